@@ -1,0 +1,74 @@
+/// The plan: the schedule of one collective over all ranks, in chunks, free of bytes, pointers and devices.
+///
+/// A plan is a list of moves. Carried out one after the other, in list order, the moves give the result;
+/// lanes and channels only relax that order. A move takes chunks from rank `src` to rank `dst` and makes a
+/// value there:
+///
+///     value(m) = with (+) from        (+) is the reduction; without `with` it is just `from`
+///
+/// `from` is read at src: a place in one of its buffers, or the value that an earlier move made at src
+/// (forwarding: the value need not have been kept in memory). `with` is read at dst and is the left
+/// operand. The value is kept at `to`, or, without `to`, only handed on by later moves.
+///
+/// Chunks: every buffer is a row of blocks of `count` elements (one block, or one per rank), and every
+/// block is divided into Shape::chunks chunks; chunk c is part c % chunks of block c / chunks. Scratch
+/// chunks are as long as the longest chunk.
+///
+/// Plain values: copy them, compare them, share them between threads when const.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/types.h"
+
+namespace weir::ir {
+
+/// What is asked: a collective over `ranks`, its blocks divided into `chunks`.
+struct Shape {
+  Collective kind = Collective::all_reduce;
+  int ranks = 1;
+  Rank root = 0;        ///< only where has_root(kind)
+  uint32_t chunks = 1;  ///< per block
+
+  bool operator==(const Shape&) const = default;
+};
+
+/// Blocks of the input and output buffer of `rank`; 0 where the rank has no such buffer.
+int input_blocks(const Shape& shape, Rank rank);
+int output_blocks(const Shape& shape, Rank rank);
+
+struct Operand {
+  enum class Kind : uint8_t { none, input, output, scratch, value };
+  Kind kind = Kind::none;
+  uint32_t index = 0;  ///< first chunk of the buffer, or the number of the move that made the value
+
+  bool operator==(const Operand&) const = default;
+  bool in_memory() const { return kind == Kind::input || kind == Kind::output || kind == Kind::scratch; }
+};
+
+struct Move {
+  Rank src = 0;
+  Rank dst = 0;          ///< equal to src: a local move
+  uint8_t src_lane = 0;  ///< lane that sends at src
+  uint8_t dst_lane = 0;  ///< lane that receives (or moves locally) at dst
+  bool pull = false;     ///< dst reads the memory of src itself; `from` must be in memory
+  uint32_t chunks = 1;   ///< consecutive chunks, at from, with and to alike
+  Operand from;
+  Operand with;
+  Operand to;
+
+  bool operator==(const Move&) const = default;
+};
+
+struct Plan {
+  std::string algorithm;        ///< "ring", "tree", ...: a name for people, logs and caches
+  Shape shape;
+  uint32_t scratch_chunks = 0;  ///< scratch of every rank
+  std::vector<Move> moves;
+
+  bool operator==(const Plan&) const = default;
+};
+
+}  // namespace weir::ir

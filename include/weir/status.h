@@ -1,0 +1,89 @@
+/// Status and Result<T>: how every function inside weir that can fail says so.
+///
+/// An error is a code (the numbers are those of ncclResult_t, so that the C border is a cast) and one
+/// sentence that says what was wrong, what was expected and where. The first function that knows the
+/// error writes the sentence; callers pass it on unchanged.
+///
+/// Thread safety: values; distinct objects may be used from distinct threads.
+#pragma once
+
+#include <cassert>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace weir {
+
+enum class Code : int {
+  success = 0,
+  device_error = 1,      ///< a CUDA or HIP call failed
+  system_error = 2,      ///< a system call failed
+  internal_error = 3,    ///< a broken invariant of weir itself
+  invalid_argument = 4,  ///< one argument is wrong by itself
+  invalid_usage = 5,     ///< arguments are right, but not together, or not now
+  remote_error = 6,      ///< a peer died, stopped or reported an error
+  in_progress = 7,       ///< not an error: not done yet
+};
+
+/// Success, or a code and a sentence. Success costs no allocation.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message)
+      : error_(std::make_unique<Error>(Error{code, std::move(message)})) {}
+  Status(const Status& other) { *this = other; }
+  Status(Status&&) noexcept = default;
+  Status& operator=(Status&&) noexcept = default;
+  Status& operator=(const Status& other) {
+    if (this != &other) error_ = other.error_ ? std::make_unique<Error>(*other.error_) : nullptr;
+    return *this;
+  }
+  ~Status() = default;
+
+  bool ok() const { return error_ == nullptr; }
+  Code code() const { return error_ ? error_->code : Code::success; }
+  /// The sentence; empty on success. Lives as long as this Status.
+  const std::string& message() const {
+    static const std::string none;
+    return error_ ? error_->message : none;
+  }
+
+ private:
+  struct Error {
+    Code code;
+    std::string message;
+  };
+  std::unique_ptr<Error> error_;
+};
+
+/// A T, or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Status status) : state_(std::move(status)) {  // NOLINT(google-explicit-constructor)
+    assert(!std::get<Status>(state_).ok());
+  }
+
+  bool ok() const { return std::holds_alternative<T>(state_); }
+  /// REQUIRES: ok().
+  T& value() { return std::get<T>(state_); }
+  const T& value() const { return std::get<T>(state_); }
+  T& operator*() { return value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+  /// Success if ok(), else the error.
+  Status status() const { return ok() ? Status() : std::get<Status>(state_); }
+
+ private:
+  std::variant<Status, T> state_;
+};
+
+}  // namespace weir
+
+/// Leaves the enclosing function with the error of `expression` (a Status), if it is one.
+#define WEIR_TRY(expression)                                   \
+  do {                                                         \
+    if (::weir::Status weir_status_ = (expression); !weir_status_.ok()) return weir_status_; \
+  } while (false)

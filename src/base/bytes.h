@@ -1,0 +1,85 @@
+/// Byte strings, and a writer and a reader for what travels between processes (cards, hellos).
+///
+/// Numbers travel in host order: both ends check magic and version first, and weir runs on little-endian
+/// machines only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace weir {
+
+using Bytes = std::vector<std::byte>;
+using BytesView = std::span<const std::byte>;
+
+/// Appends trivially copyable values and length-prefixed strings.
+class ByteWriter {
+ public:
+  template <typename T>
+    requires std::is_trivially_copyable_v<T>
+  ByteWriter& put(const T& value) {
+    const auto* raw = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
+    return *this;
+  }
+  ByteWriter& put_string(std::string_view text) {
+    put(static_cast<uint32_t>(text.size()));
+    const auto* raw = reinterpret_cast<const std::byte*>(text.data());
+    bytes_.insert(bytes_.end(), raw, raw + text.size());
+    return *this;
+  }
+  ByteWriter& put_bytes(BytesView view) {
+    put(static_cast<uint32_t>(view.size()));
+    bytes_.insert(bytes_.end(), view.begin(), view.end());
+    return *this;
+  }
+  Bytes take() { return std::move(bytes_); }
+
+ private:
+  Bytes bytes_;
+};
+
+/// Reads what ByteWriter wrote. Reading past the end yields zeroes and turns ok() false for good, so a
+/// reader may read everything and check once.
+class ByteReader {
+ public:
+  explicit ByteReader(BytesView view) : view_(view) {}
+
+  template <typename T>
+    requires std::is_trivially_copyable_v<T>
+  T get() {
+    T value{};
+    if (BytesView raw = take(sizeof(T)); ok_) std::memcpy(&value, raw.data(), sizeof(T));
+    return value;
+  }
+  std::string get_string() {
+    const BytesView raw = take(get<uint32_t>());
+    return ok_ ? std::string(reinterpret_cast<const char*>(raw.data()), raw.size()) : std::string();
+  }
+  Bytes get_bytes() {
+    const BytesView raw = take(get<uint32_t>());
+    return ok_ ? Bytes(raw.begin(), raw.end()) : Bytes();
+  }
+  bool ok() const { return ok_; }
+  size_t remaining() const { return view_.size(); }
+
+ private:
+  BytesView take(size_t size) {
+    if (size > view_.size()) ok_ = false;
+    if (!ok_) return {};
+    const BytesView head = view_.first(size);
+    view_ = view_.subspan(size);
+    return head;
+  }
+
+  BytesView view_;
+  bool ok_ = true;
+};
+
+}  // namespace weir

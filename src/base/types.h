@@ -1,0 +1,46 @@
+/// The words of a call: element types, operations and collectives. Numbers equal NCCL's enums.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace weir {
+
+using Rank = int32_t;
+
+enum class DataType : uint8_t {
+  int8, uint8, int32, uint32, int64, uint64, float16, float32, float64, bfloat16, float8e4m3, float8e5m2,
+};
+inline constexpr int kDataTypes = 12;
+
+/// What a reduction kernel can do. Averages and scaled sums are sums with a step before or after (Scaling).
+enum class RedOp : uint8_t { sum, prod, max, min };
+
+enum class Collective : uint8_t {
+  all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, send_recv,
+};
+inline constexpr int kCollectives = 9;
+
+constexpr size_t size_of(DataType type) {
+  constexpr size_t kSizes[kDataTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return kSizes[static_cast<int>(type)];
+}
+
+constexpr bool is_float(DataType type) { return type >= DataType::float16; }
+
+constexpr bool reduces(Collective kind) {
+  return kind == Collective::all_reduce || kind == Collective::reduce ||
+         kind == Collective::reduce_scatter;
+}
+constexpr bool has_root(Collective kind) {
+  return kind == Collective::reduce || kind == Collective::broadcast ||
+         kind == Collective::gather || kind == Collective::scatter;
+}
+
+/// "float32", "sum", "all_reduce": the words of plan files, tables and logs.
+std::string_view name(DataType type);
+std::string_view name(RedOp op);
+std::string_view name(Collective kind);
+
+}  // namespace weir

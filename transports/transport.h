@@ -1,0 +1,109 @@
+/// A way to move bytes between two ranks, and the channel ends it makes.
+///
+/// Life of a channel:
+///  1. Every rank publishes card() through the bootstrap.
+///  2. reach(card of the peer) says whether and how well the peer can be reached, on both sides alike.
+///  3. Sender side calls open_sender, receiver side open_receiver, with the same LinkSpec::channel. Neither
+///     waits for the other, so any order of opens works.
+///  4. Both poll ready() until true; then slots flow: acquire, fill, publish | peek, read, release.
+///  5. Destroying an end closes it. The other end gets an error from progress() or never hears again;
+///     a dead peer is named by the communicator's watchdog, not here.
+///
+/// A channel is a bounded FIFO of `slots` messages of at most `slot_bytes`; a transport may buffer more, never
+/// less. Messages arrive in order, once, unharmed, or progress() fails.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/base/bytes.h"
+#include "src/base/types.h"
+#include "weir/status.h"
+
+namespace weir {
+
+/// What a peer can expect of a connection. Stated by the transport, measured or known; never guessed by callers.
+struct Cost {
+  double latency_us = 0;
+  double gigabytes_per_s = 0;
+  bool shared = false;  ///< the bandwidth is shared by all channels of the rank
+};
+
+/// The answer to "can we talk": yes with a cost, or no with a sentence that a person can act on.
+struct Reach {
+  bool ok = false;
+  Cost cost;
+  std::string why_not;
+};
+
+/// What a transport can do beyond channels.
+struct Traits {
+  bool maps = false;       ///< map() works: a peer's home can be addressed with loads and stores
+  bool sleeps = false;     ///< a message rings the receiver's doorbell, so that the receiver may sleep on it
+};
+
+struct LinkSpec {
+  Rank self = 0;
+  Rank peer = 0;
+  uint32_t channel = 0;    ///< same number at both ends; one channel per (source, destination, number)
+  uint32_t slots = 4;
+  uint32_t slot_bytes = 64 * 1024;
+};
+
+/// One arrived message. The bytes stay valid and unchanged until release().
+struct Message {
+  uint64_t tag = 0;        ///< as given to publish(): which operation it belongs to
+  uint32_t bytes = 0;
+  const std::byte* data = nullptr;
+};
+
+/// The sending end of a channel. Used by one thread at a time.
+class Sender {
+ public:
+  virtual ~Sender() = default;
+  /// True once the channel works. Never blocks.
+  virtual Result<bool> ready() = 0;
+  /// The next free slot (64-byte aligned, slot_bytes long), or null while all are in flight. Repeating the
+  /// call without publish() gives the same slot.
+  virtual std::byte* acquire() = 0;
+  /// Sends the acquired slot. REQUIRES: acquire() gave a slot; bytes <= slot_bytes.
+  virtual void publish(uint64_t tag, uint32_t bytes) = 0;
+  /// Moves what is in flight; tells of a broken channel. Called while a rank waits.
+  virtual Status progress() = 0;
+  /// True when nothing published still depends on this process acting (all is with the peer or the kernel).
+  virtual bool flushed() const = 0;
+};
+
+/// The receiving end of a channel. Used by one thread at a time.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  virtual Result<bool> ready() = 0;
+  /// The oldest message not released, or null while there is none.
+  virtual const Message* peek() = 0;
+  /// Gives the slot of the oldest message back. REQUIRES: peek() gave a message.
+  virtual void release() = 0;
+  virtual Status progress() = 0;
+};
+
+/// One object per communicator rank and kind. Not thread-safe.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual std::string_view name() const = 0;
+  virtual Traits traits() const = 0;
+  /// What a peer must know to reach this rank. Versioned; read only by the same transport's reach and open.
+  virtual Bytes card() const = 0;
+  /// Whether the owner of `peer_card` can be reached: tried, not assumed, where a harmless try exists.
+  virtual Reach reach(BytesView peer_card) const = 0;
+  virtual Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) = 0;
+  virtual Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) = 0;
+  /// The home of the peer in this address space (see home.h); an error where traits().maps is false. Valid
+  /// until the transport is destroyed.
+  virtual Result<struct HomeView> map(BytesView peer_card) = 0;
+};
+
+}  // namespace weir

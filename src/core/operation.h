@@ -1,0 +1,43 @@
+/// One call of a user, checked: what src/api hands to a communicator.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "src/base/types.h"
+#include "src/device/reduce.h"
+
+namespace weir::core {
+
+/// How values are combined. Averages and scaled sums are sums with a step before or after.
+struct Reduction {
+  enum class Scaling : uint8_t {
+    none,
+    average,      ///< divide by the number of ranks (see docs/architecture.md, Reductions)
+    premultiply,  ///< multiply this rank's input by `factor` first
+  };
+  RedOp op = RedOp::sum;
+  Scaling scaling = Scaling::none;
+  device::Scalar factor = {};  ///< of the operation's type; only for premultiply
+};
+
+/// A collective, a send or a receive. `count` is the count of the user's call: elements per block (per rank for
+/// all_gather, reduce_scatter, all_to_all, gather and scatter). Pointers are the user's and are not owned.
+struct Operation {
+  Collective kind = Collective::all_reduce;
+  bool sends = false;  ///< send_recv only: this is the send half, to rank `root`; else the receive half, from it
+  DataType type = DataType::float32;
+  Rank root = 0;  ///< root, or the peer of a send or receive
+  Reduction reduction;
+  const void* input = nullptr;
+  void* output = nullptr;
+  size_t count = 0;
+};
+
+/// "ncclAllReduce(count 1024, ncclFloat32, ncclSum)": the call in the user's words.
+std::string describe(const Operation& operation);
+
+/// 32 bits that two ranks compare: equal for calls that belong together, different (almost surely) otherwise.
+uint32_t signature(const Operation& operation);
+
+}  // namespace weir::core

@@ -1,0 +1,264 @@
+#include "src/device/shared_memory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace weir::device {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+// Values of <linux/memfd.h> and <linux/pidfd.h> that older headers lack.
+constexpr unsigned kMemfdNoExecSeal = 0x0008;
+constexpr long kPidfdOpen = 434;
+constexpr long kPidfdGetfd = 438;
+
+/// Closes a descriptor at the end of its scope.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  bool ok() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+std::string reason(int error) { return std::system_category().message(error); }
+
+std::string memfd_name(uint64_t token) { return fmt::format("weir-{:016x}", token); }
+
+uint64_t pid_namespace() {
+  struct stat info;
+  return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+}
+
+Result<uint64_t> random_token() {
+  uint64_t token = 0;
+  if (getrandom(&token, sizeof(token), 0) != sizeof(token)) {
+    return Status(Code::system_error,
+                  fmt::format("getrandom gave no bytes for shared memory: {}", reason(errno)));
+  }
+  return token;
+}
+
+Result<size_t> whole_pages(size_t size) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  if (size == 0 || size > SIZE_MAX / 2) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("shared memory of {} bytes was asked for; expected 1 to {}", size, SIZE_MAX / 2));
+  }
+  return (size + page - 1) / page * page;
+}
+
+Descriptor make_memfd(uint64_t token) {
+  const std::string name = memfd_name(token);
+  const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  const int fd = memfd_create(name.c_str(), flags | kMemfdNoExecSeal);  // since Linux 6.3
+  if (fd >= 0 || errno != EINVAL) return Descriptor(fd);
+  return Descriptor(memfd_create(name.c_str(), flags));
+}
+
+/// Sets the final size. A file size limit would kill the process with SIGXFSZ, so it is looked at first.
+Status set_size(int fd, size_t size) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < size) {
+    return Status(
+        Code::system_error,
+        fmt::format("shared memory of {} bytes exceeds the file size limit of {} bytes; raise it with "
+                    "ulimit -f unlimited",
+                    size, limit.rlim_cur));
+  }
+  if (ftruncate(fd, static_cast<off_t>(size)) != 0) {
+    return Status(Code::system_error,
+                  fmt::format("shared memory could not be sized to {} bytes: {}", size, reason(errno)));
+  }
+  // Without seals a peer could shrink the file and every reader would die of SIGBUS.
+  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return Status(Code::system_error, fmt::format("shared memory could not be sealed: {}", reason(errno)));
+  }
+  return {};
+}
+
+Status refuse_map(size_t size) {
+  const int error = errno;
+  return Status(Code::system_error,
+                fmt::format("{} bytes of shared memory could not be mapped: {}{}", size, reason(error),
+                            error == ENOMEM ? "; the address space (ulimit -v) or the number of mappings "
+                                              "(vm.max_map_count) is limited"
+                                            : ""));
+}
+
+/// Reserves address space in which a 2 MiB boundary is followed by `size` bytes, and frees the rest.
+std::byte* reserve_aligned(size_t size) {
+  const size_t total = size + kHugePage;
+  void* raw = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  auto* begin = static_cast<std::byte*>(raw);
+  const size_t head = (kHugePage - reinterpret_cast<uintptr_t>(begin) % kHugePage) % kHugePage;
+  if (head != 0) munmap(begin, head);
+  if (head != kHugePage) munmap(begin + head + size, kHugePage - head);
+  return begin + head;
+}
+
+Result<std::byte*> map(int fd, size_t size, Pages pages) {
+  const bool huge = pages == Pages::huge && size >= kHugePage;
+  std::byte* place = huge ? reserve_aligned(size) : nullptr;
+  const int flags = MAP_SHARED | MAP_NORESERVE | (place != nullptr ? MAP_FIXED : 0);
+  void* raw = mmap(place, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+  if (raw == MAP_FAILED) {
+    const Status refused = refuse_map(size);
+    if (place != nullptr) munmap(place, size);
+    return refused;
+  }
+  // Only advice: where /sys/kernel/mm/transparent_hugepage/shmem_enabled says no, pages stay small.
+  if (huge) madvise(raw, size, MADV_HUGEPAGE);
+  return static_cast<std::byte*>(raw);
+}
+
+/// Whether `fd` is the memfd that `handle` names, and nothing that took its place.
+bool is_named_by(int fd, const ShareHandle& handle) {
+  struct stat info;
+  if (fstat(fd, &info) != 0 || info.st_ino != handle.inode ||
+      static_cast<uint64_t>(info.st_size) != handle.size) {
+    return false;
+  }
+  char link[64] = {};
+  const ssize_t length = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), link, sizeof(link) - 1);
+  if (length < 0) return true;  // no /proc: inode and size must do
+  return std::string_view(link).find(memfd_name(handle.token)) != std::string_view::npos;
+}
+
+Descriptor open_through_proc(const ShareHandle& handle) {
+  return Descriptor(open(fmt::format("/proc/{}/fd/{}", handle.pid, handle.fd).c_str(),
+                         O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
+
+/// The other way, for a /proc that is missing, hides other processes or shows another pid namespace.
+Descriptor open_through_pidfd(const ShareHandle& handle) {
+  const Descriptor process(static_cast<int>(syscall(kPidfdOpen, handle.pid, 0)));
+  if (!process.ok()) return Descriptor(-1);
+  return Descriptor(static_cast<int>(syscall(kPidfdGetfd, process.get(), handle.fd, 0)));
+}
+
+Status refuse_attach(const ShareHandle& handle, int proc_error, int pidfd_error) {
+  const std::string what = fmt::format("the memory of process {} cannot be mapped", handle.pid);
+  const uint64_t own = pid_namespace();
+  if (own != 0 && handle.pid_namespace != 0 && own != handle.pid_namespace) {
+    return Status(Code::system_error, what +
+                                          ": it runs in another pid namespace or on another host; start both "
+                                          "containers with one pid namespace (docker: --pid=host)");
+  }
+  if (pidfd_error == ESRCH) {
+    return Status(Code::remote_error,
+                  what +
+                      ": there is no such process here; it has ended, or it runs on another "
+                      "host");
+  }
+  if (proc_error == 0 || pidfd_error == 0 || proc_error == EBADF || pidfd_error == EBADF) {
+    return Status(
+        Code::remote_error,
+        fmt::format("{}: its descriptor {} is not that memory any more; the owner has released it, or "
+                    "the process id belongs to another process now",
+                    what, handle.fd));
+  }
+  if (proc_error == EACCES || proc_error == EPERM || pidfd_error == EPERM) {
+    return Status(
+        Code::system_error,
+        fmt::format("{}: {}; run both processes as the same user, dumpable (prctl PR_SET_DUMPABLE) and "
+                    "with /proc mounted without hidepid, or grant CAP_SYS_PTRACE",
+                    what, reason(proc_error == ENOENT ? pidfd_error : proc_error)));
+  }
+  return Status(Code::system_error, fmt::format("{}: /proc/{}/fd/{}: {}; pidfd_getfd: {}", what, handle.pid,
+                                                handle.fd, reason(proc_error), reason(pidfd_error)));
+}
+
+Result<Descriptor> open_handle(const ShareHandle& handle) {
+  Descriptor file = open_through_proc(handle);
+  const int proc_error = file.ok() ? 0 : errno;
+  if (file.ok() && is_named_by(file.get(), handle)) return file;
+  file = open_through_pidfd(handle);
+  const int pidfd_error = file.ok() ? 0 : errno;
+  if (file.ok() && is_named_by(file.get(), handle)) return file;
+  return refuse_attach(handle, proc_error, pidfd_error);
+}
+
+}  // namespace
+
+SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
+  if (this != &other) {
+    reset();
+    handle_ = std::exchange(other.handle_, {});
+    owned_fd_ = std::exchange(other.owned_fd_, -1);
+    data_ = std::exchange(other.data_, nullptr);
+  }
+  return *this;
+}
+
+Result<SharedMemory> SharedMemory::create(size_t size, Pages pages) {
+  const Result<size_t> rounded = whole_pages(size);
+  if (!rounded.ok()) return rounded.status();
+  const Result<uint64_t> token = random_token();
+  if (!token.ok()) return token.status();
+  Descriptor file = make_memfd(token.value());
+  if (!file.ok()) {
+    return Status(Code::system_error,
+                  fmt::format("the kernel gave no shared memory (memfd_create): {}", reason(errno)));
+  }
+  WEIR_TRY(set_size(file.get(), rounded.value()));
+  struct stat info;
+  if (fstat(file.get(), &info) != 0) {
+    return Status(Code::system_error, fmt::format("shared memory could not be inspected: {}", reason(errno)));
+  }
+  const Result<std::byte*> data = map(file.get(), rounded.value(), pages);
+  if (!data.ok()) return data.status();
+  const ShareHandle handle{getpid(),      file.get(),  pid_namespace(),
+                           token.value(), info.st_ino, rounded.value()};
+  return SharedMemory(handle, file.release(), data.value());
+}
+
+Result<SharedMemory> SharedMemory::attach(const ShareHandle& handle, Pages pages) {
+  if (handle.pid <= 0 || handle.fd < 0 || handle.size == 0) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("a share handle names process {}, descriptor {} and {} bytes; expected a process, a "
+                    "descriptor and a size",
+                    handle.pid, handle.fd, handle.size));
+  }
+  const Result<Descriptor> file = open_handle(handle);
+  if (!file.ok()) return file.status();
+  const Result<std::byte*> data = map(file.value().get(), handle.size, pages);
+  if (!data.ok()) return data.status();
+  return SharedMemory(handle, -1, data.value());
+}
+
+void SharedMemory::reset() {
+  if (data_ != nullptr) munmap(data_, handle_.size);
+  if (owned_fd_ >= 0) close(owned_fd_);
+  handle_ = {};
+  owned_fd_ = -1;
+  data_ = nullptr;
+}
+
+}  // namespace weir::device

@@ -1,0 +1,71 @@
+/// Memory that other processes of the same host can map: a memfd, so nothing has a name in any file system
+/// and nothing stays behind, whoever dies and however.
+///
+/// The owner creates it and tells peers its ShareHandle; a peer attaches through the owner's descriptor
+/// (/proc/PID/fd/FD, or pidfd_getfd where /proc does not show it). The segment is sparse: pages cost memory
+/// when they are first touched. It cannot be shrunk or grown once made, so a mapping never faults with
+/// SIGBUS.
+///
+/// Thread safety: none per object; distinct objects may be used from distinct threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "weir/status.h"
+
+namespace weir::device {
+
+/// What a peer must know to map a segment. Trivially copyable, meant to travel in cards. Valid while the
+/// owner's SharedMemory lives.
+struct ShareHandle {
+  int32_t pid = 0;             ///< of the owner, in its own pid namespace
+  int32_t fd = -1;             ///< of the memfd, in the owner
+  uint64_t pid_namespace = 0;  ///< inode of the owner's pid namespace; 0 where it cannot be read
+  uint64_t token = 0;          ///< random; part of the memfd's name, so a handle never meets another segment
+  uint64_t inode = 0;          ///< of the memfd
+  uint64_t size = 0;           ///< bytes, whole pages
+
+  bool operator==(const ShareHandle&) const = default;
+};
+
+/// Which pages a segment should have. `huge` aligns the mapping to 2 MiB and asks for transparent huge pages,
+/// which the kernel grants or not; a touched byte may then cost 2 MiB, so it is wrong for sparse segments.
+enum class Pages : uint8_t { normal, huge };
+
+/// A mapped segment, owned or attached. Move-only; the destructor unmaps and, for the owner, closes.
+class SharedMemory {
+ public:
+  /// Holds nothing: data() is null, size() 0.
+  SharedMemory() = default;
+  SharedMemory(SharedMemory&& other) noexcept { *this = std::move(other); }
+  SharedMemory& operator=(SharedMemory&& other) noexcept;
+  ~SharedMemory() { reset(); }
+
+  /// A new segment of zeroes, mapped for reading and writing. `size` is rounded up to whole pages.
+  /// Errors: invalid_argument for size 0, system_error with what the kernel refused and what helps.
+  static Result<SharedMemory> create(size_t size, Pages pages = Pages::normal);
+
+  /// Maps the segment of another process (or of this one). Errors: system_error that says why this process
+  /// cannot reach the owner and what would have to change; remote_error when the owner has gone.
+  static Result<SharedMemory> attach(const ShareHandle& handle, Pages pages = Pages::normal);
+
+  std::byte* data() const { return data_; }
+  size_t size() const { return handle_.size; }
+  /// What peers attach with. The same for the owner and for those attached.
+  const ShareHandle& handle() const { return handle_; }
+
+  /// Unmaps now.
+  void reset();
+
+ private:
+  SharedMemory(const ShareHandle& handle, int owned_fd, std::byte* data)
+      : handle_(handle), owned_fd_(owned_fd), data_(data) {}
+
+  ShareHandle handle_;
+  int owned_fd_ = -1;
+  std::byte* data_ = nullptr;
+};
+
+}  // namespace weir::device

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Formats all C and C++ files of the tree in place, or with --check only names those that are not formatted.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# One release decides: others of clang-format differ in details.
+formatter=clang-format-14
+if ! command -v "$formatter" >/dev/null; then
+  echo "format.sh: $formatter is missing (cmake/packages.sh develop installs it)" >&2
+  exit 1
+fi
+arguments=(-i)
+[[ "${1:-}" == --check ]] && arguments=(--dry-run --Werror --ferror-limit=1)
+find algorithms bench include src tests topology trainer transports -type f \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print0 2>/dev/null |
+  xargs -0 -r -P 2 -n 40 "$formatter" --style=file "${arguments[@]}"

@@ -25,6 +25,9 @@
 
 namespace weir::ir {
 
+/// Lanes of a rank are numbered 0 to kMaxLanes - 1.
+inline constexpr int kMaxLanes = 64;
+
 /// What is asked: a collective over `ranks`, its blocks divided into `chunks`.
 struct Shape {
   Collective kind = Collective::all_reduce;
@@ -52,7 +55,7 @@ struct Move {
   Rank src = 0;
   Rank dst = 0;          ///< equal to src: a local move
   uint8_t src_lane = 0;  ///< lane that sends at src
-  uint8_t dst_lane = 0;  ///< lane that receives (or moves locally) at dst
+  uint8_t dst_lane = 0;  ///< lane that receives, pulls, or moves locally at dst
   bool pull = false;     ///< dst reads the memory of src itself; `from` must be in memory
   uint32_t chunks = 1;   ///< consecutive chunks, at from, with and to alike
   Operand from;

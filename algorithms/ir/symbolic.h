@@ -1,0 +1,120 @@
+/// What verify() and the program check compute with instead of numbers.
+///
+/// A chunk of memory holds nothing, or a Contribution: one chunk of the input, summed over a set of ranks.
+/// A copy keeps it; a sum needs the same input chunk and disjoint sets, so nothing is ever counted twice.
+/// Both checks take what a collective means from the same place: Symbols::input and Symbols::expected.
+///
+/// Values without locks: one thread at a time. None of the calls fails; sizes are the caller's to limit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "algorithms/ir/plan.h"
+
+namespace weir::ir {
+
+/// Names a set of ranks within one RankSets.
+using SetId = uint32_t;
+
+struct Contribution {
+  static constexpr uint32_t kNothing = UINT32_MAX;
+  uint32_t chunk = kNothing;  ///< number of the input chunk: block * Shape::chunks + part
+  SetId ranks = 0;            ///< whose input is summed in
+
+  bool present() const { return chunk != kNothing; }
+};
+
+/// Sets of ranks as bit rows. Sets are made and never changed, so copying a set is copying its name.
+class RankSets {
+ public:
+  explicit RankSets(int ranks);
+
+  SetId single(Rank rank) const { return static_cast<SetId>(rank); }
+  SetId all() const { return static_cast<SetId>(ranks_); }
+  bool disjoint(SetId a, SetId b) const;
+  bool equal(SetId a, SetId b) const;
+  SetId join(SetId a, SetId b);
+  /// The lowest rank in both sets, or in `a` but not in `b`; -1 if there is none.
+  Rank common(SetId a, SetId b) const;
+  Rank missing(SetId a, SetId b) const;
+  /// "rank 3", "ranks 0-2, 5".
+  std::string describe(SetId set) const;
+
+ private:
+  const uint64_t* row(SetId set) const { return bits_.data() + size_t{set} * words_; }
+
+  int ranks_;
+  size_t words_;
+  std::vector<uint64_t> bits_;
+};
+
+/// What the chunks of a collective hold at the start and must hold at the end.
+class Symbols {
+ public:
+  explicit Symbols(const Shape& shape) : shape_(shape), sets_(shape.ranks) {}
+
+  /// What chunk `index` of the rank's input holds at the start.
+  Contribution input(Rank rank, uint32_t index) const { return {index, sets_.single(rank)}; }
+  /// What chunk `index` of the rank's output must hold at the end.
+  Contribution expected(Rank rank, uint32_t index) const;
+
+  enum class Sum : uint8_t { right, nothing, other_chunk, twice };
+  /// sum = with (+) from, if that is a right thing to do; else `sum` is untouched.
+  Sum add(Contribution with, Contribution from, Contribution& sum);
+  bool equal(Contribution a, Contribution b) const {
+    return a.chunk == b.chunk && (!a.present() || sets_.equal(a.ranks, b.ranks));
+  }
+  /// "nothing", "chunk 5 of ranks 0-2".
+  std::string describe(Contribution value) const;
+  /// Why add() refused, as the end of a sentence about `who` ("move 17"), at a rank.
+  std::string refusal(Sum sum, Contribution with, Contribution from, Rank at) const;
+  /// How `got` differs from the expected chunk of an output; REQUIRES: it differs.
+  std::string difference(Contribution expected, Contribution got) const;
+
+ private:
+  Shape shape_;
+  RankSets sets_;
+};
+
+/// Where the two buffers of a rank lie to each other.
+enum class Placement : uint8_t { apart, in_place };
+
+/// Whether the collective may be called in place at all.
+constexpr bool has_in_place(Collective kind) {
+  return kind != Collective::all_to_all && kind != Collective::send_recv;
+}
+
+/// Numbers every chunk of memory of every rank; chunks that share memory share the number.
+class Layout {
+ public:
+  /// REQUIRES: a shape that verify() accepts; has_in_place(shape.kind) for Placement::in_place.
+  Layout(const Shape& shape, uint32_t scratch_chunks, Placement placement);
+
+  /// The number of the operand's first chunk. REQUIRES: operand.in_memory() and in range.
+  size_t place(Rank rank, Operand operand) const {
+    const Bases& b = bases_[static_cast<size_t>(rank)];
+    const size_t base = operand.kind == Operand::Kind::input    ? b.input
+                        : operand.kind == Operand::Kind::output ? b.output
+                                                                : b.scratch;
+    return base + operand.index;
+  }
+  size_t size() const { return size_; }
+  /// Chunks of the rank's buffer; 0 for none and value.
+  uint64_t chunks(Rank rank, Operand::Kind kind) const;
+  /// All memory before the first move: inputs in their places, nothing elsewhere.
+  std::vector<Contribution> start(const Symbols& symbols) const;
+
+ private:
+  struct Bases {
+    size_t input, output, scratch;
+  };
+  Shape shape_;
+  uint32_t scratch_chunks_;
+  std::vector<Bases> bases_;
+  size_t size_ = 0;
+};
+
+}  // namespace weir::ir

@@ -1,0 +1,333 @@
+#include "src/exec/check.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <map>
+#include <tuple>
+
+namespace weir::exec {
+namespace {
+
+using ir::Contribution;
+
+/// How far every lane has provably got.
+class Clock {
+ public:
+  explicit Clock(size_t lanes = 0) : ticks_(lanes) {}
+  void tick(size_t lane) { ++ticks_[lane]; }
+  uint32_t at(size_t lane) const { return ticks_[lane]; }
+  void join(const Clock& other) {
+    for (size_t i = 0; i < ticks_.size(); ++i) ticks_[i] = std::max(ticks_[i], other.ticks_[i]);
+  }
+
+ private:
+  std::vector<uint32_t> ticks_;
+};
+
+struct Envelope {
+  std::vector<Contribution> chunks;
+  Clock sent;
+};
+
+struct Fifo {
+  std::deque<Envelope> messages;
+  std::deque<Clock> freed;  ///< one per slot that was used and given back
+  uint32_t unused = 0;      ///< slots never used
+};
+
+/// Who touched a chunk of memory last.
+struct Access {
+  size_t lane;
+  uint32_t tick;
+};
+struct Cell {
+  Contribution value;
+  bool written = false;
+  Access writer{};
+  std::vector<Access> readers;  ///< since the last write
+};
+
+struct LaneState {
+  size_t number;  ///< among all lanes
+  Rank rank;
+  size_t index;   ///< within the rank
+  const std::vector<Step>* steps;
+  size_t step = 0;
+  uint32_t pass = 0;
+  uint32_t waited = 0;
+  Clock clock{0};
+};
+
+class Simulation {
+ public:
+  Simulation(std::span<const Program> programs, const CheckOptions& options)
+      : programs_(programs),
+        options_(options),
+        shape_(programs[0].shape),
+        symbols_(shape_),
+        scratch_(most_scratch()),
+        layout_(shape_, scratch_, options.placement) {
+    for (const Program& program : programs) {
+      for (size_t i = 0; i < program.lanes.size(); ++i) {
+        lanes_.push_back({lanes_.size(), program.rank, i, &program.lanes[i], 0, 0, 0, Clock(0)});
+      }
+    }
+    for (LaneState& lane : lanes_) lane.clock = Clock(lanes_.size());
+    const std::vector<Contribution> start = layout_.start(symbols_);
+    cells_.resize(start.size() * options.passes);
+    for (size_t i = 0; i < cells_.size(); ++i) cells_[i].value = start[i % start.size()];
+  }
+
+  Status run() {
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (LaneState& lane : lanes_) {
+        while (lane.pass < options_.passes && !lane.steps->empty()) {
+          auto stepped = step(lane);
+          WEIR_TRY(stepped.status());
+          if (!*stepped) break;
+          moved = true;
+        }
+      }
+    }
+    WEIR_TRY(no_lane_stuck());
+    WEIR_TRY(no_message_left());
+    return outputs_right();
+  }
+
+ private:
+  uint32_t most_scratch() const {
+    uint32_t most = 0;
+    for (const Program& program : programs_) most = std::max(most, program.scratch_chunks);
+    return most;
+  }
+
+  const Program& program(Rank rank) const { return programs_[static_cast<size_t>(rank)]; }
+  const Place& place(const LaneState& lane, uint16_t index) const { return program(lane.rank).places[index]; }
+
+  Fifo& fifo(const LaneState& lane, const Place& end) {
+    const Channel& channel = program(lane.rank).channels[end.index];
+    const Rank from = channel.outgoing ? lane.rank : channel.peer;
+    const Rank to = channel.outgoing ? channel.peer : lane.rank;
+    return fifos_.try_emplace({from, to, channel.number}, Fifo{{}, {}, options_.slots}).first->second;
+  }
+
+  std::string where(const LaneState& lane) const {
+    return fmt::format("rank {} lane {} step {}", lane.rank, lane.index, lane.step);
+  }
+
+  /// True if the lane could do its step.
+  Result<bool> step(LaneState& lane) {
+    const Step& step = (*lane.steps)[lane.step];
+    if (!able(lane, step)) return false;
+    lane.clock.tick(lane.number);
+    if (step.op == Op::wait) {
+      take(lane, place(lane, step.src[0]));
+      if (++lane.waited < step.chunks) return true;
+      lane.waited = 0;
+    } else {
+      WEIR_TRY(step.op == Op::signal ? send(lane, place(lane, step.dst[0]), {}) : move(lane, step));
+    }
+    if (++lane.step == lane.steps->size()) {
+      lane.step = 0;
+      ++lane.pass;
+    }
+    return true;
+  }
+
+  bool able(LaneState& lane, const Step& step) {
+    for (int s = 0; s < step.sources; ++s) {
+      const Place& source = place(lane, step.src[s]);
+      if (source.kind == Place::Kind::receive && fifo(lane, source).messages.empty()) return false;
+    }
+    for (int d = 0; d < step.destinations; ++d) {
+      const Place& target = place(lane, step.dst[d]);
+      if (target.kind != Place::Kind::send) continue;
+      const Fifo& to = fifo(lane, target);
+      if (to.unused == 0 && to.freed.empty()) return false;
+    }
+    return true;
+  }
+
+  std::vector<Contribution> take(LaneState& lane, const Place& from) {
+    Fifo& fifo = this->fifo(lane, from);
+    Envelope message = std::move(fifo.messages.front());
+    fifo.messages.pop_front();
+    lane.clock.join(message.sent);
+    fifo.freed.push_back(lane.clock);
+    return std::move(message.chunks);
+  }
+
+  Status send(LaneState& lane, const Place& to, std::vector<Contribution> chunks) {
+    Fifo& fifo = this->fifo(lane, to);
+    if (fifo.unused > 0) {
+      --fifo.unused;
+    } else {
+      lane.clock.join(fifo.freed.front());
+      fifo.freed.pop_front();
+    }
+    fifo.messages.push_back({std::move(chunks), lane.clock});
+    return {};
+  }
+
+  Status move(LaneState& lane, const Step& step) {
+    std::vector<std::vector<Contribution>> sources;
+    for (int s = 0; s < step.sources; ++s) {
+      const Place& from = place(lane, step.src[s]);
+      if (from.kind == Place::Kind::receive) {
+        sources.push_back(take(lane, from));
+        if (sources.back().size() == step.chunks) continue;
+        return refuse(lane, fmt::format("takes a message of {} chunks for one of {}", sources.back().size(), step.chunks));
+      }
+      auto& values = sources.emplace_back();
+      for (uint32_t i = 0; i < step.chunks; ++i) {
+        Cell& cell = this->cell(lane, from, step.chunk + i);
+        WEIR_TRY(read(lane, cell));
+        values.push_back(cell.value);
+      }
+    }
+    std::vector<Contribution> made(step.chunks);
+    for (uint32_t i = 0; i < step.chunks; ++i) {
+      made[i] = sources[0][i];
+      if (!made[i].present()) return refuse(lane, "reads a chunk that holds nothing");
+      for (size_t s = 1; s < sources.size(); ++s) {
+        const Contribution with = made[i];
+        const auto sum = symbols_.add(with, sources[s][i], made[i]);
+        if (sum != ir::Symbols::Sum::right) {
+          return {Code::invalid_argument, symbols_.refusal(sum, with, sources[s][i], lane.rank)};
+        }
+      }
+    }
+    for (int d = 0; d < step.destinations; ++d) {
+      const Place& to = place(lane, step.dst[d]);
+      if (to.kind == Place::Kind::send) {
+        WEIR_TRY(send(lane, to, made));
+        continue;
+      }
+      for (uint32_t i = 0; i < step.chunks; ++i) {
+        Cell& cell = this->cell(lane, to, step.chunk + i);
+        WEIR_TRY(write(lane, cell));
+        cell.value = made[i];
+      }
+    }
+    return {};
+  }
+
+  Cell& cell(const LaneState& lane, const Place& place, uint32_t chunk) {
+    using Kind = ir::Operand::Kind;
+    const uint32_t index = chunk + static_cast<uint32_t>(place.bias);
+    switch (place.kind) {
+      case Place::Kind::input: return cells_[lane.pass * layout_.size() + layout_.place(lane.rank, {Kind::input, index})];
+      case Place::Kind::output: return cells_[lane.pass * layout_.size() + layout_.place(lane.rank, {Kind::output, index})];
+      case Place::Kind::peer_scratch:
+        return cells_[layout_.place(static_cast<Rank>(place.index), {Kind::scratch, index})];
+      default: return cells_[layout_.place(lane.rank, {Kind::scratch, index})];  // the same in every pass
+    }
+  }
+
+  bool ordered(const LaneState& lane, const Access& before) const {
+    return before.lane == lane.number || lane.clock.at(before.lane) >= before.tick;
+  }
+
+  Status read(LaneState& lane, Cell& cell) {
+    if (cell.written && !ordered(lane, cell.writer)) return race(lane, cell.writer, "reads", "writes");
+    cell.readers.push_back({lane.number, lane.clock.at(lane.number)});
+    return {};
+  }
+
+  Status write(LaneState& lane, Cell& cell) {
+    if (cell.written && !ordered(lane, cell.writer)) return race(lane, cell.writer, "writes", "writes");
+    for (const Access& reader : cell.readers) {
+      if (!ordered(lane, reader)) return race(lane, reader, "writes", "reads");
+    }
+    cell.written = true;
+    cell.writer = {lane.number, lane.clock.at(lane.number)};
+    cell.readers.clear();
+    return {};
+  }
+
+  Status race(const LaneState& lane, const Access& other, const char* does, const char* did) const {
+    const LaneState& peer = lanes_[other.lane];
+    return refuse(lane, fmt::format("{} memory that rank {} lane {} {} too, and nothing orders the two (a race)", does,
+                                    peer.rank, peer.index, did));
+  }
+
+  Status refuse(const LaneState& lane, const std::string& what) const {
+    return {Code::invalid_argument, where(lane) + " " + what};
+  }
+
+  Status no_lane_stuck() {
+    std::string stuck;
+    for (LaneState& lane : lanes_) {
+      if (lane.pass == options_.passes || lane.steps->empty()) continue;
+      stuck += fmt::format("{}{} waits for rank {}", stuck.empty() ? "" : "; ", where(lane), awaited(lane));
+    }
+    if (stuck.empty()) return {};
+    return {Code::invalid_argument, fmt::format("deadlock with {} slots per channel: {}", options_.slots, stuck)};
+  }
+
+  Rank awaited(LaneState& lane) {
+    const Step& step = (*lane.steps)[lane.step];
+    for (int s = 0; s < step.sources; ++s) {
+      const Place& source = place(lane, step.src[s]);
+      if (source.kind == Place::Kind::receive && fifo(lane, source).messages.empty()) {
+        return program(lane.rank).channels[source.index].peer;
+      }
+    }
+    for (int d = 0; d < step.destinations; ++d) {
+      const Place& target = place(lane, step.dst[d]);
+      if (target.kind != Place::Kind::send) continue;
+      if (const Fifo& to = fifo(lane, target); to.unused == 0 && to.freed.empty()) {
+        return program(lane.rank).channels[target.index].peer;
+      }
+    }
+    return lane.rank;
+  }
+
+  Status no_message_left() const {
+    for (const auto& [ends, fifo] : fifos_) {
+      if (!fifo.messages.empty()) {
+        return {Code::invalid_argument, fmt::format("rank {} sends rank {} a message that is never taken",
+                                                    std::get<0>(ends), std::get<1>(ends))};
+      }
+    }
+    return {};
+  }
+
+  Status outputs_right() {
+    for (uint32_t pass = 0; pass < options_.passes; ++pass) {
+      for (Rank rank = 0; rank < shape_.ranks; ++rank) {
+        const auto chunks = static_cast<uint32_t>(ir::output_blocks(shape_, rank)) * shape_.chunks;
+        for (uint32_t c = 0; c < chunks; ++c) {
+          const Contribution want = symbols_.expected(rank, c);
+          const Contribution got =
+              cells_[pass * layout_.size() + layout_.place(rank, {ir::Operand::Kind::output, c})].value;
+          if (symbols_.equal(want, got)) continue;
+          return {Code::invalid_argument, fmt::format("output chunk {} of rank {} in pass {} {}", c, rank, pass,
+                                                      symbols_.difference(want, got))};
+        }
+      }
+    }
+    return {};
+  }
+
+  std::span<const Program> programs_;
+  const CheckOptions options_;
+  const ir::Shape shape_;
+  ir::Symbols symbols_;
+  const uint32_t scratch_;
+  const ir::Layout layout_;
+  std::vector<LaneState> lanes_;
+  std::vector<Cell> cells_;
+  std::map<std::tuple<Rank, Rank, uint32_t>, Fifo> fifos_;
+};
+
+}  // namespace
+
+Status check(std::span<const Program> programs, const CheckOptions& options) {
+  return Simulation(programs, options).run();
+}
+
+}  // namespace weir::exec

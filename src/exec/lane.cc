@@ -1,0 +1,211 @@
+#include "src/exec/lane.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/chunks.h"
+
+namespace weir::exec {
+
+Run::Run(const Program& program, Binding binding)
+    : program_(program),
+      binding_(std::move(binding)),
+      scaled_(binding_.tile_bytes),
+      incoming_(program.channels.size()),
+      outgoing_(program.channels.size()) {
+  for (const std::vector<Step>& steps : program.lanes) lanes_.push_back({&steps});
+}
+
+void Run::start(const Work& work) {
+  work_ = work;
+  element_ = size_of(work.type);
+  grain_ = kGrainBytes / element_;
+  tile_ = binding_.tile_bytes / element_;
+  const size_t longest = part_of(work.count, program_.shape.chunks, 0, grain_).count;
+  passes_ = (longest + tile_ - 1) / tile_;
+  for (Lane& lane : lanes_) lane = {lane.steps};
+  error_ = {};
+}
+
+Progress Run::advance() {
+  bool moved = false;
+  bool running = false;
+  for (Lane& lane : lanes_) {
+    moved |= advance_lane(lane);
+    if (!error_.ok()) return Progress::failed;
+    running |= lane.pass < passes_ && !lane.steps->empty();
+  }
+  if (!running && flushed()) return Progress::done;
+  return moved ? Progress::moved : Progress::blocked;
+}
+
+/// Runs a lane until it blocks or ends. True if it got anywhere.
+bool Run::advance_lane(Lane& lane) {
+  const std::vector<Step>& steps = *lane.steps;
+  if (steps.empty()) return false;
+  bool moved = false;
+  while (lane.pass < passes_) {
+    const Step& step = steps[lane.step];
+    const bool stepped = step.op == Op::move     ? move(step, lane)
+                         : step.op == Op::signal ? signal(step, lane)
+                                                 : wait(step, lane);
+    if (!stepped) return moved;
+    moved = true;
+    if (++lane.step == steps.size()) {
+      lane.step = 0;
+      ++lane.pass;
+    }
+  }
+  return moved;
+}
+
+bool Run::wait(const Step& step, Lane& lane) {
+  const uint32_t channel = program_.places[step.src[0]].index;
+  Receiver& receiver = *binding_.receivers[channel];
+  for (; lane.waited < step.chunks; ++lane.waited) {
+    const Message* message = receiver.peek();
+    lane.blocked_on = channel;
+    if (message == nullptr || !check(*message, channel)) return false;
+    receiver.release();
+  }
+  lane.waited = 0;
+  return true;
+}
+
+bool Run::signal(const Step& step, Lane& lane) {
+  const uint32_t channel = program_.places[step.dst[0]].index;
+  lane.blocked_on = channel;
+  if (binding_.senders[channel]->acquire() == nullptr) return false;
+  binding_.senders[channel]->publish(work_.tag, 0);
+  return true;
+}
+
+bool Run::move(const Step& step, Lane& lane) {
+  if (!channels_ready(step, lane)) return false;
+  size_t offset = 0;  // of the chunk's piece within messages
+  for (uint32_t i = 0; i < step.chunks; ++i) {
+    const Piece piece = piece_of((step.part + i) % program_.shape.chunks, lane.pass);
+    if (piece.count > 0) move_chunk(step, i, piece, offset);
+    offset += piece.count * element_;
+  }
+  for (int d = 0; d < step.destinations; ++d) {
+    const Place& place = program_.places[step.dst[d]];
+    if (place.kind == Place::Kind::send) {
+      binding_.senders[place.index]->publish(work_.tag, static_cast<uint32_t>(offset));
+    }
+  }
+  for (int s = 0; s < step.sources; ++s) {
+    const Place& place = program_.places[step.src[s]];
+    if (place.kind == Place::Kind::receive) binding_.receivers[place.index]->release();
+  }
+  return true;
+}
+
+bool Run::channels_ready(const Step& step, Lane& lane) {
+  for (int s = 0; s < step.sources; ++s) {
+    const Place& place = program_.places[step.src[s]];
+    if (place.kind != Place::Kind::receive) continue;
+    lane.blocked_on = place.index;
+    const Message* message = binding_.receivers[place.index]->peek();
+    if (message == nullptr || !check(*message, place.index)) return false;
+    incoming_[place.index] = message->data;
+  }
+  for (int d = 0; d < step.destinations; ++d) {
+    const Place& place = program_.places[step.dst[d]];
+    if (place.kind != Place::Kind::send) continue;
+    lane.blocked_on = place.index;
+    outgoing_[place.index] = binding_.senders[place.index]->acquire();
+    if (outgoing_[place.index] == nullptr) return false;
+  }
+  return true;
+}
+
+/// Folds the sources into the first destination, then copies that into the others.
+void Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset) {
+  const std::byte* sources[kFanIn];
+  for (int s = 0; s < step.sources; ++s) {
+    const Place& place = program_.places[step.src[s]];
+    sources[s] = source(place, step.chunk + place.bias + i, piece, offset);
+    if (work_.scales && place.kind == Place::Kind::input) {
+      device::scale(work_.type, scaled_.data(), sources[s], work_.factor, piece.count);
+      sources[s] = scaled_.data();
+    }
+  }
+  const auto target = [&](int d) {
+    const Place& place = program_.places[step.dst[d]];
+    return destination(place, step.chunk + place.bias + i, piece, offset);
+  };
+  std::byte* first = target(0);
+  const size_t bytes = piece.count * element_;
+  if (step.sources > 1) {
+    device::fold(work_.type, work_.op, first, reinterpret_cast<const void* const*>(sources), step.sources, piece.count);
+  } else if (first != sources[0]) {
+    device::copy(first, sources[0], bytes);
+  }
+  if (step.completes && work_.divisor > 1) device::divide(work_.type, first, work_.divisor, piece.count);
+  for (int d = 1; d < step.destinations; ++d) {
+    if (std::byte* other = target(d); other != first) device::copy(other, first, bytes);
+  }
+}
+
+const std::byte* Run::source(const Place& place, uint32_t chunk, const Piece& piece, size_t offset) {
+  switch (place.kind) {
+    case Place::Kind::input: return work_.input + block_offset(chunk, piece);
+    case Place::Kind::output: return work_.output + block_offset(chunk, piece);
+    case Place::Kind::scratch: return binding_.scratch + chunk * binding_.tile_bytes;
+    case Place::Kind::peer_scratch: return binding_.peer_scratch[place.index] + chunk * binding_.tile_bytes;
+    default: return incoming_[place.index] + offset;
+  }
+}
+
+std::byte* Run::destination(const Place& place, uint32_t chunk, const Piece& piece, size_t offset) {
+  switch (place.kind) {
+    case Place::Kind::output: return work_.output + block_offset(chunk, piece);
+    case Place::Kind::scratch: return binding_.scratch + chunk * binding_.tile_bytes;
+    default: return outgoing_[place.index] + offset;
+  }
+}
+
+Run::Piece Run::piece_of(uint32_t part, size_t pass) const {
+  const Extent extent = part_of(work_.count, program_.shape.chunks, part, grain_);
+  const size_t begin = std::min(pass * tile_, extent.count);
+  return {extent.first + begin, std::min(tile_, extent.count - begin)};
+}
+
+size_t Run::block_offset(uint32_t chunk, const Piece& piece) const {
+  return (chunk / program_.shape.chunks * work_.count + piece.first) * element_;
+}
+
+bool Run::check(const Message& message, uint32_t channel) {
+  if (message.tag == work_.tag) return true;
+  error_ = Status(Code::invalid_usage,
+                  fmt::format("rank {} sent a message of operation #{} where rank {} expected one of operation #{}: the "
+                              "ranks called different operations, or the same ones in another order",
+                              program_.channels[channel].peer, message.tag >> 32, program_.rank, work_.tag >> 32));
+  return false;
+}
+
+bool Run::flushed() const {
+  return std::all_of(binding_.senders.begin(), binding_.senders.end(),
+                     [](const Sender* sender) { return sender == nullptr || sender->flushed(); });
+}
+
+Status Run::serve() {
+  for (Sender* sender : binding_.senders) {
+    if (sender != nullptr) WEIR_TRY(sender->progress());
+  }
+  for (Receiver* receiver : binding_.receivers) {
+    if (receiver != nullptr) WEIR_TRY(receiver->progress());
+  }
+  return {};
+}
+
+Rank Run::waiting_for() const {
+  for (const Lane& lane : lanes_) {
+    if (lane.pass < passes_ && !lane.steps->empty()) return program_.channels[lane.blocked_on].peer;
+  }
+  return program_.rank;
+}
+
+}  // namespace weir::exec

@@ -1,0 +1,82 @@
+/// The interpreter: runs one rank's program, whatever the transports.
+///
+/// Order fixes results: a lane is sequential, channels are FIFOs, nothing is received from "anyone". So the bits do
+/// not depend on timing. A step whose channels are not ready leaves the lane where it is; advance() goes on there.
+///
+/// Not thread-safe. advance() and serve() do not allocate.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "src/exec/program.h"
+#include "src/exec/task.h"
+#include "src/exec/work.h"
+#include "transports/transport.h"
+
+namespace weir::exec {
+
+/// What a program is bound to. Ends are indexed like Program::channels (one of the two vectors has the end, the other
+/// null). Everything outlives the Run.
+struct Binding {
+  std::vector<Sender*> senders;
+  std::vector<Receiver*> receivers;
+  std::byte* scratch = nullptr;               ///< scratch_chunks * tile_bytes; readable by peers if they pull
+  std::vector<const std::byte*> peer_scratch;  ///< by rank; null where the program does not pull
+  size_t tile_bytes = 0;                       ///< message_chunks * tile_bytes <= slot bytes
+};
+
+class Run final : public Task {
+ public:
+  Run(const Program& program, Binding binding);
+
+  /// Begins an operation. REQUIRES: the last one is done.
+  void start(const Work& work);
+
+  Progress advance() override;
+  Status serve() override;
+  Status error() const override { return error_; }
+  Rank waiting_for() const override;
+
+ private:
+  struct Lane {
+    const std::vector<Step>* steps = nullptr;
+    size_t step = 0;
+    size_t pass = 0;
+    uint32_t waited = 0;         ///< messages the current wait has taken
+    uint32_t blocked_on = 0;     ///< channel
+  };
+  /// A piece of one chunk: the tile of the current pass.
+  struct Piece {
+    size_t first;  ///< element within the block
+    size_t count;
+  };
+
+  bool advance_lane(Lane& lane);
+  bool wait(const Step& step, Lane& lane);
+  bool signal(const Step& step, Lane& lane);
+  bool move(const Step& step, Lane& lane);
+  bool channels_ready(const Step& step, Lane& lane);
+  void move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset);
+  const std::byte* source(const Place& place, uint32_t chunk, const Piece& piece, size_t offset);
+  std::byte* destination(const Place& place, uint32_t chunk, const Piece& piece, size_t offset);
+  Piece piece_of(uint32_t part, size_t pass) const;
+  size_t block_offset(uint32_t chunk, const Piece& piece) const;
+  bool check(const Message& message, uint32_t channel);
+  bool flushed() const;
+
+  const Program& program_;
+  const Binding binding_;
+  Work work_;
+  size_t element_ = 4;
+  size_t grain_ = 16;
+  size_t tile_ = 0;  ///< elements
+  size_t passes_ = 0;
+  std::vector<Lane> lanes_;
+  std::vector<std::byte> scaled_;   ///< a tile of own input after scaling
+  std::vector<const std::byte*> incoming_;  ///< by channel: the message of the current step
+  std::vector<std::byte*> outgoing_;        ///< by channel: the slot of the current step
+  Status error_;
+};
+
+}  // namespace weir::exec

@@ -1,0 +1,78 @@
+/// Builds the lanes of one rank's program: fuses halves of moves into steps. Used by lower() alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "algorithms/ir/plan.h"
+#include "src/exec/program.h"
+#include "weir/status.h"
+
+namespace weir::exec {
+
+/// The places and channels of a program, each listed once.
+class ProgramTables {
+ public:
+  explicit ProgramTables(Program& program) : program_(program) {}
+  uint32_t channel(Rank peer, uint32_t number, bool outgoing, uint32_t chunks);
+  uint16_t place(const Place& place);
+
+ private:
+  Program& program_;
+};
+
+/// One lane under construction. Halves come in list order; the step being fused is kept open until a half comes
+/// that does not fit.
+class LaneBuilder {
+ public:
+  /// What is known of a move's value: the part of a block it belongs to, and whether it is the final sum.
+  struct Fact {
+    uint32_t part = 0;
+    bool completes = false;
+  };
+  /// A place with its absolute chunk.
+  struct Site {
+    Place::Kind kind;
+    uint32_t index;  ///< channel or rank, as in Place
+    uint32_t chunk;
+  };
+
+  LaneBuilder(ProgramTables& tables, uint32_t spill_chunk) : tables_(tables), spill_chunk_(spill_chunk) {}
+
+  /// The half of move `id` that makes its value here, the new bytes coming from `source`.
+  Status arrive(uint32_t id, const ir::Plan& plan, const Site& source, const Fact& fact);
+  /// The half of move `id` that sends into `channel` what `from` names.
+  Status depart(uint32_t id, const ir::Plan& plan, uint32_t channel, const Fact& fact);
+  void signal(uint32_t channel);
+  void wait(uint32_t channel, uint32_t messages);
+  /// The finished steps; refused when a value was made for nothing.
+  Result<std::vector<Step>> take();
+  bool spilled() const { return spilled_; }
+
+ private:
+  static constexpr int64_t kNoValue = -1;
+  struct Open {
+    std::vector<Site> sources;
+    std::vector<Site> destinations;
+    int64_t value = kNoValue;  ///< the move whose value this step makes; kNoValue: a plain copy of a place
+    uint32_t chunks = 1;
+    Fact fact;
+  };
+
+  void begin(const Site& source, int64_t value, uint32_t chunks, const Fact& fact);
+  void add_source(const Site& site);
+  void add_destination(const Site& site);
+  void spill();
+  void close();
+  Step encode(const Open& open);
+
+  ProgramTables& tables_;
+  uint32_t spill_chunk_;
+  bool spilled_ = false;
+  int64_t useless_ = kNoValue;
+  std::vector<Step> steps_;
+  std::vector<Open> open_;  ///< none or one
+};
+
+}  // namespace weir::exec

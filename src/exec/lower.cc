@@ -1,0 +1,243 @@
+#include "src/exec/lower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "algorithms/ir/symbolic.h"
+#include "src/exec/lane_builder.h"
+
+namespace weir::exec {
+namespace {
+
+using ir::Move;
+
+/// Orders memory that a rank reads out of another rank or another lane: after which move the owner signals whom.
+///
+/// A `Signal` is one empty message from a lane of `owner` to a lane of `reader`, sent after move `after` (kStart:
+/// before everything). A reader waits just before the move that needs it; signals of one channel are sent and
+/// awaited in the same order, so each wait takes exactly the messages sent up to the one it needs.
+struct Signal {
+  static constexpr int64_t kStart = -1;
+  int64_t after;
+  Rank owner;
+  uint8_t owner_lane;
+  Rank reader;
+  uint8_t reader_lane;
+  uint32_t before;  ///< the move of the reader that waits
+};
+
+bool overlaps(const ir::Operand& a, uint32_t a_chunks, const ir::Operand& b, uint32_t b_chunks) {
+  return a.kind == b.kind && a.index < b.index + b_chunks && b.index < a.index + a_chunks;
+}
+
+/// Finds the signals that reads of foreign memory need: pulls, and reads of what another lane of the rank wrote.
+class SignalPlanner {
+ public:
+  explicit SignalPlanner(const ir::Plan& plan) : plan_(plan) {}
+
+  std::vector<Signal> signals() {
+    for (uint32_t id = 0; id < plan_.moves.size(); ++id) {
+      const Move& move = plan_.moves[id];
+      if (move.pull) need(id, move.src, move.from, move.dst, move.dst_lane);
+      if (move.with.in_memory()) need(id, move.dst, move.with, move.dst, move.dst_lane);
+      if (!move.pull && move.from.in_memory()) need(id, move.src, move.from, move.src, sender_lane(move));
+      if (move.to.in_memory()) writers_[{move.dst, move.to.kind}].push_back(id);
+    }
+    return std::move(signals_);
+  }
+
+ private:
+  static uint8_t sender_lane(const Move& move) { return move.src == move.dst ? move.dst_lane : move.src_lane; }
+
+  /// `reader` (in `lane`) reads `place` of `owner` in move `id`.
+  void need(uint32_t id, Rank owner, const ir::Operand& place, Rank reader, uint8_t lane) {
+    std::map<uint8_t, int64_t> last;  // per lane of the owner: the last move that wrote any of the chunks
+    const auto written = writers_.find({owner, place.kind});
+    if (written != writers_.end()) {
+      for (uint32_t writer : written->second) {
+        const Move& move = plan_.moves[writer];
+        if (overlaps(move.to, move.chunks, place, plan_.moves[id].chunks)) last[move.dst_lane] = writer;
+      }
+    }
+    if (last.empty() && owner != reader) last[0] = Signal::kStart;
+    for (const auto& [owner_lane, after] : last) {
+      if (owner == reader && owner_lane == lane) continue;
+      auto& seen = seen_.try_emplace({owner, owner_lane, reader, lane}, Signal::kStart - 1).first->second;
+      if (after <= seen) continue;  // an earlier wait covers it
+      seen = after;
+      signals_.push_back({after, owner, owner_lane, reader, lane, id});
+    }
+  }
+
+  const ir::Plan& plan_;
+  std::map<std::pair<Rank, ir::Operand::Kind>, std::vector<uint32_t>> writers_;
+  std::map<std::tuple<Rank, uint8_t, Rank, uint8_t>, int64_t> seen_;
+  std::vector<Signal> signals_;
+};
+
+/// What every move's first chunk is: carries the plan out symbolically. REQUIRES: a verified plan.
+std::vector<LaneBuilder::Fact> trace(const ir::Plan& plan) {
+  ir::Symbols symbols(plan.shape);
+  const ir::Layout layout(plan.shape, plan.scratch_chunks, ir::Placement::apart);
+  std::vector<ir::Contribution> memory = layout.start(symbols);
+  const ir::SetId everyone = ir::RankSets(plan.shape.ranks).all();
+  std::vector<std::vector<ir::Contribution>> made;  // by move, by chunk
+  std::vector<LaneBuilder::Fact> facts;
+  for (const Move& move : plan.moves) {
+    const bool folds = move.with.kind != ir::Operand::Kind::none;
+    std::vector<ir::Contribution>& values = made.emplace_back(move.chunks);
+    for (uint32_t i = 0; i < move.chunks; ++i) {
+      const auto read = [&](Rank rank, const ir::Operand& operand) {
+        if (operand.kind == ir::Operand::Kind::value) return made[operand.index][i];
+        return memory[layout.place(rank, {operand.kind, operand.index + i})];
+      };
+      values[i] = read(move.src, move.from);
+      if (folds) symbols.add(read(move.dst, move.with), values[i], values[i]);
+      if (move.to.in_memory()) memory[layout.place(move.dst, {move.to.kind, move.to.index + i})] = values[i];
+    }
+    const bool whole = symbols.equal(values[0], {values[0].chunk, everyone});
+    facts.push_back({values[0].chunk % plan.shape.chunks,
+                     reduces(plan.shape.kind) && (folds || plan.shape.ranks == 1) && whole});
+  }
+  return facts;
+}
+
+class Lowering {
+ public:
+  Lowering(const ir::Plan& plan, Rank rank)
+      : plan_(plan), rank_(rank), facts_(trace(plan)), tables_(program_) {}
+
+  Result<Program> lower() {
+    program_.shape = plan_.shape;
+    program_.rank = rank_;
+    size_lanes();
+    const std::vector<Signal> signals = SignalPlanner(plan_).signals();
+    for (const Signal& s : signals) {
+      if (s.owner == rank_) sends_[s.after].push_back(s);
+      if (s.reader == rank_) waits_[s.before].push_back(s);
+    }
+    emit_signals(Signal::kStart);
+    for (uint32_t id = 0; id < plan_.moves.size(); ++id) {
+      WEIR_TRY(emit(id));
+      emit_signals(id);
+    }
+    emit_farewells();
+    bool spilled = false;
+    for (LaneBuilder& lane : lanes_) {
+      auto steps = lane.take();
+      WEIR_TRY(steps.status());
+      program_.lanes.push_back(std::move(*steps));
+      spilled |= lane.spilled();
+    }
+    program_.scratch_chunks =
+        plan_.scratch_chunks + (spilled ? program_.message_chunks * static_cast<uint32_t>(lanes_.size()) : 0);
+    return std::move(program_);
+  }
+
+ private:
+  void size_lanes() {
+    uint8_t most = 0;
+    for (const Move& move : plan_.moves) {
+      program_.message_chunks = std::max(program_.message_chunks, move.chunks);
+      if (move.src == rank_) most = std::max(most, move.src_lane);
+      if (move.dst == rank_) most = std::max(most, move.dst_lane);
+    }
+    for (uint32_t lane = 0; lane <= most; ++lane) {
+      lanes_.emplace_back(tables_, plan_.scratch_chunks + lane * program_.message_chunks);
+    }
+  }
+
+  Status emit(uint32_t id) {
+    const Move& move = plan_.moves[id];
+    if (const auto needed = waits_.find(id); needed != waits_.end()) {
+      for (const Signal& s : needed->second) {
+        const uint32_t number = signal_channel(s.owner_lane, s.reader_lane);
+        lanes_[s.reader_lane].wait(tables_.channel(s.owner, number, false, 0), 1);
+      }
+    }
+    if (move.src == rank_ && move.dst != rank_ && !move.pull) {
+      const uint32_t channel =
+          tables_.channel(move.dst, data_channel(move.src_lane, move.dst_lane), true, move.chunks);
+      WEIR_TRY(lanes_[move.src_lane].depart(id, plan_, channel, facts_[id]));
+    }
+    if (move.dst == rank_) {
+      auto source = source_of(id);
+      WEIR_TRY(source.status());
+      WEIR_TRY(lanes_[move.dst_lane].arrive(id, plan_, *source, facts_[id]));
+    }
+    return {};
+  }
+
+  /// Where the new bytes of move `id` come from at its destination.
+  Result<LaneBuilder::Site> source_of(uint32_t id) {
+    const Move& move = plan_.moves[id];
+    using Kind = ir::Operand::Kind;
+    if (move.pull) {
+      if (move.from.kind != Kind::scratch) {
+        return Status(Code::invalid_argument,
+                      fmt::format("move {} pulls from a buffer of the user; only scratch can be pulled", id));
+      }
+      pulled_.insert({move.src, move.dst_lane});
+      return LaneBuilder::Site{Place::Kind::peer_scratch, static_cast<uint32_t>(move.src), move.from.index};
+    }
+    if (move.src != rank_) {
+      const uint32_t number = data_channel(move.src_lane, move.dst_lane);
+      return LaneBuilder::Site{Place::Kind::receive, tables_.channel(move.src, number, false, move.chunks), 0};
+    }
+    const ir::Operand from = move.from.kind == Kind::value ? plan_.moves[move.from.index].to : move.from;
+    if (!from.in_memory()) {
+      return Status(Code::invalid_argument,
+                    fmt::format("move {} copies the value of move {}, which is not kept in memory", id,
+                                move.from.index));
+    }
+    const Place::Kind kind = from.kind == Kind::input    ? Place::Kind::input
+                             : from.kind == Kind::output ? Place::Kind::output
+                                                         : Place::Kind::scratch;
+    return LaneBuilder::Site{kind, 0, from.index};
+  }
+
+  void emit_signals(int64_t after) {
+    const auto due = sends_.find(after);
+    if (due == sends_.end()) return;
+    for (const Signal& s : due->second) {
+      lanes_[s.owner_lane].signal(
+          tables_.channel(s.reader, signal_channel(s.owner_lane, s.reader_lane), true, 0));
+    }
+  }
+
+  /// At the end of a pass, who was pulled from must hear that its scratch may be written again.
+  void emit_farewells() {
+    std::set<std::pair<Rank, uint8_t>> pullers;
+    for (const Move& move : plan_.moves) {
+      if (move.pull && move.src == rank_ && move.dst != rank_) pullers.insert({move.dst, move.dst_lane});
+    }
+    for (const auto& [owner, lane] : pulled_) {
+      if (owner != rank_) lanes_[lane].signal(tables_.channel(owner, signal_channel(lane, kFarewell), true, 0));
+    }
+    for (const auto& [puller, lane] : pullers) {
+      lanes_[0].wait(tables_.channel(puller, signal_channel(lane, kFarewell), false, 0), 1);
+    }
+  }
+
+  static constexpr uint8_t kFarewell = 255;  // a lane number no plan uses: farewells have channels of their own
+
+  const ir::Plan& plan_;
+  const Rank rank_;
+  const std::vector<LaneBuilder::Fact> facts_;
+  Program program_;
+  ProgramTables tables_;
+  std::vector<LaneBuilder> lanes_;
+  std::map<int64_t, std::vector<Signal>> sends_;
+  std::map<uint32_t, std::vector<Signal>> waits_;
+  std::set<std::pair<Rank, uint8_t>> pulled_;
+};
+
+}  // namespace
+
+Result<Program> lower(const ir::Plan& plan, Rank rank) { return Lowering(plan, rank).lower(); }
+
+}  // namespace weir::exec

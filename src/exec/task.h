@@ -1,0 +1,31 @@
+/// Something that a waiting thread advances until it is done: a Run of a program, or a fast path that stands for one.
+///
+/// Tasks never block. One thread may advance several tasks in turn, also of ranks that depend on each other.
+#pragma once
+
+#include "src/base/types.h"
+#include "weir/status.h"
+
+namespace weir::exec {
+
+enum class Progress : uint8_t {
+  blocked,  ///< nothing could be done; a peer must act first
+  moved,    ///< something was done, and there is more
+  done,
+  failed,   ///< see Task::error()
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  /// Does what can be done now.
+  virtual Progress advance() = 0;
+  /// Serves the transports while the task is blocked; tells of broken channels.
+  virtual Status serve() = 0;
+  /// Why advance() failed.
+  virtual Status error() const = 0;
+  /// The rank whose action the task waits for; REQUIRES: advance() just said blocked.
+  virtual Rank waiting_for() const = 0;
+};
+
+}  // namespace weir::exec

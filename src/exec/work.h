@@ -1,0 +1,29 @@
+/// One operation in bytes at last: what a program or a fast path is run on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/base/types.h"
+#include "src/device/reduce.h"
+
+namespace weir::exec {
+
+/// Plain data. `tag` is the operation's sequence number and signature: every message carries it, and a message with
+/// another tag ends the run.
+struct Work {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  size_t count = 0;  ///< elements per block
+  DataType type = DataType::float32;
+  RedOp op = RedOp::sum;
+  bool scales = false;        ///< multiply own input by `factor` when it is read
+  device::Scalar factor = {};
+  int64_t divisor = 1;        ///< divide final sums of integers by this
+  uint64_t tag = 0;
+};
+
+/// Bytes that fit the granularity of SIMD and cache lines: chunks begin at multiples of it.
+inline constexpr size_t kGrainBytes = 64;
+
+}  // namespace weir::exec

@@ -1,0 +1,193 @@
+"""Breaches put into a toy tree must be found, with the right file and line: python3 -m unittest checkers_test."""
+
+import os
+import tempfile
+import unittest
+
+import budgets
+import cpp_shape
+import floors
+import headers
+import source_tree
+
+DOCUMENT = """# How it is built
+## Floors
+| floor | folder | may include |
+|---|---|---|
+| - | `include` | nothing |
+| 0 | `src/base` | - |
+| 1 | `src/drivers` | base |
+| 2 | `algorithms` | base, ir |
+| 1 | `algorithms/ir` | base |
+| 5 | `src/core` | everything below |
+| 7 | `bench`, `trainer` | nothing |
+| - | `tests` | anything |
+## More
+| 9 | `not/a/floor` | nothing |
+"""
+
+
+class ToyTree(unittest.TestCase):
+  def setUp(self):
+    folder = tempfile.TemporaryDirectory()
+    self.addCleanup(folder.cleanup)
+    self.root = folder.name
+    self.write("docs/architecture.md", DOCUMENT)
+
+  def write(self, path, text):
+    full = os.path.join(self.root, path)
+    os.makedirs(os.path.dirname(full), exist_ok=True)
+    with open(full, "w", encoding="utf-8") as file:
+      file.write(text)
+
+
+class Floors(ToyTree):
+  def setUp(self):
+    super().setUp()
+    for header in ("include/weir/status.h", "src/base/log.h", "src/core/group.h", "algorithms/ir/plan.h",
+                   "algorithms/ring.h", "bench/perf/options.h"):
+      self.write(header, "#pragma once\n")
+
+  def test_what_goes_down_is_allowed(self):
+    self.write("algorithms/ring.cc", '#include "algorithms/ring.h"\n#include <vector>\n#include "weir/status.h"\n'
+               '#include "algorithms/ir/plan.h"\n#include "src/base/log.h"\n')
+    self.write("src/core/group.cc", '#include "algorithms/ring.h"\n#include "src/base/log.h"\n')
+    self.write("bench/perf/main.cc", '#include "options.h"\n#include "weir/status.h"\n')
+    self.write("tests/core/group_test.cc", '#include "src/core/group.h"\n')
+    self.write("src/drivers/cuda.cc", "#include <cuda_runtime.h>\n#include <infiniband/verbs.h>\n")
+    self.assertEqual(floors.check(self.root), [])
+
+  def test_an_include_that_goes_up_is_named_with_its_line(self):
+    self.write("algorithms/ir/plan.cc", '// A plan.\n\n#include "algorithms/ring.h"\n')
+    self.assertEqual(floors.check(self.root), [
+        "algorithms/ir/plan.cc:3: algorithms/ir may not include algorithms/ring.h; besides its own files it may "
+        "include include, src/base"])
+
+  def test_base_may_not_see_the_core_whatever_the_spelling(self):
+    self.write("src/base/log.cc", '  #  include   "../core/group.h"\n')
+    self.assertEqual([breach.split(": ")[0] for breach in floors.check(self.root)], ["src/base/log.cc:1"])
+
+  def test_first_users_see_only_public_headers(self):
+    self.write("bench/perf/main.cc", '#include <vector>\n#include "src/base/log.h"\n')
+    self.assertEqual([breach.split(": ")[0] for breach in floors.check(self.root)], ["bench/perf/main.cc:2"])
+
+  def test_vendor_headers_stay_below(self):
+    self.write("src/core/group.cc", "/* one\n   two */\n#include <cuda_runtime.h>\n#include <ucp/api/ucp.h>\n"
+               "#include <hip/hip_runtime.h>\n#include <infiniband/verbs.h>\n#include <uchar.h>\n")
+    self.assertEqual([breach.split(": ")[0] for breach in floors.check(self.root)],
+                     [f"src/core/group.cc:{line}" for line in (3, 4, 5, 6)])
+
+  def test_what_is_commented_out_is_not_included(self):
+    self.write("src/base/log.cc", '// #include "src/core/group.h"\n/*\n#include "src/core/group.h"\n*/\n'
+               'const char* text = "#include <cuda.h>";\n')
+    self.assertEqual(floors.check(self.root), [])
+
+  def test_a_folder_outside_of_the_table_is_named(self):
+    self.write("src/misc/helpers.h", "")
+    self.assertEqual(floors.check(self.root), ["src/misc/helpers.h:1: lies in no folder of the table in "
+                                               "docs/architecture.md"])
+
+  def test_a_table_with_an_unknown_name_is_refused_with_its_line(self):
+    self.write("docs/architecture.md", DOCUMENT.replace("base, ir", "base, moon"))
+    self.assertRegex(floors.check(self.root)[0], r"^docs/architecture.md:8: 'moon' is no folder of the table")
+
+  def test_a_document_without_a_table_is_refused(self):
+    self.write("docs/architecture.md", "# Nothing\n")
+    self.assertEqual(floors.check(self.root), ["docs/architecture.md:1: there is no table under '## Floors'"])
+
+
+class Budgets(ToyTree):
+  def breaches(self):
+    return budgets.check(self.root)[0]
+
+  def test_a_file_may_have_600_lines_and_not_601(self):
+    self.write("src/base/fits.cc", "int a;\n" * 600)
+    self.write("src/base/grows.cc", "int a;\n" * 601)
+    self.assertEqual(self.breaches(), ["src/base/grows.cc:601: the file has 601 lines; at most 600"])
+
+  def test_a_function_may_have_60_lines_and_not_61(self):
+    self.write("src/base/a.cc", "namespace weir {\nint fits() {\n" + "  f();\n" * 58 + "}\n\n"
+               "Result<int> Group::grows(\n    int x) const {\n" + "  if (x) { f(); }\n" * 58 + "}\n}\n")
+    self.assertEqual(self.breaches(), ["src/base/a.cc:63: function Group::grows has 61 lines; at most 60"])
+
+  def test_a_python_function_is_held_to_the_same(self):
+    self.write("bench/compare/a.py", "\ndef grows():\n" + "  f()\n" * 60)
+    self.assertEqual(self.breaches(), ["bench/compare/a.py:2: function grows has 61 lines; at most 60"])
+
+  def test_a_table_is_no_function(self):
+    self.write("src/base/a.cc", "constexpr Option kTable[] = {\n" + "  {1, 2},\n" * 100 + "};\n")
+    self.assertEqual(self.breaches(), [])
+
+  def test_an_interface_may_have_8_virtuals_and_not_9(self):
+    nine = "".join(f"  virtual Result<int> f{i}(int a = 0) = 0;\n" for i in range(9))
+    eight = "".join(f"  virtual int f{i}() const = 0;\n" for i in range(8))
+    self.write("src/base/a.h", "class Fits {\n public:\n  virtual ~Fits() = default;\n" + eight + "};\n"
+               "template <typename T>\nclass Grows : public Base<T> {\n public:\n" + nine + "};\n")
+    self.assertEqual(self.breaches(), ["src/base/a.h:14: Grows has 9 pure virtual functions; at most 8"])
+
+  def test_goto_is_found_but_not_in_words(self):
+    self.write("src/base/a.cc", '// goto\nconst char* s = "goto";\nvoid f() {\n  goto out;\nout:\n  return;\n}\n')
+    self.assertEqual(self.breaches(), ["src/base/a.cc:4: goto; return early, or make a function of it"])
+
+  def test_function_like_macros_live_in_few_places(self):
+    self.write("src/base/log.h", "#define WEIR_WARN(...) warn(__VA_ARGS__)\n")
+    self.write("src/base/a.h", "#define WEIR_TRY(x) \\\n  do_it(x)\n#define FIVE 5\n#  define MAX(a, b) 0\n")
+    self.assertEqual([breach.split(": ")[0] for breach in self.breaches()], ["src/base/a.h:4"])
+
+
+class Shape(unittest.TestCase):
+  """The parser behind the budgets sees the functions that are there, and only those."""
+
+  def functions(self, text):
+    return [(f.name, f.first_line, f.last_line) for f in cpp_shape.shape(text)[0]]
+
+  def test_constructors_operators_and_templates(self):
+    self.assertEqual(self.functions("A::A() : b_{1}, c_(2), d_{3} {\n}\n"), [("A::A", 1, 2)])
+    self.assertEqual(self.functions("A::A()\n    : b_(1) {\n}\n"), [("A::A", 1, 3)])
+    self.assertEqual(self.functions("A& A::operator=(const A& o) {\n  return *this;\n}\n"), [("A::operator", 1, 3)])
+    self.assertEqual(self.functions("template <typename T = int>\nauto f(T x) -> B<T> {\n}\n"), [("f", 1, 3)])
+    self.assertEqual(self.functions("bool operator()(int a) const {\n}\n"), [("operator", 1, 2)])
+
+  def test_what_is_not_a_function(self):
+    self.assertEqual(self.functions("const A a{1, 2};\nenum class B : int { c, d };\nint e[] = {1};\n"), [])
+    self.assertEqual(self.functions("class A final : public B {\n  int c = 0;\n  int d{1};\n};\n"), [])
+
+  def test_methods_in_classes_in_namespaces(self):
+    text = 'extern "C" {\nnamespace a::b {\nstruct C {\n int f() const { return 1; }\n private:\n  int g() {\n  }\n};\n}\n}\n'
+    self.assertEqual(self.functions(text), [("f", 4, 4), ("g", 6, 7)])
+
+  def test_braces_in_text_and_in_the_other_branch_do_not_count(self):
+    text = "void f() {\n  char a = '{';\n  auto b = \"}{{\"; auto c = R\"(}}})\";\n  int d = 1'000'000;\n}\nvoid g() {\n}\n"
+    self.assertEqual(self.functions(text), [("f", 1, 5), ("g", 6, 7)])
+    text = "#if A\nvoid f() {\n#else\nvoid f(int) {\n#endif\n}\nvoid g() {\n}\n"
+    self.assertEqual(self.functions(text), [("f", 2, 6), ("g", 7, 8)])
+
+  def test_blanking_keeps_every_line(self):
+    text = 'a; // x\n/* y\n z */ "s\\"t" R"--(\n)" )--" \'\\\'\'\n'
+    self.assertEqual(source_tree.without_comments(text).count("\n"), text.count("\n"))
+
+
+class Headers(ToyTree):
+  def test_a_header_that_leans_on_others_is_named(self):
+    self.write("include/weir/good.h", "#pragma once\n#include <string>\nstd::string name();\n")
+    self.write("src/base/leans.h", "#pragma once\nstd::string name();\n")
+    complaints, count = headers.check(self.root)
+    self.assertEqual(count, 2)
+    self.assertEqual([c.split("\n")[0] for c in complaints], ["src/base/leans.h:1: does not compile alone as C++"])
+
+  def test_a_c_header_is_tried_as_c(self):
+    self.write("include/nccl.h", "#pragma once\nbool is_c();\n")
+    complaints, count = headers.check(self.root)
+    self.assertEqual(count, 2)
+    self.assertEqual([c.split("\n")[0] for c in complaints], ["include/nccl.h:1: does not compile alone as C"])
+
+  def test_a_header_that_its_source_includes_first_is_left_to_the_build(self):
+    self.write("src/base/a.h", "#pragma once\nint f();\n")
+    self.write("src/base/a.cc", '// A.\n#include "src/base/a.h"\n')
+    self.write("src/base/b.h", "#pragma once\nint g();\n")
+    self.write("src/base/b.cc", '#include <string>\n#include "src/base/b.h"\n')
+    self.assertEqual([header for header, _ in headers.jobs(self.root, "c++", "cc")], ["src/base/b.h"])
+
+
+if __name__ == "__main__":
+  unittest.main()

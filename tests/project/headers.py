@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Each header compiles alone: headers.py ROOT [--cxx COMPILER] [--cc COMPILER].
+
+A header whose .cc includes it first is compiled alone by every build already, and is skipped here. The C
+headers are compiled as C too.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+
+import source_tree
+
+C_HEADERS = ("include/nccl.h", "include/rccl/rccl.h", "include/weir/stream.h")
+# These need MPI's wrapper compilers or Gloo, which are there only where bench/compare is built.
+SKIPPED = ("bench/compare/",)
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+
+
+def first_include(root, path):
+  text = source_tree.without_comments(source_tree.read(root, path), keep_strings=True)
+  for _, directive in source_tree.directives(text):
+    found = re.match(r'include\s*[<"]([^>"]+)[>"]', directive)
+    if found:
+      return found.group(1)
+  return None
+
+
+def needs_compiling(root, header):
+  if header.startswith("include/"):
+    return True
+  if header.startswith(SKIPPED):
+    return False
+  source = header[:-2] + ".cc"
+  return not (os.path.isfile(os.path.join(root, source)) and first_include(root, source) == header)
+
+
+def jobs(root, cxx, cc):
+  """(header, compiler command) of everything to try."""
+  for header in source_tree.source_files(root, (".h",)):
+    if needs_compiling(root, header):
+      yield header, [cxx, "-std=c++20", "-x", "c++"]
+    if header in C_HEADERS:
+      yield header, [cc, "-std=c11", "-Wstrict-prototypes", "-x", "c"]
+
+
+def compile_alone(root, header, command):
+  """The compiler's complaint as 'header:1: ...' lines, or None."""
+  run = subprocess.run([*command, *WARNINGS, "-I", root, "-I", os.path.join(root, "include"), "-"],
+                       input=f'#include "{header}"\n', capture_output=True, text=True, check=False)
+  if run.returncode == 0:
+    return None
+  language = "C" if command[-1] == "c" else "C++"
+  return f"{header}:1: does not compile alone as {language}\n{run.stderr.strip()}"
+
+
+def check(root, cxx="c++", cc="cc", workers=2):
+  """(complaints, number of compilations)."""
+  work = list(jobs(root, cxx, cc))
+  with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+    results = list(pool.map(lambda job: compile_alone(root, *job), work))
+  return [result for result in results if result], len(work)
+
+
+def main():
+  parser = argparse.ArgumentParser()
+  parser.add_argument("root", nargs="?", default=".")
+  parser.add_argument("--cxx", default="c++")
+  parser.add_argument("--cc", default="cc")
+  options = parser.parse_args()
+  complaints, count = check(options.root, options.cxx, options.cc)
+  print("\n".join(complaints) if complaints else f"{count} headers compile alone")
+  return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+  sys.exit(main())

@@ -2,12 +2,20 @@
 ///
 /// These definitions are the specification of every other device: each binary operation rounds to the
 /// element type (to nearest, ties to even) before the next one, whatever is fused, so a fold over four
-/// sources equals three folds over two, bit for bit. No contraction, no flushing of denormals.
+/// sources equals three folds over two, bit for bit. No contraction, no flushing of denormals (the caller's
+/// floating-point control word must be in its default state).
 ///
-/// * float16, bfloat16, float8 compute in float32 and round once per operation. float8e4m3 (the finite
-///   "FN" encoding) and float8e5m2 saturate to the largest finite value on overflow; NaN stays NaN.
-/// * Integers wrap. max and min of floats return the other operand where one is NaN only if the scalar
-///   definition in reduce.cc does; every vector path equals the scalar definition for every input.
+/// * Integers wrap.
+/// * sum and prod of float16, bfloat16, float8 compute in float32 and round once per operation. float16 and
+///   bfloat16 overflow to infinity. float8e4m3 (the finite "FN" encoding) and float8e5m2 saturate: a result
+///   beyond the largest finite value, infinity included, becomes the largest finite value with its sign.
+/// * A sum or product that is not a number is always the same one: every bit set but the sign (0x7fffffff,
+///   0x7fff, 0x7f). So bits depend neither on the instruction set nor on the order of the operands.
+/// * max and min give back one of their operands, unchanged. A number is preferred to a NaN, -0 is less than
+///   +0, and between two NaNs the bits decide (to_order in float_format.h). Both are therefore commutative
+///   and associative to the bit.
+///
+/// reduce_scalar.h spells this out in simple loops; every vector path equals it for every input.
 ///
 /// All functions: any alignment; `dst` may equal a source exactly, but not overlap it partly; count may be
 /// 0; thread-safe; never allocate, throw or make a system call.
@@ -21,28 +29,29 @@
 namespace weir::device {
 
 /// Whether the destination will be read again soon (cached) or not (streaming: non-temporal stores where
-/// they pay).
+/// they pay; they are ordered before the function returns).
 enum class Traffic : uint8_t { cached, streaming };
 
-/// dst[i] = (((src[0][i] op src[1][i]) op src[2][i]) ...). sources >= 1 (1: a copy). count in elements.
+/// dst[i] = (((src[0][i] op src[1][i]) op src[2][i]) ...). sources >= 1 (1: a copy of the bits). count in
+/// elements.
 void fold(DataType type, RedOp op, void* dst, const void* const* src, int sources, size_t count,
           Traffic traffic = Traffic::cached);
 
-/// One scalar of any element type, in that type's encoding.
+/// One scalar of any element type, in that type's encoding, in the first size_of(type) bytes.
 struct Scalar {
   alignas(8) unsigned char bits[8];
 };
 
-/// The value `numerator / denominator` rounded once to `type`. REQUIRES: is_float(type).
+/// The value `numerator / denominator`, rounded once to `type`. REQUIRES: is_float(type).
 Scalar ratio(DataType type, double numerator, double denominator);
 
-/// dst[i] = src[i] * factor, rounded to the type (integers wrap).
+/// dst[i] = src[i] * factor: the same product as that of fold.
 void scale(DataType type, void* dst, const void* src, Scalar factor, size_t count);
 
 /// dst[i] /= divisor, truncated towards zero. REQUIRES: !is_float(type), divisor > 0.
 void divide(DataType type, void* dst, int64_t divisor, size_t count);
 
-/// memcpy that may bypass the cache on the way out.
+/// memcpy that may bypass the cache on the way out. `dst` may equal `src`.
 void copy(void* dst, const void* src, size_t bytes, Traffic traffic = Traffic::cached);
 
 }  // namespace weir::device

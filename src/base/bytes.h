@@ -24,24 +24,27 @@ class ByteWriter {
   template <typename T>
     requires std::is_trivially_copyable_v<T>
   ByteWriter& put(const T& value) {
-    const auto* raw = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
-    return *this;
+    return append(&value, sizeof(T));
   }
   ByteWriter& put_string(std::string_view text) {
     put(static_cast<uint32_t>(text.size()));
-    const auto* raw = reinterpret_cast<const std::byte*>(text.data());
-    bytes_.insert(bytes_.end(), raw, raw + text.size());
-    return *this;
+    return append(text.data(), text.size());
   }
   ByteWriter& put_bytes(BytesView view) {
     put(static_cast<uint32_t>(view.size()));
-    bytes_.insert(bytes_.end(), view.begin(), view.end());
-    return *this;
+    return append(view.data(), view.size());
   }
   Bytes take() { return std::move(bytes_); }
 
  private:
+  // resize and memcpy, because g++ 12 warns wrongly about insert
+  ByteWriter& append(const void* raw, size_t size) {
+    const size_t before = bytes_.size();
+    bytes_.resize(before + size);
+    if (size > 0) std::memcpy(bytes_.data() + before, raw, size);
+    return *this;
+  }
+
   Bytes bytes_;
 };
 

@@ -1,0 +1,13 @@
+/// loop: ranks of one process, through each other's homes as they lie in the address space.
+#pragma once
+
+#include <memory>
+
+#include "transports/memory_transport.h"
+
+namespace weir {
+
+/// `home` may be null. `homes` is the one object that all ranks of this process share; it learns `home`.
+std::unique_ptr<Transport> make_loop(const Identity& self, Home* home, LocalHomes& homes);
+
+}  // namespace weir

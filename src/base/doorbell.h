@@ -4,9 +4,9 @@
 /// makes something a sleeper may wait for (a message, a free slot, a flag) calls ring() after it.
 ///
 /// The common case, nobody sleeping, costs the ringer one load of a line that stays shared in its cache: no
-/// fence, no locked instruction. The sleeper pays instead: it announces itself, makes every process pass a
-/// barrier (membarrier, where the kernel has it), looks once more, then sleeps for at most kNap, so that even
-/// without membarrier a missed ring costs one nap and never a hang.
+/// fence, no locked instruction. The sleeper pays instead: it announces itself, makes every process that called
+/// prepare_doorbells() pass a barrier (membarrier, where the kernel has it), looks once more, then sleeps for at
+/// most kNapNs, so that even without membarrier a missed ring costs one nap and never a hang.
 #pragma once
 
 #include <atomic>
@@ -14,18 +14,29 @@
 
 namespace weir {
 
+/// The longest sleep, in nanoseconds.
+inline constexpr int64_t kNapNs = 1'000'000;
+
+/// Makes this process one whose rings are never missed. Idempotent; cheapest before threads are started. A process
+/// that only rings calls it by itself, a Waiter does when it first sleeps.
+void prepare_doorbells();
+
+/// All zero is a valid doorbell, so fresh shared memory needs no construction. One thread at a time sleeps on it
+/// (a second one is safe, but may oversleep by a nap).
 struct alignas(64) Doorbell {
-  std::atomic<uint32_t> sleeping{0};  ///< written by the owner
+  std::atomic<uint32_t> sleeping{0};  ///< set by the owner, cleared by the owner or the first ringer
   std::atomic<uint32_t> rings{0};     ///< futex word, written by ringers
 
   /// Wakes the owner if it sleeps. Any thread, any process.
   void ring() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps the load behind what was stored
     if (sleeping.load(std::memory_order_relaxed) != 0) wake();
   }
 
  private:
   void wake();
 };
+static_assert(sizeof(Doorbell) == 64);
 
 /// How long to insist before giving the core away.
 struct WaitPolicy {
@@ -36,12 +47,12 @@ struct WaitPolicy {
 /// Paces a waiting loop:
 ///
 ///     Waiter waiter(policy, &doorbell);
-///     while (!advance()) waiter.pause([&] { return advance(); });   // look again before sleeping
+///     while (!advance() && !waiter.pause(advance)) {}   // looks again before it sleeps
 ///
 /// `pause` returns true if its look found something. One waiter per waiting loop; not thread-safe.
 class Waiter {
  public:
-  /// doorbell may be null: then nothing rings and naps are short.
+  /// doorbell may be null: then nothing rings, and naps last 100 us or a little more.
   Waiter(WaitPolicy policy, Doorbell* doorbell) : policy_(policy), doorbell_(doorbell) {}
 
   template <typename Look>

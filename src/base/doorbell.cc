@@ -1,0 +1,82 @@
+#include "src/base/doorbell.h"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace weir {
+namespace {
+
+constexpr int64_t kBlindNapNs = 100'000;
+
+/// True if the kernel can make all registered processes pass a barrier, and has this one registered.
+bool barrier_ready() {
+  static const bool ready =
+      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+  return ready;  // survives fork, like the registration itself
+}
+
+void barrier_everywhere() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (barrier_ready()) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+timespec duration(int64_t ns) { return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)}; }
+
+uint32_t* word(std::atomic<uint32_t>& value) {
+  static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+  return reinterpret_cast<uint32_t*>(&value);
+}
+
+void pause_instruction() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
+}  // namespace
+
+void prepare_doorbells() { barrier_ready(); }
+
+void Doorbell::wake() {
+  if (sleeping.exchange(0) == 0) return;  // another ringer wakes it
+  rings.fetch_add(1);
+  syscall(SYS_futex, word(rings), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void Waiter::give_way() {
+  if (turns_++ < policy_.spins) {
+    pause_instruction();
+  } else {
+    sched_yield();
+  }
+}
+
+void Waiter::announce() {
+  if (doorbell_ == nullptr) return;
+  ticket_ = doorbell_->rings.load();
+  doorbell_->sleeping.store(1);
+  barrier_everywhere();  // whoever rings from here on sees `sleeping`; what was stored before is visible to the look
+}
+
+void Waiter::nap() {
+  const timespec time = duration(doorbell_ != nullptr ? kNapNs : kBlindNapNs);
+  if (doorbell_ == nullptr) {
+    nanosleep(&time, nullptr);
+  } else {
+    syscall(SYS_futex, word(doorbell_->rings), FUTEX_WAIT, ticket_, &time, nullptr, 0);
+  }
+}
+
+void Waiter::withdraw() {
+  if (doorbell_ != nullptr) doorbell_->sleeping.store(0);
+}
+
+}  // namespace weir

@@ -23,7 +23,7 @@ void Run::start(const Work& work) {
   grain_ = kGrainBytes / element_;
   tile_ = binding_.tile_bytes / element_;
   const size_t longest = part_of(work.count, program_.shape.chunks, 0, grain_).count;
-  passes_ = (longest + tile_ - 1) / tile_;
+  passes_ = std::max<size_t>(1, (longest + tile_ - 1) / tile_);  // nothing to move is one empty message
   for (Lane& lane : lanes_) lane = {lane.steps};
   error_ = {};
 }

@@ -145,7 +145,6 @@ void LaneBuilder::add_destination(const Site& site) {
 
 /// Ends the open step with its value in spill scratch, and goes on from there.
 void LaneBuilder::spill() {
-  spilled_ = true;
   const Site site{Place::Kind::scratch, 0, spill_chunk_};
   open_[0].destinations.push_back(site);
   const Open old = open_[0];

@@ -48,7 +48,6 @@ class LaneBuilder {
   void wait(uint32_t channel, uint32_t messages);
   /// The finished steps; refused when a value was made for nothing.
   Result<std::vector<Step>> take();
-  bool spilled() const { return spilled_; }
 
  private:
   static constexpr int64_t kNoValue = -1;
@@ -69,7 +68,6 @@ class LaneBuilder {
 
   ProgramTables& tables_;
   uint32_t spill_chunk_;
-  bool spilled_ = false;
   int64_t useless_ = kNoValue;
   std::vector<Step> steps_;
   std::vector<Open> open_;  ///< none or one

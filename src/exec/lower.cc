@@ -126,29 +126,29 @@ class Lowering {
       emit_signals(id);
     }
     emit_farewells();
-    bool spilled = false;
     for (LaneBuilder& lane : lanes_) {
       auto steps = lane.take();
       WEIR_TRY(steps.status());
       program_.lanes.push_back(std::move(*steps));
-      spilled |= lane.spilled();
     }
-    program_.scratch_chunks =
-        plan_.scratch_chunks + (spilled ? program_.message_chunks * static_cast<uint32_t>(lanes_.size()) : 0);
     return std::move(program_);
   }
 
  private:
+  /// Scratch has room for a spilled value in every lane, on all ranks alike: peers must agree on its size.
   void size_lanes() {
-    uint8_t most = 0;
+    uint32_t own = 0;
+    uint32_t most = 0;
     for (const Move& move : plan_.moves) {
       program_.message_chunks = std::max(program_.message_chunks, move.chunks);
-      if (move.src == rank_) most = std::max(most, move.src_lane);
-      if (move.dst == rank_) most = std::max(most, move.dst_lane);
+      if (move.src == rank_) own = std::max<uint32_t>(own, move.src_lane);
+      if (move.dst == rank_) own = std::max<uint32_t>(own, move.dst_lane);
+      most = std::max<uint32_t>({most, move.src_lane, move.dst_lane});
     }
-    for (uint32_t lane = 0; lane <= most; ++lane) {
+    for (uint32_t lane = 0; lane <= own; ++lane) {
       lanes_.emplace_back(tables_, plan_.scratch_chunks + lane * program_.message_chunks);
     }
+    program_.scratch_chunks = plan_.scratch_chunks + (most + 1) * program_.message_chunks;
   }
 
   Status emit(uint32_t id) {

@@ -1,0 +1,119 @@
+#include "src/core/plan_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "algorithms/catalogue.h"
+#include "algorithms/choice.h"
+#include "algorithms/ir/verify.h"
+#include "src/base/log.h"
+#include "src/exec/lower.h"
+
+namespace weir::core {
+namespace {
+
+// Verifying and lowering cost time that grows with the moves. Shapes past this are proved in the tests of the
+// algorithm instead, which are pure functions of the number of ranks.
+constexpr size_t kMostMovesVerified = 100'000;
+
+constexpr size_t kTileAlignment = exec::kGrainBytes;  // tiles of all chunks begin at cache lines
+
+}  // namespace
+
+PlanCache::PlanCache(Rank self, int ranks, Links& links, SharedScratch scratch, std::string forced_algorithm)
+    : self_(self),
+      ranks_(ranks),
+      links_(links),
+      scratch_(std::move(scratch)),
+      forced_algorithm_(std::move(forced_algorithm)) {}
+
+Result<Prepared*> PlanCache::find(Collective kind, Rank root, size_t bytes) {
+  Prepared*& hit = hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))];
+  if (hit != nullptr && hit->root == root) return hit;
+  auto made = prepare(kind, root, bytes);
+  if (made.ok()) hit = *made;
+  return made;
+}
+
+Result<Prepared*> PlanCache::prepare(Collective kind, Rank root, size_t bytes) {
+  // All sizes of a class (a power of two) share a plan, so the choice is made for the largest of them.
+  const size_t largest = bytes == 0 ? 0 : std::bit_floor(bytes) * 2 - 1;
+  std::string_view algorithm =
+      algorithms::choose({kind, ranks_, largest, !scratch_.peers.empty()});
+  if (!forced_algorithm_.empty()) {
+    const algorithms::Entry* forced = algorithms::find(forced_algorithm_, kind);
+    if (forced != nullptr && (!forced->pulls || !scratch_.peers.empty())) algorithm = forced->algorithm;
+  }
+  const algorithms::Entry* entry = algorithms::find(algorithm, kind);
+  if (entry == nullptr) {
+    return Status(Code::internal_error, fmt::format("no algorithm {} for {}", algorithm, name(kind)));
+  }
+  const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*entry, ranks_)};
+  const auto known = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& p) {
+    return p->algorithm == algorithm && p->program->shape == shape;
+  });
+  if (known != prepared_.end()) return known->get();
+
+  auto made = make(std::string(algorithm), shape);
+  WEIR_TRY(made.status());
+  if (prepared_.size() >= kMost) {
+    hits_ = {};
+    prepared_.clear();
+    scratches_.clear();
+  }
+  prepared_.push_back(std::move(*made));
+  return prepared_.back().get();
+}
+
+Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, const ir::Shape& shape) {
+  auto plan = algorithms::emit(algorithm, shape);
+  WEIR_TRY(plan.status());
+  if (plan->moves.size() <= kMostMovesVerified) {
+    if (const Status proof = ir::verify(*plan); !proof.ok()) {
+      return Status(Code::internal_error, fmt::format("the {} plan for {} over {} ranks is wrong and was not run: {}",
+                                                      algorithm, name(shape.kind), shape.ranks, proof.message()));
+    }
+  }
+  auto program = exec::lower(*plan, self_);
+  WEIR_TRY(program.status());
+  auto prepared = std::make_unique<Prepared>();
+  prepared->algorithm = algorithm;
+  prepared->root = shape.root;
+  prepared->program = std::make_unique<exec::Program>(std::move(*program));
+  auto binding = bind(*prepared->program);
+  WEIR_TRY(binding.status());
+  prepared->run = std::make_unique<exec::Run>(*prepared->program, std::move(*binding));
+  return prepared;
+}
+
+Result<exec::Binding> PlanCache::bind(const exec::Program& program) {
+  exec::Binding binding;
+  for (const exec::Channel& channel : program.channels) {
+    WEIR_TRY(links_.open(channel));
+    binding.senders.push_back(links_.sender(channel));
+    binding.receivers.push_back(links_.receiver(channel));
+  }
+  const bool pulls = std::any_of(program.places.begin(), program.places.end(), [](const exec::Place& place) {
+    return place.kind == exec::Place::Kind::peer_scratch;
+  });
+  size_t room = links_.slot_bytes() / program.message_chunks;
+  if (pulls) {
+    room = std::min(room, scratch_.bytes / program.scratch_chunks);
+    binding.scratch = scratch_.own;
+    binding.peer_scratch = scratch_.peers;
+  }
+  binding.tile_bytes = room / kTileAlignment * kTileAlignment;
+  if (binding.tile_bytes == 0) {
+    return Status(Code::invalid_usage,
+                  fmt::format("a message of {} chunks does not fit a slot of {} bytes; raise WEIR_SLOT_BYTES",
+                              program.message_chunks, links_.slot_bytes()));
+  }
+  if (!pulls && program.scratch_chunks > 0) {
+    binding.scratch = scratches_.emplace_back(program.scratch_chunks * binding.tile_bytes).data();
+  }
+  return binding;
+}
+
+}  // namespace weir::core

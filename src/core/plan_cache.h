@@ -1,0 +1,60 @@
+/// Prepared plans of a communicator: verified, lowered, and bound to open channels.
+///
+/// A hit is two array look-ups. A miss chooses an algorithm, emits its plan, verifies it, lowers it and opens its
+/// channels; the caller then waits until the channels are ready. The cache is bounded: past kMost prepared plans it
+/// starts afresh (channels stay open). Not thread-safe.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/core/links.h"
+#include "src/core/operation.h"
+#include "src/exec/lane.h"
+
+namespace weir::core {
+
+/// A plan ready to run on this rank.
+struct Prepared {
+  std::string algorithm;
+  uint32_t chunks = 1;
+  Rank root = 0;
+  std::unique_ptr<exec::Program> program;
+  std::unique_ptr<exec::Run> run;
+};
+
+/// Memory that peers may read, for plans that pull.
+struct SharedScratch {
+  std::byte* own = nullptr;
+  std::vector<const std::byte*> peers;  ///< by rank; empty: no plan may pull
+  size_t bytes = 0;
+};
+
+class PlanCache {
+ public:
+  PlanCache(Rank self, int ranks, Links& links, SharedScratch scratch, std::string forced_algorithm);
+
+  /// The plan for `bytes` per block; prepared now if need be.
+  Result<Prepared*> find(Collective kind, Rank root, size_t bytes);
+
+ private:
+  static constexpr int kSizeClasses = 64;  // by the number of significant bits of `bytes`
+  static constexpr size_t kMost = 256;
+
+  Result<Prepared*> prepare(Collective kind, Rank root, size_t bytes);
+  Result<std::unique_ptr<Prepared>> make(const std::string& algorithm, const ir::Shape& shape);
+  Result<exec::Binding> bind(const exec::Program& program);
+
+  const Rank self_;
+  const int ranks_;
+  Links& links_;
+  const SharedScratch scratch_;
+  const std::string forced_algorithm_;
+  std::array<std::array<Prepared*, kSizeClasses + 1>, kCollectives> hits_{};  ///< with the root asked for last
+  std::vector<std::unique_ptr<Prepared>> prepared_;
+  std::vector<std::vector<std::byte>> scratches_;
+};
+
+}  // namespace weir::core

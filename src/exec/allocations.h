@@ -1,0 +1,45 @@
+/// Buffers of users that peers can address: allocations made by ncclMemAlloc, told to peers slot by slot through the
+/// window, and mapped by them on first use.
+///
+/// Not thread-safe; one per communicator rank. post() and resolve() do not allocate or enter the kernel for
+/// allocations they have met before.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "src/device/host_memory.h"
+#include "src/device/shared_memory.h"
+#include "src/exec/window.h"
+#include "weir/status.h"
+
+namespace weir::exec {
+
+class Allocations {
+ public:
+  Allocations(Rank self, device::MemoryRegistry& registry, std::vector<Window> windows);
+
+  /// How peers find [data, data + bytes). Posted::slot is -1 where they cannot: memory from elsewhere.
+  Posted post(const void* data, size_t bytes);
+  /// Where what `peer` posted lies in this address space.
+  Result<std::byte*> resolve(Rank peer, const Posted& posted);
+
+ private:
+  struct Own {
+    uint32_t id = 0;
+    uint32_t generation = 0;
+  };
+  struct Mapped {
+    uint32_t generation = 0;
+    device::SharedMemory memory;
+  };
+
+  const Rank self_;
+  device::MemoryRegistry& registry_;
+  const std::vector<Window> windows_;
+  std::array<Own, Window::kAllocations> own_{};
+  int next_ = 0;
+  std::vector<std::array<Mapped, Window::kAllocations>> mapped_;  ///< by peer
+};
+
+}  // namespace weir::exec

@@ -1,0 +1,320 @@
+#include "src/exec/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace weir::exec {
+namespace {
+
+/// Folded at once by the direct all-reduce: stays in the first-level cache until it is written to everybody.
+constexpr size_t kTileBytes = 16 * 1024;
+
+}  // namespace
+
+Exchange::Exchange(Rank self, std::vector<Window> windows, std::vector<Doorbell*> doorbells,
+                   Allocations& allocations, const Limits& limits)
+    : self_(self),
+      ranks_(static_cast<int>(windows.size())),
+      windows_(std::move(windows)),
+      doorbells_(std::move(doorbells)),
+      allocations_(allocations),
+      limits_(limits),
+      inputs_(windows_.size()),
+      outputs_(windows_.size()) {}
+
+void Exchange::start(Collective kind, const Work& work) {
+  kind_ = kind;
+  work_ = work;
+  element_ = size_of(work.type);
+  total_ = bytes(work.count);
+  if (total_ <= Mail::kBytes) {
+    send_mail();
+    return;
+  }
+  const size_t most = std::min(limits_.block_bytes, windows_[0].half_bytes());
+  const size_t room = by_destination() ? most / static_cast<size_t>(ranks_) : most;
+  block_ = room / kGrainBytes * kGrainBytes / element_;
+  const bool many = kind != Collective::all_reduce;
+  const size_t all = many ? total_ * static_cast<size_t>(ranks_) : total_;
+  traffic_ = all >= limits_.streaming_bytes ? device::Traffic::streaming : device::Traffic::cached;
+  own_input_ = own_output_ = {};
+  if (total_ >= limits_.direct_bytes && !work.scales) {
+    own_input_ = allocations_.post(work.input, by_destination() ? all : total_);
+    if (kind == Collective::all_reduce) own_output_ = allocations_.post(work.output, total_);
+  }
+  first_ = true;
+  done_ = 0;
+  begin_block();
+}
+
+Progress Exchange::advance() {
+  for (;;) {
+    if (phase_ == Phase::mail) {
+      if (!all_mail()) return error_.ok() ? Progress::blocked : Progress::failed;
+      read_mail();
+      return Progress::done;
+    }
+    if (!all_posted()) return error_.ok() ? Progress::blocked : Progress::failed;
+    if (phase_ == Phase::farewell) return Progress::done;
+    if (phase_ == Phase::results) {
+      copy_results();
+      if (next()) return Progress::done;
+      continue;
+    }
+    if (first_) {
+      error_ = learn_buffers();
+      if (!error_.ok()) return Progress::failed;
+      first_ = false;
+    }
+    if (direct_) {
+      exchange_direct();
+      post();
+      phase_ = Phase::farewell;
+    } else if (two_shot()) {
+      fold_share();
+      post();
+      phase_ = Phase::results;
+    } else {
+      consume();
+      if (next()) return Progress::done;
+    }
+  }
+}
+
+/// Announces a stage to every rank, with what fits into the announcement itself.
+void Exchange::send_mail() {
+  phase_ = Phase::mail;
+  arrived_ = 0;
+  ++stage_;
+  const uint64_t word = uint64_t{stage_} << 32 | static_cast<uint32_t>(work_.tag);
+  const std::byte* from = work_.input;
+  if (work_.scales && kind_ == Collective::all_reduce) {
+    device::scale(work_.type, own_mail_, work_.input, work_.factor, work_.count);
+    from = own_mail_;
+  }
+  for (int i = 1; i < ranks_; ++i) {
+    const Rank peer = (self_ + i) % ranks_;
+    Mail& mail = windows_[peer].mail(stage_ % 2, self_);
+    if (by_destination()) {
+      const std::byte* block = work_.input + static_cast<size_t>(peer) * total_;
+      stage_copy(mail.bytes, block, work_.count);
+    } else {
+      std::memcpy(mail.bytes, from, total_);
+    }
+    mail.stage.store(word, std::memory_order_release);
+    doorbells_[peer]->ring();
+  }
+}
+
+bool Exchange::all_mail() {
+  for (; arrived_ < ranks_ - 1; ++arrived_) {
+    awaited_ = (self_ + 1 + arrived_) % ranks_;
+    if (!heard(windows_[self_].mail(stage_ % 2, awaited_).stage.load(std::memory_order_acquire))) return false;
+  }
+  return true;
+}
+
+void Exchange::read_mail() {
+  const auto letter = [&](Rank rank) -> const std::byte* {
+    if (rank != self_) return windows_[self_].mail(stage_ % 2, rank).bytes;
+    if (kind_ == Collective::all_reduce) return work_.scales ? own_mail_ : work_.input;
+    if (kind_ == Collective::all_gather) return work_.input;
+    const std::byte* block = work_.input + static_cast<size_t>(self_) * total_;
+    if (!work_.scales) return block;
+    device::scale(work_.type, own_mail_, block, work_.factor, work_.count);
+    return own_mail_;
+  };
+  if (folds()) {
+    fold(work_.output, work_.count, device::Traffic::cached, letter);
+    return;
+  }
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    std::byte* target = work_.output + static_cast<size_t>(rank) * total_;
+    if (const std::byte* from = letter(rank); from != target) std::memcpy(target, from, total_);
+  }
+}
+
+/// Announces the next stage: what belongs to it is in the half, or where the posted buffers are.
+void Exchange::post() {
+  arrived_ = 0;
+  ++stage_;
+  StageLine& line = windows_[self_].stage(stage_ % 2);
+  line.input = own_input_;
+  line.output = own_output_;
+  line.stage.store(uint64_t{stage_} << 32 | static_cast<uint32_t>(work_.tag), std::memory_order_release);
+  for (int i = 1; i < ranks_; ++i) doorbells_[(self_ + i) % ranks_]->ring();
+}
+
+bool Exchange::all_posted() {
+  for (; arrived_ < ranks_ - 1; ++arrived_) {
+    awaited_ = (self_ + 1 + arrived_) % ranks_;
+    if (!heard(windows_[awaited_].stage(stage_ % 2).stage.load(std::memory_order_acquire))) return false;
+  }
+  return true;
+}
+
+/// Whether `word` announces the current stage. A right stage with another signature is a mismatched call.
+bool Exchange::heard(uint64_t word) {
+  if (word >> 32 != stage_) return false;
+  if (static_cast<uint32_t>(word) == static_cast<uint32_t>(work_.tag)) return true;
+  error_ = Status(Code::invalid_usage,
+                  fmt::format("rank {} and rank {} called different collectives, or the same one with another count, type, "
+                              "operation or root (operation #{} of this rank)",
+                              awaited_, self_, work_.tag >> 32));
+  return false;
+}
+
+/// After the first stage: finds everybody's posted buffers, and with them how the operation goes on.
+Status Exchange::learn_buffers() {
+  any_posted_ = false;
+  direct_ = !work_.scales;
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    const StageLine& line = windows_[rank].stage(stage_ % 2);
+    const bool outputs = kind_ != Collective::all_reduce || line.output.slot >= 0;
+    inputs_[rank] = nullptr;
+    outputs_[rank] = nullptr;
+    direct_ = direct_ && line.input.slot >= 0 && outputs;
+    if (line.input.slot < 0) continue;
+    any_posted_ = true;
+    if (rank == self_) continue;
+    auto input = allocations_.resolve(rank, line.input);
+    WEIR_TRY(input.status());
+    inputs_[rank] = *input;
+    if (line.output.slot < 0) continue;
+    auto output = allocations_.resolve(rank, line.output);
+    WEIR_TRY(output.status());
+    outputs_[rank] = *output;
+  }
+  return {};
+}
+
+void Exchange::begin_block() {
+  now_ = std::min(block_, work_.count - done_);
+  if (own_input_.slot < 0) stage_inputs();
+  post();
+  phase_ = Phase::inputs;
+}
+
+void Exchange::stage_copy(std::byte* to, const std::byte* from, size_t count) {
+  if (work_.scales) {
+    device::scale(work_.type, to, from, work_.factor, count);
+  } else {
+    device::copy(to, from, bytes(count));
+  }
+}
+
+/// Copies what others need of this rank's input into the half of the next stage. Own shares are read where they are,
+/// unless they must be scaled.
+void Exchange::stage_inputs() {
+  std::byte* half = windows_[self_].half((stage_ + 1) % 2);
+  const std::byte* from = work_.input + bytes(done_);
+  if (by_destination()) {
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      const size_t at = static_cast<size_t>(rank);
+      if (rank != self_ || work_.scales) stage_copy(half + at * bytes(block_), from + at * total_, now_);
+    }
+    return;
+  }
+  if (!two_shot() || work_.scales) {
+    stage_copy(half, from, now_);
+    return;
+  }
+  const Extent own = share(self_);
+  const size_t after = own.first + own.count;
+  stage_copy(half, from, own.first);
+  stage_copy(half + bytes(after), from + bytes(after), now_ - after);
+}
+
+/// Where the current stage's bytes of `rank` are: in its buffer, if it posted that, else in its half.
+const std::byte* Exchange::input_of(Rank rank, size_t staged_offset, size_t buffer_offset) const {
+  if (rank == self_ && !work_.scales) return work_.input + buffer_offset;
+  if (inputs_[rank] != nullptr) return inputs_[rank] + buffer_offset;
+  return windows_[rank].half(stage_ % 2) + staged_offset;
+}
+
+template <typename SourceOf>
+void Exchange::fold(std::byte* target, size_t count, device::Traffic traffic, SourceOf source_of) {
+  const void* sources[kMostRanks];
+  for (Rank rank = 0; rank < ranks_; ++rank) sources[rank] = source_of(rank);
+  device::fold(work_.type, work_.op, target, sources, ranks_, count, traffic);
+  if (work_.divisor > 1) device::divide(work_.type, target, work_.divisor, count);
+}
+
+/// One stage is all: every rank takes what it wants of everybody's block.
+void Exchange::consume() {
+  const size_t offset = bytes(done_);
+  const size_t own = static_cast<size_t>(self_);
+  if (kind_ == Collective::all_reduce) {
+    fold(work_.output + offset, now_, traffic_, [&](Rank rank) { return input_of(rank, 0, offset); });
+  } else if (kind_ == Collective::reduce_scatter) {
+    fold(work_.output + offset, now_, traffic_,
+         [&](Rank rank) { return input_of(rank, own * bytes(block_), own * total_ + offset); });
+  } else {
+    const bool gathers = kind_ == Collective::all_gather;
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      std::byte* target = work_.output + static_cast<size_t>(rank) * total_ + offset;
+      const std::byte* from =
+          gathers ? input_of(rank, 0, offset) : input_of(rank, own * bytes(block_), own * total_ + offset);
+      if (from != target) device::copy(target, from, bytes(now_), traffic_);
+    }
+  }
+}
+
+Extent Exchange::share(Rank rank) const {
+  return part_of(now_, static_cast<size_t>(ranks_), static_cast<size_t>(rank), kGrainBytes / element_);
+}
+
+/// Two-shot, first half: folds this rank's share of the block and lays it into the half of the next stage.
+void Exchange::fold_share() {
+  const Extent own = share(self_);
+  const size_t offset = bytes(own.first);
+  std::byte* target = work_.output + bytes(done_) + offset;
+  fold(target, own.count, device::Traffic::cached,
+       [&](Rank rank) { return input_of(rank, offset, bytes(done_) + offset); });
+  device::copy(windows_[self_].half((stage_ + 1) % 2) + offset, target, bytes(own.count));
+}
+
+/// Two-shot, second half: fetches the shares that the others folded.
+void Exchange::copy_results() {
+  for (int i = 1; i < ranks_; ++i) {
+    const Rank rank = (self_ + i) % ranks_;
+    const Extent theirs = share(rank);
+    device::copy(work_.output + bytes(done_ + theirs.first),
+                 windows_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count), traffic_);
+  }
+}
+
+/// All buffers can be addressed: no copies, no blocks.
+void Exchange::exchange_direct() {
+  now_ = work_.count;
+  if (kind_ != Collective::all_reduce) {
+    consume();
+    return;
+  }
+  const Extent own = share(self_);
+  const size_t end = bytes(own.first + own.count);
+  for (size_t at = bytes(own.first); at < end; at += kTileBytes) {
+    const size_t size = std::min(kTileBytes, end - at);
+    fold(work_.output + at, size / element_, device::Traffic::cached, [&](Rank rank) { return input_of(rank, 0, at); });
+    for (int i = 1; i < ranks_; ++i) {
+      device::copy(outputs_[(self_ + i) % ranks_] + at, work_.output + at, size, traffic_);
+    }
+  }
+}
+
+/// Leaves the block. True if the operation is done; else the next stage is announced.
+bool Exchange::next() {
+  done_ += now_;
+  if (done_ < work_.count) {
+    begin_block();
+    return false;
+  }
+  if (!any_posted_ || two_shot()) return true;
+  post();
+  phase_ = Phase::farewell;
+  return false;
+}
+
+}  // namespace weir::exec

@@ -1,0 +1,82 @@
+/// The window of a home: memory that the ranks of one island write and read directly, for the exchanges that
+/// exchange.h describes. All ranks cut their windows in the same way.
+///
+///     | stage lines | allocation table | mail | half 0 | half 1 |
+///
+/// Writers: everything is written by the owner of the window, but mail[parity][p], which rank p writes. Readers: all.
+/// An exchange is a row of stages that all ranks number alike. What belongs to stage s lies in the line, mail and half
+/// of parity s % 2. Posting stage s + 1 says: I have read all I want of stage s. So memory of stage s may be written
+/// again in stage s + 2, once everybody's stage s + 1 was seen, and no other lock is needed.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace weir::exec {
+
+/// A place in an allocation that peers can map; slot < 0: none, the bytes are in the half.
+struct Posted {
+  int32_t slot = -1;
+  uint32_t generation = 0;
+  uint64_t offset = 0;
+};
+
+/// What a rank says to all when it enters a stage. `stage` is written last, with release.
+struct alignas(64) StageLine {
+  std::atomic<uint64_t> stage;  ///< number << 32 | signature
+  Posted input;
+  Posted output;
+};
+static_assert(sizeof(StageLine) == 64);
+
+/// A few bytes from one rank to another, in the line that says they are there. `stage` is written last.
+struct alignas(64) Mail {
+  static constexpr size_t kBytes = 56;
+  std::atomic<uint64_t> stage;
+  std::byte bytes[kBytes];
+};
+static_assert(sizeof(Mail) == 64);
+
+/// How a peer can map an allocation of the owner (a serialised device::ShareHandle). Written before the first post
+/// that names the slot with this generation.
+struct alignas(64) AllocationSlot {
+  std::atomic<uint32_t> generation;
+  uint32_t bytes;
+  std::byte handle[56];
+};
+
+/// One rank's window, as pointers. Plain data.
+class Window {
+ public:
+  static constexpr int kAllocations = 32;
+
+  Window() = default;
+  Window(std::byte* base, size_t bytes, int ranks) : base_(base), ranks_(ranks) {
+    const size_t head = head_bytes(ranks);
+    half_bytes_ = bytes > head ? (bytes - head) / 2 / 4096 * 4096 : 0;
+  }
+
+  StageLine& stage(uint64_t parity) const { return reinterpret_cast<StageLine*>(base_)[parity]; }
+  AllocationSlot& allocation(int slot) const {
+    return reinterpret_cast<AllocationSlot*>(base_ + 2 * sizeof(StageLine))[slot];
+  }
+  Mail& mail(uint64_t parity, int from) const {
+    return reinterpret_cast<Mail*>(base_ + kMailOffset)[parity * static_cast<size_t>(ranks_) + static_cast<size_t>(from)];
+  }
+  std::byte* half(uint64_t parity) const { return base_ + head_bytes(ranks_) + parity * half_bytes_; }
+  /// 0: the window is too small for this many ranks.
+  size_t half_bytes() const { return half_bytes_; }
+
+ private:
+  static constexpr size_t kMailOffset = 2 * sizeof(StageLine) + kAllocations * sizeof(AllocationSlot);
+  static size_t head_bytes(int ranks) {
+    return (kMailOffset + 2 * static_cast<size_t>(ranks) * sizeof(Mail) + 4095) / 4096 * 4096;
+  }
+
+  std::byte* base_ = nullptr;
+  int ranks_ = 0;
+  size_t half_bytes_ = 0;
+};
+
+}  // namespace weir::exec

@@ -22,34 +22,6 @@ std::string_view word(Kind kind) {
   return kWords[static_cast<int>(kind)];
 }
 
-Status check_shape(const Plan& plan) {
-  const Shape& shape = plan.shape;
-  if (shape.kind >= Collective::send_recv) {
-    return wrong("collective {}: plans exist for all collectives but send_recv, which has no shape",
-                 shape.kind == Collective::send_recv ? "send_recv"
-                                                     : std::to_string(static_cast<int>(shape.kind)));
-  }
-  if (shape.ranks < 1 || shape.ranks > kMaxPlanRanks) {
-    return wrong("a plan for {} ranks: expected 1 to {}", shape.ranks, kMaxPlanRanks);
-  }
-  if (shape.chunks < 1) return wrong("a plan with blocks of 0 chunks: expected at least 1");
-  if (shape.root < 0 || shape.root >= shape.ranks || (shape.root != 0 && !has_root(shape.kind))) {
-    return wrong("root {} of {} over {} ranks: expected {}", shape.root, name(shape.kind), shape.ranks,
-                 has_root(shape.kind) ? "one of the ranks" : "0, the collective has no root");
-  }
-  uint64_t blocks = 0;
-  for (Rank r = 0; r < shape.ranks; ++r) {
-    blocks += static_cast<uint64_t>(input_blocks(shape, r) + output_blocks(shape, r));
-  }
-  const uint64_t memory =
-      blocks * shape.chunks + uint64_t{plan.scratch_chunks} * static_cast<uint64_t>(shape.ranks);
-  if (memory > kMaxPlanMemory) {
-    return wrong("the plan names {} chunks of memory over all ranks: at most {} are allowed", memory,
-                 kMaxPlanMemory);
-  }
-  return {};
-}
-
 /// Everything about a move that can be judged without knowing what the chunks hold.
 class Forms {
  public:
@@ -253,8 +225,32 @@ class Run {
 
 }  // namespace
 
+Status check_shape(const Shape& shape, uint32_t scratch_chunks) {
+  if (shape.kind >= Collective::send_recv) {
+    return wrong("there is no plan of {}: expected one of the collectives",
+                 shape.kind == Collective::send_recv ? "send_recv" : std::to_string(static_cast<int>(shape.kind)));
+  }
+  if (shape.ranks < 1 || shape.ranks > kMaxPlanRanks) {
+    return wrong("a plan for {} ranks: expected 1 to {}", shape.ranks, kMaxPlanRanks);
+  }
+  if (shape.chunks < 1) return wrong("a plan with blocks of 0 chunks: expected at least 1");
+  if (shape.root < 0 || shape.root >= shape.ranks || (shape.root != 0 && !has_root(shape.kind))) {
+    return wrong("root {} of {} over {} ranks: expected {}", shape.root, name(shape.kind), shape.ranks,
+                 has_root(shape.kind) ? "one of the ranks" : "0, the collective has no root");
+  }
+  uint64_t blocks = 0;
+  for (Rank r = 0; r < shape.ranks; ++r) {
+    blocks += static_cast<uint64_t>(input_blocks(shape, r)) + static_cast<uint64_t>(output_blocks(shape, r));
+  }
+  const uint64_t memory = blocks * shape.chunks + uint64_t{scratch_chunks} * static_cast<uint64_t>(shape.ranks);
+  if (memory > kMaxPlanMemory) {
+    return wrong("the plan names {} chunks of memory over all ranks: at most {} are allowed", memory, kMaxPlanMemory);
+  }
+  return {};
+}
+
 Status verify(const Plan& plan) {
-  WEIR_TRY(check_shape(plan));
+  WEIR_TRY(check_shape(plan.shape, plan.scratch_chunks));
   Forms forms(plan);
   WEIR_TRY(forms.check());
   WEIR_TRY(Run(plan, forms.used(), Placement::apart).check());

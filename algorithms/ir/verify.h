@@ -9,7 +9,10 @@ namespace weir::ir {
 /// The largest plan that verify() takes on: chunks of memory of all ranks together, and chunks moved.
 inline constexpr uint64_t kMaxPlanMemory = uint64_t{1} << 26;
 inline constexpr uint64_t kMaxPlanTraffic = uint64_t{1} << 27;
-inline constexpr int kMaxPlanRanks = 16384;
+inline constexpr int kMaxPlanRanks = 4096;
+
+/// Whether there can be a plan of this shape: collective, ranks, root and chunks make sense and are not too many.
+Status check_shape(const Shape& shape, uint32_t scratch_chunks = 0);
 
 /// Whether the plan does what its shape says, on every rank: in place (where the collective allows it) and out
 /// of place, every output ends as the collective defines it, no share is summed twice, nothing is read that was

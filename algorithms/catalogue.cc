@@ -1,0 +1,112 @@
+#include "algorithms/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "algorithms/binomial.h"
+#include "algorithms/double_tree.h"
+#include "algorithms/halving_doubling.h"
+#include "algorithms/ir/builder.h"
+#include "algorithms/ir/verify.h"
+#include "algorithms/one_shot.h"
+#include "algorithms/pairwise.h"
+#include "algorithms/ring.h"
+#include "algorithms/two_shot.h"
+
+namespace weir::algorithms {
+namespace {
+
+uint32_t one(int) { return 1; }
+uint32_t two(int) { return 2; }
+uint32_t one_per_rank(int ranks) { return static_cast<uint32_t>(ranks); }
+uint32_t power_of_two(int ranks) { return std::bit_floor(static_cast<uint32_t>(ranks)); }
+
+constexpr std::string_view kRing = "much data on uniform links: every link busy all the time, ranks - 1 hops";
+constexpr std::string_view kChain = "much data: a pipeline along the ranks, ranks - 1 hops deep";
+constexpr std::string_view kTree = "medium data, many ranks: 2 log2(ranks) hops, halves on two trees";
+constexpr std::string_view kHalving = "medium data: log2(ranks) exchanges; best for powers of two";
+constexpr std::string_view kOneShot = "small data: one hop, ranks - 1 messages per rank; sums in rank order";
+constexpr std::string_view kTwoShot = "ranks that can read each other's memory; sums in rank order";
+constexpr std::string_view kPairwise = "large blocks: one partner at a time";
+constexpr std::string_view kBinomial = "small data, many ranks: log2(ranks) hops";
+
+using enum Collective;
+constexpr Entry kEntries[] = {
+    {"ring", all_reduce, one_per_rank, ring_all_reduce, kRing},
+    {"ring", reduce_scatter, one, ring_reduce_scatter, kRing},
+    {"ring", all_gather, one, ring_all_gather, kRing},
+    {"ring", broadcast, one, ring_broadcast, kChain},
+    {"ring", reduce, one, ring_reduce, kChain},
+    {"double_tree", all_reduce, two, double_tree_all_reduce, kTree},
+    {"double_tree", reduce, two, double_tree_reduce, kTree},
+    {"double_tree", broadcast, two, double_tree_broadcast, kTree},
+    {"halving_doubling", all_reduce, power_of_two, halving_doubling_all_reduce, kHalving},
+    {"halving_doubling", reduce_scatter, one, halving_doubling_reduce_scatter, kHalving},
+    {"halving_doubling", all_gather, one, halving_doubling_all_gather, kHalving},
+    {"one_shot", all_reduce, one, one_shot_all_reduce, kOneShot},
+    {"one_shot", reduce, one, one_shot_reduce, kOneShot},
+    {"one_shot", broadcast, one, one_shot_broadcast, kOneShot},
+    {"one_shot", all_gather, one, one_shot_all_gather, kOneShot},
+    {"one_shot", reduce_scatter, one, one_shot_reduce_scatter, kOneShot},
+    {"one_shot", all_to_all, one, one_shot_all_to_all, kOneShot},
+    {"one_shot", gather, one, one_shot_gather, kOneShot},
+    {"one_shot", scatter, one, one_shot_scatter, kOneShot},
+    {"two_shot", all_reduce, one_per_rank, two_shot_all_reduce, kTwoShot, true},
+    {"two_shot", reduce_scatter, one, two_shot_reduce_scatter, kTwoShot, true},
+    {"two_shot", all_gather, one, two_shot_all_gather, kTwoShot, true},
+    {"pairwise", all_to_all, one, pairwise_all_to_all, kPairwise},
+    {"binomial", broadcast, one, binomial_broadcast, kBinomial},
+    {"binomial", reduce, one, binomial_reduce, kBinomial},
+    {"binomial", gather, one, binomial_gather, kBinomial},
+    {"binomial", scatter, one, binomial_scatter, kBinomial},
+};
+
+/// One rank: whatever the algorithm, input becomes output.
+ir::Plan alone(std::string_view algorithm, const ir::Shape& shape) {
+  ir::Builder plan(std::string(algorithm), shape);
+  plan.local(0, ir::input(0), {.to = ir::output(0), .chunks = shape.chunks});
+  return plan.take();
+}
+
+Status refuse(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+
+Status unknown(std::string_view algorithm, Collective kind) {
+  std::string others;
+  bool known = false;
+  for (const Entry& entry : kEntries) {
+    known |= entry.algorithm == algorithm;
+    if (entry.kind == kind) others += fmt::format("{}{}", others.empty() ? "" : ", ", entry.algorithm);
+  }
+  return refuse(fmt::format("{} algorithm \"{}\"{}: expected {}", known ? "the" : "there is no", algorithm,
+                            known ? fmt::format(" does not do {}", name(kind)) : "",
+                            others.empty() ? "another collective" : "one of " + others));
+}
+
+}  // namespace
+
+std::span<const Entry> catalogue() { return kEntries; }
+
+const Entry* find(std::string_view algorithm, Collective kind) {
+  const auto* entry = std::find_if(std::begin(kEntries), std::end(kEntries), [&](const Entry& e) {
+    return e.algorithm == algorithm && e.kind == kind;
+  });
+  return entry == std::end(kEntries) ? nullptr : entry;
+}
+
+uint32_t default_chunks(const Entry& entry, int ranks) { return ranks < 2 ? 1 : entry.default_chunks(ranks); }
+
+Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape) {
+  const Entry* entry = find(algorithm, shape.kind);
+  if (entry == nullptr) return unknown(algorithm, shape.kind);
+  WEIR_TRY(ir::check_shape(shape));
+  const uint32_t unit = default_chunks(*entry, shape.ranks);
+  if (shape.chunks == 0 || shape.chunks % unit != 0) {
+    return refuse(fmt::format("{} {} over {} ranks takes chunks in multiples of {}, not {}", algorithm,
+                              name(shape.kind), shape.ranks, unit, shape.chunks));
+  }
+  return shape.ranks == 1 ? alone(algorithm, shape) : entry->make(shape);
+}
+
+}  // namespace weir::algorithms

@@ -1,0 +1,39 @@
+/// All algorithms, by name.
+///
+/// Constant data and pure functions: thread-safe.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "algorithms/ir/plan.h"
+#include "weir/status.h"
+
+namespace weir::algorithms {
+
+/// One algorithm for one collective.
+struct Entry {
+  std::string_view algorithm;  ///< "ring"
+  Collective kind;
+  /// For so many ranks, the number of chunks must be a multiple of this; it is also a good number of chunks.
+  uint32_t (*default_chunks)(int ranks);
+  /// REQUIRES: ranks >= 2 and a right number of chunks; use emit() below otherwise.
+  ir::Plan (*make)(const ir::Shape& shape);
+  std::string_view remarks;  ///< for people: when it is good, what it needs
+  bool pulls = false;        ///< ranks read each other's memory
+};
+
+/// Every entry; those of one algorithm follow each other.
+std::span<const Entry> catalogue();
+
+/// The entry, or null.
+const Entry* find(std::string_view algorithm, Collective kind);
+
+/// The chunks per block that the entry likes for so many ranks (at least 1).
+uint32_t default_chunks(const Entry& entry, int ranks);
+
+/// The plan of `algorithm` for any shape it supports, one rank included. Not verified: that is for ir::verify.
+/// Errors: invalid_argument for an unknown name, a collective the algorithm does not do, or a shape it cannot take.
+Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape);
+
+}  // namespace weir::algorithms

@@ -1,0 +1,50 @@
+/// Monotonic time, and how long somebody is willing to wait.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace weir {
+
+/// Nanoseconds of a clock that never goes back. Comparable between processes of one host.
+inline int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// The end of a wait: a time, an abort flag, or both. A value; the flag is not owned and may be null.
+class Deadline {
+ public:
+  static constexpr int64_t kNever = INT64_MAX;
+
+  static Deadline at(int64_t ns, const std::atomic<bool>* abort = nullptr) { return Deadline(ns, abort); }
+  static Deadline in_ms(int64_t ms, const std::atomic<bool>* abort = nullptr) {
+    return Deadline(now_ns() + ms * 1'000'000, abort);
+  }
+  static Deadline never(const std::atomic<bool>* abort = nullptr) { return Deadline(kNever, abort); }
+
+  /// The earlier of this and `ms` from now; same abort flag.
+  Deadline within_ms(int64_t ms) const { return Deadline(std::min(ns_, now_ns() + ms * 1'000'000), abort_); }
+
+  int64_t ns() const { return ns_; }
+  const std::atomic<bool>* abort_flag() const { return abort_; }
+  bool aborted() const { return abort_ != nullptr && abort_->load(std::memory_order_relaxed); }
+  bool passed() const { return ns_ != kNever && now_ns() >= ns_; }
+  bool over() const { return aborted() || passed(); }
+  /// Milliseconds to sleep at once: what is left, rounded up, at most `slice` so that the flag is looked at again.
+  int slice_ms(int slice) const {
+    if (ns_ == kNever) return slice;
+    const int64_t left = (ns_ - now_ns() + 999'999) / 1'000'000;
+    return static_cast<int>(std::clamp<int64_t>(left, 0, slice));
+  }
+
+ private:
+  Deadline(int64_t ns, const std::atomic<bool>* abort) : ns_(ns), abort_(abort) {}
+
+  int64_t ns_;
+  const std::atomic<bool>* abort_;
+};
+
+}  // namespace weir

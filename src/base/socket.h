@@ -1,0 +1,102 @@
+/// TCP sockets and their addresses, IPv4 and IPv6.
+///
+/// Every descriptor is non-blocking, closed on exec, and sends without delay; nothing here raises SIGPIPE. Waiting is
+/// done in poll, in slices of 20 ms, so that an abort flag is noticed that soon.
+///
+/// A Socket may be used by one thread that sends and one that receives. Errors are remote_error when the other side
+/// closed, reset, refused or kept silent, system_error otherwise; sentences name the addresses.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "src/base/bytes.h"
+#include "src/base/clock.h"
+#include "weir/status.h"
+
+namespace weir {
+
+/// An IP address and a port. Trivially copyable without padding, so it may travel as bytes.
+class SocketAddress {
+ public:
+  SocketAddress() = default;
+  /// "10.0.0.1:80", "[fe80::1%eth0]:80", "host:80". A name is looked up (may take seconds); its first address counts.
+  static Result<SocketAddress> parse(std::string_view text);
+  static SocketAddress loopback(int family, uint16_t port);
+  /// Nothing, if `raw` is neither IPv4 nor IPv6.
+  static std::optional<SocketAddress> from(const sockaddr* raw);
+
+  bool valid() const { return family_ != 0; }
+  int family() const { return family_; }
+  uint16_t port() const { return port_; }
+  void set_port(uint16_t port) { port_ = port; }
+  bool is_loopback() const;
+  /// The 4 or 16 bytes of the IP address.
+  BytesView ip() const { return BytesView(ip_).first(family_ == AF_INET ? 4 : 16); }
+  /// As parse reads it.
+  std::string text() const;
+  /// Fills `raw`; returns the length for bind and connect.
+  socklen_t to_raw(sockaddr_storage& raw) const;
+
+  bool operator==(const SocketAddress&) const = default;
+
+ private:
+  uint16_t family_ = 0;
+  uint16_t port_ = 0;
+  uint32_t scope_ = 0;  ///< interface of a link-local IPv6 address
+  std::array<std::byte, 16> ip_{};
+};
+static_assert(sizeof(SocketAddress) == 24 && std::is_trivially_copyable_v<SocketAddress>);
+
+/// An owned descriptor.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int fd) : fd_(fd) {}
+  Socket(Socket&& other) noexcept : fd_(other.release()) {}
+  Socket& operator=(Socket&& other) noexcept;
+  ~Socket() { close(); }
+
+  bool valid() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+  void close();
+
+  /// Listens; port 0 means any free one. A port in use is invalid_usage, and the sentence names it.
+  static Result<Socket> listen(const SocketAddress& address);
+  /// The next waiting connection, if there is one.
+  Result<std::optional<Socket>> accept() const;
+
+  /// Begins to connect; connected() says when it is done. Never blocks.
+  static Result<Socket> start_connect(const SocketAddress& to);
+  /// False while connecting. Never blocks.
+  Result<bool> connected() const;
+  /// Connects, once.
+  static Result<Socket> connect(const SocketAddress& to, const Deadline& deadline);
+  /// Connects, again and again while refused or unreachable: for a listener that may not be there yet.
+  static Result<Socket> connect_eagerly(const SocketAddress& to, const Deadline& deadline);
+
+  Status send_all(BytesView bytes, const Deadline& deadline) const;
+  Status recv_all(std::span<std::byte> into, const Deadline& deadline) const;
+  /// Sends or receives what goes at once; 0: nothing now. An orderly end by the other side is an error.
+  Result<size_t> try_send(BytesView bytes) const;
+  Result<size_t> try_recv(std::span<std::byte> into) const;
+
+  Result<SocketAddress> local_address() const;
+  /// For sentences; "unknown" when there is none.
+  std::string peer_text() const;
+
+ private:
+  int fd_ = -1;
+};
+
+/// Waits until `events` (poll's) are there on fd. True: they are (or an error is); false: deadline over.
+bool wait_for(int fd, short events, const Deadline& deadline);
+
+}  // namespace weir

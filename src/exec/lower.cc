@@ -5,79 +5,15 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "algorithms/ir/symbolic.h"
 #include "src/exec/lane_builder.h"
+#include "src/exec/signals.h"
 
 namespace weir::exec {
 namespace {
 
 using ir::Move;
-
-/// Orders memory that a rank reads out of another rank or another lane: after which move the owner signals whom.
-///
-/// A `Signal` is one empty message from a lane of `owner` to a lane of `reader`, sent after move `after` (kStart:
-/// before everything). A reader waits just before the move that needs it; signals of one channel are sent and
-/// awaited in the same order, so each wait takes exactly the messages sent up to the one it needs.
-struct Signal {
-  static constexpr int64_t kStart = -1;
-  int64_t after;
-  Rank owner;
-  uint8_t owner_lane;
-  Rank reader;
-  uint8_t reader_lane;
-  uint32_t before;  ///< the move of the reader that waits
-};
-
-bool overlaps(const ir::Operand& a, uint32_t a_chunks, const ir::Operand& b, uint32_t b_chunks) {
-  return a.kind == b.kind && a.index < b.index + b_chunks && b.index < a.index + a_chunks;
-}
-
-/// Finds the signals that reads of foreign memory need: pulls, and reads of what another lane of the rank wrote.
-class SignalPlanner {
- public:
-  explicit SignalPlanner(const ir::Plan& plan) : plan_(plan) {}
-
-  std::vector<Signal> signals() {
-    for (uint32_t id = 0; id < plan_.moves.size(); ++id) {
-      const Move& move = plan_.moves[id];
-      if (move.pull) need(id, move.src, move.from, move.dst, move.dst_lane);
-      if (move.with.in_memory()) need(id, move.dst, move.with, move.dst, move.dst_lane);
-      if (!move.pull && move.from.in_memory()) need(id, move.src, move.from, move.src, sender_lane(move));
-      if (move.to.in_memory()) writers_[{move.dst, move.to.kind}].push_back(id);
-    }
-    return std::move(signals_);
-  }
-
- private:
-  static uint8_t sender_lane(const Move& move) { return move.src == move.dst ? move.dst_lane : move.src_lane; }
-
-  /// `reader` (in `lane`) reads `place` of `owner` in move `id`.
-  void need(uint32_t id, Rank owner, const ir::Operand& place, Rank reader, uint8_t lane) {
-    std::map<uint8_t, int64_t> last;  // per lane of the owner: the last move that wrote any of the chunks
-    const auto written = writers_.find({owner, place.kind});
-    if (written != writers_.end()) {
-      for (uint32_t writer : written->second) {
-        const Move& move = plan_.moves[writer];
-        if (overlaps(move.to, move.chunks, place, plan_.moves[id].chunks)) last[move.dst_lane] = writer;
-      }
-    }
-    if (last.empty() && owner != reader) last[0] = Signal::kStart;
-    for (const auto& [owner_lane, after] : last) {
-      if (owner == reader && owner_lane == lane) continue;
-      auto& seen = seen_.try_emplace({owner, owner_lane, reader, lane}, Signal::kStart - 1).first->second;
-      if (after <= seen) continue;  // an earlier wait covers it
-      seen = after;
-      signals_.push_back({after, owner, owner_lane, reader, lane, id});
-    }
-  }
-
-  const ir::Plan& plan_;
-  std::map<std::pair<Rank, ir::Operand::Kind>, std::vector<uint32_t>> writers_;
-  std::map<std::tuple<Rank, uint8_t, Rank, uint8_t>, int64_t> seen_;
-  std::vector<Signal> signals_;
-};
 
 /// What every move's first chunk is: carries the plan out symbolically. REQUIRES: a verified plan.
 std::vector<LaneBuilder::Fact> trace(const ir::Plan& plan) {
@@ -115,8 +51,8 @@ class Lowering {
     program_.shape = plan_.shape;
     program_.rank = rank_;
     size_lanes();
-    const std::vector<Signal> signals = SignalPlanner(plan_).signals();
-    for (const Signal& s : signals) {
+    const Signals found = find_signals(plan_, rank_);
+    for (const Signal& s : found.signals) {
       if (s.owner == rank_) sends_[s.after].push_back(s);
       if (s.reader == rank_) waits_[s.before].push_back(s);
     }
@@ -125,7 +61,7 @@ class Lowering {
       WEIR_TRY(emit(id));
       emit_signals(id);
     }
-    emit_farewells();
+    emit_farewells(found.farewells);
     for (LaneBuilder& lane : lanes_) {
       auto steps = lane.take();
       WEIR_TRY(steps.status());
@@ -209,8 +145,9 @@ class Lowering {
     }
   }
 
-  /// At the end of a pass, who was pulled from must hear that its scratch may be written again.
-  void emit_farewells() {
+  /// At the end of a pass, who was pulled from must hear that its scratch may be written again, and so must lanes
+  /// that share scratch.
+  void emit_farewells(const std::vector<LaneFarewell>& farewells) {
     std::set<std::pair<Rank, uint8_t>> pullers;
     for (const Move& move : plan_.moves) {
       if (move.pull && move.src == rank_ && move.dst != rank_) pullers.insert({move.dst, move.dst_lane});
@@ -220,6 +157,12 @@ class Lowering {
     }
     for (const auto& [puller, lane] : pullers) {
       lanes_[0].wait(tables_.channel(puller, signal_channel(lane, kFarewell), false, 0), 1);
+    }
+    for (const auto& [from, to] : farewells) {
+      lanes_[from].signal(tables_.channel(rank_, signal_channel(from, to), true, 0));
+    }
+    for (const auto& [from, to] : farewells) {
+      lanes_[to].wait(tables_.channel(rank_, signal_channel(from, to), false, 0), 1);
     }
   }
 

@@ -1,0 +1,145 @@
+#include "src/exec/signals.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "algorithms/ir/symbolic.h"
+
+namespace weir::exec {
+namespace {
+
+using ir::Move;
+using ir::Operand;
+
+constexpr int64_t kNever = Signal::kStart - 1;
+
+bool overlap(const Operand& a, uint32_t a_chunks, const Operand& b, uint32_t b_chunks) {
+  return a.kind == b.kind && a.index < b.index + b_chunks && b.index < a.index + a_chunks;
+}
+
+/// Orders what is pulled: the puller waits for the owner's last writes.
+class Pulls {
+ public:
+  Pulls(const ir::Plan& plan, Rank rank) : plan_(plan), rank_(rank) {}
+
+  void find(uint32_t id, std::vector<Signal>& signals) {
+    const Move& move = plan_.moves[id];
+    if (move.pull && (move.src == rank_ || move.dst == rank_)) await(id, signals);
+    if (move.to.kind == Operand::Kind::scratch) writers_[move.dst].push_back(id);
+  }
+
+ private:
+  void await(uint32_t id, std::vector<Signal>& signals) {
+    const Move& move = plan_.moves[id];
+    std::map<uint8_t, int64_t> last;  // by lane of the owner
+    for (uint32_t writer : writers_[move.src]) {
+      const Move& wrote = plan_.moves[writer];
+      if (overlap(wrote.to, wrote.chunks, move.from, move.chunks)) last[wrote.dst_lane] = writer;
+    }
+    if (last.empty()) last[0] = Signal::kStart;
+    for (const auto& [owner_lane, after] : last) {
+      auto& seen = seen_.try_emplace({move.src, owner_lane, move.dst, move.dst_lane}, kNever).first->second;
+      if (after <= seen) continue;  // an earlier wait covers it
+      seen = after;
+      signals.push_back({after, move.src, owner_lane, move.dst, move.dst_lane, id});
+    }
+  }
+
+  const ir::Plan& plan_;
+  const Rank rank_;
+  std::map<Rank, std::vector<uint32_t>> writers_;
+  std::map<std::tuple<Rank, uint8_t, Rank, uint8_t>, int64_t> seen_;
+};
+
+/// Orders the lanes of one rank among themselves.
+class Lanes {
+ public:
+  Lanes(const ir::Plan& plan, Rank rank)
+      : plan_(plan),
+        rank_(rank),
+        layout_(plan.shape, plan.scratch_chunks,
+                ir::has_in_place(plan.shape.kind) ? ir::Placement::in_place : ir::Placement::apart) {}
+
+  void find(uint32_t id, std::vector<Signal>& signals) {
+    const Move& move = plan_.moves[id];
+    if (move.src == rank_ && !move.pull) touch(id, move.from, false, lane_at(move, rank_), signals);
+    if (move.src != move.dst && !move.pull) {  // what the sender knows comes with the message
+      Known& sender = known_[{move.src, move.src_lane}];
+      if (move.src == rank_) sender[move.src_lane] = id;
+      hear(known_[{move.dst, move.dst_lane}], sender);
+    }
+    if (move.dst != rank_) return;
+    touch(id, move.with, false, move.dst_lane, signals);
+    touch(id, move.to, true, move.dst_lane, signals);
+    known_[{rank_, move.dst_lane}][move.dst_lane] = id;
+  }
+
+  std::vector<LaneFarewell> farewells() const { return {farewells_.begin(), farewells_.end()}; }
+
+ private:
+  /// By lane of rank_: its last move known to be done.
+  struct Known : std::array<int64_t, ir::kMaxLanes> {
+    Known() { fill(kNever); }
+  };
+  struct Access {
+    uint32_t move;
+    uint8_t lane;
+    bool writes;
+    bool scratch;
+    size_t first, end;
+  };
+
+  static void hear(Known& listener, const Known& news) {
+    for (size_t lane = 0; lane < news.size(); ++lane) listener[lane] = std::max(listener[lane], news[lane]);
+  }
+
+  /// Move `id` reads or writes `place` in `lane`: after which accesses of other lanes must it come?
+  void touch(uint32_t id, const Operand& place, bool writes, uint8_t lane, std::vector<Signal>& signals) {
+    if (!place.in_memory()) return;
+    const size_t first = layout_.place(rank_, place);
+    const Access access{id, lane, writes, place.kind == Operand::Kind::scratch, first,
+                        first + plan_.moves[id].chunks};
+    std::map<uint8_t, uint32_t> last;  // by other lane: its last access in conflict
+    for (const Access& old : accesses_) {
+      if (old.lane == lane || (!old.writes && !writes) || old.end <= access.first || access.end <= old.first) continue;
+      last[old.lane] = old.move;
+      if (!access.scratch) continue;
+      // The next pass uses the same scratch again.
+      if (writes) farewells_.insert({old.lane, lane});
+      if (old.writes) farewells_.insert({lane, old.lane});
+    }
+    Known& known = known_[{rank_, lane}];
+    for (const auto& [other, move] : last) {
+      if (known[other] >= move) continue;
+      signals.push_back({move, rank_, other, rank_, lane, id});
+      known[other] = move;
+    }
+    accesses_.push_back(access);
+  }
+
+  const ir::Plan& plan_;
+  const Rank rank_;
+  const ir::Layout layout_;
+  std::vector<Access> accesses_;
+  std::map<std::pair<Rank, uint8_t>, Known> known_;  // by lane of any rank
+  std::set<LaneFarewell> farewells_;
+};
+
+}  // namespace
+
+Signals find_signals(const ir::Plan& plan, Rank rank) {
+  Signals found;
+  Pulls pulls(plan, rank);
+  Lanes lanes(plan, rank);
+  for (uint32_t id = 0; id < plan.moves.size(); ++id) {
+    pulls.find(id, found.signals);
+    lanes.find(id, found.signals);
+  }
+  found.farewells = lanes.farewells();
+  return found;
+}
+
+}  // namespace weir::exec

@@ -1,27 +1,31 @@
 /// The door of a process: one listening TCP socket and one thread, for every communicator in the process.
 ///
-/// Whoever connects says in a fixed-size hello what for. Two uses:
-///  * a delivery: the socket is kept until somebody in this process asks for it by its key (bootstrap
-///    exchanges, TCP channels). Neither side must come first.
+/// Whoever connects says in a fixed-size hello what for:
+///  * a delivery: the socket is kept until somebody in this process collects it by its key (TCP channels).
+///  * a message: bytes are kept until somebody collects them by their key (bootstrap exchanges).
+///    Neither side must come first, for both. Under one key things come out in the order they came in.
 ///  * a question: the door's own thread answers at once through a handler, even while every other thread is
 ///    busy or stuck ("what are you doing?"), which is how a dead, a stopped and a slow process are told apart.
 ///
-/// Connections that do not begin with a right hello within a second are closed. Thread-safe.
+/// Connections that do not bring a right hello (and message or question) within two seconds are closed. What nobody
+/// collects is bounded: the oldest goes when more than kMostKept wait. Thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "src/base/bytes.h"
+#include "src/base/clock.h"
 #include "src/base/socket.h"
 #include "weir/status.h"
 
 namespace weir {
 
-/// Names one expected connection: who to whom, in which communicator, for what.
+/// Names one expected connection or message: who to whom, in which communicator, for what.
 struct DeliveryKey {
   uint64_t scope = 0;     ///< communicator
   uint32_t purpose = 0;   ///< caller-chosen: bootstrap round, channel and stream number ...
@@ -33,6 +37,10 @@ struct DeliveryKey {
 
 class Door {
  public:
+  static constexpr size_t kMostKept = 16384;
+  /// The longest message, question or answer.
+  static constexpr uint32_t kMostBytes = 64u << 20;
+
   /// Answers a question about `scope` with bytes. Runs on the door's thread: must not block.
   using Handler = std::function<Bytes(uint64_t scope, BytesView question)>;
 
@@ -41,18 +49,43 @@ class Door {
   virtual SocketAddress address() const = 0;
   /// The connection delivered under `key`, if it has come. Never blocks.
   virtual std::optional<Socket> collect(const DeliveryKey& key) = 0;
-  /// Drops what was delivered for `scope` and never collected.
-  virtual void forget(uint64_t scope) = 0;
+  /// The message that came under `key`, waiting for it as long as `deadline` allows.
+  virtual std::optional<Bytes> receive(const DeliveryKey& key, const Deadline& deadline) = 0;
+  /// As if a message had come: for ranks of one process.
+  virtual void put(const DeliveryKey& key, Bytes message) = 0;
+  /// Drops what came for rank `to` of `scope` and was never collected, and whatever still comes for it.
+  virtual void forget(uint64_t scope, int32_t to) = 0;
 
-  /// Listens on `address` (port 0: any free one) and starts the thread.
+  /// Listens on `address` (port 0: any free one) and starts the thread. Destroying the door ends the thread.
   static Result<std::unique_ptr<Door>> open(const SocketAddress& address, Handler handler);
 };
 
-/// Connects to a door and delivers the connection under `key`. Blocks until connected or `timeout_ms`.
-Result<Socket> deliver(const SocketAddress& door, const DeliveryKey& key, int timeout_ms);
+/// The first bytes on a connection that is to be a delivery: for callers that connect without blocking.
+Bytes delivery_hello(const DeliveryKey& key);
 
-/// Asks a door a question. Errors: remote_error "refused" when nobody listens there any more (the process is
-/// gone), remote_error "silent" when it takes the connection but does not answer within timeout_ms (stopped).
-Result<Bytes> ask(const SocketAddress& door, uint64_t scope, BytesView question, int timeout_ms);
+/// Connects to a door and delivers the connection under `key`. Does not wait until it is collected.
+Result<Socket> deliver(const SocketAddress& door, const DeliveryKey& key, const Deadline& deadline);
+
+/// Sends a message. Success means that it is on its way, not that it was collected.
+Status post(const SocketAddress& door, const DeliveryKey& key, BytesView message, const Deadline& deadline);
+
+/// What became of a question.
+struct Answer {
+  enum class Kind : uint8_t {
+    given,    ///< `bytes` is what the handler said
+    refused,  ///< nobody listens there, or the connection broke: the process is gone
+    silent,   ///< no answer in time: the process is stopped, or its host unreachable
+  };
+  Kind kind = Kind::silent;
+  Bytes bytes;
+  std::string why;  ///< for sentences, when not given
+};
+
+/// Asks a door a question.
+Answer ask(const SocketAddress& door, uint64_t scope, BytesView question, const Deadline& deadline);
+
+/// Asks several doors the same at once; answers in the order of `doors`.
+std::vector<Answer> ask_all(std::span<const SocketAddress> doors, uint64_t scope, BytesView question,
+                            const Deadline& deadline);
 
 }  // namespace weir

@@ -19,19 +19,9 @@ std::string error_text(int error) { return std::generic_category().message(error
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-/// Errors that only the other side or the way to it can cause.
+/// What the other side did, in contrast to lost routes and local trouble.
 bool is_remote(int error) {
-  switch (error) {
-    case ECONNREFUSED:
-    case ECONNRESET:
-    case ECONNABORTED:
-    case EPIPE:
-    case ETIMEDOUT:
-    case EHOSTUNREACH:
-    case ENETUNREACH:
-    case EHOSTDOWN: return true;
-    default: return false;
-  }
+  return error == ECONNREFUSED || error == ECONNRESET || error == ECONNABORTED || error == EPIPE;
 }
 
 Status failure(std::string_view what, const std::string& peer, int error) {
@@ -143,7 +133,7 @@ Result<Socket> Socket::connect(const SocketAddress& to, const Deadline& deadline
 Result<Socket> Socket::connect_eagerly(const SocketAddress& to, const Deadline& deadline) {
   for (int pause_ms = 5;; pause_ms = std::min(pause_ms * 2, 200)) {
     auto socket = connect(to, deadline);
-    if (socket.ok() || socket.status().code() != Code::remote_error || deadline.over()) return socket;
+    if (socket.ok() || deadline.over()) return socket;
     const Deadline pause = deadline.within_ms(pause_ms);
     while (!pause.over()) std::this_thread::sleep_for(std::chrono::milliseconds(pause.slice_ms(kSliceMs)));
     if (deadline.over()) return socket;

@@ -4,7 +4,8 @@
 /// done in poll, in slices of 20 ms, so that an abort flag is noticed that soon.
 ///
 /// A Socket may be used by one thread that sends and one that receives. Errors are remote_error when the other side
-/// closed, reset, refused or kept silent, system_error otherwise; sentences name the addresses.
+/// closed, reset or refused, or let a deadline pass; invalid_usage when aborted or a port is in use; system_error for
+/// the rest (no route, no descriptors). Sentences name the addresses.
 #pragma once
 
 #include <sys/socket.h>

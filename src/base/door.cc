@@ -1,0 +1,296 @@
+#include "src/base/door.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <variant>
+
+#include "src/base/door_wire.h"
+
+namespace weir {
+namespace {
+
+using door_wire::Hello;
+using door_wire::Kind;
+
+constexpr int64_t kGreetingNs = 2'000'000'000;
+constexpr size_t kMostForgotten = 4096;
+
+/// What came and was not collected yet.
+class Shelf {
+ public:
+  using Thing = std::variant<Socket, Bytes>;
+
+  void put(const DeliveryKey& key, Thing thing) {
+    const std::lock_guard lock(mutex_);
+    if (forgotten_.contains({key.scope, key.to})) return;
+    kept_.emplace(std::pair(key, ++serial_), std::move(thing));
+    by_age_.emplace(serial_, key);
+    if (kept_.size() > Door::kMostKept) erase(kept_.find({by_age_.begin()->second, by_age_.begin()->first}));
+    if (const auto waiting = waiting_.find(key); waiting != waiting_.end()) waiting->second->notify_one();
+  }
+
+  template <typename T>
+  std::optional<T> take(const DeliveryKey& key) {
+    const std::lock_guard lock(mutex_);
+    return take_locked<T>(key);
+  }
+
+  std::optional<Bytes> wait(const DeliveryKey& key, const Deadline& deadline) {
+    std::unique_lock lock(mutex_);
+    std::condition_variable came;
+    for (;;) {
+      if (auto message = take_locked<Bytes>(key)) return message;
+      if (deadline.over()) return std::nullopt;
+      waiting_[key] = &came;
+      came.wait_for(lock, std::chrono::milliseconds(std::max(1, deadline.slice_ms(20))));
+      waiting_.erase(key);
+    }
+  }
+
+  void forget(uint64_t scope, int32_t to) {
+    const std::lock_guard lock(mutex_);
+    for (auto at = kept_.lower_bound({{.scope = scope, .purpose = 0, .from = INT32_MIN, .to = INT32_MIN}, 0});
+         at != kept_.end() && at->first.first.scope == scope;) {
+      const auto current = at++;
+      if (current->first.first.to == to) erase(current);
+    }
+    if (!forgotten_.insert({scope, to}).second) return;
+    forgotten_by_age_.emplace_back(scope, to);
+    if (forgotten_by_age_.size() > kMostForgotten) {
+      forgotten_.erase(forgotten_by_age_.front());
+      forgotten_by_age_.pop_front();
+    }
+  }
+
+ private:
+  using Kept = std::map<std::pair<DeliveryKey, uint64_t>, Thing>;
+
+  template <typename T>
+  std::optional<T> take_locked(const DeliveryKey& key) {
+    for (auto at = kept_.lower_bound({key, 0}); at != kept_.end() && at->first.first == key; ++at) {
+      if (T* thing = std::get_if<T>(&at->second)) {
+        std::optional<T> out(std::move(*thing));
+        erase(at);
+        return out;
+      }
+    }
+    return std::nullopt;
+  }
+  void erase(Kept::iterator at) {
+    by_age_.erase(at->first.second);
+    kept_.erase(at);
+  }
+
+  std::mutex mutex_;
+  Kept kept_;
+  std::map<uint64_t, DeliveryKey> by_age_;
+  uint64_t serial_ = 0;
+  std::map<DeliveryKey, std::condition_variable*> waiting_;
+  std::set<std::pair<uint64_t, int32_t>> forgotten_;
+  std::deque<std::pair<uint64_t, int32_t>> forgotten_by_age_;
+};
+
+/// A connection that has not said all it must, or has not been told all of its answer.
+struct Visitor {
+  Socket socket;
+  int64_t since_ns = 0;
+  std::optional<Hello> hello;
+  Bytes in = Bytes(Hello::kBytes);
+  size_t received = 0;
+  Bytes out;
+  size_t sent = 0;
+};
+
+class OpenDoor final : public Door {
+ public:
+  OpenDoor(Socket listener, const SocketAddress& address, Handler handler)
+      : listener_(std::move(listener)), address_(address), handler_(std::move(handler)) {}
+  ~OpenDoor() override {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
+    if (thread_.joinable()) thread_.join();
+  }
+  Status start();
+
+  SocketAddress address() const override { return address_; }
+  std::optional<Socket> collect(const DeliveryKey& key) override { return shelf_.take<Socket>(key); }
+  std::optional<Bytes> receive(const DeliveryKey& key, const Deadline& deadline) override {
+    return shelf_.wait(key, deadline);
+  }
+  void put(const DeliveryKey& key, Bytes message) override { shelf_.put(key, std::move(message)); }
+  void forget(uint64_t scope, int32_t to) override { shelf_.forget(scope, to); }
+
+ private:
+  using Visitors = std::list<Visitor>;
+
+  void serve();
+  bool admit();
+  bool receive(Visitor& visitor);
+  bool understand(Visitor& visitor);
+  bool reply(Visitor& visitor);
+  void dismiss(Visitors::iterator visitor);
+  void dismiss_the_slow();
+  bool watch(int op, int fd, uint32_t events, void* tag);
+
+  Socket listener_;
+  const SocketAddress address_;
+  const Handler handler_;
+  Socket epoll_;
+  Socket stop_;
+  Shelf shelf_;
+  Visitors visitors_;                           // the door's thread only; oldest first
+  std::map<void*, Visitors::iterator> by_tag_;  // same
+  std::thread thread_;
+};
+
+bool OpenDoor::watch(int op, int fd, uint32_t events, void* tag) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = tag;
+  return epoll_ctl(epoll_.fd(), op, fd, &event) == 0;
+}
+
+Status OpenDoor::start() {
+  epoll_ = Socket(epoll_create1(EPOLL_CLOEXEC));
+  stop_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll_.valid() || !stop_.valid() || !watch(EPOLL_CTL_ADD, listener_.fd(), EPOLLIN, &listener_) ||
+      !watch(EPOLL_CTL_ADD, stop_.fd(), EPOLLIN, &stop_)) {
+    return Status(Code::system_error, fmt::format("cannot open the door of this process at {}: {}", address_.text(),
+                                                  std::generic_category().message(errno)));
+  }
+  sigset_t all, before;  // signals of the application are not for this thread
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { serve(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread_.native_handle(), "weir door");
+  return {};
+}
+
+void OpenDoor::serve() {
+  std::array<epoll_event, 64> events;
+  for (;;) {
+    const int count = epoll_wait(epoll_.fd(), events.data(), events.size(), visitors_.empty() ? -1 : 100);
+    for (int i = 0; i < count; ++i) {
+      void* const tag = events[static_cast<size_t>(i)].data.ptr;
+      if (tag == &stop_) return;
+      if (tag == &listener_) {
+        while (admit()) {
+        }
+        continue;
+      }
+      const auto found = by_tag_.find(tag);
+      if (found == by_tag_.end()) continue;
+      Visitor& visitor = *found->second;
+      if (!(visitor.out.empty() ? receive(visitor) : reply(visitor))) dismiss(found->second);
+    }
+    dismiss_the_slow();
+  }
+}
+
+/// Takes in one connection; false if none waits. Its bytes are usually there already.
+bool OpenDoor::admit() {
+  auto accepted = listener_.accept();
+  if (!accepted.ok()) {  // out of descriptors or memory: others may free some
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return false;
+  }
+  if (!accepted->has_value()) return false;
+  Visitor& visitor = visitors_.emplace_back();
+  visitor.socket = std::move(**accepted);
+  visitor.since_ns = now_ns();
+  const auto at = std::prev(visitors_.end());
+  by_tag_[&visitor] = at;
+  if (!receive(visitor)) {
+    dismiss(at);
+  } else if (!watch(EPOLL_CTL_ADD, visitor.socket.fd(), visitor.out.empty() ? EPOLLIN : EPOLLOUT, &visitor)) {
+    dismiss(at);
+  }
+  return true;
+}
+
+/// Reads on. False: done with this visitor.
+bool OpenDoor::receive(Visitor& visitor) {
+  for (;;) {
+    const std::span<std::byte> rest = std::span(visitor.in).subspan(visitor.received);
+    auto received = visitor.socket.try_recv(rest);
+    if (!received.ok()) return false;
+    visitor.received += *received;
+    if (visitor.received == visitor.in.size()) {
+      if (!understand(visitor)) return false;
+      if (!visitor.out.empty()) return reply(visitor);
+    } else if (*received == 0) {
+      return true;
+    }
+  }
+}
+
+/// The hello, or the body, is complete. False: done with this visitor.
+bool OpenDoor::understand(Visitor& visitor) {
+  if (!visitor.hello) {
+    visitor.hello = Hello::decode(visitor.in);
+    if (!visitor.hello) return false;
+    if (visitor.hello->kind == Kind::delivery) {
+      if (by_tag_.contains(&visitor)) watch(EPOLL_CTL_DEL, visitor.socket.fd(), 0, nullptr);
+      shelf_.put(visitor.hello->key, std::move(visitor.socket));
+      return false;
+    }
+    visitor.in.assign(visitor.hello->body, std::byte{0});
+    visitor.received = 0;
+    if (!visitor.in.empty()) return true;
+  }
+  if (visitor.hello->kind == Kind::message) {
+    shelf_.put(visitor.hello->key, std::move(visitor.in));
+    return false;
+  }
+  const Bytes answer = handler_ ? handler_(visitor.hello->key.scope, visitor.in) : Bytes();
+  visitor.out = ByteWriter().put_bytes(answer).take();
+  watch(EPOLL_CTL_MOD, visitor.socket.fd(), EPOLLOUT, &visitor);
+  return true;
+}
+
+bool OpenDoor::reply(Visitor& visitor) {
+  while (visitor.sent < visitor.out.size()) {
+    auto sent = visitor.socket.try_send(BytesView(visitor.out).subspan(visitor.sent));
+    if (!sent.ok()) return false;
+    if (*sent == 0) return true;
+    visitor.sent += *sent;
+  }
+  return false;
+}
+
+void OpenDoor::dismiss(Visitors::iterator visitor) {
+  by_tag_.erase(&*visitor);
+  visitors_.erase(visitor);
+}
+
+void OpenDoor::dismiss_the_slow() {
+  const int64_t now = now_ns();
+  while (!visitors_.empty() && now - visitors_.front().since_ns > kGreetingNs) dismiss(visitors_.begin());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Door>> Door::open(const SocketAddress& address, Handler handler) {
+  auto listener = Socket::listen(address);
+  WEIR_TRY(listener.status());
+  auto bound = listener->local_address();
+  WEIR_TRY(bound.status());
+  auto door = std::make_unique<OpenDoor>(std::move(*listener), *bound, std::move(handler));
+  WEIR_TRY(door->start());
+  return std::unique_ptr<Door>(std::move(door));
+}
+
+}  // namespace weir

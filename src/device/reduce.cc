@@ -1,27 +1,67 @@
 #include "src/device/reduce.h"
 
+#include <cassert>
 #include <cstring>
 
+#include "src/device/reduce_kernels.h"
 #include "src/device/reduce_scalar.h"
 
 namespace weir::device {
+namespace {
+
+/// Below this, non-temporal stores cannot pay: the destination does not leave the cache anyway.
+constexpr size_t kStreamingBytes = 4096;
+
+const Kernels* best_kernels() {
+  static const Kernels* const best = supported_kernels().empty() ? nullptr : supported_kernels().data();
+  return best;
+}
+
+bool is_source(const void* dst, const void* const* src, int sources) {
+  for (int k = 0; k < sources; ++k) {
+    if (src[k] == dst) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 void fold(DataType type, RedOp op, void* dst, const void* const* src, int sources, size_t count,
           Traffic traffic) {
-  if (sources == 1) return copy(dst, src[0], count * size_of(type), traffic);
-  scalar::fold(type, op, dst, src, sources, count);
+  assert(sources >= 1);
+  const size_t bytes = count * size_of(type);
+  if (sources == 1) return copy(dst, src[0], bytes, traffic);
+  const Kernels* const best = best_kernels();
+  if (best == nullptr) return scalar::fold(type, op, dst, src, sources, count);
+  const FoldKernels& kernels = best->at(type, op);
+  FoldKernel kernel = sources == 2 ? kernels.pair : kernels.many;
+  // A line that is also read is in the cache already, and only leaves it later.
+  if (traffic == Traffic::streaming && bytes >= kStreamingBytes && !is_source(dst, src, sources)) {
+    kernel = kernels.streaming;
+  }
+  kernel(static_cast<uint8_t*>(dst), reinterpret_cast<const uint8_t* const*>(src), sources, bytes);
 }
 
 void scale(DataType type, void* dst, const void* src, Scalar factor, size_t count) {
-  scalar::scale(type, dst, src, factor, count);
+  const Kernels* const best = best_kernels();
+  if (best == nullptr) return scalar::scale(type, dst, src, factor, count);
+  best->scale[static_cast<int>(type)](static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src), factor,
+                                      count * size_of(type));
 }
 
 void divide(DataType type, void* dst, int64_t divisor, size_t count) {
+  assert(!is_float(type) && divisor > 0);
   scalar::divide(type, dst, divisor, count);
 }
 
-void copy(void* dst, const void* src, size_t bytes, Traffic) {
-  if (bytes != 0 && dst != src) std::memcpy(dst, src, bytes);
+void copy(void* dst, const void* src, size_t bytes, Traffic traffic) {
+  if (bytes == 0 || dst == src) return;
+  if (traffic == Traffic::streaming && bytes >= kStreamingBytes) {
+    if (const Kernels* const best = best_kernels(); best != nullptr) {
+      return best->streaming_copy(static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src), bytes);
+    }
+  }
+  std::memcpy(dst, src, bytes);
 }
 
 }  // namespace weir::device

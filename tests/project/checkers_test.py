@@ -6,6 +6,7 @@ import unittest
 
 import budgets
 import cpp_shape
+import documents
 import floors
 import headers
 import source_tree
@@ -187,6 +188,27 @@ class Headers(ToyTree):
     self.write("src/base/b.h", "#pragma once\nint g();\n")
     self.write("src/base/b.cc", '#include <string>\n#include "src/base/b.h"\n')
     self.assertEqual([header for header, _ in headers.jobs(self.root, "c++", "cc")], ["src/base/b.h"])
+
+
+class Documents(ToyTree):
+  def setUp(self):
+    super().setUp()
+    self.write("README.md", "# Toy\n| folder | what |\n| `docs` | pages |\n")
+    self.write("docs/README.md", "[how](architecture.md)\n")
+
+  def test_a_tree_in_order(self):
+    self.write("docs/more.md", "[up](../README.md#toy), [out](https://example.org/x)\n")
+    self.write("docs/README.md", "[how](architecture.md)\n[more](more.md)\n")
+    self.assertEqual(documents.check(self.root), [])
+
+  def test_what_has_gone_stale_is_named_with_its_line(self):
+    self.write("README.md", "# Toy\n[gone](docs/gone.md)\n| `src/gone` | `not_a_folder` |\n")
+    self.write("docs/more.md", "")
+    self.write("src/base/a.cc", "int a;\n\nint b;  // TODO: c\n")
+    self.write("cmake/a.sh", "if true; then\n")
+    complaints = documents.check(self.root)
+    self.assertEqual([complaint.split(": ")[0] for complaint in complaints],
+                     ["README.md:2", "docs/README.md:1", "README.md:3", "src/base/a.cc:3", "cmake/a.sh:1", "cmake/a.sh:2"])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Pages and scripts that have gone stale: documents.py ROOT.
+
+Links in Markdown lead to files that exist, docs/README.md lists every page of docs/, folders named in README's
+tables exist, shell scripts parse, and no source says that something is left to be done.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import source_tree
+
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+SCRIPTS = ("run", "test", ".ci/run")
+
+
+def _lines(root, path):
+  return enumerate(source_tree.read(root, path).split("\n"), 1)
+
+
+def check_links(root):
+  for path in source_tree.source_files(root, (".md",)):
+    for number, line in _lines(root, path):
+      for link in re.findall(r"\]\(([^)#]+)[^)]*\)", line):
+        target = os.path.normpath(os.path.join(root, os.path.dirname(path), link))
+        if "://" not in link and not os.path.exists(target):
+          yield f"{path}:{number}: the link {link} leads nowhere"
+
+
+def check_index(root):
+  if not os.path.isdir(os.path.join(root, "docs")):
+    return
+  index = source_tree.read(root, "docs/README.md")
+  for page in sorted(os.listdir(os.path.join(root, "docs"))):
+    if page.endswith(".md") and page != "README.md" and f"({page})" not in index:
+      yield f"docs/README.md:1: does not list {page}"
+
+
+def check_folders(root):
+  for number, line in _lines(root, "README.md"):
+    first_cell = re.match(r"\|([^|]*)\|", line)
+    for folder in re.findall(r"`([\w./]+)`", first_cell.group(1)) if first_cell else ():
+      if not os.path.isdir(os.path.join(root, folder)):
+        yield f"README.md:{number}: there is no folder {folder}"
+
+
+def check_unfinished(root):
+  for path in source_tree.source_files(root, source_tree.CPP_SUFFIXES + source_tree.SCRIPT_SUFFIXES + (".txt",)):
+    if path.startswith("tests/project/"):
+      continue
+    for number, line in _lines(root, path):
+      word = UNFINISHED.search(line)
+      if word:
+        yield f"{path}:{number}: {word.group(1)}; finish it, or write an issue"
+
+
+def check_scripts(root):
+  shell = source_tree.source_files(root, (".sh",)) + [path for path in SCRIPTS if os.path.isfile(os.path.join(root, path))]
+  for path in shell:
+    if not os.access(os.path.join(root, path), os.X_OK):
+      yield f"{path}:1: is not executable"
+    parsed = subprocess.run(["bash", "-n", os.path.join(root, path)], capture_output=True, text=True, check=False)
+    if parsed.returncode != 0:
+      number = re.search(r"line (\d+)", parsed.stderr)
+      yield f"{path}:{number.group(1) if number else 1}: {parsed.stderr.strip()}"
+
+
+def check(root):
+  """All complaints as 'file:line: sentence'."""
+  return [complaint for rule in (check_links, check_index, check_folders, check_unfinished, check_scripts)
+          for complaint in rule(root)]
+
+
+def main():
+  complaints = check(sys.argv[1] if len(sys.argv) > 1 else ".")
+  print("\n".join(complaints) if complaints else "pages and scripts are in order")
+  return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+  sys.exit(main())

@@ -1,0 +1,96 @@
+#include "src/exec/lane.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/exec/island.h"
+#include "tests/exec/oracle.h"
+
+namespace weir::exec {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Runs the programs of all ranks on `count` elements per block and compares with the oracle.
+template <typename T>
+void run_and_compare(Bound& bound, const ir::Shape& shape, DataType type, size_t count, const std::string& what) {
+  std::vector<std::vector<T>> in, out, want;
+  std::vector<Task*> tasks;
+  for (Rank rank = 0; rank < shape.ranks; ++rank) {
+    in.push_back(inputs<T>(shape, rank, count));
+    want.push_back(outputs<T>(shape, rank, count));
+    out.emplace_back(want.back().size());
+  }
+  for (Rank rank = 0; rank < shape.ranks; ++rank) {
+    Work work;
+    work.input = reinterpret_cast<const std::byte*>(in[rank].data());
+    work.output = reinterpret_cast<std::byte*>(out[rank].data());
+    work.count = count;
+    work.type = type;
+    work.tag = 1;
+    bound.run(rank).start(work);
+    tasks.push_back(&bound.run(rank));
+  }
+  const Status status = finish(tasks);
+  ASSERT_TRUE(status.ok()) << what << ": " << status.message();
+  for (Rank rank = 0; rank < shape.ranks; ++rank) ASSERT_EQ(out[rank], want[rank]) << what << " rank " << rank;
+}
+
+TEST(Run, EveryAlgorithmGivesTheRightNumbers) {
+  for (const algorithms::Entry& entry : algorithms::catalogue()) {
+    for (const int ranks : {1, 2, 3, 4, 5, 8, 13}) {
+      ir::Shape shape{entry.kind, ranks, 0, algorithms::default_chunks(entry, ranks)};
+      if (has_root(entry.kind)) shape.root = ranks - 1;
+      auto plan = algorithms::emit(entry.algorithm, shape);
+      ASSERT_TRUE(plan.ok());
+      Island island(ranks);
+      Bound bound(island, lower_all(*plan));
+      for (const size_t count : {1u, 7u, 100u, 5000u}) {
+        const std::string what = label(entry, ranks) + " count " + std::to_string(count);
+        run_and_compare<int32_t>(bound, shape, DataType::int32, count, what);
+        run_and_compare<uint8_t>(bound, shape, DataType::uint8, count, what);
+        run_and_compare<double>(bound, shape, DataType::float64, count, what);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Run, DividesIntegersOnceAndScalesFloatsFirst) {
+  const ir::Shape shape{Collective::all_reduce, 3, 0, 3};
+  Island island(3);
+  Bound bound(island, lower_all(*algorithms::emit("ring", shape)));
+  std::vector<int32_t> in{-7, 0, 8, 9}, out[3];
+  std::vector<Task*> tasks;
+  for (Rank rank = 0; rank < 3; ++rank) {
+    out[rank].resize(in.size());
+    Work work;
+    work.input = reinterpret_cast<const std::byte*>(in.data());
+    work.output = reinterpret_cast<std::byte*>(out[rank].data());
+    work.count = in.size();
+    work.type = DataType::int32;
+    work.divisor = 2;
+    bound.run(rank).start(work);
+    tasks.push_back(&bound.run(rank));
+  }
+  ASSERT_TRUE(finish(tasks).ok());
+  for (const auto& got : out) EXPECT_THAT(got, ::testing::ElementsAre(-10, 0, 12, 13));  // 3x / 2, towards zero
+}
+
+TEST(Run, RefusesAMessageOfAnotherOperation) {
+  const ir::Shape shape{Collective::broadcast, 2, 0, 1};
+  Island island(2);
+  Bound bound(island, lower_all(*algorithms::emit("ring", shape)));
+  std::vector<std::byte> data(8);
+  Work work;
+  work.input = work.output = data.data();
+  work.count = 2;
+  work.tag = uint64_t{5} << 32;
+  bound.run(0).start(work);
+  work.tag = uint64_t{6} << 32;
+  bound.run(1).start(work);
+  Task* tasks[] = {&bound.run(0), &bound.run(1)};
+  EXPECT_THAT(finish(tasks).message(), HasSubstr("operation #5"));
+}
+
+}  // namespace
+}  // namespace weir::exec

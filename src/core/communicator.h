@@ -1,20 +1,24 @@
 /// A communicator: one rank's view of a set of ranks that do collectives together.
 ///
-/// Life: make() gives an object that knows nothing of its peers; connect() meets them (bootstrap, transports);
-/// run() carries out operations; finalize() waits for what is under way; the destructor frees.
+/// Life: constructed, it knows nothing of its peers; connect() meets them (bootstrap, transports); run() carries out
+/// operations; finalize() waits for what is under way; the destructor frees.
 ///
-/// Threads: one thread at a time may call connect, run, split and finalize. state(), abort(), rank() and size()
+/// Threads: one thread at a time may call connect, run, finalize and split from it. state(), abort(), rank() and size()
 /// may be called from any thread at any time, also while another is inside connect() or run(), and abort() makes
-/// that other thread return soon with an error.
+/// that other thread return soon with an error. Streams carry operations out on threads of their own.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "src/core/operation.h"
+#include "src/core/turnstile.h"
 #include "src/core/unique_id.h"
 #include "weir/status.h"
 
@@ -24,48 +28,90 @@ class HostStream;
 
 namespace weir::core {
 
+class Execution;
 class Runtime;
+struct Connected;
 
 /// What a user may configure per communicator (ncclConfig_t after checking; environment already applied).
 struct Config {
-  bool blocking = true;
-  std::string name;  ///< for messages; may be empty
+  bool blocking = true;  ///< false: connect and run return in_progress at once and go on in the background
+  std::string name;      ///< for messages; may be empty
 };
 
 class Communicator {
  public:
   /// A communicator of `ranks` ranks, not connected. `runtime` must outlive it.
-  static std::unique_ptr<Communicator> make(Runtime& runtime, const UniqueId& id, int ranks, Rank rank,
-                                            const Config& config);
-  /// The part of a split that `parent`'s rank belongs to; collective over the parent (call connect() on every
-  /// rank). `color` < 0: takes part, and connect() leaves size() at 0.
-  static std::unique_ptr<Communicator> make_split(Communicator& parent, int color, int key, const Config& config);
-  virtual ~Communicator() = default;
+  Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank rank, Config config);
+  /// The part of a split that the parent's rank will belong to, not connected; connecting is collective over the
+  /// parent, which must live until then. color < 0: takes part in the split, and ends with size() 0.
+  Communicator(Communicator& parent, int color, int key, Config config);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
 
-  /// Meets the other ranks. Blocks. Names the culprit when one of them is missing, dead, stopped or different.
-  virtual Status connect() = 0;
+  /// Meets the other ranks. Names the culprit when one of them is missing, dead, stopped or different. Not blocking:
+  /// in_progress, and state() tells the rest.
+  Status connect();
   /// Carries out operations that belong together (one call, or one group): collectives in the order given, sends
-  /// and receives of the span together. With a stream: queues them and returns. Without: returns when done.
-  virtual Status run(std::span<const Operation> operations, device::HostStream* stream) = 0;
-  /// Waits until everything queued is done.
-  virtual Status finalize() = 0;
-  /// Ends whatever is under way, here and soon, with an error. Never blocks.
-  virtual void abort() = 0;
+  /// and receives side by side. With a stream, or not blocking: queues them and returns. Else returns when done.
+  Status run(std::span<const Operation> operations, device::HostStream* stream);
+  /// Waits until everything queued is done; not blocking: in_progress while something is.
+  Status finalize();
+  /// Ends whatever is under way, here and soon, with an error. Does not wait.
+  void abort();
 
-  /// Success, in_progress, or the first error.
-  virtual Status state() const = 0;
-  virtual Rank rank() const = 0;
-  virtual int size() const = 0;
-  virtual const Config& config() const = 0;
+  /// Success, in_progress, or the first error. An error stays.
+  Status state() const;
+  Rank rank() const { return rank_; }
+  int size() const { return ranks_; }
+  const Config& config() const { return config_; }
+  /// "4 ranks, rank 0 on node7, transports shm 3": for logs.
+  std::string describe() const;
+
+ private:
+  friend Status run_together(std::span<const struct Issue> issues);
+
+  Status connect_now();
+  Status join_peers();
+  Status usable() const;
+  /// Runs the operations in their turn, on this thread.
+  Status carry_out(std::span<const Operation> operations, uint64_t ticket);
+  void queue(std::vector<Operation> operations, device::HostStream& stream);
+  device::HostStream& background();
+  Status record(Status status);
+
+  struct SplitFrom {
+    Communicator* parent;
+    int color;
+    int key;
+  };
+
+  Runtime& runtime_;
+  UniqueId id_;
+  std::optional<SplitFrom> split_;
+  int ranks_;
+  Rank rank_;
+  const Config config_;
+  uint32_t splits_ = 0;  ///< begun from this communicator; the same number on all its ranks
+  std::atomic<bool> aborted_{false};
+  std::atomic<bool> connecting_{false};
+  std::atomic<int> code_{static_cast<int>(Code::invalid_usage)};  ///< of state_, for the quick look of run()
+  mutable std::mutex mutex_;
+  Status state_;
+  Turnstile turns_;
+  std::unique_ptr<Connected> connected_;
+  std::unique_ptr<device::HostStream> background_;
 };
 
-/// Carries out operations of several communicators of this process that one thread issued in one group: their
-/// ranks may depend on each other, so they advance together. Streams as in Communicator::run.
+/// An operation as issued inside a group.
 struct Issue {
   Communicator* communicator = nullptr;
   device::HostStream* stream = nullptr;
   Operation operation;
 };
+
+/// Carries out what one thread issued in one group, for one or several communicators of this process. Their ranks may
+/// depend on each other, so they advance together. Streams as in Communicator::run.
 Status run_together(std::span<const Issue> issues);
 
 }  // namespace weir::core

@@ -1,0 +1,187 @@
+#include "src/core/execution.h"
+
+#include <algorithm>
+
+namespace weir::core {
+namespace {
+
+using exec::Progress;
+
+/// How often a blocked thread that waits in vain looks at the time and asks about its peers.
+constexpr int64_t kLookEveryNs = 20'000'000;
+
+}  // namespace
+
+Execution::Execution(const Parts& parts) : parts_(parts) {
+  for (int t = 0; t < kDataTypes; ++t) {
+    const auto type = static_cast<DataType>(t);
+    if (is_float(type)) average_factors_[static_cast<size_t>(t)] = device::ratio(type, 1, parts.ranks);
+  }
+}
+
+void Execution::begin(std::span<const Operation> operations) {
+  operations_ = operations;
+  next_ = 0;
+  pairs_begun_ = false;
+  finished_ = false;
+  task_ = nullptr;
+  opening_ = false;
+  status_ = {};
+}
+
+Progress Execution::advance() {
+  for (;;) {
+    if (task_ == nullptr) {
+      if (next_ == operations_.size()) return end({});
+      if (aborted_.load(std::memory_order_relaxed)) return end(aborted_status());
+      if (Status begun = begin_next(); !begun.ok()) return end(std::move(begun));
+      if (task_ == nullptr) continue;
+    }
+    if (opening_) {
+      auto ready = parts_.links->ready();
+      if (!ready.ok()) return end(ready.status());
+      if (!*ready) return Progress::blocked;
+      opening_ = false;
+      if (prepared_ != nullptr) prepared_->run->start(work_);
+    }
+    const Progress progress = task_->advance();
+    if (progress == Progress::failed) return end(explain(task_->error()));
+    if (progress != Progress::done) return progress;
+    task_ = nullptr;
+    parts_.watchdog->leave();
+  }
+}
+
+Status Execution::begin_next() {
+  const Operation& operation = operations_[next_++];
+  if (operation.kind == Collective::send_recv) return pairs_begun_ ? Status() : begin_pairs();
+  ++sequence_;
+  parts_.watchdog->enter(sequence_, operation);
+  if (operation.count == 0) {
+    parts_.watchdog->leave();
+    return {};
+  }
+  work_ = work_of(operation);
+  if (parts_.exchange != nullptr && exec::Exchange::does(operation.kind)) {
+    parts_.exchange->start(operation.kind, work_);
+    task_ = parts_.exchange;
+    return {};
+  }
+  auto prepared = parts_.plans->find(operation.kind, operation.root, operation.count * size_of(operation.type));
+  WEIR_TRY(prepared.status());
+  prepared_ = *prepared;
+  task_ = prepared_->run.get();
+  opening_ = true;
+  return {};
+}
+
+/// All sends and receives of the group go side by side, at the place of the first.
+Status Execution::begin_pairs() {
+  pairs_begun_ = true;
+  batch_.clear();
+  for (const Operation& operation : operations_) {
+    if (operation.kind == Collective::send_recv) batch_.push_back(operation);
+  }
+  parts_.watchdog->enter(sequence_, batch_.front());
+  WEIR_TRY(parts_.pairs->start(batch_, parts_.check));
+  prepared_ = nullptr;
+  task_ = parts_.pairs;
+  opening_ = true;
+  return {};
+}
+
+exec::Work Execution::work_of(const Operation& operation) const {
+  exec::Work work;
+  work.input = static_cast<const std::byte*>(operation.input);
+  work.output = static_cast<std::byte*>(operation.output);
+  work.count = operation.count;
+  work.type = operation.type;
+  work.op = operation.reduction.op;
+  work.tag = uint64_t{sequence_} << 32 | (parts_.check ? signature(operation) : 0);
+  if (!reduces(operation.kind)) return work;
+  if (operation.reduction.scaling == Reduction::Scaling::premultiply) {
+    work.scales = true;
+    work.factor = operation.reduction.factor;
+  } else if (operation.reduction.scaling == Reduction::Scaling::average) {
+    work.scales = is_float(operation.type);
+    work.factor = average_factors_[static_cast<size_t>(operation.type)];
+    work.divisor = work.scales ? 1 : parts_.ranks;
+  }
+  return work;
+}
+
+Progress Execution::end(Status status) {
+  if (!status.ok()) parts_.watchdog->leave();
+  status_ = std::move(status);
+  finished_ = true;
+  return status_.ok() ? Progress::done : Progress::failed;
+}
+
+/// The task found that a peer called something else: the watchdog can say what.
+Status Execution::explain(const Status& found) {
+  if (found.code() != Code::invalid_usage) return found;
+  Status named = parts_.watchdog->examine(task_->waiting_for(), 0);
+  return named.ok() ? found : named;
+}
+
+Status Execution::aborted_status() const {
+  return {Code::invalid_usage, "the communicator was aborted by ncclCommAbort"};
+}
+
+Rank Execution::waiting_for() const {
+  return opening_ ? parts_.links->not_ready() : task_->waiting_for();
+}
+
+/// Of a thread that waits for long: ends the execution if it was aborted, if a channel broke, or if a peer is to blame.
+void Execution::look_around(int64_t waited_ns) {
+  Status trouble;
+  if (aborted_.load(std::memory_order_relaxed)) trouble = aborted_status();
+  if (trouble.ok() && task_ != nullptr && !opening_) {
+    trouble = task_->serve();
+    if (!trouble.ok()) trouble = parts_.watchdog->blame(waiting_for(), trouble);
+  }
+  if (trouble.ok() && waited_ns >= kLookEveryNs && task_ != nullptr) {
+    trouble = parts_.watchdog->examine(waiting_for(), waited_ns);
+  }
+  if (!trouble.ok()) end(std::move(trouble));
+}
+
+Status drive(std::span<Execution* const> executions) {
+  Execution& first = *executions[0];
+  if (executions.size() == 1) {  // the common case: done at once
+    if (first.advance() == Progress::done) return {};
+  }
+  Waiter waiter(first.parts_.patience, first.parts_.doorbell);
+  int64_t blocked_since = 0;
+  int64_t looked = 0;
+  const auto advance_all = [&] {
+    bool moved = false;
+    for (Execution* execution : executions) {
+      if (!execution->finished_) moved |= execution->advance() != Progress::blocked;
+    }
+    return moved;
+  };
+  const auto all_finished = [&] {
+    return std::all_of(executions.begin(), executions.end(), [](const Execution* e) { return e->finished_; });
+  };
+  while (!all_finished()) {
+    if (advance_all() || waiter.pause(advance_all)) {
+      waiter.progress();
+      blocked_since = 0;
+      continue;
+    }
+    const bool serves = !first.parts_.rings;
+    if (!waiter.patient() && !serves && !first.aborted_.load(std::memory_order_relaxed)) continue;
+    const int64_t now = now_ns();
+    if (blocked_since == 0) blocked_since = looked = now;
+    const int64_t waited = now - looked >= kLookEveryNs ? now - blocked_since : 0;
+    if (waited > 0) looked = now;
+    for (Execution* execution : executions) {
+      if (!execution->finished_) execution->look_around(waited);
+    }
+  }
+  for (const Execution* execution : executions) WEIR_TRY(execution->status_);
+  return {};
+}
+
+}  // namespace weir::core

@@ -1,0 +1,86 @@
+/// Carries out the operations of one communicator rank, without ever blocking: chooses between the island's exchange, a
+/// prepared plan and the pairs of a group, one operation after the other.
+///
+/// drive() is the waiting: it advances one or several executions of this thread until all are done, sleeps when that
+/// takes long, and looks for the culprit when it takes too long.
+///
+/// Not thread-safe, but for abort().
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/base/doorbell.h"
+#include "src/core/links.h"
+#include "src/core/operation.h"
+#include "src/core/pairs.h"
+#include "src/core/plan_cache.h"
+#include "src/core/watchdog.h"
+#include "src/exec/exchange.h"
+
+namespace weir::core {
+
+class Execution {
+ public:
+  /// What an execution works with; all outlive it. `exchange` may be null.
+  struct Parts {
+    Rank rank = 0;
+    int ranks = 1;
+    Links* links = nullptr;
+    PlanCache* plans = nullptr;
+    Pairs* pairs = nullptr;
+    exec::Exchange* exchange = nullptr;
+    Watchdog* watchdog = nullptr;
+    Doorbell* doorbell = nullptr;
+    bool rings = true;  ///< everything this rank waits for rings the doorbell; else transports must be served
+    WaitPolicy patience;
+    bool check = true;  ///< signatures travel with operations
+  };
+  explicit Execution(const Parts& parts);
+
+  /// Begins operations that belong together. The span stays valid until finished(). REQUIRES: finished().
+  void begin(std::span<const Operation> operations);
+  bool finished() const { return finished_; }
+  const Status& status() const { return status_; }
+
+  /// Any thread: makes the operations under way, and all later ones, end with an error.
+  void abort() { aborted_.store(true, std::memory_order_relaxed); }
+  const std::atomic<bool>& aborted() const { return aborted_; }
+
+  exec::Progress advance();
+
+ private:
+  friend Status drive(std::span<Execution* const> executions);
+
+  Status begin_next();
+  Status begin_pairs();
+  exec::Work work_of(const Operation& operation) const;
+  exec::Progress end(Status status);
+  Status explain(const Status& found);
+  Status aborted_status() const;
+  Rank waiting_for() const;
+  void look_around(int64_t waited_ns);
+
+  const Parts parts_;
+  std::array<device::Scalar, kDataTypes> average_factors_{};
+  std::span<const Operation> operations_;
+  std::vector<Operation> batch_;  ///< the sends and receives of the group
+  size_t next_ = 0;
+  bool pairs_begun_ = false;
+  bool finished_ = true;
+  bool opening_ = false;          ///< the task waits for its channels
+  exec::Task* task_ = nullptr;
+  Prepared* prepared_ = nullptr;  ///< what to start when the channels are ready; null: has started
+  exec::Work work_;
+  uint32_t sequence_ = 0;
+  Status status_;
+  std::atomic<bool> aborted_{false};
+};
+
+/// Advances executions of this thread until all are done; their ranks may depend on each other. The first error.
+Status drive(std::span<Execution* const> executions);
+
+}  // namespace weir::core

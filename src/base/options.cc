@@ -1,0 +1,215 @@
+#include "src/base/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+
+#include "src/base/text.h"
+
+namespace weir {
+namespace {
+
+constexpr double kBig = 1e15;
+
+constexpr std::array kTable = {
+    OptionRow{"NCCL_DEBUG", &LogSettings::level, "", 0, 0, "what is printed: VERSION, WARN, INFO or TRACE"},
+    OptionRow{"NCCL_DEBUG_SUBSYS", &LogSettings::subsystems, "", 0, 0,
+              "subsystems of INFO and TRACE: INIT,NET,... or ALL; ^ first means all but these"},
+    OptionRow{"NCCL_DEBUG_FILE", &LogSettings::file, "", 0, 0,
+              "file for the log instead of stdout; %h is the host, %p the process"},
+    OptionRow{"NCCL_DEBUG_TIMESTAMP_FORMAT", &LogSettings::timestamp_format, "", 0, 0,
+              "strftime format of times in the log; %3f gives milliseconds"},
+    OptionRow{"NCCL_DEBUG_TIMESTAMP_LEVELS", &LogSettings::timestamp_levels, "", 0, 0,
+              "levels whose lines begin with the time (default WARN)"},
+    OptionRow{"NCCL_SOCKET_IFNAME", &Options::socket_ifname, "", 0, 0,
+              "network interfaces to use: prefixes; ^ first excludes, = first means exact names"},
+    OptionRow{"NCCL_SOCKET_FAMILY", &Options::socket_family, "", 0, 0, "AF_INET or AF_INET6"},
+    OptionRow{"NCCL_COMM_ID", &Options::comm_id, "", 0, 0, "host:port where rank 0 gathers the ranks"},
+    OptionRow{"NCCL_HOSTID", &Options::host_id, "", 0, 0,
+              "identity of this host; ranks share memory only where it is equal"},
+    OptionRow{"NCCL_COMM_BLOCKING", &Options::comm_blocking, "", -1, 1,
+              "1 or 0 overrides what programs configure per communicator; -1 does not"},
+    OptionRow{"WEIR_INIT_TIMEOUT", &Options::init_timeout_s, "s", 0.1, kBig,
+              "how long to wait for ranks that have not joined"},
+    OptionRow{"WEIR_TRANSPORTS", &Options::transports, "", 0, 0,
+              "transports that may be used, in order of preference"},
+    OptionRow{"NCCL_SHM_DISABLE", &Options::shm_disable, "", 0, 1, "1: no shared memory between processes"},
+    OptionRow{"NCCL_NSOCKS_PERTHREAD", &Options::sockets_per_channel, "", 0, 64,
+              "TCP connections per channel; 0 is automatic"},
+    OptionRow{"WEIR_SLOTS", &Options::slots, "", 2, 64, "messages that a channel holds"},
+    OptionRow{"WEIR_SLOT_BYTES", &Options::slot_bytes, "bytes", 256, 64 << 20, "size of a message of a channel"},
+    OptionRow{"WEIR_WINDOW_BYTES", &Options::window_bytes, "bytes", 0, 1 << 30,
+              "memory per rank through which the fast paths exchange data"},
+    OptionRow{"WEIR_ALGO", &Options::algorithm, "", 0, 0, "the algorithm to use wherever it can; empty is automatic"},
+    OptionRow{"WEIR_FAST", &Options::fast_paths, "", 0, 1, "0: no fast paths, every call interprets its plan"},
+    OptionRow{"WEIR_CHECK", &Options::check, "", 0, 1, "0: ranks do not compare their calls"},
+    OptionRow{"WEIR_SPIN", &Options::spins, "", -1, 1e9, "looks before a waiting rank yields its core; -1 is automatic"},
+    OptionRow{"WEIR_PEER_TIMEOUT", &Options::peer_timeout_s, "s", 0.1, kBig,
+              "after how long a lost or stopped process is given up"},
+    OptionRow{"WEIR_STUCK_TIMEOUT", &Options::stuck_timeout_s, "s", 0, kBig,
+              "after how long a rank that runs but does not make its call is given up; 0 is never"},
+    OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999, "version that ncclGetVersion reports"},
+};
+static_assert(kTable.size() <= 40);
+
+/// Whole numbers as C reads them (0x.. and 0.. included), with K, M or G behind sizes.
+std::optional<int64_t> read_integer(const std::string& text, bool size) {
+  char* end = nullptr;
+  errno = 0;
+  const int64_t number = std::strtoll(text.c_str(), &end, 0);
+  if (end == text.c_str() || errno != 0) return std::nullopt;
+  if (*end == '\0') return number;
+  const size_t unit = std::string_view("KMG").find(static_cast<char>(std::toupper(static_cast<unsigned char>(*end))));
+  if (!size || unit == std::string_view::npos || end[1] != '\0' || std::abs(number) > (int64_t{1} << 32)) {
+    return std::nullopt;
+  }
+  return number << (10 * (unit + 1));
+}
+
+std::string expectation(const OptionRow& row) {
+  if (std::holds_alternative<bool Options::*>(row.member)) return "0 or 1";
+  const std::string most = row.most >= kBig ? " or more" : fmt::format(" to {:.0f}", row.most);
+  const std::string_view unit = row.unit == "s" ? "seconds, " : row.unit == "bytes" ? "bytes, " : "a whole number, ";
+  return fmt::format("{}{:g}{}", unit, row.least, most);
+}
+
+/// Stores `text` in the row's member; false: the text is no such value.
+bool store(Options& options, const OptionRow& row, const std::string& text) {
+  if (const auto* member = std::get_if<std::string Options::*>(&row.member)) {
+    options.*(*member) = text;
+    return true;
+  }
+  if (const auto* member = std::get_if<std::string LogSettings::*>(&row.member)) {
+    options.log.*(*member) = text;
+    return true;
+  }
+  if (const auto* member = std::get_if<double Options::*>(&row.member)) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0' || !(number >= row.least && number <= row.most)) return false;
+    options.*(*member) = number;
+    return true;
+  }
+  const auto number = read_integer(text, row.unit == "bytes");
+  if (!number || static_cast<double>(*number) < row.least || static_cast<double>(*number) > row.most) return false;
+  if (const auto* member = std::get_if<int64_t Options::*>(&row.member)) {
+    options.*(*member) = *number;
+  } else {
+    options.*std::get<bool Options::*>(row.member) = *number != 0;
+  }
+  return true;
+}
+
+const OptionRow* find_row(std::string_view name) {
+  for (const OptionRow& row : kTable) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+/// NCCL_CONF_FILE says where to look and belongs to the launch of programs; these never reach the table.
+bool is_known_elsewhere(std::string_view name) { return name == "NCCL_CONF_FILE"; }
+
+void read_conf_file(const std::string& path, std::map<std::string, Options::Value>& values) {
+  std::ifstream file(path);
+  if (!file) return;
+  std::ostringstream text;
+  text << file.rdbuf();
+  read_conf_text(text.str(), path, values);
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_table() { return kTable; }
+
+std::string_view type_name(const OptionRow& row) {
+  if (std::holds_alternative<bool Options::*>(row.member)) return "0 or 1";
+  if (std::holds_alternative<int64_t Options::*>(row.member)) return "integer";
+  if (std::holds_alternative<double Options::*>(row.member)) return "number";
+  return "text";
+}
+
+std::string value_text(const Options& options, const OptionRow& row) {
+  return std::visit(
+      [&](auto member) -> std::string {
+        if constexpr (std::is_same_v<decltype(member), std::string LogSettings::*>) {
+          return options.log.*member;
+        } else if constexpr (std::is_same_v<decltype(member), bool Options::*>) {
+          return options.*member ? "1" : "0";
+        } else {
+          return fmt::format("{}", options.*member);
+        }
+      },
+      row.member);
+}
+
+Options Options::from(const std::map<std::string, Value>& values) {
+  Options options;
+  for (const auto& [name, value] : values) {
+    const bool ours = name.starts_with("WEIR_");
+    if ((!ours && !name.starts_with("NCCL_")) || is_known_elsewhere(name)) continue;
+    const OptionRow* row = find_row(name);
+    if (row == nullptr) {
+      options.notes.push_back(
+          ours ? Note{Note::Kind::warning, fmt::format("{} is set by {}, but weir has no such option", name, value.origin)}
+               : Note{Note::Kind::info, fmt::format("{} set by {} to {} has no effect in weir", name, value.origin, value.text)});
+    } else if (store(options, *row, value.text)) {
+      options.notes.push_back({Note::Kind::info, fmt::format("{} set by {} to {}", name, value.origin, value.text)});
+    } else {
+      options.notes.push_back({Note::Kind::warning,
+                               fmt::format("{}={} (from {}) is not a valid value; expected {}; {} is used", name, value.text,
+                                           value.origin, expectation(*row), value_text(options, *row))});
+    }
+  }
+  return options;
+}
+
+Options Options::from_environment() {
+  std::map<std::string, Value> values;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos || !(text.starts_with("NCCL_") || text.starts_with("WEIR_"))) continue;
+    values.try_emplace(std::string(text.substr(0, equals)), Value{std::string(text.substr(equals + 1)), "the environment"});
+  }
+  const char* const home = std::getenv("HOME");
+  if (const auto conf = values.find("NCCL_CONF_FILE"); conf != values.end()) {
+    read_conf_file(conf->second.text, values);
+  } else if (home != nullptr) {
+    read_conf_file(std::string(home) + "/.nccl.conf", values);
+  }
+  read_conf_file("/etc/nccl.conf", values);
+  return from(values);
+}
+
+void log_notes(const Options& options) {
+  for (const Options::Note& note : options.notes) {
+    if (note.kind == Options::Note::Kind::warning) {
+      WEIR_WARN("{}", note.text);
+    } else {
+      WEIR_INFO(env, "{}", note.text);
+    }
+  }
+}
+
+void read_conf_text(std::string_view text, const std::string& origin, std::map<std::string, Options::Value>& values) {
+  constexpr size_t kMost = 1023;
+  for (std::string_view line : split_list(text, '\n')) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const size_t equals = line.find('=');
+    if (line.starts_with('#') || equals == std::string_view::npos || equals == 0) continue;
+    if (equals > kMost || line.size() - equals - 1 > kMost) continue;
+    values.try_emplace(std::string(line.substr(0, equals)), Options::Value{std::string(line.substr(equals + 1)), origin});
+  }
+}
+
+}  // namespace weir

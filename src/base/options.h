@@ -1,0 +1,89 @@
+/// Every option of weir, in one table: its name in the environment, type, default, unit and meaning.
+///
+/// Options is a plain struct of values; nobody below src/api reads the environment.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "src/base/log.h"
+
+namespace weir {
+
+struct Options {
+  // Logging
+  LogSettings log;
+  // Meeting the other ranks
+  std::string socket_ifname;
+  std::string socket_family;
+  std::string comm_id;
+  std::string host_id;
+  int64_t comm_blocking = -1;
+  double init_timeout_s = 60;
+  // Transports
+  std::string transports = "loop,shm,cma,tcp";
+  bool shm_disable = false;
+  int64_t sockets_per_channel = 0;
+  int64_t slots = 4;
+  int64_t slot_bytes = 64 * 1024;
+  int64_t window_bytes = 2 * 1024 * 1024;
+  // Plans
+  std::string algorithm;
+  bool fast_paths = true;
+  bool check = true;
+  int64_t spins = -1;
+  // Trouble
+  double peer_timeout_s = 5;
+  double stuck_timeout_s = 0;
+  // What we say we are
+  int64_t nccl_version = 22809;
+
+  /// Sentences about what was found: set values, files read, bad values (the default stays), names that nobody knows.
+  struct Note {
+    enum class Kind : uint8_t { info, warning };
+    Kind kind;
+    std::string text;
+  };
+  std::vector<Note> notes;
+
+  /// From the environment, then NCCL_CONF_FILE (or ~/.nccl.conf), then /etc/nccl.conf. The first value found counts.
+  /// REQUIRES: nobody changes the environment meanwhile.
+  static Options from_environment();
+  /// From values that were read already.
+  struct Value {
+    std::string text;
+    std::string origin;  ///< "the environment", or a file name
+  };
+  static Options from(const std::map<std::string, Value>& values);
+};
+
+/// Writes the notes to the log: bad values as WARN, the rest as INFO of subsystem ENV. Configure the log first.
+void log_notes(const Options& options);
+
+/// One row of the table.
+struct OptionRow {
+  using Member = std::variant<std::string Options::*, std::string LogSettings::*, int64_t Options::*, bool Options::*,
+                              double Options::*>;
+  std::string_view name;
+  Member member;
+  std::string_view unit;  ///< "", "bytes", "s"
+  double least;           ///< of numbers
+  double most;
+  std::string_view help;
+};
+std::span<const OptionRow> option_table();
+/// "text", "integer", "0 or 1", "seconds".
+std::string_view type_name(const OptionRow& row);
+/// The value as one would write it into the environment; empty when unset.
+std::string value_text(const Options& options, const OptionRow& row);
+
+/// Reads KEY=VALUE lines into `values`, not replacing what is there: '#' begins a comment line, nothing is trimmed but a
+/// carriage return at the end, lines without '=' or longer than 1023 + 1023 are skipped.
+void read_conf_text(std::string_view text, const std::string& origin, std::map<std::string, Options::Value>& values);
+
+}  // namespace weir

@@ -26,19 +26,22 @@ Result<CardHead> read_card(ByteReader& reader, std::string_view transport, uint3
   head.rank = reader.get<Rank>();
   head.host = reader.get<uint64_t>();
   if (!reader.ok() || name != transport) {
-    return Status(Code::invalid_argument, fmt::format("a card of transport {} was expected and is not one", transport));
+    return Status(Code::invalid_argument,
+                  fmt::format("a card of transport {} was expected and is not one", transport));
   }
   if (found_version != version) {
-    return Status(Code::remote_error,
-                  fmt::format("rank {} has a card of transport {} in format {} and this weir knows format {}; run the "
-                              "same version of weir on all ranks",
-                              head.rank, transport, found_version, version));
+    return Status(
+        Code::remote_error,
+        fmt::format("rank {} has a card of transport {} in format {} and this weir knows format {}; run the "
+                    "same version of weir on all ranks",
+                    head.rank, transport, found_version, version));
   }
   return head;
 }
 
 Status short_card(std::string_view transport, Rank rank) {
-  return Status(Code::invalid_argument, fmt::format("the card of rank {} for transport {} is incomplete", rank, transport));
+  return Status(Code::invalid_argument,
+                fmt::format("the card of rank {} for transport {} is incomplete", rank, transport));
 }
 
 }  // namespace weir

@@ -18,7 +18,8 @@ struct CardHead {
 /// Begins a card; the transport appends its own fields.
 ByteWriter begin_card(std::string_view transport, uint32_t version, const CardHead& head);
 
-/// Reads the head and leaves `reader` at the transport's own fields. Refuses cards of other transports and versions.
+/// Reads the head and leaves `reader` at the transport's own fields. Refuses cards of other transports and
+/// versions.
 Result<CardHead> read_card(ByteReader& reader, std::string_view transport, uint32_t version);
 
 /// The refusal of a card that ends too early.

@@ -12,7 +12,7 @@ namespace weir {
 namespace {
 
 constexpr uint64_t kMagic = 0x656d6f6872696577;  // "weirhome"
-constexpr uint32_t kVersion = 1;                  // of everything that lies in a home
+constexpr uint32_t kVersion = 1;                 // of everything that lies in a home
 constexpr size_t kPage = 4096;
 constexpr size_t kSmallestShare = 256;  // the inbox is at least 1/256 of what was asked for
 
@@ -58,7 +58,8 @@ bool sound(const HomeHeader& header, size_t size) {
 
 Result<device::SharedMemory> reserve(size_t fixed, size_t wanted, size_t& inbox_bytes) {
   const size_t least = std::max(whole_pages(wanted / kSmallestShare), kPage);
-  for (inbox_bytes = std::max(whole_pages(wanted), kPage);; inbox_bytes = std::max(whole_pages(inbox_bytes / 4), least)) {
+  for (inbox_bytes = std::max(whole_pages(wanted), kPage);;
+       inbox_bytes = std::max(whole_pages(inbox_bytes / 4), least)) {
     Result<device::SharedMemory> memory = device::SharedMemory::create(fixed + inbox_bytes);
     if (memory.ok() || inbox_bytes <= least) return memory;
   }
@@ -102,10 +103,11 @@ Result<PeerHome> view_peer(HomeMemory memory, uint64_t uid, Rank rank) {
                               rank, header->version, kVersion));
   }
   if (header->uid != uid || header->rank != rank || !sound(*header, memory->size())) {
-    return Status(Code::remote_error,
-                  fmt::format("the memory shared under the name of rank {} of communicator {:x} is the home of rank {} "
-                              "of communicator {:x}",
-                              rank, uid, header->rank, header->uid));
+    return Status(
+        Code::remote_error,
+        fmt::format("the memory shared under the name of rank {} of communicator {:x} is the home of rank {} "
+                    "of communicator {:x}",
+                    rank, uid, header->rank, header->uid));
   }
   const HomeView view = home_view(*memory);
   const InboxView inbox = inbox_view(*memory);

@@ -21,20 +21,11 @@
 
 #include "src/base/types.h"
 #include "src/device/shared_memory.h"
+#include "transports/home_view.h"
 #include "transports/inbox.h"
 #include "weir/status.h"
 
 namespace weir {
-
-struct Doorbell;
-
-/// A home as seen from one address space.
-struct HomeView {
-  Doorbell* doorbell = nullptr;
-  std::byte* window = nullptr;
-  size_t window_bytes = 0;
-  std::byte* base = nullptr;  ///< begin of the whole segment, for transports
-};
 
 /// The mapped segment of a home. Shared by everybody who holds a pointer into it.
 using HomeMemory = std::shared_ptr<device::SharedMemory>;
@@ -75,8 +66,8 @@ struct PeerHome {
   InboxView inbox;
 };
 
-/// Looks at a mapped segment as the home of rank `rank` of communicator `uid`. Refused with a sentence when it
-/// is something else, or was made by another version of weir.
+/// Looks at a mapped segment as the home of rank `rank` of communicator `uid`. Refused with a sentence when
+/// it is something else, or was made by another version of weir.
 Result<PeerHome> view_peer(HomeMemory memory, uint64_t uid, Rank rank);
 
 /// The homes of one process: how a rank finds the home of another rank in its own address space.

@@ -48,7 +48,8 @@ Result<ChannelPlace> Inbox::take(size_t bytes) {
     return true;
   });
   if (++generation_ == 0) generation_ = 1;
-  const auto fit = std::find_if(free_.begin(), free_.end(), [&](const Block& block) { return block.bytes == size; });
+  const auto fit =
+      std::find_if(free_.begin(), free_.end(), [&](const Block& block) { return block.bytes == size; });
   size_t offset = used_;
   if (fit != free_.end()) {
     offset = fit->offset;
@@ -56,10 +57,11 @@ Result<ChannelPlace> Inbox::take(size_t bytes) {
   } else if (size <= view_.bytes - used_) {
     used_ += size;
   } else {
-    return Status(Code::system_error,
-                  fmt::format("the inbox of this rank is full: {} of {} bytes are taken and a channel needs {}; "
-                              "use fewer or smaller slots (WEIR_SLOTS, WEIR_SLOT_BYTES)",
-                              used_, view_.bytes, size));
+    return Status(
+        Code::system_error,
+        fmt::format("the inbox of this rank is full: {} of {} bytes are taken and a channel needs {}; "
+                    "use fewer or smaller slots (WEIR_SLOTS, WEIR_SLOT_BYTES)",
+                    used_, view_.bytes, size));
   }
   return ChannelPlace{view_.begin + offset, view_.bytes - offset, generation_};
 }
@@ -75,17 +77,19 @@ Status Inbox::announce(const ChannelKey& key, const ChannelPlace& place) {
   const uint64_t packed = pack(key);
   DirectoryEntry* entry = entry_of(view_, packed);
   if (entry == nullptr) {
-    return Status(Code::system_error,
-                  fmt::format("the directory of this rank is full: it names {} channels and cannot name channel {} "
-                              "from rank {} as well",
-                              kDirectoryEntries, key.number, key.source));
+    return Status(
+        Code::system_error,
+        fmt::format("the directory of this rank is full: it names {} channels and cannot name channel {} "
+                    "from rank {} as well",
+                    kDirectoryEntries, key.number, key.source));
   }
   const bool fresh = entry->key.load(std::memory_order_relaxed) == 0;
   if (!fresh && entry->value.load(std::memory_order_relaxed) != 0) {
-    return Status(Code::invalid_usage,
-                  fmt::format("channel {} from rank {} is open already; its receiver must be closed before it is "
-                              "opened again",
-                              key.number, key.source));
+    return Status(
+        Code::invalid_usage,
+        fmt::format("channel {} from rank {} is open already; its receiver must be closed before it is "
+                    "opened again",
+                    key.number, key.source));
   }
   const auto page = static_cast<uint64_t>(place.block - view_.begin) / kBlockAlign;
   entry->value.store(static_cast<uint64_t>(place.generation) << 32 | page, std::memory_order_release);

@@ -1,8 +1,8 @@
 /// The inbox: the part of a home in which channels are made, and the directory that tells peers where.
 ///
-/// The owner makes a block for a channel that comes to it and announces it under (source rank, channel number);
-/// the source finds it in the directory. Every announcement has a generation, so that the source never takes an
-/// earlier life of a channel for the present one, even where the block is used again.
+/// The owner makes a block for a channel that comes to it and announces it under (source rank, channel
+/// number); the source finds it in the directory. Every announcement has a generation, so that the source
+/// never takes an earlier life of a channel for the present one, even where the block is used again.
 ///
 /// Shared words, all in the directory, written by the owner alone and read by all peers:
 ///   key    once, after the value; 0: free
@@ -58,8 +58,8 @@ class Inbox {
  public:
   explicit Inbox(const InboxView& view) : view_(view) {}
 
-  /// A block of at least `bytes`, zeroed where it is fresh, else with the bytes of its last life. A block keeps its
-  /// size and begin for good. The error is a sentence when the inbox is full.
+  /// A block of at least `bytes`, zeroed where it is fresh, else with the bytes of its last life. A block
+  /// keeps its size and begin for good. The error is a sentence when the inbox is full.
   Result<ChannelPlace> take(size_t bytes);
   /// Gives a block back. REQUIRES: nobody writes to it any more.
   void give_back(const ChannelPlace& place, size_t bytes);

@@ -20,8 +20,9 @@ class Loop final : public MemoryTransport {
   Result<HomeMemory> bring(const device::ShareHandle& handle, uint64_t host) const override {
     HomeMemory memory = host == self().host ? homes_.find(handle) : nullptr;
     if (memory != nullptr) return memory;
-    return Status(Code::invalid_usage, fmt::format("the peer is in another process ({}{}) than this rank ({})", handle.pid,
-                                                   host == self().host ? "" : " of another host", getpid()));
+    return Status(Code::invalid_usage,
+                  fmt::format("the peer is in another process ({}{}) than this rank ({})", handle.pid,
+                              host == self().host ? "" : " of another host", getpid()));
   }
 
  private:

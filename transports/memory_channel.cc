@@ -66,10 +66,11 @@ std::string channel_name(Rank from, Rank to, uint32_t number) {
 
 Status check_spec(const LinkSpec& spec) {
   if (spec.slots > 0 && spec.slot_bytes > 0) return {};
-  return Status(Code::invalid_argument,
-                fmt::format("a channel between ranks {} and {} was asked for with {} slots of {} bytes; expected at "
-                            "least one of each",
-                            spec.self, spec.peer, spec.slots, spec.slot_bytes));
+  return Status(
+      Code::invalid_argument,
+      fmt::format("a channel between ranks {} and {} was asked for with {} slots of {} bytes; expected at "
+                  "least one of each",
+                  spec.self, spec.peer, spec.slots, spec.slot_bytes));
 }
 
 class MemorySender final : public Sender {
@@ -90,7 +91,8 @@ class MemorySender final : public Sender {
     const Block block(place->block, spec_);
     uint64_t expected = state_of(place->generation, 0);
     // An earlier life of the channel, or one that another sender had, is passed over.
-    if (!block.control().state.compare_exchange_strong(expected, expected | kTaken, std::memory_order_acq_rel)) {
+    if (!block.control().state.compare_exchange_strong(expected, expected | kTaken,
+                                                       std::memory_order_acq_rel)) {
       return false;
     }
     block_ = block;
@@ -108,7 +110,8 @@ class MemorySender final : public Sender {
   }
 
   std::byte* acquire() override {
-    if (room_ > 0) [[likely]] return block_.payload(slot_);
+    if (room_ > 0) [[likely]]
+      return block_.payload(slot_);
     return look_for_room() ? block_.payload(slot_) : nullptr;
   }
 
@@ -126,9 +129,8 @@ class MemorySender final : public Sender {
     if (!connected_ || (block_.control().state.load(std::memory_order_acquire) & kClosed) == 0) return {};
     const uint64_t lost = sent_ - block_.released().released.load(std::memory_order_acquire);
     if (lost == 0) return {};
-    return Status(Code::remote_error,
-                  fmt::format("rank {} closed {} with {} messages not taken", spec_.peer,
-                              channel_name(spec_.self, spec_.peer, spec_.channel), lost));
+    return Status(Code::remote_error, fmt::format("rank {} closed {} with {} messages not taken", spec_.peer,
+                                                  channel_name(spec_.self, spec_.peer, spec_.channel), lost));
   }
 
   bool flushed() const override { return true; }  // what is published lies in the peer's memory
@@ -236,8 +238,8 @@ Result<std::unique_ptr<Receiver>> open_memory_receiver(Home& home, PeerHome peer
   WEIR_TRY(check_spec(spec));
   Result<ChannelPlace> place = home.inbox().take(Block::bytes(spec));
   if (!place.ok()) return place.status();
-  // Peers look at the state before anything else, so the order of announcing and making does not matter to them;
-  // announcing first leaves nothing to undo when the directory refuses.
+  // Peers look at the state before anything else, so the order of announcing and making does not matter to
+  // them; announcing first leaves nothing to undo when the directory refuses.
   if (Status announced = home.inbox().announce({spec.peer, spec.channel}, *place); !announced.ok()) {
     home.inbox().give_back(*place, Block::bytes(spec));
     return announced;

@@ -15,8 +15,8 @@
 ///
 /// After a message the sender rings the receiver's doorbell; after a release the receiver rings the sender's.
 ///
-/// Closing: a channel that one end has closed fails at the other end once that end wants more than it can get:
-/// a message that will not come, or room that will not be made.
+/// Closing: a channel that one end has closed fails at the other end once that end wants more than it can
+/// get: a message that will not come, or room that will not be made.
 ///
 /// Thread safety: each end is used by one thread at a time.
 #pragma once

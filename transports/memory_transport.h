@@ -1,5 +1,5 @@
-/// What loop and shm have in common: channels in homes that this process addresses. They differ in how the home of
-/// a peer comes into the address space.
+/// What loop and shm have in common: channels in homes that this process addresses. They differ in how the
+/// home of a peer comes into the address space.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace weir {
 
 /// Who a transport works for.
 struct Identity {
-  uint64_t uid = 0;   ///< of the communicator
+  uint64_t uid = 0;  ///< of the communicator
   Rank rank = 0;
   uint64_t host = 0;  ///< of the host
 };

@@ -6,15 +6,17 @@
 ///  3. Sender side calls open_sender, receiver side open_receiver, with the same LinkSpec::channel. Neither
 ///     waits for the other, so any order of opens works.
 ///  4. Both poll ready() until true; then slots flow: acquire, fill, publish | peek, read, release.
-///  5. Destroying an end closes it. The other end fails (progress() says so) once it wants what it cannot get:
+///  5. Destroying an end closes it. The other end fails (progress() says so) once it wants what it cannot
+///  get:
 ///     a receiver that has looked in vain, a sender with messages not taken. Wanting nothing, it is not
-///     disturbed by a peer that is done, even one whose process has ended. Some transports cannot notice a peer
-///     that was killed; the communicator's watchdog names it.
-///  6. A channel that worked may be opened again after both ends were destroyed, in any order at both sides: an
+///     disturbed by a peer that is done, even one whose process has ended. Some transports cannot notice a
+///     peer that was killed; the communicator's watchdog names it.
+///  6. A channel that worked may be opened again after both ends were destroyed, in any order at both sides:
+///  an
 ///     end of the new life never meets one of the old. Ends are destroyed before their transport.
 ///
-/// A channel is a bounded FIFO of `slots` messages of at most `slot_bytes`; a transport may buffer more, never
-/// less. Messages arrive in order, once, unharmed, or progress() fails.
+/// A channel is a bounded FIFO of `slots` messages of at most `slot_bytes`; a transport may buffer more,
+/// never less. Messages arrive in order, once, unharmed, or progress() fails.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +27,13 @@
 
 #include "src/base/bytes.h"
 #include "src/base/types.h"
+#include "transports/home_view.h"
 #include "weir/status.h"
 
 namespace weir {
 
-/// What a peer can expect of a connection. Stated by the transport, measured or known; never guessed by callers.
+/// What a peer can expect of a connection. Stated by the transport, measured or known; never guessed by
+/// callers.
 struct Cost {
   double latency_us = 0;
   double gigabytes_per_s = 0;
@@ -45,21 +49,21 @@ struct Reach {
 
 /// What a transport can do beyond channels.
 struct Traits {
-  bool maps = false;       ///< map() works: a peer's home can be addressed with loads and stores
-  bool sleeps = false;     ///< a message rings the receiver's doorbell, so that the receiver may sleep on it
+  bool maps = false;    ///< map() works: a peer's home can be addressed with loads and stores
+  bool sleeps = false;  ///< a message rings the receiver's doorbell, so that the receiver may sleep on it
 };
 
 struct LinkSpec {
   Rank self = 0;
   Rank peer = 0;
-  uint32_t channel = 0;    ///< same number at both ends; one channel per (source, destination, number)
+  uint32_t channel = 0;  ///< same number at both ends; one channel per (source, destination, number)
   uint32_t slots = 4;
   uint32_t slot_bytes = 64 * 1024;
 };
 
 /// One arrived message. The bytes stay valid and unchanged until release().
 struct Message {
-  uint64_t tag = 0;        ///< as given to publish(): which operation it belongs to
+  uint64_t tag = 0;  ///< as given to publish(): which operation it belongs to
   uint32_t bytes = 0;
   const std::byte* data = nullptr;
 };
@@ -105,9 +109,9 @@ class Transport {
   virtual Reach reach(BytesView peer_card) const = 0;
   virtual Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) = 0;
   virtual Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) = 0;
-  /// The home of the peer in this address space (see home.h); an error where traits().maps is false. Valid
+  /// The home of the peer in this address space; an error where traits().maps is false. Valid
   /// until the transport is destroyed.
-  virtual Result<struct HomeView> map(BytesView peer_card) = 0;
+  virtual Result<HomeView> map(BytesView peer_card) = 0;
 };
 
 }  // namespace weir

@@ -1,0 +1,460 @@
+#include "tests/transports/conformance.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "tests/device/process_state.h"
+#include "tests/transports/link.h"
+#include "transports/faulty.h"
+
+namespace weir::testing {
+namespace {
+
+constexpr int kPatienceMs = 10000;
+constexpr int kSilenceMs = 100;
+
+}  // namespace
+
+std::unique_ptr<Home> test_home(Rank rank) {
+  const Identity self = test_identity(rank);
+  auto home = Home::create({self.uid, rank, 4096, size_t{64} << 20});
+  EXPECT_TRUE(home.ok()) << home.status().message();
+  return home.ok() ? std::move(*home) : nullptr;
+}
+
+Identity test_identity(Rank rank) { return {0xc0ffee, rank, 42}; }
+
+std::vector<Setup> with_faults(std::vector<Setup> setups) {
+  const size_t plain = setups.size();
+  for (size_t i = 0; i < plain; ++i) {
+    Setup faulty = setups[i];
+    faulty.name += "_faulty";
+    faulty.make = [make = setups[i].make](Rank rank) {
+      Node node = make(rank);
+      const Faults faults = {.seed = 7u + static_cast<uint64_t>(rank),
+                             .ready_stall = 50,
+                             .message_delay = 20,
+                             .room_delay = 20,
+                             .cut_after = 0};
+      if (node.transport != nullptr) node.transport = make_faulty(std::move(node.transport), faults);
+      return node;
+    };
+    setups.push_back(std::move(faulty));
+  }
+  return setups;
+}
+
+TEST_P(Conformance, ReachesThePeerFromBothSides) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    const Reach reach = link.transport().reach(link.peer_card());
+    EXPECT_TRUE(reach.ok) << reach.why_not;
+    EXPECT_GT(reach.cost.gigabytes_per_s, 0);
+    EXPECT_EQ(link.transport().map(link.peer_card()).ok(), link.transport().traits().maps);
+    peer.meet();
+  });
+}
+
+TEST_P(Conformance, RefusesDamagedCardsWithASentence) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    Bytes card = link.peer_card();
+    while (!card.empty()) {
+      card.pop_back();
+      const Reach reach = link.transport().reach(card);
+      EXPECT_FALSE(reach.ok) << card.size() << " bytes of " << link.peer_card().size();
+      EXPECT_GT(reach.why_not.size(), 10u);
+      EXPECT_FALSE(link.transport().open_sender(card, spec_for(peer, 0)).ok());
+      EXPECT_FALSE(link.transport().open_receiver(card, spec_for(peer, 0)).ok());
+    }
+    peer.meet();
+  });
+}
+
+TEST_P(Conformance, KeepsOrderTagsAndBytes) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    constexpr uint64_t kMessages = 300;
+    if (peer.rank() == 0) {
+      const auto sender = link.sender(spec_for(peer, 7));
+      await_ready(*sender);
+      for (uint64_t i = 0; i < kMessages; ++i) send(*sender, 7, i, static_cast<uint32_t>(i * 37 % 4097));
+      flush(*sender);
+      peer.meet();
+    } else {
+      const auto receiver = link.receiver(spec_for(peer, 7));
+      await_ready(*receiver);
+      for (uint64_t i = 0; i < kMessages; ++i) receive(*receiver, 7, i, static_cast<uint32_t>(i * 37 % 4097));
+      EXPECT_EQ(receiver->peek(), nullptr);
+      peer.meet();
+    }
+  });
+}
+
+TEST_P(Conformance, CarriesEverySize) {
+  constexpr uint32_t kSlotBytes = 700;
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    const LinkSpec spec = spec_for(peer, 0, 3, kSlotBytes);
+    if (peer.rank() == 0) {
+      const auto sender = link.sender(spec);
+      await_ready(*sender);
+      for (uint32_t bytes = 0; bytes <= kSlotBytes; ++bytes) send(*sender, 0, bytes, bytes);
+      flush(*sender);
+      peer.meet();
+    } else {
+      const auto receiver = link.receiver(spec);
+      await_ready(*receiver);
+      for (uint32_t bytes = 0; bytes <= kSlotBytes; ++bytes) receive(*receiver, 0, bytes, bytes);
+      peer.meet();
+    }
+  });
+}
+
+TEST_P(Conformance, HoldsAtLeastItsSlotsAndNotWithoutEnd) {
+  constexpr uint32_t kSlots = 3, kSlotBytes = 65536, kTooMany = 4096;
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    const LinkSpec spec = spec_for(peer, 1, kSlots, kSlotBytes);
+    if (peer.rank() == 0) {
+      const auto sender = link.sender(spec);
+      await_ready(*sender);
+      uint64_t sent = 0;
+      for (; sent < kSlots; ++sent) send(*sender, 1, sent, kSlotBytes);
+      for (int idle = 0; idle < 1000 && sent < kTooMany;) {
+        if (std::byte* slot = sender->acquire(); slot != nullptr) {
+          send(*sender, 1, sent++, kSlotBytes);
+          idle = 0;
+        } else {
+          EXPECT_TRUE(sender->progress().ok());
+          ++idle;
+        }
+      }
+      EXPECT_LT(sent, kTooMany);
+      peer.swap(ByteWriter().put(sent).take());
+      for (int i = 0; i < 5; ++i) send(*sender, 1, sent++, 100);
+      flush(*sender);
+      peer.meet();
+    } else {
+      const auto receiver = link.receiver(spec);
+      await_ready(*receiver);
+      const Bytes told = peer.swap({});
+      const auto sent = ByteReader(told).get<uint64_t>();
+      for (uint64_t i = 0; i < sent; ++i) receive(*receiver, 1, i, kSlotBytes);
+      for (uint64_t i = sent; i < sent + 5; ++i) receive(*receiver, 1, i, 100);
+      peer.meet();
+    }
+  });
+}
+
+TEST_P(Conformance, RepeatsAcquireAndPeek) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    if (peer.rank() == 0) {
+      const auto sender = link.sender(spec_for(peer, 0));
+      await_ready(*sender);
+      std::byte* slot = nullptr;
+      eventually("a free slot", [&] { return (slot = sender->acquire()) != nullptr; });
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(slot) % 64, 0u);
+      EXPECT_EQ(sender->acquire(), slot);
+      send(*sender, 0, 0, 64);
+      send(*sender, 0, 1, 4096);
+      flush(*sender);
+      peer.meet();
+    } else {
+      const auto receiver = link.receiver(spec_for(peer, 0));
+      await_ready(*receiver);
+      const Message* first = nullptr;
+      eventually("the first message",
+                 [&] { return receiver->progress().ok() && (first = receiver->peek()) != nullptr; });
+      const Message before = *first;
+      for (int look = 0; look < 50; ++look) {
+        EXPECT_TRUE(receiver->progress().ok());
+        eventually("the message again", [&] { return (first = receiver->peek()) != nullptr; });
+        EXPECT_EQ(first->data, before.data);
+        EXPECT_TRUE(holds(first->data, 64, 0, 0));
+      }
+      receive(*receiver, 0, 0, 64);
+      receive(*receiver, 0, 1, 4096);
+      peer.meet();
+    }
+  });
+}
+
+TEST_P(Conformance, OpensManyChannelsInAnyOrder) {
+  constexpr uint32_t kChannels = 40;
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    std::vector<std::unique_ptr<Sender>> senders(kChannels);
+    std::vector<std::unique_ptr<Receiver>> receivers(kChannels);
+    // Rank 0 opens upwards and senders first, rank 1 the other way round.
+    for (uint32_t turn = 0; turn < 2 * kChannels; ++turn) {
+      const uint32_t step = peer.rank() == 0 ? turn : 2 * kChannels - 1 - turn;
+      const uint32_t i = step % kChannels;
+      const LinkSpec spec = spec_for(peer, i * 1000, 1 + i % 3, 512);
+      if (step < kChannels) {
+        senders[i] = link.sender(spec);
+      } else {
+        receivers[i] = link.receiver(spec);
+      }
+    }
+    for (const auto& receiver : receivers) await_ready(*receiver);
+    for (uint32_t i = kChannels; i-- > 0;) await_ready(*senders[i]);
+    for (uint64_t round = 0; round < 3; ++round) {
+      for (uint32_t i = 0; i < kChannels; ++i) send(*senders[i], peer.rank() * 100u + i, round, i * 10);
+      for (uint32_t i = kChannels; i-- > 0;) receive(*receivers[i], peer.other() * 100u + i, round, i * 10);
+      for (const auto& sender : senders) flush(*sender);
+    }
+    peer.meet();
+  });
+}
+
+TEST_P(Conformance, GoesBothWaysAtOnce) {
+  constexpr uint64_t kMessages = 400;
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    const auto sender = link.sender(spec_for(peer, 3, 2, 8192));
+    const auto receiver = link.receiver(spec_for(peer, 3, 2, 8192));
+    await_ready(*receiver);
+    await_ready(*sender);
+    const auto size = [](uint64_t i) { return static_cast<uint32_t>(i * 101 % 8193); };
+    uint64_t sent = 0;
+    for (uint64_t received = 0; received < kMessages;) {
+      if (sent < kMessages && sender->acquire() != nullptr) {
+        send(*sender, peer.rank(), sent, size(sent));
+        ++sent;
+      }
+      EXPECT_TRUE(sender->progress().ok());
+      EXPECT_TRUE(receiver->progress().ok());
+      if (receiver->peek() != nullptr) {
+        receive(*receiver, peer.other(), received, size(received));
+        ++received;
+      }
+    }
+    for (; sent < kMessages; ++sent) send(*sender, peer.rank(), sent, size(sent));
+    flush(*sender);
+    peer.meet();
+  });
+}
+
+TEST_P(Conformance, AnswersPingWithPong) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    const auto sender = link.sender(spec_for(peer, 0, 1, 64));
+    const auto receiver = link.receiver(spec_for(peer, 0, 1, 64));
+    await_ready(*sender);
+    await_ready(*receiver);
+    for (uint64_t i = 0; i < 500; ++i) {
+      if (peer.rank() == 0) send(*sender, 0, i, 8);
+      receive(*receiver, peer.other(), i, 8);
+      if (peer.rank() == 1) send(*sender, 1, i, 8);
+    }
+    flush(*sender);
+    peer.meet();
+  });
+}
+
+TEST_P(Conformance, OpensAgainAfterClosing) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    for (uint64_t life = 0; life < 24; ++life) {
+      // Shapes and the order of closing and opening vary; nobody waits for the other between two lives.
+      const LinkSpec spec = spec_for(peer, 5, 1 + life % 3, life % 2 == 0 ? 256 : 9000);
+      const bool sender_first = (life / 2 + peer.rank()) % 2 == 0;
+      std::unique_ptr<Sender> sender;
+      std::unique_ptr<Receiver> receiver;
+      if (sender_first) sender = link.sender(spec);
+      receiver = link.receiver(spec);
+      if (!sender_first) sender = link.sender(spec);
+      await_ready(*sender);
+      await_ready(*receiver);
+      send(*sender, life, 0, 200);
+      receive(*receiver, life, 0, 200);
+      flush(*sender);
+      if (life % 4 < 2) peer.meet();
+      if (sender_first) sender.reset();
+      receiver.reset();
+    }
+    peer.meet();
+  });
+}
+
+TEST_P(Conformance, TellsAWaitingReceiverThatTheSenderClosed) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    if (peer.rank() == 0) {
+      auto sender = link.sender(spec_for(peer, 2));
+      await_ready(*sender);
+      for (uint64_t i = 0; i < 3; ++i) send(*sender, 2, i, 1000);
+      flush(*sender);
+      peer.meet();
+      sender.reset();
+      peer.meet();
+    } else {
+      const auto receiver = link.receiver(spec_for(peer, 2));
+      await_ready(*receiver);
+      for (uint64_t i = 0; i < 2; ++i) receive(*receiver, 2, i, 1000);
+      eventually("the last message",
+                 [&] { return receiver->progress().ok() && receiver->peek() != nullptr; });
+      peer.meet();
+      receive(*receiver, 2, 2, 1000);
+      const Status trouble = await_trouble(*receiver, kPatienceMs);
+      EXPECT_EQ(trouble.code(), Code::remote_error);
+      EXPECT_GT(trouble.message().size(), 20u);
+      peer.meet();
+    }
+  });
+}
+
+TEST_P(Conformance, LeavesAReceiverInPeaceThatWantsNothing) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    if (peer.rank() == 0) {
+      auto sender = link.sender(spec_for(peer, 2));
+      await_ready(*sender);
+      send(*sender, 2, 0, 1000);
+      flush(*sender);
+      peer.meet();
+      sender.reset();
+    } else {
+      const auto receiver = link.receiver(spec_for(peer, 2));
+      await_ready(*receiver);
+      receive(*receiver, 2, 0, 1000);
+      peer.meet();
+      for (int look = 0; look < 1000; ++look) EXPECT_TRUE(receiver->progress().ok());
+    }
+    peer.meet();
+  });
+}
+
+TEST_P(Conformance, TellsAWaitingSenderThatTheReceiverClosed) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    if (peer.rank() == 0) {
+      const auto sender = link.sender(spec_for(peer, 2));
+      await_ready(*sender);
+      send(*sender, 2, 0, 1000);
+      peer.meet();
+      Status trouble;
+      for (int turn = 0; turn < 100000 && trouble.ok(); ++turn) {
+        if (std::byte* slot = sender->acquire(); slot != nullptr) sender->publish(1, 4096);
+        trouble = sender->progress();
+      }
+      if (trouble.ok()) trouble = await_trouble(*sender, kPatienceMs);
+      EXPECT_EQ(trouble.code(), Code::remote_error);
+      EXPECT_GT(trouble.message().size(), 20u);
+      peer.meet();
+    } else {
+      auto receiver = link.receiver(spec_for(peer, 2));
+      await_ready(*receiver);
+      receive(*receiver, 2, 0, 1000);
+      receiver.reset();
+      peer.meet();
+      peer.meet();
+    }
+  });
+}
+
+TEST_P(Conformance, RefusesEndsOfDifferentShape) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    Status refused;
+    if (peer.rank() == 0) {
+      const auto sender = link.sender(spec_for(peer, 0, 4, 1024));
+      Result<bool> ready = false;
+      for (int turn = 0; turn < 20000 && ready.ok(); ++turn) ready = sender->ready();
+      refused = ready.status();
+      if (ready.ok() && ready.value() && sender->acquire() != nullptr) sender->publish(1, 1024);
+      if (ready.ok()) refused = sender->progress();
+      peer.swap(ByteWriter().put(refused.ok()).take());
+      peer.meet();
+    } else {
+      const auto receiver = link.receiver(spec_for(peer, 0, 4, 512));
+      Result<bool> ready = false;
+      for (int turn = 0; turn < 20000 && ready.ok(); ++turn) ready = receiver->ready();
+      refused = ready.status();
+      const Bytes told = peer.swap({});
+      if (refused.ok() && ByteReader(told).get<bool>()) refused = await_trouble(*receiver, kPatienceMs);
+      EXPECT_TRUE(!refused.ok() || !ByteReader(told).get<bool>()) << "no end has noticed";
+      peer.meet();
+    }
+    EXPECT_TRUE(refused.ok() || refused.code() == Code::invalid_usage) << refused.message();
+  });
+}
+
+TEST_P(Conformance, SurvivesAKilledPeer) {
+  if (GetParam().kind == PeerKind::threads) return;  // a thread cannot be killed alone
+  run_pair(
+      GetParam().kind,
+      [&](Peer& peer) {
+        Link link(GetParam(), peer);
+        const auto sender = link.sender(spec_for(peer, 2));
+        const auto receiver = link.receiver(spec_for(peer, 2));
+        await_ready(*sender);
+        await_ready(*receiver);
+        send(*sender, 2, 0, 4096);
+        receive(*receiver, 2, 0, 4096);
+        flush(*sender);
+        peer.meet();
+        if (peer.rank() == 1) Peer::die();
+        const bool notices = GetParam().notices_kill;
+        const Status trouble = await_trouble(*receiver, notices ? kPatienceMs : kSilenceMs);
+        EXPECT_EQ(trouble.code(), notices ? Code::remote_error : Code::success) << trouble.message();
+      },
+      Fate::is_killed);
+}
+
+TEST_P(Conformance, CarriesTenThousandMessages) {
+  constexpr uint64_t kMessages = 10000;
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    const LinkSpec spec = spec_for(peer, 11, 4, 2048);
+    const auto size = [](uint64_t i) { return static_cast<uint32_t>((i * i + 13 * i) % 2049); };
+    if (peer.rank() == 0) {
+      const auto sender = link.sender(spec);
+      await_ready(*sender);
+      for (uint64_t i = 0; i < kMessages; ++i) send(*sender, 11, i, size(i));
+      flush(*sender);
+      peer.meet();
+    } else {
+      const auto receiver = link.receiver(spec);
+      await_ready(*receiver);
+      for (uint64_t i = 0; i < kMessages; ++i) receive(*receiver, 11, i, size(i));
+      peer.meet();
+    }
+  });
+}
+
+TEST_P(Conformance, LeavesNothingBehind) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    size_t descriptors = 0;
+    size_t mappings = 0;
+    for (int life = 0; life < 10; ++life) {
+      {
+        Link link(GetParam(), peer);
+        const auto sender = link.sender(spec_for(peer, 1));
+        const auto receiver = link.receiver(spec_for(peer, 1));
+        const auto unused = link.receiver(spec_for(peer, 2));
+        await_ready(*sender);
+        await_ready(*receiver);
+        send(*sender, 1, 0, 4000);
+        receive(*receiver, 1, 0, 4000);
+        flush(*sender);
+        peer.meet();
+      }
+      peer.meet();
+      // Counting opens a descriptor itself, so of two threads only one may count.
+      if (GetParam().kind == PeerKind::processes || peer.rank() == 0) {
+        if (life == 0) {
+          descriptors = open_descriptors();
+          mappings = shared_mappings();
+        }
+        EXPECT_EQ(open_descriptors(), descriptors);
+        EXPECT_EQ(shared_mappings(), mappings);
+      }
+      peer.meet();
+    }
+  });
+}
+
+}  // namespace weir::testing

@@ -1,0 +1,137 @@
+#include "transports/home.h"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "src/base/doorbell.h"
+
+namespace weir {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<Home> make(size_t inbox_bytes, size_t window_bytes = 0) {
+  auto home = Home::create({.uid = 1, .rank = 3, .window_bytes = window_bytes, .inbox_bytes = inbox_bytes});
+  EXPECT_TRUE(home.ok()) << home.status().message();
+  return std::move(*home);
+}
+
+TEST(HomeTest, ShowsPeersTheSameMemory) {
+  const auto home = make(1 << 20, 5000);
+  auto attached = device::SharedMemory::attach(home->handle());
+  ASSERT_TRUE(attached.ok());
+  const auto peer = view_peer(std::make_shared<device::SharedMemory>(std::move(*attached)), 1, 3);
+  ASSERT_TRUE(peer.ok()) << peer.status().message();
+  EXPECT_EQ(peer.value().view.window_bytes, 5000u);
+  EXPECT_NE(peer.value().view.window, home->view().window);
+  std::memset(home->view().window, 7, 5000);
+  EXPECT_EQ(peer.value().view.window[4999], std::byte{7});
+  peer.value().view.doorbell->rings = 5;
+  EXPECT_EQ(home->view().doorbell->rings, 5u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(home->view().window) % 4096, 0u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(home->view().doorbell) % 64, 0u);
+}
+
+TEST(HomeTest, RefusesWhatIsNoHome) {
+  auto memory = std::make_shared<device::SharedMemory>(std::move(*device::SharedMemory::create(1 << 20)));
+  EXPECT_THAT(view_peer(memory, 1, 3).status().message(), HasSubstr("not a home"));
+  const auto home = make(1 << 20);
+  EXPECT_THAT(view_peer(home->memory(), 2, 3).status().message(), HasSubstr("communicator 2"));
+  std::memset(home->memory()->data() + 8, 0x55, 4);  // the version
+  EXPECT_THAT(view_peer(home->memory(), 1, 3).status().message(), HasSubstr("same version"));
+}
+
+TEST(HomeTest, CostsNothingUntilTouched) {
+  const auto home = make(size_t{1} << 30, size_t{64} << 20);
+  std::ifstream statm("/proc/self/statm");
+  size_t total = 0, resident = 0, shared = 0;
+  statm >> total >> resident >> shared;
+  EXPECT_LT(resident * 4096, size_t{256} << 20);
+}
+
+TEST(HomeTest, TakesASmallerInboxWhereAddressSpaceIsLimited) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::ifstream statm("/proc/self/statm");
+    size_t pages = 0;
+    statm >> pages;
+    const rlimit limit = {(pages * 4096) + (size_t{100} << 20), RLIM_INFINITY};
+    setrlimit(RLIMIT_AS, &limit);
+    auto home = Home::create({.uid = 1, .rank = 3, .window_bytes = 0, .inbox_bytes = size_t{1} << 30});
+    if (!home.ok()) _exit(1);
+    const auto small = (*home)->inbox().take(size_t{1} << 20);
+    auto refused = Home::create({.uid = 1, .rank = 3, .window_bytes = size_t{1} << 30, .inbox_bytes = 4096});
+    const bool told = !refused.ok() && refused.status().message().find("ulimit -v") != std::string::npos;
+    _exit(small.ok() && told ? 0 : 2);
+  }
+  int state = 0;
+  waitpid(child, &state, 0);
+  EXPECT_EQ(WEXITSTATUS(state), 0);
+}
+
+TEST(InboxTest, FindsWhatWasAnnouncedAndNothingElse) {
+  const auto home = make(64 << 20);
+  Inbox& inbox = home->inbox();
+  const auto peer = view_peer(home->memory(), 1, 3);
+  ASSERT_TRUE(peer.ok());
+  const InboxView& view = peer.value().inbox;
+  std::vector<ChannelPlace> places;
+  for (uint32_t i = 0; i < 2000; ++i) {
+    auto place = inbox.take(100);
+    ASSERT_TRUE(place.ok());
+    ASSERT_TRUE(inbox.announce({static_cast<Rank>(i % 50), i}, *place).ok());
+    places.push_back(*place);
+  }
+  for (uint32_t i = 0; i < 2000; ++i) {
+    const auto found = view.find({static_cast<Rank>(i % 50), i});
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->block, places[i].block);
+    EXPECT_EQ(found->generation, places[i].generation);
+    EXPECT_FALSE(view.find({static_cast<Rank>(i % 50), i + 2000}).has_value());
+  }
+  EXPECT_THAT(inbox.announce({0, 0}, places[0]).message(), HasSubstr("open already"));
+  inbox.withdraw({0, 0});
+  EXPECT_FALSE(view.find({0, 0}).has_value());
+}
+
+TEST(InboxTest, UsesBlocksAgainOnlyWhenThePeerHasLeft) {
+  const auto home = make(1 << 20);
+  Inbox& inbox = home->inbox();
+  const auto place = inbox.take(5000);
+  ASSERT_TRUE(place.ok());
+  inbox.give_back_later(place.value(), 5000, 2);
+  EXPECT_NE(inbox.take(5000).value().block, place.value().block);
+  reinterpret_cast<std::atomic<uint64_t>*>(place.value().block)->store(2);
+  const auto again = inbox.take(5000);
+  EXPECT_EQ(again.value().block, place.value().block);
+  EXPECT_NE(again.value().generation, place.value().generation);
+}
+
+TEST(InboxTest, SaysWhenItIsFull) {
+  const auto home = make(1 << 20);
+  EXPECT_TRUE(home->inbox().take(1 << 20).ok());
+  EXPECT_THAT(home->inbox().take(1).status().message(), HasSubstr("WEIR_SLOT_BYTES"));
+}
+
+TEST(LocalHomesTest, FindsOnlyLivingHomesOfThisProcess) {
+  LocalHomes homes;
+  auto home = make(1 << 20);
+  homes.add(home->memory());
+  const device::ShareHandle handle = home->handle();
+  EXPECT_EQ(homes.find(handle), home->memory());
+  const pid_t child = fork();
+  if (child == 0) _exit(homes.find(handle) == nullptr ? 0 : 1);
+  int state = 0;
+  waitpid(child, &state, 0);
+  EXPECT_EQ(WEXITSTATUS(state), 0);
+  home.reset();
+  EXPECT_EQ(homes.find(handle), nullptr);
+}
+
+}  // namespace
+}  // namespace weir

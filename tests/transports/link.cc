@@ -1,0 +1,147 @@
+#include "tests/transports/link.h"
+
+#include <sched.h>
+
+#include <chrono>
+#include <cstring>
+
+namespace weir::testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kPatience = std::chrono::seconds(30);
+
+uint64_t mix(uint64_t value) {
+  value ^= value >> 33;
+  value *= 0xff51afd7ed558ccdu;
+  value ^= value >> 29;
+  value *= 0xc4ceb9fe1a85ec53u;
+  return value ^ (value >> 32);
+}
+
+uint64_t tag_of(uint64_t stream, uint64_t index, uint32_t bytes) {
+  return mix(stream << 48 ^ index << 20 ^ bytes);
+}
+
+void require(const Status& status, const char* what) {
+  if (!status.ok()) throw CannotGoOn(std::string(what) + ": " + status.message());
+}
+
+bool served(Status status) {
+  require(status, "progress");
+  return true;
+}
+
+template <typename End, typename Look>
+Status trouble(End& end, int patience_ms, Look look) {
+  const auto deadline = Clock::now() + std::chrono::milliseconds(patience_ms);
+  while (Clock::now() < deadline) {
+    look();
+    if (Status status = end.progress(); !status.ok()) return status;
+    sched_yield();
+  }
+  return {};
+}
+
+}  // namespace
+
+LinkSpec spec_for(const Peer& peer, uint32_t number, uint32_t slots, uint32_t slot_bytes) {
+  return {peer.rank(), peer.other(), number, slots, slot_bytes};
+}
+
+Link::Link(const Setup& setup, Peer& peer) : node_(setup.make(peer.rank())) {
+  if (node_.transport == nullptr) throw CannotGoOn("the transport could not be made");
+  card_ = node_.transport->card();
+  peer_card_ = peer.swap(card_);
+}
+
+std::unique_ptr<Sender> Link::sender(const LinkSpec& spec) {
+  auto opened = transport().open_sender(peer_card_, spec);
+  require(opened.status(), "open_sender");
+  return std::move(*opened);
+}
+
+std::unique_ptr<Receiver> Link::receiver(const LinkSpec& spec) {
+  auto opened = transport().open_receiver(peer_card_, spec);
+  require(opened.status(), "open_receiver");
+  return std::move(*opened);
+}
+
+void eventually(const char* what, const std::function<bool()>& look) {
+  const auto deadline = Clock::now() + kPatience;
+  while (!look()) {
+    if (Clock::now() > deadline) throw CannotGoOn(std::string("waited in vain: ") + what);
+    sched_yield();
+  }
+}
+
+void await_ready(Sender& sender) {
+  eventually("sender ready", [&] {
+    const Result<bool> ready = sender.ready();
+    require(ready.status(), "sender.ready");
+    return served(sender.progress()) && ready.value();
+  });
+}
+
+void await_ready(Receiver& receiver) {
+  eventually("receiver ready", [&] {
+    const Result<bool> ready = receiver.ready();
+    require(ready.status(), "receiver.ready");
+    return served(receiver.progress()) && ready.value();
+  });
+}
+
+void fill(std::byte* data, uint32_t bytes, uint64_t stream, uint64_t index) {
+  uint64_t word = mix(stream * 0x9E3779B97F4A7C15u + index + 1);
+  for (uint32_t at = 0; at < bytes; at += 8) {
+    std::memcpy(data + at, &word, std::min<uint32_t>(8, bytes - at));
+    word = word * 6364136223846793005u + 1442695040888963407u;
+  }
+}
+
+bool holds(const std::byte* data, uint32_t bytes, uint64_t stream, uint64_t index) {
+  uint64_t word = mix(stream * 0x9E3779B97F4A7C15u + index + 1);
+  for (uint32_t at = 0; at < bytes; at += 8) {
+    if (std::memcmp(data + at, &word, std::min<uint32_t>(8, bytes - at)) != 0) return false;
+    word = word * 6364136223846793005u + 1442695040888963407u;
+  }
+  return true;
+}
+
+void send(Sender& sender, uint64_t stream, uint64_t index, uint32_t bytes) {
+  std::byte* slot = nullptr;
+  eventually("a free slot", [&] {
+    slot = sender.acquire();
+    return slot != nullptr || !served(sender.progress());
+  });
+  fill(slot, bytes, stream, index);
+  sender.publish(tag_of(stream, index, bytes), bytes);
+}
+
+void receive(Receiver& receiver, uint64_t stream, uint64_t index, uint32_t bytes) {
+  const Message* message = nullptr;
+  eventually("a message", [&] {
+    message = receiver.peek();
+    return message != nullptr || !served(receiver.progress());
+  });
+  EXPECT_EQ(message->tag, tag_of(stream, index, bytes)) << "stream " << stream << " message " << index;
+  EXPECT_EQ(message->bytes, bytes) << "stream " << stream << " message " << index;
+  EXPECT_TRUE(message->bytes != bytes || holds(message->data, bytes, stream, index))
+      << "stream " << stream << " message " << index << " of " << bytes << " bytes was changed";
+  receiver.release();
+}
+
+void flush(Sender& sender) {
+  eventually("flushed", [&] { return served(sender.progress()) && sender.flushed(); });
+}
+
+Status await_trouble(Receiver& receiver, int patience_ms) {
+  return trouble(receiver, patience_ms, [&] { static_cast<void>(receiver.peek()); });
+}
+
+Status await_trouble(Sender& sender, int patience_ms) {
+  return trouble(sender, patience_ms, [&] { static_cast<void>(sender.acquire()); });
+}
+
+}  // namespace weir::testing

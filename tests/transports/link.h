@@ -1,0 +1,55 @@
+/// One rank of a pair with its transport connected to the other rank, and the sending and receiving of test
+/// messages.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "tests/transports/conformance.h"
+
+namespace weir::testing {
+
+/// A spec for channel `number` from the point of view of `peer`.
+LinkSpec spec_for(const Peer& peer, uint32_t number, uint32_t slots = 4, uint32_t slot_bytes = 4096);
+
+class Link {
+ public:
+  /// Makes the node and swaps cards.
+  Link(const Setup& setup, Peer& peer);
+
+  Transport& transport() { return *node_.transport; }
+  const Bytes& card() const { return card_; }  ///< of this rank
+  const Bytes& peer_card() const { return peer_card_; }
+
+  std::unique_ptr<Sender> sender(const LinkSpec& spec);
+  std::unique_ptr<Receiver> receiver(const LinkSpec& spec);
+
+ private:
+  Node node_;
+  Bytes card_;
+  Bytes peer_card_;
+};
+
+/// Calls `look` until it is true; throws CannotGoOn after a while.
+void eventually(const char* what, const std::function<bool()>& look);
+
+/// Serves a channel's ends until ready. Both ranks of the channel must call.
+void await_ready(Sender& sender);
+void await_ready(Receiver& receiver);
+
+/// The bytes of message `index` of test stream `stream`.
+void fill(std::byte* data, uint32_t bytes, uint64_t stream, uint64_t index);
+bool holds(const std::byte* data, uint32_t bytes, uint64_t stream, uint64_t index);
+
+/// Sends message `index` when there is room. The tag tells stream, index and size.
+void send(Sender& sender, uint64_t stream, uint64_t index, uint32_t bytes);
+/// Takes the next message and checks all about it.
+void receive(Receiver& receiver, uint64_t stream, uint64_t index, uint32_t bytes);
+/// Waits until all that was sent is out of this process.
+void flush(Sender& sender);
+
+/// The error of an end that waits for what will not come, or success when none came in `patience_ms`.
+Status await_trouble(Receiver& receiver, int patience_ms);
+Status await_trouble(Sender& sender, int patience_ms);
+
+}  // namespace weir::testing

@@ -1,0 +1,54 @@
+#include "transports/loop.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/transports/conformance.h"
+
+namespace weir::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+LocalHomes& homes() {
+  static LocalHomes homes;
+  return homes;
+}
+
+Node loop_node(Rank rank) {
+  Node node;
+  node.home = test_home(rank);
+  node.transport = make_loop(test_identity(rank), node.home.get(), homes());
+  return node;
+}
+
+INSTANTIATE_TEST_SUITE_P(Loop, Conformance,
+                         ::testing::ValuesIn(with_faults({{"threads", PeerKind::threads, loop_node}})),
+                         setup_name);
+
+TEST(Loop, RefusesAnotherProcess) {
+  run_pair(PeerKind::processes, [](Peer& peer) {
+    const Node node = loop_node(peer.rank());
+    const Bytes card = peer.swap(node.transport->card());
+    const Reach reach = node.transport->reach(card);
+    EXPECT_FALSE(reach.ok);
+    EXPECT_THAT(reach.why_not, HasSubstr("another process"));
+    peer.meet();
+  });
+}
+
+TEST(Loop, OneRankReachesItself) {
+  const Node node = loop_node(0);
+  const Bytes card = node.transport->card();
+  const LinkSpec spec = {.self = 0, .peer = 0};
+  auto sender = node.transport->open_sender(card, spec);
+  auto receiver = node.transport->open_receiver(card, spec);
+  ASSERT_TRUE(sender.ok() && receiver.ok());
+  ASSERT_TRUE((*sender)->ready().value());
+  ASSERT_NE((*sender)->acquire(), nullptr);
+  (*sender)->publish(9, 3);
+  ASSERT_NE((*receiver)->peek(), nullptr);
+  EXPECT_EQ((*receiver)->peek()->tag, 9u);
+}
+
+}  // namespace
+}  // namespace weir::testing

@@ -1,0 +1,17 @@
+/// A home (see home.h) as seen from one address space.
+#pragma once
+
+#include <cstddef>
+
+namespace weir {
+
+struct Doorbell;
+
+struct HomeView {
+  Doorbell* doorbell = nullptr;
+  std::byte* window = nullptr;
+  size_t window_bytes = 0;
+  std::byte* base = nullptr;  ///< begin of the whole segment, for transports
+};
+
+}  // namespace weir

@@ -1,7 +1,6 @@
 /// float16 to float32 and back in vectors. With F16C that is one instruction each way; without (SSE4) it is
 /// integer and float arithmetic that gives the same bits. Compiled once per instruction set.
 #include "hwy/highway.h"
-#include "src/device/highway.h"  // first
 
 #if defined(WEIR_HALF_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEIR_HALF_INL_H

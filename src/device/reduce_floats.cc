@@ -1,5 +1,4 @@
 /// Vector kernels of float32, float64 and bfloat16.
-#include "src/device/highway.h"  // first
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/device/reduce_floats.cc"
@@ -17,6 +16,7 @@ namespace weir::device::HWY_NAMESPACE {
 template <typename T, class Op>
 struct Native {
   static constexpr size_t kElement = sizeof(T);
+  static constexpr bool kHeavy = false;
   template <class D>
   static HWY_INLINE auto begin(D, hn::Vec<D> v) {
     return hn::BitCast(hn::Repartition<T, D>(), v);
@@ -44,6 +44,7 @@ using Float64 = Native<double, Op>;
 template <class Op>
 struct Brain {
   static constexpr size_t kElement = 2;
+  static constexpr bool kHeavy = false;
   template <class V>
   struct State {
     V even, odd;

@@ -1,6 +1,5 @@
 /// Vector kernels of float16 and float8. A float8 is computed as a float16 that is rounded further: a float16
 /// has more than twice the digits, so rounding twice gives what rounding once would.
-#include "src/device/highway.h"  // first
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/device/reduce_halves.cc"
@@ -32,6 +31,7 @@ HWY_INLINE V16 half_op(D16 d, V16 a, V16 b) {
 template <class Op>
 struct Half {
   static constexpr size_t kElement = 2;
+  static constexpr bool kHeavy = HWY_TARGET == HWY_SSE4;
   template <class D>
   static HWY_INLINE auto begin(D, hn::Vec<D> v) {
     return hn::BitCast(hn::Repartition<uint16_t, D>(), v);
@@ -80,6 +80,7 @@ HWY_INLINE V16 round_half(V16 value) {
 template <class Op>
 struct E5M2 {
   static constexpr size_t kElement = 1;
+  static constexpr bool kHeavy = true;
   template <class D>
   static HWY_INLINE auto begin(D, hn::Vec<D> v) {
     const hn::Repartition<uint16_t, D> d16;
@@ -114,6 +115,7 @@ struct E5M2 {
 template <class Op>
 struct E4M3 {
   static constexpr size_t kElement = 1;
+  static constexpr bool kHeavy = true;
   template <class D>
   static HWY_INLINE auto begin(D, hn::Vec<D> v) {
     const hn::Repartition<uint16_t, D> d16;

@@ -1,5 +1,4 @@
 /// Vector kernels of the integers, and the streaming copy.
-#include "src/device/highway.h"  // first
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/device/reduce_integers.cc"
@@ -15,6 +14,7 @@ namespace weir::device::HWY_NAMESPACE {
 template <typename T>
 struct Lanes {
   static constexpr size_t kElement = sizeof(T);
+  static constexpr bool kHeavy = false;
   template <class D>
   static HWY_INLINE auto begin(D, hn::Vec<D> v) {
     return hn::BitCast(hn::Repartition<T, D>(), v);
@@ -91,6 +91,7 @@ struct Copied {
 };
 
 void copy_streaming(uint8_t* dst, const uint8_t* src, size_t bytes) {
+  if (!can_stream<Lanes<uint8_t>>(dst, bytes)) return run<Lanes<uint8_t>>(dst, Copied{src}, bytes);
   run_streaming<Lanes<uint8_t>>(dst, Copied{src}, bytes);
 }
 

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "hwy/highway.h"
-#include "src/device/highway.h"  // before Highway's own
 
 namespace weir::device {
 

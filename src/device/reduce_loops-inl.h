@@ -5,13 +5,14 @@
 ///     begin(d, bytes) -> state      the first source
 ///     step(d, state, bytes)         folds in one more
 ///     end(d, state) -> bytes
+///     kElement                      bytes of an element
+///     kHeavy                        much arithmetic: not worth unrolling
 /// Rows says to what: two sources, many, or one and a constant.
 ///
 /// The first and the last vector of a destination may overlap their neighbours. Both are computed before
 /// anything is stored, so this is right even where the destination is a source.
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
-#include "src/device/highway.h"  // first
 #include "src/device/reduce_kernels.h"
 
 #if defined(WEIR_REDUCE_LOOPS_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -30,7 +31,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Wide = hn::ScalableTag<uint8_t>;
 using Block16 = hn::CappedTag<uint8_t, 16>;
-using Block8 = hn::CappedTag<uint8_t, 8>;
 
 /// Loads the vector at an offset.
 struct At {
@@ -41,37 +41,56 @@ struct At {
   }
 };
 
-/// Loads 1 to 7 bytes, the rest zero.
+template <typename T>
+HWY_INLINE T load_as(const uint8_t* from) {
+  T value;
+  __builtin_memcpy(&value, from, sizeof(T));
+  return value;
+}
+template <typename T>
+HWY_INLINE void store_as(uint8_t* to, uint64_t value) {
+  __builtin_memcpy(to, &value, sizeof(T));
+}
+
+/// Loads and stores 1 to 15 bytes, in registers; the rest of the vector is zero.
 struct Few {
   size_t bytes;
-  template <class D>
-  HWY_INLINE hn::Vec<D> load(D d, const uint8_t* from) const {
-    uint64_t value = 0;
-    if (bytes & 1) value = from[bytes - 1];
-    if (bytes & 2) {
-      uint16_t part;
-      __builtin_memcpy(&part, from + (bytes & 4), sizeof(part));
-      value = value << 16 | part;
+
+  HWY_INLINE hn::Vec<Block16> load(Block16 d, const uint8_t* from) const {
+    const hn::Repartition<uint64_t, Block16> d64;
+    uint64_t low = 0;
+    uint64_t high = 0;
+    if (bytes >= 8) {
+      low = load_as<uint64_t>(from);
+      if (bytes > 8) high = load_as<uint64_t>(from + bytes - 8) >> (128 - 8 * bytes);
+    } else {
+      if (bytes & 1) low = from[bytes - 1];
+      if (bytes & 2) low = low << 16 | load_as<uint16_t>(from + (bytes & 4));
+      if (bytes & 4) low = low << 32 | load_as<uint32_t>(from);
     }
-    if (bytes & 4) {
-      uint32_t part;
-      __builtin_memcpy(&part, from, sizeof(part));
-      value = value << 32 | part;
-    }
-    return hn::BitCast(d, hn::Set(hn::Repartition<uint64_t, D>(), value));
+    return hn::BitCast(d, hn::InterleaveLower(hn::Set(d64, low), hn::Set(d64, high)));
   }
-  template <class D>
-  HWY_INLINE void store(D, hn::Vec<D> vector, uint8_t* to) const {
-    uint64_t value = hn::GetLane(hn::BitCast(hn::Repartition<uint64_t, D>(), vector));
+
+  HWY_INLINE void store(hn::Vec<Block16> vector, uint8_t* to) const {
+    const hn::Repartition<uint64_t, Block16> d64;
+    const auto lanes = hn::BitCast(d64, vector);
+    uint64_t low = hn::GetLane(lanes);
+    if (bytes >= 8) {
+      store_as<uint64_t>(to, low);
+      if (bytes == 8) return;
+      const uint64_t high = hn::GetLane(hn::InterleaveUpper(d64, lanes, lanes));
+      store_as<uint64_t>(to + bytes - 8, high << (128 - 8 * bytes) | low >> (8 * bytes - 64));
+      return;
+    }
     if (bytes & 4) {
-      __builtin_memcpy(to, &value, 4);
-      value >>= 32;
+      store_as<uint32_t>(to, low);
+      low >>= 32;
     }
     if (bytes & 2) {
-      __builtin_memcpy(to + (bytes & 4), &value, 2);
-      value >>= 16;
+      store_as<uint16_t>(to + (bytes & 4), low);
+      low >>= 16;
     }
-    if (bytes & 1) to[bytes - 1] = static_cast<uint8_t>(value);
+    if (bytes & 1) store_as<uint8_t>(to + bytes - 1, low);
   }
 };
 
@@ -113,15 +132,17 @@ HWY_INLINE void run_vectors(D d, uint8_t* HWY_RESTRICT dst, const Rows& rows, si
   const size_t last = bytes - kVector;
   const auto tail = rows.template fold<Ops>(d, At{last});
   size_t at = 0;
-  for (; at + 4 * kVector <= last; at += 4 * kVector) {
-    const auto v0 = rows.template fold<Ops>(d, At{at});
-    const auto v1 = rows.template fold<Ops>(d, At{at + kVector});
-    const auto v2 = rows.template fold<Ops>(d, At{at + 2 * kVector});
-    const auto v3 = rows.template fold<Ops>(d, At{at + 3 * kVector});
-    hn::StoreU(v0, d, dst + at);
-    hn::StoreU(v1, d, dst + at + kVector);
-    hn::StoreU(v2, d, dst + at + 2 * kVector);
-    hn::StoreU(v3, d, dst + at + 3 * kVector);
+  if constexpr (!Ops::kHeavy) {
+    for (; at + 4 * kVector <= last; at += 4 * kVector) {
+      const auto v0 = rows.template fold<Ops>(d, At{at});
+      const auto v1 = rows.template fold<Ops>(d, At{at + kVector});
+      const auto v2 = rows.template fold<Ops>(d, At{at + 2 * kVector});
+      const auto v3 = rows.template fold<Ops>(d, At{at + 3 * kVector});
+      hn::StoreU(v0, d, dst + at);
+      hn::StoreU(v1, d, dst + at + kVector);
+      hn::StoreU(v2, d, dst + at + 2 * kVector);
+      hn::StoreU(v3, d, dst + at + 3 * kVector);
+    }
   }
   for (; at < last; at += kVector) hn::StoreU(rows.template fold<Ops>(d, At{at}), d, dst + at);
   hn::StoreU(tail, d, dst + last);
@@ -131,30 +152,27 @@ template <class Ops, class Rows>
 HWY_INLINE void run(uint8_t* dst, const Rows& rows, size_t bytes) {
   if (bytes >= hn::MaxLanes(Wide())) return run_vectors<Ops>(Wide(), dst, rows, bytes);
   if (bytes >= 16) return run_vectors<Ops>(Block16(), dst, rows, bytes);
-  const Block8 d;
-  if (bytes >= 8) {
-    const auto head = rows.template fold<Ops>(d, At{0});
-    const auto tail = rows.template fold<Ops>(d, At{bytes - 8});
-    hn::StoreU(head, d, dst);
-    hn::StoreU(tail, d, dst + bytes - 8);
-  } else if (bytes > 0) {
-    const Few few{bytes};
-    few.store(d, rows.template fold<Ops>(d, few), dst);
-  }
+  if (bytes == 0) return;
+  const Few few{bytes};
+  few.store(rows.template fold<Ops>(Block16(), few), dst);
 }
 
-/// As run, past the cache where the destination can be aligned to a vector by whole elements. dst must not be
-/// a source.
+/// Whether a destination can be aligned to a vector by whole elements, and has enough of them.
+template <class Ops>
+HWY_INLINE bool can_stream(const uint8_t* dst, size_t bytes) {
+  return bytes >= 8 * hn::MaxLanes(Wide()) && reinterpret_cast<uintptr_t>(dst) % Ops::kElement == 0;
+}
+
+/// As run, past the cache. REQUIRES: can_stream; dst is no source.
 template <class Ops, class Rows>
 HWY_INLINE void run_streaming(uint8_t* dst, const Rows& rows, size_t bytes) {
   const Wide d;
   constexpr size_t kVector = hn::MaxLanes(Wide());
-  const size_t head = (kVector - reinterpret_cast<uintptr_t>(dst) % kVector) % kVector;
-  if (bytes < 8 * kVector || head % Ops::kElement != 0) return run<Ops>(dst, rows, bytes);
   hn::StoreU(rows.template fold<Ops>(d, At{0}), d, dst);
-  size_t at = head;
+  size_t at = (kVector - reinterpret_cast<uintptr_t>(dst) % kVector) % kVector;
   for (; at + kVector <= bytes; at += kVector) hn::Stream(rows.template fold<Ops>(d, At{at}), d, dst + at);
-  if (at < bytes) hn::StoreU(rows.template fold<Ops>(d, At{bytes - kVector}), d, dst + bytes - kVector);
+  const size_t last = bytes - kVector;
+  hn::StoreU(rows.template fold<Ops>(d, At{last}), d, dst + last);
   hwy::FlushStream();
 }
 
@@ -170,7 +188,7 @@ void fold_many(uint8_t* dst, const uint8_t* const* src, int sources, size_t byte
 
 template <class Ops>
 void fold_streaming(uint8_t* dst, const uint8_t* const* src, int sources, size_t bytes) {
-  if (sources == 2) return run_streaming<Ops>(dst, Pair{src[0], src[1]}, bytes);
+  if (!can_stream<Ops>(dst, bytes)) return fold_many<Ops>(dst, src, sources, bytes);
   run_streaming<Ops>(dst, Many{src, sources}, bytes);
 }
 

@@ -1,6 +1,5 @@
 /// max and min of floats in vectors: integer comparison of to_order (float_format.h), so one definition
 /// serves every format. Compiled once per instruction set.
-#include "src/device/highway.h"  // first
 #include "src/device/reduce_loops-inl.h"
 
 #if defined(WEIR_REDUCE_ORDER_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -19,6 +18,7 @@ namespace weir::device::HWY_NAMESPACE {
 template <typename T, T kGreatest, bool kMax>
 struct Ordered {
   static constexpr size_t kElement = sizeof(T);
+  static constexpr bool kHeavy = false;
   static constexpr T kMagnitude = static_cast<T>((uint64_t{1} << (8 * sizeof(T) - 1)) - 1);
   static constexpr T kRoom = static_cast<T>(kMagnitude - kGreatest);
 

@@ -40,8 +40,12 @@ class Builder {
   MoveId send(Rank src, Rank dst, Operand from, Arrival arrival) { return add(src, dst, false, from, arrival); }
   /// dst reads chunks out of the memory of src.
   MoveId pull(Rank src, Rank dst, Operand from, Arrival arrival) { return add(src, dst, true, from, arrival); }
-  /// A copy or reduction within one rank.
-  MoveId local(Rank rank, Operand from, Arrival arrival) { return add(rank, rank, false, from, arrival); }
+  /// A copy or reduction within one rank, in the lane where moves arrive.
+  MoveId local(Rank rank, Operand from, Arrival arrival) {
+    const MoveId move = add(rank, rank, false, from, arrival);
+    plan_.moves[move].src_lane = dst_lane_;
+    return move;
+  }
 
   void scratch_chunks(uint32_t count) { plan_.scratch_chunks = count; }
   const Shape& shape() const { return plan_.shape; }

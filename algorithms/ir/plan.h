@@ -53,7 +53,7 @@ struct Operand {
 
 struct Move {
   Rank src = 0;
-  Rank dst = 0;          ///< equal to src: a local move
+  Rank dst = 0;          ///< equal to src: a local move, in one lane
   uint8_t src_lane = 0;  ///< lane that sends at src
   uint8_t dst_lane = 0;  ///< lane that receives, pulls, or moves locally at dst
   bool pull = false;     ///< dst reads the memory of src itself; `from` must be in memory

@@ -55,6 +55,10 @@ class Forms {
     if (const int lane = std::max(move.src_lane, move.dst_lane); lane >= kMaxLanes) {
       return wrong("move {} names lane {}: a rank has lanes 0 to {}", number_, lane, kMaxLanes - 1);
     }
+    if (move.src == move.dst && move.src_lane != move.dst_lane) {
+      return wrong("move {} is local to rank {}, but names lanes {} and {}", number_, move.src, int{move.src_lane},
+                   int{move.dst_lane});
+    }
     if (move.chunks == 0) return wrong("move {} moves 0 chunks", number_);
     if (move.from.kind == Kind::none) return wrong("move {} has no source", number_);
     if (move.pull && move.src == move.dst) {

@@ -1,0 +1,20 @@
+/// Pictures of plans, for people.
+///
+/// Pure and thread-safe; any plan, right or wrong, can be drawn.
+#pragma once
+
+#include <string>
+
+#include "algorithms/ir/plan.h"
+
+namespace weir::ir {
+
+/// A Graphviz graph: ranks are nodes, moves are edges (solid: sent, dashed: pulled, dotted: local). A plan of more
+/// than kDrawnMoves moves gets one edge per pair of ranks, with totals.
+inline constexpr size_t kDrawnMoves = 64;
+std::string draw_dot(const Plan& plan);
+
+/// What each rank does, one line per move and rank, in order. Long for large plans: about 60 bytes per line.
+std::string draw_table(const Plan& plan);
+
+}  // namespace weir::ir

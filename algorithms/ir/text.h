@@ -1,0 +1,22 @@
+/// Plans as text: for files, for people, for tests. docs/plan-format.md has the grammar.
+///
+/// Pure and thread-safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "algorithms/ir/plan.h"
+#include "weir/status.h"
+
+namespace weir::ir {
+
+/// One line per move. read_text() gives the same plan back. REQUIRES: a plan that verify() accepts, whose algorithm is
+/// a word (letters, digits, '_', '-', '.').
+std::string write_text(const Plan& plan);
+
+/// Reads one plan and nothing after it. The plan is well-formed, not proved: verify() it before use.
+/// Errors: invalid_argument with the line number, what was found and what was expected.
+Result<Plan> read_text(std::string_view text);
+
+}  // namespace weir::ir

@@ -1,0 +1,61 @@
+#include "algorithms/ir/draw.h"
+
+#include <gmock/gmock.h>
+
+#include "algorithms/ir/builder.h"
+
+namespace weir::ir {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Plan sample() {
+  Builder plan("a\"b", {Collective::reduce, 3, 2, 2});
+  plan.scratch_chunks(2);
+  const MoveId first = plan.send(0, 1, input(0), {.with = input(0), .chunks = 2});
+  plan.send(1, 2, value(first), {.with = input(0), .to = output(0), .chunks = 2});
+  plan.local(1, input(1), {.to = scratch(1)});
+  plan.pull(1, 2, scratch(1), {.to = scratch(0)});
+  return plan.take();
+}
+
+TEST(Draw, TableSaysWhatEachRankDoes) {
+  EXPECT_EQ(draw_table(sample()),
+            "reduce by a\"b: 3 ranks, root 2, 2 chunks per block, 2 of scratch, 4 moves\n"
+            "\n"
+            "rank 0\n"
+            "  move  lane  does\n"
+            "     0     0  sends input 0-1 to rank 1\n"
+            "\n"
+            "rank 1\n"
+            "  move  lane  does\n"
+            "     0     0  gets input 0-1 + input 0-1 of rank 0, hands it on\n"
+            "     1     0  sends the value of move 0 to rank 2\n"
+            "     2     0  makes input 1, keeps it as scratch 1\n"
+            "\n"
+            "rank 2\n"
+            "  move  lane  does\n"
+            "     1     0  gets input 0-1 + the value of move 0 of rank 1, keeps it as output 0-1\n"
+            "     3     0  pulls scratch 1 of rank 1, keeps it as scratch 0\n");
+}
+
+TEST(Draw, DotHasAnEdgePerMove) {
+  const std::string dot = draw_dot(sample());
+  EXPECT_THAT(dot, HasSubstr("label=\"reduce by a\\\"b: 3 ranks"));
+  EXPECT_THAT(dot, HasSubstr("  0 -> 1 [label=\"0: input 0-1\\n+ input 0-1\"];\n"));
+  EXPECT_THAT(dot, HasSubstr("  1 -> 1 [label=\"2: input 1\\n= scratch 1\", style=dotted];\n"));
+  EXPECT_THAT(dot, HasSubstr("  1 -> 2 [label=\"3: scratch 1\\n= scratch 0\", style=dashed];\n"));
+}
+
+TEST(Draw, DotOfALargePlanHasTotals) {
+  Plan plan = sample();
+  const std::vector<Move> moves = plan.moves;
+  while (plan.moves.size() <= kDrawnMoves) plan.moves.insert(plan.moves.end(), moves.begin(), moves.end());
+  const std::string dot = draw_dot(plan);
+  EXPECT_THAT(dot, HasSubstr("  0 -> 1 [label=\"17 moves\\n34 chunks\"];\n"));
+  EXPECT_THAT(dot, Not(HasSubstr("input")));
+}
+
+}  // namespace
+}  // namespace weir::ir

@@ -11,14 +11,14 @@ constexpr Cost kCost = {.latency_us = 0.15, .gigabytes_per_s = 30};
 
 class Loop final : public MemoryTransport {
  public:
-  Loop(const Identity& self, Home* home, LocalHomes& homes)
+  Loop(const Identity& self, Home* home, LocalHomes* homes)
       : MemoryTransport("loop", self, home, kCost), homes_(homes) {
-    if (home != nullptr) homes_.add(home->memory());
+    if (home != nullptr && homes != nullptr) homes->add(home->memory());
   }
 
  protected:
   Result<HomeMemory> bring(const device::ShareHandle& handle, uint64_t host) const override {
-    HomeMemory memory = host == self().host ? homes_.find(handle) : nullptr;
+    HomeMemory memory = homes_ != nullptr && host == self().host ? homes_->find(handle) : nullptr;
     if (memory != nullptr) return memory;
     return Status(Code::invalid_usage,
                   fmt::format("the peer is in another process ({}{}) than this rank ({})", handle.pid,
@@ -26,12 +26,12 @@ class Loop final : public MemoryTransport {
   }
 
  private:
-  LocalHomes& homes_;
+  LocalHomes* const homes_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_loop(const Identity& self, Home* home, LocalHomes& homes) {
+std::unique_ptr<Transport> make_loop(const Identity& self, Home* home, LocalHomes* homes) {
   return std::make_unique<Loop>(self, home, homes);
 }
 

@@ -7,7 +7,7 @@
 
 namespace weir {
 
-/// `home` may be null. `homes` is the one object that all ranks of this process share; it learns `home`.
-std::unique_ptr<Transport> make_loop(const Identity& self, Home* home, LocalHomes& homes);
+/// `homes` is the one object that all ranks of this process share; it learns `home`. Both may be null.
+std::unique_ptr<Transport> make_loop(const Identity& self, Home* home, LocalHomes* homes);
 
 }  // namespace weir

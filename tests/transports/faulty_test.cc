@@ -15,7 +15,7 @@ class FaultyTest : public ::testing::Test {
  protected:
   void open(const Faults& faults) {
     home_ = test_home(0);
-    transport_ = make_faulty(make_loop(test_identity(0), home_.get(), homes_), faults);
+    transport_ = make_faulty(make_loop(test_identity(0), home_.get(), &homes_), faults);
     const LinkSpec spec = {.self = 0, .peer = 0};
     sender_ = std::move(transport_->open_sender(transport_->card(), spec).value());
     receiver_ = std::move(transport_->open_receiver(transport_->card(), spec).value());

@@ -17,7 +17,7 @@ LocalHomes& homes() {
 Node loop_node(Rank rank) {
   Node node;
   node.home = test_home(rank);
-  node.transport = make_loop(test_identity(rank), node.home.get(), homes());
+  node.transport = make_loop(test_identity(rank), node.home.get(), &homes());
   return node;
 }
 

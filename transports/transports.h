@@ -1,0 +1,30 @@
+/// The list of transports: the one place that names them all.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/base/door.h"
+#include "src/base/options.h"
+#include "transports/home.h"
+#include "transports/memory_transport.h"
+#include "transports/transport.h"
+
+namespace weir {
+
+/// What transports are made from. Everything pointed to outlives them; a transport whose part is null (no
+/// home, no door) is made all the same, reaches nobody and says why.
+struct TransportContext {
+  Identity self;
+  Home* home = nullptr;
+  LocalHomes* local_homes = nullptr;  ///< one object for all ranks of the process
+  Door* door = nullptr;
+};
+
+/// The transports that the options allow (WEIR_TRANSPORTS), the preferred one first. All ranks of a
+/// communicator get the same order. An unknown name, or none at all, is invalid_argument; the sentence lists
+/// the known ones.
+Result<std::vector<std::unique_ptr<Transport>>> make_transports(const TransportContext& context,
+                                                                const Options& options);
+
+}  // namespace weir

@@ -22,10 +22,9 @@ enum class Collective : uint8_t {
 };
 inline constexpr int kCollectives = 9;
 
-constexpr size_t size_of(DataType type) {
-  constexpr size_t kSizes[kDataTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-  return kSizes[static_cast<int>(type)];
-}
+/// Bytes of an element. The table stands outside of the function, which would build it anew on every call.
+inline constexpr uint8_t kDataTypeSizes[kDataTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+constexpr size_t size_of(DataType type) { return kDataTypeSizes[static_cast<int>(type)]; }
 
 constexpr bool is_float(DataType type) { return type >= DataType::float16; }
 

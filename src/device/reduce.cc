@@ -1,5 +1,6 @@
 #include "src/device/reduce.h"
 
+#include <atomic>
 #include <cassert>
 #include <cstring>
 
@@ -12,8 +13,16 @@ namespace {
 /// Below this, non-temporal stores cannot pay: the destination does not leave the cache anyway.
 constexpr size_t kStreamingBytes = 4096;
 
+/// The kernels to use. A table for every element type and operation is chosen once; null until then, and for
+/// ever where the processor has no vector path.
+std::atomic<const Kernels*> chosen_kernels{nullptr};
+
 const Kernels* best_kernels() {
-  static const Kernels* const best = supported_kernels().empty() ? nullptr : supported_kernels().data();
+  const Kernels* best = chosen_kernels.load(std::memory_order_acquire);
+  if (best == nullptr && !supported_kernels().empty()) {
+    best = supported_kernels().data();
+    chosen_kernels.store(best, std::memory_order_release);
+  }
   return best;
 }
 
@@ -24,10 +33,9 @@ bool is_source(const void* dst, const void* const* src, int sources) {
   return false;
 }
 
-}  // namespace
-
-void fold(DataType type, RedOp op, void* dst, const void* const* src, int sources, size_t count,
-          Traffic traffic) {
+/// What is not the common case: one source, many, streaming, the first call.
+[[gnu::noinline]] void fold_otherwise(DataType type, RedOp op, void* dst, const void* const* src, int sources,
+                                      size_t count, Traffic traffic) {
   assert(sources >= 1);
   const size_t bytes = count * size_of(type);
   if (sources == 1) return copy(dst, src[0], bytes, traffic);
@@ -40,6 +48,18 @@ void fold(DataType type, RedOp op, void* dst, const void* const* src, int source
     kernel = kernels.streaming;
   }
   kernel(static_cast<uint8_t*>(dst), reinterpret_cast<const uint8_t* const*>(src), sources, bytes);
+}
+
+}  // namespace
+
+void fold(DataType type, RedOp op, void* dst, const void* const* src, int sources, size_t count,
+          Traffic traffic) {
+  const Kernels* const best = chosen_kernels.load(std::memory_order_acquire);
+  if (best == nullptr || sources != 2 || traffic != Traffic::cached) {
+    return fold_otherwise(type, op, dst, src, sources, count, traffic);
+  }
+  best->at(type, op).pair(static_cast<uint8_t*>(dst), reinterpret_cast<const uint8_t* const*>(src), 2,
+                          count * size_of(type));
 }
 
 void scale(DataType type, void* dst, const void* src, Scalar factor, size_t count) {

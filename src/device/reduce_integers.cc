@@ -88,6 +88,11 @@ struct Copied {
   HWY_INLINE hn::Vec<D> fold(D d, Where where) const {
     return where.load(d, src);
   }
+  template <class Ops, class D>
+  HWY_INLINE void fold_four(D d, size_t at, uint8_t* dst) const {
+    store_four(d, dst + at, hn::LoadU(d, src + at), next(d, at, 1).load(d, src), next(d, at, 2).load(d, src),
+               next(d, at, 3).load(d, src));
+  }
 };
 
 void copy_streaming(uint8_t* dst, const uint8_t* src, size_t bytes) {

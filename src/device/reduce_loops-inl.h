@@ -94,12 +94,32 @@ struct Few {
   }
 };
 
+/// The place `vectors` further on.
+template <class D>
+HWY_INLINE At next(D, size_t at, size_t vectors) {
+  return At{at + vectors * hn::MaxLanes(D())};
+}
+
+template <class D, class V>
+HWY_INLINE void store_four(D d, uint8_t* to, V v0, V v1, V v2, V v3) {
+  constexpr size_t kVector = hn::MaxLanes(D());
+  hn::StoreU(v0, d, to);
+  hn::StoreU(v1, d, to + kVector);
+  hn::StoreU(v2, d, to + 2 * kVector);
+  hn::StoreU(v3, d, to + 3 * kVector);
+}
+
 struct Pair {
   const uint8_t* first;
   const uint8_t* second;
   template <class Ops, class D, class Where>
   HWY_INLINE hn::Vec<D> fold(D d, Where where) const {
     return Ops::end(d, Ops::step(d, Ops::begin(d, where.load(d, first)), where.load(d, second)));
+  }
+  template <class Ops, class D>
+  HWY_INLINE void fold_four(D d, size_t at, uint8_t* dst) const {
+    store_four(d, dst + at, fold<Ops>(d, At{at}), fold<Ops>(d, next(d, at, 1)), fold<Ops>(d, next(d, at, 2)),
+               fold<Ops>(d, next(d, at, 3)));
   }
 };
 
@@ -112,6 +132,25 @@ struct Many {
     for (int k = 1; k < sources; ++k) state = Ops::step(d, state, where.load(d, src[k]));
     return Ops::end(d, state);
   }
+  /// Four vectors side by side, so that the loop over the sources is gone through once for all.
+  template <class Ops, class D>
+  HWY_INLINE void fold_four(D d, size_t at, uint8_t* dst) const {
+    const At at0{at};
+    const At at1 = next(d, at, 1);
+    const At at2 = next(d, at, 2);
+    const At at3 = next(d, at, 3);
+    auto s0 = Ops::begin(d, at0.load(d, src[0]));
+    auto s1 = Ops::begin(d, at1.load(d, src[0]));
+    auto s2 = Ops::begin(d, at2.load(d, src[0]));
+    auto s3 = Ops::begin(d, at3.load(d, src[0]));
+    for (int k = 1; k < sources; ++k) {
+      s0 = Ops::step(d, s0, at0.load(d, src[k]));
+      s1 = Ops::step(d, s1, at1.load(d, src[k]));
+      s2 = Ops::step(d, s2, at2.load(d, src[k]));
+      s3 = Ops::step(d, s3, at3.load(d, src[k]));
+    }
+    store_four(d, dst + at, Ops::end(d, s0), Ops::end(d, s1), Ops::end(d, s2), Ops::end(d, s3));
+  }
 };
 
 /// One source and a constant of 8 bytes, an element repeated.
@@ -122,6 +161,11 @@ struct Scaled {
   HWY_INLINE hn::Vec<D> fold(D d, Where where) const {
     const auto constant = hn::BitCast(d, hn::Set(hn::Repartition<uint64_t, D>(), factor));
     return Ops::end(d, Ops::step(d, Ops::begin(d, where.load(d, src)), constant));
+  }
+  template <class Ops, class D>
+  HWY_INLINE void fold_four(D d, size_t at, uint8_t* dst) const {
+    store_four(d, dst + at, fold<Ops>(d, At{at}), fold<Ops>(d, next(d, at, 1)), fold<Ops>(d, next(d, at, 2)),
+               fold<Ops>(d, next(d, at, 3)));
   }
 };
 
@@ -134,14 +178,7 @@ HWY_INLINE void run_vectors(D d, uint8_t* HWY_RESTRICT dst, const Rows& rows, si
   size_t at = 0;
   if constexpr (!Ops::kHeavy) {
     for (; at + 4 * kVector <= last; at += 4 * kVector) {
-      const auto v0 = rows.template fold<Ops>(d, At{at});
-      const auto v1 = rows.template fold<Ops>(d, At{at + kVector});
-      const auto v2 = rows.template fold<Ops>(d, At{at + 2 * kVector});
-      const auto v3 = rows.template fold<Ops>(d, At{at + 3 * kVector});
-      hn::StoreU(v0, d, dst + at);
-      hn::StoreU(v1, d, dst + at + kVector);
-      hn::StoreU(v2, d, dst + at + 2 * kVector);
-      hn::StoreU(v3, d, dst + at + 3 * kVector);
+      rows.template fold_four<Ops>(d, at, dst);
     }
   }
   for (; at < last; at += kVector) hn::StoreU(rows.template fold<Ops>(d, At{at}), d, dst + at);

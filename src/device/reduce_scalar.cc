@@ -53,30 +53,18 @@ struct Small : Ordered<Bits, Format::kGreatest> {
 template <typename Visit>
 void with_type(DataType type, Visit visit) {
   switch (type) {
-    case DataType::int8:
-      return visit(Integer<int8_t>{});
-    case DataType::uint8:
-      return visit(Integer<uint8_t>{});
-    case DataType::int32:
-      return visit(Integer<int32_t>{});
-    case DataType::uint32:
-      return visit(Integer<uint32_t>{});
-    case DataType::int64:
-      return visit(Integer<int64_t>{});
-    case DataType::uint64:
-      return visit(Integer<uint64_t>{});
-    case DataType::float16:
-      return visit(Small<Float16>{});
-    case DataType::float32:
-      return visit(Native<float, uint32_t, 0x7f800000u>{});
-    case DataType::float64:
-      return visit(Native<double, uint64_t, 0x7ff0000000000000u>{});
-    case DataType::bfloat16:
-      return visit(Small<BFloat16>{});
-    case DataType::float8e4m3:
-      return visit(Small<Float8E4M3>{});
-    case DataType::float8e5m2:
-      return visit(Small<Float8E5M2>{});
+    case DataType::int8: return visit(Integer<int8_t>{});
+    case DataType::uint8: return visit(Integer<uint8_t>{});
+    case DataType::int32: return visit(Integer<int32_t>{});
+    case DataType::uint32: return visit(Integer<uint32_t>{});
+    case DataType::int64: return visit(Integer<int64_t>{});
+    case DataType::uint64: return visit(Integer<uint64_t>{});
+    case DataType::float16: return visit(Small<Float16>{});
+    case DataType::float32: return visit(Native<float, uint32_t, 0x7f800000u>{});
+    case DataType::float64: return visit(Native<double, uint64_t, 0x7ff0000000000000u>{});
+    case DataType::bfloat16: return visit(Small<BFloat16>{});
+    case DataType::float8e4m3: return visit(Small<Float8E4M3>{});
+    case DataType::float8e5m2: return visit(Small<Float8E5M2>{});
   }
 }
 
@@ -117,14 +105,10 @@ void fold(DataType type, RedOp op, void* dst, const void* const* src, int source
   with_type(type, [&]<typename A>(A) {
     using T = typename A::Storage;
     switch (op) {
-      case RedOp::sum:
-        return fold_with<T>(dst, src, sources, count, A::sum);
-      case RedOp::prod:
-        return fold_with<T>(dst, src, sources, count, A::prod);
-      case RedOp::max:
-        return fold_with<T>(dst, src, sources, count, A::max);
-      case RedOp::min:
-        return fold_with<T>(dst, src, sources, count, A::min);
+      case RedOp::sum: return fold_with<T>(dst, src, sources, count, A::sum);
+      case RedOp::prod: return fold_with<T>(dst, src, sources, count, A::prod);
+      case RedOp::max: return fold_with<T>(dst, src, sources, count, A::max);
+      case RedOp::min: return fold_with<T>(dst, src, sources, count, A::min);
     }
   });
 }
@@ -140,20 +124,13 @@ void scale(DataType type, void* dst, const void* src, Scalar factor, size_t coun
 void divide(DataType type, void* dst, int64_t divisor, size_t count) {
   assert(!is_float(type) && divisor > 0);
   switch (type) {
-    case DataType::int8:
-      return divide_with<int8_t>(dst, divisor, count);
-    case DataType::uint8:
-      return divide_with<uint8_t>(dst, divisor, count);
-    case DataType::int32:
-      return divide_with<int32_t>(dst, divisor, count);
-    case DataType::uint32:
-      return divide_with<uint32_t>(dst, divisor, count);
-    case DataType::int64:
-      return divide_with<int64_t>(dst, divisor, count);
-    case DataType::uint64:
-      return divide_with<uint64_t>(dst, divisor, count);
-    default:
-      return;
+    case DataType::int8: return divide_with<int8_t>(dst, divisor, count);
+    case DataType::uint8: return divide_with<uint8_t>(dst, divisor, count);
+    case DataType::int32: return divide_with<int32_t>(dst, divisor, count);
+    case DataType::uint32: return divide_with<uint32_t>(dst, divisor, count);
+    case DataType::int64: return divide_with<int64_t>(dst, divisor, count);
+    case DataType::uint64: return divide_with<uint64_t>(dst, divisor, count);
+    default: return;
   }
 }
 
@@ -164,26 +141,13 @@ Scalar ratio(DataType type, double numerator, double denominator) {
   const double value = numerator / denominator;
   Scalar result{};
   switch (type) {
-    case DataType::float16:
-      store(result.bits, 0, Float16::encode(value));
-      break;
-    case DataType::float32:
-      store(result.bits, 0, static_cast<float>(value));
-      break;
-    case DataType::float64:
-      store(result.bits, 0, value);
-      break;
-    case DataType::bfloat16:
-      store(result.bits, 0, BFloat16::encode(value));
-      break;
-    case DataType::float8e4m3:
-      store(result.bits, 0, Float8E4M3::encode(value));
-      break;
-    case DataType::float8e5m2:
-      store(result.bits, 0, Float8E5M2::encode(value));
-      break;
-    default:
-      break;
+    case DataType::float16: store(result.bits, 0, Float16::encode(value)); break;
+    case DataType::float32: store(result.bits, 0, static_cast<float>(value)); break;
+    case DataType::float64: store(result.bits, 0, value); break;
+    case DataType::bfloat16: store(result.bits, 0, BFloat16::encode(value)); break;
+    case DataType::float8e4m3: store(result.bits, 0, Float8E4M3::encode(value)); break;
+    case DataType::float8e5m2: store(result.bits, 0, Float8E5M2::encode(value)); break;
+    default: break;
   }
   return result;
 }

@@ -1,0 +1,72 @@
+/// How the ranks of a communicator find each other, and small exchanges among them (addresses, cards, colours).
+///
+/// Joining: every rank says hello to the root (root.h), which waits until all are there and tells each rank the doors of
+/// those log2(n) ranks that it will send to. What everybody must know travels among the ranks themselves in a Bruck
+/// all-gather, as messages to doors; nothing stays open between exchanges.
+///
+/// Every wait ends: with a deadline, the abort flag, or an error that names who did not answer. Used by one thread at a
+/// time; several ranks may be threads of one process and share its door.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "src/base/door.h"
+#include "src/core/root.h"
+#include "src/core/unique_id.h"
+#include "src/core/watchdog.h"
+#include "weir/status.h"
+
+namespace weir::core {
+
+class Bootstrap {
+ public:
+  /// What a rank brings along.
+  struct Spec {
+    UniqueId id;
+    int ranks = 1;
+    Rank rank = 0;
+    std::shared_ptr<Door> door;
+    Watch* watch = nullptr;   ///< outlives the bootstrap; answers at `door`
+    Roots* roots = nullptr;   ///< where rank 0 starts the root of a fixed id
+    uint64_t host = 0;        ///< host_identity()
+    Timeouts timeouts;
+    const std::atomic<bool>* abort = nullptr;
+  };
+
+  /// Meets the other ranks. Blocks.
+  static Result<std::unique_ptr<Bootstrap>> join(const Spec& spec);
+  /// The ranks `members` of `parent` (which this rank is one of), renumbered in that order, as communicator `uid`. Local:
+  /// nothing is sent. All members must give the same list and uid.
+  static Result<std::unique_ptr<Bootstrap>> subset(const Bootstrap& parent, const std::vector<Rank>& members,
+                                                   uint64_t uid, const std::atomic<bool>* abort);
+  ~Bootstrap();
+
+  Rank rank() const { return rank_; }
+  int size() const { return static_cast<int>(peers().size()); }
+  /// The scope of this communicator at doors; the same on all ranks, different for every communicator.
+  uint64_t uid() const { return uid_; }
+  const std::vector<PeerAddress>& peers() const { return watchdog_->peers(); }
+
+  /// Everybody's bytes, by rank. Collective.
+  Result<std::vector<Bytes>> all_gather(BytesView own);
+  /// Returns when all ranks have called it. Collective.
+  Status barrier();
+
+  /// What this rank does, for others to ask; calls of the communicator are noted here.
+  Activity& activity() { return *activity_; }
+  Watchdog& watchdog() { return *watchdog_; }
+
+ private:
+  Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers, std::shared_ptr<Activity> activity);
+
+  const Spec spec_;
+  const uint64_t uid_;
+  const Rank rank_;
+  const std::shared_ptr<Activity> activity_;
+  const std::unique_ptr<Watchdog> watchdog_;
+  uint64_t exchanges_ = 0;
+};
+
+}  // namespace weir::core

@@ -1,0 +1,45 @@
+/// Where ranks gather before they know each other.
+///
+/// A root is a thread in the process that made the unique id (or in rank 0's, for a fixed id). It collects the hello of
+/// every rank and then sends each the doors of the ranks it will talk to. It keeps all connections open until every rank
+/// says that it knows the others; meanwhile it asks each rank once a second for a sign of life and gives one. Whatever
+/// goes wrong is told to every rank at once, in words that name the culprit: another version, another number of ranks, a
+/// rank that came twice, a process that died or stopped, ranks that never came. Then it ends by itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "src/base/socket.h"
+#include "src/core/unique_id.h"
+#include "src/core/watchdog.h"
+#include "weir/status.h"
+
+namespace weir::core {
+
+class Root;
+
+/// The roots of a process. Thread-safe; the destructor ends those that still run.
+class Roots {
+ public:
+  Roots();
+  ~Roots();
+
+  /// Starts a root at a free port of `interface` (its port does not matter) and returns the id that leads to it. A root
+  /// that nobody comes to waits for ever; the time for missing ranks begins with the first hello.
+  Result<UniqueId> make_id(const SocketAddress& interface, const Timeouts& timeouts);
+  /// The id for an address that NCCL_COMM_ID gives; starts nothing.
+  static UniqueId fixed_id(const SocketAddress& address) { return {address, 0, true}; }
+  /// Starts the root of a fixed id. invalid_usage if the port is in use.
+  Status start_fixed(const UniqueId& id, const Timeouts& timeouts);
+
+ private:
+  void drop_finished();
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Root>> roots_;
+};
+
+}  // namespace weir::core

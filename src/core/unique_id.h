@@ -1,0 +1,30 @@
+/// The 128 bytes by which ranks find each other: where they gather, and a number that tells one gathering from another.
+///
+///     uint64 magic | uint32 format | uint32 flags | uint64 nonce | SocketAddress root | zeroes | uint64 checksum
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/base/bytes.h"
+#include "src/base/socket.h"
+#include "weir/status.h"
+
+namespace weir::core {
+
+struct UniqueId {
+  static constexpr size_t kBytes = 128;
+
+  SocketAddress root;
+  uint64_t nonce = 0;
+  bool fixed = false;  ///< from NCCL_COMM_ID: nobody gathers there before rank 0 joins, and the nonce is 0
+
+  std::array<std::byte, kBytes> encode() const;
+  /// invalid_argument, with a sentence, for bytes of another library, of another format, or damaged ones.
+  static Result<UniqueId> decode(BytesView bytes);
+
+  bool operator==(const UniqueId&) const = default;
+};
+
+}  // namespace weir::core

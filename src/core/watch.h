@@ -1,0 +1,160 @@
+/// What the communicators of this process are doing, for whoever asks at the door.
+///
+/// An Activity belongs to one rank of one communicator. The rank writes it as it goes, without locks; the door's thread
+/// reads it. A Watch is the process's registry of them and answers the questions of other processes' watchdogs.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "src/base/bytes.h"
+#include "src/base/types.h"
+#include "src/core/operation.h"
+#include "weir/status.h"
+
+namespace weir::core {
+
+/// Why a communicator cannot go on, and whose fault it is.
+struct Failure {
+  Rank culprit = -1;  ///< -1: nobody in particular
+  Status status;      ///< never success
+};
+
+/// A call as the watchdog sees it. `signature` 0 is not compared (sends and receives differ between ranks).
+struct CallRecord {
+  uint64_t sequence = 0;  ///< counts the calls of a communicator from 1
+  uint32_t signature = 0;
+  Operation operation;    ///< without pointers and factors
+};
+
+/// What a rank is doing.
+struct Snapshot {
+  enum class State : uint8_t {
+    outside,  ///< in no call
+    inside,   ///< in a call
+    joining,  ///< in the exchange of set-up information number `sequence`
+  };
+  State state = State::outside;
+  uint64_t sequence = 0;               ///< of the call it is in, or was in last; 0: none yet
+  Rank waiting_for = -1;               ///< -1: for nobody, it works
+  int64_t waiting_ns = 0;              ///< for how long
+  std::optional<CallRecord> call;      ///< its call with the sequence number that was asked for, if remembered
+  std::optional<Failure> failure;
+};
+
+/// Writers: begin, end, exchange and wait_for are called by the thread that carries out the rank's calls, one at a time.
+/// fail and everything const may be called from any thread.
+class Activity {
+ public:
+  /// Costs a few plain stores. `signature` 0: not to be compared.
+  void begin(uint64_t sequence, uint32_t signature, const Operation& operation) {
+    Entry& entry = entries_[sequence % kRemembered];
+    entry.sequence.store(0, std::memory_order_relaxed);
+    entry.what.store(pack(operation), std::memory_order_release);
+    entry.count.store(operation.count, std::memory_order_release);
+    entry.signature.store(signature, std::memory_order_release);
+    entry.sequence.store(sequence, std::memory_order_release);
+    head_.store(sequence << 2 | static_cast<uint64_t>(Snapshot::State::inside), std::memory_order_release);
+  }
+  /// Left the call, or the exchange.
+  void end() {
+    head_.store(head_.load(std::memory_order_relaxed) & ~uint64_t{3}, std::memory_order_release);
+    wait_for(-1);
+  }
+  /// Entered set-up exchange `number`.
+  void exchange(uint64_t number) {
+    head_.store(number << 2 | static_cast<uint64_t>(Snapshot::State::joining), std::memory_order_release);
+  }
+  /// Waits for `peer` from now on (-1: no longer). Repeating the peer does not restart the clock.
+  void wait_for(Rank peer) {
+    if (waiting_for_.load(std::memory_order_relaxed) != peer) change_peer(peer);
+  }
+
+  /// The communicator has failed. The first failure stays.
+  void fail(Failure failure);
+  /// One load.
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  /// Success while not failed().
+  Status status() const;
+
+  /// With the call number `sequence`, if it is still remembered.
+  Snapshot snapshot(uint64_t sequence) const;
+
+ private:
+  static constexpr size_t kRemembered = 16;
+
+  /// One remembered call; `sequence` is 0 while the rest changes.
+  struct Entry {
+    std::atomic<uint64_t> sequence{0};
+    std::atomic<uint64_t> what{0};
+    std::atomic<uint64_t> count{0};
+    std::atomic<uint64_t> signature{0};
+  };
+
+  static uint64_t pack(const Operation& operation) {
+    return static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.sends) << 7 |
+           static_cast<uint64_t>(operation.type) << 8 | static_cast<uint64_t>(operation.reduction.op) << 16 |
+           static_cast<uint64_t>(operation.reduction.scaling) << 24 | static_cast<uint64_t>(operation.root) << 32;
+  }
+  static Operation unpack(uint64_t what, uint64_t count);
+  std::optional<CallRecord> recall(uint64_t sequence) const;
+  void change_peer(Rank peer);
+
+  std::atomic<uint64_t> head_{0};  ///< sequence << 2 | state
+  std::atomic<Rank> waiting_for_{-1};
+  std::atomic<int64_t> waiting_since_ns_{0};
+  std::atomic<bool> failed_{false};
+  std::array<Entry, kRemembered> entries_;
+  mutable std::mutex mutex_;
+  std::optional<Failure> failure_;
+};
+
+/// What a process answers about a rank.
+struct Report {
+  enum class Presence : uint8_t {
+    here,     ///< see `snapshot`
+    not_yet,  ///< this process has not made that communicator rank
+    left,     ///< it had it, and destroyed or aborted it
+  };
+  Presence presence = Presence::not_yet;
+  Snapshot snapshot;
+};
+
+/// Thread-safe. Outlives the door that it answers for.
+class Watch {
+ public:
+  /// Makes the record of rank `rank` of communicator `uid` and answers questions about it until leave().
+  std::shared_ptr<Activity> enter(uint64_t uid, Rank rank);
+  void leave(uint64_t uid, Rank rank);
+
+  /// What rank `rank` of this process does.
+  Report report(uint64_t uid, Rank rank, uint64_t sequence) const;
+  /// Tells all ranks of `uid` in this process but `except`.
+  void fail(uint64_t uid, const Failure& failure, Rank except);
+
+  /// The door's handler: answers what the functions below ask.
+  Bytes answer(uint64_t uid, BytesView question);
+
+  static Bytes question(Rank rank, uint64_t sequence);
+  static Bytes notice(const Failure& failure);
+  /// Nothing, if the bytes are no answer to question().
+  static std::optional<Report> read_report(BytesView answer);
+
+ private:
+  using Key = std::pair<uint64_t, Rank>;
+  static constexpr size_t kMostLeft = 4096;
+
+  mutable std::mutex mutex_;
+  std::map<Key, std::shared_ptr<Activity>> activities_;
+  std::map<Key, bool> left_;
+  std::deque<Key> left_by_age_;
+};
+
+}  // namespace weir::core

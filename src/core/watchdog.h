@@ -1,0 +1,93 @@
+/// Finds out why a rank waits for long, and tells everybody.
+///
+/// The waiting thread calls examine() again and again. About once a second the watchdog asks the process of the rank that
+/// it waits for, at its door, what that rank is doing, and follows the chain of "it waits for ..." to its end:
+///
+///   nobody listens at the door any more    the process is dead                          remote_error
+///   no answer                              it is stopped, or its host is out of reach   remote_error
+///   the rank left the communicator         destroyed or aborted too early               remote_error
+///   another call with the same number      the calls do not match: both are named       invalid_usage
+///   in no call                             a slow caller: no error, unless Timeouts::stuck_ms says so
+///   at work, or a ring of waiting ranks    no error, likewise
+///
+/// Who finds a culprit first tells all other ranks before it returns the error, so that nobody takes a rank that gave up
+/// for the culprit. From the moment somebody dies or stops it takes at most Timeouts::peer_ms until examine() returns
+/// the error on every waiting rank.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/door.h"
+#include "src/core/watch.h"
+#include "weir/status.h"
+
+namespace weir::core {
+
+/// Milliseconds.
+struct Timeouts {
+  int64_t init_ms = 60'000;  ///< ranks that never join
+  int64_t peer_ms = 5'000;   ///< a dead or stopped process
+  int64_t stuck_ms = 0;      ///< a process that runs but does not make its call; 0: wait for ever
+};
+
+/// Who a rank is and where its process can be asked.
+struct PeerAddress {
+  SocketAddress door;
+  uint64_t host = 0;  ///< host_identity()
+  int32_t pid = 0;
+  std::string hostname;
+
+  /// "rank 3 (pid 4711 on host alpha)".
+  std::string describe(Rank rank) const;
+};
+
+class Watchdog {
+ public:
+  struct Spec {
+    uint64_t uid = 0;
+    Rank rank = 0;
+    std::vector<PeerAddress> peers;  ///< by rank, this one included
+    std::shared_ptr<Door> door;      ///< of this process
+    Watch* watch = nullptr;          ///< outlives the watchdog
+    std::shared_ptr<Activity> activity;
+    Timeouts timeouts;
+    const std::atomic<bool>* abort = nullptr;  ///< may be null; outlives the watchdog
+  };
+
+  explicit Watchdog(Spec spec);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  /// Success while there is hope. Never blocks, but for at most 200 ms when it has found a culprit and tells the others;
+  /// costs a load and a look at the clock when there is nothing to do. Used by the waiting thread only.
+  Status examine(Rank waiting_for, int64_t waited_ns);
+
+  /// The error of this communicator for something that this rank found out: tells the others, then returns what counts
+  /// (an earlier failure, if there was one).
+  Status fail(Failure failure);
+  /// The error for a broken connection to `peer`: finds out, for at most a second, whether peer is dead or whether it only
+  /// gave up because of somebody else. `what` is said if nothing better is found.
+  Status explain(Rank peer, const Status& what);
+
+  const std::vector<PeerAddress>& peers() const { return spec_.peers; }
+
+ private:
+  class Chase;
+
+  int64_t period_ns() const;
+  int64_t silence_ns() const;
+  Status judge(int64_t waited_ns);
+  Status adopt(const Failure& failure);
+  void tell(const Failure& failure) const;
+
+  const Spec spec_;
+  std::unique_ptr<Chase> chase_;
+  int64_t next_chase_ns_ = 0;
+};
+
+}  // namespace weir::core

@@ -2,6 +2,7 @@
 #include <poll.h>
 
 #include "src/base/door_wire.h"
+#include "src/base/inquiry.h"
 
 namespace weir {
 namespace {
@@ -15,87 +16,82 @@ Bytes with_body(Kind kind, const DeliveryKey& key, BytesView body) {
   return bytes;
 }
 
-/// One question under way: connect, send, receive, each as far as it goes without blocking.
-class Inquiry {
- public:
-  Inquiry(const SocketAddress& door, BytesView request) : door_(door), request_(request) {
-    auto socket = Socket::start_connect(door);
-    if (socket.ok()) {
-      socket_ = std::move(*socket);
-    } else {
-      fail(socket.status());
-    }
-  }
-
-  bool done() const { return done_; }
-  pollfd waits_for() const {
-    return {socket_.fd(), static_cast<short>(!connected_ || !request_.empty() ? POLLOUT : POLLIN), 0};
-  }
-  void advance() {
-    if (!connected_) {
-      auto ready = socket_.connected();
-      if (!ready.ok()) return fail(ready.status());
-      if (!*ready) return;
-      connected_ = true;
-    }
-    if (!request_.empty()) {
-      auto sent = socket_.try_send(request_);
-      if (!sent.ok()) return fail(sent.status());
-      request_ = request_.subspan(*sent);
-    }
-    if (request_.empty()) receive();
-  }
-  Answer take() {
-    if (!done_) answer_.why = fmt::format("{} does not answer", door_.text());
-    return std::move(answer_);
-  }
-
- private:
-  void receive() {
-    for (;;) {
-      const std::span<std::byte> into = size_known_ ? std::span(answer_.bytes) : std::span(size_);
-      auto received = socket_.try_recv(into.subspan(received_));
-      if (!received.ok()) return fail(received.status());
-      received_ += *received;
-      if (received_ < into.size() && *received == 0) return;
-      if (received_ < into.size()) continue;
-      uint32_t size = 0;
-      std::memcpy(&size, size_.data(), sizeof size);
-      if (!size_known_ && size > Door::kMostBytes) {
-        return fail(Status(Code::remote_error, fmt::format("{} is no door of weir", door_.text())));
-      }
-      if (size_known_ || size == 0) break;
-      size_known_ = true;
-      received_ = 0;
-      answer_.bytes.resize(size);
-    }
-    answer_.kind = Answer::Kind::given;
-    finish();
-  }
-  /// A refused or broken connection means that the process is gone; a lost route does not.
-  void fail(const Status& status) {
-    answer_.bytes.clear();
-    answer_.why = status.message();
-    answer_.kind = status.code() == Code::remote_error ? Answer::Kind::refused : Answer::Kind::silent;
-    finish();
-  }
-  void finish() {
-    done_ = true;
-    socket_.close();
-  }
-
-  const SocketAddress door_;
-  BytesView request_;
-  Socket socket_;
-  std::array<std::byte, 4> size_{};
-  size_t received_ = 0;
-  bool connected_ = false;
-  bool size_known_ = false;
-  bool done_ = false;
-  Answer answer_;
-};
-
 }  // namespace
+
+Inquiry::Inquiry(const SocketAddress& door, uint64_t scope, BytesView question)
+    : door_(door), request_(with_body(Kind::question, {.scope = scope}, question)) {
+  auto socket = Socket::start_connect(door);
+  if (socket.ok()) {
+    socket_ = std::move(*socket);
+  } else {
+    fail(socket.status());
+  }
+}
+
+pollfd Inquiry::waits_for() const {
+  return {socket_.fd(), static_cast<short>(!connected_ || sent_ < request_.size() ? POLLOUT : POLLIN), 0};
+}
+
+bool Inquiry::advance() {
+  if (!done_ && !connected_) {
+    auto ready = socket_.connected();
+    if (!ready.ok()) {
+      fail(ready.status());
+    } else {
+      connected_ = *ready;
+    }
+  }
+  if (!done_ && connected_ && sent_ < request_.size()) {
+    auto sent = socket_.try_send(BytesView(request_).subspan(sent_));
+    if (!sent.ok()) {
+      fail(sent.status());
+    } else {
+      sent_ += *sent;
+    }
+  }
+  if (!done_ && sent_ == request_.size()) receive();
+  return done_;
+}
+
+Answer Inquiry::take() {
+  if (!done_) answer_.why = fmt::format("{} does not answer", door_.text());
+  return std::move(answer_);
+}
+
+void Inquiry::receive() {
+  for (;;) {
+    const std::span<std::byte> into = size_known_ ? std::span(answer_.bytes) : std::span(size_);
+    auto received = socket_.try_recv(into.subspan(received_));
+    if (!received.ok()) return fail(received.status());
+    received_ += *received;
+    if (received_ < into.size() && *received == 0) return;
+    if (received_ < into.size()) continue;
+    uint32_t size = 0;
+    std::memcpy(&size, size_.data(), sizeof size);
+    if (!size_known_ && size > Door::kMostBytes) {
+      return fail(Status(Code::remote_error, fmt::format("{} is no door of weir", door_.text())));
+    }
+    if (size_known_ || size == 0) break;
+    size_known_ = true;
+    received_ = 0;
+    answer_.bytes.resize(size);
+  }
+  answer_.kind = Answer::Kind::given;
+  finish();
+}
+
+/// A refused or broken connection means that the process is gone; a lost route does not.
+void Inquiry::fail(const Status& status) {
+  answer_.bytes.clear();
+  answer_.why = status.message();
+  answer_.kind = status.code() == Code::remote_error ? Answer::Kind::refused : Answer::Kind::silent;
+  finish();
+}
+
+void Inquiry::finish() {
+  done_ = true;
+  socket_.close();
+}
 
 Bytes delivery_hello(const DeliveryKey& key) { return Hello{Kind::delivery, 0, key}.encode(); }
 
@@ -118,9 +114,8 @@ Status post(const SocketAddress& door, const DeliveryKey& key, BytesView message
 
 std::vector<Answer> ask_all(std::span<const SocketAddress> doors, uint64_t scope, BytesView question,
                             const Deadline& deadline) {
-  const Bytes request = with_body(Kind::question, {.scope = scope}, question);
   std::vector<std::unique_ptr<Inquiry>> inquiries;
-  for (const SocketAddress& door : doors) inquiries.push_back(std::make_unique<Inquiry>(door, request));
+  for (const SocketAddress& door : doors) inquiries.push_back(std::make_unique<Inquiry>(door, scope, question));
   std::vector<pollfd> polls;
   std::vector<Inquiry*> open;
   for (;;) {

@@ -22,7 +22,6 @@ bool barrier_ready() {
 }
 
 void barrier_everywhere() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (barrier_ready()) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 

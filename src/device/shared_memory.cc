@@ -224,7 +224,8 @@ Result<SharedMemory> SharedMemory::create(size_t size, Pages pages) {
   Descriptor file = make_memfd(token.value());
   if (!file.ok()) {
     return Status(Code::system_error,
-                  fmt::format("the kernel gave no shared memory (memfd_create): {}", reason(errno)));
+                  fmt::format("the kernel gave no shared memory (memfd_create): {}{}", reason(errno),
+                              errno == EMFILE ? "; allow more with ulimit -n" : ""));
   }
   WEIR_TRY(set_size(file.get(), rounded.value()));
   struct stat info;

@@ -223,9 +223,10 @@ Result<SharedMemory> SharedMemory::create(size_t size, Pages pages) {
   if (!token.ok()) return token.status();
   Descriptor file = make_memfd(token.value());
   if (!file.ok()) {
+    const int error = errno;
     return Status(Code::system_error,
-                  fmt::format("the kernel gave no shared memory (memfd_create): {}{}", reason(errno),
-                              errno == EMFILE ? "; allow more with ulimit -n" : ""));
+                  fmt::format("the kernel gave no shared memory (memfd_create): {}{}", reason(error),
+                              error == EMFILE ? "; allow more with ulimit -n" : ""));
   }
   WEIR_TRY(set_size(file.get(), rounded.value()));
   struct stat info;

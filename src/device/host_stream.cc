@@ -1,0 +1,228 @@
+#include "src/device/host_stream.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <chrono>
+#include <system_error>
+
+namespace weir::device {
+namespace {
+
+constexpr size_t kFirstPlaces = 16;
+constexpr int kLooks = 50;
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Starts a thread that takes none of the application's signals.
+template <typename Body>
+Result<std::thread> start_thread(Body body) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread;
+  int error = 0;
+  try {
+    thread = std::thread(body);
+  } catch (const std::system_error& caught) {
+    error = caught.code().value();
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) {
+    return Status(Code::system_error,
+                  fmt::format("no thread could be started for a stream: {}; the number of threads "
+                              "may be limited (ulimit -u, pids cgroup)",
+                              std::system_category().message(error)));
+  }
+  pthread_setname_np(thread.native_handle(), "weir-stream");
+  return thread;
+}
+
+}  // namespace
+
+template <typename Condition>
+bool HostStream::insist(Condition condition) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (condition()) return true;
+    sched_yield();
+  }
+  return condition();
+}
+
+Result<std::unique_ptr<HostStream>> HostStream::create() {
+  std::unique_ptr<HostStream> stream(new HostStream);
+  stream->ring_.resize(kFirstPlaces);
+  Result<std::thread> thread = start_thread([raw = stream.get()] { raw->work(); });
+  if (!thread.ok()) return thread.status();
+  stream->thread_ = std::move(thread.value());
+  return stream;
+}
+
+HostStream::~HostStream() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_.store(true, std::memory_order_release);
+  }
+  queued_.notify_one();
+  thread_.join();
+}
+
+void HostStream::submit(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    const uint64_t end = submitted_.load(std::memory_order_relaxed);
+    if (end - taken_ == ring_.size()) {
+      std::vector<Task> larger(2 * ring_.size());
+      for (uint64_t i = taken_; i != end; ++i) larger[i % larger.size()] = std::move(ring_[i % ring_.size()]);
+      ring_ = std::move(larger);
+    }
+    ring_[end % ring_.size()] = std::move(task);
+    submitted_.store(end + 1, std::memory_order_release);
+  }
+  queued_.notify_one();
+}
+
+void HostStream::work() {
+  const auto something = [this] {
+    return submitted_.load(std::memory_order_acquire) != taken_ || stop_.load(std::memory_order_acquire);
+  };
+  while (true) {
+    insist(something);
+    Task task;
+    {
+      std::unique_lock lock(mutex_);
+      queued_.wait(lock, something);
+      if (submitted_.load(std::memory_order_relaxed) == taken_) return;  // stopped, and nothing left
+      task = std::move(ring_[taken_ % ring_.size()]);
+      ++taken_;
+    }
+    run_one(std::move(task));
+  }
+}
+
+void HostStream::run_one(Task task) {
+  Status status = task();
+  task.reset();  // before anybody hears that it is done
+  {
+    const std::lock_guard lock(mutex_);
+    if (!status.ok() && first_error_.ok()) {
+      first_error_ = std::move(status);
+      failed_.store(true, std::memory_order_release);
+    }
+    completed_.fetch_add(1, std::memory_order_release);
+  }
+  done_.notify_all();
+}
+
+Status HostStream::synchronize() {
+  if (std::this_thread::get_id() == thread_.get_id()) {
+    return Status(Code::invalid_usage, "a task of a stream waits for its own stream, which would never end");
+  }
+  const uint64_t target = submitted_.load(std::memory_order_acquire);
+  const auto reached = [this, target] { return completed_.load(std::memory_order_acquire) >= target; };
+  if (!insist(reached)) {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, reached);
+  }
+  if (!failed_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(mutex_);
+  return first_error_;
+}
+
+Status HostStream::query() const {
+  if (failed_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(mutex_);
+    return first_error_;
+  }
+  // In this order: completed_ read first can only make the stream look busier than it is.
+  const uint64_t completed = completed_.load(std::memory_order_acquire);
+  if (completed != submitted_.load(std::memory_order_acquire))
+    return Status(Code::in_progress, "the stream is busy");
+  return {};
+}
+
+/// One place in a stream. Shared by the event, the task that reaches it and those who wait.
+struct HostEvent::Mark {
+  std::mutex mutex;
+  std::condition_variable reached;
+  bool done = false;
+  int64_t at_ns = 0;
+
+  void reach() {
+    {
+      const std::lock_guard lock(mutex);
+      done = true;
+      at_ns = now_ns();
+    }
+    reached.notify_all();
+  }
+  bool is_done() {
+    const std::lock_guard lock(mutex);
+    return done;
+  }
+  void wait() {
+    std::unique_lock lock(mutex);
+    reached.wait(lock, [this] { return done; });
+  }
+};
+
+std::shared_ptr<HostEvent::Mark> HostEvent::mark() const {
+  const std::lock_guard lock(mutex_);
+  return mark_;
+}
+
+void HostEvent::record(HostStream* stream) {
+  auto fresh = std::make_shared<Mark>();
+  {
+    const std::lock_guard lock(mutex_);
+    mark_ = fresh;
+  }
+  if (stream == nullptr) return fresh->reach();
+  stream->submit([fresh] {
+    fresh->reach();
+    return Status();
+  });
+}
+
+Status HostEvent::query() const {
+  const auto current = mark();
+  if (current == nullptr || current->is_done()) return {};
+  return Status(Code::in_progress, "the stream has not come to the event yet");
+}
+
+void HostEvent::synchronize() const {
+  if (const auto current = mark(); current != nullptr) current->wait();
+}
+
+void HostEvent::hold(HostStream* stream) const {
+  const auto current = mark();
+  if (current == nullptr) return;
+  if (stream == nullptr) return current->wait();
+  stream->submit([current] {
+    current->wait();
+    return Status();
+  });
+}
+
+Result<float> HostEvent::elapsed_ms(const HostEvent& start, const HostEvent& stop) {
+  const auto from = start.mark();
+  const auto to = stop.mark();
+  if (from == nullptr || to == nullptr) {
+    return Status(Code::invalid_usage,
+                  "time between events was asked for, but one of them was never recorded");
+  }
+  if (!from->is_done() || !to->is_done()) {
+    return Status(Code::in_progress, "a stream has not come to the event yet");
+  }
+  return static_cast<float>(static_cast<double>(to->at_ns - from->at_ns) * 1e-6);
+}
+
+}  // namespace weir::device

@@ -1,0 +1,88 @@
+#include "bench/perf/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <limits>
+
+// Only weir has it; another library leaves it null.
+extern "C" __attribute__((weak)) int weirDescribe(char* buffer, size_t size);
+
+namespace weir::perf {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+size_t available_in_machine() {
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  for (size_t kilobytes = 0; file >> key >> kilobytes && std::getline(file, unit);)
+    if (key == "MemAvailable:") return kilobytes * 1024;
+  return std::numeric_limits<size_t>::max();
+}
+
+size_t number_in(const char* path) {
+  std::ifstream file(path);
+  size_t number = 0;
+  return file >> number ? number : std::numeric_limits<size_t>::max();
+}
+
+class HostMemory final : public Memory {
+ public:
+  std::string device() const override {
+    return fmt::format("[0000:00:00] {}", weirDescribe != nullptr ? "weir host" : "host");
+  }
+
+  size_t available() const override {
+    size_t limit = number_in("/sys/fs/cgroup/memory.max");  // "max", which is no number, without one
+    size_t used = number_in("/sys/fs/cgroup/memory.current");
+    size_t machine = available_in_machine();
+    if (limit == std::numeric_limits<size_t>::max() || used > limit) return machine;
+    return std::min(machine, limit - used);
+  }
+
+  Outcome allocate(size_t bytes, bool registrable, void** out) override {
+    size_t rounded = (std::max<size_t>(bytes, 1) + kPage - 1) / kPage * kPage;
+    if (registrable) return nccl(ncclMemAlloc(out, rounded));
+    *out = std::aligned_alloc(kPage, rounded);
+    if (*out == nullptr)
+      return Outcome::failure(ExitCode::device, fmt::format("there are no {} bytes of memory left", rounded));
+    return Outcome();
+  }
+
+  void release(void* pointer, bool registrable) override {
+    if (pointer == nullptr) return;
+    if (registrable)
+      (void)ncclMemFree(pointer);
+    else
+      std::free(pointer);
+  }
+
+  Outcome write(void* to, const void* from_host, size_t bytes) override {
+    std::memcpy(to, from_host, bytes);
+    return Outcome();
+  }
+
+  Outcome read(void* to_host, const void* from, size_t bytes) override {
+    std::memcpy(to_host, from, bytes);
+    return Outcome();
+  }
+
+  cudaStream_t stream() const override { return nullptr; }
+  Outcome synchronize() override { return Outcome(); }
+};
+
+}  // namespace
+
+std::unique_ptr<Memory> host_memory() { return std::make_unique<HostMemory>(); }
+
+std::string library_description() {
+  char text[1024] = {};
+  if (weirDescribe != nullptr) weirDescribe(text, sizeof(text) - 1);
+  return text;
+}
+
+}  // namespace weir::perf

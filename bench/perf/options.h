@@ -1,0 +1,65 @@
+/// What the command line asks for: nccl-tests' options, and the two of the local launch.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/perf/types.h"
+
+namespace weir::perf {
+
+enum class Average : int { rank_0 = 0, mean = 1, minimum = 2, maximum = 3 };
+
+struct Options {
+  int threads = 1;
+  int gpus = 1;  ///< ranks per thread
+  size_t min_bytes = size_t{32} << 20;
+  size_t max_bytes = size_t{32} << 20;
+  size_t step_bytes = size_t{1} << 20;
+  int step_factor = 1;
+  int iterations = 20;
+  int warmup = 1;
+  int aggregated = 1;
+  int cycles = 1;  ///< 0: for ever
+  int parallel_init = 0;
+  int checks = 1;
+  std::vector<OpInfo> ops = {all_ops()[0]};
+  std::vector<TypeInfo> types = {*find_type("float")};
+  int root = 0;  ///< -1: all
+  int blocking = 0;
+  int stream_null = 0;
+  int timeout_s = 0;
+  int graph = 0;
+  int cpu_time = 0;
+  int timestamps = 0;
+  std::string output_file;
+  Average average = Average::mean;
+  int local_register = 0;
+  std::optional<int> cta_policy;
+  int device_implementation = 0;
+  int device_ctas = 16;
+  int memory = 0;
+  int unalign = 0;
+  int per_iteration = 0;
+  int per_iteration_skip = 0;
+
+  int ranks = 0;              ///< processes to start here; 0: none, somebody else has
+  std::string bind = "auto";  ///< where they run: auto, core or none
+};
+
+/// What parsing came to: options to go on with, or a text to print and a code to exit with.
+struct CommandLine {
+  Options options;
+  std::optional<int> exit_code;
+  std::string text;
+};
+
+/// Reads the arguments as getopt_long does. Not thread-safe.
+CommandLine parse_command_line(int argc, char** argv);
+
+/// One line per option.
+std::string usage(const std::string& program);
+
+}  // namespace weir::perf

@@ -1,0 +1,289 @@
+#include "bench/perf/run.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <bit>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <future>
+#include <memory>
+#include <thread>
+
+#include "bench/perf/control.h"
+#include "bench/perf/launch.h"
+#include "bench/perf/memory.h"
+#include "bench/perf/options.h"
+#include "bench/perf/placement.h"
+#include "bench/perf/ranks.h"
+#include "bench/perf/report.h"
+#include "bench/perf/split.h"
+#include "bench/perf/team.h"
+#include "bench/perf/watchdog.h"
+#include "bench/perf/worker.h"
+
+namespace weir::perf {
+namespace {
+
+/// How long a process that failed waits for its other threads, which may be stuck in the library.
+constexpr auto kGrace = std::chrono::seconds(5);
+
+/// One process of a run.
+class Process {
+ public:
+  Process(const Collective& collective, Options& options) : collective_(collective), options_(options) {}
+
+  /// Meets the other processes.
+  Outcome meet();
+  /// Joins the communicators, measures, leaves. `report` is null for all processes but the first.
+  Outcome run(Report* report);
+  bool is_first() const { return control_->rank() == 0; }
+
+ private:
+  int ranks_per_process() const { return options_.threads * options_.gpus; }
+  Outcome refuse_impossible() const;
+  Outcome share_ranks(std::vector<RankInfo>* all);
+  Outcome agree_on_memory(Report* report);
+  Outcome share_id(ncclUniqueId* id);
+  Outcome join_all(const ncclUniqueId& id);
+  Outcome work(int thread, const ncclUniqueId& id, Report* report);
+  Outcome work_in_threads(const ncclUniqueId& id, Report* report);
+  void give_up(const Outcome& why);
+  [[noreturn]] void end_late();
+  void abort_all();
+
+  const Collective& collective_;
+  Options& options_;
+  Placement placement_;
+  GroupPlace group_{};
+  std::unique_ptr<Control> control_;
+  std::unique_ptr<Team> team_;
+  std::unique_ptr<Watchdog> watchdog_;
+  std::vector<std::unique_ptr<Ranks>> ranks_;  ///< by thread
+};
+
+const char* environment(const char* name) { return std::getenv(name); }
+
+Outcome Process::meet() {
+  WEIR_TRY(find_placement(environment, getppid(), &placement_));
+  std::function<int(int)> group_of;
+  WEIR_TRY(find_split(environment, &group_of));
+  group_ = place_in_group(group_of, placement_.rank, placement_.size);
+  return Control::join(placement_, &control_);
+}
+
+Outcome Process::refuse_impossible() const {
+  const int ranks = group_.size * ranks_per_process();
+  if (options_.graph > 0)
+    return Outcome::failure(
+        ExitCode::not_implemented,
+        "-G captures CUDA graphs and needs a GPU; these ranks are on host memory: leave it out");
+  if (options_.device_implementation > 0)
+    return Outcome::failure(ExitCode::not_implemented,
+                            "-D runs a kernel on a GPU; these ranks are on host memory: leave it out");
+  if (collective_.power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks)))
+    return Outcome::failure(ExitCode::usage,
+                            fmt::format("{} needs a number of ranks that is a power of two; these are {}",
+                                        collective_.program, ranks));
+  if (collective_.has_root && options_.root >= ranks)
+    return Outcome::failure(
+        ExitCode::usage,
+        fmt::format("root is {}; expected 0 to {}, or -1 for each in turn", options_.root, ranks - 1));
+  return Outcome();
+}
+
+/// Fills in what the first process prints about all ranks.
+Outcome Process::share_ranks(std::vector<RankInfo>* all) {
+  struct Line {
+    int rank, group, pid, device;
+    char host[64], hardware[128];
+  };
+  const char* first_device = environment("NCCL_TESTS_DEVICE");
+  const int per_process = ranks_per_process();
+  const int device = first_device != nullptr ? std::atoi(first_device) : placement_.local_rank * per_process;
+  const std::string hardware = host_memory()->device(), host = host_name();
+  std::vector<Line> mine(static_cast<size_t>(per_process));
+  for (int i = 0; i < per_process; ++i) {
+    Line& line = mine[static_cast<size_t>(i)];
+    line = {placement_.rank * per_process + i, group_.group, getpid(), device + i, {}, {}};
+    std::strncpy(line.host, host.c_str(), sizeof(line.host) - 1);
+    std::strncpy(line.hardware, hardware.c_str(), sizeof(line.hardware) - 1);
+  }
+  std::string bytes;
+  WEIR_TRY(control_->exchange(mine.data(), mine.size() * sizeof(Line), &bytes));
+  std::vector<Line> lines(bytes.size() / sizeof(Line));
+  std::memcpy(lines.data(), bytes.data(), bytes.size());
+  for (const Line& line : lines)
+    all->push_back({line.rank, line.group, line.pid, line.host, line.device, line.hardware});
+  return Outcome();
+}
+
+/// Cuts the last size to what the host with the least memory can hold.
+Outcome Process::agree_on_memory(Report* report) {
+  const size_t ranks_here =
+      static_cast<size_t>(placement_.local_size) * static_cast<size_t>(ranks_per_process());
+  const size_t usable = host_memory()->available() / 8 * 7;  // the rest is the library's and the system's
+  const size_t buffers = 2;
+  uint64_t most = usable / ranks_here / buffers;
+  std::string bytes;
+  WEIR_TRY(control_->exchange(&most, sizeof(most), &bytes));
+  for (size_t at = 0; at < bytes.size(); at += sizeof(most)) {
+    uint64_t other = 0;
+    std::memcpy(&other, bytes.data() + at, sizeof(other));
+    most = std::min(most, other);
+  }
+  if (most >= options_.max_bytes) return Outcome();
+  options_.max_bytes = most;
+  options_.min_bytes = std::min(options_.min_bytes, options_.max_bytes);
+  if (report != nullptr) report->say_reduced(options_.max_bytes);
+  return Outcome();
+}
+
+Outcome Process::share_id(ncclUniqueId* id) {
+  std::memset(id, 0, sizeof(*id));
+  if (group_.index == 0) WEIR_TRY(nccl(ncclGetUniqueId(id)));
+  std::string ids;
+  WEIR_TRY(control_->exchange(id, sizeof(*id), &ids));
+  std::memcpy(id, ids.data() + static_cast<size_t>(group_.first) * sizeof(*id), sizeof(*id));
+  return Outcome();
+}
+
+Outcome Process::join_all(const ncclUniqueId& id) {
+  WEIR_TRY(nccl(ncclGroupStart()));
+  Outcome joined;
+  for (std::unique_ptr<Ranks>& ranks : ranks_)
+    if (joined.ok()) joined = ranks->join(id);
+  Outcome end = nccl(ncclGroupEnd());
+  return joined.ok() ? std::move(end) : std::move(joined);
+}
+
+Outcome Process::work(int thread, const ncclUniqueId& id, Report* report) {
+  Ranks& ranks = *ranks_[static_cast<size_t>(thread)];
+  if (options_.parallel_init) WEIR_TRY(ranks.join(id));
+  WEIR_TRY(ranks.allocate(options_.max_bytes));
+  WEIR_TRY(team_->barrier(thread));
+  if (report != nullptr) report->begin_table();
+  Worker worker({collective_, options_, *team_, *watchdog_}, thread, ranks, report);
+  WEIR_TRY(worker.run());
+  // Nobody leaves before all are done: to the others it would look like a failure.
+  WEIR_TRY(team_->barrier(thread));
+  return ranks.leave();
+}
+
+/// The other threads are freed from what they wait for; where that does not help, the process ends.
+void Process::give_up(const Outcome& why) {
+  std::thread([text = why.report(), code = static_cast<int>(why.code())] {
+    std::this_thread::sleep_for(kGrace);
+    fmt::print("{}", text);
+    fflush(stdout);
+    _exit(code);
+  }).detach();
+  team_->fail();
+  abort_all();
+}
+
+/// The first thread is this one.
+Outcome Process::work_in_threads(const ncclUniqueId& id, Report* report) {
+  auto guarded = [this, &id](int thread, Report* its_report) {
+    Outcome outcome = work(thread, id, its_report);
+    if (!outcome.ok()) give_up(outcome);
+    return outcome;
+  };
+  std::vector<std::future<Outcome>> others;
+  for (int thread = 1; thread < options_.threads; ++thread) {
+    std::packaged_task<Outcome()> task([&guarded, thread] { return guarded(thread, nullptr); });
+    others.push_back(task.get_future());
+    std::thread(std::move(task)).detach();
+  }
+  Outcome first = guarded(0, report);
+  for (std::future<Outcome>& other : others) {
+    Outcome outcome = other.get();
+    // The cause is worth more than "another thread has failed".
+    if (first.ok() || (first.code() == ExitCode::internal && !outcome.ok())) first = std::move(outcome);
+  }
+  return first;
+}
+
+void Process::abort_all() {
+  for (std::unique_ptr<Ranks>& ranks : ranks_) ranks->abort();
+}
+
+void Process::end_late() {
+  fmt::print("{}: Test timeout ({}s) {}:{}\n", host_name(), options_.timeout_s, "run.cc", __LINE__);
+  fflush(stdout);
+  alarm(static_cast<unsigned>(kGrace.count()));  // if even abort does not return
+  abort_all();
+  _exit(static_cast<int>(ExitCode::timeout));
+}
+
+Outcome Process::run(Report* report) {
+  int version = 0;
+  WEIR_TRY(nccl(ncclGetVersion(&version)));
+  WEIR_TRY(refuse_impossible());
+  std::vector<RankInfo> infos;
+  WEIR_TRY(share_ranks(&infos));
+  if (report != nullptr) report->begin(infos, version);
+  WEIR_TRY(agree_on_memory(report));
+  ncclUniqueId id;
+  WEIR_TRY(share_id(&id));
+
+  const int first = group_.index * ranks_per_process(), size = group_.size * ranks_per_process();
+  for (int thread = 0; thread < options_.threads; ++thread)
+    ranks_.push_back(std::make_unique<Ranks>(options_, first + thread * options_.gpus, options_.gpus, size));
+  team_ = std::make_unique<Team>(*control_, options_.threads);
+  watchdog_ = std::make_unique<Watchdog>(options_.timeout_s, options_.threads, [this] { end_late(); });
+  if (!options_.parallel_init) {
+    watchdog_->arm(0);
+    WEIR_TRY(join_all(id));
+    watchdog_->disarm(0);
+  }
+  return work_in_threads(id, report);
+}
+
+std::string memory_line() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return fmt::format("{:20} : Total {} MiB in the first process", "Host memory usage",
+                     usage.ru_maxrss / 1024);
+}
+
+std::optional<double> minimum_bandwidth() {
+  const char* text = environment("NCCL_TESTS_MIN_BW");
+  if (text == nullptr) return std::nullopt;
+  return std::strtod(text, nullptr);
+}
+
+}  // namespace
+
+int run_program(const Collective& collective, int argc, char** argv) {
+  CommandLine line = parse_command_line(argc, argv);
+  if (line.exit_code) {
+    fmt::print("{}", line.text);
+    return *line.exit_code;
+  }
+  const bool launched = was_launched();
+  if (line.options.ranks > 0 && !launched) {
+    Outcome failed = launch(line.options, argc, argv);
+    fmt::print("{}", failed.report());
+    return static_cast<int>(failed.code());
+  }
+
+  Process process(collective, line.options);
+  Outcome outcome = process.meet();
+  std::unique_ptr<Report> report;
+  if (outcome.ok() && process.is_first()) {
+    if (std::string found = library_description(); launched && !found.empty()) fmt::print("# {}\n", found);
+    report = std::make_unique<Report>(std::string(collective.program), line.options, argc, argv);
+  }
+  if (outcome.ok()) outcome = process.run(report.get());
+  if (!outcome.ok()) fmt::print("{}", outcome.report());
+  ExitCode code = outcome.code();
+  if (report) code = report->finish(outcome, minimum_bandwidth(), line.options.memory ? memory_line() : "");
+  fflush(stdout);
+  return static_cast<int>(code);
+}
+
+}  // namespace weir::perf

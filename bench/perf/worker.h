@@ -1,0 +1,81 @@
+/// Worker: one thread's part of a run: the loops over types, operations, roots and sizes, and in their middle
+/// the timed loop and the check.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "bench/perf/collective.h"
+#include "bench/perf/options.h"
+#include "bench/perf/outcome.h"
+#include "bench/perf/ranks.h"
+#include "bench/perf/report.h"
+#include "bench/perf/team.h"
+#include "bench/perf/types.h"
+#include "bench/perf/watchdog.h"
+
+namespace weir::perf {
+
+/// What one row measures.
+struct Job {
+  TypeInfo type;
+  OpInfo op;
+  int root;  ///< -1: has none
+  Layout layout;
+
+  size_t send_bytes() const { return layout.send * type.size; }
+  size_t recv_bytes() const { return layout.recv * type.size; }
+  /// What the size column says.
+  size_t bytes() const { return std::max(send_bytes(), recv_bytes()); }
+};
+
+/// What all workers of a process share.
+struct Shared {
+  const Collective& collective;
+  const Options& options;
+  Team& team;
+  Watchdog& watchdog;
+};
+
+class Worker {
+ public:
+  /// `report` is null for all but one worker of all processes.
+  Worker(const Shared& shared, int thread, Ranks& ranks, Report* report);
+
+  /// Runs everything that the options ask for.
+  Outcome run();
+
+ private:
+  Outcome run_sizes(TypeInfo type, OpInfo op, int root);
+  Outcome warm_up(TypeInfo type, OpInfo op, int root);
+  Outcome run_row(const Job& job);
+  Outcome measure(const Job& job, bool in_place, Measurement* measurement);
+
+  Outcome time_iterations(const Job& job, bool in_place, double* seconds, std::vector<double>* iterations);
+  Outcome run_plain(const Job& job, bool in_place, int iterations);
+  Outcome run_general(const Job& job, bool in_place, int iterations, std::vector<double>* times,
+                      double* untimed);
+  Outcome start(const Job& job, bool in_place, size_t shift);
+  Outcome start_scaled(const Job& job, Call call);
+  Outcome complete();
+  Call call(const Job& job, const LocalRank& rank, bool in_place) const;
+  size_t largest_shift(const Job& job) const;
+  Outcome gather_iterations(const std::vector<double>& mine, IterationTimes* times);
+
+  Outcome check(const Job& job, bool in_place, double* wrong);
+  Outcome fill(const Job& job, const LocalRank& rank, bool in_place, uint64_t seed);
+  Outcome count_wrong(const Job& job, const LocalRank& rank, bool in_place, uint64_t seed, double* wrong);
+
+  const Collective& collective_;
+  const Options& options_;
+  Team& team_;
+  Watchdog& watchdog_;
+  const int thread_;
+  Ranks& ranks_;
+  Report* report_;
+};
+
+/// The sizes of a sweep, in bytes. A zero is followed by the step, or by `smallest`.
+std::vector<size_t> sizes(const Options& options, int factor, size_t smallest);
+
+}  // namespace weir::perf

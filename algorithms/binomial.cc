@@ -95,7 +95,8 @@ ir::Plan binomial_gather(const Shape& shape) {
   plan.scratch_chunks(tree.largest() > 1 ? chunk(tree.largest()) : 0);
   plan.local(shape.root, ir::input(0), {.to = ir::output(chunk(shape.root)), .chunks = shape.chunks});
   for (int node = 1; node < shape.ranks; ++node) {
-    if (tree.size(node) > 1) plan.local(tree.rank(node), ir::input(0), {.to = ir::scratch(0), .chunks = shape.chunks});
+    if (tree.size(node) > 1)
+      plan.local(tree.rank(node), ir::input(0), {.to = ir::scratch(0), .chunks = shape.chunks});
   }
   for (int bit = 1; bit <= tree.reach(); bit *= 2) {
     tree.level(bit, [&](int node) {
@@ -139,7 +140,8 @@ ir::Plan binomial_scatter(const Shape& shape) {
   }
   plan.local(shape.root, ir::input(chunk(shape.root)), {.to = ir::output(0), .chunks = shape.chunks});
   for (int node = 1; node < shape.ranks; ++node) {
-    if (tree.size(node) > 1) plan.local(tree.rank(node), ir::scratch(0), {.to = ir::output(0), .chunks = shape.chunks});
+    if (tree.size(node) > 1)
+      plan.local(tree.rank(node), ir::scratch(0), {.to = ir::output(0), .chunks = shape.chunks});
   }
   return plan.take();
 }

@@ -1,8 +1,9 @@
 /// Binomial trees: log2(ranks) rounds from or to the root, for small data and many ranks.
 ///
-/// Counted from the root, rank v is the child of v without its lowest bit, and heads the ranks v .. v + lowest bit - 1.
-/// broadcast serves the largest subtree first; reduce adds the smallest first, to the rank's own input; gather and
-/// scatter hand whole subtrees over at once, through scratch of at most half the ranks' blocks.
+/// Counted from the root, rank v is the child of v without its lowest bit, and heads the ranks v .. v +
+/// lowest bit - 1. broadcast serves the largest subtree first; reduce adds the smallest first, to the rank's
+/// own input; gather and scatter hand whole subtrees over at once, through scratch of at most half the ranks'
+/// blocks.
 ///
 /// Everything is in lane 0. The chunks of broadcast and reduce move one by one, those of a block together.
 ///

@@ -32,8 +32,9 @@ const Entry* find(std::string_view algorithm, Collective kind);
 /// The chunks per block that the entry likes for so many ranks (at least 1).
 uint32_t default_chunks(const Entry& entry, int ranks);
 
-/// The plan of `algorithm` for any shape it supports, one rank included. Not verified: that is for ir::verify.
-/// Errors: invalid_argument for an unknown name, a collective the algorithm does not do, or a shape it cannot take.
+/// The plan of `algorithm` for any shape it supports, one rank included. Not verified: that is for
+/// ir::verify. Errors: invalid_argument for an unknown name, a collective the algorithm does not do, or a
+/// shape it cannot take.
 Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape);
 
 }  // namespace weir::algorithms

@@ -3,8 +3,8 @@
 namespace weir::algorithms {
 namespace {
 
-// Bytes up to which latency counts more than bandwidth. One-shot sends every byte to every rank, so its share shrinks
-// with the number of ranks.
+// Bytes up to which latency counts more than bandwidth. One-shot sends every byte to every rank, so its share
+// shrinks with the number of ranks.
 constexpr size_t kOneShotBytes = 16 * 1024;
 constexpr size_t kLatencyBytes = 64 * 1024;
 constexpr int kManyRanks = 8;

@@ -11,12 +11,12 @@ namespace weir::algorithms {
 struct Question {
   Collective kind = Collective::all_reduce;
   int ranks = 1;
-  size_t bytes = 0;    ///< of one block
+  size_t bytes = 0;     ///< of one block
   bool island = false;  ///< all ranks can read each other's scratch, so plans may pull
 };
 
-/// The name of an algorithm of the catalogue that does question.kind. Depends on nothing but the question, so all ranks
-/// choose alike.
+/// The name of an algorithm of the catalogue that does question.kind. Depends on nothing but the question, so
+/// all ranks choose alike.
 std::string_view choose(const Question& question);
 
 }  // namespace weir::algorithms

@@ -40,7 +40,8 @@ Operand climb(Builder& plan, const Planted& planted, int node, uint32_t c, Opera
   for (int child : children) arriving.push_back(climb(plan, planted, child, c, {}));
   for (size_t i = 0; i < children.size(); ++i) {
     const Operand to = i + 1 == children.size() ? keep : Operand{};
-    sum = ir::value(plan.send(planted.rank(children[i]), planted.rank(node), arriving[i], {.with = sum, .to = to}));
+    sum = ir::value(
+        plan.send(planted.rank(children[i]), planted.rank(node), arriving[i], {.with = sum, .to = to}));
   }
   return sum;
 }
@@ -69,7 +70,8 @@ void each_chunk(const Shape& shape, Visit&& visit) {
 }  // namespace
 
 BinaryTree double_tree(int nodes, int which) {
-  // The second tree makes inner nodes of the leaves of the first: mirrored, or shifted where a mirror would not.
+  // The second tree makes inner nodes of the leaves of the first: mirrored, or shifted where a mirror would
+  // not.
   const auto moved = [&](int node) {
     if (which == 0) return node;
     return nodes % 2 == 0 ? nodes - 1 - node : (node + 1) % nodes;

@@ -138,7 +138,9 @@ ir::Plan halving_doubling_all_reduce(const Shape& shape) { return Rabenseifner(s
 /// After the round of distance d a rank holds the blocks of itself and the 2d - 1 ranks after it.
 ir::Plan halving_doubling_all_gather(const Shape& shape) {
   const int n = shape.ranks;
-  const auto block = [&](Rank rank) { return ir::output(static_cast<uint32_t>(wrap(rank, n)) * shape.chunks); };
+  const auto block = [&](Rank rank) {
+    return ir::output(static_cast<uint32_t>(wrap(rank, n)) * shape.chunks);
+  };
   Builder plan("halving_doubling", shape);
   for (int distance = 1; distance < n; distance *= 2) {
     for (Rank src = 0; src < n; ++src) {
@@ -158,8 +160,8 @@ ir::Plan halving_doubling_all_gather(const Shape& shape) {
   return plan.take();
 }
 
-/// The all-gather backwards: in the round of distance d a rank hands over its sums for the rank d after it and the
-/// d - 1 ranks after that. Sums under way lie in scratch, counted from the rank's own block.
+/// The all-gather backwards: in the round of distance d a rank hands over its sums for the rank d after it
+/// and the d - 1 ranks after that. Sums under way lie in scratch, counted from the rank's own block.
 ir::Plan halving_doubling_reduce_scatter(const Shape& shape) {
   const int n = shape.ranks;
   Builder plan("halving_doubling", shape);
@@ -170,13 +172,15 @@ ir::Plan halving_doubling_reduce_scatter(const Shape& shape) {
     return ir::input(static_cast<uint32_t>(wrap(rank + offset, n)) * shape.chunks);
   };
   uint32_t scratch = 0;
-  for (int distance = static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))) / 2; distance > 0; distance /= 2) {
+  for (int distance = static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))) / 2; distance > 0;
+       distance /= 2) {
     const int blocks = std::min(distance, n - distance);
     for (Rank src = 0; src < n; ++src) {
       const Rank dst = wrap(src + distance, n);
       RunSender run(plan, src, dst);
       for (int i = 0; i < blocks; ++i) {
-        const Operand to = distance == 1 ? ir::output(0) : ir::scratch(static_cast<uint32_t>(i) * shape.chunks);
+        const Operand to =
+            distance == 1 ? ir::output(0) : ir::scratch(static_cast<uint32_t>(i) * shape.chunks);
         run.add(sum(src, distance + i), sum(dst, i), to);
       }
     }

@@ -1,11 +1,11 @@
-/// One shot: everything goes straight to where it is wanted, in one message per pair of ranks. The fewest hops, the
-/// most messages: for small data.
+/// One shot: everything goes straight to where it is wanted, in one message per pair of ranks. The fewest
+/// hops, the most messages: for small data.
 ///
-/// all_reduce sends every rank's whole input to every rank. All sums are taken in rank order, ((x0 + x1) + x2) + ...,
-/// so every rank computes the same bits, and the same as two_shot.
+/// all_reduce sends every rank's whole input to every rank. All sums are taken in rank order, ((x0 + x1) +
+/// x2) + ..., so every rank computes the same bits, and the same as two_shot.
 ///
-/// Where every rank both sends and receives, it sends in lane 1 and receives in lane 0, and begins with its right-hand
-/// neighbour. The chunks of a block travel together.
+/// Where every rank both sends and receives, it sends in lane 1 and receives in lane 0, and begins with its
+/// right-hand neighbour. The chunks of a block travel together.
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2. Any number of chunks.
 #pragma once

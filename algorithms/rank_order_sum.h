@@ -5,16 +5,16 @@
 
 namespace weir::algorithms {
 
-/// Emits the sum move by move; all moves arrive in the builder's current destination lane, one after the other, and
-/// only the last one keeps its value.
+/// Emits the sum move by move; all moves arrive in the builder's current destination lane, one after the
+/// other, and only the last one keeps its value.
 class RankOrderSum {
  public:
   /// At rank `at`, whose own part is `own`. REQUIRES: ranks >= 2.
   RankOrderSum(Rank at, int ranks, ir::Operand own, ir::Operand to, uint32_t chunks)
       : at_(at), ranks_(ranks), own_(own), to_(to), chunks_(chunks) {}
 
-  /// Adds what `src` sends from (or, with pull, lets be read at) `from`; for src == at that is the own part. REQUIRES:
-  /// called once per rank, in rank order.
+  /// Adds what `src` sends from (or, with pull, lets be read at) `from`; for src == at that is the own part.
+  /// REQUIRES: called once per rank, in rank order.
   void add(ir::Builder& plan, Rank src, ir::Operand from, bool pull = false) {
     if (src == at_ && src == 0) {
       sum_ = own_;

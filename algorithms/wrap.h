@@ -5,8 +5,8 @@
 
 namespace weir::algorithms {
 
-/// `rank` modulo `ranks`, never negative. REQUIRES: rank >= -2 * ranks, because shares are counted backwards for up to
-/// two rounds.
+/// `rank` modulo `ranks`, never negative. REQUIRES: rank >= -2 * ranks, because shares are counted backwards
+/// for up to two rounds.
 constexpr Rank wrap(Rank rank, int ranks) { return (rank + 2 * ranks) % ranks; }
 
 }  // namespace weir::algorithms

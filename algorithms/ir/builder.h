@@ -23,8 +23,8 @@ inline Operand value(MoveId move) { return {Operand::Kind::value, move}; }
 
 /// What happens to a move's chunks at the destination.
 struct Arrival {
-  Operand with = {};    ///< left operand of the reduction
-  Operand to = {};      ///< where the value is kept
+  Operand with = {};  ///< left operand of the reduction
+  Operand to = {};    ///< where the value is kept
   uint32_t chunks = 1;
 };
 
@@ -37,9 +37,13 @@ class Builder {
   void lane(uint8_t both) { lanes(both, both); }
 
   /// src hands chunks to dst through a channel.
-  MoveId send(Rank src, Rank dst, Operand from, Arrival arrival) { return add(src, dst, false, from, arrival); }
+  MoveId send(Rank src, Rank dst, Operand from, Arrival arrival) {
+    return add(src, dst, false, from, arrival);
+  }
   /// dst reads chunks out of the memory of src.
-  MoveId pull(Rank src, Rank dst, Operand from, Arrival arrival) { return add(src, dst, true, from, arrival); }
+  MoveId pull(Rank src, Rank dst, Operand from, Arrival arrival) {
+    return add(src, dst, true, from, arrival);
+  }
   /// A copy or reduction within one rank, in the lane where moves arrive.
   MoveId local(Rank rank, Operand from, Arrival arrival) {
     const MoveId move = add(rank, rank, false, from, arrival);

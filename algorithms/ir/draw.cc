@@ -29,9 +29,9 @@ std::string escaped(const std::string& text) {
 
 std::string title(const Plan& plan) {
   const std::string root = has_root(plan.shape.kind) ? fmt::format(", root {}", plan.shape.root) : "";
-  return fmt::format("{} by {}: {} ranks{}, {} chunks per block, {} of scratch, {} moves", name(plan.shape.kind),
-                     plan.algorithm, plan.shape.ranks, root, plan.shape.chunks, plan.scratch_chunks,
-                     plan.moves.size());
+  return fmt::format("{} by {}: {} ranks{}, {} chunks per block, {} of scratch, {} moves",
+                     name(plan.shape.kind), plan.algorithm, plan.shape.ranks, root, plan.shape.chunks,
+                     plan.scratch_chunks, plan.moves.size());
 }
 
 void draw_each(const Plan& plan, std::string& dot) {
@@ -41,9 +41,9 @@ void draw_each(const Plan& plan, std::string& dot) {
     if (move.with.kind != Kind::none) label += fmt::format("\\n+ {}", words(move.with, move.chunks));
     if (move.to.kind != Kind::none) label += fmt::format("\\n= {}", words(move.to, move.chunks));
     dot += fmt::format("  {} -> {} [label=\"{}\"{}];\n", move.src, move.dst, label,
-                       move.pull               ? ", style=dashed"
+                       move.pull              ? ", style=dashed"
                        : move.src == move.dst ? ", style=dotted"
-                                               : "");
+                                              : "");
   }
 }
 
@@ -59,9 +59,9 @@ void draw_totals(const Plan& plan, std::string& dot) {
     total.pulls += move.pull ? 1 : 0;
   }
   for (const auto& [ends, total] : totals) {
-    dot += fmt::format("  {} -> {} [label=\"{} moves\\n{} chunks\"{}];\n", ends.first, ends.second, total.moves,
-                       total.chunks,
-                       total.pulls == total.moves ? ", style=dashed"
+    dot += fmt::format("  {} -> {} [label=\"{} moves\\n{} chunks\"{}];\n", ends.first, ends.second,
+                       total.moves, total.chunks,
+                       total.pulls == total.moves  ? ", style=dashed"
                        : ends.first == ends.second ? ", style=dotted"
                                                    : "");
   }
@@ -76,14 +76,16 @@ std::string making(const Move& move) {
 
 std::string at_destination(const Move& move) {
   const std::string_view verb = move.src == move.dst ? "makes" : move.pull ? "pulls" : "gets";
-  const std::string kept = move.to.kind == Kind::none ? "hands it on" : "keeps it as " + words(move.to, move.chunks);
+  const std::string kept =
+      move.to.kind == Kind::none ? "hands it on" : "keeps it as " + words(move.to, move.chunks);
   return fmt::format("{} {}, {}", verb, making(move), kept);
 }
 
 }  // namespace
 
 std::string draw_dot(const Plan& plan) {
-  std::string dot = fmt::format("digraph plan {{\n  label=\"{}\";\n  node [shape=circle];\n", escaped(title(plan)));
+  std::string dot =
+      fmt::format("digraph plan {{\n  label=\"{}\";\n  node [shape=circle];\n", escaped(title(plan)));
   for (Rank rank = 0; rank < plan.shape.ranks; ++rank) dot += fmt::format("  {};\n", rank);
   plan.moves.size() <= kDrawnMoves ? draw_each(plan, dot) : draw_totals(plan, dot);
   return dot + "}\n";
@@ -99,11 +101,13 @@ std::string draw_table(const Plan& plan) {
   for (size_t m = 0; m < plan.moves.size(); ++m) {
     const Move& move = plan.moves[m];
     if (move.src != move.dst && !move.pull) {
-      line(move.src, m, move.src_lane, fmt::format("sends {} to rank {}", words(move.from, move.chunks), move.dst));
+      line(move.src, m, move.src_lane,
+           fmt::format("sends {} to rank {}", words(move.from, move.chunks), move.dst));
     }
     line(move.dst, m, move.dst_lane, at_destination(move));
   }
-  for (const auto& [rank, lines] : ranks) text += fmt::format("\nrank {}\n  move  lane  does\n{}", rank, lines);
+  for (const auto& [rank, lines] : ranks)
+    text += fmt::format("\nrank {}\n  move  lane  does\n{}", rank, lines);
   return text;
 }
 

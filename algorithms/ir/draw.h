@@ -9,8 +9,8 @@
 
 namespace weir::ir {
 
-/// A Graphviz graph: ranks are nodes, moves are edges (solid: sent, dashed: pulled, dotted: local). A plan of more
-/// than kDrawnMoves moves gets one edge per pair of ranks, with totals.
+/// A Graphviz graph: ranks are nodes, moves are edges (solid: sent, dashed: pulled, dotted: local). A plan of
+/// more than kDrawnMoves moves gets one edge per pair of ranks, with totals.
 inline constexpr size_t kDrawnMoves = 64;
 std::string draw_dot(const Plan& plan);
 

@@ -7,17 +7,12 @@ int input_blocks(const Shape& shape, Rank rank) {
     case Collective::all_reduce:
     case Collective::reduce:
     case Collective::all_gather:
-    case Collective::gather:
-      return 1;
+    case Collective::gather: return 1;
     case Collective::reduce_scatter:
-    case Collective::all_to_all:
-      return shape.ranks;
-    case Collective::broadcast:
-      return rank == shape.root ? 1 : 0;
-    case Collective::scatter:
-      return rank == shape.root ? shape.ranks : 0;
-    case Collective::send_recv:
-      return 0;
+    case Collective::all_to_all: return shape.ranks;
+    case Collective::broadcast: return rank == shape.root ? 1 : 0;
+    case Collective::scatter: return rank == shape.root ? shape.ranks : 0;
+    case Collective::send_recv: return 0;
   }
   return 0;
 }
@@ -27,17 +22,12 @@ int output_blocks(const Shape& shape, Rank rank) {
     case Collective::all_reduce:
     case Collective::broadcast:
     case Collective::reduce_scatter:
-    case Collective::scatter:
-      return 1;
+    case Collective::scatter: return 1;
     case Collective::all_gather:
-    case Collective::all_to_all:
-      return shape.ranks;
-    case Collective::reduce:
-      return rank == shape.root ? 1 : 0;
-    case Collective::gather:
-      return rank == shape.root ? shape.ranks : 0;
-    case Collective::send_recv:
-      return 0;
+    case Collective::all_to_all: return shape.ranks;
+    case Collective::reduce: return rank == shape.root ? 1 : 0;
+    case Collective::gather: return rank == shape.root ? shape.ranks : 0;
+    case Collective::send_recv: return 0;
   }
   return 0;
 }

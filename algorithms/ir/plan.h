@@ -66,7 +66,7 @@ struct Move {
 };
 
 struct Plan {
-  std::string algorithm;        ///< "ring", "tree", ...: a name for people, logs and caches
+  std::string algorithm;  ///< "ring", "tree", ...: a name for people, logs and caches
   Shape shape;
   uint32_t scratch_chunks = 0;  ///< scratch of every rank
   std::vector<Move> moves;

@@ -43,14 +43,16 @@ SetId RankSets::join(SetId a, SetId b) {
 
 Rank RankSets::common(SetId a, SetId b) const {
   for (size_t w = 0; w < words_; ++w) {
-    if (const uint64_t bits = row(a)[w] & row(b)[w]) return static_cast<Rank>(w * 64) + std::countr_zero(bits);
+    if (const uint64_t bits = row(a)[w] & row(b)[w])
+      return static_cast<Rank>(w * 64) + std::countr_zero(bits);
   }
   return -1;
 }
 
 Rank RankSets::missing(SetId a, SetId b) const {
   for (size_t w = 0; w < words_; ++w) {
-    if (const uint64_t bits = row(a)[w] & ~row(b)[w]) return static_cast<Rank>(w * 64) + std::countr_zero(bits);
+    if (const uint64_t bits = row(a)[w] & ~row(b)[w])
+      return static_cast<Rank>(w * 64) + std::countr_zero(bits);
   }
   return -1;
 }
@@ -77,21 +79,14 @@ Contribution Symbols::expected(Rank rank, uint32_t index) const {
   const uint32_t own = static_cast<uint32_t>(rank) * shape_.chunks + part;
   switch (shape_.kind) {
     case Collective::all_reduce:
-    case Collective::reduce:
-      return {part, sets_.all()};
-    case Collective::broadcast:
-      return {part, sets_.single(shape_.root)};
+    case Collective::reduce: return {part, sets_.all()};
+    case Collective::broadcast: return {part, sets_.single(shape_.root)};
     case Collective::all_gather:
-    case Collective::gather:
-      return {part, sets_.single(static_cast<Rank>(block))};
-    case Collective::reduce_scatter:
-      return {own, sets_.all()};
-    case Collective::all_to_all:
-      return {own, sets_.single(static_cast<Rank>(block))};
-    case Collective::scatter:
-      return {own, sets_.single(shape_.root)};
-    case Collective::send_recv:
-      break;
+    case Collective::gather: return {part, sets_.single(static_cast<Rank>(block))};
+    case Collective::reduce_scatter: return {own, sets_.all()};
+    case Collective::all_to_all: return {own, sets_.single(static_cast<Rank>(block))};
+    case Collective::scatter: return {own, sets_.single(shape_.root)};
+    case Collective::send_recv: break;
   }
   return {};
 }
@@ -111,10 +106,8 @@ std::string Symbols::describe(Contribution value) const {
 
 std::string Symbols::refusal(Sum sum, Contribution with, Contribution from, Rank at) const {
   switch (sum) {
-    case Sum::right:
-      break;
-    case Sum::nothing:
-      return fmt::format("adds {} to {} at rank {}", describe(from), describe(with), at);
+    case Sum::right: break;
+    case Sum::nothing: return fmt::format("adds {} to {} at rank {}", describe(from), describe(with), at);
     case Sum::other_chunk:
       return fmt::format("adds {} to {} at rank {}: only equal chunks can be summed", describe(from),
                          describe(with), at);
@@ -164,11 +157,9 @@ uint64_t Layout::chunks(Rank rank, Operand::Kind kind) const {
       return uint64_t{shape_.chunks} * static_cast<uint64_t>(input_blocks(shape_, rank));
     case Operand::Kind::output:
       return uint64_t{shape_.chunks} * static_cast<uint64_t>(output_blocks(shape_, rank));
-    case Operand::Kind::scratch:
-      return scratch_chunks_;
+    case Operand::Kind::scratch: return scratch_chunks_;
     case Operand::Kind::none:
-    case Operand::Kind::value:
-      break;
+    case Operand::Kind::value: break;
   }
   return 0;
 }

@@ -27,8 +27,8 @@ void write_move(std::string& text, size_t number, const Move& move) {
   if (move.src == move.dst && move.src_lane == move.dst_lane && !move.pull) {
     text += fmt::format("{} local {}.{}", number, move.dst, move.dst_lane);
   } else {
-    text += fmt::format("{} {} {}.{} {}.{}", number, move.pull ? "pull" : "send", move.src, move.src_lane, move.dst,
-                        move.dst_lane);
+    text += fmt::format("{} {} {}.{} {}.{}", number, move.pull ? "pull" : "send", move.src, move.src_lane,
+                        move.dst, move.dst_lane);
   }
   write_operand(text, "from", move.from);
   write_operand(text, "with", move.with);
@@ -41,8 +41,8 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 bool is_name(std::string_view word) {
   return !word.empty() && word.size() <= kLongestWord && std::all_of(word.begin(), word.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
   });
 }
 
@@ -59,7 +59,9 @@ class Line {
   Line(std::string_view text, size_t number) : rest_(text), number_(number) { skip(); }
 
   bool done() const { return rest_.empty(); }
-  std::string_view peek() const { return rest_.substr(0, std::find_if(rest_.begin(), rest_.end(), is_blank) - rest_.begin()); }
+  std::string_view peek() const {
+    return rest_.substr(0, std::find_if(rest_.begin(), rest_.end(), is_blank) - rest_.begin());
+  }
   std::string_view take() {
     const std::string_view word = peek();
     rest_.remove_prefix(word.size());
@@ -234,8 +236,8 @@ class Reader {
     for (Kind kind : {Kind::input, Kind::output, Kind::scratch, Kind::value}) {
       if (!line.take_if(place_word(kind))) continue;
       operand.kind = kind;
-      return line.number(operand.index, kind == Kind::value ? "the number of a move" : "the number of a chunk",
-                         kAnyNumber);
+      return line.number(operand.index,
+                         kind == Kind::value ? "the number of a move" : "the number of a chunk", kAnyNumber);
     }
     return line.expected("\"input\", \"output\", \"scratch\" or \"value\"");
   }
@@ -252,7 +254,8 @@ std::string write_text(const Plan& plan) {
   std::string text = fmt::format("{}\nalgorithm {}\ncollective {}\nranks {}\n", kTitle, plan.algorithm,
                                  name(shape.kind), shape.ranks);
   if (has_root(shape.kind)) text += fmt::format("root {}\n", shape.root);
-  text += fmt::format("chunks {}\nscratch {}\nmoves {}\n", shape.chunks, plan.scratch_chunks, plan.moves.size());
+  text +=
+      fmt::format("chunks {}\nscratch {}\nmoves {}\n", shape.chunks, plan.scratch_chunks, plan.moves.size());
   for (size_t m = 0; m < plan.moves.size(); ++m) write_move(text, m, plan.moves[m]);
   return text + "end\n";
 }

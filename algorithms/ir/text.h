@@ -11,8 +11,8 @@
 
 namespace weir::ir {
 
-/// One line per move. read_text() gives the same plan back. REQUIRES: a plan that verify() accepts, whose algorithm is
-/// a word (letters, digits, '_', '-', '.').
+/// One line per move. read_text() gives the same plan back. REQUIRES: a plan that verify() accepts, whose
+/// algorithm is a word (letters, digits, '_', '-', '.').
 std::string write_text(const Plan& plan);
 
 /// Reads one plan and nothing after it. The plan is well-formed, not proved: verify() it before use.

@@ -56,8 +56,8 @@ class Forms {
       return wrong("move {} names lane {}: a rank has lanes 0 to {}", number_, lane, kMaxLanes - 1);
     }
     if (move.src == move.dst && move.src_lane != move.dst_lane) {
-      return wrong("move {} is local to rank {}, but names lanes {} and {}", number_, move.src, int{move.src_lane},
-                   int{move.dst_lane});
+      return wrong("move {} is local to rank {}, but names lanes {} and {}", number_, move.src,
+                   int{move.src_lane}, int{move.dst_lane});
     }
     if (move.chunks == 0) return wrong("move {} moves 0 chunks", number_);
     if (move.from.kind == Kind::none) return wrong("move {} has no source", number_);
@@ -90,13 +90,15 @@ class Forms {
     if (operand.kind == Kind::value) return check_value(move, operand.index, at, lane);
     const uint64_t size = layout_.chunks(at, operand.kind);
     if (uint64_t{operand.index} + move.chunks <= size) return {};
-    if (size == 0) return wrong("move {} names {} of rank {}, which has none", number_, word(operand.kind), at);
+    if (size == 0)
+      return wrong("move {} names {} of rank {}, which has none", number_, word(operand.kind), at);
     return wrong("move {} names {} chunks {} to {} of rank {}, which has chunks 0 to {}", number_,
                  word(operand.kind), operand.index, uint64_t{operand.index} + move.chunks - 1, at, size - 1);
   }
 
   Status check_value(const Move& move, uint32_t maker, Rank at, int lane) {
-    if (maker >= number_) return wrong("move {} uses the value of move {}, which comes later", number_, maker);
+    if (maker >= number_)
+      return wrong("move {} uses the value of move {}, which comes later", number_, maker);
     const Move& made = plan_.moves[maker];
     if (made.dst != at) {
       return wrong("move {} uses the value of move {} at rank {}, but it was made at rank {}", number_, maker,
@@ -107,8 +109,8 @@ class Forms {
                    number_, maker, lane, int{made.dst_lane});
     }
     if (made.chunks != move.chunks) {
-      return wrong("move {} of {} chunks uses the value of move {}, which has {}", number_, move.chunks, maker,
-                   made.chunks);
+      return wrong("move {} of {} chunks uses the value of move {}, which has {}", number_, move.chunks,
+                   maker, made.chunks);
     }
     used_[maker] = true;
     return {};
@@ -158,8 +160,8 @@ class Run {
     const Contribution* with = look_up(move.with, move.dst);
     Contribution* to = look_up(move.to, move.dst);
     if (to != nullptr && (overlap(from, to, move.chunks) || overlap(with, to, move.chunks))) {
-      return wrong("{}move {} reads and writes places of rank {} that overlap without being equal", where_, number,
-                   move.dst);
+      return wrong("{}move {} reads and writes places of rank {} that overlap without being equal", where_,
+                   number, move.dst);
     }
     Contribution* value = values_.data() + value_of_[number];
     const bool used = value_of_[number + 1] != value_of_[number];
@@ -186,12 +188,12 @@ class Run {
     const uint32_t parts = plan_.shape.chunks;
     const uint32_t part = value.chunk % parts;
     if (c > 0 && part != (first_part_ + c) % parts) {
-      return wrong("{}move {} moves part {} of a block right after part {}: expected part {}", where_, number, part,
-                   (first_part_ + c - 1) % parts, (first_part_ + c) % parts);
+      return wrong("{}move {} moves part {} of a block right after part {}: expected part {}", where_, number,
+                   part, (first_part_ + c - 1) % parts, (first_part_ + c) % parts);
     }
     if (move.to.kind == Kind::output && (move.to.index + c) % parts != part) {
-      return wrong("{}move {} writes part {} of a block into output chunk {}, the place of part {}", where_, number,
-                   part, move.to.index + c, (move.to.index + c) % parts);
+      return wrong("{}move {} writes part {} of a block into output chunk {}, the place of part {}", where_,
+                   number, part, move.to.index + c, (move.to.index + c) % parts);
     }
     return {};
   }
@@ -224,15 +226,16 @@ class Run {
   std::vector<Contribution> values_;
   std::vector<size_t> value_of_;  // by move: first of its chunks in values_; one more than moves
   std::string_view where_;
-  uint32_t first_part_ = 0;       // of the move being carried out
+  uint32_t first_part_ = 0;  // of the move being carried out
 };
 
 }  // namespace
 
 Status check_shape(const Shape& shape, uint32_t scratch_chunks) {
   if (shape.kind >= Collective::send_recv) {
-    return wrong("there is no plan of {}: expected one of the collectives",
-                 shape.kind == Collective::send_recv ? "send_recv" : std::to_string(static_cast<int>(shape.kind)));
+    return wrong(
+        "there is no plan of {}: expected one of the collectives",
+        shape.kind == Collective::send_recv ? "send_recv" : std::to_string(static_cast<int>(shape.kind)));
   }
   if (shape.ranks < 1 || shape.ranks > kMaxPlanRanks) {
     return wrong("a plan for {} ranks: expected 1 to {}", shape.ranks, kMaxPlanRanks);
@@ -246,9 +249,11 @@ Status check_shape(const Shape& shape, uint32_t scratch_chunks) {
   for (Rank r = 0; r < shape.ranks; ++r) {
     blocks += static_cast<uint64_t>(input_blocks(shape, r)) + static_cast<uint64_t>(output_blocks(shape, r));
   }
-  const uint64_t memory = blocks * shape.chunks + uint64_t{scratch_chunks} * static_cast<uint64_t>(shape.ranks);
+  const uint64_t memory =
+      blocks * shape.chunks + uint64_t{scratch_chunks} * static_cast<uint64_t>(shape.ranks);
   if (memory > kMaxPlanMemory) {
-    return wrong("the plan names {} chunks of memory over all ranks: at most {} are allowed", memory, kMaxPlanMemory);
+    return wrong("the plan names {} chunks of memory over all ranks: at most {} are allowed", memory,
+                 kMaxPlanMemory);
   }
   return {};
 }

@@ -50,7 +50,9 @@ BENCHMARK_CAPTURE(BM_Verify, ring_all_reduce, "ring", Collective::all_reduce)
     ->Arg(256)
     ->Arg(1024)
     ->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(BM_Verify, double_tree_all_reduce, "double_tree", Collective::all_reduce)->Arg(64)->Arg(1024);
+BENCHMARK_CAPTURE(BM_Verify, double_tree_all_reduce, "double_tree", Collective::all_reduce)
+    ->Arg(64)
+    ->Arg(1024);
 BENCHMARK_CAPTURE(BM_Verify, one_shot_all_to_all, "one_shot", Collective::all_to_all)->Arg(64)->Arg(256);
 BENCHMARK(BM_ReadText)->Arg(64);
 

@@ -100,11 +100,12 @@ class Lanes {
   void touch(uint32_t id, const Operand& place, bool writes, uint8_t lane, std::vector<Signal>& signals) {
     if (!place.in_memory()) return;
     const size_t first = layout_.place(rank_, place);
-    const Access access{id, lane, writes, place.kind == Operand::Kind::scratch, first,
-                        first + plan_.moves[id].chunks};
+    const Access access{
+        id, lane, writes, place.kind == Operand::Kind::scratch, first, first + plan_.moves[id].chunks};
     std::map<uint8_t, uint32_t> last;  // by other lane: its last access in conflict
     for (const Access& old : accesses_) {
-      if (old.lane == lane || (!old.writes && !writes) || old.end <= access.first || access.end <= old.first) continue;
+      if (old.lane == lane || (!old.writes && !writes) || old.end <= access.first || access.end <= old.first)
+        continue;
       last[old.lane] = old.move;
       if (!access.scratch) continue;
       // The next pass uses the same scratch again.

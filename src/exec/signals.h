@@ -1,5 +1,5 @@
-/// Finds the empty messages that a plan needs: who must tell whom that memory may be read or written now, because no
-/// message with data says so. Used by lower() alone.
+/// Finds the empty messages that a plan needs: who must tell whom that memory may be read or written now,
+/// because no message with data says so. Used by lower() alone.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace weir::exec {
 
-/// One empty message from a lane of `owner`, sent after its move `after`, to a lane of `reader`, which waits for it
-/// just before its move `before`. The signals between two lanes are in the same order at both ends.
+/// One empty message from a lane of `owner`, sent after its move `after`, to a lane of `reader`, which waits
+/// for it just before its move `before`. The signals between two lanes are in the same order at both ends.
 struct Signal {
   static constexpr int64_t kStart = -1;
   int64_t after;  ///< kStart: before everything
@@ -21,7 +21,8 @@ struct Signal {
   uint32_t before;
 };
 
-/// At the end of a pass lane `from` tells lane `to` of the same rank that it has done with the scratch they share.
+/// At the end of a pass lane `from` tells lane `to` of the same rank that it has done with the scratch they
+/// share.
 struct LaneFarewell {
   uint8_t from;
   uint8_t to;
@@ -35,11 +36,13 @@ struct Signals {
 };
 
 /// The lane of the rank `at` that carries out its half of `move`.
-constexpr uint8_t lane_at(const ir::Move& move, Rank at) { return move.dst == at ? move.dst_lane : move.src_lane; }
+constexpr uint8_t lane_at(const ir::Move& move, Rank at) {
+  return move.dst == at ? move.dst_lane : move.src_lane;
+}
 
-/// What concerns `rank`: every pull it takes part in, and every two of its lanes that touch the same memory, one of
-/// them writing, unless messages order them already. Input and output count as the same memory where the collective
-/// may be called in place. REQUIRES: a verified plan. Pure.
+/// What concerns `rank`: every pull it takes part in, and every two of its lanes that touch the same memory,
+/// one of them writing, unless messages order them already. Input and output count as the same memory where
+/// the collective may be called in place. REQUIRES: a verified plan. Pure.
 Signals find_signals(const ir::Plan& plan, Rank rank);
 
 }  // namespace weir::exec

@@ -33,8 +33,8 @@ class EveryEntry : public ::testing::TestWithParam<Entry> {
         const ir::Shape shape{entry.kind, ranks, root, multiple * default_chunks(entry, ranks)};
         auto plan = emit(entry.algorithm, shape);
         ASSERT_TRUE(plan.ok()) << plan.status().message();
-        visit(*plan, fmt::format("{} {} over {} ranks, root {}, {} chunks", entry.algorithm, name(entry.kind), ranks,
-                                 root, shape.chunks));
+        visit(*plan, fmt::format("{} {} over {} ranks, root {}, {} chunks", entry.algorithm, name(entry.kind),
+                                 ranks, root, shape.chunks));
       }
     }
   }
@@ -112,7 +112,8 @@ TEST(Catalogue, SaysWhatItCannotDo) {
             "the algorithm \"ring\" does not do gather: expected one of one_shot, binomial");
   EXPECT_EQ(said("ring", {Collective::all_reduce, 4, 0, 6}),
             "ring all_reduce over 4 ranks takes chunks in multiples of 4, not 6");
-  EXPECT_EQ(said("ring", {Collective::all_gather, 4, 0, 0}), "a plan with blocks of 0 chunks: expected at least 1");
+  EXPECT_EQ(said("ring", {Collective::all_gather, 4, 0, 0}),
+            "a plan with blocks of 0 chunks: expected at least 1");
   EXPECT_EQ(said("ring", {Collective::broadcast, 4, 4, 1}),
             "root 4 of broadcast over 4 ranks: expected one of the ranks");
   EXPECT_EQ(said("one_shot", {Collective::all_reduce, 0, 0, 1}), "a plan for 0 ranks: expected 1 to 4096");

@@ -15,7 +15,8 @@
 namespace weir::algorithms {
 namespace {
 
-ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_t multiple = 1, Rank root = 0) {
+ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_t multiple = 1,
+                 Rank root = 0) {
   const Entry* entry = find(algorithm, kind);
   auto plan = emit(algorithm, {kind, ranks, root, multiple * default_chunks(*entry, ranks)});
   EXPECT_TRUE(plan.ok()) << plan.status().message();
@@ -29,7 +30,9 @@ struct Formula {
 };
 
 std::vector<std::vector<Formula>> formulas(const ir::Plan& plan) {
-  return Evaluator<Formula>(plan, false).run([](Rank rank, uint32_t) { return Formula{std::to_string(rank)}; });
+  return Evaluator<Formula>(plan, false).run([](Rank rank, uint32_t) {
+    return Formula{std::to_string(rank)};
+  });
 }
 
 std::string rank_order(int ranks) {
@@ -46,7 +49,8 @@ TEST(Order, OneShotAndTwoShotSumInRankOrder) {
                                           {"two_shot", Collective::all_reduce},
                                           {"two_shot", Collective::reduce_scatter}}) {
       for (const auto& output : formulas(plan_of(algorithm, kind, ranks))) {
-        for (const Formula& sum : output) EXPECT_EQ(sum.text, rank_order(ranks)) << algorithm << " " << name(kind);
+        for (const Formula& sum : output)
+          EXPECT_EQ(sum.text, rank_order(ranks)) << algorithm << " " << name(kind);
       }
     }
   }
@@ -75,7 +79,8 @@ class Hops {
         int& src = lanes_[{move.src, move.src_lane}];
         start = src = std::max(src, start);
       }
-      dst = std::max({dst, start + (move.src == move.dst ? 0 : 1), last_write(move.dst, move.with, move.chunks)});
+      dst = std::max(
+          {dst, start + (move.src == move.dst ? 0 : 1), last_write(move.dst, move.with, move.chunks)});
       for (uint32_t c = 0; c < move.chunks; ++c) cells_[{move.dst, move.to.kind, move.to.index + c}] = dst;
       longest_ = std::max(longest_, dst);
     }
@@ -99,7 +104,9 @@ class Hops {
 TEST(HopCount, IsWhatTheAlgorithmsPromise) {
   for (int ranks = 2; ranks <= 33; ++ranks) {
     const int log = static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1)));
-    const auto count = [&](std::string_view algorithm, Collective kind) { return Hops().count(plan_of(algorithm, kind, ranks)); };
+    const auto count = [&](std::string_view algorithm, Collective kind) {
+      return Hops().count(plan_of(algorithm, kind, ranks));
+    };
     EXPECT_EQ(count("ring", Collective::all_reduce), 2 * ranks - 2);
     EXPECT_EQ(count("ring", Collective::all_gather), ranks - 1);
     EXPECT_EQ(count("ring", Collective::reduce_scatter), ranks - 1);
@@ -121,7 +128,8 @@ TEST(HopCount, IsWhatTheAlgorithmsPromise) {
 
 TEST(Traffic, RingsLoadEveryLinkAlike) {
   for (int ranks : {2, 3, 8}) {
-    for (const auto& [kind, rounds] : {std::pair{Collective::all_reduce, 2}, {Collective::reduce_scatter, 1},
+    for (const auto& [kind, rounds] : {std::pair{Collective::all_reduce, 2},
+                                       {Collective::reduce_scatter, 1},
                                        {Collective::all_gather, 1}}) {
       std::map<std::pair<Rank, Rank>, uint32_t> chunks;
       for (const ir::Move& move : plan_of("ring", kind, ranks).moves) {
@@ -153,7 +161,8 @@ TEST(DoubleTree, TheTreesSpanAllNodesAndShareTheWork) {
       int deepest = 0;
       for (int node = 0; node < nodes; ++node) {
         int depth = 0;
-        for (int up = node; up != tree.top; up = tree.parent[static_cast<size_t>(up)]) ASSERT_LT(++depth, nodes);
+        for (int up = node; up != tree.top; up = tree.parent[static_cast<size_t>(up)])
+          ASSERT_LT(++depth, nodes);
         deepest = std::max(deepest, depth);
         EXPECT_LE(tree.children[static_cast<size_t>(node)].size(), 2u);
         if (!tree.children[static_cast<size_t>(node)].empty()) ++busy[static_cast<size_t>(node)];

@@ -22,7 +22,8 @@ TEST(RankSets, JoinsAndCompares) {
 
 TEST(RankSets, AreDescribedAsRuns) {
   RankSets sets(70);
-  const SetId some = sets.join(sets.join(sets.single(0), sets.single(1)), sets.join(sets.single(64), sets.single(69)));
+  const SetId some =
+      sets.join(sets.join(sets.single(0), sets.single(1)), sets.join(sets.single(64), sets.single(69)));
   EXPECT_EQ(sets.describe(some), "ranks 0-1, 64, 69");
   EXPECT_EQ(sets.describe(sets.single(5)), "rank 5");
   EXPECT_EQ(sets.describe(sets.all()), "ranks 0-69");
@@ -44,13 +45,16 @@ TEST(Symbols, KnowWhatCollectivesMean) {
 }
 
 TEST(Layout, PutsTheSmallerBufferIntoTheLargerOneInPlace) {
-  const auto at = [](const Layout& layout, Rank rank, Operand::Kind kind) { return layout.place(rank, {kind, 0}); };
+  const auto at = [](const Layout& layout, Rank rank, Operand::Kind kind) {
+    return layout.place(rank, {kind, 0});
+  };
   using Kind = Operand::Kind;
   for (Rank rank : {0, 1, 2}) {
     const Layout gather({Collective::all_gather, 3, 0, 2}, 1, Placement::in_place);
     EXPECT_EQ(at(gather, rank, Kind::input), at(gather, rank, Kind::output) + 2 * static_cast<size_t>(rank));
     const Layout scatter({Collective::reduce_scatter, 3, 0, 2}, 1, Placement::in_place);
-    EXPECT_EQ(at(scatter, rank, Kind::output), at(scatter, rank, Kind::input) + 2 * static_cast<size_t>(rank));
+    EXPECT_EQ(at(scatter, rank, Kind::output),
+              at(scatter, rank, Kind::input) + 2 * static_cast<size_t>(rank));
     const Layout reduce({Collective::all_reduce, 3, 0, 2}, 1, Placement::in_place);
     EXPECT_EQ(at(reduce, rank, Kind::output), at(reduce, rank, Kind::input));
     EXPECT_EQ(reduce.size(), 9u);

@@ -74,13 +74,17 @@ std::string said(std::string_view old, std::string_view with) {
 TEST(Text, SaysWhatIsWrongWhere) {
   EXPECT_EQ(said("plan 1", "plan 2"), "line 1: expected \"weir plan 1\", found \"weir plan 2\"");
   EXPECT_EQ(said("algorithm", "algorythm"), "line 2: expected \"algorithm\", found \"algorythm\"");
-  EXPECT_EQ(said("sample-1", "a/b"), "line 2: expected the name of an algorithm (up to 64 letters, digits, '_', '-', '.'), found \"a/b\"");
+  EXPECT_EQ(
+      said("sample-1", "a/b"),
+      "line 2: expected the name of an algorithm (up to 64 letters, digits, '_', '-', '.'), found \"a/b\"");
   EXPECT_EQ(said("reduce", "produce"), "line 3: expected a collective, as in all_reduce, found \"produce\"");
   EXPECT_EQ(said("collective reduce", "collective send_recv"),
             "line 3: expected a collective, as in all_reduce, found \"send_recv\"");
-  EXPECT_EQ(said("ranks 3", "ranks -3"), "line 4: expected the number after \"ranks\" (0 to 2147483647), found \"-3\"");
+  EXPECT_EQ(said("ranks 3", "ranks -3"),
+            "line 4: expected the number after \"ranks\" (0 to 2147483647), found \"-3\"");
   EXPECT_EQ(said("root 2\n", ""), "line 5: expected \"root\", found \"chunks\"");
-  EXPECT_EQ(said("collective reduce", "collective all_reduce"), "line 5: expected \"chunks\", found \"root\"");
+  EXPECT_EQ(said("collective reduce", "collective all_reduce"),
+            "line 5: expected \"chunks\", found \"root\"");
   EXPECT_EQ(said("chunks 4", "chunks 4294967296"),
             "line 6: expected the number after \"chunks\" (0 to 4294967295), found \"4294967296\"");
   EXPECT_EQ(said("scratch 5", "scratch 5 6"), "line 7: expected the end of the line, found \"6\"");
@@ -89,7 +93,8 @@ TEST(Text, SaysWhatIsWrongWhere) {
   EXPECT_EQ(said("2.2", "2"), "line 10: expected a rank and a lane, as in 3.0, found \"2\"");
   EXPECT_EQ(said("2.2", "2.64"), "line 10: expected a rank and a lane of 0 to 63, as in 3.0, found \"2.64\"");
   EXPECT_EQ(said("1.0 from", "1.0 form"), "line 9: expected \"from\", found \"form\"");
-  EXPECT_EQ(said("value 0", "value x"), "line 10: expected the number of a move (0 to 4294967295), found \"x\"");
+  EXPECT_EQ(said("value 0", "value x"),
+            "line 10: expected the number of a move (0 to 4294967295), found \"x\"");
   EXPECT_EQ(said("from value", "from values"),
             "line 10: expected \"input\", \"output\", \"scratch\" or \"value\", found \"values\"");
   EXPECT_EQ(said("to output 0 chunks 4", "to output 0 with 4"),
@@ -100,15 +105,17 @@ TEST(Text, SaysWhatIsWrongWhere) {
   EXPECT_EQ(said("end\n", ""), "line 13: expected \"end\" after 4 moves, found the end of the line");
   EXPECT_EQ(said("end\n", "end\nmore"), "line 14: expected nothing after \"end\", found \"more\"");
   EXPECT_EQ(said("0 send", "\x01" + std::string(50, 'q')),
-            "line 9: expected the number of move 0 of 4 (0 to 4294967295), found \"?qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq...\"");
+            "line 9: expected the number of move 0 of 4 (0 to 4294967295), found "
+            "\"?qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq...\"");
   EXPECT_THAT(read_text("").status().message(), StartsWith("line 1: expected \"weir plan 1\""));
 }
 
 /// Damages a text a little, in ways that files get damaged and people err.
 std::string damaged(std::string text, std::mt19937& random) {
   const auto below = [&](size_t n) { return n == 0 ? 0 : random() % n; };
-  static constexpr std::string_view kWords[] = {"send", "0", "value", "4294967295", "99999999999999999999", "\n", "#",
-                                                "1.1",  ".",  "-1",   "chunks",     "\0\xff",                " ",  "to"};
+  static constexpr std::string_view kWords[] = {
+      "send",   "0",      "value", "4294967295", "99999999999999999999", "\n", "#", "1.1", ".", "-1",
+      "chunks", "\0\xff", " ",     "to"};
   const size_t at = below(text.size());
   switch (random() % 5) {
     case 0: text[at] = static_cast<char>(random()); break;

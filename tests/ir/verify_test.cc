@@ -51,25 +51,36 @@ TEST(Verify, RefusesShapes) {
   EXPECT_THAT(said([](Plan& p) { p.shape.ranks = -7; }), HasSubstr("a plan for -7 ranks"));
   EXPECT_THAT(said([](Plan& p) { p.shape.ranks = kMaxPlanRanks + 1; }), HasSubstr("ranks: expected 1 to"));
   EXPECT_THAT(said([](Plan& p) { p.shape.chunks = 0; }), HasSubstr("blocks of 0 chunks"));
-  EXPECT_THAT(said([](Plan& p) { p.shape.root = 1; }), HasSubstr("root 1 of all_reduce over 3 ranks: expected 0"));
-  EXPECT_THAT(said([](Plan& p) { p.shape = {Collective::reduce, 3, 3, 3}; }), HasSubstr("expected one of the ranks"));
-  EXPECT_THAT(said([](Plan& p) { p.shape.kind = Collective::send_recv; }), HasSubstr("there is no plan of send_recv"));
+  EXPECT_THAT(said([](Plan& p) { p.shape.root = 1; }),
+              HasSubstr("root 1 of all_reduce over 3 ranks: expected 0"));
+  EXPECT_THAT(said([](Plan& p) {
+                p.shape = {Collective::reduce, 3, 3, 3};
+              }),
+              HasSubstr("expected one of the ranks"));
+  EXPECT_THAT(said([](Plan& p) { p.shape.kind = Collective::send_recv; }),
+              HasSubstr("there is no plan of send_recv"));
   EXPECT_THAT(said([](Plan& p) { p.shape.kind = static_cast<Collective>(77); }), HasSubstr("no plan of 77"));
-  EXPECT_THAT(said([](Plan& p) { p.shape.chunks = 4'000'000'000; }), HasSubstr("chunks of memory over all ranks"));
-  EXPECT_THAT(said([](Plan& p) { p.scratch_chunks = 4'000'000'000; }), HasSubstr("chunks of memory over all ranks"));
+  EXPECT_THAT(said([](Plan& p) { p.shape.chunks = 4'000'000'000; }),
+              HasSubstr("chunks of memory over all ranks"));
+  EXPECT_THAT(said([](Plan& p) { p.scratch_chunks = 4'000'000'000; }),
+              HasSubstr("chunks of memory over all ranks"));
 }
 
 TEST(Verify, RefusesMovesThatNameWhatIsNotThere) {
   EXPECT_EQ(said([](Plan& p) { p.moves[5].src = 3; }), "move 5 has src rank 3: the plan has ranks 0 to 2");
   EXPECT_EQ(said([](Plan& p) { p.moves[5].dst = -1; }), "move 5 has dst rank -1: the plan has ranks 0 to 2");
-  EXPECT_EQ(said([](Plan& p) { p.moves[5].dst_lane = 64; }), "move 5 names lane 64: a rank has lanes 0 to 63");
+  EXPECT_EQ(said([](Plan& p) { p.moves[5].dst_lane = 64; }),
+            "move 5 names lane 64: a rank has lanes 0 to 63");
   EXPECT_EQ(said([](Plan& p) { p.moves[4].from = input(3); }),
             "move 4 names input chunks 3 to 3 of rank 2, which has chunks 0 to 2");
   EXPECT_EQ(said([](Plan& p) { p.moves[4].from = input(UINT32_MAX); }),
             "move 4 names input chunks 4294967295 to 4294967295 of rank 2, which has chunks 0 to 2");
-  EXPECT_EQ(said([](Plan& p) { p.moves[3].to = scratch(0); }), "move 3 names scratch of rank 2, which has none");
-  EXPECT_EQ(said([](Plan& p) { p.moves[0].from = value(7); }), "move 0 uses the value of move 7, which comes later");
-  EXPECT_EQ(said([](Plan& p) { p.moves[2].from = value(2); }), "move 2 uses the value of move 2, which comes later");
+  EXPECT_EQ(said([](Plan& p) { p.moves[3].to = scratch(0); }),
+            "move 3 names scratch of rank 2, which has none");
+  EXPECT_EQ(said([](Plan& p) { p.moves[0].from = value(7); }),
+            "move 0 uses the value of move 7, which comes later");
+  EXPECT_EQ(said([](Plan& p) { p.moves[2].from = value(2); }),
+            "move 2 uses the value of move 2, which comes later");
   EXPECT_EQ(said([](Plan& p) { p.moves[2].from = value(0); }),
             "move 2 uses the value of move 0 at rank 0, but it was made at rank 2");
 }
@@ -85,11 +96,13 @@ TEST(Verify, RefusesMovesThatMakeNoSense) {
   EXPECT_EQ(said([](Plan& p) { p.moves[3].to = input(0); }),
             "move 3 writes input chunk 0 of rank 2: inputs are only read");
   EXPECT_EQ(said([](Plan& p) { p.moves[3].to = value(0); }), "move 3 keeps its value in a value");
-  EXPECT_EQ(said([](Plan& p) { p.moves[4].chunks = 2, p.moves[4].from = input(0), p.moves[4].with = input(0); }),
-            "move 5 of 1 chunks uses the value of move 4, which has 2");
+  EXPECT_EQ(
+      said([](Plan& p) { p.moves[4].chunks = 2, p.moves[4].from = input(0), p.moves[4].with = input(0); }),
+      "move 5 of 1 chunks uses the value of move 4, which has 2");
   EXPECT_EQ(said([](Plan& p) { p.moves[5].src_lane = 1; }),
             "move 5 uses the value of move 4 in lane 1, but it was made in lane 0 and not kept");
-  EXPECT_EQ(said([](Plan& p) { p.moves[11].to = {}; }), "move 11 makes a value that is neither kept nor handed on");
+  EXPECT_EQ(said([](Plan& p) { p.moves[11].to = {}; }),
+            "move 11 makes a value that is neither kept nor handed on");
 }
 
 TEST(Verify, RefusesSumsWhereNothingIsSummed) {
@@ -121,7 +134,8 @@ TEST(Verify, RefusesUnfinishedOutputs) {
   EXPECT_EQ(said([](Plan& p) { p.moves.pop_back(); }),
             "after all moves output chunk 2 of rank 1 was never written, but must hold chunk 2 of ranks 0-2");
   EXPECT_EQ(said([](Plan& p) { p.moves[11].from = input(2); }),
-            "after all moves output chunk 2 of rank 1 lacks rank 1's share: it holds chunk 2 of rank 0, but must hold "
+            "after all moves output chunk 2 of rank 1 lacks rank 1's share: it holds chunk 2 of rank 0, but "
+            "must hold "
             "chunk 2 of ranks 0-2");
   Builder wrong_block("x", {Collective::all_gather, 2, 0, 1});
   for (Rank r : {0, 1}) {
@@ -129,7 +143,8 @@ TEST(Verify, RefusesUnfinishedOutputs) {
     wrong_block.send(r, 1 - r, input(0), {.to = output(static_cast<uint32_t>(1 - r))});
   }
   EXPECT_EQ(verify(wrong_block.take()).message(),
-            "after all moves output chunk 0 of rank 0 lacks rank 0's share: it holds chunk 0 of rank 1, but must hold "
+            "after all moves output chunk 0 of rank 0 lacks rank 0's share: it holds chunk 0 of rank 1, but "
+            "must hold "
             "chunk 0 of rank 0");
 }
 
@@ -143,7 +158,8 @@ TEST(Verify, RefusesChunksOfTheWrongLength) {
   mixed.local(0, input(0), {.to = scratch(0)});
   mixed.local(0, input(2), {.to = scratch(1)});
   mixed.send(0, 1, scratch(0), {.to = scratch(0), .chunks = 2});
-  EXPECT_EQ(verify(mixed.take()).message(), "move 2 moves part 2 of a block right after part 0: expected part 1");
+  EXPECT_EQ(verify(mixed.take()).message(),
+            "move 2 moves part 2 of a block right after part 0: expected part 1");
 }
 
 TEST(Verify, RefusesPartlyOverlappingPlaces) {
@@ -161,7 +177,8 @@ TEST(Verify, LooksInPlaceToo) {
   const MoveId sum = plan.send(0, 1, input(0), {.with = input(0), .to = output(0)});
   plan.send(1, 0, input(0), {.with = input(0), .to = output(0)});
   Plan swapped = plan.take();
-  EXPECT_EQ(verify(swapped).message(), "in place, move 1 adds rank 0's share of chunk 0 a second time at rank 0");
+  EXPECT_EQ(verify(swapped).message(),
+            "in place, move 1 adds rank 0's share of chunk 0 a second time at rank 0");
   swapped.moves[1].from = value(sum);
   swapped.moves[1].with = {};
   EXPECT_EQ(verify(swapped).message(), "");

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "src/base/bytes.h"
@@ -39,10 +40,10 @@ struct Snapshot {
   enum class State : uint8_t {
     outside,  ///< in no call
     inside,   ///< in a call
-    joining,  ///< in the exchange of set-up information number `sequence`
+    joining,  ///< exchanging set-up information (init, split)
   };
   State state = State::outside;
-  uint64_t sequence = 0;               ///< of the call it is in, or was in last; 0: none yet
+  uint64_t sequence = 0;               ///< of the call it began last; 0: none yet
   Rank waiting_for = -1;               ///< -1: for nobody, it works
   int64_t waiting_ns = 0;              ///< for how long
   std::optional<CallRecord> call;      ///< its call with the sequence number that was asked for, if remembered
@@ -66,16 +67,16 @@ class Activity {
   /// Left the call, or the exchange.
   void end() {
     head_.store(head_.load(std::memory_order_relaxed) & ~uint64_t{3}, std::memory_order_release);
-    wait_for(-1);
+    if (waiting_for_.load(std::memory_order_relaxed) != -1) waiting_for_.store(-1, std::memory_order_relaxed);
   }
-  /// Entered set-up exchange `number`.
-  void exchange(uint64_t number) {
-    head_.store(number << 2 | static_cast<uint64_t>(Snapshot::State::joining), std::memory_order_release);
+  /// Entered an exchange of set-up information; end() leaves it.
+  void exchange() {
+    const uint64_t sequence = head_.load(std::memory_order_relaxed) & ~uint64_t{3};
+    head_.store(sequence | static_cast<uint64_t>(Snapshot::State::joining), std::memory_order_release);
   }
-  /// Waits for `peer` from now on (-1: no longer). Repeating the peer does not restart the clock.
-  void wait_for(Rank peer) {
-    if (waiting_for_.load(std::memory_order_relaxed) != peer) change_peer(peer);
-  }
+  /// Waits for `peer`, has looked in vain just now, and says so again at least every 100 ms while that lasts; else it
+  /// counts as working. Watchdog::examine does this.
+  void wait_for(Rank peer);
 
   /// The communicator has failed. The first failure stays.
   void fail(Failure failure);
@@ -86,6 +87,14 @@ class Activity {
 
   /// With the call number `sequence`, if it is still remembered.
   Snapshot snapshot(uint64_t sequence) const;
+
+  /// The words that describe an operation in records and answers.
+  static uint64_t pack(const Operation& operation) {
+    return static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.sends) << 7 |
+           static_cast<uint64_t>(operation.type) << 8 | static_cast<uint64_t>(operation.reduction.op) << 16 |
+           static_cast<uint64_t>(operation.reduction.scaling) << 24 | static_cast<uint64_t>(operation.root) << 32;
+  }
+  static Operation unpack(uint64_t what, uint64_t count);
 
  private:
   static constexpr size_t kRemembered = 16;
@@ -98,18 +107,12 @@ class Activity {
     std::atomic<uint64_t> signature{0};
   };
 
-  static uint64_t pack(const Operation& operation) {
-    return static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.sends) << 7 |
-           static_cast<uint64_t>(operation.type) << 8 | static_cast<uint64_t>(operation.reduction.op) << 16 |
-           static_cast<uint64_t>(operation.reduction.scaling) << 24 | static_cast<uint64_t>(operation.root) << 32;
-  }
-  static Operation unpack(uint64_t what, uint64_t count);
   std::optional<CallRecord> recall(uint64_t sequence) const;
-  void change_peer(Rank peer);
 
   std::atomic<uint64_t> head_{0};  ///< sequence << 2 | state
   std::atomic<Rank> waiting_for_{-1};
   std::atomic<int64_t> waiting_since_ns_{0};
+  std::atomic<int64_t> looked_ns_{0};
   std::atomic<bool> failed_{false};
   std::array<Entry, kRemembered> entries_;
   mutable std::mutex mutex_;
@@ -136,8 +139,8 @@ class Watch {
 
   /// What rank `rank` of this process does.
   Report report(uint64_t uid, Rank rank, uint64_t sequence) const;
-  /// Tells all ranks of `uid` in this process but `except`.
-  void fail(uint64_t uid, const Failure& failure, Rank except);
+  /// Tells all ranks of `uid` in this process.
+  void fail(uint64_t uid, const Failure& failure);
 
   /// The door's handler: answers what the functions below ask.
   Bytes answer(uint64_t uid, BytesView question);
@@ -153,7 +156,7 @@ class Watch {
 
   mutable std::mutex mutex_;
   std::map<Key, std::shared_ptr<Activity>> activities_;
-  std::map<Key, bool> left_;
+  std::set<Key> left_;
   std::deque<Key> left_by_age_;
 };
 

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,7 @@ class Watchdog {
     uint64_t uid = 0;
     Rank rank = 0;
     std::vector<PeerAddress> peers;  ///< by rank, this one included
-    std::shared_ptr<Door> door;      ///< of this process
-    Watch* watch = nullptr;          ///< outlives the watchdog
+    Watch* watch = nullptr;          ///< of this process; outlives the watchdog
     std::shared_ptr<Activity> activity;
     Timeouts timeouts;
     const std::atomic<bool>* abort = nullptr;  ///< may be null; outlives the watchdog
@@ -63,8 +63,9 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Success while there is hope. Never blocks, but for at most 200 ms when it has found a culprit and tells the others;
-  /// costs a load and a look at the clock when there is nothing to do. Used by the waiting thread only.
+  /// Success while there is hope. Call it, with how long nothing has moved, whenever a look was in vain and the waiter is
+  /// patient: at least every 100 ms. Never blocks, but for at most 200 ms when it has found a culprit and tells the
+  /// others; costs two looks at the clock when there is nothing to do. Used by the waiting thread only.
   Status examine(Rank waiting_for, int64_t waited_ns);
 
   /// The error of this communicator for something that this rank found out: tells the others, then returns what counts
@@ -79,15 +80,41 @@ class Watchdog {
  private:
   class Chase;
 
+  /// How a rank looks from here.
+  struct Finding {
+    enum class Kind : uint8_t { waits, lives, failed, dead, silent, left, mismatched };
+    Kind kind = Kind::lives;
+    Rank rank = 0;
+    Rank next = -1;       ///< waits: for whom
+    std::string words;    ///< what the rank does, or what is wrong with it
+    Failure failure;      ///< failed: what it knows
+  };
+  /// A finding that must be confirmed, because its reason may be that the rank was done and went.
+  struct Suspicion {
+    Finding finding;
+    int64_t since_ns;
+  };
+
   int64_t period_ns() const;
   int64_t silence_ns() const;
-  Status judge(int64_t waited_ns);
-  Status adopt(const Failure& failure);
+  Status pursue(int64_t now);
+  Finding interpret(Rank rank, const Report& report) const;
+  Finding interpret(Rank rank, const Answer& answer) const;
+  Status conclude(const Finding& finding, int64_t now);
+  Status give_up_the_slow(const Finding& finding, int64_t now);
+  std::string own_words() const;
+  void rest(int64_t now, int64_t pause_ns);
+  bool is_local(Rank rank) const;
   void tell(const Failure& failure) const;
 
   const Spec spec_;
   std::unique_ptr<Chase> chase_;
+  std::optional<Suspicion> suspicion_;
+  Rank waiting_for_ = -1;       ///< of the last examine()
+  int64_t waited_ns_ = 0;       ///< same
+  int64_t examined_ns_ = 0;     ///< when
   int64_t next_chase_ns_ = 0;
+  uint32_t chases_ = 0;         ///< during this wait
 };
 
 }  // namespace weir::core

@@ -1,0 +1,64 @@
+#include "src/core/bruck.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weir::core {
+namespace {
+
+constexpr uint32_t kPurpose = 0xb007'0000;  ///< messages of bootstrap exchanges
+constexpr int kLookMs = 20;
+
+Result<Bytes> await(const BruckSpec& spec, const DeliveryKey& key) {
+  const int64_t start = now_ns();
+  for (;;) {
+    if (auto message = spec.door->receive(key, Deadline::in_ms(kLookMs, spec.abort))) return std::move(*message);
+    if (spec.abort != nullptr && spec.abort->load()) {
+      return Status(Code::invalid_usage, fmt::format("aborted while waiting for rank {}", key.from));
+    }
+    WEIR_TRY(spec.while_waiting(key.from, now_ns() - start));
+  }
+}
+
+Status send(const BruckSpec& spec, const DeliveryKey& key, Bytes message) {
+  const SocketAddress door = spec.door_of(key.to);
+  if (door == spec.door->address()) {
+    spec.door->put(key, std::move(message));
+    return {};
+  }
+  const Status status = post(door, key, message, Deadline::in_ms(spec.send_ms, spec.abort));
+  if (status.ok() || (spec.abort != nullptr && spec.abort->load())) return status;
+  return spec.broken(key.to, status);
+}
+
+}  // namespace
+
+Result<std::vector<Bytes>> bruck_all_gather(const BruckSpec& spec, BytesView own) {
+  const auto ranks = static_cast<size_t>(spec.ranks);
+  const auto rank = static_cast<size_t>(spec.rank);
+  std::vector<Bytes> from_here = {Bytes(own.begin(), own.end())};  // of rank, rank + 1, ...
+  uint32_t round = 0;
+  for (size_t distance = 1; distance < ranks; distance *= 2, ++round) {
+    const auto below = static_cast<Rank>((rank + ranks - distance) % ranks);
+    const auto above = static_cast<Rank>((rank + distance) % ranks);
+    const size_t count = std::min(distance, ranks - distance);
+    // Exchanges of one rank follow each other, so a few bits of the number tell them apart.
+    const uint32_t purpose = kPurpose | (spec.number & 0x7ff) << 5 | round;
+    ByteWriter out;
+    for (size_t i = 0; i < count; ++i) out.put_bytes(from_here[i]);
+    WEIR_TRY(send(spec, {spec.uid, purpose, spec.rank, below}, out.take()));
+    auto message = await(spec, {spec.uid, purpose, above, spec.rank});
+    WEIR_TRY(message.status());
+    ByteReader in(*message);
+    for (size_t i = 0; i < count; ++i) from_here.push_back(in.get_bytes());
+    if (!in.ok() || in.remaining() != 0) {
+      return Status(Code::remote_error,
+                    fmt::format("rank {} sent {} bytes that are not what ranks exchange", above, message->size()));
+    }
+  }
+  std::ranges::rotate(from_here, from_here.begin() + static_cast<ptrdiff_t>((ranks - rank) % ranks));
+  return from_here;
+}
+
+}  // namespace weir::core

@@ -1,0 +1,36 @@
+/// An all-gather of small byte strings in ceil(log2(n)) rounds of one message each (Bruck's algorithm), through doors.
+///
+/// In the round of distance d, rank r sends what it has (its own bytes and those of the ranks above it, at most d of them)
+/// to rank r - d and gets as much from rank r + d, modulo n.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "src/base/door.h"
+#include "src/base/types.h"
+#include "weir/status.h"
+
+namespace weir::core {
+
+struct BruckSpec {
+  Door* door = nullptr;  ///< of this process
+  uint64_t uid = 0;
+  uint32_t number = 0;   ///< of the exchange: equal on all ranks, different for exchanges of one uid that may overlap
+  Rank rank = 0;
+  int ranks = 1;
+  int64_t send_ms = 5000;  ///< for bringing a message to a door
+  const std::atomic<bool>* abort = nullptr;
+  /// The door of a rank that is a power of two below this one.
+  std::function<SocketAddress(Rank)> door_of;
+  /// Called about every 20 ms while nothing comes from `from`; an error ends the exchange.
+  std::function<Status(Rank from, int64_t waited_ns)> while_waiting;
+  /// The error of the exchange when `to` could not be reached.
+  std::function<Status(Rank to, const Status&)> broken;
+};
+
+/// Everybody's bytes, by rank.
+Result<std::vector<Bytes>> bruck_all_gather(const BruckSpec& spec, BytesView own);
+
+}  // namespace weir::core

@@ -1,0 +1,379 @@
+#include "src/core/root.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <list>
+#include <thread>
+
+#include "src/base/clock.h"
+#include "src/base/host.h"
+#include "src/base/log.h"
+#include "src/core/frames.h"
+#include "src/core/root_wire.h"
+
+namespace weir::core {
+namespace {
+
+using root_wire::Hello;
+using root_wire::Word;
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kGreetingNs = 5'000 * kMs;  ///< for a hello
+constexpr int64_t kLingerNs = 10'000 * kMs;   ///< for ranks that come after it has failed
+constexpr int64_t kStallNs = 500 * kMs;       ///< a turn that takes longer: this process was stopped itself
+
+/// "1, 3-5 and 7", at most eight runs.
+std::string list_ranks(const std::vector<bool>& there) {
+  std::vector<std::string> runs;
+  for (size_t first = 0; first < there.size(); ++first) {
+    if (there[first]) continue;
+    size_t last = first;
+    while (last + 1 < there.size() && !there[last + 1]) ++last;
+    runs.push_back(first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last));
+    first = last;
+  }
+  if (runs.size() > 8) {
+    runs.resize(8);
+    runs.emplace_back("more");
+  }
+  return fmt::format("{}", fmt::join(runs, ", "));
+}
+
+}  // namespace
+
+/// One gathering. Everything but start, stop and finished() happens on its own thread.
+class Root {
+ public:
+  Root(Socket listener, const UniqueId& id, const Timeouts& timeouts)
+      : listener_(std::move(listener)), id_(id), timeouts_(timeouts) {}
+  ~Root() {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Status start();
+  bool finished() const { return finished_.load(); }
+  /// Tells ranks that come late what went wrong; its port may be wanted for something better.
+  bool lingers() const { return lingers_.load(); }
+  const UniqueId& id() const { return id_; }
+
+ private:
+  struct Guest {
+    explicit Guest(Socket socket) : frames(std::move(socket)) {}
+    Frames frames;
+    std::optional<Hello> hello;
+    int64_t heard_ns = now_ns();
+    bool done = false;
+    bool gone = false;
+  };
+
+  void serve();
+  bool wait();
+  void turn(int64_t now);
+  void admit();
+  void listen_to(Guest& guest, int64_t now);
+  void welcome(Guest& guest, Hello hello, int64_t now);
+  Status check(const Hello& hello) const;
+  void introduce();
+  void look_for_trouble(int64_t now);
+  void fail(const Status& status);
+  bool over(int64_t now) const;
+  bool all_came() const { return !first_.empty() && came_ == first_.size(); }
+
+  Socket listener_;
+  const UniqueId id_;
+  const Timeouts timeouts_;
+  Socket stop_;
+  std::list<Guest> guests_;
+  std::vector<const Hello*> first_;  ///< by rank: who came; sized by the first hello
+  std::list<Hello> hellos_;          ///< what first_ points to; outlives the guests
+  size_t came_ = 0;
+  size_t told_ = 0;                  ///< hellos that got the failure
+  bool introduced_ = false;
+  int64_t began_ns_ = 0;             ///< first hello
+  int64_t failed_ns_ = 0;
+  int64_t next_ping_ns_ = 0;
+  int64_t last_turn_ns_ = 0;
+  Status failure_;
+  std::atomic<bool> finished_{false};
+  std::atomic<bool> lingers_{false};
+  std::thread thread_;
+};
+
+Status Root::start() {
+  stop_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!stop_.valid()) {
+    return Status(Code::system_error,
+                  fmt::format("cannot gather ranks: {}", std::generic_category().message(errno)));
+  }
+  sigset_t all, before;  // signals of the application are not for this thread
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { serve(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread_.native_handle(), "weir root");
+  return {};
+}
+
+void Root::serve() {
+  last_turn_ns_ = now_ns();
+  while (wait()) {
+    const int64_t now = now_ns();
+    if (const int64_t pause = now - last_turn_ns_; pause > kStallNs && !first_.empty()) {
+      for (Guest& guest : guests_) guest.heard_ns += pause;
+    }
+    last_turn_ns_ = now;
+    turn(now);
+    if (over(now)) break;
+  }
+  guests_.clear();
+  listener_.close();
+  finished_.store(true);
+}
+
+/// Until something comes, or it is time to look for trouble. False: this process wants no root any more.
+bool Root::wait() {
+  std::vector<pollfd> polls = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
+  for (const Guest& guest : guests_) {
+    const short events = static_cast<short>(guest.frames.flushed() ? POLLIN : POLLIN | POLLOUT);
+    polls.push_back({guest.frames.socket().fd(), events, 0});
+  }
+  const bool idle = guests_.empty() && first_.empty();
+  poll(polls.data(), polls.size(), idle ? -1 : static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, 250)));
+  return polls[0].revents == 0;
+}
+
+void Root::turn(int64_t now) {
+  admit();
+  for (Guest& guest : guests_) listen_to(guest, now);
+  std::erase_if(guests_, [](const Guest& guest) { return guest.gone; });
+  if (!failure_.ok()) return;
+  if (all_came() && !introduced_) introduce();
+  look_for_trouble(now);
+}
+
+void Root::admit() {
+  for (;;) {
+    auto accepted = listener_.accept();
+    if (!accepted.ok()) {
+      rlimit limit{};
+      getrlimit(RLIMIT_NOFILE, &limit);
+      return fail(Status(Code::system_error,
+                         fmt::format("the process {} on host {}, where the ranks gather, cannot take more connections: {} "
+                                     "(its limit of open files is {}; raise it with ulimit -n)",
+                                     getpid(), short_hostname(), accepted.status().message(), limit.rlim_cur)));
+    }
+    if (!accepted->has_value()) return;
+    guests_.emplace_back(std::move(**accepted));
+  }
+}
+
+void Root::listen_to(Guest& guest, int64_t now) {
+  const Status status = guest.frames.receive();
+  while (auto frame = guest.frames.next()) {
+    guest.heard_ns = now;
+    if (!guest.hello) {
+      auto hello = Hello::decode(*frame);
+      if (!hello) {
+        guest.gone = true;  // not a rank of weir: it gets no answer
+        return;
+      }
+      welcome(guest, std::move(*hello), now);
+    } else if (root_wire::word_of(*frame) == Word::done) {
+      guest.done = true;
+    } else if (root_wire::word_of(*frame) == Word::failed) {
+      fail(root_wire::decode_failed(*frame));
+    }
+  }
+  guest.frames.flush();
+  if (status.ok()) {
+    guest.gone = !guest.hello && now - guest.heard_ns > kGreetingNs;
+    return;
+  }
+  guest.gone = true;
+  if (!guest.hello || guest.done) return;
+  fail(Status(Code::remote_error, fmt::format("{} ended while the communicator of {} ranks was being set up",
+                                              guest.hello->peer.describe(guest.hello->rank), first_.size())));
+}
+
+void Root::welcome(Guest& guest, Hello hello, int64_t now) {
+  if (hello.nonce != id_.nonce) {
+    guest.frames.send(root_wire::encode_failed(Status(
+        Code::invalid_argument,
+        fmt::format("the unique id of {} leads to a process that now gathers ranks for another id; a unique id serves one "
+                    "communicator",
+                    hello.peer.describe(hello.rank)))));
+    guest.gone = true;
+    return;
+  }
+  if (began_ns_ == 0) began_ns_ = now;
+  if (introduced_ && id_.fixed) {  // for the next communicator at this address: it will try again
+    guest.gone = true;
+    return;
+  }
+  guest.hello = hello;
+  if (!failure_.ok()) {
+    guest.frames.send(root_wire::encode_failed(failure_));
+    ++told_;
+    return;
+  }
+  if (const Status status = check(hello); !status.ok()) return fail(status);
+  first_.resize(static_cast<size_t>(hello.ranks));
+  first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(std::move(hello));
+  ++came_;
+  guest.frames.send(root_wire::say(Word::ping));
+}
+
+/// Whether a newcomer fits to those who are there.
+Status Root::check(const Hello& hello) const {
+  const std::string who = hello.peer.describe(hello.rank);
+  if (hello.protocol != root_wire::kProtocol) {
+    return Status(Code::invalid_usage,
+                  fmt::format("{} runs another version of weir (it speaks protocol {}, the process that gathers the ranks "
+                              "speaks {}); all ranks must load the same library",
+                              who, hello.protocol, root_wire::kProtocol));
+  }
+  if (hello.ranks < 1 || hello.rank < 0 || hello.rank >= hello.ranks) {
+    return Status(Code::invalid_argument, fmt::format("{} says that it is one of {} ranks", who, hello.ranks));
+  }
+  if (first_.empty()) return {};
+  const auto other = std::ranges::find_if(first_, [](const Hello* one) { return one != nullptr; });
+  const Hello& one = **other;
+  if (static_cast<size_t>(hello.ranks) != first_.size()) {
+    return Status(Code::invalid_usage, fmt::format("the ranks do not agree on their number: {} says {}, {} says {}", who,
+                                                   hello.ranks, one.peer.describe(one.rank), one.ranks));
+  }
+  if (const Hello* twin = first_[static_cast<size_t>(hello.rank)]; twin != nullptr) {
+    return Status(Code::invalid_usage,
+                  fmt::format("two processes or threads say that they are rank {}: pid {} on host {} and pid {} on host {}",
+                              hello.rank, twin->peer.pid, twin->peer.hostname, hello.peer.pid, hello.peer.hostname));
+  }
+  if (hello.peer.host != one.peer.host && (hello.peer.door.is_loopback() || one.peer.door.is_loopback())) {
+    const Hello& hidden = hello.peer.door.is_loopback() ? hello : one;
+    return Status(Code::invalid_usage,
+                  fmt::format("{} listens at {}, which only its own host can reach, but there are ranks on other hosts; set "
+                              "NCCL_SOCKET_IFNAME to an interface that all hosts can reach",
+                              hidden.peer.describe(hidden.rank), hidden.peer.door.text()));
+  }
+  return {};
+}
+
+/// All are there: each learns the doors of the ranks that it will send to.
+void Root::introduce() {
+  introduced_ = true;
+  const uint64_t uid = random_bits() | 1;
+  const size_t ranks = first_.size();
+  for (Guest& guest : guests_) {
+    if (!guest.hello) continue;
+    root_wire::Doors doors{uid, {}};
+    const auto rank = static_cast<size_t>(guest.hello->rank);
+    for (size_t step = 1; step < ranks; step *= 2) doors.below.push_back(first_[(rank + ranks - step) % ranks]->peer.door);
+    guest.frames.send(doors.encode());
+  }
+  WEIR_INFO(bootstrap, "all {} ranks have joined communicator {:#x}, {:.1f} ms after the first", ranks, uid,
+            static_cast<double>(now_ns() - began_ns_) / 1e6);
+}
+
+void Root::look_for_trouble(int64_t now) {
+  if (began_ns_ == 0) return;
+  if (now >= next_ping_ns_) {
+    next_ping_ns_ = now + root_wire::ping_ms(timeouts_) * kMs;
+    for (Guest& guest : guests_) {
+      if (guest.hello) guest.frames.send(root_wire::say(Word::ping));
+    }
+  }
+  for (const Guest& guest : guests_) {
+    if (!guest.hello || guest.done || now - guest.heard_ns < root_wire::silence_ms(timeouts_) * kMs) continue;
+    return fail(Status(Code::remote_error,
+                       fmt::format("{} is stopped or out of reach: it has given no sign of life for {:.1f} s while the "
+                                   "communicator of {} ranks was being set up",
+                                   guest.hello->peer.describe(guest.hello->rank),
+                                   static_cast<double>(now - guest.heard_ns) / 1e9, first_.size())));
+  }
+  if (!introduced_ && now - began_ns_ > timeouts_.init_ms * kMs) {
+    std::vector<bool> there;
+    for (const Hello* hello : first_) there.push_back(hello != nullptr);
+    fail(Status(Code::remote_error, fmt::format("{} of {} ranks have not joined within {:.0f} s (WEIR_INIT_TIMEOUT): missing "
+                                                "are {}",
+                                                there.size() - came_, there.size(),
+                                                static_cast<double>(timeouts_.init_ms) / 1e3, list_ranks(there))));
+  }
+}
+
+void Root::fail(const Status& status) {
+  if (!failure_.ok()) return;
+  failure_ = status;
+  failed_ns_ = now_ns();
+  lingers_.store(true);
+  WEIR_INFO(bootstrap, "setting up a communicator failed: {}", status.message());
+  for (Guest& guest : guests_) {
+    if (!guest.hello || guest.gone) continue;
+    guest.frames.send(root_wire::encode_failed(status));
+    ++told_;
+  }
+}
+
+/// All is said.
+bool Root::over(int64_t now) const {
+  if (!failure_.ok()) {
+    const bool all_told = !first_.empty() && told_ >= first_.size() && guests_.empty();
+    return all_told || now - failed_ns_ > kLingerNs;
+  }
+  return introduced_ && std::ranges::all_of(guests_, [](const Guest& guest) { return guest.done; });
+}
+
+Roots::Roots() = default;
+Roots::~Roots() = default;
+
+Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& timeouts) {
+  SocketAddress any_port = interface;
+  any_port.set_port(0);
+  auto listener = Socket::listen(any_port);
+  WEIR_TRY(listener.status());
+  auto address = listener->local_address();
+  WEIR_TRY(address.status());
+  const UniqueId id{*address, random_bits(), false};
+  auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
+  WEIR_TRY(root->start());
+  const std::lock_guard lock(mutex_);
+  drop_finished();
+  roots_.push_back(std::move(root));
+  return id;
+}
+
+Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(roots_, [&](const auto& root) { return root->lingers() && root->id() == id; });
+  // The root of the communicator before this one ends as soon as its last rank knows the others.
+  const Deadline deadline = Deadline::in_ms(timeouts.peer_ms);
+  for (drop_finished(); std::ranges::any_of(roots_, [&](const auto& root) { return root->id() == id; }); drop_finished()) {
+    if (deadline.over()) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  auto listener = Socket::listen(id.root);
+  if (!listener.ok()) {
+    return Status(listener.status().code(),
+                  fmt::format("rank 0 cannot gather the ranks at NCCL_COMM_ID={}: {}", id.root.text(),
+                              listener.status().message()));
+  }
+  auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
+  WEIR_TRY(root->start());
+  roots_.push_back(std::move(root));
+  return {};
+}
+
+void Roots::drop_finished() {
+  std::erase_if(roots_, [](const auto& root) { return root->finished(); });
+}
+
+}  // namespace weir::core

@@ -1,0 +1,103 @@
+#include "src/core/root_link.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace weir::core {
+namespace {
+
+using root_wire::Word;
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kStallNs = 500 * kMs;  ///< between two looks: this process was stopped itself
+
+}  // namespace
+
+RootLink::RootLink(Socket socket, const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort)
+    : frames_(std::move(socket)),
+      id_(id),
+      timeouts_(timeouts),
+      abort_(abort),
+      heard_ns_(now_ns()),
+      served_ns_(heard_ns_) {}
+
+std::string RootLink::where() const {
+  return id_.fixed ? fmt::format("rank 0 at NCCL_COMM_ID={}", id_.root.text())
+                   : fmt::format("the process that made the unique id, at {}", id_.root.text());
+}
+
+Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const root_wire::Hello& hello,
+                                                     const Timeouts& timeouts, const Deadline& deadline) {
+  auto socket = Socket::connect(id.root, deadline.within_ms(timeouts.peer_ms));
+  WEIR_TRY(socket.status());
+  std::unique_ptr<RootLink> link(new RootLink(std::move(*socket), id, timeouts, deadline.abort_flag()));
+  link->frames_.send(hello.encode());
+  while (!link->welcome_) WEIR_TRY(link->serve(20));
+  return link;
+}
+
+Result<std::unique_ptr<RootLink>> RootLink::open(const UniqueId& id, const root_wire::Hello& hello,
+                                                 const Timeouts& timeouts, const std::atomic<bool>* abort) {
+  const Deadline deadline = Deadline::in_ms(id.fixed ? timeouts.init_ms : timeouts.peer_ms, abort);
+  for (int64_t pause_ms = 2;; pause_ms = std::min<int64_t>(pause_ms * 2, 100)) {
+    auto link = try_open(id, hello, timeouts, deadline);
+    const Status status = link.status();
+    // Errors of the connection are remote_error or system_error; what the root says has its own words.
+    const bool nobody_there = status.code() == Code::remote_error || status.code() == Code::system_error;
+    if (link.ok() || deadline.aborted()) return link;
+    if (nobody_there && id.fixed && !deadline.over()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
+      continue;
+    }
+    return link;
+  }
+}
+
+Status RootLink::serve(int wait_ms) {
+  if (abort_ != nullptr && abort_->load()) return Status(Code::invalid_usage, "aborted while joining a communicator");
+  pollfd entry{frames_.socket().fd(), static_cast<short>(frames_.flushed() ? POLLIN : POLLIN | POLLOUT), 0};
+  poll(&entry, 1, wait_ms);
+  const Status connection = frames_.receive();
+  const int64_t now = now_ns();
+  if (const int64_t pause = now - served_ns_; pause > kStallNs) heard_ns_ += pause;
+  served_ns_ = now;
+  WEIR_TRY(take_in());
+  frames_.flush();
+  if (!connection.ok()) {
+    return Status(Code::remote_error,
+                  welcome_ ? fmt::format("{}, ended while the ranks were gathering there", where())
+                           : fmt::format("{}, closed the connection before it said anything", where()));
+  }
+  if (now - heard_ns_ > root_wire::silence_ms(timeouts_) * kMs) {
+    return Status(Code::remote_error,
+                  fmt::format("{}, has been silent for {:.1f} s: it is stopped or out of reach{}", where(),
+                              static_cast<double>(now - heard_ns_) / 1e9, welcome_ ? "" : ", or no process of weir"));
+  }
+  return {};
+}
+
+Status RootLink::take_in() {
+  while (const auto frame = frames_.next()) {
+    heard_ns_ = served_ns_;
+    switch (root_wire::word_of(*frame)) {
+      case Word::ping:
+        welcome_ = true;
+        frames_.send(root_wire::say(Word::alive));
+        break;
+      case Word::doors: doors_ = root_wire::Doors::decode(*frame); break;
+      case Word::failed: return root_wire::decode_failed(*frame);
+      default: break;  // a word of a later version; the root knows ours
+    }
+  }
+  return {};
+}
+
+void RootLink::leave(const Status& status) {
+  frames_.send(status.ok() ? root_wire::say(Word::done) : root_wire::encode_failed(status));
+  frames_.close();
+}
+
+}  // namespace weir::core

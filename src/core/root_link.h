@@ -1,0 +1,48 @@
+/// A rank's connection to the root while it joins.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "src/core/frames.h"
+#include "src/core/root_wire.h"
+#include "src/core/unique_id.h"
+
+namespace weir::core {
+
+/// Not thread-safe.
+class RootLink {
+ public:
+  /// Connects and says hello; returns when the root has answered. For a fixed id it tries until the time for missing ranks
+  /// is over; for others the root has been there since the id was made.
+  static Result<std::unique_ptr<RootLink>> open(const UniqueId& id, const root_wire::Hello& hello,
+                                                const Timeouts& timeouts, const std::atomic<bool>* abort);
+
+  /// Takes in what the root says, answers it, and waits at most `wait_ms` for something to come. An error: what the root
+  /// said went wrong, or that it is dead or stopped, or the abort.
+  Status serve(int wait_ms);
+  /// The doors of the others, once all are there.
+  const std::optional<root_wire::Doors>& doors() const { return doors_; }
+  /// Tells the root that this rank knows the others, or why it gives up.
+  void leave(const Status& status);
+
+ private:
+  RootLink(Socket socket, const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort);
+
+  static Result<std::unique_ptr<RootLink>> try_open(const UniqueId& id, const root_wire::Hello& hello,
+                                                    const Timeouts& timeouts, const Deadline& deadline);
+  Status take_in();
+  std::string where() const;
+
+  Frames frames_;
+  const UniqueId id_;
+  const Timeouts timeouts_;
+  const std::atomic<bool>* const abort_;
+  int64_t heard_ns_;
+  int64_t served_ns_;
+  bool welcome_ = false;
+  std::optional<root_wire::Doors> doors_;
+};
+
+}  // namespace weir::core

@@ -1,0 +1,186 @@
+#include "src/core/watch.h"
+
+#include "src/base/clock.h"
+
+namespace weir::core {
+namespace {
+
+/// A rank that has not looked for this long is not waiting but at work.
+constexpr int64_t kFreshNs = 250'000'000;
+
+enum class Question : uint8_t { what_do_you_do = 1, communicator_failed = 2 };
+
+void write_failure(ByteWriter& out, const Failure& failure) {
+  out.put(failure.culprit).put(static_cast<int32_t>(failure.status.code())).put_string(failure.status.message());
+}
+
+Failure read_failure(ByteReader& in) {
+  Failure failure;
+  failure.culprit = in.get<Rank>();
+  const auto code = in.get<int32_t>();
+  const bool known = code > 0 && code <= static_cast<int32_t>(Code::remote_error);
+  failure.status = Status(known ? static_cast<Code>(code) : Code::remote_error, in.get_string());
+  return failure;
+}
+
+bool is_known(const Operation& operation) {
+  return static_cast<int>(operation.kind) < kCollectives && static_cast<int>(operation.type) < kDataTypes &&
+         operation.reduction.op <= RedOp::min && operation.reduction.scaling <= Reduction::Scaling::premultiply;
+}
+
+}  // namespace
+
+void Activity::fail(Failure failure) {
+  const std::lock_guard lock(mutex_);
+  if (failure_) return;
+  failure_ = std::move(failure);
+  failed_.store(true, std::memory_order_release);
+}
+
+Status Activity::status() const {
+  if (!failed()) return {};
+  const std::lock_guard lock(mutex_);
+  return failure_->status;
+}
+
+void Activity::wait_for(Rank peer) {
+  const int64_t now = now_ns();
+  if (waiting_for_.load(std::memory_order_relaxed) != peer) {
+    waiting_since_ns_.store(now, std::memory_order_relaxed);
+    waiting_for_.store(peer, std::memory_order_release);
+  }
+  looked_ns_.store(now, std::memory_order_relaxed);
+}
+
+Operation Activity::unpack(uint64_t what, uint64_t count) {
+  Operation operation;
+  operation.kind = static_cast<Collective>(what & 0x7f);
+  operation.sends = (what >> 7 & 1) != 0;
+  operation.type = static_cast<DataType>(what >> 8 & 0xff);
+  operation.reduction.op = static_cast<RedOp>(what >> 16 & 0xff);
+  operation.reduction.scaling = static_cast<Reduction::Scaling>(what >> 24 & 0xff);
+  operation.root = static_cast<Rank>(what >> 32);
+  operation.count = count;
+  return operation;
+}
+
+std::optional<CallRecord> Activity::recall(uint64_t sequence) const {
+  const Entry& entry = entries_[sequence % kRemembered];
+  if (sequence == 0 || entry.sequence.load(std::memory_order_acquire) != sequence) return std::nullopt;
+  const uint64_t what = entry.what.load(std::memory_order_acquire);
+  const uint64_t count = entry.count.load(std::memory_order_acquire);
+  const uint64_t signature = entry.signature.load(std::memory_order_acquire);
+  if (entry.sequence.load(std::memory_order_relaxed) != sequence) return std::nullopt;
+  return CallRecord{sequence, static_cast<uint32_t>(signature), unpack(what, count)};
+}
+
+Snapshot Activity::snapshot(uint64_t sequence) const {
+  Snapshot out;
+  const uint64_t head = head_.load(std::memory_order_acquire);
+  out.state = static_cast<Snapshot::State>(head & 3);
+  out.sequence = head >> 2;
+  const int64_t now = now_ns();
+  if (out.state != Snapshot::State::outside && now - looked_ns_.load(std::memory_order_relaxed) < kFreshNs) {
+    out.waiting_for = waiting_for_.load(std::memory_order_acquire);
+    out.waiting_ns = now - waiting_since_ns_.load(std::memory_order_relaxed);
+  }
+  out.call = recall(sequence);
+  if (failed()) {
+    const std::lock_guard lock(mutex_);
+    out.failure = failure_;
+  }
+  return out;
+}
+
+std::shared_ptr<Activity> Watch::enter(uint64_t uid, Rank rank) {
+  const std::lock_guard lock(mutex_);
+  auto& entry = activities_[{uid, rank}];
+  if (entry == nullptr) entry = std::make_shared<Activity>();
+  return entry;
+}
+
+void Watch::leave(uint64_t uid, Rank rank) {
+  const Key key{uid, rank};
+  const std::lock_guard lock(mutex_);
+  if (activities_.erase(key) == 0 || !left_.insert(key).second) return;
+  left_by_age_.push_back(key);
+  if (left_by_age_.size() <= kMostLeft) return;
+  left_.erase(left_by_age_.front());
+  left_by_age_.pop_front();
+}
+
+Report Watch::report(uint64_t uid, Rank rank, uint64_t sequence) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = activities_.find({uid, rank}); found != activities_.end()) {
+    return {Report::Presence::here, found->second->snapshot(sequence)};
+  }
+  return {left_.contains({uid, rank}) ? Report::Presence::left : Report::Presence::not_yet, {}};
+}
+
+void Watch::fail(uint64_t uid, const Failure& failure) {
+  const std::lock_guard lock(mutex_);
+  for (auto at = activities_.lower_bound({uid, INT32_MIN}); at != activities_.end() && at->first.first == uid; ++at) {
+    at->second->fail(failure);
+  }
+}
+
+Bytes Watch::answer(uint64_t uid, BytesView question) {
+  ByteReader in(question);
+  const auto kind = in.get<Question>();
+  if (kind == Question::communicator_failed) {
+    const Failure failure = read_failure(in);
+    if (in.ok()) fail(uid, failure);
+    return {};
+  }
+  const auto rank = in.get<Rank>();
+  const auto sequence = in.get<uint64_t>();
+  if (!in.ok() || kind != Question::what_do_you_do) return {};
+  const Report what = report(uid, rank, sequence);
+  ByteWriter out;
+  const Snapshot& now = what.snapshot;
+  out.put(what.presence).put(now.state).put(now.sequence).put(now.waiting_for).put(now.waiting_ns);
+  out.put(now.call.has_value()).put(now.failure.has_value());
+  if (now.call) {
+    const Operation& call = now.call->operation;
+    out.put(now.call->sequence).put(now.call->signature).put(Activity::pack(call)).put(uint64_t{call.count});
+  }
+  if (now.failure) write_failure(out, *now.failure);
+  return out.take();
+}
+
+std::optional<Report> Watch::read_report(BytesView answer) {
+  ByteReader in(answer);
+  Report what;
+  what.presence = in.get<Report::Presence>();
+  Snapshot& now = what.snapshot;
+  now.state = in.get<Snapshot::State>();
+  now.sequence = in.get<uint64_t>();
+  now.waiting_for = in.get<Rank>();
+  now.waiting_ns = in.get<int64_t>();
+  const bool call = in.get<uint8_t>() != 0;
+  const bool failure = in.get<uint8_t>() != 0;
+  if (call) {
+    CallRecord& record = now.call.emplace();
+    record.sequence = in.get<uint64_t>();
+    record.signature = in.get<uint32_t>();
+    const auto packed = in.get<uint64_t>();
+    record.operation = Activity::unpack(packed, in.get<uint64_t>());
+    if (!is_known(record.operation)) return std::nullopt;
+  }
+  if (failure) now.failure = read_failure(in);
+  if (!in.ok() || what.presence > Report::Presence::left || now.state > Snapshot::State::joining) return std::nullopt;
+  return what;
+}
+
+Bytes Watch::question(Rank rank, uint64_t sequence) {
+  return ByteWriter().put(Question::what_do_you_do).put(rank).put(sequence).take();
+}
+
+Bytes Watch::notice(const Failure& failure) {
+  ByteWriter out;
+  out.put(Question::communicator_failed);
+  write_failure(out, failure);
+  return out.take();
+}
+
+}  // namespace weir::core

@@ -1,0 +1,334 @@
+#include "src/core/watchdog.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include "src/base/clock.h"
+#include "src/base/inquiry.h"
+#include "src/base/log.h"
+
+namespace weir::core {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kConfirmNs = 150 * kMs;  ///< what a rank sent before it went has arrived by then
+constexpr int64_t kStallNs = 500 * kMs;    ///< not called for so long: this process was stopped itself
+constexpr int64_t kRetryNs = 200 * kMs;
+constexpr int64_t kTellMs = 200;
+constexpr int64_t kExplainMs = 1000;
+constexpr size_t kMostHops = 16;
+constexpr size_t kDoorsAtOnce = 256;
+
+/// The kernel's letter for the state of a process of this host ('T': stopped); '\0' if there is none.
+char process_state(int32_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  const size_t name_end = line.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < line.size() ? line[name_end + 2] : '\0';
+}
+
+std::string call_words(const CallRecord& call) {
+  return fmt::format("{} as call {} of the communicator", describe(call.operation), call.sequence);
+}
+
+}  // namespace
+
+std::string PeerAddress::describe(Rank rank) const {
+  return fmt::format("rank {} (pid {} on host {})", rank, pid, hostname);
+}
+
+/// A walk along the chain of waiting ranks, with the question that is under way.
+class Watchdog::Chase {
+ public:
+  explicit Chase(Rank first) : path_{first} {}
+
+  Rank at() const { return path_.back(); }
+  size_t hops() const { return path_.size() - 1; }
+  bool visited(Rank rank) const { return std::ranges::find(path_, rank) != path_.end(); }
+  void follow(Rank next) {
+    path_.push_back(next);
+    inquiry_.reset();
+    asked_ns_ = 0;
+  }
+
+  /// The answer of the rank it is at, once it is there or `silence_ns` have passed. Asks again meanwhile where the question
+  /// could not be brought there (no route, no descriptors).
+  std::optional<Answer> ask(const SocketAddress& door, uint64_t uid, const Bytes& question, int64_t now,
+                            int64_t silence_ns) {
+    if (inquiry_ == nullptr && now < retry_ns_) return std::nullopt;
+    if (inquiry_ == nullptr) inquiry_ = std::make_unique<Inquiry>(door, uid, question);
+    if (asked_ns_ == 0) asked_ns_ = now;
+    const bool in_time = now - asked_ns_ < silence_ns;
+    if (!inquiry_->advance() && in_time) return std::nullopt;
+    Answer answer = inquiry_->take();
+    if (answer.kind == Answer::Kind::silent && in_time) {
+      inquiry_.reset();
+      retry_ns_ = now + kRetryNs;
+      return std::nullopt;
+    }
+    return answer;
+  }
+  void forgive(int64_t stalled_ns) { asked_ns_ += stalled_ns; }
+
+ private:
+  std::vector<Rank> path_;
+  std::unique_ptr<Inquiry> inquiry_;
+  int64_t asked_ns_ = 0;  ///< first; 0: not yet
+  int64_t retry_ns_ = 0;
+};
+
+Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)) {}
+Watchdog::~Watchdog() = default;
+
+// Together with the time to confirm and to tell, these stay below peer_ms.
+int64_t Watchdog::period_ns() const { return std::min<int64_t>(1000 * kMs, spec_.timeouts.peer_ms * kMs / 5); }
+int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kMs * 65 / 100; }
+
+Status Watchdog::examine(Rank waiting_for, int64_t waited_ns) {
+  Activity& own = *spec_.activity;
+  if (own.failed()) return own.status();
+  own.wait_for(waiting_for);
+  const int64_t now = now_ns();
+  const int64_t pause = now - std::exchange(examined_ns_, now);
+  if (waiting_for != waiting_for_ || waited_ns < waited_ns_) {  // something moved: a new wait
+    chase_.reset();
+    suspicion_.reset();
+    chases_ = 0;
+  }
+  waiting_for_ = waiting_for;
+  waited_ns_ = waited_ns;
+  if (chase_ == nullptr) {
+    if (waited_ns < period_ns() || now < next_chase_ns_) return {};
+    chase_ = std::make_unique<Chase>(waiting_for);
+    ++chases_;
+  } else if (pause > kStallNs) {
+    chase_->forgive(pause);
+  }
+  return pursue(now);
+}
+
+/// Goes along the chain as far as the answers have come.
+Status Watchdog::pursue(int64_t now) {
+  for (;;) {
+    const Rank rank = chase_->at();
+    Finding finding;
+    const uint64_t sequence = spec_.activity->snapshot(0).sequence;
+    const bool known_silent = suspicion_ && suspicion_->finding.kind == Finding::Kind::silent && suspicion_->finding.rank == rank;
+    if (is_local(rank)) {
+      finding = interpret(rank, spec_.watch->report(spec_.uid, rank, sequence));
+    } else if (known_silent) {
+      finding = suspicion_->finding;
+    } else {
+      const PeerAddress& peer = spec_.peers[static_cast<size_t>(rank)];
+      auto answer = chase_->ask(peer.door, spec_.uid, Watch::question(rank, sequence), now, silence_ns());
+      if (!answer) return {};
+      finding = interpret(rank, *answer);
+    }
+    if (finding.kind != Finding::Kind::waits) return conclude(finding, now);
+    // Far down the chain, somebody nearer sees more: look there seldom, but always before giving anybody up.
+    const bool stuck = spec_.timeouts.stuck_ms > 0 && waited_ns_ >= spec_.timeouts.stuck_ms * kMs;
+    const bool far = stuck || suspicion_ || (chases_ & (chases_ - 1)) == 0;
+    if (finding.next == spec_.rank || chase_->visited(finding.next)) return give_up_the_slow(finding, now);
+    if (!far || chase_->hops() >= kMostHops) {
+      rest(now, period_ns());
+      return {};
+    }
+    chase_->follow(finding.next);
+  }
+}
+
+Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
+  const PeerAddress& peer = spec_.peers[static_cast<size_t>(rank)];
+  Finding finding;
+  finding.rank = rank;
+  const Snapshot& there = report.snapshot;
+  if (report.presence == Report::Presence::not_yet) {
+    finding.words = fmt::format("{} runs, but has not made this communicator yet", peer.describe(rank));
+    return finding;
+  }
+  if (report.presence == Report::Presence::left) {
+    finding.kind = Finding::Kind::left;
+    finding.words = fmt::format("{} has destroyed or aborted this communicator", peer.describe(rank));
+    return finding;
+  }
+  if (there.failure) {
+    finding.kind = Finding::Kind::failed;
+    finding.failure = *there.failure;
+    return finding;
+  }
+  const Snapshot here = spec_.activity->snapshot(there.call ? there.call->sequence : 0);
+  if (there.call && here.call && there.call->signature != here.call->signature && there.call->signature != 0 &&
+      here.call->signature != 0) {
+    finding.kind = Finding::Kind::mismatched;
+    finding.words = fmt::format(
+        "the ranks' calls do not match: call {} of the communicator is {} on {}, but {} on {}", here.call->sequence,
+        describe(here.call->operation), spec_.peers[static_cast<size_t>(spec_.rank)].describe(spec_.rank),
+        describe(there.call->operation), peer.describe(rank));
+    return finding;
+  }
+  const bool has_next = there.waiting_for >= 0 && static_cast<size_t>(there.waiting_for) < spec_.peers.size();
+  if (there.state == Snapshot::State::outside) {
+    finding.words = fmt::format("{} runs, but is in no call of this communicator (it has made {})", peer.describe(rank),
+                                there.sequence);
+  } else if (has_next) {
+    finding.kind = Finding::Kind::waits;
+    finding.next = there.waiting_for;
+    finding.words = fmt::format("{} waits for rank {}", peer.describe(rank), there.waiting_for);
+  } else {
+    finding.words = fmt::format("{} is at work in its call {}", peer.describe(rank), there.sequence);
+  }
+  return finding;
+}
+
+Watchdog::Finding Watchdog::interpret(Rank rank, const Answer& answer) const {
+  const PeerAddress& peer = spec_.peers[static_cast<size_t>(rank)];
+  if (answer.kind == Answer::Kind::given) {
+    if (const auto report = Watch::read_report(answer.bytes)) return interpret(rank, *report);
+  }
+  Finding finding;
+  finding.rank = rank;
+  const bool same_host = peer.host == spec_.peers[static_cast<size_t>(spec_.rank)].host;
+  const char state = same_host ? process_state(peer.pid) : '\0';
+  if (answer.kind == Answer::Kind::silent) {
+    finding.kind = Finding::Kind::silent;
+    const bool stopped = state == 'T' || state == 't';
+    const std::string how = stopped ? "is stopped (by a signal or a debugger)"
+                                    : fmt::format("is stopped or out of reach ({})", answer.why);
+    finding.words = fmt::format("{} {}, it has not answered for {:.1f} s", peer.describe(rank), how,
+                                static_cast<double>(silence_ns()) / 1e9);
+  } else {
+    finding.kind = Finding::Kind::dead;
+    const bool runs = state != '\0' && state != 'Z' && state != 'X';
+    finding.words = runs ? fmt::format("{} has left: the process runs, but takes no connections any more",
+                                       peer.describe(rank))
+                         : fmt::format("{} is dead: the process has ended", peer.describe(rank));
+  }
+  return finding;
+}
+
+/// The end of a chain.
+Status Watchdog::conclude(const Finding& finding, int64_t now) {
+  using Kind = Finding::Kind;
+  if (finding.kind == Kind::lives) return give_up_the_slow(finding, now);
+  if (finding.kind == Kind::failed) {
+    spec_.activity->fail(finding.failure);
+    return spec_.activity->status();
+  }
+  const bool direct = chase_->hops() == 0;
+  const bool sure = finding.kind == Kind::mismatched || (finding.kind == Kind::silent && direct);
+  const bool same = suspicion_ && suspicion_->finding.kind == finding.kind && suspicion_->finding.rank == finding.rank;
+  if (!sure && !(same && now - suspicion_->since_ns >= kConfirmNs)) {
+    if (!same) suspicion_ = Suspicion{finding, now};
+    rest(now, suspicion_->since_ns + kConfirmNs - now);
+    return {};
+  }
+  const Code code = finding.kind == Kind::mismatched ? Code::invalid_usage : Code::remote_error;
+  std::string words = finding.words;
+  if (finding.kind != Kind::mismatched) words += own_words();
+  return fail({finding.rank, Status(code, std::move(words))});
+}
+
+/// Nobody is dead; but perhaps this has lasted too long.
+Status Watchdog::give_up_the_slow(const Finding& finding, int64_t now) {
+  const int64_t stuck_ms = spec_.timeouts.stuck_ms;
+  if (stuck_ms == 0 || waited_ns_ < stuck_ms * kMs) {
+    suspicion_.reset();
+    rest(now, period_ns());
+    return {};
+  }
+  std::string words = finding.words;
+  if (finding.kind == Finding::Kind::waits) words += ", which closes a ring of ranks that wait for each other";
+  return fail({finding.rank, Status(Code::remote_error,
+                                    fmt::format("{}; given up after {:.1f} s (WEIR_STUCK_TIMEOUT){}", words,
+                                                static_cast<double>(waited_ns_) / 1e9, own_words()))});
+}
+
+std::string Watchdog::own_words() const {
+  const Snapshot here = spec_.activity->snapshot(spec_.activity->snapshot(0).sequence);
+  const std::string who = spec_.peers[static_cast<size_t>(spec_.rank)].describe(spec_.rank);
+  if (here.state == Snapshot::State::inside && here.call) {
+    return fmt::format("; found by {} in {}", who, call_words(*here.call));
+  }
+  return fmt::format("; found by {} while setting up a communicator", who);
+}
+
+void Watchdog::rest(int64_t now, int64_t pause_ns) {
+  chase_.reset();
+  next_chase_ns_ = now + pause_ns;
+}
+
+bool Watchdog::is_local(Rank rank) const {
+  return spec_.peers[static_cast<size_t>(rank)].door == spec_.peers[static_cast<size_t>(spec_.rank)].door;
+}
+
+Status Watchdog::fail(Failure failure) {
+  Activity& own = *spec_.activity;
+  if (own.failed()) return own.status();
+  own.fail(failure);
+  WEIR_INFO(init, "communicator {:#x} failed: {}", spec_.uid, failure.status.message());
+  tell(failure);
+  return own.status();
+}
+
+/// Best effort: whoever is not reached finds out by itself.
+void Watchdog::tell(const Failure& failure) const {
+  spec_.watch->fail(spec_.uid, failure);
+  std::vector<SocketAddress> doors;
+  for (size_t rank = 0; rank < spec_.peers.size(); ++rank) {
+    const SocketAddress& door = spec_.peers[rank].door;
+    const bool gone = failure.status.code() == Code::remote_error && static_cast<Rank>(rank) == failure.culprit;
+    if (!is_local(static_cast<Rank>(rank)) && !gone && std::ranges::find(doors, door) == doors.end()) {
+      doors.push_back(door);
+    }
+  }
+  const Bytes notice = Watch::notice(failure);
+  const Deadline deadline = Deadline::in_ms(kTellMs);
+  for (std::span<const SocketAddress> rest(doors); !rest.empty() && !deadline.over();) {
+    const size_t now = std::min(rest.size(), kDoorsAtOnce);
+    ask_all(rest.first(now), spec_.uid, notice, deadline);
+    rest = rest.subspan(now);
+  }
+}
+
+Status Watchdog::explain(Rank peer, const Status& what) {
+  Activity& own = *spec_.activity;
+  Chase chase(peer);
+  const Deadline deadline = Deadline::in_ms(kExplainMs, spec_.abort);
+  std::optional<Finding> finding;
+  int64_t found_ns = 0;
+  while (!own.failed() && !deadline.over()) {
+    const int64_t now = now_ns();
+    if (!finding) {
+      const uint64_t sequence = own.snapshot(0).sequence;
+      std::optional<Answer> answer;
+      if (is_local(peer)) {
+        finding = interpret(peer, spec_.watch->report(spec_.uid, peer, sequence));
+      } else {
+        answer = chase.ask(spec_.peers[static_cast<size_t>(peer)].door, spec_.uid, Watch::question(peer, sequence), now,
+                           silence_ns());
+        if (answer) finding = interpret(peer, *answer);
+      }
+      if (finding) found_ns = now;
+    }
+    if (finding && finding->kind == Finding::Kind::failed) own.fail(finding->failure);
+    // Somebody who gave up because of a third rank has told us before it went; what it said may still be on its way.
+    if (finding && now - found_ns > kConfirmNs) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  if (own.failed()) return own.status();
+  if (spec_.abort != nullptr && spec_.abort->load()) return what;
+  const bool gone = finding && (finding->kind == Finding::Kind::dead || finding->kind == Finding::Kind::left);
+  if (gone || (finding && finding->kind == Finding::Kind::mismatched)) {
+    const Code code = gone ? Code::remote_error : Code::invalid_usage;
+    return fail({peer, Status(code, finding->words + (gone ? own_words() : ""))});
+  }
+  const std::string who = spec_.peers[static_cast<size_t>(peer)].describe(peer);
+  return fail({peer, Status(what.code(), fmt::format("the connection to {} broke: {}{}", who, what.message(), own_words()))});
+}
+
+}  // namespace weir::core

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "src/base/doorbell.h"
+#include "transports/link_check.h"
 
 namespace weir {
 namespace {
@@ -60,19 +61,6 @@ class Block {
   size_t stride_ = 0;
 };
 
-std::string channel_name(Rank from, Rank to, uint32_t number) {
-  return fmt::format("channel {} from rank {} to rank {}", number, from, to);
-}
-
-Status check_spec(const LinkSpec& spec) {
-  if (spec.slots > 0 && spec.slot_bytes > 0) return {};
-  return Status(
-      Code::invalid_argument,
-      fmt::format("a channel between ranks {} and {} was asked for with {} slots of {} bytes; expected at "
-                  "least one of each",
-                  spec.self, spec.peer, spec.slots, spec.slot_bytes));
-}
-
 class MemorySender final : public Sender {
  public:
   MemorySender(PeerHome peer, const LinkSpec& spec) : peer_(std::move(peer)), spec_(spec) {}
@@ -100,10 +88,7 @@ class MemorySender final : public Sender {
     const ControlLine& control = block.control();
     if (control.slots != spec_.slots || control.slot_bytes != spec_.slot_bytes ||
         Block::bytes(spec_) > place->bytes) {
-      return Status(Code::invalid_usage,
-                    fmt::format("{} has {} slots of {} bytes at the receiver but {} of {} at the sender",
-                                channel_name(spec_.self, spec_.peer, spec_.channel), control.slots,
-                                control.slot_bytes, spec_.slots, spec_.slot_bytes));
+      return different_shapes(outgoing_name(spec_), spec_, control.slots, control.slot_bytes);
     }
     room_ = spec_.slots;
     return true;
@@ -130,7 +115,7 @@ class MemorySender final : public Sender {
     const uint64_t lost = sent_ - block_.released().released.load(std::memory_order_acquire);
     if (lost == 0) return {};
     return Status(Code::remote_error, fmt::format("rank {} closed {} with {} messages not taken", spec_.peer,
-                                                  channel_name(spec_.self, spec_.peer, spec_.channel), lost));
+                                                  outgoing_name(spec_), lost));
   }
 
   bool flushed() const override { return true; }  // what is published lies in the peer's memory
@@ -202,15 +187,15 @@ class MemoryReceiver final : public Receiver {
 
   Status progress() override {
     if (garbled_) {
-      return Status(Code::remote_error, fmt::format("{} brought a message longer than its slots",
-                                                    channel_name(spec_.peer, spec_.self, spec_.channel)));
+      return Status(Code::remote_error,
+                    fmt::format("{} brought a message longer than its slots", incoming_name(spec_)));
     }
     if (!wanting_ || (block_.control().state.load(std::memory_order_acquire) & kLeft) == 0) return {};
     // What was sent before the sender left is visible by now.
     if (block_.header(slot_).sequence.load(std::memory_order_acquire) == taken_ + 1) return {};
     return Status(Code::remote_error,
                   fmt::format("rank {} closed {} after {} messages and another one is waited for", spec_.peer,
-                              channel_name(spec_.peer, spec_.self, spec_.channel), taken_));
+                              incoming_name(spec_), taken_));
   }
 
  private:

@@ -5,15 +5,14 @@
 ///  2. reach(card of the peer) says whether and how well the peer can be reached, on both sides alike.
 ///  3. Sender side calls open_sender, receiver side open_receiver, with the same LinkSpec::channel. Neither
 ///     waits for the other, so any order of opens works.
-///  4. Both poll ready() until true; then slots flow: acquire, fill, publish | peek, read, release.
+///  4. Both sides poll ready() of all their ends in turn (one may need another to go on) until each was true;
+///     then slots flow: acquire, fill, publish | peek, read, release.
 ///  5. Destroying an end closes it. The other end fails (progress() says so) once it wants what it cannot
-///  get:
-///     a receiver that has looked in vain, a sender with messages not taken. Wanting nothing, it is not
+///     get: a receiver that has looked in vain, a sender with messages not taken. Wanting nothing, it is not
 ///     disturbed by a peer that is done, even one whose process has ended. Some transports cannot notice a
 ///     peer that was killed; the communicator's watchdog names it.
 ///  6. A channel that worked may be opened again after both ends were destroyed, in any order at both sides:
-///  an
-///     end of the new life never meets one of the old. Ends are destroyed before their transport.
+///     an end of the new life never meets one of the old. Ends are destroyed before their transport.
 ///
 /// A channel is a bounded FIFO of `slots` messages of at most `slot_bytes`; a transport may buffer more,
 /// never less. Messages arrive in order, once, unharmed, or progress() fails.

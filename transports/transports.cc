@@ -10,6 +10,7 @@
 
 #include "transports/loop.h"
 #include "transports/shm.h"
+#include "transports/tcp.h"
 
 namespace weir {
 namespace {
@@ -27,10 +28,15 @@ std::unique_ptr<Transport> shm(const TransportContext& context, const Options& o
   return make_shm(context.self, context.home, options.shm_disable);
 }
 
+std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& options) {
+  return make_tcp(context.self, context.door, static_cast<uint32_t>(options.sockets_per_channel));
+}
+
 /// The preferred one first.
 constexpr std::array kKinds = {
     Kind{"loop", loop},
     Kind{"shm", shm},
+    Kind{"tcp", tcp},
 };
 
 std::string known_names() {

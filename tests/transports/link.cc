@@ -33,6 +33,13 @@ bool served(Status status) {
   return true;
 }
 
+template <typename End>
+bool is_ready(End& end) {
+  const Result<bool> ready = end.ready();
+  require(ready.status(), "ready");
+  return ready.value();
+}
+
 template <typename End, typename Look>
 Status trouble(End& end, int patience_ms, Look look) {
   const auto deadline = Clock::now() + std::chrono::milliseconds(patience_ms);
@@ -76,19 +83,16 @@ void eventually(const char* what, const std::function<bool()>& look) {
   }
 }
 
-void await_ready(Sender& sender) {
-  eventually("sender ready", [&] {
-    const Result<bool> ready = sender.ready();
-    require(ready.status(), "sender.ready");
-    return served(sender.progress()) && ready.value();
-  });
-}
+void await_ready(Sender& sender) { await_ready({&sender}, {}); }
 
-void await_ready(Receiver& receiver) {
-  eventually("receiver ready", [&] {
-    const Result<bool> ready = receiver.ready();
-    require(ready.status(), "receiver.ready");
-    return served(receiver.progress()) && ready.value();
+void await_ready(Receiver& receiver) { await_ready({}, {&receiver}); }
+
+void await_ready(const std::vector<Sender*>& senders, const std::vector<Receiver*>& receivers) {
+  eventually("all ends ready", [&] {
+    bool all = true;
+    for (Sender* sender : senders) all &= is_ready(*sender);
+    for (Receiver* receiver : receivers) all &= is_ready(*receiver);
+    return all;
   });
 }
 

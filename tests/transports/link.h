@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "tests/transports/conformance.h"
 
@@ -36,6 +37,9 @@ void eventually(const char* what, const std::function<bool()>& look);
 /// Serves a channel's ends until ready. Both ranks of the channel must call.
 void await_ready(Sender& sender);
 void await_ready(Receiver& receiver);
+/// Several ends of one rank: polled in turn, so that no end waits for one that is not polled.
+void await_ready(const std::vector<Sender*>& senders, const std::vector<Receiver*>& receivers);
+inline void await_ready(Sender& sender, Receiver& receiver) { await_ready({&sender}, {&receiver}); }
 
 /// The bytes of message `index` of test stream `stream`.
 void fill(std::byte* data, uint32_t bytes, uint64_t stream, uint64_t index);

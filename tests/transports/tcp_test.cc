@@ -1,0 +1,79 @@
+#include "transports/tcp.h"
+
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+
+#include "tests/transports/conformance.h"
+#include "transports/card.h"
+
+namespace weir::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+Node tcp_node(int family, uint32_t streams, Rank rank) {
+  Node node;
+  auto door = Door::open(SocketAddress::loopback(family, 0), nullptr);
+  EXPECT_TRUE(door.ok()) << door.status().message();
+  if (!door.ok()) return node;
+  node.door = std::move(*door);
+  node.transport = make_tcp(test_identity(rank), node.door.get(), streams);
+  return node;
+}
+
+std::vector<Setup> setups() {
+  const auto node = [](int family, uint32_t streams) {
+    return [=](Rank rank) { return tcp_node(family, streams, rank); };
+  };
+  return with_faults({{"threads", PeerKind::threads, node(AF_INET, 2), true},
+                      {"processes", PeerKind::processes, node(AF_INET, 0), true},
+                      {"processes_v6", PeerKind::processes, node(AF_INET6, 1), true},
+                      {"processes_7_streams", PeerKind::processes, node(AF_INET, 7), true}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, ::testing::ValuesIn(setups()), setup_name);
+
+/// A card of tcp for rank 1 of host `host`, whose door is at `address`.
+Bytes card_at(const std::string& address, uint64_t host) {
+  return begin_card("tcp", 1, {1, host}).put(SocketAddress::parse(address).value()).take();
+}
+
+TEST(Tcp, RefusesALoopbackAddressOfAnotherHost) {
+  const Node node = tcp_node(AF_INET, 1, 0);
+  EXPECT_THAT(node.transport->reach(card_at("127.0.0.1:99", 1)).why_not, HasSubstr("NCCL_SOCKET_IFNAME"));
+  EXPECT_TRUE(node.transport->reach(card_at("127.0.0.1:99", test_identity(0).host)).ok);
+}
+
+TEST(Tcp, RefusesWhereThereIsNoWay) {
+  const Node node = tcp_node(AF_INET, 1, 0);
+  EXPECT_THAT(node.transport->reach(card_at("255.255.255.255:99", 1)).why_not,
+              HasSubstr("255.255.255.255:99"));
+}
+
+TEST(Tcp, WithoutADoorReachesNobody) {
+  const auto transport = make_tcp(test_identity(0), nullptr, 1);
+  EXPECT_TRUE(transport->card().empty());
+  EXPECT_THAT(transport->reach(card_at("127.0.0.1:99", test_identity(0).host)).why_not, HasSubstr("no door"));
+}
+
+TEST(Tcp, NamesADoorThatIsClosed) {
+  const Node node = tcp_node(AF_INET, 1, 0);
+  uint16_t port = 0;
+  { port = tcp_node(AF_INET, 1, 1).door->address().port(); }
+  const Bytes card = card_at("127.0.0.1:" + std::to_string(port), test_identity(0).host);
+  auto sender = node.transport->open_sender(card, {.self = 0, .peer = 1});
+  Status trouble = sender.status();
+  while (trouble.ok()) trouble = (*sender)->ready().status();
+  EXPECT_EQ(trouble.code(), Code::remote_error);
+  EXPECT_THAT(trouble.message(), HasSubstr(std::to_string(port)));
+}
+
+TEST(Tcp, RefusesChannelNumbersItCannotName) {
+  const Node node = tcp_node(AF_INET, 1, 0);
+  const auto sender =
+      node.transport->open_sender(node.transport->card(), {.self = 0, .peer = 0, .channel = 1u << 25});
+  EXPECT_EQ(sender.status().code(), Code::invalid_argument);
+}
+
+}  // namespace
+}  // namespace weir::testing

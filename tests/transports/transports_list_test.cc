@@ -1,0 +1,50 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "transports/transports.h"
+
+namespace weir {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Result<std::vector<std::string>> names(const std::string& wanted) {
+  Options options;
+  options.transports = wanted;
+  const auto made = make_transports({}, options);
+  WEIR_TRY(made.status());
+  std::vector<std::string> names;
+  for (const auto& transport : made.value()) names.emplace_back(transport->name());
+  return names;
+}
+
+TEST(TransportsTest, DefaultIsAllOfThem) {
+  EXPECT_THAT(names(Options().transports).value(), ElementsAre("loop", "shm", "cma", "tcp"));
+}
+
+TEST(TransportsTest, OrderIsOursWhateverTheUserWrites) {
+  EXPECT_THAT(names(" tcp , loop").value(), ElementsAre("loop", "tcp"));
+  EXPECT_THAT(names("shm,,shm").value(), ElementsAre("shm"));
+}
+
+TEST(TransportsTest, SaysWhichNamesItKnows) {
+  for (const char* wanted : {"shm,carrier-pigeon", "", " ,"}) {
+    const auto refused = names(wanted);
+    EXPECT_EQ(refused.status().code(), Code::invalid_argument);
+    EXPECT_THAT(refused.status().message(), HasSubstr("loop, shm, cma, tcp"));
+  }
+  EXPECT_THAT(names("shm,carrier-pigeon").status().message(), HasSubstr("\"carrier-pigeon\""));
+}
+
+TEST(TransportsTest, WithoutPartsTheyReachNobodyAndSayWhy) {
+  const auto made = make_transports({}, {});
+  ASSERT_TRUE(made.ok());
+  for (const auto& transport : made.value()) {
+    const Reach reach = transport->reach(transport->card());
+    EXPECT_TRUE(reach.ok || !reach.why_not.empty()) << transport->name();
+  }
+}
+
+}  // namespace
+}  // namespace weir

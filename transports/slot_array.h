@@ -1,0 +1,30 @@
+/// The slots of a channel end in ordinary memory of its process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+
+namespace weir {
+
+/// `slots` areas of `bytes`, each beginning at a multiple of 64. Uninitialised.
+class SlotArray {
+ public:
+  SlotArray(uint32_t slots, uint32_t bytes)
+      : stride_((size_t{bytes} + kAlign - 1) / kAlign * kAlign),
+        memory_(static_cast<std::byte*>(operator new(slots* stride_, std::align_val_t(kAlign)))) {}
+
+  std::byte* operator[](uint64_t slot) const { return memory_.get() + slot * stride_; }
+
+ private:
+  static constexpr size_t kAlign = 64;
+  struct Free {
+    void operator()(std::byte* memory) const { operator delete(memory, std::align_val_t(kAlign)); }
+  };
+
+  size_t stride_;
+  std::unique_ptr<std::byte[], Free> memory_;
+};
+
+}  // namespace weir

@@ -1,0 +1,26 @@
+/// A channel over one or several TCP connections, with slots in private memory at both ends.
+///
+/// The sender connects to the receiver's door and delivers its streams there; the receiver collects them.
+/// Nothing blocks: connections and bytes move in ready(), publish() and progress().
+///
+/// Thread safety: each end is used by one thread at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/base/door.h"
+#include "src/base/socket.h"
+#include "transports/transport.h"
+
+namespace weir {
+
+/// `streams`: 1 to 64.
+Result<std::unique_ptr<Sender>> open_tcp_sender(const SocketAddress& peer_door, uint64_t uid,
+                                                uint32_t streams, const LinkSpec& spec);
+
+/// `door` outlives the end. The sender decides the number of streams.
+Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const SocketAddress& peer_door, uint64_t uid,
+                                                    const LinkSpec& spec);
+
+}  // namespace weir

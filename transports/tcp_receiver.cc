@@ -1,0 +1,244 @@
+#include <fmt/format.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <vector>
+
+#include "transports/link_check.h"
+#include "transports/slot_array.h"
+#include "transports/tcp_channel.h"
+#include "transports/tcp_wire.h"
+
+namespace weir {
+namespace {
+
+using tcp::FrameHeader;
+using tcp::Greeting;
+
+/// One connection, and how far its bytes were understood.
+struct InStream {
+  explicit InStream(uint64_t first) : next(first) {}
+
+  Socket socket;                       // none: not collected yet, or replaced
+  std::array<std::byte, 4096> buffer;  // read ahead: small frames come several at a time
+  size_t begin = 0;                    // of what is not understood yet
+  size_t end = 0;
+  bool greeted = false;
+  bool in_payload = false;
+  uint64_t next;          // message that comes next on this stream
+  FrameHeader header;     // of that message, while in_payload
+  uint32_t received = 0;  // bytes of its payload
+  bool framed = false;    // at least one frame has begun
+  std::string ended;      // why nothing more comes; empty: more may come
+};
+
+class TcpReceiver final : public Receiver {
+ public:
+  TcpReceiver(Door& door, const SocketAddress& peer_door, uint64_t uid, const LinkSpec& spec)
+      : door_(door),
+        peer_door_(peer_door),
+        uid_(uid),
+        spec_(spec),
+        slots_(spec.slots, spec.slot_bytes),
+        headers_(spec.slots),
+        arrived_(spec.slots, 0) {
+    streams_.push_back(std::make_unique<InStream>(0));  // its greeting tells how many there are
+  }
+
+  Result<bool> ready() override {
+    serve();
+    WEIR_TRY(error_);
+    return std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) { return stream->greeted; });
+  }
+
+  const Message* peek() override {
+    if (held_) return &message_;
+    const uint64_t slot = taken_ % spec_.slots;
+    wanting_ = arrived_[slot] != taken_ + 1;
+    if (wanting_) return nullptr;
+    message_ = {headers_[slot].tag, headers_[slot].bytes, slots_[slot]};
+    held_ = true;
+    return &message_;
+  }
+
+  void release() override {
+    held_ = false;
+    ++taken_;
+  }
+
+  Status progress() override {
+    serve();
+    if (!error_.ok() || !wanting_ || arrived_[taken_ % spec_.slots] == taken_ + 1) return error_;
+    const InStream& stream = *streams_[taken_ % streams_.size()];
+    if (stream.ended.empty()) return {};
+    return Status(Code::remote_error,
+                  fmt::format("rank {} (door {}) ended {} after {} messages: {}", spec_.peer,
+                              peer_door_.text(), incoming_name(spec_), taken_, stream.ended));
+  }
+
+ private:
+  void serve() {
+    for (size_t i = 0; i < streams_.size() && error_.ok(); ++i) {
+      InStream& stream = *streams_[i];
+      if (!stream.socket.valid() || (!stream.ended.empty() && !stream.framed)) collect(i);
+      while (stream.socket.valid() && stream.ended.empty() && error_.ok()) {
+        if (!understand(stream)) break;
+        if (!read_more(stream)) break;
+      }
+    }
+  }
+
+  /// Takes the stream's connection from the door, if it has come. One that ended before it brought anything
+  /// is replaced: it may be of an earlier life of the channel.
+  void collect(size_t index) {
+    const auto stream_number = static_cast<uint32_t>(index);
+    auto socket =
+        door_.collect(tcp::delivery_key(uid_, spec_.peer, spec_.self, spec_.channel, stream_number));
+    if (!socket.has_value()) return;
+    renew(*streams_[index], index);
+    streams_[index]->socket = std::move(*socket);
+  }
+
+  static void renew(InStream& stream, size_t index) {
+    stream.socket.close();
+    stream.begin = stream.end = 0;
+    stream.greeted = stream.in_payload = stream.framed = false;
+    stream.next = index;
+    stream.ended.clear();
+  }
+
+  /// Consumes what was read. False: nothing more can be done with this stream now.
+  bool understand(InStream& stream) {
+    while (error_.ok() && stream.socket.valid()) {
+      if (!stream.greeted) {
+        Greeting greeting;
+        if (!take(stream, &greeting, sizeof greeting)) return true;
+        accept(stream, greeting);
+      } else if (!stream.in_payload) {
+        if (stream.next >= taken_ + spec_.slots) return false;
+        if (!take(stream, &stream.header, sizeof stream.header)) return true;
+        begin_payload(stream);
+      } else {
+        const size_t bytes =
+            std::min<size_t>(stream.end - stream.begin, stream.header.bytes - stream.received);
+        std::memcpy(slots_[stream.next % spec_.slots] + stream.received, stream.buffer.data() + stream.begin,
+                    bytes);
+        stream.begin += bytes;
+        if (!add_payload(stream, bytes)) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Copies a whole structure out of the buffer, if all of it was read.
+  static bool take(InStream& stream, void* into, size_t bytes) {
+    if (stream.end - stream.begin < bytes) return false;
+    std::memcpy(into, stream.buffer.data() + stream.begin, bytes);
+    stream.begin += bytes;
+    return true;
+  }
+
+  void accept(InStream& stream, const Greeting& greeting) {
+    if (greeting.magic != tcp::kGreetingMagic || greeting.streams == 0 ||
+        greeting.streams > tcp::kMostStreams) {
+      return garbled("began with an unknown greeting");
+    }
+    if (greeting.life < life_) return stream.socket.close();  // of an earlier life of the channel
+    if (greeting.life > life_) {
+      for (size_t i = 0; i < streams_.size(); ++i) {
+        if (streams_[i].get() != &stream) renew(*streams_[i], i);
+      }
+      std::fill(arrived_.begin(), arrived_.end(), 0);
+      life_ = greeting.life;
+    }
+    if (greeting.slots != spec_.slots || greeting.slot_bytes != spec_.slot_bytes) {
+      error_ = different_shapes(incoming_name(spec_), spec_, greeting.slots, greeting.slot_bytes);
+      return;
+    }
+    stream.greeted = true;
+    while (streams_.size() < greeting.streams)
+      streams_.push_back(std::make_unique<InStream>(streams_.size()));
+  }
+
+  void begin_payload(InStream& stream) {
+    const FrameHeader& header = stream.header;
+    if (header.magic != tcp::kFrameMagic || header.sequence != stream.next ||
+        header.bytes > spec_.slot_bytes) {
+      return garbled(fmt::format("brought message {} of {} bytes where message {} of at most {} was expected",
+                                 header.sequence, header.bytes, stream.next, spec_.slot_bytes));
+    }
+    stream.framed = stream.in_payload = true;
+    stream.received = 0;
+  }
+
+  /// True if this completes the message.
+  bool add_payload(InStream& stream, size_t bytes) {
+    stream.received += static_cast<uint32_t>(bytes);
+    if (stream.received < stream.header.bytes) return false;
+    const uint64_t slot = stream.next % spec_.slots;
+    headers_[slot] = stream.header;
+    arrived_[slot] = stream.next + 1;
+    stream.next += streams_.size();
+    stream.in_payload = false;
+    return true;
+  }
+
+  /// Reads what the socket has: the rest of the payload straight into its slot, what follows into the buffer.
+  /// False: nothing more is there.
+  bool read_more(InStream& stream) {
+    std::memmove(stream.buffer.data(), stream.buffer.data() + stream.begin, stream.end - stream.begin);
+    stream.end -= stream.begin;
+    stream.begin = 0;
+    const size_t direct = stream.in_payload ? stream.header.bytes - stream.received : 0;
+    const iovec parts[2] = {
+        {slots_[stream.next % spec_.slots] + (direct > 0 ? stream.received : 0), direct},
+        {stream.buffer.data() + stream.end, stream.buffer.size() - stream.end},
+    };
+    const ssize_t got =
+        direct > 0 ? readv(stream.socket.fd(), parts, 2) : readv(stream.socket.fd(), parts + 1, 1);
+    if (got > 0) {
+      const size_t payload = std::min(direct, static_cast<size_t>(got));
+      if (direct > 0) add_payload(stream, payload);
+      stream.end += static_cast<size_t>(got) - payload;
+      return true;
+    }
+    if (got == 0) stream.ended = "the connection was closed";
+    if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+      stream.ended = std::generic_category().message(errno);
+    }
+    return false;
+  }
+
+  void garbled(const std::string& what) {
+    error_ = Status(Code::remote_error, fmt::format("{} {}", incoming_name(spec_), what));
+  }
+
+  Door& door_;
+  const SocketAddress peer_door_;
+  const uint64_t uid_;
+  const LinkSpec spec_;
+  SlotArray slots_;
+  std::vector<FrameHeader> headers_;  // by slot
+  std::vector<uint64_t> arrived_;     // by slot: 1 + the message that is complete in it
+  std::vector<std::unique_ptr<InStream>> streams_;
+  int64_t life_ = 0;
+  uint64_t taken_ = 0;
+  Message message_;
+  bool held_ = false;     // message_ is the oldest message
+  bool wanting_ = false;  // the last look found nothing
+  Status error_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const SocketAddress& peer_door, uint64_t uid,
+                                                    const LinkSpec& spec) {
+  WEIR_TRY(check_spec(spec));
+  return std::unique_ptr<Receiver>(std::make_unique<TcpReceiver>(door, peer_door, uid, spec));
+}
+
+}  // namespace weir

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "transports/link_check.h"
+#include "transports/slot_array.h"
+#include "transports/tcp_channel.h"
+#include "transports/tcp_wire.h"
+
+namespace weir {
+namespace {
+
+constexpr size_t kBatch = 8;  // frames in one system call
+
+/// One connection.
+struct OutStream {
+  Socket socket;
+  Bytes greeting;      // what of the hello and greeting is not sent yet
+  bool ready = false;  // connected and greeted
+  uint64_t next = 0;   // message under way
+  size_t sent = 0;     // bytes of its frame that the kernel has
+};
+
+class TcpSender final : public Sender {
+ public:
+  TcpSender(std::vector<OutStream> streams, const SocketAddress& peer_door, const LinkSpec& spec)
+      : spec_(spec),
+        peer_door_(peer_door),
+        streams_(std::move(streams)),
+        headers_(spec.slots),
+        slots_(spec.slots, spec.slot_bytes) {}
+
+  Result<bool> ready() override {
+    WEIR_TRY(error_);
+    if (ready_) return true;
+    ready_ = true;
+    for (OutStream& stream : streams_) {
+      if (!stream.ready) error_ = named(greet(stream));
+      WEIR_TRY(error_);
+      ready_ = ready_ && stream.ready;
+    }
+    return ready_;
+  }
+
+  std::byte* acquire() override {
+    if (!ready_ || published_ - done_ >= spec_.slots) return nullptr;
+    return slots_[published_ % spec_.slots];
+  }
+
+  void publish(uint64_t tag, uint32_t bytes) override {
+    headers_[published_ % spec_.slots] = {.bytes = bytes, .tag = tag, .sequence = published_};
+    OutStream& stream = streams_[published_ % streams_.size()];
+    ++published_;
+    push(stream);
+  }
+
+  Status progress() override {
+    if (ready_) {
+      for (OutStream& stream : streams_) push(stream);
+    } else if (error_.ok()) {
+      error_ = ready().status();
+    }
+    return error_;
+  }
+
+  bool flushed() const override { return done_ == published_; }
+
+ private:
+  /// Goes on with connecting and the greeting.
+  Status greet(OutStream& stream) {
+    const Result<bool> connected = stream.socket.connected();
+    WEIR_TRY(connected.status());
+    if (!connected.value()) return {};
+    const Result<size_t> sent = stream.socket.try_send(stream.greeting);
+    WEIR_TRY(sent.status());
+    stream.greeting.erase(stream.greeting.begin(),
+                          stream.greeting.begin() + static_cast<ptrdiff_t>(sent.value()));
+    stream.ready = stream.greeting.empty();
+    return {};
+  }
+
+  Status named(const Status& error) const {
+    if (error.ok()) return {};
+    return Status(error.code(), fmt::format("{} cannot be opened at the door {}: {}", outgoing_name(spec_),
+                                            peer_door_.text(), error.message()));
+  }
+
+  /// Gives the kernel what it takes of the stream's frames.
+  void push(OutStream& stream) {
+    while (error_.ok() && stream.next < published_) {
+      const ssize_t sent = send_batch(stream);
+      if (sent < 0) {
+        if (errno == EINTR) continue;
+        if (errno != EAGAIN && errno != EWOULDBLOCK) fail(errno);
+        return;
+      }
+      account(stream, static_cast<size_t>(sent));
+    }
+  }
+
+  ssize_t send_batch(const OutStream& stream) {
+    iovec parts[2 * kBatch];
+    size_t count = 0;
+    size_t skip = stream.sent;
+    for (uint64_t message = stream.next; message < published_ && count < 2 * kBatch;
+         message += streams_.size()) {
+      FrameHeader& header = headers_[message % spec_.slots];
+      const size_t header_skip = std::min(skip, sizeof header);
+      const size_t payload_skip = skip - header_skip;
+      skip = 0;
+      parts[count++] = {reinterpret_cast<std::byte*>(&header) + header_skip, sizeof header - header_skip};
+      parts[count++] = {slots_[message % spec_.slots] + payload_skip, header.bytes - payload_skip};
+    }
+    msghdr call{};
+    call.msg_iov = parts;
+    call.msg_iovlen = count;
+    return sendmsg(stream.socket.fd(), &call, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+
+  /// The kernel has taken `bytes` more of the stream.
+  void account(OutStream& stream, size_t bytes) {
+    stream.sent += bytes;
+    while (stream.next < published_) {
+      const size_t frame = sizeof(FrameHeader) + headers_[stream.next % spec_.slots].bytes;
+      if (stream.sent < frame) break;
+      stream.sent -= frame;
+      stream.next += streams_.size();
+    }
+    done_ = published_;
+    for (const OutStream& each : streams_) done_ = std::min(done_, each.next);
+  }
+
+  void fail(int error) {
+    error_ =
+        Status(Code::remote_error, fmt::format("rank {} (door {}) broke {} with {} messages under way: {}",
+                                               spec_.peer, peer_door_.text(), outgoing_name(spec_),
+                                               published_ - done_, std::generic_category().message(error)));
+  }
+
+  using FrameHeader = tcp::FrameHeader;
+
+  const LinkSpec spec_;
+  const SocketAddress peer_door_;
+  std::vector<OutStream> streams_;
+  std::vector<FrameHeader> headers_;  // by slot
+  SlotArray slots_;
+  bool ready_ = false;
+  uint64_t published_ = 0;
+  uint64_t done_ = 0;  // all messages before it are with the kernel
+  Status error_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Sender>> open_tcp_sender(const SocketAddress& peer_door, uint64_t uid,
+                                                uint32_t streams, const LinkSpec& spec) {
+  WEIR_TRY(check_spec(spec));
+  if (spec.channel >= tcp::kMostChannels || streams == 0 || streams > tcp::kMostStreams) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{} was asked for with {} streams; tcp has channels below {} and 1 to {} streams",
+                    outgoing_name(spec), streams, tcp::kMostChannels, tcp::kMostStreams));
+  }
+  const int64_t life = now_ns();
+  std::vector<OutStream> out(streams);
+  for (uint32_t i = 0; i < streams; ++i) {
+    Result<Socket> socket = Socket::start_connect(peer_door);
+    if (!socket.ok()) return socket.status();
+    out[i].socket = std::move(*socket);
+    const tcp::Greeting greeting = {
+        .stream = i, .streams = streams, .slots = spec.slots, .slot_bytes = spec.slot_bytes, .life = life};
+    const auto raw = std::as_bytes(std::span(&greeting, 1));
+    out[i].greeting = delivery_hello(tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i));
+    out[i].greeting.insert(out[i].greeting.end(), raw.begin(), raw.end());
+    out[i].next = i;
+  }
+  return std::unique_ptr<Sender>(std::make_unique<TcpSender>(std::move(out), peer_door, spec));
+}
+
+}  // namespace weir

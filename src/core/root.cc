@@ -207,17 +207,16 @@ void Root::listen_to(Guest& guest, int64_t now) {
 }
 
 void Root::welcome(Guest& guest, Hello hello, int64_t now) {
-  if (hello.nonce != id_.nonce) {
-    guest.frames.send(root_wire::encode_failed(Status(
-        Code::invalid_argument,
-        fmt::format("the unique id of {} leads to a process that now gathers ranks for another id; a unique id serves one "
-                    "communicator",
-                    hello.peer.describe(hello.rank)))));
+  if (hello.nonce != id_.nonce || (introduced_ && !id_.fixed)) {
+    guest.frames.send(root_wire::encode_failed(
+        Status(Code::invalid_argument,
+               fmt::format("{} uses a unique id whose ranks have all come already; an id serves one communicator",
+                           hello.peer.describe(hello.rank)))));
     guest.gone = true;
     return;
   }
   if (began_ns_ == 0) began_ns_ = now;
-  if (introduced_ && id_.fixed) {  // for the next communicator at this address: it will try again
+  if (introduced_) {  // for the next communicator at this address: it will try again
     guest.gone = true;
     return;
   }
@@ -258,7 +257,7 @@ Status Root::check(const Hello& hello) const {
                   fmt::format("two processes or threads say that they are rank {}: pid {} on host {} and pid {} on host {}",
                               hello.rank, twin->peer.pid, twin->peer.hostname, hello.peer.pid, hello.peer.hostname));
   }
-  if (hello.peer.host != one.peer.host && (hello.peer.door.is_loopback() || one.peer.door.is_loopback())) {
+  if (hello.peer.hostname != one.peer.hostname && (hello.peer.door.is_loopback() || one.peer.door.is_loopback())) {
     const Hello& hidden = hello.peer.door.is_loopback() ? hello : one;
     return Status(Code::invalid_usage,
                   fmt::format("{} listens at {}, which only its own host can reach, but there are ranks on other hosts; set "

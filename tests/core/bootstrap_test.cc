@@ -1,0 +1,280 @@
+#include "src/core/bootstrap.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <atomic>
+#include <thread>
+
+#include "src/core/root_link.h"
+#include "tests/core/processes.h"
+#include "tests/core/rank.h"
+
+namespace weir::core {
+namespace {
+
+using testing::Processes;
+using testing::Site;
+using testing::to_bytes;
+using testing::to_text;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+SocketAddress loopback() { return SocketAddress::loopback(AF_INET, 0); }
+
+/// An id whose root runs in this (the test's) process.
+UniqueId make_id(Roots& roots, const Timeouts& timeouts = {}) {
+  auto id = roots.make_id(loopback(), timeouts);
+  EXPECT_TRUE(id.ok()) << id.status().message();
+  return *id;
+}
+
+/// "ok", or the code and the sentence.
+std::string words(const Status& status) {
+  return status.ok() ? "ok" : fmt::format("{}: {}", static_cast<int>(status.code()), status.message());
+}
+
+/// Joins, gathers "r<rank>" from all twice, and checks what came.
+Status join_and_gather(const Bootstrap::Spec& spec) {
+  auto joined = Bootstrap::join(spec);
+  WEIR_TRY(joined.status());
+  Bootstrap& bootstrap = **joined;
+  for (int turn = 0; turn < 2; ++turn) {
+    auto all = bootstrap.all_gather(to_bytes(fmt::format("r{}", spec.rank)));
+    WEIR_TRY(all.status());
+    for (int rank = 0; rank < spec.ranks; ++rank) {
+      if (to_text((*all)[static_cast<size_t>(rank)]) != fmt::format("r{}", rank)) {
+        return Status(Code::internal_error, fmt::format("wrong bytes of rank {}", rank));
+      }
+    }
+  }
+  return {};
+}
+
+TEST(Bootstrap, ThreadsOfOneProcessMeet) {
+  for (const int ranks : {1, 2, 3, 5, 8, 13, 64}) {
+    Site site;
+    const UniqueId id = make_id(site.roots);
+    std::vector<std::thread> threads;
+    std::vector<Status> results(static_cast<size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) {
+      threads.emplace_back([&, rank] { results[static_cast<size_t>(rank)] = join_and_gather(site.spec(id, ranks, rank)); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const Status& result : results) EXPECT_EQ(words(result), "ok");
+  }
+}
+
+TEST(Bootstrap, ProcessesMeetWithRanksInAnyOrder) {
+  Roots roots;
+  const UniqueId id = make_id(roots);
+  constexpr int kRanks = 7;
+  Processes processes(kRanks, [&](int index, const Processes::Voice& voice) {
+    Site site;
+    voice.say(words(join_and_gather(site.spec(id, kRanks, kRanks - 1 - index))));
+  });
+  for (int i = 0; i < kRanks; ++i) EXPECT_EQ(processes.line(i), "ok");
+}
+
+TEST(Bootstrap, EverybodyKnowsWhereEverybodyIs) {
+  Roots roots;
+  const UniqueId id = make_id(roots);
+  Processes processes(3, [&](int rank, const Processes::Voice& voice) {
+    Site site;
+    auto joined = Bootstrap::join(site.spec(id, 3, rank, static_cast<uint64_t>(100 + rank)));
+    if (!joined.ok()) return voice.say(words(joined.status()));
+    std::string text = fmt::format("{:x}", (*joined)->uid());
+    for (const PeerAddress& peer : (*joined)->peers()) text += fmt::format(" {}/{}", peer.pid, peer.host);
+    (void)(*joined)->barrier();
+    voice.say(text);
+  });
+  const std::string first = processes.line(0);
+  EXPECT_THAT(first, HasSubstr(fmt::format(" {}/100 {}/101 {}/102", processes.pid(0), processes.pid(1), processes.pid(2))));
+  EXPECT_EQ(processes.line(1), first);
+  EXPECT_EQ(processes.line(2), first);
+}
+
+TEST(Bootstrap, TwoHundredFiftySixProcessesMeet) {
+  Roots roots;
+  const UniqueId id = make_id(roots);
+  constexpr int kRanks = 256;
+  const int64_t start = now_ns();
+  Processes processes(kRanks, [&](int rank, const Processes::Voice& voice) {
+    Site site;
+    voice.say(words(join_and_gather(site.spec(id, kRanks, rank))));
+  });
+  for (int i = 0; i < kRanks; ++i) ASSERT_EQ(processes.line(i, 60), "ok");
+  RecordProperty("milliseconds", static_cast<int>((now_ns() - start) / 1'000'000));
+}
+
+TEST(Bootstrap, AFixedAddressServesCommunicatorsOneAfterTheOther) {
+  auto probe = Socket::listen(loopback());
+  ASSERT_TRUE(probe.ok());
+  const UniqueId id = Roots::fixed_id(*probe->local_address());
+  probe->close();
+  constexpr int kRanks = 4;
+  Processes processes(kRanks, [&](int rank, const Processes::Voice& voice) {
+    Site site;
+    std::string text = "ok";
+    for (int turn = 0; turn < 10 && text == "ok"; ++turn) text = words(join_and_gather(site.spec(id, kRanks, rank)));
+    voice.say(text);
+  });
+  for (int i = 0; i < kRanks; ++i) EXPECT_EQ(processes.line(i), "ok");
+}
+
+TEST(Bootstrap, APortInUseIsNamed) {
+  auto taken = Socket::listen(loopback());
+  ASSERT_TRUE(taken.ok());
+  const UniqueId id = Roots::fixed_id(*taken->local_address());
+  Site site({.init_ms = 1000});
+  auto joined = Bootstrap::join(site.spec(id, 2, 0));
+  EXPECT_EQ(joined.status().code(), Code::invalid_usage);
+  EXPECT_THAT(joined.status().message(),
+              AllOf(HasSubstr(fmt::format("port {}", id.root.port())), HasSubstr("already used")));
+}
+
+TEST(Bootstrap, ASubsetExchangesAmongItself) {
+  Site site;
+  const UniqueId id = make_id(site.roots);
+  constexpr int kRanks = 5;
+  std::vector<std::thread> threads;
+  std::vector<std::string> results(kRanks);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto parent = Bootstrap::join(site.spec(id, kRanks, rank));
+      if (!parent.ok()) return;
+      const std::vector<Rank> members = rank % 2 == 0 ? std::vector<Rank>{4, 0, 2} : std::vector<Rank>{1, 3};
+      auto part = Bootstrap::subset(**parent, members, (*parent)->uid() + 2 + static_cast<uint64_t>(rank % 2), nullptr);
+      if (!part.ok()) return;
+      auto all = (*part)->all_gather(to_bytes(std::to_string(rank)));
+      if (!all.ok()) return;
+      for (const Bytes& one : *all) results[static_cast<size_t>(rank)] += to_text(one);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(results, (std::vector<std::string>{"402", "13", "402", "13", "402"}));
+}
+
+TEST(Bootstrap, ASubsetNeedsItsOwnRank) {
+  Site site;
+  auto parent = Bootstrap::join(site.spec(make_id(site.roots), 1, 0));
+  ASSERT_TRUE(parent.ok());
+  EXPECT_THAT(Bootstrap::subset(**parent, {}, 7, nullptr).status().message(), HasSubstr("rank 0 is not among"));
+  EXPECT_THAT(Bootstrap::subset(**parent, {0, 1}, 7, nullptr).status().message(), HasSubstr("rank 1 is not in"));
+}
+
+// ---- what can go wrong ----
+
+/// Runs one process per entry of `ranks`, each with its own idea of rank and number of ranks; returns what each says.
+std::vector<std::string> join_as(const std::vector<std::pair<int, int>>& ranks, const Timeouts& timeouts) {
+  Roots roots;
+  const UniqueId id = make_id(roots, timeouts);
+  Processes processes(static_cast<int>(ranks.size()), [&](int index, const Processes::Voice& voice) {
+    Site site(timeouts);
+    const auto [rank, size] = ranks[static_cast<size_t>(index)];
+    voice.say(words(Bootstrap::join(site.spec(id, size, rank)).status()));
+  });
+  std::vector<std::string> said;
+  for (size_t i = 0; i < ranks.size(); ++i) said.push_back(processes.line(static_cast<int>(i)));
+  return said;
+}
+
+TEST(Bootstrap, RanksThatDisagreeOnTheirNumberAreNamedToAll) {
+  for (const std::string& said : join_as({{0, 3}, {1, 4}, {2, 3}}, {})) {
+    EXPECT_THAT(said, AllOf(StartsWith("5: the ranks do not agree on their number"), HasSubstr("rank 1 (pid"),
+                            HasSubstr("says 4"), HasSubstr("says 3")));
+  }
+}
+
+TEST(Bootstrap, ARankThatComesTwiceIsNamedToAll) {
+  for (const std::string& said : join_as({{0, 3}, {1, 3}, {1, 3}}, {})) {
+    EXPECT_THAT(said, AllOf(StartsWith("5: "), HasSubstr("say that they are rank 1"), HasSubstr("pid")));
+  }
+}
+
+TEST(Bootstrap, MissingRanksAreNamedToAll) {
+  for (const std::string& said : join_as({{0, 8}, {3, 8}, {7, 8}}, {.init_ms = 300})) {
+    EXPECT_THAT(said, AllOf(StartsWith("6: 5 of 8 ranks have not joined"), HasSubstr("missing are 1-2, 4-6")));
+  }
+}
+
+TEST(Bootstrap, AnotherProtocolIsNamedToAll) {
+  Roots roots;
+  const UniqueId id = make_id(roots);
+  Processes processes(1, [&](int, const Processes::Voice& voice) {
+    Site site;
+    voice.say(words(Bootstrap::join(site.spec(id, 2, 0)).status()));
+  });
+  root_wire::Hello hello;
+  hello.protocol = 77;
+  hello.nonce = id.nonce;
+  hello.rank = 1;
+  hello.ranks = 2;
+  hello.peer = {loopback(), 0, 4711, "elsewhere"};
+  const Status told = RootLink::open(id, hello, {}, nullptr).status();
+  const auto expected = AllOf(HasSubstr("rank 1 (pid 4711 on host elsewhere) runs another version"), HasSubstr("protocol 77"));
+  EXPECT_THAT(told.message(), expected);
+  EXPECT_THAT(processes.line(0), AnyOf(expected));
+}
+
+TEST(Bootstrap, StrangersAtTheRootDoNoHarm) {
+  Site site;
+  const UniqueId id = make_id(site.roots);
+  auto http = Socket::connect(id.root, Deadline::in_ms(1000));
+  ASSERT_TRUE(http.ok());
+  ASSERT_TRUE(http->send_all(to_bytes("GET / HTTP/1.1\r\n\r\n"), Deadline::in_ms(1000)).ok());
+  auto mute = Socket::connect(id.root, Deadline::in_ms(1000));
+  auto gone = Socket::connect(id.root, Deadline::in_ms(1000));
+  gone->close();
+  EXPECT_EQ(words(join_and_gather(site.spec(id, 1, 0))), "ok");
+}
+
+TEST(Bootstrap, AnIdServesOneCommunicator) {
+  Site site;
+  const UniqueId id = make_id(site.roots);
+  EXPECT_EQ(words(join_and_gather(site.spec(id, 1, 0))), "ok");
+  const Status again = Bootstrap::join(site.spec(id, 1, 0)).status();
+  EXPECT_THAT(again.message(), AnyOf(HasSubstr("an id serves one communicator"), HasSubstr("made the unique id")));
+}
+
+TEST(Bootstrap, AbortEndsAJoinAtOnceAndTellsTheOthers) {
+  Site site;
+  const UniqueId id = make_id(site.roots);
+  std::atomic<bool> abort{false};
+  auto spec = site.spec(id, 3, 0);
+  spec.abort = &abort;
+  Status aborted, told;
+  std::thread first([&] { aborted = Bootstrap::join(spec).status(); });
+  std::thread second([&] { told = Bootstrap::join(site.spec(id, 3, 1)).status(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const int64_t start = now_ns();
+  abort = true;
+  first.join();
+  second.join();
+  EXPECT_LT(now_ns() - start, 2'000'000'000);
+  EXPECT_THAT(aborted.message(), HasSubstr("aborted"));
+  EXPECT_THAT(told.message(), HasSubstr("aborted"));
+}
+
+TEST(Bootstrap, NothingLeaksOverManyCommunicators) {
+  Site site;
+  ASSERT_EQ(words(join_and_gather(site.spec(make_id(site.roots), 1, 0))), "ok");
+  const auto cycle = [&] {
+    const UniqueId id = make_id(site.roots);
+    Status other;
+    std::thread thread([&] { other = join_and_gather(site.spec(id, 2, 1)); });
+    EXPECT_EQ(words(join_and_gather(site.spec(id, 2, 0))), "ok");
+    thread.join();
+    EXPECT_EQ(words(other), "ok");
+  };
+  cycle();
+  const size_t descriptors = testing::count_descriptors();
+  for (int i = 0; i < 200; ++i) cycle();
+  EXPECT_LE(testing::count_descriptors(), descriptors + 6);  // the root and the connections of the last turn may be ending
+}
+
+}  // namespace
+}  // namespace weir::core

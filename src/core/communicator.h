@@ -22,13 +22,16 @@
 #include "src/core/unique_id.h"
 #include "weir/status.h"
 
+namespace weir {
+class Door;
+}
 namespace weir::device {
 class HostStream;
 }
 
 namespace weir::core {
 
-class Execution;
+class Bootstrap;
 class Runtime;
 struct Connected;
 
@@ -65,36 +68,41 @@ class Communicator {
   Rank rank() const { return rank_; }
   int size() const { return ranks_; }
   const Config& config() const { return config_; }
-  /// "4 ranks, rank 0 on node7, transports shm 3": for logs.
-  std::string describe() const;
-
  private:
   friend Status run_together(std::span<const struct Issue> issues);
-
-  Status connect_now();
-  Status join_peers();
-  Status usable() const;
-  /// Runs the operations in their turn, on this thread.
-  Status carry_out(std::span<const Operation> operations, uint64_t ticket);
-  void queue(std::vector<Operation> operations, device::HostStream& stream);
-  device::HostStream& background();
-  Status record(Status status);
 
   struct SplitFrom {
     Communicator* parent;
     int color;
     int key;
   };
+  /// Operations of one communicator and their place in its line.
+  struct Share {
+    Communicator* communicator;
+    std::vector<Operation> operations;
+    uint64_t ticket;
+  };
+
+  Status connect_now();
+  Status join_root();
+  Status join_split();
+  Status build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap> bootstrap);
+  Status usable() const;
+  Status run_in_turn(std::span<const Operation> operations, device::HostStream* stream);
+  /// Carries shares of several communicators out together, each in its turn, on this thread.
+  static Status carry_out(std::span<Share> shares);
+  Result<device::HostStream*> background();
+  void set_state(const Status& status);
 
   Runtime& runtime_;
-  UniqueId id_;
-  std::optional<SplitFrom> split_;
+  const UniqueId id_;
+  const std::optional<SplitFrom> split_;
   int ranks_;
   Rank rank_;
   const Config config_;
   uint32_t splits_ = 0;  ///< begun from this communicator; the same number on all its ranks
+  bool queued_ = false;  ///< something was queued once: from then on every operation waits for its turn
   std::atomic<bool> aborted_{false};
-  std::atomic<bool> connecting_{false};
   std::atomic<int> code_{static_cast<int>(Code::invalid_usage)};  ///< of state_, for the quick look of run()
   mutable std::mutex mutex_;
   Status state_;

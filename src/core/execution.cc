@@ -48,20 +48,20 @@ Progress Execution::advance() {
     if (progress == Progress::failed) return end(explain(task_->error()));
     if (progress != Progress::done) return progress;
     task_ = nullptr;
-    parts_.watchdog->leave();
+    parts_.activity->end();
   }
 }
 
 Status Execution::begin_next() {
   const Operation& operation = operations_[next_++];
   if (operation.kind == Collective::send_recv) return pairs_begun_ ? Status() : begin_pairs();
-  ++sequence_;
-  parts_.watchdog->enter(sequence_, operation);
+  const uint32_t mark = parts_.check ? signature(operation) : 0;
+  parts_.activity->begin(++sequence_, mark, operation);
   if (operation.count == 0) {
-    parts_.watchdog->leave();
+    parts_.activity->end();
     return {};
   }
-  work_ = work_of(operation);
+  work_ = work_of(operation, mark);
   if (parts_.exchange != nullptr && exec::Exchange::does(operation.kind)) {
     parts_.exchange->start(operation.kind, work_);
     task_ = parts_.exchange;
@@ -82,7 +82,7 @@ Status Execution::begin_pairs() {
   for (const Operation& operation : operations_) {
     if (operation.kind == Collective::send_recv) batch_.push_back(operation);
   }
-  parts_.watchdog->enter(sequence_, batch_.front());
+  parts_.activity->begin(sequence_, 0, batch_.front());
   WEIR_TRY(parts_.pairs->start(batch_, parts_.check));
   prepared_ = nullptr;
   task_ = parts_.pairs;
@@ -90,14 +90,14 @@ Status Execution::begin_pairs() {
   return {};
 }
 
-exec::Work Execution::work_of(const Operation& operation) const {
+exec::Work Execution::work_of(const Operation& operation, uint32_t mark) const {
   exec::Work work;
   work.input = static_cast<const std::byte*>(operation.input);
   work.output = static_cast<std::byte*>(operation.output);
   work.count = operation.count;
   work.type = operation.type;
   work.op = operation.reduction.op;
-  work.tag = uint64_t{sequence_} << 32 | (parts_.check ? signature(operation) : 0);
+  work.tag = uint64_t{sequence_} << 32 | mark;
   if (!reduces(operation.kind)) return work;
   if (operation.reduction.scaling == Reduction::Scaling::premultiply) {
     work.scales = true;
@@ -111,7 +111,7 @@ exec::Work Execution::work_of(const Operation& operation) const {
 }
 
 Progress Execution::end(Status status) {
-  if (!status.ok()) parts_.watchdog->leave();
+  if (!status.ok()) parts_.activity->end();
   status_ = std::move(status);
   finished_ = true;
   return status_.ok() ? Progress::done : Progress::failed;
@@ -119,9 +119,7 @@ Progress Execution::end(Status status) {
 
 /// The task found that a peer called something else: the watchdog can say what.
 Status Execution::explain(const Status& found) {
-  if (found.code() != Code::invalid_usage) return found;
-  Status named = parts_.watchdog->examine(task_->waiting_for(), 0);
-  return named.ok() ? found : named;
+  return found.code() == Code::invalid_usage ? parts_.watchdog->explain(task_->waiting_for(), found) : found;
 }
 
 Status Execution::aborted_status() const {
@@ -138,7 +136,7 @@ void Execution::look_around(int64_t waited_ns) {
   if (aborted_.load(std::memory_order_relaxed)) trouble = aborted_status();
   if (trouble.ok() && task_ != nullptr && !opening_) {
     trouble = task_->serve();
-    if (!trouble.ok()) trouble = parts_.watchdog->blame(waiting_for(), trouble);
+    if (!trouble.ok()) trouble = parts_.watchdog->explain(waiting_for(), trouble);
   }
   if (trouble.ok() && waited_ns >= kLookEveryNs && task_ != nullptr) {
     trouble = parts_.watchdog->examine(waiting_for(), waited_ns);

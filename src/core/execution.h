@@ -33,6 +33,7 @@ class Execution {
     PlanCache* plans = nullptr;
     Pairs* pairs = nullptr;
     exec::Exchange* exchange = nullptr;
+    Activity* activity = nullptr;
     Watchdog* watchdog = nullptr;
     Doorbell* doorbell = nullptr;
     bool rings = true;  ///< everything this rank waits for rings the doorbell; else transports must be served
@@ -57,7 +58,7 @@ class Execution {
 
   Status begin_next();
   Status begin_pairs();
-  exec::Work work_of(const Operation& operation) const;
+  exec::Work work_of(const Operation& operation, uint32_t mark) const;
   exec::Progress end(Status status);
   Status explain(const Status& found);
   Status aborted_status() const;

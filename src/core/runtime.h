@@ -1,34 +1,51 @@
-/// What all communicators of a process share: options, the door, the allocator. One object, made by src/api on
-/// first use and never destroyed (threads of applications may outlive static destructors).
+/// What all communicators of a process share: options, the door, the allocator, the roots of its unique ids. One
+/// object, made by src/api on first use and never destroyed (threads of applications may outlive static destructors).
 ///
 /// Thread-safe.
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "src/base/door.h"
 #include "src/base/options.h"
+#include "src/core/root.h"
+#include "src/core/unique_id.h"
+#include "src/core/watch.h"
 #include "src/device/host_memory.h"
+#include "transports/home.h"
 #include "weir/status.h"
 
 namespace weir::core {
 
-class Watch;  // the registry of communicators that answers questions at the door (watchdog.h)
-
 class Runtime {
  public:
   explicit Runtime(Options options);
-  ~Runtime();
 
   const Options& options() const { return options_; }
+  Timeouts timeouts() const;
+  uint64_t host() const { return host_; }
   device::MemoryRegistry& memory() { return memory_; }
-  /// The door, opened on first use and closed when the last holder lets go.
-  Result<std::shared_ptr<Door>> door();
+  LocalHomes& local_homes() { return local_homes_; }
+  Watch& watch() { return watch_; }
+  Roots& roots() { return roots_; }
+
+  /// An id for a new communicator: the fixed one of NCCL_COMM_ID, or that of a root that starts to listen now.
+  Result<UniqueId> make_unique_id();
+  /// The door, opened on first use (at an interface from which `reach` is reached) and closed when the last holder lets
+  /// go.
+  Result<std::shared_ptr<Door>> door(const SocketAddress& reach);
 
  private:
-  Options options_;
+  Result<SocketAddress> listen_at(const std::optional<SocketAddress>& reach) const;
+
+  const Options options_;
+  const uint64_t host_;
   device::MemoryRegistry memory_;
+  LocalHomes local_homes_;
+  Watch watch_;
+  Roots roots_;
   std::mutex mutex_;
   std::weak_ptr<Door> door_;
 };

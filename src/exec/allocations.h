@@ -8,6 +8,7 @@
 #include <array>
 #include <vector>
 
+#include "src/base/types.h"
 #include "src/device/host_memory.h"
 #include "src/device/shared_memory.h"
 #include "src/exec/window.h"
@@ -19,16 +20,13 @@ class Allocations {
  public:
   Allocations(Rank self, device::MemoryRegistry& registry, std::vector<Window> windows);
 
-  /// How peers find [data, data + bytes). Posted::slot is -1 where they cannot: memory from elsewhere.
-  Posted post(const void* data, size_t bytes);
+  /// How peers find [data, data + bytes). Posted::slot is -1 where they cannot: memory from elsewhere, or an allocation
+  /// that would take the slot that `beside`, posted for the same operation, needs.
+  Posted post(const void* data, size_t bytes, const Posted& beside = {});
   /// Where what `peer` posted lies in this address space.
   Result<std::byte*> resolve(Rank peer, const Posted& posted);
 
  private:
-  struct Own {
-    uint32_t id = 0;
-    uint32_t generation = 0;
-  };
   struct Mapped {
     uint32_t generation = 0;
     device::SharedMemory memory;
@@ -37,8 +35,8 @@ class Allocations {
   const Rank self_;
   device::MemoryRegistry& registry_;
   const std::vector<Window> windows_;
-  std::array<Own, Window::kAllocations> own_{};
-  int next_ = 0;
+  std::array<device::BlockId, Window::kAllocations> own_{};  ///< told in each slot
+  std::array<uint32_t, Window::kAllocations> generations_{};
   std::vector<std::array<Mapped, Window::kAllocations>> mapped_;  ///< by peer
 };
 

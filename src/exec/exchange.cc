@@ -42,7 +42,7 @@ void Exchange::start(Collective kind, const Work& work) {
   own_input_ = own_output_ = {};
   if (total_ >= limits_.direct_bytes && !work.scales) {
     own_input_ = allocations_.post(work.input, by_destination() ? all : total_);
-    if (kind == Collective::all_reduce) own_output_ = allocations_.post(work.output, total_);
+    if (kind == Collective::all_reduce) own_output_ = allocations_.post(work.output, total_, own_input_);
   }
   first_ = true;
   done_ = 0;

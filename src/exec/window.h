@@ -38,12 +38,10 @@ struct alignas(64) Mail {
 };
 static_assert(sizeof(Mail) == 64);
 
-/// How a peer can map an allocation of the owner (a serialised device::ShareHandle). Written before the first post
-/// that names the slot with this generation.
+/// How a peer can map an allocation of the owner: a device::ShareHandle. Changed only between two operations, before a
+/// post that names the slot with a new generation.
 struct alignas(64) AllocationSlot {
-  std::atomic<uint32_t> generation;
-  uint32_t bytes;
-  std::byte handle[56];
+  std::byte handle[64];
 };
 
 /// One rank's window, as pointers. Plain data.

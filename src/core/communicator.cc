@@ -1,0 +1,201 @@
+#include "src/core/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/host.h"
+#include "src/base/log.h"
+#include "src/core/connected.h"
+#include "src/core/runtime.h"
+#include "src/device/host_stream.h"
+
+namespace weir::core {
+namespace {
+
+struct Member {
+  int32_t color = 0;
+  int32_t key = 0;
+};
+
+/// The parent's ranks of the same colour, by key, then by rank in the parent.
+std::vector<Rank> members_of(const std::vector<Member>& all, int color) {
+  std::vector<Rank> members;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].color == color) members.push_back(static_cast<Rank>(rank));
+  }
+  std::stable_sort(members.begin(), members.end(), [&](Rank a, Rank b) {
+    return all[static_cast<size_t>(a)].key < all[static_cast<size_t>(b)].key;
+  });
+  return members;
+}
+
+Status not_connected() { return {Code::invalid_usage, "the communicator was not connected"}; }
+
+}  // namespace
+
+Communicator::Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank rank, Config config)
+    : runtime_(runtime), id_(id), ranks_(ranks), rank_(rank), config_(std::move(config)), state_(not_connected()) {}
+
+Communicator::Communicator(Communicator& parent, int color, int key, Config config)
+    : runtime_(parent.runtime_),
+      id_(parent.id_),
+      split_(SplitFrom{&parent, color, key}),
+      ranks_(0),
+      rank_(-1),
+      config_(std::move(config)),
+      state_(not_connected()) {}
+
+Communicator::~Communicator() {
+  if (state().code() == Code::in_progress) abort();
+  background_.reset();
+  turns_.wait_idle();
+}
+
+Status Communicator::connect() {
+  set_state({Code::in_progress, "the communicator is being set up"});
+  if (config_.blocking) return connect_now();
+  // Splits of one parent use its bootstrap one after the other: they wait in the parent's line.
+  auto background = (split_ ? *split_->parent : *this).background();
+  WEIR_TRY(background.status());
+  (*background)->submit([this] { return connect_now(); });
+  return {Code::in_progress, "the communicator is being set up"};
+}
+
+Status Communicator::connect_now() {
+  Status status = split_ ? join_split() : join_root();
+  set_state(status);
+  return status;
+}
+
+Status Communicator::join_root() {
+  auto door = runtime_.door(id_.root);
+  WEIR_TRY(door.status());
+  Bootstrap::Spec spec;
+  spec.id = id_;
+  spec.ranks = ranks_;
+  spec.rank = rank_;
+  spec.door = *door;
+  spec.watch = &runtime_.watch();
+  spec.roots = &runtime_.roots();
+  spec.host = runtime_.host();
+  spec.timeouts = runtime_.timeouts();
+  spec.abort = &aborted_;
+  auto bootstrap = Bootstrap::join(spec);
+  WEIR_TRY(bootstrap.status());
+  return build(std::move(*door), std::move(*bootstrap));
+}
+
+Status Communicator::join_split() {
+  Communicator& parent = *split_->parent;
+  WEIR_TRY(parent.usable());
+  Bootstrap& bootstrap = *parent.connected_->bootstrap;
+  const uint32_t number = ++parent.splits_;
+  const Member own{split_->color, split_->key};
+  auto gathered = bootstrap.all_gather(ByteWriter().put(own).take());
+  WEIR_TRY(gathered.status());
+  if (split_->color < 0) return {};
+  std::vector<Member> all;
+  for (const Bytes& bytes : *gathered) all.push_back(ByteReader(bytes).get<Member>());
+  const uint64_t uid = hash_text(fmt::format("{:x} split {} color {}", bootstrap.uid(), number, split_->color));
+  auto subset = Bootstrap::subset(bootstrap, members_of(all, split_->color), uid, &aborted_);
+  WEIR_TRY(subset.status());
+  ranks_ = (*subset)->size();
+  rank_ = (*subset)->rank();
+  return build(parent.connected_->door, std::move(*subset));
+}
+
+Status Communicator::build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap> bootstrap) {
+  auto connected = Connected::build(runtime_, std::move(door), std::move(bootstrap));
+  WEIR_TRY(connected.status());
+  connected_ = std::move(*connected);
+  if (aborted_.load()) connected_->execution->abort();
+  return {};
+}
+
+Status Communicator::run(std::span<const Operation> operations, device::HostStream* stream) {
+  const bool at_once = stream == nullptr && config_.blocking && !queued_ &&
+                       code_.load(std::memory_order_acquire) == static_cast<int>(Code::success);
+  if (!at_once) return run_in_turn(operations, stream);
+  Execution* const execution = connected_->execution.get();
+  execution->begin(operations);
+  Status status = drive({&execution, 1});
+  if (!status.ok()) [[unlikely]] set_state(status);
+  return status;
+}
+
+Status Communicator::run_in_turn(std::span<const Operation> operations, device::HostStream* stream) {
+  WEIR_TRY(usable());
+  Share share{this, {operations.begin(), operations.end()}, turns_.draw()};
+  if (stream == nullptr && config_.blocking) return carry_out({&share, 1});
+  queued_ = true;
+  if (stream == nullptr) {
+    auto own = background();
+    WEIR_TRY(own.status());
+    stream = *own;
+  }
+  stream->submit([share = std::move(share)]() mutable { return carry_out({&share, 1}); });
+  if (config_.blocking) return {};
+  return {Code::in_progress, "the operation goes on in the background"};
+}
+
+Status Communicator::carry_out(std::span<Share> shares) {
+  std::vector<Execution*> executions;
+  for (Share& share : shares) {
+    share.communicator->turns_.enter(share.ticket);
+    executions.push_back(share.communicator->connected_->execution.get());
+    executions.back()->begin(share.operations);
+  }
+  Status status = drive(executions);
+  for (size_t i = 0; i < shares.size(); ++i) {
+    if (!executions[i]->status().ok()) shares[i].communicator->set_state(executions[i]->status());
+    shares[i].communicator->turns_.leave();
+  }
+  return status;
+}
+
+Status Communicator::finalize() {
+  if (!config_.blocking && !turns_.idle()) return {Code::in_progress, "operations are under way"};
+  turns_.wait_idle();
+  return state();
+}
+
+void Communicator::abort() {
+  aborted_.store(true);
+  std::lock_guard lock(mutex_);
+  if (connected_ != nullptr && code_.load() != static_cast<int>(Code::in_progress)) connected_->execution->abort();
+}
+
+Status Communicator::state() const {
+  std::lock_guard lock(mutex_);
+  if (state_.ok() && !config_.blocking && !turns_.idle()) return {Code::in_progress, "operations are under way"};
+  return state_;
+}
+
+void Communicator::set_state(const Status& status) {
+  std::lock_guard lock(mutex_);
+  const bool failed = !state_.ok() && state_.code() != Code::in_progress && status.code() != Code::in_progress;
+  if (failed && connected_ != nullptr) return;  // the first error stays
+  state_ = status;
+  code_.store(static_cast<int>(status.code()), std::memory_order_release);
+}
+
+/// Success, or why no operation can be begun now.
+Status Communicator::usable() const {
+  std::lock_guard lock(mutex_);
+  if (state_.code() == Code::in_progress) {
+    return {Code::invalid_argument, "Attempt to use communicator before the previous operation returned ncclSuccess"};
+  }
+  return state_;
+}
+
+Result<device::HostStream*> Communicator::background() {
+  if (background_ == nullptr) {
+    auto stream = device::HostStream::create();
+    WEIR_TRY(stream.status());
+    background_ = std::move(*stream);
+  }
+  return background_.get();
+}
+
+}  // namespace weir::core

@@ -1,0 +1,125 @@
+#include "src/core/connected.h"
+
+#include <fmt/format.h>
+
+#include "src/base/host.h"
+#include "src/base/log.h"
+
+namespace weir::core {
+namespace {
+
+/// Scratch that peers may read, for plans that pull: behind the exchange's part of the window, so that a plan and an
+/// exchange that follow each other never use the same bytes.
+constexpr size_t kSharedScratchBytes = size_t{1} << 20;
+
+int ranks_on_this_host(const Bootstrap& bootstrap) {
+  const uint64_t own = bootstrap.peers()[static_cast<size_t>(bootstrap.rank())].host;
+  int count = 0;
+  for (const PeerAddress& peer : bootstrap.peers()) count += peer.host == own;
+  return count;
+}
+
+/// Spinning is for ranks that have a core each; the others give theirs to whom they wait for.
+WaitPolicy patience(const Bootstrap& bootstrap, int64_t spins) {
+  WaitPolicy policy;
+  if (spins >= 0) {
+    policy.spins = static_cast<uint32_t>(spins);
+  } else if (ranks_on_this_host(bootstrap) > usable_cores()) {
+    policy.spins = 0;
+  }
+  return policy;
+}
+
+struct IslandViews {
+  std::vector<exec::Window> windows;
+  std::vector<Doorbell*> doorbells;
+  SharedScratch scratch;
+};
+
+/// The homes of all ranks in this address space; REQUIRES: every route maps.
+Result<IslandViews> view_island(const Routes& routes, Rank self) {
+  IslandViews island;
+  for (Rank rank = 0; rank < routes.size(); ++rank) {
+    auto view = routes.to(rank).transport->map(routes.to(rank).card);
+    WEIR_TRY(view.status());
+    const size_t exchange_bytes = view->window_bytes - kSharedScratchBytes;
+    island.windows.emplace_back(view->window, exchange_bytes, routes.size());
+    island.doorbells.push_back(view->doorbell);
+    island.scratch.peers.push_back(view->window + exchange_bytes);
+    if (rank == self) island.scratch.own = view->window + exchange_bytes;
+  }
+  island.scratch.bytes = kSharedScratchBytes;
+  return island;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Door> door,
+                                                    std::unique_ptr<Bootstrap> bootstrap) {
+  const Options& options = runtime.options();
+  auto made = std::make_unique<Connected>();
+  Connected& c = *made;
+  c.door = std::move(door);
+  c.bootstrap = std::move(bootstrap);
+  const Rank self = c.bootstrap->rank();
+  const int ranks = c.bootstrap->size();
+
+  Home::Spec spec;
+  spec.uid = c.bootstrap->uid();
+  spec.rank = self;
+  spec.window_bytes = static_cast<size_t>(options.window_bytes) + kSharedScratchBytes;
+  auto home = Home::create(spec);
+  WEIR_TRY(home.status());
+  c.home = std::move(*home);
+
+  const TransportContext context{{spec.uid, self, runtime.host()}, c.home.get(), &runtime.local_homes(), c.door.get()};
+  auto transports = make_transports(context, options);
+  WEIR_TRY(transports.status());
+  c.transports = std::move(*transports);
+  auto routes = Routes::find(*c.bootstrap, c.transports);
+  WEIR_TRY(routes.status());
+  c.routes = std::make_unique<Routes>(std::move(*routes));
+  c.links = std::make_unique<Links>(self, *c.routes, static_cast<uint32_t>(options.slots),
+                                    static_cast<uint32_t>(options.slot_bytes));
+
+  SharedScratch scratch;
+  if (ranks > 1 && ranks <= exec::Exchange::kMostRanks && c.routes->all_map()) {
+    auto island = view_island(*c.routes, self);
+    WEIR_TRY(island.status());
+    scratch = std::move(island->scratch);
+    if (options.fast_paths && options.algorithm.empty()) {
+      c.allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), island->windows);
+      c.exchange = std::make_unique<exec::Exchange>(self, std::move(island->windows), std::move(island->doorbells),
+                                                    *c.allocations, exec::Exchange::Limits());
+    }
+  }
+  c.plans = std::make_unique<PlanCache>(self, ranks, *c.links, std::move(scratch), options.algorithm);
+  c.pairs = std::make_unique<Pairs>(self, *c.links);
+
+  Execution::Parts parts;
+  parts.rank = self;
+  parts.ranks = ranks;
+  parts.links = c.links.get();
+  parts.plans = c.plans.get();
+  parts.pairs = c.pairs.get();
+  parts.exchange = c.exchange.get();
+  parts.activity = &c.bootstrap->activity();
+  parts.watchdog = &c.bootstrap->watchdog();
+  parts.rings = c.routes->all_ring();
+  parts.doorbell = parts.rings ? c.home->view().doorbell : nullptr;
+  parts.patience = patience(*c.bootstrap, options.spins);
+  parts.check = options.check;
+  c.execution = std::make_unique<Execution>(parts);
+  // Nobody sends before everybody has made what receives.
+  WEIR_TRY(c.bootstrap->barrier());
+  WEIR_INFO(init, "{}", c.describe());
+  return made;
+}
+
+std::string Connected::describe() const {
+  return fmt::format("rank {} of {} ({} on this host, {} cores): transports {}{}", bootstrap->rank(), bootstrap->size(),
+                     ranks_on_this_host(*bootstrap), usable_cores(), routes->summary(bootstrap->rank()),
+                     exchange != nullptr ? ", collectives by exchange through shared windows" : "");
+}
+
+}  // namespace weir::core

@@ -1,0 +1,44 @@
+/// What a communicator has once it has met its peers, in the order in which it is built and (reversed) torn down.
+///
+/// Built by Connected::build, which is collective over the bootstrap; used by one thread at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/core/bootstrap.h"
+#include "src/core/execution.h"
+#include "src/core/links.h"
+#include "src/core/pairs.h"
+#include "src/core/plan_cache.h"
+#include "src/core/routes.h"
+#include "src/core/runtime.h"
+#include "src/exec/allocations.h"
+#include "src/exec/exchange.h"
+#include "transports/home.h"
+#include "transports/transports.h"
+
+namespace weir::core {
+
+struct Connected {
+  std::shared_ptr<Door> door;
+  std::unique_ptr<Bootstrap> bootstrap;
+  std::unique_ptr<Home> home;
+  std::vector<std::unique_ptr<Transport>> transports;
+  std::unique_ptr<Routes> routes;
+  std::unique_ptr<Links> links;
+  std::unique_ptr<exec::Allocations> allocations;  ///< of an island; else null, like exchange
+  std::unique_ptr<exec::Exchange> exchange;
+  std::unique_ptr<PlanCache> plans;
+  std::unique_ptr<Pairs> pairs;
+  std::unique_ptr<Execution> execution;
+
+  /// Everything from `home` on. Collective.
+  static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Door> door,
+                                                  std::unique_ptr<Bootstrap> bootstrap);
+  /// Ranks on this host, cores, transports and the way operations go: one line for the log.
+  std::string describe() const;
+};
+
+}  // namespace weir::core

@@ -1,0 +1,52 @@
+#include "src/core/group.h"
+
+#include <thread>
+
+namespace weir::core {
+namespace {
+
+/// Runs every job on a thread of its own: each may wait for the others. The first error in job order; in_progress if
+/// that is the worst there is.
+Status run_side_by_side(std::vector<std::function<Status()>> jobs) {
+  std::vector<Status> results(jobs.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < jobs.size(); ++i) {
+    threads.emplace_back([&, i] { results[i] = jobs[i](); });
+  }
+  results[0] = jobs[0]();
+  for (std::thread& thread : threads) thread.join();
+  Status worst;
+  for (Status& result : results) {
+    if (!result.ok() && (worst.ok() || worst.code() == Code::in_progress)) worst = std::move(result);
+  }
+  return worst;
+}
+
+}  // namespace
+
+Status Group::add_job(std::function<Status()> job) {
+  if (depth_ == 0) return job();
+  jobs_.push_back(std::move(job));
+  return {};
+}
+
+void Group::fail(const Status& status) {
+  if (depth_ > 0 && failed_.ok()) failed_ = status;
+}
+
+Status Group::end() {
+  if (depth_ == 0) return {Code::invalid_usage, "ncclGroupEnd: not in a group call: ncclGroupStart must come first"};
+  if (--depth_ > 0) return {};
+  Status failed = std::exchange(failed_, {});
+  const std::vector<Issue> issues = std::exchange(issues_, {});
+  std::vector<std::function<Status()>> jobs = std::exchange(jobs_, {});
+  WEIR_TRY(failed);
+  if (!jobs.empty() && !issues.empty()) {
+    return {Code::invalid_usage,
+            "ncclGroupEnd: a group holds either communicator set-up (init, split) or communication, not both"};
+  }
+  if (!jobs.empty()) return run_side_by_side(std::move(jobs));
+  return issues.empty() ? Status() : run_together(issues);
+}
+
+}  // namespace weir::core

@@ -1,0 +1,47 @@
+#include "src/core/runtime.h"
+
+#include "src/base/host.h"
+#include "src/base/interfaces.h"
+#include "src/base/log.h"
+
+namespace weir::core {
+
+Runtime::Runtime(Options options)
+    : options_(std::move(options)), host_(host_identity(options_.host_id)) {}
+
+Timeouts Runtime::timeouts() const {
+  const auto ms = [](double seconds) { return static_cast<int64_t>(seconds * 1000); };
+  return {ms(options_.init_timeout_s), ms(options_.peer_timeout_s), ms(options_.stuck_timeout_s)};
+}
+
+Result<SocketAddress> Runtime::listen_at(const std::optional<SocketAddress>& reach) const {
+  auto choice = choose_interface({options_.socket_ifname, options_.socket_family, reach});
+  WEIR_TRY(choice.status());
+  WEIR_INFO(bootstrap, "Bootstrap: Using {}: {}", choice->interface.name, choice->why);
+  return choice->interface.address;
+}
+
+Result<UniqueId> Runtime::make_unique_id() {
+  if (!options_.comm_id.empty()) {
+    auto address = SocketAddress::parse(options_.comm_id);
+    WEIR_TRY(address.status());
+    return Roots::fixed_id(*address);
+  }
+  auto interface = listen_at(std::nullopt);
+  WEIR_TRY(interface.status());
+  return roots_.make_id(*interface, timeouts());
+}
+
+Result<std::shared_ptr<Door>> Runtime::door(const SocketAddress& reach) {
+  std::lock_guard lock(mutex_);
+  if (std::shared_ptr<Door> open = door_.lock()) return open;
+  auto interface = listen_at(reach);
+  WEIR_TRY(interface.status());
+  auto opened = Door::open(*interface, [this](uint64_t scope, BytesView question) { return watch_.answer(scope, question); });
+  WEIR_TRY(opened.status());
+  std::shared_ptr<Door> door = std::move(*opened);
+  door_ = door;
+  return door;
+}
+
+}  // namespace weir::core

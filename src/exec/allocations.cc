@@ -1,0 +1,41 @@
+#include "src/exec/allocations.h"
+
+#include <cstring>
+
+namespace weir::exec {
+
+static_assert(sizeof(device::ShareHandle) <= sizeof(AllocationSlot::handle));
+
+Allocations::Allocations(Rank self, device::MemoryRegistry& registry, std::vector<Window> windows)
+    : self_(self), registry_(registry), windows_(std::move(windows)), mapped_(windows_.size()) {}
+
+Posted Allocations::post(const void* data, size_t bytes, const Posted& beside) {
+  const auto located = registry_.find(data, bytes);
+  if (!located) return {};
+  // A block has its home slot, so a block met before is found by one comparison.
+  const int slot = static_cast<int>(located->block.slot % Window::kAllocations);
+  AllocationSlot& told = windows_[self_].allocation(slot);
+  if (own_[slot] != located->block) {
+    if (slot == beside.slot) return {};
+    const auto handle = registry_.handle(located->block);
+    if (!handle) return {};
+    own_[slot] = located->block;
+    std::memcpy(told.handle, &*handle, sizeof *handle);
+    generations_[slot] += 1;
+  }
+  return {slot, generations_[slot], located->offset};
+}
+
+Result<std::byte*> Allocations::resolve(Rank peer, const Posted& posted) {
+  Mapped& mapped = mapped_[peer][posted.slot];
+  if (mapped.generation != posted.generation) {
+    device::ShareHandle handle;
+    std::memcpy(&handle, windows_[peer].allocation(posted.slot).handle, sizeof handle);
+    auto memory = device::SharedMemory::attach(handle, device::Pages::huge);
+    WEIR_TRY(memory.status());
+    mapped = {posted.generation, std::move(*memory)};
+  }
+  return mapped.memory.data() + posted.offset;
+}
+
+}  // namespace weir::exec

@@ -1,0 +1,88 @@
+#include "src/cli/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+namespace weir::cli {
+namespace {
+
+/// Both ends, closed when it goes unless they were taken.
+struct Pipe {
+  int read = -1, write = -1;
+
+  bool open() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    read = ends[0], write = ends[1];
+    return true;
+  }
+  ~Pipe() {
+    if (read >= 0) close(read);
+    if (write >= 0) close(write);
+  }
+};
+
+/// In the child, up to the program's first instruction. Reports errno through `report` where it fails.
+[[noreturn]] void become(const ChildSpec& spec, pid_t parent, const Pipe& out, const Pipe& err, int report) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // it died before it could be watched
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGPIPE, SIG_DFL);
+
+  int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (empty >= 0) dup2(empty, STDIN_FILENO);
+  if (spec.capture) {
+    dup2(out.write, STDOUT_FILENO);
+    dup2(err.write, STDERR_FILENO);
+  }
+  if (spec.binding != nullptr) spec.binding->apply(spec.rank);
+  for (const auto& [name, value] : spec.environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> words;
+  for (const std::string& word : spec.command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  execvp(words[0], words.data());
+  int error = errno;
+  (void)!write(report, &error, sizeof(error));
+  _exit(127);
+}
+
+Status no_process(const char* what) {
+  return Status(Code::system_error, fmt::format("cannot {} for a rank: {}", what, strerror(errno)));
+}
+
+}  // namespace
+
+Result<Child> start_child(const ChildSpec& spec) {
+  Pipe out, err, report;
+  if ((spec.capture && (!out.open() || !err.open())) || !report.open()) return no_process("make a pipe");
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return no_process("start a process");
+  if (pid == 0) become(spec, parent, out, err, report.write);
+  setpgid(pid, pid);  // here too, as either may be first
+
+  close(std::exchange(report.write, -1));
+  int error = 0;
+  ssize_t got;
+  do got = read(report.read, &error, sizeof(error));
+  while (got < 0 && errno == EINTR);
+  if (got > 0) {  // otherwise the pipe was closed by the program's start
+    waitpid(pid, nullptr, 0);
+    return Status(Code::invalid_argument,
+                  fmt::format("cannot run '{}': {}", spec.command[0], strerror(error)));
+  }
+  return Child{pid, std::exchange(out.read, -1), std::exchange(err.read, -1)};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,219 @@
+#include "src/cli/launcher.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace weir::cli {
+namespace {
+
+constexpr auto kAfterDeath = std::chrono::seconds(2);     ///< from SIGTERM to SIGKILL when a rank has died
+constexpr auto kAfterRequest = std::chrono::seconds(10);  ///< and when somebody asked all of them to end
+constexpr auto kDrain = std::chrono::milliseconds(200);   ///< for output of what the ranks have started
+
+Status system_error(const char* what) {
+  return Status(Code::system_error, fmt::format("{}: {}", what, strerror(errno)));
+}
+
+std::string prepended(const std::string& first, const char* variable) {
+  const char* rest = std::getenv(variable);
+  return rest != nullptr && *rest != '\0' ? first + ":" + rest : first;
+}
+
+}  // namespace
+
+Result<std::pair<int, int>> free_ports() {
+  int ports[2] = {0, 0};
+  int sockets[2] = {-1, -1};
+  bool fine = true;
+  for (int i = 0; i < 2; ++i) {  // both open at once, so that they differ
+    sockets[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    fine = fine && sockets[i] >= 0 && bind(sockets[i], generic, size) == 0 &&
+           getsockname(sockets[i], generic, &size) == 0;
+    ports[i] = ntohs(address.sin_port);
+  }
+  Status failed = fine ? Status() : system_error("there is no free port on the loopback interface");
+  for (int fd : sockets)
+    if (fd >= 0) close(fd);
+  if (!failed.ok()) return failed;
+  return std::pair(ports[0], ports[1]);
+}
+
+std::vector<std::pair<std::string, std::string>> rank_environment(int rank, int ranks,
+                                                                  const std::string& comm_id, int master_port,
+                                                                  const std::string& preload) {
+  std::vector<std::pair<std::string, std::string>> variables = {
+      {"RANK", std::to_string(rank)},       {"WORLD_SIZE", std::to_string(ranks)},
+      {"LOCAL_RANK", std::to_string(rank)}, {"LOCAL_WORLD_SIZE", std::to_string(ranks)},
+      {"MASTER_ADDR", "127.0.0.1"},         {"MASTER_PORT", std::to_string(master_port)},
+  };
+  if (!comm_id.empty()) variables.emplace_back("NCCL_COMM_ID", comm_id);
+  if (!preload.empty()) {
+    const std::string folder = std::filesystem::path(preload).parent_path();
+    variables.emplace_back("LD_PRELOAD", prepended(preload, "LD_PRELOAD"));
+    variables.emplace_back("LD_LIBRARY_PATH", prepended(folder, "LD_LIBRARY_PATH"));
+  }
+  return variables;
+}
+
+Launcher::Launcher(LaunchRequest request) : request_(std::move(request)) {}
+
+Launcher::~Launcher() {
+  if (signals_ >= 0) close(signals_);
+}
+
+Status Launcher::prepare_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  if (sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return system_error("cannot block signals");
+  signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals_ < 0) return system_error("cannot make a signalfd");
+  // What a rank has started and left behind becomes our child, so that it can be ended, too.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  return Status();
+}
+
+Status Launcher::start_all() {
+  Result<Binding> binding = Binding::make(request_.bind, request_.ranks);
+  if (!binding.ok()) return binding.status();
+  Result<std::pair<int, int>> ports = free_ports();
+  if (!ports.ok()) return ports.status();
+  const std::string comm_id = request_.comm_id.value_or(fmt::format("127.0.0.1:{}", ports->first));
+  for (int rank = 0; rank < request_.ranks; ++rank) {
+    ChildSpec spec;
+    spec.command = request_.command;
+    spec.environment = rank_environment(rank, request_.ranks, comm_id, ports->second, request_.preload);
+    spec.rank = rank;
+    spec.binding = &*binding;
+    spec.capture = !request_.plain;
+    Result<Child> child = start_child(spec);
+    if (!child.ok()) return child.status();
+    ranks_.push_back({child->pid});
+    if (!spec.capture) continue;
+    relays_.emplace_back(child->out, STDOUT_FILENO, fmt::format("[{}] ", rank));
+    relays_.emplace_back(child->err, STDERR_FILENO, fmt::format("[{}] ", rank));
+  }
+  return Status();
+}
+
+Result<int> Launcher::run() {
+  WEIR_TRY(prepare_signals());
+  Status started = start_all();
+  if (!started.ok()) {
+    end_what_is_left();
+    return started;
+  }
+  while (running() > 0) wait_for_something();
+  // Output that is already in the pipes; whoever else holds them open is not waited for.
+  for (auto deadline = Clock::now() + kDrain; !relays_.empty() && Clock::now() < deadline;) {
+    kill_at_ = deadline;
+    wait_for_something();
+  }
+  end_what_is_left();
+  return code_;
+}
+
+size_t Launcher::running() const {
+  size_t count = 0;
+  for (const Rank& rank : ranks_) count += !rank.ended;
+  return count;
+}
+
+void Launcher::wait_for_something() {
+  std::vector<pollfd> descriptors = {{signals_, POLLIN, 0}};
+  for (const LineRelay& relay : relays_) descriptors.push_back({relay.descriptor(), POLLIN, 0});
+  int timeout = -1;
+  if (kill_at_) {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*kill_at_ - Clock::now()).count();
+    timeout = left < 0 ? 0 : static_cast<int>(left) + 1;
+  }
+  if (poll(descriptors.data(), descriptors.size(), timeout) > 0) {
+    for (size_t i = 0; i < relays_.size(); ++i)
+      if (descriptors[i + 1].revents != 0) relays_[i].pump();
+    std::vector<LineRelay> open;
+    for (LineRelay& relay : relays_)
+      if (relay.descriptor() >= 0) open.push_back(std::move(relay));
+    relays_.swap(open);
+    if (descriptors[0].revents != 0) read_signals();
+  }
+  if (kill_at_ && Clock::now() >= *kill_at_) {
+    kill_at_.reset();
+    signal_all(SIGKILL);
+  }
+}
+
+void Launcher::read_signals() {
+  for (signalfd_siginfo info; read(signals_, &info, sizeof(info)) == sizeof(info);) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGCHLD) continue;
+    signal_all(++passed_on_ == 1 ? signal : SIGKILL);
+    kill_at_ = Clock::now() + kAfterRequest;
+  }
+  find_ended();
+}
+
+void Launcher::find_ended() {
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    // Left as zombies until the end: so long nobody else can get the number of their process group.
+    siginfo_t info{};
+    if (ranks_[i].ended ||
+        waitid(P_PID, static_cast<id_t>(ranks_[i].pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid == 0)
+      continue;
+    ranks_[i].ended = true;
+    note_end(static_cast<int>(i), info.si_code != CLD_EXITED, info.si_status);
+  }
+}
+
+void Launcher::note_end(int rank, bool killed, int status) {
+  if ((!killed && status == 0) || code_ != 0) return;
+  code_ = killed ? 128 + status : status;
+  if (passed_on_ > 0) return;  // it was asked to
+  const size_t others = running();
+  std::string how = killed ? fmt::format("was killed by signal {} ({})", status, strsignal(status))
+                           : fmt::format("ended with code {}", status);
+  fmt::print(stderr, "weir run: rank {} (pid {}) {}{}\n", rank, ranks_[static_cast<size_t>(rank)].pid, how,
+             others > 0 ? fmt::format("; stopping the other {}", others) : "");
+  if (others == 0) return;
+  signal_all(SIGTERM);
+  signal_all(SIGCONT);  // a stopped process could not end
+  kill_at_ = Clock::now() + kAfterDeath;
+}
+
+/// To the process groups of the ranks that are still there.
+void Launcher::signal_all(int signal) {
+  for (const Rank& rank : ranks_)
+    if (!rank.ended) kill(-rank.pid, signal);
+}
+
+void Launcher::end_what_is_left() {
+  for (const Rank& rank : ranks_) kill(-rank.pid, SIGKILL);
+  while (true) {
+    // Those that left their group have become our children by now, or become it when their parents end.
+    std::ifstream children(fmt::format("/proc/self/task/{}/children", gettid()));
+    for (pid_t pid = 0; children >> pid;) kill(pid, SIGKILL);
+    if (waitpid(-1, nullptr, 0) < 0 && errno == ECHILD) return;
+  }
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,74 @@
+/// Launcher: runs a program as several local ranks, and ends them together.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/cli/binding.h"
+#include "src/cli/child.h"
+#include "src/cli/line_relay.h"
+#include "weir/status.h"
+
+namespace weir::cli {
+
+struct LaunchRequest {
+  std::vector<std::string> command;
+  int ranks = 1;
+  BindMode bind = BindMode::automatic;
+  bool plain = false;                  ///< output goes out as it is, without "[rank] "
+  std::optional<std::string> comm_id;  ///< NCCL_COMM_ID; nothing: a free port of the loopback; empty: unset
+  std::string preload;                 ///< library for LD_PRELOAD; empty: none
+};
+
+/// Each rank sees RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL_COMM_ID.
+/// When one dies (by a signal, or with a code other than 0) the others get SIGTERM, and two seconds later
+/// SIGKILL. SIGINT, SIGTERM and SIGHUP are passed on to all; a second one kills. Nothing that the ranks have
+/// started is left when run() returns.
+class Launcher {
+ public:
+  explicit Launcher(LaunchRequest request);
+  Launcher(const Launcher&) = delete;
+  Launcher& operator=(const Launcher&) = delete;
+  ~Launcher();
+
+  /// The exit code of the rank that died first: its own, or 128 plus the signal; 0 if none did. Fails if the
+  /// program cannot be started. Once. REQUIRES: this process has one thread and no other children.
+  Result<int> run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Rank {
+    pid_t pid;
+    bool ended = false;
+  };
+
+  Status start_all();
+  Status prepare_signals();
+  void wait_for_something();
+  void read_signals();
+  void find_ended();
+  void note_end(int rank, bool killed, int status);
+  void signal_all(int signal);
+  void end_what_is_left();
+  size_t running() const;
+
+  const LaunchRequest request_;
+  std::vector<Rank> ranks_;
+  std::vector<LineRelay> relays_;
+  int signals_ = -1;  ///< a signalfd
+  int code_ = 0;
+  int passed_on_ = 0;  ///< signals that came from outside
+  std::optional<Clock::time_point> kill_at_;
+};
+
+/// The variables that a rank sees besides what it inherits.
+std::vector<std::pair<std::string, std::string>> rank_environment(int rank, int ranks,
+                                                                  const std::string& comm_id, int master_port,
+                                                                  const std::string& preload);
+
+/// Two ports of the loopback that nobody listens at now.
+Result<std::pair<int, int>> free_ports();
+
+}  // namespace weir::cli

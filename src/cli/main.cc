@@ -1,0 +1,105 @@
+// weir: the command.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "src/base/options.h"
+#include "src/cli/launcher.h"
+#include "src/cli/library.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr int kExitUsage = 2;
+constexpr int kExitCannotRun = 127;
+
+struct RunArguments {
+  LaunchRequest request;
+  std::string bind = "auto";
+  std::string comm_id;
+  std::string preload;  ///< "true": weir's own library
+};
+
+void add_run(CLI::App& app, RunArguments& arguments) {
+  CLI::App* run = app.add_subcommand("run", "Start a program as several ranks on this machine");
+  run->prefix_command();  // what follows the program's name is the program's
+  run->footer("Then the program and its arguments, after -- where it could be mistaken for an option.");
+  run->add_option("-n,--ranks", arguments.request.ranks, "Number of ranks")
+      ->required()
+      ->check(CLI::Range(1, 65536));
+  run->add_option("--bind", arguments.bind, "auto (on cores of their own if there are enough), core or none")
+      ->check(CLI::IsMember({"auto", "core", "none"}))
+      ->capture_default_str();
+  run->add_flag("--plain", arguments.request.plain, "Pass output on as it is, without '[rank] '");
+  run->add_option("--comm-id", arguments.comm_id,
+                  "NCCL_COMM_ID of the ranks: host:port, or none (else a free port of the loopback)");
+  run->add_flag(
+      "--preload", arguments.preload,
+      "Put weir's libnccl.so.2, or that of --preload=PATH, before any other that the program brings");
+}
+
+int report(const Status& failed, int code) {
+  fmt::print(stderr, "weir run: {}\n", failed.message());
+  return code;
+}
+
+int run(RunArguments arguments, std::vector<std::string> command) {
+  if (command.empty())
+    return report(
+        Status(Code::invalid_argument, "there is no program to run; expected one after the options"),
+        kExitUsage);
+  LaunchRequest& request = arguments.request;
+  request.command = std::move(command);
+  if (arguments.comm_id == "none")
+    request.comm_id = "";
+  else if (!arguments.comm_id.empty())
+    request.comm_id = arguments.comm_id;
+  if (arguments.bind == "core") request.bind = BindMode::core;
+  if (arguments.bind == "none") request.bind = BindMode::none;
+  if (arguments.preload == "true") {
+    Result<std::string> library = find_nccl_library();
+    if (!library.ok()) return report(library.status(), kExitUsage);
+    arguments.preload = *library;
+  }
+  request.preload = arguments.preload;
+  Result<int> code = Launcher(std::move(request)).run();
+  return code.ok() ? *code : report(code.status(), kExitCannotRun);
+}
+
+int print_options() {
+  const Options defaults;
+  fmt::print("{:<32} {:<10} {:<22} {}\n", "name", "type", "default", "meaning");
+  for (const OptionRow& row : option_table()) {
+    std::string value = value_text(defaults, row);
+    fmt::print("{:<32} {:<10} {:<22} {}\n", row.name, type_name(row), value.empty() ? "-" : value, row.help);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace weir::cli
+
+int main(int argc, char** argv) {
+  CLI::App app("weir: collective communication with a topology-aware planner", "weir");
+  app.set_version_flag("--version", "weir " WEIR_VERSION);
+  app.require_subcommand(1);
+  weir::cli::RunArguments arguments;
+  weir::cli::add_run(app, arguments);
+  app.add_subcommand("options", "Print all options that weir reads from the environment");
+  // What follows the first -- is nobody's business here.
+  char** const end =
+      std::find_if(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
+  try {
+    app.parse(static_cast<int>(end - argv), argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : weir::cli::kExitUsage;
+  }
+  if (app.got_subcommand("options")) return weir::cli::print_options();
+  std::vector<std::string> command = app.get_subcommand("run")->remaining();
+  if (end != argv + argc) command.insert(command.end(), end + 1, argv + argc);
+  return weir::cli::run(arguments, std::move(command));
+}

@@ -11,6 +11,8 @@ Result<Binding> Binding::make(BindMode mode, int ranks) {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return Status(Code::system_error, "hwloc cannot be initialised");
   binding.topology_.reset(topology);
+  // It visits every processor in turn to ask it, which takes long on a busy machine, and Linux knows as much.
+  hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   if (hwloc_topology_load(topology) != 0)
     return Status(Code::system_error, "hwloc cannot read this machine's topology");
   hwloc_bitmap_t usable = hwloc_bitmap_alloc();

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "transports/cma.h"
 #include "transports/loop.h"
 #include "transports/shm.h"
 #include "transports/tcp.h"
@@ -28,6 +29,10 @@ std::unique_ptr<Transport> shm(const TransportContext& context, const Options& o
   return make_shm(context.self, context.home, options.shm_disable);
 }
 
+std::unique_ptr<Transport> cma(const TransportContext& context, const Options&) {
+  return make_cma(context.self);
+}
+
 std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& options) {
   return make_tcp(context.self, context.door, static_cast<uint32_t>(options.sockets_per_channel));
 }
@@ -36,6 +41,7 @@ std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& o
 constexpr std::array kKinds = {
     Kind{"loop", loop},
     Kind{"shm", shm},
+    Kind{"cma", cma},
     Kind{"tcp", tcp},
 };
 

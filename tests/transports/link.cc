@@ -51,6 +51,17 @@ Status trouble(End& end, int patience_ms, Look look) {
   return {};
 }
 
+template <typename End>
+Status refusal(End& end, int patience_ms) {
+  const auto deadline = Clock::now() + std::chrono::milliseconds(patience_ms);
+  Result<bool> ready = false;
+  while (Clock::now() < deadline && ready.ok()) {
+    ready = end.ready();
+    sched_yield();
+  }
+  return ready.status();
+}
+
 }  // namespace
 
 LinkSpec spec_for(const Peer& peer, uint32_t number, uint32_t slots, uint32_t slot_bytes) {
@@ -147,5 +158,9 @@ Status await_trouble(Receiver& receiver, int patience_ms) {
 Status await_trouble(Sender& sender, int patience_ms) {
   return trouble(sender, patience_ms, [&] { static_cast<void>(sender.acquire()); });
 }
+
+Status await_refusal(Receiver& receiver, int patience_ms) { return refusal(receiver, patience_ms); }
+
+Status await_refusal(Sender& sender, int patience_ms) { return refusal(sender, patience_ms); }
 
 }  // namespace weir::testing

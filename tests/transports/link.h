@@ -56,4 +56,8 @@ void flush(Sender& sender);
 Status await_trouble(Receiver& receiver, int patience_ms);
 Status await_trouble(Sender& sender, int patience_ms);
 
+/// The error of an end that is polled for readiness, or success when none came in `patience_ms`.
+Status await_refusal(Receiver& receiver, int patience_ms);
+Status await_refusal(Sender& sender, int patience_ms);
+
 }  // namespace weir::testing

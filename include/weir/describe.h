@@ -1,0 +1,20 @@
+/// One line that says what weir found on this machine. C and C++; needs no other header.
+#ifndef WEIR_DESCRIBE_H_
+#define WEIR_DESCRIBE_H_
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes "weir 0.1.0: 8 cores, 1 NUMA node, no GPU, network eth0 10.0.0.7 (...), transports loop shm cma tcp"
+ * or the like, cut to size - 1 characters and ended by a zero. Returns the length of the whole line. Any
+ * thread. */
+int weirDescribe(char* buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* WEIR_DESCRIBE_H_ */

@@ -1,0 +1,85 @@
+/// The functions of NCCL's device interface that run on the host, as its clients call them. weir has no
+/// device interface: the structs that GPU kernels would see stay unknown here, and their sizes do not matter.
+#pragma once
+
+#include "src/api/abi.h"
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+/// Ranks first, first + stride, ... of which the caller is number `rank`.
+struct ncclTeam_t {
+  int nRanks;
+  int rank;
+  int stride;
+};
+static_assert(sizeof(ncclTeam_t) == 12);
+
+/// Passed by value; one pointer.
+struct ncclMultimemHandle_t {
+  void* base;
+};
+static_assert(sizeof(ncclMultimemHandle_t) == sizeof(void*));
+
+/// The caller says with `size` how far it reaches.
+struct ncclCommProperties_t {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  int rank;
+  int nRanks;
+  int cudaDev;
+  int nvmlDev;
+  bool deviceApiSupport;
+  bool multimemSupport;
+  int ginType;
+  int nLsaTeams;
+  bool hostRmaSupport;
+  int railedGinType;
+};
+static_assert(sizeof(ncclCommProperties_t) == 56);
+
+ncclResult_t pncclDevCommCreate(ncclComm_t comm, const void* requirements, void* outDevComm);
+ncclResult_t ncclDevCommCreate(ncclComm_t comm, const void* requirements, void* outDevComm);
+ncclResult_t pncclDevCommDestroy(ncclComm_t comm, const void* devComm);
+ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const void* devComm);
+ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t* properties);
+ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t* properties);
+
+ncclTeam_t pncclTeamWorld(ncclComm_t comm);
+ncclTeam_t ncclTeamWorld(ncclComm_t comm);
+ncclTeam_t pncclTeamLsa(ncclComm_t comm);
+ncclTeam_t ncclTeamLsa(ncclComm_t comm);
+ncclTeam_t pncclTeamRail(ncclComm_t comm);
+ncclTeam_t ncclTeamRail(ncclComm_t comm);
+int pncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank);
+int ncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank);
+int pncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank);
+int ncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank);
+
+ncclResult_t pncclLsaBarrierCreateRequirement(ncclTeam_t team, int barriers, void* outHandle,
+                                              void* outRequirement);
+ncclResult_t ncclLsaBarrierCreateRequirement(ncclTeam_t team, int barriers, void* outHandle,
+                                             void* outRequirement);
+ncclResult_t pncclGinBarrierCreateRequirement(ncclComm_t comm, ncclTeam_t team, int barriers, void* outHandle,
+                                              void* outRequirement);
+ncclResult_t ncclGinBarrierCreateRequirement(ncclComm_t comm, ncclTeam_t team, int barriers, void* outHandle,
+                                             void* outRequirement);
+int pncclLLA2ACalcSlots(int maxElts, int maxEltSize);
+int ncclLLA2ACalcSlots(int maxElts, int maxEltSize);
+ncclResult_t pncclLLA2ACreateRequirement(int blocks, int slots, void* outHandle, void* outRequirement);
+ncclResult_t ncclLLA2ACreateRequirement(int blocks, int slots, void* outHandle, void* outRequirement);
+
+ncclResult_t pncclGetLsaDevicePointer(ncclWindow_t window, size_t offset, int lsaRank, void** out);
+ncclResult_t ncclGetLsaDevicePointer(ncclWindow_t window, size_t offset, int lsaRank, void** out);
+ncclResult_t pncclGetPeerDevicePointer(ncclWindow_t window, size_t offset, int peer, void** out);
+ncclResult_t ncclGetPeerDevicePointer(ncclWindow_t window, size_t offset, int peer, void** out);
+ncclResult_t pncclGetMultimemDevicePointer(ncclWindow_t window, size_t offset, ncclMultimemHandle_t multimem,
+                                           void** out);
+ncclResult_t ncclGetMultimemDevicePointer(ncclWindow_t window, size_t offset, ncclMultimemHandle_t multimem,
+                                          void** out);
+ncclResult_t pncclGetLsaMultimemDevicePointer(ncclWindow_t window, size_t offset, void** out);
+ncclResult_t ncclGetLsaMultimemDevicePointer(ncclWindow_t window, size_t offset, void** out);
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,37 @@
+/// The calling thread's group, between ncclGroupStart and ncclGroupEnd.
+///
+/// Everything here belongs to the calling thread.
+#pragma once
+
+#include <functional>
+
+#include "src/api/handle.h"
+#include "weir/status.h"
+
+namespace weir::api {
+
+/// How many groups of this thread are open. A plain number, so that looking costs next to nothing.
+extern constinit thread_local int group_depth;
+
+/// Ends a call that may stand in a group: reports an error, and makes the group end with it.
+ncclResult_t finish_error(const Status& status);
+inline ncclResult_t finish(const Status& status) {
+  if (status.ok()) [[likely]]
+    return ncclSuccess;
+  return finish_error(status);
+}
+
+/// Puts an operation into the open group, which keeps the stream alive. REQUIRES: group_depth > 0, the
+/// calling thread is inside `handle`.
+Status add_to_group(ncclComm* handle, const core::Operation& operation,
+                    std::shared_ptr<device::HostStream> stream);
+
+/// A step of set-up that may wait for other ranks: now, or at the end of the open group, side by side with
+/// those of other communicators. REQUIRES: the calling thread is inside `handle`, which nobody frees while
+/// the step runs.
+Status set_up(ncclComm* handle, std::function<Status()> job);
+
+/// Calls body() between a start and an end. The first error of both.
+Status run_group(const std::function<Status()>& body);
+
+}  // namespace weir::api

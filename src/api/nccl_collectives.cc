@@ -1,0 +1,271 @@
+// Collectives, sends and receives of the C interface: arguments checked, then handed to the communicator or
+// its group.
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+
+#include "src/api/group.h"
+#include "src/api/handle.h"
+#include "src/api/operators.h"
+#include "src/api/process.h"
+#include "src/api/stream.h"
+
+namespace weir::api {
+namespace {
+
+/// A call as it came, nothing checked.
+struct Call {
+  Collective kind;
+  bool sends = false;
+  const void* input = nullptr;
+  void* output = nullptr;
+  size_t count = 0;
+  ncclDataType_t type = ncclInt8;
+  ncclRedOp_t op = ncclSum;
+  int root = 0;
+};
+
+const char* name_of(const Call& call) {
+  constexpr std::array<const char*, kCollectives> kNames = {
+      "ncclAllReduce", "ncclReduce", "ncclBroadcast", "ncclAllGather", "ncclReduceScatter",
+      "ncclAlltoAll",  "ncclGather", "ncclScatter",   "ncclRecv"};
+  return call.sends ? "ncclSend" : kNames[static_cast<size_t>(call.kind)];
+}
+
+constexpr bool names_a_rank(Collective kind) { return has_root(kind) || kind == Collective::send_recv; }
+
+/// Blocks of `count` elements in the largest buffer.
+constexpr bool has_blocks(Collective kind) {
+  return kind == Collective::all_gather || kind == Collective::reduce_scatter ||
+         kind == Collective::all_to_all || kind == Collective::gather || kind == Collective::scatter;
+}
+
+constexpr bool reads_input(const Call& call, int rank) {
+  switch (call.kind) {
+    case Collective::broadcast:
+    case Collective::scatter: return rank == call.root;
+    case Collective::send_recv: return call.sends;
+    default: return true;
+  }
+}
+
+constexpr bool writes_output(const Call& call, int rank) {
+  switch (call.kind) {
+    case Collective::reduce:
+    case Collective::gather: return rank == call.root;
+    case Collective::send_recv: return !call.sends;
+    default: return true;
+  }
+}
+
+inline bool fits(const Call& call, int ranks) {
+  constexpr size_t kMost = std::numeric_limits<ptrdiff_t>::max();
+  size_t bytes = 0;
+  const size_t block =
+      size_of(static_cast<DataType>(call.type)) * (has_blocks(call.kind) ? static_cast<size_t>(ranks) : 1);
+  return !__builtin_mul_overflow(call.count, block, &bytes) && bytes <= kMost;
+}
+
+inline bool is_type(ncclDataType_t type) { return static_cast<unsigned>(type) < kDataTypes; }
+
+inline bool is_valid(const Call& call, int ranks, int rank) {
+  return is_type(call.type) && (!names_a_rank(call.kind) || (call.root >= 0 && call.root < ranks)) &&
+         fits(call, ranks) &&
+         (call.count == 0 || ((call.input != nullptr || !reads_input(call, rank)) &&
+                              (call.output != nullptr || !writes_output(call, rank))));
+}
+
+/// What is_valid() found.
+Status explain_invalid(const Call& call, int ranks) {
+  const char* const name = name_of(call);
+  if (!is_type(call.type)) {
+    return {Code::invalid_argument, fmt::format("{} : invalid type {}; expected 0 to {}", name,
+                                                static_cast<int>(call.type), kDataTypes - 1)};
+  }
+  if (names_a_rank(call.kind) && (call.root < 0 || call.root >= ranks)) {
+    return {Code::invalid_argument,
+            fmt::format("{} : invalid {} {} (0 <= {} < {})", name, has_root(call.kind) ? "root" : "peer",
+                        call.root, has_root(call.kind) ? "root" : "peer", ranks)};
+  }
+  if (!fits(call, ranks)) {
+    return {Code::invalid_argument,
+            fmt::format("{} : invalid count {}: no buffer holds as many elements of type {}{}", name,
+                        call.count, weir::name(static_cast<DataType>(call.type)),
+                        has_blocks(call.kind) ? fmt::format(" times {} ranks", ranks) : "")};
+  }
+  return {Code::invalid_argument, fmt::format("{} : {} is NULL, with count {}", name,
+                                              call.input == nullptr ? "sendbuff" : "recvbuff", call.count)};
+}
+
+core::Operation to_operation(const Call& call) {
+  core::Operation operation;
+  operation.kind = call.kind;
+  operation.sends = call.sends;
+  operation.type = static_cast<DataType>(call.type);
+  operation.root = call.root;
+  operation.input = call.input;
+  operation.output = call.output;
+  operation.count = call.count;
+  return operation;
+}
+
+/// Everything but the plain case: a group, a stream, an operator of the user's.
+Status issue_special(const Call& call, core::Operation& operation, ncclComm* comm, cudaStream_t stream) {
+  if (reduces(call.kind)) {
+    WEIR_TRY(find_reduction(*comm->state, call.op, operation.type, name_of(call), operation.reduction));
+    if (stream != nullptr && reads_later(*comm->state, call.op))
+      return device_scalar_on_stream(name_of(call));
+  }
+  Result<std::shared_ptr<device::HostStream>> host = host_stream(stream, name_of(call));
+  if (!host.ok()) return host.status();
+  if (group_depth > 0) return add_to_group(comm, operation, std::move(*host));
+  return comm->core->run({&operation, 1}, host->get());
+}
+
+inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
+  const Entry entry(comm);
+  if (!entry) [[unlikely]]
+    return explain_no_entry(comm, name_of(call));
+  if (!is_valid(call, comm->core->size(), comm->core->rank())) [[unlikely]] {
+    return explain_invalid(call, comm->core->size());
+  }
+  // As in NCCL: nothing to do is no operation, and needs no other rank. A send of nothing still meets its
+  // receive.
+  if (call.count == 0 && call.kind != Collective::send_recv) [[unlikely]]
+    return {};
+  core::Operation operation = to_operation(call);
+  const bool plain = group_depth == 0 && stream == nullptr && (!reduces(call.kind) || is_builtin(call.op));
+  if (!plain) [[unlikely]]
+    return issue_special(call, operation, comm, stream);
+  if (reduces(call.kind)) operation.reduction = builtin_reduction(call.op);
+  return comm->core->run({&operation, 1}, nullptr);
+}
+
+}  // namespace
+}  // namespace weir::api
+
+using namespace weir;
+using namespace weir::api;
+
+ncclResult_t pncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return finish(issue({.kind = Collective::all_reduce,
+                       .input = sendbuff,
+                       .output = recvbuff,
+                       .count = count,
+                       .type = datatype,
+                       .op = op},
+                      comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclAllReduce);
+
+ncclResult_t pncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
+  return finish(issue({.kind = Collective::reduce,
+                       .input = sendbuff,
+                       .output = recvbuff,
+                       .count = count,
+                       .type = datatype,
+                       .op = op,
+                       .root = root},
+                      comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclReduce);
+
+ncclResult_t pncclBroadcast(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                            int root, ncclComm_t comm, cudaStream_t stream) {
+  return finish(issue({.kind = Collective::broadcast,
+                       .input = sendbuff,
+                       .output = recvbuff,
+                       .count = count,
+                       .type = datatype,
+                       .root = root},
+                      comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclBroadcast);
+
+ncclResult_t pncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                        cudaStream_t stream) {
+  return pncclBroadcast(buff, buff, count, datatype, root, comm, stream);
+}
+WEIR_WEAK_ALIAS(ncclBcast);
+
+ncclResult_t pncclAllGather(const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype,
+                            ncclComm_t comm, cudaStream_t stream) {
+  return finish(issue({.kind = Collective::all_gather,
+                       .input = sendbuff,
+                       .output = recvbuff,
+                       .count = sendcount,
+                       .type = datatype},
+                      comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclAllGather);
+
+ncclResult_t pncclReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                                ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                                cudaStream_t stream) {
+  return finish(issue({.kind = Collective::reduce_scatter,
+                       .input = sendbuff,
+                       .output = recvbuff,
+                       .count = recvcount,
+                       .type = datatype,
+                       .op = op},
+                      comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclReduceScatter);
+
+ncclResult_t pncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return finish(issue({.kind = Collective::all_to_all,
+                       .input = sendbuff,
+                       .output = recvbuff,
+                       .count = count,
+                       .type = datatype},
+                      comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclAlltoAll);
+
+ncclResult_t pncclGather(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                         int root, ncclComm_t comm, cudaStream_t stream) {
+  return finish(issue({.kind = Collective::gather,
+                       .input = sendbuff,
+                       .output = recvbuff,
+                       .count = count,
+                       .type = datatype,
+                       .root = root},
+                      comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclGather);
+
+ncclResult_t pncclScatter(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                          int root, ncclComm_t comm, cudaStream_t stream) {
+  return finish(issue({.kind = Collective::scatter,
+                       .input = sendbuff,
+                       .output = recvbuff,
+                       .count = count,
+                       .type = datatype,
+                       .root = root},
+                      comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclScatter);
+
+ncclResult_t pncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                       cudaStream_t stream) {
+  return finish(issue({.kind = Collective::send_recv,
+                       .sends = true,
+                       .input = sendbuff,
+                       .count = count,
+                       .type = datatype,
+                       .root = peer},
+                      comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclSend);
+
+ncclResult_t pncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                       cudaStream_t stream) {
+  return finish(issue(
+      {.kind = Collective::send_recv, .output = recvbuff, .count = count, .type = datatype, .root = peer},
+      comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclRecv);

@@ -1,0 +1,270 @@
+// Communicators of the C interface: made, split, asked, finalized, freed.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "src/api/group.h"
+#include "src/api/handle.h"
+#include "src/api/nccl_config.h"
+#include "src/api/process.h"
+
+namespace weir::api {
+namespace {
+
+Status null_argument(const char* function, const char* name) {
+  return {Code::invalid_argument, fmt::format("{} : {} argument is NULL", function, name)};
+}
+
+Status make_id(ncclUniqueId* out) {
+  Result<core::UniqueId> id = runtime().make_unique_id();
+  if (!id.ok()) return id.status();
+  const auto bytes = id->encode();
+  static_assert(sizeof(bytes) == sizeof(ncclUniqueId));
+  std::memcpy(out, bytes.data(), sizeof(bytes));
+  return {};
+}
+
+struct Init {
+  const char* function;
+  ncclComm_t* comm;
+  int ranks;
+  const ncclUniqueId* id;
+  int rank;
+  const ncclConfig_t* config;
+  int device;
+};
+
+Result<std::unique_ptr<core::Communicator>> make_communicator(const Init& init) {
+  if (init.ranks < 1 || init.rank < 0 || init.rank >= init.ranks) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} : invalid rank requested : {}/{}; expected at least one rank, and "
+                              "0 <= rank < nranks",
+                              init.function, init.rank, init.ranks));
+  }
+  Result<core::Config> config = communicator_config(init.config, nullptr);
+  if (!config.ok()) return config.status();
+  Result<core::UniqueId> id =
+      core::UniqueId::decode({reinterpret_cast<const std::byte*>(init.id), sizeof(ncclUniqueId)});
+  if (!id.ok()) return id.status();
+  return std::make_unique<core::Communicator>(runtime(), *id, init.ranks, init.rank, std::move(*config));
+}
+
+Status connect(ncclComm* handle, const char* function) {
+  const Entry entry(handle);
+  if (!entry) return explain_no_entry(handle, function);
+  return set_up(handle, [core = handle->core] { return core->connect(); });
+}
+
+/// Makes one rank. Inside a group it connects at the end of the group, and its handle is the caller's to
+/// free.
+Status init_rank(const Init& init) {
+  say_version();
+  if (init.comm == nullptr) return null_argument(init.function, "comm");
+  *init.comm = nullptr;
+  Result<std::unique_ptr<core::Communicator>> communicator = make_communicator(init);
+  if (!communicator.ok()) return communicator.status();
+  Result<ncclComm*> handle = create_handle(std::move(*communicator));
+  if (!handle.ok()) return handle.status();
+  (*handle)->state->device = init.device;
+  *init.comm = *handle;  // before it connects: another thread may want to abort it meanwhile
+  Status status = connect(*handle, init.function);
+  if (!status.ok() && status.code() != Code::in_progress) {
+    *init.comm = nullptr;
+    if (begin_close(*handle)) end_close(*handle);  // unless ncclCommAbort does
+  }
+  return status;
+}
+
+/// Connects the child of a split and hands it out. Both are entered: only this thread uses them.
+Status connect_child(ncclComm* parent, std::unique_ptr<core::Communicator> child, bool member,
+                     ncclComm_t* out) {
+  const Status status = child->connect();
+  if (!status.ok() && status.code() != Code::in_progress) return status;
+  if (!member) {
+    if (status.code() == Code::in_progress) parent->state->bystanders.push_back(std::move(child));
+    return status;
+  }
+  Result<ncclComm*> handle = create_handle(std::move(child));
+  if (!handle.ok()) return handle.status();
+  (*handle)->state->device = parent->state->device;
+  *out = *handle;
+  return status;
+}
+
+Status split(ncclComm* parent, int color, int key, ncclComm_t* out, const ncclConfig_t* config) {
+  constexpr const char* kFunction = "ncclCommSplit";
+  if (out == nullptr) return null_argument(kFunction, "newcomm");
+  *out = nullptr;
+  const Entry entry(parent);
+  if (!entry) return explain_no_entry(parent, kFunction);
+  if (color < 0 && color != NCCL_SPLIT_NOCOLOR) {
+    return {
+        Code::invalid_argument,
+        fmt::format("{} : invalid color {}; expected 0 or more, or NCCL_SPLIT_NOCOLOR", kFunction, color)};
+  }
+  Result<core::Config> read = communicator_config(config, &parent->core->config());
+  if (!read.ok()) return read.status();
+  auto job = [parent, color, key, out, config = std::move(*read)] {
+    return connect_child(parent, std::make_unique<core::Communicator>(*parent->core, color, key, config),
+                         color >= 0, out);
+  };
+  return set_up(parent, std::move(job));
+}
+
+/// All ranks of one communicator in this thread: a group of init_rank().
+Status init_all(ncclComm_t* comms, int ranks, const int* devices) {
+  constexpr const char* kFunction = "ncclCommInitAll";
+  if (comms == nullptr) return null_argument(kFunction, "comms");
+  if (ranks < 0)
+    return {Code::invalid_argument,
+            fmt::format("{} : invalid device count requested : {}", kFunction, ranks)};
+  for (int rank = 0; rank < ranks; ++rank) {
+    comms[rank] = nullptr;
+    if (devices != nullptr && devices[rank] < 0) {
+      return {Code::invalid_argument,
+              fmt::format("{} : invalid device {} at position {}", kFunction, devices[rank], rank)};
+    }
+  }
+  if (ranks == 0) return {};
+  ncclUniqueId id;
+  WEIR_TRY(make_id(&id));
+  WEIR_TRY(run_group([&] {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int device = devices != nullptr ? devices[rank] : rank;
+      WEIR_TRY(init_rank({kFunction, &comms[rank], ranks, &id, rank, nullptr, device}));
+    }
+    return Status();
+  }));
+  return {};
+}
+
+/// Waits until nothing goes on in the background. What went wrong with it is no reason not to free.
+void settle(const core::Communicator& communicator) {
+  while (communicator.state().code() == Code::in_progress) usleep(100);
+}
+
+Status finalize(ncclComm* handle) {
+  constexpr const char* kFunction = "ncclCommFinalize";
+  Status status;
+  {
+    const Entry entry(handle);
+    if (!entry) return explain_no_entry(handle, kFunction);
+    status = handle->core->finalize();
+  }
+  mark_finalized(handle);
+  return status;
+}
+
+Status destroy(ncclComm* handle) {
+  if (!begin_close(handle)) return explain_no_entry(handle, "ncclCommDestroy");
+  wait_until_outside(handle);
+  (void)handle->core->finalize();
+  settle(*handle->core);
+  end_close(handle);
+  return {};
+}
+
+Status abort(ncclComm* handle) {
+  if (!begin_close(handle)) return explain_no_entry(handle, "ncclCommAbort");
+  handle->core->abort();
+  wait_until_outside(handle);
+  settle(*handle->core);
+  end_close(handle);
+  return {};
+}
+
+/// A fact about a communicator, also while another thread is inside.
+template <typename T, typename Look>
+ncclResult_t ask(ncclComm_t comm, const char* function, const char* name, T* out, Look look) {
+  if (comm != nullptr && out == nullptr) return report(null_argument(function, name));
+  return report(look_at(comm, function, [&](const core::Communicator& core, const HandleState& state) {
+    *out = look(core, state);
+  }));
+}
+
+}  // namespace
+}  // namespace weir::api
+
+using namespace weir;
+using namespace weir::api;
+
+ncclResult_t pncclGetUniqueId(ncclUniqueId* uniqueId) {
+  say_version();
+  return report(uniqueId == nullptr ? null_argument("ncclGetUniqueId", "uniqueId") : make_id(uniqueId));
+}
+WEIR_WEAK_ALIAS(ncclGetUniqueId);
+
+ncclResult_t pncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank) {
+  return finish(init_rank({"ncclCommInitRank", comm, nranks, &commId, rank, nullptr, 0}));
+}
+WEIR_WEAK_ALIAS(ncclCommInitRank);
+
+ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
+                                     ncclConfig_t* config) {
+  return finish(init_rank({"ncclCommInitRankConfig", comm, nranks, &commId, rank, config, 0}));
+}
+WEIR_WEAK_ALIAS(ncclCommInitRankConfig);
+
+ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
+                                       ncclUniqueId* commIds, ncclConfig_t* config) {
+  constexpr const char* kFunction = "ncclCommInitRankScalable";
+  if (commIds == nullptr) return finish(null_argument(kFunction, "commIds"));
+  if (nId < 1 || nId > nranks) {
+    return finish(Status(
+        Code::invalid_argument,
+        fmt::format("{} : invalid nId {}; expected 1 to nranks, which is {}", kFunction, nId, nranks)));
+  }
+  // The first root takes all ranks: it is as fast as several up to thousands.
+  return finish(init_rank({kFunction, newcomm, nranks, &commIds[0], myrank, config, 0}));
+}
+WEIR_WEAK_ALIAS(ncclCommInitRankScalable);
+
+ncclResult_t pncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
+  return finish(init_all(comm, ndev, devlist));
+}
+WEIR_WEAK_ALIAS(ncclCommInitAll);
+
+ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config) {
+  return finish(split(comm, color, key, newcomm, config));
+}
+WEIR_WEAK_ALIAS(ncclCommSplit);
+
+ncclResult_t pncclCommFinalize(ncclComm_t comm) {
+  return comm == nullptr ? ncclSuccess : report(finalize(comm));
+}
+WEIR_WEAK_ALIAS(ncclCommFinalize);
+
+ncclResult_t pncclCommDestroy(ncclComm_t comm) {
+  return comm == nullptr ? ncclSuccess : report(destroy(comm));
+}
+WEIR_WEAK_ALIAS(ncclCommDestroy);
+
+ncclResult_t pncclCommAbort(ncclComm_t comm) { return comm == nullptr ? ncclSuccess : report(abort(comm)); }
+WEIR_WEAK_ALIAS(ncclCommAbort);
+
+ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError) {
+  return ask(comm, "ncclCommGetAsyncError", "asyncError", asyncError,
+             [](const core::Communicator& core, const HandleState&) {
+               return static_cast<ncclResult_t>(core.state().code());
+             });
+}
+WEIR_WEAK_ALIAS(ncclCommGetAsyncError);
+
+ncclResult_t pncclCommCount(const ncclComm_t comm, int* count) {
+  return ask(comm, "ncclCommCount", "count", count,
+             [](const core::Communicator& core, const HandleState&) { return core.size(); });
+}
+WEIR_WEAK_ALIAS(ncclCommCount);
+
+ncclResult_t pncclCommCuDevice(const ncclComm_t comm, int* device) {
+  return ask(comm, "ncclCommCuDevice", "device", device,
+             [](const core::Communicator&, const HandleState& state) { return state.device; });
+}
+WEIR_WEAK_ALIAS(ncclCommCuDevice);
+
+ncclResult_t pncclCommUserRank(const ncclComm_t comm, int* rank) {
+  return ask(comm, "ncclCommUserRank", "rank", rank,
+             [](const core::Communicator& core, const HandleState&) { return core.rank(); });
+}
+WEIR_WEAK_ALIAS(ncclCommUserRank);

@@ -1,0 +1,104 @@
+#include "src/api/nccl_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/api/process.h"
+#include "src/base/log.h"
+
+namespace weir::api {
+namespace {
+
+constexpr unsigned kMagic = 0xcafebeef;
+constexpr int kUnset = NCCL_CONFIG_UNDEF_INT;
+
+/// A whole-number field: since which header it exists, and what it may be.
+struct Field {
+  const char* name;
+  int ncclConfig_t::*member;
+  unsigned since;  ///< version code; 0: taken from callers of any version that gave the bytes
+  int least;
+  int most;
+};
+
+constexpr Field kFields[] = {
+    {"blocking", &ncclConfig_t::blocking, NCCL_VERSION(2, 14, 0), 0, 1},
+    {"cgaClusterSize", &ncclConfig_t::cgaClusterSize, NCCL_VERSION(2, 17, 0), 0, INT_MAX},
+    {"minCTAs", &ncclConfig_t::minCTAs, NCCL_VERSION(2, 17, 0), 1, INT_MAX},
+    {"maxCTAs", &ncclConfig_t::maxCTAs, NCCL_VERSION(2, 17, 0), 1, INT_MAX},
+    {"splitShare", &ncclConfig_t::splitShare, 0, 0, 1},
+    {"trafficClass", &ncclConfig_t::trafficClass, NCCL_VERSION(2, 25, 0), INT_MIN, INT_MAX},
+    {"collnetEnable", &ncclConfig_t::collnetEnable, NCCL_VERSION(2, 27, 0), 0, 1},
+    {"CTAPolicy", &ncclConfig_t::CTAPolicy, NCCL_VERSION(2, 27, 0), 0,
+     NCCL_CTA_POLICY_EFFICIENCY | NCCL_CTA_POLICY_ZERO},
+    {"shrinkShare", &ncclConfig_t::shrinkShare, NCCL_VERSION(2, 27, 0), 0, 1},
+    {"nvlsCTAs", &ncclConfig_t::nvlsCTAs, NCCL_VERSION(2, 27, 0), 1, INT_MAX},
+    {"nChannelsPerNetPeer", &ncclConfig_t::nChannelsPerNetPeer, NCCL_VERSION(2, 28, 0), 1, 64},
+    {"nvlinkCentricSched", &ncclConfig_t::nvlinkCentricSched, NCCL_VERSION(2, 28, 0), 0, 1},
+    {"graphUsageMode", &ncclConfig_t::graphUsageMode, NCCL_VERSION(2, 29, 0), 0, 2},
+    {"numRmaCtx", &ncclConfig_t::numRmaCtx, NCCL_VERSION(2, 29, 0), 0, INT_MAX},
+    {"maxP2pPeers", &ncclConfig_t::maxP2pPeers, NCCL_VERSION(2, 30, 0), 1, INT_MAX},
+    {"graphStreamOrdering", &ncclConfig_t::graphStreamOrdering, NCCL_VERSION(2, 30, 5), 0, 1},
+};
+
+Status check_field(const Field& field, int value) {
+  if (value == kUnset || (value >= field.least && value <= field.most)) return {};
+  const std::string most = field.most == INT_MAX ? "or more" : fmt::format("to {}", field.most);
+  return {Code::invalid_argument, fmt::format("Invalid config {} attribute value {}; expected {} {}",
+                                              field.name, value, field.least, most)};
+}
+
+}  // namespace
+
+Result<ncclConfig_t> read_config(const ncclConfig_t* config) {
+  size_t size = 0;
+  std::memcpy(&size, &config->size, sizeof(size));
+  if (size < offsetof(ncclConfig_t, version) + sizeof(config->version)) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("ncclConfig_t says that it has {} bytes: it was not made with NCCL_CONFIG_INITIALIZER",
+                    size));
+  }
+  ncclConfig_t own = NCCL_CONFIG_INITIALIZER;
+  std::memcpy(&own, config, std::min(size, sizeof(own)));
+  if (own.magic != kMagic) {
+    return Status(Code::invalid_argument,
+                  fmt::format("ncclConfig_t has the magic {:#x} instead of {:#x}: it was not made with "
+                              "NCCL_CONFIG_INITIALIZER",
+                              own.magic, kMagic));
+  }
+  if (own.version < NCCL_VERSION(2, 17, 0)) own.netName = nullptr;
+  for (const Field& field : kFields) {
+    if (own.version < field.since) own.*field.member = kUnset;
+    if (Status status = check_field(field, own.*field.member); !status.ok()) return status;
+  }
+  // As in NCCL, this is asked before defaults are known: minCTAs alone exceeds an unset maxCTAs.
+  if (own.minCTAs != kUnset && own.minCTAs > own.maxCTAs) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("Invalid config min/max CTAs: minCTAs {} needs a maxCTAs that is not less, and it is {}",
+                    own.minCTAs, own.maxCTAs == kUnset ? "not set" : std::to_string(own.maxCTAs)));
+  }
+  return own;
+}
+
+Result<core::Config> communicator_config(const ncclConfig_t* config, const core::Config* parent) {
+  core::Config result;
+  if (config != nullptr) {
+    Result<ncclConfig_t> read = read_config(config);
+    if (!read.ok()) return read.status();
+    result.blocking = read->blocking != 0;
+    if (read->commName != nullptr) result.name = read->commName;
+    if (read->netName != nullptr)
+      WEIR_INFO(init, "the network {} of ncclConfig_t has no effect in weir", read->netName);
+  } else if (parent != nullptr) {
+    result = *parent;
+  }
+  const int64_t blocking = runtime().options().comm_blocking;
+  if (blocking >= 0) result.blocking = blocking != 0;
+  return result;
+}
+
+}  // namespace weir::api

@@ -1,0 +1,160 @@
+// Groups of the C interface. See core/group.h for what they do.
+#include <fmt/format.h>
+
+#include "src/api/group.h"
+#include "src/api/process.h"
+#include "src/core/group.h"
+
+namespace weir::api {
+
+constinit thread_local int group_depth = 0;
+
+namespace {
+
+std::atomic<uint64_t> groups_begun{0};
+
+using Job = std::function<Status()>;
+
+/// Set-up steps on one communicator: in the order issued, since they use it one at a time.
+struct Steps {
+  ncclComm* handle;
+  std::vector<Job> jobs;
+
+  Status operator()() const {
+    for (const Job& job : jobs) WEIR_TRY(job());
+    return {};
+  }
+};
+
+/// The thread's group, the communicators that it names, and their set-up steps.
+struct ThreadGroup {
+  core::Group group;
+  uint64_t number = 0;
+  std::vector<ncclComm*> members;
+  std::vector<Steps> steps;
+  std::vector<std::shared_ptr<device::HostStream>> streams;  ///< of its operations
+};
+
+ThreadGroup& thread_group() {
+  static thread_local ThreadGroup group;
+  return group;
+}
+
+void join(ThreadGroup& group, ncclComm* handle) {
+  if (handle->state->group == group.number) return;
+  handle->state->group = group.number;
+  group.members.push_back(handle);
+}
+
+/// Why the group cannot be carried out by its members as they are now.
+Status check_members(const std::vector<ncclComm*>& members) {
+  for (const ncclComm* member : members) {
+    if (member->core->config().blocking != members.front()->core->config().blocking) {
+      return {Code::invalid_argument,
+              "ncclGroupEnd : blocking and non-blocking communicators do not go into one group"};
+    }
+  }
+  return {};
+}
+
+Status end_outermost(ThreadGroup& group) {
+  std::vector<ncclComm*> members;
+  members.swap(group.members);
+  size_t entered = 0;
+  while (entered < members.size() && enter(members[entered])) ++entered;
+  if (entered < members.size()) {
+    group.group.fail(explain_no_entry(members[entered], "ncclGroupEnd"));
+  } else {
+    group.group.fail(check_members(members));
+  }
+  for (Steps& steps : group.steps) group.group.fail(group.group.add_job(std::move(steps)));
+  group.steps.clear();
+  const Status status = group.group.end();
+  for (size_t i = 0; i < entered; ++i) leave(members[i]);
+  group.streams.clear();
+  members.clear();
+  members.swap(group.members);  // keeps the memory for the next group
+  return status;
+}
+
+}  // namespace
+
+ncclResult_t finish_error(const Status& status) {
+  if (group_depth > 0 && status.code() != Code::in_progress) thread_group().group.fail(status);
+  return report(status);
+}
+
+Status add_to_group(ncclComm* handle, const core::Operation& operation,
+                    std::shared_ptr<device::HostStream> stream) {
+  ThreadGroup& group = thread_group();
+  join(group, handle);
+  device::HostStream* const raw = stream.get();
+  if (stream != nullptr && (group.streams.empty() || group.streams.back() != stream)) {
+    group.streams.push_back(std::move(stream));
+  }
+  return group.group.add(*handle->core, operation, raw);
+}
+
+Status set_up(ncclComm* handle, Job job) {
+  if (group_depth == 0) return job();
+  ThreadGroup& group = thread_group();
+  join(group, handle);
+  for (Steps& steps : group.steps) {
+    if (steps.handle == handle) {
+      steps.jobs.push_back(std::move(job));
+      return {};
+    }
+  }
+  group.steps.push_back({handle, {std::move(job)}});
+  return {};
+}
+
+static void start_group() {
+  ThreadGroup& group = thread_group();
+  if (group_depth++ == 0) group.number = ++groups_begun;
+  group.group.start();
+}
+
+/// Leaves one level; in_progress and errors as core::Group::end().
+static Status end_group() {
+  ThreadGroup& group = thread_group();
+  if (group_depth == 0) return group.group.end();
+  return --group_depth > 0 ? group.group.end() : end_outermost(group);
+}
+
+Status run_group(const std::function<Status()>& body) {
+  start_group();
+  Status status = body();
+  if (!status.ok()) thread_group().group.fail(status);
+  Status ended = end_group();
+  return status.ok() ? ended : status;
+}
+
+}  // namespace weir::api
+
+using namespace weir::api;
+
+ncclResult_t pncclGroupStart() {
+  start_group();
+  return ncclSuccess;
+}
+WEIR_WEAK_ALIAS(ncclGroupStart);
+
+ncclResult_t pncclGroupEnd() { return report(end_group()); }
+WEIR_WEAK_ALIAS(ncclGroupEnd);
+
+ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
+  if (simInfo == nullptr) return pncclGroupEnd();
+  if (simInfo->magic != 0x74685283) {
+    return finish(weir::Status(weir::Code::invalid_argument,
+                               "ncclGroupSimulateEnd : simInfo was not made with NCCL_SIM_INFO_INITIALIZER"));
+  }
+  if (group_depth == 0) return pncclGroupEnd();
+  simInfo->estimatedTime = NCCL_UNDEF_FLOAT;
+  thread_group().group.fail(
+      {weir::Code::invalid_usage,
+       "ncclGroupSimulateEnd : weir has no estimate of times; the group was dropped, use "
+       "ncclGroupEnd to carry a group out"});
+  return pncclGroupEnd();
+}
+WEIR_WEAK_ALIAS(ncclGroupSimulateEnd);

@@ -1,0 +1,39 @@
+// Calls about the library itself: version, words for results, the last error.
+#include "src/api/process.h"
+#include "src/base/log.h"
+
+using namespace weir;
+using namespace weir::api;
+
+ncclResult_t pncclGetVersion(int* version) {
+  if (version == nullptr)
+    return report(Status(Code::invalid_argument, "ncclGetVersion : version argument is NULL"));
+  *version = static_cast<int>(runtime().options().nccl_version);
+  return ncclSuccess;
+}
+WEIR_WEAK_ALIAS(ncclGetVersion);
+
+const char* pncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclSuccess: return "no error";
+    case ncclUnhandledCudaError: return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
+    case ncclSystemError: return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
+    case ncclInternalError: return "internal error - please report this issue to the weir developers";
+    case ncclInvalidArgument: return "invalid argument (run with NCCL_DEBUG=WARN for details)";
+    case ncclInvalidUsage: return "invalid usage (run with NCCL_DEBUG=WARN for details)";
+    case ncclRemoteError: return "remote process exited or there was a network error";
+    case ncclInProgress: return "NCCL operation in progress";
+    case ncclTimeout: return "timeout";
+    default: return "unknown result code";
+  }
+}
+WEIR_WEAK_ALIAS(ncclGetErrorString);
+
+const char* pncclGetLastError(ncclComm_t) { return last_error(); }
+WEIR_WEAK_ALIAS(ncclGetLastError);
+
+void pncclResetDebugInit() { configure_log(Options::from_environment().log); }
+WEIR_WEAK_ALIAS(ncclResetDebugInit);
+
+// Exported by NCCL without a twin.
+extern "C" __attribute__((visibility("default"))) void ncclResetDebugInitInternal() { pncclResetDebugInit(); }

@@ -1,0 +1,165 @@
+// NCCL 2.30's view of parameters by name: the table of options, as this process read it.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+#include "src/api/process.h"
+#include "src/base/log.h"
+#include "src/base/options.h"
+
+namespace weir::api {
+namespace {
+
+// A handle is a row of the table.
+const OptionRow* row_of(const ncclParamHandle_t* handle) {
+  for (const OptionRow& row : option_table()) {
+    if (reinterpret_cast<const ncclParamHandle_t*>(&row) == handle) return &row;
+  }
+  return nullptr;
+}
+
+Status unknown_handle(const char* function) {
+  return {Code::invalid_argument, fmt::format("{} : the handle was not made by ncclParamBind", function)};
+}
+
+const OptionRow* find(const char* key) {
+  for (const OptionRow& row : option_table()) {
+    if (key != nullptr && row.name == key) return &row;
+  }
+  return nullptr;
+}
+
+Status unknown_key(const char* function, const char* key) {
+  return {Code::invalid_argument,
+          fmt::format("{} : there is no parameter '{}'; ncclParamGetAllParameterKeys names all", function,
+                      key == nullptr ? "NULL" : key)};
+}
+
+std::string text_of(const OptionRow& row) { return value_text(runtime().options(), row); }
+
+/// The value as a whole number of type T, if it is one.
+template <typename T>
+ncclResult_t get_number(const char* function, const ncclParamHandle_t* handle, T* out) {
+  const OptionRow* const row = row_of(handle);
+  if (row == nullptr || out == nullptr) return report(unknown_handle(function));
+  const std::string text = text_of(*row);
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return report(Status(
+        Code::invalid_argument,
+        fmt::format("{} : {} is '{}', which the type asked for cannot hold", function, row->name, text)));
+  }
+  *out = value;
+  return ncclSuccess;
+}
+
+}  // namespace
+}  // namespace weir::api
+
+using namespace weir;
+using namespace weir::api;
+
+ncclResult_t pncclParamBind(ncclParamHandle_t** out, const char* key) {
+  if (out == nullptr) return report(Status(Code::invalid_argument, "ncclParamBind : out argument is NULL"));
+  const OptionRow* const row = find(key);
+  *out = reinterpret_cast<ncclParamHandle_t*>(const_cast<OptionRow*>(row));
+  return row == nullptr ? report(unknown_key("ncclParamBind", key)) : ncclSuccess;
+}
+WEIR_WEAK_ALIAS(ncclParamBind);
+
+ncclResult_t pncclParamGetI8(ncclParamHandle_t* handle, int8_t* out) {
+  return get_number("ncclParamGetI8", handle, out);
+}
+WEIR_WEAK_ALIAS(ncclParamGetI8);
+ncclResult_t pncclParamGetI16(ncclParamHandle_t* handle, int16_t* out) {
+  return get_number("ncclParamGetI16", handle, out);
+}
+WEIR_WEAK_ALIAS(ncclParamGetI16);
+ncclResult_t pncclParamGetI32(ncclParamHandle_t* handle, int32_t* out) {
+  return get_number("ncclParamGetI32", handle, out);
+}
+WEIR_WEAK_ALIAS(ncclParamGetI32);
+ncclResult_t pncclParamGetI64(ncclParamHandle_t* handle, int64_t* out) {
+  return get_number("ncclParamGetI64", handle, out);
+}
+WEIR_WEAK_ALIAS(ncclParamGetI64);
+ncclResult_t pncclParamGetU8(ncclParamHandle_t* handle, uint8_t* out) {
+  return get_number("ncclParamGetU8", handle, out);
+}
+WEIR_WEAK_ALIAS(ncclParamGetU8);
+ncclResult_t pncclParamGetU16(ncclParamHandle_t* handle, uint16_t* out) {
+  return get_number("ncclParamGetU16", handle, out);
+}
+WEIR_WEAK_ALIAS(ncclParamGetU16);
+ncclResult_t pncclParamGetU32(ncclParamHandle_t* handle, uint32_t* out) {
+  return get_number("ncclParamGetU32", handle, out);
+}
+WEIR_WEAK_ALIAS(ncclParamGetU32);
+ncclResult_t pncclParamGetU64(ncclParamHandle_t* handle, uint64_t* out) {
+  return get_number("ncclParamGetU64", handle, out);
+}
+WEIR_WEAK_ALIAS(ncclParamGetU64);
+
+ncclResult_t pncclParamGetStr(ncclParamHandle_t* handle, const char** out) {
+  static thread_local std::string text;
+  const OptionRow* const row = row_of(handle);
+  if (row == nullptr || out == nullptr) return report(unknown_handle("ncclParamGetStr"));
+  text = text_of(*row);
+  *out = text.c_str();
+  return ncclSuccess;
+}
+WEIR_WEAK_ALIAS(ncclParamGetStr);
+
+// The bytes of the text, without a terminating zero.
+ncclResult_t pncclParamGet(ncclParamHandle_t* handle, void* out, int maxLen, int* len) {
+  const OptionRow* const row = row_of(handle);
+  if (row == nullptr || out == nullptr || len == nullptr) return report(unknown_handle("ncclParamGet"));
+  const std::string text = text_of(*row);
+  if (maxLen < 0 || text.size() > static_cast<size_t>(maxLen)) {
+    return report(Status(Code::invalid_argument,
+                         fmt::format("ncclParamGet : {} takes {} bytes, and there is room for {}", row->name,
+                                     text.size(), maxLen)));
+  }
+  std::memcpy(out, text.data(), text.size());
+  *len = static_cast<int>(text.size());
+  return ncclSuccess;
+}
+WEIR_WEAK_ALIAS(ncclParamGet);
+
+ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* valueLen) {
+  static thread_local std::string text;
+  if (value == nullptr || valueLen == nullptr) {
+    return report(
+        Status(Code::invalid_argument, "ncclParamGetParameter : value and valueLen may not be NULL"));
+  }
+  const OptionRow* const row = find(key);
+  if (row == nullptr) return report(unknown_key("ncclParamGetParameter", key));
+  text = text_of(*row);
+  *value = text.c_str();
+  *valueLen = static_cast<int>(text.size());
+  return ncclSuccess;
+}
+WEIR_WEAK_ALIAS(ncclParamGetParameter);
+
+ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
+  static thread_local std::vector<const char*> keys;
+  if (table == nullptr || tableLen == nullptr) {
+    return report(
+        Status(Code::invalid_argument, "ncclParamGetAllParameterKeys : table and tableLen may not be NULL"));
+  }
+  keys.clear();
+  for (const OptionRow& row : option_table())
+    keys.push_back(row.name.data());  // made of literals: a zero follows
+  *table = keys.data();
+  *tableLen = static_cast<int>(keys.size());
+  return ncclSuccess;
+}
+WEIR_WEAK_ALIAS(ncclParamGetAllParameterKeys);
+
+void pncclParamDumpAll() {
+  for (const OptionRow& row : option_table()) WEIR_INFO(env, "{}={}", row.name, text_of(row));
+}
+WEIR_WEAK_ALIAS(ncclParamDumpAll);

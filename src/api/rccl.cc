@@ -1,0 +1,99 @@
+// What RCCL has beyond NCCL. Streams of both are pointers, so the functions serve either header's callers.
+#pragma GCC visibility push(default)
+#define WEIR_NO_HIP
+#define WEIR_NCCL_2_30
+#include "rccl/rccl.h"
+#pragma GCC visibility pop
+
+#include <fmt/format.h>
+
+#include <string>
+#include <unordered_map>
+
+#include "src/api/group.h"
+#include "src/api/handle.h"
+#include "src/api/process.h"
+
+using namespace weir;
+using namespace weir::api;
+
+ncclResult_t pncclAllToAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                           ncclComm_t comm, hipStream_t stream) {
+  return pncclAlltoAll(sendbuff, recvbuff, count, datatype, comm, stream);
+}
+WEIR_WEAK_ALIAS(ncclAllToAll);
+
+ncclResult_t pncclAlltoAllv(const void* sendbuff, const size_t sendcounts[], const size_t sdispls[],
+                            void* recvbuff, const size_t recvcounts[], const size_t rdispls[],
+                            ncclDataType_t datatype, ncclComm_t comm, hipStream_t stream) {
+  constexpr const char* kFunction = "ncclAlltoAllv";
+  int ranks = 0;
+  Status status = look_at(comm, kFunction,
+                          [&](const core::Communicator& core, const HandleState&) { ranks = core.size(); });
+  if (!status.ok()) return finish(status);
+  if (sendcounts == nullptr || sdispls == nullptr || recvcounts == nullptr || rdispls == nullptr) {
+    return finish(Status(Code::invalid_argument,
+                         fmt::format("{} : counts and displacements may not be NULL", kFunction)));
+  }
+  if (static_cast<unsigned>(datatype) >= kDataTypes) {
+    return finish(Status(Code::invalid_argument,
+                         fmt::format("{} : invalid type {}", kFunction, static_cast<int>(datatype))));
+  }
+  const size_t size = size_of(static_cast<DataType>(datatype));
+  pncclGroupStart();
+  ncclResult_t result = ncclSuccess;
+  for (int peer = 0; peer < ranks && result == ncclSuccess; ++peer) {
+    const auto* const from = static_cast<const char*>(sendbuff) + sdispls[peer] * size;
+    auto* const to = static_cast<char*>(recvbuff) + rdispls[peer] * size;
+    if (sendcounts[peer] != 0) result = pncclSend(from, sendcounts[peer], datatype, peer, comm, stream);
+    if (result == ncclSuccess && recvcounts[peer] != 0) {
+      result = pncclRecv(to, recvcounts[peer], datatype, peer, comm, stream);
+    }
+  }
+  const ncclResult_t ended = pncclGroupEnd();
+  return result == ncclSuccess ? ended : result;
+}
+WEIR_WEAK_ALIAS(ncclAlltoAllv);
+
+ncclResult_t pncclAllToAllv(const void* sendbuff, const size_t sendcounts[], const size_t sdispls[],
+                            void* recvbuff, const size_t recvcounts[], const size_t rdispls[],
+                            ncclDataType_t datatype, ncclComm_t comm, hipStream_t stream) {
+  return pncclAlltoAllv(sendbuff, sendcounts, sdispls, recvbuff, recvcounts, rdispls, datatype, comm, stream);
+}
+WEIR_WEAK_ALIAS(ncclAllToAllv);
+
+ncclResult_t pncclAllReduceWithBias(const void* sendbuff, void* recvbuff, size_t count,
+                                    ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                                    hipStream_t stream, const void* acc) {
+  if (acc == nullptr) return pncclAllReduce(sendbuff, recvbuff, count, datatype, op, comm, stream);
+  return finish(not_offered("ncclAllReduceWithBias", "use ncclAllReduce and add the bias afterwards"));
+}
+WEIR_WEAK_ALIAS(ncclAllReduceWithBias);
+
+ncclResult_t pmscclLoadAlgo(const char*, mscclAlgoHandle_t*, int) {
+  return refuse("mscclLoadAlgo", "use ncclAllReduce and its like; schedules are chosen by the library");
+}
+WEIR_WEAK_ALIAS(mscclLoadAlgo);
+
+ncclResult_t pmscclRunAlgo(const void*, const size_t[], const size_t[], void*, const size_t[], const size_t[],
+                           size_t, ncclDataType_t, int, int, ncclRedOp_t, mscclAlgoHandle_t, ncclComm_t,
+                           hipStream_t) {
+  return refuse("mscclRunAlgo", "use ncclAllReduce and its like; schedules are chosen by the library");
+}
+WEIR_WEAK_ALIAS(mscclRunAlgo);
+
+ncclResult_t pmscclUnloadAlgo(mscclAlgoHandle_t) {
+  return refuse("mscclUnloadAlgo", "no schedule was loaded");
+}
+WEIR_WEAK_ALIAS(mscclUnloadAlgo);
+
+/// Facts about a communicator, for debuggers. The one name of RCCL's that is C++, with no twin; ROCm's
+/// PyTorch links it.
+__attribute__((visibility("default"))) ncclResult_t ncclCommDump(
+    const ncclComm_t comm, std::unordered_map<std::string, std::string>& map) {
+  return report(look_at(comm, "ncclCommDump", [&](const core::Communicator& core, const HandleState&) {
+    map["rank"] = std::to_string(core.rank());
+    map["nRanks"] = std::to_string(core.size());
+    map["commDesc"] = core.config().name;
+  }));
+}

@@ -145,6 +145,9 @@ class Shape(unittest.TestCase):
   def test_constructors_operators_and_templates(self):
     self.assertEqual(self.functions("A::A() : b_{1}, c_(2), d_{3} {\n}\n"), [("A::A", 1, 2)])
     self.assertEqual(self.functions("A::A()\n    : b_(1) {\n}\n"), [("A::A", 1, 3)])
+    self.assertEqual(self.functions("A::A(B b)\n    : b_(b), c_(make(b, {.d = 1})) {\n}\nvoid f() {\n}\n"),
+                     [("A::A", 1, 3), ("f", 4, 5)])
+    self.assertEqual(self.functions("void f(const A& a = {}) {\n}\n"), [("f", 1, 2)])
     self.assertEqual(self.functions("A& A::operator=(const A& o) {\n  return *this;\n}\n"), [("A::operator", 1, 3)])
     self.assertEqual(self.functions("template <typename T = int>\nauto f(T x) -> B<T> {\n}\n"), [("f", 1, 3)])
     self.assertEqual(self.functions("bool operator()(int a) const {\n}\n"), [("operator", 1, 2)])

@@ -78,6 +78,8 @@ def _qualified_name(tokens):
 
 def _classify(head):
   """What the '{' after this head opens: ('scope'|'class'|'function'|'initializer'|'member', name)."""
+  if head.count("(") > head.count(")"):
+    return "initializer", ""  # an argument or a default value
   outer = _outer(_head_tokens(head))
   if "namespace" in outer or (outer[:1] == ["extern"] and outer[-1:] and outer[-1].startswith('"')):
     return "scope", ""

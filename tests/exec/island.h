@@ -22,7 +22,7 @@ class Island {
       auto home = Home::create({.uid = 7, .rank = rank, .window_bytes = window_bytes, .inbox_bytes = 1 << 26});
       if (!home.ok()) throw std::runtime_error(home.status().message());
       homes_.push_back(std::move(*home));
-      transports_.push_back(make_loop({7, rank, 1}, homes_.back().get(), local_));
+      transports_.push_back(make_loop({7, rank, 1}, homes_.back().get(), &local_));
     }
   }
   int ranks() const { return static_cast<int>(homes_.size()); }

@@ -13,13 +13,12 @@ namespace {
 /// Below this, non-temporal stores cannot pay: the destination does not leave the cache anyway.
 constexpr size_t kStreamingBytes = 4096;
 
-/// The kernels to use. A table for every element type and operation is chosen once; null until then, and for
-/// ever where the processor has no vector path.
+/// The kernels to use; null until somebody asked.
 std::atomic<const Kernels*> chosen_kernels{nullptr};
 
 const Kernels* best_kernels() {
   const Kernels* best = chosen_kernels.load(std::memory_order_acquire);
-  if (best == nullptr && !supported_kernels().empty()) {
+  if (best == nullptr) {
     best = supported_kernels().data();
     chosen_kernels.store(best, std::memory_order_release);
   }
@@ -39,9 +38,7 @@ bool is_source(const void* dst, const void* const* src, int sources) {
   assert(sources >= 1);
   const size_t bytes = count * size_of(type);
   if (sources == 1) return copy(dst, src[0], bytes, traffic);
-  const Kernels* const best = best_kernels();
-  if (best == nullptr) return scalar::fold(type, op, dst, src, sources, count);
-  const FoldKernels& kernels = best->at(type, op);
+  const FoldKernels& kernels = best_kernels()->at(type, op);
   FoldKernel kernel = sources == 2 ? kernels.pair : kernels.many;
   // A line that is also read is in the cache already, and only leaves it later.
   if (traffic == Traffic::streaming && bytes >= kStreamingBytes && !is_source(dst, src, sources)) {
@@ -63,10 +60,8 @@ void fold(DataType type, RedOp op, void* dst, const void* const* src, int source
 }
 
 void scale(DataType type, void* dst, const void* src, Scalar factor, size_t count) {
-  const Kernels* const best = best_kernels();
-  if (best == nullptr) return scalar::scale(type, dst, src, factor, count);
-  best->scale[static_cast<int>(type)](static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src), factor,
-                                      count * size_of(type));
+  best_kernels()->scale[static_cast<int>(type)](static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src),
+                                                factor, count * size_of(type));
 }
 
 void divide(DataType type, void* dst, int64_t divisor, size_t count) {
@@ -77,9 +72,8 @@ void divide(DataType type, void* dst, int64_t divisor, size_t count) {
 void copy(void* dst, const void* src, size_t bytes, Traffic traffic) {
   if (bytes == 0 || dst == src) return;
   if (traffic == Traffic::streaming && bytes >= kStreamingBytes) {
-    if (const Kernels* const best = best_kernels(); best != nullptr) {
-      return best->streaming_copy(static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src), bytes);
-    }
+    return best_kernels()->streaming_copy(static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src),
+                                          bytes);
   }
   std::memcpy(dst, src, bytes);
 }

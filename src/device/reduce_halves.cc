@@ -1,17 +1,28 @@
 /// Vector kernels of float16 and float8. A float8 is computed as a float16 that is rounded further: a float16
-/// has more than twice the digits, so rounding twice gives what rounding once would.
+/// has more than twice the digits, so rounding twice gives what rounding once would. Only for processors that
+/// convert float16 themselves (F16C, which came with AVX2 at the latest).
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/device/reduce_halves.cc"
 #include "hwy/foreach_target.h"
-#include "src/device/half-inl.h"
 #include "src/device/reduce_loops-inl.h"
 #include "src/device/reduce_order-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weir::device::HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_SCALAR
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_SSE4
+
+template <class DF, class V16>
+HWY_INLINE hn::Vec<DF> widen(DF df, V16 half) {
+  return hn::PromoteTo(df, hn::BitCast(hn::Rebind<hwy::float16_t, DF>(), half));
+}
+
+/// To nearest, ties to even.
+template <class D16, class VF>
+HWY_INLINE hn::Vec<D16> narrow(D16 d16, VF value) {
+  return hn::BitCast(d16, hn::DemoteTo(hn::Rebind<hwy::float16_t, D16>(), value));
+}
 
 /// One operation on float16 bits: in float32, rounded once.
 template <class Op, class D16, class V16 = hn::Vec<D16>>
@@ -31,7 +42,7 @@ HWY_INLINE V16 half_op(D16 d, V16 a, V16 b) {
 template <class Op>
 struct Half {
   static constexpr size_t kElement = 2;
-  static constexpr bool kHeavy = HWY_TARGET == HWY_SSE4;
+  static constexpr bool kHeavy = false;
   template <class D>
   static HWY_INLINE auto begin(D, hn::Vec<D> v) {
     return hn::BitCast(hn::Repartition<uint16_t, D>(), v);
@@ -172,7 +183,7 @@ void add_halves(Kernels& kernels) {
   add_order<int8_t, 0x7e>(kernels, DataType::float8e4m3);
 }
 
-#endif  // HWY_TARGET != HWY_SCALAR
+#endif  // not HWY_SCALAR, not HWY_SSE4
 
 }  // namespace weir::device::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -1,8 +1,11 @@
 #include "src/device/reduce_kernels.h"
 
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "hwy/highway.h"
+#include "src/device/reduce_scalar.h"
 
 namespace weir::device {
 
@@ -20,10 +23,45 @@ void add_halves(Kernels& kernels);
 namespace N_SSE4 {
 void add_integers(Kernels& kernels);
 void add_floats(Kernels& kernels);
-void add_halves(Kernels& kernels);
 }  // namespace N_SSE4
 
 namespace {
+
+template <DataType kType, RedOp kOp>
+void scalar_fold(uint8_t* dst, const uint8_t* const* src, int sources, size_t bytes) {
+  scalar::fold(kType, kOp, dst, reinterpret_cast<const void* const*>(src), sources, bytes / size_of(kType));
+}
+
+template <DataType kType>
+void scalar_scale(uint8_t* dst, const uint8_t* src, Scalar factor, size_t bytes) {
+  scalar::scale(kType, dst, src, factor, bytes / size_of(kType));
+}
+
+void plain_copy(uint8_t* dst, const uint8_t* src, size_t bytes) { std::memcpy(dst, src, bytes); }
+
+template <DataType kType, RedOp... kOps>
+void add_scalar_type(Kernels& kernels, std::integer_sequence<RedOp, kOps...>) {
+  ((kernels.at(kType, kOps) = {&scalar_fold<kType, kOps>, &scalar_fold<kType, kOps>,
+                               &scalar_fold<kType, kOps>}),
+   ...);
+  kernels.scale[static_cast<int>(kType)] = &scalar_scale<kType>;
+}
+
+template <int... kTypes>
+void add_scalar(Kernels& kernels, std::integer_sequence<int, kTypes...>) {
+  using Ops = std::integer_sequence<RedOp, RedOp::sum, RedOp::prod, RedOp::max, RedOp::min>;
+  (add_scalar_type<static_cast<DataType>(kTypes)>(kernels, Ops()), ...);
+  kernels.streaming_copy = &plain_copy;
+}
+
+/// The scalar table, with what `add` puts in its place.
+template <typename... Add>
+void append(std::vector<Kernels>& list, std::string_view name, Add... add) {
+  Kernels& kernels = list.emplace_back();
+  kernels.name = name;
+  add_scalar(kernels, std::make_integer_sequence<int, kDataTypes>());
+  (add(kernels), ...);
+}
 
 #if HWY_ARCH_X86
 
@@ -41,12 +79,7 @@ bool has_avx3() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
 }
 
-template <typename... Add>
-void append(std::vector<Kernels>& list, std::string_view name, Add... add) {
-  Kernels& kernels = list.emplace_back();
-  kernels.name = name;
-  (add(kernels), ...);
-}
+#endif
 
 std::vector<Kernels> find_supported() {
   std::vector<Kernels> list;
@@ -57,16 +90,11 @@ std::vector<Kernels> find_supported() {
   if (has_avx2()) append(list, "AVX2", N_AVX2::add_integers, N_AVX2::add_floats, N_AVX2::add_halves);
 #endif
 #if HWY_TARGETS & HWY_SSE4
-  if (has_sse4()) append(list, "SSE4", N_SSE4::add_integers, N_SSE4::add_floats, N_SSE4::add_halves);
+  if (has_sse4()) append(list, "SSE4", N_SSE4::add_integers, N_SSE4::add_floats);
 #endif
+  append(list, "scalar");
   return list;
 }
-
-#else
-
-std::vector<Kernels> find_supported() { return {}; }
-
-#endif
 
 }  // namespace
 

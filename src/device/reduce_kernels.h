@@ -36,8 +36,9 @@ struct Kernels {
   }
 };
 
-/// One table for each instruction set that this processor has and weir knows, best first. Empty where there
-/// is none: then the scalar definitions do the work. Lives for ever.
+/// One table for each instruction set that this processor has and weir knows, best first. The last is the
+/// scalar definitions by themselves; they also stand in where an instruction set lacks something. Every
+/// pointer is set. Lives for ever.
 std::span<const Kernels> supported_kernels();
 
 }  // namespace weir::device

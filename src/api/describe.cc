@@ -65,7 +65,7 @@ std::string transports(const Options& options) {
 
 std::string describe() {
   const Options& options = runtime().options();
-  return fmt::format("weir {}: {}, {}, {}, {}, transports {}", WEIR_VERSION, plural(usable_cores(), "core"),
+  return fmt::format("weir {}: {}, {}, {}, {}, transports {}", WEIR_VERSION, plural(machine_cores(), "core"),
                      plural(std::max(1, count_numbered("/sys/devices/system/node", "node")), "NUMA node"),
                      gpus(), network(options), transports(options));
 }

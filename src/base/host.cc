@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <fstream>
 #include <vector>
@@ -25,15 +26,6 @@ std::string first_line(const std::string& path) {
   std::string line;
   std::getline(file, line);
   return line;
-}
-
-int affinity_cores() {
-  for (int cpus = 1024; cpus <= 1 << 16; cpus *= 2) {  // the kernel refuses masks shorter than its own
-    std::vector<std::byte> mask(CPU_ALLOC_SIZE(cpus));
-    auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
-    if (sched_getaffinity(0, mask.size(), set) == 0) return CPU_COUNT_S(mask.size(), set);
-  }
-  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 /// Cores granted by "quota period" (version 2) or quota / period (version 1); infinite when unlimited.
@@ -92,11 +84,33 @@ uint64_t host_identity(std::string_view override_text) {
   return hash_text(full_hostname() + first_line("/proc/sys/kernel/random/boot_id"));
 }
 
-int usable_cores() {
-  const int allowed = std::max(1, affinity_cores());
+int CoreSet::count() const {
+  int total = 0;
+  for (const uint64_t word : bits) total += std::popcount(word);
+  return total;
+}
+
+CoreSet& CoreSet::operator|=(const CoreSet& other) {
+  for (size_t i = 0; i < bits.size(); ++i) bits[i] |= other.bits[i];
+  return *this;
+}
+
+CoreSet allowed_cores() {
+  CoreSet cores;
+  static_assert(sizeof(cpu_set_t) == sizeof(cores.bits));
+  if (sched_getaffinity(0, sizeof(cores.bits), reinterpret_cast<cpu_set_t*>(cores.bits.data())) != 0) {
+    for (int core = 0; core < std::min(machine_cores(), 1024); ++core) cores.bits[static_cast<size_t>(core / 64)] |= 1ull << core % 64;
+  }
+  return cores;
+}
+
+int usable_cores(const CoreSet& cores) {
+  const int allowed = std::max(1, cores.count());
   const double quota = std::ceil(quota_cores());
   return quota < allowed ? std::max(1, static_cast<int>(quota)) : allowed;
 }
+
+int machine_cores() { return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); }
 
 uint64_t random_bits() {
   uint64_t bits = 0;

@@ -1,6 +1,7 @@
 /// Facts about this host and process. All functions are thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,9 +18,22 @@ uint64_t host_identity(std::string_view override_text);
 /// FNV-1a with a final mix, 64 bits: for identities and checksums, not against malice.
 uint64_t hash_text(std::string_view text);
 
-/// How many cores this process can keep busy: its affinity mask, and the CPU quota of its control group (rounded up).
-/// At least 1.
-int usable_cores();
+/// Cores by number, up to 1024. Trivially copyable.
+struct CoreSet {
+  std::array<uint64_t, 16> bits{};
+
+  int count() const;
+  CoreSet& operator|=(const CoreSet& other);
+};
+
+/// Where this process may run: its affinity mask.
+CoreSet allowed_cores();
+
+/// How many of `cores` its control group lets a process keep busy: their number, or the CPU quota (rounded up). At least 1.
+int usable_cores(const CoreSet& cores);
+
+/// Cores of the machine that are switched on.
+int machine_cores();
 
 /// Random bits from the kernel.
 uint64_t random_bits();

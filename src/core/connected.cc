@@ -12,19 +12,12 @@ namespace {
 /// exchange that follow each other never use the same bytes.
 constexpr size_t kSharedScratchBytes = size_t{1} << 20;
 
-int ranks_on_this_host(const Bootstrap& bootstrap) {
-  const uint64_t own = bootstrap.peers()[static_cast<size_t>(bootstrap.rank())].host;
-  int count = 0;
-  for (const PeerAddress& peer : bootstrap.peers()) count += peer.host == own;
-  return count;
-}
-
 /// Spinning is for ranks that have a core each; the others give theirs to whom they wait for.
-WaitPolicy patience(const Bootstrap& bootstrap, int64_t spins) {
+WaitPolicy patience(int ranks, int cores, int64_t spins) {
   WaitPolicy policy;
   if (spins >= 0) {
     policy.spins = static_cast<uint32_t>(spins);
-  } else if (ranks_on_this_host(bootstrap) > usable_cores()) {
+  } else if (ranks > cores) {
     policy.spins = 0;
   }
   return policy;
@@ -93,6 +86,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
                                                     *c.allocations, exec::Exchange::Limits());
     }
   }
+  WEIR_TRY(c.meet_neighbours());
   c.plans = std::make_unique<PlanCache>(self, ranks, *c.links, std::move(scratch), options.algorithm);
   c.pairs = std::make_unique<Pairs>(self, *c.links);
 
@@ -107,18 +101,32 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.watchdog = &c.bootstrap->watchdog();
   parts.rings = c.routes->all_ring();
   parts.doorbell = parts.rings ? c.home->view().doorbell : nullptr;
-  parts.patience = patience(*c.bootstrap, options.spins);
+  parts.patience = patience(c.local_ranks, c.local_cores, options.spins);
   parts.check = options.check;
   c.execution = std::make_unique<Execution>(parts);
-  // Nobody sends before everybody has made what receives.
-  WEIR_TRY(c.bootstrap->barrier());
   WEIR_INFO(init, "{}", c.describe());
   return made;
 }
 
+/// Counts the ranks of this host and the cores that they may use between them.
+Status Connected::meet_neighbours() {
+  auto all = bootstrap->all_gather(ByteWriter().put(allowed_cores()).take());
+  WEIR_TRY(all.status());
+  const std::vector<PeerAddress>& peers = bootstrap->peers();
+  const uint64_t own = peers[static_cast<size_t>(bootstrap->rank())].host;
+  CoreSet cores;
+  for (size_t rank = 0; rank < peers.size(); ++rank) {
+    if (peers[rank].host != own) continue;
+    ++local_ranks;
+    cores |= ByteReader((*all)[rank]).get<CoreSet>();
+  }
+  local_cores = usable_cores(cores);
+  return {};
+}
+
 std::string Connected::describe() const {
   return fmt::format("rank {} of {} ({} on this host, {} cores): transports {}{}", bootstrap->rank(), bootstrap->size(),
-                     ranks_on_this_host(*bootstrap), usable_cores(), routes->summary(bootstrap->rank()),
+                     local_ranks, local_cores, routes->summary(bootstrap->rank()),
                      exchange != nullptr ? ", collectives by exchange through shared windows" : "");
 }
 

@@ -33,12 +33,17 @@ struct Connected {
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<Pairs> pairs;
   std::unique_ptr<Execution> execution;
+  int local_ranks = 0;  ///< on this host
+  int local_cores = 0;  ///< that they may use between them
 
   /// Everything from `home` on. Collective.
   static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Door> door,
                                                   std::unique_ptr<Bootstrap> bootstrap);
   /// Ranks on this host, cores, transports and the way operations go: one line for the log.
   std::string describe() const;
+
+ private:
+  Status meet_neighbours();
 };
 
 }  // namespace weir::core

@@ -1,0 +1,212 @@
+#include "src/exec/exchange.h"
+
+#include <gmock/gmock.h>
+
+#include <bit>
+#include <random>
+
+#include "algorithms/catalogue.h"
+#include "tests/exec/island.h"
+#include "tests/exec/oracle.h"
+
+namespace weir::exec {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Exchanges of all ranks of an island, with small blocks so that short messages take many.
+class Exchanges {
+ public:
+  explicit Exchanges(int ranks, Exchange::Limits limits = {.one_shot_bytes = 1024,
+                                                           .direct_bytes = 512,
+                                                           .block_bytes = 8192,
+                                                           .streaming_bytes = 64 * 1024})
+      : island_(ranks, 256 * 1024) {
+    std::vector<Window> windows;
+    std::vector<Doorbell*> doorbells;
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      windows.emplace_back(island_.view(rank).window, island_.view(rank).window_bytes, ranks);
+      doorbells.push_back(island_.view(rank).doorbell);
+    }
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      allocations_.push_back(std::make_unique<Allocations>(rank, registry_, windows));
+      exchanges_.push_back(std::make_unique<Exchange>(rank, windows, doorbells, *allocations_.back(), limits));
+    }
+  }
+  Exchange& at(Rank rank) { return *exchanges_[static_cast<size_t>(rank)]; }
+  device::MemoryRegistry& registry() { return registry_; }
+
+  Status run(Collective kind, const std::vector<Work>& works) {
+    std::vector<Task*> tasks;
+    for (size_t rank = 0; rank < works.size(); ++rank) {
+      exchanges_[rank]->start(kind, works[rank]);
+      tasks.push_back(exchanges_[rank].get());
+    }
+    return finish(tasks);
+  }
+
+ private:
+  device::MemoryRegistry registry_;
+  Island island_;
+  std::vector<std::unique_ptr<Allocations>> allocations_;
+  std::vector<std::unique_ptr<Exchange>> exchanges_;
+};
+
+constexpr Collective kKinds[] = {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
+                                 Collective::all_to_all};
+
+/// Which ranks' buffers come from the allocator that peers can map.
+enum class Memory { ordinary, mapped, mixed };
+
+template <typename T>
+class Buffers {
+ public:
+  Buffers(device::MemoryRegistry& registry, const ir::Shape& shape, size_t count, Memory memory) : registry_(registry) {
+    for (Rank rank = 0; rank < shape.ranks; ++rank) {
+      const std::vector<T> values = inputs<T>(shape, rank, count);
+      const bool mapped = memory == Memory::mapped || (memory == Memory::mixed && rank % 2 == 0);
+      in.push_back(make(values.size(), mapped));
+      std::copy(values.begin(), values.end(), in.back());
+      out.push_back(make(outputs<T>(shape, rank, count).size(), mapped));
+    }
+  }
+  ~Buffers() {
+    for (T* p : mapped_) EXPECT_TRUE(registry_.free(p).ok());
+  }
+  std::vector<T*> in, out;
+
+ private:
+  T* make(size_t count, bool mapped) {
+    if (!mapped) return ordinary_.emplace_back(std::make_unique<T[]>(count + 1)).get();
+    auto made = registry_.allocate(count * sizeof(T) + 1);
+    mapped_.push_back(static_cast<T*>(made.value()));
+    return mapped_.back();
+  }
+  device::MemoryRegistry& registry_;
+  std::vector<std::unique_ptr<T[]>> ordinary_;
+  std::vector<T*> mapped_;
+};
+
+template <typename T>
+void exchange_and_compare(Exchanges& exchanges, const ir::Shape& shape, DataType type, size_t count, Memory memory) {
+  Buffers<T> buffers(exchanges.registry(), shape, count, memory);
+  std::vector<Work> works;
+  for (Rank rank = 0; rank < shape.ranks; ++rank) {
+    Work work;
+    work.input = reinterpret_cast<const std::byte*>(buffers.in[rank]);
+    work.output = reinterpret_cast<std::byte*>(buffers.out[rank]);
+    work.count = count;
+    work.type = type;
+    works.push_back(work);
+  }
+  const std::string what = std::string(name(shape.kind)) + " over " + std::to_string(shape.ranks) + " count " +
+                           std::to_string(count) + " memory " + std::to_string(static_cast<int>(memory));
+  const Status status = exchanges.run(shape.kind, works);
+  ASSERT_TRUE(status.ok()) << what << ": " << status.message();
+  for (Rank rank = 0; rank < shape.ranks; ++rank) {
+    const std::vector<T> want = outputs<T>(shape, rank, count);
+    ASSERT_EQ(std::vector<T>(buffers.out[rank], buffers.out[rank] + want.size()), want) << what << " rank " << rank;
+  }
+}
+
+TEST(Exchange, GivesTheRightNumbersWhateverTheMemory) {
+  for (const int ranks : {2, 3, 4, 8}) {
+    Exchanges exchanges(ranks);
+    for (const Collective kind : kKinds) {
+      for (const size_t count : {1u, 13u, 100u, 300u, 5000u, 30000u}) {
+        for (const Memory memory : {Memory::ordinary, Memory::mapped, Memory::mixed}) {
+          const ir::Shape shape{kind, ranks, 0, 1};
+          exchange_and_compare<int32_t>(exchanges, shape, DataType::int32, count, memory);
+          exchange_and_compare<uint8_t>(exchanges, shape, DataType::uint8, count, memory);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+std::vector<float> noise(Rank rank, size_t count) {
+  std::mt19937 random(static_cast<unsigned>(rank) * 977 + 5);
+  std::uniform_real_distribution<float> values(-1, 1);
+  std::vector<float> made(count);
+  for (float& value : made) value = values(random) * std::ldexp(1.0F, static_cast<int>(random() % 20));
+  return made;
+}
+
+/// Sums whose rounding depends on the order: the exchange and the plan that it stands for give the same bits.
+TEST(Exchange, GivesTheBitsOfThePlanItStandsFor) {
+  constexpr Exchange::Limits kLimits{.one_shot_bytes = 4096, .direct_bytes = 512, .block_bytes = 16384};
+  for (const int ranks : {2, 3, 5, 8}) {
+    for (const size_t count : {5u, 900u, 20000u}) {
+      for (const bool scales : {false, true}) {
+        const bool small = count * sizeof(float) <= kLimits.one_shot_bytes;
+        const std::string_view algorithm = small ? "one_shot" : "two_shot";
+        const algorithms::Entry* entry = algorithms::find(algorithm, Collective::all_reduce);
+        const ir::Shape shape{Collective::all_reduce, ranks, 0, algorithms::default_chunks(*entry, ranks)};
+        Island island(ranks);
+        Bound bound(island, lower_all(algorithms::emit(algorithm, shape).value()));
+        Exchanges exchanges(ranks, kLimits);
+        std::vector<std::vector<float>> in, planned(ranks), exchanged(ranks);
+        std::vector<Work> works(ranks);
+        std::vector<Task*> tasks;
+        for (Rank rank = 0; rank < ranks; ++rank) in.push_back(noise(rank, count));
+        for (Rank rank = 0; rank < ranks; ++rank) {
+          planned[rank].resize(count);
+          exchanged[rank].resize(count);
+          Work& work = works[rank];
+          work.input = reinterpret_cast<const std::byte*>(in[rank].data());
+          work.output = reinterpret_cast<std::byte*>(planned[rank].data());
+          work.count = count;
+          work.scales = scales;
+          work.factor = device::ratio(DataType::float32, 1, ranks);
+          bound.run(rank).start(work);
+          tasks.push_back(&bound.run(rank));
+          work.output = reinterpret_cast<std::byte*>(exchanged[rank].data());
+        }
+        ASSERT_TRUE(finish(tasks).ok());
+        ASSERT_TRUE(exchanges.run(Collective::all_reduce, works).ok());
+        for (Rank rank = 0; rank < ranks; ++rank) {
+          for (size_t i = 0; i < count; ++i) {
+            ASSERT_EQ(std::bit_cast<uint32_t>(planned[rank][i]), std::bit_cast<uint32_t>(exchanged[rank][i]))
+                << algorithm << " over " << ranks << " element " << i << " of " << count;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Exchange, WorksInPlace) {
+  Exchanges exchanges(4);
+  for (const size_t count : {3u, 5000u}) {
+    const ir::Shape shape{Collective::all_reduce, 4, 0, 1};
+    std::vector<std::vector<int32_t>> data;
+    std::vector<Work> works(4);
+    for (Rank rank = 0; rank < 4; ++rank) {
+      data.push_back(inputs<int32_t>(shape, rank, count));
+      works[rank].input = works[rank].output = reinterpret_cast<std::byte*>(data[rank].data());
+      works[rank].count = count;
+      works[rank].type = DataType::int32;
+    }
+    ASSERT_TRUE(exchanges.run(Collective::all_reduce, works).ok());
+    for (Rank rank = 0; rank < 4; ++rank) EXPECT_EQ(data[rank], outputs<int32_t>(shape, rank, count));
+  }
+}
+
+TEST(Exchange, TellsRanksThatCallDifferentThings) {
+  for (const size_t count : {2u, 5000u}) {
+    Exchanges exchanges(3);
+    std::vector<int32_t> data(count * 3);
+    std::vector<Work> works(3);
+    for (Rank rank = 0; rank < 3; ++rank) {
+      works[rank].input = works[rank].output = reinterpret_cast<std::byte*>(data.data() + count * static_cast<size_t>(rank));
+      works[rank].count = count;
+      works[rank].type = DataType::int32;
+      works[rank].tag = uint64_t{1} << 32 | (rank == 2 ? 99u : 7u);
+    }
+    EXPECT_THAT(exchanges.run(Collective::all_reduce, works).message(), HasSubstr("called different collectives"));
+  }
+}
+
+}  // namespace
+}  // namespace weir::exec

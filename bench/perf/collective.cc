@@ -146,19 +146,22 @@ ncclResult_t alltoallv(const Call& c) {
   return end_group(inside);
 }
 
+ncclResult_t exchange(const void* send, void* recv, int partner, size_t count, const Call& c) {
+  if (ncclResult_t begun = ncclGroupStart(); begun != ncclSuccess) return begun;
+  return end_group(send_and_receive(send, partner, recv, partner, count, c));
+}
+
 /// An all-gather by exchanging ever larger groups of blocks with ever farther partners.
 ncclResult_t hypercube(const Call& c) {
+  char* const own = at(c.recv, c.rank, c);
+  if (c.send != own)
+    if (ncclResult_t copied = exchange(c.send, own, c.rank, c.count, c); copied != ncclSuccess) return copied;
   for (int distance = 1; distance < c.ranks; distance *= 2) {
-    int partner = c.rank ^ distance;
-    int mine = c.rank & ~(distance - 1);
-    int theirs = partner & ~(distance - 1);
-    if (ncclResult_t begun = ncclGroupStart(); begun != ncclSuccess) return begun;
-    const void* from = distance == 1 ? c.send : at(c.recv, mine, c);
-    ncclResult_t inside = send_and_receive(from, partner, at(c.recv, theirs, c), partner,
-                                           c.count * static_cast<size_t>(distance), c);
-    if (distance == 1 && inside == ncclSuccess && c.send != at(c.recv, c.rank, c))
-      inside = send_and_receive(c.send, c.rank, at(c.recv, c.rank, c), c.rank, c.count, c);
-    if (ncclResult_t ended = end_group(inside); ended != ncclSuccess) return ended;
+    const int partner = c.rank ^ distance;
+    char* const mine = at(c.recv, c.rank & ~(distance - 1), c);
+    char* const theirs = at(c.recv, partner & ~(distance - 1), c);
+    const size_t count = c.count * static_cast<size_t>(distance);
+    if (ncclResult_t done = exchange(mine, theirs, partner, count, c); done != ncclSuccess) return done;
   }
   return ncclSuccess;
 }

@@ -29,8 +29,9 @@ Outcome launch(const Options& options, int argc, char** argv) {
   if (error)
     return Outcome::failure(ExitCode::internal, fmt::format("cannot find this program: {}", error.message()));
   const std::string launcher = self.parent_path() / "weir";
-  std::vector<std::string> words = {"weir", "run", "-n", std::to_string(options.ranks), "--bind",
-                                    options.bind,
+  // Threads of one process would share its core.
+  const std::string bind = options.bind == "auto" && options.threads > 1 ? "none" : options.bind;
+  std::vector<std::string> words = {"weir", "run", "-n", std::to_string(options.ranks), "--bind", bind,
                                     // The table needs no prefixes; the processes bring an id of their own.
                                     "--plain", "--comm-id", "none", "--", self.string()};
   words.insert(words.end(), argv + 1, argv + argc);

@@ -72,6 +72,8 @@ Outcome Process::meet() {
   std::function<int(int)> group_of;
   WEIR_TRY(find_split(environment, &group_of));
   group_ = place_in_group(group_of, placement_.rank, placement_.size);
+  // One address cannot be the meeting point of several communicators.
+  if (group_.size < placement_.size) unsetenv("NCCL_COMM_ID");
   return Control::join(placement_, &control_);
 }
 
@@ -266,6 +268,9 @@ int run_program(const Collective& collective, int argc, char** argv) {
   }
   const bool launched = was_launched();
   if (line.options.ranks > 0 && !launched) {
+    // Here, because each rank may see no more than the cores it is bound to.
+    if (std::string found = library_description(); !found.empty()) fmt::print("# {}\n", found);
+    fflush(stdout);
     Outcome failed = launch(line.options, argc, argv);
     fmt::print("{}", failed.report());
     return static_cast<int>(failed.code());
@@ -275,7 +280,6 @@ int run_program(const Collective& collective, int argc, char** argv) {
   Outcome outcome = process.meet();
   std::unique_ptr<Report> report;
   if (outcome.ok() && process.is_first()) {
-    if (std::string found = library_description(); launched && !found.empty()) fmt::print("# {}\n", found);
     report = std::make_unique<Report>(std::string(collective.program), line.options, argc, argv);
   }
   if (outcome.ok()) outcome = process.run(report.get());

@@ -177,13 +177,13 @@ class Headers(ToyTree):
     self.write("src/base/leans.h", "#pragma once\nstd::string name();\n")
     complaints, count = headers.check(self.root)
     self.assertEqual(count, 2)
-    self.assertEqual([c.split("\n")[0] for c in complaints], ["src/base/leans.h:1: does not compile alone as C++"])
+    self.assertEqual([c.split("\n")[0] for c in complaints], ["src/base/leans.h:1: does not compile alone as C++ (a text that has to follow another header is an .inc)"])
 
   def test_a_c_header_is_tried_as_c(self):
     self.write("include/nccl.h", "#pragma once\nbool is_c();\n")
     complaints, count = headers.check(self.root)
     self.assertEqual(count, 2)
-    self.assertEqual([c.split("\n")[0] for c in complaints], ["include/nccl.h:1: does not compile alone as C"])
+    self.assertEqual([c.split("\n")[0] for c in complaints], ["include/nccl.h:1: does not compile alone as C (a text that has to follow another header is an .inc)"])
 
   def test_a_header_that_its_source_includes_first_is_left_to_the_build(self):
     self.write("src/base/a.h", "#pragma once\nint f();\n")

@@ -54,7 +54,8 @@ def compile_alone(root, header, command):
   if run.returncode == 0:
     return None
   language = "C" if command[-1] == "c" else "C++"
-  return f"{header}:1: does not compile alone as {language}\n{run.stderr.strip()}"
+  hint = "a text that has to follow another header is an .inc"
+  return f"{header}:1: does not compile alone as {language} ({hint})\n{run.stderr.strip()}"
 
 
 def check(root, cxx="c++", cc="cc", workers=2):

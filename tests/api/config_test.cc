@@ -1,0 +1,146 @@
+#include "src/api/nccl_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "src/api/abi.h"
+
+namespace weir::api {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+ncclConfig_t initial() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  return config;
+}
+
+std::string refusal(const ncclConfig_t& config) {
+  const auto read = read_config(&config);
+  EXPECT_FALSE(read.ok());
+  EXPECT_EQ(read.status().code(), Code::invalid_argument);
+  return read.status().message();
+}
+
+/// Bytes of a caller whose header is older (shorter) or newer (longer) than ours.
+std::vector<std::byte> caller_of_size(size_t size, unsigned version) {
+  ncclConfig_t config = initial();
+  config.size = size;
+  config.version = version;
+  std::vector<std::byte> bytes(size, std::byte{0x7f});
+  std::memcpy(bytes.data(), &config, std::min(size, sizeof(config)));
+  return bytes;
+}
+
+TEST(Config, InitialValuesAreAccepted) {
+  const ncclConfig_t config = initial();
+  EXPECT_TRUE(read_config(&config).ok());
+  const auto made = communicator_config(&config, nullptr);
+  ASSERT_TRUE(made.ok());
+  EXPECT_TRUE(made.value().blocking);
+  EXPECT_EQ(made.value().name, "");
+}
+
+TEST(Config, WrongMagicSaysHowToBegin) {
+  ncclConfig_t config = initial();
+  config.magic = 7;
+  EXPECT_THAT(refusal(config), AllOf(HasSubstr("magic 0x7"), HasSubstr("NCCL_CONFIG_INITIALIZER")));
+  config = {};
+  EXPECT_THAT(refusal(config), HasSubstr("NCCL_CONFIG_INITIALIZER"));
+}
+
+TEST(Config, ShorterStructsOfOlderCallersAreReadAsFarAsTheyReach) {
+  for (const size_t size : {20u, 48u, 80u}) {
+    auto bytes = caller_of_size(size, NCCL_VERSION(2, 14, 0));
+    const int blocking = 0;
+    std::memcpy(bytes.data() + offsetof(ncclConfig_t, blocking), &blocking, sizeof(blocking));
+    const auto read = read_config(reinterpret_cast<const ncclConfig_t*>(bytes.data()));
+    ASSERT_TRUE(read.ok()) << size << ": " << read.status().message();
+    EXPECT_EQ(read.value().blocking, 0);
+    EXPECT_EQ(read.value().graphUsageMode, NCCL_CONFIG_UNDEF_INT);
+  }
+}
+
+TEST(Config, LongerStructsOfNewerCallersAreCut) {
+  const auto bytes = caller_of_size(sizeof(ncclConfig_t) + 64, NCCL_VERSION(2, 31, 0));
+  EXPECT_TRUE(read_config(reinterpret_cast<const ncclConfig_t*>(bytes.data())).ok());
+}
+
+TEST(Config, FieldsNewerThanTheCallersHeaderAreNotLookedAt) {
+  ncclConfig_t config = initial();
+  config.version = NCCL_VERSION(2, 26, 0);
+  config.CTAPolicy = 99;          // since 2.27
+  config.nvlinkCentricSched = 9;  // since 2.28
+  config.graphUsageMode = 9;      // since 2.29
+  config.maxP2pPeers = -9;        // since 2.30
+  EXPECT_TRUE(read_config(&config).ok());
+  config.version = NCCL_VERSION(2, 30, 7);
+  EXPECT_THAT(refusal(config), HasSubstr("CTAPolicy attribute value 99"));
+}
+
+TEST(Config, EveryFieldIsHeldToItsRange) {
+  const struct {
+    const char* name;
+    int ncclConfig_t::*member;
+    int bad;
+    int good;
+  } kCases[] = {
+      {"blocking", &ncclConfig_t::blocking, 2, 0},
+      {"cgaClusterSize", &ncclConfig_t::cgaClusterSize, -1, 0},
+      {"maxCTAs", &ncclConfig_t::maxCTAs, 0, 1},
+      {"splitShare", &ncclConfig_t::splitShare, 2, 1},
+      {"collnetEnable", &ncclConfig_t::collnetEnable, 2, 1},
+      {"CTAPolicy", &ncclConfig_t::CTAPolicy, 4, 3},
+      {"shrinkShare", &ncclConfig_t::shrinkShare, -1, 1},
+      {"nvlsCTAs", &ncclConfig_t::nvlsCTAs, 0, 1},
+      {"nChannelsPerNetPeer", &ncclConfig_t::nChannelsPerNetPeer, 65, 64},
+      {"nvlinkCentricSched", &ncclConfig_t::nvlinkCentricSched, 2, 1},
+      {"graphUsageMode", &ncclConfig_t::graphUsageMode, 3, 2},
+      {"numRmaCtx", &ncclConfig_t::numRmaCtx, -1, 0},
+      {"maxP2pPeers", &ncclConfig_t::maxP2pPeers, 0, 1},
+      {"graphStreamOrdering", &ncclConfig_t::graphStreamOrdering, 2, 1},
+  };
+  for (const auto& one : kCases) {
+    ncclConfig_t config = initial();
+    config.*one.member = one.good;
+    EXPECT_TRUE(read_config(&config).ok()) << one.name;
+    config.*one.member = one.bad;
+    EXPECT_THAT(refusal(config), AllOf(HasSubstr(one.name), HasSubstr(std::to_string(one.bad))));
+  }
+  ncclConfig_t config = initial();
+  config.trafficClass = -5;  // any
+  EXPECT_TRUE(read_config(&config).ok());
+}
+
+TEST(Config, MinimumAloneExceedsAnUnsetMaximumAsInNccl) {
+  ncclConfig_t config = initial();
+  config.minCTAs = 2;
+  EXPECT_THAT(refusal(config), AllOf(HasSubstr("minCTAs 2"), HasSubstr("not set")));
+  config.maxCTAs = 1;
+  EXPECT_THAT(refusal(config), HasSubstr("it is 1"));
+  config.maxCTAs = 2;
+  EXPECT_TRUE(read_config(&config).ok());
+}
+
+TEST(Config, WithoutOneTheParentsIsInherited) {
+  core::Config parent;
+  parent.blocking = false;
+  parent.name = "parent";
+  const auto inherited = communicator_config(nullptr, &parent);
+  ASSERT_TRUE(inherited.ok());
+  EXPECT_FALSE(inherited.value().blocking);
+  EXPECT_EQ(inherited.value().name, "parent");
+  ncclConfig_t own = initial();
+  own.commName = "own";
+  const auto given = communicator_config(&own, &parent);
+  ASSERT_TRUE(given.ok());
+  EXPECT_TRUE(given.value().blocking);
+  EXPECT_EQ(given.value().name, "own");
+}
+
+}  // namespace
+}  // namespace weir::api

@@ -1,0 +1,153 @@
+// Wrong arguments and wrong usage: the right code, and a sentence that names function, argument and
+// expectation.
+#include <limits>
+
+#include "tests/api/ranks.h"
+
+namespace weir::api {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Errors : public ::testing::Test {
+ protected:
+  ncclResult_t all_reduce(size_t count, int type, int op) {
+    return ncclAllReduce(in_, out_, count, static_cast<ncclDataType_t>(type), static_cast<ncclRedOp_t>(op),
+                         comm_, nullptr);
+  }
+
+  Alone comm_;
+  float in_[4] = {1, 2, 3, 4};
+  float out_[4] = {};
+};
+
+TEST_F(Errors, TypesOutOfRange) {
+  EXPECT_EQ(all_reduce(1, 12, ncclSum), ncclInvalidArgument);
+  EXPECT_THAT(last_sentence(), HasSubstr("ncclAllReduce : invalid type 12"));
+  EXPECT_EQ(all_reduce(1, -1, ncclSum), ncclInvalidArgument);
+}
+
+TEST_F(Errors, OperatorsThatNobodyMade) {
+  for (const int op : {5, -1, 1 << 30, std::numeric_limits<int>::max()}) {
+    EXPECT_EQ(all_reduce(1, ncclFloat, op), ncclInvalidArgument);
+    EXPECT_THAT(last_sentence(), HasSubstr("ncclAllReduce : invalid reduction operation"));
+  }
+}
+
+TEST_F(Errors, CountsThatFitNoBuffer) {
+  for (const size_t count : {static_cast<size_t>(-1), size_t{1} << 62, size_t{1} << 61}) {
+    EXPECT_EQ(all_reduce(count, ncclFloat, ncclSum), ncclInvalidArgument);
+    EXPECT_THAT(last_sentence(), AllOf(HasSubstr("invalid count"), HasSubstr(std::to_string(count))));
+  }
+}
+
+TEST_F(Errors, RootsAndPeersOutOfRange) {
+  for (const int root : {-1, 1}) {
+    EXPECT_EQ(ncclReduce(in_, out_, 1, ncclFloat, ncclSum, root, comm_, nullptr), ncclInvalidArgument);
+    EXPECT_THAT(last_sentence(), HasSubstr("ncclReduce : invalid root " + std::to_string(root)));
+    EXPECT_EQ(ncclBroadcast(in_, out_, 1, ncclFloat, root, comm_, nullptr), ncclInvalidArgument);
+    EXPECT_EQ(ncclBcast(in_, 1, ncclFloat, root, comm_, nullptr), ncclInvalidArgument);
+    EXPECT_EQ(ncclGather(in_, out_, 1, ncclFloat, root, comm_, nullptr), ncclInvalidArgument);
+    EXPECT_EQ(ncclScatter(in_, out_, 1, ncclFloat, root, comm_, nullptr), ncclInvalidArgument);
+    EXPECT_EQ(ncclSend(in_, 1, ncclFloat, root, comm_, nullptr), ncclInvalidArgument);
+    EXPECT_THAT(last_sentence(), HasSubstr("ncclSend : invalid peer"));
+    EXPECT_EQ(ncclRecv(out_, 1, ncclFloat, root, comm_, nullptr), ncclInvalidArgument);
+  }
+}
+
+TEST_F(Errors, NullBuffersWhereOneIsNeeded) {
+  EXPECT_EQ(ncclAllReduce(nullptr, out_, 1, ncclFloat, ncclSum, comm_, nullptr), ncclInvalidArgument);
+  EXPECT_THAT(last_sentence(), HasSubstr("sendbuff is NULL"));
+  EXPECT_EQ(ncclAllGather(in_, nullptr, 1, ncclFloat, comm_, nullptr), ncclInvalidArgument);
+  EXPECT_THAT(last_sentence(), HasSubstr("recvbuff is NULL"));
+  EXPECT_EQ(ncclAllReduce(nullptr, nullptr, 0, ncclFloat, ncclSum, comm_, nullptr), ncclSuccess)
+      << "nothing to do";
+}
+
+TEST_F(Errors, StreamsThatAreNone) {
+  EXPECT_EQ(ncclAllReduce(in_, out_, 1, ncclFloat, ncclSum, comm_, reinterpret_cast<cudaStream_t>(1)),
+            ncclInvalidArgument);
+  EXPECT_THAT(last_sentence(), HasSubstr("is not a host stream"));
+  EXPECT_EQ(ncclAllReduce(in_, out_, 1, ncclFloat, ncclSum, comm_, reinterpret_cast<cudaStream_t>(in_)),
+            ncclInvalidArgument);
+}
+
+TEST_F(Errors, NullWhereAResultGoes) {
+  EXPECT_EQ(ncclGetVersion(nullptr), ncclInvalidArgument);
+  EXPECT_EQ(ncclGetUniqueId(nullptr), ncclInvalidArgument);
+  EXPECT_EQ(ncclCommCount(comm_, nullptr), ncclInvalidArgument);
+  EXPECT_EQ(ncclCommSplit(comm_, 0, 0, nullptr, nullptr), ncclInvalidArgument);
+  EXPECT_EQ(ncclMemAlloc(nullptr, 1), ncclInvalidArgument);
+  EXPECT_EQ(ncclCommRegister(comm_, in_, sizeof(in_), nullptr), ncclInvalidArgument);
+}
+
+TEST_F(Errors, RanksThatCannotBe) {
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclComm_t comm = comm_;
+  for (const auto& [ranks, rank] : {std::pair{0, 0}, {-1, 0}, {2, 2}, {2, -1}}) {
+    EXPECT_EQ(ncclCommInitRank(&comm, ranks, id, rank), ncclInvalidArgument);
+    EXPECT_THAT(last_sentence(), HasSubstr("invalid rank requested"));
+    EXPECT_EQ(comm, nullptr);
+  }
+  EXPECT_EQ(ncclCommInitRank(nullptr, 1, id, 0), ncclInvalidArgument);
+  EXPECT_EQ(ncclCommInitRankScalable(&comm, 2, 0, 3, &id, nullptr), ncclInvalidArgument);
+  EXPECT_THAT(last_sentence(), HasSubstr("invalid nId 3"));
+  EXPECT_EQ(ncclCommInitRankScalable(&comm, 2, 0, 1, nullptr, nullptr), ncclInvalidArgument);
+  EXPECT_EQ(ncclCommInitAll(&comm, -1, nullptr), ncclInvalidArgument);
+}
+
+TEST_F(Errors, AnIdOfAnotherLibrary) {
+  ncclUniqueId id = {};
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclInvalidArgument);
+  EXPECT_THAT(last_sentence(), ::testing::Not(HasSubstr("ncclGetLastError")));
+  EXPECT_NE(last_sentence(), "");
+}
+
+TEST_F(Errors, ConfigsThatAreNone) {
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclConfig_t config = {};
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitRankConfig(&comm, 1, id, 0, &config), ncclInvalidArgument);
+  EXPECT_THAT(last_sentence(), HasSubstr("NCCL_CONFIG_INITIALIZER"));
+}
+
+TEST_F(Errors, ColorsBelowNoColor) {
+  ncclComm_t child = comm_;
+  EXPECT_EQ(ncclCommSplit(comm_, -2, 0, &child, nullptr), ncclInvalidArgument);
+  EXPECT_EQ(child, nullptr);
+}
+
+TEST_F(Errors, HandlesThatWereNotRegistered) {
+  EXPECT_EQ(ncclCommDeregister(comm_, in_), ncclInvalidUsage);
+  EXPECT_EQ(ncclCommDeregister(comm_, nullptr), ncclSuccess);
+  EXPECT_EQ(ncclMemFree(in_), ncclInvalidArgument);
+  EXPECT_EQ(ncclMemFree(nullptr), ncclSuccess);
+  ncclWindow_t window;
+  EXPECT_EQ(ncclCommWindowRegister(comm_, in_, sizeof(in_), &window, 0x80), ncclInvalidArgument);
+}
+
+TEST(Words, EveryResultHasItsString) {
+  EXPECT_STREQ(ncclGetErrorString(ncclSuccess), "no error");
+  EXPECT_STREQ(ncclGetErrorString(ncclInvalidUsage), "invalid usage (run with NCCL_DEBUG=WARN for details)");
+  EXPECT_STREQ(ncclGetErrorString(ncclRemoteError), "remote process exited or there was a network error");
+  EXPECT_STREQ(ncclGetErrorString(ncclInProgress), "NCCL operation in progress");
+  EXPECT_STREQ(ncclGetErrorString(static_cast<ncclResult_t>(77)), "unknown result code");
+}
+
+TEST(Words, WhatIsNotOfferedSaysWhatToUseInstead) {
+  ncclComm_t comm = reinterpret_cast<ncclComm_t>(1);
+  EXPECT_EQ(ncclCommRevoke(comm, 0), ncclInvalidUsage);
+  EXPECT_THAT(last_sentence(), AllOf(HasSubstr("ncclCommRevoke is not offered"), HasSubstr("ncclCommAbort")));
+  EXPECT_EQ(ncclCommShrink(nullptr, nullptr, 0, &comm, nullptr, 0), ncclInvalidUsage);
+  EXPECT_THAT(last_sentence(), AllOf(HasSubstr("ncclCommShrink"), HasSubstr("ncclCommSplit")));
+  EXPECT_EQ(comm, nullptr);
+  EXPECT_EQ(ncclPutSignal(nullptr, 0, ncclInt8, 0, nullptr, 0, 0, 0, 0, nullptr, nullptr), ncclInvalidUsage);
+  EXPECT_THAT(last_sentence(), HasSubstr("ncclSend"));
+}
+
+}  // namespace
+}  // namespace weir::api

@@ -36,8 +36,8 @@ Result<std::vector<PeerAddress>> decode(const std::vector<Bytes>& all) {
 }
 
 /// The first exchange, in which everybody learns everybody's address; the root looks after it.
-Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& root, const PeerAddress& own) {
-  while (!root.doors()) WEIR_TRY(root.serve(50));
+Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& root, const Activity& activity,
+                                      const PeerAddress& own) {
   const root_wire::Doors& doors = *root.doors();
   BruckSpec exchange;
   exchange.door = spec.door.get();
@@ -51,10 +51,11 @@ Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& roo
     const auto index = static_cast<size_t>(std::countr_zero(distance));
     return index < doors.below.size() ? doors.below[index] : SocketAddress();
   };
-  exchange.while_waiting = [&](Rank, int64_t) { return root.serve(0); };
+  const auto serve = [&](int wait_ms) { return activity.failed() ? activity.status() : root.serve(wait_ms); };
+  exchange.while_waiting = [&](Rank, int64_t) { return serve(0); };
   exchange.broken = [&](Rank to, const Status& status) {
     const Deadline verdict = Deadline::in_ms(kVerdictMs, spec.abort);
-    while (!verdict.over()) WEIR_TRY(root.serve(20));
+    while (!verdict.over()) WEIR_TRY(serve(20));
     return Status(status.code(), fmt::format("rank {} cannot be reached while joining: {}", to, status.message()));
   };
   auto all = bruck_all_gather(exchange, encode(own));
@@ -87,16 +88,23 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   auto opened = RootLink::open(spec.id, hello, spec.timeouts, spec.abort);
   WEIR_TRY(opened.status());
   RootLink& root = **opened;
-  auto peers = meet(spec, root, hello.peer);
-  root.leave(peers.status());
-  if (!peers.ok()) {
-    if (root.doors()) spec.door->forget(root.doors()->uid, spec.rank);
-    return peers.status();
+  while (!root.doors()) {
+    if (const Status status = root.serve(50); !status.ok()) {
+      root.leave(status);
+      return status;
+    }
   }
   const uint64_t uid = root.doors()->uid;
+  auto activity = spec.watch->enter(uid, spec.rank);  // from now on others may tell this rank of a failure
+  auto peers = meet(spec, root, *activity, hello.peer);
+  root.leave(peers.status());
+  if (!peers.ok()) {
+    spec.watch->leave(uid, spec.rank);
+    spec.door->forget(uid, spec.rank);
+    return peers.status();
+  }
   WEIR_INFO(bootstrap, "rank {} of {} has joined communicator {:#x}; its door is {}", spec.rank, spec.ranks, uid,
             spec.door->address().text());
-  auto activity = spec.watch->enter(uid, spec.rank);
   return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(*peers), std::move(activity)));
 }
 

@@ -86,8 +86,10 @@ class Root {
   Status check(const Hello& hello) const;
   void introduce();
   void look_for_trouble(int64_t now);
-  void fail(const Status& status);
+  void fail(const Status& status, Rank culprit = -1);
+  void tell_at_doors(const Failure& failure) const;
   bool over(int64_t now) const;
+  bool introduced() const { return uid_ != 0; }
   bool all_came() const { return !first_.empty() && came_ == first_.size(); }
 
   Socket listener_;
@@ -99,7 +101,7 @@ class Root {
   std::list<Hello> hellos_;          ///< what first_ points to; outlives the guests
   size_t came_ = 0;
   size_t told_ = 0;                  ///< hellos that got the failure
-  bool introduced_ = false;
+  uint64_t uid_ = 0;                 ///< of the communicator; 0 until all were introduced
   int64_t began_ns_ = 0;             ///< first hello
   int64_t failed_ns_ = 0;
   int64_t next_ping_ns_ = 0;
@@ -158,7 +160,7 @@ void Root::turn(int64_t now) {
   for (Guest& guest : guests_) listen_to(guest, now);
   std::erase_if(guests_, [](const Guest& guest) { return guest.gone; });
   if (!failure_.ok()) return;
-  if (all_came() && !introduced_) introduce();
+  if (all_came() && !introduced()) introduce();
   look_for_trouble(now);
 }
 
@@ -203,11 +205,12 @@ void Root::listen_to(Guest& guest, int64_t now) {
   guest.gone = true;
   if (!guest.hello || guest.done) return;
   fail(Status(Code::remote_error, fmt::format("{} ended while the communicator of {} ranks was being set up",
-                                              guest.hello->peer.describe(guest.hello->rank), first_.size())));
+                                              guest.hello->peer.describe(guest.hello->rank), first_.size())),
+       guest.hello->rank);
 }
 
 void Root::welcome(Guest& guest, Hello hello, int64_t now) {
-  if (hello.nonce != id_.nonce || (introduced_ && !id_.fixed)) {
+  if (hello.nonce != id_.nonce || (introduced() && !id_.fixed)) {
     guest.frames.send(root_wire::encode_failed(
         Status(Code::invalid_argument,
                fmt::format("{} uses a unique id whose ranks have all come already; an id serves one communicator",
@@ -216,7 +219,7 @@ void Root::welcome(Guest& guest, Hello hello, int64_t now) {
     return;
   }
   if (began_ns_ == 0) began_ns_ = now;
-  if (introduced_) {  // for the next communicator at this address: it will try again
+  if (introduced()) {  // for the next communicator at this address: it will try again
     guest.gone = true;
     return;
   }
@@ -269,17 +272,16 @@ Status Root::check(const Hello& hello) const {
 
 /// All are there: each learns the doors of the ranks that it will send to.
 void Root::introduce() {
-  introduced_ = true;
-  const uint64_t uid = random_bits() | 1;
+  uid_ = random_bits() | 1;
   const size_t ranks = first_.size();
   for (Guest& guest : guests_) {
     if (!guest.hello) continue;
-    root_wire::Doors doors{uid, {}};
+    root_wire::Doors doors{uid_, {}};
     const auto rank = static_cast<size_t>(guest.hello->rank);
     for (size_t step = 1; step < ranks; step *= 2) doors.below.push_back(first_[(rank + ranks - step) % ranks]->peer.door);
     guest.frames.send(doors.encode());
   }
-  WEIR_INFO(bootstrap, "all {} ranks have joined communicator {:#x}, {:.1f} ms after the first", ranks, uid,
+  WEIR_INFO(bootstrap, "all {} ranks have joined communicator {:#x}, {:.1f} ms after the first", ranks, uid_,
             static_cast<double>(now_ns() - began_ns_) / 1e6);
 }
 
@@ -297,9 +299,10 @@ void Root::look_for_trouble(int64_t now) {
                        fmt::format("{} is stopped or out of reach: it has given no sign of life for {:.1f} s while the "
                                    "communicator of {} ranks was being set up",
                                    guest.hello->peer.describe(guest.hello->rank),
-                                   static_cast<double>(now - guest.heard_ns) / 1e9, first_.size())));
+                                   static_cast<double>(now - guest.heard_ns) / 1e9, first_.size())),
+                guest.hello->rank);
   }
-  if (!introduced_ && now - began_ns_ > timeouts_.init_ms * kMs) {
+  if (!introduced() && now - began_ns_ > timeouts_.init_ms * kMs) {
     std::vector<bool> there;
     for (const Hello* hello : first_) there.push_back(hello != nullptr);
     fail(Status(Code::remote_error, fmt::format("{} of {} ranks have not joined within {:.0f} s (WEIR_INIT_TIMEOUT): missing "
@@ -309,17 +312,27 @@ void Root::look_for_trouble(int64_t now) {
   }
 }
 
-void Root::fail(const Status& status) {
+void Root::fail(const Status& status, Rank culprit) {
   if (!failure_.ok()) return;
   failure_ = status;
   failed_ns_ = now_ns();
   lingers_.store(true);
   WEIR_INFO(bootstrap, "setting up a communicator failed: {}", status.message());
+  if (introduced()) tell_at_doors({culprit, status});
   for (Guest& guest : guests_) {
     if (!guest.hello || guest.gone) continue;
     guest.frames.send(root_wire::encode_failed(status));
     ++told_;
   }
+}
+
+/// Ranks that know the others already do not listen here any more, and must not blame those that give up now.
+void Root::tell_at_doors(const Failure& failure) const {
+  std::vector<SocketAddress> doors;
+  for (const Hello* hello : first_) {
+    if (hello->rank != failure.culprit) doors.push_back(hello->peer.door);
+  }
+  ask_all(doors, uid_, Watch::notice(failure), Deadline::in_ms(200));
 }
 
 /// All is said.
@@ -328,7 +341,7 @@ bool Root::over(int64_t now) const {
     const bool all_told = !first_.empty() && told_ >= first_.size() && guests_.empty();
     return all_told || now - failed_ns_ > kLingerNs;
   }
-  return introduced_ && std::ranges::all_of(guests_, [](const Guest& guest) { return guest.done; });
+  return introduced() && std::ranges::all_of(guests_, [](const Guest& guest) { return guest.done; });
 }
 
 Roots::Roots() = default;

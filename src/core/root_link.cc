@@ -14,6 +14,11 @@ using root_wire::Word;
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kStallNs = 500 * kMs;  ///< between two looks: this process was stopped itself
 
+std::string where(const UniqueId& id) {
+  return id.fixed ? fmt::format("rank 0 at NCCL_COMM_ID={}", id.root.text())
+                  : fmt::format("the process that made the unique id, at {}", id.root.text());
+}
+
 }  // namespace
 
 RootLink::RootLink(Socket socket, const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort)
@@ -24,15 +29,14 @@ RootLink::RootLink(Socket socket, const UniqueId& id, const Timeouts& timeouts, 
       heard_ns_(now_ns()),
       served_ns_(heard_ns_) {}
 
-std::string RootLink::where() const {
-  return id_.fixed ? fmt::format("rank 0 at NCCL_COMM_ID={}", id_.root.text())
-                   : fmt::format("the process that made the unique id, at {}", id_.root.text());
-}
-
 Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const root_wire::Hello& hello,
                                                      const Timeouts& timeouts, const Deadline& deadline) {
   auto socket = Socket::connect(id.root, deadline.within_ms(timeouts.peer_ms));
-  WEIR_TRY(socket.status());
+  if (!socket.ok()) {
+    const std::string_view perhaps = id.fixed ? "" : "; it has ended, or this id has served a communicator already";
+    return Status(socket.status().code(),
+                  fmt::format("{}, cannot be reached: {}{}", where(id), socket.status().message(), perhaps));
+  }
   std::unique_ptr<RootLink> link(new RootLink(std::move(*socket), id, timeouts, deadline.abort_flag()));
   link->frames_.send(hello.encode());
   while (!link->welcome_) WEIR_TRY(link->serve(20));
@@ -68,12 +72,12 @@ Status RootLink::serve(int wait_ms) {
   frames_.flush();
   if (!connection.ok()) {
     return Status(Code::remote_error,
-                  welcome_ ? fmt::format("{}, ended while the ranks were gathering there", where())
-                           : fmt::format("{}, closed the connection before it said anything", where()));
+                  welcome_ ? fmt::format("{}, ended while the ranks were gathering there", where(id_))
+                           : fmt::format("{}, closed the connection before it said anything", where(id_)));
   }
   if (now - heard_ns_ > root_wire::silence_ms(timeouts_) * kMs) {
     return Status(Code::remote_error,
-                  fmt::format("{}, has been silent for {:.1f} s: it is stopped or out of reach{}", where(),
+                  fmt::format("{}, has been silent for {:.1f} s: it is stopped or out of reach{}", where(id_),
                               static_cast<double>(now - heard_ns_) / 1e9, welcome_ ? "" : ", or no process of weir"));
   }
   return {};

@@ -33,7 +33,6 @@ class RootLink {
   static Result<std::unique_ptr<RootLink>> try_open(const UniqueId& id, const root_wire::Hello& hello,
                                                     const Timeouts& timeouts, const Deadline& deadline);
   Status take_in();
-  std::string where() const;
 
   Frames frames_;
   const UniqueId id_;

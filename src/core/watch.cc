@@ -100,10 +100,11 @@ std::shared_ptr<Activity> Watch::enter(uint64_t uid, Rank rank) {
 }
 
 void Watch::leave(uint64_t uid, Rank rank) {
-  const Key key{uid, rank};
   const std::lock_guard lock(mutex_);
-  if (activities_.erase(key) == 0 || !left_.insert(key).second) return;
-  left_by_age_.push_back(key);
+  auto node = activities_.extract({uid, rank});
+  if (node.empty()) return;
+  left_by_age_.push_back(node.key());
+  left_.insert(std::move(node));
   if (left_by_age_.size() <= kMostLeft) return;
   left_.erase(left_by_age_.front());
   left_by_age_.pop_front();
@@ -114,7 +115,10 @@ Report Watch::report(uint64_t uid, Rank rank, uint64_t sequence) const {
   if (const auto found = activities_.find({uid, rank}); found != activities_.end()) {
     return {Report::Presence::here, found->second->snapshot(sequence)};
   }
-  return {left_.contains({uid, rank}) ? Report::Presence::left : Report::Presence::not_yet, {}};
+  if (const auto found = left_.find({uid, rank}); found != left_.end()) {
+    return {Report::Presence::left, found->second->snapshot(sequence)};
+  }
+  return {Report::Presence::not_yet, {}};
 }
 
 void Watch::fail(uint64_t uid, const Failure& failure) {

@@ -12,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "src/base/bytes.h"
@@ -124,7 +123,7 @@ struct Report {
   enum class Presence : uint8_t {
     here,     ///< see `snapshot`
     not_yet,  ///< this process has not made that communicator rank
-    left,     ///< it had it, and destroyed or aborted it
+    left,     ///< it had it, and destroyed or aborted it; `snapshot` tells whether after a failure
   };
   Presence presence = Presence::not_yet;
   Snapshot snapshot;
@@ -152,11 +151,11 @@ class Watch {
 
  private:
   using Key = std::pair<uint64_t, Rank>;
-  static constexpr size_t kMostLeft = 4096;
+  static constexpr size_t kMostLeft = 1024;
 
   mutable std::mutex mutex_;
   std::map<Key, std::shared_ptr<Activity>> activities_;
-  std::set<Key> left_;
+  std::map<Key, std::shared_ptr<Activity>> left_;
   std::deque<Key> left_by_age_;
 };
 

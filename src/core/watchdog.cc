@@ -15,7 +15,7 @@ namespace weir::core {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kConfirmNs = 150 * kMs;  ///< what a rank sent before it went has arrived by then
+constexpr int64_t kConfirmNs = 300 * kMs;  ///< what a rank sent, or was told, before it went has arrived by then
 constexpr int64_t kStallNs = 500 * kMs;    ///< not called for so long: this process was stopped itself
 constexpr int64_t kRetryNs = 200 * kMs;
 constexpr int64_t kTellMs = 200;
@@ -151,14 +151,14 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
     finding.words = fmt::format("{} runs, but has not made this communicator yet", peer.describe(rank));
     return finding;
   }
-  if (report.presence == Report::Presence::left) {
-    finding.kind = Finding::Kind::left;
-    finding.words = fmt::format("{} has destroyed or aborted this communicator", peer.describe(rank));
-    return finding;
-  }
   if (there.failure) {
     finding.kind = Finding::Kind::failed;
     finding.failure = *there.failure;
+    return finding;
+  }
+  if (report.presence == Report::Presence::left) {
+    finding.kind = Finding::Kind::left;
+    finding.words = fmt::format("{} has destroyed or aborted this communicator", peer.describe(rank));
     return finding;
   }
   const Snapshot here = spec_.activity->snapshot(there.call ? there.call->sequence : 0);
@@ -230,7 +230,7 @@ Status Watchdog::conclude(const Finding& finding, int64_t now) {
   const Code code = finding.kind == Kind::mismatched ? Code::invalid_usage : Code::remote_error;
   std::string words = finding.words;
   if (finding.kind != Kind::mismatched) words += own_words();
-  return fail({finding.rank, Status(code, std::move(words))});
+  return fail({finding.rank, Status(code, std::move(words))}, finding.kind != Kind::mismatched);
 }
 
 /// Nobody is dead; but perhaps this has lasted too long.
@@ -242,8 +242,9 @@ Status Watchdog::give_up_the_slow(const Finding& finding, int64_t now) {
     return {};
   }
   std::string words = finding.words;
-  if (finding.kind == Finding::Kind::waits) words += ", which closes a ring of ranks that wait for each other";
-  return fail({finding.rank, Status(Code::remote_error,
+  const bool ring = finding.kind == Finding::Kind::waits;
+  if (ring) words += ", which closes a ring of ranks that wait for each other";
+  return fail({ring ? -1 : finding.rank, Status(Code::remote_error,
                                     fmt::format("{}; given up after {:.1f} s (WEIR_STUCK_TIMEOUT){}", words,
                                                 static_cast<double>(waited_ns_) / 1e9, own_words()))});
 }
@@ -266,25 +267,24 @@ bool Watchdog::is_local(Rank rank) const {
   return spec_.peers[static_cast<size_t>(rank)].door == spec_.peers[static_cast<size_t>(spec_.rank)].door;
 }
 
-Status Watchdog::fail(Failure failure) {
+Status Watchdog::fail(Failure failure) { return fail(std::move(failure), false); }
+
+Status Watchdog::fail(Failure failure, bool culprit_is_gone) {
   Activity& own = *spec_.activity;
   if (own.failed()) return own.status();
-  own.fail(failure);
   WEIR_INFO(init, "communicator {:#x} failed: {}", spec_.uid, failure.status.message());
-  tell(failure);
+  tell(failure, culprit_is_gone ? failure.culprit : -1);  // before anybody can learn it by asking here, and give up
+  spec_.watch->fail(spec_.uid, failure);
   return own.status();
 }
 
 /// Best effort: whoever is not reached finds out by itself.
-void Watchdog::tell(const Failure& failure) const {
-  spec_.watch->fail(spec_.uid, failure);
+void Watchdog::tell(const Failure& failure, Rank except) const {
   std::vector<SocketAddress> doors;
   for (size_t rank = 0; rank < spec_.peers.size(); ++rank) {
     const SocketAddress& door = spec_.peers[rank].door;
-    const bool gone = failure.status.code() == Code::remote_error && static_cast<Rank>(rank) == failure.culprit;
-    if (!is_local(static_cast<Rank>(rank)) && !gone && std::ranges::find(doors, door) == doors.end()) {
-      doors.push_back(door);
-    }
+    const bool tells = !is_local(static_cast<Rank>(rank)) && static_cast<Rank>(rank) != except;
+    if (tells && std::ranges::find(doors, door) == doors.end()) doors.push_back(door);
   }
   const Bytes notice = Watch::notice(failure);
   const Deadline deadline = Deadline::in_ms(kTellMs);
@@ -325,7 +325,7 @@ Status Watchdog::explain(Rank peer, const Status& what) {
   const bool gone = finding && (finding->kind == Finding::Kind::dead || finding->kind == Finding::Kind::left);
   if (gone || (finding && finding->kind == Finding::Kind::mismatched)) {
     const Code code = gone ? Code::remote_error : Code::invalid_usage;
-    return fail({peer, Status(code, finding->words + (gone ? own_words() : ""))});
+    return fail({peer, Status(code, finding->words + (gone ? own_words() : ""))}, gone);
   }
   const std::string who = spec_.peers[static_cast<size_t>(peer)].describe(peer);
   return fail({peer, Status(what.code(), fmt::format("the connection to {} broke: {}{}", who, what.message(), own_words()))});

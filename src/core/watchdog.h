@@ -105,7 +105,8 @@ class Watchdog {
   std::string own_words() const;
   void rest(int64_t now, int64_t pause_ns);
   bool is_local(Rank rank) const;
-  void tell(const Failure& failure) const;
+  Status fail(Failure failure, bool culprit_is_gone);
+  void tell(const Failure& failure, Rank except) const;
 
   const Spec spec_;
   std::unique_ptr<Chase> chase_;

@@ -1,0 +1,39 @@
+#include "src/core/unique_id.h"
+
+#include <gmock/gmock.h>
+
+namespace weir::core {
+namespace {
+
+using ::testing::HasSubstr;
+
+UniqueId sample() { return {*SocketAddress::parse("[::1]:4711"), 0x1234'5678'9abc'def0, true}; }
+
+TEST(UniqueId, ComesBackAsItWent) {
+  const auto bytes = sample().encode();
+  auto id = UniqueId::decode(bytes);
+  ASSERT_TRUE(id.ok()) << id.status().message();
+  EXPECT_EQ(*id, sample());
+}
+
+TEST(UniqueId, AnyChangedByteIsNoticed) {
+  const auto good = sample().encode();
+  for (size_t at = 0; at < good.size(); ++at) {
+    auto bad = good;
+    bad[at] ^= std::byte{0x10};
+    const Status status = UniqueId::decode(bad).status();
+    EXPECT_EQ(status.code(), Code::invalid_argument) << at;
+    EXPECT_THAT(status.message(), HasSubstr("unique id"));
+  }
+}
+
+TEST(UniqueId, AnotherLibrarysIdIsRefusedByName) {
+  std::array<std::byte, UniqueId::kBytes> foreign{};
+  EXPECT_THAT(UniqueId::decode(foreign).status().message(), HasSubstr("not made by weir"));
+  for (size_t i = 0; i < foreign.size(); ++i) foreign[i] = static_cast<std::byte>(i * 37 + 11);
+  EXPECT_THAT(UniqueId::decode(foreign).status().message(), HasSubstr("not made by weir"));
+  EXPECT_THAT(UniqueId::decode(BytesView(foreign).first(64)).status().message(), HasSubstr("has 128 bytes, not 64"));
+}
+
+}  // namespace
+}  // namespace weir::core

@@ -1,0 +1,331 @@
+#include "src/core/watchdog.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <thread>
+
+#include "tests/core/processes.h"
+#include "tests/core/rank.h"
+
+namespace weir::core {
+namespace {
+
+using testing::Processes;
+using testing::Site;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr Timeouts kQuick{.init_ms = 20'000, .peer_ms = 2000, .stuck_ms = 0};
+
+std::string words(const Status& status) {
+  return status.ok() ? "ok" : fmt::format("{}: {}", static_cast<int>(status.code()), status.message());
+}
+
+Operation all_reduce(size_t count) {
+  Operation operation;
+  operation.kind = Collective::all_reduce;
+  operation.count = count;
+  return operation;
+}
+
+/// Waits for `peer`, who never does anything, until there is an error or `ms` have passed.
+Status wait_in_vain(Bootstrap& bootstrap, Rank peer, int64_t ms) {
+  const int64_t start = now_ns();
+  while (now_ns() - start < ms * 1'000'000) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    WEIR_TRY(bootstrap.watchdog().examine(peer, now_ns() - start));
+  }
+  return {};
+}
+
+/// Processes that have joined one communicator; then each runs `then`, and says what it returns.
+class Joined {
+ public:
+  using Then = std::function<Status(Bootstrap&, const Processes::Voice&)>;
+
+  Joined(int ranks, const Timeouts& timeouts, const Then& then)
+      : id_(*roots_.make_id(SocketAddress::loopback(AF_INET, 0), timeouts)),
+        processes_(ranks, [&](int rank, const Processes::Voice& voice) {
+          Site site(timeouts);
+          auto joined = Bootstrap::join(site.spec(id_, ranks, rank));
+          voice.say(words(joined.status()));
+          if (joined.ok()) voice.say(words(then(**joined, voice)));
+        }) {
+    for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(processes_.line(rank), "ok");
+  }
+  Processes* operator->() { return &processes_; }
+
+ private:
+  Roots roots_;
+  UniqueId id_;
+  Processes processes_;
+};
+
+auto names(const Processes& processes, int rank) {
+  return HasSubstr(fmt::format("rank {} (pid {} on host", rank, processes.pid(rank)));
+}
+
+Status gather_for_ever(Bootstrap& bootstrap, const Processes::Voice&) {
+  for (;;) WEIR_TRY(bootstrap.barrier());
+}
+
+TEST(Watchdog, AKilledRankIsNamedOnAllOthers) {
+  Joined ranks(6, kQuick, gather_for_ever);
+  ranks->signal(2, SIGKILL);
+  for (const int rank : {0, 1, 3, 4, 5}) {
+    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 2), HasSubstr("is dead")));
+  }
+}
+
+TEST(Watchdog, AStoppedRankIsNamedOnAllOthers) {
+  Joined ranks(6, kQuick, gather_for_ever);
+  ranks->signal(4, SIGSTOP);
+  for (const int rank : {0, 1, 2, 3, 5}) {
+    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 4), HasSubstr("is stopped")));
+  }
+}
+
+TEST(Watchdog, AShortStopIsForgiven) {
+  Joined ranks(3, Timeouts{}, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+    for (int i = 0; i < 20; ++i) {
+      WEIR_TRY(bootstrap.barrier());
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return {};
+  });
+  ranks->signal(1, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  ranks->signal(1, SIGCONT);
+  for (const int rank : {0, 1, 2}) EXPECT_EQ(ranks->line(rank), "ok");
+}
+
+TEST(Watchdog, TheChainLeadsToTheCulprit) {
+  Joined ranks(4, kQuick, [](Bootstrap& bootstrap, const Processes::Voice& voice) {
+    bootstrap.activity().begin(7, 0xabc, all_reduce(1024));
+    if (bootstrap.rank() < 3) return wait_in_vain(bootstrap, bootstrap.rank() + 1, 20'000);
+    voice.say("dying");
+    raise(SIGKILL);
+    return Status();
+  });
+  EXPECT_EQ(ranks->line(3), "dying");
+  for (const int rank : {0, 1, 2}) {
+    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 3), HasSubstr("is dead"),
+                                         HasSubstr("ncclAllReduce(count 1024, float32, sum) as call 7")));
+  }
+}
+
+TEST(Watchdog, RanksOutsideOfACallAreToldToo) {
+  Joined ranks(4, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
+    if (bootstrap.rank() == 0) {
+      bootstrap.activity().begin(1, 0xabc, all_reduce(8));
+      return wait_in_vain(bootstrap, 3, 20'000);
+    }
+    while (!bootstrap.activity().failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return bootstrap.activity().status();
+  });
+  ranks->signal(3, SIGKILL);
+  const std::string said = ranks->line(0);
+  EXPECT_THAT(said, names(*ranks.operator->(), 3));
+  EXPECT_EQ(ranks->line(1), said);
+  EXPECT_EQ(ranks->line(2), said);
+}
+
+TEST(Watchdog, CallsThatDoNotMatchAreBothNamed) {
+  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
+    Operation operation = all_reduce(100);
+    if (bootstrap.rank() == 1) operation.kind = Collective::broadcast;
+    bootstrap.activity().begin(3, signature(operation), operation);
+    return wait_in_vain(bootstrap, 1 - bootstrap.rank(), 20'000);
+  });
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("5: "), HasSubstr("call 3"), HasSubstr("ncclAllReduce(count 100"),
+                                         HasSubstr("ncclBroadcast(count 100"), names(*ranks.operator->(), 0),
+                                         names(*ranks.operator->(), 1)));
+  }
+}
+
+TEST(Watchdog, AMismatchIsFoundAfterThePeerHasGoneOn) {
+  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
+    Operation operation = all_reduce(100);
+    if (bootstrap.rank() == 0) {
+      bootstrap.activity().begin(1, signature(operation), operation);
+      return wait_in_vain(bootstrap, 1, 20'000);
+    }
+    for (uint64_t sequence = 1; sequence <= 5; ++sequence) {
+      operation.count = 200 + sequence;
+      bootstrap.activity().begin(sequence, signature(operation), operation);
+      bootstrap.activity().end();
+    }
+    while (!bootstrap.activity().failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return bootstrap.activity().status();
+  });
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("5: "), HasSubstr("call 1"), HasSubstr("count 100"), HasSubstr("count 201")));
+  }
+}
+
+TEST(Watchdog, ASlowCallerIsNoError) {
+  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+    if (bootstrap.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+      return bootstrap.activity().status();
+    }
+    bootstrap.activity().begin(1, 0xabc, all_reduce(8));
+    return wait_in_vain(bootstrap, 1, 1200);
+  });
+  EXPECT_EQ(ranks->line(0), "ok");
+  EXPECT_EQ(ranks->line(1), "ok");
+}
+
+TEST(Watchdog, ASlowCallerIsGivenUpIfTheUserWantsThat) {
+  Timeouts timeouts = kQuick;
+  timeouts.stuck_ms = 1000;
+  Joined ranks(3, timeouts, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+    if (bootstrap.rank() == 2) {
+      while (!bootstrap.activity().failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return bootstrap.activity().status();
+    }
+    bootstrap.activity().begin(1, 0xabc, all_reduce(8));
+    return wait_in_vain(bootstrap, bootstrap.rank() + 1, 20'000);
+  });
+  for (const int rank : {0, 1, 2}) {
+    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 2), HasSubstr("is in no call"),
+                                         HasSubstr("WEIR_STUCK_TIMEOUT")));
+  }
+}
+
+TEST(Watchdog, RanksThatWaitForEachOtherAreNoErrorUnlessTheUserWantsThat) {
+  for (const int64_t stuck_ms : {0, 1000}) {
+    Timeouts timeouts = kQuick;
+    timeouts.stuck_ms = stuck_ms;
+    Joined ranks(3, timeouts, [](Bootstrap& bootstrap, const Processes::Voice&) {
+      bootstrap.activity().begin(1, 0, all_reduce(8));
+      const Status status = wait_in_vain(bootstrap, (bootstrap.rank() + 1) % 3, 1500);
+      bootstrap.activity().end();
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));  // nobody leaves while others still wait
+      return status;
+    });
+    for (const int rank : {0, 1, 2}) {
+      EXPECT_THAT(ranks->line(rank), stuck_ms == 0 ? HasSubstr("ok") : HasSubstr("ring of ranks that wait"));
+    }
+  }
+}
+
+TEST(Watchdog, ARankThatLeftIsNamed) {
+  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
+    bootstrap.activity().begin(1, 0xabc, all_reduce(8));
+    if (bootstrap.rank() == 0) return wait_in_vain(bootstrap, 1, 20'000);
+    voice.say("leaving");
+    return {};
+  });
+  EXPECT_EQ(ranks->line(1), "leaving");
+  EXPECT_THAT(ranks->line(0), AllOf(StartsWith("6: "), names(*ranks.operator->(), 1)));
+}
+
+TEST(Watchdog, ThreadsOfOneProcessAreExaminedWithoutADoor) {
+  Site site(kQuick);
+  const UniqueId id = *site.roots.make_id(SocketAddress::loopback(AF_INET, 0), kQuick);
+  std::array<Status, 2> said;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto joined = Bootstrap::join(site.spec(id, 2, rank));
+      if (!joined.ok()) return;
+      Bootstrap& bootstrap = **joined;
+      if (rank == 1) return;  // destroys the communicator
+      bootstrap.activity().begin(1, 0xabc, all_reduce(8));
+      said[0] = wait_in_vain(bootstrap, 1, 20'000);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(said[0].code(), Code::remote_error);
+  EXPECT_THAT(said[0].message(), HasSubstr("has destroyed or aborted this communicator"));
+}
+
+TEST(Watchdog, ABrokenConnectionIsExplained) {
+  Joined ranks(3, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+    if (bootstrap.rank() == 2) raise(SIGKILL);
+    bootstrap.activity().begin(1, 0xabc, all_reduce(8));
+    if (bootstrap.rank() == 1) {  // whose connection breaks because rank 0 has given up
+      while (!bootstrap.activity().failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return bootstrap.watchdog().explain(bootstrap.rank() == 0 ? 2 : 0, Status(Code::remote_error, "connection reset"));
+  });
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 2), HasSubstr("is dead")));
+  }
+}
+
+TEST(Watchdog, TheFirstFailureStays) {
+  Activity activity;
+  EXPECT_EQ(words(activity.status()), "ok");
+  activity.fail({3, Status(Code::remote_error, "first")});
+  activity.fail({4, Status(Code::invalid_usage, "second")});
+  EXPECT_EQ(words(activity.status()), "6: first");
+  EXPECT_EQ(activity.snapshot(0).failure->culprit, 3);
+}
+
+TEST(Watch, AnswersWhatRanksDo) {
+  Watch watch;
+  const auto ask = [&](Rank rank, uint64_t sequence) {
+    return *Watch::read_report(watch.answer(9, Watch::question(rank, sequence)));
+  };
+  EXPECT_EQ(ask(1, 0).presence, Report::Presence::not_yet);
+  const auto activity = watch.enter(9, 1);
+  EXPECT_EQ(ask(1, 0).presence, Report::Presence::here);
+  EXPECT_EQ(ask(1, 0).snapshot.state, Snapshot::State::outside);
+
+  Operation operation;
+  operation.kind = Collective::reduce;
+  operation.type = DataType::bfloat16;
+  operation.reduction.op = RedOp::max;
+  operation.root = 5;
+  operation.count = size_t{1} << 40;
+  activity->begin(17, 0xdeadbeef, operation);
+  activity->wait_for(3);
+  Report report = ask(1, 17);
+  EXPECT_EQ(report.snapshot.state, Snapshot::State::inside);
+  EXPECT_EQ(report.snapshot.sequence, 17u);
+  EXPECT_EQ(report.snapshot.waiting_for, 3);
+  ASSERT_TRUE(report.snapshot.call.has_value());
+  EXPECT_EQ(report.snapshot.call->signature, 0xdeadbeefu);
+  EXPECT_EQ(describe(report.snapshot.call->operation), describe(operation));
+  EXPECT_FALSE(ask(1, 16).snapshot.call.has_value());
+
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  EXPECT_EQ(ask(1, 17).snapshot.waiting_for, -1) << "has not looked for long: it works";
+  activity->end();
+  EXPECT_EQ(ask(1, 17).snapshot.state, Snapshot::State::outside);
+
+  watch.answer(9, Watch::notice({2, Status(Code::remote_error, "why")}));
+  EXPECT_EQ(ask(1, 17).snapshot.failure->status.message(), "why");
+  watch.leave(9, 1);
+  EXPECT_EQ(ask(1, 0).presence, Report::Presence::left);
+  EXPECT_EQ(ask(1, 0).snapshot.failure->culprit, 2);
+  EXPECT_EQ(ask(2, 0).presence, Report::Presence::not_yet);
+}
+
+TEST(Watch, NonsenseIsNoQuestionAndNoAnswer) {
+  Watch watch;
+  const auto activity = watch.enter(9, 1);
+  activity->begin(1, 1, all_reduce(1));
+  const Bytes question = Watch::question(1, 1);
+  const Bytes good = watch.answer(9, question);
+  for (size_t size = 0; size < question.size(); ++size) watch.answer(9, BytesView(question).first(size));
+  for (size_t size = 0; size < good.size(); ++size) {
+    EXPECT_FALSE(Watch::read_report(BytesView(good).first(size)).has_value()) << size;
+  }
+  for (size_t at = 0; at < good.size(); ++at) {
+    Bytes bad = good;
+    bad[at] = std::byte{0xff};
+    if (const auto report = Watch::read_report(bad); report && report->snapshot.call) {
+      EXPECT_FALSE(describe(report->snapshot.call->operation).empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::core

@@ -27,7 +27,7 @@ struct Call {
 };
 
 const char* name_of(const Call& call) {
-  constexpr std::array<const char*, kCollectives> kNames = {
+  static constexpr std::array<const char*, kCollectives> kNames = {
       "ncclAllReduce", "ncclReduce", "ncclBroadcast", "ncclAllGather", "ncclReduceScatter",
       "ncclAlltoAll",  "ncclGather", "ncclScatter",   "ncclRecv"};
   return call.sends ? "ncclSend" : kNames[static_cast<size_t>(call.kind)];

@@ -81,6 +81,17 @@ class Exports(unittest.TestCase):
     for library, _ in self.each():
       subprocess.run([sys.executable, "-c", code, library], check=True, env=environment)
 
+  def test_the_version_can_be_chosen_and_the_log_says_weir(self):
+    code = ("import ctypes, sys; library = ctypes.CDLL(sys.argv[1]); version = ctypes.c_int(); "
+            "library.ncclGetVersion(ctypes.byref(version)); unique_id = ctypes.create_string_buffer(128); "
+            "[library.ncclGetUniqueId(unique_id) for _ in range(2)]; print(version.value)")
+    for library, _ in self.each():
+      environment = dict(os.environ, WEIR_NCCL_VERSION="23007", NCCL_DEBUG="VERSION", NCCL_DEBUG_FILE="/dev/stderr")
+      run = subprocess.run([sys.executable, "-c", code, library], check=True, env=environment, capture_output=True,
+                           text=True)
+      self.assertEqual(run.stdout, "23007\n")
+      self.assertRegex(run.stderr, r"^NCCL version 2\.30\.7\+weir\d+\.\d+\.\d+\n$")
+
   def test_all_three_in_one_process(self):
     """Copies of the library do not disturb each other: each has its own runtime."""
     for library, _ in self.each():

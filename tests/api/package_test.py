@@ -107,7 +107,7 @@ class Package(unittest.TestCase):
                   env=environment).split()
       with open(os.path.join(self.folder, "user.c"), "w", encoding="utf-8") as file:
         file.write(PROGRAM)
-      program = os.path.join(self.folder, package)
+      program = os.path.join(self.folder, package + "_by_pkg_config")
       run(["cc", "-o", program, file.name, *flags])
       self.assertEqual(run([program], env=dict(environment, LD_LIBRARY_PATH=library)), "22809\n")
 

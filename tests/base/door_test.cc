@@ -1,0 +1,212 @@
+#include "src/base/door.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "tests/base/families.h"
+
+namespace weir {
+namespace {
+
+Bytes to_bytes(std::string_view text) {
+  const auto* raw = reinterpret_cast<const std::byte*>(text.data());
+  return Bytes(raw, raw + text.size());
+}
+std::string to_text(BytesView bytes) {
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+/// A door that answers "<scope>:<question>".
+std::unique_ptr<Door> open_door(int family = AF_INET) {
+  auto door = Door::open(SocketAddress::loopback(family, 0), [](uint64_t scope, BytesView question) {
+    return to_bytes(fmt::format("{}:{}", scope, to_text(question)));
+  });
+  EXPECT_TRUE(door.ok()) << door.status().message();
+  return std::move(*door);
+}
+
+Deadline soon() { return Deadline::in_ms(10'000); }
+constexpr DeliveryKey kKey{7, 1, 2, 3};
+
+Socket collect(Door& door, const DeliveryKey& key) {
+  for (const Deadline deadline = soon(); !deadline.over();) {
+    if (auto socket = door.collect(key)) return std::move(*socket);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return Socket();
+}
+
+TEST(Door, KeepsADeliveryUntilItIsCollected) {
+  for (const int family : testing::families()) {
+    const auto door = open_door(family);
+    auto sent = deliver(door->address(), kKey, soon());
+    ASSERT_TRUE(sent.ok()) << sent.status().message();
+    ASSERT_TRUE(sent->send_all(to_bytes("data that comes right behind"), soon()).ok());
+    const Socket got = collect(*door, kKey);
+    ASSERT_TRUE(got.valid());
+    Bytes into(28);
+    ASSERT_TRUE(got.recv_all(into, soon()).ok());
+    EXPECT_EQ(to_text(into), "data that comes right behind");
+    EXPECT_FALSE(door->collect(kKey).has_value());
+  }
+}
+
+TEST(Door, KeepsMessagesInOrderAndApartByKey) {
+  const auto door = open_door();
+  const Bytes big(5'000'000, std::byte{42});
+  ASSERT_TRUE(post(door->address(), kKey, to_bytes("first"), soon()).ok());
+  EXPECT_EQ(to_text(*door->receive(kKey, soon())), "first");
+  door->put(kKey, to_bytes("second"));
+  door->put(kKey, to_bytes("third"));
+  const DeliveryKey other{7, 1, 2, 4};
+  ASSERT_TRUE(post(door->address(), other, big, soon()).ok());
+  ASSERT_TRUE(post(door->address(), {7, 2, 2, 3}, {}, soon()).ok());
+  EXPECT_EQ(*door->receive(other, soon()), big);
+  EXPECT_EQ(to_text(*door->receive(kKey, soon())), "second");
+  EXPECT_EQ(to_text(*door->receive(kKey, soon())), "third");
+  EXPECT_EQ(door->receive({7, 2, 2, 3}, soon())->size(), 0u);
+  EXPECT_FALSE(door->receive(kKey, Deadline::in_ms(1)).has_value());
+}
+
+TEST(Door, AReceiverMayComeFirst) {
+  const auto door = open_door();
+  std::thread receiver([&] { EXPECT_EQ(to_text(*door->receive(kKey, soon())), "late"); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_TRUE(post(door->address(), kKey, to_bytes("late"), soon()).ok());
+  receiver.join();
+}
+
+TEST(Door, AReceiverCanBeAborted) {
+  const auto door = open_door();
+  std::atomic<bool> abort{false};
+  std::thread receiver([&] { EXPECT_FALSE(door->receive(kKey, Deadline::never(&abort)).has_value()); });
+  abort = true;
+  receiver.join();
+}
+
+TEST(Door, ForgetsARankForGood) {
+  const auto door = open_door();
+  door->put(kKey, to_bytes("dropped"));
+  door->put({7, 1, 2, 4}, to_bytes("kept"));
+  door->forget(7, 3);
+  door->put(kKey, to_bytes("too late"));
+  EXPECT_FALSE(door->receive(kKey, Deadline::in_ms(1)).has_value());
+  EXPECT_EQ(to_text(*door->receive({7, 1, 2, 4}, soon())), "kept");
+}
+
+TEST(Door, KeepsABoundedNumberOfThings) {
+  const auto door = open_door();
+  for (size_t i = 0; i <= Door::kMostKept; ++i) door->put({1, static_cast<uint32_t>(i), 0, 0}, {});
+  EXPECT_FALSE(door->receive({1, 0, 0, 0}, Deadline::in_ms(1)).has_value());
+  EXPECT_TRUE(door->receive({1, 1, 0, 0}, Deadline::in_ms(1)).has_value());
+}
+
+TEST(Door, AnswersQuestions) {
+  const auto door = open_door(testing::families().back());
+  Answer answer = ask(door->address(), 99, to_bytes("how are you"), soon());
+  EXPECT_EQ(answer.kind, Answer::Kind::given) << answer.why;
+  EXPECT_EQ(to_text(answer.bytes), "99:how are you");
+  const std::string big(3'000'000, 'x');
+  answer = ask(door->address(), 1, to_bytes(big), soon());
+  EXPECT_EQ(answer.bytes.size(), big.size() + 2);
+}
+
+TEST(Door, AnEmptyAnswerIsAnAnswer) {
+  auto door = Door::open(SocketAddress::loopback(AF_INET, 0), [](uint64_t, BytesView) { return Bytes(); });
+  EXPECT_EQ(ask((*door)->address(), 1, {}, soon()).kind, Answer::Kind::given);
+}
+
+TEST(Door, ManyAreAskedAtOnce) {
+  std::vector<std::unique_ptr<Door>> doors;
+  std::vector<SocketAddress> addresses;
+  for (int i = 0; i < 20; ++i) addresses.push_back(doors.emplace_back(open_door())->address());
+  doors[5].reset();
+  const auto answers = ask_all(addresses, 3, to_bytes("?"), soon());
+  ASSERT_EQ(answers.size(), 20u);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_EQ(answers[i].kind, i == 5 ? Answer::Kind::refused : Answer::Kind::given) << i << answers[i].why;
+  }
+}
+
+/// A door in another process, with signal `number` sent to it; what comes of a question then.
+Answer::Kind ask_a_process_after(int number) {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    auto door = Door::open(SocketAddress::loopback(AF_INET, 0), [](uint64_t, BytesView) { return Bytes(1); });
+    const SocketAddress address = (*door)->address();
+    if (write(ends[1], &address, sizeof address) == sizeof address) pause();
+    _exit(0);
+  }
+  SocketAddress address;
+  EXPECT_EQ(read(ends[0], &address, sizeof address), static_cast<ssize_t>(sizeof address));
+  if (number != 0) kill(pid, number);
+  if (number == SIGKILL) waitpid(pid, nullptr, 0);
+  int state = 0;
+  if (number == SIGSTOP) waitpid(pid, &state, WUNTRACED);
+  const Answer answer = ask(address, 1, {}, Deadline::in_ms(number == SIGSTOP ? 100 : 10'000));
+  if (number != SIGKILL) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  close(ends[0]);
+  close(ends[1]);
+  return answer.kind;
+}
+
+TEST(Door, TellsLivingDeadAndStoppedProcessesApart) {
+  EXPECT_EQ(ask_a_process_after(0), Answer::Kind::given);
+  EXPECT_EQ(ask_a_process_after(SIGKILL), Answer::Kind::refused);
+  EXPECT_EQ(ask_a_process_after(SIGSTOP), Answer::Kind::silent);
+}
+
+TEST(Door, StrangersAreShownOut) {
+  const auto door = open_door();
+  auto http = Socket::connect(door->address(), soon());
+  ASSERT_TRUE(http->send_all(to_bytes("GET / HTTP/1.1\r\nHost: somebody who is not expected\r\n\r\n"), soon()).ok());
+  std::array<std::byte, 1> into;
+  EXPECT_EQ(http->recv_all(into, soon()).code(), Code::remote_error);
+  auto mute = Socket::connect(door->address(), soon());
+  EXPECT_EQ(mute->recv_all(into, soon()).code(), Code::remote_error) << "says nothing, and is sent away";
+  EXPECT_EQ(ask(door->address(), 1, {}, soon()).kind, Answer::Kind::given);
+}
+
+TEST(Door, WorksForManyAtOnceAndLeavesNothing) {
+  const auto count = [] {
+    using Iterator = std::filesystem::directory_iterator;
+    return std::distance(Iterator("/proc/self/fd"), Iterator());
+  };
+  const auto before = count();
+  {
+    const auto door = open_door();
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 100; ++i) {
+          const DeliveryKey key{5, static_cast<uint32_t>(i), t, t};
+          EXPECT_TRUE(post(door->address(), key, to_bytes(fmt::format("{}/{}", t, i)), soon()).ok());
+          EXPECT_EQ(to_text(*door->receive(key, soon())), fmt::format("{}/{}", t, i));
+          EXPECT_EQ(ask(door->address(), 1, to_bytes("x"), soon()).kind, Answer::Kind::given);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    auto uncollected = deliver(door->address(), kKey, soon());
+  }
+  EXPECT_EQ(count(), before);
+}
+
+TEST(Door, APortInUseIsNamed) {
+  const auto door = open_door();
+  EXPECT_THAT(Door::open(door->address(), nullptr).status().message(), ::testing::HasSubstr("already used"));
+}
+
+}  // namespace
+}  // namespace weir

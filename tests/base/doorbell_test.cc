@@ -1,0 +1,126 @@
+#include "src/base/doorbell.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "src/base/clock.h"
+
+namespace weir {
+namespace {
+
+constexpr WaitPolicy kSleepAtOnce{0, 0};
+
+/// Waits until `value` is at least `wanted`.
+void wait_until(std::atomic<uint32_t>& value, uint32_t wanted, WaitPolicy policy, Doorbell* doorbell) {
+  Waiter waiter(policy, doorbell);
+  const auto look = [&] { return value.load(std::memory_order_acquire) >= wanted; };
+  while (!look() && !waiter.pause(look)) {
+  }
+}
+
+/// Two that take turns: each waits for the other's number and answers with the next.
+struct Table {
+  Doorbell bells[2];
+  std::atomic<uint32_t> numbers[2];
+};
+
+void play(Table& table, int self, uint32_t turns, WaitPolicy policy) {
+  for (uint32_t turn = 1; turn <= turns; ++turn) {
+    if (self == 1) wait_until(table.numbers[0], turn, policy, &table.bells[1]);
+    table.numbers[self].store(turn, std::memory_order_release);
+    table.bells[1 - self].ring();
+    if (self == 0) wait_until(table.numbers[1], turn, policy, &table.bells[0]);
+  }
+}
+
+TEST(Doorbell, ThreadsTakeTurnsAsleepOrAwake) {
+  for (const WaitPolicy policy : {kSleepAtOnce, WaitPolicy{50, 0}, WaitPolicy{0, 5}, WaitPolicy{}}) {
+    auto table = std::make_unique<Table>();
+    std::thread other([&] { play(*table, 1, 3000, policy); });
+    play(*table, 0, 3000, policy);
+    other.join();
+    EXPECT_EQ(table->numbers[1].load(), 3000u);
+  }
+}
+
+TEST(Doorbell, ProcessesTakeTurnsThroughFreshSharedMemory) {
+  const int fd = memfd_create("weir-doorbell-test", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(fd, sizeof(Table)), 0);
+  void* const memory = mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  Table& table = *static_cast<Table*>(memory);  // all zero is a valid doorbell
+  const pid_t pid = fork();
+  if (pid == 0) {
+    play(table, 1, 5000, kSleepAtOnce);
+    _exit(0);
+  }
+  play(table, 0, 5000, kSleepAtOnce);
+  int status = -1;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+  munmap(memory, sizeof(Table));
+  close(fd);
+}
+
+TEST(Doorbell, RingsOfManyAreNotLost) {
+  constexpr uint32_t kRingers = 4, kEach = 5000;
+  Doorbell bell;
+  std::atomic<uint32_t> sum{0};
+  std::vector<std::thread> ringers;
+  for (uint32_t i = 0; i < kRingers; ++i) {
+    ringers.emplace_back([&] {
+      for (uint32_t n = 0; n < kEach; ++n) {
+        sum.fetch_add(1, std::memory_order_release);
+        bell.ring();
+      }
+    });
+  }
+  for (uint32_t wanted = 1; wanted <= kRingers * kEach; wanted += 7) wait_until(sum, wanted, kSleepAtOnce, &bell);
+  for (std::thread& ringer : ringers) ringer.join();
+  EXPECT_EQ(sum.load(), kRingers * kEach);
+}
+
+TEST(Doorbell, NobodyAsleepMeansNoRing) {
+  Doorbell bell;
+  for (int i = 0; i < 100; ++i) bell.ring();
+  EXPECT_EQ(bell.rings.load(), 0u);
+}
+
+TEST(Doorbell, OneRingWakesAndClearsTheSleeper) {
+  Doorbell bell;
+  bell.sleeping = 1;
+  bell.ring();
+  bell.ring();
+  EXPECT_EQ(bell.rings.load(), 1u);
+  EXPECT_EQ(bell.sleeping.load(), 0u);
+}
+
+TEST(Waiter, BecomesPatientAndEagerAgain) {
+  Waiter waiter(WaitPolicy{3, 2}, nullptr);
+  const auto never = [] { return false; };
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(waiter.patient());
+    EXPECT_FALSE(waiter.pause(never));
+  }
+  EXPECT_TRUE(waiter.patient());
+  EXPECT_FALSE(waiter.pause(never));
+  EXPECT_TRUE(waiter.pause([] { return true; }));
+  waiter.progress();
+  EXPECT_FALSE(waiter.patient());
+}
+
+TEST(Waiter, ANapEndsByItself) {
+  Doorbell bell;
+  Waiter waiter(kSleepAtOnce, &bell);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(waiter.pause([] { return false; }));
+  EXPECT_EQ(bell.sleeping.load(), 0u);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,84 @@
+#include "src/base/interfaces.h"
+
+#include <gmock/gmock.h>
+
+namespace weir {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Interface make(const std::string& name, const std::string& address) {
+  return {name, *SocketAddress::parse(address + ":0")};
+}
+
+const std::vector<Interface> kMany = {
+    make("lo", "127.0.0.1"),   make("docker0", "172.17.0.1"), make("virbr0", "192.168.122.1"), make("eth0", "10.0.0.5"),
+    make("eth1", "10.0.1.5"),  make("ib0", "10.1.0.5"),       make("lo", "[::1]"),             make("eth0", "[2001:db8::5]"),
+};
+
+std::vector<Interface> without(std::initializer_list<std::string_view> names) {
+  std::vector<Interface> left;
+  for (const Interface& entry : kMany) {
+    if (std::find(names.begin(), names.end(), entry.name) == names.end()) left.push_back(entry);
+  }
+  return left;
+}
+
+std::string choose(const std::vector<Interface>& interfaces, const InterfaceWish& wish = {},
+                   const std::optional<SocketAddress>& route = {}) {
+  auto choice = choose_interface(interfaces, wish, route);
+  if (!choice.ok()) return choice.status().message();
+  EXPECT_FALSE(choice->why.empty());
+  const std::string address = choice->interface.address.text();
+  return choice->interface.name + " " + address.substr(0, address.rfind(':'));
+}
+
+TEST(Interfaces, TheOrderWithoutWishes) {
+  EXPECT_EQ(choose(kMany), "ib0 10.1.0.5");
+  EXPECT_EQ(choose(without({"ib0"})), "eth0 10.0.0.5");
+  EXPECT_EQ(choose(without({"ib0", "eth0", "eth1"})), "docker0 172.17.0.1");
+  EXPECT_EQ(choose(without({"ib0", "eth0", "eth1", "docker0"})), "lo 127.0.0.1");
+  EXPECT_EQ(choose({make("virbr0", "192.168.122.1")}), "virbr0 192.168.122.1");
+}
+
+TEST(Interfaces, TheWayToWhereRanksGatherWins) {
+  InterfaceWish wish;
+  wish.reach = *SocketAddress::parse("10.0.1.77:5000");
+  EXPECT_EQ(choose(kMany, wish, *SocketAddress::parse("10.0.1.5:41234")), "eth1 10.0.1.5");
+  EXPECT_EQ(choose(kMany, wish, *SocketAddress::parse("127.0.0.1:41234")), "lo 127.0.0.1");
+  EXPECT_EQ(choose(kMany, wish, *SocketAddress::parse("9.9.9.9:1")), "ib0 10.1.0.5") << "no interface has it";
+}
+
+TEST(Interfaces, NamesArePrefixesExactOrExcluded) {
+  EXPECT_EQ(choose(kMany, {.names = "eth1", .family = "", .reach = {}}), "eth1 10.0.1.5");
+  EXPECT_EQ(choose(kMany, {.names = "docker,eth", .family = "", .reach = {}}), "docker0 172.17.0.1");
+  EXPECT_EQ(choose(kMany, {.names = "^ib,eth0", .family = "", .reach = {}}), "eth1 10.0.1.5");
+  EXPECT_EQ(choose(kMany, {.names = "=eth0", .family = "", .reach = {}}), "eth0 10.0.0.5");
+  EXPECT_EQ(choose(kMany, {.names = "^=ib0,eth0", .family = "", .reach = {}}), "eth1 10.0.1.5");
+  EXPECT_THAT(choose(kMany, {.names = "=eth", .family = "", .reach = {}}),
+              AllOf(HasSubstr("NCCL_SOCKET_IFNAME==eth"), HasSubstr("eth1 (10.0.1.5)")));
+}
+
+TEST(Interfaces, TheFamilyIsKept) {
+  EXPECT_EQ(choose(kMany, {.names = "", .family = "AF_INET6", .reach = {}}), "eth0 [2001:db8::5]");
+  EXPECT_EQ(choose(kMany, {.names = "lo", .family = "af_inet6", .reach = {}}), "lo [::1]");
+  EXPECT_THAT(choose(kMany, {.names = "", .family = "IPX", .reach = {}}), HasSubstr("NCCL_SOCKET_FAMILY=IPX"));
+  EXPECT_THAT(choose({make("lo", "127.0.0.1")}, {.names = "", .family = "AF_INET6", .reach = {}}),
+              HasSubstr("no running network interface fits NCCL_SOCKET_FAMILY=AF_INET6"));
+  EXPECT_THAT(choose({}), HasSubstr("there are: none"));
+}
+
+TEST(Interfaces, ThisMachineHasOne) {
+  auto choice = choose_interface(InterfaceWish{});
+  ASSERT_TRUE(choice.ok()) << choice.status().message();
+  EXPECT_TRUE(Socket::listen(choice->interface.address).ok());
+  InterfaceWish wish;
+  wish.reach = *SocketAddress::parse("127.0.0.1:9");
+  choice = choose_interface(wish);
+  ASSERT_TRUE(choice.ok());
+  EXPECT_TRUE(choice->interface.address.is_loopback()) << choice->interface.address.text();
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,146 @@
+#include "src/base/log.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "src/base/host.h"
+
+namespace weir {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+/// Logs into a file of its own; off again afterwards.
+class Log : public ::testing::Test {
+ protected:
+  ~Log() override {
+    configure_log({});
+    std::remove(path_.c_str());
+  }
+  void configure(const std::string& level, const std::string& subsystems = "", LogSettings more = {}) {
+    more.level = level;
+    more.subsystems = subsystems;
+    more.file = ::testing::TempDir() + "weir-log-%p.txt";
+    configure_log(more);
+  }
+  std::string printed() const {
+    std::ifstream file(path_);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  const std::string path_ = ::testing::TempDir() + "weir-log-" + std::to_string(getpid()) + ".txt";
+  const std::string who_ = short_hostname() + ":" + std::to_string(getpid()) + ":[0-9]+ ";
+};
+
+TEST_F(Log, NothingIsPrintedByDefaultButTheLastErrorStays) {
+  ::testing::internal::CaptureStdout();
+  configure_log({});
+  WEIR_WARN("number {} is wrong", 7);
+  WEIR_INFO(init, "hidden");
+  log_version("version");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_STREQ(last_error(), "number 7 is wrong");
+}
+
+TEST_F(Log, PrintsToStdoutWithoutAFile) {
+  ::testing::internal::CaptureStdout();
+  configure_log({.level = "VERSION", .subsystems = "", .file = "", .timestamp_format = "", .timestamp_levels = ""});
+  log_version("NCCL version 2.28.9 (weir 0.1.0)");
+  WEIR_WARN("hidden");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "NCCL version 2.28.9 (weir 0.1.0)\n");
+}
+
+TEST_F(Log, LinesHaveNcclsShapes) {
+  configure("INFO");
+  WEIR_INFO(init, "Init {}", "COMPLETE");
+  EXPECT_THAT(printed(), MatchesRegex(who_ + "\\[0\\] NCCL INFO Init COMPLETE\n"));
+  configure("trace", "ALL");
+  WEIR_TRACE(net, "deep");
+  EXPECT_THAT(printed(), MatchesRegex("(.|\n)*" + who_ + "\\[0\\] [0-9]+\\.[0-9]+ TestBody:[0-9]+ NCCL TRACE deep\n"));
+  WEIR_CALL("ncclAllReduce(1)");
+  EXPECT_THAT(printed(), MatchesRegex("(.|\n)*" + who_ + "NCCL CALL ncclAllReduce\\(1\\)\n"));
+}
+
+TEST_F(Log, WarningsHaveAnEmptyLineATimeAndAPlace) {
+  configure("warn");
+  WEIR_WARN("careful");
+  EXPECT_THAT(printed(), MatchesRegex("\n\\[[0-9]+-[0-9]+-[0-9]+ [0-9]+:[0-9]+:[0-9]+\\] " + who_ +
+                                      "\\[0\\] log_test.cc:[0-9]+ NCCL WARN careful\n"));
+}
+
+TEST_F(Log, SubsystemsAreChosen) {
+  configure("INFO");
+  WEIR_INFO(init, "init");
+  WEIR_INFO(net, "net");
+  EXPECT_THAT(printed(), AllOf(HasSubstr("INFO init"), Not(HasSubstr("INFO net"))));
+  configure("INFO", "net,coll");
+  WEIR_INFO(net, "net2");
+  WEIR_INFO(init, "init2");
+  EXPECT_THAT(printed(), AllOf(HasSubstr("INFO net2"), Not(HasSubstr("INFO init2"))));
+  configure("INFO", "^NET");
+  WEIR_INFO(net, "net3");
+  WEIR_INFO(init, "init3");
+  EXPECT_THAT(printed(), AllOf(HasSubstr("INFO init3"), Not(HasSubstr("INFO net3"))));
+}
+
+TEST_F(Log, ArgumentsOfHiddenLinesAreNotEvaluated) {
+  configure("WARN");
+  int evaluated = 0;
+  WEIR_INFO(init, "{}", ++evaluated);
+  WEIR_TRACE(init, "{}", ++evaluated);
+  EXPECT_EQ(evaluated, 0);
+}
+
+TEST_F(Log, TimestampsAreConfigured) {
+  LogSettings settings;
+  settings.timestamp_levels = "INFO";
+  settings.timestamp_format = "<%Y_%3f>";
+  configure("INFO", "", settings);
+  WEIR_INFO(init, "timed");
+  WEIR_WARN("untimed");
+  EXPECT_THAT(printed(), MatchesRegex("<[0-9]+ [0-9][0-9][0-9]>" + who_ + "\\[0\\] NCCL INFO timed\n\n" + who_ + ".*untimed\n"));
+}
+
+TEST_F(Log, UnknownWordsAreNamed) {
+  configure("CHATTY", "INIT,NOISE");
+  EXPECT_THAT(last_error(), AllOf(HasSubstr("NCCL_DEBUG=CHATTY"), HasSubstr("NOISE"), Not(HasSubstr("INIT"))));
+  EXPECT_EQ(log_level(), LogLevel::none);
+}
+
+TEST_F(Log, AFileThatCannotBeWrittenIsNamed) {
+  ::testing::internal::CaptureStdout();
+  configure_log({.level = "WARN", .subsystems = "", .file = "/no/such/folder/log", .timestamp_format = "", .timestamp_levels = ""});
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("NCCL_DEBUG_FILE=/no/such/folder/log"));
+}
+
+TEST_F(Log, TheLastErrorIsBoundedAndSurvivesOthers) {
+  WEIR_WARN("{}", std::string(5000, 'x'));
+  EXPECT_EQ(std::string(last_error()).size(), 1023u);
+  const char* mine = last_error();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 500; ++i) {
+        WEIR_WARN("short");
+        EXPECT_THAT(last_error(), StartsWith("short"));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(std::string(mine).size(), 1023u);
+  EXPECT_STREQ(last_error(), "short");
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,127 @@
+#include "src/base/options.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+namespace weir {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Kind = Options::Note::Kind;
+
+Options from(const std::map<std::string, std::string>& texts) {
+  std::map<std::string, Options::Value> values;
+  for (const auto& [name, text] : texts) values[name] = {text, "the test"};
+  return Options::from(values);
+}
+
+std::vector<std::string> warnings(const Options& options) {
+  std::vector<std::string> found;
+  for (const auto& note : options.notes) {
+    if (note.kind == Kind::warning) found.push_back(note.text);
+  }
+  return found;
+}
+
+TEST(Options, NothingSetGivesDefaults) {
+  const Options options = from({});
+  EXPECT_THAT(options.notes, IsEmpty());
+  EXPECT_EQ(options.nccl_version, 22809);
+  EXPECT_EQ(options.transports, "loop,shm,cma,tcp");
+  EXPECT_EQ(options.peer_timeout_s, 5);
+  EXPECT_EQ(options.stuck_timeout_s, 0);
+}
+
+TEST(Options, ReadsEveryType) {
+  const Options options = from({{"NCCL_DEBUG", "INFO"},
+                                {"NCCL_SOCKET_IFNAME", "=eth0"},
+                                {"WEIR_SLOTS", "0x10"},
+                                {"WEIR_SLOT_BYTES", "128K"},
+                                {"NCCL_SHM_DISABLE", "1"},
+                                {"WEIR_CHECK", "0"},
+                                {"WEIR_PEER_TIMEOUT", "2.5"}});
+  EXPECT_THAT(warnings(options), IsEmpty());
+  EXPECT_EQ(options.notes.size(), 7u);
+  EXPECT_EQ(options.log.level, "INFO");
+  EXPECT_EQ(options.socket_ifname, "=eth0");
+  EXPECT_EQ(options.slots, 16);
+  EXPECT_EQ(options.slot_bytes, 128 * 1024);
+  EXPECT_TRUE(options.shm_disable);
+  EXPECT_FALSE(options.check);
+  EXPECT_EQ(options.peer_timeout_s, 2.5);
+}
+
+TEST(Options, BadValuesKeepTheDefaultAndSayWhatWasExpected) {
+  const std::pair<const char*, const char*> bad[] = {
+      {"WEIR_SLOTS", "many"},       {"WEIR_SLOTS", "1"},          {"WEIR_SLOTS", "65"},           {"WEIR_SLOTS", "4x"},
+      {"WEIR_SLOTS", ""},           {"WEIR_SLOTS", "4K"},         {"WEIR_SLOT_BYTES", "4X"},      {"WEIR_SLOT_BYTES", "1"},
+      {"NCCL_SHM_DISABLE", "yes"},  {"NCCL_SHM_DISABLE", "2"},    {"WEIR_PEER_TIMEOUT", "-1"},    {"WEIR_PEER_TIMEOUT", "nan"},
+      {"WEIR_PEER_TIMEOUT", "5 s"}, {"WEIR_NCCL_VERSION", "2.28"}, {"WEIR_SLOTS", "99999999999999999999"},
+  };
+  for (const auto& [name, text] : bad) {
+    const Options options = from({{name, text}});
+    EXPECT_THAT(warnings(options), ::testing::ElementsAre(AllOf(HasSubstr(fmt::format("{}={} ", name, text)),
+                                                                HasSubstr("the test"), HasSubstr("expected"))));
+    for (const OptionRow& row : option_table()) EXPECT_EQ(value_text(options, row), value_text(Options(), row)) << text;
+  }
+}
+
+TEST(Options, UnknownNamesAreNamedOnce) {
+  const Options options = from({{"WEIR_SLOT", "4"}, {"NCCL_IB_TC", "106"}, {"NCCL_CONF_FILE", "x"}, {"PATH", "/bin"}});
+  EXPECT_THAT(warnings(options), ::testing::ElementsAre(HasSubstr("WEIR_SLOT is set by the test, but weir has no such option")));
+  ASSERT_EQ(options.notes.size(), 2u);
+  EXPECT_THAT(options.notes[0].text, HasSubstr("NCCL_IB_TC set by the test to 106 has no effect"));
+}
+
+TEST(Options, TheTableIsWhole) {
+  std::set<std::string_view> names;
+  for (const OptionRow& row : option_table()) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+    EXPECT_FALSE(row.help.empty()) << row.name;
+    EXPECT_FALSE(type_name(row).empty()) << row.name;
+    const std::string text = value_text(Options(), row);
+    if (text.empty()) continue;
+    EXPECT_THAT(warnings(from({{std::string(row.name), text}})), IsEmpty()) << "the default is a valid value";
+  }
+  EXPECT_LE(names.size(), 40u);
+}
+
+TEST(Options, ConfFilesAreReadAsNcclDoes) {
+  std::map<std::string, Options::Value> values = {{"SET", {"before", "the environment"}}};
+  const std::string longest(1023, 'v');
+  read_conf_text("# NCCL_A=comment\nNCCL_B=1\r\n NCCL_C = 2 \nno equals sign\n=5\nSET=after\nNCCL_B=second\nNCCL_D=\nNCCL_E=x=y\nNCCL_L=" +
+                     longest + "\nNCCL_M=" + longest + "v\nNCCL_LAST=end",
+                 "file", values);
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, value] : values) texts[name] = value.text;
+  EXPECT_EQ(texts, (std::map<std::string, std::string>{{"SET", "before"},
+                                                       {"NCCL_B", "1"},
+                                                       {" NCCL_C ", " 2 "},
+                                                       {"NCCL_D", ""},
+                                                       {"NCCL_E", "x=y"},
+                                                       {"NCCL_L", longest},
+                                                       {"NCCL_LAST", "end"}}));
+  EXPECT_EQ(values["NCCL_B"].origin, "file");
+}
+
+TEST(Options, TheEnvironmentWinsOverFiles) {
+  const std::string path = ::testing::TempDir() + "weir-options-test.conf";
+  std::ofstream(path) << "WEIR_SLOTS=9\nWEIR_ALGO=ring\n";
+  setenv("NCCL_CONF_FILE", path.c_str(), 1);
+  setenv("WEIR_SLOTS", "8", 1);
+  const Options options = Options::from_environment();
+  unsetenv("NCCL_CONF_FILE");
+  unsetenv("WEIR_SLOTS");
+  std::remove(path.c_str());
+  EXPECT_EQ(options.slots, 8);
+  EXPECT_EQ(options.algorithm, "ring");
+}
+
+}  // namespace
+}  // namespace weir

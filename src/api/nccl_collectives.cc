@@ -130,10 +130,6 @@ inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
   if (!is_valid(call, comm->core->size(), comm->core->rank())) [[unlikely]] {
     return explain_invalid(call, comm->core->size());
   }
-  // As in NCCL: nothing to do is no operation, and needs no other rank. A send of nothing still meets its
-  // receive.
-  if (call.count == 0 && call.kind != Collective::send_recv) [[unlikely]]
-    return {};
   core::Operation operation = to_operation(call);
   const bool plain = group_depth == 0 && stream == nullptr && (!reduces(call.kind) || is_builtin(call.op));
   if (!plain) [[unlikely]]

@@ -39,7 +39,7 @@ Progress Execution::advance() {
     }
     if (opening_) {
       auto ready = parts_.links->ready();
-      if (!ready.ok()) return end(ready.status());
+      if (!ready.ok()) return end(parts_.watchdog->explain(parts_.links->not_ready(), ready.status()));
       if (!*ready) return Progress::blocked;
       opening_ = false;
       if (prepared_ != nullptr) prepared_->run->start(work_);
@@ -97,7 +97,8 @@ exec::Work Execution::work_of(const Operation& operation, uint32_t mark) const {
   work.count = operation.count;
   work.type = operation.type;
   work.op = operation.reduction.op;
-  work.tag = uint64_t{sequence_} << 32 | mark;
+  // The number is part of the mark, so that a call is not taken for the next one of the same kind.
+  work.tag = uint64_t{sequence_} << 32 | (parts_.check ? mark + sequence_ * 0x9e3779b1u : 0);
   if (!reduces(operation.kind)) return work;
   if (operation.reduction.scaling == Reduction::Scaling::premultiply) {
     work.scales = true;

@@ -3,17 +3,15 @@
 namespace weir::core {
 namespace {
 
-/// Polls every end once and drops those that are ready. True if none is left; else `peer` is one that is not.
+/// Polls every end once and drops those that are ready. True if none is left; else, or on an error, `peer` is one that
+/// is not.
 template <typename End>
 Result<bool> all_ready(std::vector<std::pair<Rank, End*>>& opening, Rank& peer) {
   for (size_t i = opening.size(); i-- > 0;) {
     auto ready = opening[i].second->ready();
+    if (!ready.ok() || !*ready) peer = opening[i].first;
     WEIR_TRY(ready.status());
-    if (*ready) {
-      opening.erase(opening.begin() + static_cast<ptrdiff_t>(i));
-    } else {
-      peer = opening[i].first;
-    }
+    if (*ready) opening.erase(opening.begin() + static_cast<ptrdiff_t>(i));
   }
   return opening.empty();
 }

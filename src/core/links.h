@@ -23,7 +23,7 @@ class Links {
   Status open(const exec::Channel& channel);
   /// True once every open end works.
   Result<bool> ready();
-  /// The peer of an end that is not ready yet; REQUIRES: ready() gave false.
+  /// The peer of an end that is not ready yet; REQUIRES: ready() gave false or an error.
   Rank not_ready() const { return not_ready_; }
 
   Sender* sender(const exec::Channel& channel) const;

@@ -70,8 +70,8 @@ exec::Progress Pairs::advance() {
     moved |= advance(*direction);
     if (!error_.ok()) return exec::Progress::failed;
     if (direction->running || !direction->queue.empty()) {
+      if (!running || !direction->sends) waiting_for_ = direction->peer;  // rather for a message than for a slot
       running = true;
-      waiting_for_ = direction->peer;
     }
   }
   if (!running) return exec::Progress::done;

@@ -201,11 +201,17 @@ Status Run::serve() {
   return {};
 }
 
+/// Of several blocked lanes, one that waits for a message: who waits for a free slot waits for a rank that itself waits,
+/// so only messages lead to the rank that holds everybody up.
 Rank Run::waiting_for() const {
+  Rank peer = program_.rank;
   for (const Lane& lane : lanes_) {
-    if (lane.pass < passes_ && !lane.steps->empty()) return program_.channels[lane.blocked_on].peer;
+    if (lane.pass == passes_ || lane.steps->empty()) continue;
+    const Channel& channel = program_.channels[lane.blocked_on];
+    peer = channel.peer;
+    if (!channel.outgoing) return peer;
   }
-  return program_.rank;
+  return peer;
 }
 
 }  // namespace weir::exec

@@ -1,0 +1,101 @@
+/// The memory that the ranks of a reference share, and how they wait for each other.
+///
+/// Per rank: a line that counts what the rank has announced, mail (lines that carry their payload beside the
+/// flag), and two halves for staged data. Written by their owner, read by all. One round is one exchange;
+/// what belongs to round k lies in the mail and half of parity k % 2. A rank that is in round k + 1 has read
+/// all of round k, and nobody begins round k + 2 before everybody was seen in round k + 1, so two of each are
+/// enough.
+#pragma once
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace reference {
+
+struct alignas(64) Letter {
+  static constexpr size_t kFloats = 14;
+  float payload[kFloats];
+  std::atomic<uint64_t> round;  ///< written last
+};
+static_assert(sizeof(Letter) == 64);
+
+inline constexpr size_t kLetters = 4;
+
+/// Zeroed memory that children of fork() share, on huge pages where the system grants them.
+inline char* map_shared(size_t bytes) {
+  void* memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    std::perror("reference: cannot map shared memory");
+    std::exit(1);
+  }
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  return static_cast<char*>(memory);
+}
+
+class Board {
+ public:
+  static constexpr size_t kHalfBytes = 1 << 20;
+
+  /// Before the ranks are forked.
+  Board(int ranks, bool crowded)
+      : ranks_(ranks), crowded_(crowded), memory_(map_shared(sizeof(Desk) * static_cast<size_t>(ranks))) {}
+
+  void adopt(int rank) { rank_ = rank; }
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  bool crowded() const { return crowded_; }
+
+  uint64_t next_round() { return ++round_; }
+  Letter* mail(int rank) const { return desk(rank).mail[round_ % 2]; }
+  float* half(int rank) const { return desk(rank).half[round_ % 2]; }
+
+  /// Tells all: everything this rank wrote so far may be read.
+  void announce() { desk(rank_).announced.store(++announced_, std::memory_order_release); }
+  /// Waits until `peer` has announced as often as this rank.
+  void await(int peer) const {
+    while (desk(peer).announced.load(std::memory_order_acquire) < announced_) relax();
+  }
+  void await_all() const {
+    for (int i = 1; i < ranks_; ++i) await((rank_ + i) % ranks_);
+  }
+  const float* read(const Letter& letter) const {
+    while (letter.round.load(std::memory_order_acquire) != round_) relax();
+    return letter.payload;
+  }
+
+ private:
+  struct Desk {
+    alignas(4096) std::atomic<uint64_t> announced;
+    alignas(256) Letter mail[2][kLetters];
+    alignas(4096) float half[2][kHalfBytes / sizeof(float)];
+  };
+
+  Desk& desk(int rank) const { return reinterpret_cast<Desk*>(memory_)[rank]; }
+
+  /// Spins while every rank has a core, gives the core to the others at once when they share it.
+  void relax() const {
+    if (crowded_) {
+      sched_yield();
+    } else {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+  }
+
+  int rank_ = 0;
+  int ranks_;
+  bool crowded_;
+  char* memory_;
+  uint64_t round_ = 0;
+  uint64_t announced_ = 0;
+};
+
+}  // namespace reference

@@ -1,0 +1,35 @@
+/// All-reduce (sum) between processes whose buffers nobody else can see: every byte goes through the board.
+#pragma once
+
+#include <cstddef>
+
+#include "bench/reference/board.h"
+
+namespace reference {
+
+class PrivateBuffers {
+ public:
+  explicit PrivateBuffers(Board& board) : board_(board) {}
+  void all_reduce(const float* input, float* output, size_t count);
+
+ private:
+  void by_mail(const float* input, float* output, size_t count);
+  void one_shot(const float* input, float* output, size_t count);
+  void two_shot(const float* input, float* output, size_t count, bool streams);
+
+  Board& board_;
+};
+
+/// Elements [first, first + count) of `total` that `rank` folds; cut at cache lines.
+struct Share {
+  size_t first;
+  size_t count;
+};
+Share share_of(size_t total, int ranks, int rank);
+
+/// A number from the environment, to try what another block size would do.
+size_t knob(const char* name, size_t standard);
+
+inline constexpr int kMostRanks = 64;
+
+}  // namespace reference

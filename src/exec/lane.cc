@@ -211,6 +211,9 @@ Rank Run::waiting_for() const {
     peer = channel.peer;
     if (!channel.outgoing) return peer;
   }
+  for (size_t i = 0; i < binding_.senders.size() && peer == program_.rank; ++i) {  // all sent, not all taken
+    if (binding_.senders[i] != nullptr && !binding_.senders[i]->flushed()) peer = program_.channels[i].peer;
+  }
   return peer;
 }
 

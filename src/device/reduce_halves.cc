@@ -67,8 +67,8 @@ struct EvenOdd {
   V even, odd;
 };
 
-/// Rounds the magnitude of float16 bits to a multiple of 2^kDrop, ties to even, at most kLargest; NaNs become
-/// all ones. The sign stays.
+/// Rounds the magnitude of float16 bits to a multiple of 2^kDrop, ties to even, at most kLargest. NaNs become
+/// 0x7fff.
 template <int kDrop, int16_t kLargest, class V16>
 HWY_INLINE V16 round_half(V16 value) {
   const hn::DFromV<V16> du;
@@ -77,14 +77,11 @@ HWY_INLINE V16 round_half(V16 value) {
   const auto raw = hn::BitCast(d, value);
   const auto magnitude = hn::And(raw, all);
   const auto odd = hn::And(hn::ShiftRight<kDrop>(magnitude), hn::Set(d, 1));
-  // At most 0x7c00 + 0x80 for numbers, so no overflow; NaNs are replaced below.
-  const auto limited = hn::Min(magnitude, hn::Set(d, 0x7c00));
-  const auto up = hn::Add(limited, hn::Add(odd, hn::Set(d, (1 << (kDrop - 1)) - 1)));
+  const auto up = hn::Add(magnitude, hn::Add(odd, hn::Set(d, (1 << (kDrop - 1)) - 1)));
   const auto rounded =
       hn::Min(hn::And(up, hn::Set(d, static_cast<int16_t>(-(1 << kDrop)))), hn::Set(d, kLargest));
-  const auto is_nan = hn::Gt(magnitude, hn::Set(d, 0x7c00));
-  const auto result = hn::IfThenElse(is_nan, all, rounded);
-  return hn::BitCast(du, hn::Or(result, hn::AndNot(all, raw)));
+  const auto number = hn::Or(rounded, hn::AndNot(all, raw));
+  return hn::BitCast(du, hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, 0x7c00)), all, number));
 }
 
 /// float8e5m2 is the upper half of a float16.
@@ -108,16 +105,7 @@ struct E5M2 {
   template <class D, class State>
   static HWY_INLINE hn::Vec<D> end(D d, State state) {
     const hn::Repartition<uint16_t, D> d16;
-    // A NaN is 0x7fff or, after a step, 0xffff: its lower byte tells it apart and clears the sign.
-    const auto even = hn::AndNot(sign_of_nan(d16, state.even), state.even);
-    const auto odd = hn::AndNot(sign_of_nan(d16, state.odd), state.odd);
-    return hn::BitCast(d, hn::Or(hn::ShiftRight<8>(even), hn::And(odd, hn::Set(d16, 0xff00))));
-  }
-
- private:
-  template <class D16, class V16>
-  static HWY_INLINE V16 sign_of_nan(D16 d16, V16 v) {
-    return hn::And(hn::ShiftLeft<15>(v), hn::Set(d16, 0x8000));
+    return hn::BitCast(d, hn::Or(hn::ShiftRight<8>(state.even), hn::And(state.odd, hn::Set(d16, 0xff00))));
   }
 };
 
@@ -161,8 +149,7 @@ struct E4M3 {
   template <class V16>
   static HWY_INLINE V16 to_code(V16 half) {
     const hn::DFromV<V16> d;
-    const auto nan = hn::And(hn::ShiftLeft<15>(half), hn::Set(d, 0x8000));  // bit 0 is set for NaNs only
-    const auto sign = hn::AndNot(nan, hn::And(half, hn::Set(d, 0x8000)));
+    const auto sign = hn::And(half, hn::Set(d, 0x8000));
     return hn::Or(hn::And(hn::ShiftLeft<1>(half), hn::Set(d, 0x7f00)), sign);
   }
 };

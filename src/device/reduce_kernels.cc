@@ -66,15 +66,15 @@ void append(std::vector<Kernels>& list, std::string_view name, Add... add) {
 #if HWY_ARCH_X86
 
 // What Highway lets the compiler use for each of its targets.
-bool has_sse4() {
+[[maybe_unused]] bool has_sse4() {
   return __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
          __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes");
 }
-bool has_avx2() {
+[[maybe_unused]] bool has_avx2() {
   return has_sse4() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
          __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
-bool has_avx3() {
+[[maybe_unused]] bool has_avx3() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
 }

@@ -303,15 +303,15 @@ TEST(Reduce, FoldIsTheScalarFold) {
     const auto type = static_cast<DataType>(kind);
     for (const RedOp op : kOps) {
       for (const int sources : {2, 3, 9}) {
-        const Case c(type, op, sources, 9000, 90);
+        const Case c(type, op, sources, 17000, 90);
         for (const Traffic traffic : {Traffic::cached, Traffic::streaming}) {
           auto src = c.pointers();
           std::vector<unsigned char> got(c.expected.size());
-          fold(type, op, got.data(), src.data(), sources, 9000, traffic);
+          fold(type, op, got.data(), src.data(), sources, 17000, traffic);
           ASSERT_EQ(got, c.expected) << name(type) << " " << name(op);
           got = c.rows[1];  // in place
           src[1] = got.data();
-          fold(type, op, got.data(), src.data(), sources, 9000, traffic);
+          fold(type, op, got.data(), src.data(), sources, 17000, traffic);
           ASSERT_EQ(got, c.expected) << "in place " << name(type) << " " << name(op);
         }
       }
@@ -320,9 +320,9 @@ TEST(Reduce, FoldIsTheScalarFold) {
 }
 
 TEST(Reduce, CopyAnyLengthAnywhere) {
-  const auto src = awkward_bytes(DataType::uint8, 20000, 100);
+  const auto src = awkward_bytes(DataType::uint8, 20100, 100);
   for (const Traffic traffic : {Traffic::cached, Traffic::streaming}) {
-    for (size_t bytes : {0ul, 1ul, 63ul, 4095ul, 4096ul, 4097ul, 10001ul, 16384ul}) {
+    for (size_t bytes : {0ul, 1ul, 63ul, 4097ul, 16383ul, 16384ul, 16385ul, 19800ul}) {
       for (size_t at = 0; at < 64; ++at) {
         Guarded dst(bytes, at);
         copy(dst.data(), src.data() + at * 3, bytes, traffic);

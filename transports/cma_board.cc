@@ -72,7 +72,7 @@ BoardAddress Board::address() const {
           .begin = reinterpret_cast<RemoteAddress>(memory_)};
 }
 
-Result<Control*> Board::open(const EndKey& key) {
+Result<Control*> Board::open(const EndKey& key, const Shape& shape) {
   BoardEntry* entry = entry_of(entries(), pack(key));
   if (entry == nullptr || (free_.empty() && controls_used_ == kControls)) {
     return Status(Code::system_error,
@@ -93,6 +93,9 @@ Result<Control*> Board::open(const EndKey& key) {
     free_.pop_back();
   }
   new (control) Control{};
+  control->slots = shape.slots;
+  control->slot_bytes = shape.slot_bytes;
+  control->memory = shape.memory;
   control->token.store(mix(token_ + ++serial_) | 1, std::memory_order_release);
   entry->control.store(reinterpret_cast<uint64_t>(control), std::memory_order_release);
   entry->key.store(pack(key), std::memory_order_release);

@@ -52,6 +52,13 @@ struct alignas(64) Control {
   RemoteAddress memory;  ///< of a sender's slots
 };
 
+/// What a sender tells of its slots once and for all. A receiver's is empty.
+struct Shape {
+  uint32_t slots = 0;
+  uint32_t slot_bytes = 0;
+  RemoteAddress memory = 0;
+};
+
 /// A copy of a peer's control line, and whether its counters can be believed.
 struct ControlCopy {
   uint64_t token = 0;
@@ -83,9 +90,9 @@ class Board {
   Board& operator=(const Board&) = delete;
 
   BoardAddress address() const;
-  /// A control line with a new token, entered under `key`. The other fields are zero. Refused when `key` is
-  /// open.
-  Result<Control*> open(const EndKey& key);
+  /// A control line with a new token and this shape, entered under `key`; peers may read it from now on.
+  /// The counters are zero. Refused when `key` is open.
+  Result<Control*> open(const EndKey& key, const Shape& shape);
   /// Takes the token away, then the line.
   void close(const EndKey& key, Control* control);
 

@@ -46,8 +46,12 @@ class Pairing {
   /// Looks for the other end in the peer's board. Nothing: it is not open.
   std::optional<ControlCopy> look() {
     const std::optional<RemoteAddress> line = peer_.find(peer_key_);
+    if (!line.has_value()) return {};
     ControlCopy copy;
-    if (!line.has_value() || memory().read({{&copy, *line, sizeof copy}}) != 0 || copy.token == 0) return {};
+    uint64_t token_after = 0;  // a line that is given to another end meanwhile belongs to neither
+    const int failed =
+        memory().read({{&copy, *line, sizeof copy}, {&token_after, *line, sizeof token_after}});
+    if (failed != 0 || copy.token == 0 || copy.token != token_after) return {};
     line_ = *line;
     return copy;
   }
@@ -73,12 +77,8 @@ class Pairing {
 
 class CmaSender final : public Sender {
  public:
-  CmaSender(Board& board, const PeerBoard& peer, const LinkSpec& spec, Control* own)
-      : spec_(spec), slots_(spec.slots, whole_slot(spec)), pairing_(board, peer, spec, true, own) {
-    own->slots = spec.slots;
-    own->slot_bytes = spec.slot_bytes;
-    own->memory = reinterpret_cast<RemoteAddress>(slots_[0]);
-  }
+  CmaSender(Board& board, const PeerBoard& peer, const LinkSpec& spec, SlotArray slots, Control* own)
+      : spec_(spec), slots_(std::move(slots)), pairing_(board, peer, spec, true, own) {}
 
   Result<bool> ready() override {
     if (ready_) return true;
@@ -245,15 +245,17 @@ class CmaReceiver final : public Receiver {
 
 Result<std::unique_ptr<Sender>> open_cma_sender(Board& board, const PeerBoard& peer, const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
-  Result<Control*> own = board.open({spec.peer, spec.channel, true});
+  SlotArray slots(spec.slots, whole_slot(spec));
+  const Shape shape = {spec.slots, spec.slot_bytes, reinterpret_cast<RemoteAddress>(slots[0])};
+  Result<Control*> own = board.open({spec.peer, spec.channel, true}, shape);
   if (!own.ok()) return own.status();
-  return std::unique_ptr<Sender>(std::make_unique<CmaSender>(board, peer, spec, *own));
+  return std::unique_ptr<Sender>(std::make_unique<CmaSender>(board, peer, spec, std::move(slots), *own));
 }
 
 Result<std::unique_ptr<Receiver>> open_cma_receiver(Board& board, const PeerBoard& peer,
                                                     const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
-  Result<Control*> own = board.open({spec.peer, spec.channel, false});
+  Result<Control*> own = board.open({spec.peer, spec.channel, false}, {});
   if (!own.ok()) return own.status();
   return std::unique_ptr<Receiver>(std::make_unique<CmaReceiver>(board, peer, spec, *own));
 }

@@ -59,12 +59,13 @@ Status MemoryRegistry::free(void* base) {
   return {};
 }
 
-std::optional<Located> MemoryRegistry::find(const void* data, size_t bytes) const {
+Located MemoryRegistry::locate(const void* data, size_t bytes) const {
   const auto at = reinterpret_cast<uintptr_t>(data);
   while (true) {
     const uint64_t version = version_.load(std::memory_order_acquire);
+    const uint32_t used = used_.load(std::memory_order_acquire);
     uint32_t low = 0;
-    uint32_t high = used_.load(std::memory_order_acquire);
+    uint32_t high = used;
     while (low < high) {  // the first range that ends after `at`
       const uint32_t middle = (low + high) / 2;
       if (ranges_[middle].end.load(std::memory_order_acquire) > at) {
@@ -73,14 +74,18 @@ std::optional<Located> MemoryRegistry::find(const void* data, size_t bytes) cons
         low = middle + 1;
       }
     }
-    std::optional<Located> found;
-    if (low < used_.load(std::memory_order_acquire)) {
+    uint64_t block = 0;
+    size_t offset = 0;
+    if (low < used) {
       const uintptr_t begin = ranges_[low].begin.load(std::memory_order_acquire);
       const uintptr_t end = ranges_[low].end.load(std::memory_order_acquire);
-      const uint64_t block = ranges_[low].block.load(std::memory_order_acquire);
-      if (begin <= at && at < end && bytes <= end - at) found = Located{unpack(block), at - begin};
+      if (begin <= at && at < end && bytes <= end - at) {
+        block = ranges_[low].block.load(std::memory_order_acquire);
+        offset = at - begin;
+      }
     }
-    if (version % 2 == 0 && version_.load(std::memory_order_relaxed) == version) return found;
+    if (version % 2 == 0 && version_.load(std::memory_order_relaxed) == version)
+      return {unpack(block), offset};
   }
 }
 

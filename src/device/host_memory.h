@@ -53,7 +53,10 @@ class MemoryRegistry {
   Status free(void* base);
 
   /// The allocation that holds all of [data, data + bytes), if there is one.
-  std::optional<Located> find(const void* data, size_t bytes) const;
+  std::optional<Located> find(const void* data, size_t bytes) const {
+    const Located found = locate(data, bytes);
+    return found.block.generation != 0 ? std::optional(found) : std::nullopt;
+  }
 
   /// What a peer attaches with. Empty when the block is no longer allocated.
   std::optional<ShareHandle> handle(BlockId block) const;
@@ -73,6 +76,8 @@ class MemoryRegistry {
     uint32_t generation = 0;
   };
 
+  /// Generation 0: nowhere. Unlike an optional this is returned in registers.
+  Located locate(const void* data, size_t bytes) const;
   void insert(uintptr_t begin, uintptr_t end, BlockId id);
   void remove(uint32_t position);
   static void assign(Range& to, const Range& from);

@@ -20,6 +20,7 @@ namespace compare {
 struct alignas(128) ControlSlot {
   std::atomic<uint64_t> arrivals;
   double value[2];  // by parity of the arrival, so that a fast rank does not overwrite what a slow one reads
+  char note[Control::kNoteBytes];
 };
 
 namespace {
@@ -39,8 +40,11 @@ cpu_set_t allowed_cores() {
 }  // namespace
 
 int usable_cores() {
-  const cpu_set_t set = allowed_cores();
-  return CPU_COUNT(&set);
+  static const int cores = [] {
+    const cpu_set_t set = allowed_cores();
+    return CPU_COUNT(&set);
+  }();
+  return cores;
 }
 
 Control::Control(ControlSlot* slots, int ranks)
@@ -84,9 +88,16 @@ double Control::most(double value) {
   return value;
 }
 
+void Control::share(void* data, size_t bytes) {
+  if (rank_ == 0) std::memcpy(slots_[0].note, data, bytes);
+  barrier();
+  std::memcpy(data, slots_[0].note, bytes);
+  barrier();
+}
+
 void pin(int rank) {
+  int skip = rank % usable_cores();
   const cpu_set_t allowed = allowed_cores();
-  int skip = rank % CPU_COUNT(&allowed);
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (!CPU_ISSET(core, &allowed) || skip-- != 0) continue;
     cpu_set_t one;

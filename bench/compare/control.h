@@ -30,6 +30,10 @@ class Control {
   void barrier();
   /// The largest `value` of all ranks.
   double most(double value);
+  /// Gives everybody the bytes of rank 0. REQUIRES: bytes <= kNoteBytes.
+  void share(void* data, size_t bytes);
+
+  static constexpr size_t kNoteBytes = 256;
 
  private:
   Control(ControlSlot* slots, int ranks);
@@ -49,7 +53,7 @@ void pin(int rank);
 /// In the parent of fork_ranks: waits for the children. Returns the first status that is not 0.
 int wait_for_ranks();
 
-/// How many processors this process may use.
+/// How many processors this process might use before it was pinned.
 int usable_cores();
 
 }  // namespace compare

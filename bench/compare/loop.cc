@@ -70,6 +70,7 @@ size_t output_count(const Call& call, int rank, int ranks) {
     case Op::all_to_all: return all;
     case Op::gather: return rank == kRoot ? all : 0;
     case Op::reduce: return rank == kRoot ? call.count : 0;
+    case Op::broadcast: return rank == kRoot ? 0 : call.count;
     default: return call.count;
   }
 }

@@ -1,0 +1,115 @@
+"""What is compared: how each candidate is started, and which of them this machine has."""
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+
+OPS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather", "scatter",
+       "sendrecv")
+ONLY_ALL_REDUCE = ("all_reduce",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+  """One column of the raw results. `family` is the column of the table; its best member counts."""
+
+  name: str
+  family: str
+  program: str
+  launcher: tuple = ()
+  mode: str = ""
+  environment: tuple = ()
+  ops: tuple = OPS
+
+  def missing(self, build):
+    """Why it cannot be run here, or None."""
+    if self.launcher and not shutil.which(self.launcher[0]):
+      return f"{self.launcher[0]} is not installed"
+    if not os.access(self.path(build), os.X_OK):
+      return f"{self.path(build)} was not built (is its library installed?)"
+    return None
+
+  def path(self, build):
+    return os.path.join(build, "bin", self.program)
+
+  def command(self, build, ranks, control):
+    start = [word.format(ranks=ranks) for word in self.launcher]
+    agree = ["--control", control] if self.launcher else ["--ranks", str(ranks)]
+    return start + [self.path(build)] + agree + (["--mode", self.mode] if self.mode else [])
+
+
+def _openmpi(name, *options):
+  root = ("--allow-run-as-root",) if os.geteuid() == 0 else ()
+  start = ("mpirun.openmpi", *root, "--oversubscribe", "--bind-to", "none", *options, "-n", "{ranks}")
+  return Candidate(name, "openmpi", "compare_openmpi", start)
+
+
+def _mpich(name, **environment):
+  start = ("mpirun.mpich", "-launcher", "fork", "-bind-to", "none", "-n", "{ranks}")
+  return Candidate(name, "mpich", "compare_mpich", start, environment=tuple(environment.items()))
+
+
+def _mca(**values):
+  return [word for key, value in values.items() for word in ("--mca", key, str(value))]
+
+
+_RELEASE_GATHER = {f"MPIR_CVAR_{op}_POSIX_INTRA_ALGORITHM": "release_gather"
+                   for op in ("ALLREDUCE", "REDUCE", "BCAST", "BARRIER")}
+
+CANDIDATES = (
+    Candidate("weir", "weir", "compare_weir", mode="private"),
+    Candidate("weir_shared", "weir_shared", "compare_weir", mode="shared"),
+    _openmpi("openmpi"),
+    _openmpi("openmpi_sm", *_mca(coll_sm_priority=90)),
+    _openmpi("openmpi_han", *_mca(coll_han_priority=90, coll_adapt_priority=80)),
+    _mpich("mpich"),
+    _mpich("mpich_release_gather", **_RELEASE_GATHER),
+    Candidate("gloo", "gloo", "compare_gloo", mode="ring"),
+    Candidate("gloo_bcube", "gloo", "compare_gloo", mode="bcube", ops=ONLY_ALL_REDUCE),
+    Candidate("gloo_halving_doubling", "gloo", "compare_gloo", mode="halving_doubling", ops=ONLY_ALL_REDUCE),
+    Candidate("reference", "reference", "reference", mode="private", ops=ONLY_ALL_REDUCE),
+    Candidate("reference_shared", "reference_shared", "reference", mode="shared", ops=ONLY_ALL_REDUCE),
+)
+PEERS = ("openmpi", "mpich", "gloo")
+
+
+class Failed(Exception):
+  """A candidate did not end well; the text says how."""
+
+
+def _stop(process):
+  for way in (signal.SIGTERM, signal.SIGKILL):
+    try:
+      os.killpg(process.pid, way)
+      process.communicate(timeout=3)
+      return
+    except ProcessLookupError:
+      return
+    except subprocess.TimeoutExpired:
+      continue
+
+
+def run(candidate, build, ranks, options, timeout):
+  """The lines that the candidate printed, as dictionaries. `options` is passed on, as ["--ops", "all_reduce", ...]."""
+  folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
+  with tempfile.NamedTemporaryFile(prefix="weir-compare-", dir=folder) as control:
+    command = candidate.command(build, ranks, control.name) + options
+    process = subprocess.Popen(command, env=dict(os.environ, **dict(candidate.environment)), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    try:
+      out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired as error:
+      _stop(process)
+      raise Failed(f"no end after {timeout} s") from error
+    except BaseException:
+      _stop(process)
+      raise
+  results = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+  if process.returncode != 0:
+    last = (err.strip().splitlines() or ["no message"])[0]
+    raise Failed(f"exit code {process.returncode}: {last}")
+  return results

@@ -1,0 +1,119 @@
+"""Medians, ratios and tables of a comparison."""
+
+import csv
+import math
+import statistics
+
+import candidates
+
+FIELDS = ("op", "ranks", "bytes", "candidate", "repetition", "median_us", "avg_us", "min_us", "calls", "ok", "probe_us",
+          "mixed")
+COLUMNS = ("openmpi", "mpich", "gloo", "reference", "reference_shared", "weir", "weir_shared")
+FAMILY = {candidate.name: candidate.family for candidate in candidates.CANDIDATES}
+
+
+def write_csv(path, rows):
+  with open(path, "w", newline="", encoding="utf-8") as file:
+    writer = csv.DictWriter(file, FIELDS)
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def times_of(rows):
+  """{(op, ranks, bytes): {candidate: {repetition: microseconds}}}, without the repetitions in which the machine changed
+  its state, where there are others."""
+  clean = {(row["op"], row["ranks"]) for row in rows if not row["mixed"]}
+  points = {}
+  for row in rows:
+    if row["mixed"] and (row["op"], row["ranks"]) in clean:
+      continue
+    point = points.setdefault((row["op"], row["ranks"], row["bytes"]), {})
+    point.setdefault(row["candidate"], {})[row["repetition"]] = row["median_us"]
+  return points
+
+
+def _families(point):
+  """{family: (best candidate, its median)}"""
+  best = {}
+  for name, times in point.items():
+    median = statistics.median(times.values())
+    family = FAMILY[name]
+    if family not in best or median < best[family][1]:
+      best[family] = (name, median)
+  return best
+
+
+def ratio(point, candidate, others):
+  """Median over the repetitions of candidate / fastest of others; None where there is no common repetition."""
+  ratios = []
+  for repetition, own in point.get(candidate, {}).items():
+    against = [point[other][repetition] for other in others if repetition in point.get(other, {})]
+    if against:
+      ratios.append(own / min(against))
+  return statistics.median(ratios) if ratios else None
+
+
+def _peers(point):
+  return [name for name in point if FAMILY[name] in candidates.PEERS]
+
+
+RATIOS = (("weir / best peer", "weir", _peers),
+          ("weir / reference", "weir", lambda point: ["reference"]),
+          ("shared / best peer", "weir_shared", _peers),
+          ("shared / reference", "weir_shared", lambda point: ["reference_shared"]))
+
+
+def human(count):
+  for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+    if count >= unit and count % unit == 0:
+      return f"{count // unit} {name}"
+  return f"{count} B"
+
+
+def microseconds(value):
+  if value >= 1000:
+    return f"{value:.0f}"
+  return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _line(key, point):
+  best = _families(point)
+  cells = [key[0], str(key[1]), human(key[2])]
+  cells += [microseconds(best[family][1]) if family in best else "-" for family in COLUMNS]
+  for _, own, others in RATIOS:
+    value = ratio(point, own, others(point))
+    cells.append("-" if value is None else f"{value:.2f}")
+  names = sorted((best[family][1], best[family][0]) for family in candidates.PEERS if family in best)
+  return cells + [names[0][1] if names else "-"]
+
+
+def _order(key):
+  return candidates.OPS.index(key[0]), key[1], key[2]
+
+
+def markdown(rows):
+  points = times_of(rows)
+  title = ["operation", "ranks", "size", *(name.replace("_", " ") for name in COLUMNS), *(name for name, _, _ in RATIOS),
+           "best peer"]
+  lines = [title, *(_line(key, points[key]) for key in sorted(points, key=_order))]
+  widths = [max(len(line[i]) for line in lines) for i in range(len(title))]
+  text = [f"| {' | '.join(cell.ljust(width) for cell, width in zip(line, widths))} |" for line in lines]
+  text.insert(1, f"|{'|'.join('-' * (width + 2) for width in widths)}|")
+  return "\n".join(text) + "\n"
+
+
+def summary(rows):
+  """One line per operation and number of ranks: geometric mean and worst of each ratio."""
+  points = times_of(rows)
+  lines = []
+  for op, ranks in sorted({key[:2] for key in points}, key=lambda pair: (candidates.OPS.index(pair[0]), pair[1])):
+    here = {key[2]: point for key, point in points.items() if key[:2] == (op, ranks)}
+    for name, own, others in RATIOS:
+      values = {size: ratio(point, own, others(point)) for size, point in here.items()}
+      values = {size: value for size, value in values.items() if value}
+      if not values:
+        continue
+      mean = math.exp(statistics.fmean(map(math.log, values.values())))
+      worst = max(values, key=values.get)
+      lines.append(f"{op}, {ranks} ranks: {name}: geometric mean {mean:.2f}, worst {values[worst]:.2f} at {human(worst)}")
+  return lines

@@ -15,6 +15,7 @@ namespace weir::core {
 namespace {
 
 using testing::Processes;
+using testing::RootProcess;
 using testing::Site;
 using testing::to_bytes;
 using testing::to_text;
@@ -26,8 +27,8 @@ using ::testing::StartsWith;
 SocketAddress loopback() { return SocketAddress::loopback(AF_INET, 0); }
 
 /// An id whose root runs in this (the test's) process.
-UniqueId make_id(Roots& roots, const Timeouts& timeouts = {}) {
-  auto id = roots.make_id(loopback(), timeouts);
+UniqueId make_id(Roots& roots) {
+  auto id = roots.make_id(loopback(), {});
   EXPECT_TRUE(id.ok()) << id.status().message();
   return *id;
 }
@@ -69,8 +70,8 @@ TEST(Bootstrap, ThreadsOfOneProcessMeet) {
 }
 
 TEST(Bootstrap, ProcessesMeetWithRanksInAnyOrder) {
-  Roots roots;
-  const UniqueId id = make_id(roots);
+  const RootProcess root;
+  const UniqueId id = root.id();
   constexpr int kRanks = 7;
   Processes processes(kRanks, [&](int index, const Processes::Voice& voice) {
     Site site;
@@ -80,8 +81,8 @@ TEST(Bootstrap, ProcessesMeetWithRanksInAnyOrder) {
 }
 
 TEST(Bootstrap, EverybodyKnowsWhereEverybodyIs) {
-  Roots roots;
-  const UniqueId id = make_id(roots);
+  const RootProcess root;
+  const UniqueId id = root.id();
   Processes processes(3, [&](int rank, const Processes::Voice& voice) {
     Site site;
     auto joined = Bootstrap::join(site.spec(id, 3, rank, static_cast<uint64_t>(100 + rank)));
@@ -98,8 +99,8 @@ TEST(Bootstrap, EverybodyKnowsWhereEverybodyIs) {
 }
 
 TEST(Bootstrap, TwoHundredFiftySixProcessesMeet) {
-  Roots roots;
-  const UniqueId id = make_id(roots);
+  const RootProcess root;
+  const UniqueId id = root.id();
   constexpr int kRanks = 256;
   const int64_t start = now_ns();
   Processes processes(kRanks, [&](int rank, const Processes::Voice& voice) {
@@ -170,8 +171,8 @@ TEST(Bootstrap, ASubsetNeedsItsOwnRank) {
 
 /// Runs one process per entry of `ranks`, each with its own idea of rank and number of ranks; returns what each says.
 std::vector<std::string> join_as(const std::vector<std::pair<int, int>>& ranks, const Timeouts& timeouts) {
-  Roots roots;
-  const UniqueId id = make_id(roots, timeouts);
+  const RootProcess root(timeouts);
+  const UniqueId id = root.id();
   Processes processes(static_cast<int>(ranks.size()), [&](int index, const Processes::Voice& voice) {
     Site site(timeouts);
     const auto [rank, size] = ranks[static_cast<size_t>(index)];
@@ -202,8 +203,8 @@ TEST(Bootstrap, MissingRanksAreNamedToAll) {
 }
 
 TEST(Bootstrap, AnotherProtocolIsNamedToAll) {
-  Roots roots;
-  const UniqueId id = make_id(roots);
+  const RootProcess root;
+  const UniqueId id = root.id();
   Processes processes(1, [&](int, const Processes::Voice& voice) {
     Site site;
     voice.say(words(Bootstrap::join(site.spec(id, 2, 0)).status()));

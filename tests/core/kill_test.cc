@@ -17,6 +17,7 @@ namespace weir::core {
 namespace {
 
 using testing::Processes;
+using testing::RootProcess;
 using testing::Site;
 using ::testing::AllOf;
 using ::testing::AnyOf;
@@ -48,8 +49,8 @@ auto names(const Processes& processes, int rank) {
 
 /// Ranks 0 and 1 of 3 join, rank 2 only begins to; `number` hits rank 1. Returns what rank 0 says.
 std::string hit_a_waiting_rank(int number) {
-  Roots roots;
-  const UniqueId id = *roots.make_id(SocketAddress::loopback(AF_INET, 0), kQuick);
+  const RootProcess root(kQuick);
+  const UniqueId id = root.id();
   Processes processes(2, [&](int rank, const Processes::Voice& voice) { join(id, 3, rank, voice); });
   for (const int rank : {0, 1}) EXPECT_EQ(processes.line(rank), "begins");
   sleep_ms(100);
@@ -67,8 +68,8 @@ TEST(Stop, WhileOthersAreMissing) {
 
 /// Rank 1 of 3 knows the doors, but does not go on: it dies or stops there. What the others say.
 std::vector<std::string> hit_between_doors_and_exchange(int number) {
-  Roots roots;
-  const UniqueId id = *roots.make_id(SocketAddress::loopback(AF_INET, 0), kQuick);
+  const RootProcess root(kQuick);
+  const UniqueId id = root.id();
   Processes processes(3, [&](int rank, const Processes::Voice& voice) {
     if (rank != 1) return join(id, 3, rank, voice);
     Site site(kQuick);
@@ -77,8 +78,8 @@ std::vector<std::string> hit_between_doors_and_exchange(int number) {
     hello.rank = 1;
     hello.ranks = 3;
     hello.peer = {site.door->address(), 1, static_cast<int32_t>(getpid()), short_hostname()};
-    auto root = RootLink::open(id, hello, kQuick, nullptr);
-    while (root.ok() && !(*root)->doors() && (*root)->serve(10).ok()) {
+    auto link = RootLink::open(id, hello, kQuick, nullptr);
+    while (link.ok() && !(*link)->doors() && (*link)->serve(10).ok()) {
     }
     raise(number);
   });
@@ -138,8 +139,8 @@ void hit_at_random(int number, int turns) {
   Timeouts timeouts = kQuick;
   timeouts.init_ms = 4000;
   for (int turn = 0; turn < turns; ++turn) {
-    Roots roots;
-    const UniqueId id = *roots.make_id(SocketAddress::loopback(AF_INET, 0), timeouts);
+    const RootProcess root(timeouts);
+    const UniqueId id = root.id();
     Processes processes(kRanks, [&](int rank, const Processes::Voice& voice) {
       Site site(timeouts);
       voice.say("begins");

@@ -1,9 +1,14 @@
 /// What a process needs to take part in a communicator, without everything above bootstrap.
 #pragma once
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <memory>
+#include <string>
 
 #include "src/core/bootstrap.h"
+#include "tests/core/processes.h"
 
 namespace weir::testing {
 
@@ -33,6 +38,27 @@ struct Site {
   core::Roots roots;
   std::shared_ptr<Door> door;
   core::Timeouts timeouts;
+};
+
+/// A unique id whose root runs in a process of its own, so that the test's process stays without threads and may fork.
+class RootProcess {
+ public:
+  explicit RootProcess(const core::Timeouts& timeouts = {})
+      : process_(1, [&](int, const Processes::Voice& voice) {
+          core::Roots roots;
+          auto id = roots.make_id(SocketAddress::loopback(AF_INET, 0), timeouts);
+          voice.say(fmt::format("{} {}", id->root.text(), id->nonce));
+          pause();
+        }) {
+    const std::string said = process_.line(0);
+    const size_t space = said.find(' ');
+    id_ = {*SocketAddress::parse(said.substr(0, space)), std::stoull(said.substr(space + 1)), false};
+  }
+  const core::UniqueId& id() const { return id_; }
+
+ private:
+  Processes process_;
+  core::UniqueId id_;
 };
 
 inline Bytes to_bytes(std::string_view text) {

@@ -47,10 +47,9 @@ class Joined {
   using Then = std::function<Status(Bootstrap&, const Processes::Voice&)>;
 
   Joined(int ranks, const Timeouts& timeouts, const Then& then)
-      : id_(*roots_.make_id(SocketAddress::loopback(AF_INET, 0), timeouts)),
-        processes_(ranks, [&](int rank, const Processes::Voice& voice) {
+      : root_(timeouts), processes_(ranks, [&](int rank, const Processes::Voice& voice) {
           Site site(timeouts);
-          auto joined = Bootstrap::join(site.spec(id_, ranks, rank));
+          auto joined = Bootstrap::join(site.spec(root_.id(), ranks, rank));
           voice.say(words(joined.status()));
           if (joined.ok()) voice.say(words(then(**joined, voice)));
         }) {
@@ -59,8 +58,7 @@ class Joined {
   Processes* operator->() { return &processes_; }
 
  private:
-  Roots roots_;
-  UniqueId id_;
+  testing::RootProcess root_;
   Processes processes_;
 };
 

@@ -38,7 +38,6 @@ struct Pipe {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  signal(SIGPIPE, SIG_DFL);
 
   int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (empty >= 0) dup2(empty, STDIN_FILENO);

@@ -26,8 +26,8 @@ struct Child {
   int err = -1;
 };
 
-/// Starts the process as leader of a process group of its own, with an empty standard input and default
-/// signal handling. It is killed when this process dies, however that happens. Fails with what the system
+/// Starts the process as leader of a process group of its own, with an empty standard input and no
+/// signal blocked. It is killed when this process dies, however that happens. Fails with what the system
 /// says about the program if it cannot be executed. REQUIRES: this process has one thread.
 Result<Child> start_child(const ChildSpec& spec);
 

@@ -84,7 +84,12 @@ Launcher::~Launcher() {
 Status Launcher::prepare_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  sigaddset(&set, SIGCHLD);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);  // nohup stays nohup
+  }
   if (sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return system_error("cannot block signals");
   signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals_ < 0) return system_error("cannot make a signalfd");

@@ -24,8 +24,8 @@ struct LaunchRequest {
 
 /// Each rank sees RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL_COMM_ID.
 /// When one dies (by a signal, or with a code other than 0) the others get SIGTERM, and two seconds later
-/// SIGKILL. SIGINT, SIGTERM and SIGHUP are passed on to all; a second one kills. Nothing that the ranks have
-/// started is left when run() returns.
+/// SIGKILL. SIGINT, SIGTERM and SIGHUP, where they are not ignored, are passed on to all; a second one kills.
+/// Nothing that the ranks have started is left when run() returns.
 class Launcher {
  public:
   explicit Launcher(LaunchRequest request);

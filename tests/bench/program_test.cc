@@ -50,7 +50,7 @@ TEST(Program, PrintsTheTableOfNcclTests) {
   CommandResult result = perf("all_reduce_perf -t 2 -g 2 -b 8 -e 64 -f 8 -n 2");
   EXPECT_EQ(result.code, 0) << result.text;
   std::vector<std::string> text = lines(result.text);
-  ASSERT_EQ(text.size(), 20) << result.text;
+  ASSERT_EQ(text.size(), 21) << result.text;
   EXPECT_EQ(text[0], "# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809");
   EXPECT_EQ(text[1], "# Collective test starting: all_reduce_perf");
   EXPECT_EQ(
@@ -79,6 +79,7 @@ TEST(Program, PrintsTheTableOfNcclTests) {
   EXPECT_EQ(text[17], "#");
   EXPECT_EQ(text[18], "# Collective test concluded: all_reduce_perf");
   EXPECT_EQ(text[19], "#");
+  EXPECT_EQ(text[20], "");
 }
 
 TEST(Program, EveryCollectiveIsRightForEveryRoot) {

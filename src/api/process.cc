@@ -1,5 +1,6 @@
 #include "src/api/process.h"
 
+#include <cstdlib>
 #include <mutex>
 
 #include "src/base/log.h"
@@ -11,6 +12,7 @@ core::Runtime& runtime() {
   static core::Runtime* const kRuntime = [] {
     Options options = Options::from_environment();
     configure_log(options.log);
+    std::atexit([] { runtime().roots().tidy(); });  // their threads are joined, not left behind
     return new core::Runtime(std::move(options));
   }();
   return *kRuntime;

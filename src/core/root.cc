@@ -384,6 +384,11 @@ Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts) {
   return {};
 }
 
+void Roots::tidy() {
+  const std::lock_guard lock(mutex_);
+  drop_finished();
+}
+
 void Roots::drop_finished() {
   std::erase_if(roots_, [](const auto& root) { return root->finished(); });
 }

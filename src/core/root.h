@@ -34,6 +34,8 @@ class Roots {
   static UniqueId fixed_id(const SocketAddress& address) { return {address, 0, true}; }
   /// Starts the root of a fixed id. invalid_usage if the port is in use.
   Status start_fixed(const UniqueId& id, const Timeouts& timeouts);
+  /// Lets go of the roots that have ended. Does not wait for others.
+  void tidy();
 
  private:
   void drop_finished();

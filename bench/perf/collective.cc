@@ -169,7 +169,7 @@ ncclResult_t hypercube(const Call& c) {
 constexpr auto kOp = OpColumn::op;
 constexpr auto kNone = OpColumn::none;
 
-// program, reduces, has a root, checks in place, powers of two only, redop; layout, volume, bus factor, run,
+// program, reduces, has a root, checks in place, hypercube, redop; layout, volume, bus factor, run,
 // expected
 constexpr Collective kCollectives[] = {
     {"all_reduce_perf", true, false, true, false, kOp, one_buffer, own, there_and_back, all_reduce,

@@ -57,7 +57,7 @@ struct Collective {
   bool reduces;
   bool has_root;
   bool checks_in_place;
-  bool power_of_two;  ///< the only numbers of ranks it is defined for
+  bool hypercube;  ///< needs a power of two of ranks, and groups that follow each other
   OpColumn op_column;
   Layout (*layout)(size_t count, size_t type_size, int ranks);
   /// Bytes that count for algbw, from the argument of the call.

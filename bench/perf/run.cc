@@ -86,10 +86,16 @@ Outcome Process::refuse_impossible() const {
   if (options_.device_implementation > 0)
     return Outcome::failure(ExitCode::not_implemented,
                             "-D runs a kernel on a GPU; these ranks are on host memory: leave it out");
-  if (collective_.power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks)))
+  if (collective_.hypercube && !std::has_single_bit(static_cast<unsigned>(ranks)))
     return Outcome::failure(ExitCode::usage,
                             fmt::format("{} needs a number of ranks that is a power of two; these are {}",
                                         collective_.program, ranks));
+  if (collective_.hypercube && (options_.gpus > 1 || options_.aggregated > 1))
+    return Outcome::failure(
+        ExitCode::usage,
+        fmt::format("{} sends on what it has received; -g and -m would put both into one group: "
+                    "use -t or --ranks",
+                    collective_.program));
   if (collective_.has_root && options_.root >= ranks)
     return Outcome::failure(
         ExitCode::usage,

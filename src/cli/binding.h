@@ -16,8 +16,8 @@ enum class BindMode : int {
   automatic,  ///< as core if there are enough cores, else none
 };
 
-/// Cores of this machine (those that this process may use), dealt out so that each rank has as many as the
-/// next one, close together.
+/// Cores of this machine (those that this process may use), dealt out so that each rank has about as
+/// many as the next one, close together.
 class Binding {
  public:
   static Result<Binding> make(BindMode mode, int ranks);

@@ -84,12 +84,13 @@ TEST(Program, PrintsTheTableOfNcclTests) {
 
 TEST(Program, EveryCollectiveIsRightForEveryRoot) {
   for (const Collective& collective : all_collectives()) {
-    for (const char* ranks : {"-g 4", "-t 2 -g 2", "-g 1"}) {
+    for (std::string ranks : {"-g 4", "-t 2 -g 2", "-t 4", "-g 1"}) {
+      if (collective.hypercube && ranks != "-t 4" && ranks != "-g 1") continue;
       CommandResult result =
           perf(std::string(collective.program) + " -b 64 -e 4K -f 8 -n 2 -r -1 -d half " + ranks);
       EXPECT_EQ(result.code, 0) << result.text;
       EXPECT_THAT(result.text, HasSubstr("Out of bounds values : 0 OK"));
-      size_t roots = collective.has_root && std::string(ranks) != "-g 1" ? 4 : 1;
+      size_t roots = collective.has_root && ranks != "-g 1" ? 4 : 1;
       EXPECT_EQ(rows(result.text).size(), 3 * roots) << result.text;
     }
   }
@@ -142,7 +143,8 @@ TEST(Program, WhatNeedsAGpuIsRefused) {
     EXPECT_EQ(result.code, 5);
     EXPECT_THAT(result.text, HasSubstr("GPU; these ranks are on host memory"));
   }
-  CommandResult cube = perf("hypercube_perf -g 3");
+  EXPECT_THAT(perf("hypercube_perf -g 2").text, HasSubstr("use -t or --ranks"));
+  CommandResult cube = perf("hypercube_perf -t 3");
   EXPECT_EQ(cube.code, 6);
   EXPECT_THAT(cube.text, HasSubstr("power of two; these are 3"));
   EXPECT_THAT(perf("reduce_perf -g 3 -r 3").text, HasSubstr("root is 3; expected 0 to 2"));

@@ -250,7 +250,6 @@ TEST(Binding, DealsCoresOut) {
   Result<Binding> two = Binding::make(BindMode::automatic, 2);
   ASSERT_TRUE(two.ok());
   std::vector<int> first = two->processors(0), second = two->processors(1);
-  EXPECT_EQ(first.size(), second.size());
   for (int processor : first) EXPECT_THAT(second, ::testing::Not(::testing::Contains(processor)));
 }
 

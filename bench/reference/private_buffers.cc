@@ -21,9 +21,10 @@ size_t knob(const char* name, size_t standard) {
 }
 
 void PrivateBuffers::all_reduce(const float* input, float* output, size_t count) {
-  static const size_t one_shot_bytes = knob("REFERENCE_ONE_SHOT", 16 * 1024);
+  static const size_t one_shot_bytes = std::min(Board::kHalfBytes, knob("REFERENCE_ONE_SHOT", 16 * 1024));
   static const size_t stream_bytes = knob("REFERENCE_STREAM", 16 << 20);
-  static const size_t block = knob("REFERENCE_BLOCK", 512 * 1024) / sizeof(float);
+  static const size_t block =
+      std::min(Board::kHalfBytes, knob("REFERENCE_BLOCK", 512 * 1024)) / sizeof(float);
   const size_t bytes = count * sizeof(float);
   if (count <= kLetters * Letter::kFloats) return by_mail(input, output, count);
   if (bytes <= one_shot_bytes) return one_shot(input, output, count);

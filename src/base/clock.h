@@ -10,7 +10,8 @@ namespace weir {
 
 /// Nanoseconds of a clock that never goes back. Comparable between processes of one host.
 inline int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
@@ -33,7 +34,8 @@ class Deadline {
   bool aborted() const { return abort_ != nullptr && abort_->load(std::memory_order_relaxed); }
   bool passed() const { return ns_ != kNever && now_ns() >= ns_; }
   bool over() const { return aborted() || passed(); }
-  /// Milliseconds to sleep at once: what is left, rounded up, at most `slice` so that the flag is looked at again.
+  /// Milliseconds to sleep at once: what is left, rounded up, at most `slice` so that the flag is looked at
+  /// again.
   int slice_ms(int slice) const {
     if (ns_ == kNever) return slice;
     const int64_t left = (ns_ - now_ns() + 999'999) / 1'000'000;

@@ -167,8 +167,8 @@ Status OpenDoor::start() {
   stop_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_.valid() || !stop_.valid() || !watch(EPOLL_CTL_ADD, listener_.fd(), EPOLLIN, &listener_) ||
       !watch(EPOLL_CTL_ADD, stop_.fd(), EPOLLIN, &stop_)) {
-    return Status(Code::system_error, fmt::format("cannot open the door of this process at {}: {}", address_.text(),
-                                                  std::generic_category().message(errno)));
+    return Status(Code::system_error, fmt::format("cannot open the door of this process at {}: {}",
+                                                  address_.text(), std::generic_category().message(errno)));
   }
   sigset_t all, before;  // signals of the application are not for this thread
   sigfillset(&all);

@@ -5,10 +5,11 @@
 ///  * a message: bytes are kept until somebody collects them by their key (bootstrap exchanges).
 ///    Neither side must come first, for both. Under one key things come out in the order they came in.
 ///  * a question: the door's own thread answers at once through a handler, even while every other thread is
-///    busy or stuck ("what are you doing?"), which is how a dead, a stopped and a slow process are told apart.
+///    busy or stuck ("what are you doing?"), which is how a dead, a stopped and a slow process are told
+///    apart.
 ///
-/// Connections that do not bring a right hello (and message or question) within two seconds are closed. What nobody
-/// collects is bounded: the oldest goes when more than kMostKept wait. Thread-safe.
+/// Connections that do not bring a right hello (and message or question) within two seconds are closed. What
+/// nobody collects is bounded: the oldest goes when more than kMostKept wait. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,10 @@ namespace weir {
 
 /// Names one expected connection or message: who to whom, in which communicator, for what.
 struct DeliveryKey {
-  uint64_t scope = 0;     ///< communicator
-  uint32_t purpose = 0;   ///< caller-chosen: bootstrap round, channel and stream number ...
-  int32_t from = 0;       ///< rank that connects
-  int32_t to = 0;         ///< rank that takes the connection
+  uint64_t scope = 0;    ///< communicator
+  uint32_t purpose = 0;  ///< caller-chosen: bootstrap round, channel and stream number ...
+  int32_t from = 0;      ///< rank that connects
+  int32_t to = 0;        ///< rank that takes the connection
 
   auto operator<=>(const DeliveryKey&) const = default;
 };

@@ -105,7 +105,8 @@ Result<Socket> deliver(const SocketAddress& door, const DeliveryKey& key, const 
 Status post(const SocketAddress& door, const DeliveryKey& key, BytesView message, const Deadline& deadline) {
   if (message.size() > Door::kMostBytes) {
     return Status(Code::invalid_argument,
-                  fmt::format("a message of {} bytes is longer than a door takes ({})", message.size(), Door::kMostBytes));
+                  fmt::format("a message of {} bytes is longer than a door takes ({})", message.size(),
+                              Door::kMostBytes));
   }
   auto socket = Socket::connect(door, deadline);
   WEIR_TRY(socket.status());
@@ -115,7 +116,8 @@ Status post(const SocketAddress& door, const DeliveryKey& key, BytesView message
 std::vector<Answer> ask_all(std::span<const SocketAddress> doors, uint64_t scope, BytesView question,
                             const Deadline& deadline) {
   std::vector<std::unique_ptr<Inquiry>> inquiries;
-  for (const SocketAddress& door : doors) inquiries.push_back(std::make_unique<Inquiry>(door, scope, question));
+  for (const SocketAddress& door : doors)
+    inquiries.push_back(std::make_unique<Inquiry>(door, scope, question));
   std::vector<pollfd> polls;
   std::vector<Inquiry*> open;
   for (;;) {

@@ -16,8 +16,7 @@ constexpr int64_t kBlindNapNs = 100'000;
 
 /// True if the kernel can make all registered processes pass a barrier, and has this one registered.
 bool barrier_ready() {
-  static const bool ready =
-      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+  static const bool ready = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
   return ready;  // survives fork, like the registration itself
 }
 
@@ -25,7 +24,9 @@ void barrier_everywhere() {
   if (barrier_ready()) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-timespec duration(int64_t ns) { return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)}; }
+timespec duration(int64_t ns) {
+  return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+}
 
 uint32_t* word(std::atomic<uint32_t>& value) {
   static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
@@ -62,7 +63,8 @@ void Waiter::announce() {
   if (doorbell_ == nullptr) return;
   ticket_ = doorbell_->rings.load();
   doorbell_->sleeping.store(1);
-  barrier_everywhere();  // whoever rings from here on sees `sleeping`; what was stored before is visible to the look
+  barrier_everywhere();  // whoever rings from here on sees `sleeping`; what was stored before is visible to
+                         // the look
 }
 
 void Waiter::nap() {

@@ -4,9 +4,9 @@
 /// makes something a sleeper may wait for (a message, a free slot, a flag) calls ring() after it.
 ///
 /// The common case, nobody sleeping, costs the ringer one load of a line that stays shared in its cache: no
-/// fence, no locked instruction. The sleeper pays instead: it announces itself, makes every process that called
-/// prepare_doorbells() pass a barrier (membarrier, where the kernel has it), looks once more, then sleeps for at
-/// most kNapNs, so that even without membarrier a missed ring costs one nap and never a hang.
+/// fence, no locked instruction. The sleeper pays instead: it announces itself, makes every process that
+/// called prepare_doorbells() pass a barrier (membarrier, where the kernel has it), looks once more, then
+/// sleeps for at most kNapNs, so that even without membarrier a missed ring costs one nap and never a hang.
 #pragma once
 
 #include <atomic>
@@ -17,19 +17,20 @@ namespace weir {
 /// The longest sleep, in nanoseconds.
 inline constexpr int64_t kNapNs = 1'000'000;
 
-/// Makes this process one whose rings are never missed. Idempotent; cheapest before threads are started. A process
-/// that only rings calls it by itself, a Waiter does when it first sleeps.
+/// Makes this process one whose rings are never missed. Idempotent; cheapest before threads are started. A
+/// process that only rings calls it by itself, a Waiter does when it first sleeps.
 void prepare_doorbells();
 
-/// All zero is a valid doorbell, so fresh shared memory needs no construction. One thread at a time sleeps on it
-/// (a second one is safe, but may oversleep by a nap).
+/// All zero is a valid doorbell, so fresh shared memory needs no construction. One thread at a time sleeps on
+/// it (a second one is safe, but may oversleep by a nap).
 struct alignas(64) Doorbell {
   std::atomic<uint32_t> sleeping{0};  ///< set by the owner, cleared by the owner or the first ringer
   std::atomic<uint32_t> rings{0};     ///< futex word, written by ringers
 
   /// Wakes the owner if it sleeps. Any thread, any process.
   void ring() {
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps the load behind what was stored
+    std::atomic_signal_fence(
+        std::memory_order_seq_cst);  // the compiler keeps the load behind what was stored
     if (sleeping.load(std::memory_order_relaxed) != 0) wake();
   }
 
@@ -40,8 +41,8 @@ static_assert(sizeof(Doorbell) == 64);
 
 /// How long to insist before giving the core away.
 struct WaitPolicy {
-  uint32_t spins = 2000;   ///< looks with a pause instruction between; 0 when ranks outnumber cores
-  uint32_t yields = 200;   ///< looks with sched_yield between
+  uint32_t spins = 2000;  ///< looks with a pause instruction between; 0 when ranks outnumber cores
+  uint32_t yields = 200;  ///< looks with sched_yield between
 };
 
 /// Paces a waiting loop:

@@ -49,15 +49,17 @@ Result<int> read_family(const std::string& text) {
   if (text.empty()) return int{AF_UNSPEC};
   if (equals_ignoring_case(text, "AF_INET")) return int{AF_INET};
   if (equals_ignoring_case(text, "AF_INET6")) return int{AF_INET6};
-  return Status(Code::invalid_argument,
-                fmt::format("NCCL_SOCKET_FAMILY={} is no address family; expected AF_INET or AF_INET6", text));
+  return Status(
+      Code::invalid_argument,
+      fmt::format("NCCL_SOCKET_FAMILY={} is no address family; expected AF_INET or AF_INET6", text));
 }
 
 std::string list_text(const std::vector<Interface>& interfaces) {
   std::string text;
   for (const Interface& entry : interfaces) {
     const std::string address = entry.address.text();
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", entry.name, address.substr(0, address.rfind(':')));
+    text +=
+        fmt::format("{}{} ({})", text.empty() ? "" : ", ", entry.name, address.substr(0, address.rfind(':')));
   }
   return text.empty() ? "none" : text;
 }
@@ -77,7 +79,8 @@ std::optional<SocketAddress> route_to(const SocketAddress& to) {
   const Socket probe(socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage raw;
   const socklen_t size = to.to_raw(raw);
-  if (!probe.valid() || connect(probe.fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0) return std::nullopt;
+  if (!probe.valid() || connect(probe.fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0)
+    return std::nullopt;
   auto local = probe.local_address();
   if (!local.ok()) return std::nullopt;
   return *local;
@@ -88,8 +91,8 @@ std::optional<SocketAddress> route_to(const SocketAddress& to) {
 Result<std::vector<Interface>> list_interfaces() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) {
-    return Status(Code::system_error,
-                  fmt::format("cannot list the network interfaces: {}", std::generic_category().message(errno)));
+    return Status(Code::system_error, fmt::format("cannot list the network interfaces: {}",
+                                                  std::generic_category().message(errno)));
   }
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, &freeifaddrs);
   std::vector<Interface> interfaces;
@@ -121,22 +124,24 @@ Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interface
   if (fitting.empty()) {
     const std::string names = named ? fmt::format(" NCCL_SOCKET_IFNAME={}", wish.names) : "";
     const std::string want = *family == AF_UNSPEC ? "" : fmt::format(" NCCL_SOCKET_FAMILY={}", wish.family);
-    return Status(Code::invalid_argument, fmt::format("no running network interface fits{}{}; there are: {}", names,
-                                                      want, list_text(interfaces)));
+    return Status(Code::invalid_argument, fmt::format("no running network interface fits{}{}; there are: {}",
+                                                      names, want, list_text(interfaces)));
   }
   const auto reaching = std::ranges::find_if(
       fitting, [&](const Interface& entry) { return route && same_ip(entry.address, *route); });
   if (reaching != fitting.end()) {
-    return InterfaceChoice{*reaching, fmt::format("the way to {} where the ranks gather", wish.reach->text())};
+    return InterfaceChoice{*reaching,
+                           fmt::format("the way to {} where the ranks gather", wish.reach->text())};
   }
   if (named) {
-    const auto first = wish.names.starts_with('^') ? std::ranges::min_element(fitting, {}, [](const Interface& entry) {
-      return preference(entry.name);
-    })
-                                                   : fitting.begin();
+    const auto first = wish.names.starts_with('^')
+                           ? std::ranges::min_element(
+                                 fitting, {}, [](const Interface& entry) { return preference(entry.name); })
+                           : fitting.begin();
     return InterfaceChoice{*first, fmt::format("NCCL_SOCKET_IFNAME={}", wish.names)};
   }
-  const auto best = std::ranges::min_element(fitting, {}, [](const Interface& entry) { return preference(entry.name); });
+  const auto best =
+      std::ranges::min_element(fitting, {}, [](const Interface& entry) { return preference(entry.name); });
   return InterfaceChoice{*best, fmt::format("the first choice among: {}", list_text(fitting))};
 }
 

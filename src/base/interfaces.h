@@ -20,7 +20,8 @@ struct Interface {
 
 /// What the user asks for, and what is to be reached.
 struct InterfaceWish {
-  std::string names;   ///< as NCCL_SOCKET_IFNAME: prefixes; '^' first excludes, '=' first (or second) means exact names
+  std::string names;   ///< as NCCL_SOCKET_IFNAME: prefixes; '^' first excludes, '=' first (or second) means
+                       ///< exact names
   std::string family;  ///< as NCCL_SOCKET_FAMILY: AF_INET, AF_INET6 or empty
   std::optional<SocketAddress> reach;  ///< the address where the ranks gather, if it is known
 };
@@ -34,9 +35,10 @@ struct InterfaceChoice {
 /// The addresses of all running interfaces, in the kernel's order, IPv4 before IPv6, link-local IPv6 last.
 Result<std::vector<Interface>> list_interfaces();
 
-/// Chooses: what the wish names; else the way to `reach`; else the first with a name that begins with "ib", else any but
-/// docker, lo and virbr, else docker, else lo, else virbr. `route` is the local address from which the kernel would
-/// connect to `reach`, if any. A pure function; invalid_argument names what there is when nothing fits.
+/// Chooses: what the wish names; else the way to `reach`; else the first with a name that begins with "ib",
+/// else any but docker, lo and virbr, else docker, else lo, else virbr. `route` is the local address from
+/// which the kernel would connect to `reach`, if any. A pure function; invalid_argument names what there is
+/// when nothing fits.
 Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interfaces, const InterfaceWish& wish,
                                          const std::optional<SocketAddress>& route);
 

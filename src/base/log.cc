@@ -26,9 +26,9 @@ namespace {
 
 constexpr size_t kLastErrorBytes = 1024;
 constexpr std::array<std::string_view, 6> kLevels = {"NONE", "VERSION", "WARN", "INFO", "ABORT", "TRACE"};
-constexpr std::array<std::string_view, 16> kSubsystems = {"INIT", "COLL",  "P2P",  "SHM",       "NET", "GRAPH",
-                                                          "TUNING", "ENV", "ALLOC", "CALL",     "PROXY", "NVLS",
-                                                          "BOOTSTRAP", "REG", "PROFILE", "RAS"};
+constexpr std::array<std::string_view, 16> kSubsystems = {
+    "INIT",  "COLL", "P2P",   "SHM",  "NET",       "GRAPH", "TUNING",  "ENV",
+    "ALLOC", "CALL", "PROXY", "NVLS", "BOOTSTRAP", "REG",   "PROFILE", "RAS"};
 constexpr uint32_t kDefaultSubsystems = 1u << static_cast<int>(Subsystem::init) |
                                         1u << static_cast<int>(Subsystem::bootstrap) |
                                         1u << static_cast<int>(Subsystem::env);
@@ -62,7 +62,8 @@ int find_name(const std::array<std::string_view, N>& names, std::string_view wor
 
 /// "A,B" or "^A,B" (all but) or "ALL" as a bit mask over names; words that are no name go to `unknown`.
 template <size_t N>
-uint32_t read_mask(const std::array<std::string_view, N>& names, std::string_view text, std::string& unknown) {
+uint32_t read_mask(const std::array<std::string_view, N>& names, std::string_view text,
+                   std::string& unknown) {
   const bool inverted = text.starts_with('^');
   if (inverted) text.remove_prefix(1);
   uint32_t mask = 0;
@@ -119,7 +120,8 @@ std::string timestamp(std::string format) {
 
 std::string prefix(const State& log, LogLevel level) {
   const bool stamped = (log.stamped >> static_cast<int>(level) & 1) != 0;
-  return fmt::format("{}{}:{}:{} ", stamped ? timestamp(log.format) : "", log.host, getpid(), syscall(SYS_gettid));
+  return fmt::format("{}{}:{}:{} ", stamped ? timestamp(log.format) : "", log.host, getpid(),
+                     syscall(SYS_gettid));
 }
 
 /// REQUIRES: the mutex is held. One write per line, through stdio, so that lines keep their order among the
@@ -162,7 +164,8 @@ void configure_log(const LogSettings& settings) {
     log_detail::info_mask = log.level >= LogLevel::info ? subsystems : 0;
     log_detail::trace_mask = log.level >= LogLevel::trace ? subsystems : 0;
     if (log.level > LogLevel::version && !settings.file.empty() && log.file == nullptr) {
-      unknown += (unknown.empty() ? "" : ", ") + fmt::format("NCCL_DEBUG_FILE={} (cannot be written)", settings.file);
+      unknown += (unknown.empty() ? "" : ", ") +
+                 fmt::format("NCCL_DEBUG_FILE={} (cannot be written)", settings.file);
     }
   }
   if (!unknown.empty()) WEIR_WARN("these log settings are not understood and have no effect: {}", unknown);
@@ -205,7 +208,8 @@ void trace(std::string_view function, int line, std::string_view text) {
   State& log = state();
   const std::lock_guard lock(log.mutex);
   const double ms = static_cast<double>(now_ns() - log.start_ns) / 1e6;
-  print(log, fmt::format("{}[0] {:.3f} {}:{} NCCL TRACE {}\n", prefix(log, LogLevel::trace), ms, function, line, text));
+  print(log, fmt::format("{}[0] {:.3f} {}:{} NCCL TRACE {}\n", prefix(log, LogLevel::trace), ms, function,
+                         line, text));
 }
 
 void call(std::string_view text) {

@@ -2,12 +2,12 @@
 ///
 ///     INFO     host:pid:tid [0] NCCL INFO text
 ///     WARN     an empty line, then [2026-01-02 03:04:05] host:pid:tid [0] file:line NCCL WARN text
-///     TRACE    host:pid:tid [0] 12.345 function:line NCCL TRACE text          (milliseconds since the log was set up)
-///     CALL     host:pid:tid NCCL CALL text                                    (at level TRACE)
+///     TRACE    host:pid:tid [0] 12.345 function:line NCCL TRACE text          (milliseconds since the log
+///     was set up) CALL     host:pid:tid NCCL CALL text                                    (at level TRACE)
 ///     VERSION  text
 ///
-/// A level or subsystem that is off costs one load and a branch; its arguments are not evaluated. Every WARN also becomes
-/// the last error, whether it is printed or not. Until configure_log() nothing is printed.
+/// A level or subsystem that is off costs one load and a branch; its arguments are not evaluated. Every WARN
+/// also becomes the last error, whether it is printed or not. Until configure_log() nothing is printed.
 #pragma once
 
 #include <fmt/core.h>
@@ -23,7 +23,22 @@ enum class LogLevel : uint8_t { none, version, warn, info, abort, trace };
 
 /// NCCL's subsystems, by their names in NCCL_DEBUG_SUBSYS.
 enum class Subsystem : uint8_t {
-  init, coll, p2p, shm, net, graph, tuning, env, alloc, call, proxy, nvls, bootstrap, reg, profile, ras,
+  init,
+  coll,
+  p2p,
+  shm,
+  net,
+  graph,
+  tuning,
+  env,
+  alloc,
+  call,
+  proxy,
+  nvls,
+  bootstrap,
+  reg,
+  profile,
+  ras,
 };
 
 /// The texts of NCCL_DEBUG, NCCL_DEBUG_SUBSYS, ...; empty means unset.
@@ -35,17 +50,18 @@ struct LogSettings {
   std::string timestamp_levels;
 };
 
-/// Takes effect at once; may be repeated. Words that are not understood are ignored, and named in a WARN line.
+/// Takes effect at once; may be repeated. Words that are not understood are ignored, and named in a WARN
+/// line.
 void configure_log(const LogSettings& settings);
 LogLevel log_level();
 
-/// The text of the last WARN, at most 1023 bytes; empty when there was none. The pointer stays valid, with the same text,
-/// until the calling thread asks again or ends.
+/// The text of the last WARN, at most 1023 bytes; empty when there was none. The pointer stays valid, with
+/// the same text, until the calling thread asks again or ends.
 const char* last_error();
 
 namespace log_detail {
 
-extern std::atomic<uint32_t> info_mask;   // bit of a subsystem: its INFO lines are printed
+extern std::atomic<uint32_t> info_mask;  // bit of a subsystem: its INFO lines are printed
 extern std::atomic<uint32_t> trace_mask;
 
 inline bool on(const std::atomic<uint32_t>& mask, Subsystem subsystem) {
@@ -65,18 +81,18 @@ void log_version(std::string_view text);
 }  // namespace weir
 
 #define WEIR_WARN(...) ::weir::log_detail::warn(__FILE__, __LINE__, ::fmt::format(__VA_ARGS__))
-#define WEIR_INFO(subsystem, ...)                                                                     \
-  do {                                                                                                \
+#define WEIR_INFO(subsystem, ...)                                                                         \
+  do {                                                                                                    \
     if (::weir::log_detail::on(::weir::log_detail::info_mask, ::weir::Subsystem::subsystem)) [[unlikely]] \
-      ::weir::log_detail::info(::fmt::format(__VA_ARGS__));                                           \
+      ::weir::log_detail::info(::fmt::format(__VA_ARGS__));                                               \
   } while (false)
-#define WEIR_TRACE(subsystem, ...)                                                                     \
-  do {                                                                                                 \
+#define WEIR_TRACE(subsystem, ...)                                                                         \
+  do {                                                                                                     \
     if (::weir::log_detail::on(::weir::log_detail::trace_mask, ::weir::Subsystem::subsystem)) [[unlikely]] \
-      ::weir::log_detail::trace(__func__, __LINE__, ::fmt::format(__VA_ARGS__));                       \
+      ::weir::log_detail::trace(__func__, __LINE__, ::fmt::format(__VA_ARGS__));                           \
   } while (false)
-#define WEIR_CALL(...)                                                                                       \
-  do {                                                                                                       \
-    if (::weir::log_detail::on(::weir::log_detail::trace_mask, ::weir::Subsystem::call)) [[unlikely]]         \
-      ::weir::log_detail::call(::fmt::format(__VA_ARGS__));                                                  \
+#define WEIR_CALL(...)                                                                                \
+  do {                                                                                                \
+    if (::weir::log_detail::on(::weir::log_detail::trace_mask, ::weir::Subsystem::call)) [[unlikely]] \
+      ::weir::log_detail::call(::fmt::format(__VA_ARGS__));                                           \
   } while (false)

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -46,18 +46,23 @@ constexpr std::array kTable = {
     OptionRow{"NCCL_NSOCKS_PERTHREAD", &Options::sockets_per_channel, "", 0, 64,
               "TCP connections per channel; 0 is automatic"},
     OptionRow{"WEIR_SLOTS", &Options::slots, "", 2, 64, "messages that a channel holds"},
-    OptionRow{"WEIR_SLOT_BYTES", &Options::slot_bytes, "bytes", 256, 64 << 20, "size of a message of a channel"},
+    OptionRow{"WEIR_SLOT_BYTES", &Options::slot_bytes, "bytes", 256, 64 << 20,
+              "size of a message of a channel"},
     OptionRow{"WEIR_WINDOW_BYTES", &Options::window_bytes, "bytes", 0, 1 << 30,
               "memory per rank through which the fast paths exchange data"},
-    OptionRow{"WEIR_ALGO", &Options::algorithm, "", 0, 0, "the algorithm to use wherever it can; empty is automatic"},
-    OptionRow{"WEIR_FAST", &Options::fast_paths, "", 0, 1, "0: no fast paths, every call interprets its plan"},
+    OptionRow{"WEIR_ALGO", &Options::algorithm, "", 0, 0,
+              "the algorithm to use wherever it can; empty is automatic"},
+    OptionRow{"WEIR_FAST", &Options::fast_paths, "", 0, 1,
+              "0: no fast paths, every call interprets its plan"},
     OptionRow{"WEIR_CHECK", &Options::check, "", 0, 1, "0: ranks do not compare their calls"},
-    OptionRow{"WEIR_SPIN", &Options::spins, "", -1, 1e9, "looks before a waiting rank yields its core; -1 is automatic"},
+    OptionRow{"WEIR_SPIN", &Options::spins, "", -1, 1e9,
+              "looks before a waiting rank yields its core; -1 is automatic"},
     OptionRow{"WEIR_PEER_TIMEOUT", &Options::peer_timeout_s, "s", 0.1, kBig,
               "after how long a lost or stopped process is given up"},
     OptionRow{"WEIR_STUCK_TIMEOUT", &Options::stuck_timeout_s, "s", 0, kBig,
               "after how long a rank that runs but does not make its call is given up; 0 is never"},
-    OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999, "version that ncclGetVersion reports"},
+    OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999,
+              "version that ncclGetVersion reports"},
 };
 static_assert(kTable.size() <= 40);
 
@@ -68,7 +73,8 @@ std::optional<int64_t> read_integer(const std::string& text, bool size) {
   const int64_t number = std::strtoll(text.c_str(), &end, 0);
   if (end == text.c_str() || errno != 0) return std::nullopt;
   if (*end == '\0') return number;
-  const size_t unit = std::string_view("KMG").find(static_cast<char>(std::toupper(static_cast<unsigned char>(*end))));
+  const size_t unit =
+      std::string_view("KMG").find(static_cast<char>(std::toupper(static_cast<unsigned char>(*end))));
   if (!size || unit == std::string_view::npos || end[1] != '\0' || std::abs(number) > (int64_t{1} << 32)) {
     return std::nullopt;
   }
@@ -78,7 +84,9 @@ std::optional<int64_t> read_integer(const std::string& text, bool size) {
 std::string expectation(const OptionRow& row) {
   if (std::holds_alternative<bool Options::*>(row.member)) return "0 or 1";
   const std::string most = row.most >= kBig ? " or more" : fmt::format(" to {:.0f}", row.most);
-  const std::string_view unit = row.unit == "s" ? "seconds, " : row.unit == "bytes" ? "bytes, " : "a whole number, ";
+  const std::string_view unit = row.unit == "s"       ? "seconds, "
+                                : row.unit == "bytes" ? "bytes, "
+                                                      : "a whole number, ";
   return fmt::format("{}{:g}{}", unit, row.least, most);
 }
 
@@ -100,7 +108,8 @@ bool store(Options& options, const OptionRow& row, const std::string& text) {
     return true;
   }
   const auto number = read_integer(text, row.unit == "bytes");
-  if (!number || static_cast<double>(*number) < row.least || static_cast<double>(*number) > row.most) return false;
+  if (!number || static_cast<double>(*number) < row.least || static_cast<double>(*number) > row.most)
+    return false;
   if (const auto* member = std::get_if<int64_t Options::*>(&row.member)) {
     options.*(*member) = *number;
   } else {
@@ -160,14 +169,18 @@ Options Options::from(const std::map<std::string, Value>& values) {
     const OptionRow* row = find_row(name);
     if (row == nullptr) {
       options.notes.push_back(
-          ours ? Note{Note::Kind::warning, fmt::format("{} is set by {}, but weir has no such option", name, value.origin)}
-               : Note{Note::Kind::info, fmt::format("{} set by {} to {} has no effect in weir", name, value.origin, value.text)});
+          ours ? Note{Note::Kind::warning,
+                      fmt::format("{} is set by {}, but weir has no such option", name, value.origin)}
+               : Note{Note::Kind::info, fmt::format("{} set by {} to {} has no effect in weir", name,
+                                                    value.origin, value.text)});
     } else if (store(options, *row, value.text)) {
-      options.notes.push_back({Note::Kind::info, fmt::format("{} set by {} to {}", name, value.origin, value.text)});
+      options.notes.push_back(
+          {Note::Kind::info, fmt::format("{} set by {} to {}", name, value.origin, value.text)});
     } else {
-      options.notes.push_back({Note::Kind::warning,
-                               fmt::format("{}={} (from {}) is not a valid value; expected {}; {} is used", name, value.text,
-                                           value.origin, expectation(*row), value_text(options, *row))});
+      options.notes.push_back(
+          {Note::Kind::warning,
+           fmt::format("{}={} (from {}) is not a valid value; expected {}; {} is used", name, value.text,
+                       value.origin, expectation(*row), value_text(options, *row))});
     }
   }
   return options;
@@ -178,8 +191,10 @@ Options Options::from_environment() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const size_t equals = text.find('=');
-    if (equals == std::string_view::npos || !(text.starts_with("NCCL_") || text.starts_with("WEIR_"))) continue;
-    values.try_emplace(std::string(text.substr(0, equals)), Value{std::string(text.substr(equals + 1)), "the environment"});
+    if (equals == std::string_view::npos || !(text.starts_with("NCCL_") || text.starts_with("WEIR_")))
+      continue;
+    values.try_emplace(std::string(text.substr(0, equals)),
+                       Value{std::string(text.substr(equals + 1)), "the environment"});
   }
   const char* const home = std::getenv("HOME");
   if (const auto conf = values.find("NCCL_CONF_FILE"); conf != values.end()) {
@@ -201,14 +216,16 @@ void log_notes(const Options& options) {
   }
 }
 
-void read_conf_text(std::string_view text, const std::string& origin, std::map<std::string, Options::Value>& values) {
+void read_conf_text(std::string_view text, const std::string& origin,
+                    std::map<std::string, Options::Value>& values) {
   constexpr size_t kMost = 1023;
   for (std::string_view line : split_list(text, '\n')) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     const size_t equals = line.find('=');
     if (line.starts_with('#') || equals == std::string_view::npos || equals == 0) continue;
     if (equals > kMost || line.size() - equals - 1 > kMost) continue;
-    values.try_emplace(std::string(line.substr(0, equals)), Options::Value{std::string(line.substr(equals + 1)), origin});
+    values.try_emplace(std::string(line.substr(0, equals)),
+                       Options::Value{std::string(line.substr(equals + 1)), origin});
   }
 }
 

@@ -43,7 +43,8 @@ struct Options {
   // What we say we are
   int64_t nccl_version = 22809;
 
-  /// Sentences about what was found: set values, files read, bad values (the default stays), names that nobody knows.
+  /// Sentences about what was found: set values, files read, bad values (the default stays), names that
+  /// nobody knows.
   struct Note {
     enum class Kind : uint8_t { info, warning };
     Kind kind;
@@ -51,8 +52,8 @@ struct Options {
   };
   std::vector<Note> notes;
 
-  /// From the environment, then NCCL_CONF_FILE (or ~/.nccl.conf), then /etc/nccl.conf. The first value found counts.
-  /// REQUIRES: nobody changes the environment meanwhile.
+  /// From the environment, then NCCL_CONF_FILE (or ~/.nccl.conf), then /etc/nccl.conf. The first value found
+  /// counts. REQUIRES: nobody changes the environment meanwhile.
   static Options from_environment();
   /// From values that were read already.
   struct Value {
@@ -62,13 +63,14 @@ struct Options {
   static Options from(const std::map<std::string, Value>& values);
 };
 
-/// Writes the notes to the log: bad values as WARN, the rest as INFO of subsystem ENV. Configure the log first.
+/// Writes the notes to the log: bad values as WARN, the rest as INFO of subsystem ENV. Configure the log
+/// first.
 void log_notes(const Options& options);
 
 /// One row of the table.
 struct OptionRow {
-  using Member = std::variant<std::string Options::*, std::string LogSettings::*, int64_t Options::*, bool Options::*,
-                              double Options::*>;
+  using Member = std::variant<std::string Options::*, std::string LogSettings::*, int64_t Options::*,
+                              bool Options::*, double Options::*>;
   std::string_view name;
   Member member;
   std::string_view unit;  ///< "", "bytes", "s"
@@ -82,8 +84,9 @@ std::string_view type_name(const OptionRow& row);
 /// The value as one would write it into the environment; empty when unset.
 std::string value_text(const Options& options, const OptionRow& row);
 
-/// Reads KEY=VALUE lines into `values`, not replacing what is there: '#' begins a comment line, nothing is trimmed but a
-/// carriage return at the end, lines without '=' or longer than 1023 + 1023 are skipped.
-void read_conf_text(std::string_view text, const std::string& origin, std::map<std::string, Options::Value>& values);
+/// Reads KEY=VALUE lines into `values`, not replacing what is there: '#' begins a comment line, nothing is
+/// trimmed but a carriage return at the end, lines without '=' or longer than 1023 + 1023 are skipped.
+void read_conf_text(std::string_view text, const std::string& origin,
+                    std::map<std::string, Options::Value>& values);
 
 }  // namespace weir

@@ -30,7 +30,8 @@ Status failure(std::string_view what, const std::string& peer, int error) {
 }
 
 Status interrupted(std::string_view what, const std::string& peer, const Deadline& deadline) {
-  if (deadline.aborted()) return Status(Code::invalid_usage, fmt::format("aborted while waiting to {} {}", what, peer));
+  if (deadline.aborted())
+    return Status(Code::invalid_usage, fmt::format("aborted while waiting to {} {}", what, peer));
   return Status(Code::remote_error, fmt::format("no answer in time while waiting to {} {}", what, peer));
 }
 
@@ -41,7 +42,8 @@ void send_without_delay(int fd) {
 
 Result<Socket> make_socket(int family) {
   Socket socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) return Status(Code::system_error, fmt::format("cannot make a socket: {}", error_text(errno)));
+  if (!socket.valid())
+    return Status(Code::system_error, fmt::format("cannot make a socket: {}", error_text(errno)));
   return socket;
 }
 
@@ -74,7 +76,8 @@ Result<Socket> Socket::listen(const SocketAddress& address) {
   setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);  // not held up by TIME_WAIT
   sockaddr_storage raw;
   const socklen_t size = address.to_raw(raw);
-  if (bind(socket->fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0 || ::listen(socket->fd(), kBacklog) != 0) {
+  if (bind(socket->fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0 ||
+      ::listen(socket->fd(), kBacklog) != 0) {
     const int error = errno;
     if (error == EADDRINUSE) {
       return Status(Code::invalid_usage,
@@ -103,7 +106,8 @@ Result<Socket> Socket::start_connect(const SocketAddress& to) {
   send_without_delay(socket->fd());
   sockaddr_storage raw;
   const socklen_t size = to.to_raw(raw);
-  if (::connect(socket->fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0 && errno != EINPROGRESS && errno != EINTR) {
+  if (::connect(socket->fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0 && errno != EINPROGRESS &&
+      errno != EINTR) {
     return failure("connect to", to.text(), errno);
   }
   return socket;
@@ -155,7 +159,8 @@ Status Socket::recv_all(std::span<std::byte> into, const Deadline& deadline) con
     auto received = try_recv(into);
     WEIR_TRY(received.status());
     into = into.subspan(*received);
-    if (*received == 0 && !wait_for(fd_, POLLIN, deadline)) return interrupted("receive from", peer_text(), deadline);
+    if (*received == 0 && !wait_for(fd_, POLLIN, deadline))
+      return interrupted("receive from", peer_text(), deadline);
   }
   return {};
 }
@@ -173,7 +178,8 @@ Result<size_t> Socket::try_recv(std::span<std::byte> into) const {
   const ssize_t received = recv(fd_, into.data(), into.size(), 0);
   if (received > 0) return static_cast<size_t>(received);
   if (received == 0) {
-    return Status(Code::remote_error, fmt::format("the connection to {} was closed by the other side", peer_text()));
+    return Status(Code::remote_error,
+                  fmt::format("the connection to {} was closed by the other side", peer_text()));
   }
   if (would_block(errno)) return size_t{0};
   return failure("receive from", peer_text(), errno);

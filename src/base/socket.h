@@ -1,11 +1,11 @@
 /// TCP sockets and their addresses, IPv4 and IPv6.
 ///
-/// Every descriptor is non-blocking, closed on exec, and sends without delay; nothing here raises SIGPIPE. Waiting is
-/// done in poll, in slices of 20 ms, so that an abort flag is noticed that soon.
+/// Every descriptor is non-blocking, closed on exec, and sends without delay; nothing here raises SIGPIPE.
+/// Waiting is done in poll, in slices of 20 ms, so that an abort flag is noticed that soon.
 ///
-/// A Socket may be used by one thread that sends and one that receives. Errors are remote_error when the other side
-/// closed, reset or refused, or let a deadline pass; invalid_usage when aborted or a port is in use; system_error for
-/// the rest (no route, no descriptors). Sentences name the addresses.
+/// A Socket may be used by one thread that sends and one that receives. Errors are remote_error when the
+/// other side closed, reset or refused, or let a deadline pass; invalid_usage when aborted or a port is in
+/// use; system_error for the rest (no route, no descriptors). Sentences name the addresses.
 #pragma once
 
 #include <sys/socket.h>
@@ -27,7 +27,8 @@ namespace weir {
 class SocketAddress {
  public:
   SocketAddress() = default;
-  /// "10.0.0.1:80", "[fe80::1%eth0]:80", "host:80". A name is looked up (may take seconds); its first address counts.
+  /// "10.0.0.1:80", "[fe80::1%eth0]:80", "host:80". A name is looked up (may take seconds); its first address
+  /// counts.
   static Result<SocketAddress> parse(std::string_view text);
   static SocketAddress loopback(int family, uint16_t port);
   /// Nothing, if `raw` is neither IPv4 nor IPv6.

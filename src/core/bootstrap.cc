@@ -56,7 +56,8 @@ Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& roo
   exchange.broken = [&](Rank to, const Status& status) {
     const Deadline verdict = Deadline::in_ms(kVerdictMs, spec.abort);
     while (!verdict.over()) WEIR_TRY(serve(20));
-    return Status(status.code(), fmt::format("rank {} cannot be reached while joining: {}", to, status.message()));
+    return Status(status.code(),
+                  fmt::format("rank {} cannot be reached while joining: {}", to, status.message()));
   };
   auto all = bruck_all_gather(exchange, encode(own));
   WEIR_TRY(all.status());
@@ -65,13 +66,14 @@ Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& roo
 
 }  // namespace
 
-Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers, std::shared_ptr<Activity> activity)
+Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
+                     std::shared_ptr<Activity> activity)
     : spec_(spec),
       uid_(uid),
       rank_(spec.rank),
       activity_(std::move(activity)),
-      watchdog_(std::make_unique<Watchdog>(Watchdog::Spec{uid, spec.rank, std::move(peers), spec.watch, activity_,
-                                                          spec.timeouts, spec.abort})) {}
+      watchdog_(std::make_unique<Watchdog>(Watchdog::Spec{uid, spec.rank, std::move(peers), spec.watch,
+                                                          activity_, spec.timeouts, spec.abort})) {}
 
 Bootstrap::~Bootstrap() {
   spec_.watch->leave(uid_, rank_);
@@ -103,13 +105,14 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
     spec.door->forget(uid, spec.rank);
     return peers.status();
   }
-  WEIR_INFO(bootstrap, "rank {} of {} has joined communicator {:#x}; its door is {}", spec.rank, spec.ranks, uid,
-            spec.door->address().text());
+  WEIR_INFO(bootstrap, "rank {} of {} has joined communicator {:#x}; its door is {}", spec.rank, spec.ranks,
+            uid, spec.door->address().text());
   return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(*peers), std::move(activity)));
 }
 
-Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent, const std::vector<Rank>& members,
-                                                     uint64_t uid, const std::atomic<bool>* abort) {
+Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent,
+                                                     const std::vector<Rank>& members, uint64_t uid,
+                                                     const std::atomic<bool>* abort) {
   Spec spec = parent.spec_;
   spec.abort = abort;
   spec.ranks = static_cast<int>(members.size());
@@ -125,7 +128,8 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent, co
   }
   if (spec.rank < 0) {
     return Status(Code::invalid_argument,
-                  fmt::format("rank {} is not among the {} members of the new communicator", parent.rank(), spec.ranks));
+                  fmt::format("rank {} is not among the {} members of the new communicator", parent.rank(),
+                              spec.ranks));
   }
   auto activity = spec.watch->enter(uid, spec.rank);
   return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(peers), std::move(activity)));
@@ -141,7 +145,9 @@ Result<std::vector<Bytes>> Bootstrap::all_gather(BytesView own) {
   exchange.send_ms = spec_.timeouts.peer_ms;
   exchange.abort = spec_.abort;
   exchange.door_of = [this](Rank to) { return peers()[static_cast<size_t>(to)].door; };
-  exchange.while_waiting = [this](Rank from, int64_t waited_ns) { return watchdog_->examine(from, waited_ns); };
+  exchange.while_waiting = [this](Rank from, int64_t waited_ns) {
+    return watchdog_->examine(from, waited_ns);
+  };
   exchange.broken = [this](Rank to, const Status& status) { return watchdog_->explain(to, status); };
   activity_->exchange();
   auto all = bruck_all_gather(exchange, own);

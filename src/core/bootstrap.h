@@ -1,11 +1,12 @@
-/// How the ranks of a communicator find each other, and small exchanges among them (addresses, cards, colours).
+/// How the ranks of a communicator find each other, and small exchanges among them (addresses, cards,
+/// colours).
 ///
-/// Joining: every rank says hello to the root (root.h), which waits until all are there and tells each rank the doors of
-/// those log2(n) ranks that it will send to. What everybody must know travels among the ranks themselves in a Bruck
-/// all-gather, as messages to doors; nothing stays open between exchanges.
+/// Joining: every rank says hello to the root (root.h), which waits until all are there and tells each rank
+/// the doors of those log2(n) ranks that it will send to. What everybody must know travels among the ranks
+/// themselves in a Bruck all-gather, as messages to doors; nothing stays open between exchanges.
 ///
-/// Every wait ends: with a deadline, the abort flag, or an error that names who did not answer. Used by one thread at a
-/// time; several ranks may be threads of one process and share its door.
+/// Every wait ends: with a deadline, the abort flag, or an error that names who did not answer. Used by one
+/// thread at a time; several ranks may be threads of one process and share its door.
 #pragma once
 
 #include <atomic>
@@ -28,17 +29,17 @@ class Bootstrap {
     int ranks = 1;
     Rank rank = 0;
     std::shared_ptr<Door> door;
-    Watch* watch = nullptr;   ///< outlives the bootstrap; answers at `door`
-    Roots* roots = nullptr;   ///< where rank 0 starts the root of a fixed id
-    uint64_t host = 0;        ///< host_identity()
+    Watch* watch = nullptr;  ///< outlives the bootstrap; answers at `door`
+    Roots* roots = nullptr;  ///< where rank 0 starts the root of a fixed id
+    uint64_t host = 0;       ///< host_identity()
     Timeouts timeouts;
     const std::atomic<bool>* abort = nullptr;
   };
 
   /// Meets the other ranks. Blocks.
   static Result<std::unique_ptr<Bootstrap>> join(const Spec& spec);
-  /// The ranks `members` of `parent` (which this rank is one of), renumbered in that order, as communicator `uid`. Local:
-  /// nothing is sent. All members must give the same list and uid.
+  /// The ranks `members` of `parent` (which this rank is one of), renumbered in that order, as communicator
+  /// `uid`. Local: nothing is sent. All members must give the same list and uid.
   static Result<std::unique_ptr<Bootstrap>> subset(const Bootstrap& parent, const std::vector<Rank>& members,
                                                    uint64_t uid, const std::atomic<bool>* abort);
   ~Bootstrap();
@@ -59,7 +60,8 @@ class Bootstrap {
   Watchdog& watchdog() { return *watchdog_; }
 
  private:
-  Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers, std::shared_ptr<Activity> activity);
+  Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
+            std::shared_ptr<Activity> activity);
 
   const Spec spec_;
   const uint64_t uid_;

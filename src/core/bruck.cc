@@ -13,7 +13,8 @@ constexpr int kLookMs = 20;
 Result<Bytes> await(const BruckSpec& spec, const DeliveryKey& key) {
   const int64_t start = now_ns();
   for (;;) {
-    if (auto message = spec.door->receive(key, Deadline::in_ms(kLookMs, spec.abort))) return std::move(*message);
+    if (auto message = spec.door->receive(key, Deadline::in_ms(kLookMs, spec.abort)))
+      return std::move(*message);
     if (spec.abort != nullptr && spec.abort->load()) {
       return Status(Code::invalid_usage, fmt::format("aborted while waiting for rank {}", key.from));
     }
@@ -53,8 +54,8 @@ Result<std::vector<Bytes>> bruck_all_gather(const BruckSpec& spec, BytesView own
     ByteReader in(*message);
     for (size_t i = 0; i < count; ++i) from_here.push_back(in.get_bytes());
     if (!in.ok() || in.remaining() != 0) {
-      return Status(Code::remote_error,
-                    fmt::format("rank {} sent {} bytes that are not what ranks exchange", above, message->size()));
+      return Status(Code::remote_error, fmt::format("rank {} sent {} bytes that are not what ranks exchange",
+                                                    above, message->size()));
     }
   }
   std::ranges::rotate(from_here, from_here.begin() + static_cast<ptrdiff_t>((ranks - rank) % ranks));

@@ -1,7 +1,8 @@
-/// An all-gather of small byte strings in ceil(log2(n)) rounds of one message each (Bruck's algorithm), through doors.
+/// An all-gather of small byte strings in ceil(log2(n)) rounds of one message each (Bruck's algorithm),
+/// through doors.
 ///
-/// In the round of distance d, rank r sends what it has (its own bytes and those of the ranks above it, at most d of them)
-/// to rank r - d and gets as much from rank r + d, modulo n.
+/// In the round of distance d, rank r sends what it has (its own bytes and those of the ranks above it, at
+/// most d of them) to rank r - d and gets as much from rank r + d, modulo n.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ namespace weir::core {
 struct BruckSpec {
   Door* door = nullptr;  ///< of this process
   uint64_t uid = 0;
-  uint32_t number = 0;   ///< of the exchange: equal on all ranks, different for exchanges of one uid that may overlap
+  uint32_t number =
+      0;  ///< of the exchange: equal on all ranks, different for exchanges of one uid that may overlap
   Rank rank = 0;
   int ranks = 1;
   int64_t send_ms = 5000;  ///< for bringing a message to a door

@@ -14,7 +14,8 @@ Status Frames::receive() {
     if (*received == 0) return {};
     in_.insert(in_.end(), chunk.begin(), chunk.begin() + static_cast<ptrdiff_t>(*received));
     if (in_.size() >= sizeof(uint32_t) && ByteReader(in_).get<uint32_t>() > kMostBytes) {
-      return Status(Code::remote_error, fmt::format("{} does not speak weir's protocol", socket_.peer_text()));
+      return Status(Code::remote_error,
+                    fmt::format("{} does not speak weir's protocol", socket_.peer_text()));
     }
   }
 }

@@ -13,8 +13,8 @@ class Frames {
  public:
   explicit Frames(Socket socket) : socket_(std::move(socket)) {}
 
-  /// Takes in what has come. An error once the other side has closed or broken the connection, or sends no frames; frames
-  /// that came before stay.
+  /// Takes in what has come. An error once the other side has closed or broken the connection, or sends no
+  /// frames; frames that came before stay.
   Status receive();
   /// The oldest frame that has come.
   std::optional<Bytes> next();

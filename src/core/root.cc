@@ -100,9 +100,9 @@ class Root {
   std::vector<const Hello*> first_;  ///< by rank: who came; sized by the first hello
   std::list<Hello> hellos_;          ///< what first_ points to; outlives the guests
   size_t came_ = 0;
-  size_t told_ = 0;                  ///< hellos that got the failure
-  uint64_t uid_ = 0;                 ///< of the communicator; 0 until all were introduced
-  int64_t began_ns_ = 0;             ///< first hello
+  size_t told_ = 0;       ///< hellos that got the failure
+  uint64_t uid_ = 0;      ///< of the communicator; 0 until all were introduced
+  int64_t began_ns_ = 0;  ///< first hello
   int64_t failed_ns_ = 0;
   int64_t next_ping_ns_ = 0;
   int64_t last_turn_ns_ = 0;
@@ -151,7 +151,8 @@ bool Root::wait() {
     polls.push_back({guest.frames.socket().fd(), events, 0});
   }
   const bool idle = guests_.empty() && first_.empty();
-  poll(polls.data(), polls.size(), idle ? -1 : static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, 250)));
+  poll(polls.data(), polls.size(),
+       idle ? -1 : static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, 250)));
   return polls[0].revents == 0;
 }
 
@@ -170,10 +171,11 @@ void Root::admit() {
     if (!accepted.ok()) {
       rlimit limit{};
       getrlimit(RLIMIT_NOFILE, &limit);
-      return fail(Status(Code::system_error,
-                         fmt::format("the process {} on host {}, where the ranks gather, cannot take more connections: {} "
-                                     "(its limit of open files is {}; raise it with ulimit -n)",
-                                     getpid(), short_hostname(), accepted.status().message(), limit.rlim_cur)));
+      return fail(Status(
+          Code::system_error,
+          fmt::format("the process {} on host {}, where the ranks gather, cannot take more connections: {} "
+                      "(its limit of open files is {}; raise it with ulimit -n)",
+                      getpid(), short_hostname(), accepted.status().message(), limit.rlim_cur)));
     }
     if (!accepted->has_value()) return;
     guests_.emplace_back(std::move(**accepted));
@@ -211,10 +213,10 @@ void Root::listen_to(Guest& guest, int64_t now) {
 
 void Root::welcome(Guest& guest, Hello hello, int64_t now) {
   if (hello.nonce != id_.nonce || (introduced() && !id_.fixed)) {
-    guest.frames.send(root_wire::encode_failed(
-        Status(Code::invalid_argument,
-               fmt::format("{} uses a unique id whose ranks have all come already; an id serves one communicator",
-                           hello.peer.describe(hello.rank)))));
+    guest.frames.send(root_wire::encode_failed(Status(
+        Code::invalid_argument,
+        fmt::format("{} uses a unique id whose ranks have all come already; an id serves one communicator",
+                    hello.peer.describe(hello.rank)))));
     guest.gone = true;
     return;
   }
@@ -240,32 +242,41 @@ void Root::welcome(Guest& guest, Hello hello, int64_t now) {
 Status Root::check(const Hello& hello) const {
   const std::string who = hello.peer.describe(hello.rank);
   if (hello.protocol != root_wire::kProtocol) {
-    return Status(Code::invalid_usage,
-                  fmt::format("{} runs another version of weir (it speaks protocol {}, the process that gathers the ranks "
-                              "speaks {}); all ranks must load the same library",
-                              who, hello.protocol, root_wire::kProtocol));
+    return Status(
+        Code::invalid_usage,
+        fmt::format(
+            "{} runs another version of weir (it speaks protocol {}, the process that gathers the ranks "
+            "speaks {}); all ranks must load the same library",
+            who, hello.protocol, root_wire::kProtocol));
   }
   if (hello.ranks < 1 || hello.rank < 0 || hello.rank >= hello.ranks) {
-    return Status(Code::invalid_argument, fmt::format("{} says that it is one of {} ranks", who, hello.ranks));
+    return Status(Code::invalid_argument,
+                  fmt::format("{} says that it is one of {} ranks", who, hello.ranks));
   }
   if (first_.empty()) return {};
   const auto other = std::ranges::find_if(first_, [](const Hello* one) { return one != nullptr; });
   const Hello& one = **other;
   if (static_cast<size_t>(hello.ranks) != first_.size()) {
-    return Status(Code::invalid_usage, fmt::format("the ranks do not agree on their number: {} says {}, {} says {}", who,
-                                                   hello.ranks, one.peer.describe(one.rank), one.ranks));
+    return Status(Code::invalid_usage,
+                  fmt::format("the ranks do not agree on their number: {} says {}, {} says {}", who,
+                              hello.ranks, one.peer.describe(one.rank), one.ranks));
   }
   if (const Hello* twin = first_[static_cast<size_t>(hello.rank)]; twin != nullptr) {
-    return Status(Code::invalid_usage,
-                  fmt::format("two processes or threads say that they are rank {}: pid {} on host {} and pid {} on host {}",
-                              hello.rank, twin->peer.pid, twin->peer.hostname, hello.peer.pid, hello.peer.hostname));
+    return Status(
+        Code::invalid_usage,
+        fmt::format(
+            "two processes or threads say that they are rank {}: pid {} on host {} and pid {} on host {}",
+            hello.rank, twin->peer.pid, twin->peer.hostname, hello.peer.pid, hello.peer.hostname));
   }
-  if (hello.peer.hostname != one.peer.hostname && (hello.peer.door.is_loopback() || one.peer.door.is_loopback())) {
+  if (hello.peer.hostname != one.peer.hostname &&
+      (hello.peer.door.is_loopback() || one.peer.door.is_loopback())) {
     const Hello& hidden = hello.peer.door.is_loopback() ? hello : one;
-    return Status(Code::invalid_usage,
-                  fmt::format("{} listens at {}, which only its own host can reach, but there are ranks on other hosts; set "
-                              "NCCL_SOCKET_IFNAME to an interface that all hosts can reach",
-                              hidden.peer.describe(hidden.rank), hidden.peer.door.text()));
+    return Status(
+        Code::invalid_usage,
+        fmt::format(
+            "{} listens at {}, which only its own host can reach, but there are ranks on other hosts; set "
+            "NCCL_SOCKET_IFNAME to an interface that all hosts can reach",
+            hidden.peer.describe(hidden.rank), hidden.peer.door.text()));
   }
   return {};
 }
@@ -278,7 +289,8 @@ void Root::introduce() {
     if (!guest.hello) continue;
     root_wire::Doors doors{uid_, {}};
     const auto rank = static_cast<size_t>(guest.hello->rank);
-    for (size_t step = 1; step < ranks; step *= 2) doors.below.push_back(first_[(rank + ranks - step) % ranks]->peer.door);
+    for (size_t step = 1; step < ranks; step *= 2)
+      doors.below.push_back(first_[(rank + ranks - step) % ranks]->peer.door);
     guest.frames.send(doors.encode());
   }
   WEIR_INFO(bootstrap, "all {} ranks have joined communicator {:#x}, {:.1f} ms after the first", ranks, uid_,
@@ -295,20 +307,23 @@ void Root::look_for_trouble(int64_t now) {
   }
   for (const Guest& guest : guests_) {
     if (!guest.hello || guest.done || now - guest.heard_ns < root_wire::silence_ms(timeouts_) * kMs) continue;
-    return fail(Status(Code::remote_error,
-                       fmt::format("{} is stopped or out of reach: it has given no sign of life for {:.1f} s while the "
-                                   "communicator of {} ranks was being set up",
-                                   guest.hello->peer.describe(guest.hello->rank),
-                                   static_cast<double>(now - guest.heard_ns) / 1e9, first_.size())),
-                guest.hello->rank);
+    return fail(
+        Status(
+            Code::remote_error,
+            fmt::format("{} is stopped or out of reach: it has given no sign of life for {:.1f} s while the "
+                        "communicator of {} ranks was being set up",
+                        guest.hello->peer.describe(guest.hello->rank),
+                        static_cast<double>(now - guest.heard_ns) / 1e9, first_.size())),
+        guest.hello->rank);
   }
   if (!introduced() && now - began_ns_ > timeouts_.init_ms * kMs) {
     std::vector<bool> there;
     for (const Hello* hello : first_) there.push_back(hello != nullptr);
-    fail(Status(Code::remote_error, fmt::format("{} of {} ranks have not joined within {:.0f} s (WEIR_INIT_TIMEOUT): missing "
-                                                "are {}",
-                                                there.size() - came_, there.size(),
-                                                static_cast<double>(timeouts_.init_ms) / 1e3, list_ranks(there))));
+    fail(Status(Code::remote_error,
+                fmt::format("{} of {} ranks have not joined within {:.0f} s (WEIR_INIT_TIMEOUT): missing "
+                            "are {}",
+                            there.size() - came_, there.size(), static_cast<double>(timeouts_.init_ms) / 1e3,
+                            list_ranks(there))));
   }
 }
 
@@ -368,7 +383,8 @@ Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts) {
   std::erase_if(roots_, [&](const auto& root) { return root->lingers() && root->id() == id; });
   // The root of the communicator before this one ends as soon as its last rank knows the others.
   const Deadline deadline = Deadline::in_ms(timeouts.peer_ms);
-  for (drop_finished(); std::ranges::any_of(roots_, [&](const auto& root) { return root->id() == id; }); drop_finished()) {
+  for (drop_finished(); std::ranges::any_of(roots_, [&](const auto& root) { return root->id() == id; });
+       drop_finished()) {
     if (deadline.over()) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -1,10 +1,11 @@
 /// Where ranks gather before they know each other.
 ///
-/// A root is a thread in the process that made the unique id (or in rank 0's, for a fixed id). It collects the hello of
-/// every rank and then sends each the doors of the ranks it will talk to. It keeps all connections open until every rank
-/// says that it knows the others; meanwhile it asks each rank once a second for a sign of life and gives one. Whatever
-/// goes wrong is told to every rank at once, in words that name the culprit: another version, another number of ranks, a
-/// rank that came twice, a process that died or stopped, ranks that never came. Then it ends by itself.
+/// A root is a thread in the process that made the unique id (or in rank 0's, for a fixed id). It collects
+/// the hello of every rank and then sends each the doors of the ranks it will talk to. It keeps all
+/// connections open until every rank says that it knows the others; meanwhile it asks each rank once a second
+/// for a sign of life and gives one. Whatever goes wrong is told to every rank at once, in words that name
+/// the culprit: another version, another number of ranks, a rank that came twice, a process that died or
+/// stopped, ranks that never came. Then it ends by itself.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ class Roots {
   Roots();
   ~Roots();
 
-  /// Starts a root at a free port of `interface` (its port does not matter) and returns the id that leads to it. A root
-  /// that nobody comes to waits for ever; the time for missing ranks begins with the first hello.
+  /// Starts a root at a free port of `interface` (its port does not matter) and returns the id that leads to
+  /// it. A root that nobody comes to waits for ever; the time for missing ranks begins with the first hello.
   Result<UniqueId> make_id(const SocketAddress& interface, const Timeouts& timeouts);
   /// The id for an address that NCCL_COMM_ID gives; starts nothing.
   static UniqueId fixed_id(const SocketAddress& address) { return {address, 0, true}; }

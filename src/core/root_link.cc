@@ -21,7 +21,8 @@ std::string where(const UniqueId& id) {
 
 }  // namespace
 
-RootLink::RootLink(Socket socket, const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort)
+RootLink::RootLink(Socket socket, const UniqueId& id, const Timeouts& timeouts,
+                   const std::atomic<bool>* abort)
     : frames_(std::move(socket)),
       id_(id),
       timeouts_(timeouts),
@@ -33,7 +34,8 @@ Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const r
                                                      const Timeouts& timeouts, const Deadline& deadline) {
   auto socket = Socket::connect(id.root, deadline.within_ms(timeouts.peer_ms));
   if (!socket.ok()) {
-    const std::string_view perhaps = id.fixed ? "" : "; it has ended, or this id has served a communicator already";
+    const std::string_view perhaps =
+        id.fixed ? "" : "; it has ended, or this id has served a communicator already";
     return Status(socket.status().code(),
                   fmt::format("{}, cannot be reached: {}{}", where(id), socket.status().message(), perhaps));
   }
@@ -61,7 +63,8 @@ Result<std::unique_ptr<RootLink>> RootLink::open(const UniqueId& id, const root_
 }
 
 Status RootLink::serve(int wait_ms) {
-  if (abort_ != nullptr && abort_->load()) return Status(Code::invalid_usage, "aborted while joining a communicator");
+  if (abort_ != nullptr && abort_->load())
+    return Status(Code::invalid_usage, "aborted while joining a communicator");
   pollfd entry{frames_.socket().fd(), static_cast<short>(frames_.flushed() ? POLLIN : POLLIN | POLLOUT), 0};
   poll(&entry, 1, wait_ms);
   const Status connection = frames_.receive();
@@ -76,9 +79,10 @@ Status RootLink::serve(int wait_ms) {
                            : fmt::format("{}, closed the connection before it said anything", where(id_)));
   }
   if (now - heard_ns_ > root_wire::silence_ms(timeouts_) * kMs) {
-    return Status(Code::remote_error,
-                  fmt::format("{}, has been silent for {:.1f} s: it is stopped or out of reach{}", where(id_),
-                              static_cast<double>(now - heard_ns_) / 1e9, welcome_ ? "" : ", or no process of weir"));
+    return Status(
+        Code::remote_error,
+        fmt::format("{}, has been silent for {:.1f} s: it is stopped or out of reach{}", where(id_),
+                    static_cast<double>(now - heard_ns_) / 1e9, welcome_ ? "" : ", or no process of weir"));
   }
   return {};
 }

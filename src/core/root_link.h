@@ -14,13 +14,13 @@ namespace weir::core {
 /// Not thread-safe.
 class RootLink {
  public:
-  /// Connects and says hello; returns when the root has answered. For a fixed id it tries until the time for missing ranks
-  /// is over; for others the root has been there since the id was made.
+  /// Connects and says hello; returns when the root has answered. For a fixed id it tries until the time for
+  /// missing ranks is over; for others the root has been there since the id was made.
   static Result<std::unique_ptr<RootLink>> open(const UniqueId& id, const root_wire::Hello& hello,
                                                 const Timeouts& timeouts, const std::atomic<bool>* abort);
 
-  /// Takes in what the root says, answers it, and waits at most `wait_ms` for something to come. An error: what the root
-  /// said went wrong, or that it is dead or stopped, or the abort.
+  /// Takes in what the root says, answers it, and waits at most `wait_ms` for something to come. An error:
+  /// what the root said went wrong, or that it is dead or stopped, or the abort.
   Status serve(int wait_ms);
   /// The doors of the others, once all are there.
   const std::optional<root_wire::Doors>& doors() const { return doors_; }

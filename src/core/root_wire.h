@@ -18,7 +18,8 @@ inline constexpr uint32_t kProtocol = 1;
 
 enum class Word : uint8_t { hello = 1, alive, done, ping, doors, failed };
 
-/// The first fields stay the same in all versions of the protocol, so that every root can name who is different.
+/// The first fields stay the same in all versions of the protocol, so that every root can name who is
+/// different.
 struct Hello {
   uint32_t protocol = kProtocol;
   uint64_t nonce = 0;
@@ -51,7 +52,8 @@ struct Hello {
   }
 };
 
-/// Sent when all ranks are there: the doors of the ranks 1, 2, 4, ... below this one (modulo the number of ranks).
+/// Sent when all ranks are there: the doors of the ranks 1, 2, 4, ... below this one (modulo the number of
+/// ranks).
 struct Doors {
   uint64_t uid = 0;
   std::vector<SocketAddress> below;
@@ -78,7 +80,11 @@ inline Bytes say(Word word) { return ByteWriter().put(word).take(); }
 inline Word word_of(BytesView frame) { return ByteReader(frame).get<Word>(); }
 
 inline Bytes encode_failed(const Status& status) {
-  return ByteWriter().put(Word::failed).put(static_cast<int32_t>(status.code())).put_string(status.message()).take();
+  return ByteWriter()
+      .put(Word::failed)
+      .put(static_cast<int32_t>(status.code()))
+      .put_string(status.message())
+      .take();
 }
 inline Status decode_failed(BytesView frame) {
   ByteReader in(frame);

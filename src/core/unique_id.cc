@@ -32,16 +32,19 @@ std::array<std::byte, UniqueId::kBytes> UniqueId::encode() const {
 
 Result<UniqueId> UniqueId::decode(BytesView bytes) {
   const auto refuse = [](std::string why) { return Status(Code::invalid_argument, std::move(why)); };
-  if (bytes.size() != kBytes) return refuse(fmt::format("a unique id has {} bytes, not {}", kBytes, bytes.size()));
+  if (bytes.size() != kBytes)
+    return refuse(fmt::format("a unique id has {} bytes, not {}", kBytes, bytes.size()));
   ByteReader in(bytes);
   if (in.get<uint64_t>() != kMagic) {
     return refuse(
-        "this unique id was not made by weir (ncclGetUniqueId of another library made it, or the bytes are damaged); "
+        "this unique id was not made by weir (ncclGetUniqueId of another library made it, or the bytes are "
+        "damaged); "
         "all ranks must load the same libnccl");
   }
   if (const auto format = in.get<uint32_t>(); format != kFormat) {
-    return refuse(fmt::format("this unique id has format {} of another version of weir; this one reads format {}", format,
-                              kFormat));
+    return refuse(
+        fmt::format("this unique id has format {} of another version of weir; this one reads format {}",
+                    format, kFormat));
   }
   UniqueId id;
   id.fixed = in.get<uint32_t>() != 0;
@@ -50,8 +53,10 @@ Result<UniqueId> UniqueId::decode(BytesView bytes) {
   uint64_t sum = 0;
   std::memcpy(&sum, bytes.data() + kChecked, sizeof sum);
   if (sum != checksum(bytes) || !id.root.valid()) {
-    return refuse("this unique id was made by weir but damaged on its way (its checksum is wrong); all 128 bytes must be "
-                  "passed on unchanged");
+    return refuse(
+        "this unique id was made by weir but damaged on its way (its checksum is wrong); all 128 bytes must "
+        "be "
+        "passed on unchanged");
   }
   return id;
 }

@@ -1,6 +1,8 @@
-/// The 128 bytes by which ranks find each other: where they gather, and a number that tells one gathering from another.
+/// The 128 bytes by which ranks find each other: where they gather, and a number that tells one gathering
+/// from another.
 ///
-///     uint64 magic | uint32 format | uint32 flags | uint64 nonce | SocketAddress root | zeroes | uint64 checksum
+///     uint64 magic | uint32 format | uint32 flags | uint64 nonce | SocketAddress root | zeroes | uint64
+///     checksum
 #pragma once
 
 #include <array>

@@ -11,7 +11,9 @@ constexpr int64_t kFreshNs = 250'000'000;
 enum class Question : uint8_t { what_do_you_do = 1, communicator_failed = 2 };
 
 void write_failure(ByteWriter& out, const Failure& failure) {
-  out.put(failure.culprit).put(static_cast<int32_t>(failure.status.code())).put_string(failure.status.message());
+  out.put(failure.culprit)
+      .put(static_cast<int32_t>(failure.status.code()))
+      .put_string(failure.status.message());
 }
 
 Failure read_failure(ByteReader& in) {
@@ -25,7 +27,8 @@ Failure read_failure(ByteReader& in) {
 
 bool is_known(const Operation& operation) {
   return static_cast<int>(operation.kind) < kCollectives && static_cast<int>(operation.type) < kDataTypes &&
-         operation.reduction.op <= RedOp::min && operation.reduction.scaling <= Reduction::Scaling::premultiply;
+         operation.reduction.op <= RedOp::min &&
+         operation.reduction.scaling <= Reduction::Scaling::premultiply;
 }
 
 }  // namespace
@@ -123,7 +126,8 @@ Report Watch::report(uint64_t uid, Rank rank, uint64_t sequence) const {
 
 void Watch::fail(uint64_t uid, const Failure& failure) {
   const std::lock_guard lock(mutex_);
-  for (auto at = activities_.lower_bound({uid, INT32_MIN}); at != activities_.end() && at->first.first == uid; ++at) {
+  for (auto at = activities_.lower_bound({uid, INT32_MIN}); at != activities_.end() && at->first.first == uid;
+       ++at) {
     at->second->fail(failure);
   }
 }
@@ -172,7 +176,8 @@ std::optional<Report> Watch::read_report(BytesView answer) {
     if (!is_known(record.operation)) return std::nullopt;
   }
   if (failure) now.failure = read_failure(in);
-  if (!in.ok() || what.presence > Report::Presence::left || now.state > Snapshot::State::joining) return std::nullopt;
+  if (!in.ok() || what.presence > Report::Presence::left || now.state > Snapshot::State::joining)
+    return std::nullopt;
   return what;
 }
 

@@ -1,7 +1,8 @@
 /// What the communicators of this process are doing, for whoever asks at the door.
 ///
-/// An Activity belongs to one rank of one communicator. The rank writes it as it goes, without locks; the door's thread
-/// reads it. A Watch is the process's registry of them and answers the questions of other processes' watchdogs.
+/// An Activity belongs to one rank of one communicator. The rank writes it as it goes, without locks; the
+/// door's thread reads it. A Watch is the process's registry of them and answers the questions of other
+/// processes' watchdogs.
 #pragma once
 
 #include <array>
@@ -31,7 +32,7 @@ struct Failure {
 struct CallRecord {
   uint64_t sequence = 0;  ///< counts the calls of a communicator from 1
   uint32_t signature = 0;
-  Operation operation;    ///< without pointers and factors
+  Operation operation;  ///< without pointers and factors
 };
 
 /// What a rank is doing.
@@ -42,15 +43,15 @@ struct Snapshot {
     joining,  ///< exchanging set-up information (init, split)
   };
   State state = State::outside;
-  uint64_t sequence = 0;               ///< of the call it began last; 0: none yet
-  Rank waiting_for = -1;               ///< -1: for nobody, it works
-  int64_t waiting_ns = 0;              ///< for how long
-  std::optional<CallRecord> call;      ///< its call with the sequence number that was asked for, if remembered
+  uint64_t sequence = 0;           ///< of the call it began last; 0: none yet
+  Rank waiting_for = -1;           ///< -1: for nobody, it works
+  int64_t waiting_ns = 0;          ///< for how long
+  std::optional<CallRecord> call;  ///< its call with the sequence number that was asked for, if remembered
   std::optional<Failure> failure;
 };
 
-/// Writers: begin, end, exchange and wait_for are called by the thread that carries out the rank's calls, one at a time.
-/// fail and everything const may be called from any thread.
+/// Writers: begin, end, exchange and wait_for are called by the thread that carries out the rank's calls, one
+/// at a time. fail and everything const may be called from any thread.
 class Activity {
  public:
   /// Costs a few plain stores. `signature` 0: not to be compared.
@@ -73,8 +74,8 @@ class Activity {
     const uint64_t sequence = head_.load(std::memory_order_relaxed) & ~uint64_t{3};
     head_.store(sequence | static_cast<uint64_t>(Snapshot::State::joining), std::memory_order_release);
   }
-  /// Waits for `peer`, has looked in vain just now, and says so again at least every 100 ms while that lasts; else it
-  /// counts as working. Watchdog::examine does this.
+  /// Waits for `peer`, has looked in vain just now, and says so again at least every 100 ms while that lasts;
+  /// else it counts as working. Watchdog::examine does this.
   void wait_for(Rank peer);
 
   /// The communicator has failed. The first failure stays.
@@ -91,7 +92,8 @@ class Activity {
   static uint64_t pack(const Operation& operation) {
     return static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.sends) << 7 |
            static_cast<uint64_t>(operation.type) << 8 | static_cast<uint64_t>(operation.reduction.op) << 16 |
-           static_cast<uint64_t>(operation.reduction.scaling) << 24 | static_cast<uint64_t>(operation.root) << 32;
+           static_cast<uint64_t>(operation.reduction.scaling) << 24 |
+           static_cast<uint64_t>(operation.root) << 32;
   }
   static Operation unpack(uint64_t what, uint64_t count);
 

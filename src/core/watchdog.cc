@@ -15,8 +15,9 @@ namespace weir::core {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kConfirmNs = 300 * kMs;  ///< what a rank sent, or was told, before it went has arrived by then
-constexpr int64_t kStallNs = 500 * kMs;    ///< not called for so long: this process was stopped itself
+constexpr int64_t kConfirmNs =
+    300 * kMs;  ///< what a rank sent, or was told, before it went has arrived by then
+constexpr int64_t kStallNs = 500 * kMs;  ///< not called for so long: this process was stopped itself
 constexpr int64_t kRetryNs = 200 * kMs;
 constexpr int64_t kTellMs = 200;
 constexpr int64_t kExplainMs = 1000;
@@ -56,8 +57,8 @@ class Watchdog::Chase {
     asked_ns_ = 0;
   }
 
-  /// The answer of the rank it is at, once it is there or `silence_ns` have passed. Asks again meanwhile where the question
-  /// could not be brought there (no route, no descriptors).
+  /// The answer of the rank it is at, once it is there or `silence_ns` have passed. Asks again meanwhile
+  /// where the question could not be brought there (no route, no descriptors).
   std::optional<Answer> ask(const SocketAddress& door, uint64_t uid, const Bytes& question, int64_t now,
                             int64_t silence_ns) {
     if (inquiry_ == nullptr && now < retry_ns_) return std::nullopt;
@@ -86,7 +87,9 @@ Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)) {}
 Watchdog::~Watchdog() = default;
 
 // Together with the time to confirm and to tell, these stay below peer_ms.
-int64_t Watchdog::period_ns() const { return std::min<int64_t>(1000 * kMs, spec_.timeouts.peer_ms * kMs / 5); }
+int64_t Watchdog::period_ns() const {
+  return std::min<int64_t>(1000 * kMs, spec_.timeouts.peer_ms * kMs / 5);
+}
 int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kMs * 65 / 100; }
 
 Status Watchdog::examine(Rank waiting_for, int64_t waited_ns) {
@@ -118,7 +121,8 @@ Status Watchdog::pursue(int64_t now) {
     const Rank rank = chase_->at();
     Finding finding;
     const uint64_t sequence = spec_.activity->snapshot(0).sequence;
-    const bool known_silent = suspicion_ && suspicion_->finding.kind == Finding::Kind::silent && suspicion_->finding.rank == rank;
+    const bool known_silent =
+        suspicion_ && suspicion_->finding.kind == Finding::Kind::silent && suspicion_->finding.rank == rank;
     if (is_local(rank)) {
       finding = interpret(rank, spec_.watch->report(spec_.uid, rank, sequence));
     } else if (known_silent) {
@@ -162,19 +166,20 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
     return finding;
   }
   const Snapshot here = spec_.activity->snapshot(there.call ? there.call->sequence : 0);
-  if (there.call && here.call && there.call->signature != here.call->signature && there.call->signature != 0 &&
-      here.call->signature != 0) {
+  if (there.call && here.call && there.call->signature != here.call->signature &&
+      there.call->signature != 0 && here.call->signature != 0) {
     finding.kind = Finding::Kind::mismatched;
-    finding.words = fmt::format(
-        "the ranks' calls do not match: call {} of the communicator is {} on {}, but {} on {}", here.call->sequence,
-        describe(here.call->operation), spec_.peers[static_cast<size_t>(spec_.rank)].describe(spec_.rank),
-        describe(there.call->operation), peer.describe(rank));
+    finding.words =
+        fmt::format("the ranks' calls do not match: call {} of the communicator is {} on {}, but {} on {}",
+                    here.call->sequence, describe(here.call->operation),
+                    spec_.peers[static_cast<size_t>(spec_.rank)].describe(spec_.rank),
+                    describe(there.call->operation), peer.describe(rank));
     return finding;
   }
   const bool has_next = there.waiting_for >= 0 && static_cast<size_t>(there.waiting_for) < spec_.peers.size();
   if (there.state == Snapshot::State::outside) {
-    finding.words = fmt::format("{} runs, but is in no call of this communicator (it has made {})", peer.describe(rank),
-                                there.sequence);
+    finding.words = fmt::format("{} runs, but is in no call of this communicator (it has made {})",
+                                peer.describe(rank), there.sequence);
   } else if (has_next) {
     finding.kind = Finding::Kind::waits;
     finding.next = there.waiting_for;
@@ -221,7 +226,8 @@ Status Watchdog::conclude(const Finding& finding, int64_t now) {
   }
   const bool direct = chase_->hops() == 0;
   const bool sure = finding.kind == Kind::mismatched || (finding.kind == Kind::silent && direct);
-  const bool same = suspicion_ && suspicion_->finding.kind == finding.kind && suspicion_->finding.rank == finding.rank;
+  const bool same =
+      suspicion_ && suspicion_->finding.kind == finding.kind && suspicion_->finding.rank == finding.rank;
   if (!sure && !(same && now - suspicion_->since_ns >= kConfirmNs)) {
     if (!same) suspicion_ = Suspicion{finding, now};
     rest(now, suspicion_->since_ns + kConfirmNs - now);
@@ -244,9 +250,10 @@ Status Watchdog::give_up_the_slow(const Finding& finding, int64_t now) {
   std::string words = finding.words;
   const bool ring = finding.kind == Finding::Kind::waits;
   if (ring) words += ", which closes a ring of ranks that wait for each other";
-  return fail({ring ? -1 : finding.rank, Status(Code::remote_error,
-                                    fmt::format("{}; given up after {:.1f} s (WEIR_STUCK_TIMEOUT){}", words,
-                                                static_cast<double>(waited_ns_) / 1e9, own_words()))});
+  return fail(
+      {ring ? -1 : finding.rank,
+       Status(Code::remote_error, fmt::format("{}; given up after {:.1f} s (WEIR_STUCK_TIMEOUT){}", words,
+                                              static_cast<double>(waited_ns_) / 1e9, own_words()))});
 }
 
 std::string Watchdog::own_words() const {
@@ -273,7 +280,8 @@ Status Watchdog::fail(Failure failure, bool culprit_is_gone) {
   Activity& own = *spec_.activity;
   if (own.failed()) return own.status();
   WEIR_INFO(init, "communicator {:#x} failed: {}", spec_.uid, failure.status.message());
-  tell(failure, culprit_is_gone ? failure.culprit : -1);  // before anybody can learn it by asking here, and give up
+  tell(failure,
+       culprit_is_gone ? failure.culprit : -1);  // before anybody can learn it by asking here, and give up
   spec_.watch->fail(spec_.uid, failure);
   return own.status();
 }
@@ -309,14 +317,15 @@ Status Watchdog::explain(Rank peer, const Status& what) {
       if (is_local(peer)) {
         finding = interpret(peer, spec_.watch->report(spec_.uid, peer, sequence));
       } else {
-        answer = chase.ask(spec_.peers[static_cast<size_t>(peer)].door, spec_.uid, Watch::question(peer, sequence), now,
-                           silence_ns());
+        answer = chase.ask(spec_.peers[static_cast<size_t>(peer)].door, spec_.uid,
+                           Watch::question(peer, sequence), now, silence_ns());
         if (answer) finding = interpret(peer, *answer);
       }
       if (finding) found_ns = now;
     }
     if (finding && finding->kind == Finding::Kind::failed) own.fail(finding->failure);
-    // Somebody who gave up because of a third rank has told us before it went; what it said may still be on its way.
+    // Somebody who gave up because of a third rank has told us before it went; what it said may still be on
+    // its way.
     if (finding && now - found_ns > kConfirmNs) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -328,7 +337,8 @@ Status Watchdog::explain(Rank peer, const Status& what) {
     return fail({peer, Status(code, finding->words + (gone ? own_words() : ""))}, gone);
   }
   const std::string who = spec_.peers[static_cast<size_t>(peer)].describe(peer);
-  return fail({peer, Status(what.code(), fmt::format("the connection to {} broke: {}{}", who, what.message(), own_words()))});
+  return fail({peer, Status(what.code(), fmt::format("the connection to {} broke: {}{}", who, what.message(),
+                                                     own_words()))});
 }
 
 }  // namespace weir::core

@@ -1,7 +1,8 @@
 /// Finds out why a rank waits for long, and tells everybody.
 ///
-/// The waiting thread calls examine() again and again. About once a second the watchdog asks the process of the rank that
-/// it waits for, at its door, what that rank is doing, and follows the chain of "it waits for ..." to its end:
+/// The waiting thread calls examine() again and again. About once a second the watchdog asks the process of
+/// the rank that it waits for, at its door, what that rank is doing, and follows the chain of "it waits for
+/// ..." to its end:
 ///
 ///   nobody listens at the door any more    the process is dead                          remote_error
 ///   no answer                              it is stopped, or its host is out of reach   remote_error
@@ -10,9 +11,9 @@
 ///   in no call                             a slow caller: no error, unless Timeouts::stuck_ms says so
 ///   at work, or a ring of waiting ranks    no error, likewise
 ///
-/// Who finds a culprit first tells all other ranks before it returns the error, so that nobody takes a rank that gave up
-/// for the culprit. From the moment somebody dies or stops it takes at most Timeouts::peer_ms until examine() returns
-/// the error on every waiting rank.
+/// Who finds a culprit first tells all other ranks before it returns the error, so that nobody takes a rank
+/// that gave up for the culprit. From the moment somebody dies or stops it takes at most Timeouts::peer_ms
+/// until examine() returns the error on every waiting rank.
 #pragma once
 
 #include <atomic>
@@ -63,16 +64,17 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Success while there is hope. Call it, with how long nothing has moved, whenever a look was in vain and the waiter is
-  /// patient: at least every 100 ms. Never blocks, but for at most 200 ms when it has found a culprit and tells the
-  /// others; costs two looks at the clock when there is nothing to do. Used by the waiting thread only.
+  /// Success while there is hope. Call it, with how long nothing has moved, whenever a look was in vain and
+  /// the waiter is patient: at least every 100 ms. Never blocks, but for at most 200 ms when it has found a
+  /// culprit and tells the others; costs two looks at the clock when there is nothing to do. Used by the
+  /// waiting thread only.
   Status examine(Rank waiting_for, int64_t waited_ns);
 
-  /// The error of this communicator for something that this rank found out: tells the others, then returns what counts
-  /// (an earlier failure, if there was one).
+  /// The error of this communicator for something that this rank found out: tells the others, then returns
+  /// what counts (an earlier failure, if there was one).
   Status fail(Failure failure);
-  /// The error for a broken connection to `peer`: finds out, for at most a second, whether peer is dead or whether it only
-  /// gave up because of somebody else. `what` is said if nothing better is found.
+  /// The error for a broken connection to `peer`: finds out, for at most a second, whether peer is dead or
+  /// whether it only gave up because of somebody else. `what` is said if nothing better is found.
   Status explain(Rank peer, const Status& what);
 
   const std::vector<PeerAddress>& peers() const { return spec_.peers; }
@@ -85,9 +87,9 @@ class Watchdog {
     enum class Kind : uint8_t { waits, lives, failed, dead, silent, left, mismatched };
     Kind kind = Kind::lives;
     Rank rank = 0;
-    Rank next = -1;       ///< waits: for whom
-    std::string words;    ///< what the rank does, or what is wrong with it
-    Failure failure;      ///< failed: what it knows
+    Rank next = -1;     ///< waits: for whom
+    std::string words;  ///< what the rank does, or what is wrong with it
+    Failure failure;    ///< failed: what it knows
   };
   /// A finding that must be confirmed, because its reason may be that the rank was done and went.
   struct Suspicion {
@@ -111,11 +113,11 @@ class Watchdog {
   const Spec spec_;
   std::unique_ptr<Chase> chase_;
   std::optional<Suspicion> suspicion_;
-  Rank waiting_for_ = -1;       ///< of the last examine()
-  int64_t waited_ns_ = 0;       ///< same
-  int64_t examined_ns_ = 0;     ///< when
+  Rank waiting_for_ = -1;    ///< of the last examine()
+  int64_t waited_ns_ = 0;    ///< same
+  int64_t examined_ns_ = 0;  ///< when
   int64_t next_chase_ns_ = 0;
-  uint32_t chases_ = 0;         ///< during this wait
+  uint32_t chases_ = 0;  ///< during this wait
 };
 
 }  // namespace weir::core

@@ -170,7 +170,8 @@ TEST(Door, TellsLivingDeadAndStoppedProcessesApart) {
 TEST(Door, StrangersAreShownOut) {
   const auto door = open_door();
   auto http = Socket::connect(door->address(), soon());
-  ASSERT_TRUE(http->send_all(to_bytes("GET / HTTP/1.1\r\nHost: somebody who is not expected\r\n\r\n"), soon()).ok());
+  ASSERT_TRUE(
+      http->send_all(to_bytes("GET / HTTP/1.1\r\nHost: somebody who is not expected\r\n\r\n"), soon()).ok());
   std::array<std::byte, 1> into;
   EXPECT_EQ(http->recv_all(into, soon()).code(), Code::remote_error);
   auto mute = Socket::connect(door->address(), soon());

@@ -81,7 +81,8 @@ TEST(Doorbell, RingsOfManyAreNotLost) {
       }
     });
   }
-  for (uint32_t wanted = 1; wanted <= kRingers * kEach; wanted += 7) wait_until(sum, wanted, kSleepAtOnce, &bell);
+  for (uint32_t wanted = 1; wanted <= kRingers * kEach; wanted += 7)
+    wait_until(sum, wanted, kSleepAtOnce, &bell);
   for (std::thread& ringer : ringers) ringer.join();
   EXPECT_EQ(sum.load(), kRingers * kEach);
 }

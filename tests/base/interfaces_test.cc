@@ -13,8 +13,9 @@ Interface make(const std::string& name, const std::string& address) {
 }
 
 const std::vector<Interface> kMany = {
-    make("lo", "127.0.0.1"),   make("docker0", "172.17.0.1"), make("virbr0", "192.168.122.1"), make("eth0", "10.0.0.5"),
-    make("eth1", "10.0.1.5"),  make("ib0", "10.1.0.5"),       make("lo", "[::1]"),             make("eth0", "[2001:db8::5]"),
+    make("lo", "127.0.0.1"),  make("docker0", "172.17.0.1"), make("virbr0", "192.168.122.1"),
+    make("eth0", "10.0.0.5"), make("eth1", "10.0.1.5"),      make("ib0", "10.1.0.5"),
+    make("lo", "[::1]"),      make("eth0", "[2001:db8::5]"),
 };
 
 std::vector<Interface> without(std::initializer_list<std::string_view> names) {
@@ -63,7 +64,8 @@ TEST(Interfaces, NamesArePrefixesExactOrExcluded) {
 TEST(Interfaces, TheFamilyIsKept) {
   EXPECT_EQ(choose(kMany, {.names = "", .family = "AF_INET6", .reach = {}}), "eth0 [2001:db8::5]");
   EXPECT_EQ(choose(kMany, {.names = "lo", .family = "af_inet6", .reach = {}}), "lo [::1]");
-  EXPECT_THAT(choose(kMany, {.names = "", .family = "IPX", .reach = {}}), HasSubstr("NCCL_SOCKET_FAMILY=IPX"));
+  EXPECT_THAT(choose(kMany, {.names = "", .family = "IPX", .reach = {}}),
+              HasSubstr("NCCL_SOCKET_FAMILY=IPX"));
   EXPECT_THAT(choose({make("lo", "127.0.0.1")}, {.names = "", .family = "AF_INET6", .reach = {}}),
               HasSubstr("no running network interface fits NCCL_SOCKET_FAMILY=AF_INET6"));
   EXPECT_THAT(choose({}), HasSubstr("there are: none"));

@@ -55,7 +55,8 @@ TEST_F(Log, NothingIsPrintedByDefaultButTheLastErrorStays) {
 
 TEST_F(Log, PrintsToStdoutWithoutAFile) {
   ::testing::internal::CaptureStdout();
-  configure_log({.level = "VERSION", .subsystems = "", .file = "", .timestamp_format = "", .timestamp_levels = ""});
+  configure_log(
+      {.level = "VERSION", .subsystems = "", .file = "", .timestamp_format = "", .timestamp_levels = ""});
   log_version("NCCL version 2.28.9 (weir 0.1.0)");
   WEIR_WARN("hidden");
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "NCCL version 2.28.9 (weir 0.1.0)\n");
@@ -67,7 +68,8 @@ TEST_F(Log, LinesHaveNcclsShapes) {
   EXPECT_THAT(printed(), MatchesRegex(who_ + "\\[0\\] NCCL INFO Init COMPLETE\n"));
   configure("trace", "ALL");
   WEIR_TRACE(net, "deep");
-  EXPECT_THAT(printed(), MatchesRegex("(.|\n)*" + who_ + "\\[0\\] [0-9]+\\.[0-9]+ TestBody:[0-9]+ NCCL TRACE deep\n"));
+  EXPECT_THAT(printed(),
+              MatchesRegex("(.|\n)*" + who_ + "\\[0\\] [0-9]+\\.[0-9]+ TestBody:[0-9]+ NCCL TRACE deep\n"));
   WEIR_CALL("ncclAllReduce(1)");
   EXPECT_THAT(printed(), MatchesRegex("(.|\n)*" + who_ + "NCCL CALL ncclAllReduce\\(1\\)\n"));
 }
@@ -109,18 +111,24 @@ TEST_F(Log, TimestampsAreConfigured) {
   configure("INFO", "", settings);
   WEIR_INFO(init, "timed");
   WEIR_WARN("untimed");
-  EXPECT_THAT(printed(), MatchesRegex("<[0-9]+ [0-9][0-9][0-9]>" + who_ + "\\[0\\] NCCL INFO timed\n\n" + who_ + ".*untimed\n"));
+  EXPECT_THAT(printed(), MatchesRegex("<[0-9]+ [0-9][0-9][0-9]>" + who_ + "\\[0\\] NCCL INFO timed\n\n" +
+                                      who_ + ".*untimed\n"));
 }
 
 TEST_F(Log, UnknownWordsAreNamed) {
   configure("CHATTY", "INIT,NOISE");
-  EXPECT_THAT(last_error(), AllOf(HasSubstr("NCCL_DEBUG=CHATTY"), HasSubstr("NOISE"), Not(HasSubstr("INIT"))));
+  EXPECT_THAT(last_error(),
+              AllOf(HasSubstr("NCCL_DEBUG=CHATTY"), HasSubstr("NOISE"), Not(HasSubstr("INIT"))));
   EXPECT_EQ(log_level(), LogLevel::none);
 }
 
 TEST_F(Log, AFileThatCannotBeWrittenIsNamed) {
   ::testing::internal::CaptureStdout();
-  configure_log({.level = "WARN", .subsystems = "", .file = "/no/such/folder/log", .timestamp_format = "", .timestamp_levels = ""});
+  configure_log({.level = "WARN",
+                 .subsystems = "",
+                 .file = "/no/such/folder/log",
+                 .timestamp_format = "",
+                 .timestamp_levels = ""});
   EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("NCCL_DEBUG_FILE=/no/such/folder/log"));
 }
 

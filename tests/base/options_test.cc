@@ -59,22 +59,37 @@ TEST(Options, ReadsEveryType) {
 
 TEST(Options, BadValuesKeepTheDefaultAndSayWhatWasExpected) {
   const std::pair<const char*, const char*> bad[] = {
-      {"WEIR_SLOTS", "many"},       {"WEIR_SLOTS", "1"},          {"WEIR_SLOTS", "65"},           {"WEIR_SLOTS", "4x"},
-      {"WEIR_SLOTS", ""},           {"WEIR_SLOTS", "4K"},         {"WEIR_SLOT_BYTES", "4X"},      {"WEIR_SLOT_BYTES", "1"},
-      {"NCCL_SHM_DISABLE", "yes"},  {"NCCL_SHM_DISABLE", "2"},    {"WEIR_PEER_TIMEOUT", "-1"},    {"WEIR_PEER_TIMEOUT", "nan"},
-      {"WEIR_PEER_TIMEOUT", "5 s"}, {"WEIR_NCCL_VERSION", "2.28"}, {"WEIR_SLOTS", "99999999999999999999"},
+      {"WEIR_SLOTS", "many"},
+      {"WEIR_SLOTS", "1"},
+      {"WEIR_SLOTS", "65"},
+      {"WEIR_SLOTS", "4x"},
+      {"WEIR_SLOTS", ""},
+      {"WEIR_SLOTS", "4K"},
+      {"WEIR_SLOT_BYTES", "4X"},
+      {"WEIR_SLOT_BYTES", "1"},
+      {"NCCL_SHM_DISABLE", "yes"},
+      {"NCCL_SHM_DISABLE", "2"},
+      {"WEIR_PEER_TIMEOUT", "-1"},
+      {"WEIR_PEER_TIMEOUT", "nan"},
+      {"WEIR_PEER_TIMEOUT", "5 s"},
+      {"WEIR_NCCL_VERSION", "2.28"},
+      {"WEIR_SLOTS", "99999999999999999999"},
   };
   for (const auto& [name, text] : bad) {
     const Options options = from({{name, text}});
-    EXPECT_THAT(warnings(options), ::testing::ElementsAre(AllOf(HasSubstr(fmt::format("{}={} ", name, text)),
-                                                                HasSubstr("the test"), HasSubstr("expected"))));
-    for (const OptionRow& row : option_table()) EXPECT_EQ(value_text(options, row), value_text(Options(), row)) << text;
+    EXPECT_THAT(warnings(options),
+                ::testing::ElementsAre(AllOf(HasSubstr(fmt::format("{}={} ", name, text)),
+                                             HasSubstr("the test"), HasSubstr("expected"))));
+    for (const OptionRow& row : option_table())
+      EXPECT_EQ(value_text(options, row), value_text(Options(), row)) << text;
   }
 }
 
 TEST(Options, UnknownNamesAreNamedOnce) {
-  const Options options = from({{"WEIR_SLOT", "4"}, {"NCCL_IB_TC", "106"}, {"NCCL_CONF_FILE", "x"}, {"PATH", "/bin"}});
-  EXPECT_THAT(warnings(options), ::testing::ElementsAre(HasSubstr("WEIR_SLOT is set by the test, but weir has no such option")));
+  const Options options =
+      from({{"WEIR_SLOT", "4"}, {"NCCL_IB_TC", "106"}, {"NCCL_CONF_FILE", "x"}, {"PATH", "/bin"}});
+  EXPECT_THAT(warnings(options),
+              ::testing::ElementsAre(HasSubstr("WEIR_SLOT is set by the test, but weir has no such option")));
   ASSERT_EQ(options.notes.size(), 2u);
   EXPECT_THAT(options.notes[0].text, HasSubstr("NCCL_IB_TC set by the test to 106 has no effect"));
 }
@@ -95,9 +110,11 @@ TEST(Options, TheTableIsWhole) {
 TEST(Options, ConfFilesAreReadAsNcclDoes) {
   std::map<std::string, Options::Value> values = {{"SET", {"before", "the environment"}}};
   const std::string longest(1023, 'v');
-  read_conf_text("# NCCL_A=comment\nNCCL_B=1\r\n NCCL_C = 2 \nno equals sign\n=5\nSET=after\nNCCL_B=second\nNCCL_D=\nNCCL_E=x=y\nNCCL_L=" +
-                     longest + "\nNCCL_M=" + longest + "v\nNCCL_LAST=end",
-                 "file", values);
+  read_conf_text(
+      "# NCCL_A=comment\nNCCL_B=1\r\n NCCL_C = 2 \nno equals "
+      "sign\n=5\nSET=after\nNCCL_B=second\nNCCL_D=\nNCCL_E=x=y\nNCCL_L=" +
+          longest + "\nNCCL_M=" + longest + "v\nNCCL_LAST=end",
+      "file", values);
   std::map<std::string, std::string> texts;
   for (const auto& [name, value] : values) texts[name] = value.text;
   EXPECT_EQ(texts, (std::map<std::string, std::string>{{"SET", "before"},

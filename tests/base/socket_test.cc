@@ -40,7 +40,8 @@ Pair connect_pair(int family) {
 }
 
 TEST(SocketAddress, ReadsWhatItWrites) {
-  for (const std::string text : {"127.0.0.1:80", "10.20.30.40:65535", "[::1]:4711", "[2001:db8::5]:1", "0.0.0.0:0"}) {
+  for (const std::string text :
+       {"127.0.0.1:80", "10.20.30.40:65535", "[::1]:4711", "[2001:db8::5]:1", "0.0.0.0:0"}) {
     auto address = SocketAddress::parse(text);
     ASSERT_TRUE(address.ok()) << address.status().message();
     EXPECT_EQ(address->text(), text);
@@ -59,13 +60,14 @@ TEST(SocketAddress, KeepsTheInterfaceOfALinkLocalAddress) {
 }
 
 TEST(SocketAddress, RefusesWithASentence) {
-  for (const char* text : {"", ":", "80", "1.2.3.4", "1.2.3.4:", "1.2.3.4:65536", "1.2.3.4:-1", "1.2.3.4:80x", "::1:80",
-                           "[::1]", "[::1:80", "[]:80", ":80"}) {
+  for (const char* text : {"", ":", "80", "1.2.3.4", "1.2.3.4:", "1.2.3.4:65536", "1.2.3.4:-1", "1.2.3.4:80x",
+                           "::1:80", "[::1]", "[::1:80", "[]:80", ":80"}) {
     const Status status = SocketAddress::parse(text).status();
     EXPECT_EQ(status.code(), Code::invalid_argument) << text;
     EXPECT_THAT(status.message(), HasSubstr(fmt::format("\"{}\"", text)));
   }
-  EXPECT_THAT(SocketAddress::parse("no-such-host.invalid:1").status().message(), HasSubstr("no-such-host.invalid"));
+  EXPECT_THAT(SocketAddress::parse("no-such-host.invalid:1").status().message(),
+              HasSubstr("no-such-host.invalid"));
 }
 
 TEST(SocketAddress, ComparesByAllParts) {
@@ -162,7 +164,8 @@ TEST(Socket, APortInUseIsNamed) {
   const Socket listener = listen_at(AF_INET);
   const Status status = Socket::listen(address_of(listener)).status();
   EXPECT_EQ(status.code(), Code::invalid_usage);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr(fmt::format("port {}", address_of(listener).port())), HasSubstr("already used")));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr(fmt::format("port {}", address_of(listener).port())),
+                                      HasSubstr("already used")));
 }
 
 TEST(Socket, AnAddressOfAnotherHostIsRefused) {

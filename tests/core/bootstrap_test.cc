@@ -14,15 +14,15 @@
 namespace weir::core {
 namespace {
 
-using testing::Processes;
-using testing::RootProcess;
-using testing::Site;
-using testing::to_bytes;
-using testing::to_text;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using testing::Processes;
+using testing::RootProcess;
+using testing::Site;
 using ::testing::StartsWith;
+using testing::to_bytes;
+using testing::to_text;
 
 SocketAddress loopback() { return SocketAddress::loopback(AF_INET, 0); }
 
@@ -62,7 +62,8 @@ TEST(Bootstrap, ThreadsOfOneProcessMeet) {
     std::vector<std::thread> threads;
     std::vector<Status> results(static_cast<size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
-      threads.emplace_back([&, rank] { results[static_cast<size_t>(rank)] = join_and_gather(site.spec(id, ranks, rank)); });
+      threads.emplace_back(
+          [&, rank] { results[static_cast<size_t>(rank)] = join_and_gather(site.spec(id, ranks, rank)); });
     }
     for (std::thread& thread : threads) thread.join();
     for (const Status& result : results) EXPECT_EQ(words(result), "ok");
@@ -93,7 +94,8 @@ TEST(Bootstrap, EverybodyKnowsWhereEverybodyIs) {
     voice.say(text);
   });
   const std::string first = processes.line(0);
-  EXPECT_THAT(first, HasSubstr(fmt::format(" {}/100 {}/101 {}/102", processes.pid(0), processes.pid(1), processes.pid(2))));
+  EXPECT_THAT(first, HasSubstr(fmt::format(" {}/100 {}/101 {}/102", processes.pid(0), processes.pid(1),
+                                           processes.pid(2))));
   EXPECT_EQ(processes.line(1), first);
   EXPECT_EQ(processes.line(2), first);
 }
@@ -120,7 +122,8 @@ TEST(Bootstrap, AFixedAddressServesCommunicatorsOneAfterTheOther) {
   Processes processes(kRanks, [&](int rank, const Processes::Voice& voice) {
     Site site;
     std::string text = "ok";
-    for (int turn = 0; turn < 10 && text == "ok"; ++turn) text = words(join_and_gather(site.spec(id, kRanks, rank)));
+    for (int turn = 0; turn < 10 && text == "ok"; ++turn)
+      text = words(join_and_gather(site.spec(id, kRanks, rank)));
     voice.say(text);
   });
   for (int i = 0; i < kRanks; ++i) EXPECT_EQ(processes.line(i), "ok");
@@ -148,7 +151,8 @@ TEST(Bootstrap, ASubsetExchangesAmongItself) {
       auto parent = Bootstrap::join(site.spec(id, kRanks, rank));
       if (!parent.ok()) return;
       const std::vector<Rank> members = rank % 2 == 0 ? std::vector<Rank>{4, 0, 2} : std::vector<Rank>{1, 3};
-      auto part = Bootstrap::subset(**parent, members, (*parent)->uid() + 2 + static_cast<uint64_t>(rank % 2), nullptr);
+      auto part = Bootstrap::subset(**parent, members, (*parent)->uid() + 2 + static_cast<uint64_t>(rank % 2),
+                                    nullptr);
       if (!part.ok()) return;
       auto all = (*part)->all_gather(to_bytes(std::to_string(rank)));
       if (!all.ok()) return;
@@ -163,13 +167,16 @@ TEST(Bootstrap, ASubsetNeedsItsOwnRank) {
   Site site;
   auto parent = Bootstrap::join(site.spec(make_id(site.roots), 1, 0));
   ASSERT_TRUE(parent.ok());
-  EXPECT_THAT(Bootstrap::subset(**parent, {}, 7, nullptr).status().message(), HasSubstr("rank 0 is not among"));
-  EXPECT_THAT(Bootstrap::subset(**parent, {0, 1}, 7, nullptr).status().message(), HasSubstr("rank 1 is not in"));
+  EXPECT_THAT(Bootstrap::subset(**parent, {}, 7, nullptr).status().message(),
+              HasSubstr("rank 0 is not among"));
+  EXPECT_THAT(Bootstrap::subset(**parent, {0, 1}, 7, nullptr).status().message(),
+              HasSubstr("rank 1 is not in"));
 }
 
 // ---- what can go wrong ----
 
-/// Runs one process per entry of `ranks`, each with its own idea of rank and number of ranks; returns what each says.
+/// Runs one process per entry of `ranks`, each with its own idea of rank and number of ranks; returns what
+/// each says.
 std::vector<std::string> join_as(const std::vector<std::pair<int, int>>& ranks, const Timeouts& timeouts) {
   const RootProcess root(timeouts);
   const UniqueId id = root.id();
@@ -198,7 +205,8 @@ TEST(Bootstrap, ARankThatComesTwiceIsNamedToAll) {
 
 TEST(Bootstrap, MissingRanksAreNamedToAll) {
   for (const std::string& said : join_as({{0, 8}, {3, 8}, {7, 8}}, {.init_ms = 300})) {
-    EXPECT_THAT(said, AllOf(StartsWith("6: 5 of 8 ranks have not joined"), HasSubstr("missing are 1-2, 4-6")));
+    EXPECT_THAT(said,
+                AllOf(StartsWith("6: 5 of 8 ranks have not joined"), HasSubstr("missing are 1-2, 4-6")));
   }
 }
 
@@ -216,7 +224,8 @@ TEST(Bootstrap, AnotherProtocolIsNamedToAll) {
   hello.ranks = 2;
   hello.peer = {loopback(), 0, 4711, "elsewhere"};
   const Status told = RootLink::open(id, hello, {}, nullptr).status();
-  const auto expected = AllOf(HasSubstr("rank 1 (pid 4711 on host elsewhere) runs another version"), HasSubstr("protocol 77"));
+  const auto expected =
+      AllOf(HasSubstr("rank 1 (pid 4711 on host elsewhere) runs another version"), HasSubstr("protocol 77"));
   EXPECT_THAT(told.message(), expected);
   EXPECT_THAT(processes.line(0), AnyOf(expected));
 }
@@ -238,7 +247,8 @@ TEST(Bootstrap, AnIdServesOneCommunicator) {
   const UniqueId id = make_id(site.roots);
   EXPECT_EQ(words(join_and_gather(site.spec(id, 1, 0))), "ok");
   const Status again = Bootstrap::join(site.spec(id, 1, 0)).status();
-  EXPECT_THAT(again.message(), AnyOf(HasSubstr("an id serves one communicator"), HasSubstr("made the unique id")));
+  EXPECT_THAT(again.message(),
+              AnyOf(HasSubstr("an id serves one communicator"), HasSubstr("made the unique id")));
 }
 
 TEST(Bootstrap, AbortEndsAJoinAtOnceAndTellsTheOthers) {
@@ -274,7 +284,8 @@ TEST(Bootstrap, NothingLeaksOverManyCommunicators) {
   cycle();
   const size_t descriptors = testing::count_descriptors();
   for (int i = 0; i < 200; ++i) cycle();
-  EXPECT_LE(testing::count_descriptors(), descriptors + 6);  // the root and the connections of the last turn may be ending
+  EXPECT_LE(testing::count_descriptors(),
+            descriptors + 6);  // the root and the connections of the last turn may be ending
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Ranks that die or stop while they join, at every phase that can be told apart from outside, and at random moments.
+// Ranks that die or stop while they join, at every phase that can be told apart from outside, and at random
+// moments.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -16,12 +17,12 @@
 namespace weir::core {
 namespace {
 
-using testing::Processes;
-using testing::RootProcess;
-using testing::Site;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using testing::Processes;
+using testing::RootProcess;
+using testing::Site;
 using ::testing::StartsWith;
 
 constexpr Timeouts kQuick{.init_ms = 20'000, .peer_ms = 2000, .stuck_ms = 0};
@@ -60,7 +61,9 @@ std::string hit_a_waiting_rank(int number) {
   return said;
 }
 
-TEST(Kill, WhileOthersAreMissing) { EXPECT_THAT(hit_a_waiting_rank(SIGKILL), AllOf(StartsWith("6: "), HasSubstr("ended"))); }
+TEST(Kill, WhileOthersAreMissing) {
+  EXPECT_THAT(hit_a_waiting_rank(SIGKILL), AllOf(StartsWith("6: "), HasSubstr("ended")));
+}
 
 TEST(Stop, WhileOthersAreMissing) {
   EXPECT_THAT(hit_a_waiting_rank(SIGSTOP), AllOf(StartsWith("6: "), HasSubstr("is stopped or out of reach")));
@@ -93,11 +96,13 @@ std::vector<std::string> hit_between_doors_and_exchange(int number) {
 }
 
 TEST(Kill, BetweenTheDoorsAndTheExchange) {
-  for (const std::string& said : hit_between_doors_and_exchange(SIGKILL)) EXPECT_THAT(said, HasSubstr("ended"));
+  for (const std::string& said : hit_between_doors_and_exchange(SIGKILL))
+    EXPECT_THAT(said, HasSubstr("ended"));
 }
 
 TEST(Stop, BetweenTheDoorsAndTheExchange) {
-  for (const std::string& said : hit_between_doors_and_exchange(SIGSTOP)) EXPECT_THAT(said, HasSubstr("is stopped"));
+  for (const std::string& said : hit_between_doors_and_exchange(SIGSTOP))
+    EXPECT_THAT(said, HasSubstr("is stopped"));
 }
 
 /// Rank 0 of 4 hosts the root; ranks 1 and 2 have joined when it is hit.
@@ -118,7 +123,8 @@ TEST(Kill, TheRoot) {
 
 TEST(Stop, TheRoot) {
   for (const std::string& said : hit_the_root(SIGSTOP)) {
-    EXPECT_THAT(said, AllOf(StartsWith("6: rank 0 at NCCL_COMM_ID=127.0.0.1:"), HasSubstr("has been silent")));
+    EXPECT_THAT(said,
+                AllOf(StartsWith("6: rank 0 at NCCL_COMM_ID=127.0.0.1:"), HasSubstr("has been silent")));
   }
 }
 
@@ -132,7 +138,8 @@ TEST(Kill, NobodyGathersAtAFixedAddress) {
   EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 0 at NCCL_COMM_ID="), HasSubstr("cannot be reached")));
 }
 
-/// Joins and exchanges for ever; one rank is hit at a random moment. All others must name it, and nobody else.
+/// Joins and exchanges for ever; one rank is hit at a random moment. All others must name it, and nobody
+/// else.
 void hit_at_random(int number, int turns) {
   std::mt19937 random(static_cast<unsigned>(number));
   constexpr int kRanks = 5;
@@ -157,8 +164,9 @@ void hit_at_random(int number, int turns) {
     for (int rank = 0; rank < kRanks; ++rank) {
       if (rank == victim) continue;
       // Hit before it said hello, it is only missing.
-      EXPECT_THAT(processes.line(rank), AllOf(StartsWith("6: "), AnyOf(names(processes, victim),
-                                                                       HasSubstr(fmt::format("missing are {}", victim)))))
+      EXPECT_THAT(processes.line(rank),
+                  AllOf(StartsWith("6: "),
+                        AnyOf(names(processes, victim), HasSubstr(fmt::format("missing are {}", victim)))))
           << "turn " << turn << ", after " << microseconds << " us";
     }
   }

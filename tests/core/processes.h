@@ -1,4 +1,5 @@
-/// Ranks as real processes: forked children that run a function, say lines to the parent, and can be killed or stopped.
+/// Ranks as real processes: forked children that run a function, say lines to the parent, and can be killed
+/// or stopped.
 #pragma once
 
 #include <sys/types.h>

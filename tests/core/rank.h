@@ -40,7 +40,8 @@ struct Site {
   core::Timeouts timeouts;
 };
 
-/// A unique id whose root runs in a process of its own, so that the test's process stays without threads and may fork.
+/// A unique id whose root runs in a process of its own, so that the test's process stays without threads and
+/// may fork.
 class RootProcess {
  public:
   explicit RootProcess(const core::Timeouts& timeouts = {})

@@ -32,7 +32,8 @@ TEST(UniqueId, AnotherLibrarysIdIsRefusedByName) {
   EXPECT_THAT(UniqueId::decode(foreign).status().message(), HasSubstr("not made by weir"));
   for (size_t i = 0; i < foreign.size(); ++i) foreign[i] = static_cast<std::byte>(i * 37 + 11);
   EXPECT_THAT(UniqueId::decode(foreign).status().message(), HasSubstr("not made by weir"));
-  EXPECT_THAT(UniqueId::decode(BytesView(foreign).first(64)).status().message(), HasSubstr("has 128 bytes, not 64"));
+  EXPECT_THAT(UniqueId::decode(BytesView(foreign).first(64)).status().message(),
+              HasSubstr("has 128 bytes, not 64"));
 }
 
 }  // namespace

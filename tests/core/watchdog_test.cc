@@ -12,10 +12,10 @@
 namespace weir::core {
 namespace {
 
-using testing::Processes;
-using testing::Site;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::Processes;
+using testing::Site;
 using ::testing::StartsWith;
 
 constexpr Timeouts kQuick{.init_ms = 20'000, .peer_ms = 2000, .stuck_ms = 0};
@@ -74,7 +74,8 @@ TEST(Watchdog, AKilledRankIsNamedOnAllOthers) {
   Joined ranks(6, kQuick, gather_for_ever);
   ranks->signal(2, SIGKILL);
   for (const int rank : {0, 1, 3, 4, 5}) {
-    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 2), HasSubstr("is dead")));
+    EXPECT_THAT(ranks->line(rank),
+                AllOf(StartsWith("6: "), names(*ranks.operator->(), 2), HasSubstr("is dead")));
   }
 }
 
@@ -82,7 +83,8 @@ TEST(Watchdog, AStoppedRankIsNamedOnAllOthers) {
   Joined ranks(6, kQuick, gather_for_ever);
   ranks->signal(4, SIGSTOP);
   for (const int rank : {0, 1, 2, 3, 5}) {
-    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 4), HasSubstr("is stopped")));
+    EXPECT_THAT(ranks->line(rank),
+                AllOf(StartsWith("6: "), names(*ranks.operator->(), 4), HasSubstr("is stopped")));
   }
 }
 
@@ -110,8 +112,9 @@ TEST(Watchdog, TheChainLeadsToTheCulprit) {
   });
   EXPECT_EQ(ranks->line(3), "dying");
   for (const int rank : {0, 1, 2}) {
-    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 3), HasSubstr("is dead"),
-                                         HasSubstr("ncclAllReduce(count 1024, float32, sum) as call 7")));
+    EXPECT_THAT(ranks->line(rank),
+                AllOf(StartsWith("6: "), names(*ranks.operator->(), 3), HasSubstr("is dead"),
+                      HasSubstr("ncclAllReduce(count 1024, float32, sum) as call 7")));
   }
 }
 
@@ -139,9 +142,10 @@ TEST(Watchdog, CallsThatDoNotMatchAreBothNamed) {
     return wait_in_vain(bootstrap, 1 - bootstrap.rank(), 20'000);
   });
   for (const int rank : {0, 1}) {
-    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("5: "), HasSubstr("call 3"), HasSubstr("ncclAllReduce(count 100"),
-                                         HasSubstr("ncclBroadcast(count 100"), names(*ranks.operator->(), 0),
-                                         names(*ranks.operator->(), 1)));
+    EXPECT_THAT(ranks->line(rank),
+                AllOf(StartsWith("5: "), HasSubstr("call 3"), HasSubstr("ncclAllReduce(count 100"),
+                      HasSubstr("ncclBroadcast(count 100"), names(*ranks.operator->(), 0),
+                      names(*ranks.operator->(), 1)));
   }
 }
 
@@ -161,7 +165,8 @@ TEST(Watchdog, AMismatchIsFoundAfterThePeerHasGoneOn) {
     return bootstrap.activity().status();
   });
   for (const int rank : {0, 1}) {
-    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("5: "), HasSubstr("call 1"), HasSubstr("count 100"), HasSubstr("count 201")));
+    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("5: "), HasSubstr("call 1"), HasSubstr("count 100"),
+                                         HasSubstr("count 201")));
   }
 }
 
@@ -190,8 +195,8 @@ TEST(Watchdog, ASlowCallerIsGivenUpIfTheUserWantsThat) {
     return wait_in_vain(bootstrap, bootstrap.rank() + 1, 20'000);
   });
   for (const int rank : {0, 1, 2}) {
-    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 2), HasSubstr("is in no call"),
-                                         HasSubstr("WEIR_STUCK_TIMEOUT")));
+    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 2),
+                                         HasSubstr("is in no call"), HasSubstr("WEIR_STUCK_TIMEOUT")));
   }
 }
 
@@ -250,10 +255,12 @@ TEST(Watchdog, ABrokenConnectionIsExplained) {
     if (bootstrap.rank() == 1) {  // whose connection breaks because rank 0 has given up
       while (!bootstrap.activity().failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    return bootstrap.watchdog().explain(bootstrap.rank() == 0 ? 2 : 0, Status(Code::remote_error, "connection reset"));
+    return bootstrap.watchdog().explain(bootstrap.rank() == 0 ? 2 : 0,
+                                        Status(Code::remote_error, "connection reset"));
   });
   for (const int rank : {0, 1}) {
-    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 2), HasSubstr("is dead")));
+    EXPECT_THAT(ranks->line(rank),
+                AllOf(StartsWith("6: "), names(*ranks.operator->(), 2), HasSubstr("is dead")));
   }
 }
 

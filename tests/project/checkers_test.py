@@ -205,13 +205,14 @@ class Documents(ToyTree):
     self.assertEqual(documents.check(self.root), [])
 
   def test_what_has_gone_stale_is_named_with_its_line(self):
-    self.write("README.md", "# Toy\n[gone](docs/gone.md)\n| `src/gone` | `not_a_folder` |\n")
+    self.write("README.md", "# Toy\n[gone](docs/gone.md)\n| `src/gone` | what |\n"
+               "| `A::gone` | `src/base/a.cc` | x |\n| `b` | `src/base/a.cc` | x |\n| `c` | `src/c.cc` | x |\n")
     self.write("docs/more.md", "")
     self.write("src/base/a.cc", "int a;\n\nint b;  // TODO: c\n")
     self.write("cmake/a.sh", "if true; then\n")
     complaints = documents.check(self.root)
     self.assertEqual([complaint.split(": ")[0] for complaint in complaints],
-                     ["README.md:2", "docs/README.md:1", "README.md:3", "src/base/a.cc:3", "cmake/a.sh:1", "cmake/a.sh:2"])
+                     ["README.md:2", "docs/README.md:1", "README.md:3", "README.md:4", "README.md:6", "src/base/a.cc:3", "cmake/a.sh:1", "cmake/a.sh:2"])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Pages and scripts that have gone stale: documents.py ROOT.
 
-Links in Markdown lead to files that exist, docs/README.md lists every page of docs/, folders named in README's
-tables exist, shell scripts parse, and no source says that something is left to be done.
+Links in Markdown lead to files that exist, docs/README.md lists every page of docs/, folders and the way of one call
+in README's tables exist, shell scripts parse, and no source says that something is left to be done.
 """
 
 import os
@@ -40,10 +40,23 @@ def check_index(root):
 
 def check_folders(root):
   for number, line in _lines(root, "README.md"):
-    first_cell = re.match(r"\|([^|]*)\|", line)
+    first_cell = re.match(r"\|([^|]*)\|(?!\s*`)", line)
     for folder in re.findall(r"`([\w./]+)`", first_cell.group(1)) if first_cell else ():
       if not os.path.isdir(os.path.join(root, folder)):
         yield f"README.md:{number}: there is no folder {folder}"
+
+
+def check_way(root):
+  """Rows | `Name` | `file` | ... of README: the file is there and has the name."""
+  for number, line in _lines(root, "README.md"):
+    row = re.match(r"\|\s*`([\w:]+)`\s*\|\s*`([\w./]+\.\w+)`\s*\|", line)
+    if not row:
+      continue
+    name, path = row.group(1).rsplit("::", 1)[-1], row.group(2)
+    if not os.path.isfile(os.path.join(root, path)):
+      yield f"README.md:{number}: there is no file {path}"
+    elif not re.search(rf"\b{name}\b", source_tree.read(root, path)):
+      yield f"README.md:{number}: {path} does not have {name}"
 
 
 def check_unfinished(root):
@@ -69,7 +82,7 @@ def check_scripts(root):
 
 def check(root):
   """All complaints as 'file:line: sentence'."""
-  return [complaint for rule in (check_links, check_index, check_folders, check_unfinished, check_scripts)
+  return [complaint for rule in (check_links, check_index, check_folders, check_way, check_unfinished, check_scripts)
           for complaint in rule(root)]
 
 

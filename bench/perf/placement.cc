@@ -103,7 +103,8 @@ Outcome find_placement(const Lookup& lookup, int parent, Placement* placement) {
     placement->rank = *rank;
     placement->size = *size;
     std::optional<int> local_size = number(lookup(launcher.local_size));
-    placement->one_host = *size == 1 || local_size == size || is_loopback(lookup("MASTER_ADDR"));
+    placement->one_host = *size == 1 || local_size == size || is_loopback(lookup("MASTER_ADDR")) ||
+                          number(lookup("SLURM_STEP_NUM_NODES")) == 1;
     placement->local_rank = number(lookup(launcher.local_rank)).value_or(placement->one_host ? *rank : 0);
     placement->local_size = local_size.value_or(placement->one_host ? *size : 1);
     break;

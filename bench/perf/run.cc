@@ -31,6 +31,8 @@ namespace {
 /// How long a process that failed waits for its other threads, which may be stuck in the library.
 constexpr auto kGrace = std::chrono::seconds(5);
 
+const char* environment(const char* name) { return std::getenv(name); }
+
 /// One process of a run.
 class Process {
  public:
@@ -65,8 +67,6 @@ class Process {
   std::vector<std::unique_ptr<Ranks>> ranks_;  ///< by thread
 };
 
-const char* environment(const char* name) { return std::getenv(name); }
-
 Outcome Process::meet() {
   WEIR_TRY(find_placement(environment, getppid(), &placement_));
   std::function<int(int)> group_of;
@@ -86,6 +86,10 @@ Outcome Process::refuse_impossible() const {
   if (options_.device_implementation > 0)
     return Outcome::failure(ExitCode::not_implemented,
                             "-D runs a kernel on a GPU; these ranks are on host memory: leave it out");
+  for (const char* variable : {"NCCL_TESTS_ALLTOALLV_SPREAD", "NCCL_TESTS_ALLTOALLV_MATRIX_FILE"})
+    if (collective_.program == "alltoallv_perf" && environment(variable) != nullptr)
+      return Outcome::failure(ExitCode::not_implemented,
+                              fmt::format("{} is set, but alltoallv_perf sends equal counts only", variable));
   if (collective_.hypercube && !std::has_single_bit(static_cast<unsigned>(ranks)))
     return Outcome::failure(ExitCode::usage,
                             fmt::format("{} needs a number of ranks that is a power of two; these are {}",

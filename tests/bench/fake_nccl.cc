@@ -39,7 +39,7 @@ struct Operation {
 struct Message {
   const char* send;
   size_t bytes;
-  bool* taken;
+  std::shared_ptr<bool> taken;
 };
 
 // All ranks of a communicator.
@@ -71,6 +71,7 @@ namespace {
 std::mutex mutex;
 std::condition_variable changed;
 std::map<std::string, std::weak_ptr<World>> worlds;
+std::vector<std::unique_ptr<ncclComm>> communicators;  // aborted ones stay
 std::string last_error;
 
 struct Posted {
@@ -248,10 +249,9 @@ ncclResult_t flush() {
     changed.notify_all();
   }
   for (auto& [world, message] : messages) {
-    bool* taken = message.second.taken;
+    std::shared_ptr<bool> taken = message.second.taken;
     if (ncclResult_t result = wait_for(lock, *world, [&] { return *taken; }); result != ncclSuccess)
       return result;
-    delete taken;
   }
   for (Posted& posted : mine) {
     World& world = *posted.comm->world;
@@ -307,12 +307,13 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
     world->completed.assign(static_cast<size_t>(size), 0);
     worlds[id.internal] = world;
   }
-  *comm = new ncclComm{world, rank, {}};
+  *comm = communicators.emplace_back(new ncclComm{world, rank, {}}).get();
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  delete comm;
+  std::lock_guard lock(mutex);
+  std::erase_if(communicators, [comm](const auto& one) { return one.get() == comm; });
   return ncclSuccess;
 }
 
@@ -401,7 +402,8 @@ ncclResult_t ncclScatter(const void* s, void* r, size_t n, ncclDataType_t t, int
 
 ncclResult_t ncclSend(const void* s, size_t n, ncclDataType_t t, int peer, ncclComm_t c, cudaStream_t) {
   sends.push_back(
-      {c->world.get(), {{c->rank, peer}, {static_cast<const char*>(s), n * size_of(t), new bool(false)}}});
+      {c->world.get(),
+       {{c->rank, peer}, {static_cast<const char*>(s), n * size_of(t), std::make_shared<bool>(false)}}});
   return depth == 0 ? flush() : ncclSuccess;
 }
 

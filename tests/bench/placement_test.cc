@@ -62,6 +62,14 @@ TEST(Placement, UnderstandsLaunchers) {
   }
 }
 
+TEST(Placement, AStepOfSlurmOnOneNodeIsOneHost) {
+  Variables variables = {{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "3"}, {"SLURM_LOCALID", "1"}};
+  EXPECT_THAT(refusal(variables), HasSubstr("set MASTER_ADDR"));
+  variables["SLURM_STEP_NUM_NODES"] = "1";
+  EXPECT_TRUE(place(variables).one_host);
+  EXPECT_EQ(place(variables).local_size, 3);
+}
+
 TEST(Placement, ProcessesOfAJobMeetAndOthersDoNot) {
   Variables variables = {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "2"}};
   const std::string by_parent = place(variables, 100).name;

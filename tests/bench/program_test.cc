@@ -143,6 +143,7 @@ TEST(Program, WhatNeedsAGpuIsRefused) {
     EXPECT_EQ(result.code, 5);
     EXPECT_THAT(result.text, HasSubstr("GPU; these ranks are on host memory"));
   }
+  EXPECT_EQ(perf("alltoallv_perf", "NCCL_TESTS_ALLTOALLV_SPREAD=2").code, 5);
   EXPECT_THAT(perf("hypercube_perf -g 2").text, HasSubstr("use -t or --ranks"));
   CommandResult cube = perf("hypercube_perf -t 3");
   EXPECT_EQ(cube.code, 6);

@@ -43,7 +43,8 @@ class Ratios(unittest.TestCase):
 class Tables(unittest.TestCase):
 
   def test_markdown(self):
-    text = table.markdown([row("weir", 1), row("openmpi", 4), row("openmpi_sm", 2), row("gloo", 100, size=1024)])
+    text = table.markdown(table.times_of([row("weir", 1), row("openmpi", 4), row("openmpi_sm", 2),
+                                           row("gloo", 100, size=1024)]))
     first = [cell.strip() for cell in text.splitlines()[2].split("|")]
     self.assertEqual(first[1:5], ["all_reduce", "2", "8 B", "2.00"])
     self.assertIn("0.50", first)
@@ -51,7 +52,8 @@ class Tables(unittest.TestCase):
     self.assertIn("1 KiB", text)
 
   def test_summary(self):
-    lines = table.summary([row("weir", 1), row("openmpi", 4), row("weir", 1, size=1024), row("openmpi", 1, size=1024)])
+    lines = table.summary(table.times_of([row("weir", 1), row("openmpi", 4), row("weir", 1, size=1024),
+                                          row("openmpi", 1, size=1024)]))
     self.assertEqual(lines, ["all_reduce, 2 ranks: weir / best peer: geometric mean 0.50, worst 1.00 at 1 KiB"])
 
 

@@ -25,6 +25,8 @@ struct alignas(128) ControlSlot {
 
 namespace {
 
+constexpr int kPatience = 100'000;  // looks until somebody else must be on the peer's core
+
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "compare: cannot %s: %s\n", what, std::strerror(errno));
   std::exit(1);
@@ -74,8 +76,8 @@ void Control::barrier() {
   ++arrivals_;
   slots_[rank_].arrivals.store(arrivals_, std::memory_order_release);
   for (int peer = 0; peer < ranks_; ++peer) {
-    while (slots_[peer].arrivals.load(std::memory_order_acquire) < arrivals_) {
-      if (crowded_) sched_yield();
+    for (int looks = 0; slots_[peer].arrivals.load(std::memory_order_acquire) < arrivals_; ++looks) {
+      if (crowded_ || looks > kPatience) sched_yield();
     }
   }
 }

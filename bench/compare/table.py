@@ -19,8 +19,8 @@ def write_csv(path, rows):
     writer.writerows(rows)
 
 
-def times_of(rows):
-  """{(op, ranks, bytes): {candidate: {repetition: microseconds}}}, without the repetitions in which the machine changed
+def times_of(rows, statistic="median"):
+  """{(op, ranks, bytes): {candidate: {repetition: microseconds}}} of the column `statistic`_us, without the repetitions in which the machine changed
   its state, where there are others."""
   clean = {(row["op"], row["ranks"]) for row in rows if not row["mixed"]}
   points = {}
@@ -28,7 +28,7 @@ def times_of(rows):
     if row["mixed"] and (row["op"], row["ranks"]) in clean:
       continue
     point = points.setdefault((row["op"], row["ranks"], row["bytes"]), {})
-    point.setdefault(row["candidate"], {})[row["repetition"]] = row["median_us"]
+    point.setdefault(row["candidate"], {})[row["repetition"]] = row[statistic + "_us"]
   return points
 
 
@@ -91,8 +91,7 @@ def _order(key):
   return candidates.OPS.index(key[0]), key[1], key[2]
 
 
-def markdown(rows):
-  points = times_of(rows)
+def markdown(points):
   title = ["operation", "ranks", "size", *(name.replace("_", " ") for name in COLUMNS), *(name for name, _, _ in RATIOS),
            "best peer"]
   lines = [title, *(_line(key, points[key]) for key in sorted(points, key=_order))]
@@ -102,9 +101,8 @@ def markdown(rows):
   return "\n".join(text) + "\n"
 
 
-def summary(rows):
+def summary(points):
   """One line per operation and number of ranks: geometric mean and worst of each ratio."""
-  points = times_of(rows)
   lines = []
   for op, ranks in sorted({key[:2] for key in points}, key=lambda pair: (candidates.OPS.index(pair[0]), pair[1])):
     here = {key[2]: point for key, point in points.items() if key[:2] == (op, ranks)}

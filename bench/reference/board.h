@@ -60,13 +60,14 @@ class Board {
   void announce() { desk(rank_).announced.store(++announced_, std::memory_order_release); }
   /// Waits until `peer` has announced as often as this rank.
   void await(int peer) const {
-    while (desk(peer).announced.load(std::memory_order_acquire) < announced_) relax();
+    for (int looks = 0; desk(peer).announced.load(std::memory_order_acquire) < announced_; ++looks)
+      relax(looks);
   }
   void await_all() const {
     for (int i = 1; i < ranks_; ++i) await((rank_ + i) % ranks_);
   }
   const float* read(const Letter& letter) const {
-    while (letter.round.load(std::memory_order_acquire) != round_) relax();
+    for (int looks = 0; letter.round.load(std::memory_order_acquire) != round_; ++looks) relax(looks);
     return letter.payload;
   }
 
@@ -79,9 +80,11 @@ class Board {
 
   Desk& desk(int rank) const { return reinterpret_cast<Desk*>(memory_)[rank]; }
 
-  /// Spins while every rank has a core, gives the core to the others at once when they share it.
-  void relax() const {
-    if (crowded_) {
+  /// Spins while every rank has a core, unless it takes so long that somebody else must be on the peer's.
+  /// Gives the core to the others at once when ranks share it.
+  void relax(int looks) const {
+    constexpr int kPatience = 20'000;
+    if (crowded_ || looks > kPatience) {
       sched_yield();
     } else {
 #if defined(__x86_64__)

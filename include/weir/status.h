@@ -30,8 +30,7 @@ enum class Code : int {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Code code, std::string message)
-      : error_(std::make_unique<Error>(Error{code, std::move(message)})) {}
+  Status(Code code, std::string message) : error_(std::make_unique<Error>(Error{code, std::move(message)})) {}
   Status(const Status& other) { *this = other; }
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
@@ -61,7 +60,7 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::move(value)) {}        // NOLINT(google-explicit-constructor)
   Result(Status status) : state_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     assert(!std::get<Status>(state_).ok());
   }
@@ -83,7 +82,7 @@ class [[nodiscard]] Result {
 }  // namespace weir
 
 /// Leaves the enclosing function with the error of `expression` (a Status), if it is one.
-#define WEIR_TRY(expression)                                   \
-  do {                                                         \
+#define WEIR_TRY(expression)                                                                 \
+  do {                                                                                       \
     if (::weir::Status weir_status_ = (expression); !weir_status_.ok()) return weir_status_; \
   } while (false)

@@ -22,8 +22,7 @@ using BytesView = std::span<const std::byte>;
 class ByteWriter {
  public:
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  ByteWriter& put(const T& value) {
+  requires std::is_trivially_copyable_v<T> ByteWriter& put(const T& value) {
     return append(&value, sizeof(T));
   }
   ByteWriter& put_string(std::string_view text) {
@@ -55,8 +54,7 @@ class ByteReader {
   explicit ByteReader(BytesView view) : view_(view) {}
 
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  T get() {
+  requires std::is_trivially_copyable_v<T> T get() {
     T value{};
     if (BytesView raw = take(sizeof(T)); ok_) std::memcpy(&value, raw.data(), sizeof(T));
     return value;

@@ -51,10 +51,12 @@ double quota_cores() {
       if (version2) {
         const std::string both = first_line("/sys/fs/cgroup" + path + "/cpu.max");
         const size_t space = both.find(' ');
-        if (space != std::string::npos) least = std::min(least, cores_of(both.substr(0, space), both.substr(space + 1)));
+        if (space != std::string::npos)
+          least = std::min(least, cores_of(both.substr(0, space), both.substr(space + 1)));
       } else {
         const std::string folder = "/sys/fs/cgroup/cpu" + path;
-        least = std::min(least, cores_of(first_line(folder + "/cpu.cfs_quota_us"), first_line(folder + "/cpu.cfs_period_us")));
+        least = std::min(least, cores_of(first_line(folder + "/cpu.cfs_quota_us"),
+                                         first_line(folder + "/cpu.cfs_period_us")));
       }
       if (path.empty() || path == "/") break;
       path.resize(path.rfind('/'));
@@ -68,7 +70,8 @@ double quota_cores() {
 std::string short_hostname() {
   std::string name = full_hostname();
   name = name.substr(0, name.find('.'));
-  std::replace_if(name.begin(), name.end(), [](char c) { return c == '%' || c == '/'; }, '-');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '%' || c == '/'; }, '-');
   return name;
 }
 
@@ -99,7 +102,8 @@ CoreSet allowed_cores() {
   CoreSet cores;
   static_assert(sizeof(cpu_set_t) == sizeof(cores.bits));
   if (sched_getaffinity(0, sizeof(cores.bits), reinterpret_cast<cpu_set_t*>(cores.bits.data())) != 0) {
-    for (int core = 0; core < std::min(machine_cores(), 1024); ++core) cores.bits[static_cast<size_t>(core / 64)] |= 1ull << core % 64;
+    for (int core = 0; core < std::min(machine_cores(), 1024); ++core)
+      cores.bits[static_cast<size_t>(core / 64)] |= 1ull << core % 64;
   }
   return cores;
 }

@@ -29,7 +29,8 @@ struct CoreSet {
 /// Where this process may run: its affinity mask.
 CoreSet allowed_cores();
 
-/// How many of `cores` its control group lets a process keep busy: their number, or the CPU quota (rounded up). At least 1.
+/// How many of `cores` its control group lets a process keep busy: their number, or the CPU quota (rounded
+/// up). At least 1.
 int usable_cores(const CoreSet& cores);
 
 /// Cores of the machine that are switched on.

@@ -10,7 +10,18 @@ namespace weir {
 using Rank = int32_t;
 
 enum class DataType : uint8_t {
-  int8, uint8, int32, uint32, int64, uint64, float16, float32, float64, bfloat16, float8e4m3, float8e5m2,
+  int8,
+  uint8,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  float16,
+  float32,
+  float64,
+  bfloat16,
+  float8e4m3,
+  float8e5m2,
 };
 inline constexpr int kDataTypes = 12;
 
@@ -18,7 +29,15 @@ inline constexpr int kDataTypes = 12;
 enum class RedOp : uint8_t { sum, prod, max, min };
 
 enum class Collective : uint8_t {
-  all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, send_recv,
+  all_reduce,
+  reduce,
+  broadcast,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  gather,
+  scatter,
+  send_recv,
 };
 inline constexpr int kCollectives = 9;
 
@@ -29,12 +48,11 @@ constexpr size_t size_of(DataType type) { return kDataTypeSizes[static_cast<int>
 constexpr bool is_float(DataType type) { return type >= DataType::float16; }
 
 constexpr bool reduces(Collective kind) {
-  return kind == Collective::all_reduce || kind == Collective::reduce ||
-         kind == Collective::reduce_scatter;
+  return kind == Collective::all_reduce || kind == Collective::reduce || kind == Collective::reduce_scatter;
 }
 constexpr bool has_root(Collective kind) {
-  return kind == Collective::reduce || kind == Collective::broadcast ||
-         kind == Collective::gather || kind == Collective::scatter;
+  return kind == Collective::reduce || kind == Collective::broadcast || kind == Collective::gather ||
+         kind == Collective::scatter;
 }
 
 /// "float32", "sum", "all_reduce": the words of plan files, tables and logs.

@@ -35,7 +35,12 @@ Status not_connected() { return {Code::invalid_usage, "the communicator was not 
 }  // namespace
 
 Communicator::Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank rank, Config config)
-    : runtime_(runtime), id_(id), ranks_(ranks), rank_(rank), config_(std::move(config)), state_(not_connected()) {}
+    : runtime_(runtime),
+      id_(id),
+      ranks_(ranks),
+      rank_(rank),
+      config_(std::move(config)),
+      state_(not_connected()) {}
 
 Communicator::Communicator(Communicator& parent, int color, int key, Config config)
     : runtime_(parent.runtime_),
@@ -97,7 +102,8 @@ Status Communicator::join_split() {
   if (split_->color < 0) return {};
   std::vector<Member> all;
   for (const Bytes& bytes : *gathered) all.push_back(ByteReader(bytes).get<Member>());
-  const uint64_t uid = hash_text(fmt::format("{:x} split {} color {}", bootstrap.uid(), number, split_->color));
+  const uint64_t uid =
+      hash_text(fmt::format("{:x} split {} color {}", bootstrap.uid(), number, split_->color));
   auto subset = Bootstrap::subset(bootstrap, members_of(all, split_->color), uid, &aborted_);
   WEIR_TRY(subset.status());
   ranks_ = (*subset)->size();
@@ -120,7 +126,8 @@ Status Communicator::run(std::span<const Operation> operations, device::HostStre
   Execution* const execution = connected_->execution.get();
   execution->begin(operations);
   Status status = drive({&execution, 1});
-  if (!status.ok()) [[unlikely]] set_state(status);
+  if (!status.ok()) [[unlikely]]
+    set_state(status);
   return status;
 }
 
@@ -163,18 +170,21 @@ Status Communicator::finalize() {
 void Communicator::abort() {
   aborted_.store(true);
   std::lock_guard lock(mutex_);
-  if (connected_ != nullptr && code_.load() != static_cast<int>(Code::in_progress)) connected_->execution->abort();
+  if (connected_ != nullptr && code_.load() != static_cast<int>(Code::in_progress))
+    connected_->execution->abort();
 }
 
 Status Communicator::state() const {
   std::lock_guard lock(mutex_);
-  if (state_.ok() && !config_.blocking && !turns_.idle()) return {Code::in_progress, "operations are under way"};
+  if (state_.ok() && !config_.blocking && !turns_.idle())
+    return {Code::in_progress, "operations are under way"};
   return state_;
 }
 
 void Communicator::set_state(const Status& status) {
   std::lock_guard lock(mutex_);
-  const bool failed = !state_.ok() && state_.code() != Code::in_progress && status.code() != Code::in_progress;
+  const bool failed =
+      !state_.ok() && state_.code() != Code::in_progress && status.code() != Code::in_progress;
   if (failed && connected_ != nullptr) return;  // the first error stays
   state_ = status;
   code_.store(static_cast<int>(status.code()), std::memory_order_release);
@@ -184,7 +194,8 @@ void Communicator::set_state(const Status& status) {
 Status Communicator::usable() const {
   std::lock_guard lock(mutex_);
   if (state_.code() == Code::in_progress) {
-    return {Code::invalid_argument, "Attempt to use communicator before the previous operation returned ncclSuccess"};
+    return {Code::invalid_argument,
+            "Attempt to use communicator before the previous operation returned ncclSuccess"};
   }
   return state_;
 }

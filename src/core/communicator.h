@@ -1,11 +1,12 @@
 /// A communicator: one rank's view of a set of ranks that do collectives together.
 ///
-/// Life: constructed, it knows nothing of its peers; connect() meets them (bootstrap, transports); run() carries out
-/// operations; finalize() waits for what is under way; the destructor frees.
+/// Life: constructed, it knows nothing of its peers; connect() meets them (bootstrap, transports); run()
+/// carries out operations; finalize() waits for what is under way; the destructor frees.
 ///
-/// Threads: one thread at a time may call connect, run, finalize and split from it. state(), abort(), rank() and size()
-/// may be called from any thread at any time, also while another is inside connect() or run(), and abort() makes
-/// that other thread return soon with an error. Streams carry operations out on threads of their own.
+/// Threads: one thread at a time may call connect, run, finalize and split from it. state(), abort(), rank()
+/// and size() may be called from any thread at any time, also while another is inside connect() or run(), and
+/// abort() makes that other thread return soon with an error. Streams carry operations out on threads of
+/// their own.
 #pragma once
 
 #include <atomic>
@@ -45,18 +46,19 @@ class Communicator {
  public:
   /// A communicator of `ranks` ranks, not connected. `runtime` must outlive it.
   Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank rank, Config config);
-  /// The part of a split that the parent's rank will belong to, not connected; connecting is collective over the
-  /// parent, which must live until then. color < 0: takes part in the split, and ends with size() 0.
+  /// The part of a split that the parent's rank will belong to, not connected; connecting is collective over
+  /// the parent, which must live until then. color < 0: takes part in the split, and ends with size() 0.
   Communicator(Communicator& parent, int color, int key, Config config);
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  /// Meets the other ranks. Names the culprit when one of them is missing, dead, stopped or different. Not blocking:
-  /// in_progress, and state() tells the rest.
+  /// Meets the other ranks. Names the culprit when one of them is missing, dead, stopped or different. Not
+  /// blocking: in_progress, and state() tells the rest.
   Status connect();
-  /// Carries out operations that belong together (one call, or one group): collectives in the order given, sends
-  /// and receives side by side. With a stream, or not blocking: queues them and returns. Else returns when done.
+  /// Carries out operations that belong together (one call, or one group): collectives in the order given,
+  /// sends and receives side by side. With a stream, or not blocking: queues them and returns. Else returns
+  /// when done.
   Status run(std::span<const Operation> operations, device::HostStream* stream);
   /// Waits until everything queued is done; not blocking: in_progress while something is.
   Status finalize();
@@ -68,6 +70,7 @@ class Communicator {
   Rank rank() const { return rank_; }
   int size() const { return ranks_; }
   const Config& config() const { return config_; }
+
  private:
   friend Status run_together(std::span<const struct Issue> issues);
 
@@ -118,8 +121,8 @@ struct Issue {
   Operation operation;
 };
 
-/// Carries out what one thread issued in one group, for one or several communicators of this process. Their ranks may
-/// depend on each other, so they advance together. Streams as in Communicator::run.
+/// Carries out what one thread issued in one group, for one or several communicators of this process. Their
+/// ranks may depend on each other, so they advance together. Streams as in Communicator::run.
 Status run_together(std::span<const Issue> issues);
 
 }  // namespace weir::core

@@ -8,8 +8,8 @@
 namespace weir::core {
 namespace {
 
-/// Scratch that peers may read, for plans that pull: behind the exchange's part of the window, so that a plan and an
-/// exchange that follow each other never use the same bytes.
+/// Scratch that peers may read, for plans that pull: behind the exchange's part of the window, so that a plan
+/// and an exchange that follow each other never use the same bytes.
 constexpr size_t kSharedScratchBytes = size_t{1} << 20;
 
 /// Spinning is for ranks that have a core each; the others give theirs to whom they wait for.
@@ -65,7 +65,8 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   WEIR_TRY(home.status());
   c.home = std::move(*home);
 
-  const TransportContext context{{spec.uid, self, runtime.host()}, c.home.get(), &runtime.local_homes(), c.door.get()};
+  const TransportContext context{
+      {spec.uid, self, runtime.host()}, c.home.get(), &runtime.local_homes(), c.door.get()};
   auto transports = make_transports(context, options);
   WEIR_TRY(transports.status());
   c.transports = std::move(*transports);
@@ -82,8 +83,9 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
     scratch = std::move(island->scratch);
     if (options.fast_paths && options.algorithm.empty()) {
       c.allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), island->windows);
-      c.exchange = std::make_unique<exec::Exchange>(self, std::move(island->windows), std::move(island->doorbells),
-                                                    *c.allocations, exec::Exchange::Limits());
+      c.exchange =
+          std::make_unique<exec::Exchange>(self, std::move(island->windows), std::move(island->doorbells),
+                                           *c.allocations, exec::Exchange::Limits());
     }
   }
   WEIR_TRY(c.meet_neighbours());
@@ -125,8 +127,8 @@ Status Connected::meet_neighbours() {
 }
 
 std::string Connected::describe() const {
-  return fmt::format("rank {} of {} ({} on this host, {} cores): transports {}{}", bootstrap->rank(), bootstrap->size(),
-                     local_ranks, local_cores, routes->summary(bootstrap->rank()),
+  return fmt::format("rank {} of {} ({} on this host, {} cores): transports {}{}", bootstrap->rank(),
+                     bootstrap->size(), local_ranks, local_cores, routes->summary(bootstrap->rank()),
                      exchange != nullptr ? ", collectives by exchange through shared windows" : "");
 }
 

@@ -1,4 +1,5 @@
-/// What a communicator has once it has met its peers, in the order in which it is built and (reversed) torn down.
+/// What a communicator has once it has met its peers, in the order in which it is built and (reversed) torn
+/// down.
 ///
 /// Built by Connected::build, which is collective over the bootstrap; used by one thread at a time.
 #pragma once

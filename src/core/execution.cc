@@ -67,7 +67,8 @@ Status Execution::begin_next() {
     task_ = parts_.exchange;
     return {};
   }
-  auto prepared = parts_.plans->find(operation.kind, operation.root, operation.count * size_of(operation.type));
+  auto prepared =
+      parts_.plans->find(operation.kind, operation.root, operation.count * size_of(operation.type));
   WEIR_TRY(prepared.status());
   prepared_ = *prepared;
   task_ = prepared_->run.get();
@@ -127,11 +128,10 @@ Status Execution::aborted_status() const {
   return {Code::invalid_usage, "the communicator was aborted by ncclCommAbort"};
 }
 
-Rank Execution::waiting_for() const {
-  return opening_ ? parts_.links->not_ready() : task_->waiting_for();
-}
+Rank Execution::waiting_for() const { return opening_ ? parts_.links->not_ready() : task_->waiting_for(); }
 
-/// Of a thread that waits for long: ends the execution if it was aborted, if a channel broke, or if a peer is to blame.
+/// Of a thread that waits for long: ends the execution if it was aborted, if a channel broke, or if a peer is
+/// to blame.
 void Execution::look_around(int64_t waited_ns) {
   Status trouble;
   if (aborted_.load(std::memory_order_relaxed)) trouble = aborted_status();

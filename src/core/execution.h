@@ -1,8 +1,8 @@
-/// Carries out the operations of one communicator rank, without ever blocking: chooses between the island's exchange, a
-/// prepared plan and the pairs of a group, one operation after the other.
+/// Carries out the operations of one communicator rank, without ever blocking: chooses between the island's
+/// exchange, a prepared plan and the pairs of a group, one operation after the other.
 ///
-/// drive() is the waiting: it advances one or several executions of this thread until all are done, sleeps when that
-/// takes long, and looks for the culprit when it takes too long.
+/// drive() is the waiting: it advances one or several executions of this thread until all are done, sleeps
+/// when that takes long, and looks for the culprit when it takes too long.
 ///
 /// Not thread-safe, but for abort().
 #pragma once
@@ -72,7 +72,7 @@ class Execution {
   size_t next_ = 0;
   bool pairs_begun_ = false;
   bool finished_ = true;
-  bool opening_ = false;          ///< the task waits for its channels
+  bool opening_ = false;  ///< the task waits for its channels
   exec::Task* task_ = nullptr;
   Prepared* prepared_ = nullptr;  ///< what to start when the channels are ready; null: has started
   exec::Work work_;
@@ -81,7 +81,8 @@ class Execution {
   std::atomic<bool> aborted_{false};
 };
 
-/// Advances executions of this thread until all are done; their ranks may depend on each other. The first error.
+/// Advances executions of this thread until all are done; their ranks may depend on each other. The first
+/// error.
 Status drive(std::span<Execution* const> executions);
 
 }  // namespace weir::core

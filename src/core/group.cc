@@ -5,8 +5,8 @@
 namespace weir::core {
 namespace {
 
-/// Runs every job on a thread of its own: each may wait for the others. The first error in job order; in_progress if
-/// that is the worst there is.
+/// Runs every job on a thread of its own: each may wait for the others. The first error in job order;
+/// in_progress if that is the worst there is.
 Status run_side_by_side(std::vector<std::function<Status()>> jobs) {
   std::vector<Status> results(jobs.size());
   std::vector<std::thread> threads;
@@ -35,15 +35,17 @@ void Group::fail(const Status& status) {
 }
 
 Status Group::end() {
-  if (depth_ == 0) return {Code::invalid_usage, "ncclGroupEnd: not in a group call: ncclGroupStart must come first"};
+  if (depth_ == 0)
+    return {Code::invalid_usage, "ncclGroupEnd: not in a group call: ncclGroupStart must come first"};
   if (--depth_ > 0) return {};
   Status failed = std::exchange(failed_, {});
   const std::vector<Issue> issues = std::exchange(issues_, {});
   std::vector<std::function<Status()>> jobs = std::exchange(jobs_, {});
   WEIR_TRY(failed);
   if (!jobs.empty() && !issues.empty()) {
-    return {Code::invalid_usage,
-            "ncclGroupEnd: a group holds either communicator set-up (init, split) or communication, not both"};
+    return {
+        Code::invalid_usage,
+        "ncclGroupEnd: a group holds either communicator set-up (init, split) or communication, not both"};
   }
   if (!jobs.empty()) return run_side_by_side(std::move(jobs));
   return issues.empty() ? Status() : run_together(issues);

@@ -1,4 +1,5 @@
-/// Groups: what one thread issues between ncclGroupStart and the outermost ncclGroupEnd is carried out together.
+/// Groups: what one thread issues between ncclGroupStart and the outermost ncclGroupEnd is carried out
+/// together.
 ///
 /// One Group per thread; not thread-safe.
 #pragma once

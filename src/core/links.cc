@@ -3,8 +3,8 @@
 namespace weir::core {
 namespace {
 
-/// Polls every end once and drops those that are ready. True if none is left; else, or on an error, `peer` is one that
-/// is not.
+/// Polls every end once and drops those that are ready. True if none is left; else, or on an error, `peer` is
+/// one that is not.
 template <typename End>
 Result<bool> all_ready(std::vector<std::pair<Rank, End*>>& opening, Rank& peer) {
   for (size_t i = opening.size(); i-- > 0;) {
@@ -21,7 +21,8 @@ Result<bool> all_ready(std::vector<std::pair<Rank, End*>>& opening, Rank& peer) 
 Status Links::open(const exec::Channel& channel) {
   const Key key{channel.peer, channel.number};
   const Route& route = routes_.to(channel.peer);
-  const LinkSpec spec{self_, channel.peer, channel.number, slots_, channel.chunks > 0 ? slot_bytes_ : kSignalBytes};
+  const LinkSpec spec{self_, channel.peer, channel.number, slots_,
+                      channel.chunks > 0 ? slot_bytes_ : kSignalBytes};
   if (channel.outgoing && !senders_.contains(key)) {
     auto end = route.transport->open_sender(route.card, spec);
     WEIR_TRY(end.status());

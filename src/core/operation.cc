@@ -6,9 +6,9 @@ namespace weir::core {
 namespace {
 
 std::string_view call_name(const Operation& operation) {
-  constexpr std::string_view kNames[kCollectives] = {
-      "ncclAllReduce", "ncclReduce", "ncclBroadcast", "ncclAllGather", "ncclReduceScatter",
-      "ncclAlltoAll",  "ncclGather", "ncclScatter",   "ncclRecv"};
+  constexpr std::string_view kNames[kCollectives] = {"ncclAllReduce", "ncclReduce",        "ncclBroadcast",
+                                                     "ncclAllGather", "ncclReduceScatter", "ncclAlltoAll",
+                                                     "ncclGather",    "ncclScatter",       "ncclRecv"};
   return operation.sends ? "ncclSend" : kNames[static_cast<int>(operation.kind)];
 }
 
@@ -42,11 +42,12 @@ uint32_t signature(const Operation& operation) {
   if (operation.kind == Collective::send_recv) {  // only the bytes must agree
     return static_cast<uint32_t>(mix(operation.count * size_of(operation.type)));
   }
-  const uint64_t kind = static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.type) << 8 |
-                        (reduces(operation.kind) ? static_cast<uint64_t>(operation.reduction.op) << 16 |
-                                                       static_cast<uint64_t>(operation.reduction.scaling) << 24
-                                                 : 0) |
-                        (has_root(operation.kind) ? static_cast<uint64_t>(operation.root) << 32 : 0);
+  const uint64_t kind =
+      static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.type) << 8 |
+      (reduces(operation.kind) ? static_cast<uint64_t>(operation.reduction.op) << 16 |
+                                     static_cast<uint64_t>(operation.reduction.scaling) << 24
+                               : 0) |
+      (has_root(operation.kind) ? static_cast<uint64_t>(operation.root) << 32 : 0);
   return static_cast<uint32_t>(mix(kind ^ mix(operation.count)));
 }
 

@@ -21,11 +21,13 @@ struct Reduction {
   device::Scalar factor = {};  ///< of the operation's type; only for premultiply
 };
 
-/// A collective, a send or a receive. `count` is the count of the user's call: elements per block (per rank for
-/// all_gather, reduce_scatter, all_to_all, gather and scatter). Pointers are the user's and are not owned.
+/// A collective, a send or a receive. `count` is the count of the user's call: elements per block (per rank
+/// for all_gather, reduce_scatter, all_to_all, gather and scatter). Pointers are the user's and are not
+/// owned.
 struct Operation {
   Collective kind = Collective::all_reduce;
-  bool sends = false;  ///< send_recv only: this is the send half, to rank `root`; else the receive half, from it
+  bool sends =
+      false;  ///< send_recv only: this is the send half, to rank `root`; else the receive half, from it
   DataType type = DataType::float32;
   Rank root = 0;  ///< root, or the peer of a send or receive
   Reduction reduction;

@@ -70,7 +70,8 @@ exec::Progress Pairs::advance() {
     moved |= advance(*direction);
     if (!error_.ok()) return exec::Progress::failed;
     if (direction->running || !direction->queue.empty()) {
-      if (!running || !direction->sends) waiting_for_ = direction->peer;  // rather for a message than for a slot
+      if (!running || !direction->sends)
+        waiting_for_ = direction->peer;  // rather for a message than for a slot
       running = true;
     }
   }
@@ -99,11 +100,12 @@ bool Pairs::advance(Direction& direction) {
 }
 
 void Pairs::explain_mismatch(const Direction& direction) {
-  error_ = Status(Code::invalid_usage,
-                  fmt::format("rank {}'s send to rank {} (number {} between the two) has another size than the receive of "
-                              "{} bytes that rank {} called for it",
-                              direction.peer, self_, direction.queue.front().tag >> 32, direction.queue.front().count,
-                              self_));
+  error_ = Status(
+      Code::invalid_usage,
+      fmt::format(
+          "rank {}'s send to rank {} (number {} between the two) has another size than the receive of "
+          "{} bytes that rank {} called for it",
+          direction.peer, self_, direction.queue.front().tag >> 32, direction.queue.front().count, self_));
 }
 
 Status Pairs::serve() {

@@ -1,5 +1,6 @@
-/// Sends and receives of one group, carried out side by side: no order among different peers, call order towards one
-/// peer. Each direction of a pair has one channel, and every send or receive is the smallest program there is.
+/// Sends and receives of one group, carried out side by side: no order among different peers, call order
+/// towards one peer. Each direction of a pair has one channel, and every send or receive is the smallest
+/// program there is.
 ///
 /// Not thread-safe. A task in the sense of exec/task.h.
 #pragma once
@@ -19,8 +20,8 @@ class Pairs final : public exec::Task {
  public:
   Pairs(Rank self, Links& links) : self_(self), links_(links) {}
 
-  /// Begins a batch; opens channels that are new (wait for Links::ready() before advance()). REQUIRES: the last batch
-  /// is done; every operation is a send_recv.
+  /// Begins a batch; opens channels that are new (wait for Links::ready() before advance()). REQUIRES: the
+  /// last batch is done; every operation is a send_recv.
   Status start(std::span<const Operation> operations, bool check);
 
   exec::Progress advance() override;

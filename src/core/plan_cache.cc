@@ -40,8 +40,7 @@ Result<Prepared*> PlanCache::find(Collective kind, Rank root, size_t bytes) {
 Result<Prepared*> PlanCache::prepare(Collective kind, Rank root, size_t bytes) {
   // All sizes of a class (a power of two) share a plan, so the choice is made for the largest of them.
   const size_t largest = bytes == 0 ? 0 : std::bit_floor(bytes) * 2 - 1;
-  std::string_view algorithm =
-      algorithms::choose({kind, ranks_, largest, !scratch_.peers.empty()});
+  std::string_view algorithm = algorithms::choose({kind, ranks_, largest, !scratch_.peers.empty()});
   if (!forced_algorithm_.empty()) {
     const algorithms::Entry* forced = algorithms::find(forced_algorithm_, kind);
     if (forced != nullptr && (!forced->pulls || !scratch_.peers.empty())) algorithm = forced->algorithm;
@@ -72,8 +71,9 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, 
   WEIR_TRY(plan.status());
   if (plan->moves.size() <= kMostMovesVerified) {
     if (const Status proof = ir::verify(*plan); !proof.ok()) {
-      return Status(Code::internal_error, fmt::format("the {} plan for {} over {} ranks is wrong and was not run: {}",
-                                                      algorithm, name(shape.kind), shape.ranks, proof.message()));
+      return Status(Code::internal_error,
+                    fmt::format("the {} plan for {} over {} ranks is wrong and was not run: {}", algorithm,
+                                name(shape.kind), shape.ranks, proof.message()));
     }
   }
   auto program = exec::lower(*plan, self_);

@@ -1,8 +1,8 @@
 /// Prepared plans of a communicator: verified, lowered, and bound to open channels.
 ///
-/// A hit is two array look-ups. A miss chooses an algorithm, emits its plan, verifies it, lowers it and opens its
-/// channels; the caller then waits until the channels are ready. The cache is bounded: past kMost prepared plans it
-/// starts afresh (channels stay open). Not thread-safe.
+/// A hit is two array look-ups. A miss chooses an algorithm, emits its plan, verifies it, lowers it and opens
+/// its channels; the caller then waits until the channels are ready. The cache is bounded: past kMost
+/// prepared plans it starts afresh (channels stay open). Not thread-safe.
 #pragma once
 
 #include <array>
@@ -52,7 +52,8 @@ class PlanCache {
   Links& links_;
   const SharedScratch scratch_;
   const std::string forced_algorithm_;
-  std::array<std::array<Prepared*, kSizeClasses + 1>, kCollectives> hits_{};  ///< with the root asked for last
+  std::array<std::array<Prepared*, kSizeClasses + 1>, kCollectives>
+      hits_{};  ///< with the root asked for last
   std::vector<std::unique_ptr<Prepared>> prepared_;
   std::vector<std::vector<std::byte>> scratches_;
 };

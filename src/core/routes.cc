@@ -30,7 +30,8 @@ Result<std::vector<std::vector<Bytes>>> exchange_cards(Bootstrap& bootstrap, con
         if (transports[t]->name() == name) row[t] = std::move(card);
       }
     }
-    if (!reader.ok()) return Status(Code::remote_error, fmt::format("rank {} published broken transport cards", rank));
+    if (!reader.ok())
+      return Status(Code::remote_error, fmt::format("rank {} published broken transport cards", rank));
   }
   return cards;
 }
@@ -49,7 +50,8 @@ Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports) 
     uint32_t bits = 0;
     for (size_t t = 0; t < transports.size(); ++t) {
       const Bytes& card = (*cards)[p][t];
-      Reach reach = card.empty() ? Reach{false, {}, "the peer does not offer it"} : transports[t]->reach(card);
+      Reach reach =
+          card.empty() ? Reach{false, {}, "the peer does not offer it"} : transports[t]->reach(card);
       bits |= static_cast<uint32_t>(reach.ok) << t;
       reaches[p].push_back(std::move(reach));
     }
@@ -63,15 +65,17 @@ Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports) 
     uint32_t mine = 0;
     uint32_t theirs = 0;
     std::memcpy(&mine, own.data() + p * sizeof mine, sizeof mine);
-    if ((*all)[p].size() == own.size()) std::memcpy(&theirs, (*all)[p].data() + self * sizeof theirs, sizeof theirs);
+    if ((*all)[p].size() == own.size())
+      std::memcpy(&theirs, (*all)[p].data() + self * sizeof theirs, sizeof theirs);
     Route route;
     std::string reasons;
     for (size_t t = 0; t < transports.size() && route.transport == nullptr; ++t) {
       if ((mine & theirs) >> t & 1) {
         route = {transports[t].get(), (*cards)[p][t], reaches[p][t].cost};
       } else {
-        reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", transports[t]->name(),
-                               reaches[p][t].ok ? "the peer could not reach this rank" : reaches[p][t].why_not);
+        reasons +=
+            fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", transports[t]->name(),
+                        reaches[p][t].ok ? "the peer could not reach this rank" : reaches[p][t].why_not);
       }
     }
     if (route.transport == nullptr) {
@@ -84,11 +88,13 @@ Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports) 
 }
 
 bool Routes::all_map() const {
-  return std::all_of(routes_.begin(), routes_.end(), [](const Route& r) { return r.transport->traits().maps; });
+  return std::all_of(routes_.begin(), routes_.end(),
+                     [](const Route& r) { return r.transport->traits().maps; });
 }
 
 bool Routes::all_ring() const {
-  return std::all_of(routes_.begin(), routes_.end(), [](const Route& r) { return r.transport->traits().sleeps; });
+  return std::all_of(routes_.begin(), routes_.end(),
+                     [](const Route& r) { return r.transport->traits().sleeps; });
 }
 
 std::string Routes::summary(Rank self) const {
@@ -97,7 +103,8 @@ std::string Routes::summary(Rank self) const {
     if (p != self) ++counts[to(p).transport->name()];
   }
   std::string text;
-  for (const auto& [name, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
+  for (const auto& [name, count] : counts)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
   return text.empty() ? "none" : text;
 }
 

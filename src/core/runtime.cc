@@ -6,8 +6,7 @@
 
 namespace weir::core {
 
-Runtime::Runtime(Options options)
-    : options_(std::move(options)), host_(host_identity(options_.host_id)) {}
+Runtime::Runtime(Options options) : options_(std::move(options)), host_(host_identity(options_.host_id)) {}
 
 Timeouts Runtime::timeouts() const {
   const auto ms = [](double seconds) { return static_cast<int64_t>(seconds * 1000); };
@@ -37,7 +36,8 @@ Result<std::shared_ptr<Door>> Runtime::door(const SocketAddress& reach) {
   if (std::shared_ptr<Door> open = door_.lock()) return open;
   auto interface = listen_at(reach);
   WEIR_TRY(interface.status());
-  auto opened = Door::open(*interface, [this](uint64_t scope, BytesView question) { return watch_.answer(scope, question); });
+  auto opened = Door::open(
+      *interface, [this](uint64_t scope, BytesView question) { return watch_.answer(scope, question); });
   WEIR_TRY(opened.status());
   std::shared_ptr<Door> door = std::move(*opened);
   door_ = door;

@@ -1,5 +1,6 @@
-/// What all communicators of a process share: options, the door, the allocator, the roots of its unique ids. One
-/// object, made by src/api on first use and never destroyed (threads of applications may outlive static destructors).
+/// What all communicators of a process share: options, the door, the allocator, the roots of its unique ids.
+/// One object, made by src/api on first use and never destroyed (threads of applications may outlive static
+/// destructors).
 ///
 /// Thread-safe.
 #pragma once
@@ -31,10 +32,11 @@ class Runtime {
   Watch& watch() { return watch_; }
   Roots& roots() { return roots_; }
 
-  /// An id for a new communicator: the fixed one of NCCL_COMM_ID, or that of a root that starts to listen now.
+  /// An id for a new communicator: the fixed one of NCCL_COMM_ID, or that of a root that starts to listen
+  /// now.
   Result<UniqueId> make_unique_id();
-  /// The door, opened on first use (at an interface from which `reach` is reached) and closed when the last holder lets
-  /// go.
+  /// The door, opened on first use (at an interface from which `reach` is reached) and closed when the last
+  /// holder lets go.
   Result<std::shared_ptr<Door>> door(const SocketAddress& reach);
 
  private:

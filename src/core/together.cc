@@ -48,7 +48,8 @@ Status run_together(std::span<const Issue> issues) {
   }
   for (const Part& part : parts) WEIR_TRY(part.communicator->usable());
 
-  // Communicators on one stream (or on none) advance together on its thread, since they may wait for each other.
+  // Communicators on one stream (or on none) advance together on its thread, since they may wait for each
+  // other.
   while (!parts.empty()) {
     HostStream* const stream = parts[0].streams[0];
     auto rest = std::stable_partition(parts.begin(), parts.end(),

@@ -1,5 +1,9 @@
 #include "src/device/reduce.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <atomic>
 #include <cassert>
 #include <cstring>
@@ -12,6 +16,26 @@ namespace {
 
 /// Below this, waiting for non-temporal stores to drain (about 0.3 us) costs more than they save.
 constexpr size_t kStreamingBytes = 16384;
+
+/// From here on, a string move beats vector stores to lines that another core holds
+/// (docs/reference-notes.md).
+constexpr size_t kStringMoveBytes = 512;
+
+#if defined(__x86_64__)
+/// Whether "rep movsb" is fast (ERMS).
+bool has_fast_string_moves() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx >> 9 & 1) != 0;
+}
+const bool string_moves = has_fast_string_moves();
+
+void move_string(void* dst, const void* src, size_t bytes) {
+  asm volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(bytes) : : "memory");
+}
+#else
+constexpr bool string_moves = false;
+void move_string(void* dst, const void* src, size_t bytes) { std::memcpy(dst, src, bytes); }
+#endif
 
 /// The kernels to use; null until somebody asked.
 std::atomic<const Kernels*> chosen_kernels{nullptr};
@@ -75,6 +99,8 @@ void copy(void* dst, const void* src, size_t bytes, Traffic traffic) {
     return best_kernels()->streaming_copy(static_cast<uint8_t*>(dst), static_cast<const uint8_t*>(src),
                                           bytes);
   }
+  if (traffic == Traffic::handed && string_moves && bytes >= kStringMoveBytes)
+    return move_string(dst, src, bytes);
   std::memcpy(dst, src, bytes);
 }
 

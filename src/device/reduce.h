@@ -28,9 +28,13 @@
 
 namespace weir::device {
 
-/// Whether the destination will be read again soon (cached) or not (streaming: non-temporal stores where
-/// they pay; they are ordered before the function returns).
-enum class Traffic : uint8_t { cached, streaming };
+/// Who reads the destination next.
+enum class Traffic : uint8_t {
+  cached,     ///< this core, soon
+  streaming,  ///< nobody, for long: non-temporal stores where they pay, ordered before the function returns
+  handed,     ///< another core, which has read the same lines before: copies take the lines without fetching
+              ///< them
+};
 
 /// dst[i] = (((src[0][i] op src[1][i]) op src[2][i]) ...). sources >= 1 (1: a copy of the bits). count in
 /// elements.

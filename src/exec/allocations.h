@@ -1,5 +1,5 @@
-/// Buffers of users that peers can address: allocations made by ncclMemAlloc, told to peers slot by slot through the
-/// window, and mapped by them on first use.
+/// Buffers of users that peers can address: allocations made by ncclMemAlloc, told to peers slot by slot
+/// through the window, and mapped by them on first use.
 ///
 /// Not thread-safe; one per communicator rank. post() and resolve() do not allocate or enter the kernel for
 /// allocations they have met before.
@@ -20,8 +20,8 @@ class Allocations {
  public:
   Allocations(Rank self, device::MemoryRegistry& registry, std::vector<Window> windows);
 
-  /// How peers find [data, data + bytes). Posted::slot is -1 where they cannot: memory from elsewhere, or an allocation
-  /// that would take the slot that `beside`, posted for the same operation, needs.
+  /// How peers find [data, data + bytes). Posted::slot is -1 where they cannot: memory from elsewhere, or an
+  /// allocation that would take the slot that `beside`, posted for the same operation, needs.
   Posted post(const void* data, size_t bytes, const Posted& beside = {});
   /// Where what `peer` posted lies in this address space.
   Result<std::byte*> resolve(Rank peer, const Posted& posted);

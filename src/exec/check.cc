@@ -51,7 +51,7 @@ struct Cell {
 struct LaneState {
   size_t number;  ///< among all lanes
   Rank rank;
-  size_t index;   ///< within the rank
+  size_t index;  ///< within the rank
   const std::vector<Step>* steps;
   size_t step = 0;
   uint32_t pass = 0;
@@ -179,7 +179,8 @@ class Simulation {
       if (from.kind == Place::Kind::receive) {
         sources.push_back(take(lane, from));
         if (sources.back().size() == step.chunks) continue;
-        return refuse(lane, fmt::format("takes a message of {} chunks for one of {}", sources.back().size(), step.chunks));
+        return refuse(lane, fmt::format("takes a message of {} chunks for one of {}", sources.back().size(),
+                                        step.chunks));
       }
       auto& values = sources.emplace_back();
       for (uint32_t i = 0; i < step.chunks; ++i) {
@@ -219,8 +220,10 @@ class Simulation {
     using Kind = ir::Operand::Kind;
     const uint32_t index = chunk + static_cast<uint32_t>(place.bias);
     switch (place.kind) {
-      case Place::Kind::input: return cells_[lane.pass * layout_.size() + layout_.place(lane.rank, {Kind::input, index})];
-      case Place::Kind::output: return cells_[lane.pass * layout_.size() + layout_.place(lane.rank, {Kind::output, index})];
+      case Place::Kind::input:
+        return cells_[lane.pass * layout_.size() + layout_.place(lane.rank, {Kind::input, index})];
+      case Place::Kind::output:
+        return cells_[lane.pass * layout_.size() + layout_.place(lane.rank, {Kind::output, index})];
       case Place::Kind::peer_scratch:
         return cells_[layout_.place(static_cast<Rank>(place.index), {Kind::scratch, index})];
       default: return cells_[layout_.place(lane.rank, {Kind::scratch, index})];  // the same in every pass
@@ -250,8 +253,9 @@ class Simulation {
 
   Status race(const LaneState& lane, const Access& other, const char* does, const char* did) const {
     const LaneState& peer = lanes_[other.lane];
-    return refuse(lane, fmt::format("{} memory that rank {} lane {} {} too, and nothing orders the two (a race)", does,
-                                    peer.rank, peer.index, did));
+    return refuse(
+        lane, fmt::format("{} memory that rank {} lane {} {} too, and nothing orders the two (a race)", does,
+                          peer.rank, peer.index, did));
   }
 
   Status refuse(const LaneState& lane, const std::string& what) const {
@@ -265,7 +269,8 @@ class Simulation {
       stuck += fmt::format("{}{} waits for rank {}", stuck.empty() ? "" : "; ", where(lane), awaited(lane));
     }
     if (stuck.empty()) return {};
-    return {Code::invalid_argument, fmt::format("deadlock with {} slots per channel: {}", options_.slots, stuck)};
+    return {Code::invalid_argument,
+            fmt::format("deadlock with {} slots per channel: {}", options_.slots, stuck)};
   }
 
   Rank awaited(LaneState& lane) {
@@ -305,8 +310,8 @@ class Simulation {
           const Contribution got =
               cells_[pass * layout_.size() + layout_.place(rank, {ir::Operand::Kind::output, c})].value;
           if (symbols_.equal(want, got)) continue;
-          return {Code::invalid_argument, fmt::format("output chunk {} of rank {} in pass {} {}", c, rank, pass,
-                                                      symbols_.difference(want, got))};
+          return {Code::invalid_argument, fmt::format("output chunk {} of rank {} in pass {} {}", c, rank,
+                                                      pass, symbols_.difference(want, got))};
         }
       }
     }

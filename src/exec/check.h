@@ -1,8 +1,9 @@
 /// Proves the programs of all ranks together, with the real number of slots.
 ///
-/// Lanes over bounded FIFOs without "receive from anyone" are a Kahn network: what they compute, and whether they get
-/// stuck, does not depend on timing. So one symbolic run decides sums, completeness and deadlock, and a vector clock
-/// per lane decides races: two accesses to the same chunk, one of them a write, that nothing orders.
+/// Lanes over bounded FIFOs without "receive from anyone" are a Kahn network: what they compute, and whether
+/// they get stuck, does not depend on timing. So one symbolic run decides sums, completeness and deadlock,
+/// and a vector clock per lane decides races: two accesses to the same chunk, one of them a write, that
+/// nothing orders.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ struct CheckOptions {
   ir::Placement placement = ir::Placement::apart;
 };
 
-/// Success, or invalid_argument with the rank, lane and step that is wrong. REQUIRES: one program per rank of one
-/// shape, in rank order. Pure and thread-safe.
+/// Success, or invalid_argument with the rank, lane and step that is wrong. REQUIRES: one program per rank of
+/// one shape, in rank order. Pure and thread-safe.
 Status check(std::span<const Program> programs, const CheckOptions& options);
 
 }  // namespace weir::exec

@@ -111,7 +111,8 @@ void Exchange::send_mail() {
 bool Exchange::all_mail() {
   for (; arrived_ < ranks_ - 1; ++arrived_) {
     awaited_ = (self_ + 1 + arrived_) % ranks_;
-    if (!heard(windows_[self_].mail(stage_ % 2, awaited_).stage.load(std::memory_order_acquire))) return false;
+    if (!heard(windows_[self_].mail(stage_ % 2, awaited_).stage.load(std::memory_order_acquire)))
+      return false;
   }
   return true;
 }
@@ -159,10 +160,12 @@ bool Exchange::all_posted() {
 bool Exchange::heard(uint64_t word) {
   if (word >> 32 != stage_) return false;
   if (static_cast<uint32_t>(word) == static_cast<uint32_t>(work_.tag)) return true;
-  error_ = Status(Code::invalid_usage,
-                  fmt::format("rank {} and rank {} called different collectives, or the same one with another count, type, "
-                              "operation or root (operation #{} of this rank)",
-                              awaited_, self_, work_.tag >> 32));
+  error_ = Status(
+      Code::invalid_usage,
+      fmt::format(
+          "rank {} and rank {} called different collectives, or the same one with another count, type, "
+          "operation or root (operation #{} of this rank)",
+          awaited_, self_, work_.tag >> 32));
   return false;
 }
 
@@ -201,12 +204,12 @@ void Exchange::stage_copy(std::byte* to, const std::byte* from, size_t count) {
   if (work_.scales) {
     device::scale(work_.type, to, from, work_.factor, count);
   } else {
-    device::copy(to, from, bytes(count));
+    device::copy(to, from, bytes(count), device::Traffic::handed);
   }
 }
 
-/// Copies what others need of this rank's input into the half of the next stage. Own shares are read where they are,
-/// unless they must be scaled.
+/// Copies what others need of this rank's input into the half of the next stage. Own shares are read where
+/// they are, unless they must be scaled.
 void Exchange::stage_inputs() {
   std::byte* half = windows_[self_].half((stage_ + 1) % 2);
   const std::byte* from = work_.input + bytes(done_);
@@ -273,7 +276,8 @@ void Exchange::fold_share() {
   std::byte* target = work_.output + bytes(done_) + offset;
   fold(target, own.count, device::Traffic::cached,
        [&](Rank rank) { return input_of(rank, offset, bytes(done_) + offset); });
-  device::copy(windows_[self_].half((stage_ + 1) % 2) + offset, target, bytes(own.count));
+  device::copy(windows_[self_].half((stage_ + 1) % 2) + offset, target, bytes(own.count),
+               device::Traffic::handed);
 }
 
 /// Two-shot, second half: fetches the shares that the others folded.
@@ -295,12 +299,14 @@ void Exchange::exchange_direct() {
   }
   const Extent own = share(self_);
   const size_t end = bytes(own.first + own.count);
+  const device::Traffic pushed =
+      traffic_ == device::Traffic::streaming ? device::Traffic::streaming : device::Traffic::handed;
   for (size_t at = bytes(own.first); at < end; at += kTileBytes) {
     const size_t size = std::min(kTileBytes, end - at);
-    fold(work_.output + at, size / element_, device::Traffic::cached, [&](Rank rank) { return input_of(rank, 0, at); });
-    for (int i = 1; i < ranks_; ++i) {
-      device::copy(outputs_[(self_ + i) % ranks_] + at, work_.output + at, size, traffic_);
-    }
+    fold(work_.output + at, size / element_, device::Traffic::cached,
+         [&](Rank rank) { return input_of(rank, 0, at); });
+    for (int i = 1; i < ranks_; ++i)
+      device::copy(outputs_[(self_ + i) % ranks_] + at, work_.output + at, size, pushed);
   }
 }
 

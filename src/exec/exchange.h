@@ -1,19 +1,23 @@
-/// The fast path of an island: collectives in which every rank hears from every rank, through windows that all can
-/// address.
+/// The fast path of an island: collectives in which every rank hears from every rank, through windows that
+/// all can address.
 ///
-/// It stands for these plans (algorithms/), and gives the same bits, because it folds in rank order as they do:
+/// It stands for these plans (algorithms/), and gives the same bits, because it folds in rank order as they
+/// do:
 ///   all_reduce                          one_shot up to Limits::one_shot_bytes, two_shot above
 ///   all_gather, reduce_scatter, all_to_all   one_shot
 ///
 /// How (stages and who may write what when: window.h):
 ///  * A few bytes travel inside the line that announces them (mail).
-///  * More is copied into the rank's own half, block by block, and announced in its stage line; the others read it
+///  * More is copied into the rank's own half, block by block, and announced in its stage line; the others
+///  read it
 ///    there. The two-shot all-reduce folds its share of a block and announces the result in a second stage.
-///  * Where all ranks' buffers are allocations that all can map, nothing is copied: each rank folds its share out of all
-///    inputs into all outputs, and a last stage tells that the buffers are the caller's again. The first stage tells
-///    everybody where all the buffers are, so all take the same way without asking.
+///  * Where all ranks' buffers are allocations that all can map, nothing is copied: each rank folds its share
+///  out of all
+///    inputs into all outputs, and a last stage tells that the buffers are the caller's again. The first
+///    stage tells everybody where all the buffers are, so all take the same way without asking.
 ///
-/// Not thread-safe. advance() does not allocate or enter the kernel, but to map an allocation it sees for the first time.
+/// Not thread-safe. advance() does not allocate or enter the kernel, but to map an allocation it sees for the
+/// first time.
 #pragma once
 
 #include <vector>
@@ -30,10 +34,10 @@ namespace weir::exec {
 class Exchange final : public Task {
  public:
   struct Limits {
-    size_t one_shot_bytes = 16 * 1024;       ///< all_reduce: read by each rank from all others
-    size_t direct_bytes = 4 * 1024;          ///< from here on, look for buffers that peers can map
-    size_t block_bytes = 256 * 1024;         ///< staged at once, at most half a window
-    size_t streaming_bytes = 8 * 1024 * 1024;  ///< outputs from here on bypass the cache
+    size_t one_shot_bytes = 16 * 1024;          ///< all_reduce: read by each rank from all others
+    size_t direct_bytes = 4 * 1024;             ///< from here on, look for buffers that peers can map
+    size_t block_bytes = 512 * 1024;            ///< staged at once, at most half a window
+    size_t streaming_bytes = 32 * 1024 * 1024;  ///< outputs from here on bypass the cache
   };
   static constexpr int kMostRanks = 64;
 
@@ -80,7 +84,9 @@ class Exchange final : public Task {
 
   bool folds() const { return reduces(kind_); }
   bool two_shot() const { return kind_ == Collective::all_reduce && total_ > limits_.one_shot_bytes; }
-  bool by_destination() const { return kind_ == Collective::reduce_scatter || kind_ == Collective::all_to_all; }
+  bool by_destination() const {
+    return kind_ == Collective::reduce_scatter || kind_ == Collective::all_to_all;
+  }
   Extent share(Rank rank) const;
   void stage_copy(std::byte* to, const std::byte* from, size_t count);
   const std::byte* input_of(Rank rank, size_t staged_offset, size_t buffer_offset) const;
@@ -98,16 +104,16 @@ class Exchange final : public Task {
   Collective kind_ = Collective::all_reduce;
   Work work_;
   size_t element_ = 4;
-  size_t total_ = 0;        ///< bytes of a block of the call
-  size_t block_ = 0;        ///< elements of a block of this exchange
-  size_t done_ = 0;         ///< elements of the call's block before this one
-  size_t now_ = 0;          ///< elements in this one
+  size_t total_ = 0;  ///< bytes of a block of the call
+  size_t block_ = 0;  ///< elements of a block of this exchange
+  size_t done_ = 0;   ///< elements of the call's block before this one
+  size_t now_ = 0;    ///< elements in this one
   device::Traffic traffic_ = device::Traffic::cached;
   Phase phase_ = Phase::mail;
-  uint32_t stage_ = 0;      ///< the last one posted
-  int arrived_ = 0;         ///< peers of this stage heard from, in rank order after own
+  uint32_t stage_ = 0;  ///< the last one posted
+  int arrived_ = 0;     ///< peers of this stage heard from, in rank order after own
   Rank awaited_ = 0;
-  bool first_ = true;       ///< first block
+  bool first_ = true;  ///< first block
   bool any_posted_ = false;
   bool direct_ = false;
   Posted own_input_;

@@ -7,6 +7,14 @@
 #include "src/base/chunks.h"
 
 namespace weir::exec {
+namespace {
+
+/// Slots are read by another core.
+device::Traffic traffic_to(const Place& place) {
+  return place.kind == Place::Kind::send ? device::Traffic::handed : device::Traffic::cached;
+}
+
+}  // namespace
 
 Run::Run(const Program& program, Binding binding)
     : program_(program),
@@ -139,13 +147,15 @@ void Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t of
   std::byte* first = target(0);
   const size_t bytes = piece.count * element_;
   if (step.sources > 1) {
-    device::fold(work_.type, work_.op, first, reinterpret_cast<const void* const*>(sources), step.sources, piece.count);
+    device::fold(work_.type, work_.op, first, reinterpret_cast<const void* const*>(sources), step.sources,
+                 piece.count);
   } else if (first != sources[0]) {
-    device::copy(first, sources[0], bytes);
+    device::copy(first, sources[0], bytes, traffic_to(program_.places[step.dst[0]]));
   }
   if (step.completes && work_.divisor > 1) device::divide(work_.type, first, work_.divisor, piece.count);
   for (int d = 1; d < step.destinations; ++d) {
-    if (std::byte* other = target(d); other != first) device::copy(other, first, bytes);
+    std::byte* other = target(d);
+    if (other != first) device::copy(other, first, bytes, traffic_to(program_.places[step.dst[d]]));
   }
 }
 
@@ -179,10 +189,11 @@ size_t Run::block_offset(uint32_t chunk, const Piece& piece) const {
 
 bool Run::check(const Message& message, uint32_t channel) {
   if (message.tag == work_.tag) return true;
-  error_ = Status(Code::invalid_usage,
-                  fmt::format("rank {} sent a message of operation #{} where rank {} expected one of operation #{}: the "
-                              "ranks called different operations, or the same ones in another order",
-                              program_.channels[channel].peer, message.tag >> 32, program_.rank, work_.tag >> 32));
+  error_ = Status(
+      Code::invalid_usage,
+      fmt::format("rank {} sent a message of operation #{} where rank {} expected one of operation #{}: the "
+                  "ranks called different operations, or the same ones in another order",
+                  program_.channels[channel].peer, message.tag >> 32, program_.rank, work_.tag >> 32));
   return false;
 }
 
@@ -201,8 +212,8 @@ Status Run::serve() {
   return {};
 }
 
-/// Of several blocked lanes, one that waits for a message: who waits for a free slot waits for a rank that itself waits,
-/// so only messages lead to the rank that holds everybody up.
+/// Of several blocked lanes, one that waits for a message: who waits for a free slot waits for a rank that
+/// itself waits, so only messages lead to the rank that holds everybody up.
 Rank Run::waiting_for() const {
   Rank peer = program_.rank;
   for (const Lane& lane : lanes_) {

@@ -1,7 +1,8 @@
 /// The interpreter: runs one rank's program, whatever the transports.
 ///
-/// Order fixes results: a lane is sequential, channels are FIFOs, nothing is received from "anyone". So the bits do
-/// not depend on timing. A step whose channels are not ready leaves the lane where it is; advance() goes on there.
+/// Order fixes results: a lane is sequential, channels are FIFOs, nothing is received from "anyone". So the
+/// bits do not depend on timing. A step whose channels are not ready leaves the lane where it is; advance()
+/// goes on there.
 ///
 /// Not thread-safe. advance() and serve() do not allocate.
 #pragma once
@@ -16,12 +17,12 @@
 
 namespace weir::exec {
 
-/// What a program is bound to. Ends are indexed like Program::channels (one of the two vectors has the end, the other
-/// null). Everything outlives the Run.
+/// What a program is bound to. Ends are indexed like Program::channels (one of the two vectors has the end,
+/// the other null). Everything outlives the Run.
 struct Binding {
   std::vector<Sender*> senders;
   std::vector<Receiver*> receivers;
-  std::byte* scratch = nullptr;               ///< scratch_chunks * tile_bytes; readable by peers if they pull
+  std::byte* scratch = nullptr;  ///< scratch_chunks * tile_bytes; readable by peers if they pull
   std::vector<const std::byte*> peer_scratch;  ///< by rank; null where the program does not pull
   size_t tile_bytes = 0;                       ///< message_chunks * tile_bytes <= slot bytes
 };
@@ -43,8 +44,8 @@ class Run final : public Task {
     const std::vector<Step>* steps = nullptr;
     size_t step = 0;
     size_t pass = 0;
-    uint32_t waited = 0;         ///< messages the current wait has taken
-    uint32_t blocked_on = 0;     ///< channel
+    uint32_t waited = 0;      ///< messages the current wait has taken
+    uint32_t blocked_on = 0;  ///< channel
   };
   /// A piece of one chunk: the tile of the current pass.
   struct Piece {
@@ -73,7 +74,7 @@ class Run final : public Task {
   size_t tile_ = 0;  ///< elements
   size_t passes_ = 0;
   std::vector<Lane> lanes_;
-  std::vector<std::byte> scaled_;   ///< a tile of own input after scaling
+  std::vector<std::byte> scaled_;           ///< a tile of own input after scaling
   std::vector<const std::byte*> incoming_;  ///< by channel: the message of the current step
   std::vector<std::byte*> outgoing_;        ///< by channel: the slot of the current step
   Status error_;

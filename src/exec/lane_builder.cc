@@ -21,9 +21,10 @@ LaneBuilder::Site local_site(const ir::Operand& operand) {
 
 Status not_kept(uint32_t move, uint32_t needed) {
   return {Code::invalid_argument,
-          fmt::format("move {} uses the value of move {}, which is neither kept in memory nor made by the move just "
-                      "before it in the same lane; give move {} a `to`, or emit the two next to each other",
-                      move, needed, needed)};
+          fmt::format(
+              "move {} uses the value of move {}, which is neither kept in memory nor made by the move just "
+              "before it in the same lane; give move {} a `to`, or emit the two next to each other",
+              move, needed, needed)};
 }
 
 }  // namespace
@@ -171,7 +172,8 @@ Step LaneBuilder::encode(const Open& open) {
     }
   }
   const auto place_of = [&](const Site& site) {
-    const int32_t bias = is_local(site) ? static_cast<int32_t>(site.chunk) - static_cast<int32_t>(step.chunk) : 0;
+    const int32_t bias =
+        is_local(site) ? static_cast<int32_t>(site.chunk) - static_cast<int32_t>(step.chunk) : 0;
     return tables_.place({site.kind, bias, site.index});
   };
   for (const Site& site : open.sources) step.src[step.sources++] = place_of(site);

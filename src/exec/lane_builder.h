@@ -22,8 +22,8 @@ class ProgramTables {
   Program& program_;
 };
 
-/// One lane under construction. Halves come in list order; the step being fused is kept open until a half comes
-/// that does not fit.
+/// One lane under construction. Halves come in list order; the step being fused is kept open until a half
+/// comes that does not fit.
 class LaneBuilder {
  public:
   /// What is known of a move's value: the part of a block it belongs to, and whether it is the final sum.

@@ -122,7 +122,8 @@ class Lowering {
     }
     if (move.src != rank_) {
       const uint32_t number = data_channel(move.src_lane, move.dst_lane);
-      return LaneBuilder::Site{Place::Kind::receive, tables_.channel(move.src, number, false, move.chunks), 0};
+      return LaneBuilder::Site{Place::Kind::receive, tables_.channel(move.src, number, false, move.chunks),
+                               0};
     }
     const ir::Operand from = move.from.kind == Kind::value ? plan_.moves[move.from.index].to : move.from;
     if (!from.in_memory()) {
@@ -145,15 +146,16 @@ class Lowering {
     }
   }
 
-  /// At the end of a pass, who was pulled from must hear that its scratch may be written again, and so must lanes
-  /// that share scratch.
+  /// At the end of a pass, who was pulled from must hear that its scratch may be written again, and so must
+  /// lanes that share scratch.
   void emit_farewells(const std::vector<LaneFarewell>& farewells) {
     std::set<std::pair<Rank, uint8_t>> pullers;
     for (const Move& move : plan_.moves) {
       if (move.pull && move.src == rank_ && move.dst != rank_) pullers.insert({move.dst, move.dst_lane});
     }
     for (const auto& [owner, lane] : pulled_) {
-      if (owner != rank_) lanes_[lane].signal(tables_.channel(owner, signal_channel(lane, kFarewell), true, 0));
+      if (owner != rank_)
+        lanes_[lane].signal(tables_.channel(owner, signal_channel(lane, kFarewell), true, 0));
     }
     for (const auto& [puller, lane] : pullers) {
       lanes_[0].wait(tables_.channel(puller, signal_channel(lane, kFarewell), false, 0), 1);
@@ -166,7 +168,8 @@ class Lowering {
     }
   }
 
-  static constexpr uint8_t kFarewell = 255;  // a lane number no plan uses: farewells have channels of their own
+  static constexpr uint8_t kFarewell =
+      255;  // a lane number no plan uses: farewells have channels of their own
 
   const ir::Plan& plan_;
   const Rank rank_;

@@ -1,9 +1,9 @@
 /// Lowering: plan and rank in, program out.
 ///
 /// Every move becomes half a step at its source and half a step at its destination, in list order per lane.
-/// Neighbouring halves fuse: a fold over several arrivals, a value kept and passed on, a place sent to several
-/// peers are one step each. Where a move reads memory that another lane or rank wrote, signal and wait steps are
-/// added. What the program form cannot express is refused with a sentence, never skipped.
+/// Neighbouring halves fuse: a fold over several arrivals, a value kept and passed on, a place sent to
+/// several peers are one step each. Where a move reads memory that another lane or rank wrote, signal and
+/// wait steps are added. What the program form cannot express is refused with a sentence, never skipped.
 #pragma once
 
 #include "algorithms/ir/plan.h"

@@ -1,8 +1,8 @@
 /// The program: what one rank runs. Made by lower() from a plan, run by Run (lane.h), proved by check().
 ///
-/// Lanes are independent instruction streams of 32-byte steps; channels are bounded FIFOs to lanes of other ranks
-/// (or of the same rank). A program names channels, buffers and chunks, never bytes or pointers, so one program
-/// serves every message size and is shared by all threads when const.
+/// Lanes are independent instruction streams of 32-byte steps; channels are bounded FIFOs to lanes of other
+/// ranks (or of the same rank). A program names channels, buffers and chunks, never bytes or pointers, so one
+/// program serves every message size and is shared by all threads when const.
 ///
 /// A run carries the program out once per pass; pass t works on tile t of every chunk.
 #pragma once
@@ -28,12 +28,12 @@ struct alignas(32) Step {
   Op op = Op::move;
   uint8_t sources = 0;
   uint8_t destinations = 0;
-  bool completes = false;  ///< the move makes the final sum: averages of integers divide here
-  uint32_t chunks = 1;     ///< consecutive chunks moved; messages waited for
-  uint16_t src[kFanIn] = {};   ///< indices into Program::places
+  bool completes = false;     ///< the move makes the final sum: averages of integers divide here
+  uint32_t chunks = 1;        ///< consecutive chunks moved; messages waited for
+  uint16_t src[kFanIn] = {};  ///< indices into Program::places
   uint16_t dst[kFanOut] = {};
-  uint32_t chunk = 0;      ///< first chunk; a place adds its bias
-  uint32_t part = 0;       ///< which part of a block the first chunk is: decides its length
+  uint32_t chunk = 0;  ///< first chunk; a place adds its bias
+  uint32_t part = 0;   ///< which part of a block the first chunk is: decides its length
 };
 static_assert(sizeof(Step) == 32);
 
@@ -41,8 +41,8 @@ static_assert(sizeof(Step) == 32);
 struct Place {
   enum class Kind : uint8_t { input, output, scratch, peer_scratch, receive, send };
   Kind kind = Kind::input;
-  int32_t bias = 0;     ///< added to Step::chunk
-  uint32_t index = 0;   ///< channel (receive, send), or rank (peer_scratch)
+  int32_t bias = 0;    ///< added to Step::chunk
+  uint32_t index = 0;  ///< channel (receive, send), or rank (peer_scratch)
 
   bool operator==(const Place&) const = default;
 };
@@ -69,7 +69,9 @@ struct Program {
 };
 
 /// Numbers of channels between two ranks: by the lanes at their ends and by what they carry.
-constexpr uint32_t data_channel(uint8_t src_lane, uint8_t dst_lane) { return (src_lane * 256u + dst_lane) * 2; }
+constexpr uint32_t data_channel(uint8_t src_lane, uint8_t dst_lane) {
+  return (src_lane * 256u + dst_lane) * 2;
+}
 constexpr uint32_t signal_channel(uint8_t src_lane, uint8_t dst_lane) {
   return data_channel(src_lane, dst_lane) + 1;
 }

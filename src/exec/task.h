@@ -1,4 +1,5 @@
-/// Something that a waiting thread advances until it is done: a Run of a program, or a fast path that stands for one.
+/// Something that a waiting thread advances until it is done: a Run of a program, or a fast path that stands
+/// for one.
 ///
 /// Tasks never block. One thread may advance several tasks in turn, also of ranks that depend on each other.
 #pragma once
@@ -12,7 +13,7 @@ enum class Progress : uint8_t {
   blocked,  ///< nothing could be done; a peer must act first
   moved,    ///< something was done, and there is more
   done,
-  failed,   ///< see Task::error()
+  failed,  ///< see Task::error()
 };
 
 class Task {

@@ -3,10 +3,11 @@
 ///
 ///     | stage lines | allocation table | mail | half 0 | half 1 |
 ///
-/// Writers: everything is written by the owner of the window, but mail[parity][p], which rank p writes. Readers: all.
-/// An exchange is a row of stages that all ranks number alike. What belongs to stage s lies in the line, mail and half
-/// of parity s % 2. Posting stage s + 1 says: I have read all I want of stage s. So memory of stage s may be written
-/// again in stage s + 2, once everybody's stage s + 1 was seen, and no other lock is needed.
+/// Writers: everything is written by the owner of the window, but mail[parity][p], which rank p writes.
+/// Readers: all. An exchange is a row of stages that all ranks number alike. What belongs to stage s lies in
+/// the line, mail and half of parity s % 2. Posting stage s + 1 says: I have read all I want of stage s. So
+/// memory of stage s may be written again in stage s + 2, once everybody's stage s + 1 was seen, and no other
+/// lock is needed.
 #pragma once
 
 #include <atomic>
@@ -38,8 +39,8 @@ struct alignas(64) Mail {
 };
 static_assert(sizeof(Mail) == 64);
 
-/// How a peer can map an allocation of the owner: a device::ShareHandle. Changed only between two operations, before a
-/// post that names the slot with a new generation.
+/// How a peer can map an allocation of the owner: a device::ShareHandle. Changed only between two operations,
+/// before a post that names the slot with a new generation.
 struct alignas(64) AllocationSlot {
   std::byte handle[64];
 };
@@ -60,7 +61,8 @@ class Window {
     return reinterpret_cast<AllocationSlot*>(base_ + 2 * sizeof(StageLine))[slot];
   }
   Mail& mail(uint64_t parity, int from) const {
-    return reinterpret_cast<Mail*>(base_ + kMailOffset)[parity * static_cast<size_t>(ranks_) + static_cast<size_t>(from)];
+    return reinterpret_cast<Mail*>(
+        base_ + kMailOffset)[parity * static_cast<size_t>(ranks_) + static_cast<size_t>(from)];
   }
   std::byte* half(uint64_t parity) const { return base_ + head_bytes(ranks_) + parity * half_bytes_; }
   /// 0: the window is too small for this many ranks.

@@ -9,17 +9,17 @@
 
 namespace weir::exec {
 
-/// Plain data. `tag` is the operation's sequence number and signature: every message carries it, and a message with
-/// another tag ends the run.
+/// Plain data. `tag` is the operation's sequence number and signature: every message carries it, and a
+/// message with another tag ends the run.
 struct Work {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   size_t count = 0;  ///< elements per block
   DataType type = DataType::float32;
   RedOp op = RedOp::sum;
-  bool scales = false;        ///< multiply own input by `factor` when it is read
+  bool scales = false;  ///< multiply own input by `factor` when it is read
   device::Scalar factor = {};
-  int64_t divisor = 1;        ///< divide final sums of integers by this
+  int64_t divisor = 1;  ///< divide final sums of integers by this
   uint64_t tag = 0;
 };
 

@@ -29,8 +29,9 @@ TEST(Check, EveryAlgorithmIsRightOnEveryRank) {
   }
 }
 
-/// A ring all-gather written by hand as one lane per rank: send own block, then receive, keep and pass on in one step.
-/// Nobody can take the next message before its own slot is free, so the messages under way need room.
+/// A ring all-gather written by hand as one lane per rank: send own block, then receive, keep and pass on in
+/// one step. Nobody can take the next message before its own slot is free, so the messages under way need
+/// room.
 std::vector<Program> fused_ring(Rank ranks) {
   using Kind = Place::Kind;
   std::vector<Program> programs;
@@ -39,7 +40,10 @@ std::vector<Program> fused_ring(Rank ranks) {
     program.shape = {Collective::all_gather, ranks, 0, 1};
     program.rank = rank;
     program.channels = {{(rank + 1) % ranks, 0, true, 1}, {(rank + ranks - 1) % ranks, 0, false, 1}};
-    program.places = {{Kind::input, 0, 0}, {Kind::output, 0, 0}, {Kind::send, 0, 0}, {Kind::receive, 0, 1},
+    program.places = {{Kind::input, 0, 0},
+                      {Kind::output, 0, 0},
+                      {Kind::send, 0, 0},
+                      {Kind::receive, 0, 1},
                       {Kind::input, -rank, 0}};
     std::vector<Step> lane;
     for (Rank round = 0; round < ranks; ++round) {

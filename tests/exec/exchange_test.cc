@@ -30,7 +30,8 @@ class Exchanges {
     }
     for (Rank rank = 0; rank < ranks; ++rank) {
       allocations_.push_back(std::make_unique<Allocations>(rank, registry_, windows));
-      exchanges_.push_back(std::make_unique<Exchange>(rank, windows, doorbells, *allocations_.back(), limits));
+      exchanges_.push_back(
+          std::make_unique<Exchange>(rank, windows, doorbells, *allocations_.back(), limits));
     }
   }
   Exchange& at(Rank rank) { return *exchanges_[static_cast<size_t>(rank)]; }
@@ -61,7 +62,8 @@ enum class Memory { ordinary, mapped, mixed };
 template <typename T>
 class Buffers {
  public:
-  Buffers(device::MemoryRegistry& registry, const ir::Shape& shape, size_t count, Memory memory) : registry_(registry) {
+  Buffers(device::MemoryRegistry& registry, const ir::Shape& shape, size_t count, Memory memory)
+      : registry_(registry) {
     for (Rank rank = 0; rank < shape.ranks; ++rank) {
       const std::vector<T> values = inputs<T>(shape, rank, count);
       const bool mapped = memory == Memory::mapped || (memory == Memory::mixed && rank % 2 == 0);
@@ -88,7 +90,8 @@ class Buffers {
 };
 
 template <typename T>
-void exchange_and_compare(Exchanges& exchanges, const ir::Shape& shape, DataType type, size_t count, Memory memory) {
+void exchange_and_compare(Exchanges& exchanges, const ir::Shape& shape, DataType type, size_t count,
+                          Memory memory) {
   Buffers<T> buffers(exchanges.registry(), shape, count, memory);
   std::vector<Work> works;
   for (Rank rank = 0; rank < shape.ranks; ++rank) {
@@ -99,13 +102,15 @@ void exchange_and_compare(Exchanges& exchanges, const ir::Shape& shape, DataType
     work.type = type;
     works.push_back(work);
   }
-  const std::string what = std::string(name(shape.kind)) + " over " + std::to_string(shape.ranks) + " count " +
-                           std::to_string(count) + " memory " + std::to_string(static_cast<int>(memory));
+  const std::string what = std::string(name(shape.kind)) + " over " + std::to_string(shape.ranks) +
+                           " count " + std::to_string(count) + " memory " +
+                           std::to_string(static_cast<int>(memory));
   const Status status = exchanges.run(shape.kind, works);
   ASSERT_TRUE(status.ok()) << what << ": " << status.message();
   for (Rank rank = 0; rank < shape.ranks; ++rank) {
     const std::vector<T> want = outputs<T>(shape, rank, count);
-    ASSERT_EQ(std::vector<T>(buffers.out[rank], buffers.out[rank] + want.size()), want) << what << " rank " << rank;
+    ASSERT_EQ(std::vector<T>(buffers.out[rank], buffers.out[rank] + want.size()), want)
+        << what << " rank " << rank;
   }
 }
 
@@ -199,12 +204,14 @@ TEST(Exchange, TellsRanksThatCallDifferentThings) {
     std::vector<int32_t> data(count * 3);
     std::vector<Work> works(3);
     for (Rank rank = 0; rank < 3; ++rank) {
-      works[rank].input = works[rank].output = reinterpret_cast<std::byte*>(data.data() + count * static_cast<size_t>(rank));
+      works[rank].input = works[rank].output =
+          reinterpret_cast<std::byte*>(data.data() + count * static_cast<size_t>(rank));
       works[rank].count = count;
       works[rank].type = DataType::int32;
       works[rank].tag = uint64_t{1} << 32 | (rank == 2 ? 99u : 7u);
     }
-    EXPECT_THAT(exchanges.run(Collective::all_reduce, works).message(), HasSubstr("called different collectives"));
+    EXPECT_THAT(exchanges.run(Collective::all_reduce, works).message(),
+                HasSubstr("called different collectives"));
   }
 }
 

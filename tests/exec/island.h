@@ -19,7 +19,8 @@ class Island {
  public:
   explicit Island(int ranks, size_t window_bytes = 1 << 20) {
     for (Rank rank = 0; rank < ranks; ++rank) {
-      auto home = Home::create({.uid = 7, .rank = rank, .window_bytes = window_bytes, .inbox_bytes = 1 << 26});
+      auto home =
+          Home::create({.uid = 7, .rank = rank, .window_bytes = window_bytes, .inbox_bytes = 1 << 26});
       if (!home.ok()) throw std::runtime_error(home.status().message());
       homes_.push_back(std::move(*home));
       transports_.push_back(make_loop({7, rank, 1}, homes_.back().get(), &local_));

@@ -9,7 +9,9 @@
 namespace weir::exec {
 
 /// Element i of rank's input: small, different everywhere.
-inline int64_t sample(Rank rank, size_t i) { return static_cast<int64_t>((i * 7 + static_cast<size_t>(rank) * 13) % 50) + 1; }
+inline int64_t sample(Rank rank, size_t i) {
+  return static_cast<int64_t>((i * 7 + static_cast<size_t>(rank) * 13) % 50) + 1;
+}
 
 /// Element i of the rank's output, for a sum.
 inline int64_t expected(const ir::Shape& shape, Rank rank, size_t count, size_t i) {

@@ -34,7 +34,8 @@ inline Status check_all(const std::vector<Program>& programs, uint32_t slots) {
 }
 
 inline std::string label(const algorithms::Entry& entry, int ranks) {
-  return std::string(entry.algorithm) + " " + std::string(name(entry.kind)) + " over " + std::to_string(ranks);
+  return std::string(entry.algorithm) + " " + std::string(name(entry.kind)) + " over " +
+         std::to_string(ranks);
 }
 
 }  // namespace weir::exec

@@ -12,7 +12,8 @@ using ::testing::HasSubstr;
 
 /// Runs the programs of all ranks on `count` elements per block and compares with the oracle.
 template <typename T>
-void run_and_compare(Bound& bound, const ir::Shape& shape, DataType type, size_t count, const std::string& what) {
+void run_and_compare(Bound& bound, const ir::Shape& shape, DataType type, size_t count,
+                     const std::string& what) {
   std::vector<std::vector<T>> in, out, want;
   std::vector<Task*> tasks;
   for (Rank rank = 0; rank < shape.ranks; ++rank) {
@@ -32,7 +33,8 @@ void run_and_compare(Bound& bound, const ir::Shape& shape, DataType type, size_t
   }
   const Status status = finish(tasks);
   ASSERT_TRUE(status.ok()) << what << ": " << status.message();
-  for (Rank rank = 0; rank < shape.ranks; ++rank) ASSERT_EQ(out[rank], want[rank]) << what << " rank " << rank;
+  for (Rank rank = 0; rank < shape.ranks; ++rank)
+    ASSERT_EQ(out[rank], want[rank]) << what << " rank " << rank;
 }
 
 TEST(Run, EveryAlgorithmGivesTheRightNumbers) {
@@ -73,7 +75,8 @@ TEST(Run, DividesIntegersOnceAndScalesFloatsFirst) {
     tasks.push_back(&bound.run(rank));
   }
   ASSERT_TRUE(finish(tasks).ok());
-  for (const auto& got : out) EXPECT_THAT(got, ::testing::ElementsAre(-10, 0, 12, 13));  // 3x / 2, towards zero
+  for (const auto& got : out)
+    EXPECT_THAT(got, ::testing::ElementsAre(-10, 0, 12, 13));  // 3x / 2, towards zero
 }
 
 TEST(Run, RefusesAMessageOfAnotherOperation) {

@@ -1,4 +1,5 @@
-// Ranks that die, stop, disagree or are told to give up: who is to blame is named on every other rank, in time.
+// Ranks that die, stop, disagree or are told to give up: who is to blame is named on every other rank, in
+// time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -81,9 +82,11 @@ TEST_P(Fault, AStoppedRankIsNamed) {
 
 INSTANTIATE_TEST_SUITE_P(Transports, Fault,
                          ::testing::Values(std::tuple("loop,shm", 16), std::tuple("loop,shm", 500000),
-                                           std::tuple("loop,cma", 1000), std::tuple("tcp", 16), std::tuple("tcp", 500000)),
+                                           std::tuple("loop,cma", 1000), std::tuple("tcp", 16),
+                                           std::tuple("tcp", 500000)),
                          [](const auto& info) {
-                           std::string name = std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param));
+                           std::string name =
+                               std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param));
                            std::replace(name.begin(), name.end(), ',', '_');
                            return name;
                          });
@@ -123,45 +126,59 @@ void expect_mismatch(Call call, const std::vector<std::string>& words) {
 }
 
 TEST(Mismatch, OfCountsIsNamed) {
-  expect_mismatch([](bool odd, void* in, void* out, ncclComm_t comm) {
-    return ncclAllReduce(in, out, odd ? 6 : 5, ncclFloat, ncclSum, comm, nullptr);
-  }, {"count 5", "count 6", "rank 2"});
+  expect_mismatch(
+      [](bool odd, void* in, void* out, ncclComm_t comm) {
+        return ncclAllReduce(in, out, odd ? 6 : 5, ncclFloat, ncclSum, comm, nullptr);
+      },
+      {"count 5", "count 6", "rank 2"});
 }
 TEST(Mismatch, OfVeryDifferentCountsIsNamed) {
-  expect_mismatch([](bool odd, void* in, void* out, ncclComm_t comm) {
-    return ncclAllReduce(in, out, odd ? 4000 : 2, ncclDouble, ncclSum, comm, nullptr);
-  }, {"count 4000", "count 2", "rank 2"});
+  expect_mismatch(
+      [](bool odd, void* in, void* out, ncclComm_t comm) {
+        return ncclAllReduce(in, out, odd ? 4000 : 2, ncclDouble, ncclSum, comm, nullptr);
+      },
+      {"count 4000", "count 2", "rank 2"});
 }
 TEST(Mismatch, WithNothingIsNamed) {
-  expect_mismatch([](bool odd, void* in, void* out, ncclComm_t comm) {
-    ncclResult_t result = ncclAllReduce(in, out, odd ? 0 : 2, ncclDouble, ncclSum, comm, nullptr);
-    if (result == ncclSuccess) result = ncclAllReduce(in, out, 2, ncclDouble, ncclSum, comm, nullptr);
-    return result;
-  }, {"count 0", "rank 2"});
+  expect_mismatch(
+      [](bool odd, void* in, void* out, ncclComm_t comm) {
+        ncclResult_t result = ncclAllReduce(in, out, odd ? 0 : 2, ncclDouble, ncclSum, comm, nullptr);
+        if (result == ncclSuccess) result = ncclAllReduce(in, out, 2, ncclDouble, ncclSum, comm, nullptr);
+        return result;
+      },
+      {"count 0", "rank 2"});
 }
 TEST(Mismatch, OfTypesIsNamed) {
-  expect_mismatch([](bool odd, void* in, void* out, ncclComm_t comm) {
-    return ncclAllReduce(in, out, 64, odd ? ncclInt32 : ncclFloat, ncclSum, comm, nullptr);
-  }, {"int32", "float32", "rank 2"});
+  expect_mismatch(
+      [](bool odd, void* in, void* out, ncclComm_t comm) {
+        return ncclAllReduce(in, out, 64, odd ? ncclInt32 : ncclFloat, ncclSum, comm, nullptr);
+      },
+      {"int32", "float32", "rank 2"});
 }
 TEST(Mismatch, OfOperationsIsNamed) {
-  expect_mismatch([](bool odd, void* in, void* out, ncclComm_t comm) {
-    return ncclAllReduce(in, out, 64, ncclFloat, odd ? ncclMax : ncclSum, comm, nullptr);
-  }, {"max", "sum", "rank 2"});
+  expect_mismatch(
+      [](bool odd, void* in, void* out, ncclComm_t comm) {
+        return ncclAllReduce(in, out, 64, ncclFloat, odd ? ncclMax : ncclSum, comm, nullptr);
+      },
+      {"max", "sum", "rank 2"});
 }
 TEST(Mismatch, OfRootsIsNamed) {
-  expect_mismatch([](bool odd, void* in, void* out, ncclComm_t comm) {
-    ncclResult_t result = ncclBroadcast(in, out, 64, ncclFloat, odd ? 1 : 0, comm, nullptr);
-    // Who only sends may be done before it hears of it.
-    if (result == ncclSuccess) result = ncclAllReduce(in, out, 64, ncclFloat, ncclSum, comm, nullptr);
-    return result;
-  }, {"root"});
+  expect_mismatch(
+      [](bool odd, void* in, void* out, ncclComm_t comm) {
+        ncclResult_t result = ncclBroadcast(in, out, 64, ncclFloat, odd ? 1 : 0, comm, nullptr);
+        // Who only sends may be done before it hears of it.
+        if (result == ncclSuccess) result = ncclAllReduce(in, out, 64, ncclFloat, ncclSum, comm, nullptr);
+        return result;
+      },
+      {"root"});
 }
 TEST(Mismatch, OfCollectivesIsNamed) {
-  expect_mismatch([](bool odd, void* in, void* out, ncclComm_t comm) {
-    return odd ? ncclAllGather(in, out, 64, ncclFloat, comm, nullptr)
-               : ncclAllReduce(in, out, 64, ncclFloat, ncclSum, comm, nullptr);
-  }, {"ncclAllGather", "ncclAllReduce", "rank 2"});
+  expect_mismatch(
+      [](bool odd, void* in, void* out, ncclComm_t comm) {
+        return odd ? ncclAllGather(in, out, 64, ncclFloat, comm, nullptr)
+                   : ncclAllReduce(in, out, 64, ncclFloat, ncclSum, comm, nullptr);
+      },
+      {"ncclAllGather", "ncclAllReduce", "rank 2"});
 }
 
 TEST(Abort, EndsACallOfAnotherThread) {

@@ -26,17 +26,22 @@ unsigned char* endless(int value) {
 }
 
 TEST(Large, AllReduceOfMoreThanFourGigabytes) {
-  const auto endings = run_ranks(2, [](const Rank& rank) {
-    ncclComm_t comm = rank.connect();
-    unsigned char* in = endless(rank.rank() + 1);
-    unsigned char* out = endless(0);
-    const size_t count = kBytes - 5;
-    expect_success(ncclAllReduce(in, out, count, ncclUint8, ncclSum, comm, nullptr), "ncclAllReduce");
-    for (const size_t at : {size_t{0}, count / 2, size_t{1} << 32, count - 1}) EXPECT_EQ(out[at], 3) << at;
-    expect_success(ncclBroadcast(in, out, count, ncclUint8, 1, comm, nullptr), "ncclBroadcast");
-    for (const size_t at : {size_t{0}, count / 2, size_t{1} << 32, count - 1}) EXPECT_EQ(out[at], 2) << at;
-    expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
-  }, 110);
+  const auto endings = run_ranks(
+      2,
+      [](const Rank& rank) {
+        ncclComm_t comm = rank.connect();
+        unsigned char* in = endless(rank.rank() + 1);
+        unsigned char* out = endless(0);
+        const size_t count = kBytes - 5;
+        expect_success(ncclAllReduce(in, out, count, ncclUint8, ncclSum, comm, nullptr), "ncclAllReduce");
+        for (const size_t at : {size_t{0}, count / 2, size_t{1} << 32, count - 1})
+          EXPECT_EQ(out[at], 3) << at;
+        expect_success(ncclBroadcast(in, out, count, ncclUint8, 1, comm, nullptr), "ncclBroadcast");
+        for (const size_t at : {size_t{0}, count / 2, size_t{1} << 32, count - 1})
+          EXPECT_EQ(out[at], 2) << at;
+        expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+      },
+      110);
   EXPECT_TRUE(all_well(endings));
 }
 

@@ -39,7 +39,8 @@ void nap() { std::this_thread::sleep_for(std::chrono::microseconds(200)); }
 std::string drain(int fd) {
   std::string text;
   char buffer[4096];
-  for (ssize_t got; (got = read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(got));
+  for (ssize_t got; (got = read(fd, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(got));
   return text;
 }
 
@@ -78,7 +79,9 @@ std::vector<Ending> run_ranks(int ranks, const std::function<void(const Rank&)>&
   void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* shared = new (memory) Shared{};
   const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   std::vector<int> outputs;
   fflush(nullptr);
   for (int rank = 0; rank < ranks; ++rank) {

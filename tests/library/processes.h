@@ -35,12 +35,12 @@ class Rank {
 /// How a rank's process ended: exit code, or -signal.
 struct Ending {
   int code = 0;
-  double seconds = 0;    ///< after the start
-  std::string output;    ///< what it wrote to standard error
+  double seconds = 0;  ///< after the start
+  std::string output;  ///< what it wrote to standard error
 };
 
-/// Runs the body in one process per rank; a failed expectation in it makes the exit code 1. Processes that still run
-/// after `limit_s` are killed (code -9). Stopped processes are killed once all others have ended.
+/// Runs the body in one process per rank; a failed expectation in it makes the exit code 1. Processes that
+/// still run after `limit_s` are killed (code -9). Stopped processes are killed once all others have ended.
 std::vector<Ending> run_ranks(int ranks, const std::function<void(const Rank&)>& body, double limit_s = 60);
 
 /// All ended with 0. Prints what the others wrote.

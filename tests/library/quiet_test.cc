@@ -74,7 +74,8 @@ TEST(Quiet, ARepeatedSmallAllReduceMakesNoSystemCall) {
     std::thread([end = ends[0]] {  // the thread in strict mode cannot end the process, but it can write
       char verdict = 0;
       _exit(read(end, &verdict, 1) == 1 && verdict == 'y' ? 0 : 1);
-    }).detach();
+    })
+        .detach();
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) _exit(0);  // a kernel without it
     for (int i = 0; i < kRepeats; ++i) sum(comm, in, out);
     const char verdict = out[0] == 2 ? 'y' : 'n';
@@ -108,28 +109,32 @@ int threads() {
 
 TEST(Quiet, AThousandCommunicatorsLeaveNothingBehind) {
   constexpr int kCycles = 1000;
-  const auto endings = run_ranks(1, [](const Rank&) {
-    const auto cycle = [] {
-      ncclComm_t comms[2];
-      expect_success(ncclCommInitAll(comms, 2, nullptr), "ncclCommInitAll");
-      float data[2] = {1, 2};
-      expect_success(ncclGroupStart(), "ncclGroupStart");
-      for (int i = 0; i < 2; ++i) {
-        expect_success(ncclAllReduce(&data[i], &data[i], 1, ncclFloat, ncclSum, comms[i], nullptr), "ncclAllReduce");
-      }
-      expect_success(ncclGroupEnd(), "ncclGroupEnd");
-      EXPECT_EQ(data[0], 3);
-      for (ncclComm_t comm : comms) expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
-    };
-    for (int i = 0; i < 20; ++i) cycle();
-    const int descriptors = open_descriptors();
-    const int maps = mappings();
-    const int tasks = threads();
-    for (int i = 0; i < kCycles && !::testing::Test::HasFailure(); ++i) cycle();
-    EXPECT_LE(open_descriptors(), descriptors + 4);
-    EXPECT_LE(mappings(), maps + 16);
-    EXPECT_LE(threads(), tasks + 2);
-  }, 110);
+  const auto endings = run_ranks(
+      1,
+      [](const Rank&) {
+        const auto cycle = [] {
+          ncclComm_t comms[2];
+          expect_success(ncclCommInitAll(comms, 2, nullptr), "ncclCommInitAll");
+          float data[2] = {1, 2};
+          expect_success(ncclGroupStart(), "ncclGroupStart");
+          for (int i = 0; i < 2; ++i) {
+            expect_success(ncclAllReduce(&data[i], &data[i], 1, ncclFloat, ncclSum, comms[i], nullptr),
+                           "ncclAllReduce");
+          }
+          expect_success(ncclGroupEnd(), "ncclGroupEnd");
+          EXPECT_EQ(data[0], 3);
+          for (ncclComm_t comm : comms) expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+        };
+        for (int i = 0; i < 20; ++i) cycle();
+        const int descriptors = open_descriptors();
+        const int maps = mappings();
+        const int tasks = threads();
+        for (int i = 0; i < kCycles && !::testing::Test::HasFailure(); ++i) cycle();
+        EXPECT_LE(open_descriptors(), descriptors + 4);
+        EXPECT_LE(mappings(), maps + 16);
+        EXPECT_LE(threads(), tasks + 2);
+      },
+      110);
   EXPECT_TRUE(all_well(endings));
 }
 

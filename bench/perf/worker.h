@@ -2,6 +2,7 @@
 /// the timed loop and the check.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 

@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -119,14 +120,19 @@ TEST(WeirRun, GivesRanksAnEmptyInput) {
 }
 
 TEST(WeirRun, ReturnsTheCodeOfTheRankThatDiedAndStopsTheRest) {
+  // Rank 1 dies as soon as the others can hear of it.
+  std::string folder = ::testing::TempDir() + "weir-run-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
   CommandResult result = weir_command(
-      "run -n 3 -- sh -c 'trap \"echo told; exit 9\" TERM; [ $RANK = 1 ] && { sleep 0.3; exit 5; }; sleep 60 "
-      "& wait'");
+      "run -n 3 -- sh -c 'cd " + folder +
+      "; trap \"echo told; exit 9\" TERM; touch $RANK; "
+      "[ $RANK = 1 ] && { until [ -f 0 ] && [ -f 2 ]; do sleep 0.02; done; exit 5; }; sleep 60 & wait'");
   EXPECT_EQ(result.code, 5);
   EXPECT_THAT(
       result.text,
       AllOf(ContainsRegex("weir run: rank 1 \\(pid [0-9]+\\) ended with code 5; stopping the other 2"),
             HasSubstr("[0] told"), HasSubstr("[2] told")));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(WeirRun, NamesTheSignalThatKilledARank) {

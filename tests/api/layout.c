@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "tests/api/layout_checks.h"
+#include "tests/api/layout_checks.inc"
 
 static int is_initialized(const ncclConfig_t* c) {
   int unset = NCCL_CONFIG_UNDEF_INT;

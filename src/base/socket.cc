@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <thread>
 
 namespace weir {
 namespace {
@@ -132,16 +131,6 @@ Result<Socket> Socket::connect(const SocketAddress& to, const Deadline& deadline
   getsockopt(socket->fd(), SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return failure("connect to", to.text(), error);
   return socket;
-}
-
-Result<Socket> Socket::connect_eagerly(const SocketAddress& to, const Deadline& deadline) {
-  for (int pause_ms = 5;; pause_ms = std::min(pause_ms * 2, 200)) {
-    auto socket = connect(to, deadline);
-    if (socket.ok() || deadline.over()) return socket;
-    const Deadline pause = deadline.within_ms(pause_ms);
-    while (!pause.over()) std::this_thread::sleep_for(std::chrono::milliseconds(pause.slice_ms(kSliceMs)));
-    if (deadline.over()) return socket;
-  }
 }
 
 Status Socket::send_all(BytesView bytes, const Deadline& deadline) const {

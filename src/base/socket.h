@@ -81,8 +81,6 @@ class Socket {
   Result<bool> connected() const;
   /// Connects, once.
   static Result<Socket> connect(const SocketAddress& to, const Deadline& deadline);
-  /// Connects, again and again while refused or unreachable: for a listener that may not be there yet.
-  static Result<Socket> connect_eagerly(const SocketAddress& to, const Deadline& deadline);
 
   Status send_all(BytesView bytes, const Deadline& deadline) const;
   Status recv_all(std::span<std::byte> into, const Deadline& deadline) const;

@@ -1,12 +1,15 @@
 #include "src/core/runtime.h"
 
+#include "src/base/doorbell.h"
 #include "src/base/host.h"
 #include "src/base/interfaces.h"
 #include "src/base/log.h"
 
 namespace weir::core {
 
-Runtime::Runtime(Options options) : options_(std::move(options)), host_(host_identity(options_.host_id)) {}
+Runtime::Runtime(Options options) : options_(std::move(options)), host_(host_identity(options_.host_id)) {
+  prepare_doorbells();  // cheapest while the process has few threads
+}
 
 Timeouts Runtime::timeouts() const {
   const auto ms = [](double seconds) { return static_cast<int64_t>(seconds * 1000); };

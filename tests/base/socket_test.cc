@@ -147,19 +147,6 @@ TEST(Socket, NobodyThereIsRefused) {
   EXPECT_EQ(done.status().code(), Code::remote_error);
 }
 
-TEST(Socket, ConnectsEagerlyToAListenerThatComesLater) {
-  Socket listener = listen_at(AF_INET);
-  const SocketAddress address = address_of(listener);
-  listener.close();
-  EXPECT_FALSE(Socket::connect_eagerly(address, Deadline::in_ms(50)).ok());
-  std::thread late([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    listener = std::move(*Socket::listen(address));
-  });
-  EXPECT_TRUE(Socket::connect_eagerly(address, Deadline::in_ms(20'000)).ok());
-  late.join();
-}
-
 TEST(Socket, APortInUseIsNamed) {
   const Socket listener = listen_at(AF_INET);
   const Status status = Socket::listen(address_of(listener)).status();

@@ -96,8 +96,9 @@ class CmaSender final : public Sender {
   }
 
   void publish(uint64_t tag, uint32_t bytes) override {
-    *reinterpret_cast<SlotHead*>(slots_[published_ % spec_.slots]) = {++published_, tag, bytes};
-    pairing_.set_count(published_);
+    auto* head = reinterpret_cast<SlotHead*>(slots_[published_ % spec_.slots]);
+    *head = {published_ + 1, tag, bytes};
+    pairing_.set_count(++published_);
   }
 
   Status progress() override {

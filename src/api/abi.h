@@ -14,5 +14,18 @@
 #include "nccl.h"
 #pragma GCC visibility pop
 
+#include <bit>
+
+namespace weir::api {
+
+/// The number behind an enum that came from C, where any number may come; C++ may not even look at one out of
+/// range.
+template <typename Enum>
+inline int number(const Enum& value) {
+  return std::bit_cast<int>(value);
+}
+
+}  // namespace weir::api
+
 // An alias must stand in the file of its target and needs the target's name as text: only a macro does both.
 #define WEIR_WEAK_ALIAS(name) extern "C" __attribute__((weak, alias("p" #name))) decltype(p##name) name

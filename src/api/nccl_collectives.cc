@@ -21,8 +21,8 @@ struct Call {
   const void* input = nullptr;
   void* output = nullptr;
   size_t count = 0;
-  ncclDataType_t type = ncclInt8;
-  ncclRedOp_t op = ncclSum;
+  int type = ncclInt8;  ///< an ncclDataType_t, and this an ncclRedOp_t; any number may come
+  int op = ncclSum;
   int root = 0;
 };
 
@@ -67,7 +67,7 @@ inline bool fits(const Call& call, int ranks) {
   return !__builtin_mul_overflow(call.count, block, &bytes) && bytes <= kMost;
 }
 
-inline bool is_type(ncclDataType_t type) { return static_cast<unsigned>(type) < kDataTypes; }
+inline bool is_type(int type) { return static_cast<unsigned>(type) < kDataTypes; }
 
 inline bool is_valid(const Call& call, int ranks, int rank) {
   return is_type(call.type) && (!names_a_rank(call.kind) || (call.root >= 0 && call.root < ranks)) &&
@@ -80,8 +80,8 @@ inline bool is_valid(const Call& call, int ranks, int rank) {
 Status explain_invalid(const Call& call, int ranks) {
   const char* const name = name_of(call);
   if (!is_type(call.type)) {
-    return {Code::invalid_argument, fmt::format("{} : invalid type {}; expected 0 to {}", name,
-                                                static_cast<int>(call.type), kDataTypes - 1)};
+    return {Code::invalid_argument,
+            fmt::format("{} : invalid type {}; expected 0 to {}", name, call.type, kDataTypes - 1)};
   }
   if (names_a_rank(call.kind) && (call.root < 0 || call.root >= ranks)) {
     return {Code::invalid_argument,
@@ -150,8 +150,8 @@ ncclResult_t pncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, 
                        .input = sendbuff,
                        .output = recvbuff,
                        .count = count,
-                       .type = datatype,
-                       .op = op},
+                       .type = number(datatype),
+                       .op = number(op)},
                       comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclAllReduce);
@@ -162,8 +162,8 @@ ncclResult_t pncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncc
                        .input = sendbuff,
                        .output = recvbuff,
                        .count = count,
-                       .type = datatype,
-                       .op = op,
+                       .type = number(datatype),
+                       .op = number(op),
                        .root = root},
                       comm, stream));
 }
@@ -175,7 +175,7 @@ ncclResult_t pncclBroadcast(const void* sendbuff, void* recvbuff, size_t count, 
                        .input = sendbuff,
                        .output = recvbuff,
                        .count = count,
-                       .type = datatype,
+                       .type = number(datatype),
                        .root = root},
                       comm, stream));
 }
@@ -193,7 +193,7 @@ ncclResult_t pncclAllGather(const void* sendbuff, void* recvbuff, size_t sendcou
                        .input = sendbuff,
                        .output = recvbuff,
                        .count = sendcount,
-                       .type = datatype},
+                       .type = number(datatype)},
                       comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclAllGather);
@@ -205,8 +205,8 @@ ncclResult_t pncclReduceScatter(const void* sendbuff, void* recvbuff, size_t rec
                        .input = sendbuff,
                        .output = recvbuff,
                        .count = recvcount,
-                       .type = datatype,
-                       .op = op},
+                       .type = number(datatype),
+                       .op = number(op)},
                       comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclReduceScatter);
@@ -217,7 +217,7 @@ ncclResult_t pncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, n
                        .input = sendbuff,
                        .output = recvbuff,
                        .count = count,
-                       .type = datatype},
+                       .type = number(datatype)},
                       comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclAlltoAll);
@@ -228,7 +228,7 @@ ncclResult_t pncclGather(const void* sendbuff, void* recvbuff, size_t count, ncc
                        .input = sendbuff,
                        .output = recvbuff,
                        .count = count,
-                       .type = datatype,
+                       .type = number(datatype),
                        .root = root},
                       comm, stream));
 }
@@ -240,7 +240,7 @@ ncclResult_t pncclScatter(const void* sendbuff, void* recvbuff, size_t count, nc
                        .input = sendbuff,
                        .output = recvbuff,
                        .count = count,
-                       .type = datatype,
+                       .type = number(datatype),
                        .root = root},
                       comm, stream));
 }
@@ -252,7 +252,7 @@ ncclResult_t pncclSend(const void* sendbuff, size_t count, ncclDataType_t dataty
                        .sends = true,
                        .input = sendbuff,
                        .count = count,
-                       .type = datatype,
+                       .type = number(datatype),
                        .root = peer},
                       comm, stream));
 }
@@ -260,8 +260,11 @@ WEIR_WEAK_ALIAS(ncclSend);
 
 ncclResult_t pncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                        cudaStream_t stream) {
-  return finish(issue(
-      {.kind = Collective::send_recv, .output = recvbuff, .count = count, .type = datatype, .root = peer},
-      comm, stream));
+  return finish(issue({.kind = Collective::send_recv,
+                       .output = recvbuff,
+                       .count = count,
+                       .type = number(datatype),
+                       .root = peer},
+                      comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclRecv);

@@ -14,7 +14,7 @@ ncclResult_t pncclGetVersion(int* version) {
 WEIR_WEAK_ALIAS(ncclGetVersion);
 
 const char* pncclGetErrorString(ncclResult_t result) {
-  switch (result) {
+  switch (number(result)) {
     case ncclSuccess: return "no error";
     case ncclUnhandledCudaError: return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
     case ncclSystemError: return "unhandled system error (run with NCCL_DEBUG=INFO for details)";

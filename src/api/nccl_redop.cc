@@ -16,27 +16,25 @@ constexpr uint32_t kUserBit = 1u << 30;
 
 uint32_t prefix_of(const HandleState& state) { return kUserBit | (state.operator_tag & kMask) << kIndexBits; }
 
-const Operator* find(const HandleState& state, ncclRedOp_t op) {
-  const auto number = static_cast<uint32_t>(op);
-  const uint32_t index = number & kMask;
-  if ((number & ~kMask) != prefix_of(state) || index >= state.operators.size()) return nullptr;
+const Operator* find(const HandleState& state, int op) {
+  const auto bits = static_cast<uint32_t>(op);
+  const uint32_t index = bits & kMask;
+  if ((bits & ~kMask) != prefix_of(state) || index >= state.operators.size()) return nullptr;
   const Operator& found = state.operators[index];
   return found.live ? &found : nullptr;
 }
 
-Status make(HandleState& state, const void* scalar, ncclDataType_t type, ncclScalarResidence_t residence,
-            ncclRedOp_t* op) {
+Status make(HandleState& state, const void* scalar, int type, int residence, ncclRedOp_t* op) {
   constexpr const char* kFunction = "ncclRedOpCreatePreMulSum";
   if (op == nullptr || scalar == nullptr) {
     return {Code::invalid_argument,
             fmt::format("{} : {} argument is NULL", kFunction, op == nullptr ? "op" : "scalar")};
   }
   if (static_cast<unsigned>(type) >= kDataTypes) {
-    return {Code::invalid_argument, fmt::format("{} : invalid type {}", kFunction, static_cast<int>(type))};
+    return {Code::invalid_argument, fmt::format("{} : invalid type {}", kFunction, type)};
   }
   if (residence != ncclScalarDevice && residence != ncclScalarHostImmediate) {
-    return {Code::invalid_argument,
-            fmt::format("{} : invalid residence {}", kFunction, static_cast<int>(residence))};
+    return {Code::invalid_argument, fmt::format("{} : invalid residence {}", kFunction, residence)};
   }
   uint32_t index = 0;
   while (index < state.operators.size() && state.operators[index].live) ++index;
@@ -56,11 +54,10 @@ Status make(HandleState& state, const void* scalar, ncclDataType_t type, ncclSca
   return {};
 }
 
-Status destroy(HandleState& state, ncclRedOp_t op) {
+Status destroy(HandleState& state, int op) {
   constexpr const char* kFunction = "ncclRedOpDestroy";
   if (is_builtin(op)) {
-    return {Code::invalid_argument,
-            fmt::format("{} : operator {} is builtin", kFunction, static_cast<int>(op))};
+    return {Code::invalid_argument, fmt::format("{} : operator {} is builtin", kFunction, op)};
   }
   if (find(state, op) == nullptr) {
     return {Code::invalid_argument, fmt::format("{} : operator {:#x} is unknown to this communicator",
@@ -72,7 +69,7 @@ Status destroy(HandleState& state, ncclRedOp_t op) {
 
 }  // namespace
 
-Status find_reduction(const HandleState& state, ncclRedOp_t op, DataType type, const char* function,
+Status find_reduction(const HandleState& state, int op, DataType type, const char* function,
                       core::Reduction& reduction) {
   if (is_builtin(op)) {
     reduction = builtin_reduction(op);
@@ -95,7 +92,7 @@ Status find_reduction(const HandleState& state, ncclRedOp_t op, DataType type, c
   return {};
 }
 
-bool reads_later(const HandleState& state, ncclRedOp_t op) {
+bool reads_later(const HandleState& state, int op) {
   const Operator* const found = find(state, op);
   return found != nullptr && found->source != nullptr;
 }
@@ -116,13 +113,13 @@ ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataTy
                                        ncclScalarResidence_t residence, ncclComm_t comm) {
   const Entry entry(comm);
   if (!entry) return report(explain_no_entry(comm, "ncclRedOpCreatePreMulSum"));
-  return report(make(*comm->state, scalar, datatype, residence, op));
+  return report(make(*comm->state, scalar, number(datatype), number(residence), op));
 }
 WEIR_WEAK_ALIAS(ncclRedOpCreatePreMulSum);
 
 ncclResult_t pncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
   const Entry entry(comm);
   if (!entry) return report(explain_no_entry(comm, "ncclRedOpDestroy"));
-  return report(destroy(*comm->state, op));
+  return report(destroy(*comm->state, number(op)));
 }
 WEIR_WEAK_ALIAS(ncclRedOpDestroy);

@@ -1,6 +1,6 @@
 /// Reduction operators: NCCL's five, and those that a user makes per communicator.
 ///
-/// Used by the communicator's own thread.
+/// An operator is a plain number here: callers may pass any. Used by the communicator's own thread.
 #pragma once
 
 #include "src/api/handle.h"
@@ -8,10 +8,10 @@
 
 namespace weir::api {
 
-inline bool is_builtin(ncclRedOp_t op) { return static_cast<unsigned>(op) < ncclNumOps; }
+inline bool is_builtin(int op) { return static_cast<unsigned>(op) < ncclNumOps; }
 
 /// REQUIRES: is_builtin(op).
-inline core::Reduction builtin_reduction(ncclRedOp_t op) {
+inline core::Reduction builtin_reduction(int op) {
   core::Reduction reduction;
   if (op == ncclAvg) {
     reduction.scaling = core::Reduction::Scaling::average;
@@ -23,11 +23,11 @@ inline core::Reduction builtin_reduction(ncclRedOp_t op) {
 
 /// What `op` means for operands of `type`. invalid_argument, for `function`, when it is no operator of this
 /// communicator or of another type.
-Status find_reduction(const HandleState& state, ncclRedOp_t op, DataType type, const char* function,
+Status find_reduction(const HandleState& state, int op, DataType type, const char* function,
                       core::Reduction& reduction);
 
 /// True if the operator reads its factor when it is used, not when it was made.
-bool reads_later(const HandleState& state, ncclRedOp_t op);
+bool reads_later(const HandleState& state, int op);
 Status device_scalar_on_stream(const char* function);
 
 }  // namespace weir::api

@@ -35,11 +35,11 @@ ncclResult_t pncclAlltoAllv(const void* sendbuff, const size_t sendcounts[], con
     return finish(Status(Code::invalid_argument,
                          fmt::format("{} : counts and displacements may not be NULL", kFunction)));
   }
-  if (static_cast<unsigned>(datatype) >= kDataTypes) {
-    return finish(Status(Code::invalid_argument,
-                         fmt::format("{} : invalid type {}", kFunction, static_cast<int>(datatype))));
+  if (static_cast<unsigned>(number(datatype)) >= kDataTypes) {
+    return finish(
+        Status(Code::invalid_argument, fmt::format("{} : invalid type {}", kFunction, number(datatype))));
   }
-  const size_t size = size_of(static_cast<DataType>(datatype));
+  const size_t size = size_of(static_cast<DataType>(number(datatype)));
   pncclGroupStart();
   ncclResult_t result = ncclSuccess;
   for (int peer = 0; peer < ranks && result == ncclSuccess; ++peer) {

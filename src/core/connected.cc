@@ -76,20 +76,10 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.links = std::make_unique<Links>(self, *c.routes, static_cast<uint32_t>(options.slots),
                                     static_cast<uint32_t>(options.slot_bytes));
 
-  SharedScratch scratch;
-  if (ranks > 1 && ranks <= exec::Exchange::kMostRanks && c.routes->all_map()) {
-    auto island = view_island(*c.routes, self);
-    WEIR_TRY(island.status());
-    scratch = std::move(island->scratch);
-    if (options.fast_paths && options.algorithm.empty()) {
-      c.allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), island->windows);
-      c.exchange =
-          std::make_unique<exec::Exchange>(self, std::move(island->windows), std::move(island->doorbells),
-                                           *c.allocations, exec::Exchange::Limits());
-    }
-  }
+  auto scratch = c.join_island(runtime);
+  WEIR_TRY(scratch.status());
   WEIR_TRY(c.meet_neighbours());
-  c.plans = std::make_unique<PlanCache>(self, ranks, *c.links, std::move(scratch), options.algorithm);
+  c.plans = std::make_unique<PlanCache>(self, ranks, *c.links, std::move(*scratch), options.algorithm);
   c.pairs = std::make_unique<Pairs>(self, *c.links);
 
   Execution::Parts parts;
@@ -108,6 +98,23 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.execution = std::make_unique<Execution>(parts);
   WEIR_INFO(init, "{}", c.describe());
   return made;
+}
+
+/// Makes the exchange, where all ranks can address each other's homes. The scratch that plans may share then.
+Result<SharedScratch> Connected::join_island(Runtime& runtime) {
+  const Options& options = runtime.options();
+  const Rank self = bootstrap->rank();
+  const int ranks = bootstrap->size();
+  if (ranks == 1 || ranks > exec::Exchange::kMostRanks || !routes->all_map()) return SharedScratch();
+  auto island = view_island(*routes, self);
+  WEIR_TRY(island.status());
+  if (options.fast_paths && options.algorithm.empty()) {
+    allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), island->windows);
+    exchange =
+        std::make_unique<exec::Exchange>(self, std::move(island->windows), std::move(island->doorbells),
+                                         *allocations, exec::Exchange::Limits());
+  }
+  return std::move(island->scratch);
 }
 
 /// Counts the ranks of this host and the cores that they may use between them.

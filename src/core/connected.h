@@ -44,6 +44,7 @@ struct Connected {
   std::string describe() const;
 
  private:
+  Result<SharedScratch> join_island(Runtime& runtime);
   Status meet_neighbours();
 };
 

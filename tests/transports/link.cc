@@ -28,11 +28,6 @@ void require(const Status& status, const char* what) {
   if (!status.ok()) throw CannotGoOn(std::string(what) + ": " + status.message());
 }
 
-bool served(Status status) {
-  require(status, "progress");
-  return true;
-}
-
 template <typename End>
 bool is_ready(End& end) {
   const Result<bool> ready = end.ready();
@@ -107,6 +102,16 @@ void await_ready(const std::vector<Sender*>& senders, const std::vector<Receiver
   });
 }
 
+bool serve(Sender& sender) {
+  require(sender.progress(), "progress");
+  return true;
+}
+
+bool serve(Receiver& receiver) {
+  require(receiver.progress(), "progress");
+  return true;
+}
+
 void fill(std::byte* data, uint32_t bytes, uint64_t stream, uint64_t index) {
   uint64_t word = mix(stream * 0x9E3779B97F4A7C15u + index + 1);
   for (uint32_t at = 0; at < bytes; at += 8) {
@@ -128,7 +133,7 @@ void send(Sender& sender, uint64_t stream, uint64_t index, uint32_t bytes) {
   std::byte* slot = nullptr;
   eventually("a free slot", [&] {
     slot = sender.acquire();
-    return slot != nullptr || !served(sender.progress());
+    return slot != nullptr || !serve(sender);
   });
   fill(slot, bytes, stream, index);
   sender.publish(tag_of(stream, index, bytes), bytes);
@@ -138,7 +143,7 @@ void receive(Receiver& receiver, uint64_t stream, uint64_t index, uint32_t bytes
   const Message* message = nullptr;
   eventually("a message", [&] {
     message = receiver.peek();
-    return message != nullptr || !served(receiver.progress());
+    return message != nullptr || !serve(receiver);
   });
   EXPECT_EQ(message->tag, tag_of(stream, index, bytes)) << "stream " << stream << " message " << index;
   EXPECT_EQ(message->bytes, bytes) << "stream " << stream << " message " << index;
@@ -148,7 +153,7 @@ void receive(Receiver& receiver, uint64_t stream, uint64_t index, uint32_t bytes
 }
 
 void flush(Sender& sender) {
-  eventually("flushed", [&] { return served(sender.progress()) && sender.flushed(); });
+  eventually("flushed", [&] { return serve(sender) && sender.flushed(); });
 }
 
 Status await_trouble(Receiver& receiver, int patience_ms) {

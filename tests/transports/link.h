@@ -41,6 +41,10 @@ void await_ready(Receiver& receiver);
 void await_ready(const std::vector<Sender*>& senders, const std::vector<Receiver*>& receivers);
 inline void await_ready(Sender& sender, Receiver& receiver) { await_ready({&sender}, {&receiver}); }
 
+/// progress() of a channel that must not fail; true.
+bool serve(Sender& sender);
+bool serve(Receiver& receiver);
+
 /// The bytes of message `index` of test stream `stream`.
 void fill(std::byte* data, uint32_t bytes, uint64_t stream, uint64_t index);
 bool holds(const std::byte* data, uint32_t bytes, uint64_t stream, uint64_t index);

@@ -30,7 +30,7 @@ class Candidate:
     if self.launcher and not shutil.which(self.launcher[0]):
       return f"{self.launcher[0]} is not installed"
     if not os.access(self.path(build), os.X_OK):
-      return f"{self.path(build)} was not built (is its library installed?)"
+      return f"{self.path(build)} was not built (cmake/packages.sh compare installs the libraries)"
     return None
 
   def path(self, build):

@@ -103,6 +103,8 @@ Result<Socket> Socket::start_connect(const SocketAddress& to) {
   auto socket = make_socket(to.family());
   WEIR_TRY(socket.status());
   send_without_delay(socket->fd());
+  const int one = 1;  // the port that this connection happens to get stays free for listeners
+  setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   sockaddr_storage raw;
   const socklen_t size = to.to_raw(raw);
   if (::connect(socket->fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0 && errno != EINPROGRESS &&

@@ -81,7 +81,7 @@ Bootstrap::~Bootstrap() {
 }
 
 Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
-  if (spec.id.fixed && spec.rank == 0) WEIR_TRY(spec.roots->start_fixed(spec.id, spec.timeouts));
+  if (spec.id.fixed && spec.rank == 0) WEIR_TRY(spec.roots->start_fixed(spec.id, spec.timeouts, spec.abort));
   root_wire::Hello hello;
   hello.nonce = spec.id.nonce;
   hello.rank = spec.rank;

@@ -29,6 +29,7 @@ using root_wire::Word;
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kGreetingNs = 5'000 * kMs;  ///< for a hello
 constexpr int64_t kLingerNs = 10'000 * kMs;   ///< for ranks that come after it has failed
+constexpr int64_t kPortMs = 1'000;            ///< for a port that is in use
 constexpr int64_t kStallNs = 500 * kMs;       ///< a turn that takes longer: this process was stopped itself
 
 /// "1, 3-5 and 7", at most eight runs.
@@ -378,26 +379,34 @@ Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& 
   return id;
 }
 
-Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(roots_, [&](const auto& root) { return root->lingers() && root->id() == id; });
-  // The root of the communicator before this one ends as soon as its last rank knows the others.
-  const Deadline deadline = Deadline::in_ms(timeouts.peer_ms);
-  for (drop_finished(); std::ranges::any_of(roots_, [&](const auto& root) { return root->id() == id; });
-       drop_finished()) {
-    if (deadline.over()) break;
+Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort) {
+  // The root of the communicator before this one ends as soon as its last rank knows the others. A port in
+  // use may be that of a connection which is just ending.
+  const Deadline previous = Deadline::in_ms(timeouts.peer_ms, abort);
+  const Deadline in_use = previous.within_ms(kPortMs);
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      drop_finished();
+      std::erase_if(roots_, [&](const auto& root) { return root->lingers() && root->id() == id; });
+      const bool busy = std::ranges::any_of(roots_, [&](const auto& root) { return root->id() == id; });
+      if (!busy || previous.over()) {
+        auto listener = Socket::listen(id.root);
+        if (listener.ok()) {
+          auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
+          WEIR_TRY(root->start());
+          roots_.push_back(std::move(root));
+          return {};
+        }
+        if (in_use.over() || listener.status().code() != Code::invalid_usage) {
+          return Status(listener.status().code(),
+                        fmt::format("rank 0 cannot gather the ranks at NCCL_COMM_ID={}: {}", id.root.text(),
+                                    listener.status().message()));
+        }
+      }
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  auto listener = Socket::listen(id.root);
-  if (!listener.ok()) {
-    return Status(listener.status().code(),
-                  fmt::format("rank 0 cannot gather the ranks at NCCL_COMM_ID={}: {}", id.root.text(),
-                              listener.status().message()));
-  }
-  auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
-  WEIR_TRY(root->start());
-  roots_.push_back(std::move(root));
-  return {};
 }
 
 void Roots::tidy() {

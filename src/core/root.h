@@ -8,6 +8,7 @@
 /// stopped, ranks that never came. Then it ends by itself.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -33,8 +34,8 @@ class Roots {
   Result<UniqueId> make_id(const SocketAddress& interface, const Timeouts& timeouts);
   /// The id for an address that NCCL_COMM_ID gives; starts nothing.
   static UniqueId fixed_id(const SocketAddress& address) { return {address, 0, true}; }
-  /// Starts the root of a fixed id. invalid_usage if the port is in use.
-  Status start_fixed(const UniqueId& id, const Timeouts& timeouts);
+  /// Starts the root of a fixed id, after the one before it has ended. invalid_usage if the port is in use.
+  Status start_fixed(const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort);
   /// Lets go of the roots that have ended. Does not wait for others.
   void tidy();
 

@@ -53,8 +53,7 @@ class Watchdog::Chase {
   bool visited(Rank rank) const { return std::ranges::find(path_, rank) != path_.end(); }
   void follow(Rank next) {
     path_.push_back(next);
-    inquiry_.reset();
-    asked_ns_ = 0;
+    ask_again();
   }
 
   /// The answer of the rank it is at, once it is there or `silence_ns` have passed. Asks again meanwhile
@@ -73,6 +72,11 @@ class Watchdog::Chase {
       return std::nullopt;
     }
     return answer;
+  }
+  /// The next ask() is a new question.
+  void ask_again() {
+    inquiry_.reset();
+    asked_ns_ = 0;
   }
   void forgive(int64_t stalled_ns) { asked_ns_ += stalled_ns; }
 
@@ -115,24 +119,25 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns) {
   return pursue(now);
 }
 
+/// How the rank at the end of the chase looks; nothing yet while its answer is under way.
+std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now) const {
+  const Rank rank = chase.at();
+  const uint64_t sequence = spec_.activity->snapshot(0).sequence;
+  if (is_local(rank)) return interpret(rank, spec_.watch->report(spec_.uid, rank, sequence));
+  const PeerAddress& peer = spec_.peers[static_cast<size_t>(rank)];
+  auto answer = chase.ask(peer.door, spec_.uid, Watch::question(rank, sequence), now, silence_ns());
+  if (!answer) return std::nullopt;
+  return interpret(rank, *answer);
+}
+
 /// Goes along the chain as far as the answers have come.
 Status Watchdog::pursue(int64_t now) {
   for (;;) {
-    const Rank rank = chase_->at();
-    Finding finding;
-    const uint64_t sequence = spec_.activity->snapshot(0).sequence;
-    const bool known_silent =
-        suspicion_ && suspicion_->finding.kind == Finding::Kind::silent && suspicion_->finding.rank == rank;
-    if (is_local(rank)) {
-      finding = interpret(rank, spec_.watch->report(spec_.uid, rank, sequence));
-    } else if (known_silent) {
-      finding = suspicion_->finding;
-    } else {
-      const PeerAddress& peer = spec_.peers[static_cast<size_t>(rank)];
-      auto answer = chase_->ask(peer.door, spec_.uid, Watch::question(rank, sequence), now, silence_ns());
-      if (!answer) return {};
-      finding = interpret(rank, *answer);
-    }
+    const bool known_silent = suspicion_ && suspicion_->finding.kind == Finding::Kind::silent &&
+                              suspicion_->finding.rank == chase_->at();
+    const std::optional<Finding> found = known_silent ? suspicion_->finding : look(*chase_, now);
+    if (!found) return {};
+    const Finding& finding = *found;
     if (finding.kind != Finding::Kind::waits) return conclude(finding, now);
     // Far down the chain, somebody nearer sees more: look there seldom, but always before giving anybody up.
     const bool stuck = spec_.timeouts.stuck_ms > 0 && waited_ns_ >= spec_.timeouts.stuck_ms * kMs;
@@ -304,38 +309,34 @@ void Watchdog::tell(const Failure& failure, Rank except) const {
 }
 
 Status Watchdog::explain(Rank peer, const Status& what) {
+  using Kind = Finding::Kind;
   Activity& own = *spec_.activity;
-  Chase chase(peer);
+  const bool broke = what.code() != Code::invalid_usage;  // else a peer sent what does not fit
   const Deadline deadline = Deadline::in_ms(kExplainMs, spec_.abort);
+  Chase chase(peer);
   std::optional<Finding> finding;
-  int64_t found_ns = 0;
+  int64_t gone_ns = 0;
   while (!own.failed() && !deadline.over()) {
     const int64_t now = now_ns();
-    if (!finding) {
-      const uint64_t sequence = own.snapshot(0).sequence;
-      std::optional<Answer> answer;
-      if (is_local(peer)) {
-        finding = interpret(peer, spec_.watch->report(spec_.uid, peer, sequence));
-      } else {
-        answer = chase.ask(spec_.peers[static_cast<size_t>(peer)].door, spec_.uid,
-                           Watch::question(peer, sequence), now, silence_ns());
-        if (answer) finding = interpret(peer, *answer);
-      }
-      if (finding) found_ns = now;
-    }
-    if (finding && finding->kind == Finding::Kind::failed) own.fail(finding->failure);
-    // Somebody who gave up because of a third rank has told us before it went; what it said may still be on
-    // its way.
-    if (finding && now - found_ns > kConfirmNs) break;
+    if (gone_ns == 0) finding = look(chase, now);
+    if (finding && finding->kind == Kind::failed) own.fail(finding->failure);
+    const bool gone = finding && (finding->kind == Kind::dead || finding->kind == Kind::left);
+    if (gone && gone_ns == 0) gone_ns = now;
+    // Somebody who gave up because of a third rank told us before it went; that may still be on its way. And
+    // the connections of a dying process do not break all at once.
+    if (gone ? now - gone_ns > kConfirmNs : finding && (!broke || finding->kind == Kind::mismatched)) break;
+    if (finding && !gone) chase.ask_again();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   if (own.failed()) return own.status();
   if (spec_.abort != nullptr && spec_.abort->load()) return what;
-  const bool gone = finding && (finding->kind == Finding::Kind::dead || finding->kind == Finding::Kind::left);
-  if (gone || (finding && finding->kind == Finding::Kind::mismatched)) {
-    const Code code = gone ? Code::remote_error : Code::invalid_usage;
-    return fail({peer, Status(code, finding->words + (gone ? own_words() : ""))}, gone);
+  if (gone_ns != 0) {
+    return fail({peer, Status(Code::remote_error, finding->words + own_words())}, true);
   }
+  if (finding && finding->kind == Kind::mismatched) {
+    return fail({peer, Status(Code::invalid_usage, finding->words)});
+  }
+  if (!broke) return fail({peer, what});
   const std::string who = spec_.peers[static_cast<size_t>(peer)].describe(peer);
   return fail({peer, Status(what.code(), fmt::format("the connection to {} broke: {}{}", who, what.message(),
                                                      own_words()))});

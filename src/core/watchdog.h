@@ -99,6 +99,7 @@ class Watchdog {
 
   int64_t period_ns() const;
   int64_t silence_ns() const;
+  std::optional<Finding> look(Chase& chase, int64_t now) const;
   Status pursue(int64_t now);
   Finding interpret(Rank rank, const Report& report) const;
   Finding interpret(Rank rank, const Answer& answer) const;

@@ -172,9 +172,9 @@ void hit_at_random(int number, int turns) {
   }
 }
 
-TEST(Kill, AtRandomMoments) { hit_at_random(SIGKILL, 25); }
+TEST(Kill, AtRandomMoments) { hit_at_random(SIGKILL, 15); }
 
-TEST(Stop, AtRandomMoments) { hit_at_random(SIGSTOP, 6); }
+TEST(Stop, AtRandomMoments) { hit_at_random(SIGSTOP, 3); }
 
 }  // namespace
 }  // namespace weir::core

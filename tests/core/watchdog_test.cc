@@ -264,6 +264,18 @@ TEST(Watchdog, ABrokenConnectionIsExplained) {
   }
 }
 
+TEST(Watchdog, SomethingThatDoesNotFitIsSaidAsItIs) {
+  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+    bootstrap.activity().begin(1, 0, all_reduce(8));
+    if (bootstrap.rank() == 0)
+      return bootstrap.watchdog().explain(1, Status(Code::invalid_usage, "too long"));
+    while (!bootstrap.activity().failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return bootstrap.activity().status();
+  });
+  EXPECT_EQ(ranks->line(0), "5: too long");
+  EXPECT_EQ(ranks->line(1), "5: too long");
+}
+
 TEST(Watchdog, TheFirstFailureStays) {
   Activity activity;
   EXPECT_EQ(words(activity.status()), "ok");

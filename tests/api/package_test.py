@@ -70,7 +70,7 @@ class Package(unittest.TestCase):
                        ("user.cc", PROGRAM)):
       with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
         file.write(text)
-    run(["cmake", "-S", folder, "-B", folder + "/build", f"-DCMAKE_PREFIX_PATH={self.prefix}"])
+    run(["cmake", "-G", "Ninja", "-S", folder, "-B", folder + "/build", f"-DCMAKE_PREFIX_PATH={self.prefix}"])
     run(["cmake", "--build", folder + "/build"])
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("NCCL_", "WEIR_"))}
     self.assertEqual(run([folder + "/build/user"], env=environment), "22809\n")

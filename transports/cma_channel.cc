@@ -140,8 +140,6 @@ class CmaReceiver final : public Receiver {
     const uint64_t token = pairing_.own().token.load(std::memory_order_relaxed);
     // A sender that belongs to another receiver is of an earlier life of the channel.
     if (!other.has_value() || (other->bound != 0 && other->bound != token)) return false;
-    // It enters its line on the board first and fills it in afterwards.
-    if (other->slots == 0 || other->slot_bytes == 0 || other->memory == 0) return false;
     if (other->slots != spec_.slots || other->slot_bytes != spec_.slot_bytes) {
       return different_shapes(incoming_name(spec_), spec_, other->slots, other->slot_bytes);
     }

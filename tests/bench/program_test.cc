@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,9 @@ namespace weir::perf {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using weir::testing::CommandResult;
 using weir::testing::run_command;
 
@@ -58,9 +59,8 @@ TEST(Program, PrintsTheTableOfNcclTests) {
       "# nThread 2 nGpus 2 minBytes 8 maxBytes 64 step: 8(factor) warmup iters: 1 iters: 2 agg iters: 1 "
       "validation: 1 graph: 0 unalign: 0");
   EXPECT_EQ(text[4], "# Using devices");
-  EXPECT_TRUE(std::regex_match(
-      text[8], std::regex("#  Rank  3 Group  0 Pid +[0-9]+ on +[^ ]+ device  3 \\[0000:00:00\\] host")))
-      << text[8];
+  EXPECT_THAT(text[8],
+              MatchesRegex("#  Rank  3 Group  0 Pid +[0-9]+ on +[^ ]+ device  3 \\[0000:00:00\\] host"));
   EXPECT_EQ(text[10],
             "#                                                              out-of-place                     "
             "  in-place          ");
@@ -70,10 +70,10 @@ TEST(Program, PrintsTheTableOfNcclTests) {
   EXPECT_EQ(text[12],
             "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  "
             "(GB/s)  (GB/s)         ");
-  const std::regex row(
+  const char* row =
       "           8             2     float     sum      -1(  [ 0-9.]{7}  [ 0-9.]{6}  [ 0-9.]{6}       "
-      "0){2}");
-  EXPECT_TRUE(std::regex_match(text[13], row)) << text[13];
+      "0){2}";
+  EXPECT_THAT(text[13], MatchesRegex(row));
   EXPECT_EQ(text[15], "# Out of bounds values : 0 OK");
   EXPECT_THAT(text[16], ::testing::StartsWith("# Avg bus bandwidth    : "));
   EXPECT_EQ(text[17], "#");
@@ -120,15 +120,15 @@ TEST(Program, TooLittleBandwidthMakesCode7) {
   EXPECT_EQ(perf("all_reduce_perf -g 2 -b 8 -e 8", "NCCL_TESTS_MIN_BW=1e6").code, 7);
   CommandResult enough = perf("all_reduce_perf -g 2 -b 8 -e 8", "NCCL_TESTS_MIN_BW=0");
   EXPECT_EQ(enough.code, 0);
-  EXPECT_THAT(enough.text, ::testing::ContainsRegex("Avg bus bandwidth    : [^ ]+ OK"));
+  EXPECT_THAT(enough.text, ContainsRegex("Avg bus bandwidth    : [^ ]+ OK"));
 }
 
 TEST(Program, FailuresOfTheLibraryMakeCode3AndSayWhere) {
   CommandResult result = perf("all_reduce_perf -t 2 -b 8 -e 8", "FAKE_NCCL=fail");
   EXPECT_EQ(result.code, 3);
-  EXPECT_THAT(result.text, ::testing::ContainsRegex(
-                               "Test NCCL failure timing.cc:[0-9]+ 'an error of the fake / asked to fail'"));
-  EXPECT_THAT(result.text, ::testing::ContainsRegex(" \\.\\. [^ ]+ pid [0-9]+: Test failure worker.cc:"));
+  EXPECT_THAT(result.text,
+              ContainsRegex("Test NCCL failure timing.cc:[0-9]+ 'an error of the fake / asked to fail'"));
+  EXPECT_THAT(result.text, ContainsRegex(" \\.\\. [^ ]+ pid [0-9]+: Test failure worker.cc:"));
 }
 
 TEST(Program, ATimeoutMakesCode4) {
@@ -156,10 +156,8 @@ TEST(Program, OptionsShowInTheTable) {
   EXPECT_THAT(result.text, AllOf(HasSubstr("cputime"), HasSubstr("timestamp"), HasSubstr("    N/A"),
                                  HasSubstr("memory usage"), HasSubstr("# Blocking Enabled"),
                                  HasSubstr("# Parallel Init Enabled")));
-  EXPECT_TRUE(std::regex_search(rows(result.text)[0], std::regex("    N/A  20[0-9-]{8} [0-9:]{8}$")))
-      << rows(result.text)[0];
-  EXPECT_THAT(perf("alltoall_perf -g 2 -b 64 -e 64").text,
-              ::testing::ContainsRegex("none      -1.*0 .*    N/A"));
+  EXPECT_THAT(rows(result.text)[0], ContainsRegex("    N/A  20[0-9-]{8} [0-9:]{8}$"));
+  EXPECT_THAT(perf("alltoall_perf -g 2 -b 64 -e 64").text, ContainsRegex("none      -1.*0 .*    N/A"));
   EXPECT_EQ(
       perf("all_reduce_perf -t 2 -b 8 -e 64 -f 2 -m 3 -z 3 -R 1 -u 1 -o mulsum -d f8e4m3 -N 2 -a 3 -x 2")
           .code,
@@ -195,7 +193,7 @@ TEST(Program, WritesJsonOfVersion3) {
   EXPECT_EQ(row["in_place_per_iter"]["per_process_max_times_us"][0].size(), 3);
   EXPECT_EQ(json["average_bus_bandwidth"]["okay"], "unchecked");
   EXPECT_EQ(json["out_of_bounds"]["okay"], "true");
-  EXPECT_TRUE(std::regex_search(text, std::regex("\"alg_bw\":[0-9]+\\.[0-9]{6},"))) << "six decimals";
+  EXPECT_THAT(text, ContainsRegex("\"alg_bw\":[0-9]+\\.[0-9]{6},")) << "six decimals";
 
   perf("all_reduce_perf -b 8 -e 8 -J " + path, "FAKE_NCCL=fail");
   std::ifstream second(path + ".0");

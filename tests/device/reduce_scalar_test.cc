@@ -114,10 +114,10 @@ void check_integers(DataType type) {
   std::mt19937_64 random(11);
   using Wide = __int128;
   for (int i = 0; i < 20000; ++i) {
-    const T a =
-        static_cast<T>(i < 400 ? std::numeric_limits<T>::min() + i / 20 - 10 : static_cast<T>(random()));
-    const T b =
-        static_cast<T>(i < 400 ? std::numeric_limits<T>::max() - i % 20 + 10 : static_cast<T>(random()));
+    const T a = i < 400 ? static_cast<T>(Wide{std::numeric_limits<T>::min()} + i / 20 - 10)
+                        : static_cast<T>(random());
+    const T b = i < 400 ? static_cast<T>(Wide{std::numeric_limits<T>::max()} - i % 20 + 10)
+                        : static_cast<T>(random());
     ASSERT_EQ(apply(type, RedOp::sum, a, b), static_cast<T>(Wide{a} + Wide{b}));
     using Unsigned = unsigned __int128;
     ASSERT_EQ(apply(type, RedOp::prod, a, b),

@@ -4,6 +4,7 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -72,7 +73,7 @@ std::mutex mutex;
 std::condition_variable changed;
 std::map<std::string, std::weak_ptr<World>> worlds;
 std::vector<std::unique_ptr<ncclComm>> communicators;  // aborted ones stay
-std::string last_error;
+std::atomic<const char*> last_error = "";
 
 struct Posted {
   ncclComm* comm;
@@ -287,7 +288,7 @@ ncclResult_t ncclGetVersion(int* version) {
 const char* ncclGetErrorString(ncclResult_t result) {
   return result == ncclSuccess ? "no error" : "an error of the fake";
 }
-const char* ncclGetLastError(ncclComm_t) { return last_error.c_str(); }
+const char* ncclGetLastError(ncclComm_t) { return last_error; }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   static int made = 0;

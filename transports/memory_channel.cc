@@ -26,44 +26,85 @@ struct alignas(64) ControlLine {
 };
 
 struct alignas(64) ReleasedLine {
-  std::atomic<uint64_t> released;
+  std::atomic<uint64_t> position;  // everything before it may be written again
+  uint64_t messages;               // taken in all; written when the receiver closes
 };
 
-/// The line before each payload.
-struct alignas(64) SlotHeader {
-  std::atomic<uint64_t> sequence;
+/// Before each payload.
+struct alignas(16) RecordHeader {
+  std::atomic<uint64_t> word;  // kPresent | bytes; 0: not there yet
   uint64_t tag;
-  uint32_t bytes;
+};
+static_assert(sizeof(RecordHeader) == 16);
+constexpr uint64_t kPresent = uint64_t{1} << 32;
+
+/// A place for a record: the bytes of the ring counted from the first lap on, and where that is in this lap.
+struct Cursor {
+  uint64_t position;
+  size_t offset;
+};
+
+/// Where records lie. Both ends compute it alike.
+class Ring {
+ public:
+  explicit Ring(const LinkSpec& spec)
+      : longest_(2 * sizeof(RecordHeader) + size_t{spec.slot_bytes}),
+        bytes_((spec.slots + 1) * lines(longest_ + kLine) + kOwed) {}
+
+  size_t bytes() const { return bytes_; }
+  static constexpr Cursor first() { return {kFirst, kFirst}; }
+  /// Close behind a short record; behind another one such that the next payload begins a line. A record that
+  /// might not fit into the rest of the lap begins the next lap.
+  Cursor after(const Cursor& cursor, uint32_t payload) const {
+    size_t next = cursor.offset + sizeof(RecordHeader) + payload;
+    next =
+        payload < kShort ? (next + 15) / 16 * 16 : lines(next + sizeof(RecordHeader)) - sizeof(RecordHeader);
+    const uint64_t position = cursor.position + (next - cursor.offset);
+    if (bytes_ - next >= longest_) [[likely]]
+      return {position, next};
+    return {position + (bytes_ - next) + kFirst, kFirst};
+  }
+
+  /// The receiver may keep the news of so many bytes taken to itself.
+  static constexpr size_t kOwed = 4096;
+
+ private:
+  static constexpr size_t kLine = 64;
+  static constexpr size_t kFirst = kLine - sizeof(RecordHeader);
+  static constexpr uint32_t kShort = 256;
+  static constexpr size_t lines(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+  size_t longest_;  // record and header of the next one
+  size_t bytes_;    // `slots` longest records fit, whatever is lost at the end of a lap and owed
 };
 
 /// A block as both ends see it.
 class Block {
  public:
-  Block() = default;
-  Block(std::byte* begin, const LinkSpec& spec) : begin_(begin), stride_(stride_of(spec)) {}
+  explicit Block(const LinkSpec& spec) : ring_(spec) {}
+  Block(std::byte* begin, const LinkSpec& spec) : begin_(begin), ring_(spec) {}
 
-  static size_t bytes(const LinkSpec& spec) { return kSlots + spec.slots * stride_of(spec); }
+  size_t bytes() const { return kRing + ring_.bytes(); }
+  const Ring& ring() const { return ring_; }
   ControlLine& control() const { return *reinterpret_cast<ControlLine*>(begin_); }
   ReleasedLine& released() const { return *reinterpret_cast<ReleasedLine*>(begin_ + sizeof(ControlLine)); }
-  SlotHeader& header(uint32_t slot) const {
-    return *reinterpret_cast<SlotHeader*>(begin_ + kSlots + slot * stride_);
+  RecordHeader& header(const Cursor& at) const {
+    return *reinterpret_cast<RecordHeader*>(begin_ + kRing + at.offset);
   }
-  std::byte* payload(uint32_t slot) const { return begin_ + kSlots + slot * stride_ + sizeof(SlotHeader); }
+  std::byte* payload(const Cursor& at) const { return begin_ + kRing + at.offset + sizeof(RecordHeader); }
 
  private:
-  static constexpr size_t kSlots = sizeof(ControlLine) + sizeof(ReleasedLine);
-  // Pairs of lines: the prefetcher that fetches the other half of a pair then brings payload with the header.
-  static size_t stride_of(const LinkSpec& spec) {
-    return (sizeof(SlotHeader) + size_t{spec.slot_bytes} + 127) / 128 * 128;
-  }
+  static constexpr size_t kRing = sizeof(ControlLine) + sizeof(ReleasedLine);
 
   std::byte* begin_ = nullptr;
-  size_t stride_ = 0;
+  Ring ring_;
 };
 
 class MemorySender final : public Sender {
  public:
-  MemorySender(PeerHome peer, const LinkSpec& spec) : peer_(std::move(peer)), spec_(spec) {}
+  MemorySender(PeerHome peer, const LinkSpec& spec) : peer_(std::move(peer)), spec_(spec), block_(spec) {
+    place_next();
+  }
   ~MemorySender() override {
     if (!connected_) return;
     block_.control().state.fetch_or(kLeft, std::memory_order_release);
@@ -87,32 +128,33 @@ class MemorySender final : public Sender {
     connected_ = true;
     const ControlLine& control = block.control();
     if (control.slots != spec_.slots || control.slot_bytes != spec_.slot_bytes ||
-        Block::bytes(spec_) > place->bytes) {
+        block.bytes() > place->bytes) {
       return different_shapes(outgoing_name(spec_), spec_, control.slots, control.slot_bytes);
     }
-    room_ = spec_.slots;
+    writable_ = block.ring().bytes();
     return true;
   }
 
   std::byte* acquire() override {
-    if (room_ > 0) [[likely]]
-      return block_.payload(slot_);
-    return look_for_room() ? block_.payload(slot_) : nullptr;
+    if (needed_ <= writable_) [[likely]]
+      return block_.payload(next_);
+    return look_for_room() ? block_.payload(next_) : nullptr;
   }
 
   void publish(uint64_t tag, uint32_t bytes) override {
-    SlotHeader& header = block_.header(slot_);
+    RecordHeader& header = block_.header(next_);
+    next_ = block_.ring().after(next_, bytes);
+    block_.header(next_).word.store(0, std::memory_order_relaxed);  // what lay there may look like a header
     header.tag = tag;
-    header.bytes = bytes;
-    header.sequence.store(++sent_, std::memory_order_release);
-    --room_;
-    if (++slot_ == spec_.slots) slot_ = 0;
+    header.word.store(kPresent | bytes, std::memory_order_release);
+    ++sent_;
+    place_next();
     peer_.view.doorbell->ring();
   }
 
   Status progress() override {
     if (!connected_ || (block_.control().state.load(std::memory_order_acquire) & kClosed) == 0) return {};
-    const uint64_t lost = sent_ - block_.released().released.load(std::memory_order_acquire);
+    const uint64_t lost = sent_ - block_.released().messages;
     if (lost == 0) return {};
     return Status(Code::remote_error, fmt::format("rank {} closed {} with {} messages not taken", spec_.peer,
                                                   outgoing_name(spec_), lost));
@@ -123,17 +165,21 @@ class MemorySender final : public Sender {
  private:
   bool look_for_room() {
     if (!connected_) return false;
-    const uint64_t released = block_.released().released.load(std::memory_order_acquire);
-    room_ = spec_.slots - static_cast<uint32_t>(sent_ - released);
-    return room_ > 0;
+    const uint64_t released = block_.released().position.load(std::memory_order_acquire);
+    writable_ = released + block_.ring().bytes();
+    return needed_ <= writable_;
+  }
+  void place_next() {
+    needed_ = block_.ring().after(next_, spec_.slot_bytes).position + sizeof(RecordHeader);
   }
 
   PeerHome peer_;
   const LinkSpec spec_;
   Block block_;
   bool connected_ = false;
-  uint32_t room_ = 0;  // slots known to be free
-  uint32_t slot_ = 0;  // of the next message
+  Cursor next_ = Ring::first();  // place of the next message
+  uint64_t needed_ = 0;          // position up to which the longest message there would write
+  uint64_t writable_ = 0;        // position up to which all is known to be free
   uint64_t sent_ = 0;
 };
 
@@ -142,7 +188,7 @@ class MemoryReceiver final : public Receiver {
   MemoryReceiver(Home& home, PeerHome peer, const LinkSpec& spec, const ChannelPlace& place)
       : home_(home), peer_(std::move(peer)), spec_(spec), place_(place), block_(place.block, spec) {
     new (&block_.released()) ReleasedLine{};
-    for (uint32_t slot = 0; slot < spec.slots; ++slot) new (&block_.header(slot)) SlotHeader{};
+    new (&block_.header(next_)) RecordHeader{};
     ControlLine& control = block_.control();
     control.slots = spec.slots;
     control.slot_bytes = spec.slot_bytes;
@@ -151,9 +197,10 @@ class MemoryReceiver final : public Receiver {
   }
   ~MemoryReceiver() override {
     home_.inbox().withdraw({spec_.peer, spec_.channel});
+    block_.released().messages = taken_;
     const uint64_t before = block_.control().state.fetch_or(kClosed, std::memory_order_acq_rel);
     const bool in_use = (before & kTaken) != 0;
-    home_.inbox().give_back_later(place_, Block::bytes(spec_), in_use ? kLeft : 0);
+    home_.inbox().give_back_later(place_, block_.bytes(), in_use ? kLeft : 0);
     if (in_use) peer_.view.doorbell->ring();
   }
   MemoryReceiver(const MemoryReceiver&) = delete;
@@ -163,16 +210,18 @@ class MemoryReceiver final : public Receiver {
 
   const Message* peek() override {
     if (held_) return &message_;
-    const SlotHeader& header = block_.header(slot_);
-    if (header.sequence.load(std::memory_order_acquire) != taken_ + 1) {
+    const RecordHeader& header = block_.header(next_);
+    const uint64_t word = header.word.load(std::memory_order_acquire);
+    if (word == 0) {
       wanting_ = true;
       return nullptr;
     }
-    if (header.bytes > spec_.slot_bytes) [[unlikely]] {
+    const auto bytes = static_cast<uint32_t>(word);
+    if (bytes > spec_.slot_bytes) [[unlikely]] {
       garbled_ = true;
       return nullptr;
     }
-    message_ = {header.tag, header.bytes, block_.payload(slot_)};
+    message_ = {header.tag, bytes, block_.payload(next_)};
     held_ = true;
     wanting_ = false;
     return &message_;
@@ -180,8 +229,11 @@ class MemoryReceiver final : public Receiver {
 
   void release() override {
     held_ = false;
-    block_.released().released.store(++taken_, std::memory_order_release);
-    if (++slot_ == spec_.slots) slot_ = 0;
+    ++taken_;
+    next_ = block_.ring().after(next_, message_.bytes);
+    if (next_.position - told_ < Ring::kOwed) return;
+    told_ = next_.position;
+    block_.released().position.store(told_, std::memory_order_release);
     peer_.view.doorbell->ring();
   }
 
@@ -192,7 +244,7 @@ class MemoryReceiver final : public Receiver {
     }
     if (!wanting_ || (block_.control().state.load(std::memory_order_acquire) & kLeft) == 0) return {};
     // What was sent before the sender left is visible by now.
-    if (block_.header(slot_).sequence.load(std::memory_order_acquire) == taken_ + 1) return {};
+    if (block_.header(next_).word.load(std::memory_order_acquire) != 0) return {};
     return Status(Code::remote_error,
                   fmt::format("rank {} closed {} after {} messages and another one is waited for", spec_.peer,
                               incoming_name(spec_), taken_));
@@ -208,7 +260,8 @@ class MemoryReceiver final : public Receiver {
   bool held_ = false;     // message_ is the oldest message
   bool wanting_ = false;  // the last look found nothing
   bool garbled_ = false;
-  uint32_t slot_ = 0;
+  Cursor next_ = Ring::first();  // place of the next message
+  uint64_t told_ = 0;            // position up to which the sender knows that all was taken
   uint64_t taken_ = 0;
 };
 
@@ -221,12 +274,13 @@ Result<std::unique_ptr<Sender>> open_memory_sender(PeerHome peer, const LinkSpec
 
 Result<std::unique_ptr<Receiver>> open_memory_receiver(Home& home, PeerHome peer, const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
-  Result<ChannelPlace> place = home.inbox().take(Block::bytes(spec));
+  const size_t bytes = Block(spec).bytes();
+  Result<ChannelPlace> place = home.inbox().take(bytes);
   if (!place.ok()) return place.status();
   // Peers look at the state before anything else, so the order of announcing and making does not matter to
   // them; announcing first leaves nothing to undo when the directory refuses.
   if (Status announced = home.inbox().announce({spec.peer, spec.channel}, *place); !announced.ok()) {
-    home.inbox().give_back(*place, Block::bytes(spec));
+    home.inbox().give_back(*place, bytes);
     return announced;
   }
   return std::unique_ptr<Receiver>(std::make_unique<MemoryReceiver>(home, std::move(peer), spec, *place));

@@ -1,19 +1,20 @@
-/// A channel through memory that both ends address: the sender writes slots in the receiver's inbox.
+/// A channel through memory that both ends address: a ring of records in the receiver's inbox.
 ///
 /// Layout of a channel's block, made by the receiver and announced in its directory (inbox.h):
 ///
-///     | state, shape | taken | slot 0: header line, payload | slot 1 ... |
+///     | state, shape | released | ring: header, payload, header, payload ... |
 ///
-/// Shared words, each in a line of its own or of its writer's:
-///   word              writer                      reader     meaning
-///   state             both, by atomic exchange    both       life of the channel: generation and flags
-///   shape             receiver, before announcing sender     slots and slot_bytes
-///   released          receiver                    sender     messages whose slots are free again
-///   slot sequence     sender, last of its slot    receiver   number of the message in the slot, from 1
-///   slot tag, bytes,  sender, before sequence     receiver
-///   payload
+/// Short records lie close together, so that many small messages share a line and a ring holds hundreds of
+/// them. Shared words:
+///   word                  writer                      reader     meaning
+///   state                 both, by atomic exchange    both       life of the channel: generation and flags
+///   shape                 receiver, before announcing sender     slots and slot_bytes
+///   released              receiver                    sender     where the ring may be written up to
+///   header, payload       sender, the header's word   receiver   a message; the word is cleared before the
+///                         last                                   record before it is announced
 ///
-/// After a message the sender rings the receiver's doorbell; after a release the receiver rings the sender's.
+/// After a message the sender rings the receiver's doorbell; the receiver rings the sender's when it tells of
+/// room, which it does every few KiB.
 ///
 /// Closing: a channel that one end has closed fails at the other end once that end wants more than it can
 /// get: a message that will not come, or room that will not be made.

@@ -73,7 +73,7 @@ class Sender {
   virtual ~Sender() = default;
   /// True once the channel works. Never blocks.
   virtual Result<bool> ready() = 0;
-  /// The next free slot (64-byte aligned, slot_bytes long), or null while all are in flight. Repeating the
+  /// The next free slot (16-byte aligned, slot_bytes long), or null while all are in flight. Repeating the
   /// call without publish() gives the same slot.
   virtual std::byte* acquire() = 0;
   /// Sends the acquired slot. REQUIRES: acquire() gave a slot; bytes <= slot_bytes.

@@ -14,7 +14,7 @@
 #include "nccl.h"
 #pragma GCC visibility pop
 
-#include <bit>
+#include <cstring>
 
 namespace weir::api {
 
@@ -22,7 +22,10 @@ namespace weir::api {
 /// range.
 template <typename Enum>
 inline int number(const Enum& value) {
-  return std::bit_cast<int>(value);
+  static_assert(sizeof(Enum) == sizeof(int));
+  int result;
+  std::memcpy(&result, &value, sizeof(result));
+  return result;
 }
 
 }  // namespace weir::api

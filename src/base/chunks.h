@@ -16,6 +16,7 @@ struct Extent {
 /// elements, differ by at most one grain, cover everything in order, and may be empty at the end.
 /// REQUIRES: parts > 0, index < parts, grain > 0.
 constexpr Extent part_of(size_t total, size_t parts, size_t index, size_t grain) {
+  if (parts == 1) return {0, total};
   const size_t grains = total / grain + (total % grain != 0);
   const size_t base = grains / parts;
   const size_t longer = grains % parts;

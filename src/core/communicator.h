@@ -72,7 +72,7 @@ class Communicator {
   const Config& config() const { return config_; }
 
  private:
-  friend Status run_together(std::span<const struct Issue> issues);
+  friend Status run_together(std::span<const struct Target> targets, std::span<const Operation> operations);
 
   struct SplitFrom {
     Communicator* parent;
@@ -114,15 +114,17 @@ class Communicator {
   std::unique_ptr<device::HostStream> background_;
 };
 
-/// An operation as issued inside a group.
-struct Issue {
+/// Where an operation of a group goes.
+struct Target {
   Communicator* communicator = nullptr;
   device::HostStream* stream = nullptr;
-  Operation operation;
+
+  bool operator==(const Target&) const = default;
 };
 
-/// Carries out what one thread issued in one group, for one or several communicators of this process. Their
-/// ranks may depend on each other, so they advance together. Streams as in Communicator::run.
-Status run_together(std::span<const Issue> issues);
+/// Carries out what one thread issued in one group, targets[i] telling where operations[i] goes: one or
+/// several communicators of this process. Their ranks may depend on each other, so they advance together.
+/// Streams as in Communicator::run. REQUIRES: at least one operation.
+Status run_together(std::span<const Target> targets, std::span<const Operation> operations);
 
 }  // namespace weir::core

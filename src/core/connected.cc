@@ -80,7 +80,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   WEIR_TRY(scratch.status());
   WEIR_TRY(c.meet_neighbours());
   c.plans = std::make_unique<PlanCache>(self, ranks, *c.links, std::move(*scratch), options.algorithm);
-  c.pairs = std::make_unique<Pairs>(self, *c.links);
+  c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
 
   Execution::Parts parts;
   parts.rank = self;

@@ -32,20 +32,23 @@ void Execution::begin(std::span<const Operation> operations) {
 Progress Execution::advance() {
   for (;;) {
     if (task_ == nullptr) {
-      if (next_ == operations_.size()) return end({});
-      if (aborted_.load(std::memory_order_relaxed)) return end(aborted_status());
-      if (Status begun = begin_next(); !begun.ok()) return end(std::move(begun));
+      if (next_ == operations_.size()) {
+        finished_ = true;
+        return Progress::done;
+      }
+      if (aborted_.load(std::memory_order_relaxed)) return fail(aborted_status());
+      if (Status begun = begin_next(); !begun.ok()) return fail(std::move(begun));
       if (task_ == nullptr) continue;
     }
     if (opening_) {
       auto ready = parts_.links->ready();
-      if (!ready.ok()) return end(parts_.watchdog->explain(parts_.links->not_ready(), ready.status()));
+      if (!ready.ok()) return fail(parts_.watchdog->explain(parts_.links->not_ready(), ready.status()));
       if (!*ready) return Progress::blocked;
       opening_ = false;
       if (prepared_ != nullptr) prepared_->run->start(work_);
     }
     const Progress progress = task_->advance();
-    if (progress == Progress::failed) return end(explain(task_->error()));
+    if (progress == Progress::failed) return fail(explain(task_->error()));
     if (progress != Progress::done) return progress;
     task_ = nullptr;
     parts_.activity->end();
@@ -61,18 +64,22 @@ Status Execution::begin_next() {
     parts_.activity->end();
     return {};
   }
-  work_ = work_of(operation, mark);
+  lay_out(operation, mark);
   if (parts_.exchange != nullptr && exec::Exchange::does(operation.kind)) {
     parts_.exchange->start(operation.kind, work_);
     task_ = parts_.exchange;
     return {};
   }
-  auto prepared =
-      parts_.plans->find(operation.kind, operation.root, operation.count * size_of(operation.type));
-  WEIR_TRY(prepared.status());
-  prepared_ = *prepared;
+  const size_t bytes = operation.count * size_of(operation.type);
+  prepared_ = parts_.plans->hit(operation.kind, operation.root, bytes);
+  if (prepared_ == nullptr) {
+    auto prepared = parts_.plans->find(operation.kind, operation.root, bytes);
+    WEIR_TRY(prepared.status());
+    prepared_ = *prepared;
+  }
   task_ = prepared_->run.get();
-  opening_ = true;
+  opening_ = !parts_.links->settled();
+  if (!opening_) prepared_->run->start(work_);
   return {};
 }
 
@@ -91,32 +98,33 @@ Status Execution::begin_pairs() {
   return {};
 }
 
-exec::Work Execution::work_of(const Operation& operation, uint32_t mark) const {
-  exec::Work work;
-  work.input = static_cast<const std::byte*>(operation.input);
-  work.output = static_cast<std::byte*>(operation.output);
-  work.count = operation.count;
-  work.type = operation.type;
-  work.op = operation.reduction.op;
+/// Makes work_ of an operation. In place, field by field: reading it back at once would stall otherwise.
+void Execution::lay_out(const Operation& operation, uint32_t mark) {
+  work_.input = static_cast<const std::byte*>(operation.input);
+  work_.output = static_cast<std::byte*>(operation.output);
+  work_.count = operation.count;
+  work_.type = operation.type;
+  work_.op = operation.reduction.op;
+  work_.scales = false;
+  work_.divisor = 1;
   // The number is part of the mark, so that a call is not taken for the next one of the same kind.
-  work.tag = uint64_t{sequence_} << 32 | (parts_.check ? mark + sequence_ * 0x9e3779b1u : 0);
-  if (!reduces(operation.kind)) return work;
+  work_.tag = uint64_t{sequence_} << 32 | (parts_.check ? mark + sequence_ * 0x9e3779b1u : 0);
+  if (!reduces(operation.kind)) return;
   if (operation.reduction.scaling == Reduction::Scaling::premultiply) {
-    work.scales = true;
-    work.factor = operation.reduction.factor;
+    work_.scales = true;
+    work_.factor = operation.reduction.factor;
   } else if (operation.reduction.scaling == Reduction::Scaling::average) {
-    work.scales = is_float(operation.type);
-    work.factor = average_factors_[static_cast<size_t>(operation.type)];
-    work.divisor = work.scales ? 1 : parts_.ranks;
+    work_.scales = is_float(operation.type);
+    work_.factor = average_factors_[static_cast<size_t>(operation.type)];
+    work_.divisor = work_.scales ? 1 : parts_.ranks;
   }
-  return work;
 }
 
-Progress Execution::end(Status status) {
-  if (!status.ok()) parts_.activity->end();
+Progress Execution::fail(Status status) {
+  parts_.activity->end();
   status_ = std::move(status);
   finished_ = true;
-  return status_.ok() ? Progress::done : Progress::failed;
+  return Progress::failed;
 }
 
 /// The task found that a peer called something else: the watchdog can say what.
@@ -142,7 +150,7 @@ void Execution::look_around(int64_t waited_ns) {
   if (trouble.ok() && waited_ns >= kLookEveryNs && task_ != nullptr) {
     trouble = parts_.watchdog->examine(waiting_for(), waited_ns);
   }
-  if (!trouble.ok()) end(std::move(trouble));
+  if (!trouble.ok()) fail(std::move(trouble));
 }
 
 Status drive(std::span<Execution* const> executions) {

@@ -58,8 +58,8 @@ class Execution {
 
   Status begin_next();
   Status begin_pairs();
-  exec::Work work_of(const Operation& operation, uint32_t mark) const;
-  exec::Progress end(Status status);
+  void lay_out(const Operation& operation, uint32_t mark);
+  exec::Progress fail(Status status);
   Status explain(const Status& found);
   Status aborted_status() const;
   Rank waiting_for() const;

@@ -19,7 +19,8 @@ class Group {
   /// Carries the operation out at once, or at the end of the group.
   Status add(Communicator& communicator, const Operation& operation, device::HostStream* stream) {
     if (depth_ == 0) return communicator.run({&operation, 1}, stream);
-    issues_.push_back({&communicator, stream, operation});
+    targets_.push_back({&communicator, stream});
+    operations_.push_back(operation);
     return {};
   }
   /// A set-up step that may wait for other ranks (connect): at once, or all jobs of the group side by side.
@@ -30,9 +31,12 @@ class Group {
   Status end();
 
  private:
+  Status carry_out();
+
   int depth_ = 0;
   Status failed_;
-  std::vector<Issue> issues_;
+  std::vector<Target> targets_;  ///< of the operations, side by side
+  std::vector<Operation> operations_;
   std::vector<std::function<Status()>> jobs_;
 };
 

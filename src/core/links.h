@@ -23,6 +23,8 @@ class Links {
   Status open(const exec::Channel& channel);
   /// True once every open end works.
   Result<bool> ready();
+  /// True if ready() was true since the last open().
+  bool settled() const { return opening_senders_.empty() && opening_receivers_.empty(); }
   /// The peer of an end that is not ready yet; REQUIRES: ready() gave false or an error.
   Rank not_ready() const { return not_ready_; }
 

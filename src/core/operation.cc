@@ -20,11 +20,10 @@ std::string_view reduction_name(const Reduction& reduction) {
   }
 }
 
-/// Spreads the bits of a number (the finaliser of MurmurHash3).
-uint64_t mix(uint64_t x) {
-  x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdULL;
-  x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53ULL;
-  return x ^ (x >> 33);
+/// Spreads the bits of two numbers over 32 (multiplicative hashing, with the constants of MurmurHash3).
+uint32_t mix(uint64_t a, uint64_t b) {
+  const uint64_t x = (a * 0xff51afd7ed558ccdULL) ^ (b * 0xc4ceb9fe1a85ec53ULL);
+  return static_cast<uint32_t>((x ^ (x >> 32)) * 0x9e3779b97f4a7c15ULL >> 32);
 }
 
 }  // namespace
@@ -40,7 +39,7 @@ std::string describe(const Operation& operation) {
 
 uint32_t signature(const Operation& operation) {
   if (operation.kind == Collective::send_recv) {  // only the bytes must agree
-    return static_cast<uint32_t>(mix(operation.count * size_of(operation.type)));
+    return mix(operation.count * size_of(operation.type), 1);
   }
   const uint64_t kind =
       static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.type) << 8 |
@@ -48,7 +47,7 @@ uint32_t signature(const Operation& operation) {
                                      static_cast<uint64_t>(operation.reduction.scaling) << 24
                                : 0) |
       (has_root(operation.kind) ? static_cast<uint64_t>(operation.root) << 32 : 0);
-  return static_cast<uint32_t>(mix(kind ^ mix(operation.count)));
+  return mix(operation.count, kind);
 }
 
 }  // namespace weir::core

@@ -27,7 +27,7 @@ exec::Program pair_program(Rank self, Rank peer, bool sends) {
 }  // namespace
 
 Result<Pairs::Direction*> Pairs::direction(Rank peer, bool sends) {
-  std::unique_ptr<Direction>& entry = directions_[{peer, sends}];
+  std::unique_ptr<Direction>& entry = directions_[2 * static_cast<size_t>(peer) + (sends ? 1 : 0)];
   if (entry == nullptr) {
     auto made = std::make_unique<Direction>();
     made->peer = peer;
@@ -47,29 +47,35 @@ Result<Pairs::Direction*> Pairs::direction(Rank peer, bool sends) {
 
 Status Pairs::start(std::span<const Operation> operations, bool check) {
   error_ = {};
+  for (Direction* direction : busy_) {
+    direction->queue.clear();
+    direction->done = 0;
+  }
+  busy_.clear();
   for (const Operation& operation : operations) {
     auto found = direction(operation.root, operation.sends);
     WEIR_TRY(found.status());
     Direction& to = **found;
-    exec::Work work;
+    if (to.queue.empty()) busy_.push_back(&to);
+    exec::Work& work = to.queue.emplace_back();
     work.input = static_cast<const std::byte*>(operation.input);
     work.output = static_cast<std::byte*>(operation.output);
     work.count = operation.count * size_of(operation.type);
     work.type = DataType::uint8;
     work.tag = uint64_t{++to.sequence} << 32 | (check ? signature(operation) : 0);
-    to.queue.push_back(work);
   }
+  for (Direction* direction : busy_) direction->run->start(direction->queue[0]);
   return {};
 }
 
 exec::Progress Pairs::advance() {
   bool moved = false;
   bool running = false;
-  for (auto& [key, direction] : directions_) {
-    if (!direction->running && direction->queue.empty()) continue;
+  for (Direction* direction : busy_) {
+    if (direction->done == direction->queue.size()) continue;
     moved |= advance(*direction);
     if (!error_.ok()) return exec::Progress::failed;
-    if (direction->running || !direction->queue.empty()) {
+    if (direction->done < direction->queue.size()) {
       if (!running || !direction->sends)
         waiting_for_ = direction->peer;  // rather for a message than for a slot
       running = true;
@@ -82,35 +88,30 @@ exec::Progress Pairs::advance() {
 /// Runs what is queued in one direction until it blocks. True if it got anywhere.
 bool Pairs::advance(Direction& direction) {
   bool moved = false;
-  while (direction.running || !direction.queue.empty()) {
-    if (!direction.running) {
-      direction.run->start(direction.queue.front());
-      direction.running = true;
-    }
+  for (;;) {
     const exec::Progress progress = direction.run->advance();
     if (progress == exec::Progress::failed) explain_mismatch(direction);
     if (progress == exec::Progress::blocked || progress == exec::Progress::failed) return moved;
     moved = true;
-    if (progress == exec::Progress::done) {
-      direction.running = false;
-      direction.queue.pop_front();
-    }
+    if (progress != exec::Progress::done) continue;
+    if (++direction.done == direction.queue.size()) return true;
+    direction.run->start(direction.queue[direction.done]);
   }
-  return moved;
 }
 
 void Pairs::explain_mismatch(const Direction& direction) {
-  error_ = Status(
-      Code::invalid_usage,
-      fmt::format(
-          "rank {}'s send to rank {} (number {} between the two) has another size than the receive of "
-          "{} bytes that rank {} called for it",
-          direction.peer, self_, direction.queue.front().tag >> 32, direction.queue.front().count, self_));
+  const exec::Work& work = direction.queue[direction.done];
+  error_ =
+      Status(Code::invalid_usage,
+             fmt::format(
+                 "rank {}'s send to rank {} (number {} between the two) has another size than the receive of "
+                 "{} bytes that rank {} called for it",
+                 direction.peer, self_, work.tag >> 32, work.count, self_));
 }
 
 Status Pairs::serve() {
-  for (auto& [key, direction] : directions_) {
-    if (direction->running) WEIR_TRY(direction->run->serve());
+  for (Direction* direction : busy_) {
+    if (direction->done < direction->queue.size()) WEIR_TRY(direction->run->serve());
   }
   return {};
 }

@@ -5,10 +5,9 @@
 /// Not thread-safe. A task in the sense of exec/task.h.
 #pragma once
 
-#include <deque>
-#include <map>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "src/core/links.h"
 #include "src/core/operation.h"
@@ -18,7 +17,8 @@ namespace weir::core {
 
 class Pairs final : public exec::Task {
  public:
-  Pairs(Rank self, Links& links) : self_(self), links_(links) {}
+  Pairs(Rank self, int ranks, Links& links)
+      : self_(self), links_(links), directions_(2 * static_cast<size_t>(ranks)) {}
 
   /// Begins a batch; opens channels that are new (wait for Links::ready() before advance()). REQUIRES: the
   /// last batch is done; every operation is a send_recv.
@@ -35,10 +35,10 @@ class Pairs final : public exec::Task {
     Rank peer = 0;
     bool sends = false;
     uint32_t sequence = 0;  ///< operations begun, the same at both ends
-    bool running = false;
     exec::Program program;
     std::unique_ptr<exec::Run> run;
-    std::deque<exec::Work> queue;
+    std::vector<exec::Work> queue;  ///< of the batch
+    size_t done = 0;                ///< of the queue
   };
 
   Result<Direction*> direction(Rank peer, bool sends);
@@ -47,7 +47,8 @@ class Pairs final : public exec::Task {
 
   const Rank self_;
   Links& links_;
-  std::map<std::pair<Rank, bool>, std::unique_ptr<Direction>> directions_;
+  std::vector<std::unique_ptr<Direction>> directions_;  ///< by peer: from it, to it; null until used
+  std::vector<Direction*> busy_;                        ///< of the batch, in order of first use
   Status error_;
   Rank waiting_for_ = 0;
 };

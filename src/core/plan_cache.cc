@@ -30,10 +30,9 @@ PlanCache::PlanCache(Rank self, int ranks, Links& links, SharedScratch scratch, 
       forced_algorithm_(std::move(forced_algorithm)) {}
 
 Result<Prepared*> PlanCache::find(Collective kind, Rank root, size_t bytes) {
-  Prepared*& hit = hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))];
-  if (hit != nullptr && hit->root == root) return hit;
+  if (Prepared* known = hit(kind, root, bytes); known != nullptr) return known;
   auto made = prepare(kind, root, bytes);
-  if (made.ok()) hit = *made;
+  if (made.ok()) hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))] = *made;
   return made;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,7 +37,12 @@ class PlanCache {
  public:
   PlanCache(Rank self, int ranks, Links& links, SharedScratch scratch, std::string forced_algorithm);
 
-  /// The plan for `bytes` per block; prepared now if need be.
+  /// The plan for `bytes` per block, if it was asked for before; else null.
+  Prepared* hit(Collective kind, Rank root, size_t bytes) const {
+    Prepared* const last = hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))];
+    return last != nullptr && last->root == root ? last : nullptr;
+  }
+  /// The same, prepared now if need be.
   Result<Prepared*> find(Collective kind, Rank root, size_t bytes);
 
  private:

@@ -17,15 +17,16 @@ struct Part {
   std::vector<HostStream*> streams;  ///< in order of first use; the first one carries the operations out
 };
 
-std::vector<Part> by_communicator(std::span<const Issue> issues) {
+std::vector<Part> by_communicator(std::span<const Target> targets, std::span<const Operation> operations) {
   std::vector<Part> parts;
-  for (const Issue& issue : issues) {
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const auto& [communicator, stream] = targets[i];
     auto part = std::find_if(parts.begin(), parts.end(),
-                             [&](const Part& p) { return p.communicator == issue.communicator; });
-    if (part == parts.end()) part = parts.insert(part, {issue.communicator, {}, {}});
-    part->operations.push_back(issue.operation);
-    if (std::find(part->streams.begin(), part->streams.end(), issue.stream) == part->streams.end()) {
-      part->streams.push_back(issue.stream);
+                             [&](const Part& p) { return p.communicator == targets[i].communicator; });
+    if (part == parts.end()) part = parts.insert(part, {communicator, {}, {}});
+    part->operations.push_back(operations[i]);
+    if (std::find(part->streams.begin(), part->streams.end(), stream) == part->streams.end()) {
+      part->streams.push_back(stream);
     }
   }
   return parts;
@@ -33,11 +34,11 @@ std::vector<Part> by_communicator(std::span<const Issue> issues) {
 
 }  // namespace
 
-Status run_together(std::span<const Issue> issues) {
-  std::vector<Part> parts = by_communicator(issues);
-  if (parts.size() == 1 && parts[0].streams.size() == 1) {
-    return parts[0].communicator->run(parts[0].operations, parts[0].streams[0]);
-  }
+Status run_together(std::span<const Target> targets, std::span<const Operation> operations) {
+  const bool one_target =
+      std::all_of(targets.begin(), targets.end(), [&](const Target& target) { return target == targets[0]; });
+  if (one_target) return targets[0].communicator->run(operations, targets[0].stream);
+  std::vector<Part> parts = by_communicator(targets, operations);
   if (!parts[0].communicator->config().blocking) {  // each goes on in its own background
     Status worst;
     for (const Part& part : parts) {

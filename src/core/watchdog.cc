@@ -119,13 +119,13 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns) {
   return pursue(now);
 }
 
-/// How the rank at the end of the chase looks; nothing yet while its answer is under way.
-std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now) const {
+/// How the rank at the end of the chase looks, its call number `call` compared with ours; nothing yet while
+/// its answer is under way.
+std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint64_t call) const {
   const Rank rank = chase.at();
-  const uint64_t sequence = spec_.activity->snapshot(0).sequence;
-  if (is_local(rank)) return interpret(rank, spec_.watch->report(spec_.uid, rank, sequence));
+  if (is_local(rank)) return interpret(rank, spec_.watch->report(spec_.uid, rank, call));
   const PeerAddress& peer = spec_.peers[static_cast<size_t>(rank)];
-  auto answer = chase.ask(peer.door, spec_.uid, Watch::question(rank, sequence), now, silence_ns());
+  auto answer = chase.ask(peer.door, spec_.uid, Watch::question(rank, call), now, silence_ns());
   if (!answer) return std::nullopt;
   return interpret(rank, *answer);
 }
@@ -135,7 +135,8 @@ Status Watchdog::pursue(int64_t now) {
   for (;;) {
     const bool known_silent = suspicion_ && suspicion_->finding.kind == Finding::Kind::silent &&
                               suspicion_->finding.rank == chase_->at();
-    const std::optional<Finding> found = known_silent ? suspicion_->finding : look(*chase_, now);
+    const uint64_t latest = spec_.activity->snapshot(0).sequence;
+    const std::optional<Finding> found = known_silent ? suspicion_->finding : look(*chase_, now, latest);
     if (!found) return {};
     const Finding& finding = *found;
     if (finding.kind != Finding::Kind::waits) return conclude(finding, now);
@@ -156,6 +157,7 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
   Finding finding;
   finding.rank = rank;
   const Snapshot& there = report.snapshot;
+  finding.calls = there.sequence;
   if (report.presence == Report::Presence::not_yet) {
     finding.words = fmt::format("{} runs, but has not made this communicator yet", peer.describe(rank));
     return finding;
@@ -316,9 +318,15 @@ Status Watchdog::explain(Rank peer, const Status& what) {
   Chase chase(peer);
   std::optional<Finding> finding;
   int64_t gone_ns = 0;
+  uint64_t call = own.snapshot(0).sequence;
   while (!own.failed() && !deadline.over()) {
     const int64_t now = now_ns();
-    if (gone_ns == 0) finding = look(chase, now);
+    if (gone_ns == 0) finding = look(chase, now, call);
+    if (finding && finding->kind != Kind::mismatched && finding->calls > 0 && finding->calls < call) {
+      call = finding->calls;  // the peer is behind: an earlier call of ours may be the odd one
+      chase.ask_again();
+      continue;
+    }
     if (finding && finding->kind == Kind::failed) own.fail(finding->failure);
     const bool gone = finding && (finding->kind == Kind::dead || finding->kind == Kind::left);
     if (gone && gone_ns == 0) gone_ns = now;

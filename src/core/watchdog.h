@@ -87,9 +87,10 @@ class Watchdog {
     enum class Kind : uint8_t { waits, lives, failed, dead, silent, left, mismatched };
     Kind kind = Kind::lives;
     Rank rank = 0;
-    Rank next = -1;     ///< waits: for whom
-    std::string words;  ///< what the rank does, or what is wrong with it
-    Failure failure;    ///< failed: what it knows
+    Rank next = -1;      ///< waits: for whom
+    std::string words;   ///< what the rank does, or what is wrong with it
+    Failure failure;     ///< failed: what it knows
+    uint64_t calls = 0;  ///< that the rank has begun, if it runs
   };
   /// A finding that must be confirmed, because its reason may be that the rank was done and went.
   struct Suspicion {
@@ -99,7 +100,7 @@ class Watchdog {
 
   int64_t period_ns() const;
   int64_t silence_ns() const;
-  std::optional<Finding> look(Chase& chase, int64_t now) const;
+  std::optional<Finding> look(Chase& chase, int64_t now, uint64_t call) const;
   Status pursue(int64_t now);
   Finding interpret(Rank rank, const Report& report) const;
   Finding interpret(Rank rank, const Answer& answer) const;

@@ -26,7 +26,7 @@ Exchange::Exchange(Rank self, std::vector<Window> windows, std::vector<Doorbell*
 
 void Exchange::start(Collective kind, const Work& work) {
   kind_ = kind;
-  work_ = work;
+  work_ = &work;
   element_ = size_of(work.type);
   total_ = bytes(work.count);
   if (total_ <= Mail::kBytes) {
@@ -88,18 +88,18 @@ void Exchange::send_mail() {
   phase_ = Phase::mail;
   arrived_ = 0;
   ++stage_;
-  const uint64_t word = uint64_t{stage_} << 32 | static_cast<uint32_t>(work_.tag);
-  const std::byte* from = work_.input;
-  if (work_.scales && kind_ == Collective::all_reduce) {
-    device::scale(work_.type, own_mail_, work_.input, work_.factor, work_.count);
+  const uint64_t word = uint64_t{stage_} << 32 | static_cast<uint32_t>(work_->tag);
+  const std::byte* from = work_->input;
+  if (work_->scales && kind_ == Collective::all_reduce) {
+    device::scale(work_->type, own_mail_, work_->input, work_->factor, work_->count);
     from = own_mail_;
   }
   for (int i = 1; i < ranks_; ++i) {
     const Rank peer = (self_ + i) % ranks_;
     Mail& mail = windows_[peer].mail(stage_ % 2, self_);
     if (by_destination()) {
-      const std::byte* block = work_.input + static_cast<size_t>(peer) * total_;
-      stage_copy(mail.bytes, block, work_.count);
+      const std::byte* block = work_->input + static_cast<size_t>(peer) * total_;
+      stage_copy(mail.bytes, block, work_->count);
     } else {
       std::memcpy(mail.bytes, from, total_);
     }
@@ -120,19 +120,19 @@ bool Exchange::all_mail() {
 void Exchange::read_mail() {
   const auto letter = [&](Rank rank) -> const std::byte* {
     if (rank != self_) return windows_[self_].mail(stage_ % 2, rank).bytes;
-    if (kind_ == Collective::all_reduce) return work_.scales ? own_mail_ : work_.input;
-    if (kind_ == Collective::all_gather) return work_.input;
-    const std::byte* block = work_.input + static_cast<size_t>(self_) * total_;
-    if (!work_.scales) return block;
-    device::scale(work_.type, own_mail_, block, work_.factor, work_.count);
+    if (kind_ == Collective::all_reduce) return work_->scales ? own_mail_ : work_->input;
+    if (kind_ == Collective::all_gather) return work_->input;
+    const std::byte* block = work_->input + static_cast<size_t>(self_) * total_;
+    if (!work_->scales) return block;
+    device::scale(work_->type, own_mail_, block, work_->factor, work_->count);
     return own_mail_;
   };
   if (folds()) {
-    fold(work_.output, work_.count, device::Traffic::cached, letter);
+    fold(work_->output, work_->count, device::Traffic::cached, letter);
     return;
   }
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    std::byte* target = work_.output + static_cast<size_t>(rank) * total_;
+    std::byte* target = work_->output + static_cast<size_t>(rank) * total_;
     if (const std::byte* from = letter(rank); from != target) std::memcpy(target, from, total_);
   }
 }
@@ -144,7 +144,7 @@ void Exchange::post() {
   StageLine& line = windows_[self_].stage(stage_ % 2);
   line.input = own_input_;
   line.output = own_output_;
-  line.stage.store(uint64_t{stage_} << 32 | static_cast<uint32_t>(work_.tag), std::memory_order_release);
+  line.stage.store(uint64_t{stage_} << 32 | static_cast<uint32_t>(work_->tag), std::memory_order_release);
   for (int i = 1; i < ranks_; ++i) doorbells_[(self_ + i) % ranks_]->ring();
 }
 
@@ -159,20 +159,20 @@ bool Exchange::all_posted() {
 /// Whether `word` announces the current stage. A right stage with another signature is a mismatched call.
 bool Exchange::heard(uint64_t word) {
   if (word >> 32 != stage_) return false;
-  if (static_cast<uint32_t>(word) == static_cast<uint32_t>(work_.tag)) return true;
+  if (static_cast<uint32_t>(word) == static_cast<uint32_t>(work_->tag)) return true;
   error_ = Status(
       Code::invalid_usage,
       fmt::format(
           "rank {} and rank {} called different collectives, or the same one with another count, type, "
           "operation or root (operation #{} of this rank)",
-          awaited_, self_, work_.tag >> 32));
+          awaited_, self_, work_->tag >> 32));
   return false;
 }
 
 /// After the first stage: finds everybody's posted buffers, and with them how the operation goes on.
 Status Exchange::learn_buffers() {
   any_posted_ = false;
-  direct_ = !work_.scales;
+  direct_ = !work_->scales;
   for (Rank rank = 0; rank < ranks_; ++rank) {
     const StageLine& line = windows_[rank].stage(stage_ % 2);
     const bool outputs = kind_ != Collective::all_reduce || line.output.slot >= 0;
@@ -194,15 +194,15 @@ Status Exchange::learn_buffers() {
 }
 
 void Exchange::begin_block() {
-  now_ = std::min(block_, work_.count - done_);
+  now_ = std::min(block_, work_->count - done_);
   if (own_input_.slot < 0) stage_inputs();
   post();
   phase_ = Phase::inputs;
 }
 
 void Exchange::stage_copy(std::byte* to, const std::byte* from, size_t count) {
-  if (work_.scales) {
-    device::scale(work_.type, to, from, work_.factor, count);
+  if (work_->scales) {
+    device::scale(work_->type, to, from, work_->factor, count);
   } else {
     device::copy(to, from, bytes(count), device::Traffic::handed);
   }
@@ -212,15 +212,15 @@ void Exchange::stage_copy(std::byte* to, const std::byte* from, size_t count) {
 /// they are, unless they must be scaled.
 void Exchange::stage_inputs() {
   std::byte* half = windows_[self_].half((stage_ + 1) % 2);
-  const std::byte* from = work_.input + bytes(done_);
+  const std::byte* from = work_->input + bytes(done_);
   if (by_destination()) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       const size_t at = static_cast<size_t>(rank);
-      if (rank != self_ || work_.scales) stage_copy(half + at * bytes(block_), from + at * total_, now_);
+      if (rank != self_ || work_->scales) stage_copy(half + at * bytes(block_), from + at * total_, now_);
     }
     return;
   }
-  if (!two_shot() || work_.scales) {
+  if (!two_shot() || work_->scales) {
     stage_copy(half, from, now_);
     return;
   }
@@ -232,7 +232,7 @@ void Exchange::stage_inputs() {
 
 /// Where the current stage's bytes of `rank` are: in its buffer, if it posted that, else in its half.
 const std::byte* Exchange::input_of(Rank rank, size_t staged_offset, size_t buffer_offset) const {
-  if (rank == self_ && !work_.scales) return work_.input + buffer_offset;
+  if (rank == self_ && !work_->scales) return work_->input + buffer_offset;
   if (inputs_[rank] != nullptr) return inputs_[rank] + buffer_offset;
   return windows_[rank].half(stage_ % 2) + staged_offset;
 }
@@ -241,8 +241,8 @@ template <typename SourceOf>
 void Exchange::fold(std::byte* target, size_t count, device::Traffic traffic, SourceOf source_of) {
   const void* sources[kMostRanks];
   for (Rank rank = 0; rank < ranks_; ++rank) sources[rank] = source_of(rank);
-  device::fold(work_.type, work_.op, target, sources, ranks_, count, traffic);
-  if (work_.divisor > 1) device::divide(work_.type, target, work_.divisor, count);
+  device::fold(work_->type, work_->op, target, sources, ranks_, count, traffic);
+  if (work_->divisor > 1) device::divide(work_->type, target, work_->divisor, count);
 }
 
 /// One stage is all: every rank takes what it wants of everybody's block.
@@ -250,14 +250,14 @@ void Exchange::consume() {
   const size_t offset = bytes(done_);
   const size_t own = static_cast<size_t>(self_);
   if (kind_ == Collective::all_reduce) {
-    fold(work_.output + offset, now_, traffic_, [&](Rank rank) { return input_of(rank, 0, offset); });
+    fold(work_->output + offset, now_, traffic_, [&](Rank rank) { return input_of(rank, 0, offset); });
   } else if (kind_ == Collective::reduce_scatter) {
-    fold(work_.output + offset, now_, traffic_,
+    fold(work_->output + offset, now_, traffic_,
          [&](Rank rank) { return input_of(rank, own * bytes(block_), own * total_ + offset); });
   } else {
     const bool gathers = kind_ == Collective::all_gather;
     for (Rank rank = 0; rank < ranks_; ++rank) {
-      std::byte* target = work_.output + static_cast<size_t>(rank) * total_ + offset;
+      std::byte* target = work_->output + static_cast<size_t>(rank) * total_ + offset;
       const std::byte* from =
           gathers ? input_of(rank, 0, offset) : input_of(rank, own * bytes(block_), own * total_ + offset);
       if (from != target) device::copy(target, from, bytes(now_), traffic_);
@@ -273,7 +273,7 @@ Extent Exchange::share(Rank rank) const {
 void Exchange::fold_share() {
   const Extent own = share(self_);
   const size_t offset = bytes(own.first);
-  std::byte* target = work_.output + bytes(done_) + offset;
+  std::byte* target = work_->output + bytes(done_) + offset;
   fold(target, own.count, device::Traffic::cached,
        [&](Rank rank) { return input_of(rank, offset, bytes(done_) + offset); });
   device::copy(windows_[self_].half((stage_ + 1) % 2) + offset, target, bytes(own.count),
@@ -285,14 +285,14 @@ void Exchange::copy_results() {
   for (int i = 1; i < ranks_; ++i) {
     const Rank rank = (self_ + i) % ranks_;
     const Extent theirs = share(rank);
-    device::copy(work_.output + bytes(done_ + theirs.first),
+    device::copy(work_->output + bytes(done_ + theirs.first),
                  windows_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count), traffic_);
   }
 }
 
 /// All buffers can be addressed: no copies, no blocks.
 void Exchange::exchange_direct() {
-  now_ = work_.count;
+  now_ = work_->count;
   if (kind_ != Collective::all_reduce) {
     consume();
     return;
@@ -303,17 +303,17 @@ void Exchange::exchange_direct() {
       traffic_ == device::Traffic::streaming ? device::Traffic::streaming : device::Traffic::handed;
   for (size_t at = bytes(own.first); at < end; at += kTileBytes) {
     const size_t size = std::min(kTileBytes, end - at);
-    fold(work_.output + at, size / element_, device::Traffic::cached,
+    fold(work_->output + at, size / element_, device::Traffic::cached,
          [&](Rank rank) { return input_of(rank, 0, at); });
     for (int i = 1; i < ranks_; ++i)
-      device::copy(outputs_[(self_ + i) % ranks_] + at, work_.output + at, size, pushed);
+      device::copy(outputs_[(self_ + i) % ranks_] + at, work_->output + at, size, pushed);
   }
 }
 
 /// Leaves the block. True if the operation is done; else the next stage is announced.
 bool Exchange::next() {
   done_ += now_;
-  if (done_ < work_.count) {
+  if (done_ < work_->count) {
     begin_block();
     return false;
   }

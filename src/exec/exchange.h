@@ -51,7 +51,8 @@ class Exchange final : public Task {
            kind == Collective::reduce_scatter || kind == Collective::all_to_all;
   }
 
-  /// Begins an operation. REQUIRES: does(kind); the last one is done; work.count > 0.
+  /// Begins an operation; `work` stays where it is until that is done. REQUIRES: does(kind); the last one is
+  /// done; work.count > 0.
   void start(Collective kind, const Work& work);
 
   Progress advance() override;
@@ -102,7 +103,7 @@ class Exchange final : public Task {
   const Limits limits_;
 
   Collective kind_ = Collective::all_reduce;
-  Work work_;
+  const Work* work_ = nullptr;
   size_t element_ = 4;
   size_t total_ = 0;  ///< bytes of a block of the call
   size_t block_ = 0;  ///< elements of a block of this exchange

@@ -23,17 +23,26 @@ Run::Run(const Program& program, Binding binding)
       incoming_(program.channels.size()),
       outgoing_(program.channels.size()) {
   for (const std::vector<Step>& steps : program.lanes) lanes_.push_back({&steps});
+  for (Sender* sender : binding_.senders) {
+    if (sender != nullptr) flushing_.push_back(sender);
+  }
 }
 
 void Run::start(const Work& work) {
-  work_ = work;
-  element_ = size_of(work.type);
-  grain_ = kGrainBytes / element_;
-  tile_ = binding_.tile_bytes / element_;
-  const size_t longest = part_of(work.count, program_.shape.chunks, 0, grain_).count;
-  passes_ = std::max<size_t>(1, (longest + tile_ - 1) / tile_);  // nothing to move is one empty message
+  work_ = &work;
+  if (passes_ == 0 || work.count != count_ || work.type != type_) divide_work();
   for (Lane& lane : lanes_) lane = {lane.steps};
   error_ = {};
+}
+
+void Run::divide_work() {
+  count_ = work_->count;
+  type_ = work_->type;
+  element_ = size_of(type_);
+  grain_ = kGrainBytes / element_;
+  tile_ = binding_.tile_bytes / element_;
+  const size_t longest = part_of(count_, program_.shape.chunks, 0, grain_).count;
+  passes_ = std::max<size_t>(1, (longest + tile_ - 1) / tile_);  // nothing to move is one empty message
 }
 
 Progress Run::advance() {
@@ -72,9 +81,7 @@ bool Run::wait(const Step& step, Lane& lane) {
   const uint32_t channel = program_.places[step.src[0]].index;
   Receiver& receiver = *binding_.receivers[channel];
   for (; lane.waited < step.chunks; ++lane.waited) {
-    const Message* message = receiver.peek();
-    lane.blocked_on = channel;
-    if (message == nullptr || !check(*message, channel)) return false;
+    if (!message_ready(channel, lane)) return false;
     receiver.release();
   }
   lane.waited = 0;
@@ -83,13 +90,31 @@ bool Run::wait(const Step& step, Lane& lane) {
 
 bool Run::signal(const Step& step, Lane& lane) {
   const uint32_t channel = program_.places[step.dst[0]].index;
-  lane.blocked_on = channel;
-  if (binding_.senders[channel]->acquire() == nullptr) return false;
-  binding_.senders[channel]->publish(work_.tag, 0);
+  if (!slot_ready(channel, lane)) return false;
+  binding_.senders[channel]->publish(work_->tag, 0);
+  return true;
+}
+
+/// The most frequent step: one chunk from one place to another.
+bool Run::copy_one(const Step& step, Lane& lane) {
+  const Place& from = program_.places[step.src[0]];
+  const Place& to = program_.places[step.dst[0]];
+  const bool receives = from.kind == Place::Kind::receive;
+  const bool sends = to.kind == Place::Kind::send;
+  if (receives && !message_ready(from.index, lane)) return false;
+  if (sends && !slot_ready(to.index, lane)) return false;
+  const Piece piece = piece_of(step.part, lane.pass);
+  const size_t bytes = piece.count * element_;
+  device::copy(destination(to, step.chunk + to.bias, piece, 0),
+               source(from, step.chunk + from.bias, piece, 0), bytes, traffic_to(to));
+  if (sends) binding_.senders[to.index]->publish(work_->tag, static_cast<uint32_t>(bytes));
+  if (receives) binding_.receivers[from.index]->release();
   return true;
 }
 
 bool Run::move(const Step& step, Lane& lane) {
+  if (step.sources == 1 && step.destinations == 1 && step.chunks == 1 && !work_->scales && !step.completes)
+    return copy_one(step, lane);
   if (!channels_ready(step, lane)) return false;
   size_t offset = 0;  // of the chunk's piece within messages
   for (uint32_t i = 0; i < step.chunks; ++i) {
@@ -100,7 +125,7 @@ bool Run::move(const Step& step, Lane& lane) {
   for (int d = 0; d < step.destinations; ++d) {
     const Place& place = program_.places[step.dst[d]];
     if (place.kind == Place::Kind::send) {
-      binding_.senders[place.index]->publish(work_.tag, static_cast<uint32_t>(offset));
+      binding_.senders[place.index]->publish(work_->tag, static_cast<uint32_t>(offset));
     }
   }
   for (int s = 0; s < step.sources; ++s) {
@@ -113,20 +138,27 @@ bool Run::move(const Step& step, Lane& lane) {
 bool Run::channels_ready(const Step& step, Lane& lane) {
   for (int s = 0; s < step.sources; ++s) {
     const Place& place = program_.places[step.src[s]];
-    if (place.kind != Place::Kind::receive) continue;
-    lane.blocked_on = place.index;
-    const Message* message = binding_.receivers[place.index]->peek();
-    if (message == nullptr || !check(*message, place.index)) return false;
-    incoming_[place.index] = message->data;
+    if (place.kind == Place::Kind::receive && !message_ready(place.index, lane)) return false;
   }
   for (int d = 0; d < step.destinations; ++d) {
     const Place& place = program_.places[step.dst[d]];
-    if (place.kind != Place::Kind::send) continue;
-    lane.blocked_on = place.index;
-    outgoing_[place.index] = binding_.senders[place.index]->acquire();
-    if (outgoing_[place.index] == nullptr) return false;
+    if (place.kind == Place::Kind::send && !slot_ready(place.index, lane)) return false;
   }
   return true;
+}
+
+bool Run::message_ready(uint32_t channel, Lane& lane) {
+  lane.blocked_on = channel;
+  const Message* const message = binding_.receivers[channel]->peek();
+  if (message == nullptr || !check(*message, channel)) return false;
+  incoming_[channel] = message->data;
+  return true;
+}
+
+bool Run::slot_ready(uint32_t channel, Lane& lane) {
+  lane.blocked_on = channel;
+  outgoing_[channel] = binding_.senders[channel]->acquire();
+  return outgoing_[channel] != nullptr;
 }
 
 /// Folds the sources into the first destination, then copies that into the others.
@@ -135,8 +167,8 @@ void Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t of
   for (int s = 0; s < step.sources; ++s) {
     const Place& place = program_.places[step.src[s]];
     sources[s] = source(place, step.chunk + place.bias + i, piece, offset);
-    if (work_.scales && place.kind == Place::Kind::input) {
-      device::scale(work_.type, scaled_.data(), sources[s], work_.factor, piece.count);
+    if (work_->scales && place.kind == Place::Kind::input) {
+      device::scale(work_->type, scaled_.data(), sources[s], work_->factor, piece.count);
       sources[s] = scaled_.data();
     }
   }
@@ -147,12 +179,12 @@ void Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t of
   std::byte* first = target(0);
   const size_t bytes = piece.count * element_;
   if (step.sources > 1) {
-    device::fold(work_.type, work_.op, first, reinterpret_cast<const void* const*>(sources), step.sources,
+    device::fold(work_->type, work_->op, first, reinterpret_cast<const void* const*>(sources), step.sources,
                  piece.count);
   } else if (first != sources[0]) {
     device::copy(first, sources[0], bytes, traffic_to(program_.places[step.dst[0]]));
   }
-  if (step.completes && work_.divisor > 1) device::divide(work_.type, first, work_.divisor, piece.count);
+  if (step.completes && work_->divisor > 1) device::divide(work_->type, first, work_->divisor, piece.count);
   for (int d = 1; d < step.destinations; ++d) {
     std::byte* other = target(d);
     if (other != first) device::copy(other, first, bytes, traffic_to(program_.places[step.dst[d]]));
@@ -161,8 +193,8 @@ void Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t of
 
 const std::byte* Run::source(const Place& place, uint32_t chunk, const Piece& piece, size_t offset) {
   switch (place.kind) {
-    case Place::Kind::input: return work_.input + block_offset(chunk, piece);
-    case Place::Kind::output: return work_.output + block_offset(chunk, piece);
+    case Place::Kind::input: return work_->input + block_offset(chunk, piece);
+    case Place::Kind::output: return work_->output + block_offset(chunk, piece);
     case Place::Kind::scratch: return binding_.scratch + chunk * binding_.tile_bytes;
     case Place::Kind::peer_scratch: return binding_.peer_scratch[place.index] + chunk * binding_.tile_bytes;
     default: return incoming_[place.index] + offset;
@@ -171,35 +203,35 @@ const std::byte* Run::source(const Place& place, uint32_t chunk, const Piece& pi
 
 std::byte* Run::destination(const Place& place, uint32_t chunk, const Piece& piece, size_t offset) {
   switch (place.kind) {
-    case Place::Kind::output: return work_.output + block_offset(chunk, piece);
+    case Place::Kind::output: return work_->output + block_offset(chunk, piece);
     case Place::Kind::scratch: return binding_.scratch + chunk * binding_.tile_bytes;
     default: return outgoing_[place.index] + offset;
   }
 }
 
 Run::Piece Run::piece_of(uint32_t part, size_t pass) const {
-  const Extent extent = part_of(work_.count, program_.shape.chunks, part, grain_);
+  const Extent extent = part_of(work_->count, program_.shape.chunks, part, grain_);
   const size_t begin = std::min(pass * tile_, extent.count);
   return {extent.first + begin, std::min(tile_, extent.count - begin)};
 }
 
 size_t Run::block_offset(uint32_t chunk, const Piece& piece) const {
-  return (chunk / program_.shape.chunks * work_.count + piece.first) * element_;
+  return (chunk / program_.shape.chunks * work_->count + piece.first) * element_;
 }
 
 bool Run::check(const Message& message, uint32_t channel) {
-  if (message.tag == work_.tag) return true;
+  if (message.tag == work_->tag) return true;
   error_ = Status(
       Code::invalid_usage,
       fmt::format("rank {} sent a message of operation #{} where rank {} expected one of operation #{}: the "
                   "ranks called different operations, or the same ones in another order",
-                  program_.channels[channel].peer, message.tag >> 32, program_.rank, work_.tag >> 32));
+                  program_.channels[channel].peer, message.tag >> 32, program_.rank, work_->tag >> 32));
   return false;
 }
 
 bool Run::flushed() const {
-  return std::all_of(binding_.senders.begin(), binding_.senders.end(),
-                     [](const Sender* sender) { return sender == nullptr || sender->flushed(); });
+  return std::all_of(flushing_.begin(), flushing_.end(),
+                     [](const Sender* sender) { return sender->flushed(); });
 }
 
 Status Run::serve() {

@@ -31,7 +31,7 @@ class Run final : public Task {
  public:
   Run(const Program& program, Binding binding);
 
-  /// Begins an operation. REQUIRES: the last one is done.
+  /// Begins an operation, which stays where it is until that is done. REQUIRES: the last one is done.
   void start(const Work& work);
 
   Progress advance() override;
@@ -53,11 +53,15 @@ class Run final : public Task {
     size_t count;
   };
 
+  void divide_work();
   bool advance_lane(Lane& lane);
   bool wait(const Step& step, Lane& lane);
   bool signal(const Step& step, Lane& lane);
   bool move(const Step& step, Lane& lane);
+  bool copy_one(const Step& step, Lane& lane);
   bool channels_ready(const Step& step, Lane& lane);
+  bool message_ready(uint32_t channel, Lane& lane);
+  bool slot_ready(uint32_t channel, Lane& lane);
   void move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset);
   const std::byte* source(const Place& place, uint32_t chunk, const Piece& piece, size_t offset);
   std::byte* destination(const Place& place, uint32_t chunk, const Piece& piece, size_t offset);
@@ -68,12 +72,15 @@ class Run final : public Task {
 
   const Program& program_;
   const Binding binding_;
-  Work work_;
+  const Work* work_ = nullptr;
+  size_t count_ = 0;  ///< of the work that was divided last, and its type
+  DataType type_ = DataType::float32;
   size_t element_ = 4;
   size_t grain_ = 16;
   size_t tile_ = 0;  ///< elements
   size_t passes_ = 0;
   std::vector<Lane> lanes_;
+  std::vector<Sender*> flushing_;
   std::vector<std::byte> scaled_;           ///< a tile of own input after scaling
   std::vector<const std::byte*> incoming_;  ///< by channel: the message of the current step
   std::vector<std::byte*> outgoing_;        ///< by channel: the slot of the current step

@@ -166,9 +166,10 @@ TEST(Exchange, GivesTheBitsOfThePlanItStandsFor) {
           work.factor = device::ratio(DataType::float32, 1, ranks);
           bound.run(rank).start(work);
           tasks.push_back(&bound.run(rank));
-          work.output = reinterpret_cast<std::byte*>(exchanged[rank].data());
         }
         ASSERT_TRUE(finish(tasks).ok());
+        for (Rank rank = 0; rank < ranks; ++rank)
+          works[rank].output = reinterpret_cast<std::byte*>(exchanged[rank].data());
         ASSERT_TRUE(exchanges.run(Collective::all_reduce, works).ok());
         for (Rank rank = 0; rank < ranks; ++rank) {
           for (size_t i = 0; i < count; ++i) {

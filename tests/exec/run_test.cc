@@ -15,6 +15,7 @@ template <typename T>
 void run_and_compare(Bound& bound, const ir::Shape& shape, DataType type, size_t count,
                      const std::string& what) {
   std::vector<std::vector<T>> in, out, want;
+  std::vector<Work> works(shape.ranks);
   std::vector<Task*> tasks;
   for (Rank rank = 0; rank < shape.ranks; ++rank) {
     in.push_back(inputs<T>(shape, rank, count));
@@ -22,7 +23,7 @@ void run_and_compare(Bound& bound, const ir::Shape& shape, DataType type, size_t
     out.emplace_back(want.back().size());
   }
   for (Rank rank = 0; rank < shape.ranks; ++rank) {
-    Work work;
+    Work& work = works[rank];
     work.input = reinterpret_cast<const std::byte*>(in[rank].data());
     work.output = reinterpret_cast<std::byte*>(out[rank].data());
     work.count = count;
@@ -62,10 +63,11 @@ TEST(Run, DividesIntegersOnceAndScalesFloatsFirst) {
   Island island(3);
   Bound bound(island, lower_all(*algorithms::emit("ring", shape)));
   std::vector<int32_t> in{-7, 0, 8, 9}, out[3];
+  std::vector<Work> works(3);
   std::vector<Task*> tasks;
   for (Rank rank = 0; rank < 3; ++rank) {
     out[rank].resize(in.size());
-    Work work;
+    Work& work = works[rank];
     work.input = reinterpret_cast<const std::byte*>(in.data());
     work.output = reinterpret_cast<std::byte*>(out[rank].data());
     work.count = in.size();
@@ -88,9 +90,10 @@ TEST(Run, RefusesAMessageOfAnotherOperation) {
   work.input = work.output = data.data();
   work.count = 2;
   work.tag = uint64_t{5} << 32;
+  Work other = work;
+  other.tag = uint64_t{6} << 32;
   bound.run(0).start(work);
-  work.tag = uint64_t{6} << 32;
-  bound.run(1).start(work);
+  bound.run(1).start(other);
   Task* tasks[] = {&bound.run(0), &bound.run(1)};
   EXPECT_THAT(finish(tasks).message(), HasSubstr("operation #5"));
 }

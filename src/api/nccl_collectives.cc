@@ -117,6 +117,7 @@ Status issue_special(const Call& call, core::Operation& operation, ncclComm* com
     if (stream != nullptr && reads_later(*comm->state, call.op))
       return device_scalar_on_stream(name_of(call));
   }
+  if (stream == nullptr && group_depth > 0) return add_to_group(comm, operation, nullptr);
   Result<std::shared_ptr<device::HostStream>> host = host_stream(stream, name_of(call));
   if (!host.ok()) return host.status();
   if (group_depth > 0) return add_to_group(comm, operation, std::move(*host));

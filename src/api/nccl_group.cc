@@ -7,11 +7,11 @@
 
 namespace weir::api {
 
-constinit thread_local int group_depth = 0;
+constinit thread_local int group_depth __attribute__((tls_model("initial-exec"))) = 0;
 
 namespace {
 
-std::atomic<uint64_t> groups_begun{0};
+std::atomic<uint64_t> threads_seen{0};
 
 using Job = std::function<Status()>;
 
@@ -29,13 +29,17 @@ struct Steps {
 /// The thread's group, the communicators that it names, and their set-up steps.
 struct ThreadGroup {
   core::Group group;
-  uint64_t number = 0;
+  uint64_t number = ++threads_seen << 32;  ///< of the group begun last; no two groups have the same
   std::vector<ncclComm*> members;
   std::vector<Steps> steps;
   std::vector<std::shared_ptr<device::HostStream>> streams;  ///< of its operations
 };
 
+/// The thread's group while it is open, as group_depth.
+constinit thread_local ThreadGroup* open_group __attribute__((tls_model("initial-exec"))) = nullptr;
+
 ThreadGroup& thread_group() {
+  if (open_group != nullptr) return *open_group;
   static thread_local ThreadGroup group;
   return group;
 }
@@ -111,7 +115,10 @@ Status set_up(ncclComm* handle, Job job) {
 
 static void start_group() {
   ThreadGroup& group = thread_group();
-  if (group_depth++ == 0) group.number = ++groups_begun;
+  if (group_depth++ == 0) {
+    ++group.number;
+    open_group = &group;
+  }
   group.group.start();
 }
 
@@ -119,7 +126,9 @@ static void start_group() {
 static Status end_group() {
   ThreadGroup& group = thread_group();
   if (group_depth == 0) return group.group.end();
-  return --group_depth > 0 ? group.group.end() : end_outermost(group);
+  if (--group_depth > 0) return group.group.end();
+  open_group = nullptr;
+  return end_outermost(group);
 }
 
 Status run_group(const std::function<Status()>& body) {

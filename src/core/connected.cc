@@ -12,6 +12,9 @@ namespace {
 /// and an exchange that follow each other never use the same bytes.
 constexpr size_t kSharedScratchBytes = size_t{1} << 20;
 
+/// Where ranks share cores, the second stage of the direct way costs a round of switches: it pays later.
+constexpr size_t kDirectBytesWhenCrowded = size_t{16} << 10;
+
 /// Spinning is for ranks that have a core each; the others give theirs to whom they wait for.
 WaitPolicy patience(int ranks, int cores, int64_t spins) {
   WaitPolicy policy;
@@ -76,9 +79,9 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.links = std::make_unique<Links>(self, *c.routes, static_cast<uint32_t>(options.slots),
                                     static_cast<uint32_t>(options.slot_bytes));
 
+  WEIR_TRY(c.meet_neighbours());
   auto scratch = c.join_island(runtime);
   WEIR_TRY(scratch.status());
-  WEIR_TRY(c.meet_neighbours());
   c.plans = std::make_unique<PlanCache>(self, ranks, *c.links, std::move(*scratch), options.algorithm);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
 
@@ -110,9 +113,10 @@ Result<SharedScratch> Connected::join_island(Runtime& runtime) {
   WEIR_TRY(island.status());
   if (options.fast_paths && options.algorithm.empty()) {
     allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), island->windows);
-    exchange =
-        std::make_unique<exec::Exchange>(self, std::move(island->windows), std::move(island->doorbells),
-                                         *allocations, exec::Exchange::Limits());
+    exec::Exchange::Limits limits;
+    if (local_ranks > local_cores) limits.direct_bytes = kDirectBytesWhenCrowded;
+    exchange = std::make_unique<exec::Exchange>(self, std::move(island->windows),
+                                                std::move(island->doorbells), *allocations, limits);
   }
   return std::move(island->scratch);
 }

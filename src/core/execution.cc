@@ -86,15 +86,11 @@ Status Execution::begin_next() {
 /// All sends and receives of the group go side by side, at the place of the first.
 Status Execution::begin_pairs() {
   pairs_begun_ = true;
-  batch_.clear();
-  for (const Operation& operation : operations_) {
-    if (operation.kind == Collective::send_recv) batch_.push_back(operation);
-  }
-  parts_.activity->begin(sequence_, 0, batch_.front());
-  WEIR_TRY(parts_.pairs->start(batch_, parts_.check));
+  parts_.activity->begin(sequence_, 0, operations_[next_ - 1]);
+  WEIR_TRY(parts_.pairs->start(operations_, parts_.check));
   prepared_ = nullptr;
   task_ = parts_.pairs;
-  opening_ = true;
+  opening_ = !parts_.links->settled();
   return {};
 }
 

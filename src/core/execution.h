@@ -11,7 +11,6 @@
 #include <atomic>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "src/base/doorbell.h"
 #include "src/core/links.h"
@@ -68,7 +67,6 @@ class Execution {
   const Parts parts_;
   std::array<device::Scalar, kDataTypes> average_factors_{};
   std::span<const Operation> operations_;
-  std::vector<Operation> batch_;  ///< the sends and receives of the group
   size_t next_ = 0;
   bool pairs_begun_ = false;
   bool finished_ = true;

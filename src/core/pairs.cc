@@ -2,116 +2,121 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace weir::core {
 namespace {
 
 /// Beyond the numbers that lanes of plans give (program.h).
 constexpr uint32_t kPairChannel = 1u << 20;
 
-exec::Program pair_program(Rank self, Rank peer, bool sends) {
-  exec::Program program;
-  program.shape = {Collective::send_recv, 2, 0, 1};
-  program.rank = self;
-  program.channels = {{peer, kPairChannel, sends, 1}};
-  using Kind = exec::Place::Kind;
-  program.places = {{sends ? Kind::input : Kind::receive, 0, 0}, {sends ? Kind::send : Kind::output, 0, 0}};
-  exec::Step step;
-  step.sources = 1;
-  step.destinations = 1;
-  step.src[0] = 0;
-  step.dst[0] = 1;
-  program.lanes = {{step}};
-  return program;
-}
-
 }  // namespace
 
 Result<Pairs::Direction*> Pairs::direction(Rank peer, bool sends) {
   std::unique_ptr<Direction>& entry = directions_[2 * static_cast<size_t>(peer) + (sends ? 1 : 0)];
   if (entry == nullptr) {
-    auto made = std::make_unique<Direction>();
-    made->peer = peer;
-    made->sends = sends;
-    made->program = pair_program(self_, peer, sends);
-    const exec::Channel& channel = made->program.channels[0];
+    const exec::Channel channel{peer, kPairChannel, sends, 1};
     WEIR_TRY(links_.open(channel));
-    exec::Binding binding;
-    binding.senders = {links_.sender(channel)};
-    binding.receivers = {links_.receiver(channel)};
-    binding.tile_bytes = links_.slot_bytes();
-    made->run = std::make_unique<exec::Run>(made->program, std::move(binding));
-    entry = std::move(made);
+    entry = std::make_unique<Direction>();
+    entry->peer = peer;
+    entry->sender = links_.sender(channel);
+    entry->receiver = links_.receiver(channel);
   }
   return entry.get();
 }
 
 Status Pairs::start(std::span<const Operation> operations, bool check) {
-  error_ = {};
-  for (Direction* direction : busy_) {
-    direction->queue.clear();
-    direction->done = 0;
-  }
-  busy_.clear();
   for (const Operation& operation : operations) {
+    if (operation.kind != Collective::send_recv) continue;
     auto found = direction(operation.root, operation.sends);
     WEIR_TRY(found.status());
     Direction& to = **found;
     if (to.queue.empty()) busy_.push_back(&to);
-    exec::Work& work = to.queue.emplace_back();
-    work.input = static_cast<const std::byte*>(operation.input);
-    work.output = static_cast<std::byte*>(operation.output);
-    work.count = operation.count * size_of(operation.type);
-    work.type = DataType::uint8;
-    work.tag = uint64_t{++to.sequence} << 32 | (check ? signature(operation) : 0);
+    // What is sent is only read.
+    void* const data = operation.sends ? const_cast<void*>(operation.input) : operation.output;
+    const size_t bytes = operation.count * size_of(operation.type);
+    to.queue.push_back({static_cast<std::byte*>(data), bytes, bytes,
+                        uint64_t{++to.begun} << 32 | (check ? signature(operation) : 0)});
   }
-  for (Direction* direction : busy_) direction->run->start(direction->queue[0]);
   return {};
 }
 
 exec::Progress Pairs::advance() {
   bool moved = false;
-  bool running = false;
-  for (Direction* direction : busy_) {
-    if (direction->done == direction->queue.size()) continue;
-    moved |= advance(*direction);
+  bool receives = false;
+  for (size_t i = 0; i < busy_.size();) {
+    Direction& direction = *busy_[i];
+    moved |= direction.sender != nullptr ? send(direction) : receive(direction);
     if (!error_.ok()) return exec::Progress::failed;
-    if (direction->done < direction->queue.size()) {
-      if (!running || !direction->sends)
-        waiting_for_ = direction->peer;  // rather for a message than for a slot
-      running = true;
+    if (direction.done()) {
+      direction.queue.clear();
+      direction.next = 0;
+      busy_[i] = busy_.back();
+      busy_.pop_back();
+      continue;
     }
+    // Rather for a message than for a slot.
+    if (!receives) waiting_for_ = direction.peer;
+    receives |= direction.receiver != nullptr;
+    ++i;
   }
-  if (!running) return exec::Progress::done;
+  if (busy_.empty()) return exec::Progress::done;
   return moved ? exec::Progress::moved : exec::Progress::blocked;
 }
 
-/// Runs what is queued in one direction until it blocks. True if it got anywhere.
-bool Pairs::advance(Direction& direction) {
+/// Sends what finds room. True if anything did.
+bool Pairs::send(Direction& direction) {
   bool moved = false;
-  for (;;) {
-    const exec::Progress progress = direction.run->advance();
-    if (progress == exec::Progress::failed) explain_mismatch(direction);
-    if (progress == exec::Progress::blocked || progress == exec::Progress::failed) return moved;
+  while (direction.next < direction.queue.size()) {
+    std::byte* const slot = direction.sender->acquire();
+    if (slot == nullptr) return moved;
+    Transfer& transfer = direction.queue[direction.next];
+    const size_t now = std::min<size_t>(transfer.left, links_.slot_bytes());
+    device::copy(slot, transfer.data, now, device::Traffic::handed);
+    direction.sender->publish(transfer.tag, static_cast<uint32_t>(now));
+    transfer.data += now;
+    transfer.left -= now;
+    if (transfer.left == 0) ++direction.next;
     moved = true;
-    if (progress != exec::Progress::done) continue;
-    if (++direction.done == direction.queue.size()) return true;
-    direction.run->start(direction.queue[direction.done]);
   }
+  return moved;
 }
 
-void Pairs::explain_mismatch(const Direction& direction) {
-  const exec::Work& work = direction.queue[direction.done];
-  error_ =
-      Status(Code::invalid_usage,
-             fmt::format(
-                 "rank {}'s send to rank {} (number {} between the two) has another size than the receive of "
-                 "{} bytes that rank {} called for it",
-                 direction.peer, self_, work.tag >> 32, work.count, self_));
+/// Takes what has come. True if anything had.
+bool Pairs::receive(Direction& direction) {
+  bool moved = false;
+  while (direction.next < direction.queue.size()) {
+    const Message* const message = direction.receiver->peek();
+    if (message == nullptr) return moved;
+    Transfer& transfer = direction.queue[direction.next];
+    const size_t now = std::min<size_t>(transfer.left, links_.slot_bytes());
+    if (message->tag != transfer.tag || message->bytes != now) {
+      error_ = mismatch(direction);
+      return moved;
+    }
+    device::copy(transfer.data, message->data, now);
+    direction.receiver->release();
+    transfer.data += now;
+    transfer.left -= now;
+    if (transfer.left == 0) ++direction.next;
+    moved = true;
+  }
+  return moved;
+}
+
+/// The next message is not of the transfer that waits for it.
+Status Pairs::mismatch(const Direction& direction) const {
+  const Transfer& transfer = direction.queue[direction.next];
+  return {Code::invalid_usage,
+          fmt::format(
+              "rank {}'s send to rank {} (number {} between the two) has another size than the receive of "
+              "{} bytes that rank {} called for it",
+              direction.peer, self_, transfer.tag >> 32, transfer.total, self_)};
 }
 
 Status Pairs::serve() {
-  for (Direction* direction : busy_) {
-    if (direction->done < direction->queue.size()) WEIR_TRY(direction->run->serve());
+  for (const Direction* direction : busy_) {
+    WEIR_TRY(direction->sender != nullptr ? direction->sender->progress() : direction->receiver->progress());
   }
   return {};
 }

@@ -1,6 +1,6 @@
 /// Sends and receives of one group, carried out side by side: no order among different peers, call order
-/// towards one peer. Each direction of a pair has one channel, and every send or receive is the smallest
-/// program there is.
+/// towards one peer. Each direction of a pair has one channel; a send fills its slots, a receive empties
+/// them.
 ///
 /// Not thread-safe. A task in the sense of exec/task.h.
 #pragma once
@@ -11,7 +11,7 @@
 
 #include "src/core/links.h"
 #include "src/core/operation.h"
-#include "src/exec/lane.h"
+#include "src/exec/task.h"
 
 namespace weir::core {
 
@@ -20,8 +20,8 @@ class Pairs final : public exec::Task {
   Pairs(Rank self, int ranks, Links& links)
       : self_(self), links_(links), directions_(2 * static_cast<size_t>(ranks)) {}
 
-  /// Begins a batch; opens channels that are new (wait for Links::ready() before advance()). REQUIRES: the
-  /// last batch is done; every operation is a send_recv.
+  /// Begins the sends and receives among `operations`; opens channels that are new (wait for Links::ready()
+  /// before advance()). REQUIRES: the last batch is done; there is a send_recv.
   Status start(std::span<const Operation> operations, bool check);
 
   exec::Progress advance() override;
@@ -30,25 +30,34 @@ class Pairs final : public exec::Task {
   Rank waiting_for() const override { return waiting_for_; }
 
  private:
-  /// One direction towards one peer.
+  /// A send or receive. At least one message goes, if only an empty one.
+  struct Transfer {
+    std::byte* data;  ///< what is left of it
+    size_t left;
+    size_t total;
+    uint64_t tag;  ///< number of the transfer in its direction, and signature
+  };
+  /// One direction towards one peer. One of the two ends is null.
   struct Direction {
     Rank peer = 0;
-    bool sends = false;
-    uint32_t sequence = 0;  ///< operations begun, the same at both ends
-    exec::Program program;
-    std::unique_ptr<exec::Run> run;
-    std::vector<exec::Work> queue;  ///< of the batch
-    size_t done = 0;                ///< of the queue
+    Sender* sender = nullptr;
+    Receiver* receiver = nullptr;
+    uint32_t begun = 0;  ///< transfers, the same at both ends
+    std::vector<Transfer> queue;
+    size_t next = 0;  ///< of the queue
+
+    bool done() const { return next == queue.size() && (sender == nullptr || sender->flushed()); }
   };
 
   Result<Direction*> direction(Rank peer, bool sends);
-  bool advance(Direction& direction);
-  void explain_mismatch(const Direction& direction);
+  bool send(Direction& direction);
+  bool receive(Direction& direction);
+  Status mismatch(const Direction& direction) const;
 
   const Rank self_;
   Links& links_;
   std::vector<std::unique_ptr<Direction>> directions_;  ///< by peer: from it, to it; null until used
-  std::vector<Direction*> busy_;                        ///< of the batch, in order of first use
+  std::vector<Direction*> busy_;                        ///< what the batch still waits for
   Status error_;
   Rank waiting_for_ = 0;
 };

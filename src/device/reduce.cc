@@ -4,6 +4,7 @@
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <cassert>
 #include <cstring>
@@ -16,6 +17,8 @@ namespace {
 
 /// Below this, waiting for non-temporal stores to drain (about 0.3 us) costs more than they save.
 constexpr size_t kStreamingBytes = 16384;
+
+constexpr size_t kTileBytes = 16384;
 
 /// From here on, a string move beats vector stores to lines that another core holds
 /// (docs/reference-notes.md).
@@ -49,11 +52,11 @@ const Kernels* best_kernels() {
   return best;
 }
 
-bool is_source(const void* dst, const void* const* src, int sources) {
-  for (int k = 0; k < sources; ++k) {
-    if (src[k] == dst) return true;
-  }
-  return false;
+/// A line that is also read is in the cache already, and only leaves it later.
+bool can_stream(void* const* dst, int destinations, const void* const* src, int sources, size_t bytes) {
+  if (bytes < kStreamingBytes || sources < 2) return false;
+  return std::none_of(dst, dst + destinations,
+                      [&](const void* to) { return std::find(src, src + sources, to) != src + sources; });
 }
 
 /// What is not the common case: one source, many, streaming, the first call.
@@ -63,12 +66,12 @@ bool is_source(const void* dst, const void* const* src, int sources) {
   const size_t bytes = count * size_of(type);
   if (sources == 1) return copy(dst, src[0], bytes, traffic);
   const FoldKernels& kernels = best_kernels()->at(type, op);
-  FoldKernel kernel = sources == 2 ? kernels.pair : kernels.many;
-  // A line that is also read is in the cache already, and only leaves it later.
-  if (traffic == Traffic::streaming && bytes >= kStreamingBytes && !is_source(dst, src, sources)) {
-    kernel = kernels.streaming;
+  auto* const to = static_cast<uint8_t*>(dst);
+  const auto* const from = reinterpret_cast<const uint8_t* const*>(src);
+  if (traffic == Traffic::streaming && can_stream(&dst, 1, src, sources, bytes)) {
+    return kernels.streaming(&to, 1, from, sources, bytes);
   }
-  kernel(static_cast<uint8_t*>(dst), reinterpret_cast<const uint8_t* const*>(src), sources, bytes);
+  (sources == 2 ? kernels.pair : kernels.many)(to, from, sources, bytes);
 }
 
 }  // namespace
@@ -81,6 +84,27 @@ void fold(DataType type, RedOp op, void* dst, const void* const* src, int source
   }
   best->at(type, op).pair(static_cast<uint8_t*>(dst), reinterpret_cast<const uint8_t* const*>(src), 2,
                           count * size_of(type));
+}
+
+void fold_to_all(DataType type, RedOp op, void* const* dst, int destinations, const void* const* src,
+                 int sources, size_t count, Traffic traffic) {
+  const size_t bytes = count * size_of(type);
+  if (traffic == Traffic::streaming && can_stream(dst, destinations, src, sources, bytes)) {
+    return best_kernels()->at(type, op).streaming(reinterpret_cast<uint8_t* const*>(dst), destinations,
+                                                  reinterpret_cast<const uint8_t* const*>(src), sources,
+                                                  bytes);
+  }
+  // A tile stays in the first-level cache until it is everywhere.
+  const void* from[kMostSources];
+  for (size_t at = 0; at < bytes; at += kTileBytes) {
+    const size_t size = std::min(kTileBytes, bytes - at);
+    for (int k = 0; k < sources; ++k) from[k] = static_cast<const std::byte*>(src[k]) + at;
+    std::byte* const sum = static_cast<std::byte*>(dst[0]) + at;
+    fold(type, op, sum, from, sources, size / size_of(type));
+    for (int k = 1; k < destinations; ++k) {
+      copy(static_cast<std::byte*>(dst[k]) + at, sum, size, Traffic::handed);
+    }
+  }
 }
 
 void scale(DataType type, void* dst, const void* src, Scalar factor, size_t count) {

@@ -41,6 +41,12 @@ enum class Traffic : uint8_t {
 void fold(DataType type, RedOp op, void* dst, const void* const* src, int sources, size_t count,
           Traffic traffic = Traffic::cached);
 
+/// The same fold into several destinations, all different; the last ones are memory that other cores read.
+/// With Traffic::streaming past the cache, where no destination is a source. sources <= kMostSources.
+void fold_to_all(DataType type, RedOp op, void* const* dst, int destinations, const void* const* src,
+                 int sources, size_t count, Traffic traffic);
+inline constexpr int kMostSources = 64;
+
 /// One scalar of any element type, in that type's encoding, in the first size_of(type) bytes.
 struct Scalar {
   alignas(8) unsigned char bits[8];

@@ -96,8 +96,8 @@ struct Copied {
 };
 
 void copy_streaming(uint8_t* dst, const uint8_t* src, size_t bytes) {
-  if (!can_stream<Lanes<uint8_t>>(dst, bytes)) return run<Lanes<uint8_t>>(dst, Copied{src}, bytes);
-  run_streaming<Lanes<uint8_t>>(dst, Copied{src}, bytes);
+  if (!can_stream<Lanes<uint8_t>>(&dst, 1, bytes)) return run<Lanes<uint8_t>>(dst, Copied{src}, bytes);
+  run_streaming<Lanes<uint8_t>>(&dst, 1, Copied{src}, bytes);
 }
 
 void add_integers(Kernels& kernels) {

@@ -32,6 +32,13 @@ void scalar_fold(uint8_t* dst, const uint8_t* const* src, int sources, size_t by
   scalar::fold(kType, kOp, dst, reinterpret_cast<const void* const*>(src), sources, bytes / size_of(kType));
 }
 
+template <DataType kType, RedOp kOp>
+void scalar_stream(uint8_t* const* dst, int destinations, const uint8_t* const* src, int sources,
+                   size_t bytes) {
+  scalar_fold<kType, kOp>(dst[0], src, sources, bytes);
+  for (int k = 1; k < destinations; ++k) std::memcpy(dst[k], dst[0], bytes);
+}
+
 template <DataType kType>
 void scalar_scale(uint8_t* dst, const uint8_t* src, Scalar factor, size_t bytes) {
   scalar::scale(kType, dst, src, factor, bytes / size_of(kType));
@@ -42,7 +49,7 @@ void plain_copy(uint8_t* dst, const uint8_t* src, size_t bytes) { std::memcpy(ds
 template <DataType kType, RedOp... kOps>
 void add_scalar_type(Kernels& kernels, std::integer_sequence<RedOp, kOps...>) {
   ((kernels.at(kType, kOps) = {&scalar_fold<kType, kOps>, &scalar_fold<kType, kOps>,
-                               &scalar_fold<kType, kOps>}),
+                               &scalar_stream<kType, kOps>}),
    ...);
   kernels.scale[static_cast<int>(kType)] = &scalar_scale<kType>;
 }

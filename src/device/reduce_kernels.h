@@ -15,13 +15,15 @@
 namespace weir::device {
 
 using FoldKernel = void (*)(uint8_t* dst, const uint8_t* const* src, int sources, size_t bytes);
+using StreamKernel = void (*)(uint8_t* const* dst, int destinations, const uint8_t* const* src, int sources,
+                              size_t bytes);
 using ScaleKernel = void (*)(uint8_t* dst, const uint8_t* src, Scalar factor, size_t bytes);
 using CopyKernel = void (*)(uint8_t* dst, const uint8_t* src, size_t bytes);
 
 struct FoldKernels {
-  FoldKernel pair = nullptr;       ///< exactly two sources
-  FoldKernel many = nullptr;       ///< two or more
-  FoldKernel streaming = nullptr;  ///< two or more; non-temporal stores, dst must not be a source
+  FoldKernel pair = nullptr;         ///< exactly two sources
+  FoldKernel many = nullptr;         ///< two or more
+  StreamKernel streaming = nullptr;  ///< two or more; non-temporal stores, no dst may be a source
 };
 
 struct Kernels {

@@ -194,22 +194,33 @@ HWY_INLINE void run(uint8_t* dst, const Rows& rows, size_t bytes) {
   few.store(rows.template fold<Ops>(Block16(), few), dst);
 }
 
-/// Whether a destination can be aligned to a vector by whole elements, and has enough of them.
+/// Whether all destinations reach a multiple of the vector after the same whole elements, and have enough of
+/// them.
 template <class Ops>
-HWY_INLINE bool can_stream(const uint8_t* dst, size_t bytes) {
-  return bytes >= 8 * hn::MaxLanes(Wide()) && reinterpret_cast<uintptr_t>(dst) % Ops::kElement == 0;
+HWY_INLINE bool can_stream(uint8_t* const* dst, int destinations, size_t bytes) {
+  constexpr size_t kVector = hn::MaxLanes(Wide());
+  const auto misplaced = [&](int k) { return reinterpret_cast<uintptr_t>(dst[k]) % kVector; };
+  for (int k = 1; k < destinations; ++k) {
+    if (misplaced(k) != misplaced(0)) return false;
+  }
+  return bytes >= 8 * kVector && misplaced(0) % Ops::kElement == 0;
 }
 
-/// As run, past the cache. REQUIRES: can_stream; dst is no source.
+/// As run, past the cache and into several destinations. REQUIRES: can_stream; none is a source.
 template <class Ops, class Rows>
-HWY_INLINE void run_streaming(uint8_t* dst, const Rows& rows, size_t bytes) {
+HWY_INLINE void run_streaming(uint8_t* const* dst, int destinations, const Rows& rows, size_t bytes) {
   const Wide d;
   constexpr size_t kVector = hn::MaxLanes(Wide());
-  hn::StoreU(rows.template fold<Ops>(d, At{0}), d, dst);
-  size_t at = (kVector - reinterpret_cast<uintptr_t>(dst) % kVector) % kVector;
-  for (; at + kVector <= bytes; at += kVector) hn::Stream(rows.template fold<Ops>(d, At{at}), d, dst + at);
   const size_t last = bytes - kVector;
-  hn::StoreU(rows.template fold<Ops>(d, At{last}), d, dst + last);
+  const auto head = rows.template fold<Ops>(d, At{0});
+  const auto tail = rows.template fold<Ops>(d, At{last});
+  for (int k = 0; k < destinations; ++k) hn::StoreU(head, d, dst[k]);
+  size_t at = (kVector - reinterpret_cast<uintptr_t>(dst[0]) % kVector) % kVector;
+  for (; at + kVector <= bytes; at += kVector) {
+    const auto vector = rows.template fold<Ops>(d, At{at});
+    for (int k = 0; k < destinations; ++k) hn::Stream(vector, d, dst[k] + at);
+  }
+  for (int k = 0; k < destinations; ++k) hn::StoreU(tail, d, dst[k] + last);
   hwy::FlushStream();
 }
 
@@ -224,9 +235,14 @@ void fold_many(uint8_t* dst, const uint8_t* const* src, int sources, size_t byte
 }
 
 template <class Ops>
-void fold_streaming(uint8_t* dst, const uint8_t* const* src, int sources, size_t bytes) {
-  if (!can_stream<Ops>(dst, bytes)) return fold_many<Ops>(dst, src, sources, bytes);
-  run_streaming<Ops>(dst, Many{src, sources}, bytes);
+void fold_streaming(uint8_t* const* dst, int destinations, const uint8_t* const* src, int sources,
+                    size_t bytes) {
+  if (can_stream<Ops>(dst, destinations, bytes)) {
+    if (sources == 2) return run_streaming<Ops>(dst, destinations, Pair{src[0], src[1]}, bytes);
+    return run_streaming<Ops>(dst, destinations, Many{src, sources}, bytes);
+  }
+  fold_many<Ops>(dst[0], src, sources, bytes);
+  for (int k = 1; k < destinations; ++k) __builtin_memcpy(dst[k], dst[0], bytes);
 }
 
 template <class Ops>

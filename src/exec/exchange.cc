@@ -6,12 +6,6 @@
 #include <cstring>
 
 namespace weir::exec {
-namespace {
-
-/// Folded at once by the direct all-reduce: stays in the first-level cache until it is written to everybody.
-constexpr size_t kTileBytes = 16 * 1024;
-
-}  // namespace
 
 Exchange::Exchange(Rank self, std::vector<Window> windows, std::vector<Doorbell*> doorbells,
                    Allocations& allocations, const Limits& limits)
@@ -21,8 +15,7 @@ Exchange::Exchange(Rank self, std::vector<Window> windows, std::vector<Doorbell*
       doorbells_(std::move(doorbells)),
       allocations_(allocations),
       limits_(limits),
-      inputs_(windows_.size()),
-      outputs_(windows_.size()) {}
+      buffers_(windows_.size()) {}
 
 void Exchange::start(Collective kind, const Work& work) {
   kind_ = kind;
@@ -172,24 +165,33 @@ bool Exchange::heard(uint64_t word) {
 /// After the first stage: finds everybody's posted buffers, and with them how the operation goes on.
 Status Exchange::learn_buffers() {
   any_posted_ = false;
-  direct_ = !work_->scales;
+  direct_ = !work_->scales && work_->divisor == 1;
   for (Rank rank = 0; rank < ranks_; ++rank) {
     const StageLine& line = windows_[rank].stage(stage_ % 2);
-    const bool outputs = kind_ != Collective::all_reduce || line.output.slot >= 0;
-    inputs_[rank] = nullptr;
-    outputs_[rank] = nullptr;
-    direct_ = direct_ && line.input.slot >= 0 && outputs;
-    if (line.input.slot < 0) continue;
-    any_posted_ = true;
+    any_posted_ |= line.input.slot >= 0;
+    direct_ = direct_ && line.input.slot >= 0 && (kind_ != Collective::all_reduce || line.output.slot >= 0);
+    Buffers& known = buffers_[rank];
     if (rank == self_) continue;
+    if (known.posted_input == line.input && known.posted_output == line.output) continue;
+    known = {};
+    WEIR_TRY(find(rank, line, known));
+  }
+  return {};
+}
+
+Status Exchange::find(Rank rank, const StageLine& line, Buffers& found) {
+  if (line.input.slot >= 0) {
     auto input = allocations_.resolve(rank, line.input);
     WEIR_TRY(input.status());
-    inputs_[rank] = *input;
-    if (line.output.slot < 0) continue;
+    found.input = *input;
+  }
+  if (line.output.slot >= 0) {
     auto output = allocations_.resolve(rank, line.output);
     WEIR_TRY(output.status());
-    outputs_[rank] = *output;
+    found.output = *output;
   }
+  found.posted_input = line.input;
+  found.posted_output = line.output;
   return {};
 }
 
@@ -233,7 +235,7 @@ void Exchange::stage_inputs() {
 /// Where the current stage's bytes of `rank` are: in its buffer, if it posted that, else in its half.
 const std::byte* Exchange::input_of(Rank rank, size_t staged_offset, size_t buffer_offset) const {
   if (rank == self_ && !work_->scales) return work_->input + buffer_offset;
-  if (inputs_[rank] != nullptr) return inputs_[rank] + buffer_offset;
+  if (buffers_[rank].input != nullptr) return buffers_[rank].input + buffer_offset;
   return windows_[rank].half(stage_ % 2) + staged_offset;
 }
 
@@ -298,16 +300,13 @@ void Exchange::exchange_direct() {
     return;
   }
   const Extent own = share(self_);
-  const size_t end = bytes(own.first + own.count);
-  const device::Traffic pushed =
-      traffic_ == device::Traffic::streaming ? device::Traffic::streaming : device::Traffic::handed;
-  for (size_t at = bytes(own.first); at < end; at += kTileBytes) {
-    const size_t size = std::min(kTileBytes, end - at);
-    fold(work_->output + at, size / element_, device::Traffic::cached,
-         [&](Rank rank) { return input_of(rank, 0, at); });
-    for (int i = 1; i < ranks_; ++i)
-      device::copy(outputs_[(self_ + i) % ranks_] + at, work_->output + at, size, pushed);
-  }
+  const size_t offset = bytes(own.first);
+  const void* sources[kMostRanks];
+  void* targets[kMostRanks];
+  for (Rank rank = 0; rank < ranks_; ++rank) sources[rank] = input_of(rank, 0, offset);
+  targets[0] = work_->output + offset;
+  for (int i = 1; i < ranks_; ++i) targets[i] = buffers_[(self_ + i) % ranks_].output + offset;
+  device::fold_to_all(work_->type, work_->op, targets, ranks_, sources, ranks_, own.count, traffic_);
 }
 
 /// Leaves the block. True if the operation is done; else the next stage is announced.

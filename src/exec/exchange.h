@@ -37,9 +37,9 @@ class Exchange final : public Task {
     size_t one_shot_bytes = 16 * 1024;          ///< all_reduce: read by each rank from all others
     size_t direct_bytes = 4 * 1024;             ///< from here on, look for buffers that peers can map
     size_t block_bytes = 512 * 1024;            ///< staged at once, at most half a window
-    size_t streaming_bytes = 32 * 1024 * 1024;  ///< outputs from here on bypass the cache
+    size_t streaming_bytes = 16 * 1024 * 1024;  ///< outputs from here on bypass the cache
   };
-  static constexpr int kMostRanks = 64;
+  static constexpr int kMostRanks = device::kMostSources;
 
   /// windows and doorbells by rank; they outlive the object, as does `allocations`.
   Exchange(Rank self, std::vector<Window> windows, std::vector<Doorbell*> doorbells, Allocations& allocations,
@@ -68,6 +68,14 @@ class Exchange final : public Task {
     farewell,  ///< wait until everybody has read or written the buffers
   };
 
+  /// The buffers that a peer posted last, and where they are in this address space; null: nowhere.
+  struct Buffers {
+    Posted posted_input;
+    Posted posted_output;
+    const std::byte* input = nullptr;
+    std::byte* output = nullptr;
+  };
+
   void send_mail();
   bool all_mail();
   void read_mail();
@@ -75,6 +83,7 @@ class Exchange final : public Task {
   bool all_posted();
   bool heard(uint64_t word);
   Status learn_buffers();
+  Status find(Rank rank, const StageLine& line, Buffers& found);
   void begin_block();
   void stage_inputs();
   void consume();
@@ -119,8 +128,7 @@ class Exchange final : public Task {
   bool direct_ = false;
   Posted own_input_;
   Posted own_output_;
-  std::vector<const std::byte*> inputs_;  ///< by rank: posted buffers in this address space, or null
-  std::vector<std::byte*> outputs_;
+  std::vector<Buffers> buffers_;                  ///< by rank
   alignas(64) std::byte own_mail_[Mail::kBytes];  ///< own few bytes, scaled
   Status error_;
 };

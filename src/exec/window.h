@@ -21,6 +21,8 @@ struct Posted {
   int32_t slot = -1;
   uint32_t generation = 0;
   uint64_t offset = 0;
+
+  bool operator==(const Posted&) const = default;
 };
 
 /// What a rank says to all when it enters a stage. `stage` is written last, with release.

@@ -103,7 +103,28 @@ class EveryKernel : public ::testing::TestWithParam<DataType> {
     ASSERT_EQ(std::memcmp(dst.data(), c.expected.data(), bytes), 0) << "count " << count;
     ASSERT_TRUE(dst.intact()) << "count " << count << " wrote outside";
   }
-  /// The same, onto source `alias`.
+  /// The same, into three destinations; the last one is misplaced against the others or not.
+  void check_streaming(const Case& c, StreamKernel kernel, size_t count, size_t source_at, size_t dst_at,
+                       size_t last_at) {
+    const size_t bytes = count * size_of(c.type);
+    std::vector<Guarded> rows;
+    std::vector<const uint8_t*> src;
+    for (size_t k = 0; k < c.rows.size(); ++k) {
+      rows.emplace_back(bytes, (source_at + 5 * k) % 64);
+      std::memcpy(rows.back().data(), c.rows[k].data(), bytes);
+    }
+    for (Guarded& row : rows) src.push_back(row.data());
+    Guarded dst[3] = {{bytes, dst_at}, {bytes, dst_at}, {bytes, last_at}};
+    uint8_t* const to[] = {dst[0].data(), dst[1].data(), dst[2].data()};
+    for (const int destinations : {1, 3}) {
+      kernel(to, destinations, src.data(), static_cast<int>(src.size()), bytes);
+      for (int k = 0; k < destinations; ++k) {
+        ASSERT_EQ(std::memcmp(to[k], c.expected.data(), bytes), 0) << "count " << count << " into " << k;
+        ASSERT_TRUE(dst[k].intact()) << "count " << count << " wrote outside";
+      }
+    }
+  }
+  /// As check, onto source `alias`.
   void check_in_place(const Case& c, FoldKernel kernel, size_t count, size_t at, size_t alias) {
     const size_t bytes = count * size_of(c.type);
     Guarded dst(bytes, at);
@@ -161,8 +182,10 @@ TEST_P(EveryKernel, StreamingStores) {
       SCOPED_TRACE(where(kernels, op));
       const FoldKernels& k = kernels.at(GetParam(), op);
       for (size_t at = 0; at < 64; ++at) {
-        ASSERT_NO_FATAL_FAILURE(check(pair, k.streaming, kCount - at * 5 % 67, at * 9 % 64, at));
-        ASSERT_NO_FATAL_FAILURE(check(many, k.streaming, at * 31 % kCount, at * 9 % 64, at));
+        const size_t last = at % 3 == 0 ? (at + 4) % 64 : at;
+        ASSERT_NO_FATAL_FAILURE(
+            check_streaming(pair, k.streaming, kCount - at * 5 % 67, at * 9 % 64, at, last));
+        ASSERT_NO_FATAL_FAILURE(check_streaming(many, k.streaming, at * 31 % kCount, at * 9 % 64, at, last));
       }
     }
   }
@@ -313,6 +336,28 @@ TEST(Reduce, FoldIsTheScalarFold) {
           src[1] = got.data();
           fold(type, op, got.data(), src.data(), sources, 17000, traffic);
           ASSERT_EQ(got, c.expected) << "in place " << name(type) << " " << name(op);
+        }
+      }
+    }
+  }
+}
+
+TEST(Reduce, FoldToAllIsTheFoldEverywhere) {
+  for (const size_t count : {0u, 3u, 17000u}) {
+    for (const int sources : {1, 2, 5}) {
+      const Case c(DataType::float16, RedOp::sum, sources, count, 95);
+      for (const Traffic traffic : {Traffic::cached, Traffic::streaming}) {
+        for (const bool in_place : {false, true}) {
+          auto src = c.pointers();
+          std::vector<unsigned char> own(c.expected.size()), other(c.expected.size());
+          if (in_place) {
+            own = c.rows[0];
+            src[0] = own.data();
+          }
+          void* dst[] = {own.data(), other.data()};
+          fold_to_all(c.type, RedOp::sum, dst, 2, src.data(), sources, count, traffic);
+          ASSERT_EQ(own, c.expected) << sources << " sources of " << count;
+          ASSERT_EQ(other, c.expected) << sources << " sources of " << count;
         }
       }
     }

@@ -10,9 +10,9 @@
 
 namespace weir::api {
 
-/// How many groups of this thread are open. A plain number at a fixed place, so that looking costs next to
-/// nothing, also where the library was loaded by dlopen.
-extern constinit thread_local int group_depth __attribute__((tls_model("initial-exec")));
+/// How many groups of this thread are open. A plain number, so that looking costs next to nothing. (No static
+/// TLS: there is little of it for libraries that are loaded late.)
+extern constinit thread_local int group_depth;
 
 /// Ends a call that may stand in a group: reports an error, and makes the group end with it.
 ncclResult_t finish_error(const Status& status);

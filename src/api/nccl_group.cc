@@ -7,7 +7,7 @@
 
 namespace weir::api {
 
-constinit thread_local int group_depth __attribute__((tls_model("initial-exec"))) = 0;
+constinit thread_local int group_depth = 0;
 
 namespace {
 
@@ -36,7 +36,7 @@ struct ThreadGroup {
 };
 
 /// The thread's group while it is open, as group_depth.
-constinit thread_local ThreadGroup* open_group __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local ThreadGroup* open_group = nullptr;
 
 ThreadGroup& thread_group() {
   if (open_group != nullptr) return *open_group;

@@ -22,7 +22,9 @@ Run::Run(const Program& program, Binding binding)
       scaled_(binding_.tile_bytes),
       incoming_(program.channels.size()),
       outgoing_(program.channels.size()) {
-  for (const std::vector<Step>& steps : program.lanes) lanes_.push_back({&steps});
+  for (const std::vector<Step>& steps : program.lanes) {
+    if (!steps.empty()) lanes_.push_back({steps});
+  }
   for (Sender* sender : binding_.senders) {
     if (sender != nullptr) flushing_.push_back(sender);
   }
@@ -49,9 +51,10 @@ Progress Run::advance() {
   bool moved = false;
   bool running = false;
   for (Lane& lane : lanes_) {
+    if (lane.pass == passes_) continue;
     moved |= advance_lane(lane);
     if (!error_.ok()) return Progress::failed;
-    running |= lane.pass < passes_ && !lane.steps->empty();
+    running |= lane.pass < passes_;
   }
   if (!running && flushed()) return Progress::done;
   return moved ? Progress::moved : Progress::blocked;
@@ -59,17 +62,15 @@ Progress Run::advance() {
 
 /// Runs a lane until it blocks or ends. True if it got anywhere.
 bool Run::advance_lane(Lane& lane) {
-  const std::vector<Step>& steps = *lane.steps;
-  if (steps.empty()) return false;
   bool moved = false;
   while (lane.pass < passes_) {
-    const Step& step = steps[lane.step];
+    const Step& step = lane.steps[lane.step];
     const bool stepped = step.op == Op::move     ? move(step, lane)
                          : step.op == Op::signal ? signal(step, lane)
                                                  : wait(step, lane);
     if (!stepped) return moved;
     moved = true;
-    if (++lane.step == steps.size()) {
+    if (++lane.step == lane.steps.size()) {
       lane.step = 0;
       ++lane.pass;
     }
@@ -230,8 +231,10 @@ bool Run::check(const Message& message, uint32_t channel) {
 }
 
 bool Run::flushed() const {
-  return std::all_of(flushing_.begin(), flushing_.end(),
-                     [](const Sender* sender) { return sender->flushed(); });
+  for (const Sender* sender : flushing_) {
+    if (!sender->flushed()) return false;
+  }
+  return true;
 }
 
 Status Run::serve() {
@@ -249,7 +252,7 @@ Status Run::serve() {
 Rank Run::waiting_for() const {
   Rank peer = program_.rank;
   for (const Lane& lane : lanes_) {
-    if (lane.pass == passes_ || lane.steps->empty()) continue;
+    if (lane.pass == passes_) continue;
     const Channel& channel = program_.channels[lane.blocked_on];
     peer = channel.peer;
     if (!channel.outgoing) return peer;

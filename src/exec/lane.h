@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "src/exec/program.h"
@@ -41,7 +42,7 @@ class Run final : public Task {
 
  private:
   struct Lane {
-    const std::vector<Step>* steps = nullptr;
+    std::span<const Step> steps;
     size_t step = 0;
     size_t pass = 0;
     uint32_t waited = 0;      ///< messages the current wait has taken
@@ -79,7 +80,7 @@ class Run final : public Task {
   size_t grain_ = 16;
   size_t tile_ = 0;  ///< elements
   size_t passes_ = 0;
-  std::vector<Lane> lanes_;
+  std::vector<Lane> lanes_;  ///< those that have steps
   std::vector<Sender*> flushing_;
   std::vector<std::byte> scaled_;           ///< a tile of own input after scaling
   std::vector<const std::byte*> incoming_;  ///< by channel: the message of the current step

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <map>
 
 namespace weir::core {
@@ -36,53 +38,100 @@ Result<std::vector<std::vector<Bytes>>> exchange_cards(Bootstrap& bootstrap, con
   return cards;
 }
 
+/// What this rank found out about its peers, transport by transport.
+class Trials {
+ public:
+  Trials(const Transports& transports, const std::vector<std::vector<Bytes>>& cards)
+      : transports_(transports), cards_(cards), found_(cards.size()) {}
+
+  /// Tries the transports towards every peer in turn, those that were tried left out. REQUIRES: `all`, or no
+  /// trial before: up to the first that reaches it.
+  void run(bool all) {
+    for (size_t p = 0; p < cards_.size(); ++p) {
+      while (found_[p].size() < transports_.size() && (all || found_[p].empty() || !found_[p].back().ok)) {
+        const size_t t = found_[p].size();
+        const Bytes& card = cards_[p][t];
+        found_[p].push_back(card.empty() ? Reach{false, {}, "the peer does not offer it"}
+                                         : transports_[t]->reach(card));
+      }
+    }
+  }
+
+  /// One word per peer; bit t: this rank reaches it by transport t.
+  Bytes bits() const {
+    ByteWriter out;
+    for (const std::vector<Reach>& row : found_) {
+      uint32_t word = 0;
+      for (size_t t = 0; t < row.size(); ++t) word |= static_cast<uint32_t>(row[t].ok) << t;
+      out.put(word);
+    }
+    return out.take();
+  }
+
+  /// REQUIRES: run(true), or the transport reached the peer.
+  const Reach& at(size_t peer, size_t transport) const { return found_[peer][transport]; }
+
+ private:
+  const Transports& transports_;
+  const std::vector<std::vector<Bytes>>& cards_;
+  std::vector<std::vector<Reach>> found_;  ///< by peer and transport, as far as tried
+};
+
+/// What all ranks found: bit t of matrix[a][b] says that a reaches b by transport t.
+using Matrix = std::vector<std::vector<uint32_t>>;
+
+Result<Matrix> gather_bits(Bootstrap& bootstrap, const Trials& trials) {
+  auto all = bootstrap.all_gather(trials.bits());
+  WEIR_TRY(all.status());
+  Matrix matrix;
+  for (const Bytes& row : *all) {
+    std::vector<uint32_t>& words = matrix.emplace_back(all->size());
+    if (row.size() == words.size() * sizeof(uint32_t)) std::memcpy(words.data(), row.data(), row.size());
+  }
+  return matrix;
+}
+
+/// Whether every pair has a transport that both sides can use.
+bool all_connected(const Matrix& matrix) {
+  for (size_t a = 0; a < matrix.size(); ++a) {
+    for (size_t b = 0; b <= a; ++b) {
+      if ((matrix[a][b] & matrix[b][a]) == 0) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports) {
   auto cards = exchange_cards(bootstrap, transports);
   WEIR_TRY(cards.status());
-  const auto ranks = static_cast<size_t>(bootstrap.size());
-  const auto self = static_cast<size_t>(bootstrap.rank());
-
-  std::vector<std::vector<Reach>> reaches(ranks);
-  Bytes own(ranks * sizeof(uint32_t));  // bit t of word p: this rank reaches p by transport t
-  for (size_t p = 0; p < ranks; ++p) {
-    uint32_t bits = 0;
-    for (size_t t = 0; t < transports.size(); ++t) {
-      const Bytes& card = (*cards)[p][t];
-      Reach reach =
-          card.empty() ? Reach{false, {}, "the peer does not offer it"} : transports[t]->reach(card);
-      bits |= static_cast<uint32_t>(reach.ok) << t;
-      reaches[p].push_back(std::move(reach));
-    }
-    std::memcpy(own.data() + p * sizeof bits, &bits, sizeof bits);
+  Trials trials(transports, *cards);
+  trials.run(false);
+  auto matrix = gather_bits(bootstrap, trials);
+  WEIR_TRY(matrix.status());
+  if (!all_connected(*matrix)) {  // all ranks see the same matrix, and so decide alike
+    trials.run(true);
+    matrix = gather_bits(bootstrap, trials);
+    WEIR_TRY(matrix.status());
   }
-  auto all = bootstrap.all_gather(own);
-  WEIR_TRY(all.status());
 
   Routes routes;
-  for (size_t p = 0; p < ranks; ++p) {
-    uint32_t mine = 0;
-    uint32_t theirs = 0;
-    std::memcpy(&mine, own.data() + p * sizeof mine, sizeof mine);
-    if ((*all)[p].size() == own.size())
-      std::memcpy(&theirs, (*all)[p].data() + self * sizeof theirs, sizeof theirs);
-    Route route;
-    std::string reasons;
-    for (size_t t = 0; t < transports.size() && route.transport == nullptr; ++t) {
-      if ((mine & theirs) >> t & 1) {
-        route = {transports[t].get(), (*cards)[p][t], reaches[p][t].cost};
-      } else {
-        reasons +=
-            fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", transports[t]->name(),
-                        reaches[p][t].ok ? "the peer could not reach this rank" : reaches[p][t].why_not);
+  const auto self = static_cast<size_t>(bootstrap.rank());
+  for (size_t p = 0; p < cards->size(); ++p) {
+    const uint32_t common = (*matrix)[self][p] & (*matrix)[p][self];
+    if (common == 0) {
+      std::string reasons;
+      for (size_t t = 0; t < transports.size(); ++t) {
+        const Reach& reach = trials.at(p, t);
+        reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", transports[t]->name(),
+                               reach.ok ? "the peer could not reach this rank" : reach.why_not);
       }
-    }
-    if (route.transport == nullptr) {
       return Status(Code::system_error,
                     fmt::format("no transport between rank {} and rank {} ({})", self, p, reasons));
     }
-    routes.routes_.push_back(std::move(route));
+    const auto t = static_cast<size_t>(std::countr_zero(common));
+    routes.routes_.push_back({transports[t].get(), (*cards)[p][t], trials.at(p, t).cost});
   }
   return routes;
 }

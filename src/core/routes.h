@@ -1,7 +1,8 @@
 /// Which transport each pair of ranks uses: the first of the list that both sides can use.
 ///
 /// Every rank publishes the cards of all its transports, tries every peer, and publishes what it found; a
-/// pair uses a transport only if both ends said yes, so the two always agree. Not thread-safe.
+/// pair uses a transport only if both ends said yes, so the two always agree. At first each tries a peer only
+/// up to the first transport that works; if that leaves a pair without one, all try all. Not thread-safe.
 #pragma once
 
 #include <memory>

@@ -52,6 +52,8 @@ class Ring {
         bytes_((spec.slots + 1) * lines(longest_ + kLine) + kOwed) {}
 
   size_t bytes() const { return bytes_; }
+  /// No record reaches so far from its position, with what is lost at the end of a lap and the next header.
+  size_t most() const { return 2 * longest_ + 2 * kLine; }
   static constexpr Cursor first() { return {kFirst, kFirst}; }
   /// Close behind a short record; behind another one such that the next payload begins a line. A record that
   /// might not fit into the rest of the lap begins the next lap.
@@ -102,9 +104,7 @@ class Block {
 
 class MemorySender final : public Sender {
  public:
-  MemorySender(PeerHome peer, const LinkSpec& spec) : peer_(std::move(peer)), spec_(spec), block_(spec) {
-    place_next();
-  }
+  MemorySender(PeerHome peer, const LinkSpec& spec) : peer_(std::move(peer)), spec_(spec), block_(spec) {}
   ~MemorySender() override {
     if (!connected_) return;
     block_.control().state.fetch_or(kLeft, std::memory_order_release);
@@ -136,9 +136,9 @@ class MemorySender final : public Sender {
   }
 
   std::byte* acquire() override {
-    if (needed_ <= writable_) [[likely]]
+    if (next_.position + block_.ring().most() <= writable_) [[likely]]
       return block_.payload(next_);
-    return look_for_room() ? block_.payload(next_) : nullptr;
+    return has_room() || look_for_room() ? block_.payload(next_) : nullptr;
   }
 
   void publish(uint64_t tag, uint32_t bytes) override {
@@ -148,7 +148,6 @@ class MemorySender final : public Sender {
     header.tag = tag;
     header.word.store(kPresent | bytes, std::memory_order_release);
     ++sent_;
-    place_next();
     peer_.view.doorbell->ring();
   }
 
@@ -167,10 +166,11 @@ class MemorySender final : public Sender {
     if (!connected_) return false;
     const uint64_t released = block_.released().position.load(std::memory_order_acquire);
     writable_ = released + block_.ring().bytes();
-    return needed_ <= writable_;
+    return has_room();
   }
-  void place_next() {
-    needed_ = block_.ring().after(next_, spec_.slot_bytes).position + sizeof(RecordHeader);
+  /// Whether the longest message, with the header of the one after it, may be written.
+  bool has_room() const {
+    return block_.ring().after(next_, spec_.slot_bytes).position + sizeof(RecordHeader) <= writable_;
   }
 
   PeerHome peer_;
@@ -178,7 +178,6 @@ class MemorySender final : public Sender {
   Block block_;
   bool connected_ = false;
   Cursor next_ = Ring::first();  // place of the next message
-  uint64_t needed_ = 0;          // position up to which the longest message there would write
   uint64_t writable_ = 0;        // position up to which all is known to be free
   uint64_t sent_ = 0;
 };

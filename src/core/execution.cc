@@ -26,7 +26,7 @@ void Execution::begin(std::span<const Operation> operations) {
   finished_ = false;
   task_ = nullptr;
   opening_ = false;
-  status_ = {};
+  if (!status_.ok()) status_ = {};
 }
 
 Progress Execution::advance() {
@@ -37,7 +37,7 @@ Progress Execution::advance() {
         return Progress::done;
       }
       if (aborted_.load(std::memory_order_relaxed)) return fail(aborted_status());
-      if (Status begun = begin_next(); !begun.ok()) return fail(std::move(begun));
+      if (!begin_next()) return Progress::failed;
       if (task_ == nullptr) continue;
     }
     if (opening_) {
@@ -55,43 +55,45 @@ Progress Execution::advance() {
   }
 }
 
-Status Execution::begin_next() {
+/// False: failed.
+bool Execution::begin_next() {
   const Operation& operation = operations_[next_++];
-  if (operation.kind == Collective::send_recv) return pairs_begun_ ? Status() : begin_pairs();
+  if (operation.kind == Collective::send_recv) return pairs_begun_ || begin_pairs();
   const uint32_t mark = parts_.check ? signature(operation) : 0;
   parts_.activity->begin(++sequence_, mark, operation);
   if (operation.count == 0) {
     parts_.activity->end();
-    return {};
+    return true;
   }
   lay_out(operation, mark);
   if (parts_.exchange != nullptr && exec::Exchange::does(operation.kind)) {
     parts_.exchange->start(operation.kind, work_);
     task_ = parts_.exchange;
-    return {};
+    return true;
   }
   const size_t bytes = operation.count * size_of(operation.type);
   prepared_ = parts_.plans->hit(operation.kind, operation.root, bytes);
   if (prepared_ == nullptr) {
     auto prepared = parts_.plans->find(operation.kind, operation.root, bytes);
-    WEIR_TRY(prepared.status());
+    if (!prepared.ok()) return fail(prepared.status()), false;
     prepared_ = *prepared;
   }
   task_ = prepared_->run.get();
   opening_ = !parts_.links->settled();
   if (!opening_) prepared_->run->start(work_);
-  return {};
+  return true;
 }
 
 /// All sends and receives of the group go side by side, at the place of the first.
-Status Execution::begin_pairs() {
+bool Execution::begin_pairs() {
   pairs_begun_ = true;
   parts_.activity->begin(sequence_, 0, operations_[next_ - 1]);
-  WEIR_TRY(parts_.pairs->start(operations_, parts_.check));
+  if (Status begun = parts_.pairs->start(operations_, parts_.check); !begun.ok())
+    return fail(std::move(begun)), false;
   prepared_ = nullptr;
   task_ = parts_.pairs;
   opening_ = !parts_.links->settled();
-  return {};
+  return true;
 }
 
 /// Makes work_ of an operation. In place, field by field: reading it back at once would stall otherwise.

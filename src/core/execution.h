@@ -55,8 +55,8 @@ class Execution {
  private:
   friend Status drive(std::span<Execution* const> executions);
 
-  Status begin_next();
-  Status begin_pairs();
+  bool begin_next();
+  bool begin_pairs();
   void lay_out(const Operation& operation, uint32_t mark);
   exec::Progress fail(Status status);
   Status explain(const Status& found);

@@ -40,6 +40,22 @@ struct Operation {
 std::string describe(const Operation& operation);
 
 /// 32 bits that two ranks compare: equal for calls that belong together, different (almost surely) otherwise.
-uint32_t signature(const Operation& operation);
+inline uint32_t signature(const Operation& operation) {
+  // Multiplicative hashing, with the constants of MurmurHash3.
+  const auto mix = [](uint64_t a, uint64_t b) {
+    const uint64_t x = (a * 0xff51afd7ed558ccdULL) ^ (b * 0xc4ceb9fe1a85ec53ULL);
+    return static_cast<uint32_t>((x ^ (x >> 32)) * 0x9e3779b97f4a7c15ULL >> 32);
+  };
+  if (operation.kind == Collective::send_recv) {  // only the bytes must agree
+    return mix(operation.count * size_of(operation.type), 1);
+  }
+  const uint64_t kind =
+      static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.type) << 8 |
+      (reduces(operation.kind) ? static_cast<uint64_t>(operation.reduction.op) << 16 |
+                                     static_cast<uint64_t>(operation.reduction.scaling) << 24
+                               : 0) |
+      (has_root(operation.kind) ? static_cast<uint64_t>(operation.root) << 32 : 0);
+  return mix(operation.count, kind);
+}
 
 }  // namespace weir::core

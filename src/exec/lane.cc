@@ -97,7 +97,7 @@ bool Run::signal(const Step& step, Lane& lane) {
 }
 
 /// The most frequent step: one chunk from one place to another.
-bool Run::copy_one(const Step& step, Lane& lane) {
+inline bool Run::copy_one(const Step& step, Lane& lane) {
   const Place& from = program_.places[step.src[0]];
   const Place& to = program_.places[step.dst[0]];
   const bool receives = from.kind == Place::Kind::receive;
@@ -192,7 +192,7 @@ void Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t of
   }
 }
 
-const std::byte* Run::source(const Place& place, uint32_t chunk, const Piece& piece, size_t offset) {
+inline const std::byte* Run::source(const Place& place, uint32_t chunk, const Piece& piece, size_t offset) {
   switch (place.kind) {
     case Place::Kind::input: return work_->input + block_offset(chunk, piece);
     case Place::Kind::output: return work_->output + block_offset(chunk, piece);
@@ -202,7 +202,7 @@ const std::byte* Run::source(const Place& place, uint32_t chunk, const Piece& pi
   }
 }
 
-std::byte* Run::destination(const Place& place, uint32_t chunk, const Piece& piece, size_t offset) {
+inline std::byte* Run::destination(const Place& place, uint32_t chunk, const Piece& piece, size_t offset) {
   switch (place.kind) {
     case Place::Kind::output: return work_->output + block_offset(chunk, piece);
     case Place::Kind::scratch: return binding_.scratch + chunk * binding_.tile_bytes;
@@ -210,7 +210,7 @@ std::byte* Run::destination(const Place& place, uint32_t chunk, const Piece& pie
   }
 }
 
-Run::Piece Run::piece_of(uint32_t part, size_t pass) const {
+inline Run::Piece Run::piece_of(uint32_t part, size_t pass) const {
   const Extent extent = part_of(work_->count, program_.shape.chunks, part, grain_);
   const size_t begin = std::min(pass * tile_, extent.count);
   return {extent.first + begin, std::min(tile_, extent.count - begin)};

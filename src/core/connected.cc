@@ -15,13 +15,16 @@ constexpr size_t kSharedScratchBytes = size_t{1} << 20;
 /// Where ranks share cores, the second stage of the direct way costs a round of switches: it pays later.
 constexpr size_t kDirectBytesWhenCrowded = size_t{16} << 10;
 
+/// Looks of a rank that shares its core: what is just on its way comes sooner than a switch there and back.
+constexpr uint32_t kSpinsWhenCrowded = 5;
+
 /// Spinning is for ranks that have a core each; the others give theirs to whom they wait for.
 WaitPolicy patience(int ranks, int cores, int64_t spins) {
   WaitPolicy policy;
   if (spins >= 0) {
     policy.spins = static_cast<uint32_t>(spins);
   } else if (ranks > cores) {
-    policy.spins = 0;
+    policy.spins = kSpinsWhenCrowded;
   }
   return policy;
 }

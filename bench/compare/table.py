@@ -20,8 +20,8 @@ def write_csv(path, rows):
 
 
 def times_of(rows, statistic="median"):
-  """{(op, ranks, bytes): {candidate: {repetition: microseconds}}} of the column `statistic`_us, without the repetitions in which the machine changed
-  its state, where there are others."""
+  """{(op, ranks, bytes): {candidate: {repetition: microseconds}}} of the column `statistic`_us, without the
+  repetitions in which the machine changed its state, where there are others."""
   clean = {(row["op"], row["ranks"]) for row in rows if not row["mixed"]}
   points = {}
   for row in rows:

@@ -39,10 +39,12 @@ struct alignas(64) Doorbell {
 };
 static_assert(sizeof(Doorbell) == 64);
 
-/// How long to insist before giving the core away.
+/// How often to look before giving the core away, and before sleeping. Going to sleep interrupts all cores
+/// (membarrier), so it is for what takes long. Time would be a bad measure of that: it also passes while
+/// others work on this core.
 struct WaitPolicy {
-  uint32_t spins = 2000;  ///< looks with a pause instruction between; 0 when ranks outnumber cores
-  uint32_t yields = 200;  ///< looks with sched_yield between
+  uint32_t spins = 2000;   ///< looks with a pause instruction between; few when ranks outnumber cores
+  uint32_t yields = 5000;  ///< looks with sched_yield between; fewer when very many ranks share a core
 };
 
 /// Paces a waiting loop:

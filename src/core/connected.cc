@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "src/base/host.h"
 #include "src/base/log.h"
 
@@ -15,17 +17,18 @@ constexpr size_t kSharedScratchBytes = size_t{1} << 20;
 /// Where ranks share cores, the second stage of the direct way costs a round of switches: it pays later.
 constexpr size_t kDirectBytesWhenCrowded = size_t{16} << 10;
 
-/// Looks of a rank that shares its core: what is just on its way comes sooner than a switch there and back.
+/// Looks of a rank that shares its core, in an exchange: what is just on its way from all others comes sooner
+/// than a switch there and back. Along a channel it does not pay.
 constexpr uint32_t kSpinsWhenCrowded = 5;
 
-/// Spinning is for ranks that have a core each; the others give theirs to whom they wait for.
-WaitPolicy patience(int ranks, int cores, int64_t spins) {
+/// Spinning is for ranks that have a core each; the others give theirs to whom they wait for. And the more
+/// there are, the less often each looks before it leaves the core to those who have work.
+WaitPolicy patience(int ranks, int cores, int64_t asked, uint32_t spins_when_crowded) {
+  constexpr int kLooksPerCore = 20'000;
   WaitPolicy policy;
-  if (spins >= 0) {
-    policy.spins = static_cast<uint32_t>(spins);
-  } else if (ranks > cores) {
-    policy.spins = kSpinsWhenCrowded;
-  }
+  if (ranks > cores) policy.spins = spins_when_crowded;
+  if (asked >= 0) policy.spins = static_cast<uint32_t>(asked);
+  policy.yields = std::min(policy.yields, static_cast<uint32_t>(kLooksPerCore * cores / ranks));
   return policy;
 }
 
@@ -99,7 +102,8 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.watchdog = &c.bootstrap->watchdog();
   parts.rings = c.routes->all_ring();
   parts.doorbell = parts.rings ? c.home->view().doorbell : nullptr;
-  parts.patience = patience(c.local_ranks, c.local_cores, options.spins);
+  parts.patience = patience(c.local_ranks, c.local_cores, options.spins, 0);
+  parts.exchange_patience = patience(c.local_ranks, c.local_cores, options.spins, kSpinsWhenCrowded);
   parts.check = options.check;
   c.execution = std::make_unique<Execution>(parts);
   WEIR_INFO(init, "{}", c.describe());

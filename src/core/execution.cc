@@ -75,7 +75,10 @@ bool Execution::begin_next() {
   prepared_ = parts_.plans->hit(operation.kind, operation.root, bytes);
   if (prepared_ == nullptr) {
     auto prepared = parts_.plans->find(operation.kind, operation.root, bytes);
-    if (!prepared.ok()) return fail(prepared.status()), false;
+    if (!prepared.ok()) {
+      fail(prepared.status());
+      return false;
+    }
     prepared_ = *prepared;
   }
   task_ = prepared_->run.get();
@@ -88,8 +91,10 @@ bool Execution::begin_next() {
 bool Execution::begin_pairs() {
   pairs_begun_ = true;
   parts_.activity->begin(sequence_, 0, operations_[next_ - 1]);
-  if (Status begun = parts_.pairs->start(operations_, parts_.check); !begun.ok())
-    return fail(std::move(begun)), false;
+  if (Status begun = parts_.pairs->start(operations_, parts_.check); !begun.ok()) {
+    fail(std::move(begun));
+    return false;
+  }
   prepared_ = nullptr;
   task_ = parts_.pairs;
   opening_ = !parts_.links->settled();
@@ -156,7 +161,7 @@ Status drive(std::span<Execution* const> executions) {
   if (executions.size() == 1) {  // the common case: done at once
     if (first.advance() == Progress::done) return {};
   }
-  Waiter waiter(first.parts_.patience, first.parts_.doorbell);
+  Waiter waiter(first.patience(), first.parts_.doorbell);
   int64_t blocked_since = 0;
   int64_t looked = 0;
   const auto advance_all = [&] {

@@ -36,8 +36,9 @@ class Execution {
     Watchdog* watchdog = nullptr;
     Doorbell* doorbell = nullptr;
     bool rings = true;  ///< everything this rank waits for rings the doorbell; else transports must be served
-    WaitPolicy patience;
-    bool check = true;  ///< signatures travel with operations
+    WaitPolicy patience;           ///< while waiting for channels
+    WaitPolicy exchange_patience;  ///< for the exchange
+    bool check = true;             ///< signatures travel with operations
   };
   explicit Execution(const Parts& parts);
 
@@ -61,6 +62,10 @@ class Execution {
   exec::Progress fail(Status status);
   Status explain(const Status& found);
   Status aborted_status() const;
+  const WaitPolicy& patience() const {
+    return parts_.exchange != nullptr && task_ == parts_.exchange ? parts_.exchange_patience
+                                                                  : parts_.patience;
+  }
   Rank waiting_for() const;
   void look_around(int64_t waited_ns);
 

@@ -320,11 +320,11 @@ void Root::look_for_trouble(int64_t now) {
   if (!introduced() && now - began_ns_ > timeouts_.init_ms * kMs) {
     std::vector<bool> there;
     for (const Hello* hello : first_) there.push_back(hello != nullptr);
+    const size_t missing = there.size() - came_;
     fail(Status(Code::remote_error,
-                fmt::format("{} of {} ranks have not joined within {:.0f} s (WEIR_INIT_TIMEOUT): missing "
-                            "are {}",
-                            there.size() - came_, there.size(), static_cast<double>(timeouts_.init_ms) / 1e3,
-                            list_ranks(there))));
+                fmt::format("{} of {} ranks have not joined within {:.0f} s (WEIR_INIT_TIMEOUT): {} {}",
+                            missing, there.size(), static_cast<double>(timeouts_.init_ms) / 1e3,
+                            missing == 1 ? "rank" : "ranks", list_ranks(there))));
   }
 }
 

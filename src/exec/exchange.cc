@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace weir::exec {
@@ -15,31 +16,39 @@ Exchange::Exchange(Rank self, std::vector<Window> windows, std::vector<Doorbell*
       doorbells_(std::move(doorbells)),
       allocations_(allocations),
       limits_(limits),
+      everybody_((uint64_t{1} << (ranks_ - 1)) - 1),
       buffers_(windows_.size()) {}
 
 void Exchange::start(Collective kind, const Work& work) {
-  kind_ = kind;
   work_ = &work;
-  element_ = size_of(work.type);
-  total_ = bytes(work.count);
+  if (kind != kind_ || work.count != count_ || work.type != type_) lay_out(kind, work);
   if (total_ <= Mail::kBytes) {
     send_mail();
     return;
   }
-  const size_t most = std::min(limits_.block_bytes, windows_[0].half_bytes());
-  const size_t room = by_destination() ? most / static_cast<size_t>(ranks_) : most;
-  block_ = room / kGrainBytes * kGrainBytes / element_;
-  const bool many = kind != Collective::all_reduce;
-  const size_t all = many ? total_ * static_cast<size_t>(ranks_) : total_;
-  traffic_ = all >= limits_.streaming_bytes ? device::Traffic::streaming : device::Traffic::cached;
   own_input_ = own_output_ = {};
   if (total_ >= limits_.direct_bytes && !work.scales) {
-    own_input_ = allocations_.post(work.input, by_destination() ? all : total_);
+    own_input_ = allocations_.post(work.input, by_destination() ? largest_ : total_);
     if (kind == Collective::all_reduce) own_output_ = allocations_.post(work.output, total_, own_input_);
   }
   first_ = true;
   done_ = 0;
   begin_block();
+}
+
+void Exchange::lay_out(Collective kind, const Work& work) {
+  kind_ = kind;
+  count_ = work.count;
+  type_ = work.type;
+  element_ = size_of(type_);
+  total_ = bytes(count_);
+  largest_ = kind == Collective::all_reduce ? total_ : total_ * static_cast<size_t>(ranks_);
+  const size_t most = std::min(limits_.block_bytes, windows_[0].half_bytes());
+  const size_t room = by_destination() ? most / static_cast<size_t>(ranks_) : most;
+  block_ = room / kGrainBytes * kGrainBytes / element_;
+  traffic_ = largest_ >= limits_.streaming_bytes ? device::Traffic::streaming : device::Traffic::cached;
+  now_ = count_;
+  direct_share_ = share(self_);
 }
 
 Progress Exchange::advance() {
@@ -52,7 +61,6 @@ Progress Exchange::advance() {
     if (!all_posted()) return error_.ok() ? Progress::blocked : Progress::failed;
     if (phase_ == Phase::farewell) return Progress::done;
     if (phase_ == Phase::results) {
-      copy_results();
       if (next()) return Progress::done;
       continue;
     }
@@ -79,7 +87,7 @@ Progress Exchange::advance() {
 /// Announces a stage to every rank, with what fits into the announcement itself.
 void Exchange::send_mail() {
   phase_ = Phase::mail;
-  arrived_ = 0;
+  pending_ = everybody_;
   ++stage_;
   const uint64_t word = uint64_t{stage_} << 32 | static_cast<uint32_t>(work_->tag);
   const std::byte* from = work_->input;
@@ -87,8 +95,8 @@ void Exchange::send_mail() {
     device::scale(work_->type, own_mail_, work_->input, work_->factor, work_->count);
     from = own_mail_;
   }
-  for (int i = 1; i < ranks_; ++i) {
-    const Rank peer = (self_ + i) % ranks_;
+  for (int i = 0; i + 1 < ranks_; ++i) {
+    const Rank peer = after_self(i);
     Mail& mail = windows_[peer].mail(stage_ % 2, self_);
     if (by_destination()) {
       const std::byte* block = work_->input + static_cast<size_t>(peer) * total_;
@@ -102,12 +110,9 @@ void Exchange::send_mail() {
 }
 
 bool Exchange::all_mail() {
-  for (; arrived_ < ranks_ - 1; ++arrived_) {
-    awaited_ = (self_ + 1 + arrived_) % ranks_;
-    if (!heard(windows_[self_].mail(stage_ % 2, awaited_).stage.load(std::memory_order_acquire)))
-      return false;
-  }
-  return true;
+  return hear_all([this](Rank peer) -> const std::atomic<uint64_t>& {
+    return windows_[self_].mail(stage_ % 2, peer).stage;
+  });
 }
 
 void Exchange::read_mail() {
@@ -132,33 +137,49 @@ void Exchange::read_mail() {
 
 /// Announces the next stage: what belongs to it is in the half, or where the posted buffers are.
 void Exchange::post() {
-  arrived_ = 0;
+  pending_ = everybody_;
   ++stage_;
   StageLine& line = windows_[self_].stage(stage_ % 2);
   line.input = own_input_;
   line.output = own_output_;
   line.stage.store(uint64_t{stage_} << 32 | static_cast<uint32_t>(work_->tag), std::memory_order_release);
-  for (int i = 1; i < ranks_; ++i) doorbells_[(self_ + i) % ranks_]->ring();
+  for (int i = 0; i + 1 < ranks_; ++i) doorbells_[after_self(i)]->ring();
 }
 
 bool Exchange::all_posted() {
-  for (; arrived_ < ranks_ - 1; ++arrived_) {
-    awaited_ = (self_ + 1 + arrived_) % ranks_;
-    if (!heard(windows_[awaited_].stage(stage_ % 2).stage.load(std::memory_order_acquire))) return false;
-  }
-  return true;
+  return hear_all(
+      [this](Rank peer) -> const std::atomic<uint64_t>& { return windows_[peer].stage(stage_ % 2).stage; });
 }
 
-/// Whether `word` announces the current stage. A right stage with another signature is a mismatched call.
-bool Exchange::heard(uint64_t word) {
+/// Looks at all that was not heard from; what needs nobody else is done at once. True if nobody is left.
+template <typename WordOf>
+bool Exchange::hear_all(WordOf word_of) {
+  for (uint64_t rest = pending_; rest != 0; rest &= rest - 1) {
+    const Rank peer = after_self(std::countr_zero(rest));
+    if (!heard(peer, word_of(peer).load(std::memory_order_acquire))) {
+      if (!error_.ok()) return false;
+      continue;
+    }
+    pending_ &= ~(rest & -rest);
+    if (phase_ == Phase::results) copy_result(peer);
+  }
+  if (pending_ == 0) return true;
+  awaited_ = after_self(std::countr_zero(pending_));
+  return false;
+}
+
+/// Whether `word` of a peer announces the current stage. A right stage with another signature is a mismatched
+/// call.
+bool Exchange::heard(Rank peer, uint64_t word) {
   if (word >> 32 != stage_) return false;
   if (static_cast<uint32_t>(word) == static_cast<uint32_t>(work_->tag)) return true;
+  awaited_ = peer;
   error_ = Status(
       Code::invalid_usage,
       fmt::format(
           "rank {} and rank {} called different collectives, or the same one with another count, type, "
           "operation or root (operation #{} of this rank)",
-          awaited_, self_, work_->tag >> 32));
+          peer, self_, work_->tag >> 32));
   return false;
 }
 
@@ -282,14 +303,11 @@ void Exchange::fold_share() {
                device::Traffic::handed);
 }
 
-/// Two-shot, second half: fetches the shares that the others folded.
-void Exchange::copy_results() {
-  for (int i = 1; i < ranks_; ++i) {
-    const Rank rank = (self_ + i) % ranks_;
-    const Extent theirs = share(rank);
-    device::copy(work_->output + bytes(done_ + theirs.first),
-                 windows_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count), traffic_);
-  }
+/// Two-shot, second half: fetches the share that `rank` folded.
+void Exchange::copy_result(Rank rank) {
+  const Extent theirs = share(rank);
+  device::copy(work_->output + bytes(done_ + theirs.first),
+               windows_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count), traffic_);
 }
 
 /// All buffers can be addressed: no copies, no blocks.
@@ -299,13 +317,13 @@ void Exchange::exchange_direct() {
     consume();
     return;
   }
-  const Extent own = share(self_);
+  const Extent own = direct_share_;
   const size_t offset = bytes(own.first);
   const void* sources[kMostRanks];
   void* targets[kMostRanks];
   for (Rank rank = 0; rank < ranks_; ++rank) sources[rank] = input_of(rank, 0, offset);
   targets[0] = work_->output + offset;
-  for (int i = 1; i < ranks_; ++i) targets[i] = buffers_[(self_ + i) % ranks_].output + offset;
+  for (int i = 1; i < ranks_; ++i) targets[i] = buffers_[after_self(i - 1)].output + offset;
   device::fold_to_all(work_->type, work_->op, targets, ranks_, sources, ranks_, own.count, traffic_);
 }
 

@@ -76,19 +76,22 @@ class Exchange final : public Task {
     std::byte* output = nullptr;
   };
 
+  void lay_out(Collective kind, const Work& work);
   void send_mail();
   bool all_mail();
   void read_mail();
   void post();
   bool all_posted();
-  bool heard(uint64_t word);
+  template <typename WordOf>
+  bool hear_all(WordOf word_of);
+  bool heard(Rank peer, uint64_t word);
   Status learn_buffers();
   Status find(Rank rank, const StageLine& line, Buffers& found);
   void begin_block();
   void stage_inputs();
   void consume();
   void fold_share();
-  void copy_results();
+  void copy_result(Rank rank);
   void exchange_direct();
   bool next();
 
@@ -98,6 +101,10 @@ class Exchange final : public Task {
     return kind_ == Collective::reduce_scatter || kind_ == Collective::all_to_all;
   }
   Extent share(Rank rank) const;
+  Rank after_self(int distance) const {
+    const Rank rank = self_ + 1 + distance;
+    return rank < ranks_ ? rank : rank - ranks_;
+  }
   void stage_copy(std::byte* to, const std::byte* from, size_t count);
   const std::byte* input_of(Rank rank, size_t staged_offset, size_t buffer_offset) const;
   template <typename SourceOf>
@@ -110,18 +117,24 @@ class Exchange final : public Task {
   const std::vector<Doorbell*> doorbells_;
   Allocations& allocations_;
   const Limits limits_;
+  const uint64_t everybody_;  ///< all bits of pending_
 
-  Collective kind_ = Collective::all_reduce;
   const Work* work_ = nullptr;
+  // Of the last operation, and what follows from them; most are like the one before.
+  Collective kind_ = Collective::send_recv;
+  size_t count_ = 0;
+  DataType type_ = DataType::float32;
   size_t element_ = 4;
-  size_t total_ = 0;  ///< bytes of a block of the call
-  size_t block_ = 0;  ///< elements of a block of this exchange
-  size_t done_ = 0;   ///< elements of the call's block before this one
-  size_t now_ = 0;    ///< elements in this one
+  size_t total_ = 0;    ///< bytes of a block of the call
+  size_t largest_ = 0;  ///< bytes of the larger buffer
+  size_t block_ = 0;    ///< elements of a block of this exchange
+  Extent direct_share_;
+  size_t done_ = 0;  ///< elements of the call's block before this one
+  size_t now_ = 0;   ///< elements in this one
   device::Traffic traffic_ = device::Traffic::cached;
   Phase phase_ = Phase::mail;
-  uint32_t stage_ = 0;  ///< the last one posted
-  int arrived_ = 0;     ///< peers of this stage heard from, in rank order after own
+  uint32_t stage_ = 0;    ///< the last one posted
+  uint64_t pending_ = 0;  ///< bit i: rank own + 1 + i was not heard from in this stage
   Rank awaited_ = 0;
   bool first_ = true;  ///< first block
   bool any_posted_ = false;

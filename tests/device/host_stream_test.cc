@@ -128,17 +128,28 @@ TEST(HostStream, KeepsTheFirstErrorAndGoesOn) {
 }
 
 TEST(HostStream, SynchronizeDoesNotWaitForLaterTasks) {
-  const auto stream = make_stream();
-  Gate first;
-  Gate second;
-  stream->submit(first.task());
-  std::thread waiter([&] { EXPECT_TRUE(stream->synchronize().ok()); });
-  first.wait_entered();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the waiter has asked, most likely
-  stream->submit(second.task());
-  first.open();
-  waiter.join();
-  second.open();
+  bool returned = false;
+  for (int attempt = 0; attempt < 5 && !returned; ++attempt) {  // a waiter that asks late waits for both
+    Gate first;
+    Gate second;
+    const auto stream = make_stream();
+    std::atomic<bool> done{false};
+    stream->submit(first.task());
+    std::thread waiter([&] {
+      EXPECT_TRUE(stream->synchronize().ok());
+      done = true;
+    });
+    first.wait_entered();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 << attempt));
+    stream->submit(second.task());
+    first.open();
+    second.wait_entered();
+    for (int look = 0; look < 500 && !done; ++look) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    returned = done;
+    second.open();
+    waiter.join();
+  }
+  EXPECT_TRUE(returned);
 }
 
 TEST(HostStream, DestructionWaits) {

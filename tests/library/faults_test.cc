@@ -103,7 +103,7 @@ TEST(Faults, ARankKilledBeforeItJoinsIsWaitedForOnlySoLong) {
   });
   for (const int rank : {0, 1}) {
     EXPECT_EQ(endings[static_cast<size_t>(rank)].code, 0);
-    EXPECT_THAT(endings[static_cast<size_t>(rank)].output, HasSubstr("missing are 2"));
+    EXPECT_THAT(endings[static_cast<size_t>(rank)].output, HasSubstr("(WEIR_INIT_TIMEOUT): rank 2"));
   }
 }
 

@@ -18,12 +18,16 @@ Bytes MemoryTransport::card() const {
 }
 
 Reach MemoryTransport::reach(BytesView peer_card) const {
-  const Result<PeerHome> found = peer(peer_card);
-  if (!found.ok()) return {false, {}, found.status().message()};
+  const Result<Owner> owner = read(peer_card);
+  if (!owner.ok()) return {false, {}, owner.status().message()};
+  if (known(owner.value()) == nullptr) {
+    // Not mapped yet: most ranks talk to few of many peers.
+    if (Status found = probe(owner->handle, owner->host); !found.ok()) return {false, {}, found.message()};
+  }
   return {true, cost_, {}};
 }
 
-Result<PeerHome> MemoryTransport::peer(BytesView peer_card) const {
+Result<MemoryTransport::Owner> MemoryTransport::read(BytesView peer_card) const {
   if (home_ == nullptr) {
     return Status(Code::invalid_usage, fmt::format("rank {} has no home in shared memory", self_.rank));
   }
@@ -31,15 +35,23 @@ Result<PeerHome> MemoryTransport::peer(BytesView peer_card) const {
   const Result<CardHead> head = read_card(reader, name_, kCardVersion);
   if (!head.ok()) return head.status();
   const auto handle = reader.get<device::ShareHandle>();
-  if (!reader.ok()) return short_card(name_, head.value().rank);
-  const Rank rank = head.value().rank;
-  if (const auto known = peers_.find(rank); known != peers_.end()) {
-    if (known->second.memory->handle() == handle) return known->second;
-  }
-  Result<HomeMemory> memory = bring(handle, head.value().host);
+  if (!reader.ok()) return short_card(name_, head->rank);
+  return Owner{head->rank, head->host, handle};
+}
+
+const PeerHome* MemoryTransport::known(const Owner& owner) const {
+  const auto found = peers_.find(owner.rank);
+  return found != peers_.end() && found->second.memory->handle() == owner.handle ? &found->second : nullptr;
+}
+
+Result<PeerHome> MemoryTransport::peer(BytesView peer_card) const {
+  const Result<Owner> owner = read(peer_card);
+  if (!owner.ok()) return owner.status();
+  if (const PeerHome* mapped = known(owner.value()); mapped != nullptr) return *mapped;
+  Result<HomeMemory> memory = bring(owner->handle, owner->host);
   if (!memory.ok()) return memory.status();
-  Result<PeerHome> mapped = view_peer(std::move(*memory), self_.uid, rank);
-  if (mapped.ok()) peers_.insert_or_assign(rank, *mapped);
+  Result<PeerHome> mapped = view_peer(std::move(*memory), self_.uid, owner->rank);
+  if (mapped.ok()) peers_.insert_or_assign(owner->rank, *mapped);
   return mapped;
 }
 

@@ -35,10 +35,22 @@ class MemoryTransport : public Transport {
 
   /// Brings the segment into this address space, or says why that cannot be.
   virtual Result<HomeMemory> bring(const device::ShareHandle& handle, uint64_t host) const = 0;
+  /// Whether bring() would succeed, where that is cheaper to find out.
+  virtual Status probe(const device::ShareHandle& handle, uint64_t host) const {
+    return bring(handle, host).status();
+  }
 
   const Identity& self() const { return self_; }
 
  private:
+  /// What a card says.
+  struct Owner {
+    Rank rank;
+    uint64_t host;
+    device::ShareHandle handle;
+  };
+  Result<Owner> read(BytesView peer_card) const;
+  const PeerHome* known(const Owner& owner) const;
   Result<PeerHome> peer(BytesView peer_card) const;
 
   const std::string_view name_;

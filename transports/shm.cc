@@ -13,14 +13,23 @@ class Shm final : public MemoryTransport {
 
  protected:
   Result<HomeMemory> bring(const device::ShareHandle& handle, uint64_t host) const override {
-    if (disabled_) return Status(Code::invalid_usage, "shared memory is switched off by NCCL_SHM_DISABLE");
-    if (host != self().host) return Status(Code::invalid_usage, "the peer is on another host");
+    WEIR_TRY(may_reach(host));
     Result<device::SharedMemory> memory = device::SharedMemory::attach(handle);
     if (!memory.ok()) return memory.status();
     return std::make_shared<device::SharedMemory>(std::move(*memory));
   }
+  Status probe(const device::ShareHandle& handle, uint64_t host) const override {
+    WEIR_TRY(may_reach(host));
+    return device::SharedMemory::probe(handle);
+  }
 
  private:
+  Status may_reach(uint64_t host) const {
+    if (disabled_) return {Code::invalid_usage, "shared memory is switched off by NCCL_SHM_DISABLE"};
+    if (host != self().host) return {Code::invalid_usage, "the peer is on another host"};
+    return {};
+  }
+
   const bool disabled_;
 };
 

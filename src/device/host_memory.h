@@ -58,6 +58,9 @@ class MemoryRegistry {
     return found.block.generation != 0 ? std::optional(found) : std::nullopt;
   }
 
+  /// Changes whenever find() may say something else than before.
+  uint64_t version() const { return version_.load(std::memory_order_acquire); }
+
   /// What a peer attaches with. Empty when the block is no longer allocated.
   std::optional<ShareHandle> handle(BlockId block) const;
 

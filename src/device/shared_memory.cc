@@ -195,6 +195,13 @@ Status refuse_attach(const ShareHandle& handle, int proc_error, int pidfd_error)
 }
 
 Result<Descriptor> open_handle(const ShareHandle& handle) {
+  if (handle.pid <= 0 || handle.fd < 0 || handle.size == 0) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("a share handle names process {}, descriptor {} and {} bytes; expected a process, a "
+                    "descriptor and a size",
+                    handle.pid, handle.fd, handle.size));
+  }
   Descriptor file = open_through_proc(handle);
   const int proc_error = file.ok() ? 0 : errno;
   if (file.ok() && is_named_by(file.get(), handle)) return file;
@@ -240,14 +247,9 @@ Result<SharedMemory> SharedMemory::create(size_t size, Pages pages) {
   return SharedMemory(handle, file.release(), data.value());
 }
 
+Status SharedMemory::probe(const ShareHandle& handle) { return open_handle(handle).status(); }
+
 Result<SharedMemory> SharedMemory::attach(const ShareHandle& handle, Pages pages) {
-  if (handle.pid <= 0 || handle.fd < 0 || handle.size == 0) {
-    return Status(
-        Code::invalid_argument,
-        fmt::format("a share handle names process {}, descriptor {} and {} bytes; expected a process, a "
-                    "descriptor and a size",
-                    handle.pid, handle.fd, handle.size));
-  }
   const Result<Descriptor> file = open_handle(handle);
   if (!file.ok()) return file.status();
   const Result<std::byte*> data = map(file.value().get(), handle.size, pages);

@@ -51,6 +51,9 @@ class SharedMemory {
   /// cannot reach the owner and what would have to change; remote_error when the owner has gone.
   static Result<SharedMemory> attach(const ShareHandle& handle, Pages pages = Pages::normal);
 
+  /// Whether attach() would find the segment: the same errors, nothing mapped.
+  static Status probe(const ShareHandle& handle);
+
   std::byte* data() const { return data_; }
   size_t size() const { return handle_.size; }
   /// What peers attach with. The same for the owner and for those attached.

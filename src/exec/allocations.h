@@ -23,6 +23,8 @@ class Allocations {
   /// How peers find [data, data + bytes). Posted::slot is -1 where they cannot: memory from elsewhere, or an
   /// allocation that would take the slot that `beside`, posted for the same operation, needs.
   Posted post(const void* data, size_t bytes, const Posted& beside = {});
+  /// Changes when memory is allocated or freed: what post() said before may be wrong then.
+  uint64_t version() const { return registry_.version(); }
   /// Where what `peer` posted lies in this address space.
   Result<std::byte*> resolve(Rank peer, const Posted& posted);
 

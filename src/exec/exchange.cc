@@ -26,17 +26,30 @@ void Exchange::start(Collective kind, const Work& work) {
     send_mail();
     return;
   }
-  own_input_ = own_output_ = {};
-  if (total_ >= limits_.direct_bytes && !work.scales) {
-    own_input_ = allocations_.post(work.input, by_destination() ? largest_ : total_);
-    if (kind == Collective::all_reduce) own_output_ = allocations_.post(work.output, total_, own_input_);
-  }
+  post_buffers();
   first_ = true;
   done_ = 0;
   begin_block();
 }
 
+/// Finds out whether peers can address the buffers, unless they are those of the last operation.
+void Exchange::post_buffers() {
+  const uint64_t version = allocations_.version();
+  const bool may_post = total_ >= limits_.direct_bytes && !work_->scales;
+  if (may_post && work_->input == posted_input_ && work_->output == posted_output_ && version == version_)
+    return;
+  own_input_ = own_output_ = {};
+  posted_input_ = nullptr;
+  if (!may_post) return;
+  own_input_ = allocations_.post(work_->input, by_destination() ? largest_ : total_);
+  if (kind_ == Collective::all_reduce) own_output_ = allocations_.post(work_->output, total_, own_input_);
+  posted_input_ = work_->input;
+  posted_output_ = work_->output;
+  version_ = version;
+}
+
 void Exchange::lay_out(Collective kind, const Work& work) {
+  posted_input_ = nullptr;
   kind_ = kind;
   count_ = work.count;
   type_ = work.type;
@@ -135,13 +148,16 @@ void Exchange::read_mail() {
   }
 }
 
-/// Announces the next stage: what belongs to it is in the half, or where the posted buffers are.
+/// Announces the next stage: what belongs to it is in the half, or in the buffers that the first one tells
+/// of.
 void Exchange::post() {
   pending_ = everybody_;
   ++stage_;
   StageLine& line = windows_[self_].stage(stage_ % 2);
-  line.input = own_input_;
-  line.output = own_output_;
+  if (first_) {
+    line.input = own_input_;
+    line.output = own_output_;
+  }
   line.stage.store(uint64_t{stage_} << 32 | static_cast<uint32_t>(work_->tag), std::memory_order_release);
   for (int i = 0; i + 1 < ranks_; ++i) doorbells_[after_self(i)]->ring();
 }

@@ -77,6 +77,7 @@ class Exchange final : public Task {
   };
 
   void lay_out(Collective kind, const Work& work);
+  void post_buffers();
   void send_mail();
   bool all_mail();
   void read_mail();
@@ -141,6 +142,9 @@ class Exchange final : public Task {
   bool direct_ = false;
   Posted own_input_;
   Posted own_output_;
+  const std::byte* posted_input_ = nullptr;  ///< what own_input_ and own_output_ say; null: nothing yet
+  const std::byte* posted_output_ = nullptr;
+  uint64_t version_ = 0;                          ///< of the allocations then
   std::vector<Buffers> buffers_;                  ///< by rank
   alignas(64) std::byte own_mail_[Mail::kBytes];  ///< own few bytes, scaled
   Status error_;

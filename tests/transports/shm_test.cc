@@ -38,11 +38,11 @@ TEST(Shm, RefusesAnotherHost) {
 TEST(Shm, RefusesAHomeOfAnotherRankOrCommunicator) {
   const auto home = test_home(0);
   const auto here = make_shm(test_identity(0), home.get(), false);
-  EXPECT_THAT(here->reach(make_shm(test_identity(1), home.get(), false)->card()).why_not,
+  EXPECT_THAT(here->map(make_shm(test_identity(1), home.get(), false)->card()).status().message(),
               HasSubstr("is the home of rank 0"));
   Identity other = test_identity(0);
   other.uid = 5;
-  EXPECT_THAT(make_shm(other, home.get(), false)->reach(here->card()).why_not,
+  EXPECT_THAT(make_shm(other, home.get(), false)->map(here->card()).status().message(),
               HasSubstr("communicator c0ffee"));
 }
 

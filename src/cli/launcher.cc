@@ -17,6 +17,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <random>
+#include <vector>
 
 namespace weir::cli {
 namespace {
@@ -34,28 +36,51 @@ std::string prepended(const std::string& first, const char* variable) {
   return rest != nullptr && *rest != '\0' ? first + ":" + rest : first;
 }
 
+/// The first port that the kernel gives to connections by itself. A port below it stays free until it is
+/// used.
+int first_automatic_port() {
+  std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");
+  int first = 0;
+  return file >> first ? first : 32768;
+}
+
+/// A socket on `port` of the loopback interface, or on any if that is 0; -1 if it is taken.
+int take_port(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (fd < 0 || bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+int port_of(int fd) {
+  sockaddr_in address{};
+  socklen_t size = sizeof(address);
+  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
 }  // namespace
 
 Result<std::pair<int, int>> free_ports() {
-  int ports[2] = {0, 0};
-  int sockets[2] = {-1, -1};
-  bool fine = true;
-  for (int i = 0; i < 2; ++i) {  // both open at once, so that they differ
-    sockets[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    fine = fine && sockets[i] >= 0 && bind(sockets[i], generic, size) == 0 &&
-           getsockname(sockets[i], generic, &size) == 0;
-    ports[i] = ntohs(address.sin_port);
+  constexpr int kLowest = 10000;
+  constexpr int kTries = 100;
+  const int end = first_automatic_port();
+  std::random_device random;
+  std::vector<int> taken;  // both open at once, so that they differ
+  for (int i = 0; i < kTries && taken.size() < 2; ++i) {
+    const bool any = end <= kLowest || i >= kTries - 2;
+    const int fd =
+        take_port(any ? 0 : kLowest + static_cast<int>(random() % static_cast<unsigned>(end - kLowest)));
+    if (fd >= 0) taken.push_back(fd);
   }
-  Status failed = fine ? Status() : system_error("there is no free port on the loopback interface");
-  for (int fd : sockets)
-    if (fd >= 0) close(fd);
-  if (!failed.ok()) return failed;
-  return std::pair(ports[0], ports[1]);
+  Result<std::pair<int, int>> ports = system_error("there is no free port on the loopback interface");
+  if (taken.size() == 2) ports = std::pair(port_of(taken[0]), port_of(taken[1]));
+  for (const int fd : taken) close(fd);
+  return ports;
 }
 
 std::vector<std::pair<std::string, std::string>> rank_environment(int rank, int ranks,

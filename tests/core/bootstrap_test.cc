@@ -115,10 +115,13 @@ TEST(Bootstrap, TwoHundredFiftySixProcessesMeet) {
 }
 
 TEST(Bootstrap, AFixedAddressServesCommunicatorsOneAfterTheOther) {
-  auto probe = Socket::listen(loopback());
-  ASSERT_TRUE(probe.ok());
-  const UniqueId id = Roots::fixed_id(*probe->local_address());
-  probe->close();
+  // Below the ports that the kernel gives away by itself, so that no connection of another test takes it.
+  SocketAddress address;
+  for (int port = 20000 + getpid() % 10000; !address.valid(); ++port) {
+    const auto tried = SocketAddress::loopback(AF_INET, static_cast<uint16_t>(port));
+    if (Socket::listen(tried).ok()) address = tried;
+  }
+  const UniqueId id = Roots::fixed_id(address);
   constexpr int kRanks = 4;
   Processes processes(kRanks, [&](int rank, const Processes::Voice& voice) {
     Site site;

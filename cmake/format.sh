@@ -11,5 +11,9 @@ if ! command -v "$formatter" >/dev/null; then
 fi
 arguments=(-i)
 [[ "${1:-}" == --check ]] && arguments=(--dry-run --Werror --ferror-limit=1)
-find algorithms bench include src tests topology trainer transports -type f \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print0 2>/dev/null |
+folders=()
+for folder in algorithms bench include src tests topology trainer transports; do
+  [[ -d "$folder" ]] && folders+=("$folder")
+done
+find "${folders[@]}" -type f \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print0 |
   xargs -0 -r -P 2 -n 40 "$formatter" --style=file "${arguments[@]}"

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <list>
+#include <optional>
 #include <thread>
 
 #include "src/base/clock.h"
@@ -383,7 +384,7 @@ Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts, const st
   // The root of the communicator before this one ends as soon as its last rank knows the others. A port in
   // use may be that of a connection which is just ending.
   const Deadline previous = Deadline::in_ms(timeouts.peer_ms, abort);
-  const Deadline in_use = previous.within_ms(kPortMs);
+  std::optional<Deadline> in_use;
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
@@ -398,7 +399,8 @@ Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts, const st
           roots_.push_back(std::move(root));
           return {};
         }
-        if (in_use.over() || listener.status().code() != Code::invalid_usage) {
+        if (!in_use) in_use = Deadline::in_ms(kPortMs, abort);
+        if (in_use->over() || listener.status().code() != Code::invalid_usage) {
           return Status(listener.status().code(),
                         fmt::format("rank 0 cannot gather the ranks at NCCL_COMM_ID={}: {}", id.root.text(),
                                     listener.status().message()));

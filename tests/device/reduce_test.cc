@@ -86,20 +86,28 @@ struct Case {
   }
 };
 
+/// The first bytes of every row of a case, each misaligned differently.
+struct Sources {
+  std::vector<Guarded> rows;
+  std::vector<const uint8_t*> pointers;
+
+  Sources(const Case& c, size_t bytes, size_t at) {
+    for (size_t k = 0; k < c.rows.size(); ++k) {
+      rows.emplace_back(bytes, (at + 5 * k) % 64);
+      std::memcpy(rows.back().data(), c.rows[k].data(), bytes);
+    }
+    for (Guarded& row : rows) pointers.push_back(row.data());
+  }
+};
+
 class EveryKernel : public ::testing::TestWithParam<DataType> {
  protected:
   /// Runs `kernel` on the first `count` elements, sources and destination misaligned as said.
   void check(const Case& c, FoldKernel kernel, size_t count, size_t source_at, size_t dst_at) {
     const size_t bytes = count * size_of(c.type);
-    std::vector<Guarded> rows;
-    std::vector<const uint8_t*> src;
-    for (size_t k = 0; k < c.rows.size(); ++k) {
-      rows.emplace_back(bytes, (source_at + 5 * k) % 64);
-      std::memcpy(rows.back().data(), c.rows[k].data(), bytes);
-    }
-    for (Guarded& row : rows) src.push_back(row.data());
+    const Sources src(c, bytes, source_at);
     Guarded dst(bytes, dst_at);
-    kernel(dst.data(), src.data(), static_cast<int>(src.size()), bytes);
+    kernel(dst.data(), src.pointers.data(), static_cast<int>(src.pointers.size()), bytes);
     ASSERT_EQ(std::memcmp(dst.data(), c.expected.data(), bytes), 0) << "count " << count;
     ASSERT_TRUE(dst.intact()) << "count " << count << " wrote outside";
   }
@@ -107,17 +115,11 @@ class EveryKernel : public ::testing::TestWithParam<DataType> {
   void check_streaming(const Case& c, StreamKernel kernel, size_t count, size_t source_at, size_t dst_at,
                        size_t last_at) {
     const size_t bytes = count * size_of(c.type);
-    std::vector<Guarded> rows;
-    std::vector<const uint8_t*> src;
-    for (size_t k = 0; k < c.rows.size(); ++k) {
-      rows.emplace_back(bytes, (source_at + 5 * k) % 64);
-      std::memcpy(rows.back().data(), c.rows[k].data(), bytes);
-    }
-    for (Guarded& row : rows) src.push_back(row.data());
+    const Sources src(c, bytes, source_at);
     Guarded dst[3] = {{bytes, dst_at}, {bytes, dst_at}, {bytes, last_at}};
     uint8_t* const to[] = {dst[0].data(), dst[1].data(), dst[2].data()};
     for (const int destinations : {1, 3}) {
-      kernel(to, destinations, src.data(), static_cast<int>(src.size()), bytes);
+      kernel(to, destinations, src.pointers.data(), static_cast<int>(src.pointers.size()), bytes);
       for (int k = 0; k < destinations; ++k) {
         ASSERT_EQ(std::memcmp(to[k], c.expected.data(), bytes), 0) << "count " << count << " into " << k;
         ASSERT_TRUE(dst[k].intact()) << "count " << count << " wrote outside";

@@ -203,7 +203,7 @@ void Root::listen_to(Guest& guest, int64_t now) {
   }
   guest.frames.flush();
   if (status.ok()) {
-    guest.gone = !guest.hello && now - guest.heard_ns > kGreetingNs;
+    guest.gone = guest.gone || (!guest.hello && now - guest.heard_ns > kGreetingNs);
     return;
   }
   guest.gone = true;

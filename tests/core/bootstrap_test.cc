@@ -27,6 +27,14 @@ using testing::to_text;
 
 SocketAddress loopback() { return SocketAddress::loopback(AF_INET, 0); }
 
+/// Below the ports that the kernel gives away by itself, so that no connection of another test takes it.
+SocketAddress quiet_address() {
+  for (int port = 20000 + getpid() % 10000;; ++port) {
+    const auto address = SocketAddress::loopback(AF_INET, static_cast<uint16_t>(port));
+    if (Socket::listen(address).ok()) return address;
+  }
+}
+
 /// An id whose root runs in this (the test's) process.
 UniqueId make_id(Roots& roots) {
   auto id = roots.make_id(loopback(), {});
@@ -115,13 +123,7 @@ TEST(Bootstrap, TwoHundredFiftySixProcessesMeet) {
 }
 
 TEST(Bootstrap, AFixedAddressServesCommunicatorsOneAfterTheOther) {
-  // Below the ports that the kernel gives away by itself, so that no connection of another test takes it.
-  SocketAddress address;
-  for (int port = 20000 + getpid() % 10000; !address.valid(); ++port) {
-    const auto tried = SocketAddress::loopback(AF_INET, static_cast<uint16_t>(port));
-    if (Socket::listen(tried).ok()) address = tried;
-  }
-  const UniqueId id = Roots::fixed_id(address);
+  const UniqueId id = Roots::fixed_id(quiet_address());
   constexpr int kRanks = 4;
   Processes processes(kRanks, [&](int rank, const Processes::Voice& voice) {
     Site site;
@@ -131,6 +133,28 @@ TEST(Bootstrap, AFixedAddressServesCommunicatorsOneAfterTheOther) {
     voice.say(text);
   });
   for (int i = 0; i < kRanks; ++i) EXPECT_EQ(processes.line(i), "ok");
+}
+
+TEST(Bootstrap, WhoComesForTheNextCommunicatorIsSentAway) {
+  Site site;
+  const UniqueId id = Roots::fixed_id(quiet_address());
+  ASSERT_TRUE(site.roots.start_fixed(id, {}, nullptr).ok());
+  root_wire::Hello hello;
+  hello.nonce = id.nonce;
+  hello.ranks = 1;
+  hello.peer = {loopback(), 0, getpid(), "here"};
+  auto link = RootLink::open(id, hello, {}, nullptr);
+  ASSERT_TRUE(link.ok());
+  while (!(*link)->doors()) ASSERT_TRUE((*link)->serve(10).ok());
+  // All ranks have come, but are not done: the root is there, and for them alone.
+  auto socket = Socket::connect(id.root, Deadline::in_ms(1000));
+  ASSERT_TRUE(socket.ok());
+  Frames next(std::move(*socket));
+  next.send(hello.encode());
+  const Deadline soon = Deadline::in_ms(2000);
+  while (next.receive().ok() && !soon.over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(soon.over());
+  (*link)->leave({});
 }
 
 TEST(Bootstrap, APortInUseIsNamed) {

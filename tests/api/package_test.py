@@ -59,7 +59,7 @@ class Package(unittest.TestCase):
       found |= {os.path.relpath(os.path.join(folder, name), self.prefix) for name in names}
     return found
 
-  def library_folder(self):
+  def installed_lib(self):
     """lib, or what the platform calls it."""
     return next(os.path.dirname(f) for f in self.files() if os.path.basename(f) == "libweir.so")
 
@@ -78,13 +78,13 @@ class Package(unittest.TestCase):
     return run(["readelf", "-d", folder + "/build/user"])
 
   def test_a_vendors_files_are_nowhere_in_the_way(self):
-    lib = self.library_folder()
+    lib = self.installed_lib()
     taken = {f"{lib}/libnccl.so", f"{lib}/libnccl.so.2", f"{lib}/librccl.so", f"{lib}/librccl.so.1", "include/nccl.h",
              "include/rccl/rccl.h", f"{lib}/pkgconfig/nccl.pc", f"{lib}/cmake/NCCL/NCCLConfig.cmake"}
     self.assertEqual(self.files() & taken, set())
 
   def test_libraries_and_headers_are_where_the_readme_says(self):
-    lib = self.library_folder()
+    lib = self.installed_lib()
     wanted = {f"{lib}/libweir.so", f"{lib}/nccl-compat/libnccl.so", f"{lib}/nccl-compat/libnccl.so.2",
               f"{lib}/rccl-compat/librccl.so.1", "include/weir-compat/nccl.h", "include/weir-compat/rccl/rccl.h",
               "include/weir/stream.h", f"{lib}/nccl-compat/pkgconfig/nccl.pc"}
@@ -100,7 +100,7 @@ class Package(unittest.TestCase):
     self.assertIn("[libnccl.so.2]", self.use("weir COMPONENTS nccl", "NCCL::nccl"))
 
   def test_pkg_config(self):
-    lib = os.path.join(self.prefix, self.library_folder())
+    lib = os.path.join(self.prefix, self.installed_lib())
     environment = dict(os.environ, PKG_CONFIG_PATH=f"{lib}/nccl-compat/pkgconfig:{lib}/pkgconfig")
     for package, library in (("nccl", f"{lib}/nccl-compat"), ("weir", lib)):
       flags = run(["pkg-config", f"--define-variable=prefix={self.prefix}", "--cflags", "--libs", package],

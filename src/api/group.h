@@ -10,9 +10,11 @@
 
 namespace weir::api {
 
-/// How many groups of this thread are open. A plain number, so that looking costs next to nothing. (No static
-/// TLS: there is little of it for libraries that are loaded late.)
-extern constinit thread_local int group_depth;
+struct ThreadGroup;
+
+/// The calling thread's group; null outside of one. A plain pointer, so that looking costs next to nothing.
+/// (No static TLS: there is little of it for libraries that are loaded late.)
+extern constinit thread_local ThreadGroup* open_group;
 
 /// Ends a call that may stand in a group: reports an error, and makes the group end with it.
 ncclResult_t finish_error(const Status& status);
@@ -22,10 +24,11 @@ inline ncclResult_t finish(const Status& status) {
   return finish_error(status);
 }
 
-/// Puts an operation into the open group, which keeps the stream alive. REQUIRES: group_depth > 0, the
-/// calling thread is inside `handle`.
-Status add_to_group(ncclComm* handle, const core::Operation& operation,
-                    std::shared_ptr<device::HostStream> stream);
+/// Puts an operation into the open group, for the caller to fill in. The group keeps the stream alive.
+/// REQUIRES: `group` is open_group, the calling thread is inside `handle`.
+core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle);
+core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle,
+                              std::shared_ptr<device::HostStream> stream);
 
 /// A step of set-up that may wait for other ranks: now, or at the end of the open group, side by side with
 /// those of other communicators. REQUIRES: the calling thread is inside `handle`, which nobody frees while

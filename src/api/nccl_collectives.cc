@@ -26,7 +26,7 @@ struct Call {
   int root = 0;
 };
 
-const char* name_of(const Call& call) {
+inline const char* name_of(const Call& call) {
   static constexpr std::array<const char*, kCollectives> kNames = {
       "ncclAllReduce", "ncclReduce", "ncclBroadcast", "ncclAllGather", "ncclReduceScatter",
       "ncclAlltoAll",  "ncclGather", "ncclScatter",   "ncclRecv"};
@@ -77,7 +77,7 @@ inline bool is_valid(const Call& call, int ranks, int rank) {
 }
 
 /// What is_valid() found.
-Status explain_invalid(const Call& call, int ranks) {
+Status explain_invalid(Call call, int ranks) {
   const char* const name = name_of(call);
   if (!is_type(call.type)) {
     return {Code::invalid_argument,
@@ -98,8 +98,8 @@ Status explain_invalid(const Call& call, int ranks) {
                                               call.input == nullptr ? "sendbuff" : "recvbuff", call.count)};
 }
 
-core::Operation to_operation(const Call& call) {
-  core::Operation operation;
+/// Writes a checked call where it will be read from, field by field: reading a copy at once would stall.
+inline void fill(const Call& call, core::Operation& operation) {
   operation.kind = call.kind;
   operation.sends = call.sends;
   operation.type = static_cast<DataType>(call.type);
@@ -107,21 +107,26 @@ core::Operation to_operation(const Call& call) {
   operation.input = call.input;
   operation.output = call.output;
   operation.count = call.count;
-  return operation;
 }
 
-/// Everything but the plain case: a group, a stream, an operator of the user's.
-Status issue_special(const Call& call, core::Operation& operation, ncclComm* comm, cudaStream_t stream) {
+/// Everything but the plain case: a stream, an operator of the user's.
+Status issue_special(Call call, ncclComm* comm, cudaStream_t stream) {
+  core::Reduction reduction;
   if (reduces(call.kind)) {
-    WEIR_TRY(find_reduction(*comm->state, call.op, operation.type, name_of(call), operation.reduction));
+    WEIR_TRY(
+        find_reduction(*comm->state, call.op, static_cast<DataType>(call.type), name_of(call), reduction));
     if (stream != nullptr && reads_later(*comm->state, call.op))
       return device_scalar_on_stream(name_of(call));
   }
-  if (stream == nullptr && group_depth > 0) return add_to_group(comm, operation, nullptr);
   Result<std::shared_ptr<device::HostStream>> host = host_stream(stream, name_of(call));
   if (!host.ok()) return host.status();
-  if (group_depth > 0) return add_to_group(comm, operation, std::move(*host));
-  return comm->core->run({&operation, 1}, host->get());
+  device::HostStream* const raw = host->get();
+  core::Operation alone;
+  core::Operation& operation =
+      open_group != nullptr ? add_to_group(*open_group, comm, std::move(*host)) : alone;
+  fill(call, operation);
+  operation.reduction = reduction;
+  return open_group != nullptr ? Status() : comm->core->run({&operation, 1}, raw);
 }
 
 inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
@@ -131,12 +136,14 @@ inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
   if (!is_valid(call, comm->core->size(), comm->core->rank())) [[unlikely]] {
     return explain_invalid(call, comm->core->size());
   }
-  core::Operation operation = to_operation(call);
-  const bool plain = group_depth == 0 && stream == nullptr && (!reduces(call.kind) || is_builtin(call.op));
-  if (!plain) [[unlikely]]
-    return issue_special(call, operation, comm, stream);
+  if (stream != nullptr || (reduces(call.kind) && !is_builtin(call.op))) [[unlikely]]
+    return issue_special(call, comm, stream);
+  ThreadGroup* const group = open_group;
+  core::Operation alone;
+  core::Operation& operation = group != nullptr ? add_to_group(*group, comm) : alone;
+  fill(call, operation);
   if (reduces(call.kind)) operation.reduction = builtin_reduction(call.op);
-  return comm->core->run({&operation, 1}, nullptr);
+  return group != nullptr ? Status() : comm->core->run({&operation, 1}, nullptr);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace weir::api {
 
-constinit thread_local int group_depth = 0;
+constinit thread_local ThreadGroup* open_group = nullptr;
 
 namespace {
 
@@ -26,6 +26,8 @@ struct Steps {
   }
 };
 
+}  // namespace
+
 /// The thread's group, the communicators that it names, and their set-up steps.
 struct ThreadGroup {
   core::Group group;
@@ -35,11 +37,10 @@ struct ThreadGroup {
   std::vector<std::shared_ptr<device::HostStream>> streams;  ///< of its operations
 };
 
-/// The thread's group while it is open, as group_depth.
-constinit thread_local ThreadGroup* open_group = nullptr;
+namespace {
 
+/// Open or not.
 ThreadGroup& thread_group() {
-  if (open_group != nullptr) return *open_group;
   static thread_local ThreadGroup group;
   return group;
 }
@@ -69,9 +70,9 @@ Status end_outermost(ThreadGroup& group) {
   if (entered < members.size()) {
     group.group.fail(explain_no_entry(members[entered], "ncclGroupEnd"));
   } else {
-    group.group.fail(check_members(members));
+    if (Status status = check_members(members); !status.ok()) group.group.fail(status);
   }
-  for (Steps& steps : group.steps) group.group.fail(group.group.add_job(std::move(steps)));
+  for (Steps& steps : group.steps) group.group.add_job(std::move(steps));
   group.steps.clear();
   const Status status = group.group.end();
   for (size_t i = 0; i < entered; ++i) leave(members[i]);
@@ -84,24 +85,28 @@ Status end_outermost(ThreadGroup& group) {
 }  // namespace
 
 ncclResult_t finish_error(const Status& status) {
-  if (group_depth > 0 && status.code() != Code::in_progress) thread_group().group.fail(status);
+  if (open_group != nullptr && status.code() != Code::in_progress) open_group->group.fail(status);
   return report(status);
 }
 
-Status add_to_group(ncclComm* handle, const core::Operation& operation,
-                    std::shared_ptr<device::HostStream> stream) {
-  ThreadGroup& group = thread_group();
+core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle) {
+  join(group, handle);
+  return group.group.add(*handle->core, nullptr);
+}
+
+core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle,
+                              std::shared_ptr<device::HostStream> stream) {
   join(group, handle);
   device::HostStream* const raw = stream.get();
-  if (stream != nullptr && (group.streams.empty() || group.streams.back() != stream)) {
+  if (raw != nullptr && (group.streams.empty() || group.streams.back() != stream)) {
     group.streams.push_back(std::move(stream));
   }
-  return group.group.add(*handle->core, operation, raw);
+  return group.group.add(*handle->core, raw);
 }
 
 Status set_up(ncclComm* handle, Job job) {
-  if (group_depth == 0) return job();
-  ThreadGroup& group = thread_group();
+  if (open_group == nullptr) return job();
+  ThreadGroup& group = *open_group;
   join(group, handle);
   for (Steps& steps : group.steps) {
     if (steps.handle == handle) {
@@ -114,19 +119,17 @@ Status set_up(ncclComm* handle, Job job) {
 }
 
 static void start_group() {
-  ThreadGroup& group = thread_group();
-  if (group_depth++ == 0) {
-    ++group.number;
-    open_group = &group;
+  if (open_group == nullptr) {
+    open_group = &thread_group();
+    ++open_group->number;
   }
-  group.group.start();
+  open_group->group.start();
 }
 
 /// Leaves one level; in_progress and errors as core::Group::end().
 static Status end_group() {
-  ThreadGroup& group = thread_group();
-  if (group_depth == 0) return group.group.end();
-  if (--group_depth > 0) return group.group.end();
+  ThreadGroup& group = open_group != nullptr ? *open_group : thread_group();
+  if (group.group.depth() != 1) return group.group.end();
   open_group = nullptr;
   return end_outermost(group);
 }
@@ -134,7 +137,7 @@ static Status end_group() {
 Status run_group(const std::function<Status()>& body) {
   start_group();
   Status status = body();
-  if (!status.ok()) thread_group().group.fail(status);
+  if (!status.ok()) open_group->group.fail(status);
   Status ended = end_group();
   return status.ok() ? ended : status;
 }
@@ -158,12 +161,11 @@ ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
     return finish(weir::Status(weir::Code::invalid_argument,
                                "ncclGroupSimulateEnd : simInfo was not made with NCCL_SIM_INFO_INITIALIZER"));
   }
-  if (group_depth == 0) return pncclGroupEnd();
+  if (open_group == nullptr) return pncclGroupEnd();
   simInfo->estimatedTime = NCCL_UNDEF_FLOAT;
-  thread_group().group.fail(
-      {weir::Code::invalid_usage,
-       "ncclGroupSimulateEnd : weir has no estimate of times; the group was dropped, use "
-       "ncclGroupEnd to carry a group out"});
+  open_group->group.fail({weir::Code::invalid_usage,
+                          "ncclGroupSimulateEnd : weir has no estimate of times; the group was dropped, use "
+                          "ncclGroupEnd to carry a group out"});
   return pncclGroupEnd();
 }
 WEIR_WEAK_ALIAS(ncclGroupSimulateEnd);

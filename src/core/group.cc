@@ -24,12 +24,6 @@ Status run_side_by_side(const std::vector<std::function<Status()>>& jobs) {
 
 }  // namespace
 
-Status Group::add_job(std::function<Status()> job) {
-  if (depth_ == 0) return job();
-  jobs_.push_back(std::move(job));
-  return {};
-}
-
 void Group::fail(const Status& status) {
   if (depth_ > 0 && failed_.ok()) failed_ = status;
 }

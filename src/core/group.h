@@ -14,17 +14,16 @@ namespace weir::core {
 class Group {
  public:
   void start() { ++depth_; }
-  bool open() const { return depth_ > 0; }
+  int depth() const { return depth_; }
 
-  /// Carries the operation out at once, or at the end of the group.
-  Status add(Communicator& communicator, const Operation& operation, device::HostStream* stream) {
-    if (depth_ == 0) return communicator.run({&operation, 1}, stream);
+  /// An operation on `communicator`, for the caller to fill in. REQUIRES: depth() > 0.
+  Operation& add(Communicator& communicator, device::HostStream* stream) {
     targets_.push_back({&communicator, stream});
-    operations_.push_back(operation);
-    return {};
+    return operations_.emplace_back();
   }
-  /// A set-up step that may wait for other ranks (connect): at once, or all jobs of the group side by side.
-  Status add_job(std::function<Status()> job);
+  /// A set-up step that may wait for other ranks (connect): all of the group run side by side. REQUIRES:
+  /// depth() > 0.
+  void add_job(std::function<Status()> job) { jobs_.push_back(std::move(job)); }
   /// Remembers that a call inside the group failed: the outermost end() returns it and drops the rest.
   void fail(const Status& status);
   /// Leaves one level. The outermost one runs jobs, then operations. invalid_usage without start().

@@ -12,31 +12,31 @@ constexpr uint32_t kPairChannel = 1u << 20;
 
 }  // namespace
 
-Result<Pairs::Direction*> Pairs::direction(Rank peer, bool sends) {
-  std::unique_ptr<Direction>& entry = directions_[2 * static_cast<size_t>(peer) + (sends ? 1 : 0)];
-  if (entry == nullptr) {
-    const exec::Channel channel{peer, kPairChannel, sends, 1};
-    WEIR_TRY(links_.open(channel));
-    entry = std::make_unique<Direction>();
-    entry->peer = peer;
-    entry->sender = links_.sender(channel);
-    entry->receiver = links_.receiver(channel);
-  }
-  return entry.get();
+Status Pairs::open(Rank peer, bool sends) {
+  const exec::Channel channel{peer, kPairChannel, sends, 1};
+  WEIR_TRY(links_.open(channel));
+  auto direction = std::make_unique<Direction>();
+  direction->peer = peer;
+  direction->sender = links_.sender(channel);
+  direction->receiver = links_.receiver(channel);
+  entry(peer, sends) = std::move(direction);
+  return {};
 }
 
 Status Pairs::start(std::span<const Operation> operations, bool check) {
   for (const Operation& operation : operations) {
     if (operation.kind != Collective::send_recv) continue;
-    auto found = direction(operation.root, operation.sends);
-    WEIR_TRY(found.status());
-    Direction& to = **found;
-    if (to.queue.empty()) busy_.push_back(&to);
+    const std::unique_ptr<Direction>& direction = entry(operation.root, operation.sends);
+    if (direction == nullptr) [[unlikely]]
+      WEIR_TRY(open(operation.root, operation.sends));
+    if (direction->queue.empty()) busy_.push_back(direction.get());
+    Transfer& transfer = direction->queue.emplace_back();
     // What is sent is only read.
-    void* const data = operation.sends ? const_cast<void*>(operation.input) : operation.output;
-    const size_t bytes = operation.count * size_of(operation.type);
-    to.queue.push_back({static_cast<std::byte*>(data), bytes, bytes,
-                        uint64_t{++to.begun} << 32 | (check ? signature(operation) : 0)});
+    transfer.data =
+        static_cast<std::byte*>(operation.sends ? const_cast<void*>(operation.input) : operation.output);
+    transfer.left = operation.count * size_of(operation.type);
+    transfer.total = transfer.left;
+    transfer.tag = uint64_t{++direction->begun} << 32 | (check ? signature(operation) : 0);
   }
   return {};
 }

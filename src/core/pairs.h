@@ -49,7 +49,10 @@ class Pairs final : public exec::Task {
     bool done() const { return next == queue.size() && (sender == nullptr || sender->flushed()); }
   };
 
-  Result<Direction*> direction(Rank peer, bool sends);
+  std::unique_ptr<Direction>& entry(Rank peer, bool sends) {
+    return directions_[2 * static_cast<size_t>(peer) + (sends ? 1 : 0)];
+  }
+  Status open(Rank peer, bool sends);
   bool send(Direction& direction);
   bool receive(Direction& direction);
   Status mismatch(const Direction& direction) const;

@@ -17,6 +17,7 @@
 
 #include "src/api/abi.h"
 #include "src/core/communicator.h"
+#include "src/core/registration.h"
 #include "weir/status.h"
 
 namespace weir::api {
@@ -31,10 +32,12 @@ struct Operator {
   device::Scalar factor = {};
 };
 
-/// What a communicator has besides its core; used by its own thread only, but for `mutex`.
+/// What a communicator has besides its core; used by its own thread only, but for `registrations`, which
+/// look_at() guards.
 struct HandleState {
   std::unique_ptr<core::Communicator> communicator;
   std::vector<Operator> operators;
+  std::vector<std::unique_ptr<core::Registration>> registrations;
   /// Splits of a non-blocking communicator in which this rank takes part without belonging to the result.
   std::vector<std::unique_ptr<core::Communicator>> bystanders;
   uint32_t operator_tag = 0;  ///< part of the numbers of its operators, so that foreign ones are noticed

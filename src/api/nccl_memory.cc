@@ -1,8 +1,10 @@
-// Memory that peers can map, and announcements of buffers.
+// Memory that peers can map: what ncclMemAlloc gives, and what users registered.
 //
-// What ncclMemAlloc gives is found by itself in every call, so registering has nothing to add: it succeeds
-// with a NULL handle, which NCCL's interface allows, and is checked all the same.
+// The former is found by itself in every call: registering it has nothing to add and gives a NULL handle,
+// which NCCL's interface allows. So does memory that no peer can map; the log says why.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "src/api/handle.h"
 #include "src/api/process.h"
@@ -20,24 +22,51 @@ Status check_buffer(const char* function, const void* buffer, size_t size, const
   return {};
 }
 
-Status check_handle(ncclComm* comm, const char* function, const void* handle) {
-  WEIR_TRY(look_at(comm, function, [](const core::Communicator&, const HandleState&) {}));
-  if (handle == nullptr) return {};
+/// Ends a registration; NULL is none.
+Status deregister(ncclComm* comm, const char* function, void* handle) {
+  bool known = handle == nullptr;
+  std::unique_ptr<core::Registration> taken;  // ends after the lock is let go
+  WEIR_TRY(look_at(comm, function, [&](const core::Communicator&, HandleState& state) {
+    const auto found =
+        std::find_if(state.registrations.begin(), state.registrations.end(),
+                     [&](const std::unique_ptr<core::Registration>& own) { return own.get() == handle; });
+    if (found == state.registrations.end()) return;
+    known = true;
+    taken = std::move(*found);
+    state.registrations.erase(found);
+  }));
+  if (known) return {};
   return {Code::invalid_usage,
           fmt::format("{} : {} was not registered with this communicator", function, fmt::ptr(handle))};
 }
 
-Status register_window(ncclComm* comm, const void* buffer, size_t size, ncclWindow_t* window, int flags) {
+/// Makes memory known to peers, if they can map it. *handle stays NULL where there is nothing to undo.
+Status register_memory(ncclComm* comm, const char* function, const void* buffer, size_t size, void** handle) {
+  WEIR_TRY(look_at(comm, function, [](const core::Communicator&, const HandleState&) {}));
+  WEIR_TRY(check_buffer(function, buffer, size, handle));
+  *handle = nullptr;
+  auto registration = core::Registration::make(runtime().memory(), buffer, size);
+  if (!registration.ok()) {
+    if (!runtime().memory().find(buffer, size))
+      WEIR_INFO(reg, "{} has no effect: {}", function, registration.status().message());
+    return {};
+  }
+  void* const made = registration->get();
+  WEIR_TRY(look_at(comm, function, [&](const core::Communicator&, HandleState& state) {
+    state.registrations.push_back(std::move(*registration));
+  }));
+  *handle = made;
+  return {};
+}
+
+Status register_window(ncclComm* comm, void* buffer, size_t size, ncclWindow_t* window, int flags) {
   constexpr const char* kFunction = "ncclCommWindowRegister";
-  WEIR_TRY(look_at(comm, kFunction, [](const core::Communicator&, const HandleState&) {}));
-  WEIR_TRY(check_buffer(kFunction, buffer, size, window));
   if ((flags & ~(NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING)) != 0) {
     return {Code::invalid_argument, fmt::format("{} : invalid flags {:#x}", kFunction, flags)};
   }
-  *window = nullptr;
-  WEIR_INFO(reg,
-            "a window of {} bytes at {} has no handle: collectives find memory of ncclMemAlloc by themselves",
-            size, fmt::ptr(buffer));
+  void* handle = nullptr;
+  WEIR_TRY(register_memory(comm, kFunction, buffer, size, window == nullptr ? nullptr : &handle));
+  *window = static_cast<ncclWindow_t>(handle);
   return {};
 }
 
@@ -63,19 +92,12 @@ ncclResult_t pncclMemFree(void* ptr) {
 WEIR_WEAK_ALIAS(ncclMemFree);
 
 ncclResult_t pncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle) {
-  constexpr const char* kFunction = "ncclCommRegister";
-  if (Status status = look_at(comm, kFunction, [](const core::Communicator&, const HandleState&) {});
-      !status.ok()) {
-    return report(status);
-  }
-  if (Status status = check_buffer(kFunction, buff, size, handle); !status.ok()) return report(status);
-  *handle = nullptr;
-  return ncclSuccess;
+  return report(register_memory(comm, "ncclCommRegister", buff, size, handle));
 }
 WEIR_WEAK_ALIAS(ncclCommRegister);
 
 ncclResult_t pncclCommDeregister(const ncclComm_t comm, void* handle) {
-  return report(check_handle(comm, "ncclCommDeregister", handle));
+  return report(deregister(comm, "ncclCommDeregister", handle));
 }
 WEIR_WEAK_ALIAS(ncclCommDeregister);
 
@@ -86,6 +108,6 @@ ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, n
 WEIR_WEAK_ALIAS(ncclCommWindowRegister);
 
 ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win) {
-  return report(check_handle(comm, "ncclCommWindowDeregister", win));
+  return report(deregister(comm, "ncclCommWindowDeregister", win));
 }
 WEIR_WEAK_ALIAS(ncclCommWindowDeregister);

@@ -1,6 +1,7 @@
 #include "src/device/host_memory.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace weir::device {
 namespace {
@@ -12,7 +13,7 @@ BlockId unpack(uint64_t word) { return {static_cast<uint32_t>(word), static_cast
 
 }  // namespace
 
-MemoryRegistry::MemoryRegistry() = default;
+MemoryRegistry::MemoryRegistry() : page_mask_(static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)) - 1) {}
 MemoryRegistry::~MemoryRegistry() = default;
 
 Result<void*> MemoryRegistry::allocate(size_t bytes) {
@@ -20,10 +21,56 @@ Result<void*> MemoryRegistry::allocate(size_t bytes) {
       SharedMemory::create(bytes, bytes >= kHugeBytes ? Pages::huge : Pages::normal);
   if (!memory.ok()) return memory.status();
   const std::lock_guard lock(mutex_);
+  const auto begin = reinterpret_cast<uintptr_t>(memory->data());
+  const uintptr_t end = begin + memory->size();
+  const Result<BlockId> block = add(std::move(*memory), begin, end);
+  if (!block.ok()) return block.status();
+  return reinterpret_cast<void*>(begin);
+}
+
+Result<BlockId> MemoryRegistry::adopt(const void* data, size_t bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  const std::lock_guard lock(mutex_);
+  const uint32_t position = position_of(begin);
+  const auto word = [](const std::atomic<uintptr_t>& w) { return w.load(std::memory_order_relaxed); };
+  if (position < used_.load(std::memory_order_relaxed)) {
+    const Range& next = ranges_[position];
+    const BlockId id = unpack(next.block.load(std::memory_order_relaxed));
+    uint32_t& adopted = blocks_[id.slot].adopted;
+    if (word(next.begin) == begin && word(next.end) - begin == bytes && adopted > 0) {
+      ++adopted;
+      return id;
+    }
+  }
+  const bool overlaps_next =
+      position < used_.load(std::memory_order_relaxed) && word(ranges_[position].begin) - begin < bytes;
+  const bool overlaps_last = position > 0 && word(ranges_[position - 1].end) > begin;
+  if (overlaps_next || overlaps_last) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} bytes at {} overlap other memory that peers can map", bytes, data));
+  }
+  Result<SharedMemory> memory = SharedMemory::adopt(data, bytes);
+  if (!memory.ok()) return memory.status();
+  Result<BlockId> block = add(std::move(*memory), begin, begin + bytes);
+  if (block.ok()) blocks_[block->slot].adopted = 1;
+  return block;
+}
+
+void MemoryRegistry::forget(BlockId block) {
+  SharedMemory memory;
+  const std::lock_guard lock(mutex_);
+  if (--blocks_[block.slot].adopted > 0) return;
+  uint32_t position = 0;
+  while (unpack(ranges_[position].block.load(std::memory_order_relaxed)) != block) ++position;
+  drop(position, memory);
+}
+
+/// Makes `memory` a block whose bytes [begin, end) are found.
+Result<BlockId> MemoryRegistry::add(SharedMemory memory, uintptr_t begin, uintptr_t end) {
   if (free_slots_.empty() && blocks_.size() == kMaxBlocks) {
     return Status(
         Code::system_error,
-        fmt::format("{} allocations of shared memory are in use; expected at most that many", kMaxBlocks));
+        fmt::format("{} blocks of shared memory are in use; expected at most that many", kMaxBlocks));
   }
   if (ranges_ == nullptr) ranges_ = std::make_unique<Range[]>(kMaxBlocks);
   uint32_t slot = static_cast<uint32_t>(blocks_.size());
@@ -34,11 +81,19 @@ Result<void*> MemoryRegistry::allocate(size_t bytes) {
     free_slots_.pop_back();
   }
   Block& block = blocks_[slot];
-  block.memory = std::move(memory.value());
-  ++block.generation;
-  const auto begin = reinterpret_cast<uintptr_t>(block.memory.data());
-  insert(begin, begin + block.memory.size(), {slot, block.generation});
-  return static_cast<void*>(block.memory.data());
+  block.memory = std::move(memory);
+  block.adopted = 0;
+  const BlockId id{slot, ++block.generation};
+  insert(begin, end, id);
+  return id;
+}
+
+/// Takes the block at `position` of the list out; its memory is the caller's then.
+void MemoryRegistry::drop(uint32_t position, SharedMemory& memory) {
+  const BlockId id = unpack(ranges_[position].block.load(std::memory_order_relaxed));
+  remove(position);
+  memory = std::move(blocks_[id.slot].memory);
+  free_slots_.push_back(id.slot);
 }
 
 Status MemoryRegistry::free(void* base) {
@@ -46,16 +101,14 @@ Status MemoryRegistry::free(void* base) {
   const std::lock_guard lock(mutex_);
   const auto begin = reinterpret_cast<uintptr_t>(base);
   const uint32_t position = position_of(begin);
-  if (position == used_.load(std::memory_order_relaxed) ||
-      ranges_[position].begin.load(std::memory_order_relaxed) != begin) {
+  const bool found = position < used_.load(std::memory_order_relaxed) &&
+                     ranges_[position].begin.load(std::memory_order_relaxed) == begin;
+  if (!found || blocks_[unpack(ranges_[position].block.load(std::memory_order_relaxed)).slot].adopted > 0) {
     return Status(
         Code::invalid_argument,
         fmt::format("{} was to be freed; expected the beginning of memory from ncclMemAlloc", base));
   }
-  const BlockId id = unpack(ranges_[position].block.load(std::memory_order_relaxed));
-  remove(position);
-  memory = std::move(blocks_[id.slot].memory);
-  free_slots_.push_back(id.slot);
+  drop(position, memory);
   return {};
 }
 
@@ -81,7 +134,7 @@ Located MemoryRegistry::locate(const void* data, size_t bytes) const {
       const uintptr_t end = ranges_[low].end.load(std::memory_order_acquire);
       if (begin <= at && at < end && bytes <= end - at) {
         block = ranges_[low].block.load(std::memory_order_acquire);
-        offset = at - begin;
+        offset = at - (begin & ~page_mask_);  // a block's memory begins with its page
       }
     }
     if (version % 2 == 0 && version_.load(std::memory_order_relaxed) == version)

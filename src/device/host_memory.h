@@ -1,5 +1,5 @@
-/// The allocator behind ncclMemAlloc: memory that peers of the same host can map, and a fast answer to the
-/// question whether a buffer is such memory.
+/// The memory of this process that peers of the same host can map: what ncclMemAlloc gave and what users have
+/// registered; and a fast answer to the question whether a buffer is such memory.
 ///
 /// Thread-safe. The owner keeps it alive for as long as anybody uses the memory. find() takes no lock and
 /// makes no system call; it is asked for every buffer of every collective.
@@ -18,9 +18,9 @@
 
 namespace weir::device {
 
-/// Names an allocation of one process, now and after it is freed: a place in its list, and how often that
-/// place was used before. Peers keep what they mapped in an array by `slot` and compare `generation`.
-/// Trivially copyable.
+/// Names an allocation (or registered memory) of one process, now and after it is freed: a place in its list,
+/// and how often that place was used before. Peers keep what they mapped in an array by `slot` and compare
+/// `generation`. Trivially copyable.
 struct BlockId {
   uint32_t slot = 0;
   uint32_t generation = 0;  ///< from 1 on; 0 names nothing
@@ -52,7 +52,14 @@ class MemoryRegistry {
   /// is not what allocate gave. No one may be using the memory.
   Status free(void* base);
 
-  /// The allocation that holds all of [data, data + bytes), if there is one.
+  /// Takes in memory that the user has mapped from a file, until forget(). Registering the same bytes again
+  /// gives the same block, to be forgotten as often. Errors: as SharedMemory::adopt; invalid_argument where
+  /// it overlaps a block but is not it; system_error when too many blocks are in use.
+  Result<BlockId> adopt(const void* data, size_t bytes);
+  /// REQUIRES: adopt() gave it. No one may be using the memory when it is forgotten for the last time.
+  void forget(BlockId block);
+
+  /// The block that holds all of [data, data + bytes), if there is one.
   std::optional<Located> find(const void* data, size_t bytes) const {
     const Located found = locate(data, bytes);
     return found.block.generation != 0 ? std::optional(found) : std::nullopt;
@@ -61,14 +68,14 @@ class MemoryRegistry {
   /// Changes whenever find() may say something else than before.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
-  /// What a peer attaches with. Empty when the block is no longer allocated.
+  /// What a peer attaches with. Empty when the block is gone.
   std::optional<ShareHandle> handle(BlockId block) const;
 
-  /// Allocations now.
+  /// Blocks now.
   size_t count() const;
 
  private:
-  /// One allocation in the sorted list that find() searches.
+  /// One block in the sorted list that find() searches.
   struct Range {
     std::atomic<uintptr_t> begin{0};
     std::atomic<uintptr_t> end{0};
@@ -77,15 +84,19 @@ class MemoryRegistry {
   struct Block {
     SharedMemory memory;
     uint32_t generation = 0;
+    uint32_t adopted = 0;  ///< how often; 0: allocated here
   };
 
   /// Generation 0: nowhere. Unlike an optional this is returned in registers.
   Located locate(const void* data, size_t bytes) const;
+  Result<BlockId> add(SharedMemory memory, uintptr_t begin, uintptr_t end);
+  void drop(uint32_t position, SharedMemory& memory);
   void insert(uintptr_t begin, uintptr_t end, BlockId id);
   void remove(uint32_t position);
   static void assign(Range& to, const Range& from);
   uint32_t position_of(uintptr_t begin) const;
 
+  const uintptr_t page_mask_;
   mutable std::mutex mutex_;   // writers, and blocks_
   std::vector<Block> blocks_;  // by slot
   std::vector<uint32_t> free_slots_;

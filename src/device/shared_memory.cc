@@ -14,6 +14,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "src/device/mapped_file.h"
+
 namespace weir::device {
 namespace {
 
@@ -23,26 +25,6 @@ constexpr size_t kHugePage = size_t{2} << 20;
 constexpr unsigned kMemfdNoExecSeal = 0x0008;
 constexpr long kPidfdOpen = 434;
 constexpr long kPidfdGetfd = 438;
-
-/// Closes a descriptor at the end of its scope.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-  bool ok() const { return fd_ >= 0; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 std::string reason(int error) { return std::system_category().message(error); }
 
@@ -122,11 +104,11 @@ std::byte* reserve_aligned(size_t size) {
   return begin + head;
 }
 
-Result<std::byte*> map(int fd, size_t size, Pages pages) {
+Result<std::byte*> map(int fd, uint64_t offset, size_t size, Pages pages) {
   const bool huge = pages == Pages::huge && size >= kHugePage;
   std::byte* place = huge ? reserve_aligned(size) : nullptr;
   const int flags = MAP_SHARED | MAP_NORESERVE | (place != nullptr ? MAP_FIXED : 0);
-  void* raw = mmap(place, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+  void* raw = mmap(place, size, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
   if (raw == MAP_FAILED) {
     const Status refused = refuse_map(size);
     if (place != nullptr) munmap(place, size);
@@ -137,13 +119,14 @@ Result<std::byte*> map(int fd, size_t size, Pages pages) {
   return static_cast<std::byte*>(raw);
 }
 
-/// Whether `fd` is the memfd that `handle` names, and nothing that took its place.
+/// Whether `fd` is the file that `handle` names, and nothing that took its place.
 bool is_named_by(int fd, const ShareHandle& handle) {
   struct stat info;
-  if (fstat(fd, &info) != 0 || info.st_ino != handle.inode ||
-      static_cast<uint64_t>(info.st_size) != handle.size) {
+  if (fstat(fd, &info) != 0 || info.st_ino != handle.inode || info.st_dev != handle.device ||
+      static_cast<uint64_t>(info.st_size) < handle.offset + handle.size) {
     return false;
   }
+  if (handle.token == 0) return true;  // a user's file has a name of its own
   char link[64] = {};
   const ssize_t length = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), link, sizeof(link) - 1);
   if (length < 0) return true;  // no /proc: inode and size must do
@@ -219,6 +202,7 @@ SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
     handle_ = std::exchange(other.handle_, {});
     owned_fd_ = std::exchange(other.owned_fd_, -1);
     data_ = std::exchange(other.data_, nullptr);
+    owns_mapping_ = other.owns_mapping_;
   }
   return *this;
 }
@@ -240,11 +224,24 @@ Result<SharedMemory> SharedMemory::create(size_t size, Pages pages) {
   if (fstat(file.get(), &info) != 0) {
     return Status(Code::system_error, fmt::format("shared memory could not be inspected: {}", reason(errno)));
   }
-  const Result<std::byte*> data = map(file.get(), rounded.value(), pages);
+  const Result<std::byte*> data = map(file.get(), 0, rounded.value(), pages);
   if (!data.ok()) return data.status();
-  const ShareHandle handle{getpid(),      file.get(),  pid_namespace(),
-                           token.value(), info.st_ino, rounded.value()};
-  return SharedMemory(handle, file.release(), data.value());
+  const ShareHandle handle{getpid(),    file.get(), pid_namespace(), token.value(), info.st_dev,
+                           info.st_ino, 0,          rounded.value()};
+  return SharedMemory(handle, file.release(), data.value(), true);
+}
+
+Result<SharedMemory> SharedMemory::adopt(const void* data, size_t bytes) {
+  Result<MappedFile> found = find_mapped_file(data, bytes);
+  if (!found.ok()) return found.status();
+  const ShareHandle handle{getpid(),      found->file.get(), pid_namespace(), 0,
+                           found->device, found->inode,      found->offset,   found->bytes};
+  if (!is_named_by(found->file.get(), handle)) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{} bytes at {} reach beyond the end of the file that is mapped there", bytes, data));
+  }
+  return SharedMemory(handle, found->file.release(), found->begin, false);
 }
 
 Status SharedMemory::probe(const ShareHandle& handle) { return open_handle(handle).status(); }
@@ -252,13 +249,13 @@ Status SharedMemory::probe(const ShareHandle& handle) { return open_handle(handl
 Result<SharedMemory> SharedMemory::attach(const ShareHandle& handle, Pages pages) {
   const Result<Descriptor> file = open_handle(handle);
   if (!file.ok()) return file.status();
-  const Result<std::byte*> data = map(file.value().get(), handle.size, pages);
+  const Result<std::byte*> data = map(file.value().get(), handle.offset, handle.size, pages);
   if (!data.ok()) return data.status();
-  return SharedMemory(handle, -1, data.value());
+  return SharedMemory(handle, -1, data.value(), true);
 }
 
 void SharedMemory::reset() {
-  if (data_ != nullptr) munmap(data_, handle_.size);
+  if (data_ != nullptr && owns_mapping_) munmap(data_, handle_.size);
   if (owned_fd_ >= 0) close(owned_fd_);
   handle_ = {};
   owned_fd_ = -1;

@@ -1,9 +1,9 @@
 /// Memory that other processes of the same host can map: a memfd, so nothing has a name in any file system
-/// and nothing stays behind, whoever dies and however.
+/// and nothing stays behind, whoever dies and however; or what a user has mapped from a file.
 ///
 /// The owner creates it and tells peers its ShareHandle; a peer attaches through the owner's descriptor
 /// (/proc/PID/fd/FD, or pidfd_getfd where /proc does not show it). The segment is sparse: pages cost memory
-/// when they are first touched. It cannot be shrunk or grown once made, so a mapping never faults with
+/// when they are first touched. A memfd cannot be shrunk or grown once made, so its mapping never faults with
 /// SIGBUS.
 ///
 /// Thread safety: none per object; distinct objects may be used from distinct threads.
@@ -21,11 +21,14 @@ namespace weir::device {
 /// owner's SharedMemory lives.
 struct ShareHandle {
   int32_t pid = 0;             ///< of the owner, in its own pid namespace
-  int32_t fd = -1;             ///< of the memfd, in the owner
+  int32_t fd = -1;             ///< of the file, in the owner
   uint64_t pid_namespace = 0;  ///< inode of the owner's pid namespace; 0 where it cannot be read
-  uint64_t token = 0;          ///< random; part of the memfd's name, so a handle never meets another segment
-  uint64_t inode = 0;          ///< of the memfd
-  uint64_t size = 0;           ///< bytes, whole pages
+  uint64_t token =
+      0;  ///< random; part of a memfd's name, so a handle never meets another segment. 0: adopted
+  uint64_t device = 0;  ///< of the file, and its inode
+  uint64_t inode = 0;
+  uint64_t offset = 0;  ///< in the file, whole pages
+  uint64_t size = 0;    ///< bytes, whole pages
 
   bool operator==(const ShareHandle&) const = default;
 };
@@ -34,7 +37,8 @@ struct ShareHandle {
 /// which the kernel grants or not; a touched byte may then cost 2 MiB, so it is wrong for sparse segments.
 enum class Pages : uint8_t { normal, huge };
 
-/// A mapped segment, owned or attached. Move-only; the destructor unmaps and, for the owner, closes.
+/// A mapped segment, owned, adopted or attached. Move-only; the destructor unmaps what it mapped and, for the
+/// owner, closes.
 class SharedMemory {
  public:
   /// Holds nothing: data() is null, size() 0.
@@ -46,6 +50,11 @@ class SharedMemory {
   /// A new segment of zeroes, mapped for reading and writing. `size` is rounded up to whole pages.
   /// Errors: invalid_argument for size 0, system_error with what the kernel refused and what helps.
   static Result<SharedMemory> create(size_t size, Pages pages = Pages::normal);
+
+  /// What a user has mapped himself, shared and from a file, made known to peers: all pages of [data, data +
+  /// bytes). The mapping stays the user's and must outlive this; so must the file's length, else whoever
+  /// touches the memory gets SIGBUS. Errors: as find_mapped_file; invalid_argument beyond the file's end.
+  static Result<SharedMemory> adopt(const void* data, size_t bytes);
 
   /// Maps the segment of another process (or of this one). Errors: system_error that says why this process
   /// cannot reach the owner and what would have to change; remote_error when the owner has gone.
@@ -63,12 +72,13 @@ class SharedMemory {
   void reset();
 
  private:
-  SharedMemory(const ShareHandle& handle, int owned_fd, std::byte* data)
-      : handle_(handle), owned_fd_(owned_fd), data_(data) {}
+  SharedMemory(const ShareHandle& handle, int owned_fd, std::byte* data, bool owns_mapping)
+      : handle_(handle), owned_fd_(owned_fd), data_(data), owns_mapping_(owns_mapping) {}
 
   ShareHandle handle_;
   int owned_fd_ = -1;
   std::byte* data_ = nullptr;
+  bool owns_mapping_ = true;
 };
 
 }  // namespace weir::device

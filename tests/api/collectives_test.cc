@@ -1,5 +1,8 @@
 // Every collective through the C interface: small checks that arguments arrive where they should. Values of
 // all types and algorithms are tested where they are made.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <array>
 #include <numeric>
 
@@ -158,6 +161,38 @@ TEST(Collectives, MemoryOfTheLibrary) {
     EXPECT_EQ(ncclCommDeregister(comm, handle), ncclSuccess);
     EXPECT_EQ(ncclCommWindowDeregister(comm, window), ncclSuccess);
     EXPECT_EQ(ncclMemFree(memory), ncclSuccess);
+  });
+}
+
+/// Memory of the user's own: in a file that peers can map, and not.
+TEST(Collectives, RegisteredMemory) {
+  with_ranks(kRanks, [](ncclComm_t comm, int rank) {
+    constexpr size_t kBytes = 1 << 20;
+    const int fd = memfd_create("the user's", MFD_CLOEXEC);
+    ASSERT_EQ(ftruncate(fd, kBytes), 0);
+    void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    auto* const values = static_cast<int*>(memory) + 7;
+    void* handle = nullptr;
+    EXPECT_EQ(ncclCommRegister(comm, values, 800'000, &handle), ncclSuccess) << last_sentence();
+    EXPECT_NE(handle, nullptr);
+    for (const size_t count : {1000, 100'000}) {
+      std::fill_n(values, count, rank);
+      EXPECT_EQ(ncclAllReduce(values, values + count, count, ncclInt, ncclSum, comm, nullptr), ncclSuccess)
+          << last_sentence();
+      EXPECT_THAT(std::vector<int>(values + count, values + 2 * count), Each(3));
+    }
+    ncclWindow_t window;
+    EXPECT_EQ(ncclCommWindowRegister(comm, values, 800'000, &window, 0), ncclSuccess);
+    EXPECT_NE(window, nullptr);
+    EXPECT_EQ(ncclCommDeregister(comm, window), ncclSuccess);
+    EXPECT_EQ(ncclCommDeregister(comm, window), ncclInvalidUsage);
+    EXPECT_EQ(ncclCommDeregister(comm, handle), ncclSuccess);
+    std::vector<int> heap(100);
+    EXPECT_EQ(ncclCommRegister(comm, heap.data(), 400, &handle), ncclSuccess);
+    EXPECT_EQ(handle, nullptr) << "peers cannot map it";
+    munmap(memory, kBytes);
+    close(fd);
   });
 }
 

@@ -1,0 +1,34 @@
+/// Memory of the user's that peers can map for as long as this lives.
+///
+/// Thread-safe to make and to destroy; no operation may be using the memory then.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "src/device/host_memory.h"
+
+namespace weir::core {
+
+class Registration {
+ public:
+  /// `registry` outlives it. Errors: as MemoryRegistry::adopt, where peers cannot map the memory.
+  static Result<std::unique_ptr<Registration>> make(device::MemoryRegistry& registry, const void* data,
+                                                    size_t bytes) {
+    Result<device::BlockId> block = registry.adopt(data, bytes);
+    if (!block.ok()) return block.status();
+    return std::unique_ptr<Registration>(new Registration(registry, *block));
+  }
+  ~Registration() { registry_.forget(block_); }
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+
+ private:
+  Registration(device::MemoryRegistry& registry, device::BlockId block)
+      : registry_(registry), block_(block) {}
+
+  device::MemoryRegistry& registry_;
+  const device::BlockId block_;
+};
+
+}  // namespace weir::core

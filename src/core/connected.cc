@@ -38,9 +38,10 @@ struct IslandViews {
   SharedScratch scratch;
 };
 
-/// The homes of all ranks in this address space; REQUIRES: every route maps.
+/// The homes of all ranks in this address space; nothing where they cannot all be here, or are too many.
 Result<IslandViews> view_island(const Routes& routes, Rank self) {
   IslandViews island;
+  if (routes.size() == 1 || routes.size() > exec::Exchange::kMostRanks || !routes.all_map()) return island;
   for (Rank rank = 0; rank < routes.size(); ++rank) {
     auto view = routes.to(rank).transport->map(routes.to(rank).card);
     WEIR_TRY(view.status());
@@ -85,10 +86,12 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.links = std::make_unique<Links>(self, *c.routes, static_cast<uint32_t>(options.slots),
                                     static_cast<uint32_t>(options.slot_bytes));
 
+  auto island = view_island(*c.routes, self);
+  WEIR_TRY(island.status());
+  // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
   WEIR_TRY(c.meet_neighbours());
-  auto scratch = c.join_island(runtime);
-  WEIR_TRY(scratch.status());
-  c.plans = std::make_unique<PlanCache>(self, ranks, *c.links, std::move(*scratch), options.algorithm);
+  c.join_island(runtime, island->windows, island->doorbells);
+  c.plans = std::make_unique<PlanCache>(self, ranks, *c.links, std::move(island->scratch), options.algorithm);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
 
   Execution::Parts parts;
@@ -110,22 +113,16 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   return made;
 }
 
-/// Makes the exchange, where all ranks can address each other's homes. The scratch that plans may share then.
-Result<SharedScratch> Connected::join_island(Runtime& runtime) {
+/// Makes the exchange, where all ranks can address each other's homes.
+void Connected::join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
+                            const std::vector<Doorbell*>& doorbells) {
   const Options& options = runtime.options();
+  if (windows.empty() || !options.fast_paths || !options.algorithm.empty()) return;
   const Rank self = bootstrap->rank();
-  const int ranks = bootstrap->size();
-  if (ranks == 1 || ranks > exec::Exchange::kMostRanks || !routes->all_map()) return SharedScratch();
-  auto island = view_island(*routes, self);
-  WEIR_TRY(island.status());
-  if (options.fast_paths && options.algorithm.empty()) {
-    allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), island->windows);
-    exec::Exchange::Limits limits;
-    if (local_ranks > local_cores) limits.direct_bytes = kDirectBytesWhenCrowded;
-    exchange = std::make_unique<exec::Exchange>(self, std::move(island->windows),
-                                                std::move(island->doorbells), *allocations, limits);
-  }
-  return std::move(island->scratch);
+  allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), windows);
+  exec::Exchange::Limits limits;
+  if (local_ranks > local_cores) limits.direct_bytes = kDirectBytesWhenCrowded;
+  exchange = std::make_unique<exec::Exchange>(self, windows, doorbells, *allocations, limits);
 }
 
 /// Counts the ranks of this host and the cores that they may use between them.

@@ -44,7 +44,8 @@ struct Connected {
   std::string describe() const;
 
  private:
-  Result<SharedScratch> join_island(Runtime& runtime);
+  void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
+                   const std::vector<Doorbell*>& doorbells);
   Status meet_neighbours();
 };
 

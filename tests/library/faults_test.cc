@@ -107,6 +107,17 @@ TEST(Faults, ARankKilledBeforeItJoinsIsWaitedForOnlySoLong) {
   }
 }
 
+/// Who is done with its init may leave, although others are still busy with theirs.
+TEST(Leaving, AtOnceDisturbsNobody) {
+  for (int round = 0; round < 40; ++round) {
+    const auto endings = run_ranks(6, [](const Rank& rank) {
+      ncclComm_t comm = rank.connect();
+      expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+    });
+    ASSERT_TRUE(all_well(endings)) << "round " << round;
+  }
+}
+
 /// Calls one thing on ranks 0 and 1 and another on rank 2.
 template <typename Call>
 void expect_mismatch(Call call, const std::vector<std::string>& words) {

@@ -128,4 +128,21 @@ Status XmlFile::get(pugi::xml_node element, const char* attribute, Need need, bo
   return {};
 }
 
+void append_escaped(std::string& out, std::string_view text) {
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {  // else a reader makes a blank of it
+          out += fmt::format("&#{};", static_cast<int>(c));
+        } else {
+          out += c;
+        }
+    }
+  }
+}
+
 }  // namespace weir::topology

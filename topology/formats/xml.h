@@ -49,4 +49,7 @@ class XmlFile {
   std::vector<size_t> line_ends_;
 };
 
+/// Appends `text` such that it can stand between double quotes.
+void append_escaped(std::string& out, std::string_view text);
+
 }  // namespace weir::topology

@@ -1,0 +1,66 @@
+#include "topology/formats/synthetic.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "topology/model/check.h"
+
+namespace weir::topology {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+TEST(SyntheticMachine, TheExample) {
+  auto machine = read_synthetic({"line", "2 x (8 gpu nvswitch 300, 8 nic 25) leaf 4:1"});
+  ASSERT_TRUE(machine.ok()) << machine.status().message();
+  const Graph graph = graph_of(*machine);
+  EXPECT_TRUE(check(graph).ok()) << check(graph).message();
+  EXPECT_THAT(graph.all(NodeKind::host), SizeIs(2));
+  EXPECT_THAT(graph.all(NodeKind::gpu), SizeIs(16));
+  EXPECT_THAT(graph.all(NodeKind::port), SizeIs(16));
+  EXPECT_THAT(graph.all(NodeKind::fabric_switch), SizeIs(3));
+}
+
+TEST(SyntheticMachine, EveryLineIsItselfAgain) {
+  for (const char* line :
+       {"(1 gpu)", "(4 nic 12.5)", "3 x (2 numa, 8 gpu cube 25 pcie 16, 4 nic 12.5)", "(16 gpu mi250 50)",
+        "40 x (8 gpu mi250 50, 2 nic 25) leaf by 10 2:1 spine 4",
+        "(8 gpu mesh 64) + 2 x (3 gpu ring 46, 1 nic 25) rail leaf",
+        "8 x (8 gpu nvswitch 450 pcie 63, 8 nic 50) rail leaf by 4 spine 8", " 2x(1gpu,1nic 25)leaf "}) {
+    auto machine = read_synthetic({"line", line});
+    ASSERT_TRUE(machine.ok()) << machine.status().message();
+    auto again = read_synthetic({"line", write_synthetic(*machine)});
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ(*again, *machine) << line;
+    const Graph graph = graph_of(*machine);
+    EXPECT_TRUE(check(graph).ok()) << line << ": " << check(graph).message();
+  }
+}
+
+TEST(SyntheticMachine, BadLines) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "line:1: column 1: the line ends; expected a number of hosts"},
+      {"2 (8 gpu)", "column 3: \"(\"; expected x"},
+      {"(8 cpu)", "column 4: \"cpu\"; expected gpu, nic or numa"},
+      {"(8 gpu, 4 gpu)", "expected gpu, nic or numa, each once"},
+      {"(8 gpu nvswitch)", "expected a bandwidth in GB/s"},
+      {"(8 gpu nvswitch 0)", "expected a bandwidth"},
+      {"(0 gpu)", "expected a number of gpu, nic or numa, from 1 to 1024"},
+      {"(4 gpu cube 25)", "expected 8 GPUs with cube"},
+      {"(17 gpu mi250 50)", "at most 16 GPUs"},
+      {"(8 gpu) spine", "column 9: \"spine\"; expected +, leaf"},
+      {"(8 gpu) leaf 4", "expected :1 after the ratio"},
+      {"(8 gpu) leaf x", "expected a ratio"},
+      {"(8 gpu) leaf 4:1 leaf", "expected the end of the line"},
+      {"(8 gpu", "expected , or )"},
+      {"100000 x (1024 gpu)", "fewer than a million devices"},
+      {"99999999999999999999 x (1 gpu)", "expected a number of hosts"},
+  };
+  for (const auto& [line, sentence] : cases) {
+    EXPECT_THAT(read_synthetic({"line", line}).status().message(), HasSubstr(sentence)) << line;
+  }
+}
+
+}  // namespace
+}  // namespace weir::topology

@@ -1,0 +1,45 @@
+/// Graph files of NCCL and RCCL: the rings and trees that they found, channel by channel (NCCL_GRAPH_FILE,
+/// NCCL_GRAPH_DUMP_FILE).
+///
+/// Source of the format: src/graph/search.cc of NCCL 2.28 and 2.30. Numbers of devices are hexadecimal there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "topology/formats/source.h"
+#include "topology/model/paths.h"
+
+namespace weir::topology {
+
+/// What a channel passes, in order: the NIC where it comes in, the GPUs, the NIC where it leaves.
+struct ChannelStop {
+  bool is_net = false;
+  int64_t device = 0;
+  int rank = -1;  ///< since NCCL 2.30; -1: not said
+
+  bool operator==(const ChannelStop&) const = default;
+};
+
+/// One algorithm's channels. Speeds in GB/s per channel, latency in us.
+struct ChannelGraph {
+  int id = 0;       ///< 0 ring, 1 tree, 2 collnet chain, 3 NVLS, 4 collnet direct
+  int pattern = 4;  ///< 1 balanced tree, 2 split tree, 3 tree, 4 ring, 5 NVLS, 6 collnet direct
+  bool cross_nic = false;
+  double speed_intra = 0;
+  double speed_inter = 0;
+  double latency_inter = 0;
+  PathClass type_intra = PathClass::loc;
+  PathClass type_inter = PathClass::loc;
+  bool same_channels = false;
+  std::vector<std::vector<ChannelStop>> channels;
+
+  bool operator==(const ChannelGraph&) const = default;
+};
+
+/// Errors: invalid_argument with file and line; a number of channels that is not that of the attribute is
+/// one.
+Result<std::vector<ChannelGraph>> read_nccl_graph_xml(const Source& source, Notes* notes = nullptr);
+std::string write_nccl_graph_xml(const std::vector<ChannelGraph>& graphs);
+
+}  // namespace weir::topology

@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+#include <iterator>
+
+#include "topology/formats/synthetic.h"
+
+namespace weir::topology {
+namespace {
+
+using Wiring = Synthetic::Wiring;
+
+constexpr std::array<const char*, 6> kWirings = {"", "nvswitch", "mesh", "ring", "cube", "mi250"};
+constexpr int kMostHosts = 100'000;
+constexpr int kMostDevices = 1024;
+constexpr double kMostGbPerS = 1e6;
+
+class Parser {
+ public:
+  explicit Parser(const Source& source) : source_(source), rest_(source.text) {}
+
+  Result<Synthetic> parse() {
+    Synthetic machine;
+    int64_t devices = 0;
+    do {
+      Synthetic::Hosts& hosts = machine.hosts.emplace_back();
+      WEIR_TRY(parse_hosts(hosts));
+      devices += int64_t{hosts.count} * (hosts.gpus + hosts.nics);
+      if (static_cast<size_t>(devices) > kMostNodes / 4)
+        return expected("fewer than a million devices in all");
+    } while (take("+"));
+    if (!peek().empty()) WEIR_TRY(parse_fabric(machine.fabric.emplace_back()));
+    if (!peek().empty()) return expected("the end of the line");
+    return machine;
+  }
+
+ private:
+  /// The next word: letters, a number, or one other character.
+  std::string_view peek() {
+    while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_.front()))) rest_.remove_prefix(1);
+    const auto count_while = [&](auto test) {
+      size_t n = 0;
+      while (n < rest_.size() && test(static_cast<unsigned char>(rest_[n]))) ++n;
+      return n;
+    };
+    size_t length = count_while([](unsigned char c) { return std::isdigit(c) || c == '.'; });
+    if (length == 0) length = count_while([](unsigned char c) { return std::isalnum(c); });
+    return rest_.substr(0, length == 0 ? std::min<size_t>(rest_.size(), 1) : length);
+  }
+  void skip() { rest_.remove_prefix(peek().size()); }
+  bool take(std::string_view word) {
+    if (peek() != word) return false;
+    skip();
+    return true;
+  }
+  Status expected(const std::string& what) {
+    const size_t column = source_.text.size() - (peek(), rest_.size()) + 1;
+    const std::string_view word = peek();
+    return refuse(
+        source_, 1,
+        fmt::format("column {}: {}; expected {}", column,
+                    word.empty() ? "the line ends" : fmt::format("\"{}\"", word.substr(0, 40)), what));
+  }
+  Status integer(int most, const char* what, int& value) {
+    int64_t read = 0;
+    if (!parse_int(peek(), read) || read < 1 || read > most)
+      return expected(fmt::format("{}, from 1 to {}", what, most));
+    value = static_cast<int>(read);
+    skip();
+    return {};
+  }
+  Status bandwidth(double& value) {
+    if (!parse_number(peek(), value) || value <= 0 || value > kMostGbPerS)
+      return expected("a bandwidth in GB/s");
+    skip();
+    return {};
+  }
+
+  Status parse_hosts(Synthetic::Hosts& hosts) {
+    if (peek() != "(") {
+      WEIR_TRY(integer(kMostHosts, "a number of hosts", hosts.count));
+      if (!take("x")) return expected("x");
+    }
+    if (!take("(")) return expected("(");
+    do {
+      WEIR_TRY(parse_item(hosts));
+    } while (take(","));
+    if (!take(")")) return expected(", or )");
+    if (hosts.wiring == Wiring::cube && hosts.gpus != 8) return expected("8 GPUs with cube");
+    if (hosts.wiring == Wiring::mi250 && hosts.gpus > 16) return expected("at most 16 GPUs with mi250");
+    return {};
+  }
+
+  Status parse_item(Synthetic::Hosts& hosts) {
+    int count = 0;
+    WEIR_TRY(integer(kMostDevices, "a number of gpu, nic or numa", count));
+    if (take("numa")) {
+      hosts.numa_nodes = count;
+      return {};
+    }
+    if (peek() == "nic" && hosts.nics == 0) {
+      skip();
+      hosts.nics = count;
+      return bandwidth(hosts.nic_gb_per_s);
+    }
+    if (peek() != "gpu" || hosts.gpus != 0) return expected("gpu, nic or numa, each once");
+    skip();
+    hosts.gpus = count;
+    for (size_t i = 1; i < kWirings.size(); ++i) {
+      if (!take(kWirings[i])) continue;
+      hosts.wiring = static_cast<Wiring>(i);
+      WEIR_TRY(bandwidth(hosts.wire_gb_per_s));
+      break;
+    }
+    return take("pcie") ? bandwidth(hosts.pcie_gb_per_s) : Status();
+  }
+
+  Status parse_fabric(Synthetic::Fabric& fabric) {
+    fabric.rail = take("rail");
+    if (!take("leaf")) return expected("+, leaf, rail leaf, or the end of the line");
+    if (take("by")) WEIR_TRY(integer(kMostHosts, "a number of hosts", fabric.hosts_per_leaf));
+    if (!peek().empty() && peek() != "spine") {
+      if (!parse_number(peek(), fabric.ratio) || fabric.ratio < 0.01 || fabric.ratio > 1000)
+        return expected("a ratio such as 4:1, from 0.01:1 to 1000:1");
+      skip();
+      if (!take(":") || !take("1")) return expected(":1 after the ratio");
+    }
+    return take("spine") ? integer(kMostDevices, "a number of spines", fabric.spines) : Status();
+  }
+
+  const Source& source_;
+  std::string_view rest_;
+};
+
+}  // namespace
+
+Result<Synthetic> read_synthetic(const Source& source) { return Parser(source).parse(); }
+
+std::string write_synthetic(const Synthetic& machine) {
+  std::string text;
+  const auto add = [&]<typename... Values>(fmt::format_string<Values...> format, Values&&... values) {
+    fmt::format_to(std::back_inserter(text), format, std::forward<Values>(values)...);
+  };
+  for (const Synthetic::Hosts& hosts : machine.hosts) {
+    add("{}{} x ({} numa", text.empty() ? "" : " + ", hosts.count, hosts.numa_nodes);
+    if (hosts.gpus > 0) {
+      add(", {} gpu", hosts.gpus);
+      if (hosts.wiring != Wiring::none)
+        add(" {} {}", kWirings[static_cast<size_t>(hosts.wiring)], hosts.wire_gb_per_s);
+      add(" pcie {}", hosts.pcie_gb_per_s);
+    }
+    if (hosts.nics > 0) add(", {} nic {}", hosts.nics, hosts.nic_gb_per_s);
+    text += ")";
+  }
+  for (const Synthetic::Fabric& fabric : machine.fabric) {
+    add(" {}leaf", fabric.rail ? "rail " : "");
+    if (fabric.hosts_per_leaf > 0) add(" by {}", fabric.hosts_per_leaf);
+    if (fabric.ratio > 0) add(" {}:1", fabric.ratio);
+    add(" spine {}", fabric.spines);
+  }
+  return text;
+}
+
+}  // namespace weir::topology

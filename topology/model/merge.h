@@ -1,0 +1,45 @@
+/// One graph out of several that describe parts of the same cluster: what each rank or host sees, and the
+/// fabric between them.
+#pragma once
+
+#include <span>
+
+#include "topology/model/graph.h"
+#include "weir/status.h"
+
+namespace weir::topology {
+
+/// All of `parts`, what is the same once. The same are: ports of equal GUID, with their NICs and hosts; hosts
+/// of equal identity, else of equal name; in one host, what has the same PCI address, or kind, name and
+/// holder. What one part does not know is taken from the others. invalid_argument where two parts contradict
+/// each other: the sentence names the device and both values. Links that several parts know count once.
+///
+/// Deterministic: nodes come in the order of parts. Time: linear, but for hashing.
+Result<Graph> merge(std::span<const Graph> parts);
+
+/// The nodes for which `keep` is true, with all that holds them, and the links among them; in the same order.
+template <typename Keep>
+Graph subgraph(const Graph& graph, Keep keep) {
+  std::vector<char> kept(static_cast<size_t>(graph.size()));
+  for (Index node = graph.size(); node-- > 0;) {
+    char& own = kept[static_cast<size_t>(node)];
+    own = static_cast<char>(own != 0 || keep(node));
+    if (own != 0 && graph[node].parent != kNone) kept[static_cast<size_t>(graph[node].parent)] = 1;
+  }
+  Graph part;
+  std::vector<Index> place(kept.size(), kNone);
+  for (Index node = 0; node < graph.size(); ++node) {
+    if (kept[static_cast<size_t>(node)] == 0) continue;
+    Node copy = graph[node];
+    if (copy.parent != kNone) copy.parent = place[static_cast<size_t>(copy.parent)];
+    place[static_cast<size_t>(node)] = part.add(std::move(copy));
+  }
+  for (Link link : graph.links()) {
+    link.from = place[static_cast<size_t>(link.from)];
+    link.to = place[static_cast<size_t>(link.to)];
+    if (link.from != kNone && link.to != kNone) part.add(link);
+  }
+  return part;
+}
+
+}  // namespace weir::topology

@@ -100,4 +100,27 @@ Path Paths::to(Index to) const {
   return path;
 }
 
+GpuLinks gpu_links(const Graph& graph, const Adjacency& adjacency, Index from, Index to) {
+  GpuLinks all;
+  const auto is_gpu_link = [](const Link& link) {
+    return link.kind == LinkKind::nvlink || link.kind == LinkKind::xgmi;
+  };
+  for (const uint32_t out : adjacency.from(from)) {
+    const Link& first = graph.links()[out];
+    if (!is_gpu_link(first)) continue;
+    if (first.to == to) {
+      all.count += first.count;
+      all.gb_per_s += first.gb_per_s;
+    } else if (graph[first.to].kind() == NodeKind::nvswitch) {
+      for (const uint32_t in : adjacency.from(first.to)) {
+        const Link& second = graph.links()[in];
+        if (second.to != to || !is_gpu_link(second)) continue;
+        all.count += std::min(first.count, second.count);
+        all.gb_per_s += std::min(first.gb_per_s, second.gb_per_s);
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace weir::topology

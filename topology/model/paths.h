@@ -61,4 +61,12 @@ class Paths {
   std::vector<Best> best_;
 };
 
+/// The links between two GPUs, direct ones and those through NVSwitches, all together: what they can exchange
+/// at most when nobody else does. count 0: none.
+struct GpuLinks {
+  int count = 0;
+  double gb_per_s = 0;
+};
+GpuLinks gpu_links(const Graph& graph, const Adjacency& adjacency, Index from, Index to);
+
 }  // namespace weir::topology

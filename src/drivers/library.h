@@ -1,0 +1,49 @@
+/// A shared library that is loaded at run time: absent on many machines, which is an ordinary result.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <string>
+#include <utility>
+
+#include "weir/status.h"
+
+namespace weir::drivers {
+
+/// Stays loaded until the object ends. Move-only.
+class Library {
+ public:
+  /// The first of `names` that can be loaded; system_error with the loader's reason for the last one.
+  template <typename... Names>
+  static Result<Library> open(Names... names) {
+    void* handle = nullptr;
+    ((handle = handle != nullptr ? handle : dlopen(names, RTLD_NOW | RTLD_LOCAL)), ...);
+    if (handle == nullptr) {
+      const char* const reason = dlerror();
+      return Status(Code::system_error, reason != nullptr ? reason : "the library could not be loaded");
+    }
+    return Library(handle);
+  }
+  Library(Library&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Library& operator=(Library&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Library() {
+    if (handle_ != nullptr) dlclose(handle_);
+  }
+
+  /// False where the library has no such name.
+  template <typename Function>
+  bool find(const char* name, Function*& function) const {
+    function = reinterpret_cast<Function*>(dlsym(handle_, name));
+    return function != nullptr;
+  }
+
+ private:
+  explicit Library(void* handle) : handle_(handle) {}
+
+  void* handle_;
+};
+
+}  // namespace weir::drivers

@@ -1,0 +1,91 @@
+#include "src/drivers/machine.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "src/drivers/hwloc.h"
+
+namespace weir::drivers {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRoot = "/root";
+constexpr const char* kHwloc = "/hwloc.xml";
+
+class ThisMachine final : public Machine {
+ public:
+  Files& files() override { return *files_; }
+  Result<std::string> hwloc_xml() override { return drivers::hwloc_xml(); }
+
+ private:
+  std::unique_ptr<Files> files_ = files_below("/");
+};
+
+class RecordingMachine final : public Machine {
+ public:
+  explicit RecordingMachine(std::string folder)
+      : folder_(std::move(folder)), files_(inner_.files(), folder_ + kRoot) {}
+
+  Files& files() override { return files_; }
+  Result<std::string> hwloc_xml() override {
+    Result<std::string> text = inner_.hwloc_xml();
+    if (!text.ok()) return text;
+    std::ofstream file(folder_ + kHwloc, std::ios::binary | std::ios::trunc);
+    file << *text;
+    file.close();
+    if (!file) error_ = {Code::system_error, fmt::format("{}{} could not be written", folder_, kHwloc)};
+    return text;
+  }
+  Status error() const override { return error_.ok() ? files_.error() : error_; }
+
+ private:
+  const std::string folder_;
+  ThisMachine inner_;
+  RecordedFiles files_;
+  Status error_;
+};
+
+class ReplayedMachine final : public Machine {
+ public:
+  explicit ReplayedMachine(std::string folder)
+      : folder_(std::move(folder)), files_(files_below(folder_ + kRoot)) {}
+
+  Files& files() override { return *files_; }
+  Result<std::string> hwloc_xml() override {
+    std::optional<std::string> text = files_below(folder_)->read(kHwloc);
+    if (text) return *text;
+    return Status(Code::system_error,
+                  fmt::format("the record {} has no{}: libhwloc was not there", folder_, kHwloc));
+  }
+
+ private:
+  const std::string folder_;
+  std::unique_ptr<Files> files_;
+};
+
+}  // namespace
+
+std::unique_ptr<Machine> this_machine() { return std::make_unique<ThisMachine>(); }
+
+Result<std::unique_ptr<Machine>> record_machine(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder + kRoot, error);
+  if (error)
+    return Status(Code::system_error,
+                  fmt::format("{} could not be made for the record: {}", folder, error.message()));
+  return std::unique_ptr<Machine>(std::make_unique<RecordingMachine>(folder));
+}
+
+Result<std::unique_ptr<Machine>> replay_machine(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder + kRoot, error)) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} is no recorded machine: it has no folder {}", folder, kRoot + 1));
+  }
+  return std::unique_ptr<Machine>(std::make_unique<ReplayedMachine>(folder));
+}
+
+}  // namespace weir::drivers

@@ -1,0 +1,13 @@
+/// A graph as JSON, for programs: {"nodes": [...], "links": [...]}; ends of links and parents are places in
+/// "nodes". Nothing that is not known is written.
+#pragma once
+
+#include <string>
+
+#include "topology/model/graph.h"
+
+namespace weir::topology {
+
+std::string json_of(const Graph& graph);
+
+}  // namespace weir::topology

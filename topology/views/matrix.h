@@ -1,0 +1,14 @@
+/// GPUs and NICs of a host against each other, as `nvidia-smi topo -m` prints them: path classes, then GB/s.
+#pragma once
+
+#include <string>
+
+#include "topology/model/graph.h"
+
+namespace weir::topology {
+
+/// Columns and rows are GPU0, GPU1 ... and the ports of NICs by name. NVLink and xGMI show their number of
+/// links ("NV12", "XG4"); through a switch that of the GPU.
+std::string matrix_of(const Graph& graph, Index host);
+
+}  // namespace weir::topology

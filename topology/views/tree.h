@@ -1,0 +1,14 @@
+/// A graph as an indented tree, as lstopo prints a machine, with speeds; below it, which NIC is nearest to
+/// which GPU, and the switches of the network.
+#pragma once
+
+#include <string>
+
+#include "topology/model/graph.h"
+
+namespace weir::topology {
+
+/// Hosts that differ in nothing but names are printed once.
+std::string tree_of(const Graph& graph);
+
+}  // namespace weir::topology

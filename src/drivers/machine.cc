@@ -14,11 +14,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRoot = "/root";
 constexpr const char* kHwloc = "/hwloc.xml";
+constexpr const char* kNvml = "/nvml.json";
 
 class ThisMachine final : public Machine {
  public:
   Files& files() override { return *files_; }
   Result<std::string> hwloc_xml() override { return drivers::hwloc_xml(); }
+  Result<Nvml> nvml() override { return read_nvml(); }
 
  private:
   std::unique_ptr<Files> files_ = files_below("/");
@@ -32,16 +34,25 @@ class RecordingMachine final : public Machine {
   Files& files() override { return files_; }
   Result<std::string> hwloc_xml() override {
     Result<std::string> text = inner_.hwloc_xml();
-    if (!text.ok()) return text;
-    std::ofstream file(folder_ + kHwloc, std::ios::binary | std::ios::trunc);
-    file << *text;
-    file.close();
-    if (!file) error_ = {Code::system_error, fmt::format("{}{} could not be written", folder_, kHwloc)};
+    if (text.ok()) keep(kHwloc, *text);
     return text;
+  }
+  Result<Nvml> nvml() override {
+    Result<Nvml> nvml = inner_.nvml();
+    if (nvml.ok()) keep(kNvml, write_record(*nvml));
+    return nvml;
   }
   Status error() const override { return error_.ok() ? files_.error() : error_; }
 
  private:
+  void keep(const char* name, const std::string& text) {
+    std::ofstream file(folder_ + name, std::ios::binary | std::ios::trunc);
+    file << text;
+    file.close();
+    if (!file && error_.ok())
+      error_ = {Code::system_error, fmt::format("{}{} could not be written", folder_, name)};
+  }
+
   const std::string folder_;
   ThisMachine inner_;
   RecordedFiles files_;
@@ -54,14 +65,19 @@ class ReplayedMachine final : public Machine {
       : folder_(std::move(folder)), files_(files_below(folder_ + kRoot)) {}
 
   Files& files() override { return *files_; }
-  Result<std::string> hwloc_xml() override {
-    std::optional<std::string> text = files_below(folder_)->read(kHwloc);
-    if (text) return *text;
-    return Status(Code::system_error,
-                  fmt::format("the record {} has no{}: libhwloc was not there", folder_, kHwloc));
+  Result<std::string> hwloc_xml() override { return read(kHwloc, "libhwloc"); }
+  Result<Nvml> nvml() override {
+    const Result<std::string> text = read(kNvml, "NVML");
+    return text.ok() ? read_nvml_record(text.value()) : text.status();
   }
 
  private:
+  Result<std::string> read(const char* name, const char* who) const {
+    std::optional<std::string> text = files_below(folder_)->read(name);
+    if (text) return *text;
+    return Status(Code::system_error, fmt::format("{} was not there when {} was recorded", who, folder_));
+  }
+
   const std::string folder_;
   std::unique_ptr<Files> files_;
 };

@@ -1,0 +1,39 @@
+/// Finds out what one host is made of, by asking everything that knows a part of it.
+///
+/// Probes run in phases: the processors and the PCI tree (cpu), what its links do (pci), GPUs (nvml, kfd),
+/// ports of NICs (nic), what kind of host it is (host). Each says what it found, or why not; one that fails
+/// takes only itself down.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/drivers/machine.h"
+#include "topology/model/graph.h"
+
+namespace weir::topology {
+
+/// What a probe has to say.
+struct Finding {
+  enum class Kind : uint8_t {
+    found,   ///< this was there
+    absent,  ///< it was not, and that is all right
+    doubt    ///< something does not fit, failed or is hidden
+  };
+  std::string probe;
+  Kind kind = Kind::found;
+  std::string sentence;
+
+  bool operator==(const Finding&) const = default;
+};
+
+struct Detected {
+  Graph graph;  ///< of one host; passes check()
+  std::vector<Finding> findings;
+};
+
+/// Never fails: a host of which nothing is known is a host with one NUMA node. Takes tens of milliseconds,
+/// longer where drivers of GPUs have to wake up.
+Detected detect(drivers::Machine& machine);
+
+}  // namespace weir::topology

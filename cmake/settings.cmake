@@ -19,7 +19,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 set(WEIR_SANITIZE "" CACHE STRING "Value of -fsanitize= for everything, for example address,undefined")
 if(WEIR_SANITIZE)
-  add_compile_options(-Wno-maybe-uninitialized)  # g++ 12 imagines them in std::function of instrumented code
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # g++ 12 imagines them in std::function of instrumented code
   add_compile_options(-fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${WEIR_SANITIZE})
   if(WEIR_SANITIZE MATCHES thread)

@@ -10,6 +10,7 @@
 #include "src/base/options.h"
 #include "src/cli/launcher.h"
 #include "src/cli/library.h"
+#include "src/cli/topo.h"
 
 namespace weir::cli {
 namespace {
@@ -89,6 +90,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   weir::cli::RunArguments arguments;
   weir::cli::add_run(app, arguments);
+  weir::cli::TopoArguments topo;
+  weir::cli::add_topo(app, topo);
   app.add_subcommand("options", "Print all options that weir reads from the environment");
   // What follows the first -- is nobody's business here.
   char** const end =
@@ -99,6 +102,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : weir::cli::kExitUsage;
   }
   if (app.got_subcommand("options")) return weir::cli::print_options();
+  if (app.got_subcommand("topo")) return weir::cli::run_topo(topo);
   std::vector<std::string> command = app.get_subcommand("run")->remaining();
   if (end != argv + argc) command.insert(command.end(), end + 1, argv + argc);
   return weir::cli::run(arguments, std::move(command));

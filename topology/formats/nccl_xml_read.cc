@@ -21,11 +21,18 @@ constexpr const char* kInvisible = "fffffff:ffff:ff";
 
 bool is_tag(xml_node element, const char* tag) { return std::string_view(element.name()) == tag; }
 
-/// "16.0 GT/s PCIe" and older forms; false: the text says no speed.
+/// "16.0 GT/s PCIe" and older forms; false: the text says no speed of a PCIe generation.
 bool parse_gt_per_s(std::string_view text, double& value) {
+  constexpr double kRates[] = {2.5, 5, 8, 16, 32, 64, 128};
   const size_t blank = text.find(' ');
-  return blank != std::string_view::npos && text.substr(blank + 1).starts_with("GT/s") &&
-         parse_number(text.substr(0, blank), value) && value > 0 && value < 1000;
+  double read = 0;
+  if (blank == std::string_view::npos || !text.substr(blank + 1).starts_with("GT/s") ||
+      !parse_number(text.substr(0, blank), read) ||
+      std::find(std::begin(kRates), std::end(kRates), read) == std::end(kRates)) {
+    return false;
+  }
+  value = read;
+  return true;
 }
 
 class Reader {
@@ -126,11 +133,11 @@ class Reader {
     WEIR_TRY(known_attributes(element, {"busid", "class", "link_speed", "link_width", "vendor", "device",
                                         "subsystem_vendor", "subsystem_device"}));
     WEIR_TRY(file_.get(element, "busid", Need::needed, pci.address));
-    std::transform(pci.address.begin(), pci.address.end(), pci.address.begin(),
-                   [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
-    if (pci.address.empty() || pci.address.size() > 32)
+    if (const std::string told = pci.address; !parse_pci_address(told, pci.address)) {
       return file_.refuse(element,
-                          "busid of <pci> is empty or too long; expected an address such as 0000:3b:00.0");
+                          fmt::format("busid of <pci> is \"{}\"; expected an address such as 0000:3b:00.0",
+                                      told.substr(0, 40)));
+    }
     const std::pair<const char*, uint32_t*> numbers[] = {{"class", &pci.class_code},
                                                          {"vendor", &pci.vendor},
                                                          {"device", &pci.device},
@@ -235,8 +242,8 @@ class Reader {
 
   Status read_virtual_nic(xml_node element, Index parent) {
     const std::string first = element.child("net").attribute("name").value();
-    const Index node =
-        graph().add(first.empty() ? fmt::format("nic{}", graph().size()) : first, parent, NicFacts{});
+    if (first.empty()) return file_.leave_out(notes_, element, "<nic> in <cpu> has no <net> with a name");
+    const Index node = graph().add(first, parent, NicFacts{});
     graph().connect({node, parent, LinkKind::pci, 1, kInnerGbPerS, 0, -1});
     return read_ports(element, node);
   }
@@ -318,6 +325,11 @@ class Reader {
     std::string target;
     uint64_t target_class = 0;
     WEIR_TRY(file_.get(element, "target", Need::needed, target));
+    if (const std::string told = target; told != kInvisible && !parse_pci_address(told, target)) {
+      return file_.refuse(
+          element, fmt::format("target of <{}> is \"{}\"; expected an address such as 0000:3b:00.0, or {}",
+                               element.name(), told.substr(0, 40), kInvisible));
+    }
     WEIR_TRY(file_.get(element, "count", Need::needed, 1, 1 << 20, link.count));
     WEIR_TRY(file_.get_hex(element, "tclass", Need::needed, target_class));
     const std::string arch = graph().get<GpuFacts>(gpu)->arch;

@@ -25,7 +25,7 @@ class Writer {
     const std::vector<Index> hosts = graph_.all(NodeKind::host);
     put(0, "<system");
     attribute("version", file_.dialect == NcclDialect::nccl ? "1" : "2");
-    if (hosts.size() == 1 && graph_[hosts[0]].name != "host") attribute("name", graph_[hosts[0]].name);
+    if (!hosts.empty() && graph_[hosts[0]].name != "host") attribute("name", graph_[hosts[0]].name);
     text_ += ">\n";
     for (Index node = 0; node < graph_.size(); ++node) {
       if (graph_[node].kind() == NodeKind::numa) write_cpu(node);
@@ -144,7 +144,8 @@ class Writer {
 
   void write_ports(Index nic, int depth) {
     const std::vector<Index>& ports = children_[static_cast<size_t>(nic)];
-    if (ports.empty()) return;
+    const bool class_tells = graph_.get<NicFacts>(nic)->pci.class_code >> 16 == 0x02;
+    if (ports.empty() && class_tells) return;
     put(depth, "<nic>\n");
     for (const Index node : ports) {
       const auto& port = *graph_.get<PortFacts>(node);

@@ -57,4 +57,7 @@ bool parse_int(std::string_view text, int64_t& value);
 bool parse_hex(std::string_view text, uint64_t& value);
 bool parse_number(std::string_view text, double& value);  ///< finite
 
+/// "0000:3b:00.0", in lower case; the domain has 4 to 8 digits. False: `text` is no PCI address.
+bool parse_pci_address(std::string_view text, std::string& value);
+
 }  // namespace weir::topology

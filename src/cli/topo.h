@@ -1,0 +1,25 @@
+/// weir topo: shows this machine, a recorded one, or what a file says.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace weir::cli {
+
+struct TopoArguments {
+  std::string file;    ///< a topology file, or a synthetic machine such as "(8 gpu nvswitch 450, 8 nic 50)"
+  std::string record;  ///< folder
+  std::string replay;  ///< folder
+  std::string out;     ///< file; empty: standard output
+  bool matrix = false;
+  bool json = false;
+  bool xml = false;
+  bool strict = false;
+  bool why = false;
+};
+
+void add_topo(CLI::App& app, TopoArguments& arguments);
+/// The exit code.
+int run_topo(const TopoArguments& arguments);
+
+}  // namespace weir::cli

@@ -1,0 +1,259 @@
+#include "topology/detect/detect.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "topology/model/check.h"
+#include "topology/model/derive.h"
+#include "topology/model/paths.h"
+
+namespace weir::topology {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+/// A record that the test writes, in a folder that ends with it.
+class Detection : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/weir-detect-XXXXXX";
+    folder_ = mkdtemp(name);
+    fs::create_directories(folder_ + "/root");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void put(const std::string& path, const std::string& text) {
+    fs::create_directories(fs::path(folder_ + path).parent_path());
+    std::ofstream(folder_ + path) << text << "\n";
+  }
+  void link(const std::string& path, const std::string& target) {
+    fs::create_directories(fs::path(folder_ + "/root" + path).parent_path());
+    fs::create_symlink(target, folder_ + "/root" + path);
+  }
+  Detected run() {
+    auto machine = drivers::replay_machine(folder_);
+    EXPECT_TRUE(machine.ok()) << machine.status().message();
+    Detected detected = detect(**machine);
+    EXPECT_TRUE(check(detected.graph).ok()) << check(detected.graph).message();
+    return detected;
+  }
+
+  std::string folder_;
+};
+
+auto says(const std::string& probe, const std::string& words) {
+  return Contains(AllOf(Field(&Finding::probe, probe), Field(&Finding::sentence, HasSubstr(words))));
+}
+
+TEST_F(Detection, OfNothingIsAHostWithOneNumaNode) {
+  const Detected detected = run();
+  EXPECT_EQ(detected.graph.size(), 2);
+  EXPECT_THAT(detected.findings, says("cpu", "libhwloc was not there"));
+  EXPECT_THAT(detected.findings, says("nvml", "NVML was not there"));
+  EXPECT_THAT(detected.findings, says("kfd", "is not there"));
+}
+
+TEST_F(Detection, OfThisMachineIsTheTruth) {
+  const auto machine = drivers::this_machine();
+  const Detected detected = detect(*machine);
+  EXPECT_TRUE(check(detected.graph).ok());
+  EXPECT_GE(detected.graph.all(NodeKind::numa).size(), 1u);
+  std::string name;
+  std::ifstream("/proc/sys/kernel/hostname") >> name;
+  EXPECT_EQ(detected.graph[0].name, name);
+  if (!fs::exists("/dev/nvidia0") && !fs::exists("/dev/kfd")) {
+    EXPECT_TRUE(islands(detected.graph).empty()) << "no GPU is made up";
+  }
+}
+
+TEST_F(Detection, ARecordGivesTheSameGraph) {
+  auto recording = drivers::record_machine(folder_ + "/kept");
+  ASSERT_TRUE(recording.ok());
+  const Detected live = detect(**recording);
+  ASSERT_TRUE((*recording)->error().ok()) << (*recording)->error().message();
+  auto replay = drivers::replay_machine(folder_ + "/kept");
+  ASSERT_TRUE(replay.ok());
+  EXPECT_EQ(detect(**replay).graph, live.graph);
+}
+
+/// Two packages of two partitions each, their links as the driver tells them: weight 13 inside, 41 across.
+TEST_F(Detection, PartitionsOfAmdPackages) {
+  const std::string nodes = "/root/sys/class/kfd/kfd/topology/nodes/";
+  put(nodes + "0/properties", "cpu_cores_count 96\nsimd_count 0");
+  for (int node = 1; node <= 4; ++node) {
+    const int package = (node - 1) / 2, partition = (node - 1) % 2;
+    put(fmt::format("{}{}/properties", nodes, node),
+        fmt::format(
+            "cpu_cores_count 0\nsimd_count 152\nsimd_per_cu 4\ngfx_target_version 90402\nvendor_id 4098\n"
+            "device_id 29857\nlocation_id {}\ndomain 0",
+            0x500 + 0x2200 * package + partition));
+    int number = 0;
+    put(fmt::format("{}{}/io_links/{}/properties", nodes, node, number++),
+        fmt::format("type 2\nnode_from {}\nnode_to 0\nweight 20\nmin_bandwidth 0\nmax_bandwidth 64000",
+                    node));
+    for (int peer = 1; peer <= 4; ++peer) {
+      if (peer == node) continue;
+      const bool inside = (peer - 1) / 2 == package;
+      put(fmt::format("{}{}/io_links/{}/properties", nodes, node, number++),
+          fmt::format("type 11\nnode_from {}\nnode_to {}\nweight {}\nmin_bandwidth {}\nmax_bandwidth {}",
+                      node, peer, inside ? 13 : 41, inside ? 819200 : 0, inside ? 819200 : 0));
+    }
+  }
+  const Detected detected = run();
+  const Graph& graph = detected.graph;
+  const auto gpus = graph.all(NodeKind::gpu);
+  ASSERT_THAT(gpus, SizeIs(2));
+  EXPECT_EQ(graph.get<GpuFacts>(gpus[0])->arch, "gfx942");
+  EXPECT_EQ(graph.get<GpuFacts>(gpus[0])->units, 76) << "of both partitions";
+  EXPECT_EQ(graph.get<GpuFacts>(gpus[1])->pci.address, "0000:27:00.0");
+  const auto partitions = graph.all(NodeKind::partition);
+  ASSERT_THAT(partitions, SizeIs(4));
+  const Adjacency adjacency(graph);
+  EXPECT_EQ(gpu_links(graph, adjacency, gpus[0], gpus[1]).gb_per_s, 64) << "one link between packages";
+  EXPECT_EQ(Paths(graph, adjacency, partitions[0]).path_class(partitions[3]), PathClass::nvl);
+  EXPECT_THAT(meshes(graph), SizeIs(1));
+}
+
+/// MI250: 4, 2 and 1 links tell themselves by their bandwidths; what has another weight is no direct link.
+TEST_F(Detection, LinkCountsOfAmd) {
+  const std::string nodes = "/root/sys/class/kfd/kfd/topology/nodes/";
+  for (int node = 0; node < 3; ++node) {
+    put(fmt::format("{}{}/properties", nodes, node),
+        fmt::format("simd_count 416\nsimd_per_cu 4\ngfx_target_version 90010\nlocation_id {}\ndomain 0",
+                    0x100 * (node + 1)));
+  }
+  const auto xgmi = [&](int from, int to, int weight, int least, int most) {
+    put(fmt::format("{}{}/p2p_links/{}/properties", nodes, from, to),
+        fmt::format("type 11\nnode_from {}\nnode_to {}\nweight {}\nmin_bandwidth {}\nmax_bandwidth {}", from,
+                    to, weight, least, most));
+  };
+  xgmi(0, 1, 15, 50000, 200000);
+  xgmi(1, 0, 15, 50000, 200000);
+  xgmi(1, 2, 15, 50000, 50000);
+  xgmi(2, 1, 15, 50000, 50000);
+  xgmi(0, 2, 30, 50000, 50000);
+  xgmi(2, 0, 30, 50000, 50000);
+  const Graph graph = run().graph;
+  const auto gpus = graph.all(NodeKind::gpu);
+  ASSERT_THAT(gpus, SizeIs(3));
+  EXPECT_EQ(graph.get<GpuFacts>(gpus[0])->arch, "gfx90a");
+  const Adjacency adjacency(graph);
+  EXPECT_EQ(gpu_links(graph, adjacency, gpus[0], gpus[1]).count, 4);
+  EXPECT_EQ(gpu_links(graph, adjacency, gpus[0], gpus[1]).gb_per_s, 200);
+  EXPECT_EQ(gpu_links(graph, adjacency, gpus[1], gpus[2]).count, 1);
+  EXPECT_EQ(Paths(graph, adjacency, gpus[0]).path_class(gpus[2]), PathClass::nvb);
+}
+
+constexpr const char* kNvml = R"({"driver": "570.1", "gpus": [
+ {"address": "0000:1b:00.0", "name": "NVIDIA A100", "uuid": "GPU-a", "major": 8, "minor": 0, "pcie_generation": 4,
+  "pcie_width": 16, "most_pcie_generation": 4, "most_pcie_width": 16, "mig": true,
+  "partitions": [{"uuid": "MIG-a", "profile": "3g.20gb"}], "c2c_links": 0, "c2c_mb_per_s": 0,
+  "links": [{"remote": "gpu", "address": "0000:2b:00.0", "version": 3}, {"remote": "gpu", "address": "0000:2b:00.0", "version": 3},
+            {"remote": "nvswitch", "address": "", "version": 3}, {"remote": "gpu", "address": "0000:99:00.0", "version": 3}]},
+ {"address": "0000:2b:00.0", "name": "NVIDIA A100", "uuid": "GPU-b", "major": 8, "minor": 0, "pcie_generation": 4,
+  "pcie_width": 16, "most_pcie_generation": 4, "most_pcie_width": 16, "mig": false, "partitions": [], "c2c_links": 10,
+  "c2c_mb_per_s": 40000,
+  "links": [{"remote": "gpu", "address": "0000:1b:00.0", "version": 3}, {"remote": "gpu", "address": "0000:1b:00.0", "version": 3},
+            {"remote": "nvswitch", "address": "", "version": 3}]}]})";
+
+TEST_F(Detection, LinksAndPartitionsOfNvidia) {
+  put("/nvml.json", kNvml);
+  const Detected detected = run();
+  const Graph& graph = detected.graph;
+  const auto gpus = graph.all(NodeKind::gpu);
+  ASSERT_THAT(gpus, SizeIs(2));
+  EXPECT_EQ(graph.get<GpuFacts>(gpus[0])->arch, "sm_80");
+  const Adjacency adjacency(graph);
+  EXPECT_EQ(gpu_links(graph, adjacency, gpus[0], gpus[1]).count, 3)
+      << "two direct ones and one through the switch";
+  EXPECT_EQ(gpu_links(graph, adjacency, gpus[0], gpus[1]).gb_per_s, 75);
+  EXPECT_THAT(graph.all(NodeKind::nvswitch), SizeIs(1));
+  EXPECT_THAT(graph.all(NodeKind::partition), SizeIs(1));
+  EXPECT_THAT(detected.findings,
+              says("nvml", "1 NVLinks of GPU 0000:1b:00.0 lead to GPUs that are not visible"));
+}
+
+TEST_F(Detection, ABrokenProbeTakesOnlyItselfDown) {
+  put("/nvml.json", "{\"driver\": ");
+  put("/hwloc.xml", "<topology version=\"2.0\"><object");
+  put("/root/sys/devices/system/node/node0/cpumap", "f");
+  put("/root/sys/devices/system/node/node1/cpumap", "f0");
+  const Detected detected = run();
+  EXPECT_THAT(detected.graph.all(NodeKind::numa), SizeIs(2));
+  EXPECT_THAT(detected.findings, says("cpu", "hwloc:1: "));
+  EXPECT_THAT(detected.findings, says("nvml", "the record of NVML cannot be read"));
+}
+
+/// A GPU told by two NVLink ends of which one side is missing: the probe's work is dropped, not the machine.
+TEST_F(Detection, ContradictionsAreLeftOut) {
+  std::string text = kNvml;
+  const size_t at = text.rfind("{\"remote\": \"gpu\", \"address\": \"0000:1b:00.0\", \"version\": 3}, ");
+  text.erase(at, 62);
+  put("/nvml.json", text);
+  const Detected detected = run();
+  EXPECT_THAT(detected.graph.all(NodeKind::gpu), SizeIs(0));
+  EXPECT_THAT(detected.findings, says("nvml", "left out, because the topology has"));
+}
+
+TEST_F(Detection, PortsOfVerbsAndEthernet) {
+  const std::string pci = "/root/sys/devices/pci0000:00/0000:00:01.0/0000:3b:00.0";
+  put("/root/sys/devices/system/node/node0/cpumap", "1");
+  put(pci + "/numa_node", "0");
+  put(pci + "/infiniband/mlx5_0/node_guid", "0002:c903:0010:3f00");
+  for (int port = 1; port <= 2; ++port) {
+    const std::string folder = fmt::format("{}/infiniband/mlx5_0/ports/{}", pci, port);
+    put(folder + "/state", port == 1 ? "4: ACTIVE" : "1: DOWN");
+    put(folder + "/rate", "200 Gb/sec (4X HDR)");
+    put(folder + "/link_layer", "InfiniBand");
+    put(folder + "/lid", "0x1f");
+    put(folder + "/gids/0", fmt::format("fe80:0000:0000:0000:0002:c903:0010:3f0{}", port));
+  }
+  link("/sys/class/infiniband/mlx5_0",
+       "../../devices/pci0000:00/0000:00:01.0/0000:3b:00.0/infiniband/mlx5_0");
+  link("/sys/devices/pci0000:00/0000:00:01.0/0000:3b:00.0/infiniband/mlx5_0/device", "../../../0000:3b:00.0");
+  put("/root/sys/devices/pci0000:00/0000:00:03.0/virtio2/net/eth0/operstate", "up");
+  put("/root/sys/devices/pci0000:00/0000:00:03.0/virtio2/net/eth0/speed", "-1");
+  link("/sys/class/net/eth0", "../../devices/pci0000:00/0000:00:03.0/virtio2/net/eth0");
+  link("/sys/devices/pci0000:00/0000:00:03.0/virtio2/net/eth0/device", "../../../virtio2");
+  put("/root/sys/devices/virtual/net/lo/operstate", "unknown");
+  link("/sys/class/net/lo", "../../devices/virtual/net/lo");
+  const Detected detected = run();
+  const Graph& graph = detected.graph;
+  EXPECT_THAT(graph.all(NodeKind::nic), SizeIs(2));
+  const auto ports = graph.all(NodeKind::port);
+  ASSERT_THAT(ports, SizeIs(3));
+  const auto& first = *graph.get<PortFacts>(ports[0]);
+  EXPECT_EQ(graph[ports[0]].name, "mlx5_0:1");
+  EXPECT_EQ(first.mbit_per_s, 200000);
+  EXPECT_EQ(first.guid, 0x0002c90300103f01u);
+  EXPECT_EQ(first.lid, 31);
+  EXPECT_FALSE(graph.get<PortFacts>(ports[1])->active);
+  EXPECT_EQ(graph[ports[2]].name, "eth0");
+  EXPECT_EQ(graph[graph[ports[2]].parent].name, "0000:00:03.0");
+  EXPECT_THAT(detected.findings, says("nic", "the speed of eth0 is not known"));
+}
+
+TEST_F(Detection, VirtualMachinesAndContainers) {
+  put("/root/proc/cpuinfo", "flags\t\t: fpu vme hypervisor sse");
+  put("/root/sys/class/dmi/id/sys_vendor", "Amazon EC2");
+  put("/root/proc/sys/kernel/hostname", "node7");
+  put("/root/.dockerenv", "");
+  const Detected detected = run();
+  EXPECT_EQ(detected.graph[0].name, "node7");
+  EXPECT_EQ(detected.graph.get<HostFacts>(0)->hypervisor, "Amazon EC2");
+  EXPECT_THAT(detected.findings, says("host", "shows no PCIe switches"));
+  EXPECT_THAT(detected.findings, says("host", "a container"));
+}
+
+}  // namespace
+}  // namespace weir::topology

@@ -15,12 +15,14 @@ namespace fs = std::filesystem;
 constexpr const char* kRoot = "/root";
 constexpr const char* kHwloc = "/hwloc.xml";
 constexpr const char* kNvml = "/nvml.json";
+constexpr const char* kLimits = "/limits";
 
 class ThisMachine final : public Machine {
  public:
   Files& files() override { return *files_; }
   Result<std::string> hwloc_xml() override { return drivers::hwloc_xml(); }
   Result<Nvml> nvml() override { return read_nvml(); }
+  Result<Limits> limits() override { return read_limits(); }
 
  private:
   std::unique_ptr<Files> files_ = files_below("/");
@@ -41,6 +43,11 @@ class RecordingMachine final : public Machine {
     Result<Nvml> nvml = inner_.nvml();
     if (nvml.ok()) keep(kNvml, write_record(*nvml));
     return nvml;
+  }
+  Result<Limits> limits() override {
+    Result<Limits> limits = inner_.limits();
+    keep(kLimits, write_record(*limits));
+    return limits;
   }
   Status error() const override { return error_.ok() ? files_.error() : error_; }
 
@@ -69,6 +76,10 @@ class ReplayedMachine final : public Machine {
   Result<Nvml> nvml() override {
     const Result<std::string> text = read(kNvml, "NVML");
     return text.ok() ? read_nvml_record(text.value()) : text.status();
+  }
+  Result<Limits> limits() override {
+    const Result<std::string> text = read(kLimits, "the record of limits");
+    return text.ok() ? read_limits_record(text.value()) : text.status();
   }
 
  private:

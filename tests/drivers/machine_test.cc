@@ -22,6 +22,8 @@ TEST(Machine, ARecordAnswersLikeTheMachine) {
   const auto nodes = (*recorded)->files().list("/sys/devices/system/node");
   EXPECT_FALSE(nodes.empty());
   const auto cpus = (*recorded)->files().read("/sys/devices/system/cpu/online");
+  const Limits limits = *(*recorded)->limits();
+  EXPECT_GT(limits.open_files, 0u);
   EXPECT_TRUE((*recorded)->error().ok()) << (*recorded)->error().message();
 
   auto replayed = replay_machine(folder);
@@ -30,8 +32,14 @@ TEST(Machine, ARecordAnswersLikeTheMachine) {
   EXPECT_EQ(*(*replayed)->hwloc_xml(), *xml);
   EXPECT_EQ((*replayed)->files().list("/sys/devices/system/node"), nodes);
   EXPECT_EQ((*replayed)->files().read("/sys/devices/system/cpu/online"), cpus);
+  EXPECT_EQ(*(*replayed)->limits(), limits);
   EXPECT_EQ((*replayed)->files().read("/proc/version"), std::nullopt) << "was not asked for";
   std::filesystem::remove_all(std::filesystem::path(folder).parent_path());
+}
+
+TEST(Limits, RecordsAreChecked) {
+  for (const char* text : {"", "shm_bytes 1", "shm_bytes x memlock_bytes 1 open_files 1"})
+    EXPECT_EQ(read_limits_record(text).status().code(), Code::invalid_argument) << text;
 }
 
 TEST(Machine, FoldersThatAreNoRecords) {

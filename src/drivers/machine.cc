@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "src/drivers/hwloc.h"
+#include "src/drivers/subnet.h"
 
 namespace weir::drivers {
 namespace {
@@ -16,6 +17,7 @@ constexpr const char* kRoot = "/root";
 constexpr const char* kHwloc = "/hwloc.xml";
 constexpr const char* kNvml = "/nvml.json";
 constexpr const char* kLimits = "/limits";
+constexpr const char* kSubnet = "/ibnetdiscover";
 
 class ThisMachine final : public Machine {
  public:
@@ -23,6 +25,7 @@ class ThisMachine final : public Machine {
   Result<std::string> hwloc_xml() override { return drivers::hwloc_xml(); }
   Result<Nvml> nvml() override { return read_nvml(); }
   Result<Limits> limits() override { return read_limits(); }
+  Result<std::string> subnet() override { return subnet_text(); }
 
  private:
   std::unique_ptr<Files> files_ = files_below("/");
@@ -48,6 +51,11 @@ class RecordingMachine final : public Machine {
     Result<Limits> limits = inner_.limits();
     keep(kLimits, write_record(*limits));
     return limits;
+  }
+  Result<std::string> subnet() override {
+    Result<std::string> text = inner_.subnet();
+    if (text.ok()) keep(kSubnet, *text);
+    return text;
   }
   Status error() const override { return error_.ok() ? files_.error() : error_; }
 
@@ -81,6 +89,7 @@ class ReplayedMachine final : public Machine {
     const Result<std::string> text = read(kLimits, "the record of limits");
     return text.ok() ? read_limits_record(text.value()) : text.status();
   }
+  Result<std::string> subnet() override { return read(kSubnet, "the InfiniBand subnet"); }
 
  private:
   Result<std::string> read(const char* name, const char* who) const {

@@ -1,7 +1,8 @@
 /// Everything that detection asks one host, behind one interface: the host itself, or its record.
 ///
 /// A record is a folder: `root/` holds files, `hwloc.xml` and `nvml.json` what libhwloc and
-/// NVML said, `limits` what the kernel allowed. Whatever was absent when it was
+/// NVML said, `limits` what the kernel allowed,
+/// `ibnetdiscover` the InfiniBand subnet. Whatever was absent when it was
 /// recorded is absent when it is replayed.
 ///
 /// Not thread-safe.
@@ -24,6 +25,7 @@ class Machine {
   virtual Result<std::string> hwloc_xml() = 0;
   virtual Result<Nvml> nvml() = 0;
   virtual Result<Limits> limits() = 0;
+  virtual Result<std::string> subnet() = 0;
   /// Of a machine that records: what could not be written.
   virtual Status error() const { return {}; }
 };

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "topology/detect/doctor.h"
 #include "topology/model/check.h"
 #include "topology/model/derive.h"
 #include "topology/model/paths.h"
@@ -253,6 +254,31 @@ TEST_F(Detection, VirtualMachinesAndContainers) {
   EXPECT_EQ(detected.graph.get<HostFacts>(0)->hypervisor, "Amazon EC2");
   EXPECT_THAT(detected.findings, says("host", "shows no PCIe switches"));
   EXPECT_THAT(detected.findings, says("host", "a container"));
+}
+
+TEST_F(Detection, TheDoctorKnowsLimitsAndDrivers) {
+  put("/limits", "shm_bytes 1048576 memlock_bytes 65536 open_files 1024");
+  put("/root/sys/class/iommu/dmar0/name", "dmar0");
+  put("/root/proc/cmdline", "quiet splash");
+  Graph graph;
+  const Index host = graph.add("h", kNone, HostFacts{});
+  const Index numa = graph.add("0", host, NumaFacts{});
+  GpuFacts gpu;
+  gpu.pci.vendor = 0x10de;
+  graph.add("gpu", numa, gpu);
+  PortFacts port;
+  port.layer = PortLayer::infiniband;
+  graph.add("mlx5_0", graph.add("nic", numa, NicFacts{}), port);
+  auto machine = drivers::replay_machine(folder_);
+  ASSERT_TRUE(machine.ok());
+  const auto advice = advise_host(**machine, graph);
+  for (const char* words : {"may lock 64 KiB", "/dev/shm holds 1 MiB", "may open 1024 files",
+                            "an IOMMU translates", "nvidia_peermem"})
+    EXPECT_THAT(advice, Contains(Field(&Advice::finding, HasSubstr(words))));
+  put("/limits", "shm_bytes 1073741824 memlock_bytes 18446744073709551615 open_files 65536");
+  put("/root/proc/cmdline", "quiet iommu=pt");
+  put("/root/sys/module/nvidia_peermem/version", "1");
+  EXPECT_THAT(advise_host(**machine, graph), SizeIs(0));
 }
 
 }  // namespace

@@ -2,22 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "topology/detect/probe.h"
 #include "topology/model/check.h"
 
 namespace weir::topology {
 namespace {
 
-struct Row {
-  const char* name;
-  void (*run)(Probe&);
-};
+/// Runs a probe; what would make the graph unsound is taken back.
+void run(const char* name, void (*probe_it)(Probe&), drivers::Machine& machine, Detected& detected) {
+  Graph before = detected.graph;
+  Probe probe(name, machine, detected);
+  probe_it(probe);
+  const Status sound = check(detected.graph);
+  if (sound.ok()) return;
+  detected.graph = std::move(before);
+  probe.doubt(fmt::format("left out, because {}", sound.message()));
+}
 
-/// All of them, in order: later ones refine what earlier ones found.
-constexpr Row kProbes[] = {
-    {"cpu", probe_cpu}, {"pci", probe_pci}, {"nvml", probe_nvml},
-    {"kfd", probe_kfd}, {"nic", probe_nic}, {"host", probe_host},
-};
+/// Management ports are device files, which only some may use.
+bool has_management_port(drivers::Machine& machine) {
+  const std::vector<std::string> names = machine.files().list("/dev/infiniband");
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.starts_with("umad"); });
+}
 
 }  // namespace
 
@@ -45,19 +54,18 @@ Index Probe::gpu_at(const std::string& address, int numa) {
   return node;
 }
 
-Detected detect(drivers::Machine& machine) {
+Detected detect(drivers::Machine& machine, Subnet subnet) {
   Detected detected;
   detected.graph.add("host", kNone, HostFacts{});
-  for (const Row& row : kProbes) {
-    Detected before = detected;
-    Probe probe(row.name, machine, detected);
-    row.run(probe);
-    const Status sound = check(detected.graph);
-    if (sound.ok()) continue;
-    detected = std::move(before);
-    detected.findings.push_back(
-        {row.name, Finding::Kind::doubt, fmt::format("left out, because {}", sound.message())});
-  }
+  // In order: later ones refine what earlier ones found.
+  run("cpu", probe_cpu, machine, detected);
+  run("pci", probe_pci, machine, detected);
+  run("nvml", probe_nvml, machine, detected);
+  run("kfd", probe_kfd, machine, detected);
+  run("nic", probe_nic, machine, detected);
+  run("host", probe_host, machine, detected);
+  if (subnet == Subnet::always || has_management_port(machine))
+    run("subnet", probe_subnet, machine, detected);
   return detected;
 }
 

@@ -28,12 +28,17 @@ struct Finding {
 };
 
 struct Detected {
-  Graph graph;  ///< of one host; passes check()
+  Graph graph;  ///< of this host, which is its first node, and of the subnet; passes check()
   std::vector<Finding> findings;
+};
+
+enum class Subnet : uint8_t {
+  if_allowed,  ///< where this process may use a management port
+  always
 };
 
 /// Never fails: a host of which nothing is known is a host with one NUMA node. Takes tens of milliseconds,
 /// longer where drivers of GPUs have to wake up.
-Detected detect(drivers::Machine& machine);
+Detected detect(drivers::Machine& machine, Subnet subnet = Subnet::if_allowed);
 
 }  // namespace weir::topology

@@ -52,5 +52,6 @@ void probe_nvml(Probe& probe);
 void probe_kfd(Probe& probe);
 void probe_nic(Probe& probe);
 void probe_host(Probe& probe);
+void probe_subnet(Probe& probe);
 
 }  // namespace weir::topology

@@ -1,0 +1,55 @@
+#include "src/cli/doctor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "src/base/interfaces.h"
+#include "topology/detect/doctor.h"
+
+namespace weir::cli {
+namespace {
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// Which interface ranks would meet at, and why.
+void print_interface() {
+  InterfaceWish wish;
+  wish.names = environment("NCCL_SOCKET_IFNAME");
+  wish.family = environment("NCCL_SOCKET_FAMILY");
+  const Result<InterfaceChoice> choice = choose_interface(wish);
+  if (choice.ok()) {
+    fmt::print("bootstrap: interface {} ({}): {}\n", choice->interface.name, choice->interface.address.text(),
+               choice->why);
+  } else {
+    fmt::print("bootstrap: {}\n", choice.status().message());
+  }
+}
+
+}  // namespace
+
+int print_advice(const topology::Graph& graph, drivers::Machine* machine, bool is_here) {
+  using topology::Advice;
+  std::vector<Advice> all = topology::advise(graph);
+  if (machine != nullptr) {
+    for (Advice& advice : topology::advise_host(*machine, graph)) all.push_back(std::move(advice));
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Advice& a, const Advice& b) { return a.weight < b.weight; });
+  if (is_here) print_interface();
+  bool wrong = false;
+  for (const Advice& advice : all) {
+    wrong |= advice.weight == Advice::Weight::wrong;
+    fmt::print("{}: {}\n", advice.weight == Advice::Weight::wrong ? "WRONG" : "note", advice.finding);
+    if (!advice.remedy.empty()) fmt::print("       {}\n", advice.remedy);
+  }
+  if (all.empty()) fmt::print("nothing is wrong or slow, as far as can be seen\n");
+  return wrong ? 1 : 0;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,16 @@
+/// weir doctor: says what is wrong or slow on this machine, a recorded one or in a file, and what to do.
+#pragma once
+
+#include <vector>
+
+#include "src/drivers/machine.h"
+#include "topology/model/advice.h"
+#include "topology/model/graph.h"
+
+namespace weir::cli {
+
+/// Prints advice; `machine` is null where the graph comes from a file. The exit code: 1 if something is
+/// wrong.
+int print_advice(const topology::Graph& graph, drivers::Machine* machine, bool is_here);
+
+}  // namespace weir::cli

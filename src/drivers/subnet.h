@@ -1,0 +1,16 @@
+/// The InfiniBand subnet that this host's management port sees: all switches, adapters and cables.
+#pragma once
+
+#include <string>
+
+#include "weir/status.h"
+
+namespace weir::drivers {
+
+/// The subnet as ibnetdiscover prints it, found by libibnetdisc with direct-routed packets (no subnet manager
+/// is needed). Needs the right to use /dev/infiniband/umad*, which usually only root has. Errors:
+/// system_error, where the library or the right is missing. Takes milliseconds for dozens of nodes, seconds
+/// for thousands. The library may print to standard error.
+Result<std::string> subnet_text();
+
+}  // namespace weir::drivers

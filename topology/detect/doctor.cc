@@ -1,0 +1,83 @@
+#include "topology/detect/doctor.h"
+
+#include <fmt/format.h>
+
+namespace weir::topology {
+namespace {
+
+using Weight = Advice::Weight;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+/// What of a host matters here.
+struct Devices {
+  bool nvidia = false;
+  bool verbs = false;
+  size_t on_pci = 0;  ///< GPUs and NICs
+
+  explicit Devices(const Graph& graph) {
+    for (Index node = 0; node < graph.size(); ++node) {
+      const auto* gpu = graph.get<GpuFacts>(node);
+      const auto* port = graph.get<PortFacts>(node);
+      nvidia |= gpu != nullptr && gpu->pci.vendor == 0x10de;
+      verbs |= port != nullptr && port->layer == PortLayer::infiniband;
+      on_pci += gpu != nullptr || graph.get<NicFacts>(node) != nullptr ? 1 : 0;
+    }
+  }
+};
+
+void advise_limits(const drivers::Limits& limits, const Devices& devices, std::vector<Advice>& advice) {
+  if (limits.memlock_bytes < 64 * kMiB && devices.verbs) {
+    advice.push_back(
+        {Weight::wrong,
+         fmt::format("a process may lock {} KiB of memory; a NIC needs all of its buffers locked",
+                     limits.memlock_bytes / 1024),
+         "ulimit -l unlimited, or memlock in /etc/security/limits.conf (docker: --ulimit memlock=-1)"});
+  }
+  if (limits.shm_bytes < 64 * kMiB) {
+    advice.push_back(
+        {Weight::notable,
+         fmt::format("/dev/shm holds {} MiB: weir does not need it, other libraries and data loaders do",
+                     limits.shm_bytes / kMiB),
+         "make it larger (docker: --shm-size=1g)"});
+  }
+  if (limits.open_files < 4096) {
+    advice.push_back(
+        {Weight::notable,
+         fmt::format("a process may open {} files; each connection and each allocation takes one",
+                     limits.open_files),
+         "ulimit -n 65536"});
+  }
+}
+
+void advise_iommu(drivers::Files& files, const Devices& devices, std::vector<Advice>& advice) {
+  if (devices.on_pci < 2 || files.list("/sys/class/iommu").empty()) return;
+  const std::string arguments = " " + files.read("/proc/cmdline").value_or("") + " ";
+  if (arguments.find(" iommu=pt ") != std::string::npos ||
+      arguments.find("iommu.passthrough=1") != std::string::npos)
+    return;
+  advice.push_back({Weight::notable,
+                    "an IOMMU translates what devices send each other: between GPUs and NICs that costs "
+                    "bandwidth, or forbids it",
+                    "boot with iommu=pt, and switch ACS off on the PCIe switches (setpci, as root) unless "
+                    "virtual machines "
+                    "need it"});
+}
+
+}  // namespace
+
+std::vector<Advice> advise_host(drivers::Machine& machine, const Graph& graph) {
+  std::vector<Advice> advice;
+  const Devices devices(graph);
+  if (Result<drivers::Limits> limits = machine.limits(); limits.ok()) advise_limits(*limits, devices, advice);
+  advise_iommu(machine.files(), devices, advice);
+  if (devices.nvidia && devices.verbs && machine.files().list("/sys/module/nvidia_peermem").empty()) {
+    advice.push_back({Weight::notable,
+                      "the module nvidia_peermem is not loaded: NICs reach GPU memory only if kernel and "
+                      "driver can do it by dma-buf",
+                      "modprobe nvidia_peermem"});
+  }
+  return advice;
+}
+
+}  // namespace weir::topology

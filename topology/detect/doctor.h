@@ -1,0 +1,15 @@
+/// What is wrong or slow on a host besides its topology: limits, drivers, the IOMMU.
+#pragma once
+
+#include <vector>
+
+#include "src/drivers/machine.h"
+#include "topology/model/advice.h"
+#include "topology/model/graph.h"
+
+namespace weir::topology {
+
+/// `graph`: what detect() found on the same machine.
+std::vector<Advice> advise_host(drivers::Machine& machine, const Graph& graph);
+
+}  // namespace weir::topology

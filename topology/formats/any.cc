@@ -1,0 +1,87 @@
+#include "topology/formats/any.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "topology/formats/hwloc_xml.h"
+#include "topology/formats/nccl_xml.h"
+#include "topology/formats/nvidia_smi.h"
+#include "topology/formats/rocm_smi.h"
+#include "topology/formats/synthetic.h"
+#include "topology/model/check.h"
+
+namespace weir::topology {
+namespace {
+
+/// The name of the first element of an XML file; empty: it is none. Comments and declarations come before.
+std::string_view root_of(std::string_view text) {
+  for (size_t at = text.find('<'); at != std::string_view::npos; at = text.find('<', at + 1)) {
+    const std::string_view rest = text.substr(at + 1);
+    if (rest.starts_with("!--")) {
+      at = text.find("-->", at);
+      if (at == std::string_view::npos) break;
+    } else if (!rest.starts_with('?') && !rest.starts_with('!')) {
+      return rest.substr(0, rest.find_first_of(" \t\r\n/>"));
+    }
+  }
+  return {};
+}
+
+/// The first line that says something: not empty, no comment.
+std::string_view first_line(std::string_view text) {
+  Lines lines(text);
+  for (std::string_view line; lines.next(line);) {
+    line = trim(line);
+    if (!line.empty() && !line.starts_with('#')) return line;
+  }
+  return {};
+}
+
+bool has_word(std::string_view line, std::string_view word) {
+  const auto all = words(line);
+  return std::find(all.begin(), all.end(), word) != all.end();
+}
+
+Result<Graph> read_xml(const Source& source, Notes* notes) {
+  const std::string_view root = root_of(source.text);
+  if (root == "topology") {
+    auto document = read_hwloc_xml(source, notes);
+    return document.ok() ? graph_of(*document, notes) : document.status();
+  }
+  if (root == "graphs") {
+    return refuse(
+        source, 1,
+        "this is a graph file of NCCL, with the rings and trees that it chose; expected a topology");
+  }
+  auto file = read_nccl_xml(source, notes);
+  if (!file.ok()) return file.status();
+  return std::move(file->graph);
+}
+
+Result<Graph> read_by_beginning(const Source& source, Notes* notes) {
+  const std::string_view line = first_line(source.text);
+  if (line.starts_with('<')) return read_xml(source, notes);
+  if (has_word(line, "GPU0") || line.starts_with("GPU0") || line.starts_with("\x1b[4m")) {
+    auto matrix = read_nvidia_smi(source, notes);
+    return matrix.ok() ? graph_of(*matrix, notes) : matrix.status();
+  }
+  if (line.starts_with("===") || line.starts_with("WARNING")) {
+    auto matrix = read_rocm_smi(source, notes);
+    return matrix.ok() ? graph_of(*matrix, notes) : matrix.status();
+  }
+  auto machine = read_synthetic({source.name, trim(source.text)});
+  if (!machine.ok()) return machine.status();
+  return graph_of(*machine);
+}
+
+}  // namespace
+
+Result<Graph> read_any(const Source& source, Notes* notes) {
+  Result<Graph> graph = read_by_beginning(source, notes);
+  if (!graph.ok()) return graph;
+  if (Status sound = check(*graph); !sound.ok()) return refuse(source, 1, sound.message());
+  return graph;
+}
+
+}  // namespace weir::topology

@@ -1,0 +1,342 @@
+#include "topology/formats/nvidia_smi.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "topology/formats/cpu_set.h"
+
+namespace weir::topology {
+namespace {
+
+constexpr int kMostLinks = 999;
+
+struct PathWord {
+  std::string_view word;
+  SmiPath path;
+};
+
+/// The first of a path is written, all are read.
+constexpr std::array<PathWord, 7> kPaths = {{{"X", SmiPath::self},
+                                             {"PIX", SmiPath::pix},
+                                             {"PXB", SmiPath::pxb},
+                                             {"PHB", SmiPath::phb},
+                                             {"NODE", SmiPath::node},
+                                             {"SYS", SmiPath::sys},
+                                             {"SOC", SmiPath::sys}}};
+
+bool parse_cell(std::string_view word, SmiCell& cell) {
+  const auto found =
+      std::find_if(kPaths.begin(), kPaths.end(), [word](const PathWord& path) { return path.word == word; });
+  if (found != kPaths.end()) {
+    cell = {.path = found->path};
+    return true;
+  }
+  int64_t links = 0;
+  if (!word.starts_with("NV") || !parse_int(word.substr(2), links) || links < 1 || links > kMostLinks)
+    return false;
+  cell = {.path = SmiPath::nvlink, .links = static_cast<int>(links)};
+  return true;
+}
+
+std::string text_of(const SmiCell& cell) {
+  if (cell.path == SmiPath::nvlink) return fmt::format("NV{}", cell.links);
+  const auto found = std::find_if(kPaths.begin(), kPaths.end(),
+                                  [&cell](const PathWord& path) { return path.path == cell.path; });
+  return found == kPaths.end() ? "" : std::string(found->word);
+}
+
+/// A name that cannot be taken for a cell, a column or a line of the legend.
+bool is_name(std::string_view word) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  constexpr std::array<std::string_view, 5> kTaken = {"CPU", "NUMA", "GPU", "ID", "Affinity"};
+  SmiCell cell;
+  return !word.empty() && word.find_first_not_of(kLetters) == std::string_view::npos &&
+         !parse_cell(word, cell) && std::find(kTaken.begin(), kTaken.end(), word) == kTaken.end();
+}
+
+/// Without the escape sequences that underline the head of the matrix on a terminal.
+std::string without_colours(std::string_view line) {
+  std::string plain;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '\x1b' || i + 1 >= line.size() || line[i + 1] != '[') {
+      plain += line[i];
+      continue;
+    }
+    i = std::min(line.find('m', i), line.size());
+  }
+  return plain;
+}
+
+/// The fields of a row: between tabs, if it has them, else the words.
+std::vector<std::string_view> fields(std::string_view row) {
+  const std::string_view first = trim(row.substr(0, row.find('\t')));
+  if (first.size() == trim(row).size() || first.find(' ') != std::string_view::npos) return words(row);
+  std::vector<std::string_view> found;
+  while (true) {
+    const size_t end = std::min(row.find('\t'), row.size());
+    found.push_back(trim(row.substr(0, end)));
+    if (end == row.size()) return found;
+    row.remove_prefix(end + 1);
+  }
+}
+
+using Column = std::string NvidiaSmiDevice::*;
+
+struct ColumnName {
+  std::string_view name;
+  Column column;
+};
+
+constexpr std::array<ColumnName, 3> kColumns = {{{"CPU Affinity", &NvidiaSmiDevice::cpu_affinity},
+                                                 {"NUMA Affinity", &NvidiaSmiDevice::numa_affinity},
+                                                 {"GPU NUMA ID", &NvidiaSmiDevice::gpu_numa}}};
+
+class Reader {
+ public:
+  Reader(const Source& source, Notes* notes) : source_(source), notes_(notes), lines_(source.text) {}
+
+  Result<NvidiaSmi> read();
+
+ private:
+  enum class Part { before, matrix, legend, nic_legend };
+
+  Status read_line(std::string_view line);
+  Status read_head(std::string_view line);
+  Status read_columns(const std::vector<std::string_view>& parts, size_t first);
+  Status read_row(size_t row, std::string_view line);
+  Status read_behind(size_t row, std::vector<std::string_view> behind);
+  Status read_nic(std::string_view line);
+  Status check();
+  Status check_row(size_t row);
+  Status refuse(const std::string& sentence) const {
+    return topology::refuse(source_, lines_.number(), sentence);
+  }
+  Status leave_out(size_t line, const std::string& sentence) const {
+    return smi::leave_out(notes_, topology::refuse(source_, line, sentence).message());
+  }
+  bool is_gpu(size_t device) const {
+    int number = 0;
+    return smi::parse_gpu(matrix_.devices[device].name, number);
+  }
+
+  const Source& source_;
+  Notes* notes_;
+  Lines lines_;
+  Part part_ = Part::before;
+  NvidiaSmi matrix_;
+  std::vector<Column> columns_;
+  std::unordered_map<std::string, size_t> devices_;  ///< by name
+  std::vector<size_t> rows_;                         ///< the line of each; 0: not there yet
+};
+
+Status Reader::read_columns(const std::vector<std::string_view>& parts, size_t first) {
+  std::string behind;
+  for (size_t i = first; i < parts.size(); ++i)
+    behind += fmt::format("{}{}", behind.empty() ? "" : " ", parts[i]);
+  for (std::string_view rest = behind; !rest.empty(); rest = trim(rest)) {
+    const auto found = std::find_if(kColumns.begin(), kColumns.end(), [rest](const ColumnName& column) {
+      return rest.starts_with(column.name);
+    });
+    if (found == kColumns.end() ||
+        std::find(columns_.begin(), columns_.end(), found->column) != columns_.end()) {
+      return refuse(
+          fmt::format("the head ends with \"{}\"; expected CPU Affinity, NUMA Affinity, GPU NUMA ID",
+                      rest.substr(0, 100)));
+    }
+    columns_.push_back(found->column);
+    rest.remove_prefix(found->name.size());
+  }
+  return {};
+}
+
+Status Reader::read_head(std::string_view line) {
+  const auto parts = words(line);
+  size_t i = 0;
+  for (; i < parts.size() && is_name(parts[i]); ++i) {
+    const std::string name(parts[i]);
+    if (!devices_.emplace(name, i).second) return refuse(fmt::format("{} is twice in the head", name));
+    matrix_.devices.emplace_back().name = name;
+  }
+  WEIR_TRY(read_columns(parts, i));
+  if (matrix_.devices.size() > kMostSmiDevices) {
+    return refuse(fmt::format("the head names {} devices; expected at most {}", matrix_.devices.size(),
+                              kMostSmiDevices));
+  }
+  matrix_.cells = SmiMatrix<SmiCell>(matrix_.devices.size());
+  rows_.assign(matrix_.devices.size(), 0);
+  part_ = Part::matrix;
+  return {};
+}
+
+Status Reader::read_behind(size_t row, std::vector<std::string_view> behind) {
+  // The tool aligns with one tab more here and there.
+  if (behind.size() > columns_.size()) std::erase(behind, std::string_view());
+  NvidiaSmiDevice& device = matrix_.devices[row];
+  if (behind.size() > columns_.size()) {
+    return refuse(fmt::format("{} words stand behind the cells of row {}; the head has {} such columns",
+                              behind.size(), device.name, columns_.size()));
+  }
+  for (size_t i = 0; i < behind.size(); ++i) {
+    CpuSet set;
+    if (!behind[i].empty() && behind[i] != "N/A" && !CpuSet::parse_list(behind[i], set)) {
+      return refuse(fmt::format("\"{}\" behind the cells of row {} is no list of numbers like 0-31,64-95",
+                                behind[i].substr(0, 100), device.name));
+    }
+    device.*columns_[i] = behind[i];
+  }
+  return {};
+}
+
+Status Reader::read_row(size_t row, std::string_view line) {
+  const std::string& name = matrix_.devices[row].name;
+  if (rows_[row] != 0)
+    return refuse(fmt::format("row {} is there twice; the first is in line {}", name, rows_[row]));
+  rows_[row] = lines_.number();
+  const size_t size = matrix_.devices.size();
+  std::vector<std::string_view> parts = fields(line);
+  const size_t cells = std::min(parts.size() - 1, size);
+  for (size_t column = 0; column < cells; ++column) {
+    const std::string_view word = parts[column + 1];
+    if (word.empty()) continue;
+    SmiCell& cell = matrix_.cells.at(row, column);
+    const std::string& other = matrix_.devices[column].name;
+    if (!parse_cell(word, cell)) {
+      return refuse(
+          fmt::format("\"{}\" in row {} for {} is no cell; expected X, NV#, PIX, PXB, PHB, NODE or SYS",
+                      word.substr(0, 100), name, other));
+    }
+    if ((cell.path == SmiPath::self) != (row == column))
+      return refuse(fmt::format("row {} has {} for {}; X stands for a device itself", name, word, other));
+    if (cell.path == SmiPath::nvlink && (!is_gpu(row) || !is_gpu(column)))
+      return refuse(fmt::format("row {} has {} for {}; NVLinks join GPUs only", name, word, other));
+  }
+  size_t known = 0;
+  for (size_t column = 0; column < size; ++column)
+    known += matrix_.cells.at(row, column).path != SmiPath::unknown ? 1 : 0;
+  if (known < size) {
+    WEIR_TRY(leave_out(
+        lines_.number(),
+        fmt::format("row {} has {} cells; expected {}; the others are taken as unknown", name, known, size)));
+  }
+  if (parts.size() <= size + 1) return {};
+  parts.erase(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(size) + 1);
+  return read_behind(row, std::move(parts));
+}
+
+Status Reader::read_nic(std::string_view line) {
+  const auto parts = words(line);
+  if (parts.size() != 2 || !parts[0].ends_with(':') || !is_name(parts[1])) {
+    return leave_out(lines_.number(), fmt::format("\"{}\" is no line of the NIC legend, like NIC0: mlx5_0",
+                                                  line.substr(0, 100)));
+  }
+  const auto device = devices_.find(std::string(parts[0].substr(0, parts[0].size() - 1)));
+  if (device == devices_.end() || is_gpu(device->second))
+    return refuse(fmt::format("the NIC legend names {} which is no NIC of the head", parts[0]));
+  std::string& nic = matrix_.devices[device->second].nic;
+  if (!nic.empty()) return refuse(fmt::format("the NIC legend names {} twice", parts[0]));
+  nic = parts[1];
+  return {};
+}
+
+Status Reader::read_line(std::string_view line) {
+  const auto parts = words(line);
+  if (parts.empty() || parts[0].starts_with('#')) return {};
+  int number = 0;
+  if (part_ == Part::before && smi::parse_gpu(parts[0], number)) return read_head(line);
+  const auto device = devices_.find(std::string(parts[0]));
+  if (part_ == Part::matrix && device != devices_.end()) return read_row(device->second, line);
+  if (part_ != Part::before && parts[0] == "Legend:" && parts.size() == 1) {
+    part_ = Part::legend;
+    return {};
+  }
+  if (part_ != Part::before && parts.size() == 2 && parts[0] == "NIC" && parts[1] == "Legend:") {
+    part_ = Part::nic_legend;
+    return {};
+  }
+  if (part_ == Part::nic_legend) return read_nic(line);
+  if (part_ == Part::legend && parts.size() > 1 && parts[1] == "=") return {};
+  return leave_out(lines_.number(), fmt::format("\"{}\" means nothing here", trim(line).substr(0, 100)));
+}
+
+/// One note for a row, or there would be a quadratic number.
+Status Reader::check_row(size_t row) {
+  size_t different = 0;
+  std::string first;
+  for (size_t column = 0; column < row; ++column) {
+    const SmiCell& lower = matrix_.cells.at(row, column);
+    const SmiCell& upper = matrix_.cells.at(column, row);
+    if (lower == upper || lower.path == SmiPath::unknown || upper.path == SmiPath::unknown) continue;
+    if (different++ > 0) continue;
+    const std::string& name = matrix_.devices[column].name;
+    first = fmt::format("row {} has {} for {}, but row {} has {} for it", matrix_.devices[row].name,
+                        text_of(lower), name, name, text_of(upper));
+  }
+  if (different == 0) return {};
+  if (different > 1) first += fmt::format(" (and {} more like that)", different - 1);
+  return leave_out(rows_[row], first);
+}
+
+Status Reader::check() {
+  if (part_ == Part::before)
+    return refuse("there is no matrix; expected a line with the names of the devices, GPU0 first");
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    if (rows_[row] == 0)
+      return refuse(fmt::format("row {} is missing; the head names that device", matrix_.devices[row].name));
+  }
+  for (size_t row = 0; row < rows_.size(); ++row) WEIR_TRY(check_row(row));
+  std::unordered_map<std::string, size_t> called;
+  for (size_t i = 0; i < matrix_.devices.size(); ++i) {
+    const NvidiaSmiDevice& device = matrix_.devices[i];
+    const auto [other, is_new] = called.emplace(device.nic.empty() ? device.name : device.nic, i);
+    if (!is_new) {
+      return refuse(fmt::format("{} and {} are both called {}", matrix_.devices[other->second].name,
+                                device.name, other->first));
+    }
+  }
+  return {};
+}
+
+Result<NvidiaSmi> Reader::read() {
+  if (source_.text.size() > kMostBytes) {
+    return topology::refuse(
+        source_, 1,
+        fmt::format("the text has {} bytes; expected at most {}", source_.text.size(), kMostBytes));
+  }
+  for (std::string_view line; lines_.next(line);) WEIR_TRY(read_line(without_colours(line)));
+  WEIR_TRY(check());
+  return std::move(matrix_);
+}
+
+}  // namespace
+
+Result<NvidiaSmi> read_nvidia_smi(const Source& source, Notes* notes) { return Reader(source, notes).read(); }
+
+std::string write_nvidia_smi(const NvidiaSmi& matrix) {
+  std::vector<ColumnName> columns;
+  for (const ColumnName& column : kColumns) {
+    const bool used = std::any_of(matrix.devices.begin(), matrix.devices.end(),
+                                  [&](const auto& device) { return !(device.*column.column).empty(); });
+    if (used) columns.push_back(column);
+  }
+  std::string text;
+  for (const NvidiaSmiDevice& device : matrix.devices) text += fmt::format("\t{}", device.name);
+  for (const ColumnName& column : columns) text += fmt::format("\t{}", column.name);
+  text += "\n";
+  for (size_t row = 0; row < matrix.devices.size(); ++row) {
+    text += matrix.devices[row].name;
+    for (size_t column = 0; column < matrix.cells.size(); ++column)
+      text += fmt::format("\t{}", text_of(matrix.cells.at(row, column)));
+    for (const ColumnName& column : columns) text += fmt::format("\t{}", matrix.devices[row].*column.column);
+    text += "\n";
+  }
+  std::string legend;
+  for (const NvidiaSmiDevice& device : matrix.devices) {
+    if (!device.nic.empty()) legend += fmt::format("  {}: {}\n", device.name, device.nic);
+  }
+  return legend.empty() ? text : text + "\nNIC Legend:\n\n" + legend;
+}
+
+}  // namespace weir::topology

@@ -198,8 +198,8 @@ TEST_F(Detection, ABrokenProbeTakesOnlyItselfDown) {
 /// A GPU told by two NVLink ends of which one side is missing: the probe's work is dropped, not the machine.
 TEST_F(Detection, ContradictionsAreLeftOut) {
   std::string text = kNvml;
-  const size_t at = text.rfind("{\"remote\": \"gpu\", \"address\": \"0000:1b:00.0\", \"version\": 3}, ");
-  text.erase(at, 62);
+  const std::string link = R"({"remote": "gpu", "address": "0000:1b:00.0", "version": 3}, )";
+  text.erase(text.rfind(link), link.size());
   put("/nvml.json", text);
   const Detected detected = run();
   EXPECT_THAT(detected.graph.all(NodeKind::gpu), SizeIs(0));

@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 
+#include "src/base/text.h"
+#include "topology/formats/fabric_file.h"
 #include "topology/formats/hwloc_xml.h"
+#include "topology/formats/ibnetdiscover.h"
 #include "topology/formats/nccl_xml.h"
 #include "topology/formats/nvidia_smi.h"
 #include "topology/formats/rocm_smi.h"
+#include "topology/formats/slurm_topology.h"
 #include "topology/formats/synthetic.h"
+#include "topology/formats/topology_yaml.h"
 #include "topology/model/check.h"
 
 namespace weir::topology {
@@ -43,6 +49,13 @@ bool has_word(std::string_view line, std::string_view word) {
   return std::find(all.begin(), all.end(), word) != all.end();
 }
 
+/// In any case of letters.
+bool begins_with_any(std::string_view line, std::initializer_list<std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view beginning) {
+    return equals_ignoring_case(line.substr(0, beginning.size()), beginning);
+  });
+}
+
 Result<Graph> read_xml(const Source& source, Notes* notes) {
   const std::string_view root = root_of(source.text);
   if (root == "topology") {
@@ -69,6 +82,22 @@ Result<Graph> read_by_beginning(const Source& source, Notes* notes) {
   if (line.starts_with("===") || line.starts_with("WARNING")) {
     auto matrix = read_rocm_smi(source, notes);
     return matrix.ok() ? graph_of(*matrix, notes) : matrix.status();
+  }
+  if (line.starts_with("weir ")) {
+    auto fabric = read_fabric_file(source, notes);
+    return fabric.ok() ? graph_of(*fabric) : fabric.status();
+  }
+  if (begins_with_any(line, {"vendid=", "Switch\t", "SW ", "CA ", "DR path", "Chassis"})) {
+    auto fabric = read_ibnetdiscover(source, notes);
+    return fabric.ok() ? graph_of(*fabric, notes) : fabric.status();
+  }
+  if (begins_with_any(line, {"switchname", "blockname", "blocksizes"})) {
+    auto topology = read_slurm_topology(source, notes);
+    return topology.ok() ? graph_of(*topology) : topology.status();
+  }
+  if (begins_with_any(line, {"---", "- ", "%yaml"}) || line.ends_with(':')) {
+    auto topologies = read_topology_yaml(source, notes);
+    return topologies.ok() ? graph_of(*topologies) : topologies.status();
   }
   auto machine = read_synthetic({source.name, trim(source.text)});
   if (!machine.ok()) return machine.status();

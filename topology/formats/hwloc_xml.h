@@ -108,7 +108,7 @@ std::string write_hwloc_xml(const HwlocXml& document);
 ///
 /// Processors: where the file has no NUMA node, hwloc means one that is the whole machine. NUMA nodes with
 /// processors are connected pairwise (kind cpu, no speed: hwloc's latencies are relative). Family and model
-/// are written as NCCL does (family 23 is 15 + 8 << 4).
+/// are written as NCCL does (family 23 is 143: 15 + (8 << 4)).
 ///
 /// PCIe: a host bridge is a root bridge, placed at the NUMA node of its processors; if it belongs to several,
 /// it hangs at their package or the host and has a link to each. Below it come root ports, then pairs of
@@ -121,7 +121,8 @@ std::string write_hwloc_xml(const HwlocXml& document);
 /// GPUs: PCI class 0302 and 1200, and of class 03xx those of NVIDIA and AMD, Intel's without screen (0380)
 /// and all that have a device of a compute library; other displays belong to a management controller. NICs:
 /// class 02xx, 0c06 and whatever has a verbs device. Verbs devices are the ports; a network interface is one
-/// only on a NIC without. NVSwitches: class 0680 of NVIDIA.
+/// only on a NIC without. NVSwitches: class 0680 of NVIDIA and what
+/// hwloc calls NVSwitch.
 ///
 /// NVLinkBandwidth holds the sum of the links between two ends, per direction, an NVSwitch being an end of
 /// its own and a processor (POWER) too; the diagonal is invented by hwloc (0 or 1 TB/s) and means nothing.

@@ -103,6 +103,7 @@ int main(int argc, char** argv) {
   }
   if (app.got_subcommand("options")) return weir::cli::print_options();
   if (app.got_subcommand("topo")) return weir::cli::run_topo(topo);
+  if (app.got_subcommand("doctor")) return weir::cli::run_doctor(topo);
   std::vector<std::string> command = app.get_subcommand("run")->remaining();
   if (end != argv + argc) command.insert(command.end(), end + 1, argv + argc);
   return weir::cli::run(arguments, std::move(command));

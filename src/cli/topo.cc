@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "src/cli/doctor.h"
 #include "src/drivers/machine.h"
 #include "topology/detect/detect.h"
 #include "topology/formats/any.h"
@@ -59,17 +60,20 @@ Result<Detected> from_file(const TopoArguments& arguments) {
   return detected;
 }
 
-Result<Detected> from_machine(const TopoArguments& arguments) {
-  std::unique_ptr<drivers::Machine> machine;
-  if (!arguments.record.empty() || !arguments.replay.empty()) {
-    auto made = arguments.record.empty() ? drivers::replay_machine(arguments.replay)
-                                         : drivers::record_machine(arguments.record);
-    if (!made.ok()) return made.status();
-    machine = std::move(*made);
-  } else {
-    machine = drivers::this_machine();
-  }
-  Detected detected = topology::detect(*machine);
+Result<std::unique_ptr<drivers::Machine>> machine_of(const TopoArguments& arguments) {
+  if (!arguments.replay.empty()) return drivers::replay_machine(arguments.replay);
+  if (!arguments.record.empty()) return drivers::record_machine(arguments.record);
+  return drivers::this_machine();
+}
+
+/// What the arguments name. `machine` stays null where that is a file.
+Result<Detected> look(const TopoArguments& arguments, std::unique_ptr<drivers::Machine>& machine) {
+  if (!arguments.file.empty()) return from_file(arguments);
+  auto made = machine_of(arguments);
+  if (!made.ok()) return made.status();
+  machine = std::move(*made);
+  Detected detected =
+      topology::detect(*machine, arguments.subnet ? topology::Subnet::always : topology::Subnet::if_allowed);
   WEIR_TRY(machine->error());
   return detected;
 }
@@ -103,28 +107,42 @@ void print_findings(const std::vector<Finding>& findings, bool all) {
 
 }  // namespace
 
-void add_topo(CLI::App& app, TopoArguments& arguments) {
-  CLI::App* topo =
-      app.add_subcommand("topo", "Show the topology of this machine, of a recorded one, or of a file");
-  topo->add_option(
+namespace {
+
+void add_sources(CLI::App* command, TopoArguments& arguments) {
+  command->add_option(
       "file", arguments.file,
       "NCCL, RCCL or hwloc XML, nvidia-smi topo -m, rocm-smi --showtopo, ibnetdiscover, Slurm's "
       "topology.conf or "
       "topology.yaml, a fabric file, or a machine in a line: \"2 x (8 gpu nvswitch 450, 8 nic 50) leaf\"");
   auto* record =
-      topo->add_option("--record", arguments.record, "Keep everything that is asked in this folder");
-  topo->add_option("--replay", arguments.replay, "Show the machine that was recorded in this folder")
+      command->add_option("--record", arguments.record, "Keep everything that is asked in this folder");
+  command->add_option("--replay", arguments.replay, "Look at the machine that was recorded in this folder")
       ->excludes(record);
+  command->add_flag("--subnet", arguments.subnet,
+                    "Ask the InfiniBand subnet, also without a right to that being seen");
+  command->add_flag("--strict", arguments.strict, "Refuse files with anything that is not understood");
+  command->add_flag("--why", arguments.why, "Say what was found, and why not more");
+}
+
+}  // namespace
+
+void add_topo(CLI::App& app, TopoArguments& arguments) {
+  CLI::App* topo =
+      app.add_subcommand("topo", "Show the topology of this machine, of a recorded one, or of a file");
+  add_sources(topo, arguments);
   topo->add_flag("--matrix", arguments.matrix, "GPUs and NICs against each other: path classes and GB/s");
   topo->add_flag("--json", arguments.json, "As JSON");
   topo->add_flag("--xml", arguments.xml, "As a topology file for NCCL (or RCCL, for AMD's GPUs)");
   topo->add_option("-o,--out", arguments.out, "Write to this file");
-  topo->add_flag("--strict", arguments.strict, "Refuse files with anything that is not understood");
-  topo->add_flag("--why", arguments.why, "Say what was found, and why not more");
+  add_sources(
+      app.add_subcommand("doctor", "Say what is wrong or slow on this machine, a recorded one or in a file"),
+      arguments);
 }
 
 int run_topo(const TopoArguments& arguments) {
-  Result<Detected> detected = arguments.file.empty() ? from_machine(arguments) : from_file(arguments);
+  std::unique_ptr<drivers::Machine> machine;
+  Result<Detected> detected = look(arguments, machine);
   if (!detected.ok()) {
     fmt::print(stderr, "weir topo: {}\n", detected.status().message());
     return kExitUsage;
@@ -141,6 +159,17 @@ int run_topo(const TopoArguments& arguments) {
   if (file) return 0;
   fmt::print(stderr, "weir topo: {} cannot be written\n", arguments.out);
   return 1;
+}
+
+int run_doctor(const TopoArguments& arguments) {
+  std::unique_ptr<drivers::Machine> machine;
+  Result<Detected> detected = look(arguments, machine);
+  if (!detected.ok()) {
+    fmt::print(stderr, "weir doctor: {}\n", detected.status().message());
+    return kExitUsage;
+  }
+  print_findings(detected->findings, arguments.why);
+  return print_advice(detected->graph, machine.get(), arguments.file.empty() && arguments.replay.empty());
 }
 
 }  // namespace weir::cli

@@ -1,4 +1,4 @@
-/// weir topo: shows this machine, a recorded one, or what a file says.
+/// weir topo: shows this machine, a recorded one, or what a file says. weir doctor: what is wrong with it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,10 +16,13 @@ struct TopoArguments {
   bool xml = false;
   bool strict = false;
   bool why = false;
+  bool subnet = false;
 };
 
+/// The subcommands topo and doctor.
 void add_topo(CLI::App& app, TopoArguments& arguments);
-/// The exit code.
+/// The exit codes; of the doctor 1 where something is wrong.
 int run_topo(const TopoArguments& arguments);
+int run_doctor(const TopoArguments& arguments);
 
 }  // namespace weir::cli

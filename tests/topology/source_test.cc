@@ -45,6 +45,10 @@ TEST(Xml, ErrorsTellFileAndLine) {
   const auto broken = XmlFile::parse({"a.xml", "<a>\n<b>\n</a>"});
   EXPECT_THAT(broken.status().message(), HasSubstr("a.xml:3: this is not well-formed XML"));
   EXPECT_FALSE(XmlFile::parse({"a.xml", ""}).ok());
+  EXPECT_THAT(XmlFile::parse({"a.xml", std::string_view("<a/>\n\0", 6)}).status().message(),
+              HasSubstr("a.xml:2: a byte 0"));
+  EXPECT_THAT(XmlFile::parse({"a.xml", "<a/>\n<b/>"}).status().message(),
+              HasSubstr("a.xml:2: a second element <b>"));
   std::string deep;
   for (int i = 0; i < 300; ++i) deep += "<a>";
   for (int i = 0; i < 300; ++i) deep += "</a>";

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "topology/detect/probe.h"
 #include "topology/formats/hwloc_xml.h"
 

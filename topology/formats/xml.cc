@@ -36,6 +36,8 @@ Result<XmlFile> XmlFile::parse(const Source& source) {
     return topology::refuse(
         source, 1, fmt::format("the file has {} bytes; expected at most {}", source.text.size(), kMostBytes));
   }
+  if (const size_t nul = source.text.find('\0'); nul != std::string_view::npos)
+    return topology::refuse(source, line_of(source.text, nul), "a byte 0 stands in the text; expected XML");
   XmlFile file(source);
   for (size_t at = source.text.find('\n'); at != std::string_view::npos; at = source.text.find('\n', at + 1))
     file.line_ends_.push_back(at);
@@ -47,6 +49,11 @@ Result<XmlFile> XmlFile::parse(const Source& source) {
                             fmt::format("this is not well-formed XML: {}", parsed.description()));
   }
   if (!file.root()) return topology::refuse(source, 1, "the file holds no XML element");
+  for (pugi::xml_node other = file.root().next_sibling(); other; other = other.next_sibling()) {
+    if (other.type() == pugi::node_element)
+      return file.refuse(other, fmt::format("a second element <{}> beside <{}>; expected one", other.name(),
+                                            file.root().name()));
+  }
   if (too_deep(file.root())) {
     return topology::refuse(source, 1, fmt::format("elements are nested more than {} deep", kMostDepth));
   }

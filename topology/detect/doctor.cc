@@ -9,7 +9,7 @@ using Weight = Advice::Weight;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-/// What of a host matters here.
+/// What of the first host of a graph matters here.
 struct Devices {
   bool nvidia = false;
   bool verbs = false;
@@ -17,6 +17,7 @@ struct Devices {
 
   explicit Devices(const Graph& graph) {
     for (Index node = 0; node < graph.size(); ++node) {
+      if (graph.holder(node, NodeKind::host) != 0) continue;  // of another host
       const auto* gpu = graph.get<GpuFacts>(node);
       const auto* port = graph.get<PortFacts>(node);
       nvidia |= gpu != nullptr && gpu->pci.vendor == 0x10de;

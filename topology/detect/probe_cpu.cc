@@ -45,9 +45,12 @@ void probe_cpu(Probe& probe) {
   }
   probe.graph = std::move(*graph);
   const auto count = [&](NodeKind kind) { return probe.graph.all(kind).size(); };
-  probe.found(fmt::format("{} packages, {} NUMA nodes, {} PCIe switches, {} GPUs, {} NICs",
-                          count(NodeKind::package), count(NodeKind::numa), count(NodeKind::bridge),
-                          count(NodeKind::gpu), count(NodeKind::nic)));
+  const std::vector<Index> bridges = probe.graph.all(NodeKind::bridge);
+  const auto switches = std::count_if(bridges.begin(), bridges.end(),
+                                      [&](Index node) { return !probe.graph.get<BridgeFacts>(node)->root; });
+  probe.found(fmt::format("packages {}, NUMA nodes {}, PCIe switches {}, GPUs {}, NICs {}",
+                          count(NodeKind::package), count(NodeKind::numa), switches, count(NodeKind::gpu),
+                          count(NodeKind::nic)));
   for (std::string& note : notes) probe.doubt(std::move(note));
 }
 

@@ -119,8 +119,14 @@ class Adviser {
   void different_hosts() {
     const std::vector<int> classes = host_classes(graph_);
     const std::vector<Index> hosts = graph_.all(NodeKind::host);
+    // Of hosts that only their network knows there is nothing to compare.
+    std::vector<bool> seen(static_cast<size_t>(graph_.size()));
+    for (const Index numa : graph_.all(NodeKind::numa))
+      seen[static_cast<size_t>(graph_.holder(numa, NodeKind::host))] = true;
     std::map<int, std::vector<std::string>> members;
-    for (size_t i = 0; i < hosts.size(); ++i) members[classes[i]].push_back(graph_[hosts[i]].name);
+    for (size_t i = 0; i < hosts.size(); ++i) {
+      if (seen[static_cast<size_t>(hosts[i])]) members[classes[i]].push_back(graph_[hosts[i]].name);
+    }
     if (members.size() < 2) return;
     const auto most = std::max_element(members.begin(), members.end(), [](const auto& a, const auto& b) {
       return a.second.size() < b.second.size();

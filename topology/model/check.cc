@@ -40,18 +40,22 @@ bool needs_holder(NodeKind kind) {
 bool may_join(LinkKind link, NodeKind a, NodeKind b) {
   const unsigned ends = bit(a) | bit(b);
   const auto within = [&](unsigned kinds) { return (ends & ~kinds) == 0; };
+  // Some descriptions know which hosts a switch joins, and nothing of what is in them.
+  constexpr unsigned kWholeHost = bit(NodeKind::host) | bit(NodeKind::fabric_switch);
   constexpr unsigned kGpu = bit(NodeKind::gpu) | bit(NodeKind::partition);
   switch (link) {
     case LinkKind::pci:
       return within(bit(NodeKind::numa) | bit(NodeKind::bridge) | bit(NodeKind::gpu) | bit(NodeKind::nic) |
                     bit(NodeKind::nvswitch));
     case LinkKind::cpu: return within(bit(NodeKind::numa));
-    case LinkKind::nvlink: return within(kGpu | bit(NodeKind::nvswitch) | bit(NodeKind::numa));
+    case LinkKind::nvlink:
+      return within(kGpu | bit(NodeKind::nvswitch) | bit(NodeKind::numa)) || ends == kWholeHost;
     case LinkKind::xgmi: return within(kGpu);
     case LinkKind::c2c: return within(kGpu | bit(NodeKind::numa)) && (ends & kGpu) != 0;
     case LinkKind::inner: return within(kGpu) || within(bit(NodeKind::nic) | bit(NodeKind::port));
     case LinkKind::cable:
-      return within(bit(NodeKind::port) | bit(NodeKind::nic) | bit(NodeKind::fabric_switch));
+      return within(bit(NodeKind::port) | bit(NodeKind::nic) | bit(NodeKind::fabric_switch)) ||
+             ends == kWholeHost;
   }
   return false;
 }

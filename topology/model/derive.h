@@ -22,7 +22,7 @@ Groups meshes(const Graph& graph);
 struct Leaf {
   Index fabric_switch = kNone;
   std::vector<Index> hosts;
-  std::vector<Index> ports;  ///< or NICs, where their ports are not known
+  std::vector<Index> ports;  ///< or NICs or hosts, where their ports are not known
   double down_gb_per_s = 0;  ///< of all cables to hosts, one direction
   double up_gb_per_s = 0;    ///< of all cables to switches of level 2 or leaves
 

@@ -12,8 +12,11 @@
 #include "src/drivers/machine.h"
 #include "topology/detect/detect.h"
 #include "topology/formats/any.h"
+#include "topology/formats/fabric_file.h"
 #include "topology/formats/nccl_xml.h"
+#include "topology/model/check.h"
 #include "topology/model/derive.h"
+#include "topology/model/merge.h"
 #include "topology/views/json.h"
 #include "topology/views/matrix.h"
 #include "topology/views/tree.h"
@@ -46,15 +49,25 @@ Result<std::string> text_of(const std::string& file) {
   return std::move(text).str();
 }
 
-Result<Detected> from_file(const TopoArguments& arguments) {
-  const Result<std::string> text = text_of(arguments.file);
+Result<topology::Graph> graph_of_file(const std::string& file, topology::Notes* notes) {
+  const Result<std::string> text = text_of(file);
   if (!text.ok()) return text.status();
+  const bool is_line = text.value() == file;
+  return topology::read_any({is_line ? "the line" : file, text.value()}, notes);
+}
+
+Result<Detected> from_files(const TopoArguments& arguments) {
   topology::Notes notes;
-  const bool is_line = text.value() == arguments.file;
-  Result<topology::Graph> graph = topology::read_any({is_line ? "the line" : arguments.file, text.value()},
-                                                     arguments.strict ? nullptr : &notes);
-  if (!graph.ok()) return graph.status();
-  Detected detected{std::move(*graph), {}};
+  std::vector<topology::Graph> graphs;
+  for (const std::string& file : arguments.files) {
+    Result<topology::Graph> graph = graph_of_file(file, arguments.strict ? nullptr : &notes);
+    if (!graph.ok()) return graph.status();
+    graphs.push_back(std::move(*graph));
+  }
+  Result<topology::Graph> merged = topology::merge(graphs);
+  if (!merged.ok()) return merged.status();
+  WEIR_TRY(topology::check(*merged));
+  Detected detected{std::move(*merged), {}};
   for (std::string& note : notes)
     detected.findings.push_back({"file", Finding::Kind::doubt, std::move(note)});
   return detected;
@@ -68,7 +81,7 @@ Result<std::unique_ptr<drivers::Machine>> machine_of(const TopoArguments& argume
 
 /// What the arguments name. `machine` stays null where that is a file.
 Result<Detected> look(const TopoArguments& arguments, std::unique_ptr<drivers::Machine>& machine) {
-  if (!arguments.file.empty()) return from_file(arguments);
+  if (!arguments.files.empty()) return from_files(arguments);
   auto made = machine_of(arguments);
   if (!made.ok()) return made.status();
   machine = std::move(*made);
@@ -81,6 +94,7 @@ Result<Detected> look(const TopoArguments& arguments, std::unique_ptr<drivers::M
 std::string show(const topology::Graph& graph, const TopoArguments& arguments) {
   if (arguments.json) return topology::json_of(graph);
   if (arguments.xml) return topology::write_nccl_xml({topology::dialect_of(graph), graph});
+  if (arguments.fabric) return topology::write_fabric_file(topology::fabric_of(graph));
   if (!arguments.matrix) return topology::tree_of(graph);
   std::string text;
   const std::vector<int> classes = topology::host_classes(graph);
@@ -111,10 +125,11 @@ namespace {
 
 void add_sources(CLI::App* command, TopoArguments& arguments) {
   command->add_option(
-      "file", arguments.file,
+      "file", arguments.files,
       "NCCL, RCCL or hwloc XML, nvidia-smi topo -m, rocm-smi --showtopo, ibnetdiscover, Slurm's "
       "topology.conf or "
-      "topology.yaml, a fabric file, or a machine in a line: \"2 x (8 gpu nvswitch 450, 8 nic 50) leaf\"");
+      "topology.yaml, a fabric file, or a machine in a line: \"2 x (8 gpu nvswitch 450, 8 nic 50) leaf\". "
+      "Several are merged.");
   auto* record =
       command->add_option("--record", arguments.record, "Keep everything that is asked in this folder");
   command->add_option("--replay", arguments.replay, "Look at the machine that was recorded in this folder")
@@ -134,6 +149,7 @@ void add_topo(CLI::App& app, TopoArguments& arguments) {
   topo->add_flag("--matrix", arguments.matrix, "GPUs and NICs against each other: path classes and GB/s");
   topo->add_flag("--json", arguments.json, "As JSON");
   topo->add_flag("--xml", arguments.xml, "As a topology file for NCCL (or RCCL, for AMD's GPUs)");
+  topo->add_flag("--fabric", arguments.fabric, "As a fabric file (docs/fabric-file.md)");
   topo->add_option("-o,--out", arguments.out, "Write to this file");
   add_sources(
       app.add_subcommand("doctor", "Say what is wrong or slow on this machine, a recorded one or in a file"),
@@ -169,7 +185,7 @@ int run_doctor(const TopoArguments& arguments) {
     return kExitUsage;
   }
   print_findings(detected->findings, arguments.why);
-  return print_advice(detected->graph, machine.get(), arguments.file.empty() && arguments.replay.empty());
+  return print_advice(detected->graph, machine.get(), arguments.files.empty() && arguments.replay.empty());
 }
 
 }  // namespace weir::cli

@@ -131,7 +131,8 @@ std::vector<Leaf> leaves(const Graph& graph) {
   const std::vector<Index> hosts = hosts_of(graph);
   for (const Link& link : graph.links()) {
     const auto at = place.find(link.from);
-    if (link.kind != LinkKind::cable || at == place.end()) continue;
+    const bool leads_out = link.kind == LinkKind::cable || link.kind == LinkKind::nvlink;
+    if (!leads_out || at == place.end()) continue;
     Leaf& leaf = found[at->second];
     if (graph[link.to].kind() == NodeKind::fabric_switch) {
       leaf.up_gb_per_s += link.gb_per_s;

@@ -85,8 +85,10 @@ Result<Detected> look(const TopoArguments& arguments, std::unique_ptr<drivers::M
   auto made = machine_of(arguments);
   if (!made.ok()) return made.status();
   machine = std::move(*made);
-  Detected detected =
-      topology::detect(*machine, arguments.subnet ? topology::Subnet::always : topology::Subnet::if_allowed);
+  topology::DetectOptions options;
+  options.subnet = arguments.subnet;
+  options.lldp_socket = arguments.lldp_socket;
+  Detected detected = topology::detect(*machine, options);
   WEIR_TRY(machine->error());
   return detected;
 }
@@ -136,6 +138,7 @@ void add_sources(CLI::App* command, TopoArguments& arguments) {
       ->excludes(record);
   command->add_flag("--subnet", arguments.subnet,
                     "Ask the InfiniBand subnet, also without a right to that being seen");
+  command->add_option("--lldp", arguments.lldp_socket, "The socket of lldpd, if it is not the usual one");
   command->add_flag("--strict", arguments.strict, "Refuse files with anything that is not understood");
   command->add_flag("--why", arguments.why, "Say what was found, and why not more");
 }

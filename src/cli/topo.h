@@ -20,6 +20,7 @@ struct TopoArguments {
   bool strict = false;
   bool why = false;
   bool subnet = false;
+  std::string lldp_socket;
 };
 
 /// The subcommands topo and doctor.

@@ -18,6 +18,7 @@ constexpr const char* kHwloc = "/hwloc.xml";
 constexpr const char* kNvml = "/nvml.json";
 constexpr const char* kLimits = "/limits";
 constexpr const char* kSubnet = "/ibnetdiscover";
+constexpr const char* kLldp = "/lldp.json";
 
 class ThisMachine final : public Machine {
  public:
@@ -26,6 +27,9 @@ class ThisMachine final : public Machine {
   Result<Nvml> nvml() override { return read_nvml(); }
   Result<Limits> limits() override { return read_limits(); }
   Result<std::string> subnet() override { return subnet_text(); }
+  Result<std::vector<LldpNeighbor>> lldp(const std::string& socket) override {
+    return lldp_neighbors(socket);
+  }
 
  private:
   std::unique_ptr<Files> files_ = files_below("/");
@@ -56,6 +60,11 @@ class RecordingMachine final : public Machine {
     Result<std::string> text = inner_.subnet();
     if (text.ok()) keep(kSubnet, *text);
     return text;
+  }
+  Result<std::vector<LldpNeighbor>> lldp(const std::string& socket) override {
+    Result<std::vector<LldpNeighbor>> neighbors = inner_.lldp(socket);
+    if (neighbors.ok()) keep(kLldp, write_record(*neighbors));
+    return neighbors;
   }
   Status error() const override { return error_.ok() ? files_.error() : error_; }
 
@@ -90,6 +99,10 @@ class ReplayedMachine final : public Machine {
     return text.ok() ? read_limits_record(text.value()) : text.status();
   }
   Result<std::string> subnet() override { return read(kSubnet, "the InfiniBand subnet"); }
+  Result<std::vector<LldpNeighbor>> lldp(const std::string&) override {
+    const Result<std::string> text = read(kLldp, "lldpd");
+    return text.ok() ? read_lldp_record(text.value()) : text.status();
+  }
 
  private:
   Result<std::string> read(const char* name, const char* who) const {

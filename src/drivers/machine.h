@@ -2,8 +2,8 @@
 ///
 /// A record is a folder: `root/` holds files, `hwloc.xml` and `nvml.json` what libhwloc and
 /// NVML said, `limits` what the kernel allowed,
-/// `ibnetdiscover` the InfiniBand subnet. Whatever was absent when it was
-/// recorded is absent when it is replayed.
+/// `ibnetdiscover` the InfiniBand subnet, `lldp.json` the neighbours on Ethernet. Whatever was absent when it
+/// was recorded is absent when it is replayed.
 ///
 /// Not thread-safe.
 #pragma once
@@ -13,6 +13,7 @@
 
 #include "src/drivers/files.h"
 #include "src/drivers/limits.h"
+#include "src/drivers/lldp.h"
 #include "src/drivers/nvml.h"
 #include "weir/status.h"
 
@@ -26,6 +27,8 @@ class Machine {
   virtual Result<Nvml> nvml() = 0;
   virtual Result<Limits> limits() = 0;
   virtual Result<std::string> subnet() = 0;
+  /// `socket` as in lldp_neighbors().
+  virtual Result<std::vector<LldpNeighbor>> lldp(const std::string& socket) = 0;
   /// Of a machine that records: what could not be written.
   virtual Status error() const { return {}; }
 };

@@ -244,6 +244,23 @@ TEST_F(Detection, PortsOfVerbsAndEthernet) {
   EXPECT_THAT(detected.findings, says("nic", "the speed of eth0 is not known"));
 }
 
+TEST_F(Detection, SwitchesThatLldpHeard) {
+  put("/root/sys/devices/system/node/node0/cpumap", "1");
+  put("/root/sys/class/net/eth0/speed", "25000");
+  put("/lldp.json", R"([
+    {"interface": "eth0", "chassis": "aa:00", "chassis_name": "leaf", "port": "swp1", "is_switch": true},
+    {"interface": "eth1", "chassis": "aa:01", "chassis_name": "leaf", "port": "swp1", "is_switch": true},
+    {"interface": "eth1", "chassis": "bb:00", "chassis_name": "host9", "port": "eth1", "is_switch": false}])");
+  const Detected detected = run();
+  const std::vector<Leaf> found = leaves(detected.graph);
+  ASSERT_THAT(found, SizeIs(2)) << "two switches of one name";
+  EXPECT_EQ(detected.graph[found[0].fabric_switch].name, "leaf (aa:00)");
+  EXPECT_EQ(found[0].down_gb_per_s, 3.125);
+  EXPECT_THAT(detected.findings, says("lldp", "2 cables to 2 Ethernet switches"));
+  put("/lldp.json", "[{}]");
+  EXPECT_THAT(run().findings, says("lldp", "the record of lldpd cannot be read"));
+}
+
 TEST_F(Detection, VirtualMachinesAndContainers) {
   put("/root/proc/cpuinfo", "flags\t\t: fpu vme hypervisor sse");
   put("/root/sys/class/dmi/id/sys_vendor", "Amazon EC2");

@@ -11,7 +11,8 @@ namespace weir::topology {
 namespace {
 
 /// Runs a probe; what would make the graph unsound is taken back.
-void run(const char* name, void (*probe_it)(Probe&), drivers::Machine& machine, Detected& detected) {
+template <typename ProbeIt>
+void run(const char* name, ProbeIt probe_it, drivers::Machine& machine, Detected& detected) {
   Graph before = detected.graph;
   Probe probe(name, machine, detected);
   probe_it(probe);
@@ -54,7 +55,7 @@ Index Probe::gpu_at(const std::string& address, int numa) {
   return node;
 }
 
-Detected detect(drivers::Machine& machine, Subnet subnet) {
+Detected detect(drivers::Machine& machine, const DetectOptions& options) {
   Detected detected;
   detected.graph.add("host", kNone, HostFacts{});
   // In order: later ones refine what earlier ones found.
@@ -64,8 +65,9 @@ Detected detect(drivers::Machine& machine, Subnet subnet) {
   run("kfd", probe_kfd, machine, detected);
   run("nic", probe_nic, machine, detected);
   run("host", probe_host, machine, detected);
-  if (subnet == Subnet::always || has_management_port(machine))
-    run("subnet", probe_subnet, machine, detected);
+  run(
+      "lldp", [&](Probe& probe) { probe_lldp(probe, options.lldp_socket); }, machine, detected);
+  if (options.subnet || has_management_port(machine)) run("subnet", probe_subnet, machine, detected);
   return detected;
 }
 

@@ -28,17 +28,17 @@ struct Finding {
 };
 
 struct Detected {
-  Graph graph;  ///< of this host, which is its first node, and of the subnet; passes check()
+  Graph graph;  ///< of this host, which is its first node, and of its networks; passes check()
   std::vector<Finding> findings;
 };
 
-enum class Subnet : uint8_t {
-  if_allowed,  ///< where this process may use a management port
-  always
+struct DetectOptions {
+  bool subnet = false;      ///< ask the InfiniBand subnet also where no management port is seen
+  std::string lldp_socket;  ///< of lldpd; empty: the usual one
 };
 
 /// Never fails: a host of which nothing is known is a host with one NUMA node. Takes tens of milliseconds,
 /// longer where drivers of GPUs have to wake up.
-Detected detect(drivers::Machine& machine, Subnet subnet = Subnet::if_allowed);
+Detected detect(drivers::Machine& machine, const DetectOptions& options = {});
 
 }  // namespace weir::topology

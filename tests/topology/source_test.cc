@@ -41,6 +41,16 @@ TEST(Source, WordsAndNumbers) {
   for (const char* bad : {"nan", "inf", "", "1e999", "2,5"}) EXPECT_FALSE(parse_number(bad, number)) << bad;
 }
 
+TEST(Source, PciAddresses) {
+  std::string address;
+  EXPECT_TRUE(parse_pci_address("0000:3B:00.0", address));
+  EXPECT_EQ(address, "0000:3b:00.0");
+  EXPECT_TRUE(parse_pci_address("00010000:3b:1f.7", address));
+  for (const char* bad :
+       {"", "0000:3b:00.8", "000:3b:00.0", "0000:3g:00.0", "0000-3b:00.0", "0000:3b:00.0 ", "00:3b:00.0"})
+    EXPECT_FALSE(parse_pci_address(bad, address)) << bad;
+}
+
 TEST(Xml, ErrorsTellFileAndLine) {
   const auto broken = XmlFile::parse({"a.xml", "<a>\n<b>\n</a>"});
   EXPECT_THAT(broken.status().message(), HasSubstr("a.xml:3: this is not well-formed XML"));

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "src/base/text.h"
 #include "topology/detect/probe.h"
 #include "topology/formats/source.h"
 #include "topology/model/rates.h"
@@ -10,27 +10,10 @@
 namespace weir::topology {
 namespace {
 
-/// "0000:3b:00.0", as the kernel names folders of PCI devices.
-bool is_address(std::string_view name) {
-  constexpr std::string_view kForm = "xxxx:xx:xx.x";
-  if (name.size() < kForm.size()) return false;
-  name.remove_prefix(name.size() - kForm.size());  // domains may have more digits
-  for (size_t i = 0; i < kForm.size(); ++i) {
-    const bool fits =
-        kForm[i] == 'x' ? std::isxdigit(static_cast<unsigned char>(name[i])) != 0 : name[i] == kForm[i];
-    if (!fits) return false;
-  }
-  return true;
-}
-
 /// The last PCI device on a path; empty: none.
 std::string address_in(const std::string& path) {
   std::string found;
-  for (size_t at = 0; at < path.size();) {
-    const size_t end = std::min(path.find('/', at), path.size());
-    if (is_address(std::string_view(path).substr(at, end - at))) found = path.substr(at, end - at);
-    at = end + 1;
-  }
+  for (const std::string_view part : split_list(path, '/')) parse_pci_address(part, found);
   return found;
 }
 

@@ -40,11 +40,8 @@ size_t parse_groups(std::string_view text, size_t digits, std::array<uint32_t, k
 }  // namespace
 
 bool is_pci_address(std::string_view text) {
-  const size_t colon = text.find(':');
-  if (colon == std::string_view::npos || !is_hex(text.substr(0, colon), 4, 8)) return false;
-  const std::string_view rest = text.substr(colon + 1);
-  return rest.size() == 7 && is_hex(rest.substr(0, 2), 2, 2) && rest[2] == ':' &&
-         is_hex(rest.substr(3, 2), 2, 2) && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7';
+  std::string address;
+  return parse_pci_address(text, address);
 }
 
 bool parse_pci_type(std::string_view text, PciFacts& pci) {

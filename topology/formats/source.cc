@@ -71,15 +71,17 @@ bool parse_number(std::string_view text, double& value) {
 }
 
 bool parse_pci_address(std::string_view text, std::string& value) {
-  constexpr std::string_view kForm = "xxxx:xx:xx.x";
+  constexpr std::string_view kForm = "xxxx:xx:xx.f";
   if (text.size() < kForm.size() || text.size() > kForm.size() + 4) return false;
   const size_t longer = text.size() - kForm.size();
   std::string lower;
   for (size_t i = 0; i < text.size(); ++i) {
     const char form = i < longer ? 'x' : kForm[i - longer];
     const char c = text[i] >= 'A' && text[i] <= 'F' ? static_cast<char>(text[i] - 'A' + 'a') : text[i];
-    const bool digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-    if (form == 'x' ? !digit : c != form) return false;
+    const bool fits = form == 'x'   ? (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')
+                      : form == 'f' ? c >= '0' && c <= '7'
+                                    : c == form;
+    if (!fits) return false;
     lower += c;
   }
   value = std::move(lower);

@@ -47,6 +47,9 @@ constexpr const char* kFixed =
     "{0} .unknown{{stroke-dasharray:5 3}}\n"
     "{0} .held{{stroke-dasharray:1 3}}\n";
 
+/// What still can be read, as a share of the full size.
+constexpr double kSmallest = 0.72;
+
 const char* css_class(BoxStyle style) {
   static constexpr std::array<const char*, 10> kNames = {"frame", "head", "bridge",   "dot",  "gpu",
                                                          "ring",  "nic",  "nvswitch", "host", "switch"};
@@ -80,10 +83,11 @@ class Writer {
   explicit Writer(const Drawing& drawing) : drawing_(drawing) {}
 
   std::string write(const std::string& style) {
-    add("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"topology\" role=\"img\" viewBox=\"0 0 {0:g} "
-        "{1:g}\" "
-        "width=\"{0:g}\" height=\"{1:g}\">\n",
-        drawing_.width, drawing_.height);
+    // In a page a drawing shrinks with the window as long as it can be read.
+    add("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"topology\" role=\"img\" "
+        "viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" height=\"{1:g}\"{2}>\n",
+        drawing_.width, drawing_.height,
+        style.empty() ? fmt::format(" style=\"min-width:{:.0f}px\"", kSmallest * drawing_.width) : "");
     add("<title>{}</title>\n", escaped(drawing_.title));
     if (!style.empty()) {
       add("<style>\n{}</style>\n", style);

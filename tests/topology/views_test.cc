@@ -18,6 +18,7 @@ namespace weir::topology {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -181,7 +182,8 @@ TEST(ViewText, CutTextsFit) {
 
 TEST(Rings, LinksCrossLittle) {
   const auto ring = [](const std::vector<Chord>& chords, int n) { return ring_order(n, chords); };
-  EXPECT_THAT(ring({{0, 2}, {2, 1}, {1, 3}, {3, 0}}, 4), ElementsAre(0, 2, 1, 3));
+  EXPECT_THAT(ring({{0, 2}, {2, 1}, {1, 3}, {3, 0}}, 4),
+              AnyOf(ElementsAre(0, 2, 1, 3), ElementsAre(0, 3, 1, 2)));
   std::vector<Chord> all;
   for (int b = 1; b < 6; ++b) {
     for (int a = 0; a < b; ++a) all.push_back({a, b});

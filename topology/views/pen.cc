@@ -129,7 +129,7 @@ double Pen::legend(double x, double y, double right) {
   std::sort(sorts_.begin(), sorts_.end(), [](const Sort& a, const Sort& b) {
     return std::tuple(a.bundle.kind, -a.bundle.gb_per_s()) < std::tuple(b.bundle.kind, -b.bundle.gb_per_s());
   });
-  constexpr double kColumn = 250, kRow = 38, kSample = 36;
+  constexpr double kColumn = 240, kRow = 38, kSample = 36;
   double column = x;
   for (size_t i = 0; i < std::min(sorts_.size(), kMostSamples); ++i) {
     const Sort& sort = sorts_[i];

@@ -85,7 +85,6 @@ std::vector<int> ring_order(int n, const std::vector<Chord>& chords) {
   for (int i = 0; i < kMostSweeps && improve(chords, order, cost); ++i) {
   }
   std::rotate(order.begin(), std::find(order.begin(), order.end(), 0), order.end());
-  if (order[1] > order.back()) std::reverse(order.begin() + 1, order.end());
   return order;
 }
 

@@ -17,8 +17,10 @@
 #include "topology/model/check.h"
 #include "topology/model/derive.h"
 #include "topology/model/merge.h"
+#include "topology/views/html.h"
 #include "topology/views/json.h"
 #include "topology/views/matrix.h"
+#include "topology/views/svg.h"
 #include "topology/views/tree.h"
 
 namespace weir::cli {
@@ -93,9 +95,19 @@ Result<Detected> look(const TopoArguments& arguments, std::unique_ptr<drivers::M
   return detected;
 }
 
+/// Of one host that host, of several their network.
+std::string svg_of(const topology::Graph& graph) {
+  const std::vector<topology::Index> hosts = graph.all(topology::NodeKind::host);
+  return hosts.size() == 1 && graph.all(topology::NodeKind::fabric_switch).empty()
+             ? topology::svg_of_host(graph, hosts[0])
+             : topology::svg_of_fabric(graph);
+}
+
 std::string show(const topology::Graph& graph, const TopoArguments& arguments) {
   if (arguments.json) return topology::json_of(graph);
   if (arguments.xml) return topology::write_nccl_xml({topology::dialect_of(graph), graph});
+  if (arguments.html) return topology::html_of(graph);
+  if (arguments.svg) return svg_of(graph);
   if (arguments.fabric) return topology::write_fabric_file(topology::fabric_of(graph));
   if (!arguments.matrix) return topology::tree_of(graph);
   std::string text;
@@ -153,6 +165,8 @@ void add_topo(CLI::App& app, TopoArguments& arguments) {
   topo->add_flag("--json", arguments.json, "As JSON");
   topo->add_flag("--xml", arguments.xml, "As a topology file for NCCL (or RCCL, for AMD's GPUs)");
   topo->add_flag("--fabric", arguments.fabric, "As a fabric file (docs/fabric-file.md)");
+  topo->add_flag("--svg", arguments.svg, "As a picture: of one host, or of the network of several");
+  topo->add_flag("--html", arguments.html, "As a page of its own: the network and each kind of host");
   topo->add_option("-o,--out", arguments.out, "Write to this file");
   add_sources(
       app.add_subcommand("doctor", "Say what is wrong or slow on this machine, a recorded one or in a file"),

@@ -17,6 +17,8 @@ struct TopoArguments {
   bool json = false;
   bool xml = false;
   bool fabric = false;
+  bool svg = false;
+  bool html = false;
   bool strict = false;
   bool why = false;
   bool subnet = false;

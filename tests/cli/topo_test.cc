@@ -52,6 +52,14 @@ TEST_F(Topo, ShowsMachinesInALine) {
   EXPECT_THAT(weir_command("topo --fabric '2 x (1 gpu, 1 nic 25) leaf'").text, HasSubstr("weir fabric 1"));
 }
 
+TEST_F(Topo, DrawsPicturesAndPages) {
+  EXPECT_THAT(weir_command("topo --svg '(8 gpu cube 25)'").text, HasSubstr("<svg"));
+  EXPECT_THAT(weir_command("topo --svg '2 x (1 gpu, 1 nic 25) leaf'").text, HasSubstr("leaf0"));
+  const std::string page = folder_ + "/page.html";
+  EXPECT_EQ(weir_command("topo --html -o " + page + " '2 x (8 gpu nvswitch 450, 8 nic 50) leaf'").code, 0);
+  EXPECT_GT(std::filesystem::file_size(page), 10'000u);
+}
+
 TEST_F(Topo, WhatItWritesItReads) {
   const std::string xml = folder_ + "/node.xml";
   EXPECT_EQ(weir_command("topo --xml -o " + xml + " '(8 gpu nvswitch 450, 2 nic 50)'").code, 0);

@@ -70,6 +70,11 @@ class Network:
     for space in self.spaces:
       call("ip", "netns", "del", space, check=False)
 
+  def speak(self):
+    """Makes the switches tell who they are now."""
+    for i in range(SWITCHES):
+      call("lldpcli", "-u", self.socket(f"leaf{i}"), "update")
+
   def chassis_of(self, name):
     said = call("lldpcli", "-u", self.socket(name), "-f", "json0", "show", "chassis").stdout
     return json.loads(said)["local-chassis"][0]["chassis"][0]["id"][0]["value"]
@@ -102,7 +107,8 @@ def main():
       assert len(set(expected.values())) == SWITCHES, expected
       for host in range(HOSTS):
         found, begin = {}, time.monotonic()
-        while found != expected and time.monotonic() - begin < 30:
+        while found != expected and time.monotonic() - begin < 60:
+          network.speak()
           time.sleep(0.5)
           found = switches_in(detect(weir, network, f"host{host}"))
         assert found == expected, (found, expected)

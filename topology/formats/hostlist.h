@@ -15,7 +15,7 @@
 namespace weir::topology {
 
 /// All the lists of one file together name no more.
-inline constexpr size_t kMostNames = 1'000'000;
+inline constexpr size_t kMostNames = 100'000;
 inline constexpr size_t kLongestName = 255;
 
 /// Printable, without blanks, quotation marks, backslashes and any of , [ ] # = : what needs no quotation

@@ -1,0 +1,46 @@
+/// The links of a host as wires between boxes that have their places.
+#pragma once
+
+#include <vector>
+
+#include "topology/views/pen.h"
+
+namespace weir::topology {
+
+class HostWires {
+ public:
+  /// `links`: between boxes of `pen`. `circles`: see RingPanel.
+  HostWires(Pen& pen, const std::vector<Bundle>& links, const std::vector<int>& circles);
+
+  /// From `stops[0]` straight down at x through all stops; the label, above the last one, says what the
+  /// narrowest of these links carries.
+  void add_line(const std::vector<int>& stops, double x);
+  /// From a NIC out of the picture.
+  void add_way_out(int nic, double gb_per_s, double end, std::string facts);
+  /// All that no line has.
+  void add_others();
+
+ private:
+  double width(const Bundle& bundle) const;
+  BoxStyle style(int box) const { return pen_.drawing.boxes[static_cast<size_t>(box)].style; }
+  bool joins(const Bundle& bundle, BoxStyle first, BoxStyle second) const;
+  void label(const std::vector<Point>& points, const Bundle& bundle);
+  void add_other(const Bundle& bundle);
+  void add_between_processors(const Bundle& bundle);
+  void add_chord(const Bundle& bundle);
+  void add_to_switch(const Bundle& bundle);
+  void add_to_processor(const Bundle& bundle);
+
+  Pen& pen_;
+  const std::vector<Bundle>& links_;
+  const std::vector<int>& circles_;
+  std::vector<bool> drawn_;  ///< by link
+  Strokes strokes_;
+  bool arcs_differ_ = false;  ///< in speed, so that each needs its label
+};
+
+/// Where on a GPU's box, as a share of its width, its links to the processor begin: over PCIe, and beside it.
+inline constexpr double kFirstWay = 0.27;
+inline constexpr double kSecondWay = 0.73;
+
+}  // namespace weir::topology

@@ -70,10 +70,16 @@ class Network:
     for space in self.spaces:
       call("ip", "netns", "del", space, check=False)
 
-  def speak(self):
-    """Makes the switches tell who they are now."""
-    for i in range(SWITCHES):
-      call("lldpcli", "-u", self.socket(f"leaf{i}"), "update")
+  def heard(self, name):
+    """{interface: chassis} of the switches that lldpd itself knows there."""
+    said = json.loads(call("lldpcli", "-u", self.socket(name), "-f", "json0", "show", "neighbors").stdout)
+    found = {}
+    for interface in said["lldp"][0].get("interface", []):
+      chassis = interface["chassis"][0]
+      enabled = {c["type"] for c in chassis.get("capability", []) if c["enabled"]}
+      if "Bridge" in enabled:
+        found[interface["name"]] = chassis["id"][0]["value"]
+    return found
 
   def chassis_of(self, name):
     said = call("lldpcli", "-u", self.socket(name), "-f", "json0", "show", "chassis").stdout
@@ -106,11 +112,14 @@ def main():
       expected = {f"eth{i}": network.chassis_of(f"leaf{i}") for i in range(SWITCHES)}
       assert len(set(expected.values())) == SWITCHES, expected
       for host in range(HOSTS):
-        found, begin = {}, time.monotonic()
-        while found != expected and time.monotonic() - begin < 60:
-          network.speak()
-          time.sleep(0.5)
-          found = switches_in(detect(weir, network, f"host{host}"))
+        name, begin = f"host{host}", time.monotonic()
+        while network.heard(name) != expected and time.monotonic() - begin < 20:
+          time.sleep(0.2)
+        heard = network.heard(name)
+        if heard != expected:  # happens with several daemons on one machine; then nothing can be shown
+          print(f"lldpd itself has not heard of its neighbours: {heard} instead of {expected}")
+          sys.exit(SKIPPED)
+        found = switches_in(detect(weir, network, name))
         assert found == expected, (found, expected)
 
 

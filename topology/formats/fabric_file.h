@@ -81,9 +81,12 @@ struct FabricFile {
   bool operator==(const FabricFile&) const = default;
 };
 
+inline constexpr size_t kMostPairs = 1'000'000;
+
 /// Errors: another title; words that the grammar above does not have; names that come twice or nowhere; lists
 /// whose lengths do not fit; a NIC's port attached twice; the same two switches cabled twice with one speed,
-/// or one with itself; more than kMostNames names, cables or attachments.
+/// or one with itself; more than kMostNames names, or kMostPairs
+/// cables or attachments.
 Result<FabricFile> read_fabric_file(const Source& source, Notes* notes = nullptr);
 
 /// Switches first, then hosts, cables and attachments; lists compressed.

@@ -74,8 +74,8 @@ class FabricCheck {
     if (one.count < 1 || one.gbit_per_s < 0) return wrong("the number or speed of cables is negative");
     if (one.from.empty() || one.to.empty()) return wrong("the line names no switch");
     links_ += one.from.size() * one.to.size();
-    if (links_ > kMostNames)
-      return wrong(fmt::format("there are more than {} pairs with cables", kMostNames));
+    if (links_ > kMostPairs)
+      return wrong(fmt::format("there are more than {} pairs with cables", kMostPairs));
     for (const std::string& from : one.from) {
       for (const std::string& to : one.to) {
         const auto a = switches_.find(from);
@@ -110,7 +110,7 @@ class FabricCheck {
     if (one.guid != 0 && (one.hosts.size() != 1 || one.nics.size() != 1))
       return wrong("a guid is given; expected one host with one NIC");
     links_ += one.hosts.size() * places;
-    if (links_ > kMostNames) return wrong(fmt::format("there are more than {} attachments", kMostNames));
+    if (links_ > kMostPairs) return wrong(fmt::format("there are more than {} attachments", kMostPairs));
     for (const std::string& name : one.switches) {
       if (!switches_.contains(name)) return wrong(fmt::format("{} has no line as a switch", shown(name)));
     }

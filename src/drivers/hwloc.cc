@@ -49,8 +49,9 @@ Result<std::string> hwloc_xml() {
   if (hwloc.init(&topology) != 0) return failed("begin");
   const std::unique_ptr<hwloc_topology, decltype(hwloc.destroy)> owner(topology, hwloc.destroy);
   hwloc.set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
-  // These would open contexts on GPUs, which takes long and memory; GPUs are asked by other drivers.
-  for (const char* component : {"cuda", "nvml", "opencl", "gl", "rsmi", "levelzero"})
+  // The first one leaks the names of all PCI devices; hwloc then reads sysfs itself.
+  // The others would open contexts on GPUs, which takes long and memory; GPUs are asked by other drivers.
+  for (const char* component : {"pci", "cuda", "nvml", "opencl", "gl", "rsmi", "levelzero"})
     hwloc.set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
   if (hwloc.load(topology) != 0) return failed("find");
   char* buffer = nullptr;

@@ -106,7 +106,8 @@ void RecordedFiles::note(const std::string& path, const std::error_code& error) 
     error_ = {Code::system_error, fmt::format("{} could not be written: {}", path, error.message())};
 }
 
-/// Copies the links on the way to `path`, and where it leads: as a folder, or as an empty file for now.
+/// Copies the links on the way to `path`, and where it leads: as a folder, or as an empty file, which read()
+/// fills. Files whose text nobody asked for stay empty, so that list() answers alike.
 std::optional<std::string> RecordedFiles::keep(const std::string& path) {
   std::optional<std::string> here = "";
   for (const std::string& name : split(path)) {

@@ -3,29 +3,10 @@
 #include <algorithm>
 
 #include "topology/formats/hwloc_xml.h"
+#include "topology/formats/xml.h"
 
 namespace weir::topology {
 namespace {
-
-/// Line ends and tabs would come back as blanks if they were not written by number.
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 32) {
-          out += fmt::format("&#{};", static_cast<int>(c));
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out;
-}
 
 class Writer {
  public:
@@ -35,7 +16,7 @@ class Writer {
   /// "<name", at the current depth.
   void begin(std::string_view name) { out_ += fmt::format("{:{}}<{}", "", 2 * depth_, name); }
   void attribute(std::string_view name, std::string_view value) {
-    out_ += fmt::format(" {}=\"{}\"", name, escaped(value));
+    out_ += fmt::format(" {}=\"{}\"", name, xml_text(value));
   }
   void optional(std::string_view name, std::string_view value) {
     if (!value.empty()) attribute(name, value);
@@ -81,7 +62,7 @@ void Writer::write_element(const HwlocElement& element) {
   for (const auto& [name, value] : element.attributes) attribute(name, value);
   if (element.text.empty() && element.children.empty()) return close();
   if (!element.text.empty()) {
-    out_ += fmt::format(">{}</{}>\n", escaped(element.text), element.name);
+    out_ += fmt::format(">{}</{}>\n", xml_text(element.text), element.name);
     return;
   }
   open();
@@ -143,7 +124,7 @@ void Writer::write_words(std::string_view name, const std::vector<T>& values, Te
     std::string line;
     for (size_t i = first; i < std::min(first + kWords, values.size()); ++i) line += text(values[i]) + " ";
     begin(name);
-    out_ += fmt::format(" length=\"{}\">{}</{}>\n", line.size(), escaped(line), name);
+    out_ += fmt::format(" length=\"{}\">{}</{}>\n", line.size(), xml_text(line), name);
   }
 }
 

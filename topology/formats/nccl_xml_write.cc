@@ -36,9 +36,7 @@ class Writer {
  private:
   void put(int depth, const char* text) { text_.append(static_cast<size_t>(2 * depth), ' ').append(text); }
   void attribute(const char* name, std::string_view value) {
-    fmt::format_to(std::back_inserter(text_), " {}=\"", name);
-    append_escaped(text_, value);
-    text_ += '"';
+    fmt::format_to(std::back_inserter(text_), " {}=\"{}\"", name, xml_text(value));
   }
   template <typename T>
   void number(const char* name, T value) {

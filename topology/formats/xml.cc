@@ -135,7 +135,8 @@ Status XmlFile::get(pugi::xml_node element, const char* attribute, Need need, bo
   return {};
 }
 
-void append_escaped(std::string& out, std::string_view text) {
+std::string xml_text(std::string_view text) {
+  std::string out;
   for (const char c : text) {
     switch (c) {
       case '&': out += "&amp;"; break;
@@ -150,6 +151,7 @@ void append_escaped(std::string& out, std::string_view text) {
         }
     }
   }
+  return out;
 }
 
 }  // namespace weir::topology

@@ -49,7 +49,7 @@ class XmlFile {
   std::vector<size_t> line_ends_;
 };
 
-/// Appends `text` such that it can stand between double quotes.
-void append_escaped(std::string& out, std::string_view text);
+/// `text` such that it can stand between double quotes, or as content.
+std::string xml_text(std::string_view text);
 
 }  // namespace weir::topology

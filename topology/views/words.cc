@@ -2,20 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include "topology/views/text.h"
 
 namespace weir::topology {
 
-std::string bandwidth_figure(double gb_per_s) {
-  if (gb_per_s <= 0) return "?";
-  if (gb_per_s >= 99.95) return fmt::format("{:.0f}", gb_per_s);
-  std::string text = fmt::format("{:.{}f}", gb_per_s, gb_per_s >= 9.995 ? 1 : 2);
-  while (text.ends_with('0')) text.pop_back();
-  if (text.ends_with('.')) text.pop_back();
-  return text;
-}
+std::string bandwidth_figure(double gb_per_s) { return gb_per_s > 0 ? figure(gb_per_s) : "?"; }
 
-std::string bandwidth_words(double gb_per_s) { return bandwidth_figure(gb_per_s) + " GB/s"; }
+std::string bandwidth_words(double gb_per_s) { return rate(gb_per_s); }
 
 std::string pcie_words(const PciFacts& pci) {
   if (pci.gt_per_s <= 0 || pci.width <= 0) return "";

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "src/cli/doctor.h"
 #include "src/drivers/machine.h"
@@ -45,10 +44,17 @@ Result<std::string> text_of(const std::string& file) {
     return Status(Code::invalid_argument,
                   fmt::format("{} is a folder; expected a file (recorded machines: --replay)", file));
   std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) return Status(Code::system_error, fmt::format("{} cannot be read", file));
-  return std::move(text).str();
+  std::string text;
+  char block[1 << 16];
+  while (stream.read(block, sizeof(block)), stream.gcount() > 0) {  // a pipe has no size to ask for
+    text.append(block, static_cast<size_t>(stream.gcount()));
+    if (text.size() > topology::kMostBytes) {
+      return Status(Code::invalid_argument,
+                    fmt::format("{} holds more than the {} bytes that are read", file, topology::kMostBytes));
+    }
+  }
+  if (!stream.eof()) return Status(Code::system_error, fmt::format("{} cannot be read", file));
+  return text;
 }
 
 Result<topology::Graph> graph_of_file(const std::string& file, topology::Notes* notes) {

@@ -90,6 +90,8 @@ TEST_F(Topo, BadInputIsOneSentence) {
   EXPECT_THAT(weir_command("topo --replay " + folder_).text, HasSubstr("is no recorded machine"));
   EXPECT_THAT(weir_command("topo '(8 gpu'").text, HasSubstr("the line:1: column 7"));
   EXPECT_THAT(weir_command("topo " + put("empty", "")).text, HasSubstr("empty:1: "));
+  EXPECT_THAT(weir_command("topo /dev/zero").text, HasSubstr("/dev/zero holds more than"));
+  EXPECT_THAT(weir_command("topo /proc/self/mem").text, HasSubstr("cannot be read"));
 }
 
 TEST_F(Topo, TheDoctorSaysWhatIsWrong) {

@@ -42,11 +42,11 @@ class DirectFiles final : public Files {
     std::error_code error;
     if (!real || !fs::is_regular_file(root_ + *real, error)) return std::nullopt;
     std::ifstream file(root_ + *real, std::ios::binary);
-    std::string text(kMostBytes, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    if (file.bad() || (!file.eof() && file.gcount() == 0))
-      return std::nullopt;  // sysfs refuses some when read
-    text.resize(static_cast<size_t>(file.gcount()));
+    std::string text;
+    char block[4096];  // most files of sysfs are shorter
+    while (text.size() < kMostBytes && (file.read(block, sizeof(block)), file.gcount() > 0))
+      text.append(block, static_cast<size_t>(file.gcount()));
+    if (file.bad() || (text.empty() && !file.eof())) return std::nullopt;  // sysfs refuses some when read
     text.erase(text.find_last_not_of(" \t\r\n") + 1);
     return text;
   }

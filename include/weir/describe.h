@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* Writes "weir 0.1.0: 8 cores, 1 NUMA node, no GPU, network eth0 10.0.0.7 (...), transports loop shm cma tcp"
- * or the like, cut to size - 1 characters and ended by a zero. Returns the length of the whole line. Any
- * thread. */
+/* Writes "weir 0.1.0: 8 cores, 1 NUMA node, no GPU, 1 NIC (10 Gb/s), bootstrap through eth0, transports loop
+ * shm cma tcp" or the like, cut to size - 1 characters and ended by a zero. Returns the length of the whole
+ * line. Any thread. */
 int weirDescribe(char* buffer, size_t size);
 
 #ifdef __cplusplus

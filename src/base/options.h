@@ -25,6 +25,12 @@ struct Options {
   std::string host_id;
   int64_t comm_blocking = -1;
   double init_timeout_s = 60;
+  // Topology
+  std::string topology_file;
+  std::string topology_dump_file;
+  int64_t topology_dump_rank = 0;
+  std::string fabric_file;
+  bool subnet = true;
   // Transports
   std::string transports = "loop,shm,cma,tcp";
   bool shm_disable = false;

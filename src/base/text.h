@@ -1,4 +1,4 @@
-/// Small helpers for reading what people write into options.
+/// Small helpers for reading what people write into options, and for writing to people.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,11 @@ inline std::vector<std::string_view> split_list(std::string_view text, char sepa
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
+}
+
+/// "1 GPU", "2 GPUs".
+inline std::string plural(size_t count, std::string_view word) {
+  return std::to_string(count).append(" ").append(word).append(count == 1 ? "" : "s");
 }
 
 /// ASCII only.

@@ -63,6 +63,33 @@ int port_of(int fd) {
   return ntohs(address.sin_port);
 }
 
+/// The variables that a rank sees besides what it inherits.
+std::vector<std::pair<std::string, std::string>> rank_environment(const LaunchRequest& request, int rank,
+                                                                  const std::string& comm_id,
+                                                                  int master_port) {
+  const auto first_of = [&](int node) {  // the first rank whose node, below, is that one
+    return static_cast<int>((int64_t{node} * request.ranks + request.nodes - 1) / request.nodes);
+  };
+  const auto node = static_cast<int>(int64_t{rank} * request.nodes / request.ranks);
+  std::vector<std::pair<std::string, std::string>> variables = {
+      {"RANK", std::to_string(rank)},
+      {"WORLD_SIZE", std::to_string(request.ranks)},
+      {"LOCAL_RANK", std::to_string(rank - first_of(node))},
+      {"LOCAL_WORLD_SIZE", std::to_string(first_of(node + 1) - first_of(node))},
+      {"MASTER_ADDR", "127.0.0.1"},
+      {"MASTER_PORT", std::to_string(master_port)},
+  };
+  if (request.nodes > 1) variables.emplace_back("NCCL_HOSTID", fmt::format("node{}", node));
+  const std::string& preload = request.preload;
+  if (!comm_id.empty()) variables.emplace_back("NCCL_COMM_ID", comm_id);
+  if (!preload.empty()) {
+    const std::string folder = std::filesystem::path(preload).parent_path();
+    variables.emplace_back("LD_PRELOAD", prepended(preload, "LD_PRELOAD"));
+    variables.emplace_back("LD_LIBRARY_PATH", prepended(folder, "LD_LIBRARY_PATH"));
+  }
+  return variables;
+}
+
 }  // namespace
 
 Result<std::pair<int, int>> free_ports() {
@@ -81,23 +108,6 @@ Result<std::pair<int, int>> free_ports() {
   if (taken.size() == 2) ports = std::pair(port_of(taken[0]), port_of(taken[1]));
   for (const int fd : taken) close(fd);
   return ports;
-}
-
-std::vector<std::pair<std::string, std::string>> rank_environment(int rank, int ranks,
-                                                                  const std::string& comm_id, int master_port,
-                                                                  const std::string& preload) {
-  std::vector<std::pair<std::string, std::string>> variables = {
-      {"RANK", std::to_string(rank)},       {"WORLD_SIZE", std::to_string(ranks)},
-      {"LOCAL_RANK", std::to_string(rank)}, {"LOCAL_WORLD_SIZE", std::to_string(ranks)},
-      {"MASTER_ADDR", "127.0.0.1"},         {"MASTER_PORT", std::to_string(master_port)},
-  };
-  if (!comm_id.empty()) variables.emplace_back("NCCL_COMM_ID", comm_id);
-  if (!preload.empty()) {
-    const std::string folder = std::filesystem::path(preload).parent_path();
-    variables.emplace_back("LD_PRELOAD", prepended(preload, "LD_PRELOAD"));
-    variables.emplace_back("LD_LIBRARY_PATH", prepended(folder, "LD_LIBRARY_PATH"));
-  }
-  return variables;
 }
 
 Launcher::Launcher(LaunchRequest request) : request_(std::move(request)) {}
@@ -132,7 +142,7 @@ Status Launcher::start_all() {
   for (int rank = 0; rank < request_.ranks; ++rank) {
     ChildSpec spec;
     spec.command = request_.command;
-    spec.environment = rank_environment(rank, request_.ranks, comm_id, ports->second, request_.preload);
+    spec.environment = rank_environment(request_, rank, comm_id, ports->second);
     spec.rank = rank;
     spec.binding = &*binding;
     spec.capture = !request_.plain;

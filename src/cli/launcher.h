@@ -16,6 +16,7 @@ namespace weir::cli {
 struct LaunchRequest {
   std::vector<std::string> command;
   int ranks = 1;
+  int nodes = 1;  ///< several: as if the ranks were on that many hosts, in equal shares (NCCL_HOSTID)
   BindMode bind = BindMode::automatic;
   bool plain = false;                  ///< output goes out as it is, without "[rank] "
   std::optional<std::string> comm_id;  ///< NCCL_COMM_ID; nothing: a free port of the loopback; empty: unset
@@ -62,11 +63,6 @@ class Launcher {
   int passed_on_ = 0;  ///< signals that came from outside
   std::optional<Clock::time_point> kill_at_;
 };
-
-/// The variables that a rank sees besides what it inherits.
-std::vector<std::pair<std::string, std::string>> rank_environment(int rank, int ranks,
-                                                                  const std::string& comm_id, int master_port,
-                                                                  const std::string& preload);
 
 /// Two ports of the loopback that nobody listens at now.
 Result<std::pair<int, int>> free_ports();

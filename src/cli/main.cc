@@ -32,6 +32,9 @@ void add_run(CLI::App& app, RunArguments& arguments) {
   run->add_option("-n,--ranks", arguments.request.ranks, "Number of ranks")
       ->required()
       ->check(CLI::Range(1, 65536));
+  run->add_option("--nodes", arguments.request.nodes,
+                  "As if the ranks were on that many hosts, node0, node1, ... (NCCL_HOSTID)")
+      ->check(CLI::Range(1, 65536));
   run->add_option("--bind", arguments.bind, "auto (on cores of their own if there are enough), core or none")
       ->check(CLI::IsMember({"auto", "core", "none"}))
       ->capture_default_str();
@@ -54,6 +57,11 @@ int run(RunArguments arguments, std::vector<std::string> command) {
         Status(Code::invalid_argument, "there is no program to run; expected one after the options"),
         kExitUsage);
   LaunchRequest& request = arguments.request;
+  if (request.nodes > request.ranks) {
+    return report(Status(Code::invalid_argument,
+                         fmt::format("--nodes {} is more than the {} ranks", request.nodes, request.ranks)),
+                  kExitUsage);
+  }
   request.command = std::move(command);
   if (arguments.comm_id == "none")
     request.comm_id = "";

@@ -40,21 +40,7 @@ Result<std::string> text_of(const std::string& file) {
                               "\"(8 gpu nvswitch 450, 8 nic 50)\"",
                               file));
   }
-  if (std::filesystem::is_directory(file, error))
-    return Status(Code::invalid_argument,
-                  fmt::format("{} is a folder; expected a file (recorded machines: --replay)", file));
-  std::ifstream stream(file, std::ios::binary);
-  std::string text;
-  char block[1 << 16];
-  while (stream.read(block, sizeof(block)), stream.gcount() > 0) {  // a pipe has no size to ask for
-    text.append(block, static_cast<size_t>(stream.gcount()));
-    if (text.size() > topology::kMostBytes) {
-      return Status(Code::invalid_argument,
-                    fmt::format("{} holds more than the {} bytes that are read", file, topology::kMostBytes));
-    }
-  }
-  if (!stream.eof()) return Status(Code::system_error, fmt::format("{} cannot be read", file));
-  return text;
+  return drivers::read_whole(file, topology::kMostBytes);
 }
 
 Result<topology::Graph> graph_of_file(const std::string& file, topology::Notes* notes) {
@@ -94,7 +80,7 @@ Result<Detected> look(const TopoArguments& arguments, std::unique_ptr<drivers::M
   if (!made.ok()) return made.status();
   machine = std::move(*made);
   topology::DetectOptions options;
-  options.subnet = arguments.subnet;
+  if (arguments.subnet) options.subnet = topology::DetectOptions::Subnet::always;
   options.lldp_socket = arguments.lldp_socket;
   Detected detected = topology::detect(*machine, options);
   WEIR_TRY(machine->error());

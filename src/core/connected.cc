@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "src/base/host.h"
 #include "src/base/log.h"
+#include "topology/views/summary.h"
 
 namespace weir::core {
 namespace {
@@ -89,7 +89,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   auto island = view_island(*c.routes, self);
   WEIR_TRY(island.status());
   // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
-  WEIR_TRY(c.meet_neighbours());
+  WEIR_TRY(c.meet(runtime));
   c.join_island(runtime, island->windows, island->doorbells);
   c.plans = std::make_unique<PlanCache>(self, ranks, *c.links, std::move(island->scratch), options.algorithm);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
@@ -125,20 +125,44 @@ void Connected::join_island(Runtime& runtime, const std::vector<exec::Window>& w
   exchange = std::make_unique<exec::Exchange>(self, windows, doorbells, *allocations, limits);
 }
 
-/// Counts the ranks of this host and the cores that they may use between them.
-Status Connected::meet_neighbours() {
-  auto all = bootstrap->all_gather(ByteWriter().put(allowed_cores()).take());
+/// All tell each other where they run and, one per host, what that is made of.
+Status Connected::meet(Runtime& runtime) {
+  const std::vector<PeerAddress>& peers = bootstrap->peers();
+  const Rank self = bootstrap->rank();
+  ByteWriter told;
+  told.put(allowed_cores()).put_bytes(Cluster::contribution(runtime.own_host(), peers, self));
+  auto all = bootstrap->all_gather(told.take());
   WEIR_TRY(all.status());
+  std::vector<CoreSet> cores;
+  std::vector<Bytes> contributions;
+  for (const Bytes& bytes : *all) {
+    ByteReader reader(bytes);
+    cores.push_back(reader.get<CoreSet>());
+    contributions.push_back(reader.get_bytes());
+  }
+  count_neighbours(cores);
+  auto assembled = Cluster::assemble(contributions, peers);
+  WEIR_TRY(assembled.status());
+  cluster = std::move(*assembled);
+  if (self == 0) WEIR_INFO(init, "Topology: {}", topology::summary_of(cluster.graph));
+  const Options& options = runtime.options();
+  if (self != options.topology_dump_rank || options.topology_dump_file.empty()) return {};
+  if (const Status dumped = cluster.dump(self, options.topology_dump_file); !dumped.ok())
+    WEIR_WARN("NCCL_TOPO_DUMP_FILE: {}", dumped.message());
+  return {};
+}
+
+/// Counts the ranks of this host and the cores that they may use between them.
+void Connected::count_neighbours(const std::vector<CoreSet>& cores) {
   const std::vector<PeerAddress>& peers = bootstrap->peers();
   const uint64_t own = peers[static_cast<size_t>(bootstrap->rank())].host;
-  CoreSet cores;
+  CoreSet together;
   for (size_t rank = 0; rank < peers.size(); ++rank) {
     if (peers[rank].host != own) continue;
     ++local_ranks;
-    cores |= ByteReader((*all)[rank]).get<CoreSet>();
+    together |= cores[rank];
   }
-  local_cores = usable_cores(cores);
-  return {};
+  local_cores = usable_cores(together);
 }
 
 std::string Connected::describe() const {

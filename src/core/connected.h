@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "src/base/host.h"
 #include "src/core/bootstrap.h"
+#include "src/core/cluster.h"
 #include "src/core/execution.h"
 #include "src/core/links.h"
 #include "src/core/pairs.h"
@@ -34,6 +36,7 @@ struct Connected {
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<Pairs> pairs;
   std::unique_ptr<Execution> execution;
+  Cluster cluster;
   int local_ranks = 0;  ///< on this host
   int local_cores = 0;  ///< that they may use between them
 
@@ -46,7 +49,8 @@ struct Connected {
  private:
   void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                    const std::vector<Doorbell*>& doorbells);
-  Status meet_neighbours();
+  Status meet(Runtime& runtime);
+  void count_neighbours(const std::vector<CoreSet>& cores);
 };
 
 }  // namespace weir::core

@@ -7,7 +7,8 @@
 
 namespace weir::core {
 
-Runtime::Runtime(Options options) : options_(std::move(options)), host_(host_identity(options_.host_id)) {
+Runtime::Runtime(Options options)
+    : options_(std::move(options)), host_(host_identity(options_.host_id)), own_host_(options_, host_) {
   prepare_doorbells();  // cheapest while the process has few threads
 }
 

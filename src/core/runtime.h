@@ -11,6 +11,7 @@
 
 #include "src/base/door.h"
 #include "src/base/options.h"
+#include "src/core/own_host.h"
 #include "src/core/root.h"
 #include "src/core/unique_id.h"
 #include "src/core/watch.h"
@@ -27,6 +28,7 @@ class Runtime {
   const Options& options() const { return options_; }
   Timeouts timeouts() const;
   uint64_t host() const { return host_; }
+  OwnHost& own_host() { return own_host_; }
   device::MemoryRegistry& memory() { return memory_; }
   LocalHomes& local_homes() { return local_homes_; }
   Watch& watch() { return watch_; }
@@ -44,6 +46,7 @@ class Runtime {
 
   const Options options_;
   const uint64_t host_;
+  OwnHost own_host_;
   device::MemoryRegistry memory_;
   LocalHomes local_homes_;
   Watch watch_;

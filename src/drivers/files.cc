@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
@@ -100,6 +101,25 @@ class DirectFiles final : public Files {
 }  // namespace
 
 std::unique_ptr<Files> files_below(const std::string& root) { return std::make_unique<DirectFiles>(root); }
+
+Result<std::string> read_whole(const std::string& path, size_t most_bytes) {
+  std::error_code error;
+  if (fs::is_directory(path, error))
+    return Status(Code::invalid_argument, fmt::format("{} is a folder; expected a file", path));
+  std::ifstream stream(path, std::ios::binary);
+  std::string text;
+  char block[1 << 16];
+  while (stream.read(block, sizeof(block)), stream.gcount() > 0) {  // a pipe has no size to ask for
+    text.append(block, static_cast<size_t>(stream.gcount()));
+    if (text.size() > most_bytes) {
+      return Status(Code::invalid_argument,
+                    fmt::format("{} holds more than the {} bytes that are read", path, most_bytes));
+    }
+  }
+  if (stream.eof()) return text;
+  const std::string why = std::error_code(errno, std::generic_category()).message();
+  return Status(Code::system_error, fmt::format("{} cannot be read: {}", path, why));
+}
 
 void RecordedFiles::note(const std::string& path, const std::error_code& error) {
   if (error_.ok())

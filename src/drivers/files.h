@@ -7,6 +7,7 @@
 /// Not thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,10 @@ class Files {
 
 /// The files below `root`; "" or "/" is this machine.
 std::unique_ptr<Files> files_below(const std::string& root);
+
+/// All of a file of this machine, or of a pipe, as it is. Errors: system_error where it cannot be read,
+/// invalid_argument where it is a folder or holds more than `most_bytes`.
+Result<std::string> read_whole(const std::string& path, size_t most_bytes);
 
 /// Passes on what `inner` gives (which must outlive it) and keeps a copy below `folder`, such that
 /// files_below(folder) answers the same questions in the same way. error() tells what could not be written.

@@ -7,7 +7,12 @@
 #if __has_include(<lldpctl.h>)
 
 #include <lldpctl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <memory>
 
 namespace weir::drivers {
@@ -42,6 +47,59 @@ struct Table {
            library.find("lldpctl_atom_dec_ref", dec_ref) &&
            library.find("lldpctl_log_callback", log_callback);
   }
+};
+
+constexpr int kPatienceMs = 2000;  // lldpd answers from memory, at once
+
+/// The way to lldpd. The library's own would wait without end for a daemon that was stopped.
+class Wire {
+ public:
+  explicit Wire(std::string path) : path_(std::move(path)) {}
+  ~Wire() {
+    if (socket_ >= 0) close(socket_);
+  }
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  static ssize_t send_some(lldpctl_conn_t*, const uint8_t* data, size_t length, void* wire) {
+    return static_cast<Wire*>(wire)->send(data, length);
+  }
+  static ssize_t receive_some(lldpctl_conn_t*, const uint8_t* data, size_t length, void* wire) {
+    return static_cast<Wire*>(wire)->receive(const_cast<uint8_t*>(data), length);
+  }
+
+ private:
+  ssize_t send(const uint8_t* data, size_t length) {
+    if (socket_ < 0 && !connect()) return LLDPCTL_ERR_CANNOT_CONNECT;
+    if (!ready(POLLOUT)) return LLDPCTL_ERR_CALLBACK_FAILURE;
+    const ssize_t sent = ::send(socket_, data, length, MSG_NOSIGNAL);
+    return sent < 0 ? static_cast<ssize_t>(LLDPCTL_ERR_CALLBACK_FAILURE) : sent;
+  }
+  ssize_t receive(uint8_t* data, size_t length) {
+    if (!ready(POLLIN)) return LLDPCTL_ERR_CALLBACK_FAILURE;
+    const ssize_t received = ::recv(socket_, data, length, 0);
+    if (received == 0) return LLDPCTL_ERR_EOF;
+    return received < 0 ? static_cast<ssize_t>(LLDPCTL_ERR_CALLBACK_FAILURE) : received;
+  }
+  bool connect() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path_.size() >= sizeof(address.sun_path)) return false;
+    std::memcpy(address.sun_path, path_.data(), path_.size());
+    socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return socket_ >= 0 &&
+           ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  }
+  /// Late once is late for good: nobody waits twice.
+  bool ready(short what) {
+    pollfd waiting{socket_, what, 0};
+    late_ = late_ || poll(&waiting, 1, kPatienceMs) <= 0;
+    return !late_;
+  }
+
+  const std::string path_;
+  int socket_ = -1;
+  bool late_ = false;
 };
 
 constexpr long kForwards = 0x04;  // "Bridge", of the capabilities in 802.1AB
@@ -108,8 +166,9 @@ Result<std::vector<LldpNeighbor>> lldp_neighbors(const std::string& socket) {
     return Status(Code::system_error, "liblldpctl.so.4 lacks functions that are needed");
   table.log_callback([](int, const char*) {});  // what it would print is in our own error
   const std::string path = socket.empty() ? table.default_transport() : socket;
+  Wire wire(path);  // outlives the connection
   const std::unique_ptr<lldpctl_conn_t, decltype(table.release)> connection(
-      table.new_name(path.c_str(), nullptr, nullptr, nullptr), table.release);
+      table.new_name(path.c_str(), Wire::send_some, Wire::receive_some, &wire), table.release);
   if (connection == nullptr) return Status(Code::system_error, "lldpd's client library cannot start");
   return Reader(table, connection.get()).read();
 }

@@ -9,8 +9,10 @@
 #include <infiniband/ibnetdisc.h>
 #include <infiniband/mad.h>
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
+#include <vector>
 
 namespace weir::drivers {
 namespace {
@@ -62,8 +64,17 @@ class Printer {
  public:
   explicit Printer(const Table& table) : table_(table) {}
 
-  static void print_next(ibnd_node_t* node, void* self) { static_cast<Printer*>(self)->print(*node); }
-  std::string take() { return std::move(text_); }
+  /// All of a fabric, by GUID: the library gives them in the order in which they answered.
+  std::string print(ibnd_fabric_t* fabric) {
+    std::vector<ibnd_node_t*> nodes;
+    const auto keep = [](ibnd_node_t* node, void* list) {
+      static_cast<std::vector<ibnd_node_t*>*>(list)->push_back(node);
+    };
+    table_.each_node(fabric, keep, &nodes);
+    std::sort(nodes.begin(), nodes.end(), [](auto* a, auto* b) { return a->guid < b->guid; });
+    for (ibnd_node_t* node : nodes) print(*node);
+    return std::move(text_);
+  }
 
  private:
   template <typename... Values>
@@ -144,9 +155,7 @@ Result<std::string> subnet_text() {
                   "the InfiniBand subnet cannot be asked: it needs an active port and the right to use "
                   "/dev/infiniband/umad* (root); a saved output of ibnetdiscover serves as well");
   }
-  Printer printer(table);
-  table.each_node(fabric.get(), &Printer::print_next, &printer);
-  return printer.take();
+  return Printer(table).print(fabric.get());
 }
 
 }  // namespace weir::drivers

@@ -99,6 +99,15 @@ TEST(WeirRun, GivesEachRankItsPlaceAndPrefixesItsOutput) {
                                    "[0] oops", "[1] oops", "[2] oops"));
 }
 
+TEST(WeirRun, SimulatesNodes) {
+  const CommandResult result = weir_command(
+      "run -n 5 --nodes 2 --plain -- sh -c 'echo $RANK $NCCL_HOSTID $LOCAL_RANK $LOCAL_WORLD_SIZE'");
+  EXPECT_THAT(lines(result.text), UnorderedElementsAre("0 node0 0 3", "1 node0 1 3", "2 node0 2 3",
+                                                       "3 node1 0 2", "4 node1 1 2"));
+  EXPECT_THAT(weir_command("run -n 2 --nodes 3 true").text, HasSubstr("--nodes 3 is more than the 2 ranks"));
+  EXPECT_EQ(weir_command("run -n 2 --nodes 3 true").code, 2);
+}
+
 TEST(WeirRun, TellsAllRanksTheSameAddress) {
   CommandResult result =
       weir_command("run -n 2 --plain -- sh -c 'echo $NCCL_COMM_ID $MASTER_ADDR $MASTER_PORT'");

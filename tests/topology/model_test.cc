@@ -196,6 +196,46 @@ TEST(Merge, HostsAndFabricMeetAtGuids) {
   EXPECT_THAT(leaves(graph), SizeIs(2));
 }
 
+/// A host of that identity with a PCIe switch, a GPU, and a NIC whose port is called mlx5_0.
+Graph host_with_nic(const std::string& name, uint64_t identity) {
+  Graph graph = make("(1 gpu, 1 nic 50)");
+  graph[0].name = name;
+  graph.get<HostFacts>(0)->identity = identity;
+  const Index port = graph.all(NodeKind::port)[0];
+  graph[port].name = "mlx5_0";
+  *graph.get<PortFacts>(port) = {.mbit_per_s = 400'000, .guid = 7};
+  return graph;
+}
+
+TEST(Merge, HostsThatDifferStayApart) {
+  const std::vector<Graph> parts = {host_with_nic("one", 1), host_with_nic("two", 2)};
+  auto merged = merge(parts);  // of one GUID, as where they are simulated
+  ASSERT_TRUE(merged.ok()) << merged.status().message();
+  EXPECT_EQ(merged->size(), 2 * parts[0].size());
+  EXPECT_TRUE(check(*merged).ok());
+}
+
+TEST(Merge, AFabricKnowsNicsByTheNamesOfTheirPorts) {
+  Graph fabric;
+  const Index leaf = fabric.add("leaf", kNone, FabricSwitchFacts{1, 0, 0});
+  for (const char* name : {"one", "two"}) {
+    const Index nic = fabric.add("mlx5_0", fabric.add(name, kNone, HostFacts()), NicFacts());
+    const Index port = fabric.add("1", nic, PortFacts{.mbit_per_s = 400'000, .rail = 3});
+    fabric.connect({nic, port, LinkKind::inner, 1, 50, 0, -1});
+    fabric.connect({port, leaf, LinkKind::cable, 1, 50, 0, 3});
+  }
+  const std::vector<Graph> hosts = {host_with_nic("one", 1), host_with_nic("two", 2)};
+  for (const auto& parts :
+       {std::vector{hosts[0], hosts[1], fabric}, std::vector{fabric, hosts[1], hosts[0]}}) {
+    auto merged = merge(parts);
+    ASSERT_TRUE(merged.ok()) << merged.status().message();
+    EXPECT_TRUE(check(*merged).ok()) << check(*merged).message();
+    EXPECT_EQ(merged->size(), 2 * hosts[0].size() + 1);
+    EXPECT_THAT(leaves(*merged)[0].ports, SizeIs(2));
+    for (const Index port : merged->all(NodeKind::port)) EXPECT_EQ(merged->get<PortFacts>(port)->rail, 3);
+  }
+}
+
 TEST(Merge, TheSameTwiceIsTheSame) {
   const Graph graph = make("2 x (4 gpu mi250 50, 2 nic 25) leaf");
   const std::vector<Graph> parts = {graph, graph};

@@ -55,19 +55,32 @@ Index Probe::gpu_at(const std::string& address, int numa) {
   return node;
 }
 
+Detected detect_subnet(drivers::Machine& machine) {
+  Detected detected;
+  if (has_management_port(machine)) run("subnet", probe_subnet, machine, detected);
+  return detected;
+}
+
 Detected detect(drivers::Machine& machine, const DetectOptions& options) {
   Detected detected;
-  detected.graph.add("host", kNone, HostFacts{});
   // In order: later ones refine what earlier ones found.
-  run("cpu", probe_cpu, machine, detected);
-  run("pci", probe_pci, machine, detected);
-  run("nvml", probe_nvml, machine, detected);
-  run("kfd", probe_kfd, machine, detected);
-  run("nic", probe_nic, machine, detected);
+  if (options.host) {
+    detected.graph = *options.host;
+  } else {
+    detected.graph.add("host", kNone, HostFacts{});
+    run("cpu", probe_cpu, machine, detected);
+    run("pci", probe_pci, machine, detected);
+    run("nvml", probe_nvml, machine, detected);
+    run("kfd", probe_kfd, machine, detected);
+    run("nic", probe_nic, machine, detected);
+  }
   run("host", probe_host, machine, detected);
   run(
       "lldp", [&](Probe& probe) { probe_lldp(probe, options.lldp_socket); }, machine, detected);
-  if (options.subnet || has_management_port(machine)) run("subnet", probe_subnet, machine, detected);
+  using Subnet = DetectOptions::Subnet;
+  if (options.subnet == Subnet::always ||
+      (options.subnet == Subnet::if_permitted && has_management_port(machine)))
+    run("subnet", probe_subnet, machine, detected);
   return detected;
 }
 

@@ -5,6 +5,7 @@
 /// takes only itself down.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,20 @@ struct Detected {
 };
 
 struct DetectOptions {
-  bool subnet = false;      ///< ask the InfiniBand subnet also where no management port is seen
+  /// Whether to ask the InfiniBand subnet, which takes as long as the subnet is large.
+  enum class Subnet : uint8_t {
+    never,
+    if_permitted,  ///< where a management port is seen
+    always
+  };
+  Subnet subnet = Subnet::if_permitted;
   std::string lldp_socket;  ///< of lldpd; empty: the usual one
+  /// What a file says of the host, which is then not looked at: the first node is the only host.
+  std::optional<Graph> host;
 };
+
+/// The network alone, as far as the InfiniBand subnet tells. Empty where it may not be asked.
+Detected detect_subnet(drivers::Machine& machine);
 
 /// Never fails: a host of which nothing is known is a host with one NUMA node. Takes tens of milliseconds,
 /// longer where drivers of GPUs have to wake up.

@@ -15,6 +15,8 @@ class Merger {
  public:
   Status add(const Graph& part) {
     place_.assign(static_cast<size_t>(part.size()), kNone);
+    earlier_ = merged_.size();
+    note_port_names(part);
     find_by_guid(part);
     for (Index node = 0; node < part.size(); ++node) WEIR_TRY(add_node(part, node));
     return add_links(part);
@@ -22,6 +24,23 @@ class Merger {
   Graph take() { return std::move(merged_); }
 
  private:
+  /// Network libraries call a NIC by the name of its port.
+  void note_port_names(const Graph& part) {
+    port_names_.clear();
+    for (Index node = 0; node < part.size(); ++node) {
+      if (part[node].kind() == NodeKind::port) port_names_.emplace(part[node].parent, part[node].name);
+    }
+  }
+
+  /// Whether both are known, and not the same: machines started from one image look alike, and hosts that are
+  /// only simulated share what they run on.
+  bool differ(const Graph& part, Index host, Index known) const {
+    const auto* own = host == kNone ? nullptr : part.get<HostFacts>(host);
+    const auto* other = known == kNone ? nullptr : merged_.get<HostFacts>(known);
+    return own != nullptr && other != nullptr && own->identity != 0 && other->identity != 0 &&
+           own->identity != other->identity;
+  }
+
   /// Ports of a known GUID, and what holds them.
   void find_by_guid(const Graph& part) {
     for (Index node = 0; node < part.size(); ++node) {
@@ -30,6 +49,7 @@ class Merger {
       const auto known = by_guid_.find(port->guid);
       if (known == by_guid_.end()) continue;
       Index there = known->second;
+      if (differ(part, part.holder(node, NodeKind::host), merged_.holder(there, NodeKind::host))) continue;
       for (Index here = node; here != kNone; here = part[here].parent) {
         if (part[here].kind() == NodeKind::host) there = merged_.holder(there, NodeKind::host);
         if (there == kNone || merged_[there].kind() != part[here].kind()) break;
@@ -52,7 +72,7 @@ class Merger {
     std::vector<std::string> found;
     const auto kind = static_cast<int>(own.kind());
     if (const auto* host = part.get<HostFacts>(node); host != nullptr && host->identity != 0)
-      return {fmt::format("identity {}", host->identity)};
+      found.push_back(fmt::format("identity {}", host->identity));
     if (const auto* fabric = part.get<FabricSwitchFacts>(node); fabric != nullptr && fabric->guid != 0)
       found.push_back(fmt::format("switch {}", fabric->guid));
     const Index parent = own.parent == kNone ? kNone : place_[static_cast<size_t>(own.parent)];
@@ -62,6 +82,13 @@ class Merger {
     if (const auto* numa = part.get<NumaFacts>(node); numa != nullptr && numa->number >= 0)
       found.push_back(fmt::format("numa {} {}", host, numa->number));
     found.push_back(fmt::format("name {} {} {}", kind, parent, own.name));
+    if (own.kind() == NodeKind::nic) {
+      found.push_back(fmt::format("nic {} {}", host, own.name));
+      const auto [first, last] = port_names_.equal_range(node);
+      for (auto at = first; at != last; ++at) found.push_back(fmt::format("nic {} {}", host, at->second));
+    }
+    if (const auto* port = part.get<PortFacts>(node))
+      found.push_back(fmt::format("port {} {}", parent, port->number));
     return found;
   }
 
@@ -71,7 +98,9 @@ class Merger {
     for (const std::string& key : own_keys) {
       if (place != kNone) break;
       const auto known = by_key_.find(key);
-      if (known != by_key_.end() && merged_[known->second].kind() == part[node].kind()) place = known->second;
+      if (known != by_key_.end() && known->second < earlier_ &&
+          merged_[known->second].kind() == part[node].kind() && !differ(part, node, known->second))
+        place = known->second;
     }
     if (place == kNone) {
       Node copy = part[node];
@@ -125,7 +154,9 @@ class Merger {
   }
 
   Graph merged_;
-  std::vector<Index> place_;  ///< in merged_, of the nodes of the part in hand
+  Index earlier_ = 0;                                       ///< nodes of merged_ that came from earlier parts
+  std::vector<Index> place_;                                ///< in merged_, of the nodes of the part in hand
+  std::unordered_multimap<Index, std::string> port_names_;  ///< by NIC of the part in hand
   std::unordered_map<std::string, Index> by_key_;
   std::unordered_map<uint64_t, Index> by_guid_;
   std::unordered_map<uint64_t, Known> known_;  ///< links by ends and kind

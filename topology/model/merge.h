@@ -11,8 +11,10 @@ namespace weir::topology {
 
 /// All of `parts`, what is the same once. The same are: ports of equal GUID, with their NICs and hosts; hosts
 /// of equal identity, else of equal name; in one host, what has the same PCI address, or kind, name and
-/// holder. What one part does not know is taken from the others. invalid_argument where two parts contradict
-/// each other: the sentence names the device and both values. Links that several parts know count once.
+/// holder, and NICs one of which is called like the other's port; on a NIC, ports of equal number. Hosts
+/// whose identities differ are never the same, nor is what they hold. What one part does not know is taken
+/// from the others. invalid_argument where two parts contradict each other: the sentence names the device and
+/// both values. Links that several parts know count once.
 ///
 /// Deterministic: nodes come in the order of parts. Time: linear, but for hashing.
 Result<Graph> merge(std::span<const Graph> parts);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "src/base/host.h"
 #include "transports/card.h"
 #include "transports/tcp_channel.h"
 #include "transports/tcp_wire.h"
@@ -35,6 +36,7 @@ class Tcp final : public Transport {
  public:
   Tcp(const Identity& self, Door* door, uint32_t streams)
       : self_(self),
+        machine_(host_identity("")),
         door_(door),
         streams_(std::min(streams == 0 ? kDefaultStreams : streams, tcp::kMostStreams)) {}
 
@@ -42,7 +44,7 @@ class Tcp final : public Transport {
   Traits traits() const override { return {}; }
   Bytes card() const override {
     if (door_ == nullptr) return {};
-    return begin_card(name(), kCardVersion, {self_.rank, self_.host}).put(door_->address()).take();
+    return begin_card(name(), kCardVersion, {self_.rank, machine_}).put(door_->address()).take();
   }
   Reach reach(BytesView peer_card) const override {
     const Result<SocketAddress> address = address_of(peer_card);
@@ -72,7 +74,7 @@ class Tcp final : public Transport {
     if (!head.ok()) return head.status();
     const auto address = reader.get<SocketAddress>();
     if (!reader.ok() || !address.valid()) return short_card(name(), head.value().rank);
-    if (address.is_loopback() && head.value().host != self_.host) {
+    if (address.is_loopback() && head.value().host != machine_) {
       return Status(
           Code::invalid_usage,
           fmt::format("rank {} can be reached at {} on its own host only; choose an interface that other "
@@ -84,6 +86,7 @@ class Tcp final : public Transport {
   }
 
   const Identity self_;
+  const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
   Door* const door_;
   const uint32_t streams_;
 };

@@ -70,6 +70,7 @@ class [[nodiscard]] Result {
   T& value() { return std::get<T>(state_); }
   const T& value() const { return std::get<T>(state_); }
   T& operator*() { return value(); }
+  const T& operator*() const { return value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
   /// Success if ok(), else the error.

@@ -36,7 +36,7 @@ bool on_several_hosts(const std::vector<PeerAddress>& peers) {
 void put(ByteWriter& out, const Result<const Graph*>& found) {
   out.put(static_cast<int32_t>(found.status().code()));
   if (found.ok())
-    topology::put_graph(out, *found.value());
+    topology::put_graph(out, **found);
   else
     out.put_string(found.status().message());
 }

@@ -130,17 +130,18 @@ Status Connected::meet(Runtime& runtime) {
   const std::vector<PeerAddress>& peers = bootstrap->peers();
   const Rank self = bootstrap->rank();
   ByteWriter told;
-  told.put(allowed_cores()).put_bytes(Cluster::contribution(runtime.own_host(), peers, self));
+  const Seat seat{host_identity(""), allowed_cores()};
+  told.put(seat).put_bytes(Cluster::contribution(runtime.own_host(), peers, self));
   auto all = bootstrap->all_gather(told.take());
   WEIR_TRY(all.status());
-  std::vector<CoreSet> cores;
+  std::vector<Seat> seats;
   std::vector<Bytes> contributions;
   for (const Bytes& bytes : *all) {
     ByteReader reader(bytes);
-    cores.push_back(reader.get<CoreSet>());
+    seats.push_back(reader.get<Seat>());
     contributions.push_back(reader.get_bytes());
   }
-  count_neighbours(cores);
+  count_neighbours(seats);
   auto assembled = Cluster::assemble(contributions, peers);
   WEIR_TRY(assembled.status());
   cluster = std::move(*assembled);
@@ -152,21 +153,20 @@ Status Connected::meet(Runtime& runtime) {
   return {};
 }
 
-/// Counts the ranks of this host and the cores that they may use between them.
-void Connected::count_neighbours(const std::vector<CoreSet>& cores) {
-  const std::vector<PeerAddress>& peers = bootstrap->peers();
-  const uint64_t own = peers[static_cast<size_t>(bootstrap->rank())].host;
+/// Counts the ranks of this machine and the cores that they may use between them.
+void Connected::count_neighbours(const std::vector<Seat>& seats) {
+  const uint64_t own = seats[static_cast<size_t>(bootstrap->rank())].machine;
   CoreSet together;
-  for (size_t rank = 0; rank < peers.size(); ++rank) {
-    if (peers[rank].host != own) continue;
+  for (const Seat& seat : seats) {
+    if (seat.machine != own) continue;
     ++local_ranks;
-    together |= cores[rank];
+    together |= seat.cores;
   }
   local_cores = usable_cores(together);
 }
 
 std::string Connected::describe() const {
-  return fmt::format("rank {} of {} ({} on this host, {} cores): transports {}{}", bootstrap->rank(),
+  return fmt::format("rank {} of {} ({} on this machine, {} cores): transports {}{}", bootstrap->rank(),
                      bootstrap->size(), local_ranks, local_cores, routes->summary(bootstrap->rank()),
                      exchange != nullptr ? ", collectives by exchange through shared windows" : "");
 }

@@ -37,20 +37,26 @@ struct Connected {
   std::unique_ptr<Pairs> pairs;
   std::unique_ptr<Execution> execution;
   Cluster cluster;
-  int local_ranks = 0;  ///< on this host
+  int local_ranks = 0;  ///< on this machine, also if NCCL_HOSTID says that it is several hosts
   int local_cores = 0;  ///< that they may use between them
 
   /// Everything from `home` on. Collective.
   static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Door> door,
                                                   std::unique_ptr<Bootstrap> bootstrap);
-  /// Ranks on this host, cores, transports and the way operations go: one line for the log.
+  /// Ranks on this machine, cores, transports and the way operations go: one line for the log.
   std::string describe() const;
 
  private:
+  /// Where a rank runs.
+  struct Seat {
+    uint64_t machine = 0;
+    CoreSet cores;
+  };
+
   void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                    const std::vector<Doorbell*>& doorbells);
   Status meet(Runtime& runtime);
-  void count_neighbours(const std::vector<CoreSet>& cores);
+  void count_neighbours(const std::vector<Seat>& seats);
 };
 
 }  // namespace weir::core

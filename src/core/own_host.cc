@@ -55,7 +55,7 @@ Result<const Graph*> OwnHost::host() {
 
 std::string OwnHost::describe() {
   const auto graph = host();
-  return graph.ok() ? topology::host_summary(*graph.value(), 0) : graph.status().message();
+  return graph.ok() ? topology::host_summary(**graph, 0) : graph.status().message();
 }
 
 Result<const Graph*> OwnHost::network() {

@@ -189,8 +189,8 @@ TEST(Merge, HostsAndFabricMeetAtGuids) {
   parts.push_back(bare);
   const auto merged = merge(parts);
   ASSERT_TRUE(merged.ok()) << merged.status().message();
-  ASSERT_TRUE(check(*const_cast<Result<Graph>&>(merged)).ok());
-  Graph graph = *const_cast<Result<Graph>&>(merged);
+  ASSERT_TRUE(check(*merged).ok());
+  Graph graph = *merged;
   EXPECT_EQ(graph.size(), whole.size());
   EXPECT_EQ(graph.links().size(), whole.links().size());
   EXPECT_THAT(leaves(graph), SizeIs(2));

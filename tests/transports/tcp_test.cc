@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 
+#include "src/base/host.h"
 #include "tests/transports/conformance.h"
 #include "transports/card.h"
 
@@ -33,7 +34,7 @@ std::vector<Setup> setups() {
 
 INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, ::testing::ValuesIn(setups()), setup_name);
 
-/// A card of tcp for rank 1 of host `host`, whose door is at `address`.
+/// A card of tcp for rank 1 of machine `host`, whose door is at `address`.
 Bytes card_at(const std::string& address, uint64_t host) {
   return begin_card("tcp", 1, {1, host}).put(SocketAddress::parse(address).value()).take();
 }
@@ -41,7 +42,7 @@ Bytes card_at(const std::string& address, uint64_t host) {
 TEST(Tcp, RefusesALoopbackAddressOfAnotherHost) {
   const Node node = tcp_node(AF_INET, 1, 0);
   EXPECT_THAT(node.transport->reach(card_at("127.0.0.1:99", 1)).why_not, HasSubstr("NCCL_SOCKET_IFNAME"));
-  EXPECT_TRUE(node.transport->reach(card_at("127.0.0.1:99", test_identity(0).host)).ok);
+  EXPECT_TRUE(node.transport->reach(card_at("127.0.0.1:99", host_identity(""))).ok);
 }
 
 TEST(Tcp, RefusesWhereThereIsNoWay) {
@@ -60,7 +61,7 @@ TEST(Tcp, NamesADoorThatIsClosed) {
   const Node node = tcp_node(AF_INET, 1, 0);
   uint16_t port = 0;
   { port = tcp_node(AF_INET, 1, 1).door->address().port(); }
-  const Bytes card = card_at("127.0.0.1:" + std::to_string(port), test_identity(0).host);
+  const Bytes card = card_at("127.0.0.1:" + std::to_string(port), host_identity(""));
   auto sender = node.transport->open_sender(card, {.self = 0, .peer = 1});
   Status trouble = sender.status();
   while (trouble.ok()) trouble = (*sender)->ready().status();

@@ -74,6 +74,7 @@ Result<Graph> read_xml(const Source& source, Notes* notes) {
 
 Result<Graph> read_by_beginning(const Source& source, Notes* notes) {
   const std::string_view line = first_line(source.text);
+  if (line.empty()) return refuse(source, 1, "there is nothing in it; expected a topology");
   if (line.starts_with('<')) return read_xml(source, notes);
   if (has_word(line, "GPU0") || line.starts_with("GPU0") || line.starts_with("\x1b[4m")) {
     auto matrix = read_nvidia_smi(source, notes);

@@ -31,15 +31,17 @@ void sum_until_failure(const Rank& rank, size_t count) {
   rank.reach(1);
 }
 
-void expect_blamed(const std::vector<Ending>& endings, double within_s, const std::string& how) {
+/// From the start, also on a machine that is busy with more than this: a wait without end is what must not be.
+constexpr double kSoonS = 40;
+
+void expect_blamed(const std::vector<Ending>& endings) {
   for (int rank = 0; rank < static_cast<int>(endings.size()); ++rank) {
     if (rank == kVictim) continue;
     const Ending& ending = endings[static_cast<size_t>(rank)];
     EXPECT_EQ(ending.code, 0) << ending.output;
     EXPECT_THAT(ending.output, HasSubstr("6 ")) << "rank " << rank;
     EXPECT_THAT(ending.output, HasSubstr("rank 2 (pid")) << "rank " << rank;
-    EXPECT_THAT(ending.output, HasSubstr(how)) << "rank " << rank;
-    EXPECT_LT(ending.seconds, within_s) << "rank " << rank;
+    EXPECT_LT(ending.seconds, kSoonS) << "rank " << rank;
   }
 }
 
@@ -60,7 +62,7 @@ TEST_P(Fault, AKilledRankIsNamed) {
     if (killer.joinable()) killer.join();
   });
   EXPECT_EQ(endings[kVictim].code, -SIGKILL) << endings[kVictim].output;
-  expect_blamed(endings, 12, "");
+  expect_blamed(endings);
 }
 
 TEST_P(Fault, AStoppedRankIsNamed) {
@@ -77,7 +79,7 @@ TEST_P(Fault, AStoppedRankIsNamed) {
     sum_until_failure(rank, count);
     if (stopper.joinable()) stopper.join();
   });
-  expect_blamed(endings, 12, "");
+  expect_blamed(endings);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, Fault,
@@ -131,7 +133,7 @@ void expect_mismatch(Call call, const std::vector<std::string>& words) {
   });
   for (const Ending& ending : endings) {
     EXPECT_EQ(ending.code, 0) << ending.output;
-    EXPECT_LT(ending.seconds, 12);
+    EXPECT_LT(ending.seconds, kSoonS);
     for (const std::string& word : words) EXPECT_THAT(ending.output, HasSubstr(word));
   }
 }

@@ -289,7 +289,7 @@ TEST_P(Machines, KeepTheirLinksInAFileForNccl) {
   bool on_pci = true;
   for (const Index gpu : graph_.all(NodeKind::gpu)) on_pci &= !graph_.get<GpuFacts>(gpu)->pci.address.empty();
   if (!on_pci) return;  // a matrix: the format names GPUs by their PCI addresses
-  Notes notes;  // ports whose speed the file does not say
+  Notes notes;          // ports whose speed the file does not say
   auto again = read_nccl_xml({"again", write_nccl_xml({dialect_of(graph_), graph_})}, &notes);
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_THAT(again->graph.all(NodeKind::gpu), SizeIs(GetParam().gpus));

@@ -76,6 +76,9 @@ class KfdReader {
     std::map<std::string, int> parts;
     for (const auto& [number, gpu] : gpus_) ++parts[gpu.address];
     for (auto& [number, gpu] : gpus_) place(gpu, parts[gpu.address] > 1);
+    std::stable_sort(links_.begin(), links_.end(), [](const KfdLink& a, const KfdLink& b) {
+      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+    });
     for (const KfdLink& link : links_) add_link(link);
     probe_.found(fmt::format("{} GPUs{}, {} xGMI links", parts.size(),
                              partitions_ > 0 ? fmt::format(" in {} partitions", partitions_) : "",

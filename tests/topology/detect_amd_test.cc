@@ -187,5 +187,79 @@ TEST_F(DetectionOfAmd, GpusOfOnePackageWithTheProcessor) {
   EXPECT_EQ(between(graph, 0, 1).count, 2);
 }
 
+/// Two dies, joined as ROCm SMI says by `links`, in the words of `type`.
+std::string smi_of_two(int links, const char* type) {
+  std::string gpus;
+  for (int gpu = 0; gpu < 2; ++gpu) {
+    gpus += fmt::format(
+        R"({}{{"address": "0000:0{}:00.0", "partition": 0, "name": "AMD Instinct MI250X", "unique_id": {},
+            "numa_node": 0, "compute_partition": "SPX", "memory_partition": "NPS1",
+            "links": [{{"to": {}, "type": "{}", "hops": 1, "weight": 15, "least_mb_per_s": 50000,
+                       "most_mb_per_s": {}}}]}})",
+        gpu > 0 ? ", " : "", gpu + 1, 17 + gpu, 1 - gpu, type, links * 50000);
+  }
+  return R"({"version": "6.1.2", "gpus": [)" + gpus + "]}";
+}
+
+class RocmSmiBesideTheDriver : public DetectionOfAmd {
+ protected:
+  /// What the kernel driver shows: no links, or 4.
+  void put_dies(bool linked) {
+    put_processor(0);
+    put_processor(1);
+    for (int die = 0; die < 2; ++die) {
+      put_gpu(die + 2, kGfx90a, 416, 0x100 * (die + 1));
+      put_link(die + 2, 0, kPcie, 20, 312, 32000);
+      if (linked) put_link(die + 2, 3 - die, kXgmi, 15, 50000, 200000);
+    }
+  }
+};
+
+TEST_F(RocmSmiBesideTheDriver, ConfirmsAndNames) {
+  put_dies(true);
+  put("/rocm_smi.json", smi_of_two(4, "xgmi"));
+  const Detected detected = run();
+  const auto& gpu = *detected.graph.get<GpuFacts>(detected.graph.all(NodeKind::gpu).at(1));
+  EXPECT_EQ(gpu.model_name, "AMD Instinct MI250X");
+  EXPECT_EQ(gpu.uuid, "0x0000000000000012");
+  EXPECT_EQ(between(detected.graph, 0, 1).count, 4);
+  EXPECT_THAT(detected.findings, says("rsmi", "2 GPUs, NPS1, SPX (ROCm SMI 6.1.2)"));
+  for (const Finding& finding : detected.findings)
+    EXPECT_FALSE(finding.probe == "rsmi" && finding.kind == Finding::Kind::doubt) << finding.sentence;
+}
+
+TEST_F(RocmSmiBesideTheDriver, AddsLinksThatTheDriverDoesNotShow) {
+  put_dies(false);
+  put("/rocm_smi.json", smi_of_two(4, "xgmi"));
+  const Detected detected = run();
+  EXPECT_EQ(between(detected.graph, 0, 1).count, 4);
+  EXPECT_EQ(between(detected.graph, 0, 1).gb_per_s, 200);
+  EXPECT_THAT(detected.findings, says("rsmi", "2 xGMI links that the kernel driver does not show"));
+}
+
+TEST_F(RocmSmiBesideTheDriver, ContradictionsAreToldAndTheDriverWins) {
+  put_dies(true);
+  put("/rocm_smi.json", smi_of_two(4, "pcie"));
+  Detected detected = run();
+  EXPECT_EQ(between(detected.graph, 0, 1).count, 4);
+  EXPECT_THAT(detected.findings, says("rsmi", "does not know 2 of the xGMI links"));
+  put("/rocm_smi.json", smi_of_two(2, "xgmi"));
+  detected = run();
+  EXPECT_EQ(between(detected.graph, 0, 1).count, 4);
+  EXPECT_THAT(detected.findings, says("rsmi", "of 2 pairs of GPUs"));
+  std::string text = smi_of_two(4, "xgmi");
+  put("/rocm_smi.json", text.replace(text.find("\"numa_node\": 0"), 14, "\"numa_node\": 1"));
+  EXPECT_THAT(run().findings, says("rsmi", "GPU 0000:01:00.0 is at NUMA node 0, but ROCm SMI says 1"));
+}
+
+TEST_F(RocmSmiBesideTheDriver, IsAskedOnlyWhereAmdIs) {
+  put("/rocm_smi.json", "{");
+  EXPECT_THAT(run().findings, says("rsmi", "no GPU of AMD's"));
+  put_dies(true);
+  const Detected detected = run();
+  EXPECT_THAT(detected.findings, says("rsmi", "the record of ROCm SMI cannot be read"));
+  EXPECT_THAT(detected.graph.all(NodeKind::gpu), SizeIs(2)) << "as without it";
+}
+
 }  // namespace
 }  // namespace weir::topology

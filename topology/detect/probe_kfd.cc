@@ -5,6 +5,7 @@
 #include <set>
 
 #include "topology/detect/probe.h"
+#include "topology/detect/xgmi.h"
 #include "topology/formats/source.h"
 #include "topology/model/rates.h"
 
@@ -15,9 +16,6 @@ namespace {
 // kfd_topology.c.
 constexpr const char* kNodes = "/sys/class/kfd/kfd/topology/nodes";
 constexpr int64_t kXgmi = 11;
-/// Weights of direct links; others lead over several. 13: inside a package, 15: to another, 41: the same of
-/// partitions.
-constexpr int64_t kDirect[] = {13, 15, 41};
 /// As many links has MI250 (gfx90a) between the two dies of a package, and nowhere else.
 constexpr int kInsidePackage = 4;
 
@@ -159,17 +157,11 @@ class KfdReader {
   void add_link(const KfdLink& link) {
     const auto from = gpus_.find(link.from), to = gpus_.find(link.to);
     if (link.type != kXgmi || from == gpus_.end() || to == gpus_.end()) return;
-    const bool direct = std::find(std::begin(kDirect), std::end(kDirect), link.weight) != std::end(kDirect);
     const Index a = from->second.node, b = to->second.node;
-    if (!direct || a == b || !added_.insert({a, b}).second) return;
-    const int count = link.least > 0 && link.most > link.least
-                          ? static_cast<int>(std::min<int64_t>(link.most / link.least, 64))
-                          : 1;
-    const std::string arch = probe_.graph.get<GpuFacts>(a)->arch;
-    const double told = static_cast<double>(link.most) / 1000;
-    const double usual = count * xgmi_gb_per_s(arch);
-    probe_.graph.add({a, b, LinkKind::xgmi, count, told > 0 ? told : usual, 0, -1});
-    if (arch == "gfx90a" && count == kInsidePackage) join_dies(a, b);
+    if (!is_direct_xgmi(link.weight) || a == b || !added_.insert({a, b}).second) return;
+    const Link direct = xgmi_link(probe_.graph, a, b, link.least, link.most);
+    probe_.graph.add(direct);
+    if (probe_.graph.get<GpuFacts>(a)->arch == "gfx90a" && direct.count == kInsidePackage) join_dies(a, b);
   }
 
   void join_dies(Index a, Index b) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "src/drivers/rocm_smi_table.h"
 #if __has_include(<rocm_smi/rocm_smi.h>)

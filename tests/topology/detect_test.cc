@@ -79,6 +79,32 @@ TEST_F(Detection, LinksAndPartitionsOfNvidia) {
               says("nvml", "1 NVLinks of GPU 0000:1b:00.0 lead to GPUs that are not visible"));
 }
 
+/// As in DGX-2: each board has switches of its own, and nobody tells that these are joined.
+TEST_F(Detection, BoardsOfNvswitchesAreJoined) {
+  std::string gpus;
+  for (int gpu = 0; gpu < 4; ++gpu) {
+    gpus += fmt::format(
+        R"({}{{"address": "0000:{}b:00.0", "name": "V100", "uuid": "", "major": 7, "minor": 0, "pcie_generation": 3,
+            "pcie_width": 16, "most_pcie_generation": 3, "most_pcie_width": 16, "mig": false, "partitions": [],
+            "c2c_links": 0, "c2c_mb_per_s": 0, "links": [)",
+        gpu > 0 ? ", " : "", gpu + 1);
+    for (int i = 0; i < 2; ++i)
+      gpus += fmt::format(R"({}{{"remote": "nvswitch", "address": "0000:{}{}:00.0", "version": 2}})",
+                          i > 0 ? ", " : "", gpu < 2 ? 6 : 7, i);
+    gpus += "]}";
+  }
+  put("/nvml.json", R"({"driver": "570.1", "gpus": [)" + gpus + "]}");
+  const Graph graph = run().graph;
+  const auto all = graph.all(NodeKind::gpu);
+  ASSERT_THAT(all, SizeIs(4));
+  EXPECT_THAT(graph.all(NodeKind::nvswitch), SizeIs(4));
+  EXPECT_THAT(meshes(graph), SizeIs(1));
+  const Adjacency adjacency(graph);
+  EXPECT_EQ(gpu_links(graph, adjacency, all[0], all[1]).gb_per_s, 50);
+  EXPECT_EQ(gpu_links(graph, adjacency, all[0], all[2]).gb_per_s, 50);
+  EXPECT_EQ(Paths(graph, adjacency, all[0]).to(all[3]).path_class, PathClass::nvl);
+}
+
 TEST_F(Detection, ABrokenProbeTakesOnlyItselfDown) {
   put("/nvml.json", "{\"driver\": ");
   put("/hwloc.xml", "<topology version=\"2.0\"><object");

@@ -1,6 +1,7 @@
 #include "topology/model/nvswitch.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace {
 
 struct Switch {
   Index node = kNone;
-  int count = 0;  ///< of its links to GPUs, and what they carry together
+  int64_t count = 0;  ///< of its links to GPUs, and what they carry together
   double gb_per_s = 0;
 };
 
@@ -21,8 +22,8 @@ using Group = std::vector<Switch>;
 void join_groups(Graph& graph, const Group& first, const Group& other) {
   for (size_t i = 0; i < std::min(first.size(), other.size()); ++i) {
     const Switch &a = first[i], &b = other[i];
-    graph.connect({a.node, b.node, LinkKind::nvlink, std::min(a.count, b.count),
-                   std::min(a.gb_per_s, b.gb_per_s), 0, -1});
+    const auto count = static_cast<int>(std::min<int64_t>({a.count, b.count, INT32_MAX}));
+    graph.connect({a.node, b.node, LinkKind::nvlink, count, std::min(a.gb_per_s, b.gb_per_s), 0, -1});
   }
 }
 

@@ -77,7 +77,7 @@ function pick(group) {
   if (group.matches('.wire')) {
     on.push(...boxes(group.dataset.a), ...boxes(group.dataset.b));
   } else {
-    const own = [group.dataset.box, group.dataset.twin];
+    const own = [group.dataset.box, group.dataset.twin].filter(n => n !== undefined);
     on.push(...boxes(group.dataset.box));
     for (const wire of svg.querySelectorAll('.wire')) {
       if (own.includes(wire.dataset.a) || own.includes(wire.dataset.b))

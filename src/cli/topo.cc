@@ -10,6 +10,7 @@
 #include "src/cli/doctor.h"
 #include "src/drivers/machine.h"
 #include "topology/detect/detect.h"
+#include "topology/detect/doctor.h"
 #include "topology/formats/any.h"
 #include "topology/formats/fabric_file.h"
 #include "topology/formats/nccl_xml.h"
@@ -83,6 +84,8 @@ Result<Detected> look(const TopoArguments& arguments, std::unique_ptr<drivers::M
   if (arguments.subnet) options.subnet = topology::DetectOptions::Subnet::always;
   options.lldp_socket = arguments.lldp_socket;
   Detected detected = topology::detect(*machine, options);
+  // A record is to answer the doctor too.
+  if (!arguments.record.empty()) topology::advise_host(*machine, detected.graph);
   WEIR_TRY(machine->error());
   return detected;
 }

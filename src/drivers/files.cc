@@ -38,7 +38,7 @@ class DirectFiles final : public Files {
     while (root_.ends_with('/')) root_.pop_back();
   }
 
-  std::optional<std::string> read(const std::string& path) override {
+  std::optional<std::string> read_bytes(const std::string& path) override {
     const auto real = real_path(path);
     std::error_code error;
     if (!real || !fs::is_regular_file(root_ + *real, error)) return std::nullopt;
@@ -48,7 +48,6 @@ class DirectFiles final : public Files {
     while (text.size() < kMostBytes && (file.read(block, sizeof(block)), file.gcount() > 0))
       text.append(block, static_cast<size_t>(file.gcount()));
     if (file.bad() || (text.empty() && !file.eof())) return std::nullopt;  // sysfs refuses some when read
-    text.erase(text.find_last_not_of(" \t\r\n") + 1);
     return text;
   }
 
@@ -100,6 +99,12 @@ class DirectFiles final : public Files {
 
 }  // namespace
 
+std::optional<std::string> Files::read(const std::string& path) {
+  std::optional<std::string> text = read_bytes(path);
+  if (text) text->erase(text->find_last_not_of(" \t\r\n") + 1);
+  return text;
+}
+
 std::unique_ptr<Files> files_below(const std::string& root) { return std::make_unique<DirectFiles>(root); }
 
 Result<std::string> read_whole(const std::string& path, size_t most_bytes) {
@@ -149,8 +154,8 @@ std::optional<std::string> RecordedFiles::keep(const std::string& path) {
   return here->empty() ? "/" : here;
 }
 
-std::optional<std::string> RecordedFiles::read(const std::string& path) {
-  std::optional<std::string> text = inner_.read(path);
+std::optional<std::string> RecordedFiles::read_bytes(const std::string& path) {
+  std::optional<std::string> text = inner_.read_bytes(path);
   if (!text) return text;
   const std::string copy = folder_ + *keep(path);
   std::ofstream file(copy, std::ios::binary | std::ios::trunc);

@@ -21,9 +21,10 @@ namespace weir::drivers {
 class Files {
  public:
   virtual ~Files() = default;
-  /// The text of a file, without blanks and line ends at its end; nothing where it cannot be read. At most 16
-  /// MiB.
-  virtual std::optional<std::string> read(const std::string& path) = 0;
+  /// The bytes of a file, as they are; nothing where it cannot be read. At most 16 MiB.
+  virtual std::optional<std::string> read_bytes(const std::string& path) = 0;
+  /// The same of a text, without blanks and line ends at its end.
+  std::optional<std::string> read(const std::string& path);
   /// The names in a folder, sorted; none where it cannot be read.
   virtual std::vector<std::string> list(const std::string& path) = 0;
   /// Where a path leads when all links are followed; nothing where it leads nowhere.
@@ -43,7 +44,7 @@ class RecordedFiles final : public Files {
  public:
   RecordedFiles(Files& inner, std::string folder) : inner_(inner), folder_(std::move(folder)) {}
 
-  std::optional<std::string> read(const std::string& path) override;
+  std::optional<std::string> read_bytes(const std::string& path) override;
   std::vector<std::string> list(const std::string& path) override;
   std::optional<std::string> real_path(const std::string& path) override;
 

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 constexpr const char* kRoot = "/root";
 constexpr const char* kHwloc = "/hwloc.xml";
 constexpr const char* kNvml = "/nvml.json";
+constexpr const char* kRocmSmi = "/rocm_smi.json";
 constexpr const char* kLimits = "/limits";
 constexpr const char* kSubnet = "/ibnetdiscover";
 constexpr const char* kLldp = "/lldp.json";
@@ -25,6 +26,7 @@ class ThisMachine final : public Machine {
   Files& files() override { return *files_; }
   Result<std::string> hwloc_xml() override { return drivers::hwloc_xml(); }
   Result<Nvml> nvml() override { return read_nvml(); }
+  Result<RocmSmi> rocm_smi() override { return read_rocm_smi(); }
   Result<Limits> limits() override { return read_limits(); }
   Result<std::string> subnet() override { return subnet_text(); }
   Result<std::vector<LldpNeighbor>> lldp(const std::string& socket) override {
@@ -50,6 +52,11 @@ class RecordingMachine final : public Machine {
     Result<Nvml> nvml = inner_.nvml();
     if (nvml.ok()) keep(kNvml, write_record(*nvml));
     return nvml;
+  }
+  Result<RocmSmi> rocm_smi() override {
+    Result<RocmSmi> smi = inner_.rocm_smi();
+    if (smi.ok()) keep(kRocmSmi, write_record(*smi));
+    return smi;
   }
   Result<Limits> limits() override {
     Result<Limits> limits = inner_.limits();
@@ -93,6 +100,10 @@ class ReplayedMachine final : public Machine {
   Result<Nvml> nvml() override {
     const Result<std::string> text = read(kNvml, "NVML");
     return text.ok() ? read_nvml_record(text.value()) : text.status();
+  }
+  Result<RocmSmi> rocm_smi() override {
+    const Result<std::string> text = read(kRocmSmi, "ROCm SMI");
+    return text.ok() ? read_rocm_smi_record(text.value()) : text.status();
   }
   Result<Limits> limits() override {
     const Result<std::string> text = read(kLimits, "the record of limits");

@@ -1,9 +1,9 @@
 /// Everything that detection asks one host, behind one interface: the host itself, or its record.
 ///
-/// A record is a folder: `root/` holds files, `hwloc.xml` and `nvml.json` what libhwloc and
-/// NVML said, `limits` what the kernel allowed,
-/// `ibnetdiscover` the InfiniBand subnet, `lldp.json` the neighbours on Ethernet. Whatever was absent when it
-/// was recorded is absent when it is replayed.
+/// A record is a folder: `root/` holds files, `hwloc.xml`, `nvml.json` and `rocm_smi.json` what libhwloc,
+/// NVML and ROCm SMI said, `limits` what the kernel allowed, `ibnetdiscover` the InfiniBand subnet,
+/// `lldp.json` the neighbours on Ethernet. Whatever was absent when it was recorded is absent when it is
+/// replayed.
 ///
 /// Not thread-safe.
 #pragma once
@@ -15,6 +15,7 @@
 #include "src/drivers/limits.h"
 #include "src/drivers/lldp.h"
 #include "src/drivers/nvml.h"
+#include "src/drivers/rocm_smi.h"
 #include "weir/status.h"
 
 namespace weir::drivers {
@@ -25,6 +26,8 @@ class Machine {
   virtual Files& files() = 0;
   virtual Result<std::string> hwloc_xml() = 0;
   virtual Result<Nvml> nvml() = 0;
+  /// As read_rocm_smi(): only where there are GPUs of AMD's.
+  virtual Result<RocmSmi> rocm_smi() = 0;
   virtual Result<Limits> limits() = 0;
   virtual Result<std::string> subnet() = 0;
   /// `socket` as in lldp_neighbors().

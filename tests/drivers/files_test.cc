@@ -14,6 +14,9 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+/// Bytes that no text has, and blanks at the end.
+const std::string kConfig("\x86\x80\0\r\n\0\xff \n", 9);
+
 /// A small /sys with links, in a folder that ends with the test.
 class FilesTest : public ::testing::Test {
  protected:
@@ -24,6 +27,7 @@ class FilesTest : public ::testing::Test {
     fs::create_directories(root_ + "/sys/devices/pci0000:00/0000:00:03.0/net/eth0");
     fs::create_directories(root_ + "/sys/class/net");
     std::ofstream(root_ + "/sys/devices/pci0000:00/0000:00:03.0/class") << "0x020000\n";
+    std::ofstream(root_ + "/sys/devices/pci0000:00/0000:00:03.0/config") << kConfig;
     std::ofstream(root_ + "/sys/devices/pci0000:00/0000:00:03.0/net/eth0/speed") << "25000 \n\n";
     fs::create_symlink("../../devices/pci0000:00/0000:00:03.0/net/eth0", root_ + "/sys/class/net/eth0");
     fs::create_symlink("../../../0000:00:03.0",
@@ -40,8 +44,9 @@ class FilesTest : public ::testing::Test {
     EXPECT_EQ(files.read("/sys/class/net/eth0/device/class"), "0x020000");
     EXPECT_EQ(files.real_path("/sys/class/net/eth0/device"), "/sys/devices/pci0000:00/0000:00:03.0");
     EXPECT_THAT(files.list("/sys/class/net"), ElementsAre("eth0"));
-    EXPECT_THAT(files.list("/sys/devices/pci0000:00/0000:00:03.0"), ElementsAre("class", "net"));
+    EXPECT_THAT(files.list("/sys/devices/pci0000:00/0000:00:03.0"), ElementsAre("class", "config", "net"));
     EXPECT_EQ(files.read("/absolute/net/eth0/speed"), "25000");
+    EXPECT_EQ(files.read_bytes("/sys/class/net/eth0/device/config"), kConfig);
   }
   void expect_nothing_else(Files& files) {
     EXPECT_EQ(files.read("/escape"), std::nullopt) << "leads out of the root";

@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-#include <fstream>
-
+#include "tests/topology/detection.h"
 #include "topology/detect/doctor.h"
 #include "topology/model/check.h"
 #include "topology/model/derive.h"
@@ -17,44 +14,10 @@ namespace weir::topology {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-/// A record that the test writes, in a folder that ends with it.
-class Detection : public ::testing::Test {
- protected:
-  void SetUp() override {
-    char name[] = "/tmp/weir-detect-XXXXXX";
-    folder_ = mkdtemp(name);
-    fs::create_directories(folder_ + "/root");
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  void put(const std::string& path, const std::string& text) {
-    fs::create_directories(fs::path(folder_ + path).parent_path());
-    std::ofstream(folder_ + path) << text << "\n";
-  }
-  void link(const std::string& path, const std::string& target) {
-    fs::create_directories(fs::path(folder_ + "/root" + path).parent_path());
-    fs::create_symlink(target, folder_ + "/root" + path);
-  }
-  Detected run() {
-    auto machine = drivers::replay_machine(folder_);
-    EXPECT_TRUE(machine.ok()) << machine.status().message();
-    Detected detected = detect(**machine);
-    EXPECT_TRUE(check(detected.graph).ok()) << check(detected.graph).message();
-    return detected;
-  }
-
-  std::string folder_;
-};
-
-auto says(const std::string& probe, const std::string& words) {
-  return Contains(AllOf(Field(&Finding::probe, probe), Field(&Finding::sentence, HasSubstr(words))));
-}
 
 TEST_F(Detection, OfNothingIsAHostWithOneNumaNode) {
   const Detected detected = run();
@@ -87,74 +50,6 @@ TEST_F(Detection, ARecordGivesTheSameGraph) {
   EXPECT_EQ(detect(**replay).graph, live.graph);
 }
 
-/// Two packages of two partitions each, their links as the driver tells them: weight 13 inside, 41 across.
-TEST_F(Detection, PartitionsOfAmdPackages) {
-  const std::string nodes = "/root/sys/class/kfd/kfd/topology/nodes/";
-  put(nodes + "0/properties", "cpu_cores_count 96\nsimd_count 0");
-  for (int node = 1; node <= 4; ++node) {
-    const int package = (node - 1) / 2, partition = (node - 1) % 2;
-    put(fmt::format("{}{}/properties", nodes, node),
-        fmt::format(
-            "cpu_cores_count 0\nsimd_count 152\nsimd_per_cu 4\ngfx_target_version 90402\nvendor_id 4098\n"
-            "device_id 29857\nlocation_id {}\ndomain 0",
-            0x500 + 0x2200 * package + partition));
-    int number = 0;
-    put(fmt::format("{}{}/io_links/{}/properties", nodes, node, number++),
-        fmt::format("type 2\nnode_from {}\nnode_to 0\nweight 20\nmin_bandwidth 0\nmax_bandwidth 64000",
-                    node));
-    for (int peer = 1; peer <= 4; ++peer) {
-      if (peer == node) continue;
-      const bool inside = (peer - 1) / 2 == package;
-      put(fmt::format("{}{}/io_links/{}/properties", nodes, node, number++),
-          fmt::format("type 11\nnode_from {}\nnode_to {}\nweight {}\nmin_bandwidth {}\nmax_bandwidth {}",
-                      node, peer, inside ? 13 : 41, inside ? 819200 : 0, inside ? 819200 : 0));
-    }
-  }
-  const Detected detected = run();
-  const Graph& graph = detected.graph;
-  const auto gpus = graph.all(NodeKind::gpu);
-  ASSERT_THAT(gpus, SizeIs(2));
-  EXPECT_EQ(graph.get<GpuFacts>(gpus[0])->arch, "gfx942");
-  EXPECT_EQ(graph.get<GpuFacts>(gpus[0])->units, 76) << "of both partitions";
-  EXPECT_EQ(graph.get<GpuFacts>(gpus[1])->pci.address, "0000:27:00.0");
-  const auto partitions = graph.all(NodeKind::partition);
-  ASSERT_THAT(partitions, SizeIs(4));
-  const Adjacency adjacency(graph);
-  EXPECT_EQ(gpu_links(graph, adjacency, gpus[0], gpus[1]).gb_per_s, 64) << "one link between packages";
-  EXPECT_EQ(Paths(graph, adjacency, partitions[0]).path_class(partitions[3]), PathClass::nvl);
-  EXPECT_THAT(meshes(graph), SizeIs(1));
-}
-
-/// MI250: 4, 2 and 1 links tell themselves by their bandwidths; what has another weight is no direct link.
-TEST_F(Detection, LinkCountsOfAmd) {
-  const std::string nodes = "/root/sys/class/kfd/kfd/topology/nodes/";
-  for (int node = 0; node < 3; ++node) {
-    put(fmt::format("{}{}/properties", nodes, node),
-        fmt::format("simd_count 416\nsimd_per_cu 4\ngfx_target_version 90010\nlocation_id {}\ndomain 0",
-                    0x100 * (node + 1)));
-  }
-  const auto xgmi = [&](int from, int to, int weight, int least, int most) {
-    put(fmt::format("{}{}/p2p_links/{}/properties", nodes, from, to),
-        fmt::format("type 11\nnode_from {}\nnode_to {}\nweight {}\nmin_bandwidth {}\nmax_bandwidth {}", from,
-                    to, weight, least, most));
-  };
-  xgmi(0, 1, 15, 50000, 200000);
-  xgmi(1, 0, 15, 50000, 200000);
-  xgmi(1, 2, 15, 50000, 50000);
-  xgmi(2, 1, 15, 50000, 50000);
-  xgmi(0, 2, 30, 50000, 50000);
-  xgmi(2, 0, 30, 50000, 50000);
-  const Graph graph = run().graph;
-  const auto gpus = graph.all(NodeKind::gpu);
-  ASSERT_THAT(gpus, SizeIs(3));
-  EXPECT_EQ(graph.get<GpuFacts>(gpus[0])->arch, "gfx90a");
-  const Adjacency adjacency(graph);
-  EXPECT_EQ(gpu_links(graph, adjacency, gpus[0], gpus[1]).count, 4);
-  EXPECT_EQ(gpu_links(graph, adjacency, gpus[0], gpus[1]).gb_per_s, 200);
-  EXPECT_EQ(gpu_links(graph, adjacency, gpus[1], gpus[2]).count, 1);
-  EXPECT_EQ(Paths(graph, adjacency, gpus[0]).path_class(gpus[2]), PathClass::nvb);
-}
-
 constexpr const char* kNvml = R"({"driver": "570.1", "gpus": [
  {"address": "0000:1b:00.0", "name": "NVIDIA A100", "uuid": "GPU-a", "major": 8, "minor": 0, "pcie_generation": 4,
   "pcie_width": 16, "most_pcie_generation": 4, "most_pcie_width": 16, "mig": true,
@@ -182,6 +77,32 @@ TEST_F(Detection, LinksAndPartitionsOfNvidia) {
   EXPECT_THAT(graph.all(NodeKind::partition), SizeIs(1));
   EXPECT_THAT(detected.findings,
               says("nvml", "1 NVLinks of GPU 0000:1b:00.0 lead to GPUs that are not visible"));
+}
+
+/// As in DGX-2: each board has switches of its own, and nobody tells that these are joined.
+TEST_F(Detection, BoardsOfNvswitchesAreJoined) {
+  std::string gpus;
+  for (int gpu = 0; gpu < 4; ++gpu) {
+    gpus += fmt::format(
+        R"({}{{"address": "0000:{}b:00.0", "name": "V100", "uuid": "", "major": 7, "minor": 0, "pcie_generation": 3,
+            "pcie_width": 16, "most_pcie_generation": 3, "most_pcie_width": 16, "mig": false, "partitions": [],
+            "c2c_links": 0, "c2c_mb_per_s": 0, "links": [)",
+        gpu > 0 ? ", " : "", gpu + 1);
+    for (int i = 0; i < 2; ++i)
+      gpus += fmt::format(R"({}{{"remote": "nvswitch", "address": "0000:{}{}:00.0", "version": 2}})",
+                          i > 0 ? ", " : "", gpu < 2 ? 6 : 7, i);
+    gpus += "]}";
+  }
+  put("/nvml.json", R"({"driver": "570.1", "gpus": [)" + gpus + "]}");
+  const Graph graph = run().graph;
+  const auto all = graph.all(NodeKind::gpu);
+  ASSERT_THAT(all, SizeIs(4));
+  EXPECT_THAT(graph.all(NodeKind::nvswitch), SizeIs(4));
+  EXPECT_THAT(meshes(graph), SizeIs(1));
+  const Adjacency adjacency(graph);
+  EXPECT_EQ(gpu_links(graph, adjacency, all[0], all[1]).gb_per_s, 50);
+  EXPECT_EQ(gpu_links(graph, adjacency, all[0], all[2]).gb_per_s, 50);
+  EXPECT_EQ(Paths(graph, adjacency, all[0]).to(all[3]).path_class, PathClass::nvl);
 }
 
 TEST_F(Detection, ABrokenProbeTakesOnlyItselfDown) {

@@ -456,5 +456,21 @@ TEST(Page, ManyClassesAreCutWithAWord) {
   EXPECT_THAT(page, HasSubstr("of 30 classes; the 24 with the most hosts are shown"));
 }
 
+TEST(Html, SaysNothingOfWhatIsNotThere) {
+  const std::string page = html_of(machine("(2 nic 25)"));
+  EXPECT_THAT(page, HasSubstr("<title>1 host</title>"));
+  EXPECT_THAT(page, Not(HasSubstr("0 GPU")));
+  EXPECT_THAT(html_of(machine("(2 gpu mesh 50)")), Not(HasSubstr("0 NIC")));
+}
+
+TEST(Svg, BoxesHaveRoomForTheModelOfAGpu) {
+  Graph graph = machine("(3 gpu mesh 50)");
+  const auto gpus = graph.all(NodeKind::gpu);
+  const char* const names[] = {"NVIDIA H100 80GB HBM3", "AMD Instinct MI300X OAM", "Tesla V100-SXM2-32GB"};
+  for (size_t i = 0; i < 3; ++i) graph.get<GpuFacts>(gpus[i])->model_name = names[i];
+  for (const char* words : {">H100<", ">MI300X<", ">V100<"})
+    EXPECT_THAT(svg_of_host(graph, graph.all(NodeKind::host)[0]), HasSubstr(words));
+}
+
 }  // namespace
 }  // namespace weir::topology

@@ -72,6 +72,7 @@ Detected detect(drivers::Machine& machine, const DetectOptions& options) {
     run("pci", probe_pci, machine, detected);
     run("nvml", probe_nvml, machine, detected);
     run("kfd", probe_kfd, machine, detected);
+    run("rsmi", probe_rsmi, machine, detected);
     run("nic", probe_nic, machine, detected);
   }
   run("host", probe_host, machine, detected);

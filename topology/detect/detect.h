@@ -1,8 +1,8 @@
 /// Finds out what one host is made of, by asking everything that knows a part of it.
 ///
-/// Probes run in phases: the processors and the PCI tree (cpu), what its links do (pci), GPUs (nvml, kfd),
-/// ports of NICs (nic), what kind of host it is (host). Each says what it found, or why not; one that fails
-/// takes only itself down.
+/// Probes run in phases: the processors and the PCI tree (cpu), what its links do (pci), GPUs (nvml, kfd,
+/// rsmi), ports of NICs (nic), what kind of host it is (host). Each says what it found, or why not; one that
+/// fails takes only itself down.
 #pragma once
 
 #include <optional>

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "topology/detect/acs.h"
+
 namespace weir::topology {
 namespace {
 
@@ -60,9 +64,39 @@ void advise_iommu(drivers::Files& files, const Devices& devices, std::vector<Adv
   advice.push_back({Weight::notable,
                     "an IOMMU translates what devices send each other: between GPUs and NICs that costs "
                     "bandwidth, or forbids it",
-                    "boot with iommu=pt, and switch ACS off on the PCIe switches (setpci, as root) unless "
-                    "virtual machines "
-                    "need it"});
+                    "boot with iommu=pt"});
+}
+
+/// "a, b, c and 5 more".
+std::string listed(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 4;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i > 0 ? ", " : "") + names[i];
+  return names.size() > kMost ? text + fmt::format(" and {} more", names.size() - kMost) : text;
+}
+
+void advise_acs(drivers::Files& files, const Devices& devices, const Graph& graph,
+                std::vector<Advice>& advice) {
+  if (devices.on_pci < 2) return;
+  const AcsFindings acs = find_acs(files, graph);
+  if (!acs.redirecting.empty()) {
+    advice.push_back(
+        {Weight::wrong,
+         fmt::format("PCIe switches send what GPUs and NICs below them say to each other up to the "
+                     "root complex, because ACS is on at {}",
+                     listed(acs.redirecting)),
+         "as root, for each: setpci -s ADDRESS ECAP_ACS+6.w=0 (again after each boot), or switch "
+         "ACS off in the firmware; not where virtual machines own the devices"});
+  }
+  if (acs.hidden > 0) {
+    advice.push_back(
+        {Weight::notable,
+         fmt::format("whether PCIe switches send peer-to-peer traffic up to the root complex (ACS) "
+                     "is not known: of {} of their ports only the first 64 bytes of the "
+                     "configuration space can be read",
+                     acs.hidden),
+         "weir doctor as root"});
+  }
 }
 
 }  // namespace
@@ -72,6 +106,7 @@ std::vector<Advice> advise_host(drivers::Machine& machine, const Graph& graph) {
   const Devices devices(graph);
   if (Result<drivers::Limits> limits = machine.limits(); limits.ok()) advise_limits(*limits, devices, advice);
   advise_iommu(machine.files(), devices, advice);
+  advise_acs(machine.files(), devices, graph, advice);
   if (devices.nvidia && devices.verbs && machine.files().list("/sys/module/nvidia_peermem").empty()) {
     advice.push_back({Weight::notable,
                       "the module nvidia_peermem is not loaded: NICs reach GPU memory only if kernel and "

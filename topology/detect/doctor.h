@@ -1,4 +1,4 @@
-/// What is wrong or slow on a host besides its topology: limits, drivers, the IOMMU.
+/// What is wrong or slow on a host besides its topology: limits, drivers, the IOMMU, ACS.
 #pragma once
 
 #include <vector>

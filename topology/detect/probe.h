@@ -50,6 +50,7 @@ void probe_cpu(Probe& probe);
 void probe_pci(Probe& probe);
 void probe_nvml(Probe& probe);
 void probe_kfd(Probe& probe);
+void probe_rsmi(Probe& probe);
 void probe_nic(Probe& probe);
 void probe_host(Probe& probe);
 void probe_lldp(Probe& probe, const std::string& socket);

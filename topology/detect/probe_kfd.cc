@@ -5,6 +5,7 @@
 #include <set>
 
 #include "topology/detect/probe.h"
+#include "topology/detect/xgmi.h"
 #include "topology/formats/source.h"
 #include "topology/model/rates.h"
 
@@ -15,10 +16,8 @@ namespace {
 // kfd_topology.c.
 constexpr const char* kNodes = "/sys/class/kfd/kfd/topology/nodes";
 constexpr int64_t kXgmi = 11;
-constexpr int64_t kPcie = 2;
-/// Weights of direct links; others lead over several. 13: inside a package, 15: to another, 41: the same of
-/// partitions.
-constexpr int64_t kDirect[] = {13, 15, 41};
+/// As many links has MI250 (gfx90a) between the two dies of a package, and nowhere else.
+constexpr int kInsidePackage = 4;
 
 /// "name value" by line.
 class Properties {
@@ -45,13 +44,13 @@ struct KfdLink {
   int64_t from, to, type, weight, least, most;
 };
 
+/// A GPU as the driver counts: of a divided one each partition.
 struct KfdGpu {
   int64_t number = 0;
   std::string address;  ///< of the PCI function that all partitions of a GPU share
-  int partition = 0;
+  int function = 0;     ///< newer drivers have the number of a partition here
   Properties properties{""};
-  Index node = kNone;     ///< GPU or partition
-  Index package = kNone;  ///< the GPU
+  Index node = kNone;  ///< in the graph
 };
 
 /// "gfx90a" of 90010: decimal, then two hexadecimal digits.
@@ -65,21 +64,28 @@ class KfdReader {
   explicit KfdReader(Probe& probe) : probe_(probe) {}
 
   void read() {
-    for (const std::string& name : probe_.files.list(kNodes)) read_node(name);
+    std::set<int64_t> numbers;  // in their order, which is not that of their names
+    for (const std::string& name : probe_.files.list(kNodes)) {
+      int64_t number = 0;
+      if (parse_int(name, number)) numbers.insert(number);
+    }
+    for (const int64_t number : numbers) read_node(number);
     if (gpus_.empty()) return probe_.absent("AMD's kernel driver shows no GPU");
-    std::map<std::string, int> dies;
-    for (const auto& [number, gpu] : gpus_) ++dies[gpu.address];
-    int device = 0;
-    for (auto& [number, gpu] : gpus_) place(gpu, dies[gpu.address] > 1, device++);
+    std::map<std::string, int> parts;
+    for (const auto& [number, gpu] : gpus_) ++parts[gpu.address];
+    for (auto& [number, gpu] : gpus_) place(gpu, parts[gpu.address] > 1);
+    std::stable_sort(links_.begin(), links_.end(), [](const KfdLink& a, const KfdLink& b) {
+      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+    });
     for (const KfdLink& link : links_) add_link(link);
-    probe_.found(fmt::format("{} GPUs or partitions, {} xGMI links", gpus_.size(), added_.size()));
+    probe_.found(fmt::format("{} GPUs{}, {} xGMI links", parts.size(),
+                             partitions_ > 0 ? fmt::format(" in {} partitions", partitions_) : "",
+                             added_.size()));
   }
 
  private:
-  void read_node(const std::string& name) {
-    const std::string folder = std::string(kNodes) + "/" + name;
-    int64_t number = 0;
-    if (!parse_int(name, number)) return;
+  void read_node(int64_t number) {
+    const std::string folder = fmt::format("{}/{}", kNodes, number);
     const auto text = probe_.files.read(folder + "/properties");
     if (!text)
       return probe_.doubt(
@@ -93,8 +99,7 @@ class KfdReader {
     KfdGpu gpu;
     gpu.number = number;
     gpu.properties = properties;
-    // Partitions have their number where the function would be.
-    gpu.partition = static_cast<int>(place & 7);
+    gpu.function = static_cast<int>(place & 7);
     gpu.address =
         fmt::format("{:04x}:{:02x}:{:02x}.0", properties["domain"], place >> 8 & 0xff, place >> 3 & 0x1f);
     gpus_[number] = gpu;
@@ -111,44 +116,58 @@ class KfdReader {
         {p["node_from"], p["node_to"], p["type"], p["weight"], p["min_bandwidth"], p["max_bandwidth"]});
   }
 
-  /// The processor's node that a GPU names as its own.
+  /// The processor's node that is nearest to a GPU, by PCIe or, beside the same memory, by xGMI.
   int numa_of(int64_t number) const {
+    const KfdLink* nearest = nullptr;
     for (const KfdLink& link : links_) {
-      const auto numa = numa_.find(link.to);
-      if (link.from == number && link.type == kPcie && numa != numa_.end()) return numa->second;
+      if (link.from == number && numa_.contains(link.to) &&
+          (nearest == nullptr || link.weight < nearest->weight))
+        nearest = &link;
     }
-    return -1;
+    return nearest == nullptr ? -1 : numa_.at(nearest->to);
   }
 
-  void place(KfdGpu& gpu, bool divided, int device) {
-    gpu.package = gpu.node = probe_.gpu_at(gpu.address, numa_of(gpu.number));
-    GpuFacts& facts = *probe_.graph.get<GpuFacts>(gpu.package);
+  void place(KfdGpu& gpu, bool several) {
+    gpu.node = probe_.gpu_at(gpu.address, numa_of(gpu.number));
+    GpuFacts& facts = *probe_.graph.get<GpuFacts>(gpu.node);
     facts.arch = arch_of(gpu.properties["gfx_target_version"]);
     facts.pci.vendor = static_cast<uint32_t>(gpu.properties["vendor_id"]);
     facts.pci.device = static_cast<uint32_t>(gpu.properties["device_id"]);
-    if (facts.device < 0) facts.device = device;
+    const auto [at, added] = devices_.try_emplace(gpu.node, static_cast<int>(devices_.size()));
+    if (facts.device < 0) facts.device = at->second;
     const int64_t per_unit = std::max<int64_t>(gpu.properties["simd_per_cu"], 1);
     const int units = static_cast<int>(gpu.properties["simd_count"] / per_unit);
-    facts.units = divided ? facts.units + units : units;
-    if (!divided) return;
-    gpu.node = probe_.graph.add(fmt::format("partition {}", gpu.partition), gpu.package,
-                                PartitionFacts{gpu.partition, "", ""});
-    probe_.graph.connect({gpu.node, gpu.package, LinkKind::inner, 1, kInnerGbPerS, 0, -1});
+    facts.units = added ? units : facts.units + units;
+    const std::string mode =
+        probe_.files.read("/sys/bus/pci/devices/" + gpu.address + "/current_compute_partition").value_or("");
+    // A container may show a single one of several partitions.
+    if (several || (!mode.empty() && mode != "SPX")) add_partition(gpu, mode);
   }
 
-  /// Links between partitions of two packages are one link between the packages.
+  void add_partition(const KfdGpu& gpu, const std::string& mode) {
+    int number = gpu.function;
+    while (!numbers_.insert({gpu.node, number}).second) ++number;
+    ++partitions_;
+    const Index node =
+        probe_.graph.add(fmt::format("partition {}", number), gpu.node, PartitionFacts{number, mode, ""});
+    probe_.graph.connect({node, gpu.node, LinkKind::inner, 1, kInnerGbPerS, 0, -1});
+  }
+
+  /// Links between partitions of two GPUs are one link between the GPUs.
   void add_link(const KfdLink& link) {
     const auto from = gpus_.find(link.from), to = gpus_.find(link.to);
     if (link.type != kXgmi || from == gpus_.end() || to == gpus_.end()) return;
-    const bool direct = std::find(std::begin(kDirect), std::end(kDirect), link.weight) != std::end(kDirect);
-    const Index a = from->second.package, b = to->second.package;
-    if (!direct || a == b || !added_.insert({a, b}).second) return;
-    const int count = link.least > 0 && link.most > link.least
-                          ? static_cast<int>(std::min<int64_t>(link.most / link.least, 64))
-                          : 1;
-    const double told = static_cast<double>(link.most) / 1000;
-    const double usual = count * xgmi_gb_per_s(probe_.graph.get<GpuFacts>(a)->arch);
-    probe_.graph.add({a, b, LinkKind::xgmi, count, told > 0 ? told : usual, 0, -1});
+    const Index a = from->second.node, b = to->second.node;
+    if (!is_direct_xgmi(link.weight) || a == b || !added_.insert({a, b}).second) return;
+    const Link direct = xgmi_link(probe_.graph, a, b, link.least, link.most);
+    probe_.graph.add(direct);
+    if (probe_.graph.get<GpuFacts>(a)->arch == "gfx90a" && direct.count == kInsidePackage) join_dies(a, b);
+  }
+
+  void join_dies(Index a, Index b) {
+    GpuFacts &first = *probe_.graph.get<GpuFacts>(a), &second = *probe_.graph.get<GpuFacts>(b);
+    if (first.package < 0) first.package = second.package >= 0 ? second.package : packages_++;
+    second.package = first.package;
   }
 
   Probe& probe_;
@@ -156,6 +175,10 @@ class KfdReader {
   std::map<int64_t, int> numa_;  ///< NUMA numbers by KFD's numbers of processors
   std::vector<KfdLink> links_;
   std::set<std::pair<Index, Index>> added_;
+  std::map<Index, int> devices_;             ///< numbers of GPUs, by node
+  std::set<std::pair<Index, int>> numbers_;  ///< of partitions, with their GPUs
+  int partitions_ = 0;
+  int packages_ = 0;
 };
 
 }  // namespace

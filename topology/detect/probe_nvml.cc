@@ -3,6 +3,7 @@
 #include <map>
 
 #include "topology/detect/probe.h"
+#include "topology/model/nvswitch.h"
 #include "topology/model/rates.h"
 
 namespace weir::topology {
@@ -103,6 +104,7 @@ void probe_nvml(Probe& probe) {
       probe.graph.connect({nodes[i], numa, LinkKind::c2c, gpus[i].c2c_links, gb_per_s, 0, -1});
     }
   }
+  join_nvswitches(probe.graph);
   probe.found(
       fmt::format("{} GPUs, {} ends of NVLinks (driver {})", gpus.size(), links, nvml.value().driver));
 }

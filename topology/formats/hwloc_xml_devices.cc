@@ -5,6 +5,7 @@
 #include "topology/formats/hwloc_xml_build.h"
 #include "topology/formats/hwloc_xml_fields.h"
 #include "topology/formats/hwloc_xml_kinds.h"
+#include "topology/model/rates.h"
 
 namespace weir::topology::hwloc {
 namespace {
@@ -125,7 +126,9 @@ Status Devices::add_virtual(const HwlocObject& object, const Above& above) {
 
 void connect_above(Build& build, Index node, const HwlocObject& object, const Above& above) {
   Link link{.from = node, .to = above.bridge, .kind = LinkKind::pci};
-  link.gb_per_s = object.pci_link_speed > 0 ? object.pci_link_speed : above.port_gb_per_s;
+  link.gb_per_s = object.bridge_type == "0-1" ? kInnerGbPerS  // inside the processor
+                  : object.pci_link_speed > 0 ? object.pci_link_speed
+                                              : above.port_gb_per_s;
   if (above.bridge != kNone) return build.graph.connect(link);
   for (const Index numa : above.place->numas) {
     link.to = numa;

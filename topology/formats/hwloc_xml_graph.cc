@@ -6,6 +6,7 @@
 #include "topology/formats/hwloc_xml_build.h"
 #include "topology/formats/hwloc_xml_fields.h"
 #include "topology/formats/hwloc_xml_kinds.h"
+#include "topology/model/rates.h"
 
 namespace weir::topology {
 namespace hwloc {
@@ -130,6 +131,14 @@ Status add_numa(Build& build, const std::vector<Package>& packages, const HwlocO
   return {};
 }
 
+/// Inside a package nothing limits; where nothing is known of the processors, this is not known either.
+double between_gb_per_s(const Graph& graph, Index a, Index b) {
+  const Index package = graph.holder(a, NodeKind::package);
+  if (package != kNone && package == graph.holder(b, NodeKind::package)) return kInnerGbPerS;
+  const CpuFacts& cpu = graph.get<NumaFacts>(a)->cpu;
+  return cpu.arch.empty() && cpu.vendor.empty() ? 0 : between_packages_gb_per_s(cpu);
+}
+
 void connect_numas(Build& build) {
   std::vector<Index> with_processors;
   for (const Index node : build.graph.all(NodeKind::numa)) {
@@ -139,7 +148,11 @@ void connect_numas(Build& build) {
   }
   for (size_t i = 0; i < with_processors.size(); ++i) {
     for (size_t j = i + 1; j < with_processors.size(); ++j)
-      build.graph.connect({.from = with_processors[i], .to = with_processors[j], .kind = LinkKind::cpu});
+      build.graph.connect(
+          {.from = with_processors[i],
+           .to = with_processors[j],
+           .kind = LinkKind::cpu,
+           .gb_per_s = between_gb_per_s(build.graph, with_processors[i], with_processors[j])});
   }
 }
 

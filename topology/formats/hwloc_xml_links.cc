@@ -4,6 +4,7 @@
 
 #include "topology/formats/hwloc_xml_build.h"
 #include "topology/formats/hwloc_xml_kinds.h"
+#include "topology/model/nvswitch.h"
 
 namespace weir::topology::hwloc {
 namespace {
@@ -134,6 +135,7 @@ Status GpuLinks::add() {
   WEIR_TRY(find_matrix("XGMIBandwidth", xgmi));
   WEIR_TRY(find_matrix("XGMIHops", hops));
   if (nvlink != nullptr) WEIR_TRY(add_nvlinks(*nvlink));
+  join_nvswitches(build_.graph);
   if (xgmi != nullptr) WEIR_TRY(add_xgmi(*xgmi, hops));
   return {};
 }

@@ -7,6 +7,7 @@
 #include "topology/formats/nccl_xml.h"
 #include "topology/formats/xml.h"
 #include "topology/model/check.h"
+#include "topology/model/nvswitch.h"
 #include "topology/model/rates.h"
 
 namespace weir::topology {
@@ -61,6 +62,7 @@ class Reader {
     if (hosts_.empty()) return file_.refuse(root, "there is no <cpu> in <system>");
     join_numa_nodes();
     for (const auto& [element, gpu] : gpu_tags_) WEIR_TRY(read_gpu_links(element, gpu));
+    join_nvswitches(graph());
     if (Status sound = check(graph()); !sound.ok()) return file_.refuse(root, sound.message());
     return std::move(result_);
   }

@@ -5,34 +5,13 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <string>
 #include <unordered_map>
 
+#include "topology/model/unions.h"
+
 namespace weir::topology {
 namespace {
-
-/// Sets of nodes that grow together.
-class Unions {
- public:
-  explicit Unions(Index size) : leader_(static_cast<size_t>(size)) {
-    std::iota(leader_.begin(), leader_.end(), 0);
-  }
-  Index find(Index node) {
-    while (leader(node) != node) node = leader(node) = leader(leader(node));
-    return node;
-  }
-  void join(Index a, Index b) {
-    a = find(a);
-    b = find(b);
-    leader(std::max(a, b)) = std::min(a, b);
-  }
-
- private:
-  Index& leader(Index node) { return leader_[static_cast<size_t>(node)]; }
-
-  std::vector<Index> leader_;
-};
 
 bool is_device(const Graph& graph, Index node) {
   return graph[node].kind() == NodeKind::gpu || graph[node].kind() == NodeKind::partition;

@@ -102,24 +102,31 @@ Path Paths::to(Index to) const {
 
 GpuLinks gpu_links(const Graph& graph, const Adjacency& adjacency, Index from, Index to) {
   GpuLinks all;
-  const auto is_gpu_link = [](const Link& link) {
-    return link.kind == LinkKind::nvlink || link.kind == LinkKind::xgmi;
+  const auto add = [&all](int count, double gb_per_s) {
+    all.count += count;
+    all.gb_per_s += gb_per_s;
   };
-  for (const uint32_t out : adjacency.from(from)) {
-    const Link& first = graph.links()[out];
-    if (!is_gpu_link(first)) continue;
-    if (first.to == to) {
-      all.count += first.count;
-      all.gb_per_s += first.gb_per_s;
-    } else if (graph[first.to].kind() == NodeKind::nvswitch) {
-      for (const uint32_t in : adjacency.from(first.to)) {
-        const Link& second = graph.links()[in];
-        if (second.to != to || !is_gpu_link(second)) continue;
-        all.count += std::min(first.count, second.count);
-        all.gb_per_s += std::min(first.gb_per_s, second.gb_per_s);
-      }
+  // Calls `visit` with the links that lead from `node` to GPUs and NVSwitches.
+  const auto each = [&](Index node, auto visit) {
+    for (const uint32_t place : adjacency.from(node)) {
+      const Link& link = graph.links()[place];
+      if (link.kind == LinkKind::nvlink || link.kind == LinkKind::xgmi) visit(link);
     }
-  }
+  };
+  const auto is_switch = [&](Index node) { return graph[node].kind() == NodeKind::nvswitch; };
+  each(from, [&](const Link& first) {
+    if (first.to == to) return add(first.count, first.gb_per_s);
+    if (!is_switch(first.to)) return;
+    each(first.to, [&](const Link& second) {
+      const int count = std::min(first.count, second.count);
+      const double gb_per_s = std::min(first.gb_per_s, second.gb_per_s);
+      if (second.to == to) return add(count, gb_per_s);
+      if (!is_switch(second.to)) return;
+      each(second.to, [&](const Link& third) {  // on the other board
+        if (third.to == to) add(std::min(count, third.count), std::min(gb_per_s, third.gb_per_s));
+      });
+    });
+  });
   return all;
 }
 

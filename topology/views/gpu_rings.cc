@@ -121,6 +121,8 @@ class Panel {
       const Rect rect = {middle.x + at.x - kCircle / 2, middle.y + at.y - kCircle / 2, kCircle, kCircle};
       const int box = pen_.box(rect, BoxStyle::ring, pen_.facts(device));
       result_.circles[static_cast<size_t>(device)] = box;
+      pen_.drawing.boxes[static_cast<size_t>(device)].twin = box;
+      pen_.drawing.boxes[static_cast<size_t>(box)].twin = device;
       const std::string headline = pen_.facts(device).substr(0, pen_.facts(device).find('\n'));
       const bool numbered = headline.starts_with("GPU ") && headline.size() < 8;
       pen_.write(box, {{numbered ? headline.substr(4) : "GPU", TextStyle::strong, numbered ? 13.0 : 9.0}});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "topology/views/text.h"
 
@@ -11,12 +12,20 @@ namespace {
 
 constexpr size_t kMostLines = 12;
 
+/// "H100" of "NVIDIA H100 80GB HBM3": what a box has room for.
+std::string short_model(std::string_view name) {
+  for (const std::string_view maker : {"NVIDIA ", "AMD ", "Tesla ", "Instinct ", "GeForce ", "RTX "}) {
+    if (name.starts_with(maker)) name.remove_prefix(maker.size());
+  }
+  return std::string(name.substr(0, name.find_first_of(" -")));
+}
+
 std::vector<Pen::Line> gpu_lines(const Graph& graph, const Children& children, Index node) {
   const auto& gpu = *graph.get<GpuFacts>(node);
   int64_t partitions = 0;
   for (const Index child : children[static_cast<size_t>(node)])
     partitions += graph[child].kind() == NodeKind::partition ? 1 : 0;
-  const std::string what = !gpu.arch.empty() ? gpu.arch : gpu.model_name;
+  const std::string what = gpu.model_name.empty() ? gpu.arch : short_model(gpu.model_name);
   return {{gpu.device >= 0 ? label_of(graph, node) : "GPU", TextStyle::strong, 12},
           {what, TextStyle::plain, 10.5},
           {partitions > 0 ? counted(partitions, "part") : address_of(graph, node), TextStyle::muted, 10}};

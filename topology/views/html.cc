@@ -71,14 +71,17 @@ function pick(group) {
   release();
   picked = group;
   const svg = group.ownerSVGElement;
-  const box = n => svg.querySelector(`.box[data-box="${n}"]`);
+  // A GPU may be drawn twice: in its place, and on a ring for its links.
+  const boxes = n => [...svg.querySelectorAll(`.box[data-box="${n}"],.box[data-twin="${n}"]`)];
   const on = [group];
   if (group.matches('.wire')) {
-    on.push(box(group.dataset.a), box(group.dataset.b));
+    on.push(...boxes(group.dataset.a), ...boxes(group.dataset.b));
   } else {
+    const own = [group.dataset.box, group.dataset.twin].filter(n => n !== undefined);
+    on.push(...boxes(group.dataset.box));
     for (const wire of svg.querySelectorAll('.wire')) {
-      if (wire.dataset.a !== group.dataset.box && wire.dataset.b !== group.dataset.box) continue;
-      on.push(wire, box(wire.dataset.a), box(wire.dataset.b));
+      if (own.includes(wire.dataset.a) || own.includes(wire.dataset.b))
+        on.push(wire, ...boxes(wire.dataset.a), ...boxes(wire.dataset.b));
     }
   }
   const words = on.filter(e => e && e.matches('.wire'))
@@ -160,8 +163,9 @@ class Page {
   }
 
   std::string summary() const {
-    const std::string gpus = counted(count(graph_, NodeKind::gpu), "GPU");
-    return fmt::format("{} in {}", gpus, counted(count(graph_, NodeKind::host), "host"));
+    const std::string hosts = counted(count(graph_, NodeKind::host), "host");
+    const int64_t gpus = count(graph_, NodeKind::gpu);
+    return gpus > 0 ? fmt::format("{} in {}", counted(gpus, "GPU"), hosts) : hosts;
   }
 
   void number(int64_t value, const char* one, const char* many) {
@@ -201,8 +205,8 @@ class Page {
           shown);
     for (size_t i = 0; i < shown; ++i) {
       add("<div class=\"sheet\" data-class=\"{}\">\n{}</div>\n", i,
-          svg_body(layout_of_host(graph_, classes_[i].first,
-                                  classes_[i].hosts > 1 ? ". " + alike(classes_[i]) : "")));
+          svg_body(
+              layout_of_host(graph_, classes_[i].first, classes_[i].hosts > 1 ? alike(classes_[i]) : "")));
     }
     out_ += "</section>\n";
   }

@@ -52,6 +52,7 @@ struct Box {
   BoxStyle style = BoxStyle::frame;
   bool pile = false;  ///< stands for several: drawn with edges behind it, 6 pixels to the right and up
   std::string facts;  ///< lines; the first one says what it is. Empty: nothing to tell
+  int twin = -1;      ///< the place of the same GPU's other box, on a ring or off it
 };
 
 /// What connects two boxes.

@@ -90,16 +90,17 @@ class HostPicture {
 
   void title() {
     pen_.drawing.title = graph_[host_].name;
-    std::string what = counted(parts_.gpus, "GPU");
+    std::string what = parts_.gpus > 0 ? counted(parts_.gpus, "GPU") : "";
     double speed = 0;
     for (Index nic = host_; nic < graph_.size(); ++nic) {
       if (graph_[nic].kind() != NodeKind::nic || graph_.holder(nic, NodeKind::host) != host_) continue;
       speed += speed_of(graph_, children_, nic);
     }
-    what += ", " + counted(parts_.nics, "NIC");
+    if (parts_.nics > 0) what += (what.empty() ? "" : ", ") + counted(parts_.nics, "NIC");
     if (speed > 0) what += (parts_.nics > 1 ? ", together " : " of ") + rate(speed);
     pen_.write({kMargin, kMargin + 14}, {fitted(graph_[host_].name, 480, 17, true), TextStyle::title, 17});
-    pen_.write({kMargin, kMargin + 33}, {what + more_, TextStyle::muted, 12});
+    if (!more_.empty()) what += (what.empty() ? "" : ". ") + more_;
+    pen_.write({kMargin, kMargin + 33}, {what, TextStyle::muted, 12});
   }
 
   double name_width(const Part& own) const {

@@ -15,22 +15,33 @@ namespace {
 struct Device {
   Index node;
   std::string name;
+  int number;  ///< of the library that numbers such devices; -1: not known
 };
+
+/// By their numbers, as other tools list them; those without one stay where they are, behind.
+void by_number(std::vector<Device>& devices) {
+  std::stable_sort(devices.begin(), devices.end(), [](const Device& a, const Device& b) {
+    return static_cast<unsigned>(a.number) < static_cast<unsigned>(b.number);
+  });
+}
 
 std::vector<Device> devices_of(const Graph& graph, Index host) {
   const std::vector<Index> hosts = hosts_of(graph);
   std::vector<Device> gpus, nics;
   for (Index node = 0; node < graph.size(); ++node) {
     if (hosts[static_cast<size_t>(node)] != host) continue;
-    if (const auto* gpu = graph.get<GpuFacts>(node))
-      gpus.push_back(
-          {node, fmt::format("GPU{}", gpu->device >= 0 ? gpu->device : static_cast<int>(gpus.size()))});
-    if (graph[node].kind() == NodeKind::port) nics.push_back({node, graph[node].name});
+    if (const auto* gpu = graph.get<GpuFacts>(node)) {
+      const int place = static_cast<int>(gpus.size());
+      gpus.push_back({node, fmt::format("GPU{}", gpu->device >= 0 ? gpu->device : place), gpu->device});
+    }
+    if (const auto* port = graph.get<PortFacts>(node)) nics.push_back({node, graph[node].name, port->device});
     if (graph[node].kind() == NodeKind::nic) {
       const bool has_ports = node + 1 < graph.size() && graph[node + 1].parent == node;
-      if (!has_ports) nics.push_back({node, graph[node].name});
+      if (!has_ports) nics.push_back({node, graph[node].name, -1});
     }
   }
+  by_number(gpus);
+  by_number(nics);
   gpus.insert(gpus.end(), nics.begin(), nics.end());
   return gpus;
 }
@@ -39,15 +50,20 @@ std::vector<Device> devices_of(const Graph& graph, Index host) {
 struct Cell {
   std::string path_class;
   std::string gb_per_s;
+  bool known = false;  ///< the speed
 };
 
 Cell cell_of(const Graph& graph, const Adjacency& adjacency, const Path& path, Index from, Index to) {
-  if (from == to) return {"X", "X"};
-  if (path.path_class == PathClass::dis) return {"-", "-"};
+  if (from == to) return {"X", "X", false};
+  if (path.path_class == PathClass::dis) return {"-", "-", false};
   const GpuLinks links = gpu_links(graph, adjacency, from, to);
-  if (links.count == 0) return {name(path.path_class), bandwidth_figure(path.gb_per_s)};
-  const bool xgmi = graph.links()[path.links[0]].kind == LinkKind::xgmi;
-  return {fmt::format("{}{}", xgmi ? "XG" : "NV", links.count), bandwidth_figure(links.gb_per_s)};
+  const double gb_per_s = links.count == 0 ? path.gb_per_s : links.gb_per_s;
+  Cell cell{name(path.path_class), bandwidth_figure(gb_per_s), gb_per_s > 0};
+  if (links.count > 0) {
+    const bool xgmi = graph.links()[path.links[0]].kind == LinkKind::xgmi;
+    cell.path_class = fmt::format("{}{}", xgmi ? "XG" : "NV", links.count);
+  }
+  return cell;
 }
 
 }  // namespace
@@ -77,6 +93,10 @@ std::string matrix_of(const Graph& graph, Index host) {
     text += '\n';
   };
   table("", &Cell::path_class);
+  const bool known = std::any_of(cells.begin(), cells.end(), [](const std::vector<Cell>& row) {
+    return std::any_of(row.begin(), row.end(), [](const Cell& cell) { return cell.known; });
+  });
+  if (!known) return text += "\nNo speeds are known.\n";
   text += '\n';
   table("GB/s", &Cell::gb_per_s);
   return text;

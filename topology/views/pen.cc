@@ -47,7 +47,7 @@ double Strokes::width(double gb_per_s) const {
 }
 
 int Pen::box(const Rect& rect, BoxStyle style, std::string facts, bool pile) {
-  drawing.boxes.push_back({rect, style, pile, std::move(facts)});
+  drawing.boxes.push_back({rect, style, pile, std::move(facts), -1});
   return static_cast<int>(drawing.boxes.size()) - 1;
 }
 

@@ -132,7 +132,8 @@ class Writer {
   void box(size_t number) {
     const Box& box = drawing_.boxes[number];
     const char* style = css_class(box.style);
-    add("<g class=\"box\" data-box=\"{}\">", number);
+    const std::string twin = box.twin < 0 ? "" : fmt::format(" data-twin=\"{}\"", box.twin);
+    add("<g class=\"box\" data-box=\"{}\"{}>", number, twin);
     facts(box.facts);
     for (const double shift : {6.0, 3.0}) {
       if (box.pile) rect(box.rect, radius(box), style, shift);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "topology/model/derive.h"
 #include "topology/model/paths.h"
+#include "topology/model/rates.h"
 #include "topology/views/words.h"
 
 namespace weir::topology {
@@ -88,36 +90,46 @@ class Tree {
                        numbered ? fmt::format(" family {} model {}", cpu.family, cpu.model) : "");
   }
 
+  /// "NVLink 100 GB/s"; where the speed is not known "NVLink x4"; without either where nothing limits.
+  static std::string strength(LinkKind kind, double gb_per_s, int count) {
+    if (gb_per_s >= kInnerGbPerS) return name(kind);
+    if (gb_per_s > 0) return fmt::format("{} {}", name(kind), bandwidth_words(gb_per_s));
+    return count > 1 ? fmt::format("{} x{}", name(kind), count) : name(kind);
+  }
+
   /// The way up of what hangs on PCIe; what leaves a GPU otherwise, and a NUMA node to others: "NVLink 100
   /// GB/s to GPU 1 and GPU 4". NVSwitches count together.
   std::string links(Index node) const {
-    std::map<std::pair<LinkKind, double>, std::vector<std::string>> by_kind;
+    std::map<std::tuple<LinkKind, double, int>, std::vector<std::string>> by_kind;
     std::string text;
-    double to_switches = 0;
+    Link to_switches{.kind = LinkKind::nvlink, .count = 0};
     int switches = 0;
     for (const uint32_t place : adjacency_.from(node)) {
       const Link& link = graph_.links()[place];
-      if (link.kind == LinkKind::pci && link.to == graph_[node].parent && link.gb_per_s > 0)
+      if (link.kind == LinkKind::pci && link.to == graph_[node].parent && link.gb_per_s > 0 &&
+          link.gb_per_s < kInnerGbPerS)
         text = bandwidth_words(link.gb_per_s);
       const NodeKind kind = graph_[node].kind();
       const bool between_gpus =
           link.kind != LinkKind::pci && link.kind != LinkKind::inner && link.kind != LinkKind::cpu;
       if (kind == NodeKind::gpu && between_gpus && graph_[link.to].kind() == NodeKind::nvswitch) {
-        to_switches += link.gb_per_s;
+        to_switches.gb_per_s += link.gb_per_s;
+        to_switches.count += link.count;
         ++switches;
       } else if ((kind == NodeKind::gpu && between_gpus) || link.kind == LinkKind::cpu) {
-        by_kind[{link.kind, link.gb_per_s}].push_back(device_words(graph_, link.to));
+        by_kind[{link.kind, link.gb_per_s, link.gb_per_s > 0 ? 1 : link.count}].push_back(
+            device_words(graph_, link.to));
       }
     }
     const auto separate = [&] { text.append(text.empty() ? "" : ", "); };
     if (switches > 0) {
       separate();
-      text += fmt::format("NVLink {} to {}", bandwidth_words(to_switches),
+      text += fmt::format("{} to {}", strength(LinkKind::nvlink, to_switches.gb_per_s, to_switches.count),
                           switches == 1 ? "an NVSwitch" : fmt::format("{} NVSwitches", switches));
     }
-    for (const auto& [kind, ends] : by_kind) {
+    for (const auto& [key, ends] : by_kind) {
       separate();
-      text += fmt::format("{} {} to ", name(kind.first), bandwidth_words(kind.second));
+      text += std::apply(strength, key) + " to ";
       for (size_t i = 0; i < ends.size(); ++i)
         text.append(i == 0 ? "" : i + 1 == ends.size() ? " and " : ", ").append(ends[i]);
     }

@@ -29,11 +29,12 @@ std::string device_words(const Graph& graph, Index node) {
   const Node& own = graph[node];
   if (const auto* gpu = graph.get<GpuFacts>(node); gpu != nullptr && gpu->device >= 0)
     return fmt::format("GPU {}", gpu->device);
-  if (own.kind() == NodeKind::host && own.name == "host") return "host";
   if (own.kind() == NodeKind::bridge)
     return fmt::format("{} {}", graph.get<BridgeFacts>(node)->root ? "root complex" : "PCIe switch",
                        own.name);
-  return fmt::format("{} {}", name(own.kind()), own.name);
+  const std::string kind = name(own.kind());
+  if (own.name == kind || own.name.starts_with(kind + " ")) return own.name;  // "partition 3"
+  return kind + " " + own.name;
 }
 
 }  // namespace weir::topology

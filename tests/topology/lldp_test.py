@@ -119,7 +119,9 @@ class Network:
 
 def detect(weir, network, host):
   """The graph that weir sees on a host of the network."""
-  said = call("ip", "netns", "exec", network.space(host), weir, "topo", "--json", "--lldp", network.socket(host))
+  said = call("ip", "netns", "exec", network.space(host), weir, "topo", "--json", "--lldp", network.socket(host),
+              check=False)
+  assert said.returncode == 0, said.stderr
   return json.loads(said.stdout)
 
 

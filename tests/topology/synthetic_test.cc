@@ -55,6 +55,9 @@ TEST(SyntheticMachine, BadLines) {
       {"(8 gpu) leaf 4:1 leaf", "expected the end of the line"},
       {"(8 gpu", "expected , or )"},
       {"100000 x (1024 gpu)", "fewer than a million devices"},
+      {"100000 x (1024 numa)", "at most ten million nodes and links"},
+      {"100 x (1000 gpu mesh 50)", "at most ten million nodes and links"},
+      {"100 x (1000 nic 25) rail leaf by 1 spine 1000", "at most ten million nodes and links"},
       {"99999999999999999999 x (1 gpu)", "expected a number of hosts"},
   };
   for (const auto& [line, sentence] : cases) {

@@ -76,19 +76,29 @@ class FabricCheck {
     links_ += one.from.size() * one.to.size();
     if (links_ > kMostPairs)
       return wrong(fmt::format("there are more than {} pairs with cables", kMostPairs));
-    for (const std::string& from : one.from) {
-      for (const std::string& to : one.to) {
-        const auto a = switches_.find(from);
-        const auto b = switches_.find(to);
-        if (a == switches_.end() || b == switches_.end())
-          return wrong(
-              fmt::format("{} is cabled but has no line as a switch", a == switches_.end() ? from : to));
-        if (a == b) return wrong(fmt::format("switch {} is cabled to itself", from));
-        const auto [low, high] = std::minmax(a->second, b->second);
+    std::vector<Index> from;
+    std::vector<Index> to;
+    WEIR_TRY(find_switches(i, one.from, from));
+    WEIR_TRY(find_switches(i, one.to, to));
+    for (size_t a = 0; a < from.size(); ++a) {
+      for (size_t b = 0; b < to.size(); ++b) {
+        if (from[a] == to[b]) return wrong(fmt::format("switch {} is cabled to itself", one.from[a]));
+        const auto [low, high] = std::minmax(from[a], to[b]);
         if (!cables_.emplace(low, high, one.gbit_per_s).second)
-          return wrong(fmt::format(
-              "{} and {} are cabled twice with this speed; expected one line with the number", from, to));
+          return wrong(
+              fmt::format("{} and {} are cabled twice with this speed; expected one line with the number",
+                          one.from[a], one.to[b]));
       }
+    }
+    return {};
+  }
+
+  Status find_switches(size_t cable, const std::vector<std::string>& names, std::vector<Index>& found) {
+    for (const std::string& name : names) {
+      const auto known = switches_.find(name);
+      if (known == switches_.end())
+        return refuse_(Part::cables, cable, fmt::format("{} is cabled but has no line as a switch", name));
+      found.push_back(known->second);
     }
     return {};
   }
@@ -173,10 +183,13 @@ class FabricBuilder {
 
  private:
   void add(const FabricCable& one) {
-    for (const std::string& from : one.from) {
-      for (const std::string& to : one.to) {
-        graph_.connect({.from = switches_.at(from),
-                        .to = switches_.at(to),
+    std::vector<Index> to;
+    for (const std::string& name : one.to) to.push_back(switches_.at(name));
+    for (const std::string& name : one.from) {
+      const Index from = switches_.at(name);
+      for (const Index at : to) {
+        graph_.connect({.from = from,
+                        .to = at,
                         .kind = LinkKind::cable,
                         .count = one.count,
                         .gb_per_s = one.gbit_per_s * one.count / 8});

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <iterator>
@@ -15,6 +16,32 @@ constexpr std::array<const char*, 6> kWirings = {"", "nvswitch", "mesh", "ring",
 constexpr int kMostHosts = 100'000;
 constexpr int kMostDevices = 1024;
 constexpr double kMostGbPerS = 1e6;
+constexpr int64_t kMostParts = 10'000'000;  ///< nodes and links in all
+
+constexpr const char* kFewerParts = "at most ten million nodes and links in all";
+
+int64_t pairs(int64_t count) { return count * (count - 1) / 2; }
+
+/// Nodes and links that graph_of() makes of such hosts, or a few more.
+int64_t parts_of(const Synthetic::Hosts& hosts) {
+  // Each GPU and NIC may have its PCIe switch, a NIC has a port; what is in the host has a link upwards.
+  const int64_t wires = hosts.wiring == Wiring::mesh ? pairs(hosts.gpus) : 2 * int64_t{hosts.gpus};
+  const int64_t numa = 2 * int64_t{hosts.numa_nodes} + pairs(hosts.numa_nodes);
+  return hosts.count * (2 + numa + 4 * int64_t{hosts.gpus} + wires + 7 * int64_t{hosts.nics});
+}
+
+/// The same of the switches above the hosts.
+int64_t parts_of(const Synthetic::Fabric& fabric, const std::vector<Synthetic::Hosts>& hosts) {
+  int64_t all = 0;
+  int most_nics = 1;
+  for (const Synthetic::Hosts& one : hosts) {
+    all += one.count;
+    most_nics = std::max(most_nics, one.nics);
+  }
+  const int64_t groups = fabric.hosts_per_leaf > 0 ? all / fabric.hosts_per_leaf + 1 : 2;
+  const int64_t leaves = groups * (fabric.rail ? most_nics : 1);
+  return leaves + fabric.spines + leaves * fabric.spines;
+}
 
 class Parser {
  public:
@@ -23,14 +50,20 @@ class Parser {
   Result<Synthetic> parse() {
     Synthetic machine;
     int64_t devices = 0;
+    int64_t parts = 0;
     do {
       Synthetic::Hosts& hosts = machine.hosts.emplace_back();
       WEIR_TRY(parse_hosts(hosts));
       devices += int64_t{hosts.count} * (hosts.gpus + hosts.nics);
       if (static_cast<size_t>(devices) > kMostNodes / 4)
         return expected("fewer than a million devices in all");
+      parts += parts_of(hosts);
+      if (parts > kMostParts) return expected(kFewerParts);
     } while (take("+"));
-    if (!peek().empty()) WEIR_TRY(parse_fabric(machine.fabric.emplace_back()));
+    if (!peek().empty()) {
+      WEIR_TRY(parse_fabric(machine.fabric.emplace_back()));
+      if (parts + parts_of(machine.fabric[0], machine.hosts) > kMostParts) return expected(kFewerParts);
+    }
     if (!peek().empty()) return expected("the end of the line");
     return machine;
   }

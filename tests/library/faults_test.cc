@@ -31,7 +31,8 @@ void sum_until_failure(const Rank& rank, size_t count) {
   rank.reach(1);
 }
 
-/// From the start, also on a machine that is busy with more than this: a wait without end is what must not be.
+/// From the start, also on a machine that is busy with more than this: a wait without end is what must not
+/// be.
 constexpr double kSoonS = 40;
 
 void expect_blamed(const std::vector<Ending>& endings) {

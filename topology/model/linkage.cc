@@ -7,7 +7,7 @@
 namespace weir::topology {
 namespace {
 
-constexpr size_t kCuts = 16;
+constexpr size_t kCuts = 8;
 
 struct Merge {
   size_t a;

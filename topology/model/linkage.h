@@ -35,7 +35,7 @@ struct Surroundings {
 };
 Surroundings surroundings(const Distances& distances, const Grouping& grouping, size_t thing);
 
-/// The grouping with the highest silhouette among those that a cut through the tree of merges can give, at its 16
+/// The grouping with the highest silhouette among those that a cut through the tree of merges can give, at its 8
 /// largest steps; all in one group where none is above 0.
 Grouping best_grouping(const Distances& distances, double noise);
 

@@ -241,6 +241,10 @@ void describe(const Measured& measured, const Grouping& grouping, MeasuredLeaves
 
 }  // namespace
 
+int usual_repetitions(size_t hosts) {
+  return static_cast<int>(std::clamp<size_t>(60 / std::max<size_t>(hosts, 1), 3, 10));
+}
+
 MeasuredLeaves find_leaves(const Measured& measured) {
   using From = MeasuredLeaves::From;
   const size_t hosts = measured.hosts.size();

@@ -59,6 +59,9 @@ struct MeasuredLeaves {
 /// Few hosts look grouped by chance more easily.
 constexpr double least_confidence(size_t hosts) { return 0.25 + 1.0 / static_cast<double>(hosts); }
 
+/// How often all pairs should be measured: 3 times, and up to 10 where there are few.
+int usual_repetitions(size_t hosts);
+
 /// REQUIRES: sizes fit, figures are above 0. At least 4 hosts and 2 repetitions are needed to find leaves.
 MeasuredLeaves find_leaves(const Measured& measured);
 

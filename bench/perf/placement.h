@@ -1,8 +1,8 @@
 /// Placement: which process of how many this one is, and where they meet, as its launcher says.
 ///
-/// Launchers are those of src/base/launched.h. Processes of one host meet at a name that they derive from what
-/// their launcher gave all of them; those of several hosts at MASTER_ADDR:MASTER_PORT, or at the port after
-/// that of NCCL_COMM_ID.
+/// Launchers are those of src/base/launched.h. Processes of one host meet at a name that they derive from
+/// what their launcher gave all of them; those of several hosts at MASTER_ADDR:MASTER_PORT, or at the port
+/// after that of NCCL_COMM_ID.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-/// Which process of how many this one is, as its launcher says: `weir run` and torchrun, OpenMPI, MPICH and its
-/// relatives, and srun.
+/// Which process of how many this one is, as its launcher says: `weir run` and torchrun, OpenMPI, MPICH and
+/// its relatives, and srun.
 ///
 /// Header-only, so that programs that see nothing of weir but its C interface use it, too. Pure.
 #pragma once

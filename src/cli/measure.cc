@@ -25,9 +25,10 @@ int report(const Status& failed, int code) {
 }
 
 Status no_launcher() {
-  return {Code::invalid_usage,
-          "nothing says which process of how many this is; expected a launcher that starts one process per host "
-          "(mpirun, srun, ...), or RANK and WORLD_SIZE in the environment"};
+  return {
+      Code::invalid_usage,
+      "nothing says which process of how many this is; expected a launcher that starts one process per host "
+      "(mpirun, srun, ...), or RANK and WORLD_SIZE in the environment"};
 }
 
 Status write_file(const std::string& path, const std::string& text) {

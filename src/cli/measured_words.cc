@@ -17,7 +17,8 @@ std::string list(const topology::Measured& measured, const std::vector<size_t>& 
   return topology::compress_hostlist(names);
 }
 
-std::string leaf_words(const topology::Measured& measured, const topology::MeasuredLeaf& leaf, size_t number) {
+std::string leaf_words(const topology::Measured& measured, const topology::MeasuredLeaf& leaf,
+                       size_t number) {
   std::string text = fmt::format("leaf{}: {}", number, list(measured, leaf.hosts));
   if (leaf.up_gb_per_s <= 0) return text + "\n";
   // Hosts that never all sent across at once show no more than what they sent.
@@ -52,7 +53,8 @@ std::string measured_words(const topology::Measured& measured, const topology::M
   text += fmt::format("{}all hosts at work: {} and {:.1f} us", several ? "inside a leaf, " : "",
                       bandwidth_words(found.inside_gb_per_s), found.inside_us);
   if (several)
-    text += fmt::format("; across: {} and {:.1f} us", bandwidth_words(found.across_gb_per_s), found.across_us);
+    text +=
+        fmt::format("; across: {} and {:.1f} us", bandwidth_words(found.across_gb_per_s), found.across_us);
   text += "\n";
   for (const size_t host : found.slow) {
     text += fmt::format("slow: {} reached {} while all others were silent, most hosts more\n",

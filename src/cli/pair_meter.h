@@ -9,8 +9,9 @@
 
 namespace weir::cli {
 
-/// Both ends call the same function at about the same time, each naming the other; others may do so in other pairs.
-/// Both ends agree when to stop, so neither waits for long. Errors are the communicator's. Not thread-safe.
+/// Both ends call the same function at about the same time, each naming the other; others may do so in other
+/// pairs. Both ends agree when to stop, so neither waits for long. Errors are the communicator's. Not
+/// thread-safe.
 class PairMeter {
  public:
   /// `communicator` must outlive it.

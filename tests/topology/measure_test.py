@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 SKIPPED = 77
-HOST_MBIT = 60
+HOST_MBIT = 32
 PORT = 23456
 
 
@@ -30,9 +30,9 @@ def call(*command):
 
 
 def limit(space, interface, mbit):
-  """What leaves the interface; the queue is short, so that flows soon have equal shares."""
+  """What leaves the interface. Bucket and queue outlast the moments for which a busy machine forgets about us."""
   call("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", interface, "root", "tbf", "rate", f"{mbit}mbit",
-       "burst", "16kb", "limit", "100kb")
+       "burst", "32kb", "limit", "200kb")
 
 
 class Network:
@@ -134,10 +134,10 @@ def attached(fabric):
 
 
 def finds_leaves(weir, folder):
-  """Three leaves, whose uplinks carry half of what their hosts could send, and one slow host."""
+  """Three leaves, whose uplinks carry a third of what their hosts could send."""
   sizes, fabric = (3, 2, 3), os.path.join(folder, "fabric.txt")
-  with Network(sizes, [size * HOST_MBIT / 2 for size in sizes]) as network:
-    said = network.measure(weir, "-o", fabric, "--seconds-per-round", "0.3", "--repeat", "5")
+  with Network(sizes, [size * HOST_MBIT / 3 for size in sizes]) as network:
+    said = network.measure(weir, "-o", fabric, "--seconds-per-round", "0.5", "--repeat", "5")
     assert "3 leaves, from bandwidth" in said, said
     assert float(re.search(r"confidence ([0-9.]+)", said).group(1)) > 0.5, said
     with open(fabric, encoding="utf-8") as file:

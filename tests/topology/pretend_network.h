@@ -1,5 +1,5 @@
-/// A network on paper for tests of measurements: hosts on leaves with uplinks, leaves in pods. The pairs of a round
-/// share links fairly; figures carry noise from a seed.
+/// A network on paper for tests of measurements: hosts on leaves with uplinks, leaves in pods. The pairs of a
+/// round share links fairly; figures carry noise from a seed.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,16 +16,16 @@
 namespace weir::topology::testing {
 
 struct PretendNetwork {
-  std::vector<int> leaf_of;        ///< by host
-  std::vector<double> nic;         ///< GB/s, by host
-  double oversubscription = 1;     ///< of each leaf; 0: uplinks without limit
-  std::vector<int> pod_of;         ///< by leaf; empty: one pod
-  double pod_oversubscription = 1; ///< of what its leaves have up
+  std::vector<int> leaf_of;         ///< by host
+  std::vector<double> nic;          ///< GB/s, by host
+  double oversubscription = 1;      ///< of each leaf; 0: uplinks without limit
+  std::vector<int> pod_of;          ///< by leaf; empty: one pod
+  double pod_oversubscription = 1;  ///< of what its leaves have up
   double inside_us = 2;
   double across_us = 2;
   double other_pod_us = 2;
-  double noise = 0.02;             ///< of each figure, relative
-  double lasting_noise = 0;        ///< of each pair, the same in all repetitions
+  double noise = 0.02;       ///< of each figure, relative
+  double lasting_noise = 0;  ///< of each pair, the same in all repetitions
   uint64_t seed = 1;
 
   static PretendNetwork of(const std::vector<int>& sizes, double oversubscription) {
@@ -39,7 +39,8 @@ struct PretendNetwork {
   /// Hosts in another order, so that nothing follows from neighbourhood.
   void shuffle() {
     std::mt19937_64 random(seed);
-    for (size_t left = leaf_of.size(); left > 1; --left) std::swap(leaf_of[left - 1], leaf_of[random() % left]);
+    for (size_t left = leaf_of.size(); left > 1; --left)
+      std::swap(leaf_of[left - 1], leaf_of[random() % left]);
   }
 
   Measured measure(int repetitions) const;
@@ -59,7 +60,8 @@ inline std::vector<double> PretendNetwork::share(const std::vector<std::pair<siz
   for (size_t leaf = 0; leaf < leaves; ++leaf) {
     double& up = left[hosts + leaf];
     up = oversubscription > 0 ? std::max(nic[0], up / oversubscription) : 1e9;
-    if (!pod_of.empty()) left[hosts + leaves + static_cast<size_t>(pod_of[leaf])] += up / pod_oversubscription;
+    if (!pod_of.empty())
+      left[hosts + leaves + static_cast<size_t>(pod_of[leaf])] += up / pod_oversubscription;
   }
   std::vector<std::vector<size_t>> used;
   for (const auto& [a, b] : pairs) {

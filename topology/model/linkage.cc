@@ -24,8 +24,8 @@ std::vector<Merge> merge_all(Distances distances) {
   std::vector<Merge> merges;
   while (merges.size() + 1 < n) {
     if (chain.empty())
-      chain.push_back(static_cast<size_t>(std::find_if(sizes.begin(), sizes.end(), [](double s) { return s > 0; }) -
-                                          sizes.begin()));
+      chain.push_back(static_cast<size_t>(
+          std::find_if(sizes.begin(), sizes.end(), [](double s) { return s > 0; }) - sizes.begin()));
     const size_t last = chain.back();
     // Of equally near ones the previous, so that the chain ends; else the first.
     size_t nearest = chain.size() > 1 ? chain[chain.size() - 2] : n;
@@ -50,7 +50,8 @@ std::vector<Merge> merge_all(Distances distances) {
     sizes[nearest] = sum;
     sizes[last] = 0;
   }
-  std::stable_sort(merges.begin(), merges.end(), [](const Merge& x, const Merge& y) { return x.height < y.height; });
+  std::stable_sort(merges.begin(), merges.end(),
+                   [](const Merge& x, const Merge& y) { return x.height < y.height; });
   return merges;
 }
 

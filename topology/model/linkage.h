@@ -1,4 +1,5 @@
-/// Things that are near each other, found from distances alone: agglomerative clustering with average linkage.
+/// Things that are near each other, found from distances alone: agglomerative clustering with average
+/// linkage.
 ///
 /// Pure and deterministic. O(n^2) time and memory for n things.
 #pragma once
@@ -22,9 +23,9 @@ struct Distances {
 using Grouping = std::vector<int>;
 int groups_in(const Grouping& grouping);
 
-/// How well a grouping fits: the mean silhouette. A thing that lies at `a` from its own group in the mean, and at
-/// `b` from the nearest other group, counts (b - a) / (max(a, b) + noise); one alone in its group counts 0.
-/// 1: groups are far apart and tight; 0 and below: no better than any other grouping.
+/// How well a grouping fits: the mean silhouette. A thing that lies at `a` from its own group in the mean,
+/// and at `b` from the nearest other group, counts (b - a) / (max(a, b) + noise); one alone in its group
+/// counts 0. 1: groups are far apart and tight; 0 and below: no better than any other grouping.
 double silhouette(const Distances& distances, const Grouping& grouping, double noise);
 
 /// Mean distances from one thing to the others of its own group and to those of the nearest other group.
@@ -35,8 +36,8 @@ struct Surroundings {
 };
 Surroundings surroundings(const Distances& distances, const Grouping& grouping, size_t thing);
 
-/// The grouping with the highest silhouette among those that a cut through the tree of merges can give, at its 8
-/// largest steps; all in one group where none is above 0.
+/// The grouping with the highest silhouette among those that a cut through the tree of merges can give, at
+/// its 8 largest steps; all in one group where none is above 0.
 Grouping best_grouping(const Distances& distances, double noise);
 
 }  // namespace weir::topology

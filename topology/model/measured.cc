@@ -27,8 +27,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Logarithms of what an exchange costs: of the least latency, since disturbances only add to it, and of the time
-/// per byte in the mean, since what others do meanwhile changes from repetition to repetition.
+/// Logarithms of what an exchange costs: of the least latency, since disturbances only add to it, and of the
+/// time per byte in the mean, since what others do meanwhile changes from repetition to repetition.
 Distances costs_of(const Measured& measured, Kind kind, const Repetitions& repetitions) {
   Distances costs(measured.hosts.size());
   const double share = 1 / static_cast<double>(repetitions.size());
@@ -152,8 +152,8 @@ struct Settled {
   std::vector<size_t> unplaced;
 };
 
-/// Hosts whose place follows from nothing. One alone in its group is a leaf only if it lies from the others as far
-/// as leaves lie from each other, else something is wrong with the host.
+/// Hosts whose place follows from nothing. One alone in its group is a leaf only if it lies from the others
+/// as far as leaves lie from each other, else something is wrong with the host.
 Settled settle(const Distances& distances, Grouping grouping) {
   std::vector<Surroundings> around;
   std::vector<double> others, margins;
@@ -223,7 +223,8 @@ void describe(const Measured& measured, const Grouping& grouping, MeasuredLeaves
   Repetitions all(measured.repetitions.size());
   std::iota(all.begin(), all.end(), 0);
   found.gb_per_s = measured.alone_gb_per_s;
-  if (!all.empty() && grouping.size() > 1) found.gb_per_s = speeds_of(measured, costs_of(measured, Kind::bandwidth, all));
+  if (!all.empty() && grouping.size() > 1)
+    found.gb_per_s = speeds_of(measured, costs_of(measured, Kind::bandwidth, all));
   found.leaves.resize(static_cast<size_t>(std::max(1, groups_in(grouping))));
   const double usual = median(found.gb_per_s);
   for (size_t host = 0; host < grouping.size(); ++host) {
@@ -242,7 +243,7 @@ void describe(const Measured& measured, const Grouping& grouping, MeasuredLeaves
 }  // namespace
 
 int usual_repetitions(size_t hosts) {
-  return static_cast<int>(std::clamp<size_t>(60 / std::max<size_t>(hosts, 1), 3, 10));
+  return static_cast<int>(std::clamp<size_t>(120 / std::max<size_t>(hosts, 1), 3, 10));
 }
 
 MeasuredLeaves find_leaves(const Measured& measured) {

@@ -9,9 +9,10 @@ namespace weir::topology {
 Tournament::Tournament(int players, int repetition)
     : seats_(static_cast<size_t>(players)), players_(static_cast<size_t>(players)) {
   std::iota(players_.begin(), players_.end(), 0);
-  // Not std::shuffle, whose result may differ between machines.
+  // Neighbours often share a leaf, and must not meet all in one round. Not std::shuffle, whose result may
+  // differ between machines.
   std::mt19937_64 random(static_cast<uint64_t>(repetition));
-  for (size_t left = players_.size(); repetition > 0 && left > 1; --left)
+  for (size_t left = players_.size(); left > 1; --left)
     std::swap(players_[left - 1], players_[random() % left]);
   for (size_t seat = 0; seat < players_.size(); ++seat)
     seats_[static_cast<size_t>(players_[seat])] = static_cast<int>(seat);

@@ -1,5 +1,6 @@
-/// Who measures with whom: every host with every other exactly once, in as few rounds as there can be, all hosts
-/// at work at once (but one that rests where their number is odd). It is the circle method of chess tournaments.
+/// Who measures with whom: every host with every other exactly once, in as few rounds as there can be, all
+/// hosts at work at once (but one that rests where their number is odd). It is the circle method of chess
+/// tournaments.
 ///
 /// A value; all processes that give the same numbers get the same pairs.
 #pragma once

@@ -12,7 +12,7 @@ namespace {
 using core::Operation;
 
 constexpr int kMostExchanges = 2000;
-constexpr size_t kFirstBlock = 64 << 10;
+constexpr size_t kFirstBlock = 16 << 10;
 constexpr size_t kLargestBlock = 4 << 20;
 
 /// What stands at the beginning of each block.

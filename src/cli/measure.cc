@@ -66,7 +66,7 @@ void add_measure(CLI::App& app, MeasureArguments& arguments) {
   measure
       ->add_option("--repeat", arguments.plan.repetitions,
                    "How often all pairs are measured; if not given 3 to 10 times, the more the fewer hosts")
-      ->check(CLI::Range(2, 1000));
+      ->check(CLI::Range(3, 1000));
 }
 
 int run_measure(const MeasureArguments& arguments) {

@@ -29,7 +29,7 @@ TEST(Measure, SaysWhatItNeeds) {
   const CommandResult nowhere = measure("RANK=0 WORLD_SIZE=2");
   EXPECT_EQ(nowhere.code, 2);
   EXPECT_THAT(nowhere.text, HasSubstr("NCCL_COMM_ID is not set"));
-  EXPECT_EQ(measure("", "--repeat 1").code, 2);
+  EXPECT_EQ(measure("", "--repeat 2").code, 2);
 }
 
 TEST(Measure, OneHostHasNothingToMeasure) {

@@ -141,6 +141,16 @@ TEST(Measured, NoiseGivesNoLeaves) {
   }
 }
 
+TEST(Measured, AFewDisturbedRepetitionsGiveNoLeaves) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    PretendNetwork network = PretendNetwork::of({4}, 1);
+    network.noise = 0.6;
+    network.seed = seed;
+    EXPECT_EQ(find_leaves(network.measure(3)).from, From::nothing) << seed;
+    EXPECT_EQ(find_leaves(network.measure(2)).confidence, 0) << "two say nothing";
+  }
+}
+
 TEST(Measured, PairsThatDifferForEverAreNoLeaves) {
   for (const int hosts : {4, 6, 8, 24}) {
     for (uint64_t seed = 1; seed <= 20; ++seed) {

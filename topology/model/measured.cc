@@ -16,6 +16,7 @@ constexpr double kNoise = 0.1;
 /// Hosts whose speeds differ by less are alike.
 const double kAlike = std::log(1.25);
 constexpr size_t kFewestHosts = 4;
+constexpr size_t kFewestRepetitions = 3;
 
 using Repetitions = std::vector<size_t>;
 enum class Kind : uint8_t { latency, bandwidth };
@@ -253,7 +254,7 @@ MeasuredLeaves find_leaves(const Measured& measured) {
   std::iota(all.begin(), all.end(), 0);
   MeasuredLeaves found;
   Settled best{Grouping(hosts), {}};
-  const bool enough = hosts >= kFewestHosts && all.size() >= 2;
+  const bool enough = hosts >= kFewestHosts && all.size() >= kFewestRepetitions;
   for (const Kind kind : {Kind::bandwidth, Kind::latency}) {
     if (!enough) break;
     const Distances distances = distances_of(measured, kind, all);

@@ -65,7 +65,8 @@ constexpr double least_confidence(size_t hosts) { return 0.25 + 1.0 / static_cas
 /// How often all pairs should be measured: 3 times, and up to 10 where there are few.
 int usual_repetitions(size_t hosts);
 
-/// REQUIRES: sizes fit, figures are above 0. At least 4 hosts and 2 repetitions are needed to find leaves.
+/// REQUIRES: sizes fit, figures are above 0. At least 4 hosts and 3 repetitions are needed to
+/// find leaves.
 MeasuredLeaves find_leaves(const Measured& measured);
 
 /// The hosts, a switch per leaf, and if there are several one spine that stands for all above them. Speeds

@@ -61,7 +61,7 @@ std::string measured_words(const topology::Measured& measured, const topology::M
                         measured.hosts[host], bandwidth_words(found.gb_per_s[host]));
   }
   if (!found.unplaced.empty()) {
-    text += fmt::format("not sure: the leaf of {}, from where its own hosts look as far as others do\n",
+    text += fmt::format("not sure: which leaf {} is on; none is clearly nearer than the others\n",
                         list(measured, found.unplaced));
   }
   return text;

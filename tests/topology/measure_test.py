@@ -27,12 +27,21 @@ def call(*command):
   done = subprocess.run(command, capture_output=True, text=True, timeout=60)
   if done.returncode != 0:
     raise Impossible(f"{' '.join(command)}: {done.stderr.strip()}")
+  return done.stdout
 
 
 def limit(space, interface, mbit):
   """What leaves the interface. Bucket and queue outlast the moments for which a busy machine forgets about us."""
   call("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", interface, "root", "tbf", "rate", f"{mbit}mbit",
        "burst", "32kb", "limit", "200kb")
+
+
+def remove_leftovers():
+  """Namespaces of tests that were killed before they could remove them."""
+  for line in call("ip", "netns", "list").splitlines():
+    found = re.match(r"(wm([0-9]+)-\S+)", line)
+    if found and not os.path.exists(f"/proc/{found.group(2)}"):
+      call("ip", "netns", "del", found.group(1))
 
 
 class Network:
@@ -85,11 +94,15 @@ class Network:
 
   def __enter__(self):
     try:
+      remove_leftovers()
       self.build()
-    except (Impossible, FileNotFoundError) as error:
+    except Impossible as error:
       self.__exit__()
       print(f"the network cannot be built: {error}")
       sys.exit(SKIPPED)
+    except BaseException:
+      self.__exit__()
+      raise
     return self
 
   def __exit__(self, *_):

@@ -3,42 +3,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstring>
 #include <optional>
 
 namespace weir::perf {
 namespace {
 
-struct Launcher {
-  const char* rank;
-  const char* size;
-  const char* local_rank;
-  const char* local_size;
-};
-
-// The innermost launcher comes first: `srun weir run ...` has both kinds.
-constexpr Launcher kLaunchers[] = {
-    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
-};
-
 /// What a launcher gives to all processes of a job, and to no other job.
 constexpr const char* kJobNames[] = {
     "MASTER_ADDR",  "MASTER_PORT",   "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid",
     "SLURM_JOB_ID", "SLURM_STEP_ID", "NCCL_COMM_ID"};
-
-std::optional<int> number(const char* text) {
-  if (text == nullptr) return std::nullopt;
-  int value = 0;
-  const char* end = text + std::strlen(text);
-  auto [stop, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
 
 std::string job_name(const Lookup& lookup, int parent) {
   std::string name;
@@ -53,7 +27,7 @@ std::string job_name(const Lookup& lookup, int parent) {
 bool split_address(std::string text, std::string* host, int* port) {
   size_t colon = text.rfind(':');
   if (colon == std::string::npos) return false;
-  std::optional<int> parsed = number(text.c_str() + colon + 1);
+  std::optional<int> parsed = number_in(text.c_str() + colon + 1);
   if (!parsed || *parsed <= 0 || *parsed >= 65535) return false;
   *port = *parsed;
   *host = text.substr(0, colon);
@@ -66,7 +40,7 @@ Outcome find_meeting_point(const Lookup& lookup, Placement* placement) {
   int port = 0;
   if (const char* master = lookup("MASTER_ADDR")) {
     placement->host = master;
-    port = number(lookup("MASTER_PORT")).value_or(29500);
+    port = number_in(lookup("MASTER_PORT")).value_or(29500);
     // torchrun's own store listens there.
     if (lookup("TORCHELASTIC_RUN_ID") != nullptr) ++port;
   } else if (const char* id = lookup("NCCL_COMM_ID")) {
@@ -93,21 +67,15 @@ bool is_loopback(const char* host) {
 
 Outcome find_placement(const Lookup& lookup, int parent, Placement* placement) {
   *placement = Placement();
-  for (const Launcher& launcher : kLaunchers) {
-    std::optional<int> rank = number(lookup(launcher.rank)), size = number(lookup(launcher.size));
-    if (!rank || !size) continue;
-    if (*rank < 0 || *rank >= *size)
-      return Outcome::failure(ExitCode::usage,
-                              fmt::format("{} is {}; expected 0 to {}, as {} is {}", launcher.rank, *rank,
-                                          *size - 1, launcher.size, *size));
-    placement->rank = *rank;
-    placement->size = *size;
-    std::optional<int> local_size = number(lookup(launcher.local_size));
-    placement->one_host = *size == 1 || local_size == size || is_loopback(lookup("MASTER_ADDR")) ||
-                          number(lookup("SLURM_STEP_NUM_NODES")) == 1;
-    placement->local_rank = number(lookup(launcher.local_rank)).value_or(placement->one_host ? *rank : 0);
-    placement->local_size = local_size.value_or(placement->one_host ? *size : 1);
-    break;
+  if (const std::optional<Launched> found = find_launched(lookup)) {
+    if (!found->wrong.empty()) return Outcome::failure(ExitCode::usage, found->wrong);
+    placement->rank = found->rank;
+    placement->size = found->size;
+    placement->one_host = found->size == 1 || found->local_size == found->size ||
+                          is_loopback(lookup("MASTER_ADDR")) ||
+                          number_in(lookup("SLURM_STEP_NUM_NODES")) == 1;
+    placement->local_rank = found->local_rank.value_or(placement->one_host ? found->rank : 0);
+    placement->local_size = found->local_size.value_or(placement->one_host ? found->size : 1);
   }
   if (placement->size == 1) return Outcome();
   if (!placement->one_host) return find_meeting_point(lookup, placement);

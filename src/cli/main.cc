@@ -10,6 +10,7 @@
 #include "src/base/options.h"
 #include "src/cli/launcher.h"
 #include "src/cli/library.h"
+#include "src/cli/measure.h"
 #include "src/cli/topo.h"
 
 namespace weir::cli {
@@ -100,6 +101,8 @@ int main(int argc, char** argv) {
   weir::cli::add_run(app, arguments);
   weir::cli::TopoArguments topo;
   weir::cli::add_topo(app, topo);
+  weir::cli::MeasureArguments measure;
+  weir::cli::add_measure(app, measure);
   app.add_subcommand("options", "Print all options that weir reads from the environment");
   // What follows the first -- is nobody's business here.
   char** const end =
@@ -111,6 +114,7 @@ int main(int argc, char** argv) {
   }
   if (app.got_subcommand("options")) return weir::cli::print_options();
   if (app.got_subcommand("topo")) return weir::cli::run_topo(topo);
+  if (app.got_subcommand("measure")) return weir::cli::run_measure(measure);
   if (app.got_subcommand("doctor")) return weir::cli::run_doctor(topo);
   std::vector<std::string> command = app.get_subcommand("run")->remaining();
   if (end != argv + argc) command.insert(command.end(), end + 1, argv + argc);

@@ -1,0 +1,95 @@
+#include "src/cli/measure.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "src/base/host.h"
+#include "src/base/options.h"
+#include "src/cli/measured_words.h"
+#include "src/core/runtime.h"
+#include "topology/formats/fabric_file.h"
+#include "topology/model/check.h"
+#include "weir/launched.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr int kExitUsage = 2;
+
+int report(const Status& failed, int code) {
+  fmt::print(stderr, "weir measure: {}\n", failed.message());
+  return code;
+}
+
+Status no_launcher() {
+  return {
+      Code::invalid_usage,
+      "nothing says which process of how many this is; expected a launcher that starts one process per host "
+      "(mpirun, srun, ...), or RANK and WORLD_SIZE in the environment"};
+}
+
+Status write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (file) return {};
+  return {Code::system_error, fmt::format("{} cannot be written", path)};
+}
+
+Status show(const topology::Measured& measured, const std::string& out) {
+  const topology::MeasuredLeaves found = topology::find_leaves(measured);
+  fmt::print("{}", measured_words(measured, found));
+  if (out.empty()) return {};
+  const topology::Graph graph = topology::graph_of(measured, found);
+  WEIR_TRY(topology::check(graph));
+  return write_file(out, topology::write_fabric_file(topology::fabric_of(graph)) +
+                             fmt::format("# measured: {}\n", verdict_words(found)));
+}
+
+}  // namespace
+
+void add_measure(CLI::App& app, MeasureArguments& arguments) {
+  CLI::App* measure = app.add_subcommand(
+      "measure", "Find out which hosts share a leaf switch, from latency and bandwidth between them");
+  measure->footer(
+      "Started once on each host, by mpirun, srun or another launcher, or by hand with RANK, WORLD_SIZE and\n"
+      "NCCL_COMM_ID (host:port of rank 0). The network must be idle otherwise.");
+  measure->add_option("-o,--out", arguments.out, "Write a fabric file (docs/fabric-file.md), at rank 0");
+  measure
+      ->add_option("--seconds-per-round", arguments.plan.seconds_per_round,
+                   "How long each pair moves bytes in each round")
+      ->check(CLI::Range(0.01, 60.0))
+      ->capture_default_str();
+  measure
+      ->add_option("--repeat", arguments.plan.repetitions,
+                   "How often all pairs are measured; if not given 3 to 10 times, the more the fewer hosts")
+      ->check(CLI::Range(3, 1000));
+}
+
+int run_measure(const MeasureArguments& arguments) {
+  const std::optional<Launched> launched = find_launched([](const char* name) { return std::getenv(name); });
+  if (!launched) return report(no_launcher(), kExitUsage);
+  if (!launched->wrong.empty()) return report({Code::invalid_usage, launched->wrong}, kExitUsage);
+  Options options = Options::from_environment();
+  configure_log(options.log);
+  if (options.comm_id.empty()) {
+    return report({Code::invalid_usage,
+                   "NCCL_COMM_ID is not set; expected host:port, an address of rank 0 that all hosts reach"},
+                  kExitUsage);
+  }
+  core::Runtime runtime(std::move(options));
+  const Result<core::UniqueId> id = runtime.make_unique_id();
+  if (!id.ok()) return report(id.status(), kExitUsage);
+  core::Communicator ranks(runtime, id.value(), launched->size, launched->rank, core::Config());
+  if (const Status status = ranks.connect(); !status.ok()) return report(status, 1);
+  const Result<topology::Measured> measured = measure_network(ranks, runtime.host(), arguments.plan);
+  if (!measured.ok()) return report(measured.status(), 1);
+  if (measured.value().hosts.empty()) return 0;
+  const Status shown = show(measured.value(), arguments.out);
+  return shown.ok() ? 0 : report(shown, 1);
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,21 @@
+/// weir measure: which hosts share a leaf switch, from latency and bandwidth between them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "src/cli/measure_network.h"
+
+namespace weir::cli {
+
+struct MeasureArguments {
+  MeasurePlan plan;
+  std::string out;  ///< fabric file; empty: none
+};
+
+/// The subcommand measure.
+void add_measure(CLI::App& app, MeasureArguments& arguments);
+/// The exit code.
+int run_measure(const MeasureArguments& arguments);
+
+}  // namespace weir::cli

@@ -24,8 +24,7 @@ void print_interface() {
   wish.family = environment("NCCL_SOCKET_FAMILY");
   const Result<InterfaceChoice> choice = choose_interface(wish);
   if (choice.ok()) {
-    fmt::print("bootstrap: interface {} ({}): {}\n", choice->interface.name, choice->interface.address.text(),
-               choice->why);
+    fmt::print("bootstrap: interface {}: {}\n", choice->interface.name, choice->why);
   } else {
     fmt::print("bootstrap: {}\n", choice.status().message());
   }

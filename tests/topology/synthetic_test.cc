@@ -24,7 +24,8 @@ TEST(SyntheticMachine, TheExample) {
 
 TEST(SyntheticMachine, EveryLineIsItselfAgain) {
   for (const char* line :
-       {"(1 gpu)", "(4 nic 12.5)", "3 x (2 numa, 8 gpu cube 25 pcie 16, 4 nic 12.5)", "(16 gpu mi250 50)",
+       {"(1 gpu)", "(4 nic 12.5)", "(1 nic 0.0001)", "(1 nic 1000000)",
+        "3 x (2 numa, 8 gpu cube 25 pcie 16, 4 nic 12.5)", "(16 gpu mi250 50)",
         "40 x (8 gpu mi250 50, 2 nic 25) leaf by 10 2:1 spine 4",
         "(8 gpu mesh 64) + 2 x (3 gpu ring 46, 1 nic 25) rail leaf",
         "8 x (8 gpu nvswitch 450 pcie 63, 8 nic 50) rail leaf by 4 spine 8", " 2x(1gpu,1nic 25)leaf "}) {
@@ -46,6 +47,7 @@ TEST(SyntheticMachine, BadLines) {
       {"(8 gpu, 4 gpu)", "expected gpu, nic or numa, each once"},
       {"(8 gpu nvswitch)", "expected a bandwidth in GB/s"},
       {"(8 gpu nvswitch 0)", "expected a bandwidth"},
+      {"(1 nic 0.00009)", "expected a bandwidth in GB/s, from 0.0001 to 1000000"},
       {"(0 gpu)", "expected a number of gpu, nic or numa, from 1 to 1024"},
       {"(4 gpu cube 25)", "expected 8 GPUs with cube"},
       {"(17 gpu mi250 50)", "at most 16 GPUs"},

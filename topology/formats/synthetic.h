@@ -8,12 +8,12 @@
 ///     wiring  := "nvswitch" GB/S | "mesh" GB/S | "ring" GB/S | "cube" GB/S | "mi250" GB/S
 ///     fabric  := [ "rail" ] "leaf" [ "by" HOSTS ] [ RATIO ":1" ] [ "spine" COUNT ]
 ///
-/// Bandwidths are in GB/s and direction. nvswitch: of each GPU to the switch; mesh: of each pair; ring: of
-/// each of the two neighbours; cube: of one link of the cube mesh of 8 GPUs in DGX-1V (some pairs have two);
-/// mi250: of one link among the 16 dies of 8 MI250 packages, of which the first ones may be taken. GPUs are
-/// numbered in order; GPU i shares a PCIe switch (`pcie`, 32 if not said) with NIC floor(i x NICs / GPUs),
-/// where there are fewer GPUs than NICs each has several; switches are spread evenly over the NUMA nodes (1
-/// if not said).
+/// Bandwidths are in GB/s and direction, at least 0.0001. nvswitch: of each GPU to the switch; mesh: of each
+/// pair; ring: of each of the two neighbours; cube: of one link of the cube mesh of 8 GPUs in DGX-1V (some
+/// pairs have two); mi250: of one link among the 16 dies of 8 MI250 packages, of which the first ones may be
+/// taken. GPUs are numbered in order; GPU i shares a PCIe switch (`pcie`, 32 if not said) with NIC floor(i x
+/// NICs / GPUs), where there are fewer GPUs than NICs each has several; switches are spread evenly over the
+/// NUMA nodes (1 if not said).
 ///
 /// leaf: `by` hosts share a leaf switch (if not said: all of them, or with a ratio half of them, rounded up);
 /// rail: NIC j of each of these hosts is on leaf j of their group instead. RATIO:1 is what a leaf has

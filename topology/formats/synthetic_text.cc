@@ -15,6 +15,7 @@ using Wiring = Synthetic::Wiring;
 constexpr std::array<const char*, 6> kWirings = {"", "nvswitch", "mesh", "ring", "cube", "mi250"};
 constexpr int kMostHosts = 100'000;
 constexpr int kMostDevices = 1024;
+constexpr double kLeastGbPerS = 1e-4;  // numbers below are written with an exponent, which no line has
 constexpr double kMostGbPerS = 1e6;
 constexpr int64_t kMostParts = 10'000'000;  ///< nodes and links in all
 
@@ -104,8 +105,8 @@ class Parser {
     return {};
   }
   Status bandwidth(double& value) {
-    if (!parse_number(peek(), value) || value <= 0 || value > kMostGbPerS)
-      return expected("a bandwidth in GB/s");
+    if (!parse_number(peek(), value) || value < kLeastGbPerS || value > kMostGbPerS)
+      return expected("a bandwidth in GB/s, from 0.0001 to 1000000");
     skip();
     return {};
   }

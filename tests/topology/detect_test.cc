@@ -105,6 +105,23 @@ TEST_F(Detection, BoardsOfNvswitchesAreJoined) {
   EXPECT_EQ(Paths(graph, adjacency, all[0]).to(all[3]).path_class, PathClass::nvl);
 }
 
+TEST_F(Detection, SwitchesThatArePartsOfOne) {
+  std::filesystem::copy(WEIR_SOURCE_FOLDER "/tests/topology/machines/pcie_gpus.hwloc.xml",
+                        folder_ + "/hwloc.xml");
+  const std::string links = "/root/sys/kernel/pci_switch_link/virtual_switch_links/";
+  put(links + "0000:03:00.0/0000:07:00.0", "");
+  put(links + "0000:07:00.0/0000:03:00.0", "");
+  put(links + "0000:07:00.0/0000:99:00.0", "");  // not here
+  for (const char* address : {"0000:03:00.0", "0000:07:00.0"})
+    put(std::string("/root/sys/bus/pci/devices/") + address + "/current_link_width", "16");
+  const Detected detected = run();
+  EXPECT_THAT(detected.findings, says("pci", "switches that are parts of one: 1"));
+  const Graph& graph = detected.graph;
+  const auto gpus = graph.all(NodeKind::gpu);
+  const Path path = Paths(graph, Adjacency(graph), gpus[0]).to(gpus[2]);
+  EXPECT_EQ(path.hops, 3) << "not up to the switch above both";
+}
+
 TEST_F(Detection, ABrokenProbeTakesOnlyItselfDown) {
   put("/nvml.json", "{\"driver\": ");
   put("/hwloc.xml", "<topology version=\"2.0\"><object");

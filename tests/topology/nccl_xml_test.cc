@@ -5,6 +5,7 @@
 
 #include "topology/formats/nccl_graph_xml.h"
 #include "topology/model/paths.h"
+#include "topology/model/rates.h"
 
 namespace weir::topology {
 namespace {
@@ -96,6 +97,29 @@ TEST(NcclXml, MachinesOfAmd) {
   EXPECT_EQ(graph.get<GpuFacts>(gpus[0])->units, 104);
   const Adjacency adjacency(graph);
   EXPECT_EQ(Paths(graph, adjacency, gpus[0]).to(gpus[1]).gb_per_s, 200);
+  auto again = read_nccl_xml({"b.xml", write_nccl_xml(*file)});
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(*again, *file);
+}
+
+TEST(NcclXml, SwitchesOfOneFabricAreNear) {
+  std::string text = "<system version=\"1\">\n";
+  for (int i = 0; i < 2; ++i) {
+    const std::string peer = i == 0 ? "2" : "1";
+    text += "<cpu numaid=\"" + std::to_string(i) +
+            "\" arch=\"x86_64\"><pci busid=\"0000:" + std::to_string(i + 1) +
+            "0:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><pcilink "
+            "target=\"0000:" +
+            peer + "0:00.0\"/><pci busid=\"0000:" + std::to_string(i + 1) +
+            "1:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"" +
+            std::to_string(i) + "\" sm=\"90\"/></pci></pci></cpu>\n";
+  }
+  auto file = read_nccl_xml({"a.xml", text + "</system>"});
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const auto gpus = file->graph.all(NodeKind::gpu);
+  const Path path = Paths(file->graph, Adjacency(file->graph), gpus[0]).to(gpus[1]);
+  EXPECT_EQ(path.path_class, PathClass::pxb);
+  EXPECT_DOUBLE_EQ(path.gb_per_s, pcie_gb_per_s(32, 16));
   auto again = read_nccl_xml({"b.xml", write_nccl_xml(*file)});
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_EQ(*again, *file);

@@ -4,6 +4,7 @@
 
 #include "topology/detect/probe.h"
 #include "topology/formats/source.h"
+#include "topology/model/pci_fabric.h"
 #include "topology/model/rates.h"
 
 namespace weir::topology {
@@ -34,6 +35,21 @@ void read_link(drivers::Files& files, const std::string& folder, PciFacts& pci) 
   if (upper_width > 0) pci.most_width = std::min(pci.most_width, upper_width);
 }
 
+/// Broadcom's driver lists which of its switches are parts of one: a folder for each, in it a link per peer.
+void read_fabrics(Probe& probe) {
+  for (const Index node : probe.graph.all(NodeKind::bridge)) {
+    BridgeFacts& bridge = *probe.graph.get<BridgeFacts>(node);
+    if (bridge.pci.address.empty()) continue;
+    for (const std::string& name :
+         probe.files.list("/sys/kernel/pci_switch_link/virtual_switch_links/" + bridge.pci.address)) {
+      std::string address;
+      if (parse_pci_address(name, address)) bridge.peers.push_back(std::move(address));
+    }
+  }
+  const int pairs = join_pci_fabrics(probe.graph);
+  if (pairs > 0) probe.found(fmt::format("pairs of PCIe switches that are parts of one: {}", pairs));
+}
+
 }  // namespace
 
 void probe_pci(Probe& probe) {
@@ -53,6 +69,7 @@ void probe_pci(Probe& probe) {
       if (link.kind == LinkKind::pci && above) link.gb_per_s = gb_per_s;
     }
   }
+  read_fabrics(probe);
   if (known > 0) probe.found(fmt::format("the speed of {} PCIe links", known));
   if (known == 0 && unknown > 0)
     probe.absent(

@@ -8,6 +8,7 @@
 #include "topology/formats/xml.h"
 #include "topology/model/check.h"
 #include "topology/model/nvswitch.h"
+#include "topology/model/pci_fabric.h"
 #include "topology/model/rates.h"
 
 namespace weir::topology {
@@ -63,6 +64,7 @@ class Reader {
     join_numa_nodes();
     for (const auto& [element, gpu] : gpu_tags_) WEIR_TRY(read_gpu_links(element, gpu));
     join_nvswitches(graph());
+    join_pci_fabrics(graph());
     if (Status sound = check(graph()); !sound.ok()) return file_.refuse(root, sound.message());
     return std::move(result_);
   }

@@ -7,6 +7,7 @@
 
 #include "algorithms/catalogue.h"
 #include "algorithms/choice.h"
+#include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
 #include "src/base/log.h"
 #include "src/exec/lower.h"
@@ -22,9 +23,11 @@ constexpr size_t kTileAlignment = exec::kGrainBytes;  // tiles of all chunks beg
 
 }  // namespace
 
-PlanCache::PlanCache(Rank self, int ranks, Links& links, SharedScratch scratch, std::string forced_algorithm)
+PlanCache::PlanCache(Rank self, std::vector<Rank> order, Links& links, SharedScratch scratch,
+                     std::string forced_algorithm)
     : self_(self),
-      ranks_(ranks),
+      ranks_(static_cast<int>(order.size())),
+      order_(std::move(order)),
       links_(links),
       scratch_(std::move(scratch)),
       forced_algorithm_(std::move(forced_algorithm)) {}
@@ -66,7 +69,7 @@ Result<Prepared*> PlanCache::prepare(Collective kind, Rank root, size_t bytes) {
 }
 
 Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, const ir::Shape& shape) {
-  auto plan = algorithms::emit(algorithm, shape);
+  auto plan = emit(algorithm, shape);
   WEIR_TRY(plan.status());
   if (plan->moves.size() <= kMostMovesVerified) {
     if (const Status proof = ir::verify(*plan); !proof.ok()) {
@@ -85,6 +88,21 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, 
   WEIR_TRY(binding.status());
   prepared->run = std::make_unique<exec::Run>(*prepared->program, std::move(*binding));
   return prepared;
+}
+
+/// The plan, its ranks in our order. Those that move several ranks' blocks at once stay in the user's: they
+/// are for small messages.
+Result<ir::Plan> PlanCache::emit(const std::string& algorithm, const ir::Shape& shape) const {
+  if (!std::is_sorted(order_.begin(), order_.end())) {
+    ir::Shape ordered = shape;
+    const auto place = std::find(order_.begin(), order_.end(), shape.root) - order_.begin();
+    if (has_root(shape.kind)) ordered.root = static_cast<Rank>(place);
+    auto plan = algorithms::emit(algorithm, ordered);
+    WEIR_TRY(plan.status());
+    auto relabelled = ir::relabelled(std::move(*plan), order_);
+    if (relabelled.ok()) return relabelled;
+  }
+  return algorithms::emit(algorithm, shape);
 }
 
 Result<exec::Binding> PlanCache::bind(const exec::Program& program) {

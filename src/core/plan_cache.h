@@ -35,7 +35,9 @@ struct SharedScratch {
 
 class PlanCache {
  public:
-  PlanCache(Rank self, int ranks, Links& links, SharedScratch scratch, std::string forced_algorithm);
+  /// `order`: in which plans take the ranks (algorithms/order.h), the same on all of them.
+  PlanCache(Rank self, std::vector<Rank> order, Links& links, SharedScratch scratch,
+            std::string forced_algorithm);
 
   /// The plan for `bytes` per block, if it was asked for before; else null.
   Prepared* hit(Collective kind, Rank root, size_t bytes) const {
@@ -51,10 +53,12 @@ class PlanCache {
 
   Result<Prepared*> prepare(Collective kind, Rank root, size_t bytes);
   Result<std::unique_ptr<Prepared>> make(const std::string& algorithm, const ir::Shape& shape);
+  Result<ir::Plan> emit(const std::string& algorithm, const ir::Shape& shape) const;
   Result<exec::Binding> bind(const exec::Program& program);
 
   const Rank self_;
   const int ranks_;
+  const std::vector<Rank> order_;
   Links& links_;
   const SharedScratch scratch_;
   const std::string forced_algorithm_;

@@ -85,7 +85,7 @@ int run_measure(const MeasureArguments& arguments) {
   if (!id.ok()) return report(id.status(), kExitUsage);
   core::Communicator ranks(runtime, id.value(), launched->size, launched->rank, core::Config());
   if (const Status status = ranks.connect(); !status.ok()) return report(status, 1);
-  const Result<topology::Measured> measured = measure_network(ranks, runtime.host(), arguments.plan);
+  const Result<topology::Measured> measured = measure_network(ranks, runtime, arguments.plan);
   if (!measured.ok()) return report(measured.status(), 1);
   if (measured.value().hosts.empty()) return 0;
   const Status shown = show(measured.value(), arguments.out);

@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 
-#include "src/base/host.h"
 #include "src/cli/pair_meter.h"
 #include "topology/model/tournament.h"
 
@@ -148,11 +147,11 @@ void say_how_long(size_t hosts, const MeasurePlan& plan) {
 
 }  // namespace
 
-Result<Measured> measure_network(Communicator& ranks, uint64_t identity, const MeasurePlan& plan) {
+Result<Measured> measure_network(Communicator& ranks, core::Runtime& runtime, const MeasurePlan& plan) {
   Card own{};
-  own.host = identity;
+  own.host = runtime.host();
   own.plan = plan;
-  short_hostname().copy(own.name, sizeof own.name - 1);
+  runtime.own_host().name().copy(own.name, sizeof own.name - 1);
   std::vector<Card> cards(static_cast<size_t>(ranks.size()));
   WEIR_TRY(gather(ranks, Collective::all_gather, &own, sizeof own, cards.data()));
   MeasurePlan agreed = cards[0].plan;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/core/communicator.h"
+#include "src/core/runtime.h"
 #include "topology/model/measured.h"
 #include "weir/status.h"
 
@@ -12,10 +13,10 @@ struct MeasurePlan {
   int repetitions = 0;  ///< 0: usual_repetitions() of the hosts
 };
 
-/// Collective; rank 0's plan counts. Of the ranks of one host (equal `identity`) the first measures, the
+/// Collective; rank 0's plan counts. Of the ranks of one host the first measures, the
 /// others return at once. Rank 0 gets what was measured, with a name for each host, unlike all others; the
 /// rest get a value without hosts. Errors: the communicator's, which name a rank that died.
-Result<topology::Measured> measure_network(core::Communicator& ranks, uint64_t identity,
+Result<topology::Measured> measure_network(core::Communicator& ranks, core::Runtime& runtime,
                                            const MeasurePlan& plan);
 
 }  // namespace weir::cli

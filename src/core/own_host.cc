@@ -53,6 +53,8 @@ Result<const Graph*> OwnHost::host() {
   return as_pointer(*host_);
 }
 
+std::string OwnHost::name() const { return options_.host_id.empty() ? short_hostname() : options_.host_id; }
+
 std::string OwnHost::describe() {
   const auto graph = host();
   return graph.ok() ? topology::host_summary(**graph, 0) : graph.status().message();
@@ -96,7 +98,7 @@ Result<Graph> OwnHost::look() const {
   Detected detected = topology::detect(*machine, options);
   log_findings(detected);
   topology::Node& host = detected.graph[0];
-  host.name = options_.host_id.empty() ? short_hostname() : options_.host_id;
+  host.name = name();
   std::get<topology::HostFacts>(host.facts).identity = identity_;
   return std::move(detected.graph);
 }

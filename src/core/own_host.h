@@ -21,9 +21,12 @@ class OwnHost {
   OwnHost(const Options& options, uint64_t identity) : options_(options), identity_(identity) {}
 
   /// The host, which is node 0, and its cables: from NCCL_TOPO_FILE (or the file that hypervisors leave for
-  /// NCCL), else detected. It is called NCCL_HOSTID, where that is set. Errors: what is wrong with the file.
+  /// NCCL), else detected; with name(). Errors: what is wrong with the file.
   /// A file that is not there is only warned of, as by NCCL. Valid as long as this object.
   Result<const topology::Graph*> host();
+
+  /// What people call this host: NCCL_HOSTID, or the host name up to its first dot.
+  std::string name() const;
 
   /// host() in a few words, or why there is none.
   std::string describe();

@@ -130,6 +130,27 @@ TEST_F(Topology, SimulatedNodesReadTheirFilesAndTheFabric) {
   EXPECT_THAT(log_of(3), Not(HasSubstr("Topology")));
 }
 
+/// Plans then take ranks in another order than their numbers; blocks must still be those of the numbers.
+TEST_F(Topology, RanksThatAlternateBetweenHostsGetTheirOwn) {
+  EXPECT_TRUE(all_well(run_ranks(5, [](const Rank& rank) {
+    setenv("NCCL_HOSTID", ("node" + std::to_string(rank.rank() % 2)).c_str(), 1);
+    ncclComm_t comm = rank.connect();
+    const auto ranks = static_cast<size_t>(rank.ranks());
+    for (const size_t count : {size_t{3}, size_t{100'000}}) {
+      std::vector<float> own(count, static_cast<float>(rank.rank())), all(count * ranks), sum(count);
+      expect_success(ncclAllGather(own.data(), all.data(), count, ncclFloat, comm, nullptr), "ncclAllGather");
+      for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], static_cast<float>(i / count)) << i;
+      expect_success(ncclReduceScatter(all.data(), sum.data(), count, ncclFloat, ncclSum, comm, nullptr),
+                     "ncclReduceScatter");
+      for (const float value : sum) ASSERT_EQ(value, static_cast<float>(rank.rank() * rank.ranks()));
+      expect_success(ncclBroadcast(own.data(), sum.data(), count, ncclFloat, 3, comm, nullptr),
+                     "ncclBroadcast");
+      for (const float value : sum) ASSERT_EQ(value, 3);
+    }
+    expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+  })));
+}
+
 TEST_F(Topology, TheDumpOfOneRankIsReadByTheNext) {
   const std::string host = write("host.xml", kHost);
   const std::string dump = path("dump.xml");

@@ -1,0 +1,128 @@
+#include "algorithms/packing/logical_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::algorithms {
+
+LogicalGraph::LogicalGraph(const Network& network, const std::vector<int64_t>& capacities)
+    : network_(network),
+      out_(static_cast<size_t>(network.nodes)),
+      in_(static_cast<size_t>(network.nodes)) {
+  for (size_t e = 0; e < capacities.size(); ++e) {
+    if (capacities[e] == 0) continue;
+    const Edge& edge = network.edges[e];
+    add(edge.from, edge.to, {{static_cast<int32_t>(e)}, capacities[e]});
+  }
+}
+
+int64_t LogicalGraph::capacity(int from, int to) const {
+  const Row& row = out_[static_cast<size_t>(from)];
+  const auto found = row.find(to);
+  return found == row.end() ? 0 : found->second;
+}
+
+std::vector<int> LogicalGraph::neighbours(const std::vector<Row>& rows, int node) {
+  std::vector<int> found;
+  for (const auto& [other, amount] : rows[static_cast<size_t>(node)]) found.push_back(other);
+  return found;
+}
+
+int64_t LogicalGraph::sum(const std::vector<Row>& rows, int node) {
+  int64_t total = 0;
+  for (const auto& [other, amount] : rows[static_cast<size_t>(node)]) total += amount;
+  return total;
+}
+
+void LogicalGraph::change(int from, int to, int64_t amount) {
+  const auto apply = [amount](Row& row, int other) {
+    int64_t& value = row[other];
+    value += amount;
+    if (value == 0) row.erase(other);
+  };
+  apply(out_[static_cast<size_t>(from)], to);
+  apply(in_[static_cast<size_t>(to)], from);
+}
+
+void LogicalGraph::add(int from, int to, Piece piece) {
+  change(from, to, piece.amount);
+  std::vector<Piece>& there = pieces_[{from, to}];
+  const auto same = std::find_if(there.begin(), there.end(),
+                                 [&](const Piece& other) { return other.route == piece.route; });
+  if (same != there.end()) {
+    same->amount += piece.amount;
+  } else {
+    there.push_back(std::move(piece));
+  }
+}
+
+std::vector<Piece> LogicalGraph::remove(int from, int to, int64_t amount) {
+  change(from, to, -amount);
+  std::vector<Piece>& there = pieces_[{from, to}];
+  std::vector<Piece> removed;
+  while (amount > 0) {
+    Piece& last = there.back();
+    const int64_t part = std::min(amount, last.amount);
+    removed.push_back({last.route, part});
+    amount -= part;
+    last.amount -= part;
+    if (last.amount == 0) there.pop_back();
+  }
+  return removed;
+}
+
+void LogicalGraph::reduce(int from, int to, int64_t amount) { remove(from, to, amount); }
+
+void LogicalGraph::split(int from, int middle, int to, int64_t amount) {
+  std::vector<Piece> heads = remove(from, middle, amount);
+  std::vector<Piece> tails = remove(middle, to, amount);
+  if (from == to) return;
+  while (!heads.empty()) {
+    Piece& head = heads.back();
+    Piece& tail = tails.back();
+    const int64_t part = std::min(head.amount, tail.amount);
+    add(from, to, {joined(head.route, tail.route), part});
+    head.amount -= part;
+    tail.amount -= part;
+    if (head.amount == 0) heads.pop_back();
+    if (tail.amount == 0) tails.pop_back();
+  }
+}
+
+int64_t LogicalGraph::widest(int from, int to) const {
+  int64_t most = 0;
+  for (const Piece& piece : pieces_.at({from, to})) most = std::max(most, piece.amount);
+  return most;
+}
+
+std::vector<int32_t> LogicalGraph::take(int from, int to, int64_t amount) {
+  std::vector<Piece>& there = pieces_[{from, to}];
+  auto best = there.end();  // the narrowest that is wide enough
+  for (auto piece = there.begin(); piece != there.end(); ++piece) {
+    if (piece->amount >= amount && (best == there.end() || piece->amount < best->amount)) best = piece;
+  }
+  std::vector<int32_t> route = best->route;
+  change(from, to, -amount);
+  best->amount -= amount;
+  if (best->amount == 0) there.erase(best);
+  return route;
+}
+
+/// Where the walk meets a node again, the detour is left out: less load, same ends.
+std::vector<int32_t> LogicalGraph::joined(const std::vector<int32_t>& head,
+                                          const std::vector<int32_t>& tail) const {
+  std::vector<int32_t> route;
+  const auto append = [&](int32_t number) {
+    const int32_t end = network_.edges[static_cast<size_t>(number)].to;
+    route.push_back(number);
+    const auto met = std::find_if(route.begin(), route.end(), [&](int32_t earlier) {
+      return network_.edges[static_cast<size_t>(earlier)].from == end;
+    });
+    route.erase(met, route.end());
+  };
+  for (int32_t number : head) append(number);
+  for (int32_t number : tail) append(number);
+  return route;
+}
+
+}  // namespace weir::algorithms

@@ -1,0 +1,78 @@
+#include "algorithms/packing/rounding.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include "algorithms/packing/supply.h"
+
+namespace weir::algorithms {
+namespace {
+
+using Wide = boost::multiprecision::cpp_int;
+
+int64_t sum(const std::vector<int64_t>& shares) {
+  return std::accumulate(shares.begin(), shares.end(), int64_t{0});
+}
+
+Wide floor(const Rational& value) { return numerator(value) / denominator(value); }
+
+/// All bandwidths from `low` on and below `high` of which an edge's capacity is a whole multiple, ascending.
+/// At others no edge bears one tree more.
+std::vector<Rational> steps_between(const Network& network, int64_t trees, const Rational& low,
+                                    const Rational& high) {
+  std::set<int64_t> capacities;
+  for (const Edge& edge : network.edges) capacities.insert(edge.capacity);
+  std::vector<Rational> steps;
+  for (int64_t capacity : capacities) {
+    const Wide most = std::min<Wide>(floor(capacity / low), trees);
+    for (Wide count = floor(capacity / high) + 1; count <= most; ++count) steps.emplace_back(Wide(capacity), count);
+  }
+  std::sort(steps.begin(), steps.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+  return steps;
+}
+
+}  // namespace
+
+std::vector<int64_t> trees_per_edge(const Network& network, const std::vector<int64_t>& shares,
+                                    const Rational& bandwidth) {
+  const Wide most = sum(shares);
+  std::vector<int64_t> counts;
+  for (const Edge& edge : network.edges) {
+    const Wide count = Wide(edge.capacity) * denominator(bandwidth) / numerator(bandwidth);
+    counts.push_back(static_cast<int64_t>(std::min(count, most)));
+  }
+  return counts;
+}
+
+bool fits(const Network& network, const std::vector<int64_t>& shares, const Rational& bandwidth) {
+  const LogicalGraph graph(network, trees_per_edge(network, shares, bandwidth));
+  return Supply(graph, shares).shortfall() == 0;
+}
+
+Result<Rational> best_bandwidth(const Network& network, const std::vector<int64_t>& shares,
+                                const Rational& limit) {
+  if (fits(network, shares, limit)) return limit;
+  Rational high = limit;
+  Rational low = limit / 2;
+  int64_t narrowest = INT64_MAX;
+  for (const Edge& edge : network.edges) narrowest = std::min(narrowest, edge.capacity);
+  while (!fits(network, shares, low)) {
+    // Once every edge bears all trees, only what is disconnected fails.
+    if (low * sum(shares) <= narrowest) {
+      return Status(Code::invalid_argument, "some rank cannot be reached by all others: expected a connected network");
+    }
+    high = low;
+    low /= 2;
+  }
+  const std::vector<Rational> steps = steps_between(network, sum(shares), low, high);
+  // The first that does not fit; those before do.
+  const auto first = std::partition_point(steps.begin(), steps.end(), [&](const Rational& bandwidth) {
+    return fits(network, shares, bandwidth);
+  });
+  return first == steps.begin() ? low : *(first - 1);
+}
+
+}  // namespace weir::algorithms

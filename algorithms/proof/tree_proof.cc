@@ -1,0 +1,154 @@
+#include "algorithms/proof/tree_proof.h"
+
+#include <fmt/format.h>
+
+namespace weir::algorithms {
+namespace {
+
+using Wide = boost::multiprecision::cpp_int;
+
+Status wrong(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }
+
+class Judge {
+ public:
+  Judge(const Network& network, const Packing& packing)
+      : network_(network), packing_(packing), rank_at_(static_cast<size_t>(network.nodes), -1) {
+    for (size_t r = 0; r < network.rank_nodes.size(); ++r) {
+      rank_at_[static_cast<size_t>(network.rank_nodes[r])] = static_cast<Rank>(r);
+    }
+    rooted_.resize(network.rank_nodes.size());
+    passing_.resize(network.edges.size());
+  }
+
+  Result<TreeLoads> judge() {
+    if (packing_.shares.size() != network_.rank_nodes.size()) {
+      return wrong(fmt::format("a packing for {} ranks: the network has {}", packing_.shares.size(),
+                               network_.rank_nodes.size()));
+    }
+    if (packing_.bandwidth <= 0) return wrong("trees without bandwidth: expected more than 0");
+    for (size_t number = 0; number < packing_.trees.size(); ++number) WEIR_TRY(walk(number));
+    for (size_t r = 0; r < rooted_.size(); ++r) {
+      if (rooted_[r] != packing_.shares[r]) {
+        return wrong(fmt::format("rank {} is the root of {} trees, expected {}", r, rooted_[r].str(),
+                                 packing_.shares[r]));
+      }
+    }
+    return weigh();
+  }
+
+ private:
+  bool is_rank(Rank rank) const { return rank >= 0 && static_cast<size_t>(rank) < rooted_.size(); }
+
+  /// That one tree reaches every rank exactly once, over routes that exist.
+  Status walk(size_t number) {
+    const Tree& tree = packing_.trees[number];
+    if (!is_rank(tree.root)) return wrong(fmt::format("tree {} has root {}, not a rank", number, tree.root));
+    if (tree.multiplicity <= 0) {
+      return wrong(fmt::format("tree {} has multiplicity {}, expected at least 1", number, tree.multiplicity));
+    }
+    std::vector<char> reached(rooted_.size());
+    reached[static_cast<size_t>(tree.root)] = 1;
+    for (size_t e = 0; e < tree.edges.size(); ++e) {
+      const TreeEdge& edge = tree.edges[e];
+      const auto where = [&] { return fmt::format("tree {}, edge {} ({} to {})", number, e, edge.from, edge.to); };
+      if (!is_rank(edge.from) || !is_rank(edge.to)) return wrong(where() + ": not between two ranks");
+      if (!reached[static_cast<size_t>(edge.from)]) {
+        return wrong(fmt::format("{}: rank {} has nothing to send yet", where(), edge.from));
+      }
+      if (reached[static_cast<size_t>(edge.to)]) {
+        return wrong(fmt::format("{}: rank {} is delivered to twice", where(), edge.to));
+      }
+      reached[static_cast<size_t>(edge.to)] = 1;
+      const std::string fault = follow(edge, tree.multiplicity);
+      if (!fault.empty()) return wrong(where() + ": " + fault);
+    }
+    for (size_t r = 0; r < reached.size(); ++r) {
+      if (!reached[r]) return wrong(fmt::format("tree {} of root {} does not reach rank {}", number, tree.root, r));
+    }
+    rooted_[static_cast<size_t>(tree.root)] += tree.multiplicity;
+    return {};
+  }
+
+  /// Adds a tree edge's load to the edges of its route; what is wrong with the route, or nothing.
+  std::string follow(const TreeEdge& edge, int64_t multiplicity) {
+    int32_t at = network_.rank_nodes[static_cast<size_t>(edge.from)];
+    const int32_t end = network_.rank_nodes[static_cast<size_t>(edge.to)];
+    for (size_t i = 0; i < edge.route.size(); ++i) {
+      const int32_t number = edge.route[i];
+      if (number < 0 || static_cast<size_t>(number) >= network_.edges.size()) {
+        return fmt::format("the network has no edge {}", number);
+      }
+      const Edge& step = network_.edges[static_cast<size_t>(number)];
+      if (step.from != at) {
+        return fmt::format("edge {} of the route starts at node {}, not at node {}", number, step.from, at);
+      }
+      at = step.to;
+      const Rank passed = rank_at_[static_cast<size_t>(at)];
+      if (i + 1 < edge.route.size() && passed >= 0) {
+        return fmt::format("the route passes through rank {}", passed);
+      }
+      passing_[static_cast<size_t>(number)] += multiplicity;
+    }
+    return at == end ? std::string() : fmt::format("the route ends at node {}, not at node {}", at, end);
+  }
+
+  /// That no edge bears more than its capacity.
+  Result<TreeLoads> weigh() const {
+    TreeLoads loads;
+    loads.use = 0;
+    for (size_t e = 0; e < passing_.size(); ++e) {
+      const Edge& edge = network_.edges[e];
+      const Rational load = packing_.bandwidth * Rational(passing_[e]);
+      if (load > edge.capacity) {
+        return wrong(fmt::format("edge {} of the network (node {} to {}) bears {}, more than its capacity {}", e,
+                                 edge.from, edge.to, load.str(), edge.capacity));
+      }
+      loads.trees.push_back(static_cast<int64_t>(passing_[e]));
+      if (passing_[e] == 0 || load / edge.capacity <= loads.use) continue;
+      loads.use = load / edge.capacity;
+      loads.tightest = static_cast<int32_t>(e);
+    }
+    return loads;
+  }
+
+  const Network& network_;
+  const Packing& packing_;
+  std::vector<Rank> rank_at_;  // by node: its rank, or -1
+  std::vector<Wide> rooted_;   // by rank
+  std::vector<Wide> passing_;  // by edge of the network
+};
+
+}  // namespace
+
+Result<TreeLoads> check_packing(const Network& network, const Packing& packing) {
+  return Judge(network, packing).judge();
+}
+
+Result<Rational> cut_bandwidth(const Network& network, const std::vector<int64_t>& shares,
+                               const std::vector<char>& inside) {
+  if (inside.size() != static_cast<size_t>(network.nodes)) {
+    return wrong(fmt::format("a cut of {} nodes: the network has {}", inside.size(), network.nodes));
+  }
+  if (shares.size() != network.rank_nodes.size()) {
+    return wrong(fmt::format("shares of {} ranks: the network has {}", shares.size(), network.rank_nodes.size()));
+  }
+  const auto within = [&](int32_t node) { return inside[static_cast<size_t>(node)] != 0; };
+  Wide share = 0;
+  bool outside = false;
+  for (size_t r = 0; r < shares.size(); ++r) {
+    if (within(network.rank_nodes[r])) {
+      share += shares[r];
+    } else {
+      outside = true;
+    }
+  }
+  if (!outside) return wrong("a cut with all ranks inside: expected one outside");
+  if (share <= 0) return wrong("a cut with no share inside: expected a rank that is the root of trees");
+  Wide leaving = 0;
+  for (const Edge& edge : network.edges) {
+    if (within(edge.from) && !within(edge.to)) leaving += edge.capacity;
+  }
+  return Rational(leaving, share);
+}
+
+}  // namespace weir::algorithms

@@ -1,0 +1,95 @@
+/// The event loop behind FlowSet::simulate(). Used by flows.cc alone.
+///
+/// Two kinds of events: a flow starts, and the first flow of a group is through. Flows of a group are served
+/// alike, so a group needs one event and one counter: the bytes that each of its flows has been served since
+/// the group was last empty. A flow is through when the counter has grown by its bytes.
+#pragma once
+
+#include <vector>
+
+#include "algorithms/sim/fair_share.h"
+#include "algorithms/sim/flows.h"
+
+namespace weir::sim {
+
+class Engine {
+  static constexpr uint32_t kGroup = uint32_t{1} << 31;
+  static constexpr FlowId kNobody = UINT32_MAX;
+
+ public:
+  /// REQUIRES: a set whose check() was ok.
+  explicit Engine(const FlowSet& set);
+  Result<Timeline> run();
+
+ private:
+  struct Served {
+    double until;  // the group's counter when this flow is through
+    FlowId flow;
+    bool operator<(const Served& other) const {
+      return until != other.until ? until > other.until : flow > other.flow;
+    }
+  };
+  struct Progress {
+    double served = 0;          // bytes, at `since`
+    double since = 0;           // seconds
+    double rate = 0;            // bytes per second of each flow
+    uint32_t version = 0;       // events of earlier ones are void
+    bool stale = false;         // needs a new event
+    std::vector<Served> flows;  // a heap
+  };
+  struct Event {
+    double time;
+    uint32_t id;       // of the flow that starts, or kGroup + the group
+    uint32_t version;  // of the group
+    bool operator<(const Event& other) const {
+      return time != other.time ? time > other.time : id > other.id;
+    }
+  };
+  struct Stream {
+    bool busy = false;
+    FlowId first = kNobody;  // of those that wait for their turn; behind_ has the others
+    FlowId last = kNobody;
+  };
+  struct Waiter {
+    FlowId flow;
+    Point point;
+    double delay;
+  };
+
+  std::vector<Group> make_groups();
+  void index_waits();
+  void push(Event event);
+  void happened(FlowId flow, Point point, double when);
+  void ready(FlowId flow);
+  void start(FlowId flow);
+  void send(FlowId flow);
+  void sent(FlowId flow);
+  void serve(GroupId group);
+  void mark_stale(GroupId group);
+  void carry_out_due();
+  void reschedule();
+  void advance(Progress& group) const;
+  double tolerance() const { return now_ * 1e-11; }
+  Status circle() const;
+  Timeline conclude() const;
+
+  const FlowSet& set_;
+  std::vector<double> latency_;    // by path
+  std::vector<GroupId> group_of_;  // by flow; -1: without path
+  std::vector<Progress> groups_;
+  FairShares shares_;
+  std::vector<Stream> streams_;
+  std::vector<FlowId> behind_;                  // by flow: the next one in its stream
+  std::vector<Waiter> waiters_;                 // sorted by what they wait for
+  std::vector<uint32_t> first_waiter_;          // by flow
+  std::vector<uint32_t> waiting_for_;           // by flow: points that have not happened
+  std::vector<double> ready_;                   // by flow: when the last of them happened
+  std::vector<double> started_, sent_, ended_;  // by flow; below 0: not yet
+  std::vector<Event> events_;                   // a heap
+  std::vector<FlowId> due_;                     // flows that start, or whose turn comes in their stream, now
+  std::vector<GroupId> stale_;
+  double now_ = 0;
+  size_t done_ = 0;
+};
+
+}  // namespace weir::sim

@@ -1,0 +1,176 @@
+#include "algorithms/sim/fair_share.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace weir::sim {
+
+FairShares::FairShares(const Network& network, std::vector<Group> groups)
+    : network_(network),
+      groups_(std::move(groups)),
+      flows_(groups_.size()),
+      rates_(groups_.size()),
+      first_member_(network.edges.size() + 1),
+      member_count_(network.edges.size()),
+      demand_(network.edges.size()),
+      was_contested_(network.edges.size()),
+      edge_marked_(network.edges.size()),
+      group_marked_(groups_.size()),
+      left_(network.edges.size()),
+      claims_(network.edges.size()),
+      new_rates_(groups_.size()) {
+  size_t hops = 0;
+  for (const Group& group : groups_) {
+    bounds_.push_back(static_cast<int64_t>(std::ceil(group.ceiling)));
+    first_place_.push_back(hops);
+    hops += group.path.size();
+    for (const int32_t edge : group.path) ++first_member_[index(edge) + 1];
+  }
+  for (size_t e = 0; e < network.edges.size(); ++e) first_member_[e + 1] += first_member_[e];
+  members_.resize(hops);
+  places_.resize(hops);
+}
+
+void FairShares::change(GroupId group, int32_t flows) {
+  const int32_t before = flows_[index(group)];
+  flows_[index(group)] = before + flows;
+  if (before == 0 && flows > 0) join(group);
+  if (before > 0 && before + flows == 0) leave(group);
+  for (const int32_t edge : groups_[index(group)].path) {
+    demand_[index(edge)] += static_cast<__int128>(bounds_[index(group)]) * flows;
+    if (!std::exchange(edge_marked_[index(edge)], 1)) touched_edges_.push_back(edge);
+  }
+  touched_groups_.push_back(group);
+}
+
+void FairShares::join(GroupId group) {
+  const auto& path = groups_[index(group)].path;
+  for (size_t hop = 0; hop < path.size(); ++hop) {
+    const size_t edge = index(path[hop]);
+    const size_t place = first_member_[edge] + index(member_count_[edge]++);
+    members_[place] = {group, static_cast<int32_t>(hop)};
+    places_[first_place_[index(group)] + hop] = place;
+  }
+}
+
+void FairShares::leave(GroupId group) {
+  const auto& path = groups_[index(group)].path;
+  for (size_t hop = 0; hop < path.size(); ++hop) {
+    const size_t edge = index(path[hop]);
+    const size_t place = places_[first_place_[index(group)] + hop];
+    const Member last = members_[first_member_[edge] + index(--member_count_[edge])];
+    members_[place] = last;
+    places_[first_place_[index(last.group)] + index(last.hop)] = place;
+  }
+}
+
+std::span<const GroupId> FairShares::settle() {
+  changed_.clear();
+  if (touched_groups_.empty()) return changed_;
+  collect();
+  fill();
+  conclude();
+  return changed_;
+}
+
+void FairShares::include(GroupId group) {
+  if (!std::exchange(group_marked_[index(group)], 1)) work_.push_back(group);
+}
+
+/// Everything that the changes can reach: work_ and edges_.
+void FairShares::collect() {
+  for (const GroupId group : touched_groups_) include(group);
+  for (const int32_t edge : touched_edges_) {
+    edge_marked_[index(edge)] = 0;
+    const bool now = contested(edge);
+    if (!std::exchange(was_contested_[index(edge)], now) && !now) continue;
+    for (const Member& member : members(edge)) include(member.group);
+  }
+  for (size_t next = 0; next < work_.size(); ++next) {
+    if (flows_[index(work_[next])] == 0) continue;
+    for (const int32_t edge : groups_[index(work_[next])].path) {
+      if (edge_marked_[index(edge)] || !contested(edge)) continue;
+      edge_marked_[index(edge)] = 1;
+      edges_.push_back(edge);
+      for (const Member& member : members(edge)) include(member.group);
+    }
+  }
+}
+
+void FairShares::fill() {
+  for (const int32_t edge : edges_) {
+    left_[index(edge)] = static_cast<double>(network_.edges[index(edge)].capacity);
+    claims_[index(edge)] = 0;
+    for (const Member& member : members(edge)) claims_[index(edge)] += flows_[index(member.group)];
+    levels_.push_back({left_[index(edge)] / static_cast<double>(claims_[index(edge)]), edge});
+  }
+  std::make_heap(levels_.begin(), levels_.end());
+  for (const GroupId group : work_) {
+    new_rates_[index(group)] = flows_[index(group)] == 0 ? 0 : -1;
+    if (flows_[index(group)] > 0) by_ceiling_.push_back(group);
+  }
+  std::sort(by_ceiling_.begin(), by_ceiling_.end(), [&](GroupId a, GroupId b) {
+    const double x = groups_[index(a)].ceiling, y = groups_[index(b)].ceiling;
+    return x != y ? x < y : a < b;
+  });
+
+  size_t next = 0;
+  while (!levels_.empty()) {
+    std::pop_heap(levels_.begin(), levels_.end());
+    const Level level = levels_.back();
+    levels_.pop_back();
+    if (claims_[index(level.edge)] == 0) continue;
+    // Shares only grow while others freeze, so what lay in the heap was a lower bound.
+    const double share = left_[index(level.edge)] / static_cast<double>(claims_[index(level.edge)]);
+    if (share > level.share) {
+      levels_.push_back({share, level.edge});
+      std::push_heap(levels_.begin(), levels_.end());
+      continue;
+    }
+    bool waited = false;
+    for (; next < by_ceiling_.size() && groups_[index(by_ceiling_[next])].ceiling <= share; ++next) {
+      if (new_rates_[index(by_ceiling_[next])] >= 0) continue;
+      freeze(by_ceiling_[next], groups_[index(by_ceiling_[next])].ceiling);
+      waited = true;
+    }
+    if (waited) {
+      levels_.push_back(level);
+      std::push_heap(levels_.begin(), levels_.end());
+      continue;
+    }
+    for (const Member& member : members(level.edge)) {
+      if (new_rates_[index(member.group)] < 0) freeze(member.group, share);
+    }
+  }
+  for (; next < by_ceiling_.size(); ++next) {
+    const GroupId group = by_ceiling_[next];
+    if (new_rates_[index(group)] < 0) new_rates_[index(group)] = groups_[index(group)].ceiling;
+  }
+}
+
+void FairShares::freeze(GroupId group, double rate) {
+  new_rates_[index(group)] = rate;
+  for (const int32_t edge : groups_[index(group)].path) {
+    if (!edge_marked_[index(edge)]) continue;
+    left_[index(edge)] -= rate * flows_[index(group)];
+    claims_[index(edge)] -= flows_[index(group)];
+  }
+}
+
+void FairShares::conclude() {
+  for (const GroupId group : work_) {
+    group_marked_[index(group)] = 0;
+    if (std::exchange(rates_[index(group)], new_rates_[index(group)]) != new_rates_[index(group)]) {
+      changed_.push_back(group);
+    }
+  }
+  for (const int32_t edge : edges_) edge_marked_[index(edge)] = 0;
+  touched_groups_.clear();
+  touched_edges_.clear();
+  work_.clear();
+  edges_.clear();
+  by_ceiling_.clear();
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,102 @@
+/// Max-min fair rates of flows that share the edges of a network.
+///
+/// Nobody's rate can grow without taking from somebody who has no more: all rates rise together; an edge that
+/// is full freezes the flows on it at its share, a flow at its own ceiling freezes alone, the others go on
+/// (progressive filling: D. Bertsekas, R. Gallager, Data Networks, 6.5.2). Flows with the same path and
+/// ceiling have the same rate and are one group here.
+///
+/// A change is local. An edge that could carry the ceilings of all its flows at once holds nobody back, so
+/// only groups that hang together by *contested* edges are filled anew; the others keep their rates.
+///
+/// One thread at a time. None of the calls fails. The same calls give the same bits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "algorithms/net/network.h"
+
+namespace weir::sim {
+
+using algorithms::Network;
+using GroupId = int32_t;
+
+/// Flows that cannot be told apart.
+struct Group {
+  std::span<const int32_t> path;  ///< edges of the network, at least one, none twice; not copied
+  double ceiling = 0;  ///< of one flow, in units of capacity: above 0, at most that of any edge of path
+};
+
+class FairShares {
+ public:
+  /// No group has flows yet. Keeps a reference to the network and to the groups' paths.
+  FairShares(const Network& network, std::vector<Group> groups);
+
+  /// `flows` more, or fewer, in the group. Rates are right again after settle().
+  void change(GroupId group, int32_t flows);
+  /// Fills anew where something has changed. The groups whose rate is not what it was: valid until the next
+  /// call.
+  std::span<const GroupId> settle();
+
+  /// Of each flow of the group, in units of capacity; 0 while it has none.
+  double rate(GroupId group) const { return rates_[index(group)]; }
+  int32_t flows(GroupId group) const { return flows_[index(group)]; }
+
+ private:
+  struct Member {
+    GroupId group;
+    int32_t hop;  // the edge's place in the group's path
+  };
+  struct Level {
+    double share;
+    int32_t edge;
+    bool operator<(const Level& other) const {  // std heaps keep the largest in front
+      return share != other.share ? share > other.share : edge > other.edge;
+    }
+  };
+  static size_t index(int32_t value) { return static_cast<size_t>(value); }
+
+  bool contested(int32_t edge) const { return demand_[index(edge)] > network_.edges[index(edge)].capacity; }
+  std::span<const Member> members(int32_t edge) const {
+    return {members_.data() + first_member_[index(edge)], index(member_count_[index(edge)])};
+  }
+  void join(GroupId group);
+  void leave(GroupId group);
+  void collect();
+  void include(GroupId group);
+  void fill();
+  void freeze(GroupId group, double rate);
+  void conclude();
+
+  const Network& network_;
+  std::vector<Group> groups_;
+  std::vector<int64_t> bounds_;  // by group: its ceiling, rounded up
+  std::vector<int32_t> flows_;
+  std::vector<double> rates_;
+
+  std::vector<size_t> first_member_;   // by edge: groups with flows on it, in members_
+  std::vector<int32_t> member_count_;  // by edge
+  std::vector<Member> members_;
+  std::vector<size_t> first_place_;  // by group: where in members_ it stands for each hop, in places_
+  std::vector<size_t> places_;
+
+  std::vector<__int128> demand_;     // by edge: sum of the ceilings of its flows
+  std::vector<char> was_contested_;  // by edge: at the last settle()
+  std::vector<char> edge_marked_;
+  std::vector<char> group_marked_;
+  std::vector<int32_t> touched_edges_;
+  std::vector<GroupId> touched_groups_;
+
+  // Of the filling under way.
+  std::vector<GroupId> work_;      // groups to fill
+  std::vector<int32_t> edges_;     // contested edges among them
+  std::vector<double> left_;       // by edge: capacity not given away
+  std::vector<int64_t> claims_;    // by edge: flows not frozen
+  std::vector<double> new_rates_;  // by group: below 0 while not frozen
+  std::vector<Level> levels_;
+  std::vector<GroupId> by_ceiling_;
+  std::vector<GroupId> changed_;
+};
+
+}  // namespace weir::sim

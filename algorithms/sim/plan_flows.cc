@@ -1,0 +1,224 @@
+#include "algorithms/sim/plan_flows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "algorithms/ir/symbolic.h"
+
+namespace weir::sim {
+namespace {
+
+using ir::Move;
+using ir::Operand;
+using Kind = Operand::Kind;
+
+size_t at(int32_t id) { return static_cast<size_t>(id); }
+
+/// One way from a lane to a lane.
+struct Channel {
+  PathId path = kNoPath;
+  double latency = 0;
+  std::vector<FlowId> taken;  // the last `slots` messages: when the receiver had them
+  size_t messages = 0;
+};
+
+class Translation {
+ public:
+  Translation(const ir::Plan& plan, const Tiling& tiling, const Network& network, Routes& routes,
+              const Channels& channels)
+      : plan_(plan),
+        tiling_(tiling),
+        channels_(channels),
+        routes_(routes),
+        layout_(plan.shape, plan.scratch_chunks, ir::Placement::apart),
+        result_{FlowSet(network, channels.hop_latency), {}},
+        lanes_(at(plan.shape.ranks) * ir::kMaxLanes, {kNobody}),
+        made_(plan.moves.size()),
+        written_(layout_.size(), kNobody),
+        read_(layout_.size()) {}
+
+  Result<PlanFlows> translate(int64_t passes) {
+    for (int64_t pass = 0; pass < passes; ++pass) {
+      tile_ = pass + 1 < passes ? tiling_.tile_bytes : tiling_.last_bytes();
+      for (uint32_t m = 0; m < plan_.moves.size(); ++m) WEIR_TRY(add(m));
+      result_.pass_ends.push_back(static_cast<FlowId>(flows().size()));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr FlowId kNobody = UINT32_MAX;
+
+  FlowSet& flows() { return result_.flows; }
+  Wait& lane(Rank rank, uint8_t number) { return lanes_[at(rank) * ir::kMaxLanes + number]; }
+
+  void wait(FlowId flow, const Wait& what) {
+    if (what.flow != kNobody) flows().wait(flow, what);
+  }
+
+  Status add(uint32_t m) {
+    const Move& move = plan_.moves[m];
+    if (move.src == move.dst) {
+      const FlowId done = flows().add({});
+      read(done, move.src, move.from, move.chunks, {done}, 0);
+      arrive(m, done);
+      return {};
+    }
+    auto channel = channel_of(move);
+    WEIR_TRY(channel.status());
+    move.pull ? pull(m, **channel) : send(m, **channel);
+    return {};
+  }
+
+  void send(uint32_t m, Channel& channel) {
+    const Move& move = plan_.moves[m];
+    const FlowId message = flows().add(flow_of(move, channel));
+    wait(message, lane(move.src, move.src_lane));
+    lane(move.src, move.src_lane) = {message, Point::started};
+    read(message, move.src, move.from, move.chunks, {message, Point::started}, 0);
+    FlowId& slot = channel.taken[channel.messages++ % channel.taken.size()];
+    wait(message, {slot, Point::ended, channel.latency});
+    slot = flows().add({});
+    wait(slot, {message});
+    arrive(m, slot);
+  }
+
+  /// The reader asks, which takes a way back, and the writer of the memory has told it that it may.
+  void pull(uint32_t m, const Channel& channel) {
+    const Move& move = plan_.moves[m];
+    Flow flow = flow_of(move, channel);
+    flow.alpha += channel.latency;
+    const FlowId message = flows().add(flow);
+    read(message, move.src, move.from, move.chunks, {message, Point::ended, channel.latency},
+         channel.latency);
+    wait(message, lane(move.dst, move.dst_lane));
+    const FlowId done = flows().add({});
+    wait(done, {message});
+    arrive(m, done);
+  }
+
+  /// `done` is when the value is made at the destination.
+  void arrive(uint32_t m, FlowId done) {
+    const Move& move = plan_.moves[m];
+    wait(done, lane(move.dst, move.dst_lane));
+    lane(move.dst, move.dst_lane) = {done};
+    read(done, move.dst, move.with, move.chunks, {done}, 0);
+    made_[m] = done;
+    if (!move.to.in_memory()) return;
+    const size_t first = layout_.place(move.dst, move.to);
+    for (size_t place = first; place < first + move.chunks; ++place) {
+      wait_once(done, {written_[place]});
+      for (const Wait& reader : read_[place]) {
+        if (reader.flow != done) wait_once(done, reader);
+      }
+      read_[place].clear();
+      written_[place] = done;
+    }
+  }
+
+  /// `flow` needs the operand, some time after it was written, and is through with it at `through`.
+  void read(FlowId flow, Rank rank, Operand operand, uint32_t chunks, Wait through, double delay) {
+    if (operand.kind == Kind::value) wait(flow, {made_[operand.index], Point::ended, delay});
+    if (!operand.in_memory()) return;
+    const size_t first = layout_.place(rank, operand);
+    for (size_t place = first; place < first + chunks; ++place) {
+      wait_once(flow, {written_[place], Point::ended, delay});
+      if (operand.kind != Kind::input) read_[place].push_back(through);
+    }
+  }
+
+  /// Neighbouring chunks were often written by one move.
+  void wait_once(FlowId flow, const Wait& what) {
+    if (flow == last_waiter_ && what.flow == last_what_) return;
+    last_waiter_ = flow;
+    last_what_ = what.flow;
+    wait(flow, what);
+  }
+
+  Flow flow_of(const Move& move, const Channel& channel) const {
+    Flow flow{channel.path, tile_ * move.chunks, channels_.alpha, channels_.pace, channels_.window};
+    if (!move.pull) flow.stream = static_cast<int32_t>(&channel - channel_list_.data());
+    return flow;
+  }
+
+  Result<Channel*> channel_of(const Move& move) {
+    const uint32_t number = uint32_t{move.src_lane} * ir::kMaxLanes + move.dst_lane;
+    const uint64_t key =
+        static_cast<uint64_t>(move.src) << 40 | static_cast<uint64_t>(move.dst) << 16 | number;
+    const auto [entry, fresh] = channel_numbers_.try_emplace(key, channel_list_.size());
+    if (fresh) {
+      auto route = routes_.route(move.src, move.dst, number);
+      WEIR_TRY(route.status());
+      Channel& channel = channel_list_.emplace_back();
+      channel.path = flows().path(*route);
+      channel.latency = flows().latency(channel.path);
+      channel.taken.assign(at(channels_.slots), kNobody);
+    }
+    return &channel_list_[entry->second];
+  }
+
+  const ir::Plan& plan_;
+  const Tiling tiling_;
+  const Channels& channels_;
+  Routes& routes_;
+  const ir::Layout layout_;
+  PlanFlows result_;
+  double tile_ = 0;
+  std::vector<Channel> channel_list_;
+  std::unordered_map<uint64_t, size_t> channel_numbers_;
+  std::vector<Wait> lanes_;              // what the next move of the lane waits for
+  std::vector<FlowId> made_;             // by move: its value, in this pass
+  std::vector<FlowId> written_;          // by place in memory
+  std::vector<std::vector<Wait>> read_;  // by place: since it was written
+  FlowId last_waiter_ = kNobody;
+  FlowId last_what_ = kNobody;
+};
+
+bool sound(double figure) { return std::isfinite(figure) && figure >= 0; }
+
+}  // namespace
+
+Tiling tile(const ir::Plan& plan, double bytes, const Channels& channels) {
+  int blocks = 1;
+  for (Rank rank = 0; rank < plan.shape.ranks; ++rank) {
+    blocks = std::max({blocks, input_blocks(plan.shape, rank), output_blocks(plan.shape, rank)});
+  }
+  Tiling tiling;
+  tiling.chunk_bytes = bytes / blocks / plan.shape.chunks;
+  tiling.tile_bytes = tiling.chunk_bytes;
+  tiling.passes = 1;
+  uint32_t longest = 1;
+  for (const Move& move : plan.moves) longest = std::max(longest, move.chunks);
+  if (channels.slot_bytes <= 0 || tiling.chunk_bytes * longest <= channels.slot_bytes) return tiling;
+  tiling.tile_bytes = channels.slot_bytes / longest;
+  tiling.passes = static_cast<int64_t>(std::ceil(tiling.chunk_bytes / tiling.tile_bytes - 1e-9));
+  return tiling;
+}
+
+Result<PlanFlows> plan_flows(const ir::Plan& plan, const Tiling& tiling, int64_t passes,
+                             const Network& network, Routes& routes, const Channels& channels) {
+  const auto wrong = [](std::string message) { return Status(Code::invalid_argument, std::move(message)); };
+  if (plan.shape.ranks != network.ranks()) {
+    return wrong(fmt::format("a plan for {} ranks does not run on a network of {}", plan.shape.ranks,
+                             network.ranks()));
+  }
+  if (!sound(tiling.chunk_bytes)) {
+    return wrong(fmt::format("chunks of {} bytes: expected 0 or more", tiling.chunk_bytes));
+  }
+  for (const auto& [figure, word] : {std::pair{channels.hop_latency, "a hop latency"},
+                                     {channels.alpha, "an alpha"},
+                                     {channels.slot_bytes, "slots of bytes"},
+                                     {channels.pace, "a pace"},
+                                     {channels.window, "a window"}}) {
+    if (!sound(figure)) return wrong(fmt::format("channels with {} of {}: expected 0 or more", word, figure));
+  }
+  if (channels.slots < 1) {
+    return wrong(fmt::format("channels with {} slots: expected at least 1", channels.slots));
+  }
+  return Translation(plan, tiling, network, routes, channels).translate(passes);
+}
+
+}  // namespace weir::sim

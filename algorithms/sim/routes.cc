@@ -1,0 +1,165 @@
+#include "algorithms/sim/routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace weir::sim {
+namespace {
+
+size_t at(int32_t id) { return static_cast<size_t>(id); }
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+Routes::Routes(const Network& network)
+    : network_(network), is_rank_(at(network.nodes)), uses_(network.edges.size()) {
+  for (const int32_t node : network.rank_nodes) is_rank_[at(node)] = 1;
+  index(true);
+  index(false);
+}
+
+int32_t Routes::head(int32_t edge, bool forward) const {
+  return forward ? network_.edges[at(edge)].to : network_.edges[at(edge)].from;
+}
+
+void Routes::index(bool forward) {
+  Side& s = side(forward);
+  const auto nodes = at(network_.nodes);
+  const auto edges = static_cast<int32_t>(network_.edges.size());
+  s.first_edge.resize(nodes + 1);
+  for (int32_t e = 0; e < edges; ++e) ++s.first_edge[at(tail(e, forward)) + 1];
+  for (size_t n = 0; n < nodes; ++n) s.first_edge[n + 1] += s.first_edge[n];
+  std::vector<uint32_t> place(s.first_edge.begin(), s.first_edge.end() - 1);
+  s.edges.resize(network_.edges.size());
+  for (int32_t e = 0; e < edges; ++e) s.edges[place[at(tail(e, forward))]++] = e;
+  s.seen.resize(nodes);
+  s.depth.resize(nodes);
+  s.best.resize(nodes);
+  s.step.resize(nodes);
+}
+
+Result<std::span<const int32_t>> Routes::route(Rank src, Rank dst, uint32_t channel) {
+  if (std::min(src, dst) < 0 || std::max(src, dst) >= network_.ranks()) {
+    return Status(Code::invalid_argument,
+                  fmt::format("no route from rank {} to rank {}: there are ranks 0 to {}", src, dst,
+                              network_.ranks() - 1));
+  }
+  if (src == dst) {
+    return Status(Code::invalid_argument, fmt::format("no route from rank {} to itself", src));
+  }
+  const uint64_t key = static_cast<uint64_t>(src) << 40 | static_cast<uint64_t>(dst) << 16 | channel;
+  const auto [entry, fresh] = known_.try_emplace(key, edges_.size(), edges_.size());
+  auto& [first, end] = entry->second;
+  if (fresh) {
+    const int32_t from = network_.rank_nodes[at(src)], to = network_.rank_nodes[at(dst)];
+    if (!search(from, to, false) && !search(from, to, true)) {
+      known_.erase(entry);
+      return Status(Code::invalid_argument, fmt::format("no path leads from rank {} to rank {}", src, dst));
+    }
+    widest(true, from);
+    widest(false, to);
+    double width = 0;
+    for (const int32_t node : meetings_) {
+      width = std::max(width, std::min(ahead_.best[at(node)], behind_.best[at(node)]));
+    }
+    least_used(true, from, width);
+    least_used(false, to, width);
+    const auto uses = [&](int32_t node) { return ahead_.best[at(node)] + behind_.best[at(node)]; };
+    trace(*std::ranges::min_element(meetings_, {}, uses), from, to);
+    end = edges_.size();
+  }
+  return std::span<const int32_t>(edges_.data() + first, end - first);
+}
+
+/// Breadth first from both ends, always where less is to be looked at, until the two meet: all shortest paths
+/// lead through meetings_, along the steps of both sides. False: there is no path.
+bool Routes::search(int32_t from, int32_t to, bool through_ranks) {
+  ++search_;
+  meetings_.clear();
+  for (const bool forward : {true, false}) {
+    Side& s = side(forward);
+    const int32_t start = forward ? from : to;
+    s.border = {start};
+    s.steps.clear();
+    s.seen[at(start)] = search_;
+    s.depth[at(start)] = 0;
+  }
+  while (meetings_.empty() && !ahead_.border.empty() && !behind_.border.empty()) {
+    const bool forward = cost_of_border(ahead_) <= cost_of_border(behind_);
+    expand(forward, forward ? to : from, through_ranks);
+  }
+  return !meetings_.empty();
+}
+
+size_t Routes::cost_of_border(const Side& side) const {
+  size_t edges = 0;
+  for (const int32_t node : side.border) edges += side.first_edge[at(node) + 1] - side.first_edge[at(node)];
+  return edges;
+}
+
+void Routes::expand(bool forward, int32_t goal, bool through_ranks) {
+  Side& s = side(forward);
+  const Side& other = side(!forward);
+  const int32_t depth = s.depth[at(s.border.front())] + 1;
+  std::vector<int32_t> border;
+  for (const int32_t node : s.border) {
+    for (uint32_t place = s.first_edge[at(node)]; place < s.first_edge[at(node) + 1]; ++place) {
+      const int32_t next = head(s.edges[place], forward);
+      if (is_rank_[at(next)] && next != goal && !through_ranks) continue;
+      if (s.seen[at(next)] != search_) {
+        s.seen[at(next)] = search_;
+        s.depth[at(next)] = depth;
+        border.push_back(next);
+        if (other.seen[at(next)] == search_) meetings_.push_back(next);
+      }
+      if (s.depth[at(next)] == depth) s.steps.push_back(s.edges[place]);
+    }
+  }
+  s.border = std::move(border);
+}
+
+/// best: the widest that a path from the start to a node can be.
+void Routes::widest(bool forward, int32_t start) {
+  Side& s = side(forward);
+  for (const int32_t edge : s.steps) s.best[at(head(edge, forward))] = 0;
+  s.best[at(start)] = kInfinite;
+  for (const int32_t edge : s.steps) {
+    const auto capacity = static_cast<double>(network_.edges[at(edge)].capacity);
+    double& best = s.best[at(head(edge, forward))];
+    best = std::max(best, std::min(s.best[at(tail(edge, forward))], capacity));
+  }
+}
+
+/// best: the least sum of uses on a path of that width from the start to a node.
+void Routes::least_used(bool forward, int32_t start, double width) {
+  Side& s = side(forward);
+  for (const int32_t edge : s.steps) s.best[at(head(edge, forward))] = kInfinite;
+  s.best[at(start)] = 0;
+  for (const int32_t edge : s.steps) {
+    if (static_cast<double>(network_.edges[at(edge)].capacity) < width) continue;
+    const double sum = s.best[at(tail(edge, forward))] + uses_[at(edge)];
+    const int32_t node = head(edge, forward);
+    if (sum >= s.best[at(node)]) continue;
+    s.best[at(node)] = sum;
+    s.step[at(node)] = edge;
+  }
+}
+
+void Routes::trace(int32_t meeting, int32_t from, int32_t to) {
+  const auto first = static_cast<std::ptrdiff_t>(edges_.size());
+  for (int32_t node = meeting; node != from; node = tail(edges_.back(), true)) {
+    edges_.push_back(ahead_.step[at(node)]);
+  }
+  std::reverse(edges_.begin() + first, edges_.end());
+  for (int32_t node = meeting; node != to; node = head(edges_.back(), true)) {
+    edges_.push_back(behind_.step[at(node)]);
+  }
+  for (auto edge = edges_.begin() + first; edge != edges_.end(); ++edge) {
+    uses_[at(*edge)] += 1.0 / static_cast<double>(network_.edges[at(*edge)].capacity);
+  }
+}
+
+}  // namespace weir::sim

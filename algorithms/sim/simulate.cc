@@ -1,0 +1,102 @@
+#include "algorithms/sim/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace weir::sim {
+namespace {
+
+constexpr int64_t kFewestPasses = 8;  // to see what the passes cost once the pipe is full
+
+/// When the flows before `end` have all ended.
+double end_of(const Timeline& timeline, FlowId end) {
+  return *std::max_element(timeline.ended.begin(), timeline.ended.begin() + end);
+}
+
+int64_t flows_per_pass(const ir::Plan& plan) {
+  int64_t flows = 0;
+  for (const ir::Move& move : plan.moves) flows += move.src == move.dst ? 1 : 2;
+  return std::max<int64_t>(1, flows);
+}
+
+}  // namespace
+
+double bus_factor(Collective kind, int ranks) {
+  const double share = (ranks - 1.0) / ranks;
+  switch (kind) {
+    case Collective::all_reduce: return 2 * share;
+    case Collective::reduce:
+    case Collective::broadcast: return 1;
+    default: return share;
+  }
+}
+
+Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network, Routes& routes,
+                            const Channels& channels, int64_t most_flows) {
+  const Tiling tiling = tile(plan, bytes, channels);
+  const int64_t affordable = std::max(kFewestPasses, most_flows / flows_per_pass(plan));
+  const int64_t passes = std::min(tiling.passes, affordable);
+  auto made = plan_flows(plan, tiling, passes, network, routes, channels);
+  WEIR_TRY(made.status());
+  auto timeline = made->flows.simulate();
+  WEIR_TRY(timeline.status());
+
+  Prediction prediction;
+  prediction.seconds = timeline->seconds;
+  prediction.edge_bytes = std::move(timeline->edge_bytes);
+  prediction.flows = static_cast<int64_t>(made->flows.size());
+  if (passes < tiling.passes) {
+    // The passes of the second half, without the last one, which may be shorter.
+    const auto last = static_cast<size_t>(passes - 2), half = last / 2;
+    const double period =
+        (end_of(*timeline, made->pass_ends[last]) - end_of(*timeline, made->pass_ends[half])) /
+        static_cast<double>(last - half);
+    prediction.seconds += static_cast<double>(tiling.passes - passes) * period;
+    const double simulated = static_cast<double>(passes - 1) * tiling.tile_bytes + tiling.last_bytes();
+    for (double& load : prediction.edge_bytes) load *= tiling.chunk_bytes / simulated;
+    prediction.extrapolated = true;
+  }
+  if (prediction.seconds > 0) prediction.algbw = bytes / prediction.seconds / 1e9;
+  prediction.busbw = prediction.algbw * bus_factor(plan.shape.kind, plan.shape.ranks);
+  return prediction;
+}
+
+Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network,
+                            const Channels& channels) {
+  Routes routes(network);
+  return simulate(plan, bytes, network, routes, channels);
+}
+
+Result<JobPrediction> simulate(std::span<const Step> steps, const Network& network,
+                               const Channels& channels) {
+  JobPrediction job;
+  job.edge_bytes.resize(network.edges.size());
+  Routes routes(network);
+  std::map<std::pair<const ir::Plan*, double>, Prediction> known;
+  for (const Step& step : steps) {
+    if (!std::isfinite(step.compute) || step.compute < 0) {
+      return Status(Code::invalid_argument, fmt::format("step {} computes for {} s: expected 0 or more",
+                                                        job.ends.size(), step.compute));
+    }
+    job.seconds += step.compute;
+    job.computing += step.compute;
+    if (step.plan != nullptr) {
+      const auto [entry, fresh] = known.try_emplace({step.plan, step.bytes});
+      if (fresh) {
+        auto prediction = simulate(*step.plan, step.bytes, network, routes, channels);
+        WEIR_TRY(prediction.status());
+        entry->second = std::move(*prediction);
+      }
+      job.seconds += entry->second.seconds;
+      for (size_t e = 0; e < job.edge_bytes.size(); ++e) job.edge_bytes[e] += entry->second.edge_bytes[e];
+    }
+    job.ends.push_back(job.seconds);
+  }
+  return job;
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,59 @@
+/// What a collective, or a row of them, would cost on a network.
+///
+/// Pure; the same arguments give the same bits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "algorithms/ir/plan.h"
+#include "algorithms/net/network.h"
+#include "algorithms/sim/plan_flows.h"
+#include "weir/status.h"
+
+namespace weir::sim {
+
+struct Prediction {
+  double seconds = 0;
+  double algbw = 0;                ///< GB/s: bytes / seconds
+  double busbw = 0;                ///< GB/s: algbw times what each rank must send per byte
+  std::vector<double> edge_bytes;  ///< by edge of the network
+  int64_t flows = 0;               ///< simulated, messages and what they wait for
+  /// The passes were too many to carry out: those after the pipe was full are taken to last alike.
+  bool extrapolated = false;
+};
+
+/// busbw / algbw, as nccl-tests counts: 2(n - 1)/n for all_reduce, 1 for broadcast and reduce, else (n -
+/// 1)/n.
+double bus_factor(Collective kind, int ranks);
+
+/// Above this many flows a plan's passes are extrapolated.
+inline constexpr int64_t kMostFlows = 2'000'000;
+
+/// One collective of `bytes` (the largest buffer of a rank). REQUIRES: a plan that ir::verify accepts.
+/// Errors: as plan_flows(). `routes` may be kept for the next plan on the network: channels keep their ways.
+Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network, Routes& routes,
+                            const Channels& channels, int64_t most_flows = kMostFlows);
+Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network,
+                            const Channels& channels);
+
+/// A step of a job: all ranks compute, then communicate, then the next step begins.
+struct Step {
+  double compute = 0;              ///< seconds before the collective
+  const ir::Plan* plan = nullptr;  ///< null: only compute
+  double bytes = 0;
+};
+
+struct JobPrediction {
+  double seconds = 0;
+  double computing = 0;            ///< of those
+  std::vector<double> ends;        ///< by step
+  std::vector<double> edge_bytes;  ///< by edge of the network
+};
+
+/// One step after the other; equal collectives (the same plan, the same bytes) are simulated once. Errors: as
+/// above, and a compute time that is negative or not finite.
+Result<JobPrediction> simulate(std::span<const Step> steps, const Network& network, const Channels& channels);
+
+}  // namespace weir::sim

@@ -1,0 +1,95 @@
+#include "algorithms/sim/routes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/algorithms/sim_networks.h"
+
+namespace weir::sim {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<int32_t> route(Routes& routes, Rank src, Rank dst, uint32_t channel = 0) {
+  auto found = routes.route(src, dst, channel);
+  EXPECT_TRUE(found.ok()) << found.status().message();
+  return found.ok() ? std::vector<int32_t>(found->begin(), found->end()) : std::vector<int32_t>{};
+}
+
+TEST(Routes, ThroughTheSwitch) {
+  const Network network = star(4, 10);
+  Routes routes(network);
+  EXPECT_THAT(route(routes, 0, 3), ElementsAre(0, 7));
+  EXPECT_THAT(route(routes, 3, 0), ElementsAre(6, 1));
+}
+
+TEST(Routes, ThroughRanksOnlyWhereNothingElseLeads) {
+  Network network = row({10, 10, 10});
+  {
+    Routes routes(network);
+    EXPECT_THAT(route(routes, 0, 3), ElementsAre(0, 2, 4));
+  }
+  // A way around over four switches is longer, and taken.
+  int32_t last = 0;
+  for (int i = 0; i < 4; ++i) {
+    const int32_t next = node(network);
+    cable(network, last, next, 1);
+    last = next;
+  }
+  cable(network, last, 3, 1);
+  Routes routes(network);
+  EXPECT_THAT(route(routes, 0, 3), ElementsAre(6, 8, 10, 12, 14));
+}
+
+TEST(Routes, TheWidestOfTheShortest) {
+  Network network;
+  rank_node(network), rank_node(network);
+  for (const double gigabytes : {10.0, 25.0, 20.0}) {
+    const int32_t middle = node(network);
+    cable(network, 0, middle, gigabytes);
+    cable(network, middle, 1, 25);
+  }
+  Routes routes(network);
+  EXPECT_THAT(route(routes, 0, 1), ElementsAre(4, 6));
+  EXPECT_THAT(route(routes, 0, 1, 1), ElementsAre(4, 6));
+  cable(network, 0, 1, 1);
+  Routes direct(network);
+  EXPECT_THAT(route(direct, 0, 1), ElementsAre(12));
+}
+
+TEST(Routes, SpinesAreUsedAlike) {
+  const LeafSpine shape{.hosts = 8, .gpus = 2, .hosts_per_leaf = 4, .spines = 4, .uplink = 25};
+  const Network network = leaf_spine(shape);
+  Routes routes(network);
+  std::map<int32_t, int> uses;  // by edge
+  for (Rank src = 0; src < 8; ++src) {
+    for (uint32_t channel = 0; channel < 2; ++channel) {
+      const auto edges = route(routes, src, src + 8, channel);
+      EXPECT_EQ(edges.size(), 6u);
+      for (const int32_t edge : edges) ++uses[edge];
+      EXPECT_EQ(route(routes, src, src + 8, channel), edges);
+    }
+  }
+  const auto first_uplink = static_cast<int32_t>(network.edges.size()) - 4 * 2 * 2;
+  for (int spine = 0; spine < 4; ++spine) {
+    EXPECT_EQ(uses[first_uplink + 4 * spine], 4);      // leaf 0 up
+    EXPECT_EQ(uses[first_uplink + 4 * spine + 3], 4);  // leaf 1 down
+  }
+}
+
+TEST(Routes, Refused) {
+  Network network = star(2, 10);
+  rank_node(network);
+  Routes routes(network);
+  const auto said = [&](Rank src, Rank dst) { return routes.route(src, dst).status().message(); };
+  EXPECT_EQ(said(0, 3), "no route from rank 0 to rank 3: there are ranks 0 to 2");
+  EXPECT_EQ(said(1, 1), "no route from rank 1 to itself");
+  EXPECT_EQ(said(0, 2), "no path leads from rank 0 to rank 2");
+  EXPECT_EQ(said(0, 2), "no path leads from rank 0 to rank 2");
+  EXPECT_EQ(said(0, 1), "");
+}
+
+}  // namespace
+}  // namespace weir::sim

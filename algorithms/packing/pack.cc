@@ -45,9 +45,8 @@ Result<Packed> build(const Network& network, std::vector<int64_t> shares, const 
   WEIR_TRY(remove_switches(graph, shares));
   auto trees = pack_trees(graph, shares);
   WEIR_TRY(trees.status());
-  return Packed{{std::move(shares), bandwidth, std::move(*trees)},
-                trees_per_root,
-                bandwidth * trees_per_root / bound};
+  return Packed{
+      {std::move(shares), bandwidth, std::move(*trees)}, trees_per_root, bandwidth * trees_per_root / bound};
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ inline constexpr int kMostTrees = 1 << 16;  ///< per root of weight 1
 
 /// When a packing is good enough. The loss is 1 - bandwidth reached / bound.
 struct PackingGoal {
-  int optimal_trees = 8;           ///< with up to so many trees per root, nothing but no loss will do
-  Rational enough = {98, 100};     ///< else: this part of the bound with as few trees as possible
-  int most_trees = 64;             ///< else: the best with up to so many
+  int optimal_trees = 8;        ///< with up to so many trees per root, nothing but no loss will do
+  Rational enough = {98, 100};  ///< else: this part of the bound with as few trees as possible
+  int most_trees = 64;          ///< else: the best with up to so many
 };
 
 struct Packed {

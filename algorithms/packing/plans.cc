@@ -50,8 +50,8 @@ void descend(Builder& plan, const Part& part, Operand from, uint32_t to) {
   std::vector<Operand> held(plan.shape().ranks);
   held[at(part.tree->root)] = from;
   for (const TreeEdge& edge : part.tree->edges) {
-    held[at(edge.to)] = ir::value(plan.send(edge.from, edge.to, held[at(edge.from)],
-                                            {.to = ir::output(to), .chunks = part.chunks}));
+    held[at(edge.to)] = ir::value(
+        plan.send(edge.from, edge.to, held[at(edge.from)], {.to = ir::output(to), .chunks = part.chunks}));
   }
 }
 
@@ -93,7 +93,8 @@ Result<ir::Shape> shape_of(Collective kind, const Packing& packing, Rank root, i
   const auto ranks = static_cast<int>(packing.shares.size());
   if (ranks < 2) return unsuited(fmt::format("a packing over {} ranks: expected at least 2", ranks));
   if (chunks < 1 || chunks > UINT32_MAX) {
-    return unsuited(fmt::format("a packing that divides a block into {} chunks: expected 1 to {}", chunks, UINT32_MAX));
+    return unsuited(
+        fmt::format("a packing that divides a block into {} chunks: expected 1 to {}", chunks, UINT32_MAX));
   }
   return ir::Shape{kind, ranks, root, static_cast<uint32_t>(chunks)};
 }
@@ -101,18 +102,21 @@ Result<ir::Shape> shape_of(Collective kind, const Packing& packing, Rank root, i
 Result<ir::Shape> equal_blocks(Collective kind, const Packing& packing) {
   for (size_t r = 1; r < packing.shares.size(); ++r) {
     if (packing.shares[r] == packing.shares[0]) continue;
-    return unsuited(fmt::format("{}: rank {} is the root of {} trees and rank 0 of {}, expected as many", name(kind),
-                                r, packing.shares[r], packing.shares[0]));
+    return unsuited(fmt::format("{}: rank {} is the root of {} trees and rank 0 of {}, expected as many",
+                                name(kind), r, packing.shares[r], packing.shares[0]));
   }
   const int64_t share = packing.shares.empty() ? 0 : packing.shares[0];
   return shape_of(kind, packing, 0, share / common_factor(packing));
 }
 
 Result<ir::Shape> one_root(Collective kind, const Packing& packing) {
-  const auto roots = packing.shares.size() - static_cast<size_t>(std::count(packing.shares.begin(), packing.shares.end(), 0));
+  const auto roots = packing.shares.size() -
+                     static_cast<size_t>(std::count(packing.shares.begin(), packing.shares.end(), 0));
   if (roots != 1) return unsuited(fmt::format("{}: trees of {} roots, expected one root", name(kind), roots));
-  const auto root = std::find_if(packing.shares.begin(), packing.shares.end(), [](int64_t share) { return share != 0; });
-  return shape_of(kind, packing, static_cast<Rank>(root - packing.shares.begin()), *root / common_factor(packing));
+  const auto root =
+      std::find_if(packing.shares.begin(), packing.shares.end(), [](int64_t share) { return share != 0; });
+  return shape_of(kind, packing, static_cast<Rank>(root - packing.shares.begin()),
+                  *root / common_factor(packing));
 }
 
 /// A plan whose parts `emit(builder, part)` writes, each in its lane.
@@ -166,7 +170,8 @@ Result<ir::Plan> tree_reduce(const Packing& reversed_packing) {
 
 Result<ir::Plan> tree_all_reduce(const Packing& reversed_packing, const Packing& packing) {
   if (reversed_packing.shares != packing.shares) {
-    return unsuited("all_reduce: the roots of the packings that sum and that spread differ, expected as many trees each");
+    return unsuited(
+        "all_reduce: the roots of the packings that sum and that spread differ, expected as many trees each");
   }
   const int64_t factor = std::max<int64_t>(1, common_factor(packing, common_factor(reversed_packing)));
   const int64_t total = std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});

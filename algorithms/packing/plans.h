@@ -1,7 +1,7 @@
 /// Plans from tree packings: data goes down the trees, sums come up them.
 ///
-/// Each rank's block (of an all-reduce: its region of the one block) is divided among the trees that it is the
-/// root of, in their multiplicities; so the plan has as many chunks as there are trees, less what all
+/// Each rank's block (of an all-reduce: its region of the one block) is divided among the trees that it is
+/// the root of, in their multiplicities; so the plan has as many chunks as there are trees, less what all
 /// multiplicities have in common. Trees take turns in the lanes.
 ///
 /// Packings that sum (reduce_scatter, reduce, the first one of all_reduce) are those of the reversed network:

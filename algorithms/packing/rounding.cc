@@ -27,7 +27,8 @@ std::vector<Rational> steps_between(const Network& network, int64_t trees, const
   std::vector<Rational> steps;
   for (int64_t capacity : capacities) {
     const Wide most = std::min<Wide>(floor(capacity / low), trees);
-    for (Wide count = floor(capacity / high) + 1; count <= most; ++count) steps.emplace_back(Wide(capacity), count);
+    for (Wide count = floor(capacity / high) + 1; count <= most; ++count)
+      steps.emplace_back(Wide(capacity), count);
   }
   std::sort(steps.begin(), steps.end());
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
@@ -62,7 +63,8 @@ Result<Rational> best_bandwidth(const Network& network, const std::vector<int64_
   while (!fits(network, shares, low)) {
     // Once every edge bears all trees, only what is disconnected fails.
     if (low * sum(shares) <= narrowest) {
-      return Status(Code::invalid_argument, "some rank cannot be reached by all others: expected a connected network");
+      return Status(Code::invalid_argument,
+                    "some rank cannot be reached by all others: expected a connected network");
     }
     high = low;
     low /= 2;

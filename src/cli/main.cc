@@ -11,6 +11,7 @@
 #include "src/cli/launcher.h"
 #include "src/cli/library.h"
 #include "src/cli/measure.h"
+#include "src/cli/plan.h"
 #include "src/cli/topo.h"
 
 namespace weir::cli {
@@ -101,6 +102,8 @@ int main(int argc, char** argv) {
   weir::cli::add_run(app, arguments);
   weir::cli::TopoArguments topo;
   weir::cli::add_topo(app, topo);
+  weir::cli::PlanArguments plan;
+  weir::cli::add_plan(app, plan);
   weir::cli::MeasureArguments measure;
   weir::cli::add_measure(app, measure);
   app.add_subcommand("options", "Print all options that weir reads from the environment");
@@ -115,6 +118,7 @@ int main(int argc, char** argv) {
   if (app.got_subcommand("options")) return weir::cli::print_options();
   if (app.got_subcommand("topo")) return weir::cli::run_topo(topo);
   if (app.got_subcommand("measure")) return weir::cli::run_measure(measure);
+  if (app.got_subcommand("plan")) return weir::cli::run_plan(plan);
   if (app.got_subcommand("doctor")) return weir::cli::run_doctor(topo);
   std::vector<std::string> command = app.get_subcommand("run")->remaining();
   if (end != argv + argc) command.insert(command.end(), end + 1, argv + argc);

@@ -3,26 +3,20 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
-#include <vector>
+
+#include "src/cli/sources.h"
 
 namespace weir::cli {
 
 struct TopoArguments {
-  /// Topology files, or synthetic machines such as "(8 gpu nvswitch 450, 8 nic 50)"; several are merged.
-  std::vector<std::string> files;
-  std::string record;  ///< folder
-  std::string replay;  ///< folder
-  std::string out;     ///< file; empty: standard output
+  Sources sources;
+  std::string out;  ///< file; empty: standard output
   bool matrix = false;
   bool json = false;
   bool xml = false;
   bool fabric = false;
   bool svg = false;
   bool html = false;
-  bool strict = false;
-  bool why = false;
-  bool subnet = false;
-  std::string lldp_socket;
 };
 
 /// The subcommands topo and doctor.

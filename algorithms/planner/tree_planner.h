@@ -1,0 +1,35 @@
+/// Trees for a collective on a given network, how long they take, and how far that is from what is possible.
+///
+/// Latencies do not count here: it is the time per byte of long messages. Pure and thread-safe.
+#pragma once
+
+#include <optional>
+
+#include "algorithms/bound/bound.h"
+#include "algorithms/ir/plan.h"
+#include "algorithms/net/network.h"
+#include "algorithms/packing/pack.h"
+#include "weir/status.h"
+
+namespace weir::algorithms {
+
+struct TreePlan {
+  Collective collective = Collective::all_gather;
+  Rank root = 0;  ///< of collectives that have one
+  Bound bound;
+  std::optional<Packed> up;    ///< trees that sum, packed into the reversed network
+  std::optional<Packed> down;  ///< trees that spread
+  Rational time;               ///< T / M, times one unit of capacity, as in Bound
+  Rational part_of_bound;      ///< the bound's time / time: at most 1, and 1 is optimal
+};
+
+/// All-gather, reduce-scatter, broadcast, reduce, and all-reduce as a reduce-scatter and an all-gather. What
+/// is returned has been judged: the packings by check_packing(), the bound by check_bound(). Errors:
+/// invalid_argument for other collectives, fewer than two ranks, and networks that bound and packing refuse.
+Result<TreePlan> plan_trees(const Network& network, Collective collective, Rank root = 0,
+                            const PackingGoal& goal = {});
+
+/// The schedule; not verified, that is for ir::verify(). Errors: as the makers of plans (packing/plans.h).
+Result<ir::Plan> schedule(const TreePlan& trees);
+
+}  // namespace weir::algorithms

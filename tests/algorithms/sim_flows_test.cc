@@ -279,6 +279,11 @@ TEST_F(Refused, Figures) {
   EXPECT_EQ(said(), "flow 0 has bytes -1: expected 0 or more");
 }
 
+TEST_F(Refused, Streams) {
+  set_.add({.stream = 1});
+  EXPECT_EQ(said(), "flow 0 is of stream 1: expected -1 to 0");
+}
+
 TEST_F(Refused, Paths) {
   along(set_, {0, 1});
   along(set_, {0, 2});

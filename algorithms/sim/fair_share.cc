@@ -78,7 +78,7 @@ void FairShares::include(GroupId group) {
   if (!std::exchange(group_marked_[index(group)], 1)) work_.push_back(group);
 }
 
-/// Everything that the changes can reach: work_ and edges_.
+/// Everything that the changes can reach: work_, edges_ and, of the groups, those that share one.
 void FairShares::collect() {
   for (const GroupId group : touched_groups_) include(group);
   for (const int32_t edge : touched_edges_) {
@@ -88,13 +88,20 @@ void FairShares::collect() {
     for (const Member& member : members(edge)) include(member.group);
   }
   for (size_t next = 0; next < work_.size(); ++next) {
-    if (flows_[index(work_[next])] == 0) continue;
-    for (const int32_t edge : groups_[index(work_[next])].path) {
-      if (edge_marked_[index(edge)] || !contested(edge)) continue;
-      edge_marked_[index(edge)] = 1;
+    const GroupId group = work_[next];
+    new_rates_[index(group)] = flows_[index(group)] == 0 ? 0 : groups_[index(group)].ceiling;
+    if (flows_[index(group)] == 0) continue;
+    bool shares = false;
+    for (const int32_t edge : groups_[index(group)].path) {
+      if (!contested(edge)) continue;
+      shares = true;
+      if (std::exchange(edge_marked_[index(edge)], 1)) continue;
       edges_.push_back(edge);
       for (const Member& member : members(edge)) include(member.group);
     }
+    if (!shares) continue;
+    new_rates_[index(group)] = kRising;
+    by_ceiling_.push_back(group);
   }
 }
 
@@ -106,10 +113,6 @@ void FairShares::fill() {
     levels_.push_back({left_[index(edge)] / static_cast<double>(claims_[index(edge)]), edge});
   }
   std::make_heap(levels_.begin(), levels_.end());
-  for (const GroupId group : work_) {
-    new_rates_[index(group)] = flows_[index(group)] == 0 ? 0 : -1;
-    if (flows_[index(group)] > 0) by_ceiling_.push_back(group);
-  }
   std::sort(by_ceiling_.begin(), by_ceiling_.end(), [&](GroupId a, GroupId b) {
     const double x = groups_[index(a)].ceiling, y = groups_[index(b)].ceiling;
     return x != y ? x < y : a < b;
@@ -130,7 +133,7 @@ void FairShares::fill() {
     }
     bool waited = false;
     for (; next < by_ceiling_.size() && groups_[index(by_ceiling_[next])].ceiling <= share; ++next) {
-      if (new_rates_[index(by_ceiling_[next])] >= 0) continue;
+      if (new_rates_[index(by_ceiling_[next])] != kRising) continue;
       freeze(by_ceiling_[next], groups_[index(by_ceiling_[next])].ceiling);
       waited = true;
     }
@@ -140,12 +143,12 @@ void FairShares::fill() {
       continue;
     }
     for (const Member& member : members(level.edge)) {
-      if (new_rates_[index(member.group)] < 0) freeze(member.group, share);
+      if (new_rates_[index(member.group)] == kRising) freeze(member.group, share);
     }
   }
   for (; next < by_ceiling_.size(); ++next) {
-    const GroupId group = by_ceiling_[next];
-    if (new_rates_[index(group)] < 0) new_rates_[index(group)] = groups_[index(group)].ceiling;
+    double& rate = new_rates_[index(by_ceiling_[next])];
+    if (rate == kRising) rate = groups_[index(by_ceiling_[next])].ceiling;
   }
 }
 

@@ -55,6 +55,8 @@ class FairShares {
       return share != other.share ? share > other.share : edge > other.edge;
     }
   };
+  static constexpr double kRising = -1;  // for a new rate: not frozen yet
+
   static size_t index(int32_t value) { return static_cast<size_t>(value); }
 
   bool contested(int32_t edge) const { return demand_[index(edge)] > network_.edges[index(edge)].capacity; }
@@ -93,9 +95,9 @@ class FairShares {
   std::vector<int32_t> edges_;     // contested edges among them
   std::vector<double> left_;       // by edge: capacity not given away
   std::vector<int64_t> claims_;    // by edge: flows not frozen
-  std::vector<double> new_rates_;  // by group: below 0 while not frozen
+  std::vector<double> new_rates_;  // by group
   std::vector<Level> levels_;
-  std::vector<GroupId> by_ceiling_;
+  std::vector<GroupId> by_ceiling_;  // groups on contested edges
   std::vector<GroupId> changed_;
 };
 

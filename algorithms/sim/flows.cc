@@ -101,6 +101,10 @@ Status FlowSet::check() const {
     if (flow.path < kNoPath || flow.path >= static_cast<PathId>(path_ends_.size())) {
       return wrong(fmt::format("flow {} takes path {}, which was never named", f, flow.path));
     }
+    if (flow.stream < -1 || flow.stream >= static_cast<int64_t>(flows_.size())) {
+      return wrong(
+          fmt::format("flow {} is of stream {}: expected -1 to {}", f, flow.stream, flows_.size() - 1));
+    }
     for (const auto& [figure, word] : {std::pair{flow.bytes, "bytes"},
                                        {flow.alpha, "alpha"},
                                        {flow.pace, "pace"},

@@ -31,7 +31,8 @@ struct Flow {
   double alpha = 0;   ///< seconds from the end of the waiting to the start
   double pace = 0;    ///< GB/s at most; 0: any
   double window = 0;  ///< bytes in flight at most: a rate of window / (2 * latency of the path); 0: any
-  /// Flows of a stream send one after the other, in the order in which they start. -1: alone.
+  /// Flows of a stream send one after the other, in the order in which they start. -1: alone; else a number
+  /// below that of the flows.
   int32_t stream = -1;
 };
 
@@ -72,13 +73,14 @@ class FlowSet {
   double latency(PathId path) const;
 
   /// Lets it happen. Errors: invalid_argument for a path that is none (an edge that does not exist, or does
-  /// not go on where the last one ended, or comes twice), a figure that is negative or not finite, a wait for
-  /// a flow that was never added, and flows that wait for each other in a circle; the sentence names them.
+  /// not go on where the last one ended, or comes twice), a figure that is negative or not finite, a stream
+  /// or a wait for a flow that cannot be, and flows that wait for each other in a circle; the sentence names
+  /// them.
   Result<Timeline> simulate() const;
 
  private:
   friend class Engine;
-  struct Edge {
+  struct Waiting {
     FlowId flow;
     Wait what;
   };
@@ -91,7 +93,7 @@ class FlowSet {
   std::vector<size_t> path_ends_;             // by path: where its edges end in path_edges_
   std::vector<std::vector<PathId>> by_hash_;  // paths with the same hash
   std::vector<Flow> flows_;
-  std::vector<Edge> waits_;
+  std::vector<Waiting> waits_;
 };
 
 /// An edge and what it did.

@@ -177,6 +177,8 @@ class Translation {
   FlowId last_what_ = kNobody;
 };
 
+constexpr double kMostPasses = 1e15;  // can be counted in doubles
+
 bool sound(double figure) { return std::isfinite(figure) && figure >= 0; }
 
 }  // namespace
@@ -192,9 +194,10 @@ Tiling tile(const ir::Plan& plan, double bytes, const Channels& channels) {
   tiling.passes = 1;
   uint32_t longest = 1;
   for (const Move& move : plan.moves) longest = std::max(longest, move.chunks);
-  if (channels.slot_bytes <= 0 || tiling.chunk_bytes * longest <= channels.slot_bytes) return tiling;
+  if (!(channels.slot_bytes > 0 && tiling.chunk_bytes * longest > channels.slot_bytes)) return tiling;
   tiling.tile_bytes = channels.slot_bytes / longest;
-  tiling.passes = static_cast<int64_t>(std::ceil(tiling.chunk_bytes / tiling.tile_bytes - 1e-9));
+  const double passes = std::ceil(tiling.chunk_bytes / tiling.tile_bytes - 1e-9);
+  tiling.passes = static_cast<int64_t>(std::min(passes, kMostPasses));
   return tiling;
 }
 
@@ -210,7 +213,7 @@ Result<PlanFlows> plan_flows(const ir::Plan& plan, const Tiling& tiling, int64_t
   }
   for (const auto& [figure, word] : {std::pair{channels.hop_latency, "a hop latency"},
                                      {channels.alpha, "an alpha"},
-                                     {channels.slot_bytes, "slots of bytes"},
+                                     {channels.slot_bytes, "slot bytes"},
                                      {channels.pace, "a pace"},
                                      {channels.window, "a window"}}) {
     if (!sound(figure)) return wrong(fmt::format("channels with {} of {}: expected 0 or more", word, figure));

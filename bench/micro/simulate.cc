@@ -63,12 +63,12 @@ std::vector<sim::Round> rings(int hosts, bool shuffled) {
 /// Ways, and the flows of one step of a single ring; `known` if the ways are kept from step to step.
 void BM_RingStep(benchmark::State& state, bool shuffled, bool known) {
   const auto hosts = static_cast<int>(state.range(0)) / kGpus;
-  const algorithms::Network network = cluster(hosts);
+  const algorithms::Network network = cluster(hosts), none;
   std::vector<sim::Round> rounds = rings(hosts, shuffled);
   rounds[0].transfers.resize(rounds[0].transfers.size() / kCards);
   sim::Routes kept(network);
   for (auto _ : state) {
-    sim::Routes fresh(known ? algorithms::Network{} : network);
+    sim::Routes fresh(known ? none : network);
     auto prediction = sim::simulate(rounds, 1e9, network, known ? kept : fresh, {.hop_latency = 1e-6});
     if (!prediction.ok()) state.SkipWithError(prediction.status().message().c_str());
     benchmark::DoNotOptimize(prediction);

@@ -5,49 +5,10 @@
 #include <random>
 
 #include "tests/algorithms/sim_networks.h"
+#include "tests/algorithms/sim_slow.h"
 
 namespace weir::sim {
 namespace {
-
-/// One flow of its own path and ceiling, for the slow way.
-struct Slow {
-  std::vector<int32_t> path;
-  double ceiling;
-};
-
-/// Progressive filling from its definition: raises everybody who can still rise by the largest step that
-/// breaks nothing, flow by flow and edge by edge.
-std::vector<double> fill_slowly(const Network& network, const std::vector<Slow>& flows) {
-  std::vector<double> rates(flows.size(), 0);
-  std::vector<bool> stopped(flows.size(), false);
-  for (;;) {
-    std::vector<double> left;
-    std::vector<int> rising(network.edges.size(), 0);
-    for (const auto& edge : network.edges) left.push_back(static_cast<double>(edge.capacity));
-    double step = -1;
-    const auto at_most = [&](double limit) { step = step < 0 || limit < step ? limit : step; };
-    for (size_t f = 0; f < flows.size(); ++f) {
-      for (const int32_t e : flows[f].path) left[static_cast<size_t>(e)] -= rates[f];
-      if (stopped[f]) continue;
-      for (const int32_t e : flows[f].path) ++rising[static_cast<size_t>(e)];
-      at_most(flows[f].ceiling - rates[f]);
-    }
-    if (step < 0) return rates;
-    for (size_t e = 0; e < left.size(); ++e) {
-      if (rising[e] > 0) at_most(left[e] / rising[e]);
-    }
-    for (size_t f = 0; f < flows.size(); ++f) {
-      if (stopped[f]) continue;
-      rates[f] += step;
-      stopped[f] = flows[f].ceiling - rates[f] <= 1e-9 * flows[f].ceiling;
-      for (const int32_t e : flows[f].path) {
-        const auto place = static_cast<size_t>(e);
-        const double after = left[place] - step * rising[place];
-        if (after <= 1e-9 * static_cast<double>(network.edges[place].capacity)) stopped[f] = true;
-      }
-    }
-  }
-}
 
 TEST(FairShare, ThreeFlowsOverTwoLinks) {
   // 0-1 carries the long flow and one other, 1-2 the long flow and two others: 2, 2, 2 and 10 - 2 = 8.
@@ -104,9 +65,9 @@ TEST(FairShare, RandomNetworksAgainstTheDefinition) {
         if (from != to) network.edges.push_back({from, to, static_cast<int64_t>(1 + any(20)) * 100, -1});
       }
     }
-    std::vector<Slow> kinds;
+    std::vector<SlowFlow> kinds;
     for (int k = 0; k < 12; ++k) {
-      Slow kind;
+      SlowFlow kind;
       for (const auto& edge : network.edges) {
         if (any(7) == 0) kind.path.push_back(static_cast<int32_t>(&edge - network.edges.data()));
       }
@@ -119,7 +80,7 @@ TEST(FairShare, RandomNetworksAgainstTheDefinition) {
       kinds.push_back(kind);
     }
     std::vector<Group> groups;
-    for (const Slow& kind : kinds) groups.push_back({kind.path, kind.ceiling});
+    for (const SlowFlow& kind : kinds) groups.push_back({kind.path, kind.ceiling});
     FairShares shares(network, groups);
     for (int round = 0; round < 30; ++round) {
       for (size_t times = 1 + any(3); times > 0; --times) {
@@ -129,7 +90,7 @@ TEST(FairShare, RandomNetworksAgainstTheDefinition) {
                                    : static_cast<int32_t>(1 + any(3)));
       }
       shares.settle();
-      std::vector<Slow> flows;
+      std::vector<SlowFlow> flows;
       std::vector<GroupId> owner;
       for (size_t k = 0; k < kinds.size(); ++k) {
         for (int32_t f = 0; f < shares.flows(static_cast<GroupId>(k)); ++f) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/algorithms/sim_networks.h"
+#include "tests/algorithms/sim_slow.h"
 
 namespace weir::sim {
 namespace {
@@ -172,6 +173,45 @@ TEST(Flows, BytesAreConserved) {
   EXPECT_EQ(timeline.started, again.started);
 }
 
+/// Flows that come, go and wait for each other on random ways: every end is that of the slow way.
+TEST(Flows, RandomFlowsAgainstTheDefinition) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    std::mt19937 random(seed);
+    const auto any = [&](size_t below) { return random() % below; };
+    Network network;
+    network.nodes = 7;
+    for (int32_t hop = 0; hop < 6; ++hop) {
+      network.edges.push_back({hop, hop + 1, static_cast<int64_t>(1 + any(9)) * 1000000, -1});
+    }
+    FlowSet set(network);
+    std::vector<SlowFlow> slow;
+    for (FlowId f = 0; f < 40; ++f) {
+      SlowFlow flow{
+          {}, 1e18, static_cast<double>(any(4)) * 0.5 * kGiga, static_cast<double>(any(3)) * 0.125, {}};
+      const auto first = static_cast<int32_t>(any(6)),
+                 last = first + static_cast<int32_t>(any(static_cast<size_t>(6 - first)));
+      for (int32_t e = first; e <= last; ++e) {
+        flow.path.push_back(e);
+        flow.ceiling =
+            std::min(flow.ceiling, static_cast<double>(network.edges[static_cast<size_t>(e)].capacity));
+      }
+      const double pace = any(4) == 0 ? 0.75 : 0;
+      if (pace > 0) flow.ceiling = std::min(flow.ceiling, pace * 1e6);
+      set.add({.path = along(set, flow.path), .bytes = flow.bytes, .alpha = flow.alpha, .pace = pace});
+      for (size_t waits = f == 0 ? 0 : any(3); waits > 0; --waits) {
+        flow.after.push_back(any(f));
+        set.wait(f, {static_cast<FlowId>(flow.after.back())});
+      }
+      slow.push_back(flow);
+    }
+    const Timeline timeline = run(set);
+    const std::vector<double> ends = simulate_slowly(network, slow);
+    for (size_t f = 0; f < ends.size(); ++f) {
+      ASSERT_NEAR(timeline.ended[f], ends[f], 1e-6 * ends[f] + 1e-9) << "seed " << seed << ", flow " << f;
+    }
+  }
+}
+
 /// Everybody sends to rank 0: its edge is the bottleneck, and twice of it is half of the time.
 TEST(Flows, MoreCapacityIsNeverSlower) {
   double last = 0;
@@ -237,6 +277,11 @@ TEST_F(Refused, Waits) {
 TEST_F(Refused, Figures) {
   set_.add({.path = along(set_, {0}), .bytes = -1});
   EXPECT_EQ(said(), "flow 0 has bytes -1: expected 0 or more");
+}
+
+TEST_F(Refused, Streams) {
+  set_.add({.stream = 1});
+  EXPECT_EQ(said(), "flow 0 is of stream 1: expected -1 to 0");
 }
 
 TEST_F(Refused, Paths) {

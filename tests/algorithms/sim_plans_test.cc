@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "algorithms/catalogue.h"
 #include "algorithms/ir/builder.h"
 #include "algorithms/sim/simulate.h"
@@ -210,6 +213,10 @@ TEST(Plans, Refused) {
   };
   EXPECT_EQ(said(star(5, 1), 1, {}), "a plan for 4 ranks does not run on a network of 5");
   EXPECT_EQ(said(star(4, 1), -4, {}), "chunks of -1 bytes: expected 0 or more");
+  EXPECT_EQ(said(star(4, 1), std::numeric_limits<double>::infinity(), {.slot_bytes = 1}),
+            "chunks of inf bytes: expected 0 or more");
+  EXPECT_EQ(said(star(4, 1), 1, {.slot_bytes = std::nan("")}),
+            "channels with slot bytes of nan: expected 0 or more");
   EXPECT_EQ(said(star(4, 1), 1, {.slots = 0}), "channels with 0 slots: expected at least 1");
   EXPECT_EQ(said(star(4, 1), 1, {.alpha = -2}), "channels with an alpha of -2: expected 0 or more");
   Network apart = star(3, 1);

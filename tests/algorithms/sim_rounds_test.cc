@@ -84,6 +84,24 @@ TEST(Rounds, AgreeWithThePlan) {
   }
 }
 
+/// Where links differ, ranks run ahead of each other, but the fullest link still sets the pace.
+TEST(Rounds, AgreeOnUnevenLinks) {
+  Network slow = star(16, 100);
+  slow.edges[6].capacity = units(40);
+  const LeafSpine shape{.hosts = 16, .gpus = 1, .hosts_per_leaf = 4, .uplink = 25};
+  Network scattered = leaf_spine(shape);
+  std::mt19937 random(3);
+  for (size_t i = 15; i > 0; --i)
+    std::swap(scattered.rank_nodes[i], scattered.rank_nodes[random() % (i + 1)]);
+  const auto plan = plan_of("ring", Collective::all_reduce, 16);
+  for (const Network& network : {slow, scattered}) {
+    const auto moves = simulate(plan, 1e9, network, {});
+    ASSERT_TRUE(moves.ok());
+    const auto rounds = run(rounds_of(plan, 1e9), 1e9, network);
+    EXPECT_NEAR(moves->seconds, rounds.seconds, 0.05 * rounds.seconds);
+  }
+}
+
 /// 160 hosts of 8 GPUs with a card of 25 GB/s, 20 hosts below a leaf, uplinks of a quarter of that.
 class FourToOne : public ::testing::Test {
  protected:

@@ -44,6 +44,9 @@ class Words {
   Words(const Network& network, const Graph& graph)
       : network_(network), graph_(graph), side_(at(graph.size()), -1) {
     for (int32_t node : network.rank_nodes) ranks_.push_back(network.origin[at(node)]);
+    one_host_ = std::all_of(ranks_.begin(), ranks_.end(), [&](Index rank) {
+      return graph.holder(rank, NodeKind::host) == graph.holder(ranks_[0], NodeKind::host);
+    });
   }
 
   /// The set is `inside` from now on.
@@ -116,19 +119,24 @@ class Words {
         !std::all_of(some.begin(), some.end(), same)) {
       return {};
     }
-    return fmt::format("package {} of host {}", own.second, graph_[own.first].name);
+    return of_host(fmt::format("package {}", own.second), own.first);
   }
 
   std::string device(Index node) const {
     const Index host = graph_.holder(node, NodeKind::host);
     const std::string own = fmt::format("{} {}", topology::name(graph_[node].kind()), graph_[node].name);
-    return host == topology::kNone || host == node ? own
-                                                   : fmt::format("{} of host {}", own, graph_[host].name);
+    return host == node ? own : of_host(own, host);
+  }
+
+  /// Where all ranks are in one host there is no need to name it.
+  std::string of_host(const std::string& own, Index host) const {
+    return one_host_ || host == topology::kNone ? own : fmt::format("{} of host {}", own, graph_[host].name);
   }
 
   const Network& network_;
   const Graph& graph_;
   std::vector<Index> ranks_;
+  bool one_host_ = false;
   std::vector<char> side_;  // by node of the topology: 1 in the set, 0 not, -1 not in the network
 };
 
@@ -226,11 +234,11 @@ std::string explain_partition(const Bound& bound, const Network& network, const 
     words.look_at(bound.sets[i]);
     places.push_back(words.place(1));
   }
-  places.resize(bound.sets.size());
+  if (places.size() < bound.sets.size()) places.back() = "...";
   const auto messages = static_cast<Int128>(2 * (bound.sets.size() - 1));
   const Ratio capacity(messages * bound.time.denominator, bound.time.numerator);
   return fmt::format("what enters the {} parts ({}) limits it: {} times all bytes have to pass {:.6g} GB/s",
-                     bound.sets.size(), list(places), messages, capacity.value() * kCapacityUnit);
+                     bound.sets.size(), fmt::join(places, "; "), messages, capacity.value() * kCapacityUnit);
 }
 
 }  // namespace

@@ -154,17 +154,17 @@ TEST(Explain, NamesPackages) {
   const Network network = between(graph, dies);
   EXPECT_EQ(gb_per_s(network, Collective::all_gather), "1000/3");
   EXPECT_EQ(why(graph, network, Collective::all_gather),
-            "the 5 xGMI links into package 0 of host n0 limit it: 3/4 of all bytes have to pass 250 GB/s");
+            "the 5 xGMI links into package 0 limit it: 3/4 of all bytes have to pass 250 GB/s");
   EXPECT_EQ(why(graph, network, Collective::all_reduce),
-            "what enters the 4 parts (package 0 of host n0, package 1 of host n0, package 2 of host n0 and "
-            "package 3 of "
-            "host n0) limits it: 6 times all bytes have to pass 1000 GB/s");
+            "what enters the 4 parts (package 0; package 1; package 2; package 3) limits it: 6 times all "
+            "bytes have to "
+            "pass 1000 GB/s");
   dies.resize(5);
   const Network five = between(graph, dies);
   EXPECT_EQ(why(graph, five, Collective::all_gather),
-            "the 2 xGMI links into package 1 of host n0 limit it: 3/5 of all bytes have to pass 100 GB/s");
+            "the 2 xGMI links into package 1 limit it: 3/5 of all bytes have to pass 100 GB/s");
   EXPECT_EQ(why(graph, five, Collective::all_reduce),
-            "the 2 xGMI links into package 1 of host n0 limit it: all bytes have to pass 100 GB/s");
+            "the 2 xGMI links into package 1 limit it: all bytes have to pass 100 GB/s");
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ inline constexpr int kExactPartition = 128;
 /// the capacities of the edges that cross. Time: linear, times the sets a switch is in.
 Status check_bound(const Network& network, const Bound& bound);
 
-/// What limits, for people: "all that the other 14 of 16 ranks send to GPU 2 and GPU 3 of host n0 has to pass
-/// 10 links xGMI into them, 250 GB/s". `graph` is what the network was made from.
+/// What limits, for people: "the 5 xGMI links into package 2 limit it: 3/4 of all bytes have to
+/// pass 250 GB/s". `graph` is what the network was made from. REQUIRES: check_bound().
 std::string explain(const Bound& bound, const Network& network, const topology::Graph& graph);
 
 }  // namespace weir::algorithms

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -27,6 +28,10 @@ class Search {
   bool fits() const;
   template <typename Amount>
   void look();
+  template <typename Amount>
+  void pass(MaxFlow<Amount>& flows, int32_t node);
+  template <typename Amount>
+  void pass_switch(MaxFlow<Amount>& flows, Amount wanted);
   void improve(std::span<const int32_t> inside);
   Status complaint() const;
 
@@ -43,6 +48,9 @@ class Search {
   std::vector<int64_t> capacities_;  // by edge, over the divisor
   std::vector<int32_t> rank_at_;     // by node; -1: none
   std::vector<char> marked_;         // by node; all 0 outside of improve()
+  std::vector<Int128> entering_;     // by node: its capacity, over the divisor
+  std::vector<char> passed_;         // by node: all sets with it inside are wide enough
+  std::vector<uint32_t> searches_;   // by switch: in how many it was reached
   size_t next_ = 0;                  // the sink to look at
   Cut cut_;                          // with capacities over the divisor
 };
@@ -54,7 +62,10 @@ Search::Search(const Network& network, std::span<const int64_t> weights, std::sp
       sinks_(sinks),
       direction_(direction),
       rank_at_(at(network.nodes), -1),
-      marked_(at(network.nodes)) {
+      marked_(at(network.nodes)),
+      entering_(at(network.nodes)),
+      passed_(at(network.nodes)),
+      searches_(at(network.nodes)) {
   for (const Edge& edge : network.edges) divisor_ = std::gcd(divisor_, edge.capacity);
   for (const Edge& edge : network.edges) capacities_.push_back(edge.capacity / divisor_);
   for (int64_t capacity : capacities_) total_capacity_ += capacity;
@@ -64,15 +75,14 @@ Search::Search(const Network& network, std::span<const int64_t> weights, std::sp
 
 /// Begins with what a sink alone can take in.
 Result<Cut> Search::run() {
-  std::vector<Int128> entering(at(network_.nodes));
   for (size_t edge = 0; edge < capacities_.size(); ++edge) {
-    entering[at(head(network_.edges[edge]))] += capacities_[edge];
+    entering_[at(head(network_.edges[edge]))] += capacities_[edge];
   }
   for (Rank sink : sinks_) {
     const int32_t node = network_.rank_nodes[at(sink)];
     const Int128 outside = total_weight_ - weights_[at(sink)];
     if (outside == 0) continue;
-    const Ratio ratio(entering[at(node)], outside);
+    const Ratio ratio(entering_[at(node)], outside);
     if (cut_.inside.empty() || ratio < cut_.ratio) cut_ = {ratio, {node}};
   }
   if (cut_.inside.empty()) {
@@ -100,33 +110,50 @@ bool Search::fits() const {
 template <typename Amount>
 void Search::look() {
   MaxFlow<Amount> flows(network_.nodes, network_.edges, direction_);
-  std::vector<char> passed(weights_.size());
-  for (size_t i = 0; i < next_; ++i) passed[at(sinks_[i])] = 1;
   const auto assume_ratio = [&] {
     flows.set_capacities(capacities_, static_cast<Amount>(cut_.ratio.denominator));
-    for (size_t rank = 0; rank < weights_.size(); ++rank) {
-      flows.set_supply(network_.rank_nodes[rank],
-                       passed[rank] != 0 ? MaxFlow<Amount>::kUnlimited
-                                         : static_cast<Amount>(cut_.ratio.numerator * weights_[rank]));
+    for (int32_t node = 0; node < network_.nodes; ++node) {
+      const Rank rank = rank_at_[at(node)];
+      if (rank >= 0) flows.set_supply(node, static_cast<Amount>(cut_.ratio.numerator * weights_[at(rank)]));
+      if (passed_[at(node)] != 0) flows.set_supply(node, MaxFlow<Amount>::kUnlimited);
     }
   };
   assume_ratio();
   while (next_ < sinks_.size() && cut_.ratio.numerator > 0) {
-    const Rank sink = sinks_[next_];
-    const int32_t node = network_.rank_nodes[at(sink)];
+    const int32_t sink = network_.rank_nodes[at(sinks_[next_])];
     const auto wanted = static_cast<Amount>(cut_.ratio.numerator * total_weight_);
-    const bool enough = flows.run(node, wanted) == wanted;
-    if (!enough) {
+    if (flows.run(sink, wanted) < wanted) {
       improve(flows.sink_side());
       if (!fits<Amount>()) return;
       assume_ratio();
       continue;
     }
-    passed[at(sink)] = 1;
     ++next_;
-    flows.clear();
-    flows.set_supply(node, MaxFlow<Amount>::kUnlimited);
+    pass_switch(flows, wanted);
+    pass(flows, sink);
   }
+}
+
+template <typename Amount>
+void Search::pass(MaxFlow<Amount>& flows, int32_t node) {
+  flows.clear();
+  flows.set_supply(node, MaxFlow<Amount>::kUnlimited);
+  passed_[at(node)] = 1;
+}
+
+/// A switch can pass like a sink, though nothing follows if it does not; later searches then end there. Of
+/// those that the last search got to the widest is tried, and each again ever more seldom.
+template <typename Amount>
+void Search::pass_switch(MaxFlow<Amount>& flows, Amount wanted) {
+  int32_t widest = -1;
+  for (int32_t node : flows.reached()) {
+    if (rank_at_[at(node)] >= 0 || passed_[at(node)] != 0) continue;
+    if (!std::has_single_bit(++searches_[at(node)])) continue;
+    if (widest < 0 || entering_[at(node)] > entering_[at(widest)]) widest = node;
+  }
+  if (widest < 0 || entering_[at(widest)] * cut_.ratio.denominator < wanted) return;
+  flows.clear();
+  if (flows.run(widest, wanted) == wanted) pass(flows, widest);
 }
 
 void Search::improve(std::span<const int32_t> inside) {

@@ -44,6 +44,9 @@ class Words {
   Words(const Network& network, const Graph& graph)
       : network_(network), graph_(graph), side_(at(graph.size()), -1) {
     for (int32_t node : network.rank_nodes) ranks_.push_back(network.origin[at(node)]);
+    one_host_ = std::all_of(ranks_.begin(), ranks_.end(), [&](Index rank) {
+      return graph.holder(rank, NodeKind::host) == graph.holder(ranks_[0], NodeKind::host);
+    });
   }
 
   /// The set is `inside` from now on.
@@ -92,11 +95,11 @@ class Words {
       }
     }
     std::vector<std::string> names;
-    for (Index host : hosts) names.push_back(graph_.describe(host));
+    for (Index host : hosts) names.push_back(fmt::format("host {}", graph_[host].name));
     if (const std::string whole = package(some); !whole.empty()) {
       names.push_back(whole);
     } else {
-      for (Index rank : some) names.push_back(graph_.describe(rank));
+      for (Index rank : some) names.push_back(device(rank));
     }
     return list(names);
   }
@@ -116,12 +119,24 @@ class Words {
         !std::all_of(some.begin(), some.end(), same)) {
       return {};
     }
-    return fmt::format("host {}, package {}", graph_[own.first].name, own.second);
+    return of_host(fmt::format("package {}", own.second), own.first);
+  }
+
+  std::string device(Index node) const {
+    const Index host = graph_.holder(node, NodeKind::host);
+    const std::string own = fmt::format("{} {}", topology::name(graph_[node].kind()), graph_[node].name);
+    return host == node ? own : of_host(own, host);
+  }
+
+  /// Where all ranks are in one host there is no need to name it.
+  std::string of_host(const std::string& own, Index host) const {
+    return one_host_ || host == topology::kNone ? own : fmt::format("{} of host {}", own, graph_[host].name);
   }
 
   const Network& network_;
   const Graph& graph_;
   std::vector<Index> ranks_;
+  bool one_host_ = false;
   std::vector<char> side_;  // by node of the topology: 1 in the set, 0 not, -1 not in the network
 };
 
@@ -138,22 +153,78 @@ std::string figure(Int128 capacity) {
   return fmt::format("{:.6g} GB/s", static_cast<double>(capacity) * kCapacityUnit);
 }
 
+/// A cut of the network, by node: 1 inside.
+class Border {
+ public:
+  Border(const Network& network, const std::vector<int32_t>& nodes, bool into)
+      : network_(network), into_(into), inside_(at(network.nodes)) {
+    for (int32_t node : nodes) inside_[at(node)] = 1;
+  }
+
+  Int128 capacity() const {
+    Int128 sum = 0;
+    for (const Edge& edge : network_.edges) {
+      if (crosses(edge)) sum += edge.capacity;
+    }
+    return sum;
+  }
+
+  /// Where the border runs through a device (between a NIC and its port) and could as well run behind it, it
+  /// does from now on: people can see the cable.
+  void leave_devices(const Graph& graph) {
+    std::vector<Int128> more(
+        at(network_.nodes));  // by node outside: what crosses behind it but not before it
+    std::vector<char> may(at(network_.nodes));
+    for (const Edge& edge : network_.edges) {
+      const int32_t near = into_ ? edge.to : edge.from;
+      const int32_t far = into_ ? edge.from : edge.to;
+      if (inside_[at(far)] != 0) continue;
+      if (inside_[at(near)] == 0) {
+        more[at(near)] += edge.capacity;
+      } else {
+        more[at(far)] -= edge.capacity;
+        if (edge.link >= 0 && graph.links()[at(edge.link)].kind == topology::LinkKind::inner)
+          may[at(far)] = 1;
+      }
+    }
+    for (int32_t node : network_.rank_nodes) may[at(node)] = 0;
+    const std::vector<char> before = inside_;
+    const Int128 capacity_before = capacity();
+    for (size_t node = 0; node < may.size(); ++node) {
+      if (may[node] != 0 && more[node] == 0) inside_[node] = 1;
+    }
+    if (capacity() != capacity_before) inside_ = before;
+  }
+
+  std::vector<int32_t> nodes() const {
+    std::vector<int32_t> nodes;
+    for (int32_t node = 0; node < network_.nodes; ++node) {
+      if (inside_[at(node)] != 0) nodes.push_back(node);
+    }
+    return nodes;
+  }
+
+ private:
+  bool crosses(const Edge& edge) const {
+    return inside_[at(edge.from)] == (into_ ? 0 : 1) && inside_[at(edge.to)] == (into_ ? 1 : 0);
+  }
+
+  const Network& network_;
+  const bool into_;
+  std::vector<char> inside_;
+};
+
 std::string explain_cut(const Bound& bound, const Network& network, const Graph& graph) {
   const bool into = bound.witness == Witness::into;
-  std::vector<char> inside(at(network.nodes));
-  for (int32_t node : bound.sets[0]) inside[at(node)] = 1;
-  Int128 capacity = 0;
-  for (const Edge& edge : network.edges) {
-    if (inside[at(edge.from)] == (into ? 0 : 1) && inside[at(edge.to)] == (into ? 1 : 0))
-      capacity += edge.capacity;
-  }
+  Border border(network, bound.sets[0], into);
+  border.leave_devices(graph);
   Words words(network, graph);
-  words.look_at(bound.sets[0]);
+  words.look_at(border.nodes());
   const int side = words.is_most() ? 0 : 1;
   const bool enters = into == (side == 1);
   return fmt::format("the {} {} {} limit it: {} have to pass {}", words.crossing(into),
-                     enters ? "into" : "out of", words.place(side), passing(bound.time, capacity),
-                     figure(capacity));
+                     enters ? "into" : "out of", words.place(side), passing(bound.time, border.capacity()),
+                     figure(border.capacity()));
 }
 
 std::string explain_partition(const Bound& bound, const Network& network, const Graph& graph) {
@@ -163,11 +234,11 @@ std::string explain_partition(const Bound& bound, const Network& network, const 
     words.look_at(bound.sets[i]);
     places.push_back(words.place(1));
   }
-  places.resize(bound.sets.size());
+  if (places.size() < bound.sets.size()) places.back() = "...";
   const auto messages = static_cast<Int128>(2 * (bound.sets.size() - 1));
   const Ratio capacity(messages * bound.time.denominator, bound.time.numerator);
   return fmt::format("what enters the {} parts ({}) limits it: {} times all bytes have to pass {:.6g} GB/s",
-                     bound.sets.size(), list(places), messages, capacity.value() * kCapacityUnit);
+                     bound.sets.size(), fmt::join(places, "; "), messages, capacity.value() * kCapacityUnit);
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ class MaxFlow {
   /// After a run() that fell short: the nodes from which more could still reach the sink, the sink first. Of
   /// all minimum cuts it is the one nearest to the sink. Valid until the next call that changes something.
   std::span<const int32_t> sink_side() const { return reached_; }
+  /// The nodes that the last search of run() got to, the nearest to the sink first. Valid as long.
+  std::span<const int32_t> reached() const { return reached_; }
   /// The net flow through an edge; 0 where more goes the other way over a parallel or opposite edge that
   /// shares its room: only the difference is known of an edge and its opposite.
   Amount flow(size_t edge) const;

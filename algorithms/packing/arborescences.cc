@@ -61,8 +61,8 @@ class Grower {
     while (trees.reached.size() < at(ranks_)) {
       const auto [hop, fits] = best_hop(trees);
       if (fits == 0) {
-        return {Code::internal_error,
-                fmt::format("the trees of rank {} cannot grow beyond {} ranks", trees.root, trees.reached.size())};
+        return {Code::internal_error, fmt::format("the trees of rank {} cannot grow beyond {} ranks",
+                                                  trees.root, trees.reached.size())};
       }
       room_[at(hop.from)][at(hop.to)] -= fits;
       if (fits < trees.multiplicity) {
@@ -88,7 +88,8 @@ class Grower {
       for (int i = 1; i < ranks_; ++i) {
         const Rank to = (from + i) % ranks_;
         if (trees.depth[at(to)] >= 0) continue;
-        const int64_t most = std::min({trees.multiplicity, room_[at(from)][at(to)], known_limit(trees, from, to)});
+        const int64_t most =
+            std::min({trees.multiplicity, room_[at(from)][at(to)], known_limit(trees, from, to)});
         if (most <= best.second) continue;
         const int64_t fits = fitting(from, to, most);
         if (fits > best.second) best = {{from, to}, fits};
@@ -170,7 +171,8 @@ class Grower {
     int64_t left = trees.multiplicity;
     while (left > 0) {
       int64_t part = left;
-      for (const Hop& hop : trees.hops) part = std::min(part, graph_.widest(nodes[at(hop.from)], nodes[at(hop.to)]));
+      for (const Hop& hop : trees.hops)
+        part = std::min(part, graph_.widest(nodes[at(hop.from)], nodes[at(hop.to)]));
       Tree& tree = trees_.emplace_back();
       tree.root = trees.root;
       tree.multiplicity = part;

@@ -21,8 +21,9 @@ class Balance {
     for (int node = 0; node < graph_.nodes(); ++node) {
       if (surplus(node) == 0) continue;
       return {Code::invalid_argument,
-              fmt::format("the switch at node {} takes in {} and gives out {} of what is needed: expected as much",
-                          node, graph_.entering(node), graph_.leaving(node))};
+              fmt::format(
+                  "the switch at node {} takes in {} and gives out {} of what is needed: expected as much",
+                  node, graph_.entering(node), graph_.leaving(node))};
     }
     return {};
   }

@@ -6,9 +6,7 @@
 namespace weir::algorithms {
 
 LogicalGraph::LogicalGraph(const Network& network, const std::vector<int64_t>& capacities)
-    : network_(network),
-      out_(static_cast<size_t>(network.nodes)),
-      in_(static_cast<size_t>(network.nodes)) {
+    : network_(network), out_(static_cast<size_t>(network.nodes)), in_(static_cast<size_t>(network.nodes)) {
   for (size_t e = 0; e < capacities.size(); ++e) {
     if (capacities[e] == 0) continue;
     const Edge& edge = network.edges[e];

@@ -15,14 +15,11 @@
 
 namespace weir::algorithms {
 
-inline constexpr int64_t kMostWeight = int64_t{1} << 20;
-inline constexpr int kMostTrees = 1 << 16;  ///< per root of weight 1
-
 /// When a packing is good enough. The loss is 1 - bandwidth reached / bound.
 struct PackingGoal {
-  int optimal_trees = 8;           ///< with up to so many trees per root, nothing but no loss will do
-  Rational enough = {98, 100};     ///< else: this part of the bound with as few trees as possible
-  int most_trees = 64;             ///< else: the best with up to so many
+  int optimal_trees = 8;        ///< with up to so many trees per root, nothing but no loss will do
+  Rational enough = {98, 100};  ///< else: this part of the bound with as few trees as possible
+  int most_trees = 64;          ///< else: the best with up to so many
 };
 
 struct Packed {
@@ -38,8 +35,7 @@ struct Packed {
 /// network makes a reduce-scatter or a reduce.
 ///
 /// Errors: invalid_argument for no ranks, for weights that are not one per rank, below 0 or all 0, a bound
-/// that is not above 0, ranks that cannot reach each other, or a switch that cannot pass on as much as it
-/// takes in.
+/// that is not above 0, more trees than can be counted, ranks that cannot reach each other.
 Result<Packed> pack(const Network& network, const std::vector<int64_t>& weights, const Rational& bound,
                     const PackingGoal& goal = {});
 

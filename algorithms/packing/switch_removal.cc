@@ -103,7 +103,8 @@ class Removal {
   /// As much as no rank will lack. Joining too much narrows every cut that forbids it by the same amount, so
   /// the shortfall says what to take back, and the cut found can forbid other pairs from now on.
   void join_most(Joint joint) {
-    joint.amount = std::min({joint.amount, graph_.capacity(joint.from, middle_), graph_.capacity(middle_, joint.to)});
+    joint.amount =
+        std::min({joint.amount, graph_.capacity(joint.from, middle_), graph_.capacity(middle_, joint.to)});
     if (joint.amount == 0 || forbidden(joint)) return;
     change(joint, joint.amount);
     const int64_t back = supply_.shortfall();
@@ -150,8 +151,9 @@ std::vector<int> in_order(const LogicalGraph& graph) {
 Status remove_switches(LogicalGraph& graph, const std::vector<int64_t>& shares) {
   Supply supply(graph, shares);
   if (const int64_t lacking = supply.shortfall(); lacking > 0) {
-    return {Code::invalid_argument,
-            fmt::format("a rank lacks {} of its trees: expected shares that fit into the capacities", lacking)};
+    return {
+        Code::invalid_argument,
+        fmt::format("a rank lacks {} of its trees: expected shares that fit into the capacities", lacking)};
   }
   WEIR_TRY(balance_switches(graph, supply));
   Removal removal(graph, supply);

@@ -1,8 +1,8 @@
 /// Turns a network into one between ranks only, without losing any flow that a packing needs.
 ///
 /// Edge splitting in directed graphs (Mader 1978; Frank, Bang-Jensen and Jackson, "Preserving and increasing
-/// local edge-connectivity in mixed graphs", 1995; used for collectives by ForestColl, arXiv 2402.06787): at a
-/// switch that takes in as much as it gives out, an edge into it and an edge out of it can be joined to one
+/// local edge-connectivity in mixed graphs", 1995; used for collectives by ForestColl, arXiv 2402.06787): at
+/// a switch that takes in as much as it gives out, an edge into it and an edge out of it can be joined to one
 /// that passes it by. The most that can be joined is what both carry, less what any rank would then lack.
 #pragma once
 

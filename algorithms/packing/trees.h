@@ -20,7 +20,8 @@ using Rational = boost::multiprecision::cpp_rational;
 struct TreeEdge {
   Rank from = 0;
   Rank to = 0;
-  std::vector<int32_t> route;  ///< numbers of the network's edges, from `from` to `to`, in between switches only
+  std::vector<int32_t>
+      route;  ///< numbers of the network's edges, from `from` to `to`, in between switches only
   bool operator==(const TreeEdge&) const = default;
 };
 

@@ -44,13 +44,16 @@ class Judge {
     const Tree& tree = packing_.trees[number];
     if (!is_rank(tree.root)) return wrong(fmt::format("tree {} has root {}, not a rank", number, tree.root));
     if (tree.multiplicity <= 0) {
-      return wrong(fmt::format("tree {} has multiplicity {}, expected at least 1", number, tree.multiplicity));
+      return wrong(
+          fmt::format("tree {} has multiplicity {}, expected at least 1", number, tree.multiplicity));
     }
     std::vector<char> reached(rooted_.size());
     reached[static_cast<size_t>(tree.root)] = 1;
     for (size_t e = 0; e < tree.edges.size(); ++e) {
       const TreeEdge& edge = tree.edges[e];
-      const auto where = [&] { return fmt::format("tree {}, edge {} ({} to {})", number, e, edge.from, edge.to); };
+      const auto where = [&] {
+        return fmt::format("tree {}, edge {} ({} to {})", number, e, edge.from, edge.to);
+      };
       if (!is_rank(edge.from) || !is_rank(edge.to)) return wrong(where() + ": not between two ranks");
       if (!reached[static_cast<size_t>(edge.from)]) {
         return wrong(fmt::format("{}: rank {} has nothing to send yet", where(), edge.from));
@@ -63,7 +66,8 @@ class Judge {
       if (!fault.empty()) return wrong(where() + ": " + fault);
     }
     for (size_t r = 0; r < reached.size(); ++r) {
-      if (!reached[r]) return wrong(fmt::format("tree {} of root {} does not reach rank {}", number, tree.root, r));
+      if (!reached[r])
+        return wrong(fmt::format("tree {} of root {} does not reach rank {}", number, tree.root, r));
     }
     rooted_[static_cast<size_t>(tree.root)] += tree.multiplicity;
     return {};
@@ -100,8 +104,8 @@ class Judge {
       const Edge& edge = network_.edges[e];
       const Rational load = packing_.bandwidth * Rational(passing_[e]);
       if (load > edge.capacity) {
-        return wrong(fmt::format("edge {} of the network (node {} to {}) bears {}, more than its capacity {}", e,
-                                 edge.from, edge.to, load.str(), edge.capacity));
+        return wrong(fmt::format("edge {} of the network (node {} to {}) bears {}, more than its capacity {}",
+                                 e, edge.from, edge.to, load.str(), edge.capacity));
       }
       loads.trees.push_back(static_cast<int64_t>(passing_[e]));
       if (passing_[e] == 0 || load / edge.capacity <= loads.use) continue;
@@ -130,7 +134,8 @@ Result<Rational> cut_bandwidth(const Network& network, const std::vector<int64_t
     return wrong(fmt::format("a cut of {} nodes: the network has {}", inside.size(), network.nodes));
   }
   if (shares.size() != network.rank_nodes.size()) {
-    return wrong(fmt::format("shares of {} ranks: the network has {}", shares.size(), network.rank_nodes.size()));
+    return wrong(
+        fmt::format("shares of {} ranks: the network has {}", shares.size(), network.rank_nodes.size()));
   }
   const auto within = [&](int32_t node) { return inside[static_cast<size_t>(node)] != 0; };
   Wide share = 0;

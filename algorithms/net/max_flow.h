@@ -12,10 +12,9 @@
 #include <vector>
 
 #include "algorithms/net/network.h"
+#include "algorithms/net/ratio.h"
 
 namespace weir::algorithms {
-
-using Int128 = __int128;
 
 /// Which way bytes go: along the edges, or against them.
 enum class Direction : uint8_t { along, against };

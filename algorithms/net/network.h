@@ -40,6 +40,10 @@ struct Network {
   bool operator==(const Network&) const = default;
 };
 
+/// Success where ranks sit on different nodes that exist, and edges join different nodes that exist and have
+/// capacity; else invalid_argument with the first thing that is wrong.
+Status check(const Network& network);
+
 /// The network between devices of a topology, `devices[r]` being that of rank r: GPUs, partitions, or NUMA
 /// nodes and hosts for ranks in host memory. What no path between two ranks uses is left out; parallel links
 /// are one edge. Errors: invalid_argument where a device is named twice, is no device, cannot reach another

@@ -1,0 +1,183 @@
+// Bounds in words.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "algorithms/bound/bound.h"
+
+namespace weir::algorithms {
+namespace {
+
+using topology::GpuFacts;
+using topology::Graph;
+using topology::Index;
+using topology::NodeKind;
+
+constexpr size_t kMostNames = 3;
+
+size_t at(int32_t place) { return static_cast<size_t>(place); }
+
+/// By kind of link: one, and several.
+constexpr const char* kLinkWords[topology::kLinkKinds][2] = {
+    {"PCIe link", "PCIe links"}, {"link between NUMA nodes", "links between NUMA nodes"},
+    {"NVLink", "NVLinks"},       {"xGMI link", "xGMI links"},
+    {"C2C link", "C2C links"},   {"link inside a device", "links inside a device"},
+    {"cable", "cables"}};
+
+/// "a", "a and b", "a, b, c and 5 more".
+std::string list(const std::vector<std::string>& names) {
+  const size_t shown = names.size() > kMostNames + 1 ? kMostNames : names.size();
+  std::string text;
+  for (size_t i = 0; i < shown; ++i) {
+    const bool last = i + 1 == names.size();
+    text += (i == 0 ? "" : last ? " and " : ", ") + names[i];
+  }
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+class Words {
+ public:
+  Words(const Network& network, const Graph& graph)
+      : network_(network), graph_(graph), side_(at(graph.size()), -1) {
+    for (int32_t node : network.rank_nodes) ranks_.push_back(network.origin[at(node)]);
+  }
+
+  /// The set is `inside` from now on.
+  void look_at(const std::vector<int32_t>& inside) {
+    for (Index node : network_.origin) side_[at(node)] = 0;
+    for (int32_t node : inside) side_[at(network_.origin[at(node)])] = 1;
+  }
+
+  /// "4 cables and 2 PCIe links", which enter or leave the set.
+  std::string crossing(bool into) const {
+    std::array<int, topology::kLinkKinds> counts{};
+    for (const topology::Link& link : graph_.links()) {
+      if (side_[at(link.from)] == (into ? 0 : 1) && side_[at(link.to)] == (into ? 1 : 0)) {
+        counts[static_cast<size_t>(link.kind)] += link.count;
+      }
+    }
+    std::vector<std::string> names;
+    for (size_t kind = 0; kind < counts.size(); ++kind) {
+      if (counts[kind] > 0)
+        names.push_back(fmt::format("{} {}", counts[kind], kLinkWords[kind][counts[kind] > 1]));
+    }
+    return list(names);
+  }
+
+  /// Whether the set has more of the ranks than the rest.
+  bool is_most() const {
+    const auto inside =
+        std::count_if(ranks_.begin(), ranks_.end(), [&](Index rank) { return side_[at(rank)] == 1; });
+    return 2 * static_cast<size_t>(inside) > ranks_.size();
+  }
+
+  /// The ranks in the set (side 1) or in the rest (0): "host n0", "package 2 of host n0", "GPU 1 of host n0".
+  std::string place(int side) const {
+    std::vector<Index> hosts;
+    std::vector<Index> some;  // ranks whose hosts are not there as a whole
+    for (Index rank : ranks_) {
+      if (side_[at(rank)] != side) continue;
+      const Index host = graph_.holder(rank, NodeKind::host);
+      const bool whole = std::all_of(ranks_.begin(), ranks_.end(), [&](Index other) {
+        return side_[at(other)] == side || graph_.holder(other, NodeKind::host) != host;
+      });
+      if (!whole || host == topology::kNone) {
+        some.push_back(rank);
+      } else if (hosts.empty() || hosts.back() != host) {
+        hosts.push_back(host);
+      }
+    }
+    std::vector<std::string> names;
+    for (Index host : hosts) names.push_back(graph_.describe(host));
+    if (const std::string whole = package(some); !whole.empty()) {
+      names.push_back(whole);
+    } else {
+      for (Index rank : some) names.push_back(graph_.describe(rank));
+    }
+    return list(names);
+  }
+
+ private:
+  /// In words where the ranks are all those of one package of several dies.
+  std::string package(const std::vector<Index>& some) const {
+    if (some.size() < 2) return {};
+    const auto number = [&](Index node) {
+      const auto* gpu = graph_.get<GpuFacts>(node);
+      return std::pair(graph_.holder(node, NodeKind::host), gpu == nullptr ? -1 : gpu->package);
+    };
+    const auto own = number(some[0]);
+    const auto same = [&](Index node) { return number(node) == own; };
+    const auto all = std::count_if(ranks_.begin(), ranks_.end(), same);
+    if (own.second < 0 || own.first == topology::kNone || static_cast<size_t>(all) != some.size() ||
+        !std::all_of(some.begin(), some.end(), same)) {
+      return {};
+    }
+    return fmt::format("host {}, package {}", graph_[own.first].name, own.second);
+  }
+
+  const Network& network_;
+  const Graph& graph_;
+  std::vector<Index> ranks_;
+  std::vector<char> side_;  // by node of the topology: 1 in the set, 0 not, -1 not in the network
+};
+
+/// Time and capacity give what has to pass, as a share of M.
+std::string passing(const Ratio& time, Int128 capacity) {
+  const Ratio per_numerator(capacity, time.denominator);
+  const Ratio share(time.numerator * per_numerator.numerator, per_numerator.denominator);
+  if (share == Ratio(1, 1)) return "all bytes";
+  return share < Ratio(1, 1) ? text(share) + " of all bytes"
+                             : fmt::format("{:.4g} times all bytes", share.value());
+}
+
+std::string figure(Int128 capacity) {
+  return fmt::format("{:.6g} GB/s", static_cast<double>(capacity) * kCapacityUnit);
+}
+
+std::string explain_cut(const Bound& bound, const Network& network, const Graph& graph) {
+  const bool into = bound.witness == Witness::into;
+  std::vector<char> inside(at(network.nodes));
+  for (int32_t node : bound.sets[0]) inside[at(node)] = 1;
+  Int128 capacity = 0;
+  for (const Edge& edge : network.edges) {
+    if (inside[at(edge.from)] == (into ? 0 : 1) && inside[at(edge.to)] == (into ? 1 : 0))
+      capacity += edge.capacity;
+  }
+  Words words(network, graph);
+  words.look_at(bound.sets[0]);
+  const int side = words.is_most() ? 0 : 1;
+  const bool enters = into == (side == 1);
+  return fmt::format("the {} {} {} limit it: {} have to pass {}", words.crossing(into),
+                     enters ? "into" : "out of", words.place(side), passing(bound.time, capacity),
+                     figure(capacity));
+}
+
+std::string explain_partition(const Bound& bound, const Network& network, const Graph& graph) {
+  Words words(network, graph);
+  std::vector<std::string> places;
+  for (size_t i = 0; i < bound.sets.size() && i <= kMostNames; ++i) {
+    words.look_at(bound.sets[i]);
+    places.push_back(words.place(1));
+  }
+  places.resize(bound.sets.size());
+  const auto messages = static_cast<Int128>(2 * (bound.sets.size() - 1));
+  const Ratio capacity(messages * bound.time.denominator, bound.time.numerator);
+  return fmt::format("what enters the {} parts ({}) limits it: {} times all bytes have to pass {:.6g} GB/s",
+                     bound.sets.size(), list(places), messages, capacity.value() * kCapacityUnit);
+}
+
+}  // namespace
+
+std::string explain(const Bound& bound, const Network& network, const Graph& graph) {
+  switch (bound.witness) {
+    case Witness::nothing: return "one rank alone needs no time";
+    case Witness::between: return explain_partition(bound, network, graph);
+    default: return explain_cut(bound, network, graph);
+  }
+}
+
+}  // namespace weir::algorithms

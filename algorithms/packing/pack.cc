@@ -20,9 +20,9 @@ constexpr int64_t kMostCounted = INT64_MAX / 4;
 
 Status wrong(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }
 
-Status check(const Network& network, const std::vector<int64_t>& weights, const Rational& bound,
-             int most_trees) {
-  if (network.ranks() == 0) return wrong("a packing over no ranks: expected at least 1");
+Status check_demand(const Network& network, const std::vector<int64_t>& weights, const Rational& bound,
+                    int most_trees) {
+  WEIR_TRY(check(network));
   if (weights.size() != network.rank_nodes.size()) {
     return wrong(fmt::format("weights of {} ranks: the network has {}", weights.size(), network.ranks()));
   }
@@ -64,7 +64,7 @@ Result<Packed> build(const Network& network, std::vector<int64_t> shares, const 
 Result<Packed> pack_few(const Network& network, const std::vector<int64_t>& weights, const Rational& bound,
                         int trees_per_root) {
   if (trees_per_root < 1) return wrong(fmt::format("{} trees per root: expected at least 1", trees_per_root));
-  WEIR_TRY(check(network, weights, bound, trees_per_root));
+  WEIR_TRY(check_demand(network, weights, bound, trees_per_root));
   std::vector<int64_t> shares = shares_of(weights, trees_per_root);
   auto bandwidth = best_bandwidth(network, shares, bound / trees_per_root);
   WEIR_TRY(bandwidth.status());
@@ -74,7 +74,7 @@ Result<Packed> pack_few(const Network& network, const std::vector<int64_t>& weig
 Result<Packed> pack(const Network& network, const std::vector<int64_t>& weights, const Rational& bound,
                     const PackingGoal& goal) {
   const int most = std::max(goal.most_trees, 1);
-  WEIR_TRY(check(network, weights, bound, most));
+  WEIR_TRY(check_demand(network, weights, bound, most));
   for (int k = 1; k <= std::min(goal.optimal_trees, most); ++k) {
     if (fits(network, shares_of(weights, k), bound / k)) {
       return build(network, shares_of(weights, k), bound / k, bound, k);

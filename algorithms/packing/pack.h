@@ -34,8 +34,9 @@ struct Packed {
 /// All-gather: weights of 1. Broadcast: 1 at the root, 0 else. Run backwards, a packing of the reversed
 /// network makes a reduce-scatter or a reduce.
 ///
-/// Errors: invalid_argument for no ranks, for weights that are not one per rank, below 0 or all 0, a bound
-/// that is not above 0, more trees than can be counted, ranks that cannot reach each other.
+/// Errors: invalid_argument for a network that check() refuses, for weights that are not one per rank, below
+/// 0 or all 0, a bound that is not above 0, more trees than can be counted, ranks that cannot reach each
+/// other.
 Result<Packed> pack(const Network& network, const std::vector<int64_t>& weights, const Rational& bound,
                     const PackingGoal& goal = {});
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/bound/cut.h"
 #include "algorithms/proof/tree_proof.h"
 #include "tests/algorithms/ground_truth.h"
 
@@ -209,6 +210,42 @@ TEST(Packing, TakesLinksThatDifferBothWays) {
   }
 }
 
+/// Weights as they come, the bound from its finder, and the ratio from the judge: the cut proves it.
+TEST(Packing, IsCertifiedByACut) {
+  struct Row {
+    Network network;
+    std::vector<int64_t> weights;
+  };
+  const std::vector<Row> rows = {{uneven_boxes({8, 4}, false), std::vector<int64_t>(12, 1)},
+                                 {uneven_boxes({4, 2, 2}, true), std::vector<int64_t>(8, 1)},
+                                 {part_of(kDgx1v, 7, 25), {0, 0, 0, 1, 0, 0, 0}},
+                                 {kt_nodes(2), std::vector<int64_t>(16, 1)},
+                                 {star(5, 10), {3, 1, 4, 1, 5}}};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto& [network, weights] = rows[i];
+    std::vector<Rank> sinks(weights.size());
+    std::iota(sinks.begin(), sinks.end(), 0);
+    const auto cut = narrowest_cut(network, weights, sinks, Direction::along);
+    ASSERT_TRUE(cut.ok()) << cut.status().message();
+    const auto packed = pack(network, weights, exactly(cut->ratio), {.optimal_trees = 64});
+    ASSERT_TRUE(packed.ok()) << packed.status().message();
+    expect_sound(network, *packed, exactly(cut->ratio), fmt::format("row {}", i));
+    std::vector<char> outside(static_cast<size_t>(network.nodes), 1);
+    for (int32_t node : cut->inside) outside[static_cast<size_t>(node)] = 0;
+    EXPECT_EQ(*cut_bandwidth(network, packed->packing.shares, outside), packed->packing.bandwidth)
+        << "row " << i;
+  }
+}
+
+TEST(Packing, OneRankAlone) {
+  Network network;
+  network.nodes = 1;
+  network.rank_nodes = {0};
+  const auto packed = pack(network, {1}, 1);
+  ASSERT_TRUE(packed.ok()) << packed.status().message();
+  EXPECT_TRUE(check_packing(network, packed->packing).ok());
+}
+
 TEST(Packing, SaysWhatItCannotPack) {
   const auto said = [](const Network& network, const std::vector<int64_t>& weights, const Rational& bound) {
     const auto packed = pack(network, weights, bound);
@@ -216,7 +253,7 @@ TEST(Packing, SaysWhatItCannotPack) {
   };
   const Network two = mesh(2, 1);
   EXPECT_EQ(said(two, {1, 1}, 1'000'000), "fine");
-  EXPECT_EQ(said({}, {}, 1), "a packing over no ranks: expected at least 1");
+  EXPECT_EQ(said({}, {}, 1), "a network without ranks: expected at least one");
   EXPECT_EQ(said(two, {1}, 1), "weights of 1 ranks: the network has 2");
   EXPECT_EQ(said(two, {1, -1}, 1), "rank 1 has weight -1: expected at least 0");
   EXPECT_EQ(said(two, {INT64_MAX, 1}, 1),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms/bound/cut.h"
+#include "algorithms/packing/logical_graph.h"
 #include "algorithms/proof/tree_proof.h"
 #include "tests/algorithms/ground_truth.h"
 
@@ -100,6 +101,21 @@ TEST(Packing, ASwitchIsCrossedOnce) {
   for (const Tree& tree : packed->packing.trees) {
     for (const TreeEdge& edge : tree.edges) EXPECT_EQ(edge.route.size(), 2u);
   }
+}
+
+/// Rank 0 - switch 2 - rank 1, and switch 3 behind switch 2.
+TEST(LogicalGraph, LeavesOutDetours) {
+  const Network network{4, {0, 1}, {{0, 2, 5}, {2, 1, 5}, {2, 3, 5}, {3, 2, 5}}, {}, {}};
+  LogicalGraph graph(network, {5, 5, 5, 5});
+  graph.split(0, 2, 3, 5);
+  graph.split(3, 2, 1, 4);
+  EXPECT_EQ(graph.capacity(0, 3), 5);
+  EXPECT_EQ(graph.capacity(2, 1), 1);
+  graph.split(0, 3, 1, 4);
+  EXPECT_EQ(graph.targets(0), (std::vector<int>{1, 3}));
+  EXPECT_EQ(graph.widest(0, 1), 4);
+  EXPECT_EQ(graph.take(0, 1, 3), (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(graph.widest(0, 1), 1);
 }
 
 /// Trees grow in turns, so that the last ones are no chains.

@@ -29,13 +29,14 @@ struct Packed {
 };
 
 /// A packing in which rank r is the root of k * weights[r] trees, for the k that suits the goal. `bound`: no
-/// rank of weight 1 can send to all others faster, in units of capacity; a proof of that is not needed here.
+/// rank of weight 1 can send to all others faster, in units of capacity. That of algorithms/bound/cut.h is
+/// the best; with one that is too high the loss is overstated, with one too low bandwidth is given away.
 ///
 /// All-gather: weights of 1. Broadcast: 1 at the root, 0 else. Run backwards, a packing of the reversed
-/// network makes a reduce-scatter or a reduce.
+/// network makes a reduce-scatter or a reduce. Switches that copy or reduce are used as if they did not.
 ///
 /// Errors: invalid_argument for a network that check() refuses, for weights that are not one per rank, below
-/// 0 or all 0, a bound that is not above 0, more trees than can be counted, ranks that cannot reach each
+/// 0 or all 0, a bound that is not above 0, more trees than can be counted, or ranks that cannot reach each
 /// other.
 Result<Packed> pack(const Network& network, const std::vector<int64_t>& weights, const Rational& bound,
                     const PackingGoal& goal = {});

@@ -13,21 +13,31 @@
 namespace weir::algorithms {
 namespace {
 
+using Wide = boost::multiprecision::cpp_int;
+
+/// Sums over all edges of all trees, which flows are made of, stay below this.
+constexpr int64_t kMostCounted = INT64_MAX / 4;
+
 Status wrong(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }
 
-Status check(const Network& network, const std::vector<int64_t>& weights, const Rational& bound) {
-  if (network.ranks() == 0) return wrong("a packing over no ranks: expected at least 1");
+Status check_demand(const Network& network, const std::vector<int64_t>& weights, const Rational& bound,
+                    int most_trees) {
+  WEIR_TRY(check(network));
   if (weights.size() != network.rank_nodes.size()) {
     return wrong(fmt::format("weights of {} ranks: the network has {}", weights.size(), network.ranks()));
   }
-  int64_t total = 0;
+  Wide total = 0;
   for (size_t r = 0; r < weights.size(); ++r) {
-    if (weights[r] < 0 || weights[r] > kMostWeight) {
-      return wrong(fmt::format("rank {} has weight {}: expected 0 to {}", r, weights[r], kMostWeight));
-    }
+    if (weights[r] < 0)
+      return wrong(fmt::format("rank {} has weight {}: expected at least 0", r, weights[r]));
     total += weights[r];
   }
   if (total == 0) return wrong("no rank has a weight: expected a root");
+  const Wide counted = total * most_trees * network.ranks() * (network.edges.size() + 1);
+  if (counted > kMostCounted) {
+    return wrong(fmt::format("{} trees over {} ranks and {} edges: too many to count",
+                             Wide(total * most_trees).str(), network.ranks(), network.edges.size()));
+  }
   if (bound <= 0) return wrong(fmt::format("a bound of {}: expected more than 0", bound.str()));
   return {};
 }
@@ -53,10 +63,8 @@ Result<Packed> build(const Network& network, std::vector<int64_t> shares, const 
 
 Result<Packed> pack_few(const Network& network, const std::vector<int64_t>& weights, const Rational& bound,
                         int trees_per_root) {
-  WEIR_TRY(check(network, weights, bound));
-  if (trees_per_root < 1 || trees_per_root > kMostTrees) {
-    return wrong(fmt::format("{} trees per root: expected 1 to {}", trees_per_root, kMostTrees));
-  }
+  if (trees_per_root < 1) return wrong(fmt::format("{} trees per root: expected at least 1", trees_per_root));
+  WEIR_TRY(check_demand(network, weights, bound, trees_per_root));
   std::vector<int64_t> shares = shares_of(weights, trees_per_root);
   auto bandwidth = best_bandwidth(network, shares, bound / trees_per_root);
   WEIR_TRY(bandwidth.status());
@@ -65,8 +73,8 @@ Result<Packed> pack_few(const Network& network, const std::vector<int64_t>& weig
 
 Result<Packed> pack(const Network& network, const std::vector<int64_t>& weights, const Rational& bound,
                     const PackingGoal& goal) {
-  WEIR_TRY(check(network, weights, bound));
-  const int most = std::clamp(goal.most_trees, 1, kMostTrees);
+  const int most = std::max(goal.most_trees, 1);
+  WEIR_TRY(check_demand(network, weights, bound, most));
   for (int k = 1; k <= std::min(goal.optimal_trees, most); ++k) {
     if (fits(network, shares_of(weights, k), bound / k)) {
       return build(network, shares_of(weights, k), bound / k, bound, k);

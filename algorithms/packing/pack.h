@@ -15,9 +15,6 @@
 
 namespace weir::algorithms {
 
-inline constexpr int64_t kMostWeight = int64_t{1} << 20;
-inline constexpr int kMostTrees = 1 << 16;  ///< per root of weight 1
-
 /// When a packing is good enough. The loss is 1 - bandwidth reached / bound.
 struct PackingGoal {
   int optimal_trees = 8;        ///< with up to so many trees per root, nothing but no loss will do
@@ -32,14 +29,15 @@ struct Packed {
 };
 
 /// A packing in which rank r is the root of k * weights[r] trees, for the k that suits the goal. `bound`: no
-/// rank of weight 1 can send to all others faster, in units of capacity; a proof of that is not needed here.
+/// rank of weight 1 can send to all others faster, in units of capacity. That of algorithms/bound/cut.h is
+/// the best; with one that is too high the loss is overstated, with one too low bandwidth is given away.
 ///
 /// All-gather: weights of 1. Broadcast: 1 at the root, 0 else. Run backwards, a packing of the reversed
-/// network makes a reduce-scatter or a reduce.
+/// network makes a reduce-scatter or a reduce. Switches that copy or reduce are used as if they did not.
 ///
-/// Errors: invalid_argument for no ranks, for weights that are not one per rank, below 0 or all 0, a bound
-/// that is not above 0, ranks that cannot reach each other, or a switch that cannot pass on as much as it
-/// takes in.
+/// Errors: invalid_argument for a network that check() refuses, for weights that are not one per rank, below
+/// 0 or all 0, a bound that is not above 0, more trees than can be counted, or ranks that cannot reach each
+/// other.
 Result<Packed> pack(const Network& network, const std::vector<int64_t>& weights, const Rational& bound,
                     const PackingGoal& goal = {});
 

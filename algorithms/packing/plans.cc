@@ -23,7 +23,6 @@ size_t at(Rank rank) { return static_cast<size_t>(rank); }
 /// A tree and the chunks it carries, counted from the first of its root.
 struct Part {
   const Tree* tree;
-  uint8_t lane;
   uint32_t first;
   uint32_t chunks;
 };
@@ -38,31 +37,34 @@ std::vector<Part> parts_of(const Packing& packing, int64_t factor) {
   std::vector<Part> parts;
   for (const Tree& tree : packing.trees) {
     int64_t& first = used[at(tree.root)];
-    parts.push_back({&tree, static_cast<uint8_t>(parts.size() % kLanes), static_cast<uint32_t>(first),
-                     static_cast<uint32_t>(tree.multiplicity / factor)});
+    parts.push_back({&tree, static_cast<uint32_t>(first), static_cast<uint32_t>(tree.multiplicity / factor)});
     first += tree.multiplicity / factor;
   }
   return parts;
 }
 
-/// Hands what the root has at `from` down the tree; everybody else keeps it at output chunk `to`.
-void descend(Builder& plan, const Part& part, Operand from, uint32_t to) {
-  std::vector<Operand> held(plan.shape().ranks);
-  held[at(part.tree->root)] = from;
+/// Hands what the root has at `from` down the tree, the root out of a lane of its own; everybody else keeps
+/// it at output chunk `to`.
+void descend(Builder& plan, const Part& part, Operand from, uint32_t to, uint8_t root_lane, uint8_t lane) {
+  const Rank root = part.tree->root;
+  std::vector<Operand> held(at(plan.shape().ranks));
+  held[at(root)] = from;
   for (const TreeEdge& edge : part.tree->edges) {
+    plan.lanes(edge.from == root ? root_lane : lane, lane);
     held[at(edge.to)] = ir::value(
         plan.send(edge.from, edge.to, held[at(edge.from)], {.to = ir::output(to), .chunks = part.chunks}));
   }
 }
 
-/// Sums everybody's input chunks from `own` on up the tree; the root keeps the sum at output chunk `to`.
+/// Sums everybody's input chunks from `own` on up the tree, in the builder's lane; the root keeps the sum at
+/// output chunk `to`.
 class Ascent {
  public:
   Ascent(Builder& plan, const Part& part, uint32_t own, uint32_t to)
       : plan_(plan), part_(part), own_(own), to_(to), children_(at(plan.shape().ranks)) {
     for (const TreeEdge& edge : part.tree->edges) children_[at(edge.from)].push_back(edge.to);
   }
-  void run() { climb(part_.tree->root); }
+  Operand run() { return climb(part_.tree->root); }
 
  private:
   /// The sum of all below `rank` and of its own. Arrivals at a rank follow each other, so that they fuse.
@@ -119,15 +121,42 @@ Result<ir::Shape> one_root(Collective kind, const Packing& packing) {
                   *root / common_factor(packing));
 }
 
-/// A plan whose parts `emit(builder, part)` writes, each in its lane.
+/// A plan whose parts `emit(builder, part, lane)` writes; that lane is the builder's.
 template <typename Emit>
 ir::Plan written(const ir::Shape& shape, const Packing& packing, Emit&& emit) {
   Builder plan("packing", shape);
+  int turn = 0;
   for (const Part& part : parts_of(packing, common_factor(packing))) {
-    plan.lane(part.lane);
-    emit(plan, part);
+    const auto lane = static_cast<uint8_t>(turn++ % kLanes);
+    plan.lane(lane);
+    emit(plan, part, lane);
   }
   return plan.take();
+}
+
+/// Chunks that have one tree up and one tree down.
+struct Turn {
+  Part up;
+  Part down;
+};
+
+/// Both by root, and as many chunks for each root.
+std::vector<Turn> turns_of(std::vector<Part> up, std::vector<Part> down) {
+  std::vector<Turn> turns;
+  const auto shorten = [](std::vector<Part>& parts, size_t& next, uint32_t chunks) {
+    Part& part = parts[next];
+    part.first += chunks;
+    part.chunks -= chunks;
+    if (part.chunks == 0) ++next;
+  };
+  for (size_t u = 0, d = 0; u < up.size();) {
+    Turn turn{up[u], down[d]};
+    turn.up.chunks = turn.down.chunks = std::min(up[u].chunks, down[d].chunks);
+    turns.push_back(turn);
+    shorten(up, u, turn.up.chunks);
+    shorten(down, d, turn.up.chunks);
+  }
+  return turns;
 }
 
 }  // namespace
@@ -135,10 +164,10 @@ ir::Plan written(const ir::Shape& shape, const Packing& packing, Emit&& emit) {
 Result<ir::Plan> tree_all_gather(const Packing& packing) {
   auto shape = equal_blocks(Collective::all_gather, packing);
   WEIR_TRY(shape.status());
-  return written(*shape, packing, [](Builder& plan, const Part& part) {
+  return written(*shape, packing, [](Builder& plan, const Part& part, uint8_t lane) {
     const Rank root = part.tree->root;
     const uint32_t to = static_cast<uint32_t>(root) * plan.shape().chunks + part.first;
-    descend(plan, part, ir::input(part.first), to);
+    descend(plan, part, ir::input(part.first), to, lane, lane);
     plan.local(root, ir::input(part.first), {.to = ir::output(to), .chunks = part.chunks});
   });
 }
@@ -146,7 +175,7 @@ Result<ir::Plan> tree_all_gather(const Packing& packing) {
 Result<ir::Plan> tree_reduce_scatter(const Packing& reversed_packing) {
   auto shape = equal_blocks(Collective::reduce_scatter, reversed_packing);
   WEIR_TRY(shape.status());
-  return written(*shape, reversed_packing, [](Builder& plan, const Part& part) {
+  return written(*shape, reversed_packing, [](Builder& plan, const Part& part, uint8_t) {
     const uint32_t own = static_cast<uint32_t>(part.tree->root) * plan.shape().chunks + part.first;
     Ascent(plan, part, own, part.first).run();
   });
@@ -155,8 +184,8 @@ Result<ir::Plan> tree_reduce_scatter(const Packing& reversed_packing) {
 Result<ir::Plan> tree_broadcast(const Packing& packing) {
   auto shape = one_root(Collective::broadcast, packing);
   WEIR_TRY(shape.status());
-  return written(*shape, packing, [](Builder& plan, const Part& part) {
-    descend(plan, part, ir::input(part.first), part.first);
+  return written(*shape, packing, [](Builder& plan, const Part& part, uint8_t lane) {
+    descend(plan, part, ir::input(part.first), part.first, lane, lane);
     plan.local(part.tree->root, ir::input(part.first), {.to = ir::output(part.first), .chunks = part.chunks});
   });
 }
@@ -164,8 +193,9 @@ Result<ir::Plan> tree_broadcast(const Packing& packing) {
 Result<ir::Plan> tree_reduce(const Packing& reversed_packing) {
   auto shape = one_root(Collective::reduce, reversed_packing);
   WEIR_TRY(shape.status());
-  return written(*shape, reversed_packing,
-                 [](Builder& plan, const Part& part) { Ascent(plan, part, part.first, part.first).run(); });
+  return written(*shape, reversed_packing, [](Builder& plan, const Part& part, uint8_t) {
+    Ascent(plan, part, part.first, part.first).run();
+  });
 }
 
 Result<ir::Plan> tree_all_reduce(const Packing& reversed_packing, const Packing& packing) {
@@ -184,15 +214,14 @@ Result<ir::Plan> tree_all_reduce(const Packing& reversed_packing, const Packing&
     next += static_cast<uint32_t>(packing.shares[r] / factor);
   }
   Builder plan("packing", *shape);
-  for (const Part& part : parts_of(reversed_packing, factor)) {
-    const uint32_t chunk = region[at(part.tree->root)] + part.first;
-    plan.lane(static_cast<uint8_t>(kLanes + part.lane));
-    Ascent(plan, part, chunk, chunk).run();
-  }
-  for (const Part& part : parts_of(packing, factor)) {
-    const uint32_t chunk = region[at(part.tree->root)] + part.first;
-    plan.lane(part.lane);
-    descend(plan, part, ir::output(chunk), chunk);
+  int turn_number = 0;
+  for (const Turn& turn : turns_of(parts_of(reversed_packing, factor), parts_of(packing, factor))) {
+    const uint32_t chunk = region[at(turn.up.tree->root)] + turn.up.first;
+    const auto down = static_cast<uint8_t>(turn_number++ % kLanes);
+    const auto up = static_cast<uint8_t>(kLanes + down);
+    plan.lane(up);
+    const Operand sum = Ascent(plan, turn.up, chunk, chunk).run();
+    descend(plan, turn.down, sum, chunk, up, down);
   }
   return plan.take();
 }

@@ -2,7 +2,8 @@
 ///
 /// Each rank's block (of an all-reduce: its region of the one block) is divided among the trees that it is
 /// the root of, in their multiplicities; so the plan has as many chunks as there are trees, less what all
-/// multiplicities have in common. Trees take turns in the lanes.
+/// multiplicities have in common. Trees take turns in the lanes. An all-reduce sums in other lanes than it
+/// spreads in.
 ///
 /// Packings that sum (reduce_scatter, reduce, the first one of all_reduce) are those of the reversed network:
 /// see reversed() in trees.h. Data that goes up such a tree uses its route's edges backwards there, which is

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "algorithms/packing/balance.h"
 #include "algorithms/packing/supply.h"
 
 namespace weir::algorithms {
@@ -12,8 +13,9 @@ namespace {
 
 using Wide = boost::multiprecision::cpp_int;
 
-int64_t sum(const std::vector<int64_t>& shares) {
-  return std::accumulate(shares.begin(), shares.end(), int64_t{0});
+/// More than any edge can need: every tree once into every rank.
+int64_t most_trees(const std::vector<int64_t>& shares) {
+  return static_cast<int64_t>(shares.size()) * std::accumulate(shares.begin(), shares.end(), int64_t{0});
 }
 
 Wide floor(const Rational& value) { return numerator(value) / denominator(value); }
@@ -39,7 +41,7 @@ std::vector<Rational> steps_between(const Network& network, int64_t trees, const
 
 std::vector<int64_t> trees_per_edge(const Network& network, const std::vector<int64_t>& shares,
                                     const Rational& bandwidth) {
-  const Wide most = sum(shares);
+  const Wide most = most_trees(shares);
   std::vector<int64_t> counts;
   for (const Edge& edge : network.edges) {
     const Wide count = Wide(edge.capacity) * denominator(bandwidth) / numerator(bandwidth);
@@ -49,8 +51,9 @@ std::vector<int64_t> trees_per_edge(const Network& network, const std::vector<in
 }
 
 bool fits(const Network& network, const std::vector<int64_t>& shares, const Rational& bandwidth) {
-  const LogicalGraph graph(network, trees_per_edge(network, shares, bandwidth));
-  return Supply(graph, shares).shortfall() == 0;
+  LogicalGraph graph(network, trees_per_edge(network, shares, bandwidth));
+  Supply supply(graph, shares);
+  return supply.shortfall() == 0 && balance_switches(graph, supply).ok();
 }
 
 Result<Rational> best_bandwidth(const Network& network, const std::vector<int64_t>& shares,
@@ -62,14 +65,14 @@ Result<Rational> best_bandwidth(const Network& network, const std::vector<int64_
   for (const Edge& edge : network.edges) narrowest = std::min(narrowest, edge.capacity);
   while (!fits(network, shares, low)) {
     // Once every edge bears all trees, only what is disconnected fails.
-    if (low * sum(shares) <= narrowest) {
+    if (low * most_trees(shares) <= narrowest) {
       return Status(Code::invalid_argument,
                     "some rank cannot be reached by all others: expected a connected network");
     }
     high = low;
     low /= 2;
   }
-  const std::vector<Rational> steps = steps_between(network, sum(shares), low, high);
+  const std::vector<Rational> steps = steps_between(network, most_trees(shares), low, high);
   // The first that does not fit; those before do.
   const auto first = std::partition_point(steps.begin(), steps.end(), [&](const Rational& bandwidth) {
     return fits(network, shares, bandwidth);

@@ -11,7 +11,7 @@
 
 namespace weir::algorithms {
 
-/// By edge: how many trees of that bandwidth fit, but no more than `shares` in all.
+/// By edge: how many trees of that bandwidth fit, as far as they can be needed.
 std::vector<int64_t> trees_per_edge(const Network& network, const std::vector<int64_t>& shares,
                                     const Rational& bandwidth);
 

@@ -6,16 +6,14 @@
 /// Values: no I/O, no threads.
 #pragma once
 
-#include <boost/multiprecision/cpp_int.hpp>
 #include <cstdint>
 #include <vector>
 
 #include "algorithms/net/network.h"
+#include "algorithms/packing/rational.h"
 #include "src/base/types.h"
 
 namespace weir::algorithms {
-
-using Rational = boost::multiprecision::cpp_rational;
 
 struct TreeEdge {
   Rank from = 0;

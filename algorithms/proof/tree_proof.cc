@@ -125,11 +125,13 @@ class Judge {
 }  // namespace
 
 Result<TreeLoads> check_packing(const Network& network, const Packing& packing) {
+  WEIR_TRY(check(network));
   return Judge(network, packing).judge();
 }
 
 Result<Rational> cut_bandwidth(const Network& network, const std::vector<int64_t>& shares,
                                const std::vector<char>& inside) {
+  WEIR_TRY(check(network));
   if (inside.size() != static_cast<size_t>(network.nodes)) {
     return wrong(fmt::format("a cut of {} nodes: the network has {}", inside.size(), network.nodes));
   }

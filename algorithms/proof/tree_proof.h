@@ -23,7 +23,8 @@ struct TreeLoads {
   Rational use;                ///< share of the tightest edge's capacity that is used: at most 1
 };
 
-/// Proves a packing right. Errors: invalid_argument with the first thing that is wrong: the tree (counted
+/// Proves a packing right. Errors: invalid_argument for a network that is none (check()), and with the first
+/// thing that is wrong: the tree (counted
 /// from 0) and its edge, or the rank, or the edge of the network.
 Result<TreeLoads> check_packing(const Network& network, const Packing& packing);
 

@@ -1,0 +1,67 @@
+/// How many trees may take an edge while trees grow: the flow behind arborescences.h.
+///
+/// For every set X of ranks that the edge enters, what enters X must still suffice for all other trees that
+/// have not reached X. As a flow: a tree is a supply of all ranks it has reached.
+///
+/// Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "algorithms/net/max_flow.h"
+#include "src/base/types.h"
+
+namespace weir::algorithms {
+
+class GrowthFlow {
+ public:
+  /// `room[from][to]`: trees that fit from rank to rank.
+  explicit GrowthFlow(std::vector<std::vector<int64_t>> room);
+
+  int64_t room(Rank from, Rank to) const { return room_[index(from)][index(to)]; }
+  void take(Rank from, Rank to, int64_t amount);
+
+  /// A place for equal trees that have reached the ranks.
+  int add_trees(const std::vector<Rank>& reached, int64_t multiplicity);
+  void reach(int place, Rank rank);
+  /// Of which fewer are left, as others have parted from them.
+  void shrink(int place, int64_t multiplicity);
+  /// They have reached all ranks; the place is free.
+  void remove(int place);
+
+  /// How many of the trees at `place`, which have reached `from` and not `to`, may take the edge; exactly, if
+  /// more than `enough`.
+  int64_t fitting(int place, Rank from, Rank to, int64_t enough);
+
+ private:
+  struct Place {
+    int64_t multiplicity = 0;  // 0: free
+    std::vector<char> reached;
+  };
+  /// A set of ranks, and how much more can enter it than others need: that never grows again.
+  struct Limit {
+    std::vector<char> inside;
+    int64_t slack = 0;
+  };
+  static size_t index(int number) { return static_cast<size_t>(number); }
+  int32_t node(int place) const { return ranks_ + place; }
+  size_t number(int place, Rank rank) const { return first_ + index(place) * index(ranks_) + index(rank); }
+  void build();
+  void show(int place);
+  int64_t known_limit(const Place& place, Rank from, Rank to, int64_t most) const;
+  void remember(int64_t slack);
+
+  int ranks_;
+  std::vector<std::vector<int64_t>> room_;
+  std::vector<std::vector<size_t>> numbers_;  // from rank to rank: the edge in flow_
+  size_t first_ = 0;                          // edge in flow_ of the first place
+  std::vector<Place> places_;
+  int64_t total_ = 0;
+  std::optional<MaxFlow<int64_t>> flow_;
+  std::vector<Limit> limits_;
+  size_t oldest_ = 0;
+};
+
+}  // namespace weir::algorithms

@@ -1,0 +1,127 @@
+/// Plans made of packings: verified, run as programs, and balanced as the packing promises.
+#include "algorithms/packing/plans.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "algorithms/ir/verify.h"
+#include "algorithms/packing/pack.h"
+#include "src/exec/check.h"
+#include "src/exec/lower.h"
+#include "tests/algorithms/ground_truth.h"
+
+namespace weir::algorithms {
+namespace {
+
+struct Machine {
+  std::string name;
+  Network network;
+  Rational bound;
+};
+
+std::vector<Machine> machines() {
+  std::vector<Machine> all;
+  for (const AllGatherTruth& truth : all_gather_truths()) {
+    if (truth.ranks > 16) continue;
+    all.push_back(
+        {truth.name, truth.network(), Rational(truth.each.numerator * 1'000'000, truth.each.denominator)});
+  }
+  return all;
+}
+
+Packing packing_of(const Network& network, const std::vector<int64_t>& weights, const Rational& bound) {
+  auto packed = pack(network, weights, bound);
+  EXPECT_TRUE(packed.ok()) << packed.status().message();
+  return packed.ok() ? packed->packing : Packing{};
+}
+
+Packing equal_roots(const Network& network, const Rational& bound) {
+  return packing_of(network, std::vector<int64_t>(network.rank_nodes.size(), 1), bound);
+}
+
+/// Verified; and as programs with two slots per channel neither stuck nor racing.
+void expect_runs(const Result<ir::Plan>& plan, const std::string& words) {
+  ASSERT_TRUE(plan.ok()) << words << ": " << plan.status().message();
+  ASSERT_EQ(ir::verify(*plan).message(), "") << words;
+  std::vector<exec::Program> programs;
+  for (Rank rank = 0; rank < plan->shape.ranks; ++rank) {
+    auto program = exec::lower(*plan, rank);
+    ASSERT_TRUE(program.ok()) << words << ": " << program.status().message();
+    programs.push_back(std::move(*program));
+  }
+  for (auto placement : {ir::Placement::apart, ir::Placement::in_place}) {
+    EXPECT_EQ(exec::check(programs, {.slots = 2, .passes = 3, .placement = placement}).message(), "")
+        << words;
+  }
+}
+
+TEST(PackingPlan, AllGatherAndReduceScatter) {
+  for (const Machine& machine : machines()) {
+    expect_runs(tree_all_gather(equal_roots(machine.network, machine.bound)), machine.name);
+    expect_runs(tree_reduce_scatter(equal_roots(reversed(machine.network), machine.bound)), machine.name);
+  }
+}
+
+TEST(PackingPlan, AllReduce) {
+  for (const Machine& machine : machines()) {
+    const Packing up = equal_roots(reversed(machine.network), machine.bound);
+    expect_runs(tree_all_reduce(up, equal_roots(machine.network, machine.bound)), machine.name);
+  }
+}
+
+TEST(PackingPlan, AllReduceWithUnevenRoots) {
+  const Network network = mesh(4, 100);
+  const std::vector<int64_t> weights = {2, 0, 1, 1};
+  const Packing up = packing_of(reversed(network), weights, 50'000'000);
+  const auto plan = tree_all_reduce(up, packing_of(network, weights, 50'000'000));
+  expect_runs(plan, "mesh");
+  EXPECT_EQ(plan->shape.chunks % 4, 0u);
+}
+
+TEST(PackingPlan, BroadcastAndReduce) {
+  const Network network = part_of(kDgx1v, 8, 25);
+  const Network turned = reversed(network);
+  for (Rank root : {0, 3, 7}) {
+    std::vector<int64_t> weights(8);
+    weights[static_cast<size_t>(root)] = 1;
+    const auto broadcast = tree_broadcast(packing_of(network, weights, 150'000'000));
+    expect_runs(broadcast, "broadcast");
+    EXPECT_EQ(broadcast->shape.root, root);
+    EXPECT_EQ(broadcast->shape.chunks, 6u);
+    expect_runs(tree_reduce(packing_of(turned, weights, 150'000'000)), "reduce");
+  }
+}
+
+/// Chunks over each link are the trees over it.
+TEST(PackingPlan, MovesWhatThePackingSays) {
+  const Network network = part_of(kMi250Node66, 8, 50);
+  const Packing packing = equal_roots(network, Rational(125'000'000, 3));
+  const auto plan = tree_all_gather(packing);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->shape.chunks, 5u);
+  std::map<std::pair<Rank, Rank>, int64_t> moved;
+  for (const ir::Move& move : plan->moves) {
+    if (move.src != move.dst) moved[{move.src, move.dst}] += move.chunks;
+  }
+  for (const Edge& edge : network.edges) {
+    const Rational load = moved[{edge.from, edge.to}] * packing.bandwidth;
+    EXPECT_LE(load, edge.capacity) << edge.from << " to " << edge.to;
+  }
+}
+
+TEST(PackingPlan, SaysWhatDoesNotSuit) {
+  const Network network = mesh(3, 100);
+  const Packing uneven = packing_of(network, {2, 1, 1}, 60'000'000);
+  EXPECT_EQ(tree_all_gather(uneven).status().message().substr(0, 34), "all_gather: rank 1 is the root of ");
+  EXPECT_EQ(tree_broadcast(uneven).status().message(), "broadcast: trees of 3 roots, expected one root");
+  EXPECT_EQ(
+      tree_all_reduce(uneven, equal_roots(network, 100'000'000)).status().message(),
+      "all_reduce: the roots of the packings that sum and that spread differ, expected as many trees each");
+  EXPECT_EQ(tree_all_gather({}).status().message(), "a packing over 0 ranks: expected at least 2");
+}
+
+}  // namespace
+}  // namespace weir::algorithms

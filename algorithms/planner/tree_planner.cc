@@ -8,11 +8,6 @@
 namespace weir::algorithms {
 namespace {
 
-Rational exact(const Ratio& ratio) {
-  using Whole = boost::multiprecision::cpp_int;
-  return {Whole(ratio.numerator), Whole(ratio.denominator)};
-}
-
 /// Trees of one direction, and the time per byte of M that they take.
 struct Half {
   Packed packed;
@@ -22,7 +17,7 @@ struct Half {
 /// `part`: how the whole is divided among the roots: by the number of ranks where all send, 1 where one does.
 Result<Half> pack_half(const Network& network, const Bound& bound, const std::vector<int64_t>& weights,
                        int parts, const PackingGoal& goal) {
-  auto packed = pack(network, weights, exact(bound.bandwidth()) / parts, goal);
+  auto packed = pack(network, weights, exactly(bound.bandwidth()) / parts, goal);
   WEIR_TRY(packed.status());
   WEIR_TRY(check_packing(network, packed->packing).status());
   Rational time = 1 / (packed->packing.bandwidth * packed->trees_per_root * parts);
@@ -79,7 +74,7 @@ Result<TreePlan> plan_trees(const Network& network, Collective collective, Rank 
     trees.down = std::move(half->packed);
     trees.time += half->time;
   }
-  trees.part_of_bound = exact(trees.bound.time) / trees.time;
+  trees.part_of_bound = exactly(trees.bound.time) / trees.time;
   return trees;
 }
 

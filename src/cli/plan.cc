@@ -22,6 +22,7 @@ using topology::Index;
 using topology::NodeKind;
 
 constexpr int kExitUsage = 2;
+constexpr uint64_t kMostBytes = uint64_t{1} << 60;  // what is negative is read as more
 
 struct Named {
   std::string_view name;
@@ -160,8 +161,9 @@ std::string words_of(const Report& report, const PlanArguments& arguments) {
                       report.algorithm_gb_per_s(), report.bus_gb_per_s(), seconds * 1e3);
   text += fmt::format("bound        {:.4g} GB/s: {}\n", report.bound_gb_per_s(),
                       algorithms::explain(report.trees.bound, report.network, report.graph));
-  text += fmt::format("of the bound {} = {:.4g}\n", report.exact_ratio(),
-                      report.trees.part_of_bound.convert_to<double>());
+  text += report.trees.part_of_bound == 1 ? "of the bound all: nothing can be faster\n"
+                                          : fmt::format("of the bound {} = {:.4g}\n", report.exact_ratio(),
+                                                        report.trees.part_of_bound.convert_to<double>());
   text += fmt::format("judged and planned in {:.3g} ms\n", report.milliseconds);
   return text;
 }
@@ -192,6 +194,10 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
 }
 
 int run_plan(const PlanArguments& arguments) {
+  if (arguments.bytes > kMostBytes) {
+    return fail({Code::invalid_argument,
+                 fmt::format("--bytes is {}; expected 0 to {}", arguments.bytes, kMostBytes)});
+  }
   auto report = plan(arguments);
   if (!report.ok()) return fail(report.status());
   if (arguments.emit) {

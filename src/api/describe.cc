@@ -29,8 +29,8 @@ std::string transports(const Options& options) {
 std::string describe() {
   const Options& options = runtime().options();
   return fmt::format("weir {}: {}, {}, bootstrap through {}, transports {}", WEIR_VERSION,
-                     plural(static_cast<size_t>(machine_cores()), "core"), runtime().own_host().describe(),
-                     network(options), transports(options));
+                     plural(machine_cores(), "core"), runtime().own_host().describe(), network(options),
+                     transports(options));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +21,11 @@ inline std::vector<std::string_view> split_list(std::string_view text, char sepa
   return parts;
 }
 
-/// "1 GPU", "2 GPUs".
-inline std::string plural(size_t count, std::string_view word) {
-  return std::to_string(count).append(" ").append(word).append(count == 1 ? "" : "s");
+/// "1 GPU", "2 GPUs", "2 switches", "2 leaves".
+inline std::string plural(int64_t count, std::string_view word) {
+  if (count != 1 && word == "leaf") return std::to_string(count) + " leaves";
+  const char* const ending = count == 1 ? "" : word.ends_with("ch") ? "es" : "s";
+  return std::to_string(count).append(" ").append(word).append(ending);
 }
 
 /// ASCII only.

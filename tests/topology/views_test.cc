@@ -5,6 +5,7 @@
 #include <cmath>
 #include <pugixml.hpp>
 
+#include "src/base/text.h"
 #include "topology/formats/synthetic.h"
 #include "topology/model/check.h"
 #include "topology/views/fabric_parts.h"
@@ -154,9 +155,9 @@ TEST(ViewText, FiguresHaveThreeDigits) {
   EXPECT_EQ(rate(0), "? GB/s");
   EXPECT_EQ(figure(1e-9), "<0.001");
   EXPECT_EQ(figure(0.125), "0.125");
-  EXPECT_EQ(counted(1, "leaf"), "1 leaf");
-  EXPECT_EQ(counted(3, "leaf"), "3 leaves");
-  EXPECT_EQ(counted(2, "NVSwitch"), "2 NVSwitches");
+  EXPECT_EQ(plural(1, "leaf"), "1 leaf");
+  EXPECT_EQ(plural(3, "leaf"), "3 leaves");
+  EXPECT_EQ(plural(2, "NVSwitch"), "2 NVSwitches");
 }
 
 TEST(ViewText, EscapesWhatXmlDoesNotHold) {

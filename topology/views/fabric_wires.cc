@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "src/base/text.h"
 #include "topology/views/text.h"
 
 namespace weir::topology {
@@ -110,7 +111,7 @@ class Wires {
           hang.bundle->count == 1 ? ""
           : hang.bundle->each > 0
               ? fmt::format("{} \xc3\x97 {}", hang.bundle->count, figure(hang.bundle->each))
-              : counted(hang.bundle->count, hang.bundle->kind == LinkKind::cable ? "cable" : "link");
+              : plural(hang.bundle->count, hang.bundle->kind == LinkKind::cable ? "cable" : "link");
       const std::vector<Point> line = points(hang);
       if (hang.straight && !parts.empty() && pen_.label(hang.wire, along(line, 0.5), {speed, parts}))
         continue;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 
+#include "src/base/text.h"
 #include "topology/model/rates.h"
 #include "topology/views/text.h"
 
@@ -107,7 +108,7 @@ void add(Sheet& sheet, const PortFacts& port) {
 
 void add(Sheet& sheet, const FabricSwitchFacts& facts) {
   if (facts.level > 0) sheet.line("level {}", facts.level);
-  if (facts.ports > 0) sheet.line("{}", counted(facts.ports, "port"));
+  if (facts.ports > 0) sheet.line("{}", plural(facts.ports, "port"));
   if (facts.guid != 0) sheet.line("GUID {:#x}", facts.guid);
 }
 
@@ -240,7 +241,7 @@ std::string facts_of(const Bundle& bundle, const std::string& a, const std::stri
   const auto headline = [](const std::string& facts) { return facts.substr(0, facts.find('\n')); };
   Sheet sheet(fmt::format("{}: {} \xe2\x80\x93 {}", name(bundle.kind), headline(a), headline(b)));
   const char* what = bundle.kind == LinkKind::cable ? "cable" : "link";
-  std::string how_many = counted(bundle.count, what);
+  std::string how_many = plural(bundle.count, what);
   if (bundle.count > 1 && bundle.each > 0) how_many += fmt::format(" of {}", rate(bundle.each));
   if (!is_limit(bundle.kind, bundle.gb_per_s())) {
     sheet.line("{}: never the limit", how_many);

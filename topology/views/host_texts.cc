@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "src/base/text.h"
 #include "topology/views/text.h"
 
 namespace weir::topology {
@@ -28,7 +29,7 @@ std::vector<Pen::Line> gpu_lines(const Graph& graph, const Children& children, I
   const std::string what = gpu.model_name.empty() ? gpu.arch : short_model(gpu.model_name);
   return {{gpu.device >= 0 ? label_of(graph, node) : "GPU", TextStyle::strong, 12},
           {what, TextStyle::plain, 10.5},
-          {partitions > 0 ? counted(partitions, "part") : address_of(graph, node), TextStyle::muted, 10}};
+          {partitions > 0 ? plural(partitions, "part") : address_of(graph, node), TextStyle::muted, 10}};
 }
 
 std::vector<Pen::Line> nic_lines(const Graph& graph, const Children& children,
@@ -52,7 +53,7 @@ std::vector<Pen::Line> nic_lines(const Graph& graph, const Children& children,
             {label_of(graph, ports[1]), TextStyle::strong, 11},
             {speed, TextStyle::plain, 10.5}};
   return {{first, TextStyle::strong, 11},
-          {counted(count, "port"), TextStyle::plain, 10.5},
+          {plural(count, "port"), TextStyle::plain, 10.5},
           {speed, TextStyle::plain, 10.5}};
 }
 
@@ -72,7 +73,7 @@ std::vector<Pen::Line> lines_of(const Graph& graph, const Children& children,
   if (kind == NodeKind::nic) lines = nic_lines(graph, children, devices);
   if (devices.size() == 1) return lines;
   lines[0].text = kind == NodeKind::bridge ? fmt::format("{} \xc3\x97 PCIe", devices.size())
-                                           : counted(static_cast<int64_t>(devices.size()), name(kind));
+                                           : plural(static_cast<int64_t>(devices.size()), name(kind));
   if (kind != NodeKind::nic) {
     lines.resize(1);
   } else if (lines.size() == 3) {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "src/base/text.h"
 #include "topology/model/derive.h"
 #include "topology/views/layout.h"
 #include "topology/views/svg.h"
@@ -163,9 +164,9 @@ class Page {
   }
 
   std::string summary() const {
-    const std::string hosts = counted(count(graph_, NodeKind::host), "host");
+    const std::string hosts = plural(count(graph_, NodeKind::host), "host");
     const int64_t gpus = count(graph_, NodeKind::gpu);
-    return gpus > 0 ? fmt::format("{} in {}", counted(gpus, "GPU"), hosts) : hosts;
+    return gpus > 0 ? fmt::format("{} in {}", plural(gpus, "GPU"), hosts) : hosts;
   }
 
   void number(int64_t value, const char* one, const char* many) {
@@ -213,7 +214,7 @@ class Page {
 
   static std::string alike(const HostClass& own) {
     return own.hosts == 1 ? "The only one of its kind"
-                          : fmt::format("{} are like this", counted(own.hosts, "host"));
+                          : fmt::format("{} are like this", plural(own.hosts, "host"));
   }
 
   const Graph& graph_;

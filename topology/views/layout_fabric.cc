@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "src/base/text.h"
 #include "topology/model/derive.h"
 #include "topology/views/fabric_parts.h"
 #include "topology/views/fabric_wires.h"
@@ -61,9 +62,9 @@ class FabricPicture {
 
  private:
   static std::string level_name(int level, int64_t count) {
-    if (level == 1) return counted(count, "leaf");
-    return level == 2 ? counted(count, "spine")
-                      : fmt::format("{} of level {}", counted(count, "switch"), level);
+    if (level == 1) return plural(count, "leaf");
+    return level == 2 ? plural(count, "spine")
+                      : fmt::format("{} of level {}", plural(count, "switch"), level);
   }
 
   void title() {
@@ -76,7 +77,7 @@ class FabricPicture {
       if (graph_[node].kind() == NodeKind::fabric_switch)
         ++switches_[parts_.levels[static_cast<size_t>(node)]];
     }
-    std::string what = fmt::format("{}, {}", counted(hosts_, "host"), counted(gpus_, "GPU"));
+    std::string what = fmt::format("{}, {}", plural(hosts_, "host"), plural(gpus_, "GPU"));
     for (const auto& [level, count] : switches_) what += ", " + level_name(level, count);
     if (switches_.empty()) what += "; no switch is known that joins them";
     pen_.drawing.title = "network: " + what;
@@ -163,8 +164,8 @@ class FabricPicture {
       if (!pod.nvswitches.empty()) {
         const auto count = static_cast<int64_t>(pod.nvswitches.size());
         const int box = pen_.box({inside.x, shared_y_, inside.width, kBar}, BoxStyle::nvswitch,
-                                 facts_of(graph_, pod.nvswitches, counted(count, "NVSwitch")), count > 1);
-        pen_.write(box, {{counted(count, "NVSwitch"), TextStyle::strong, 12}});
+                                 facts_of(graph_, pod.nvswitches, plural(count, "NVSwitch")), count > 1);
+        pen_.write(box, {{plural(count, "NVSwitch"), TextStyle::strong, 12}});
         take(pod.nvswitches, box);
       }
       if (pod.times > 1) add_heading(i);
@@ -177,7 +178,7 @@ class FabricPicture {
     for (const Block& block : pod.leaves) leaves += static_cast<int64_t>(block.size());
     for (const Block& block : pod.hosts) hosts += static_cast<int64_t>(block.size());
     const std::string each =
-        (leaves > 0 ? counted(leaves, "leaf") + ", " : std::string()) + counted(hosts, "host");
+        (leaves > 0 ? plural(leaves, "leaf") + ", " : std::string()) + plural(hosts, "host");
     const double width = pods_[i].width - 2 * kPadding;
     const std::string text = pod.mixed
                                  ? first_fitting({fmt::format("{} others, different: {}", pod.times, each),
@@ -209,7 +210,7 @@ class FabricPicture {
 
   void add_leaf(const Block& block, const Rect& rect) {
     const auto count = static_cast<int64_t>(block.size());
-    const std::string several = counted(count, "leaf");
+    const std::string several = plural(count, "leaf");
     const std::string oversubscription = ratio(block);
     std::string facts = switch_facts(block, several);
     if (!oversubscription.empty())
@@ -233,18 +234,18 @@ class FabricPicture {
       gpus += parts_.sums[static_cast<size_t>(host)].gpus;
     }
     const auto count = static_cast<int64_t>(block.size());
-    const std::string several = counted(count, "host"), each = count > 1 ? " each" : "";
-    const std::string nics = counted(first.nics, "NIC");
+    const std::string several = plural(count, "host"), each = count > 1 ? " each" : "";
+    const std::string nics = plural(first.nics, "NIC");
     const std::string speed = first.gb_per_s > 0 ? ", " + rate(first.gb_per_s) : "";
     std::vector<Pen::Line> lines = {
         {count > 1 ? several : label_of(graph_, block[0]), TextStyle::strong, 12},
-        {counted(first.gpus, "GPU") + each, TextStyle::plain, 11},
+        {plural(first.gpus, "GPU") + each, TextStyle::plain, 11},
         {first_fitting({nics + speed + each, nics + speed, nics}, rect.width - 6, 10.5), TextStyle::muted,
          10.5}};
-    if (!alike) lines = {lines[0], {counted(gpus, "GPU") + " in all", TextStyle::plain, 11}};
+    if (!alike) lines = {lines[0], {plural(gpus, "GPU") + " in all", TextStyle::plain, 11}};
     std::string facts = facts_of(graph_, block, several);
     if (count == 1) facts = facts_of(graph_, {}, block[0]);
-    if (alike) facts += fmt::format("\n{}{}\n{}{}{}", counted(first.gpus, "GPU"), each, nics, speed, each);
+    if (alike) facts += fmt::format("\n{}{}\n{}{}{}", plural(first.gpus, "GPU"), each, nics, speed, each);
     const int box = pen_.box(rect, BoxStyle::host, facts, count > 1);
     pen_.write(box, lines);
     take(block, box);
@@ -288,7 +289,7 @@ class FabricPicture {
     double y = (bottom + row) / 2 - 5;
     const double width = kGutter - 16;
     if (between.cables == 0) return;
-    pen_.write({kMargin, y}, {fitted(counted(between.cables, "cable"), width, 10.5), TextStyle::muted, 10.5});
+    pen_.write({kMargin, y}, {fitted(plural(between.cables, "cable"), width, 10.5), TextStyle::muted, 10.5});
     if (between.gb_per_s > 0)
       pen_.write({kMargin, y += 14}, {fitted(rate(between.gb_per_s), width, 10.5), TextStyle::muted, 10.5});
     if (each_line_.count(row) > 0)
@@ -305,8 +306,8 @@ class FabricPicture {
       below[upper].cables += link.count;
       below[upper].gb_per_s += link.gb_per_s;
     }
-    gutter(host_y_ + kHostHeight / 2 + 4, counted(hosts_, "host"),
-           {counted(gpus_, "GPU"), counted(nics_, "NIC")});
+    gutter(host_y_ + kHostHeight / 2 + 4, plural(hosts_, "host"),
+           {plural(gpus_, "GPU"), plural(nics_, "NIC")});
     if (switches_.count(1) == 0) return;
     gutter(leaf_y_ + kSwitchHeight / 2 + 4, level_name(1, switches_[1]));
     gutter_between(leaf_y_ + kSwitchHeight, host_y_, below[1]);

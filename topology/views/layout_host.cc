@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "src/base/text.h"
 #include "topology/views/gpu_rings.h"
 #include "topology/views/host_parts.h"
 #include "topology/views/host_texts.h"
@@ -90,13 +91,13 @@ class HostPicture {
 
   void title() {
     pen_.drawing.title = graph_[host_].name;
-    std::string what = parts_.gpus > 0 ? counted(parts_.gpus, "GPU") : "";
+    std::string what = parts_.gpus > 0 ? plural(parts_.gpus, "GPU") : "";
     double speed = 0;
     for (Index nic = host_; nic < graph_.size(); ++nic) {
       if (graph_[nic].kind() != NodeKind::nic || graph_.holder(nic, NodeKind::host) != host_) continue;
       speed += speed_of(graph_, children_, nic);
     }
-    if (parts_.nics > 0) what += (what.empty() ? "" : ", ") + counted(parts_.nics, "NIC");
+    if (parts_.nics > 0) what += (what.empty() ? "" : ", ") + plural(parts_.nics, "NIC");
     if (speed > 0) what += (parts_.nics > 1 ? ", together " : " of ") + rate(speed);
     pen_.write({kMargin, kMargin + 14}, {fitted(graph_[host_].name, 480, 17, true), TextStyle::title, 17});
     if (!more_.empty()) what += (what.empty() ? "" : ". ") + more_;
@@ -261,7 +262,7 @@ class HostPicture {
     const BoxStyle style = kind == NodeKind::gpu   ? BoxStyle::gpu
                            : kind == NodeKind::nic ? BoxStyle::nic
                                                    : BoxStyle::bridge;
-    const std::string several = counted(static_cast<int64_t>(times), name(kind));
+    const std::string several = plural(static_cast<int64_t>(times), name(kind));
     spot(own).box =
         pen_.box(rect_of(own), style,
                  times == 1 ? facts_of(graph_, children_, node) : facts_of(graph_, device.members, several),
@@ -291,7 +292,7 @@ class HostPicture {
           {link_x(own) - kDot / 2, y - kDot / 2, kDot, kDot}, BoxStyle::dot,
           bridges.size() == 1
               ? facts_of(graph_, children_, bridges[0])
-              : facts_of(graph_, bridges, counted(static_cast<int64_t>(bridges.size()), "PCIe bridge")));
+              : facts_of(graph_, bridges, plural(static_cast<int64_t>(bridges.size()), "PCIe bridge")));
       for (const Index bridge : bridges) place(bridge) = box;
       spot(own).dots.push_back(box);
     }
@@ -323,7 +324,7 @@ class HostPicture {
       bar.y = bottom_ + kAboveBar + static_cast<double>(row) * (kBar + kAboveBar);
       rows[row].push_back(bar);
       const auto count = static_cast<int64_t>(group.switches.size());
-      const std::string several = counted(count, "NVSwitch");
+      const std::string several = plural(count, "NVSwitch");
       const int box = pen_.box(bar, BoxStyle::nvswitch,
                                count == 1 ? facts_of(graph_, children_, group.switches[0])
                                           : facts_of(graph_, group.switches, several),
@@ -357,9 +358,9 @@ class HostPicture {
 
   void remarks(int64_t not_on_rings) {
     const std::pair<int64_t, std::string> lists[] = {
-        {parts_.left_out, counted(parts_.left_out, "more device") + " without room here"},
-        {parts_.empty_columns, counted(parts_.empty_columns, "more NUMA node") + " without devices"},
-        {not_on_rings, fmt::format("links among {}", counted(not_on_rings, "GPU"))}};
+        {parts_.left_out, plural(parts_.left_out, "more device") + " without room here"},
+        {parts_.empty_columns, plural(parts_.empty_columns, "more NUMA node") + " without devices"},
+        {not_on_rings, fmt::format("links among {}", plural(not_on_rings, "GPU"))}};
     for (const auto& [count, what] : lists) {
       if (count > 0) pen_.write({kMargin, bottom_ + 12}, {"Not drawn: " + what, TextStyle::warning, 11});
       bottom_ += count > 0 ? 18 : 0;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "src/base/text.h"
 #include "topology/views/text.h"
 
 namespace weir::topology {
@@ -19,11 +20,11 @@ constexpr size_t kMostSamples = 12;
 
 /// "24 links", "8 times 18 links of 25 GB/s".
 std::string remark(const Bundle& bundle, int64_t times) {
-  if (bundle.b < 0) return fmt::format("of {} to the network", counted(times, "NIC"));
+  if (bundle.b < 0) return fmt::format("of {} to the network", plural(times, "NIC"));
   const char* what = bundle.kind == LinkKind::cable ? "cable" : "link";
-  if (bundle.count == 1) return counted(times, what);
+  if (bundle.count == 1) return plural(times, what);
   std::string text = times == 1 ? "" : fmt::format("{} times ", times);
-  text += counted(bundle.count, what);
+  text += plural(bundle.count, what);
   return bundle.each > 0 ? fmt::format("{} of {}", text, rate(bundle.each)) : text;
 }
 

@@ -74,18 +74,14 @@ std::string nic_part(const Parts& parts) {
 
 /// "; 4 leaves, 2 spines, 2:1 oversubscribed"; empty where no switch is known.
 std::string network_part(const Graph& graph) {
-  std::map<int, size_t> by_level;
+  std::map<int, int64_t> by_level;
   for (const Index node : graph.all(NodeKind::fabric_switch))
     ++by_level[graph.get<FabricSwitchFacts>(node)->level];
   std::vector<std::string> words;
   for (const auto& [level, count] : by_level) {
-    if (level == 1)
-      words.push_back(count == 1 ? "1 leaf" : fmt::format("{} leaves", count));
-    else if (level == 2)
-      words.push_back(plural(count, "spine"));
-    else
-      words.push_back(
-          fmt::format("{} of level {}", count == 1 ? "1 switch" : fmt::format("{} switches", count), level));
+    const char* const what = level == 1 ? "leaf" : level == 2 ? "spine" : "switch";
+    words.push_back(level == 1 || level == 2 ? plural(count, what)
+                                             : fmt::format("{} of level {}", plural(count, what), level));
   }
   double worst = 0;
   for (const Leaf& leaf : leaves(graph)) worst = std::max(worst, leaf.oversubscription());

@@ -130,10 +130,4 @@ std::string figure(double value) {
 
 std::string rate(double gb_per_s) { return gb_per_s > 0 ? figure(gb_per_s) + " GB/s" : "? GB/s"; }
 
-std::string counted(int64_t count, std::string_view what) {
-  if (count == 1) return fmt::format("1 {}", what);
-  if (what == "leaf") return fmt::format("{} leaves", count);
-  return fmt::format("{} {}{}", count, what, what.ends_with("ch") ? "es" : "s");
-}
-
 }  // namespace weir::topology

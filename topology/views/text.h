@@ -29,7 +29,4 @@ std::string first_fitting(std::initializer_list<std::string> texts, double width
 std::string figure(double value);
 /// "63 GB/s"; "? GB/s" for what is not known.
 std::string rate(double gb_per_s);
-/// "1 host", "2 hosts", "3 NVSwitches", "4 leaves".
-std::string counted(int64_t count, std::string_view what);
-
 }  // namespace weir::topology

@@ -35,7 +35,7 @@ struct SharedScratch {
 
 class PlanCache {
  public:
-  /// `order`: in which plans take the ranks (algorithms/order.h), the same on all of them.
+  /// `order`: in which plans take the ranks (algorithms/layout.h), the same on all of them.
   PlanCache(Rank self, std::vector<Rank> order, Links& links, SharedScratch scratch,
             std::string forced_algorithm);
 

@@ -1,4 +1,4 @@
-#include "algorithms/order.h"
+#include "algorithms/layout.h"
 
 #include <algorithm>
 #include <map>
@@ -48,9 +48,8 @@ class Upwards {
 /// By rank: the lowest rank of its group on each level, the widest group first, the host last.
 using Key = std::vector<Rank>;
 
-}  // namespace
-
-std::vector<Rank> near_order(const Graph& graph, std::span<const Index> hosts) {
+/// Keys of all ranks: ranks of one group are those whose keys begin alike.
+std::vector<Key> keys_of(const Graph& graph, std::span<const Index> hosts) {
   const Upwards upwards(graph);
   std::vector<Switches> at(hosts.size());
   for (size_t rank = 0; rank < hosts.size(); ++rank) at[rank] = {hosts[rank]};
@@ -69,12 +68,36 @@ std::vector<Rank> near_order(const Graph& graph, std::span<const Index> hosts) {
     for (Switches& own : at) own = next.at(own);
   }
   for (Key& key : keys) std::reverse(key.begin(), key.end());
-  std::vector<Rank> order(hosts.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](Rank a, Rank b) {
+  return keys;
+}
+
+}  // namespace
+
+Layout layout_of(const Graph& graph, std::span<const Index> hosts) {
+  const std::vector<Key> keys = keys_of(graph, hosts);
+  Layout layout;
+  layout.order.resize(hosts.size());
+  std::iota(layout.order.begin(), layout.order.end(), 0);
+  const auto key_at = [&](size_t place) -> const Key& {
+    return keys[static_cast<size_t>(layout.order[place])];
+  };
+  std::stable_sort(layout.order.begin(), layout.order.end(), [&](Rank a, Rank b) {
     return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)];
   });
-  return order;
+  Groups widest;
+  for (size_t depth = 1; depth <= (keys.empty() ? 0 : keys[0].size()); ++depth) {
+    Groups groups;
+    for (size_t place = 0; place < hosts.size(); ++place) {
+      const bool first =
+          place == 0 || !std::equal(key_at(place).begin(), key_at(place).begin() + static_cast<long>(depth),
+                                    key_at(place - 1).begin());
+      if (first) groups.push_back(static_cast<int>(place));
+    }
+    const bool tells = groups.size() > 1 && groups.size() < hosts.size();
+    if (tells && (layout.levels.empty() || layout.levels.back() != groups))
+      layout.levels.push_back(std::move(groups));
+  }
+  return layout;
 }
 
 }  // namespace weir::algorithms

@@ -1,5 +1,5 @@
 // Ranks put in order by the topology, and plans over ranks in any order.
-#include "algorithms/order.h"
+#include "algorithms/layout.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -65,14 +65,15 @@ int crossings(const std::vector<Rank>& order, const std::vector<Index>& hosts, G
   return count;
 }
 
-TEST(NearOrder, EntersEachGroupOnce) {
+TEST(LayoutTest, EntersEachGroupOnce) {
   std::mt19937 random(7);
   const Fabric fabric(3, 4, 5);
   for (int round = 0; round < 50; ++round) {
     std::vector<Index> hosts;  // one or two ranks on some of the hosts, in any order
     for (const Index host : fabric.all) hosts.insert(hosts.end(), random() % 3, host);
     std::shuffle(hosts.begin(), hosts.end(), random);
-    const std::vector<Rank> order = near_order(fabric.graph, hosts);
+    const Layout layout = layout_of(fabric.graph, hosts);
+    const std::vector<Rank>& order = layout.order;
     EXPECT_EQ(std::set<Rank>(order.begin(), order.end()).size(), hosts.size());
     const auto least = [](int groups) { return groups > 1 ? groups : 0; };
     const auto groups_in = [&](auto group) {
@@ -89,19 +90,40 @@ TEST(NearOrder, EntersEachGroupOnce) {
   }
 }
 
-TEST(NearOrder, WhatIsGoodStays) {
+TEST(LayoutTest, WhatIsGoodStays) {
   const Fabric fabric(2, 2, 2);
   std::vector<Rank> same(fabric.all.size());
   std::iota(same.begin(), same.end(), 0);
-  EXPECT_EQ(near_order(fabric.graph, fabric.all), same);
-  EXPECT_TRUE(near_order(fabric.graph, {}).empty());
+  EXPECT_EQ(layout_of(fabric.graph, fabric.all).order, same);
+  EXPECT_TRUE(layout_of(fabric.graph, {}).order.empty());
 }
 
-TEST(NearOrder, WithoutANetworkHostsStayTogether) {
+TEST(LayoutTest, WithoutANetworkHostsStayTogether) {
   Graph graph;
   const Index a = graph.add("a", kNone, HostFacts{});
   const Index b = graph.add("b", kNone, HostFacts{});
-  EXPECT_THAT(near_order(graph, std::vector<Index>{b, a, b, a}), ElementsAre(0, 2, 1, 3));
+  const Layout layout = layout_of(graph, std::vector<Index>{b, a, b, a});
+  EXPECT_THAT(layout.order, ElementsAre(0, 2, 1, 3));
+  EXPECT_THAT(layout.levels, ElementsAre(ElementsAre(0, 2)));
+}
+
+TEST(LayoutTest, LevelsAreNestedAndTellSomething) {
+  const Fabric fabric(2, 2, 2);
+  std::vector<Index> two_each;
+  for (const Index host : fabric.all) two_each.insert(two_each.end(), 2, host);
+  EXPECT_THAT(
+      layout_of(fabric.graph, two_each).levels,
+      ElementsAre(ElementsAre(0, 8), ElementsAre(0, 4, 8, 12), ElementsAre(0, 2, 4, 6, 8, 10, 12, 14)));
+  EXPECT_THAT(layout_of(fabric.graph, fabric.all).levels,
+              ElementsAre(ElementsAre(0, 4), ElementsAre(0, 2, 4, 6)))
+      << "one rank per host: hosts are no groups";
+  const std::vector<Index> one_leaf(fabric.all.begin(), fabric.all.begin() + 2);
+  EXPECT_TRUE(layout_of(fabric.graph, one_leaf).levels.empty());
+  const std::vector<Index> uneven = {fabric.all[4], fabric.all[0], fabric.all[1], fabric.all[4],
+                                     fabric.all[0]};
+  const Layout layout = layout_of(fabric.graph, uneven);
+  EXPECT_THAT(layout.order, ElementsAre(0, 3, 1, 4, 2));
+  EXPECT_THAT(layout.levels, ElementsAre(ElementsAre(0, 2), ElementsAre(0, 2, 4)));
 }
 
 /// Rank p of the plan is rank order[p]: with its blocks and its root.

@@ -1,0 +1,219 @@
+#include "algorithms/cost/profile.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weir::cost {
+namespace {
+
+using ir::Move;
+using ir::Operand;
+
+/// A time on both clocks. They go apart: the latest of two times is the latest on each.
+struct Times {
+  double seconds = 0;
+  double per_byte = 0;  ///< of a chunk
+};
+Times latest(const Times& a, const Times& b) {
+  return {std::max(a.seconds, b.seconds), std::max(a.per_byte, b.per_byte)};
+}
+Times operator+(const Times& a, const Times& b) { return {a.seconds + b.seconds, a.per_byte + b.per_byte}; }
+
+/// The lanes, values and memory of all ranks while moves are carried out.
+class Clocks {
+ public:
+  Clocks(const ir::Plan& plan, const Surroundings& around) : plan_(plan), around_(around) {
+    const auto ranks = static_cast<size_t>(plan.shape.ranks);
+    lanes_.resize(ranks * ir::kMaxLanes);
+    values_.resize(plan.moves.size());
+    int blocks = 0;
+    for (Rank rank = 0; rank < plan.shape.ranks; ++rank)
+      blocks = std::max(blocks, ir::output_blocks(plan.shape, rank));
+    outputs_ = static_cast<size_t>(blocks) * plan.shape.chunks;
+    memory_.resize(ranks * (outputs_ + plan.scratch_chunks));
+  }
+
+  /// All moves once more. When the last is done.
+  Times pass() {
+    for (size_t i = 0; i < plan_.moves.size(); ++i) step(plan_.moves[i], values_[i]);
+    return end_;
+  }
+
+ private:
+  void step(const Move& move, Times& value) {
+    const Times there = move.src == move.dst ? locally(move) : arrival(move);
+    const bool sums = move.with.kind != Operand::Kind::none;
+    value = latest(there, ready(move.dst, move.with, move.chunks)) +
+            Times{0, sums ? around_.rates.gamma * move.chunks : 0};
+    lane(move.dst, move.dst_lane) = value;
+    keep(move, value);
+    end_ = latest(end_, value);
+  }
+
+  Times locally(const Move& move) {
+    const bool copies = move.with.kind == Operand::Kind::none && move.from.in_memory();
+    return latest(lane(move.dst, move.dst_lane), ready(move.src, move.from, move.chunks)) +
+           Times{0, copies ? around_.rates.gamma * move.chunks : 0};
+  }
+
+  /// When the bytes are with the receiver, whose lane has taken them.
+  Times arrival(const Move& move) {
+    const Channel& channel = channel_of(move);
+    const double chunks = move.chunks;
+    const Times half{channel.overhead / 2, channel.beta / 2 * chunks};
+    const Times& receiver = lane(move.dst, move.dst_lane);
+    const Times known = ready(move.src, move.from, move.chunks);
+    if (move.pull) return latest(known + Times{channel.alpha, 0}, receiver) + half;  // told that it may
+    Times& sender = lane(move.src, move.src_lane);
+    const Times start = latest(known, sender);
+    sender = start + half;
+    return latest(start + Times{channel.alpha, channel.beta * chunks}, receiver + half);
+  }
+
+  const Channel& channel_of(const Move& move) const {
+    const bool inside =
+        around_.host_of[static_cast<size_t>(move.src)] == around_.host_of[static_cast<size_t>(move.dst)];
+    return inside ? around_.rates.inside : around_.rates.between;
+  }
+
+  Times& lane(Rank rank, uint8_t lane) { return lanes_[static_cast<size_t>(rank) * ir::kMaxLanes + lane]; }
+
+  /// Of the first chunk; null for inputs and values, which nobody overwrites.
+  Times* memory(Rank rank, const Operand& place) {
+    if (place.kind != Operand::Kind::output && place.kind != Operand::Kind::scratch) return nullptr;
+    const size_t before = place.kind == Operand::Kind::scratch ? outputs_ : 0;
+    return &memory_[static_cast<size_t>(rank) * (outputs_ + plan_.scratch_chunks) + before + place.index];
+  }
+  Times ready(Rank rank, const Operand& from, uint32_t chunks) {
+    if (from.kind == Operand::Kind::value) return values_[from.index];
+    Times all;
+    if (const Times* first = memory(rank, from); first != nullptr) {
+      for (uint32_t i = 0; i < chunks; ++i) all = latest(all, first[i]);
+    }
+    return all;
+  }
+  void keep(const Move& move, const Times& value) {
+    if (Times* first = memory(move.dst, move.to); first != nullptr) std::fill_n(first, move.chunks, value);
+  }
+
+  const ir::Plan& plan_;
+  const Surroundings& around_;
+  std::vector<Times> lanes_;
+  std::vector<Times> values_;  ///< by move
+  std::vector<Times> memory_;  ///< by rank: output, then scratch
+  size_t outputs_ = 0;         ///< chunks
+  Times end_;
+};
+
+/// The work of a pass, added up for whoever has to do it.
+class Load {
+ public:
+  explicit Load(const Surroundings& around)
+      : around_(around), ranks_(around.host_of.size()), machines_(around.cores.size()) {
+    for (const Border& border : around.borders) {
+      const int groups = *std::max_element(border.group_of.begin(), border.group_of.end()) + 1;
+      out_.emplace_back(static_cast<size_t>(groups));
+      in_.emplace_back(static_cast<size_t>(groups));
+    }
+  }
+
+  void add(const Move& move) {
+    const auto src = static_cast<size_t>(move.src);
+    const auto dst = static_cast<size_t>(move.dst);
+    const double chunks = move.chunks;
+    const bool sums = move.with.kind != Operand::Kind::none;
+    if (sums || (src == dst && move.from.in_memory())) work(dst, {0, around_.rates.gamma * chunks});
+    if (src == dst) return;
+    const bool inside = around_.host_of[src] == around_.host_of[dst];
+    const Channel& channel = inside ? around_.rates.inside : around_.rates.between;
+    const double share = channel.beta / 2 * chunks;
+    work(src, {channel.overhead / 2, move.pull ? 0 : share});
+    work(dst, {channel.overhead / 2, share});
+    for (size_t b = 0; b < around_.borders.size(); ++b) {
+      const Border& border = around_.borders[b];
+      if (border.group_of[src] == border.group_of[dst]) continue;
+      out_[b][static_cast<size_t>(border.group_of[src])] += border.beta * chunks;
+      in_[b][static_cast<size_t>(border.group_of[dst])] += border.beta * chunks;
+    }
+  }
+
+  Pass most() const {
+    Times most;
+    for (const Times& rank : ranks_) most = latest(most, rank);
+    for (size_t m = 0; m < machines_.size(); ++m) {
+      const double cores = std::max(around_.cores[m], 1);
+      most = latest(most, {machines_[m].seconds / cores, machines_[m].per_byte / cores});
+    }
+    for (const auto* sides : {&out_, &in_}) {
+      for (const std::vector<double>& groups : *sides) {
+        for (const double group : groups) most = latest(most, {0, group});
+      }
+    }
+    return {most.seconds, most.per_byte};
+  }
+
+ private:
+  void work(size_t rank, const Times& times) {
+    ranks_[rank] = ranks_[rank] + times;
+    Times& machine = machines_[static_cast<size_t>(around_.machine_of[rank])];
+    machine = machine + times;
+  }
+
+  const Surroundings& around_;
+  std::vector<Times> ranks_;
+  std::vector<Times> machines_;
+  std::vector<std::vector<double>> out_;  ///< by border and group, seconds per byte of a chunk
+  std::vector<std::vector<double>> in_;
+};
+
+}  // namespace
+
+Surroundings regular(int places, int per_host, int cores_per_host, const Rates& rates) {
+  Surroundings around;
+  for (int place = 0; place < places; ++place) around.host_of.push_back(place / per_host);
+  around.machine_of = around.host_of;
+  around.cores.assign(static_cast<size_t>(around.host_of.back() + 1), cores_per_host);
+  if (around.cores.size() > 1) around.borders.push_back({around.host_of, rates.between.beta});
+  around.rates = rates;
+  around.slot_bytes = size_t{64} << 10;
+  return around;
+}
+
+Profile profile_of(const ir::Plan& plan, const Surroundings& around) {
+  Clocks clocks(plan, around);
+  const Times one = clocks.pass();
+  const Times two = clocks.pass();
+  Load load(around);
+  uint32_t message = 1;
+  bool pulls = false;
+  for (const Move& move : plan.moves) {
+    load.add(move);
+    if (move.src == move.dst) continue;
+    pulls = pulls || move.pull;
+    if (!move.pull) message = std::max(message, move.chunks);
+  }
+  Profile profile;
+  profile.first = {one.seconds, one.per_byte};
+  profile.further = {two.seconds - one.seconds, two.per_byte - one.per_byte};
+  profile.load = load.most();
+  profile.chunks = plan.shape.chunks;
+  profile.tile_bytes = static_cast<double>(around.slot_bytes) / message;
+  if (pulls) {
+    const auto room = static_cast<double>(around.scratch_bytes) / std::max(plan.scratch_chunks, 1u);
+    profile.tile_bytes = std::min(profile.tile_bytes, room);
+  }
+  return profile;
+}
+
+double predict(const Profile& profile, double bytes) {
+  const double chunk = bytes / profile.chunks;
+  const double passes = std::max(1.0, std::ceil(chunk / std::max(profile.tile_bytes, 1.0)));
+  const double tile = chunk / passes;
+  const double latency =
+      std::max(profile.first.seconds + (passes - 1) * profile.further.seconds, passes * profile.load.seconds);
+  const double moving = std::max((profile.first.per_byte + (passes - 1) * profile.further.per_byte) * tile,
+                                 passes * profile.load.per_byte * tile);
+  return latency + moving;
+}
+
+}  // namespace weir::cost

@@ -1,0 +1,69 @@
+/// What a plan costs in given surroundings: six figures, from which the time for any size is a few
+/// multiplications. No formula is typed in per algorithm: the plan is the formula.
+///
+/// Two clocks go through the moves in list order, lane by lane as a program would run them (latencies on one,
+/// seconds per byte on the other), twice, because the second pass shows what of it overlaps with the first.
+/// Beside them the work is added up that has to be done by a rank, by the cores that ranks share, and
+/// across the border of a group of ranks: less than the most loaded of them needs, no pass can take.
+///
+/// A message costs its sender half of overhead + beta * bytes, its receiver the same, and is there alpha +
+/// beta * bytes after it was begun. Not in the model: that slots run out, caches.
+///
+/// Pure.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "algorithms/cost/rates.h"
+#include "algorithms/ir/plan.h"
+
+namespace weir::cost {
+
+/// Groups of ranks with something narrow around them: hosts with their network cards, leaves with uplinks.
+struct Border {
+  std::vector<int> group_of;  ///< by place
+  double beta = 0;            ///< seconds per byte into a group, and out of it
+};
+
+/// Where ranks are, in the order of their places (algorithms/layout.h).
+struct Surroundings {
+  std::vector<int> host_of;     ///< by place; ranks of one host are inside
+  std::vector<int> machine_of;  ///< by place; whose cores they share
+  std::vector<int> cores;       ///< by machine
+  std::vector<Border> borders;
+  Rates rates;
+  size_t slot_bytes = 0;     ///< most bytes of a message
+  size_t scratch_bytes = 0;  ///< that ranks of an island can read of each other; 0: no plan may pull
+
+  int ranks() const { return static_cast<int>(host_of.size()); }
+};
+
+/// So many places, one after the other, on hosts of `per_host` ranks; each host is a machine.
+Surroundings regular(int places, int per_host, int cores_per_host, const Rates& rates);
+
+/// Of one pass: the part that does not depend on size, and seconds per byte of a chunk.
+struct Pass {
+  double seconds = 0;
+  double per_byte = 0;
+
+  bool operator==(const Pass&) const = default;
+};
+
+struct Profile {
+  Pass first;             ///< the pass that nothing goes before
+  Pass further;           ///< each one after it
+  Pass load;              ///< the work of the most loaded rank, cores or border in each of them
+  double chunks = 1;      ///< of a block
+  double tile_bytes = 0;  ///< most bytes of a chunk in a pass
+
+  bool operator==(const Profile&) const = default;
+};
+
+/// REQUIRES: a plan that ir::verify accepts, over as many ranks as there are places.
+Profile profile_of(const ir::Plan& plan, const Surroundings& surroundings);
+
+/// Seconds for blocks of `bytes`.
+double predict(const Profile& profile, double bytes);
+
+}  // namespace weir::cost

@@ -1,0 +1,123 @@
+#include "algorithms/cost/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "algorithms/cost/growth.h"
+
+namespace weir::cost {
+namespace {
+
+constexpr double kMostMoves = 100'000;  // of a plan that is made although it has many ranks
+constexpr double kLeastTile = 64;       // tiles begin at cache lines: with less room a message does not fit
+
+/// A plan's profile, and how many moves it took.
+struct Made {
+  Profile profile;
+  double moves = 0;
+};
+
+std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& around, int places) {
+  const auto plan =
+      algorithms::emit(entry.algorithm, {entry.kind, places, 0, algorithms::default_chunks(entry, places)});
+  if (!plan.ok()) return std::nullopt;
+  const auto moves = static_cast<double>(plan->moves.size());
+  if (places == around.ranks()) return Made{profile_of(*plan, around), moves};
+  return Made{profile_of(*plan, first_places(around, places)), moves};
+}
+
+std::optional<Profile> profile_for(const algorithms::Entry& entry, const Surroundings& around) {
+  const int ranks = around.ranks();
+  int doublings = 0;
+  while (std::ldexp(Table::kMostRanks, doublings) < ranks) ++doublings;
+  if (doublings > 0) {
+    std::optional<Made> three[3];
+    for (int i = 0; i < 3; ++i) {
+      three[i] = make(entry, around, static_cast<int>(std::ceil(std::ldexp(ranks, i - 2 - doublings))));
+      if (!three[i]) return std::nullopt;
+    }
+    const double moves = three[2]->moves * std::pow(three[2]->moves / three[1]->moves, doublings);
+    if (moves > kMostMoves) return grown(three[0]->profile, three[1]->profile, three[2]->profile, doublings);
+  }
+  const auto made = make(entry, around, ranks);
+  return made ? std::optional(made->profile) : std::nullopt;
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
+}
+
+std::string size_text(size_t bytes) {
+  constexpr const char* kUnits[] = {"", "K", "M", "G", "T"};
+  size_t unit = 0;
+  for (; bytes >= 1024 && bytes % 1024 == 0 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
+  return fmt::format("{}{}", bytes, kUnits[unit]);
+}
+
+}  // namespace
+
+Table::Table(Collective kind, const Surroundings& around, const Allowed& allowed) {
+  for (const algorithms::Entry& entry : algorithms::catalogue()) {
+    if (entry.kind != kind || (allowed && !allowed(entry))) continue;
+    if (entry.pulls && around.scratch_bytes == 0) continue;
+    const auto profile = profile_for(entry, around);
+    if (profile && profile->tile_bytes >= kLeastTile) candidates_.push_back({&entry, *profile});
+  }
+  for (size_t c = 0; c < kClasses; ++c) {
+    const double bytes = c == 0 ? 0 : std::ldexp(1, static_cast<int>(c) - 1);
+    Choice& choice = choices_[c];
+    for (const Candidate& candidate : candidates_) {
+      const Estimate estimate{candidate.entry, predict(candidate.profile, bytes)};
+      if (choice.best.entry == nullptr || estimate.seconds < choice.best.seconds) {
+        choice.runner_up = choice.best;
+        choice.best = estimate;
+      } else if (choice.runner_up.entry == nullptr || estimate.seconds < choice.runner_up.seconds) {
+        choice.runner_up = estimate;
+      }
+    }
+  }
+}
+
+std::vector<Row> Table::rows() const {
+  std::vector<Row> rows;
+  for (size_t c = 1; c < kClasses; ++c) {
+    const size_t least = size_t{1} << (c - 1);
+    const Choice& choice = choices_[c];
+    if (choice.best.entry == nullptr) break;
+    if (rows.empty() || rows.back().at_least.best.entry != choice.best.entry)
+      rows.push_back({least, 0, choice, {}});
+    rows.back().most = 2 * least - 1;
+    rows.back().at_most = choice;
+  }
+  return rows;
+}
+
+double Table::seconds(std::string_view algorithm, size_t bytes) const {
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.entry->algorithm == algorithm)
+      return predict(candidate.profile, static_cast<double>(bytes));
+  }
+  return -1;
+}
+
+std::vector<std::string> lines_of(const Table& table) {
+  std::vector<std::string> lines;
+  const std::vector<Row> rows = table.rows();
+  for (const Row& row : rows) {
+    const Choice& first = row.at_least;
+    std::string line = fmt::format("from {:>5}  {:<16} {:>9}", size_text(row.least),
+                                   first.best.entry->algorithm, seconds_text(first.best.seconds));
+    if (first.runner_up.entry != nullptr) {
+      line += fmt::format("  then {} {}", first.runner_up.entry->algorithm,
+                          seconds_text(first.runner_up.seconds));
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace weir::cost

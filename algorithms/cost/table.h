@@ -1,0 +1,74 @@
+/// Which algorithm of the catalogue a collective takes, by size, and why: predicted times.
+///
+/// Pure functions and plain values: thread-safe. Depends on nothing but its arguments, so ranks that have the
+/// same ones choose alike.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "algorithms/catalogue.h"
+#include "algorithms/cost/profile.h"
+
+namespace weir::cost {
+
+/// An algorithm and the seconds that it is predicted to take. `entry` may be null: there is none.
+struct Estimate {
+  const algorithms::Entry* entry = nullptr;
+  double seconds = 0;
+};
+
+struct Choice {
+  Estimate best;
+  Estimate runner_up;
+};
+
+/// Sizes that take the same algorithm.
+struct Row {
+  size_t least = 0;  ///< bytes of a block
+  size_t most = 0;
+  Choice at_least;  ///< times for the least size
+  Choice at_most;   ///< and for the most
+};
+
+using Allowed = std::function<bool(const algorithms::Entry&)>;
+
+class Table {
+ public:
+  /// Of all entries for `kind` that `allowed` accepts (null: any) and that can run there: those that pull
+  /// need shared scratch, and messages have to fit slots. Roots are taken to be place 0. Beyond kMostRanks,
+  /// plans of very many moves are not made: their profiles grow out of smaller ones (growth.h). Costs
+  /// milliseconds.
+  Table(Collective kind, const Surroundings& around, const Allowed& allowed = nullptr);
+
+  static constexpr int kMostRanks = 256;
+
+  /// For blocks of `bytes`; sizes between powers of two choose like the power of two below. best.entry is
+  /// null where nothing is allowed.
+  const Choice& at(size_t bytes) const {
+    return choices_[std::min(static_cast<size_t>(std::bit_width(bytes)), kClasses - 1)];
+  }
+  /// From one byte to 2^40 - 1, sizes with the same best algorithm merged.
+  std::vector<Row> rows() const;
+  /// What the algorithm is predicted to take; negative where it is not among the candidates.
+  double seconds(std::string_view algorithm, size_t bytes) const;
+
+ private:
+  static constexpr size_t kClasses = 41;  ///< by the number of significant bits
+
+  struct Candidate {
+    const algorithms::Entry* entry;
+    Profile profile;
+  };
+  std::vector<Candidate> candidates_;
+  std::array<Choice, kClasses> choices_;
+};
+
+/// One line per row: sizes, algorithm, predicted times, runner-up.
+std::vector<std::string> lines_of(const Table& table);
+
+}  // namespace weir::cost

@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "algorithms/cost/table.h"
+
+namespace weir::cost {
+namespace {
+
+/// Memory of a server, and a network of 25 Gbit/s.
+constexpr Rates kServers = {{2e-7, 1e-7, 1e-10}, {1e-5, 3e-6, 3e-10}, 3e-11};
+
+Surroundings island(int ranks, int cores) {
+  Surroundings around = regular(ranks, ranks, cores, kServers);
+  around.scratch_bytes = size_t{1} << 20;
+  return around;
+}
+
+/// "1 one_shot, 1024 ring": from which sizes on what is taken.
+std::string choices(Collective kind, const Surroundings& around, const Allowed& allowed = nullptr) {
+  std::string text;
+  for (const Row& row : Table(kind, around, allowed).rows()) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", row.least, row.at_least.best.entry->algorithm);
+  }
+  return text;
+}
+
+TEST(Table, ChoosesForTheMachine) {
+  using enum Collective;
+  const struct {
+    Collective kind;
+    Surroundings around;
+    std::string expected;
+  } cases[] = {
+      {all_reduce, island(8, 8), "1 one_shot, 1024 halving_doubling, 4096 two_shot"},
+      {all_reduce, island(8, 2), "1 double_tree, 32768 two_shot"},
+      {all_gather, island(8, 8), "1 halving_doubling, 512 two_shot"},
+      {broadcast, island(8, 8),
+       "1 one_shot, 1024 binomial, 8192 double_tree, 131072 binomial, 262144 double_tree"},
+      {all_reduce, regular(2, 2, 2, kServers), "1 one_shot, 16384 ring, 262144 double_tree"},
+      {all_reduce, regular(16, 1, 8, kServers), "1 one_shot, 8192 halving_doubling, 524288 double_tree"},
+      {all_to_all, regular(16, 1, 8, kServers), "1 pairwise, 131072 one_shot"},
+      {all_reduce, regular(128, 8, 64, kServers), "1 halving_doubling, 524288 double_tree, 1048576 ring"},
+      {all_gather, regular(128, 8, 64, kServers), "1 halving_doubling, 1024 ring"},
+      {all_reduce, regular(1200, 8, 64, kServers), "1 halving_doubling, 524288 double_tree, 16777216 ring"},
+      {broadcast, regular(1200, 8, 64, kServers), "1 binomial, 262144 double_tree, 16777216 ring"},
+  };
+  for (const auto& [kind, around, expected] : cases)
+    EXPECT_EQ(choices(kind, around), expected) << name(kind) << " over " << around.ranks();
+}
+
+TEST(Table, RowsAreAllSizesOnceAndTimesRise) {
+  const Table table(Collective::all_reduce, regular(16, 4, 4, kServers));
+  size_t next = 1;
+  double last = 0;
+  for (const Row& row : table.rows()) {
+    EXPECT_EQ(row.least, next);
+    next = row.most + 1;
+    EXPECT_GT(row.at_least.best.seconds, last);
+    EXPECT_LE(row.at_least.best.seconds, row.at_least.runner_up.seconds);
+    EXPECT_LE(row.at_least.best.seconds, row.at_most.best.seconds);
+    EXPECT_NE(row.at_least.best.entry, row.at_least.runner_up.entry);
+    EXPECT_EQ(row.at_least.best.seconds, table.seconds(row.at_least.best.entry->algorithm, row.least));
+    EXPECT_EQ(table.at(row.most).best.entry, row.at_most.best.entry);
+    last = row.at_least.best.seconds;
+  }
+  EXPECT_EQ(next, size_t{1} << 40);
+  EXPECT_EQ(lines_of(table).size(), table.rows().size());
+  EXPECT_LT(table.seconds("pairwise", 8), 0) << "does no all-reduce";
+}
+
+TEST(Table, TakesOnlyWhatIsAllowedAndCanRun) {
+  const Surroundings around = regular(8, 8, 8, kServers);
+  EXPECT_EQ(choices(Collective::all_reduce, around, [](const auto& e) { return e.algorithm == "ring"; }),
+            "1 ring");
+  EXPECT_EQ(choices(Collective::all_reduce, around, [](const auto&) { return false; }), "");
+  EXPECT_LT(Table(Collective::all_reduce, around).seconds("two_shot", 8), 0) << "no rank can be read";
+  EXPECT_GT(Table(Collective::all_reduce, island(8, 8)).seconds("two_shot", 8), 0);
+  Surroundings narrow = regular(64, 64, 64, kServers);
+  narrow.slot_bytes = 256;  // less than halves of 64 blocks have in a message
+  EXPECT_LT(Table(Collective::all_gather, narrow).seconds("halving_doubling", 8), 0);
+  EXPECT_GT(Table(Collective::all_gather, narrow).seconds("ring", 8), 0);
+}
+
+TEST(Table, CoresAndBordersMoveTheChoice) {
+  // A slow border makes the one ring across it worth its hops earlier.
+  const auto from = [](double border) {
+    Surroundings around = regular(32, 8, 8, kServers);
+    around.borders[0].beta = border;
+    for (const Row& row : Table(Collective::all_reduce, around).rows())
+      if (row.at_least.best.entry->algorithm == "ring") return row.least;
+    return size_t{0};
+  };
+  ASSERT_GT(from(3e-10), 0u);
+  EXPECT_LT(from(1e-8), from(3e-10));
+}
+
+}  // namespace
+}  // namespace weir::cost

@@ -62,6 +62,14 @@ constexpr std::array kTable = {
               "memory per rank through which the fast paths exchange data"},
     OptionRow{"WEIR_ALGO", &Options::algorithm, "", 0, 0,
               "the algorithm to use wherever it can; empty is automatic"},
+    OptionRow{"NCCL_ALGO", &Options::nccl_algorithms, "", 0, 0,
+              "algorithms that may be used: ring,tree or ^tree, for all or by collective (allreduce:ring;...)"},
+    OptionRow{"WEIR_CALIBRATION", &Options::calibration, "", 0, 1,
+              "0: what channels cost is not measured, nor looked up, but taken as transports state it"},
+    OptionRow{"WEIR_CACHE_DIR", &Options::cache_dir, "", 0, 0,
+              "folder of what was measured; unset is $XDG_CACHE_HOME/weir or ~/.cache/weir"},
+    OptionRow{"WEIR_COST_FILE", &Options::cost_file, "", 0, 0,
+              "file of what channels and sums cost, before all that is measured; rank 0 reads it"},
     OptionRow{"WEIR_FAST", &Options::fast_paths, "", 0, 1,
               "0: no fast paths, every call interprets its plan"},
     OptionRow{"WEIR_CHECK", &Options::check, "", 0, 1, "0: ranks do not compare their calls"},
@@ -138,6 +146,16 @@ const OptionRow* find_row(std::string_view name) {
 /// NCCL_CONF_FILE says where to look and belongs to the launch of programs; these never reach the table.
 bool is_known_elsewhere(std::string_view name) { return name == "NCCL_CONF_FILE"; }
 
+/// Relative paths do not count, says the XDG base directory specification.
+std::string absolute(const char* folder, const char* below) {
+  return folder != nullptr && folder[0] == '/' ? std::string(folder) + below : std::string();
+}
+
+std::string user_cache() {
+  std::string folder = absolute(std::getenv("XDG_CACHE_HOME"), "/weir");
+  return folder.empty() ? absolute(std::getenv("HOME"), "/.cache/weir") : folder;
+}
+
 void read_conf_file(const std::string& path, std::map<std::string, Options::Value>& values) {
   std::ifstream file(path);
   if (!file) return;
@@ -213,7 +231,9 @@ Options Options::from_environment() {
     read_conf_file(std::string(home) + "/.nccl.conf", values);
   }
   read_conf_file("/etc/nccl.conf", values);
-  return from(values);
+  Options options = from(values);
+  if (options.cache_dir.empty()) options.cache_dir = user_cache();
+  return options;
 }
 
 void log_notes(const Options& options) {

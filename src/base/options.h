@@ -40,6 +40,10 @@ struct Options {
   int64_t window_bytes = 2 * 1024 * 1024;
   // Plans
   std::string algorithm;
+  std::string nccl_algorithms;
+  bool calibration = true;
+  std::string cache_dir;
+  std::string cost_file;
   bool fast_paths = true;
   bool check = true;
   int64_t spins = -1;
@@ -59,7 +63,7 @@ struct Options {
   std::vector<Note> notes;
 
   /// From the environment, then NCCL_CONF_FILE (or ~/.nccl.conf), then /etc/nccl.conf. The first value found
-  /// counts. REQUIRES: nobody changes the environment meanwhile.
+  /// counts. cache_dir is where users keep caches, if nothing says another place. REQUIRES: nobody changes the environment meanwhile.
   static Options from_environment();
   /// From values that were read already.
   struct Value {

@@ -23,10 +23,6 @@ using topology::HostFacts;
 using topology::Index;
 using topology::NodeKind;
 
-bool is_lowest_on_host(const std::vector<PeerAddress>& peers, Rank self) {
-  const auto own = peers.begin() + self;
-  return std::none_of(peers.begin(), own, [&](const PeerAddress& peer) { return peer.host == own->host; });
-}
 
 bool on_several_hosts(const std::vector<PeerAddress>& peers) {
   return std::any_of(peers.begin(), peers.end(),
@@ -96,6 +92,11 @@ Result<Graph> put_together(std::vector<Graph> hosts, std::optional<Graph> networ
 }
 
 }  // namespace
+
+bool is_lowest_on_host(const std::vector<PeerAddress>& peers, Rank self) {
+  const auto own = peers.begin() + self;
+  return std::none_of(peers.begin(), own, [&](const PeerAddress& peer) { return peer.host == own->host; });
+}
 
 Bytes Cluster::contribution(OwnHost& own, const std::vector<PeerAddress>& peers, Rank self) {
   ByteWriter out;

@@ -15,6 +15,8 @@
 
 namespace weir::core {
 
+bool is_lowest_on_host(const std::vector<PeerAddress>& peers, Rank self);
+
 struct Cluster {
   topology::Graph graph;               ///< hosts that have ranks, and the switches of their network
   std::vector<topology::Index> hosts;  ///< by rank

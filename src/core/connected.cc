@@ -5,7 +5,10 @@
 #include <algorithm>
 
 #include "algorithms/layout.h"
+#include "src/base/clock.h"
 #include "src/base/log.h"
+#include "src/core/calibration.h"
+#include "src/core/known_rates.h"
 #include "topology/views/summary.h"
 
 namespace weir::core {
@@ -56,6 +59,15 @@ Result<IslandViews> view_island(const Routes& routes, Rank self) {
   return island;
 }
 
+/// Whether all plans that the exchange stands for may be taken.
+bool may_exchange(const cost::Filter& filter) {
+  for (int kind = 0; kind < kCollectives; ++kind) {
+    const auto collective = static_cast<Collective>(kind);
+    if (exec::Exchange::does(collective) && !filter.allows("one_shot", collective)) return false;
+  }
+  return filter.allows("two_shot", Collective::all_reduce);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Door> door,
@@ -92,8 +104,9 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
   WEIR_TRY(c.meet(runtime));
   c.join_island(runtime, island->windows, island->doorbells);
-  c.plans = std::make_unique<PlanCache>(self, algorithms::layout_of(c.cluster.graph, c.cluster.hosts).order,
-                                        *c.links, std::move(island->scratch), options.algorithm);
+  const std::vector<Rank> order = algorithms::layout_of(c.cluster.graph, c.cluster.hosts).order;
+  c.make_selector(options, order, island->scratch);
+  c.plans = std::make_unique<PlanCache>(self, order, *c.links, std::move(island->scratch), *c.selector);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
 
   Execution::Parts parts;
@@ -112,6 +125,10 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.check = options.check;
   c.execution = std::make_unique<Execution>(parts);
   WEIR_INFO(init, "{}", c.describe());
+  auto rates = c.find_rates(options);
+  WEIR_TRY(rates.status());
+  c.selector->set_rates(*rates);
+  if (self == 0) c.log_choices();
   return made;
 }
 
@@ -119,7 +136,8 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
 void Connected::join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                             const std::vector<Doorbell*>& doorbells) {
   const Options& options = runtime.options();
-  if (windows.empty() || !options.fast_paths || !options.algorithm.empty()) return;
+  if (windows.empty() || !options.fast_paths || !terms_.algorithm.empty()) return;
+  if (!may_exchange(terms_.filter())) return;
   const Rank self = bootstrap->rank();
   allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), windows);
   exec::Exchange::Limits limits;
@@ -131,24 +149,30 @@ void Connected::join_island(Runtime& runtime, const std::vector<exec::Window>& w
 Status Connected::meet(Runtime& runtime) {
   const std::vector<PeerAddress>& peers = bootstrap->peers();
   const Rank self = bootstrap->rank();
+  const Options& options = runtime.options();
+  Seat seat = Seat::own(options, *routes, peers, self);
+  if (seat.calibrates) {
+    const auto known = KnownRates(options.cache_dir, circumstances(options, *routes, peers, self)).read();
+    seat.knows = known.has_value();
+    seat.known = known.value_or(cost::Rates{});
+  }
   ByteWriter told;
-  const Seat seat{host_identity(""), allowed_cores()};
   told.put(seat).put_bytes(Cluster::contribution(runtime.own_host(), peers, self));
+  if (self == 0) Terms::of(options).put(told);
   auto all = bootstrap->all_gather(told.take());
   WEIR_TRY(all.status());
-  std::vector<Seat> seats;
   std::vector<Bytes> contributions;
   for (const Bytes& bytes : *all) {
     ByteReader reader(bytes);
-    seats.push_back(reader.get<Seat>());
+    seats_.push_back(reader.get<Seat>());
     contributions.push_back(reader.get_bytes());
+    if (contributions.size() == 1) terms_ = Terms::get(reader);
   }
-  count_neighbours(seats);
+  count_neighbours();
   auto assembled = Cluster::assemble(contributions, peers);
   WEIR_TRY(assembled.status());
   cluster = std::move(*assembled);
   if (self == 0) WEIR_INFO(init, "Topology: {}", topology::summary_of(cluster.graph));
-  const Options& options = runtime.options();
   if (self != options.topology_dump_rank || options.topology_dump_file.empty()) return {};
   if (const Status dumped = cluster.dump(self, options.topology_dump_file); !dumped.ok())
     WEIR_WARN("NCCL_TOPO_DUMP_FILE: {}", dumped.message());
@@ -156,15 +180,60 @@ Status Connected::meet(Runtime& runtime) {
 }
 
 /// Counts the ranks of this machine and the cores that they may use between them.
-void Connected::count_neighbours(const std::vector<Seat>& seats) {
-  const uint64_t own = seats[static_cast<size_t>(bootstrap->rank())].machine;
+void Connected::count_neighbours() {
+  const uint64_t own = seats_[static_cast<size_t>(bootstrap->rank())].machine;
   CoreSet together;
-  for (const Seat& seat : seats) {
+  for (const Seat& seat : seats_) {
     if (seat.machine != own) continue;
     ++local_ranks;
     together |= seat.cores;
   }
   local_cores = usable_cores(together);
+}
+
+void Connected::make_selector(const Options& options, std::span<const Rank> order,
+                              const SharedScratch& scratch) {
+  cost::Surroundings around = in_order(surroundings_of(seats_, bootstrap->peers()), order);
+  around.slot_bytes = static_cast<size_t>(options.slot_bytes);
+  around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
+  selector = std::make_unique<Selector>(std::move(around), terms_.filter());
+}
+
+/// The same on all ranks: a file of rank 0's, else what was measured, now or before, else what transports
+/// state. Collective.
+Result<cost::Rates> Connected::find_rates(const Options& options) {
+  const cost::Rates& stated = selector->surroundings().rates;
+  if (!std::ranges::all_of(seats_, &Seat::calibrates)) return terms_.override(stated);
+  cost::Rates rates;
+  if (std::ranges::all_of(seats_, &Seat::knows)) {
+    for (const Seat& seat : seats_) rates = cost::slower(rates, seat.known);
+    return terms_.override(rates);
+  }
+  const std::vector<PeerAddress>& peers = bootstrap->peers();
+  const Rank self = bootstrap->rank();
+  const int64_t began = now_ns();
+  auto own = calibrate(*execution, self, surroundings_of(seats_, peers));
+  WEIR_TRY(own.status());
+  auto all = bootstrap->all_gather(ByteWriter().put(*own).take());
+  WEIR_TRY(all.status());
+  for (const Bytes& bytes : *all) rates = cost::slower(rates, ByteReader(bytes).get<cost::Rates>());
+  if (is_lowest_on_host(peers, self))
+    KnownRates(options.cache_dir, circumstances(options, *routes, peers, self)).write(rates);
+  WEIR_INFO(init, "channels and sums measured in {:.1f} ms", static_cast<double>(now_ns() - began) * 1e-6);
+  return terms_.override(rates);
+}
+
+/// What rank 0 says about the choice of plans.
+void Connected::log_choices() {
+  if (log_level() < LogLevel::info || bootstrap->size() == 1) return;
+  const cost::Rates& rates = selector->surroundings().rates;
+  WEIR_INFO(init, "Costs: a message {:.2f} us inside a host and {:.2f} us between hosts; a byte {:.3g} ns and "
+            "{:.3g} ns; summed {:.3g} ns",
+            rates.inside.alpha * 1e6, rates.between.alpha * 1e6, rates.inside.beta * 1e9,
+            rates.between.beta * 1e9, rates.gamma * 1e9);
+  if (exchange != nullptr) return;
+  for (const std::string& line : cost::lines_of(selector->table(Collective::all_reduce)))
+    WEIR_INFO(init, "all_reduce {}", line);
 }
 
 std::string Connected::describe() const {

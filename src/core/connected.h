@@ -17,6 +17,8 @@
 #include "src/core/plan_cache.h"
 #include "src/core/routes.h"
 #include "src/core/runtime.h"
+#include "src/core/seat.h"
+#include "src/core/selector.h"
 #include "src/exec/allocations.h"
 #include "src/exec/exchange.h"
 #include "transports/home.h"
@@ -33,6 +35,7 @@ struct Connected {
   std::unique_ptr<Links> links;
   std::unique_ptr<exec::Allocations> allocations;  ///< of an island; else null, like exchange
   std::unique_ptr<exec::Exchange> exchange;
+  std::unique_ptr<Selector> selector;
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<Pairs> pairs;
   std::unique_ptr<Execution> execution;
@@ -47,16 +50,16 @@ struct Connected {
   std::string describe() const;
 
  private:
-  /// Where a rank runs.
-  struct Seat {
-    uint64_t machine = 0;
-    CoreSet cores;
-  };
-
   void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                    const std::vector<Doorbell*>& doorbells);
   Status meet(Runtime& runtime);
-  void count_neighbours(const std::vector<Seat>& seats);
+  void count_neighbours();
+  void make_selector(const Options& options, std::span<const Rank> order, const SharedScratch& scratch);
+  Result<cost::Rates> find_rates(const Options& options);
+  void log_choices();
+
+  std::vector<Seat> seats_;  ///< by rank
+  Terms terms_;
 };
 
 }  // namespace weir::core

@@ -6,7 +6,6 @@
 #include <bit>
 
 #include "algorithms/catalogue.h"
-#include "algorithms/choice.h"
 #include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
 #include "src/base/log.h"
@@ -24,13 +23,13 @@ constexpr size_t kTileAlignment = exec::kGrainBytes;  // tiles of all chunks beg
 }  // namespace
 
 PlanCache::PlanCache(Rank self, std::vector<Rank> order, Links& links, SharedScratch scratch,
-                     std::string forced_algorithm)
+                     Selector& selector)
     : self_(self),
       ranks_(static_cast<int>(order.size())),
       order_(std::move(order)),
       links_(links),
       scratch_(std::move(scratch)),
-      forced_algorithm_(std::move(forced_algorithm)) {}
+      selector_(selector) {}
 
 Result<Prepared*> PlanCache::find(Collective kind, Rank root, size_t bytes) {
   if (Prepared* known = hit(kind, root, bytes); known != nullptr) return known;
@@ -40,17 +39,12 @@ Result<Prepared*> PlanCache::find(Collective kind, Rank root, size_t bytes) {
 }
 
 Result<Prepared*> PlanCache::prepare(Collective kind, Rank root, size_t bytes) {
-  // All sizes of a class (a power of two) share a plan, so the choice is made for the largest of them.
-  const size_t largest = bytes == 0 ? 0 : std::bit_floor(bytes) * 2 - 1;
-  std::string_view algorithm = algorithms::choose({kind, ranks_, largest, !scratch_.peers.empty()});
-  if (!forced_algorithm_.empty()) {
-    const algorithms::Entry* forced = algorithms::find(forced_algorithm_, kind);
-    if (forced != nullptr && (!forced->pulls || !scratch_.peers.empty())) algorithm = forced->algorithm;
-  }
-  const algorithms::Entry* entry = algorithms::find(algorithm, kind);
+  // All sizes of a class (from a power of two to the next) share a plan.
+  const algorithms::Entry* entry = selector_.table(kind).at(bytes).best.entry;
   if (entry == nullptr) {
-    return Status(Code::internal_error, fmt::format("no algorithm {} for {}", algorithm, name(kind)));
+    return Status(Code::internal_error, fmt::format("no plan for {} over {} ranks", name(kind), ranks_));
   }
+  const std::string_view algorithm = entry->algorithm;
   const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*entry, ranks_)};
   const auto known = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& p) {
     return p->algorithm == algorithm && p->program->shape == shape;

@@ -13,6 +13,7 @@
 
 #include "src/core/links.h"
 #include "src/core/operation.h"
+#include "src/core/selector.h"
 #include "src/exec/lane.h"
 
 namespace weir::core {
@@ -35,9 +36,10 @@ struct SharedScratch {
 
 class PlanCache {
  public:
-  /// `order`: in which plans take the ranks (algorithms/layout.h), the same on all of them.
+  /// `order`: in which plans take the ranks (algorithms/layout.h), the same on all of them, as is what
+  /// `selector` says.
   PlanCache(Rank self, std::vector<Rank> order, Links& links, SharedScratch scratch,
-            std::string forced_algorithm);
+            Selector& selector);
 
   /// The plan for `bytes` per block, if it was asked for before; else null.
   Prepared* hit(Collective kind, Rank root, size_t bytes) const {
@@ -61,7 +63,7 @@ class PlanCache {
   const std::vector<Rank> order_;
   Links& links_;
   const SharedScratch scratch_;
-  const std::string forced_algorithm_;
+  Selector& selector_;
   std::array<std::array<Prepared*, kSizeClasses + 1>, kCollectives>
       hits_{};  ///< with the root asked for last
   std::vector<std::unique_ptr<Prepared>> prepared_;

@@ -1,0 +1,35 @@
+/// Which algorithms may be taken, in the words of NCCL_ALGO.
+///
+/// Plain values and pure functions: thread-safe.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/catalogue.h"
+#include "weir/status.h"
+
+namespace weir::cost {
+
+class Filter {
+ public:
+  /// Everything.
+  Filter() = default;
+  /// "ring,tree", "^tree", "ring;allreduce:tree;broadcast:^ring": lists for collectives, only the first of
+  /// which may go without a name and then holds for all that have none of their own; ^ means all but. Names
+  /// are NCCL's (ring, tree, pat and those whose hardware weir does not use) or the catalogue's; case does
+  /// not matter. Errors: invalid_usage for a word that is neither.
+  static Result<Filter> parse(std::string_view text);
+  /// That algorithm alone wherever it does a collective; everything else elsewhere.
+  static Filter only(std::string_view algorithm);
+
+  /// A collective for which nothing would be left takes everything.
+  bool allows(const algorithms::Entry& entry) const;
+  bool allows(std::string_view algorithm, Collective kind) const;
+
+ private:
+  std::array<std::vector<std::string_view>, kCollectives> refused_;  ///< names of the catalogue
+};
+
+}  // namespace weir::cost

@@ -1,0 +1,160 @@
+#include "src/core/seat.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "src/base/log.h"
+#include "src/drivers/files.h"
+
+namespace weir::core {
+namespace {
+
+constexpr size_t kMostFileBytes = size_t{1} << 16;
+constexpr double kSumsPerSecond = 2e10;  // bytes, where nothing was measured
+constexpr double kSwitch = 3e-6;         // seconds until the next rank has the core, likewise
+
+/// The figures of a transport are those of a stream and of half a round trip. In a stream, one end works
+/// while the other does.
+cost::Channel channel_of(const Cost& cost) {
+  const double alpha = cost.latency_us * 1e-6;
+  const double stream = cost.gigabytes_per_s > 0 ? 1e-9 / cost.gigabytes_per_s : 0;
+  return {alpha, alpha / 2, 2 * stream};
+}
+
+/// Ranks of one kernel may use all cores that one of them may.
+int cores_of(std::span<const Seat> seats, uint64_t machine) {
+  CoreSet together;
+  int quota = 1;
+  for (const Seat& seat : seats) {
+    if (seat.machine != machine) continue;
+    together |= seat.cores;
+    quota = std::max(quota, seat.quota);
+  }
+  return std::clamp(together.count(), 1, quota);
+}
+
+/// Numbers for values, in the order in which they come.
+class Numbers {
+ public:
+  int of(uint64_t value) { return known_.emplace(value, static_cast<int>(known_.size())).first->second; }
+  size_t size() const { return known_.size(); }
+
+ private:
+  std::map<uint64_t, int> known_;
+};
+
+}  // namespace
+
+Seat Seat::own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
+               Rank self) {
+  Seat seat;
+  seat.machine = host_identity("");
+  seat.cores = allowed_cores();
+  CoreSet all;
+  all.bits.fill(~uint64_t{0});
+  seat.quota = usable_cores(all);
+  seat.calibrates = options.calibration && peers.size() > 1;
+  seat.stated.gamma = 1 / kSumsPerSecond;
+  for (Rank peer = 0; peer < routes.size(); ++peer) {
+    if (peer == self) continue;
+    cost::Rates one;
+    const bool inside = peers[static_cast<size_t>(peer)].host == peers[static_cast<size_t>(self)].host;
+    (inside ? one.inside : one.between) = channel_of(routes.to(peer).cost);
+    seat.stated = cost::slower(seat.stated, one);
+  }
+  return seat;
+}
+
+Terms Terms::of(const Options& options) {
+  Terms terms{"", options.algorithm, options.nccl_algorithms};
+  if (options.cost_file.empty()) return terms;
+  auto text = drivers::read_whole(options.cost_file, kMostFileBytes);
+  if (!text.ok()) {
+    WEIR_WARN("WEIR_COST_FILE: {}", text.status().message());
+  } else if (const auto rates = cost::read_rates(*text, {}); !rates.ok()) {
+    WEIR_WARN("WEIR_COST_FILE: {}: {}", options.cost_file, rates.status().message());
+  } else {
+    terms.costs = std::move(*text);
+  }
+  return terms;
+}
+
+void Terms::put(ByteWriter& out) const {
+  out.put_string(costs).put_string(algorithm).put_string(nccl_algorithms);
+}
+
+Terms Terms::get(ByteReader& in) {
+  Terms terms;
+  terms.costs = in.get_string();
+  terms.algorithm = in.get_string();
+  terms.nccl_algorithms = in.get_string();
+  return terms;
+}
+
+cost::Filter Terms::filter() const {
+  if (!algorithm.empty()) return cost::Filter::only(algorithm);
+  auto filter = cost::Filter::parse(nccl_algorithms);
+  if (filter.ok()) return *filter;
+  WEIR_WARN("NCCL_ALGO={} is ignored: {}", nccl_algorithms, filter.status().message());
+  return {};
+}
+
+cost::Rates Terms::override(const cost::Rates& rates) const {
+  const auto read = cost::read_rates(costs, rates);
+  return read.ok() ? *read : rates;
+}
+
+cost::Surroundings surroundings_of(std::span<const Seat> seats, const std::vector<PeerAddress>& peers) {
+  cost::Surroundings around;
+  Numbers hosts, machines;
+  for (size_t rank = 0; rank < seats.size(); ++rank) {
+    around.host_of.push_back(hosts.of(peers[rank].host));
+    const int machine = machines.of(seats[rank].machine);
+    around.machine_of.push_back(machine);
+    if (static_cast<size_t>(machine) == around.cores.size())
+      around.cores.push_back(cores_of(seats, seats[rank].machine));
+    around.rates = cost::slower(around.rates, seats[rank].stated);
+  }
+  for (size_t machine = 0; machine < machines.size(); ++machine) {
+    const auto ranks = std::ranges::count(around.machine_of, static_cast<int>(machine));
+    if (ranks <= around.cores[machine]) continue;
+    around.rates.inside.alpha += kSwitch;
+    around.rates.between.alpha += kSwitch;
+    break;
+  }
+  if (hosts.size() > 1) around.borders.push_back({around.host_of, around.rates.between.beta});
+  return around;
+}
+
+cost::Surroundings in_order(const cost::Surroundings& by_rank, std::span<const Rank> order) {
+  cost::Surroundings around = by_rank;
+  const auto sort = [&](std::vector<int>& values) {
+    const std::vector<int> before = values;
+    for (size_t place = 0; place < order.size(); ++place)
+      values[place] = before[static_cast<size_t>(order[place])];
+  };
+  sort(around.host_of);
+  sort(around.machine_of);
+  for (cost::Border& border : around.borders) sort(border.group_of);
+  return around;
+}
+
+std::string circumstances(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
+                          Rank self) {
+  std::set<std::string_view> inside, between;
+  const uint64_t host = peers[static_cast<size_t>(self)].host;
+  for (Rank peer = 0; peer < routes.size(); ++peer) {
+    if (peer == self) continue;
+    const bool same = peers[static_cast<size_t>(peer)].host == host;
+    (same ? inside : between).insert(routes.to(peer).transport->name());
+  }
+  const auto ranks = std::ranges::count(peers, host, &PeerAddress::host);
+  return fmt::format("weir {}, machine {:016x}, {} ranks, {} cores, inside {}, between {}, {} slots of {}",
+                     WEIR_VERSION, host_identity(""), ranks, usable_cores(allowed_cores()),
+                     fmt::join(inside, "+"), fmt::join(between, "+"), options.slots, options.slot_bytes);
+}
+
+}  // namespace weir::core

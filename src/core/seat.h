@@ -1,0 +1,59 @@
+/// Where each rank runs and what it knows of costs: what ranks tell each other so that all choose alike.
+///
+/// Plain values and functions of them: thread-safe.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "algorithms/cost/filter.h"
+#include "algorithms/cost/profile.h"
+#include "src/base/bytes.h"
+#include "src/base/host.h"
+#include "src/base/options.h"
+#include "src/core/routes.h"
+#include "src/core/watchdog.h"
+
+namespace weir::core {
+
+struct Seat {
+  uint64_t machine = 0;
+  CoreSet cores;
+  int quota = 0;            ///< of cores, for its control group
+  bool calibrates = false;  ///< rates may be measured
+  bool knows = false;       ///< they were before
+  cost::Rates stated;       ///< by the transports towards its peers, the slowest of them
+  cost::Rates known;
+
+  /// But for `known`.
+  static Seat own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
+                  Rank self);
+};
+
+/// What rank 0's options say for all ranks.
+struct Terms {
+  std::string costs;  ///< text of the file
+  std::string algorithm;
+  std::string nccl_algorithms;
+
+  /// A file that cannot be read is warned of.
+  static Terms of(const Options& options);
+  void put(ByteWriter& out) const;
+  static Terms get(ByteReader& in);
+
+  /// Words that mean nothing are warned of and left out; so is a wrong file.
+  cost::Filter filter() const;
+  cost::Rates override(const cost::Rates& rates) const;
+};
+
+/// By rank, without sizes of slots; rates as transports state them.
+cost::Surroundings surroundings_of(std::span<const Seat> seats, const std::vector<PeerAddress>& peers);
+/// By place.
+cost::Surroundings in_order(const cost::Surroundings& by_rank, std::span<const Rank> order);
+
+/// What rates measured by `self` depend on, in a line.
+std::string circumstances(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
+                          Rank self);
+
+}  // namespace weir::core

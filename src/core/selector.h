@@ -1,0 +1,34 @@
+/// Which plan an operation of a communicator takes: by what plans cost here (algorithms/cost), within what
+/// the options allow.
+///
+/// Not thread-safe.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "algorithms/cost/filter.h"
+#include "algorithms/cost/table.h"
+
+namespace weir::core {
+
+class Selector {
+ public:
+  /// `surroundings` and `filter` are the same on all ranks.
+  Selector(cost::Surroundings surroundings, cost::Filter filter)
+      : surroundings_(std::move(surroundings)), filter_(std::move(filter)) {}
+
+  const cost::Surroundings& surroundings() const { return surroundings_; }
+  /// From now on these rates count. REQUIRES: no table was asked for yet.
+  void set_rates(const cost::Rates& rates);
+
+  /// The table of a collective, made when first asked for.
+  const cost::Table& table(Collective kind);
+
+ private:
+  cost::Surroundings surroundings_;
+  const cost::Filter filter_;
+  std::array<std::optional<cost::Table>, kCollectives> tables_;
+};
+
+}  // namespace weir::core

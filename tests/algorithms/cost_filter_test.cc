@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "algorithms/cost/filter.h"
+
+namespace weir::cost {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The algorithms that are left for a collective, as in the catalogue.
+std::string left(const Filter& filter, Collective kind) {
+  std::string names;
+  for (const algorithms::Entry& entry : algorithms::catalogue()) {
+    if (entry.kind == kind && filter.allows(entry))
+      names += fmt::format("{}{}", names.empty() ? "" : " ", entry.algorithm);
+  }
+  return names;
+}
+
+std::string left(std::string_view text, Collective kind) {
+  const auto filter = Filter::parse(text);
+  EXPECT_TRUE(filter.ok()) << text << ": " << filter.status().message();
+  return filter.ok() ? left(*filter, kind) : "";
+}
+
+TEST(Filter, SpeaksNccl) {
+  using enum Collective;
+  const std::string all = left(Filter(), all_reduce);
+  EXPECT_EQ(left("", all_reduce), all);
+  EXPECT_EQ(left("Ring", all_reduce), "ring");
+  EXPECT_EQ(left("ring,TREE", all_reduce), "ring double_tree");
+  EXPECT_EQ(left("tree", broadcast), "double_tree binomial");
+  EXPECT_EQ(left("^NVLS", all_reduce), all) << "what is not there is not missed";
+  EXPECT_EQ(left("^tree,one_shot,two_shot", all_reduce), "ring halving_doubling");
+  EXPECT_EQ(left("ring,collnetdirect;allreduce:tree;broadcast:^ring", all_reduce), "double_tree");
+  EXPECT_EQ(left("ring,collnetdirect;allreduce:tree;broadcast:^ring", all_gather), "ring");
+  EXPECT_EQ(left("ring;broadcast:^ring", broadcast), "double_tree one_shot binomial");
+  EXPECT_EQ(left("allreduce:pat", reduce_scatter), left(Filter(), reduce_scatter));
+}
+
+TEST(Filter, NothingLeftIsEverything) {
+  EXPECT_EQ(left("nvls", Collective::all_reduce), left(Filter(), Collective::all_reduce));
+  EXPECT_EQ(left("ring", Collective::all_to_all), "one_shot pairwise");
+  EXPECT_EQ(left(Filter::only("binomial"), Collective::gather), "binomial");
+  EXPECT_EQ(left(Filter::only("binomial"), Collective::all_to_all), "one_shot pairwise");
+}
+
+TEST(Filter, WrongWordsGetASentence) {
+  const auto sentence = [](std::string_view text) {
+    const auto filter = Filter::parse(text);
+    EXPECT_FALSE(filter.ok()) << text;
+    return filter.status().message();
+  };
+  EXPECT_THAT(sentence("rings"), HasSubstr("\"rings\" is no algorithm; expected one of ring, tree, pat"));
+  EXPECT_THAT(sentence("ring;allreduce:tre"), HasSubstr("\"tre\" is no algorithm"));
+  EXPECT_THAT(sentence("sum:ring"), HasSubstr("\"sum\" is no collective; expected one of allreduce"));
+  EXPECT_THAT(sentence("ring;tree"), HasSubstr("\"tree\" names no collective"));
+}
+
+}  // namespace
+}  // namespace weir::cost

@@ -1,0 +1,81 @@
+#include "src/core/known_rates.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace weir::core {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr cost::Rates kRates = {{1.5e-7, 1e-7, 1.0 / 3}, {2e-5, 0, 1e-10}, 3e-11};
+
+/// A folder of its own that goes away.
+class KnownRatesTest : public ::testing::Test {
+ protected:
+  KnownRatesTest() : top_(fs::path(::testing::TempDir()) / ("weir-rates-" + std::to_string(getpid()))) {}
+  ~KnownRatesTest() override { fs::remove_all(top_); }
+
+  std::string folder() const { return top_ / "weir"; }
+  /// The only file.
+  fs::path file() const {
+    fs::path found;
+    for (const auto& entry : fs::directory_iterator(folder())) {
+      EXPECT_TRUE(found.empty()) << found << " and " << entry.path();
+      found = entry.path();
+    }
+    return found;
+  }
+  std::string text() const {
+    std::ifstream in(file(), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void replace(const std::string& text) const { std::ofstream(file(), std::ios::binary) << text; }
+
+  const fs::path top_;
+};
+
+TEST_F(KnownRatesTest, AreKeptBySubject) {
+  const KnownRates known(folder(), "8 ranks");
+  EXPECT_EQ(known.read(), std::nullopt) << "not measured yet";
+  known.write(kRates);
+  EXPECT_EQ(known.read(), kRates);
+  EXPECT_EQ(KnownRates(folder(), "9 ranks").read(), std::nullopt);
+  const cost::Rates others = cost::slower(kRates, {{1, 0, 0}, {}, 0});
+  known.write(others);
+  EXPECT_EQ(known.read(), others);
+  EXPECT_EQ(file().extension(), ".txt") << "drafts do not stay";
+}
+
+TEST_F(KnownRatesTest, WhatIsBrokenOrForeignDoesNotCount) {
+  const KnownRates known(folder(), "8 ranks");
+  known.write(kRates);
+  const std::string good = text();
+  for (const std::string& bad :
+       {std::string(), good.substr(0, good.size() / 2), "# weir rates 1: 9 ranks\n" + good.substr(good.find('\n') + 1),
+        good + "gamma x\n", good + "gamma -1\n", std::string(10000, '\0')}) {
+    replace(bad);
+    EXPECT_EQ(known.read(), std::nullopt) << bad;
+  }
+  replace(good);
+  EXPECT_EQ(known.read(), kRates);
+}
+
+TEST_F(KnownRatesTest, NowhereToWriteIsNoFailure) {
+  const KnownRates nowhere("", "8 ranks");
+  nowhere.write(kRates);
+  EXPECT_EQ(nowhere.read(), std::nullopt);
+  fs::create_directories(top_);
+  std::ofstream(folder()) << "a file where the folder should be";
+  const KnownRates blocked(folder(), "8 ranks");
+  blocked.write(kRates);
+  EXPECT_EQ(blocked.read(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace weir::core

@@ -33,9 +33,12 @@ class Clocks {
     memory_.resize(ranks * (outputs_ + plan.scratch_chunks));
   }
 
-  /// All moves once more. When the last is done.
+  /// All moves once more. When the last is done, and who was pulled from has heard of it.
   Times pass() {
     for (size_t i = 0; i < plan_.moves.size(); ++i) step(plan_.moves[i], values_[i]);
+    if (farewell_ == 0) return end_;
+    end_.seconds += farewell_;
+    for (Times& lane : lanes_) lane.seconds = end_.seconds;
     return end_;
   }
 
@@ -63,7 +66,10 @@ class Clocks {
     const Times half{channel.overhead / 2, channel.beta / 2 * chunks};
     const Times& receiver = lane(move.dst, move.dst_lane);
     const Times known = ready(move.src, move.from, move.chunks);
-    if (move.pull) return latest(known + Times{channel.alpha, 0}, receiver) + half;  // told that it may
+    if (move.pull) {  // it was told that it may; the bytes come out of the peer's memory, not of a slot
+      farewell_ = std::max(farewell_, channel.alpha);
+      return latest(known + Times{channel.alpha, 0}, receiver) + Times{channel.overhead, channel.beta * chunks};
+    }
     Times& sender = lane(move.src, move.src_lane);
     const Times start = latest(known, sender);
     sender = start + half;
@@ -102,6 +108,7 @@ class Clocks {
   std::vector<Times> values_;  ///< by move
   std::vector<Times> memory_;  ///< by rank: output, then scratch
   size_t outputs_ = 0;         ///< chunks
+  double farewell_ = 0;        ///< seconds, of plans that pull
   Times end_;
 };
 
@@ -126,9 +133,10 @@ class Load {
     if (src == dst) return;
     const bool inside = around_.host_of[src] == around_.host_of[dst];
     const Channel& channel = inside ? around_.rates.inside : around_.rates.between;
-    const double share = channel.beta / 2 * chunks;
-    work(src, {channel.overhead / 2, move.pull ? 0 : share});
-    work(dst, {channel.overhead / 2, share});
+    const double half = channel.beta / 2 * chunks;
+    // A pull is announced, and there is a farewell: two messages without bytes.
+    work(src, {move.pull ? channel.overhead : channel.overhead / 2, move.pull ? 0 : half});
+    work(dst, {move.pull ? channel.overhead : channel.overhead / 2, move.pull ? 2 * half : half});
     for (size_t b = 0; b < around_.borders.size(); ++b) {
       const Border& border = around_.borders[b];
       if (border.group_of[src] == border.group_of[dst]) continue;

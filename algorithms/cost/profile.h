@@ -7,7 +7,8 @@
 /// across the border of a group of ranks: less than the most loaded of them needs, no pass can take.
 ///
 /// A message costs its sender half of overhead + beta * bytes, its receiver the same, and is there alpha +
-/// beta * bytes after it was begun. Not in the model: that slots run out, caches.
+/// beta * bytes after it was begun. A pull is work of the reader alone, between two messages without bytes:
+/// that it may, and that it has. Not in the model: that slots run out, caches.
 ///
 /// Pure.
 #pragma once

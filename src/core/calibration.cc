@@ -17,7 +17,7 @@ constexpr int kMostHosts = 16;             // in the ring between hosts
 constexpr int kRepeats = 20;    // the least counts: whoever else uses the cores does not add to it
 constexpr int kLeastRepeats = 8;
 constexpr size_t kSmall = 8;    // bytes
-constexpr size_t kMany = 16;    // small messages at once
+constexpr size_t kMany = 17;    // small messages, one after the other
 constexpr size_t kLarge = 128 << 10;  // bytes
 
 double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
@@ -36,7 +36,7 @@ class Ring {
 
   /// Only the first rank's figures mean anything.
   Result<cost::Channel> measure() {
-    double token = kNever, small = kNever, large = kNever;
+    double token = kNever, one = kNever, many = kNever, large = kNever;
     WEIR_TRY(least(large, 1, kLarge));  // opens channels, touches slots
     large = kNever;
     const int64_t began = now_ns();
@@ -46,13 +46,14 @@ class Ring {
       WEIR_TRY(lap.status());
       token = std::min(token, lap->seconds);
       if (lap->next == Next::stop) break;
-      WEIR_TRY(least(small, kMany, kSmall));
+      WEIR_TRY(least(one, 1, kSmall));
+      WEIR_TRY(least(many, kMany, kSmall));
       WEIR_TRY(least(large, 1, kLarge));
     }
     cost::Channel channel;
     channel.alpha = token / ranks_;
-    channel.overhead = std::clamp((small - 2 * token) / kMany, 0.0, channel.alpha);
-    channel.beta = std::max(0.0, large - 2 * token) / kLarge;
+    channel.overhead = std::clamp((many - one) / (kMany - 1), 0.0, channel.alpha);
+    channel.beta = std::max(0.0, large - one) / (kLarge - kSmall);
     return channel;
   }
   bool first() const { return first_; }
@@ -170,6 +171,8 @@ Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Surro
       const double busy = static_cast<double>(std::ranges::count(by_rank.machine_of, machine));
       const double crowd = std::max(1.0, busy / by_rank.cores[static_cast<size_t>(machine)]);
       rates.inside = {channel->alpha, channel->overhead / crowd, channel->beta / crowd};
+      // Who shares a core is measured too roughly for a message's work.
+      if (crowd > 1) rates.inside.overhead = std::min(by_rank.rates.inside.overhead, channel->alpha);
     }
   }
   if (between.size() > 1 && std::ranges::find(between, self) != between.end()) {

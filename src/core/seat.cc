@@ -16,12 +16,12 @@ constexpr size_t kMostFileBytes = size_t{1} << 16;
 constexpr double kSumsPerSecond = 2e10;  // bytes, where nothing was measured
 constexpr double kSwitch = 3e-6;         // seconds until the next rank has the core, likewise
 
-/// The figures of a transport are those of a stream and of half a round trip. In a stream, one end works
-/// while the other does.
+/// The figures of a transport are those of a stream and of half a round trip, which is work all the time. In
+/// a stream, one end works while the other does.
 cost::Channel channel_of(const Cost& cost) {
   const double alpha = cost.latency_us * 1e-6;
   const double stream = cost.gigabytes_per_s > 0 ? 1e-9 / cost.gigabytes_per_s : 0;
-  return {alpha, alpha / 2, 2 * stream};
+  return {alpha, alpha, 2 * stream};
 }
 
 /// Ranks of one kernel may use all cores that one of them may.

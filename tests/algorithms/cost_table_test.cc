@@ -34,9 +34,9 @@ TEST(Table, ChoosesForTheMachine) {
     Surroundings around;
     std::string expected;
   } cases[] = {
-      {all_reduce, island(8, 8), "1 one_shot, 1024 halving_doubling, 4096 two_shot"},
-      {all_reduce, island(8, 2), "1 double_tree, 32768 two_shot"},
-      {all_gather, island(8, 8), "1 halving_doubling, 512 two_shot"},
+      {all_reduce, island(8, 8), "1 one_shot, 1024 halving_doubling, 524288 ring"},
+      {all_reduce, island(8, 2), "1 double_tree"},
+      {all_gather, island(8, 8), "1 halving_doubling, 32768 one_shot"},
       {broadcast, island(8, 8),
        "1 one_shot, 1024 binomial, 8192 double_tree, 131072 binomial, 262144 double_tree"},
       {all_reduce, regular(2, 2, 2, kServers), "1 one_shot, 16384 ring, 262144 double_tree"},

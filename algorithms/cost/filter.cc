@@ -19,8 +19,12 @@ struct Word {
   std::string_view ours[2];
 };
 constexpr Word kWords[] = {
-    {"ring", {"ring", ""}},  {"tree", {"double_tree", "binomial"}}, {"pat", {"halving_doubling", ""}},
-    {"collnetdirect", {}},   {"collnetchain", {}},                  {"nvls", {}},
+    {"ring", {"ring", ""}},
+    {"tree", {"double_tree", "binomial"}},
+    {"pat", {"halving_doubling", ""}},
+    {"collnetdirect", {}},
+    {"collnetchain", {}},
+    {"nvls", {}},
     {"nvlstree", {}},
 };
 

@@ -68,7 +68,8 @@ class Clocks {
     const Times known = ready(move.src, move.from, move.chunks);
     if (move.pull) {  // it was told that it may; the bytes come out of the peer's memory, not of a slot
       farewell_ = std::max(farewell_, channel.alpha);
-      return latest(known + Times{channel.alpha, 0}, receiver) + Times{channel.overhead, channel.beta * chunks};
+      return latest(known + Times{channel.alpha, 0}, receiver) +
+             Times{channel.overhead, channel.beta * chunks};
     }
     Times& sender = lane(move.src, move.src_lane);
     const Times start = latest(known, sender);

@@ -62,8 +62,9 @@ constexpr std::array kTable = {
               "memory per rank through which the fast paths exchange data"},
     OptionRow{"WEIR_ALGO", &Options::algorithm, "", 0, 0,
               "the algorithm to use wherever it can; empty is automatic"},
-    OptionRow{"NCCL_ALGO", &Options::nccl_algorithms, "", 0, 0,
-              "algorithms that may be used: ring,tree or ^tree, for all or by collective (allreduce:ring;...)"},
+    OptionRow{
+        "NCCL_ALGO", &Options::nccl_algorithms, "", 0, 0,
+        "algorithms that may be used: ring,tree or ^tree, for all or by collective (allreduce:ring;...)"},
     OptionRow{"WEIR_CALIBRATION", &Options::calibration, "", 0, 1,
               "0: what channels cost is not measured, nor looked up, but taken as transports state it"},
     OptionRow{"WEIR_CACHE_DIR", &Options::cache_dir, "", 0, 0,

@@ -63,7 +63,8 @@ struct Options {
   std::vector<Note> notes;
 
   /// From the environment, then NCCL_CONF_FILE (or ~/.nccl.conf), then /etc/nccl.conf. The first value found
-  /// counts. cache_dir is where users keep caches, if nothing says another place. REQUIRES: nobody changes the environment meanwhile.
+  /// counts. cache_dir is where users keep caches, if nothing says another place. REQUIRES: nobody changes
+  /// the environment meanwhile.
   static Options from_environment();
   /// From values that were read already.
   struct Value {

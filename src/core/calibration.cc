@@ -13,11 +13,11 @@ namespace weir::core {
 namespace {
 
 constexpr int64_t kLongNs = 10'000'000;  // of a ring: then it is enough, if it was measured some times
-constexpr int kMostHosts = 16;             // in the ring between hosts
-constexpr int kRepeats = 20;    // the least counts: whoever else uses the cores does not add to it
+constexpr int kMostHosts = 16;           // in the ring between hosts
+constexpr int kRepeats = 20;             // the least counts: whoever else uses the cores does not add to it
 constexpr int kLeastRepeats = 8;
-constexpr size_t kSmall = 8;    // bytes
-constexpr size_t kMany = 17;    // small messages, one after the other
+constexpr size_t kSmall = 8;          // bytes
+constexpr size_t kMany = 17;          // small messages, one after the other
 constexpr size_t kLarge = 128 << 10;  // bytes
 
 double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }

@@ -23,7 +23,6 @@ using topology::HostFacts;
 using topology::Index;
 using topology::NodeKind;
 
-
 bool on_several_hosts(const std::vector<PeerAddress>& peers) {
   return std::any_of(peers.begin(), peers.end(),
                      [&](const PeerAddress& peer) { return peer.host != peers[0].host; });

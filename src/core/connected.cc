@@ -226,11 +226,14 @@ Result<cost::Rates> Connected::find_rates(const Options& options) {
 /// What rank 0 says about the choice of plans.
 void Connected::log_choices() {
   if (log_level() < LogLevel::info || bootstrap->size() == 1) return;
-  const cost::Rates& rates = selector->surroundings().rates;
-  WEIR_INFO(init, "Costs: a message {:.2f} us inside a host and {:.2f} us between hosts; a byte {:.3g} ns and "
-            "{:.3g} ns; summed {:.3g} ns",
-            rates.inside.alpha * 1e6, rates.between.alpha * 1e6, rates.inside.beta * 1e9,
-            rates.between.beta * 1e9, rates.gamma * 1e9);
+  const cost::Surroundings& around = selector->surroundings();
+  const auto words = [](const cost::Channel& channel, std::string_view where) {
+    return fmt::format("a message {:.2f} us and {:.3g} ns per byte {}, ", channel.alpha * 1e6,
+                       channel.beta * 1e9, where);
+  };
+  const bool alone = around.host_of.front() == around.host_of.back();
+  WEIR_INFO(init, "Costs: {}{}sums {:.3g} ns per byte", words(around.rates.inside, "inside hosts"),
+            alone ? "" : words(around.rates.between, "between hosts"), around.rates.gamma * 1e9);
   if (exchange != nullptr) return;
   for (const std::string& line : cost::lines_of(selector->table(Collective::all_reduce)))
     WEIR_INFO(init, "all_reduce {}", line);

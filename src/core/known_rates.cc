@@ -29,15 +29,15 @@ std::optional<cost::Rates> KnownRates::read() const {
   file.read(text.data(), static_cast<std::streamsize>(kMostBytes));
   text.resize(static_cast<size_t>(file.gcount()));
   if (!text.starts_with(head_)) {
-    WEIR_INFO(tuning, "{} is ignored: it is about something else than \"{}\"", file_,
-              about_);
+    WEIR_INFO(tuning, "{} is ignored: it is about something else than \"{}\"", file_, about_);
     return std::nullopt;
   }
   // Every figure has to be there: one that is not stays negative.
   constexpr double kNone = -1;
   auto rates = cost::read_rates(text, {{kNone, kNone, kNone}, {kNone, kNone, kNone}, kNone});
   if (rates.ok() && cost::slower(*rates, {}) == *rates) return *rates;
-  WEIR_INFO(tuning, "{} is ignored: {}", file_, rates.ok() ? "figures are missing" : rates.status().message());
+  WEIR_INFO(tuning, "{} is ignored: {}", file_,
+            rates.ok() ? "figures are missing" : rates.status().message());
   return std::nullopt;
 }
 

@@ -23,7 +23,7 @@ class KnownRates {
  private:
   std::string folder_;
   std::string about_;
-  std::string head_;    ///< first line of the file
+  std::string head_;  ///< first line of the file
   std::string file_;
 };
 

@@ -38,8 +38,7 @@ class PlanCache {
  public:
   /// `order`: in which plans take the ranks (algorithms/layout.h), the same on all of them, as is what
   /// `selector` says.
-  PlanCache(Rank self, std::vector<Rank> order, Links& links, SharedScratch scratch,
-            Selector& selector);
+  PlanCache(Rank self, std::vector<Rank> order, Links& links, SharedScratch scratch, Selector& selector);
 
   /// The plan for `bytes` per block, if it was asked for before; else null.
   Prepared* hit(Collective kind, Rank root, size_t bytes) const {

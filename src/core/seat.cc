@@ -121,8 +121,8 @@ cost::Surroundings surroundings_of(std::span<const Seat> seats, const std::vecto
   for (size_t machine = 0; machine < machines.size(); ++machine) {
     const auto ranks = std::ranges::count(around.machine_of, static_cast<int>(machine));
     if (ranks <= around.cores[machine]) continue;
-    around.rates.inside.alpha += kSwitch;
-    around.rates.between.alpha += kSwitch;
+    for (cost::Channel* channel : {&around.rates.inside, &around.rates.between})
+      if (channel->alpha > 0) channel->alpha += kSwitch;
     break;
   }
   if (hosts.size() > 1) around.borders.push_back({around.host_of, around.rates.between.beta});

@@ -25,7 +25,8 @@ std::vector<PeerAddress> on_hosts(std::initializer_list<uint64_t> hosts) {
 }
 
 TEST(Seat, TellWhatRanksShare) {
-  const std::vector<Seat> seats = {seat(7, 0b0011, 99, 1e-7), seat(8, 0b1111, 3, 2e-7), seat(7, 0b0110, 99, 1e-7)};
+  const std::vector<Seat> seats = {seat(7, 0b0011, 99, 1e-7), seat(8, 0b1111, 3, 2e-7),
+                                   seat(7, 0b0110, 99, 1e-7)};
   const cost::Surroundings around = surroundings_of(seats, on_hosts({70, 80, 70}));
   EXPECT_THAT(around.host_of, ElementsAre(0, 1, 0));
   EXPECT_THAT(around.machine_of, ElementsAre(0, 1, 0));

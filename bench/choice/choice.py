@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""What the choice of plans is worth: choice.py FOLDER_OF_PROGRAMS.
+
+Runs a collective as weir chooses, and with every algorithm that it could have taken, in turns; prints times, how far the
+choice is from the best of them, and the geometric means. `--before` names the folder of another libnccl.so.2 to compare with.
+Fast paths are off: they stand for plans that were chosen already. Of the rounds the least time counts, because whoever else
+uses the cores only adds to it.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ALGORITHMS = {
+    "all_reduce": ["ring", "double_tree", "halving_doubling", "one_shot", "two_shot"],
+    "reduce_scatter": ["ring", "halving_doubling", "one_shot", "two_shot"],
+    "all_gather": ["ring", "halving_doubling", "one_shot", "two_shot"],
+    "broadcast": ["ring", "double_tree", "binomial", "one_shot"],
+    "reduce": ["ring", "double_tree", "binomial", "one_shot"],
+    "gather": ["binomial", "one_shot"],
+    "scatter": ["binomial", "one_shot"],
+    "alltoall": ["pairwise", "one_shot"],
+}
+PULLS = {"two_shot"}
+CHOSEN, BEFORE = "chosen", "before"
+
+
+def times(arguments, collective, ranks, transports, column, cache):
+  """{bytes: us}, the lesser of out of place and in place"""
+  environment = dict(os.environ, WEIR_FAST="0", WEIR_TRANSPORTS=transports, WEIR_CACHE_DIR=cache)
+  if column == BEFORE:
+    environment["LD_LIBRARY_PATH"] = arguments.before
+  elif column != CHOSEN:
+    environment["WEIR_ALGO"] = column
+  command = [os.path.join(arguments.programs, f"{collective}_perf"), "--ranks", str(ranks), "-b", "8", "-e", arguments.most, "-f",
+             "4", "-n", str(arguments.repeats), "-w", "3", "-c", "0", "-d", "int32"]
+  done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+  if done.returncode != 0:
+    sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+  rows = [line.split() for line in done.stdout.splitlines()]
+  return {int(row[0]): min(float(row[5]), float(row[9])) for row in rows if len(row) > 9 and row[0].isdigit()}
+
+
+def compare(arguments, collective, ranks, transports):
+  shared = any(name in transports.split(",") for name in ("shm", "cma"))
+  algorithms = [name for name in ALGORITHMS[collective] if shared or name not in PULLS]
+  columns = [CHOSEN] + ([BEFORE] if arguments.before else []) + algorithms
+  found = {column: {} for column in columns}
+  with tempfile.TemporaryDirectory() as cache:
+    for _ in range(arguments.rounds):
+      for column in columns:
+        for size, us in times(arguments, collective, ranks, transports, column, cache).items():
+          found[column][size] = min(us, found[column].get(size, us))
+  print(f"\n{collective}, {ranks} ranks, {transports}: us, least of {arguments.rounds} rounds")
+  print(f"{'bytes':>10}" + "".join(f"{column[:10]:>12}" for column in columns) + "   of the best")
+  of_best, of_before = [], []
+  for size in found[CHOSEN]:
+    chosen = found[CHOSEN][size]
+    best = min(algorithms, key=lambda name, size=size: found[name][size])
+    of_best.append(chosen / found[best][size])
+    if arguments.before:
+      of_before.append(chosen / found[BEFORE][size])
+    print(f"{size:>10}" + "".join(f"{found[column][size]:>12.1f}" for column in columns) + f"{of_best[-1]:>14.2f} {best}")
+  print(f"geometric mean of the best: {statistics.geometric_mean(of_best):.2f}; within 1.25 of it at "
+        f"{sum(ratio <= 1.25 for ratio in of_best)} of {len(of_best)} sizes", end="")
+  print(f"; of before: {statistics.geometric_mean(of_before):.2f}" if of_before else "", flush=True)
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument("programs", help="folder with all_reduce_perf and its sisters, such as build/bin")
+  parser.add_argument("--before", help="folder with another libnccl.so.2")
+  parser.add_argument("--collectives", default="all_reduce", help="such as all_reduce,broadcast")
+  parser.add_argument("--ranks", default="2,4,8")
+  parser.add_argument("--transports", default="loop,shm loop,tcp", help="lists of transports, with blanks between them")
+  parser.add_argument("--most", default="8M", help="the largest size")
+  parser.add_argument("--rounds", type=int, default=5)
+  parser.add_argument("--repeats", type=int, default=10, help="calls per size and round")
+  arguments = parser.parse_args()
+  for collective in arguments.collectives.split(","):
+    for transports in arguments.transports.split():
+      for ranks in arguments.ranks.split(","):
+        compare(arguments, collective, int(ranks), transports)
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,128 @@
+// Which plans communicators choose, and from what they know it, as their log shows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "tests/library/processes.h"
+
+namespace weir::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Ranks with settings; a folder of its own that goes away.
+class Choice : public ::testing::Test {
+ protected:
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+
+  Choice() {
+    char name[] = "/tmp/weir_choice_XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~Choice() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+
+  /// Three ranks that sum; what rank 0 logs.
+  std::string log_of_sums(const Settings& settings) const {
+    EXPECT_TRUE(all_well(run_ranks(3, [&](const Rank& rank) {
+      setenv("NCCL_DEBUG", "INFO", 1);
+      setenv("NCCL_DEBUG_FILE", path("log" + std::to_string(rank.rank())).c_str(), 1);
+      setenv("WEIR_CACHE_DIR", path("cache").c_str(), 1);
+      for (const auto& [name, value] : settings) setenv(name.c_str(), value.c_str(), 1);
+      ncclComm_t comm = rank.connect();
+      for (const size_t count : {size_t{1}, size_t{100'000}}) {
+        std::vector<float> data(count, 1);
+        expect_success(ncclAllReduce(data.data(), data.data(), count, ncclFloat, ncclSum, comm, nullptr),
+                       "ncclAllReduce");
+        EXPECT_EQ(data, std::vector<float>(count, 3));
+      }
+      expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+    })));
+    std::ostringstream text;
+    text << std::ifstream(path("log0")).rdbuf();
+    std::filesystem::remove(path("log0"));
+    return text.str();
+  }
+
+ private:
+  std::string folder_;
+};
+
+const std::pair<std::string, std::string> kTcp = {"WEIR_TRANSPORTS", "loop,tcp"};
+const std::pair<std::string, std::string> kCalibrated = {"WEIR_CALIBRATION", "1"};
+
+TEST_F(Choice, WhatWasMeasuredOnceIsKnown) {
+  for (const auto& transports : {kTcp, std::pair<std::string, std::string>{"WEIR_TRANSPORTS", "loop,shm"}}) {
+    EXPECT_THAT(log_of_sums({transports, kCalibrated}), HasSubstr("channels and sums measured in "));
+    EXPECT_THAT(log_of_sums({transports, kCalibrated}),
+                AllOf(HasSubstr("Costs: "), Not(HasSubstr("measured in"))));
+  }
+}
+
+TEST_F(Choice, SimulatedHostsMeasureWhatIsBetween) {
+  EXPECT_TRUE(all_well(run_ranks(5, [&](const Rank& rank) {
+    setenv("NCCL_HOSTID", ("node" + std::to_string(rank.rank() % 2)).c_str(), 1);
+    setenv("WEIR_CALIBRATION", "1", 1);
+    setenv("WEIR_CACHE_DIR", path("cache").c_str(), 1);
+    float one = 1;
+    ncclComm_t comm = rank.connect();
+    expect_success(ncclAllReduce(&one, &one, 1, ncclFloat, ncclSum, comm, nullptr), "ncclAllReduce");
+    EXPECT_EQ(one, 5);
+    expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+  })));
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path("cache"))) {
+    std::ostringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    EXPECT_THAT(text.str(), Not(HasSubstr("alpha 0\n"))) << "both kinds of channels were there";
+    ++files;
+  }
+  EXPECT_EQ(files, 2) << "hosts of three and of two ranks";
+}
+
+TEST_F(Choice, WithoutCalibrationNothingIsMeasuredOrKept) {
+  EXPECT_THAT(log_of_sums({kTcp, {"WEIR_CALIBRATION", "0"}}),
+              AllOf(ContainsRegex("Costs: a message 1[25]\\.00 us"), Not(HasSubstr("measured in"))));
+  EXPECT_FALSE(std::filesystem::exists(path("cache")));
+}
+
+TEST_F(Choice, AFileComesBeforeAll) {
+  const std::string costs = write("costs", "inside.alpha 0.5\n");
+  EXPECT_THAT(log_of_sums({kTcp, kCalibrated, {"WEIR_COST_FILE", costs}}),
+              HasSubstr("Costs: a message 500000.00 us"));
+  const std::string wrong = write("wrong", "inside.alpha 1\ninside.alhpa 1\n");
+  EXPECT_THAT(log_of_sums({kTcp, {"WEIR_COST_FILE", wrong}}),
+              AllOf(HasSubstr("WEIR_COST_FILE: " + wrong + ": line 2, \"inside.alhpa 1\": expected one of"),
+                    ContainsRegex("Costs: a message 1[25]\\.00 us")));
+  EXPECT_THAT(log_of_sums({kTcp, {"WEIR_COST_FILE", path("none")}}), HasSubstr("WEIR_COST_FILE: "));
+}
+
+TEST_F(Choice, NcclAlgoIsRespected) {
+  const std::string exchange = "collectives by exchange";
+  EXPECT_THAT(log_of_sums({}), HasSubstr(exchange));
+  EXPECT_THAT(log_of_sums({{"NCCL_ALGO", "^NVLS"}}), HasSubstr(exchange));
+  EXPECT_THAT(
+      log_of_sums({{"NCCL_ALGO", "Ring"}}),
+      AllOf(Not(HasSubstr(exchange)), HasSubstr("all_reduce from     1  ring"), Not(HasSubstr("then"))));
+  EXPECT_THAT(log_of_sums({kTcp, {"NCCL_ALGO", "ring;allreduce:tree"}}),
+              HasSubstr("all_reduce from     1  double_tree"));
+  EXPECT_THAT(log_of_sums({{"NCCL_ALGO", "rings"}}),
+              AllOf(HasSubstr(exchange), HasSubstr("NCCL_ALGO=rings is ignored: \"rings\" is no algorithm")));
+}
+
+}  // namespace
+}  // namespace weir::testing

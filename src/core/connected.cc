@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "algorithms/layout.h"
-#include "src/base/clock.h"
 #include "src/base/log.h"
-#include "src/core/calibration.h"
+#include "src/core/found_rates.h"
 #include "src/core/known_rates.h"
 #include "topology/views/summary.h"
 
@@ -125,10 +124,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.check = options.check;
   c.execution = std::make_unique<Execution>(parts);
   WEIR_INFO(init, "{}", c.describe());
-  auto rates = c.find_rates(options);
-  WEIR_TRY(rates.status());
-  c.selector->set_rates(*rates);
-  if (self == 0) c.log_choices();
+  WEIR_TRY(c.settle_rates(options));
   return made;
 }
 
@@ -199,44 +195,17 @@ void Connected::make_selector(const Options& options, std::span<const Rank> orde
   selector = std::make_unique<Selector>(std::move(around), terms_.filter());
 }
 
-/// The same on all ranks: a file of rank 0's, else what was measured, now or before, else what transports
-/// state. Collective.
-Result<cost::Rates> Connected::find_rates(const Options& options) {
-  const cost::Rates& stated = selector->surroundings().rates;
-  if (!std::ranges::all_of(seats_, &Seat::calibrates)) return terms_.override(stated);
-  cost::Rates rates;
-  if (std::ranges::all_of(seats_, &Seat::knows)) {
-    for (const Seat& seat : seats_) rates = cost::slower(rates, seat.known);
-    return terms_.override(rates);
-  }
-  const std::vector<PeerAddress>& peers = bootstrap->peers();
-  const Rank self = bootstrap->rank();
-  const int64_t began = now_ns();
-  auto own = calibrate(*execution, self, surroundings_of(seats_, peers));
-  WEIR_TRY(own.status());
-  auto all = bootstrap->all_gather(ByteWriter().put(*own).take());
-  WEIR_TRY(all.status());
-  for (const Bytes& bytes : *all) rates = cost::slower(rates, ByteReader(bytes).get<cost::Rates>());
-  if (is_lowest_on_host(peers, self))
-    KnownRates(options.cache_dir, circumstances(options, *routes, peers, self)).write(rates);
-  WEIR_INFO(init, "channels and sums measured in {:.1f} ms", static_cast<double>(now_ns() - began) * 1e-6);
-  return terms_.override(rates);
-}
-
-/// What rank 0 says about the choice of plans.
-void Connected::log_choices() {
-  if (log_level() < LogLevel::info || bootstrap->size() == 1) return;
-  const cost::Surroundings& around = selector->surroundings();
-  const auto words = [](const cost::Channel& channel, std::string_view where) {
-    return fmt::format("a message {:.2f} us and {:.3g} ns per byte {}, ", channel.alpha * 1e6,
-                       channel.beta * 1e9, where);
-  };
-  const bool alone = around.host_of.front() == around.host_of.back();
-  WEIR_INFO(init, "Costs: {}{}sums {:.3g} ns per byte", words(around.rates.inside, "inside hosts"),
-            alone ? "" : words(around.rates.between, "between hosts"), around.rates.gamma * 1e9);
-  if (exchange != nullptr) return;
+/// Once everything else is there, for what has to be measured.
+Status Connected::settle_rates(const Options& options) {
+  auto rates = find_rates({options, *bootstrap, *routes, seats_, terms_}, *execution);
+  WEIR_TRY(rates.status());
+  selector->set_rates(*rates);
+  if (bootstrap->rank() != 0 || bootstrap->size() == 1 || log_level() < LogLevel::info) return {};
+  WEIR_INFO(init, "Costs: {}", core::describe(selector->surroundings()));
+  if (exchange != nullptr) return {};
   for (const std::string& line : cost::lines_of(selector->table(Collective::all_reduce)))
     WEIR_INFO(init, "all_reduce {}", line);
+  return {};
 }
 
 std::string Connected::describe() const {

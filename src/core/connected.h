@@ -55,8 +55,7 @@ struct Connected {
   Status meet(Runtime& runtime);
   void count_neighbours();
   void make_selector(const Options& options, std::span<const Rank> order, const SharedScratch& scratch);
-  Result<cost::Rates> find_rates(const Options& options);
-  void log_choices();
+  Status settle_rates(const Options& options);
 
   std::vector<Seat> seats_;  ///< by rank
   Terms terms_;

@@ -1,0 +1,58 @@
+#include "src/core/found_rates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/clock.h"
+#include "src/base/log.h"
+#include "src/core/calibration.h"
+#include "src/core/cluster.h"
+#include "src/core/known_rates.h"
+
+namespace weir::core {
+namespace {
+
+std::string words(const cost::Channel& channel, std::string_view where) {
+  return fmt::format("a message {:.2f} us and {:.3g} ns per byte {}, ", channel.alpha * 1e6,
+                     channel.beta * 1e9, where);
+}
+
+Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::Surroundings& by_rank) {
+  const int64_t began = now_ns();
+  const std::vector<PeerAddress>& peers = met.bootstrap.peers();
+  const Rank self = met.bootstrap.rank();
+  auto own = calibrate(execution, self, by_rank);
+  WEIR_TRY(own.status());
+  auto all = met.bootstrap.all_gather(ByteWriter().put(*own).take());
+  WEIR_TRY(all.status());
+  cost::Rates rates;
+  for (const Bytes& bytes : *all) rates = cost::slower(rates, ByteReader(bytes).get<cost::Rates>());
+  if (is_lowest_on_host(peers, self))
+    KnownRates(met.options.cache_dir, circumstances(met.options, met.routes, peers, self)).write(rates);
+  WEIR_INFO(init, "channels and sums measured in {:.1f} ms", static_cast<double>(now_ns() - began) * 1e-6);
+  return rates;
+}
+
+}  // namespace
+
+Result<cost::Rates> find_rates(const Met& met, Execution& execution) {
+  const cost::Surroundings by_rank = surroundings_of(met.seats, met.bootstrap.peers());
+  if (!std::ranges::all_of(met.seats, &Seat::calibrates)) return met.terms.override(by_rank.rates);
+  if (!std::ranges::all_of(met.seats, &Seat::knows)) {
+    auto rates = measure(met, execution, by_rank);
+    WEIR_TRY(rates.status());
+    return met.terms.override(*rates);
+  }
+  cost::Rates rates;
+  for (const Seat& seat : met.seats) rates = cost::slower(rates, seat.known);
+  return met.terms.override(rates);
+}
+
+std::string describe(const cost::Surroundings& around) {
+  const bool alone = around.host_of.front() == around.host_of.back();
+  return fmt::format("{}{}sums {:.3g} ns per byte", words(around.rates.inside, "inside hosts"),
+                     alone ? "" : words(around.rates.between, "between hosts"), around.rates.gamma * 1e9);
+}
+
+}  // namespace weir::core

@@ -18,6 +18,13 @@ std::string words(const cost::Channel& channel, std::string_view where) {
                      channel.beta * 1e9, where);
 }
 
+/// A network may be slower than its transport states, by any factor. Memory is not, unless somebody else has
+/// the cores.
+bool believable(const cost::Channel& measured, const cost::Channel& stated) {
+  constexpr double kMost = 20;
+  return measured.alpha <= kMost * stated.alpha && measured.beta <= kMost * stated.beta;
+}
+
 Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::Surroundings& by_rank) {
   const int64_t began = now_ns();
   const std::vector<PeerAddress>& peers = met.bootstrap.peers();
@@ -28,6 +35,12 @@ Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::Su
   WEIR_TRY(all.status());
   cost::Rates rates;
   for (const Bytes& bytes : *all) rates = cost::slower(rates, ByteReader(bytes).get<cost::Rates>());
+  if (!believable(rates.inside, by_rank.rates.inside)) {
+    WEIR_INFO(init,
+              "channels inside hosts seemed far slower than they are: the hosts are busy, nothing is kept");
+    rates.inside = by_rank.rates.inside;
+    return rates;
+  }
   if (is_lowest_on_host(peers, self))
     KnownRates(met.options.cache_dir, circumstances(met.options, met.routes, peers, self)).write(rates);
   WEIR_INFO(init, "channels and sums measured in {:.1f} ms", static_cast<double>(now_ns() - began) * 1e-6);

@@ -100,16 +100,31 @@ class Memory {
   std::vector<Cell> cells_;
 };
 
-/// On its way: by chunk, where the sender has it.
+/// By chunk.
+using Operands = std::vector<Operand>;
+
+/// On its way: where the sender has it.
 struct Message {
   uint8_t lane = 0;
-  std::vector<Operand> from;
+  Operands from;
 };
+
+/// Whether one operand can stand for all: the same value, or chunks of memory that follow each other.
+bool together(const Operands& chunks) {
+  for (size_t c = 1; c < chunks.size(); ++c) {
+    const size_t step = chunks[0].in_memory() ? c : 0;
+    if (chunks[c].kind != chunks[0].kind || chunks[c].index != chunks[0].index + step) return false;
+  }
+  return true;
+}
+
+/// What becomes a move: a step, where its chunks lie together in the plan as well, or each chunk of it.
+enum class Grain : uint8_t { step, chunk };
 
 /// Carries out the steps of all blocks, in turns, and notes what moves.
 class Run {
  public:
-  explicit Run(const File& file) : file_(file), plan_(file.algorithm, file.shape) {
+  Run(const File& file, Grain grain) : file_(file), grain_(grain), plan_(file.algorithm, file.shape) {
     for (Rank rank = 0; rank < file.shape.ranks; ++rank) {
       memory_.emplace_back(file, rank);
       next_.emplace_back(file.gpus[static_cast<size_t>(rank)].size());
@@ -133,6 +148,9 @@ class Run {
     finish();
     return plan_.take();
   }
+
+  /// Whether steps were too coarse: the plan is void then.
+  bool too_coarse() const { return apart_; }
 
  private:
   using Way = std::tuple<Rank, Rank, int>;  // from, to, channel
@@ -159,24 +177,48 @@ class Run {
       case Type::nothing: return {};
       case Type::copy:
       case Type::reduce: work(step); return {};
-      case Type::send: {
-        Message message{lane(), {}};
-        for (int c = 0; c < step.chunks; ++c) message.from.push_back(memory_[at()].read(step.source, c));
-        ways_[way_out()].push_back(std::move(message));
-        return {};
-      }
+      case Type::send: ways_[way_out()].push_back({lane(), read(step.source, step.chunks)}); return {};
       default: return receive(source, step);
     }
   }
 
-  void work(const FileStep& step) {
-    plan_.lane(lane());
-    for (int c = 0; c < step.chunks; ++c) {
-      const Operand from = memory_[at()].read(step.source, c);
-      const Operand with = step.type == Type::reduce ? memory_[at()].read(step.kept, c) : Operand{};
-      plan_.local(rank_, from, {.with = with, .to = write(step.kept, c)});
+  /// Makes the moves of a step; they are what it hands on.
+  template <typename Make>
+  Operands move(const Operands& from, const Operands& with, const Operands& to, Make make) {
+    const auto chunks = static_cast<uint32_t>(from.size());
+    if (grain_ == Grain::step) {
+      apart_ = apart_ || !together(from) || !together(with) || !together(to);
+      return Operands(chunks, ir::value(make(from[0], with[0], to[0], chunks)));
     }
+    Operands made;
+    for (uint32_t c = 0; c < chunks; ++c) made.push_back(ir::value(make(from[c], with[c], to[c], 1)));
+    return made;
   }
+
+  Operands read(Spot spot, int chunks) const {
+    Operands operands;
+    for (int c = 0; c < chunks; ++c) operands.push_back(memory_[at()].read(spot, c));
+    return operands;
+  }
+
+  Operands write(Spot spot, int chunks) {
+    Operands operands;
+    for (int c = 0; c < chunks; ++c) operands.push_back(memory_[at()].write(spot, c));
+    save_from(operands);
+    return operands;
+  }
+
+  void work(const FileStep& step) {
+    const Operands from = read(step.source, step.chunks);
+    const Operands with = step.type == Type::reduce ? read(step.kept, step.chunks) : nothing(step);
+    const Operands to = write(step.kept, step.chunks);
+    plan_.lane(lane());
+    move(from, with, to, [&](Operand from, Operand with, Operand to, uint32_t chunks) {
+      return plan_.local(rank_, from, {with, to, chunks});
+    });
+  }
+
+  static Operands nothing(const FileStep& step) { return Operands(static_cast<size_t>(step.chunks)); }
 
   Status receive(const topology::Source& source, const FileStep& step) {
     const Message message = std::move(ways_[way_in()].front());
@@ -188,30 +230,30 @@ class Run {
     }
     const bool sums = step.type == Type::receive_reduce || step.type == Type::reduce_send ||
                       step.type == Type::reduce_keep_send;
-    Message onwards{lane(), {}};
-    for (int c = 0; c < step.chunks; ++c) {
-      const Operand with = sums ? memory_[at()].read(step.source, c) : Operand{};
-      const Operand to = step.type == Type::reduce_send ? Operand{} : write(step.kept, c);
-      plan_.lanes(message.lane, lane());
-      const ir::MoveId move =
-          plan_.send(block().receive, rank_, message.from[static_cast<size_t>(c)], {.with = with, .to = to});
-      onwards.from.push_back(ir::value(move));
-    }
-    if (sends(step.type)) ways_[way_out()].push_back(std::move(onwards));
+    const Operands with = sums ? read(step.source, step.chunks) : nothing(step);
+    const Operands to = step.type == Type::reduce_send ? nothing(step) : write(step.kept, step.chunks);
+    plan_.lanes(message.lane, lane());
+    Operands made =
+        move(message.from, with, to, [&](Operand from, Operand with, Operand to, uint32_t chunks) {
+          return plan_.send(block().receive, rank_, from, {with, to, chunks});
+        });
+    if (sends(step.type)) ways_[way_out()].push_back({lane(), std::move(made)});
     return {};
   }
 
-  /// What is on its way from a place that is now written goes by way of scratch instead.
-  Operand write(Spot spot, int chunk) {
-    const Operand to = memory_[at()].write(spot, chunk);
-    std::map<uint32_t, Operand>
-        saved;  // by place in the input or output: both may be the one that is written
+  /// What is on its way from places that are now written goes by way of scratch instead.
+  void save_from(const Operands& written) {
+    std::map<std::pair<Kind, uint32_t>, Operand> saved;
+    const auto in_danger = [&](Operand from) {
+      return std::any_of(written.begin(), written.end(),
+                         [&](Operand to) { return memory_[at()].overlap(from, to); });
+    };
     for (auto& [way, messages] : ways_) {
       if (std::get<0>(way) != rank_) continue;
       for (Message& message : messages) {
         for (Operand& from : message.from) {
-          if (!memory_[at()].overlap(from, to)) continue;
-          const auto [copy, is_new] = saved.try_emplace(from.index);
+          if (!in_danger(from)) continue;
+          const auto [copy, is_new] = saved.try_emplace({from.kind, from.index});
           if (is_new) {
             copy->second = memory_[at()].new_scratch();
             plan_.lane(lane());
@@ -221,7 +263,6 @@ class Run {
         }
       }
     }
-    return to;
   }
 
   Status all_done(const topology::Source& source) {
@@ -265,6 +306,8 @@ class Run {
   }
 
   const File& file_;
+  const Grain grain_;
+  bool apart_ = false;  // a step has chunks that do not lie together
   ir::Builder plan_;
   std::vector<Memory> memory_;             // by rank
   std::vector<std::vector<size_t>> next_;  // by rank and block: the step
@@ -279,7 +322,9 @@ Result<ir::Plan> read(std::string_view text, std::string_view name) {
   const topology::Source source{std::string(name), text};
   const auto file = read_file(source);
   WEIR_TRY(file.status());
-  return Run(*file).run(source);
+  Run by_step(*file, Grain::step);
+  auto plan = by_step.run(source);
+  return by_step.too_coarse() ? Run(*file, Grain::chunk).run(source) : plan;
 }
 
 }  // namespace weir::msccl

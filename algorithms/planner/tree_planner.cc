@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "algorithms/packing/plans.h"
 #include "algorithms/proof/tree_proof.h"
 
@@ -76,6 +78,21 @@ Result<TreePlan> plan_trees(const Network& network, Collective collective, Rank 
   }
   trees.part_of_bound = exactly(trees.bound.time) / trees.time;
   return trees;
+}
+
+std::vector<double> edge_bytes(const TreePlan& trees, const Network& network, double bytes) {
+  std::vector<double> loads(network.edges.size());
+  for (const auto* half : {&trees.up, &trees.down}) {
+    if (!half->has_value()) continue;
+    const Packing& packing = (*half)->packing;
+    const auto all = std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});
+    for (const Tree& tree : packing.trees) {
+      const double part = bytes * static_cast<double>(tree.multiplicity) / static_cast<double>(all);
+      for (const TreeEdge& edge : tree.edges)
+        for (const int32_t number : edge.route) loads[static_cast<size_t>(number)] += part;
+    }
+  }
+  return loads;
 }
 
 Result<ir::Plan> schedule(const TreePlan& trees) {

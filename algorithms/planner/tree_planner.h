@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "algorithms/bound/bound.h"
 #include "algorithms/ir/plan.h"
@@ -28,6 +29,9 @@ struct TreePlan {
 /// invalid_argument for other collectives, fewer than two ranks, and networks that bound and packing refuse.
 Result<TreePlan> plan_trees(const Network& network, Collective collective, Rank root = 0,
                             const PackingGoal& goal = {});
+
+/// What each edge of the network carries of `bytes`, the size of the whole.
+std::vector<double> edge_bytes(const TreePlan& trees, const Network& network, double bytes);
 
 /// The schedule; not verified, that is for ir::verify(). Errors: as the makers of plans (packing/plans.h).
 Result<ir::Plan> schedule(const TreePlan& trees);

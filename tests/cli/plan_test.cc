@@ -40,9 +40,16 @@ TEST(Plan, AsJsonHasExactFigures) {
 }
 
 TEST(Plan, EmitsAPlan) {
-  const CommandResult result = plan("'4 x (1 gpu pcie 50, 1 nic 25) leaf' --ranks 0,2-3 --emit");
+  const CommandResult result = plan("'4 x (1 gpu pcie 50, 1 nic 25) leaf' --ranks 0,2-3 --emit plan");
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.text, AllOf(HasSubstr("all_reduce"), HasSubstr("3")));
+}
+
+TEST(Plan, EmitsMscclXml) {
+  const CommandResult result = plan("'(4 gpu mesh 100)' --emit msccl-xml");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.text,
+              AllOf(StartsWith("<algo"), HasSubstr("ngpus=\"4\""), HasSubstr("coll=\"allreduce\"")));
 }
 
 TEST(Plan, RefusesWhatCannotBe) {

@@ -23,7 +23,7 @@ struct Loads {
 
 /// Of trees what their packing says; of other schedules what they put on the shortest routes.
 Result<Loads> loads_of(const ExplainArguments& arguments, const Task& task) {
-  const auto bytes = static_cast<double>(arguments.task.bytes);
+  const double bytes = task.bytes;
   if (arguments.schedule.plan.empty() && arguments.schedule.algorithm.empty()) {
     const auto trees = algorithms::plan_trees(task.network, task.collective, arguments.task.root);
     WEIR_TRY(trees.status());
@@ -44,7 +44,7 @@ Result<std::string> explain(const ExplainArguments& arguments) {
   WEIR_TRY(loads.status());
   const auto bound = algorithms::lower_bound(task->network, task->collective, arguments.task.root);
   WEIR_TRY(bound.status());
-  const auto bytes = static_cast<double>(arguments.task.bytes);
+  const double bytes = task->bytes;
   const std::vector<LinkGroup> groups = group_links(*task, loads->edge_bytes);
   std::string text =
       fmt::format("{} of {} over {} by {}: the busiest links need {}\n", name(task->collective),

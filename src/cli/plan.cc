@@ -12,6 +12,7 @@
 #include "algorithms/msccl/msccl.h"
 #include "algorithms/planner/tree_planner.h"
 #include "src/base/text.h"
+#include "src/cli/plan_page.h"
 
 namespace weir::cli {
 namespace {
@@ -102,6 +103,19 @@ std::string words_of(const Report& report, const PlanArguments& arguments) {
   return text;
 }
 
+std::string html_of(const Report& report) {
+  const auto figure = [](double gb_per_s) { return fmt::format("{:.4g} GB/s", gb_per_s); };
+  const double part = report.trees.part_of_bound.convert_to<double>();
+  return plan_html(report.task, report.trees,
+                   {{"algbw", figure(report.algorithm_gb_per_s())},
+                    {"busbw", figure(report.bus_gb_per_s())},
+                    {"bound", figure(report.bound_gb_per_s())},
+                    {"of the bound", part == 1 ? "all" : fmt::format("{:.2f}%", part * 100)},
+                    {"trees", std::to_string(report.tree_count())}},
+                   {"The bound: " +
+                    algorithms::explain(report.trees.bound, report.task.network, report.task.graph) + "."});
+}
+
 int fail(const Status& status) {
   fmt::print(stderr, "weir plan: {}\n", status.message());
   return kExitUsage;
@@ -114,16 +128,25 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       "plan", "Plan a collective as trees on a topology, and say how far that is from what is possible");
   add_task(command, arguments.task);
   auto* json = command->add_flag("--json", arguments.json, "As JSON");
+  auto* svg = command->add_flag("--svg", arguments.svg, "A picture: how busy the links are")->excludes(json);
+  auto* html = command->add_flag("--html", arguments.html, "A page: the trees, and how busy the links are")
+                   ->excludes(json)
+                   ->excludes(svg);
   command->add_option("--emit", arguments.emit, "The plan itself: plan (docs/plan-format.md) or msccl-xml")
       ->check(CLI::IsMember({"plan", "msccl-xml"}))
-      ->excludes(json);
+      ->excludes(json)
+      ->excludes(svg)
+      ->excludes(html);
 }
 
 int run_plan(const PlanArguments& arguments) {
   auto report = plan(arguments);
   if (!report.ok()) return fail(report.status());
   if (arguments.emit.empty()) {
-    fmt::print("{}", arguments.json ? json_of(*report, arguments) : words_of(*report, arguments));
+    fmt::print("{}", arguments.json   ? json_of(*report, arguments)
+                     : arguments.svg  ? plan_svg(report->task, report->trees)
+                     : arguments.html ? html_of(*report)
+                                      : words_of(*report, arguments));
     return 0;
   }
   const auto schedule = algorithms::schedule(report->trees);

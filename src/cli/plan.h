@@ -12,6 +12,8 @@ namespace weir::cli {
 struct PlanArguments {
   TaskArguments task;
   bool json = false;
+  bool svg = false;
+  bool html = false;
   std::string emit;  ///< "plan", "msccl-xml"; empty: say how good it is
 };
 

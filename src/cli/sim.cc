@@ -138,7 +138,7 @@ Result<std::string> simulate_job(const SimArguments& arguments, Task& task) {
 Result<std::string> simulate_one(const SimArguments& arguments, const Task& task) {
   const auto plan = load_schedule(arguments.schedule, task, arguments.task);
   WEIR_TRY(plan.status());
-  const auto bytes = static_cast<double>(arguments.task.bytes);
+  const double bytes = task.bytes;
   const auto begin = std::chrono::steady_clock::now();
   const auto run = sim::simulate(*plan, bytes, task.network, channels_of(arguments));
   WEIR_TRY(run.status());

@@ -105,7 +105,8 @@ Result<Task> load_task(const TaskArguments& arguments) {
   WEIR_TRY(devices.status());
   auto network = algorithms::network_of(detected->graph, *devices);
   WEIR_TRY(network.status());
-  return Task{std::move(detected->graph), std::move(*network), *collective};
+  return Task{std::move(detected->graph), std::move(*network), *collective,
+              static_cast<double>(arguments.bytes)};
 }
 
 Result<ir::Plan> load_plan(const std::string& file) {

@@ -26,6 +26,7 @@ struct Task {
   topology::Graph graph;
   algorithms::Network network;
   Collective collective = Collective::all_reduce;
+  double bytes = 0;  ///< of the whole
 };
 
 /// Looks at the topology; doubts go to standard error.

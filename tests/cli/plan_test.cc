@@ -52,6 +52,21 @@ TEST(Plan, EmitsMscclXml) {
               AllOf(StartsWith("<algo"), HasSubstr("ngpus=\"4\""), HasSubstr("coll=\"allreduce\"")));
 }
 
+TEST(Plan, DrawsTreesAndLoads) {
+  const std::string network = "'2 x (2 gpu mesh 100, 2 nic 25) leaf' --collective allgather ";
+  const CommandResult page = plan(network + "--html");
+  EXPECT_EQ(page.code, 0);
+  EXPECT_THAT(page.text, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("all_gather over 4 ranks"),
+                               HasSubstr("Data goes down these trees"), HasSubstr("class=\"heat5"),
+                               HasSubstr("of the time of the busiest link")));
+  const CommandResult network_picture = plan(network + "--svg");
+  EXPECT_THAT(network_picture.text,
+              AllOf(StartsWith("<svg"), HasSubstr("class=\"heat5"), HasSubstr("leaf0")));
+  const CommandResult host_picture = plan("'(4 gpu mesh 100)' --svg");
+  EXPECT_THAT(host_picture.text, AllOf(StartsWith("<svg"), HasSubstr("class=\"heat5"), HasSubstr("GPU 3")));
+  EXPECT_NE(plan(network + "--html --json").code, 0);
+}
+
 TEST(Plan, RefusesWhatCannotBe) {
   const std::string machine = "'4 x (1 gpu pcie 50, 1 nic 25) leaf' ";
   const std::pair<const char*, const char*> kWrong[] = {

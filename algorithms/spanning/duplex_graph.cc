@@ -5,7 +5,7 @@
 namespace weir::algorithms {
 
 DuplexGraph::DuplexGraph(const Network& network, const std::vector<int64_t>& capacities)
-    : network_(network), opposite_(network.edges.size(), -1), sums_(place(network.nodes)) {
+    : network_(&network), opposite_(network.edges.size(), -1), sums_(place(network.nodes)) {
   std::map<Ends, int32_t> edges;
   for (size_t e = 0; e < network.edges.size(); ++e) {
     const Edge& edge = network.edges[e];
@@ -116,9 +116,9 @@ std::vector<int32_t> DuplexGraph::joined(const std::vector<int32_t>& head,
   std::vector<int32_t> route = head;
   for (int32_t edge : tail) {
     route.push_back(edge);
-    const int32_t end = network_.edges[place(edge)].to;
+    const int32_t end = network_->edges[place(edge)].to;
     const auto met = std::find_if(route.begin(), route.end(), [&](int32_t earlier) {
-      return network_.edges[place(earlier)].from == end;
+      return network_->edges[place(earlier)].from == end;
     });
     route.erase(met, route.end());
   }

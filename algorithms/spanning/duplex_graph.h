@@ -1,5 +1,5 @@
-/// A network as links that carry as much one way as the other, while it is being turned into one between ranks
-/// only.
+/// A network as links that carry as much one way as the other, while it is being turned into one between
+/// ranks only.
 ///
 /// Not thread-safe.
 #pragma once
@@ -28,7 +28,7 @@ class DuplexGraph {
   /// way only is left out. The network must outlive the graph.
   DuplexGraph(const Network& network, const std::vector<int64_t>& capacities);
 
-  const Network& network() const { return network_; }
+  const Network& network() const { return *network_; }
   int64_t capacity(int32_t a, int32_t b) const;
   /// Nodes with capacity to `node`, ascending.
   std::vector<int32_t> neighbours(int32_t node) const;
@@ -54,7 +54,7 @@ class DuplexGraph {
   std::vector<Piece> remove(int32_t a, int32_t b, int64_t amount);
   std::vector<int32_t> joined(const std::vector<int32_t>& head, const std::vector<int32_t>& tail) const;
 
-  const Network& network_;
+  const Network* network_;
   std::vector<int32_t> opposite_;
   std::vector<std::map<int32_t, int64_t>> sums_;  // by node: to which other node how much
   std::map<Ends, std::vector<Piece>> pieces_;

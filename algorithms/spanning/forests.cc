@@ -23,7 +23,8 @@ class Forests {
     chain_ = {{link, forests_.size(), 0}};
     std::vector<std::vector<char>> seen(forests_.size(), std::vector<char>(links_.size()));
     for (size_t step = 0; step < chain_.size(); ++step) {
-      const size_t next = chain_[step].forest >= forests_.size() ? 0 : (chain_[step].forest + 1) % forests_.size();
+      const size_t next =
+          chain_[step].forest >= forests_.size() ? 0 : (chain_[step].forest + 1) % forests_.size();
       const DuplexLink& own = links_[chain_[step].link];
       if (!find_path(forests_[next], own.a, own.b)) {
         swap_along(step, next);
@@ -73,7 +74,8 @@ class Forests {
     }
     if (towards[at(from)] == kNone) return false;
     path_.clear();
-    for (int32_t node = from; node != to; node = other_end(path_.back(), node)) path_.push_back(towards[at(node)]);
+    for (int32_t node = from; node != to; node = other_end(path_.back(), node))
+      path_.push_back(towards[at(node)]);
     return true;
   }
 
@@ -128,8 +130,8 @@ Result<std::vector<std::vector<size_t>>> spanning_trees(int ranks, const std::ve
   }
   if (missing == 0) return forests.take();
   return Status(Code::invalid_argument,
-                fmt::format("{} spanning trees over {} ranks lack {} links: expected fewer trees", trees, ranks,
-                            missing));
+                fmt::format("{} spanning trees over {} ranks lack {} links: expected fewer trees", trees,
+                            ranks, missing));
 }
 
 }  // namespace weir::algorithms

@@ -21,7 +21,9 @@ class Trial {
     for (const DuplexLink& link : graph.links()) change(link.a, link.b, link.capacity);
   }
 
-  void change(int32_t a, int32_t b, int64_t amount) { capacities_[{std::min(a, b), std::max(a, b)}] += amount; }
+  void change(int32_t a, int32_t b, int64_t amount) {
+    capacities_[{std::min(a, b), std::max(a, b)}] += amount;
+  }
   void join(int32_t a, int32_t middle, int32_t b, int64_t amount) {
     change(a, middle, -amount);
     change(middle, b, -amount);
@@ -67,8 +69,9 @@ class Splitting {
     for (int32_t other : graph_.neighbours(node)) trial_.change(node, other, -graph_.capacity(node, other));
     graph_.clear(node);
     if (trial_.holds()) return {};
-    return {Code::invalid_argument,
-            fmt::format("the switch at node {} cannot join {} of what it has without losing trees", node, left)};
+    return {
+        Code::invalid_argument,
+        fmt::format("the switch at node {} cannot join {} of what it has without losing trees", node, left)};
   }
 
  private:

@@ -111,30 +111,89 @@ Result<std::vector<Tree>> packed_anew(const std::vector<DuplexLink>& links, cons
   return pack_trees(graph, hung.shares);
 }
 
-Result<TwoWay> build(const Network& network, int trees, const Rational& bandwidth, const Rational& bound) {
+/// Spanning trees over links between ranks, of one bandwidth.
+struct Spanning {
+  DuplexGraph graph;
+  std::vector<DuplexLink> links;
+  std::vector<std::vector<size_t>> trees;
+  Rational bandwidth;
+};
+
+Result<Spanning> spanning_of(const Network& network, int trees, const Rational& bandwidth) {
   DuplexGraph graph = graph_of(network, trees, bandwidth);
   WEIR_TRY(split_off_switches(graph, trees));
-  const std::vector<DuplexLink> links = links_of(graph);
-  const auto spanning = spanning_trees(network.ranks(), links, trees);
+  std::vector<DuplexLink> links = links_of(graph);
+  auto spanning = spanning_trees(network.ranks(), links, trees);
   WEIR_TRY(spanning.status());
-  Hanging hanging(network.ranks(), links);
-  for (const std::vector<size_t>& tree : *spanning) hanging.hang(tree);
-  const Hung hung = hanging.take();
-  auto down = packed_anew(links, hung);
+  return Spanning{std::move(graph), std::move(links), std::move(*spanning), bandwidth};
+}
+
+/// The lowest packing that a few rounds of hanging up and packing anew find.
+Result<Packing> lowest(int ranks, const Spanning& spanning) {
+  constexpr int kRounds = 4;
+  Packing best;
+  std::vector<std::vector<size_t>> trees = spanning.trees;
+  for (int round = 0; round < kRounds; ++round) {
+    Hanging hanging(ranks, spanning.links);
+    for (const std::vector<size_t>& tree : trees) hanging.hang(tree);
+    Hung hung = hanging.take();
+    auto packed = packed_anew(spanning.links, hung);
+    WEIR_TRY(packed.status());
+    Packing next{std::move(hung.shares), spanning.bandwidth, std::move(*packed)};
+    trees.clear();
+    for (const Tree& tree : next.trees) {
+      std::vector<size_t>& links = trees.emplace_back();
+      for (const TreeEdge& edge : tree.edges) links.push_back(at(edge.route.front()) / 2);
+      for (int64_t more = 1; more < tree.multiplicity; ++more) trees.push_back(std::vector(trees.back()));
+    }
+    if (round == 0 || height(next) < height(best)) best = std::move(next);
+  }
+  return best;
+}
+
+Result<TwoWay> hung_up(int ranks, const Spanning& spanning, const Rational& bound) {
+  auto down = lowest(ranks, spanning);
   WEIR_TRY(down.status());
-  std::vector<Tree> up = *down;
-  for (size_t t = 0; t < up.size(); ++t) {
-    for (size_t e = 0; e < up[t].edges.size(); ++e) {
-      std::vector<int32_t>& route = (*down)[t].edges[e].route;
-      const auto edge = at(route.front());
-      route = edge % 2 == 0 ? links[edge / 2].route : graph.mirrored(links[edge / 2].route);
-      up[t].edges[e].route = route;
-      for (int32_t& each : up[t].edges[e].route) each = graph.opposite(each);
+  for (Tree& tree : down->trees) {
+    for (TreeEdge& edge : tree.edges) {
+      const auto number = at(edge.route.front());
+      const std::vector<int32_t>& route = spanning.links[number / 2].route;
+      edge.route = number % 2 == 0 ? route : spanning.graph.mirrored(route);
     }
   }
-  const Rational part = bandwidth * trees / bound;
-  return TwoWay{{{hung.shares, bandwidth, std::move(up)}, 1, part},
-                {{hung.shares, bandwidth, std::move(*down)}, 1, part}};
+  Packing up = *down;
+  for (Tree& tree : up.trees) {
+    for (TreeEdge& edge : tree.edges) {
+      for (int32_t& each : edge.route) each = spanning.graph.opposite(each);
+    }
+  }
+  const Rational part = spanning.bandwidth * spanning.trees.size() / bound;
+  return TwoWay{{std::move(up), 1, part}, {std::move(*down), 1, part}};
+}
+
+/// The best spanning trees there are for the goal.
+Result<Spanning> best_spanning(const Network& network, const Rational& bound, const PackingGoal& goal) {
+  const auto fits = [&](int trees, const Rational& bandwidth) {
+    return bears(graph_of(network, trees, bandwidth), trees);
+  };
+  for (int trees = 1; trees <= goal.most_trees; ++trees) {
+    if (!fits(trees, bound / trees)) continue;
+    auto spanning = spanning_of(network, trees, bound / trees);
+    if (spanning.ok()) return spanning;
+  }
+  Result<Spanning> best = wrong("no spanning trees fit into the links: expected a connected network");
+  Rational most = 0;
+  for (int trees = 1; trees <= goal.most_trees && most < goal.enough * bound; ++trees) {
+    const auto bandwidth = best_bandwidth(network, trees * int64_t{network.ranks()}, bound / trees,
+                                          [&](const Rational& each) { return fits(trees, each); });
+    WEIR_TRY(bandwidth.status());
+    if (*bandwidth * trees <= most) continue;
+    auto spanning = spanning_of(network, trees, *bandwidth);
+    if (!spanning.ok()) continue;
+    most = *bandwidth * trees;
+    best = std::move(spanning);
+  }
+  return best;
 }
 
 }  // namespace
@@ -144,26 +203,9 @@ Result<TwoWay> pack_two_way(const Network& network, const Rational& bound, const
   if (network.ranks() < 2) return wrong("trees over one rank: expected several ranks");
   if (bound <= 0) return wrong(fmt::format("a bound of {}: expected more than 0", bound.str()));
   if (goal.most_trees < 1) return wrong(fmt::format("{} trees: expected at least 1", goal.most_trees));
-  const auto fits = [&](int trees, const Rational& bandwidth) {
-    return bears(graph_of(network, trees, bandwidth), trees);
-  };
-  for (int trees = 1; trees <= goal.most_trees; ++trees) {
-    if (!fits(trees, bound / trees)) continue;
-    auto packed = build(network, trees, bound / trees, bound);
-    if (packed.ok()) return packed;
-  }
-  Result<TwoWay> best = wrong("no spanning trees fit into the links: expected a connected network");
-  for (int trees = 1; trees <= goal.most_trees; ++trees) {
-    const auto bandwidth = best_bandwidth(network, trees * int64_t{network.ranks()}, bound / trees,
-                                          [&](const Rational& each) { return fits(trees, each); });
-    WEIR_TRY(bandwidth.status());
-    const Rational part = *bandwidth * trees / bound;
-    if (best.ok() && part <= best->down.part_of_bound) continue;
-    auto packed = build(network, trees, *bandwidth, bound);
-    if (packed.ok()) best = std::move(packed);
-    if (best.ok() && best->down.part_of_bound >= goal.enough) break;
-  }
-  return best;
+  const auto spanning = best_spanning(network, bound, goal);
+  WEIR_TRY(spanning.status());
+  return hung_up(network.ranks(), *spanning, bound);
 }
 
 }  // namespace weir::algorithms

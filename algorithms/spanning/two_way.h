@@ -27,12 +27,12 @@ struct TwoWay {
 };
 
 /// Such trees, few of them first, their number being that of all roots together: no loss if that is possible
-/// with goal.most_trees, else goal.enough. `bound`: no all-reduce can have more bandwidth, in units of capacity;
-/// that of algorithms/bound is the best. What a link has more one way than the other is not used.
+/// with goal.most_trees, else goal.enough. `bound`: no all-reduce can have more bandwidth, in units of
+/// capacity; that of algorithms/bound is the best. What a link has more one way than the other is not used.
 ///
-/// Time: about a millisecond for 8 ranks, and it grows with their cube. Errors: invalid_argument for a network
-/// that check() refuses, fewer than two ranks, a bound that is not above 0, a goal without trees, or ranks that
-/// cannot reach each other.
+/// Time: about a millisecond for 8 ranks, and it grows with their cube. Errors: invalid_argument for a
+/// network that check() refuses, fewer than two ranks, a bound that is not above 0, a goal without trees, or
+/// ranks that cannot reach each other.
 Result<TwoWay> pack_two_way(const Network& network, const Rational& bound, const PackingGoal& goal = {});
 
 }  // namespace weir::algorithms

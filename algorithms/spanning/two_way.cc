@@ -181,16 +181,23 @@ Result<Spanning> best_spanning(const Network& network, const Rational& bound, co
     auto spanning = spanning_of(network, trees, bound / trees);
     if (spanning.ok()) return spanning;
   }
-  Result<Spanning> best = wrong("no spanning trees fit into the links: expected a connected network");
-  Rational most = 0;
-  for (int trees = 1; trees <= goal.most_trees && most < goal.enough * bound; ++trees) {
+  const auto widest = [&](int trees) -> Result<Spanning> {
     const auto bandwidth = best_bandwidth(network, trees * int64_t{network.ranks()}, bound / trees,
                                           [&](const Rational& each) { return fits(trees, each); });
     WEIR_TRY(bandwidth.status());
-    if (*bandwidth * trees <= most) continue;
-    auto spanning = spanning_of(network, trees, *bandwidth);
-    if (!spanning.ok()) continue;
-    most = *bandwidth * trees;
+    return spanning_of(network, trees, *bandwidth);
+  };
+  for (int trees = 1; trees <= goal.most_trees; ++trees) {
+    if (!fits(trees, goal.enough * bound / trees)) continue;
+    auto spanning = widest(trees);
+    if (spanning.ok()) return spanning;
+  }
+  Result<Spanning> best = wrong("no spanning trees fit into the links: expected a connected network");
+  Rational most = 0;
+  for (int trees = 1; trees <= goal.most_trees; ++trees) {
+    auto spanning = widest(trees);
+    if (!spanning.ok() || spanning->bandwidth * trees <= most) continue;
+    most = spanning->bandwidth * trees;
     best = std::move(spanning);
   }
   return best;

@@ -127,7 +127,7 @@ int compare(const std::string& figures_file, const std::vector<std::string>& fol
     fmt::print(stderr, "against_rccl: {}\n", figures.status().message());
     return 2;
   }
-  fmt::print("busbw in GB/s, all by RCCL's link figures; RCCL's are model values, published\n");
+  fmt::print("busbw in GB/s, all by RCCL's link figures; RCCL's are model values of its topology explorer\n");
   fmt::print("{:<28}{:>8}{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8}\n", "machine", "hand", "generic", "rings", "cut",
              "AG", "AR", "AG/RCCL");
   size_t seen = 0;

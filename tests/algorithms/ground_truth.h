@@ -369,8 +369,8 @@ inline std::vector<AllReduceTruth> all_reduce_truths() {
   };
 }
 
-/// Busbw on one host, in links: of the rings that RCCL's list of machines has for it (model values,
-/// published), and the narrowest cut, over the links between GPUs alone.
+/// Busbw on one host, in links: of the rings that RCCL's list of machines has for it (model values), and the
+/// narrowest cut, over the links between GPUs alone.
 struct RingTruth {
   std::string name;
   std::function<Network()> network;

@@ -39,8 +39,9 @@ struct Report {
     return algorithm_gb_per_s() * factor;
   }
   std::string exact_ratio() const { return trees.part_of_bound.str(); }
-  /// Different trees, each with its multiplicity once.
+  /// Different trees, each with its multiplicity once; what sums and spreads is one.
   size_t tree_count() const {
+    if (trees.free_roots) return trees.down->packing.trees.size();
     size_t count = 0;
     for (const auto* half : {&trees.up, &trees.down})
       count += half->has_value() ? (*half)->packing.trees.size() : 0;
@@ -73,7 +74,7 @@ std::string json_of(const Report& report, const PlanArguments& arguments) {
       {"collective", name(report.trees.collective)},
       {"bytes", arguments.task.bytes},
       {"ranks", report.ranks()},
-      {"algorithm", "trees"},
+      {"algorithm", report.trees.free_roots ? "trees with free roots" : "trees"},
       {"trees", report.tree_count()},
       {"height", report.height()},
       {"algbw_GBps", report.algorithm_gb_per_s()},
@@ -90,8 +91,9 @@ std::string words_of(const Report& report, const PlanArguments& arguments) {
   const double seconds = static_cast<double>(arguments.task.bytes) / 1e9 / report.algorithm_gb_per_s();
   std::string text = fmt::format("{} of {} bytes over {} ranks\n", name(report.trees.collective),
                                  arguments.task.bytes, report.ranks());
-  text += fmt::format("plan         {}, at most {} hops high\n", plural(report.tree_count(), "spanning tree"),
-                      report.height());
+  text +=
+      fmt::format("plan         {}{}, at most {} hops high\n", plural(report.tree_count(), "spanning tree"),
+                  report.trees.free_roots ? " with free roots" : "", report.height());
   text += fmt::format("predicted    {:.4g} GB/s (algbw), {:.4g} GB/s (busbw), {:.4g} ms without latencies\n",
                       report.algorithm_gb_per_s(), report.bus_gb_per_s(), seconds * 1e3);
   text += fmt::format("bound        {:.4g} GB/s: {}\n", report.bound_gb_per_s(),

@@ -39,6 +39,17 @@ TEST(Plan, AsJsonHasExactFigures) {
   EXPECT_THAT(json["certificate"].get<std::string>(), HasSubstr("cable"));
 }
 
+TEST(Plan, SaysWhenRootsAreFree) {
+  // Three GPUs of one host and one of two others each.
+  const std::string uneven = "'3 x (3 gpu mesh 100, 1 nic 25) leaf' --ranks 0-3,6 ";
+  EXPECT_THAT(plan(uneven).text, HasSubstr("3 spanning trees with free roots, at most"));
+  EXPECT_THAT(plan(uneven + "--collective allgather").text, ::testing::Not(HasSubstr("free roots")));
+  const auto json = nlohmann::json::parse(plan(uneven + "--json").text);
+  EXPECT_EQ(json["algorithm"], "trees with free roots");
+  EXPECT_EQ(json["trees"], 3);
+  EXPECT_EQ(json["algbw_GBps"], 18.75);
+}
+
 TEST(Plan, EmitsAPlan) {
   const CommandResult result = plan("'4 x (1 gpu pcie 50, 1 nic 25) leaf' --ranks 0,2-3 --emit plan");
   EXPECT_EQ(result.code, 0);

@@ -7,6 +7,7 @@
 #include "algorithms/catalogue.h"
 #include "algorithms/ir/builder.h"
 #include "algorithms/sim/simulate.h"
+#include "tests/algorithms/levels.h"
 #include "tests/algorithms/sim_networks.h"
 
 namespace weir::sim {
@@ -21,7 +22,8 @@ constexpr double kAlpha = 3e-6;
 ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_t times = 1) {
   const auto* entry = algorithms::find(algorithm, kind);
   auto plan =
-      algorithms::emit(algorithm, {kind, ranks, 0, times * algorithms::default_chunks(*entry, ranks)});
+      algorithms::emit(algorithm, {kind, ranks, 0, times * algorithms::default_chunks(*entry, ranks)},
+                       algorithms::some_levels(ranks));
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return *plan;
 }

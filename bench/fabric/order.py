@@ -41,7 +41,7 @@ def run(network, programs, host_of, repeats, **variables):
   for rank, process in enumerate(processes):
     assert process.returncode == 0, (rank, said[rank])
   row = next(line.split() for line in said[0][0].splitlines() if re.match(rf" *{BYTES} ", line))
-  calls = 2 * (repeats + 1)  # out of place and in place, each with one to warm up
+  calls = 1 + 2 * (1 + repeats)  # one to warm up, then out of place and in place, each with one that is not timed
   sent = [(after - first) / calls for first, after in zip(before, network.sent_upwards())]
   return (float(row[5]) + float(row[9])) / 2, sum(sent) / LEAVES
 

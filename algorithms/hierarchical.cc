@@ -144,8 +144,8 @@ class Spreading {
 
 uint32_t block_of(Rank owner, uint32_t chunks) { return static_cast<uint32_t>(owner) * chunks; }
 
-/// All hops backwards: owners end with the sums of their blocks, kept where `home(owner)` says. The moves that
-/// made them, by owner.
+/// All hops backwards: owners end with the sums of their blocks, kept where `home(owner)` says. The moves
+/// that made them, by owner.
 template <typename Home>
 std::vector<MoveId> sum_up(Builder& plan, const std::vector<Hop>& hops, uint32_t chunks, Home&& home) {
   const auto ranks = at(plan.shape().ranks);
@@ -179,8 +179,8 @@ void hand_out(Builder& plan, const std::vector<Hop>& hops, uint32_t chunks, cons
   for (const Hop& hop : hops) {
     plan.lanes(shifted(hop.src_lane), shifted(hop.dst_lane));
     const Operand from = ir::value(hop.before == kNone ? made[at(hop.owner)] : got[at(hop.before)]);
-    got.push_back(plan.send(hop.src, hop.dst, from,
-                            {.to = ir::output(block_of(hop.owner, chunks)), .chunks = chunks}));
+    got.push_back(
+        plan.send(hop.src, hop.dst, from, {.to = ir::output(block_of(hop.owner, chunks)), .chunks = chunks}));
   }
 }
 
@@ -215,8 +215,7 @@ ir::Plan hierarchical_all_reduce(const Shape& shape, std::span<const Groups> lev
   const std::vector<Hop> hops = Spreading(shape.ranks, levels).take();
   const uint32_t share = shape.chunks / static_cast<uint32_t>(shape.ranks);
   Builder plan("hierarchical", shape);
-  const auto sums =
-      sum_up(plan, hops, share, [&](Rank owner) { return ir::output(block_of(owner, share)); });
+  const auto sums = sum_up(plan, hops, share, [&](Rank owner) { return ir::output(block_of(owner, share)); });
   hand_out(plan, hops, share, sums, ring_lanes(levels.size()));
   return plan.take();
 }

@@ -81,10 +81,10 @@ class Network:
       self.add_cable("eth0", self.space(name), f"port{host}", net)
       call("ip", "-n", net, "link", "set", f"port{host}", "master", f"leaf{leaf}", "up")
       call("ip", "-n", self.space(name), "addr", "add", f"10.77.0.{host + 1}/24", "dev", "eth0")
-      call("ip", "-n", self.space(name), "link", "set", "eth0", "up")
+      call("ip", "-n", self.space(name), "link", "set", "eth0", "up", "gso_max_segs", "1")  # packets as on a wire
       call("ip", "netns", "exec", self.space(name), "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
       mbit = self.slow.get(host, self.host_mbit)
-      limit(self.space(name), "eth0", mbit, "20mb")  # a host waits for its own NIC, it does not drop
+      limit(self.space(name), "eth0", mbit, "2mb")  # a host waits for its own NIC, it does not drop
       limit(net, f"port{host}", mbit)
 
   def __enter__(self):
@@ -115,6 +115,15 @@ class Network:
     """Bytes that each leaf has sent to the spine so far."""
     return [int(call("ip", "netns", "exec", self.space("net"), "cat", f"/sys/class/net/up{leaf}/statistics/tx_bytes"))
             for leaf in range(len(self.sizes))]
+
+  def segments(self, counter):
+    """What a counter of the hosts' TCP says (OutSegs, RetransSegs), summed up."""
+    total = 0
+    for host in range(len(self.leaf_of)):
+      lines = call("ip", "netns", "exec", self.space(f"host{host}"), "cat", "/proc/net/snmp").splitlines()
+      names, values = (line.split() for line in lines if line.startswith("Tcp:"))
+      total += int(values[names.index(counter)])
+    return total
 
 
 def missing_tools():

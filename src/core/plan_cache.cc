@@ -95,8 +95,8 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, 
   return prepared;
 }
 
-/// The plan, its ranks in the layout's order. Those that move several ranks' blocks at once stay in the user's:
-/// they are for small messages.
+/// The plan, its ranks in the layout's order. Those that move several ranks' blocks at once stay in the
+/// user's: they are for small messages.
 Result<ir::Plan> PlanCache::emit(const std::string& algorithm, const ir::Shape& shape) const {
   const std::vector<Rank>& order = layout_.order;
   if (!std::is_sorted(order.begin(), order.end())) {

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "algorithms/catalogue.h"
+#include "algorithms/choice.h"
 #include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
 #include "src/exec/check.h"
@@ -58,7 +59,8 @@ void each_random_nesting(int times, Visit&& visit) {
   for (int i = 0; i < times; ++i) {
     const int ranks = 2 + static_cast<int>(random() % 15);
     const Levels levels = random_levels(ranks, random);
-    for (const Collective kind : kKinds) visit(plan_of(kind, ranks, levels), levels, words(kind, ranks, levels));
+    for (const Collective kind : kKinds)
+      visit(plan_of(kind, ranks, levels), levels, words(kind, ranks, levels));
   }
 }
 
@@ -160,7 +162,9 @@ TEST(Hierarchical, SendsUpLessThanARing) {
   const ir::Plan plan = plan_of(Collective::all_reduce, 16, leaves);
   const ir::Plan ring = *emit("ring", {Collective::all_reduce, 16, 0, 16});
   for (const Rank leaf : leaves[0]) {
-    const auto up = [&](const ir::Plan& p, bool sums) { return total(crossings(p, leaf, leaf + 4, sums).out); };
+    const auto up = [&](const ir::Plan& p, bool sums) {
+      return total(crossings(p, leaf, leaf + 4, sums).out);
+    };
     EXPECT_EQ(up(plan, false) + up(plan, true), 2 * 12);
     EXPECT_EQ(up(ring, false) + up(ring, true), 2 * 15);
   }
@@ -214,16 +218,28 @@ TEST(Hierarchical, SaysWhichGroupsItNeeds) {
   const auto said = [](const Levels& levels) {
     return emit("hierarchical", {Collective::all_gather, 6, 0, 1}, levels).status().message();
   };
-  EXPECT_EQ(said({}), "hierarchical all_gather: there are no groups of ranks: expected those of hosts or leaves");
+  EXPECT_EQ(said({}),
+            "hierarchical all_gather: there are no groups of ranks: expected those of hosts or leaves");
   EXPECT_EQ(said({{0, 2, 6}}),
             "hierarchical all_gather: groups 0,2,6 of 6 ranks: expected first places that rise from 0");
   for (const Levels& bad : {Levels{{1, 3}}, Levels{{0, 3, 3}}, Levels{{0, 3, 2}}, Levels{{}}}) {
     EXPECT_THAT(said(bad), HasSubstr("expected first places that rise from 0"));
   }
   EXPECT_EQ(said({{0, 2}, {0, 3}}), "hierarchical all_gather: groups 0,3 do not divide the wider groups 0,2");
-  EXPECT_EQ(said(Levels(15, Groups{0, 2})), "hierarchical all_gather: 15 levels of groups: at most 14 are allowed");
+  EXPECT_EQ(said(Levels(15, Groups{0, 2})),
+            "hierarchical all_gather: 15 levels of groups: at most 14 are allowed");
   EXPECT_EQ(said(Levels(14, Groups{0, 2})), "");
   EXPECT_TRUE(emit("hierarchical", {Collective::all_gather, 1, 0, 1}).ok()) << "alone, nobody needs groups";
+}
+
+TEST(Choice, TakesGroupsForMuchData) {
+  for (const Collective kind : kKinds) {
+    for (const int ranks : {4, 32}) {
+      EXPECT_EQ(choose({kind, ranks, 1 << 20, false, true}), "hierarchical");
+      EXPECT_EQ(choose({kind, ranks, 1 << 20, false, false}), "ring");
+      EXPECT_NE(choose({kind, ranks, 1 << 10, false, true}), "hierarchical");
+    }
+  }
 }
 
 }  // namespace

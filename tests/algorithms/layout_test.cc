@@ -137,7 +137,8 @@ TEST(Relabelled, EveryPlanIsVerifiedOrRefused) {
       std::iota(order.begin(), order.end(), 0);
       std::shuffle(order.begin(), order.end(), random);
       const Rank root = has_root(entry.kind) ? ranks / 2 : 0;
-      auto plan = emit(entry.algorithm, {entry.kind, ranks, root, default_chunks(entry, ranks)}, some_levels(ranks));
+      auto plan =
+          emit(entry.algorithm, {entry.kind, ranks, root, default_chunks(entry, ranks)}, some_levels(ranks));
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       auto other = ir::relabelled(std::move(*plan), order);
       if (!other.ok()) continue;

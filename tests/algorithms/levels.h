@@ -14,7 +14,8 @@ inline std::vector<Groups> some_levels(int ranks) {
   constexpr int kSizes[] = {3, 1, 4};
   for (int first = 0, group = 0; first < ranks; first += kSizes[group++ % 3]) {
     wide.push_back(first);
-    for (int pair = first; pair < std::min(ranks, first + kSizes[group % 3]); pair += 2) pairs.push_back(pair);
+    for (int pair = first; pair < std::min(ranks, first + kSizes[group % 3]); pair += 2)
+      pairs.push_back(pair);
   }
   return {wide, pairs};
 }

@@ -162,6 +162,28 @@ TEST(Plans, TheWholeCatalogue) {
   }
 }
 
+/// Four leaves of four hosts, uplinks as fast as a host or slower: rings inside rings send up what must go
+/// up, and are as fast as the narrowest link allows. A ring sends a quarter more.
+TEST(Plans, HierarchicalOnesFillTheUplinks) {
+  const double bytes = 64e6, host = 25;
+  const Channels channels{.hop_latency = 1e-8, .slot_bytes = 65536};
+  for (const double uplink : {host, host / 2, host / 5}) {
+    const Network network =
+        leaf_spine({.hosts = 16, .gpus = 1, .card = host, .hosts_per_leaf = 4, .uplink = uplink});
+    const auto plan = algorithms::emit("hierarchical", {Collective::all_reduce, 16, 0, 16},
+                                       std::vector<algorithms::Groups>{{0, 4, 8, 12}});
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    const auto got = run(*plan, bytes, network, channels);
+    const double upwards = 2 * bytes * 3 / 4, out_of_hosts = 2 * bytes * 15 / 16;
+    EXPECT_LT(got.seconds * kGiga, std::max(out_of_hosts / host, upwards / uplink) * 1.005) << uplink;
+    for (size_t edge = network.edges.size() - 8; edge < network.edges.size(); ++edge) {
+      EXPECT_NEAR(got.edge_bytes[edge], upwards, 1e-6 * upwards) << uplink;
+    }
+    const auto ring = run(plan_of("ring", Collective::all_reduce, 16), bytes, network, channels);
+    EXPECT_GT(ring.seconds, got.seconds * (uplink < host ? 1.24 : 1)) << uplink;
+  }
+}
+
 /// A pull asks first, and waits for the writer to say that the memory is written.
 TEST(Plans, PullsTakeARoundTrip) {
   ir::Builder builder("test", {Collective::all_gather, 2, 0, 1});

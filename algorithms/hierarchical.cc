@@ -23,9 +23,13 @@ constexpr uint8_t kOwnLane = 0;
 /// Lanes of the rings of `levels` and of those of single ranks.
 constexpr size_t ring_lanes(size_t levels) { return 2 * (levels + 1); }
 
-/// So that an all-reduce has lanes for its way up and others for its way down.
+/// As many again for the way down of an all-reduce, and all of them once per block that a rank gets in one
+/// round.
+constexpr size_t lane_stride(size_t levels) { return 2 * ring_lanes(levels); }
+constexpr size_t abreast(size_t levels) { return (ir::kMaxLanes - 1) / lane_stride(levels); }
+
 constexpr size_t kMostLevels = 14;
-static_assert(1 + 2 * ring_lanes(kMostLevels) <= ir::kMaxLanes);
+static_assert(abreast(kMostLevels) == 1);
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
@@ -81,34 +85,43 @@ class Spreading {
       narrowest = std::min(narrowest, groups[g].size());
       most = std::max(most, home[g].size());
     }
-    // Only so many at once that no rank of any group gets two in one round.
-    for (size_t first = 0; first < most; first += at(narrowest)) {
+    const size_t at_once = at(narrowest) * abreast(levels_.size());  // for which ranks have lanes
+    for (size_t first = 0; first < most; first += at_once) {
       std::vector<Batch> wave;
-      for (const Batch& all : home) {
-        const auto from = all.begin() + static_cast<long>(std::min(first, all.size()));
-        const auto to = all.begin() + static_cast<long>(std::min(first + at(narrowest), all.size()));
-        wave.emplace_back(from, to);
-      }
+      for (const Batch& all : home) wave.push_back(part(all, first, at_once));
       go_around(level, groups, std::move(wave));
     }
+  }
+
+  static Batch part(const Batch& blocks, size_t first, size_t count) {
+    const size_t end = std::min(first + count, blocks.size());
+    return {blocks.begin() + static_cast<long>(std::min(first, end)),
+            blocks.begin() + static_cast<long>(end)};
   }
 
   /// Brings each group's blocks to all others, and there to all ranks.
   void go_around(size_t level, const std::vector<Range>& groups, std::vector<Batch> blocks) {
     for (size_t round = 1; round < groups.size(); ++round) {
-      const auto lane = static_cast<uint8_t>(1 + 2 * level + round % 2);
+      const size_t lane = 1 + 2 * level + round % 2;
       std::vector<Batch> arrived(groups.size());
       for (size_t g = 0; g < groups.size(); ++g) {
         const size_t next = (g + 1) % groups.size();
         for (const Held& held : blocks[g]) {
           const Rank entry = next_entry(level, groups[next]);
-          arrived[next].push_back({held.owner, entry, lane, static_cast<int>(hops_.size())});
-          hops_.push_back({held.owner, held.rank, entry, held.lane, lane, held.hop});
+          const size_t before =
+              arrived[next].size() / at(groups[next].size());  // that the rank got in this round
+          const auto own_lane = static_cast<uint8_t>(lane + before * lane_stride(levels_.size()));
+          arrived[next].push_back({held.owner, entry, own_lane, static_cast<int>(hops_.size())});
+          hops_.push_back({held.owner, held.rank, entry, held.lane, own_lane, held.hop});
         }
       }
       for (size_t g = 0; g < groups.size(); ++g) {
-        std::sort(arrived[g].begin(), arrived[g].end(), [](auto& a, auto& b) { return a.rank < b.rank; });
-        spread(level + 1, groups[g], arrived[g]);
+        const size_t size = at(groups[g].size());
+        for (size_t first = 0; first < arrived[g].size(); first += size) {
+          Batch batch = part(arrived[g], first, size);
+          std::sort(batch.begin(), batch.end(), [](auto& a, auto& b) { return a.rank < b.rank; });
+          spread(level + 1, groups[g], batch);
+        }
       }
       blocks = std::move(arrived);
     }

@@ -10,7 +10,10 @@
 /// A rank handles a block in one step: it keeps it, passes it on and hands it to the groups inside, or adds
 /// up what comes from all of these; there is no scratch. Lane 0 has the own blocks. Each level has two lanes
 /// that take turns in the rounds of its rings, so that a level works on one tile while the next is busy with
-/// the one before it. The order of sums depends on the groups alone.
+/// the one before it; and more where a rank of a small group gets several blocks in a round. The order of
+/// sums depends on the groups alone.
+///
+/// Equal groups load all links evenly in every round, uneven ones only over all rounds.
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, a multiple of `ranks` as chunks for
 /// all_reduce, and levels that check_levels() accepts.

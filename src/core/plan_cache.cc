@@ -15,7 +15,7 @@ namespace weir::core {
 namespace {
 
 // Verifying and lowering cost time that grows with the moves. Shapes past this are proved in the tests of the
-// algorithm instead, which are pure functions of the number of ranks.
+// algorithm instead, which are pure functions of the number of ranks and their groups.
 constexpr size_t kMostMovesVerified = 100'000;
 
 constexpr size_t kTileAlignment = exec::kGrainBytes;  // tiles of all chunks begin at cache lines

@@ -13,7 +13,7 @@ std::string_view all_reduce(const Question& q) {
   if (q.island && q.ranks <= 64) return q.bytes <= kOneShotBytes ? "one_shot" : "two_shot";
   if (q.ranks <= kManyRanks && q.bytes * static_cast<size_t>(q.ranks) <= kOneShotBytes) return "one_shot";
   if (q.bytes <= kLatencyBytes) return q.ranks > 2 ? "double_tree" : "halving_doubling";
-  return "ring";
+  return q.groups ? "hierarchical" : "ring";
 }
 
 }  // namespace
@@ -24,7 +24,9 @@ std::string_view choose(const Question& q) {
   switch (q.kind) {
     case Collective::all_reduce: return all_reduce(q);
     case Collective::reduce_scatter:
-    case Collective::all_gather: return few && small ? "one_shot" : small ? "halving_doubling" : "ring";
+    case Collective::all_gather:
+      if (small) return few ? "one_shot" : "halving_doubling";
+      return q.groups ? "hierarchical" : "ring";
     case Collective::broadcast: return few ? "one_shot" : small ? "binomial" : "ring";
     case Collective::reduce: return few ? "one_shot" : small ? "binomial" : "ring";
     case Collective::gather:

@@ -13,6 +13,7 @@ struct Question {
   int ranks = 1;
   size_t bytes = 0;     ///< of one block
   bool island = false;  ///< all ranks can read each other's scratch, so plans may pull
+  bool groups = false;  ///< the layout has levels: some ranks are nearer to each other than to the rest
 };
 
 /// The name of an algorithm of the catalogue that does question.kind. Depends on nothing but the question, so

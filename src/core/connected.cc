@@ -92,7 +92,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
   WEIR_TRY(c.meet(runtime));
   c.join_island(runtime, island->windows, island->doorbells);
-  c.plans = std::make_unique<PlanCache>(self, algorithms::layout_of(c.cluster.graph, c.cluster.hosts).order,
+  c.plans = std::make_unique<PlanCache>(self, algorithms::layout_of(c.cluster.graph, c.cluster.hosts),
                                         *c.links, std::move(island->scratch), options.algorithm);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
 

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/catalogue.h"
+#include "algorithms/layout.h"
 #include "src/core/links.h"
 #include "src/core/operation.h"
 #include "src/exec/lane.h"
@@ -35,8 +37,8 @@ struct SharedScratch {
 
 class PlanCache {
  public:
-  /// `order`: in which plans take the ranks (algorithms/layout.h), the same on all of them.
-  PlanCache(Rank self, std::vector<Rank> order, Links& links, SharedScratch scratch,
+  /// `layout`: the order in which plans take the ranks, and their groups; the same on all of them.
+  PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedScratch scratch,
             std::string forced_algorithm);
 
   /// The plan for `bytes` per block, if it was asked for before; else null.
@@ -53,12 +55,14 @@ class PlanCache {
 
   Result<Prepared*> prepare(Collective kind, Rank root, size_t bytes);
   Result<std::unique_ptr<Prepared>> make(const std::string& algorithm, const ir::Shape& shape);
+  /// Whether the entry's plans can run on these ranks.
+  bool suits(const algorithms::Entry& entry) const;
   Result<ir::Plan> emit(const std::string& algorithm, const ir::Shape& shape) const;
   Result<exec::Binding> bind(const exec::Program& program);
 
   const Rank self_;
   const int ranks_;
-  const std::vector<Rank> order_;
+  const algorithms::Layout layout_;
   Links& links_;
   const SharedScratch scratch_;
   const std::string forced_algorithm_;

@@ -9,14 +9,16 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "algorithms/cluster/cluster_words.h"
+#include "algorithms/cluster/hosts.h"
 #include "algorithms/ir/text.h"
-#include "algorithms/planner/tree_planner.h"
+#include "algorithms/planner/planner.h"
 #include "src/base/text.h"
 
 namespace weir::cli {
 namespace {
 
-using algorithms::TreePlan;
+using algorithms::CollectivePlan;
 using topology::Graph;
 using topology::Index;
 using topology::NodeKind;
@@ -79,35 +81,43 @@ Result<std::vector<Index>> devices_of(const Graph& graph, const std::string& ran
 struct Report {
   Graph graph;
   algorithms::Network network;
-  TreePlan trees;
+  CollectivePlan plan;
   double milliseconds = 0;
 
   int ranks() const { return network.ranks(); }
   static double gb_per_s(double time) { return algorithms::kCapacityUnit / time; }
-  double bound_gb_per_s() const { return gb_per_s(trees.bound.time.value()); }
-  double algorithm_gb_per_s() const { return gb_per_s(trees.time.convert_to<double>()); }
+  double bound_gb_per_s() const { return gb_per_s(plan.bound.time.value()); }
+  double algorithm_gb_per_s() const { return gb_per_s(plan.time.convert_to<double>()); }
   /// nccl-tests' factor: what each rank's own link has to carry.
   double bus_gb_per_s() const {
     const double n = ranks();
-    const double factor = trees.collective == Collective::all_reduce ? 2 * (n - 1) / n
-                          : has_root(trees.collective)               ? 1
-                                                                     : (n - 1) / n;
+    const double factor = plan.collective == Collective::all_reduce ? 2 * (n - 1) / n
+                          : has_root(plan.collective)               ? 1
+                                                                    : (n - 1) / n;
     return algorithm_gb_per_s() * factor;
   }
-  std::string exact_ratio() const { return trees.part_of_bound.str(); }
-  /// Different trees, each with its multiplicity once.
+  std::string exact_ratio() const { return plan.part_of_bound.str(); }
+  /// Different trees, each with its multiplicity once; of a plan by hosts those of one host.
   size_t tree_count() const {
+    if (!plan.trees.has_value()) return algorithms::trees_in_hosts(cluster());
     size_t count = 0;
-    for (const auto* half : {&trees.up, &trees.down})
+    for (const auto* half : {&plan.trees->up, &plan.trees->down})
       count += half->has_value() ? (*half)->packing.trees.size() : 0;
     return count;
   }
   int height() const {
+    if (!plan.trees.has_value()) return algorithms::height_in_hosts(cluster());
     int most = 0;
-    for (const auto* half : {&trees.up, &trees.down})
+    for (const auto* half : {&plan.trees->up, &plan.trees->down})
       most = std::max(most, half->has_value() ? algorithms::height((*half)->packing) : 0);
     return most;
   }
+  std::string words() const {
+    return plan.trees.has_value()
+               ? fmt::format("{}, at most {} hops high", plural(tree_count(), "spanning tree"), height())
+               : algorithms::words_of(cluster());
+  }
+  const algorithms::ClusterPlan& cluster() const { return (plan.down ? plan.down : plan.up)->plan; }
 };
 
 Result<Report> plan(const PlanArguments& arguments) {
@@ -125,9 +135,11 @@ Result<Report> plan(const PlanArguments& arguments) {
   auto network = algorithms::network_of(report.graph, *devices);
   WEIR_TRY(network.status());
   report.network = std::move(*network);
-  auto trees = algorithms::plan_trees(report.network, *collective, arguments.root);
-  WEIR_TRY(trees.status());
-  report.trees = std::move(*trees);
+  auto planned = algorithms::plan_collective(report.network,
+                                             algorithms::switches_between_hosts(report.network, report.graph),
+                                             *collective, arguments.root);
+  WEIR_TRY(planned.status());
+  report.plan = std::move(*planned);
   report.milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   return report;
@@ -135,35 +147,34 @@ Result<Report> plan(const PlanArguments& arguments) {
 
 std::string json_of(const Report& report, const PlanArguments& arguments) {
   const nlohmann::ordered_json json = {
-      {"collective", name(report.trees.collective)},
+      {"collective", name(report.plan.collective)},
       {"bytes", arguments.bytes},
       {"ranks", report.ranks()},
-      {"algorithm", "trees"},
+      {"algorithm", report.plan.trees.has_value() ? "trees" : "hierarchical"},
       {"trees", report.tree_count()},
       {"height", report.height()},
       {"algbw_GBps", report.algorithm_gb_per_s()},
       {"busbw_GBps", report.bus_gb_per_s()},
       {"bound_GBps", report.bound_gb_per_s()},
-      {"ratio", report.trees.part_of_bound.convert_to<double>()},
+      {"ratio", report.plan.part_of_bound.convert_to<double>()},
       {"ratio_exact", report.exact_ratio()},
-      {"certificate", algorithms::explain(report.trees.bound, report.network, report.graph)},
+      {"certificate", algorithms::explain(report.plan.bound, report.network, report.graph)},
       {"plan_ms", report.milliseconds}};
   return json.dump(2) + "\n";
 }
 
 std::string words_of(const Report& report, const PlanArguments& arguments) {
   const double seconds = static_cast<double>(arguments.bytes) / 1e9 / report.algorithm_gb_per_s();
-  std::string text = fmt::format("{} of {} bytes over {} ranks\n", name(report.trees.collective),
+  std::string text = fmt::format("{} of {} bytes over {} ranks\n", name(report.plan.collective),
                                  arguments.bytes, report.ranks());
-  text += fmt::format("plan         {}, at most {} hops high\n", plural(report.tree_count(), "spanning tree"),
-                      report.height());
+  text += fmt::format("plan         {}\n", report.words());
   text += fmt::format("predicted    {:.4g} GB/s (algbw), {:.4g} GB/s (busbw), {:.4g} ms without latencies\n",
                       report.algorithm_gb_per_s(), report.bus_gb_per_s(), seconds * 1e3);
   text += fmt::format("bound        {:.4g} GB/s: {}\n", report.bound_gb_per_s(),
-                      algorithms::explain(report.trees.bound, report.network, report.graph));
-  text += report.trees.part_of_bound == 1 ? "of the bound all: nothing can be faster\n"
-                                          : fmt::format("of the bound {} = {:.4g}\n", report.exact_ratio(),
-                                                        report.trees.part_of_bound.convert_to<double>());
+                      algorithms::explain(report.plan.bound, report.network, report.graph));
+  text += report.plan.part_of_bound == 1 ? "of the bound all: nothing can be faster\n"
+                                         : fmt::format("of the bound {} = {:.4g}\n", report.exact_ratio(),
+                                                       report.plan.part_of_bound.convert_to<double>());
   text += fmt::format("judged and planned in {:.3g} ms\n", report.milliseconds);
   return text;
 }
@@ -201,7 +212,7 @@ int run_plan(const PlanArguments& arguments) {
   auto report = plan(arguments);
   if (!report.ok()) return fail(report.status());
   if (arguments.emit) {
-    const auto schedule = algorithms::schedule(report->trees);
+    const auto schedule = algorithms::schedule(report->plan, report->network);
     if (!schedule.ok()) return fail(schedule.status());
     fmt::print("{}", ir::write_text(*schedule));
     return 0;

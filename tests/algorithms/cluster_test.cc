@@ -4,13 +4,17 @@
 
 #include "algorithms/bound/bound.h"
 #include "algorithms/cluster/cluster_planner.h"
+#include "algorithms/cluster/cluster_trees.h"
 #include "algorithms/packing/trees.h"
 #include "algorithms/proof/cluster_proof.h"
+#include "algorithms/proof/tree_proof.h"
 #include "tests/algorithms/cluster_networks.h"
 #include "tests/algorithms/ground_truth.h"
 
 namespace weir::algorithms {
 namespace {
+
+using ::testing::HasSubstr;
 
 struct Judged {
   ClusterPlan plan;
@@ -127,6 +131,95 @@ TEST(Cluster, BroadcastsFromAnyRank) {
       EXPECT_EQ(text(plan.loads.time), text(bound->time));
     }
   }
+}
+
+TEST(Cluster, GroupsOfDifferentSizesCostNothing) {
+  // In the last one more than half of all hosts are in one group, which has to send more than it receives.
+  const std::pair<std::vector<int>, bool> kGroups[] = {
+      {{4, 4, 1}, true}, {{1, 4, 4, 2}, true}, {{3, 2, 2, 1, 1}, true}, {{5, 2}, false}};
+  for (const auto& [groups, reached] : kGroups) {
+    NetworkBuilder builder;
+    const int32_t spine = builder.node();
+    for (const int hosts : groups) {
+      const int32_t leaf = builder.node();
+      builder.link(leaf, spine, 100);
+      for (int host = 0; host < hosts; ++host) {
+        const int32_t first = builder.ranks(2);
+        builder.link(first, first + 1, 100);
+        for (const int32_t gpu : {first, first + 1}) {
+          const int32_t nic = builder.node();
+          builder.link(gpu, nic, 20);
+          builder.link(nic, leaf, 10);
+        }
+      }
+    }
+    const Network network = builder.take();
+    const Judged plan = judged(network, one_block_each(network));
+    const auto bound = lower_bound(network, Collective::all_gather);
+    ASSERT_TRUE(bound.ok()) << bound.status().message();
+    EXPECT_GE(plan.loads.time, bound->time);
+    EXPECT_EQ(plan.loads.time == bound->time, reached) << groups.size();
+  }
+}
+
+TEST(Cluster, AMissingRailCostsItsHostAlone) {
+  NetworkBuilder builder;
+  const int32_t leaves[] = {builder.node(), builder.node()};
+  const int32_t spine = builder.node();
+  for (const int32_t leaf : leaves) builder.link(leaf, spine, 40);
+  for (int host = 0; host < 6; ++host) {
+    const int32_t first = builder.ranks(2);
+    builder.link(first, first + 1, 100);
+    for (int32_t nic = 0; nic < (host == 3 ? 1 : 2); ++nic) {
+      const int32_t adapter = builder.node();
+      builder.link(first + nic, adapter, 20);
+      builder.link(adapter, leaves[nic], 10);
+    }
+  }
+  const Network network = builder.take();
+  const Judged plan = judged(network, one_block_each(network));
+  EXPECT_EQ(text(plan.loads.time), text(Ratio(10, 12 * 10'000'000)));  // ten of twelve blocks through one NIC
+}
+
+/// Plans spelled out go over the same edges, which another judge counts.
+TEST(Cluster, WhateverTheClusterPlansHoldAndStandForTrees) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    const Network network = uneven_cluster(seed);
+    auto blocks = one_block_each(network);
+    if (seed % 5 == 4) {
+      blocks.assign(blocks.size(), 0);
+      blocks[seed % blocks.size()] = 1;
+    }
+    const int hosts_in_a_row = static_cast<int>(seed % 3);
+    const auto plan = plan_cluster(network, far_switches(network), blocks, hosts_in_a_row);
+    ASSERT_TRUE(plan.ok()) << seed << ": " << plan.status().message();
+    const auto loads = check_cluster(network, *plan, blocks);
+    ASSERT_TRUE(loads.ok()) << seed << ": " << loads.status().message();
+    const auto bound = lower_bound(network, seed % 5 == 4 ? Collective::broadcast : Collective::all_gather,
+                                   static_cast<Rank>(seed % blocks.size()));
+    ASSERT_TRUE(bound.ok()) << bound.status().message();
+    EXPECT_GE(loads->time, bound->time) << seed;
+    const auto packing = spelled_out(network, *plan, loads->time);
+    ASSERT_TRUE(packing.ok()) << packing.status().message();
+    const auto trees = check_packing(network, *packing);
+    ASSERT_TRUE(trees.ok()) << seed << ": " << trees.status().message();
+    EXPECT_EQ(trees->use, 1) << seed;
+    for (size_t e = 0; e < network.edges.size(); ++e)
+      ASSERT_EQ(trees->trees[e], static_cast<int64_t>(loads->parts[e])) << seed << ", edge " << e;
+  }
+}
+
+TEST(Cluster, RefusesWhatIsNoClusterOfHosts) {
+  const auto refused = [](const Network& network) {
+    return plan_cluster(network, far_switches(network), one_block_each(network)).status().message();
+  };
+  EXPECT_THAT(refused(star(4, 10)), HasSubstr("one host"));
+  EXPECT_THAT(refused(part_of(kDgx1v, 8, 25)), HasSubstr("at least two"));
+  EXPECT_THAT(refused(leaf_spine({2, 2, 100, 1, 10, 10, 1, 0, false})),
+              HasSubstr("no group of connected switches"));
+  const Network whole = leaf_spine({2, 2, 100, 1, 10, 10, 2, 0, false});
+  EXPECT_THAT(plan_cluster(whole, far_switches(whole), std::vector<int32_t>(4, 0)).status().message(),
+              HasSubstr("no rank has a block"));
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ class Planter {
       : shape_(shape), parts_(parts), own_(shape.blocks.begin(), shape.blocks.end()), foreign_(own_.size()) {
     own_blocks_ = std::accumulate(own_.begin(), own_.end(), int64_t{0});
     foreign_blocks_ = blocks - own_blocks_;
+    passing_blocks_ = std::max(foreign_blocks_, own_blocks_);
     std::vector<int64_t> passing(uplinks.size());
     through_gates_.resize(shape.network.edges.size());
     for (const Gate& gate : shape.gates) {
@@ -81,7 +82,7 @@ class Planter {
     }
     reduce(foreign_);
     for (size_t u = 0; u < uplinks.size(); ++u)
-      allowed_ = std::max(allowed_, Rational(passing[u], parts) * foreign_blocks_ / uplinks[u].capacity);
+      allowed_ = std::max(allowed_, Rational(passing[u], parts) * passing_blocks_ / uplinks[u].capacity);
   }
 
   Status plant() {
@@ -123,17 +124,17 @@ class Planter {
     std::vector<int64_t> capacity = whole();
     if (allowed_ == 0) return capacity;
     for (size_t e = 0; e < capacity.size(); ++e) {
-      const Rational pace = Rational(through_gates_[e], parts_) * foreign_blocks_ / allowed_;
+      const Rational pace = Rational(through_gates_[e], parts_) * passing_blocks_ / allowed_;
       capacity[e] -= static_cast<int64_t>(
           boost::multiprecision::cpp_int((numerator(pace) + denominator(pace) - 1) / denominator(pace)));
     }
     return capacity;
   }
 
-  /// For all blocks; that as much leaves by gates as comes in is near enough for a choice.
+  /// For all blocks, about: what a host sends depends on the rings.
   Rational time_with(const Packing& own, const Packing& foreign) const {
     std::vector<Rational> load(through_gates_.size());
-    for (size_t e = 0; e < load.size(); ++e) load[e] = Rational(through_gates_[e], parts_) * foreign_blocks_;
+    for (size_t e = 0; e < load.size(); ++e) load[e] = Rational(through_gates_[e], parts_) * passing_blocks_;
     const auto add = [&](const Packing& packing, int64_t blocks) {
       const int64_t all = std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});
       std::vector<int64_t> trees(load.size());
@@ -160,6 +161,7 @@ class Planter {
   std::vector<int64_t> foreign_;  // weights, by rank
   int64_t own_blocks_ = 0;
   int64_t foreign_blocks_ = 0;
+  int64_t passing_blocks_ = 0;          // through the gates, one way: it has to send at least its own
   std::vector<int64_t> through_gates_;  // by edge: parts of a block
   Rational allowed_ = 0;                // time that uplinks take anyway
 };

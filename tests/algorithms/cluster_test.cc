@@ -107,6 +107,29 @@ TEST(Cluster, ReachesTheBoundWhateverLeavesHaveUpwardsAndCrossesSpinesAsLittleAs
   }
 }
 
+/// Several boxes of known machines, of which the best is known; with few boxes what is in them limits.
+TEST(Cluster, ReachesTheBoundOnBoxesWhereWhatJoinsThemLimits) {
+  int tried = 0;
+  for (const AllGatherTruth& truth : all_gather_truths()) {
+    const Network network = truth.network();
+    std::vector<char> between = far_switches(network);
+    if (truth.name.substr(0, 5) == "MI250") between[0] = 1;  // dies are on the global switch themselves
+    if (truth.ranks <= 16 || std::count(between.begin(), between.end(), 1) == 0) continue;
+    const auto blocks = one_block_each(network);
+    const auto plan = plan_cluster(network, between, blocks);
+    ASSERT_TRUE(plan.ok()) << truth.name << ": " << plan.status().message();
+    const auto loads = check_cluster(network, *plan, blocks);
+    ASSERT_TRUE(loads.ok()) << truth.name << ": " << loads.status().message();
+    const Ratio best(truth.each.denominator,
+                     static_cast<Int128>(truth.each.numerator) * truth.ranks * 1'000'000);
+    const bool hosts_limit = truth.name == "MI250-16 x2" || truth.name == "MI250-16 x3";
+    EXPECT_GE(loads->time, best) << truth.name;
+    EXPECT_EQ(loads->time == best, !hosts_limit) << truth.name << " takes " << text(loads->time);
+    ++tried;
+  }
+  EXPECT_GE(tried, 14);
+}
+
 TEST(Cluster, AllReduceReachesItsBoundToo) {
   for (const AllGatherTruth& truth : cluster_truths()) {
     const Network network = truth.network();

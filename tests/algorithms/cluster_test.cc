@@ -48,7 +48,7 @@ TEST(Cluster, ReachesTheBoundOnEveryClusterThatIsKnown) {
   }
 }
 
-/// A cluster with one of the oversubscriptions up to which an all-gather does not feel them.
+/// A cluster with more or less oversubscription; with the last one of each an all-gather feels it.
 struct Spine {
   std::string name;
   LeafSpine network;
@@ -63,13 +63,13 @@ std::vector<Spine> spines() {
       all.push_back({name, network});
     }
   };
-  add("KT 40", {40, 8, 0, 2, 25, 50, 20, 0, false}, {1, 2, 4, 8, 39});
-  add("KT 300", {300, 8, 0, 2, 25, 50, 20, 0, false}, {1, 2, 4, 8, 21});
-  add("SuperPOD 40", {40, 8, 300, 8, 25, 25, 20, 0, true}, {1, 2, 4, 39});
-  add("SuperPOD 140", {140, 8, 300, 8, 25, 25, 20, 0, true}, {1, 2, 4, 23});
-  add("Vela 200", {200, 8, 300, 2, 12.5, 32, 5, 0, false}, {1, 2, 4, 5});
-  add("Vela 200, usable", {200, 8, 300, 1, 15, 60, 5, 0, false}, {1, 1.25, 2, 4});
-  add("NSML 16", {16, 8, 300, 4, 25, 50, 8, 0, false}, {1, 2, 15});
+  add("KT 40", {40, 8, 0, 2, 25, 50, 20, 0, false}, {1, 2, 4, 8, 39, 100});
+  add("KT 300", {300, 8, 0, 2, 25, 50, 20, 0, false}, {1, 2, 4, 8, 21, 50});
+  add("SuperPOD 40", {40, 8, 300, 8, 25, 25, 20, 0, true}, {1, 2, 4, 39, 50});
+  add("SuperPOD 140", {140, 8, 300, 8, 25, 25, 20, 0, true}, {1, 2, 4, 23, 100});
+  add("Vela 200", {200, 8, 300, 2, 12.5, 32, 5, 0, false}, {1, 2, 4, 5, 20});
+  add("Vela 200, usable", {200, 8, 300, 1, 15, 60, 5, 0, false}, {1, 1.25, 2, 4, 10});
+  add("NSML 16", {16, 8, 300, 4, 25, 50, 8, 0, false}, {1, 2, 15, 40});
   return all;
 }
 

@@ -92,17 +92,21 @@ std::vector<Ratio> spine_shares(const Network& network, const ClusterLoads& load
 
 TEST(Cluster, ReachesTheBoundWhateverLeavesHaveUpwardsAndCrossesSpinesAsLittleAsCanBe) {
   for (const Spine& spine : spines()) {
-    const Network network = leaf_spine(spine.network);
     const auto words = spine.name + ", uplinks of " + std::to_string(spine.network.uplink);
-    const Judged plan = judged(network, one_block_each(network));
-    const auto bound = lower_bound(network, Collective::all_gather);
-    ASSERT_TRUE(bound.ok()) << bound.status().message();
-    EXPECT_EQ(text(plan.loads.time), text(bound->time)) << words;
     const int groups = spine.network.nodes / spine.network.nodes_per_leaf;
-    for (const bool upwards : {false, true}) {
-      const auto shares = spine_shares(network, plan.loads, spine.network, upwards);
-      ASSERT_EQ(shares.size(), static_cast<size_t>(groups)) << words;
-      for (const Ratio& share : shares) EXPECT_EQ(text(share), text(Ratio(groups - 1, groups))) << words;
+    for (const bool backwards : {false, true}) {
+      const Network forwards = leaf_spine(spine.network);
+      const Network network = backwards ? reversed(forwards) : forwards;
+      const Judged plan = judged(network, one_block_each(network));
+      const auto bound =
+          lower_bound(forwards, backwards ? Collective::reduce_scatter : Collective::all_gather);
+      ASSERT_TRUE(bound.ok()) << bound.status().message();
+      EXPECT_EQ(text(plan.loads.time), text(bound->time)) << words;
+      for (const bool upwards : {false, true}) {
+        const auto shares = spine_shares(network, plan.loads, spine.network, upwards);
+        ASSERT_EQ(shares.size(), static_cast<size_t>(groups)) << words;
+        for (const Ratio& share : shares) EXPECT_EQ(text(share), text(Ratio(groups - 1, groups))) << words;
+      }
     }
   }
 }

@@ -108,6 +108,15 @@ TEST(Planner, TakesTheBetterOfTreesAndRings) {
   }
 }
 
+TEST(Planner, BroadcastsAndReductionsLeaveWaysToTheNicsFree) {
+  const Line line("20 x (8 gpu nvswitch 300, 8 nic 25) rail leaf by 8 4:1");
+  for (const Collective collective : {Collective::broadcast, Collective::reduce}) {
+    const auto plan = plan_collective(line.network, line.between_hosts, collective, 11);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(plan->part_of_bound, 1);
+  }
+}
+
 TEST(Planner, EveryScheduleIsVerified) {
   for (const char* text :
        {"3 x (2 gpu mesh 100, 2 nic 25) leaf", "5 x (3 gpu nvswitch 100, 2 nic 25) rail leaf by 2 spine 2",

@@ -4,6 +4,7 @@
 /// Not thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>

@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "algorithms/bound/bound.h"
-#include "algorithms/planner/tree_planner.h"
 #include "algorithms/sim/simulate.h"
 #include "src/base/text.h"
 #include "src/cli/link_loads.h"
@@ -21,13 +20,14 @@ struct Loads {
   std::vector<double> edge_bytes;  ///< by edge of the network
 };
 
-/// Of trees what their packing says; of other schedules what they put on the shortest routes.
+/// Of the best plan what its proof says; of other schedules what they put on the shortest routes.
 Result<Loads> loads_of(const ExplainArguments& arguments, const Task& task) {
   const double bytes = task.bytes;
   if (arguments.schedule.plan.empty() && arguments.schedule.algorithm.empty()) {
-    const auto trees = algorithms::plan_trees(task.network, task.collective, arguments.task.root);
-    WEIR_TRY(trees.status());
-    return Loads{"trees", algorithms::edge_bytes(*trees, task.network, bytes)};
+    const auto plan = plan_task(task, arguments.task.root);
+    WEIR_TRY(plan.status());
+    return Loads{plan->trees.has_value() ? "trees" : "rings between hosts and trees inside",
+                 algorithms::edge_bytes(*plan, task.network, bytes)};
   }
   const auto plan = load_schedule(arguments.schedule, task, arguments.task);
   WEIR_TRY(plan.status());

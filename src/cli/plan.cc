@@ -8,51 +8,66 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "algorithms/cluster/cluster_words.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/msccl.h"
-#include "algorithms/planner/tree_planner.h"
+#include "algorithms/planner/planner.h"
 #include "src/base/text.h"
 #include "src/cli/plan_page.h"
 
 namespace weir::cli {
 namespace {
 
-using algorithms::TreePlan;
+using algorithms::CollectivePlan;
 
 constexpr int kExitUsage = 2;
 /// A plan with its figures, as they are printed.
 struct Report {
   Task task;
-  TreePlan trees;
+  CollectivePlan plan;
   double milliseconds = 0;
 
   int ranks() const { return task.network.ranks(); }
   static double gb_per_s(double time) { return algorithms::kCapacityUnit / time; }
-  double bound_gb_per_s() const { return gb_per_s(trees.bound.time.value()); }
-  double algorithm_gb_per_s() const { return gb_per_s(trees.time.convert_to<double>()); }
+  double bound_gb_per_s() const { return gb_per_s(plan.bound.time.value()); }
+  double algorithm_gb_per_s() const { return gb_per_s(plan.time.convert_to<double>()); }
   /// nccl-tests' factor: what each rank's own link has to carry.
   double bus_gb_per_s() const {
     const double n = ranks();
-    const double factor = trees.collective == Collective::all_reduce ? 2 * (n - 1) / n
-                          : has_root(trees.collective)               ? 1
-                                                                     : (n - 1) / n;
+    const double factor = plan.collective == Collective::all_reduce ? 2 * (n - 1) / n
+                          : has_root(plan.collective)               ? 1
+                                                                    : (n - 1) / n;
     return algorithm_gb_per_s() * factor;
   }
-  std::string exact_ratio() const { return trees.part_of_bound.str(); }
-  /// Different trees, each with its multiplicity once; what sums and spreads is one.
+  std::string exact_ratio() const { return plan.part_of_bound.str(); }
+  /// Different trees, each with its multiplicity once; of a plan by hosts those of one host; what sums and
+  /// spreads is one.
   size_t tree_count() const {
-    if (trees.free_roots) return trees.down->packing.trees.size();
+    if (!plan.trees.has_value()) return algorithms::trees_in_hosts(cluster());
+    if (plan.trees->free_roots) return plan.trees->down->packing.trees.size();
     size_t count = 0;
-    for (const auto* half : {&trees.up, &trees.down})
+    for (const auto* half : {&plan.trees->up, &plan.trees->down})
       count += half->has_value() ? (*half)->packing.trees.size() : 0;
     return count;
   }
   int height() const {
+    if (!plan.trees.has_value()) return algorithms::height_in_hosts(cluster());
     int most = 0;
-    for (const auto* half : {&trees.up, &trees.down})
+    for (const auto* half : {&plan.trees->up, &plan.trees->down})
       most = std::max(most, half->has_value() ? algorithms::height((*half)->packing) : 0);
     return most;
   }
+  std::string words() const {
+    return plan.trees.has_value()
+               ? fmt::format("{}{}, at most {} hops high", plural(tree_count(), "spanning tree"),
+                             plan.trees->free_roots ? " with free roots" : "", height())
+               : algorithms::words_of(cluster());
+  }
+  std::string algorithm() const {
+    if (!plan.trees.has_value()) return "hierarchical";
+    return plan.trees->free_roots ? "trees with free roots" : "trees";
+  }
+  const algorithms::ClusterPlan& cluster() const { return (plan.down ? plan.down : plan.up)->plan; }
 };
 
 Result<Report> plan(const PlanArguments& arguments) {
@@ -61,9 +76,9 @@ Result<Report> plan(const PlanArguments& arguments) {
   WEIR_TRY(task.status());
   report.task = std::move(*task);
   const auto begin = std::chrono::steady_clock::now();
-  auto trees = algorithms::plan_trees(report.task.network, report.task.collective, arguments.task.root);
-  WEIR_TRY(trees.status());
-  report.trees = std::move(*trees);
+  auto planned = plan_task(report.task, arguments.task.root);
+  WEIR_TRY(planned.status());
+  report.plan = std::move(*planned);
   report.milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   return report;
@@ -71,51 +86,49 @@ Result<Report> plan(const PlanArguments& arguments) {
 
 std::string json_of(const Report& report, const PlanArguments& arguments) {
   const nlohmann::ordered_json json = {
-      {"collective", name(report.trees.collective)},
+      {"collective", name(report.plan.collective)},
       {"bytes", arguments.task.bytes},
       {"ranks", report.ranks()},
-      {"algorithm", report.trees.free_roots ? "trees with free roots" : "trees"},
+      {"algorithm", report.algorithm()},
       {"trees", report.tree_count()},
       {"height", report.height()},
       {"algbw_GBps", report.algorithm_gb_per_s()},
       {"busbw_GBps", report.bus_gb_per_s()},
       {"bound_GBps", report.bound_gb_per_s()},
-      {"ratio", report.trees.part_of_bound.convert_to<double>()},
+      {"ratio", report.plan.part_of_bound.convert_to<double>()},
       {"ratio_exact", report.exact_ratio()},
-      {"certificate", algorithms::explain(report.trees.bound, report.task.network, report.task.graph)},
+      {"certificate", algorithms::explain(report.plan.bound, report.task.network, report.task.graph)},
       {"plan_ms", report.milliseconds}};
   return json.dump(2) + "\n";
 }
 
 std::string words_of(const Report& report, const PlanArguments& arguments) {
   const double seconds = static_cast<double>(arguments.task.bytes) / 1e9 / report.algorithm_gb_per_s();
-  std::string text = fmt::format("{} of {} bytes over {} ranks\n", name(report.trees.collective),
+  std::string text = fmt::format("{} of {} bytes over {} ranks\n", name(report.plan.collective),
                                  arguments.task.bytes, report.ranks());
-  text +=
-      fmt::format("plan         {}{}, at most {} hops high\n", plural(report.tree_count(), "spanning tree"),
-                  report.trees.free_roots ? " with free roots" : "", report.height());
+  text += fmt::format("plan         {}\n", report.words());
   text += fmt::format("predicted    {:.4g} GB/s (algbw), {:.4g} GB/s (busbw), {:.4g} ms without latencies\n",
                       report.algorithm_gb_per_s(), report.bus_gb_per_s(), seconds * 1e3);
   text += fmt::format("bound        {:.4g} GB/s: {}\n", report.bound_gb_per_s(),
-                      algorithms::explain(report.trees.bound, report.task.network, report.task.graph));
-  text += report.trees.part_of_bound == 1 ? "of the bound all: nothing can be faster\n"
-                                          : fmt::format("of the bound {} = {:.4g}\n", report.exact_ratio(),
-                                                        report.trees.part_of_bound.convert_to<double>());
+                      algorithms::explain(report.plan.bound, report.task.network, report.task.graph));
+  text += report.plan.part_of_bound == 1 ? "of the bound all: nothing can be faster\n"
+                                         : fmt::format("of the bound {} = {:.4g}\n", report.exact_ratio(),
+                                                       report.plan.part_of_bound.convert_to<double>());
   text += fmt::format("judged and planned in {:.3g} ms\n", report.milliseconds);
   return text;
 }
 
 std::string html_of(const Report& report) {
   const auto figure = [](double gb_per_s) { return fmt::format("{:.4g} GB/s", gb_per_s); };
-  const double part = report.trees.part_of_bound.convert_to<double>();
-  return plan_html(report.task, report.trees,
-                   {{"algbw", figure(report.algorithm_gb_per_s())},
-                    {"busbw", figure(report.bus_gb_per_s())},
-                    {"bound", figure(report.bound_gb_per_s())},
-                    {"of the bound", part == 1 ? "all" : fmt::format("{:.2f}%", part * 100)},
-                    {"trees", std::to_string(report.tree_count())}},
-                   {"The bound: " +
-                    algorithms::explain(report.trees.bound, report.task.network, report.task.graph) + "."});
+  const double part = report.plan.part_of_bound.convert_to<double>();
+  return plan_html(
+      report.task, report.plan,
+      {{"algbw", figure(report.algorithm_gb_per_s())},
+       {"busbw", figure(report.bus_gb_per_s())},
+       {"bound", figure(report.bound_gb_per_s())},
+       {"of the bound", part == 1 ? "all" : fmt::format("{:.2f}%", part * 100)},
+       {"trees", std::to_string(report.tree_count())}},
+      {"The bound: " + algorithms::explain(report.plan.bound, report.task.network, report.task.graph) + "."});
 }
 
 int fail(const Status& status) {
@@ -146,12 +159,12 @@ int run_plan(const PlanArguments& arguments) {
   if (!report.ok()) return fail(report.status());
   if (arguments.emit.empty()) {
     fmt::print("{}", arguments.json   ? json_of(*report, arguments)
-                     : arguments.svg  ? plan_svg(report->task, report->trees)
+                     : arguments.svg  ? plan_svg(report->task, report->plan)
                      : arguments.html ? html_of(*report)
                                       : words_of(*report, arguments));
     return 0;
   }
-  const auto schedule = algorithms::schedule(report->trees);
+  const auto schedule = algorithms::schedule(report->plan, report->task.network);
   if (!schedule.ok()) return fail(schedule.status());
   const auto text = arguments.emit == "plan" ? ir::write_text(*schedule) : msccl::write(*schedule);
   if (!text.ok()) return fail(text.status());

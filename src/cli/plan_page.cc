@@ -12,10 +12,10 @@
 namespace weir::cli {
 namespace {
 
+using algorithms::CollectivePlan;
 using algorithms::Packing;
 using algorithms::Tree;
 using algorithms::TreeEdge;
-using algorithms::TreePlan;
 using topology::NodeKind;
 
 constexpr double kPitch = 26, kLevel = 36, kBox = 20, kTitle = 30, kGap = 40, kMargin = 28;
@@ -104,9 +104,9 @@ std::vector<topology::Index> hosts_of_ranks(const Task& task) {
   return hosts;
 }
 
-topology::Traffic traffic_of(const Task& task, const TreePlan& trees) {
+topology::Traffic traffic_of(const Task& task, const CollectivePlan& plan) {
   topology::Traffic traffic{std::vector<double>(task.graph.links().size())};
-  const std::vector<double> loads = algorithms::edge_bytes(trees, task.network, task.bytes);
+  const std::vector<double> loads = algorithms::edge_bytes(plan, task.network, task.bytes);
   for (size_t e = 0; e < loads.size(); ++e) {
     const int32_t link = task.network.edges[e].link;
     if (link >= 0) traffic.bytes[static_cast<size_t>(link)] += loads[e];
@@ -114,20 +114,40 @@ topology::Traffic traffic_of(const Task& task, const TreePlan& trees) {
   return traffic;
 }
 
-std::string section(const char* heading, const Packing& packing, const Task& task) {
+std::string section(const char* heading, const Packing& packing, const std::vector<topology::Index>& hosts) {
   return fmt::format("<section>\n<h2>{}</h2>\n<div class=\"sheet\">\n{}</div>\n</section>\n", heading,
-                     trees_svg(packing, task));
+                     trees_svg(packing, hosts));
+}
+
+/// Over all ranks, or of the first kind of host.
+std::string pictures(const Task& task, const CollectivePlan& plan) {
+  std::string text;
+  if (plan.trees.has_value()) {
+    const std::vector<topology::Index> hosts = hosts_of_ranks(task);
+    if (plan.trees->up.has_value()) text += section("Sums go up these trees", plan.trees->up->packing, hosts);
+    if (plan.trees->down.has_value())
+      text += section("Data goes down these trees", plan.trees->down->packing, hosts);
+    return text;
+  }
+  for (const bool up : {true, false}) {
+    const auto& half = up ? plan.up : plan.down;
+    if (!half.has_value()) continue;
+    const algorithms::HostShape& shape = half->plan.shapes[0];
+    const std::vector<topology::Index> hosts(static_cast<size_t>(shape.network.ranks()), 0);
+    text += section(up ? "Sums go up these trees of a host" : "Data goes down these trees of a host",
+                    shape.own, hosts);
+  }
+  return text;
 }
 
 }  // namespace
 
-std::string trees_svg(const Packing& packing, const Task& task) {
-  const std::vector<topology::Index> hosts = hosts_of_ranks(task);
+std::string trees_svg(const Packing& packing, const std::vector<topology::Index>& hosts) {
   std::string body;
   double x = kMargin, y = kMargin, row = 0, right = 0;
   const size_t drawn = std::min(packing.trees.size(), kDrawnTrees);
   for (size_t t = 0; t < drawn; ++t) {
-    const TreeDrawing tree(packing.trees[t], task.network.ranks());
+    const TreeDrawing tree(packing.trees[t], static_cast<int>(hosts.size()));
     if (x > kMargin && x + tree.width() > kMostWidth) {
       x = kMargin;
       y += row + kGap;
@@ -149,25 +169,23 @@ std::string trees_svg(const Packing& packing, const Task& task) {
       right + kMargin, y, body);
 }
 
-std::string plan_svg(const Task& task, const TreePlan& trees) {
+std::string plan_svg(const Task& task, const CollectivePlan& plan) {
   const std::vector<topology::Index> hosts = task.graph.all(NodeKind::host);
-  const topology::Traffic traffic = traffic_of(task, trees);
+  const topology::Traffic traffic = traffic_of(task, plan);
   const bool alone = hosts.size() == 1 && task.graph.all(NodeKind::fabric_switch).empty();
   return alone ? topology::svg_of_host(task.graph, hosts[0], traffic)
                : topology::svg_of_fabric(task.graph, traffic);
 }
 
-std::string plan_html(const Task& task, const TreePlan& trees,
+std::string plan_html(const Task& task, const CollectivePlan& plan,
                       std::vector<std::pair<std::string, std::string>> numbers,
                       std::vector<std::string> sentences) {
   topology::Story story;
   story.title = fmt::format("{} over {}", name(task.collective), plural(task.network.ranks(), "rank"));
   story.numbers = std::move(numbers);
   story.sentences = std::move(sentences);
-  story.traffic = traffic_of(task, trees);
-  if (trees.up.has_value()) story.picture += section("Sums go up these trees", trees.up->packing, task);
-  if (trees.down.has_value())
-    story.picture += section("Data goes down these trees", trees.down->packing, task);
+  story.traffic = traffic_of(task, plan);
+  story.picture = pictures(task, plan);
   return topology::html_of(task.graph, story);
 }
 

@@ -7,10 +7,10 @@
 #include <cstdio>
 
 #include "algorithms/catalogue.h"
+#include "algorithms/cluster/hosts.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/ir/verify.h"
 #include "algorithms/msccl/msccl.h"
-#include "algorithms/planner/tree_planner.h"
 #include "src/base/text.h"
 
 namespace weir::cli {
@@ -105,8 +105,13 @@ Result<Task> load_task(const TaskArguments& arguments) {
   WEIR_TRY(devices.status());
   auto network = algorithms::network_of(detected->graph, *devices);
   WEIR_TRY(network.status());
-  return Task{std::move(detected->graph), std::move(*network), *collective,
+  std::vector<char> between_hosts = algorithms::switches_between_hosts(*network, detected->graph);
+  return Task{std::move(detected->graph), std::move(*network), std::move(between_hosts), *collective,
               static_cast<double>(arguments.bytes)};
+}
+
+Result<algorithms::CollectivePlan> plan_task(const Task& task, Rank root) {
+  return algorithms::plan_collective(task.network, task.between_hosts, task.collective, root);
 }
 
 Result<ir::Plan> load_plan(const std::string& file) {
@@ -137,9 +142,9 @@ Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const Task& t
     return algorithms::emit(arguments.algorithm, {task.collective, ranks, asked.root, chunks});
   }
   if (arguments.plan.empty()) {
-    const auto trees = algorithms::plan_trees(task.network, task.collective, asked.root);
-    WEIR_TRY(trees.status());
-    return algorithms::schedule(*trees);
+    const auto best = plan_task(task, asked.root);
+    WEIR_TRY(best.status());
+    return algorithms::schedule(*best, task.network);
   }
   auto plan = load_plan(arguments.plan);
   WEIR_TRY(plan.status());

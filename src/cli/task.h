@@ -4,9 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "algorithms/ir/plan.h"
 #include "algorithms/net/network.h"
+#include "algorithms/planner/planner.h"
 #include "src/cli/sources.h"
 
 namespace weir::cli {
@@ -25,12 +27,16 @@ void add_task(CLI::App* command, TaskArguments& arguments);
 struct Task {
   topology::Graph graph;
   algorithms::Network network;
+  std::vector<char> between_hosts;  ///< by node of the network: a switch that joins hosts
   Collective collective = Collective::all_reduce;
   double bytes = 0;  ///< of the whole
 };
 
 /// Looks at the topology; doubts go to standard error.
 Result<Task> load_task(const TaskArguments& arguments);
+
+/// The best plan for the task, judged. Errors: of plan_collective().
+Result<algorithms::CollectivePlan> plan_task(const Task& task, Rank root);
 
 /// "allreduce", "all_reduce", "AllReduce". Errors: invalid_argument for what is no collective.
 Result<Collective> collective_of(const std::string& text);
@@ -42,7 +48,7 @@ Result<ir::Plan> load_plan(const std::string& file);
 /// Where a command takes the schedule from.
 struct ScheduleArguments {
   std::string plan;       ///< file
-  std::string algorithm;  ///< of the catalogue; empty: trees for the topology
+  std::string algorithm;  ///< of the catalogue; empty: the best plan for the topology
 };
 void add_schedule(CLI::App* command, ScheduleArguments& arguments);
 

@@ -5,10 +5,13 @@
 #include <set>
 #include <string>
 
+#include "algorithms/cluster/hosts.h"
 #include "algorithms/ir/verify.h"
+#include "algorithms/planner/planner.h"
 #include "algorithms/planner/tree_planner.h"
 #include "algorithms/proof/tree_proof.h"
 #include "tests/algorithms/ground_truth.h"
+#include "topology/formats/synthetic.h"
 
 namespace weir::algorithms {
 namespace {
@@ -132,6 +135,87 @@ TEST(TreePlanner, RefusesWhatHasNoTrees) {
   Network apart = star(4, 10);
   apart.edges.clear();
   EXPECT_EQ(plan_trees(apart, Collective::all_gather).status().code(), Code::invalid_argument);
+}
+
+/// A machine or a cluster in a line.
+struct Line {
+  explicit Line(const char* text)
+      : graph(topology::graph_of(*topology::read_synthetic({"line", text}))),
+        network(*network_of(graph, graph.all(topology::NodeKind::gpu))),
+        between_hosts(switches_between_hosts(network, graph)) {}
+  topology::Graph graph;
+  Network network;
+  std::vector<char> between_hosts;
+};
+
+TEST(Planner, TakesTheBetterOfTreesAndRings) {
+  struct Known {
+    const char* line;
+    bool by_hosts;
+    bool optimal;
+  };
+  const Known kKnown[] = {
+      {"(8 gpu nvswitch 300)", false, false},
+      {"4 x (8 gpu nvswitch 300, 8 nic 25) leaf", true, true},
+      {"2 x (8 gpu nvswitch 300, 8 nic 25) leaf", false, false},
+      {"16 x (8 gpu nvswitch 300, 8 nic 25) leaf by 4 4:1 spine 2", true, true},
+      {"40 x (8 gpu mi250 50, 2 nic 25) leaf by 20 4:1", true, true},
+      {"140 x (8 gpu nvswitch 300, 8 nic 25) rail leaf by 20 4:1", true, true},
+      {"9 x (8 gpu nvswitch 300, 4 nic 25) + 8 x (4 gpu mesh 100, 4 nic 25) leaf by 5 2:1", true, true}};
+  for (const Known& known : kKnown) {
+    const Line line(known.line);
+    for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter}) {
+      const auto plan = plan_collective(line.network, line.between_hosts, collective);
+      ASSERT_TRUE(plan.ok()) << known.line << ": " << plan.status().message();
+      EXPECT_EQ(!plan->trees.has_value(), known.by_hosts) << known.line;
+      EXPECT_EQ(plan->part_of_bound == 1, known.optimal) << known.line << " " << plan->part_of_bound;
+      EXPECT_EQ(plan->part_of_bound * plan->time, exactly(plan->bound.time));
+      EXPECT_GE(plan->part_of_bound, Rational(98, 100)) << known.line;
+    }
+  }
+}
+
+TEST(Planner, BroadcastsAndReductionsLeaveWaysToTheNicsFree) {
+  const Line line("20 x (8 gpu nvswitch 300, 8 nic 25) rail leaf by 8 4:1");
+  for (const Collective collective : {Collective::broadcast, Collective::reduce}) {
+    const auto plan = plan_collective(line.network, line.between_hosts, collective, 11);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(plan->part_of_bound, 1);
+  }
+}
+
+TEST(Planner, EveryScheduleIsVerified) {
+  for (const char* text :
+       {"3 x (2 gpu mesh 100, 2 nic 25) leaf", "5 x (3 gpu nvswitch 100, 2 nic 25) rail leaf by 2 spine 2",
+        "2 x (4 gpu mesh 100, 2 nic 25) + 3 x (2 gpu mesh 100, 3 nic 20) leaf by 2 2:1",
+        "3 x (1 gpu, 1 nic 10) leaf", "8 x (8 gpu nvswitch 300, 8 nic 25) leaf by 2 2:1"}) {
+    const Line line(text);
+    for (const Collective collective : kTreeCollectives) {
+      const Rank root = has_root(collective) ? 2 : 0;
+      const auto plan = plan_collective(line.network, line.between_hosts, collective, root);
+      ASSERT_TRUE(plan.ok()) << text << ": " << plan.status().message();
+      const auto moves = schedule(*plan, line.network);
+      ASSERT_TRUE(moves.ok()) << text << ": " << moves.status().message();
+      EXPECT_EQ(moves->shape.root, root);
+      EXPECT_EQ(ir::verify(*moves).message(), "") << text << ", " << name(collective);
+    }
+  }
+}
+
+TEST(Planner, RefusesWhatTreesRefuse) {
+  const Line line("2 x (2 gpu mesh 100, 2 nic 25) leaf");
+  const auto refused = [&](Collective collective, Rank root) {
+    return plan_collective(line.network, line.between_hosts, collective, root).status().message();
+  };
+  EXPECT_THAT(refused(Collective::all_to_all, 0), HasSubstr("no trees for"));
+  EXPECT_THAT(refused(Collective::broadcast, 4), HasSubstr("root"));
+  const Line large("80 x (8 gpu nvswitch 300, 8 nic 25) leaf");
+  const auto plan = plan_collective(large.network, large.between_hosts, Collective::all_gather);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_THAT(schedule(*plan, large.network).status().message(), HasSubstr("expected at most 512"));
+  const std::vector<char> none(large.between_hosts.size());
+  EXPECT_THAT(plan_collective(large.network, none, Collective::all_gather).status().message(),
+              HasSubstr("one host with ranks"));
 }
 
 }  // namespace

@@ -27,6 +27,16 @@ TEST(Plan, SaysWhatIsReachedAndWhatLimitsIt) {
                     HasSubstr("GB/s (busbw)"), HasSubstr("limit"), HasSubstr("of the bound")));
 }
 
+TEST(Plan, SaysHowManyHostsDoIt) {
+  const CommandResult result =
+      plan("'16 x (8 gpu nvswitch 300, 8 nic 25) rail leaf by 4 4:1' --collective allgather");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(
+      result.text,
+      AllOf(HasSubstr("plan         in hosts 8 trees, between hosts rings over 8 rails, leaf by leaf"),
+            HasSubstr("nothing can be faster")));
+}
+
 TEST(Plan, AsJsonHasExactFigures) {
   const CommandResult result =
       plan("'4 x (1 gpu pcie 50, 1 nic 25) leaf' --collective broadcast --root 1 --json");

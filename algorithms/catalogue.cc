@@ -8,6 +8,7 @@
 #include "algorithms/binomial.h"
 #include "algorithms/double_tree.h"
 #include "algorithms/halving_doubling.h"
+#include "algorithms/hierarchical.h"
 #include "algorithms/ir/builder.h"
 #include "algorithms/ir/verify.h"
 #include "algorithms/one_shot.h"
@@ -27,6 +28,7 @@ constexpr std::string_view kRing = "much data on uniform links: every link busy 
 constexpr std::string_view kChain = "much data: a pipeline along the ranks, ranks - 1 hops deep";
 constexpr std::string_view kTree = "medium data, many ranks: 2 log2(ranks) hops, halves on two trees";
 constexpr std::string_view kHalving = "medium data: log2(ranks) exchanges; best for powers of two";
+constexpr std::string_view kHierarchy = "much data, hosts or leaves that share uplinks: rings inside rings";
 constexpr std::string_view kOneShot = "small data: one hop, ranks - 1 messages per rank; sums in rank order";
 constexpr std::string_view kTwoShot = "ranks that can read each other's memory; sums in rank order";
 constexpr std::string_view kPairwise = "large blocks: one partner at a time";
@@ -45,6 +47,9 @@ constexpr Entry kEntries[] = {
     {"halving_doubling", all_reduce, power_of_two, halving_doubling_all_reduce, kHalving},
     {"halving_doubling", reduce_scatter, one, halving_doubling_reduce_scatter, kHalving},
     {"halving_doubling", all_gather, one, halving_doubling_all_gather, kHalving},
+    {"hierarchical", all_reduce, one_per_rank, nullptr, kHierarchy, false, hierarchical_all_reduce},
+    {"hierarchical", reduce_scatter, one, nullptr, kHierarchy, false, hierarchical_reduce_scatter},
+    {"hierarchical", all_gather, one, nullptr, kHierarchy, false, hierarchical_all_gather},
     {"one_shot", all_reduce, one, one_shot_all_reduce, kOneShot},
     {"one_shot", reduce, one, one_shot_reduce, kOneShot},
     {"one_shot", broadcast, one, one_shot_broadcast, kOneShot},
@@ -97,7 +102,7 @@ const Entry* find(std::string_view algorithm, Collective kind) {
 
 uint32_t default_chunks(const Entry& entry, int ranks) { return ranks < 2 ? 1 : entry.default_chunks(ranks); }
 
-Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape) {
+Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape, std::span<const Groups> levels) {
   const Entry* entry = find(algorithm, shape.kind);
   if (entry == nullptr) return unknown(algorithm, shape.kind);
   WEIR_TRY(ir::check_shape(shape));
@@ -106,7 +111,12 @@ Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape) {
     return refuse(fmt::format("{} {} over {} ranks takes chunks in multiples of {}, not {}", algorithm,
                               name(shape.kind), shape.ranks, unit, shape.chunks));
   }
-  return shape.ranks == 1 ? alone(algorithm, shape) : entry->make(shape);
+  if (shape.ranks == 1) return alone(algorithm, shape);
+  if (entry->make_nested == nullptr) return entry->make(shape);
+  if (const Status status = check_levels(levels, shape.ranks); !status.ok()) {
+    return refuse(fmt::format("{} {}: {}", algorithm, name(shape.kind), status.message()));
+  }
+  return entry->make_nested(shape, levels);
 }
 
 }  // namespace weir::algorithms

@@ -19,7 +19,7 @@ struct Word {
   std::string_view ours[2];
 };
 constexpr Word kWords[] = {
-    {"ring", {"ring", ""}},
+    {"ring", {"ring", "hierarchical"}},
     {"tree", {"double_tree", "binomial"}},
     {"pat", {"halving_doubling", ""}},
     {"collnetdirect", {}},

@@ -141,8 +141,9 @@ class Load {
     for (size_t b = 0; b < around_.borders.size(); ++b) {
       const Border& border = around_.borders[b];
       if (border.group_of[src] == border.group_of[dst]) continue;
-      out_[b][static_cast<size_t>(border.group_of[src])] += border.beta * chunks;
-      in_[b][static_cast<size_t>(border.group_of[dst])] += border.beta * chunks;
+      const double beta = border.beta > 0 ? border.beta : around_.rates.between.beta;
+      out_[b][static_cast<size_t>(border.group_of[src])] += beta * chunks;
+      in_[b][static_cast<size_t>(border.group_of[dst])] += beta * chunks;
     }
   }
 
@@ -182,7 +183,7 @@ Surroundings regular(int places, int per_host, int cores_per_host, const Rates& 
   for (int place = 0; place < places; ++place) around.host_of.push_back(place / per_host);
   around.machine_of = around.host_of;
   around.cores.assign(static_cast<size_t>(around.host_of.back() + 1), cores_per_host);
-  if (around.cores.size() > 1) around.borders.push_back({around.host_of, rates.between.beta});
+  if (around.cores.size() > 1) around.borders.push_back({around.host_of, 0});
   around.rates = rates;
   around.slot_bytes = size_t{64} << 10;
   return around;

@@ -18,13 +18,14 @@
 
 #include "algorithms/cost/rates.h"
 #include "algorithms/ir/plan.h"
+#include "algorithms/layout.h"
 
 namespace weir::cost {
 
 /// Groups of ranks with something narrow around them: hosts with their network cards, leaves with uplinks.
 struct Border {
   std::vector<int> group_of;  ///< by place
-  double beta = 0;            ///< seconds per byte into a group, and out of it
+  double beta = 0;            ///< seconds per byte into a group, and out of it; 0: as between hosts
 };
 
 /// Where ranks are, in the order of their places (algorithms/layout.h).
@@ -33,6 +34,7 @@ struct Surroundings {
   std::vector<int> machine_of;  ///< by place; whose cores they share
   std::vector<int> cores;       ///< by machine
   std::vector<Border> borders;
+  std::vector<algorithms::Groups> levels;  ///< of places, for plans over groups (algorithms/layout.h)
   Rates rates;
   size_t slot_bytes = 0;     ///< most bytes of a message
   size_t scratch_bytes = 0;  ///< that ranks of an island can read of each other; 0: no plan may pull

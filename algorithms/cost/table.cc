@@ -12,6 +12,7 @@ namespace weir::cost {
 namespace {
 
 constexpr double kMostMoves = 100'000;  // of a plan that is made although it has many ranks
+constexpr int kMostNested = 1024;       // ranks of plans over groups
 constexpr double kLeastTile = 64;       // tiles begin at cache lines: with less room a message does not fit
 
 /// A plan's profile, and how many moves it took.
@@ -21,8 +22,8 @@ struct Made {
 };
 
 std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& around, int places) {
-  const auto plan =
-      algorithms::emit(entry.algorithm, {entry.kind, places, 0, algorithms::default_chunks(entry, places)});
+  const auto plan = algorithms::emit(
+      entry.algorithm, {entry.kind, places, 0, algorithms::default_chunks(entry, places)}, around.levels);
   if (!plan.ok()) return std::nullopt;
   const auto moves = static_cast<double>(plan->moves.size());
   if (places == around.ranks()) return Made{profile_of(*plan, around), moves};
@@ -32,6 +33,10 @@ std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& aro
 std::optional<Profile> profile_for(const algorithms::Entry& entry, const Surroundings& around) {
   const int ranks = around.ranks();
   int doublings = 0;
+  if (entry.make_nested != nullptr) {  // groups do not grow
+    const auto made = ranks <= kMostNested ? make(entry, around, ranks) : std::nullopt;
+    return made ? std::optional(made->profile) : std::nullopt;
+  }
   while (std::ldexp(Table::kMostRanks, doublings) < ranks) ++doublings;
   if (doublings > 0) {
     std::optional<Made> three[3];
@@ -64,6 +69,7 @@ Table::Table(Collective kind, const Surroundings& around, const Allowed& allowed
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     if (entry.kind != kind || (allowed && !allowed(entry))) continue;
     if (entry.pulls && around.scratch_bytes == 0) continue;
+    if (entry.make_nested != nullptr && around.levels.empty()) continue;
     const auto profile = profile_for(entry, around);
     if (profile && profile->tile_bytes >= kLeastTile) candidates_.push_back({&entry, *profile});
   }

@@ -1,7 +1,6 @@
 #include "algorithms/packing/rounding.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <set>
 
@@ -58,25 +57,29 @@ bool fits(const Network& network, const std::vector<int64_t>& shares, const Rati
 
 Result<Rational> best_bandwidth(const Network& network, const std::vector<int64_t>& shares,
                                 const Rational& limit) {
-  if (fits(network, shares, limit)) return limit;
+  return best_bandwidth(network, most_trees(shares), limit,
+                        [&](const Rational& bandwidth) { return fits(network, shares, bandwidth); });
+}
+
+Result<Rational> best_bandwidth(const Network& network, int64_t most_trees, const Rational& limit,
+                                const std::function<bool(const Rational&)>& fits) {
+  if (fits(limit)) return limit;
   Rational high = limit;
   Rational low = limit / 2;
   int64_t narrowest = INT64_MAX;
   for (const Edge& edge : network.edges) narrowest = std::min(narrowest, edge.capacity);
-  while (!fits(network, shares, low)) {
+  while (!fits(low)) {
     // Once every edge bears all trees, only what is disconnected fails.
-    if (low * most_trees(shares) <= narrowest) {
+    if (low * most_trees <= narrowest) {
       return Status(Code::invalid_argument,
                     "some rank cannot be reached by all others: expected a connected network");
     }
     high = low;
     low /= 2;
   }
-  const std::vector<Rational> steps = steps_between(network, most_trees(shares), low, high);
+  const std::vector<Rational> steps = steps_between(network, most_trees, low, high);
   // The first that does not fit; those before do.
-  const auto first = std::partition_point(steps.begin(), steps.end(), [&](const Rational& bandwidth) {
-    return fits(network, shares, bandwidth);
-  });
+  const auto first = std::partition_point(steps.begin(), steps.end(), fits);
   return first == steps.begin() ? low : *(first - 1);
 }
 

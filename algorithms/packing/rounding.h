@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <vector>
 
 #include "algorithms/net/network.h"
@@ -22,5 +22,10 @@ bool fits(const Network& network, const std::vector<int64_t>& shares, const Rati
 /// a whole part of one edge's capacity. Errors: invalid_argument where ranks cannot reach each other.
 Result<Rational> best_bandwidth(const Network& network, const std::vector<int64_t>& shares,
                                 const Rational& limit);
+
+/// The same for trees of any kind, that together take an edge at most `most_trees` times: `fits(bandwidth)`
+/// must hold for all bandwidths below one for which it holds. Errors as above.
+Result<Rational> best_bandwidth(const Network& network, int64_t most_trees, const Rational& limit,
+                                const std::function<bool(const Rational&)>& fits);
 
 }  // namespace weir::algorithms

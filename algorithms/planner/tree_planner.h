@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "algorithms/bound/bound.h"
 #include "algorithms/ir/plan.h"
@@ -19,15 +20,24 @@ struct TreePlan {
   Bound bound;
   std::optional<Packed> up;    ///< trees that sum, packed into the reversed network
   std::optional<Packed> down;  ///< trees that spread
+  bool free_roots = false;     ///< an all-reduce whose trees sum and spread at the same time (two_way.h)
   Rational time;               ///< T / M, times one unit of capacity, as in Bound
   Rational part_of_bound;      ///< the bound's time / time: at most 1, and 1 is optimal
 };
 
-/// All-gather, reduce-scatter, broadcast, reduce, and all-reduce as a reduce-scatter and an all-gather. What
-/// is returned has been judged: the packings by check_packing(), the bound by check_bound(). Errors:
-/// invalid_argument for other collectives, fewer than two ranks, and networks that bound and packing refuse.
+/// All-gather, reduce-scatter, broadcast, reduce, and all-reduce: as a reduce-scatter and an all-gather of
+/// equal blocks where that can reach the bound; and where it does not, up to kMostFreeRoots ranks, with roots
+/// as they come: the better of the two. What is returned has been judged: the packings by check_packing() and
+/// check_both(), the bound by check_bound(). Errors: invalid_argument for other collectives, fewer than two
+/// ranks, and networks that bound and packing refuse.
 Result<TreePlan> plan_trees(const Network& network, Collective collective, Rank root = 0,
                             const PackingGoal& goal = {});
+
+/// More take seconds.
+inline constexpr int kMostFreeRoots = 64;
+
+/// What each edge of the network carries of `bytes`, the size of the whole.
+std::vector<double> edge_bytes(const TreePlan& trees, const Network& network, double bytes);
 
 /// The schedule; not verified, that is for ir::verify(). Errors: as the makers of plans (packing/plans.h).
 Result<ir::Plan> schedule(const TreePlan& trees);

@@ -9,6 +9,25 @@ using Wide = boost::multiprecision::cpp_int;
 
 Status wrong(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }
 
+/// That no edge bears more than its capacity. `passing` by edge: how many trees.
+Result<TreeLoads> weigh(const Network& network, const Rational& bandwidth, const std::vector<Wide>& passing) {
+  TreeLoads loads;
+  loads.use = 0;
+  for (size_t e = 0; e < passing.size(); ++e) {
+    const Edge& edge = network.edges[e];
+    const Rational load = bandwidth * Rational(passing[e]);
+    if (load > edge.capacity) {
+      return wrong(fmt::format("edge {} of the network (node {} to {}) bears {}, more than its capacity {}",
+                               e, edge.from, edge.to, load.str(), edge.capacity));
+    }
+    loads.trees.push_back(static_cast<int64_t>(passing[e]));
+    if (passing[e] == 0 || load / edge.capacity <= loads.use) continue;
+    loads.use = load / edge.capacity;
+    loads.tightest = static_cast<int32_t>(e);
+  }
+  return loads;
+}
+
 class Judge {
  public:
   Judge(const Network& network, const Packing& packing)
@@ -33,7 +52,7 @@ class Judge {
                                  packing_.shares[r]));
       }
     }
-    return weigh();
+    return weigh(network_, packing_.bandwidth, passing_);
   }
 
  private:
@@ -96,25 +115,6 @@ class Judge {
     return at == end ? std::string() : fmt::format("the route ends at node {}, not at node {}", at, end);
   }
 
-  /// That no edge bears more than its capacity.
-  Result<TreeLoads> weigh() const {
-    TreeLoads loads;
-    loads.use = 0;
-    for (size_t e = 0; e < passing_.size(); ++e) {
-      const Edge& edge = network_.edges[e];
-      const Rational load = packing_.bandwidth * Rational(passing_[e]);
-      if (load > edge.capacity) {
-        return wrong(fmt::format("edge {} of the network (node {} to {}) bears {}, more than its capacity {}",
-                                 e, edge.from, edge.to, load.str(), edge.capacity));
-      }
-      loads.trees.push_back(static_cast<int64_t>(passing_[e]));
-      if (passing_[e] == 0 || load / edge.capacity <= loads.use) continue;
-      loads.use = load / edge.capacity;
-      loads.tightest = static_cast<int32_t>(e);
-    }
-    return loads;
-  }
-
   const Network& network_;
   const Packing& packing_;
   std::vector<Rank> rank_at_;  // by node: its rank, or -1
@@ -127,6 +127,26 @@ class Judge {
 Result<TreeLoads> check_packing(const Network& network, const Packing& packing) {
   WEIR_TRY(check(network));
   return Judge(network, packing).judge();
+}
+
+Result<TreeLoads> check_both(const Network& network, const Packing& reversed_packing,
+                             const Packing& packing) {
+  const auto down = check_packing(network, packing);
+  WEIR_TRY(down.status());
+  const auto up = check_packing(reversed(network), reversed_packing);
+  WEIR_TRY(up.status());
+  for (size_t r = 0; r < packing.shares.size(); ++r) {
+    if (reversed_packing.shares[r] == packing.shares[r]) continue;
+    return wrong(fmt::format("rank {} is the root of {} trees that sum and {} that spread: expected as many",
+                             r, reversed_packing.shares[r], packing.shares[r]));
+  }
+  if (reversed_packing.bandwidth != packing.bandwidth) {
+    return wrong(fmt::format("trees that sum have bandwidth {} and those that spread {}: expected the same",
+                             reversed_packing.bandwidth.str(), packing.bandwidth.str()));
+  }
+  std::vector<Wide> passing(down->trees.begin(), down->trees.end());
+  for (size_t e = 0; e < passing.size(); ++e) passing[e] += up->trees[e];
+  return weigh(network, packing.bandwidth, passing);
 }
 
 Result<Rational> cut_bandwidth(const Network& network, const std::vector<int64_t>& shares,

@@ -28,6 +28,11 @@ struct TreeLoads {
 /// from 0) and its edge, or the rank, or the edge of the network.
 Result<TreeLoads> check_packing(const Network& network, const Packing& packing);
 
+/// Proves two packings right that work at the same time: `reversed_packing`, of the reversed network, sums up
+/// what `packing` spreads. So both have as many trees of each root and one bandwidth, and together they stay
+/// within the capacities. Errors: as above.
+Result<TreeLoads> check_both(const Network& network, const Packing& reversed_packing, const Packing& packing);
+
 /// The most bandwidth a single tree can have, whatever the packing, because all data of the ranks in the cut
 /// has to leave it: capacity out of the cut / trees rooted within. `inside[node]`: node is within the cut.
 /// Errors: invalid_argument for a cut that proves nothing, as there is no rank outside or no share inside.

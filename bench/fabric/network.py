@@ -21,10 +21,10 @@ def call(*command):
   return done.stdout
 
 
-def limit(space, interface, mbit):
+def limit(space, interface, mbit, queue="200kb"):
   """What leaves the interface. Bucket and queue outlast the moments for which a busy machine forgets about us."""
   call("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", interface, "root", "tbf", "rate", f"{mbit}mbit",
-       "burst", "32kb", "limit", "200kb")
+       "burst", "32kb", "limit", queue)
 
 
 def remove_leftovers():
@@ -38,10 +38,10 @@ def remove_leftovers():
 class Network:
   """One namespace holds all switches; each host has its own. All gone at the end."""
 
-  def __init__(self, sizes, host_mbit, uplink_mbit, slow=None):
-    """Hosts of each leaf; Mbit/s of hosts, of each leaf's uplink, and of single hosts that are slower."""
+  def __init__(self, sizes, host_mbit, uplink_mbit, slow=None, mtu=1500):
+    """Hosts of each leaf; Mbit/s of hosts, of each leaf's uplink, and of single hosts that are slower; bytes of a packet."""
     self.tag = f"wm{os.getpid()}"
-    self.sizes, self.host_mbit, self.uplink_mbit, self.slow = sizes, host_mbit, uplink_mbit, slow or {}
+    self.sizes, self.host_mbit, self.uplink_mbit, self.slow, self.mtu = sizes, host_mbit, uplink_mbit, slow or {}, mtu
     self.leaf_of = [leaf for leaf, size in enumerate(sizes) for _ in range(size)]
     self.spaces = []
 
@@ -57,6 +57,10 @@ class Network:
     call("ip", "-n", self.space("net"), "link", "add", name, "type", "bridge")
     call("ip", "-n", self.space("net"), "link", "set", name, "up")
 
+  def add_cable(self, a, space_of_a, b, space_of_b):
+    mtu = ("mtu", f"{self.mtu}")
+    call("ip", "link", "add", a, *mtu, "netns", space_of_a, "type", "veth", "peer", "name", b, *mtu, "netns", space_of_b)
+
   def build(self):
     self.add_space("net")
     net = self.space("net")
@@ -66,7 +70,7 @@ class Network:
     for leaf in range(len(self.sizes)):
       self.add_bridge(f"leaf{leaf}")
       if several:
-        call("ip", "-n", net, "link", "add", f"up{leaf}", "type", "veth", "peer", "name", f"down{leaf}")
+        self.add_cable(f"up{leaf}", net, f"down{leaf}", net)
         call("ip", "-n", net, "link", "set", f"up{leaf}", "master", f"leaf{leaf}", "up")
         call("ip", "-n", net, "link", "set", f"down{leaf}", "master", "spine", "up")
         for end in (f"up{leaf}", f"down{leaf}"):
@@ -74,14 +78,13 @@ class Network:
     for host, leaf in enumerate(self.leaf_of):
       name = f"host{host}"
       self.add_space(name)
-      call("ip", "link", "add", "eth0", "netns", self.space(name), "type", "veth", "peer", "name", f"port{host}",
-           "netns", net)
+      self.add_cable("eth0", self.space(name), f"port{host}", net)
       call("ip", "-n", net, "link", "set", f"port{host}", "master", f"leaf{leaf}", "up")
       call("ip", "-n", self.space(name), "addr", "add", f"10.77.0.{host + 1}/24", "dev", "eth0")
-      call("ip", "-n", self.space(name), "link", "set", "eth0", "up")
+      call("ip", "-n", self.space(name), "link", "set", "eth0", "up", "gso_max_segs", "1")  # packets as on a wire
       call("ip", "netns", "exec", self.space(name), "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
       mbit = self.slow.get(host, self.host_mbit)
-      limit(self.space(name), "eth0", mbit)
+      limit(self.space(name), "eth0", mbit, "2mb")  # a host waits for its own NIC, it does not drop
       limit(net, f"port{host}", mbit)
 
   def __enter__(self):
@@ -112,6 +115,15 @@ class Network:
     """Bytes that each leaf has sent to the spine so far."""
     return [int(call("ip", "netns", "exec", self.space("net"), "cat", f"/sys/class/net/up{leaf}/statistics/tx_bytes"))
             for leaf in range(len(self.sizes))]
+
+  def segments(self, counter):
+    """What a counter of the hosts' TCP says (OutSegs, RetransSegs), summed up."""
+    total = 0
+    for host in range(len(self.leaf_of)):
+      lines = call("ip", "netns", "exec", self.space(f"host{host}"), "cat", "/proc/net/snmp").splitlines()
+      names, values = (line.split() for line in lines if line.startswith("Tcp:"))
+      total += int(values[names.index(counter)])
+    return total
 
 
 def missing_tools():

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What the order of ranks is worth on a network with oversubscribed leaves: order.py FOLDER_OF_PROGRAMS.
 
-Sixteen hosts on four leaves whose uplinks carry as much as one host, 4:1. Ranks are dealt out to hosts at random, and
-all-reduce runs as it comes, and with a fabric file that tells weir the leaves. Prints times, bus bandwidths, and the bytes that
-leaves sent upwards beside the least that they must: each needs 2 (1 - 1/leaves) of the message, once.
+Sixteen hosts on four leaves whose uplinks carry as much as one host, 4:1. Ranks are dealt out to hosts at random. A collective
+runs as it comes, and with a fabric file that tells weir the leaves: with a ring, and with rings inside rings. Prints times, bus
+bandwidths, TCP segments sent again, and the bytes of Ethernet frames that leaves sent upwards, start-up and acknowledgements
+included, beside the least payload that must go up: (1 - 1/leaves) of the message once for all-gather and reduce-scatter, twice
+for all-reduce.
 """
 
 import argparse
@@ -13,72 +15,98 @@ import re
 import statistics
 import sys
 import tempfile
+from collections import namedtuple
 
 from network import Impossible, Network, missing_tools
 
 LEAVES, HOSTS = 4, 4
-BYTES = 4 << 20
+RANKS = LEAVES * HOSTS
+WAYS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1}  # across the network: sums up, copies down
+
+Result = namedtuple("Result", "us sent again")  # per call: time, bytes upwards per leaf; share of segments sent again
 
 
-def fabric_file(folder, mbit):
+def fabric_file(folder, leaves, hosts, mbit, uplink_mbit):
+  """Of leaves with so many hosts each, as Network builds them."""
   path = os.path.join(folder, "fabric.txt")
-  lines = ["weir fabric 1", "spine spine", f"leaf leaf[0-{LEAVES - 1}]", f"host host[0-{LEAVES * HOSTS - 1}]",
-           f"cable leaf[0-{LEAVES - 1}] to spine {mbit / 1000}G"]
-  lines += [f"attach host[{leaf * HOSTS}-{leaf * HOSTS + HOSTS - 1}] to leaf{leaf} {mbit / 1000}G" for leaf in range(LEAVES)]
+  lines = ["weir fabric 1", "spine spine", f"leaf leaf[0-{leaves - 1}]", f"host host[0-{leaves * hosts - 1}]",
+           f"cable leaf[0-{leaves - 1}] to spine {uplink_mbit / 1000}G"]
+  lines += [f"attach host[{leaf * hosts}-{leaf * hosts + hosts - 1}] to leaf{leaf} {mbit / 1000}G" for leaf in range(leaves)]
   with open(path, "w", encoding="ascii") as file:
     file.write("\n".join(lines) + "\n")
   return path
 
 
-def run(network, programs, host_of, repeats, **variables):
-  """(us per all-reduce, bytes that leaves sent upwards per all-reduce)"""
-  ranks = len(host_of)
-  command = [os.path.join(programs, "all_reduce_perf"), "-b", str(BYTES), "-e", str(BYTES), "-n", str(repeats), "-w", "1",
-             "-c", "0", "-a", "3"]
-  before = network.sent_upwards()
-  processes = [network.start(host_of[rank], rank, ranks, command, host_of[0], **variables) for rank in range(ranks)]
+def run(network, arguments, host_of, check=0, **variables):
+  """One program per host; ranks are on `host_of`. With check=1 a wrong result fails."""
+  size = f"{arguments.bytes}"
+  command = [os.path.join(arguments.programs, f"{arguments.collective}_perf"), "-b", size, "-e", size, "-n",
+             f"{arguments.repeats}", "-w", "1", "-c", f"{check}", "-a", "3"]
+  sent, segments, again = network.sent_upwards(), network.segments("OutSegs"), network.segments("RetransSegs")
+  processes = [network.start(host, rank, len(host_of), command, host_of[0], **variables) for rank, host in enumerate(host_of)]
   said = [process.communicate(timeout=300) for process in processes]
   for rank, process in enumerate(processes):
     assert process.returncode == 0, (rank, said[rank])
-  row = next(line.split() for line in said[0][0].splitlines() if re.match(rf" *{BYTES} ", line))
-  calls = 2 * (repeats + 1)  # out of place and in place, each with one to warm up
-  sent = [(after - first) / calls for first, after in zip(before, network.sent_upwards())]
-  return (float(row[5]) + float(row[9])) / 2, sum(sent) / LEAVES
+  row = next(line.split() for line in said[0][0].splitlines() if re.match(rf" *{size} ", line))
+  calls = 1 + 2 * (1 + arguments.repeats) + 2 * check  # to warm up; out of place and in place, each with one that is not timed
+  sent = [after - before for before, after in zip(sent, network.sent_upwards())]
+  return Result((float(row[5]) + float(row[9])) / 2, statistics.mean(sent) / calls,
+                (network.segments("RetransSegs") - again) / (network.segments("OutSegs") - segments))
+
+
+def measure(arguments, fabric):
+  known = {"WEIR_FABRIC_FILE": fabric}
+  rows = {"as they come": {}, "by leaf, ring": known | {"WEIR_ALGO": "ring"},
+          "by leaf, hierarchical": known | {"WEIR_ALGO": "hierarchical"}}
+  extra = {"WEIR_SLOT_BYTES": f"{arguments.slot_bytes}"} if arguments.slot_bytes else {}
+  results = {name: [] for name in rows}
+  dice = random.Random(arguments.seed)
+  with Network([HOSTS] * LEAVES, arguments.mbit, [arguments.uplink] * LEAVES, mtu=arguments.mtu) as network:
+    for _ in range(arguments.rounds):
+      host_of = list(range(RANKS))
+      dice.shuffle(host_of)
+      for name, variables in rows.items():
+        results[name].append(run(network, arguments, host_of, **variables, **extra))
+  return results
+
+
+def report(arguments, results):
+  ways = WAYS[arguments.collective]
+  least = ways * (1 - 1 / LEAVES) * arguments.bytes
+  print(f"{arguments.collective} of {arguments.bytes >> 20} MiB over {RANKS} hosts on {LEAVES} leaves, {arguments.mbit:g} Mbit/s "
+        f"per host, {arguments.uplink:g} per uplink, MTU {arguments.mtu}; medians of {arguments.rounds} orders")
+  print(f"{'ranks':<24}{'ms':>8}{'times as fast':>15}{'busbw MB/s':>12}{'up per leaf MB':>16}{'of the least':>14}{'sent again':>12}")
+  slowest = results["as they come"]
+  for name, column in results.items():
+    us, sent, again = (statistics.median(values) for values in zip(*column))
+    gain = statistics.median(before.us / after.us for before, after in zip(slowest, column))
+    busbw = arguments.bytes / us * ways * (RANKS - 1) / RANKS
+    print(f"{name:<24}{us / 1000:>8.0f}{gain:>15.2f}{busbw:>12.2f}{sent / 1e6:>16.2f}{sent / least:>14.3f}{again:>12.2%}")
+  print(f"least: {least / 1e6:.2f} MB of payload")
 
 
 def main():
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("programs", help="folder with all_reduce_perf, such as build/bin")
-  parser.add_argument("--mbit", type=float, default=64, help="of hosts and of uplinks")
+  parser.add_argument("--collective", choices=WAYS, default="all_reduce")
+  parser.add_argument("--bytes", type=int, default=4 << 20)
+  parser.add_argument("--mbit", type=float, default=64, help="of hosts")
+  parser.add_argument("--uplink", type=float, help="Mbit/s of a leaf's uplink; as a host's if not given")
+  parser.add_argument("--mtu", type=int, default=9000)
   parser.add_argument("--rounds", type=int, default=3, help="random orders")
-  parser.add_argument("--repeats", type=int, default=2, help="all-reduces per order, in place and out of place each")
+  parser.add_argument("--repeats", type=int, default=2, help="timed calls per order, in place and out of place each")
+  parser.add_argument("--slot-bytes", type=int, help="WEIR_SLOT_BYTES")
   parser.add_argument("--seed", type=int, default=1)
   arguments = parser.parse_args()
+  arguments.uplink = arguments.uplink or arguments.mbit
   if missing := missing_tools():
     sys.exit(missing)
-  dice = random.Random(arguments.seed)
-  rows = {"as they come": [], "by leaf": []}
   with tempfile.TemporaryDirectory() as folder:
-    fabric = fabric_file(folder, arguments.mbit)
     try:
-      with Network([HOSTS] * LEAVES, arguments.mbit, [arguments.mbit] * LEAVES) as network:
-        for _ in range(arguments.rounds):
-          host_of = list(range(LEAVES * HOSTS))
-          dice.shuffle(host_of)
-          rows["as they come"].append(run(network, arguments.programs, host_of, arguments.repeats))
-          rows["by leaf"].append(run(network, arguments.programs, host_of, arguments.repeats, WEIR_FABRIC_FILE=fabric))
+      results = measure(arguments, fabric_file(folder, LEAVES, HOSTS, arguments.mbit, arguments.uplink))
     except Impossible as error:
       sys.exit(f"the network cannot be built: {error}")
-  least = 2 * (1 - 1 / LEAVES) * BYTES
-  print(f"all-reduce of {BYTES >> 20} MiB over {LEAVES * HOSTS} hosts on {LEAVES} leaves, {arguments.mbit:g} Mbit/s per host and "
-        f"uplink; medians of {arguments.rounds} orders")
-  print(f"{'ranks':<14}{'ms':>8}{'busbw MB/s':>12}{'up per leaf MB':>16}{'of the least':>14}")
-  for name, results in rows.items():
-    us, sent = (statistics.median(column) for column in zip(*results))
-    busbw = BYTES / us * 2 * (LEAVES * HOSTS - 1) / (LEAVES * HOSTS)
-    print(f"{name:<14}{us / 1000:>8.0f}{busbw:>12.2f}{sent / 1e6:>16.2f}{sent / least:>14.2f}")
-  ratio = statistics.median(a[0] / b[0] for a, b in zip(*rows.values()))
-  print(f"by leaf is {ratio:.2f} times as fast")
+  report(arguments, results)
 
 
 if __name__ == "__main__":

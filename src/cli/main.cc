@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "src/base/options.h"
+#include "src/cli/explain.h"
 #include "src/cli/launcher.h"
 #include "src/cli/library.h"
 #include "src/cli/measure.h"
 #include "src/cli/plan.h"
+#include "src/cli/sim.h"
 #include "src/cli/topo.h"
+#include "src/cli/verify.h"
 
 namespace weir::cli {
 namespace {
@@ -104,6 +107,12 @@ int main(int argc, char** argv) {
   weir::cli::add_topo(app, topo);
   weir::cli::PlanArguments plan;
   weir::cli::add_plan(app, plan);
+  weir::cli::ExplainArguments explain;
+  weir::cli::add_explain(app, explain);
+  weir::cli::SimArguments sim;
+  weir::cli::add_sim(app, sim);
+  weir::cli::VerifyArguments verify;
+  weir::cli::add_verify(app, verify);
   weir::cli::MeasureArguments measure;
   weir::cli::add_measure(app, measure);
   app.add_subcommand("options", "Print all options that weir reads from the environment");
@@ -119,6 +128,9 @@ int main(int argc, char** argv) {
   if (app.got_subcommand("topo")) return weir::cli::run_topo(topo);
   if (app.got_subcommand("measure")) return weir::cli::run_measure(measure);
   if (app.got_subcommand("plan")) return weir::cli::run_plan(plan);
+  if (app.got_subcommand("explain")) return weir::cli::run_explain(explain);
+  if (app.got_subcommand("sim")) return weir::cli::run_sim(sim);
+  if (app.got_subcommand("verify")) return weir::cli::run_verify(verify);
   if (app.got_subcommand("doctor")) return weir::cli::run_doctor(topo);
   std::vector<std::string> command = app.get_subcommand("run")->remaining();
   if (end != argv + argc) command.insert(command.end(), end + 1, argv + argc);

@@ -5,18 +5,16 @@
 #include <cstdint>
 #include <string>
 
-#include "src/cli/sources.h"
+#include "src/cli/task.h"
 
 namespace weir::cli {
 
 struct PlanArguments {
-  Sources sources;
-  std::string collective = "allreduce";
-  uint64_t bytes = uint64_t{1} << 30;
-  std::string ranks;  ///< numbers of GPUs, "0-7,9"; empty: all
-  int root = 0;
+  TaskArguments task;
   bool json = false;
-  bool emit = false;
+  bool svg = false;
+  bool html = false;
+  std::string emit;  ///< "plan", "msccl-xml"; empty: say how good it is
 };
 
 void add_plan(CLI::App& app, PlanArguments& arguments);

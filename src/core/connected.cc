@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "algorithms/cost/leaf_border.h"
 #include "algorithms/layout.h"
 #include "src/base/log.h"
 #include "src/core/found_rates.h"
@@ -103,9 +104,9 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
   WEIR_TRY(c.meet(runtime));
   c.join_island(runtime, island->windows, island->doorbells);
-  const std::vector<Rank> order = algorithms::layout_of(c.cluster.graph, c.cluster.hosts).order;
-  c.make_selector(options, order, island->scratch);
-  c.plans = std::make_unique<PlanCache>(self, order, *c.links, std::move(island->scratch), *c.selector);
+  const algorithms::Layout layout = algorithms::layout_of(c.cluster.graph, c.cluster.hosts);
+  c.make_selector(options, layout, island->scratch);
+  c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
 
   Execution::Parts parts;
@@ -187,9 +188,13 @@ void Connected::count_neighbours() {
   local_cores = usable_cores(together);
 }
 
-void Connected::make_selector(const Options& options, std::span<const Rank> order,
+void Connected::make_selector(const Options& options, const algorithms::Layout& layout,
                               const SharedScratch& scratch) {
-  cost::Surroundings around = in_order(surroundings_of(seats_, bootstrap->peers()), order);
+  cost::Surroundings around = surroundings_of(seats_, bootstrap->peers());
+  if (auto leaves = cost::leaf_border(cluster.graph, cluster.hosts))
+    around.borders.push_back(std::move(*leaves));
+  around = in_order(std::move(around), layout.order);
+  around.levels = layout.levels;
   around.slot_bytes = static_cast<size_t>(options.slot_bytes);
   around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
   selector = std::make_unique<Selector>(std::move(around), terms_.filter());

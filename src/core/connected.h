@@ -54,7 +54,7 @@ struct Connected {
                    const std::vector<Doorbell*>& doorbells);
   Status meet(Runtime& runtime);
   void count_neighbours();
-  void make_selector(const Options& options, std::span<const Rank> order, const SharedScratch& scratch);
+  void make_selector(const Options& options, const algorithms::Layout& layout, const SharedScratch& scratch);
   Status settle_rates(const Options& options);
 
   std::vector<Seat> seats_;  ///< by rank

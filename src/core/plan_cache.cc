@@ -15,18 +15,18 @@ namespace weir::core {
 namespace {
 
 // Verifying and lowering cost time that grows with the moves. Shapes past this are proved in the tests of the
-// algorithm instead, which are pure functions of the number of ranks.
+// algorithm instead, which are pure functions of the number of ranks and their groups.
 constexpr size_t kMostMovesVerified = 100'000;
 
 constexpr size_t kTileAlignment = exec::kGrainBytes;  // tiles of all chunks begin at cache lines
 
 }  // namespace
 
-PlanCache::PlanCache(Rank self, std::vector<Rank> order, Links& links, SharedScratch scratch,
+PlanCache::PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedScratch scratch,
                      Selector& selector)
     : self_(self),
-      ranks_(static_cast<int>(order.size())),
-      order_(std::move(order)),
+      ranks_(static_cast<int>(layout.order.size())),
+      layout_(std::move(layout)),
       links_(links),
       scratch_(std::move(scratch)),
       selector_(selector) {}
@@ -84,19 +84,20 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, 
   return prepared;
 }
 
-/// The plan, its ranks in our order. Those that move several ranks' blocks at once stay in the user's: they
-/// are for small messages.
+/// The plan, its ranks in the layout's order. Those that move several ranks' blocks at once stay in the
+/// user's: they are for small messages.
 Result<ir::Plan> PlanCache::emit(const std::string& algorithm, const ir::Shape& shape) const {
-  if (!std::is_sorted(order_.begin(), order_.end())) {
+  const std::vector<Rank>& order = layout_.order;
+  if (!std::is_sorted(order.begin(), order.end())) {
     ir::Shape ordered = shape;
-    const auto place = std::find(order_.begin(), order_.end(), shape.root) - order_.begin();
+    const auto place = std::find(order.begin(), order.end(), shape.root) - order.begin();
     if (has_root(shape.kind)) ordered.root = static_cast<Rank>(place);
-    auto plan = algorithms::emit(algorithm, ordered);
+    auto plan = algorithms::emit(algorithm, ordered, layout_.levels);
     WEIR_TRY(plan.status());
-    auto relabelled = ir::relabelled(std::move(*plan), order_);
+    auto relabelled = ir::relabelled(std::move(*plan), order);
     if (relabelled.ok()) return relabelled;
   }
-  return algorithms::emit(algorithm, shape);
+  return algorithms::emit(algorithm, shape, layout_.levels);
 }
 
 Result<exec::Binding> PlanCache::bind(const exec::Program& program) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/catalogue.h"
+#include "algorithms/layout.h"
 #include "src/core/links.h"
 #include "src/core/operation.h"
 #include "src/core/selector.h"
@@ -36,9 +38,9 @@ struct SharedScratch {
 
 class PlanCache {
  public:
-  /// `order`: in which plans take the ranks (algorithms/layout.h), the same on all of them, as is what
+  /// `layout`: the order in which plans take the ranks, and their groups; the same on all of them, as is what
   /// `selector` says.
-  PlanCache(Rank self, std::vector<Rank> order, Links& links, SharedScratch scratch, Selector& selector);
+  PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedScratch scratch, Selector& selector);
 
   /// The plan for `bytes` per block, if it was asked for before; else null.
   Prepared* hit(Collective kind, Rank root, size_t bytes) const {
@@ -59,7 +61,7 @@ class PlanCache {
 
   const Rank self_;
   const int ranks_;
-  const std::vector<Rank> order_;
+  const algorithms::Layout layout_;
   Links& links_;
   const SharedScratch scratch_;
   Selector& selector_;

@@ -125,7 +125,7 @@ cost::Surroundings surroundings_of(std::span<const Seat> seats, const std::vecto
       if (channel->alpha > 0) channel->alpha += kSwitch;
     break;
   }
-  if (hosts.size() > 1) around.borders.push_back({around.host_of, around.rates.between.beta});
+  if (hosts.size() > 1) around.borders.push_back({around.host_of, 0});
   return around;
 }
 

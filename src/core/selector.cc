@@ -4,10 +4,7 @@
 
 namespace weir::core {
 
-void Selector::set_rates(const cost::Rates& rates) {
-  surroundings_.rates = rates;
-  for (cost::Border& hosts : surroundings_.borders) hosts.beta = rates.between.beta;
-}
+void Selector::set_rates(const cost::Rates& rates) { surroundings_.rates = rates; }
 
 const cost::Table& Selector::table(Collective kind) {
   std::optional<cost::Table>& table = tables_[static_cast<size_t>(kind)];

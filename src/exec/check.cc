@@ -263,14 +263,18 @@ class Simulation {
   }
 
   Status no_lane_stuck() {
-    std::string stuck;
+    constexpr int kNamed = 4;
+    std::string named;
+    int stuck = 0;
     for (LaneState& lane : lanes_) {
       if (lane.pass == options_.passes || lane.steps->empty()) continue;
-      stuck += fmt::format("{}{} waits for rank {}", stuck.empty() ? "" : "; ", where(lane), awaited(lane));
+      if (stuck++ < kNamed)
+        named += fmt::format("{}{} waits for rank {}", named.empty() ? "" : "; ", where(lane), awaited(lane));
     }
-    if (stuck.empty()) return {};
+    if (stuck == 0) return {};
+    if (stuck > kNamed) named += fmt::format("; and so on, {} lanes in all", stuck);
     return {Code::invalid_argument,
-            fmt::format("deadlock with {} slots per channel: {}", options_.slots, stuck)};
+            fmt::format("deadlock with {} slots per channel: {}", options_.slots, named)};
   }
 
   Rank awaited(LaneState& lane) {

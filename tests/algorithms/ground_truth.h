@@ -39,6 +39,18 @@ inline const Wires kDgx1v = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {0, 4, 2}, {1, 2, 
                              {1, 5, 2}, {2, 3, 2}, {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1},
                              {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
 
+/// The model of 16 dies and the twisted cube of 8 that RCCL's machine list has, and 8 GPUs of 6 links each.
+inline const Wires kRcclSixteen = {{0, 1, 4},   {0, 2, 1},   {0, 4, 2},   {1, 2, 1},  {1, 3, 1},  {1, 5, 1},
+                                   {2, 3, 4},   {2, 6, 1},   {3, 7, 2},   {4, 5, 4},  {4, 12, 1}, {5, 13, 1},
+                                   {5, 14, 1},  {6, 7, 4},   {6, 13, 1},  {6, 14, 1}, {7, 15, 1}, {8, 9, 4},
+                                   {8, 10, 1},  {8, 12, 2},  {9, 10, 1},  {9, 11, 1}, {9, 13, 1}, {10, 11, 4},
+                                   {10, 14, 1}, {11, 15, 2}, {12, 13, 4}, {14, 15, 4}};
+inline const Wires kRcclTwistedCube = {{0, 1}, {0, 2}, {0, 6}, {1, 3}, {1, 5}, {2, 3},
+                                       {2, 4}, {3, 7}, {4, 5}, {4, 6}, {5, 7}, {6, 7}};
+inline const Wires kSixLinksEach = {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 6}, {0, 7}, {1, 2}, {1, 3},
+                                    {1, 5}, {1, 6}, {1, 7}, {2, 3}, {2, 4}, {2, 5}, {2, 6}, {3, 4},
+                                    {3, 5}, {3, 7}, {4, 5}, {4, 6}, {4, 7}, {5, 6}, {5, 7}, {6, 7}};
+
 /// Grows a network link by link.
 class NetworkBuilder {
  public:
@@ -354,6 +366,27 @@ inline std::vector<AllReduceTruth> all_reduce_truths() {
       {"boxes 4,2,2, shared NIC", boxes({4, 2, 2}, true), {50, 3}, {75, 4}, {25, 1}},
       {"boxes 8,4,4, shared NIC", boxes({8, 4, 4}, true), {50, 3}, {75, 4}, {25, 1}},
       {"boxes 8,8,8, shared NIC", boxes({8, 8, 8}, true), {75, 4}, {75, 4}, {25, 1}},
+  };
+}
+
+/// Busbw on one host, in links: of the rings that RCCL's list of machines has for it (model values), and the
+/// narrowest cut, over the links between GPUs alone.
+struct RingTruth {
+  std::string name;
+  std::function<Network()> network;
+  Exactly by_hand;
+  Exactly cut;
+};
+
+inline std::vector<RingTruth> ring_truths() {
+  return {
+      {"B66", [] { return part_of(kMi250Node66, 8, 1); }, {4, 1}, {35, 6}},
+      {"B71", [] { return part_of(kMi250Node71, 8, 1); }, {4, 1}, {35, 6}},
+      {"K8", [] { return mesh(8, 1); }, {7, 1}, {7, 1}},
+      {"K4", [] { return mesh(4, 2); }, {6, 1}, {6, 1}},
+      {"F", [] { return part_of(kRcclSixteen, 16, 1); }, {6, 1}, {45, 7}},
+      {"W", [] { return part_of(kRcclTwistedCube, 8, 1); }, {2, 1}, {3, 1}},
+      {"six links each", [] { return part_of(kSixLinksEach, 8, 1); }, {6, 1}, {6, 1}},
   };
 }
 

@@ -13,6 +13,7 @@
 #include "algorithms/catalogue.h"
 #include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
+#include "tests/algorithms/levels.h"
 #include "topology/model/graph.h"
 
 namespace weir::algorithms {
@@ -136,7 +137,8 @@ TEST(Relabelled, EveryPlanIsVerifiedOrRefused) {
       std::iota(order.begin(), order.end(), 0);
       std::shuffle(order.begin(), order.end(), random);
       const Rank root = has_root(entry.kind) ? ranks / 2 : 0;
-      auto plan = emit(entry.algorithm, {entry.kind, ranks, root, default_chunks(entry, ranks)});
+      auto plan =
+          emit(entry.algorithm, {entry.kind, ranks, root, default_chunks(entry, ranks)}, some_levels(ranks));
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       auto other = ir::relabelled(std::move(*plan), order);
       if (!other.ok()) continue;

@@ -89,5 +89,49 @@ TEST(TreeProof, CountsCuts) {
             "shares of 1 ranks: the network has 3");
 }
 
+/// The trees of right() the other way round: edge 2r of the star leads from rank r, 2r + 1 back to it.
+Packing turned(Packing packing) {
+  for (Tree& tree : packing.trees) {
+    for (TreeEdge& edge : tree.edges) {
+      for (int32_t& number : edge.route) number ^= 1;
+    }
+  }
+  return packing;
+}
+
+std::string said_of_both(const std::function<void(Packing& up, Packing& down)>& damage) {
+  Packing down = right();
+  down.bandwidth = 20'000'000;
+  Packing up = turned(down);
+  damage(up, down);
+  const auto loads = check_both(star(3, 100), up, down);
+  return loads.ok() ? "right" : loads.status().message();
+}
+
+TEST(TreeProof, PackingsAtTheSameTimeAddUp) {
+  Packing packing = right();
+  packing.bandwidth = 20'000'000;
+  const auto loads = check_both(star(3, 100), turned(packing), packing);
+  ASSERT_TRUE(loads.ok()) << loads.status().message();
+  EXPECT_EQ(loads->trees, (std::vector<int64_t>{5, 5, 4, 4, 3, 3}));
+  EXPECT_EQ(loads->use, 1);
+
+  EXPECT_EQ(said_of_both([](Packing&, Packing&) {}), "right");
+  // Each by itself would fit.
+  EXPECT_EQ(said_of_both([](Packing& up, Packing& down) { up.bandwidth = down.bandwidth = 25'000'000; }),
+            "edge 0 of the network (node 0 to 3) bears 125000000, more than its capacity 100000000");
+  EXPECT_EQ(said_of_both([](Packing& up, Packing&) { up.bandwidth = 10'000'000; }),
+            "trees that sum have bandwidth 10000000 and those that spread 20000000: expected the same");
+  EXPECT_EQ(said_of_both([](Packing& up, Packing&) {
+              up.trees.pop_back();
+              up.shares[2] = 0;
+            }),
+            "rank 2 is the root of 0 trees that sum and 1 that spread: expected as many");
+  EXPECT_EQ(said_of_both([](Packing& up, Packing&) { up.trees[1].edges.pop_back(); }),
+            "tree 1 of root 1 does not reach rank 2");
+  EXPECT_EQ(said_of_both([](Packing&, Packing& down) { down.trees[1].edges.pop_back(); }),
+            "tree 1 of root 1 does not reach rank 2");
+}
+
 }  // namespace
 }  // namespace weir::algorithms

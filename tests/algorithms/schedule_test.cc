@@ -11,6 +11,7 @@
 #include "algorithms/catalogue.h"
 #include "algorithms/double_tree.h"
 #include "tests/algorithms/evaluator.h"
+#include "tests/algorithms/levels.h"
 
 namespace weir::algorithms {
 namespace {
@@ -18,7 +19,8 @@ namespace {
 ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_t multiple = 1,
                  Rank root = 0) {
   const Entry* entry = find(algorithm, kind);
-  auto plan = emit(algorithm, {kind, ranks, root, multiple * default_chunks(*entry, ranks)});
+  auto plan =
+      emit(algorithm, {kind, ranks, root, multiple * default_chunks(*entry, ranks)}, some_levels(ranks));
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return *plan;
 }

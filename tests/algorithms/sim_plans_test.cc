@@ -7,6 +7,7 @@
 #include "algorithms/catalogue.h"
 #include "algorithms/ir/builder.h"
 #include "algorithms/sim/simulate.h"
+#include "tests/algorithms/levels.h"
 #include "tests/algorithms/sim_networks.h"
 
 namespace weir::sim {
@@ -20,8 +21,8 @@ constexpr double kAlpha = 3e-6;
 
 ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_t times = 1) {
   const auto* entry = algorithms::find(algorithm, kind);
-  auto plan =
-      algorithms::emit(algorithm, {kind, ranks, 0, times * algorithms::default_chunks(*entry, ranks)});
+  auto plan = algorithms::emit(algorithm, {kind, ranks, 0, times * algorithms::default_chunks(*entry, ranks)},
+                               algorithms::some_levels(ranks));
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return *plan;
 }
@@ -158,6 +159,28 @@ TEST(Plans, TheWholeCatalogue) {
         EXPECT_FALSE(got.extrapolated);
       }
     }
+  }
+}
+
+/// Four leaves of four hosts, uplinks as fast as a host or slower: rings inside rings send up what must go
+/// up, and are as fast as the narrowest link allows. A ring sends a quarter more.
+TEST(Plans, HierarchicalOnesFillTheUplinks) {
+  const double bytes = 64e6, host = 25;
+  const Channels channels{.hop_latency = 1e-8, .slot_bytes = 65536};
+  for (const double uplink : {host, host / 2, host / 5}) {
+    const Network network =
+        leaf_spine({.hosts = 16, .gpus = 1, .card = host, .hosts_per_leaf = 4, .uplink = uplink});
+    const auto plan = algorithms::emit("hierarchical", {Collective::all_reduce, 16, 0, 16},
+                                       std::vector<algorithms::Groups>{{0, 4, 8, 12}});
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    const auto got = run(*plan, bytes, network, channels);
+    const double upwards = 2 * bytes * 3 / 4, out_of_hosts = 2 * bytes * 15 / 16;
+    EXPECT_LT(got.seconds * kGiga, std::max(out_of_hosts / host, upwards / uplink) * 1.005) << uplink;
+    for (size_t edge = network.edges.size() - 8; edge < network.edges.size(); ++edge) {
+      EXPECT_NEAR(got.edge_bytes[edge], upwards, 1e-6 * upwards) << uplink;
+    }
+    const auto ring = run(plan_of("ring", Collective::all_reduce, 16), bytes, network, channels);
+    EXPECT_GT(ring.seconds, got.seconds * (uplink < host ? 1.24 : 1)) << uplink;
   }
 }
 

@@ -27,6 +27,16 @@ TEST(Plan, SaysWhatIsReachedAndWhatLimitsIt) {
                     HasSubstr("GB/s (busbw)"), HasSubstr("limit"), HasSubstr("of the bound")));
 }
 
+TEST(Plan, SaysHowManyHostsDoIt) {
+  const CommandResult result =
+      plan("'16 x (8 gpu nvswitch 300, 8 nic 25) rail leaf by 4 4:1' --collective allgather");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(
+      result.text,
+      AllOf(HasSubstr("plan         in hosts 8 trees, between hosts rings over 8 rails, leaf by leaf"),
+            HasSubstr("nothing can be faster")));
+}
+
 TEST(Plan, AsJsonHasExactFigures) {
   const CommandResult result =
       plan("'4 x (1 gpu pcie 50, 1 nic 25) leaf' --collective broadcast --root 1 --json");
@@ -39,10 +49,43 @@ TEST(Plan, AsJsonHasExactFigures) {
   EXPECT_THAT(json["certificate"].get<std::string>(), HasSubstr("cable"));
 }
 
+TEST(Plan, SaysWhenRootsAreFree) {
+  // Three GPUs of one host and one of two others each.
+  const std::string uneven = "'3 x (3 gpu mesh 100, 1 nic 25) leaf' --ranks 0-3,6 ";
+  EXPECT_THAT(plan(uneven).text, HasSubstr("3 spanning trees with free roots, at most"));
+  EXPECT_THAT(plan(uneven + "--collective allgather").text, ::testing::Not(HasSubstr("free roots")));
+  const auto json = nlohmann::json::parse(plan(uneven + "--json").text);
+  EXPECT_EQ(json["algorithm"], "trees with free roots");
+  EXPECT_EQ(json["trees"], 3);
+  EXPECT_EQ(json["algbw_GBps"], 18.75);
+}
+
 TEST(Plan, EmitsAPlan) {
-  const CommandResult result = plan("'4 x (1 gpu pcie 50, 1 nic 25) leaf' --ranks 0,2-3 --emit");
+  const CommandResult result = plan("'4 x (1 gpu pcie 50, 1 nic 25) leaf' --ranks 0,2-3 --emit plan");
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.text, AllOf(HasSubstr("all_reduce"), HasSubstr("3")));
+}
+
+TEST(Plan, EmitsMscclXml) {
+  const CommandResult result = plan("'(4 gpu mesh 100)' --emit msccl-xml");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.text,
+              AllOf(StartsWith("<algo"), HasSubstr("ngpus=\"4\""), HasSubstr("coll=\"allreduce\"")));
+}
+
+TEST(Plan, DrawsTreesAndLoads) {
+  const std::string network = "'2 x (2 gpu mesh 100, 2 nic 25) leaf' --collective allgather ";
+  const CommandResult page = plan(network + "--html");
+  EXPECT_EQ(page.code, 0);
+  EXPECT_THAT(page.text, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("all_gather over 4 ranks"),
+                               HasSubstr("Data goes down these trees"), HasSubstr("class=\"heat5"),
+                               HasSubstr("of the time of the busiest link")));
+  const CommandResult network_picture = plan(network + "--svg");
+  EXPECT_THAT(network_picture.text,
+              AllOf(StartsWith("<svg"), HasSubstr("class=\"heat5"), HasSubstr("leaf0")));
+  const CommandResult host_picture = plan("'(4 gpu mesh 100)' --svg");
+  EXPECT_THAT(host_picture.text, AllOf(StartsWith("<svg"), HasSubstr("class=\"heat5"), HasSubstr("GPU 3")));
+  EXPECT_NE(plan(network + "--html --json").code, 0);
 }
 
 TEST(Plan, RefusesWhatCannotBe) {

@@ -33,7 +33,7 @@ TEST(Seat, TellWhatRanksShare) {
   EXPECT_THAT(around.cores, ElementsAre(3, 3)) << "two masks together; a quota";
   EXPECT_EQ(around.rates.inside.alpha, 2e-7) << "the slower";
   ASSERT_EQ(around.borders.size(), 1u);
-  EXPECT_EQ(around.borders[0].beta, 3e-10);
+  EXPECT_EQ(around.borders[0].beta, 0) << "as between hosts";
   const cost::Surroundings sorted = in_order(around, std::vector<Rank>{0, 2, 1});
   EXPECT_THAT(sorted.host_of, ElementsAre(0, 0, 1));
   EXPECT_THAT(sorted.machine_of, ElementsAre(0, 0, 1));

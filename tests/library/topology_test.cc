@@ -146,6 +146,10 @@ TEST_F(Topology, RanksThatAlternateBetweenHostsGetTheirOwn) {
       expect_success(ncclBroadcast(own.data(), sum.data(), count, ncclFloat, 3, comm, nullptr),
                      "ncclBroadcast");
       for (const float value : sum) ASSERT_EQ(value, 3);
+      for (size_t i = 0; i < count; ++i) own[i] = static_cast<float>(i % 7) + static_cast<float>(rank.rank());
+      expect_success(ncclAllReduce(own.data(), sum.data(), count, ncclFloat, ncclSum, comm, nullptr),
+                     "ncclAllReduce");
+      for (size_t i = 0; i < count; ++i) ASSERT_EQ(sum[i], static_cast<float>(5 * (i % 7) + 10)) << i;
     }
     expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
   })));

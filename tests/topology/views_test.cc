@@ -473,5 +473,29 @@ TEST(Svg, BoxesHaveRoomForTheModelOfAGpu) {
     EXPECT_THAT(svg_of_host(graph, graph.all(NodeKind::host)[0]), HasSubstr(words));
 }
 
+TEST(Views, TrafficColoursWires) {
+  const Graph graph = machine("(3 gpu mesh 50)");
+  Traffic traffic{std::vector<double>(graph.links().size())};
+  double share = 1;
+  for (size_t link = 0; link < traffic.bytes.size(); ++link) {
+    if (graph.links()[link].kind != LinkKind::nvlink || graph.links()[link].from > graph.links()[link].to)
+      continue;
+    traffic.bytes[link] = share * 1e9;
+    share /= 2;
+  }
+  std::vector<double> busy;
+  for (const Wire& wire : layout_of_host(graph, 0, "", traffic).wires) {
+    if (wire.kind == LinkKind::nvlink) busy.push_back(wire.busy);
+  }
+  std::sort(busy.begin(), busy.end());
+  EXPECT_EQ(busy, (std::vector<double>{0.25, 0.5, 1}));
+  const std::string svg = svg_of_host(graph, 0, traffic);
+  for (const char* part : {"class=\"heat1\"", "class=\"heat2\"", "class=\"heat5\"",
+                           "carries 0.25 GB both ways, busy 25%", "the busiest"})
+    EXPECT_THAT(svg, HasSubstr(part));
+  EXPECT_THAT(svg_of_host(graph, 0), Not(HasSubstr("class=\"heat")));
+  for (const Wire& wire : layout_of_host(graph, 0).wires) EXPECT_EQ(wire.busy, -1);
+}
+
 }  // namespace
 }  // namespace weir::topology

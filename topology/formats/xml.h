@@ -17,6 +17,7 @@ class XmlFile {
   /// outlive the file.
   static Result<XmlFile> parse(const Source& source);
 
+  const Source& source() const { return *source_; }
   pugi::xml_node root() const { return document_->document_element(); }
   size_t line(pugi::xml_node element) const;
   Status refuse(pugi::xml_node element, const std::string& sentence) const {

@@ -65,6 +65,7 @@ class Checker {
   explicit Checker(const Graph& graph) : graph_(graph) {}
 
   Status run() {
+    seen_.reserve(2 * graph_.nodes().size());
     for (Index node = 0; node < graph_.size(); ++node) {
       WEIR_TRY(check_place(node));
       WEIR_TRY(check_names(node));
@@ -164,6 +165,7 @@ class Checker {
   /// Sums counts by direction; both must agree.
   Status check_reverses() {
     std::unordered_map<uint64_t, std::array<int64_t, 2>> counts;
+    counts.reserve(graph_.links().size() / 2);
     for (const Link& link : graph_.links()) counts[key(link)][link.from < link.to ? 0 : 1] += link.count;
     for (const Link& link : graph_.links()) {
       const auto& both = counts[key(link)];

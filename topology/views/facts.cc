@@ -134,15 +134,17 @@ std::string only_child_line(const Graph& graph, Index node) {
 
 }  // namespace
 
-std::vector<Bundle> bundles(const Graph& graph, const std::vector<int>& place) {
+std::vector<Bundle> bundles(const Graph& graph, const std::vector<int>& place, const Traffic& traffic) {
   std::map<std::tuple<int, int, LinkKind>, Bundle> sums;
-  for (const Link& link : graph.links()) {
+  const std::vector<double> busy = busy_shares(graph, traffic);
+  for (size_t number = 0; number < graph.links().size(); ++number) {
+    const Link& link = graph.links()[number];
     const int from = place[static_cast<size_t>(link.from)];
     const int to = place[static_cast<size_t>(link.to)];
     if (from < 0 || to < 0 || from == to) continue;
     const auto [at, added] =
         sums.try_emplace({std::min(from, to), std::max(from, to), link.kind},
-                         Bundle{std::min(from, to), std::max(from, to), link.kind, 0, 0, 0, 0, 0});
+                         Bundle{.a = std::min(from, to), .b = std::max(from, to), .kind = link.kind});
     Bundle& bundle = at->second;
     const double each = link.gb_per_s / link.count;
     if (added) bundle.each = each;
@@ -150,6 +152,9 @@ std::vector<Bundle> bundles(const Graph& graph, const std::vector<int>& place) {
     if (from < to) bundle.count += link.count;
     (from < to ? bundle.there : bundle.back) += link.gb_per_s;
     bundle.latency_us = std::max(bundle.latency_us, link.latency_us);
+    if (traffic.empty()) continue;
+    bundle.bytes += traffic.bytes[number];
+    bundle.busy = std::max(bundle.busy, busy[number]);
   }
   std::vector<Bundle> found;
   found.reserve(sums.size());
@@ -253,6 +258,9 @@ std::string facts_of(const Bundle& bundle, const std::string& a, const std::stri
     sheet.line("{}: {} there, {} back", how_many, rate(bundle.there), rate(bundle.back));
   }
   if (bundle.latency_us > 0) sheet.line("latency {} us", figure(bundle.latency_us));
+  if (bundle.busy >= 0)
+    sheet.line("carries {} GB both ways, busy {:.3g}% of the time of the busiest link",
+               figure(bundle.bytes / 1e9), bundle.busy * 100);
   return sheet.take();
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "topology/model/graph.h"
+#include "topology/views/traffic.h"
 
 namespace weir::topology {
 
@@ -18,13 +19,15 @@ struct Bundle {
   double back = 0;        ///< GB/s from b to a
   double each = 0;        ///< GB/s of one of `count`; 0: they differ, or are not known
   double latency_us = 0;  ///< the longest
+  double bytes = 0;       ///< both ways
+  double busy = -1;       ///< of its links the busiest, as a share of the busiest of all; -1: not to be shown
 
   double gb_per_s() const { return there < back ? there : back; }
 };
 
 /// The links between different places, summed; `place` says for each node where it is drawn, -1: nowhere.
 /// Ordered by a, b and kind.
-std::vector<Bundle> bundles(const Graph& graph, const std::vector<int>& place);
+std::vector<Bundle> bundles(const Graph& graph, const std::vector<int>& place, const Traffic& traffic = {});
 
 /// A device inside processors or packages "never limits": its figure is no speed.
 bool is_limit(LinkKind kind, double gb_per_s);
@@ -47,7 +50,7 @@ double speed_of(const PortFacts& port);
 std::string facts_of(const Graph& graph, const std::vector<std::vector<Index>>& children, Index node);
 /// Of several that are drawn as one: `headline`, then a line for each, the first 12.
 std::string facts_of(const Graph& graph, const std::vector<Index>& nodes, const std::string& headline);
-/// Of links: which they are and how fast.
+/// Of links: which they are, how fast, and what they carry.
 std::string facts_of(const Bundle& bundle, const std::string& a, const std::string& b);
 
 }  // namespace weir::topology

@@ -78,8 +78,8 @@ void HostWires::add_line(const std::vector<int>& stops, double x) {
     pen_.label({x, pen_.rect(stops.back()).y - kLabelAbove}, words(*narrowest));
 }
 
-void HostWires::add_way_out(int nic, double gb_per_s, double end, std::string facts) {
-  pen_.way_out(nic, end, gb_per_s, strokes_.width(gb_per_s), std::move(facts));
+void HostWires::add_way_out(int nic, double gb_per_s, double end, std::string facts, double busy) {
+  pen_.way_out(nic, end, gb_per_s, strokes_.width(gb_per_s), std::move(facts), busy);
 }
 
 void HostWires::add_others() {

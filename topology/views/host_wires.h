@@ -16,7 +16,7 @@ class HostWires {
   /// narrowest of these links carries.
   void add_line(const std::vector<int>& stops, double x);
   /// From a NIC out of the picture.
-  void add_way_out(int nic, double gb_per_s, double end, std::string facts);
+  void add_way_out(int nic, double gb_per_s, double end, std::string facts, double busy);
   /// All that no line has.
   void add_others();
 

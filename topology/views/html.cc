@@ -24,6 +24,7 @@ constexpr const char* kStyle = R"css(
 body{margin:0;background:var(--paper);color:var(--ink);font:14px/1.45 ui-sans-serif,system-ui,"Segoe UI",Roboto,
 "Helvetica Neue",Helvetica,Arial,sans-serif;font-variant-numeric:tabular-nums}
 main{max-width:1960px;margin:0 auto;padding:36px 24px 64px}
+h2{font-size:15px;font-weight:600;margin:0 0 10px}
 h1{font-size:22px;font-weight:600;margin:0 0 22px}
 .numbers{display:flex;flex-wrap:wrap;gap:0;margin:0 0 34px;padding:0;border-top:1px solid var(--line);
 border-bottom:1px solid var(--line)}
@@ -139,18 +140,20 @@ int64_t count(const Graph& graph, NodeKind kind) { return static_cast<int64_t>(g
 
 class Page {
  public:
-  explicit Page(const Graph& graph) : graph_(graph), classes_(classes_of(graph)) {}
+  Page(const Graph& graph, const Story& story) : graph_(graph), story_(story), classes_(classes_of(graph)) {}
 
   std::string write() {
-    const std::string title = summary();
+    const std::string title = escaped(story_.title);
     add("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
         "<meta name=\"viewport\" content=\"width=device-width\"/>\n<title>{}</title>\n<style>{}{}</style>\n"
         "</head>\n<body>\n<main>\n<h1>{}</h1>\n",
         title, kStyle, style_sheet(), title);
     numbers();
+    for (const std::string& sentence : story_.sentences) add("<p>{}</p>\n", escaped(sentence));
     if (count(graph_, NodeKind::host) != 1 || count(graph_, NodeKind::fabric_switch) > 0)
-      add("<section class=\"sheet\">\n{}</section>\n", svg_body(layout_of_fabric(graph_)));
+      add("<section class=\"sheet\">\n{}</section>\n", svg_body(layout_of_fabric(graph_, story_.traffic)));
     hosts();
+    out_ += story_.picture;
     add("<footer>Point at a box or a line for what is known of it.</footer>\n</main>\n"
         "<div id=\"facts\" role=\"status\"></div>\n<script>{}</script>\n</body>\n</html>\n",
         kScript);
@@ -163,29 +166,10 @@ class Page {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Values>(values)...);
   }
 
-  std::string summary() const {
-    const std::string hosts = plural(count(graph_, NodeKind::host), "host");
-    const int64_t gpus = count(graph_, NodeKind::gpu);
-    return gpus > 0 ? fmt::format("{} in {}", plural(gpus, "GPU"), hosts) : hosts;
-  }
-
-  void number(int64_t value, const char* one, const char* many) {
-    if (value > 0) add("<div><dt>{}</dt><dd>{}</dd></div>\n", value == 1 ? one : many, value);
-  }
-
   void numbers() {
     out_ += "<dl class=\"numbers\">\n";
-    number(count(graph_, NodeKind::host), "host", "hosts");
-    number(count(graph_, NodeKind::gpu), "GPU", "GPUs");
-    number(count(graph_, NodeKind::nic), "NIC", "NICs");
-    int64_t leaves = 0, spines = 0, others = 0;
-    for (const Index node : graph_.all(NodeKind::fabric_switch)) {
-      const int level = graph_.get<FabricSwitchFacts>(node)->level;
-      ++(level == 1 ? leaves : level == 2 ? spines : others);
-    }
-    number(leaves, "leaf", "leaves");
-    number(spines, "spine", "spines");
-    number(others, "other switch", "other switches");
+    for (const auto& [what, much] : story_.numbers)
+      add("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(what), escaped(much));
     out_ += "</dl>\n";
   }
 
@@ -206,8 +190,8 @@ class Page {
           shown);
     for (size_t i = 0; i < shown; ++i) {
       add("<div class=\"sheet\" data-class=\"{}\">\n{}</div>\n", i,
-          svg_body(
-              layout_of_host(graph_, classes_[i].first, classes_[i].hosts > 1 ? alike(classes_[i]) : "")));
+          svg_body(layout_of_host(graph_, classes_[i].first, classes_[i].hosts > 1 ? alike(classes_[i]) : "",
+                                  story_.traffic)));
     }
     out_ += "</section>\n";
   }
@@ -218,12 +202,39 @@ class Page {
   }
 
   const Graph& graph_;
+  const Story& story_;
   const std::vector<HostClass> classes_;
   std::string out_;
 };
 
+std::string summary(const Graph& graph) {
+  const std::string hosts = plural(count(graph, NodeKind::host), "host");
+  const int64_t gpus = count(graph, NodeKind::gpu);
+  return gpus > 0 ? fmt::format("{} in {}", plural(gpus, "GPU"), hosts) : hosts;
+}
+
 }  // namespace
 
-std::string html_of(const Graph& graph) { return Page(graph).write(); }
+std::string html_of(const Graph& graph, const Story& story) { return Page(graph, story).write(); }
+
+std::string html_of(const Graph& graph) {
+  Story story;
+  story.title = summary(graph);
+  const auto number = [&](int64_t value, const char* one, const char* many) {
+    if (value > 0) story.numbers.emplace_back(value == 1 ? one : many, std::to_string(value));
+  };
+  number(count(graph, NodeKind::host), "host", "hosts");
+  number(count(graph, NodeKind::gpu), "GPU", "GPUs");
+  number(count(graph, NodeKind::nic), "NIC", "NICs");
+  int64_t leaves = 0, spines = 0, others = 0;
+  for (const Index node : graph.all(NodeKind::fabric_switch)) {
+    const int level = graph.get<FabricSwitchFacts>(node)->level;
+    ++(level == 1 ? leaves : level == 2 ? spines : others);
+  }
+  number(leaves, "leaf", "leaves");
+  number(spines, "spine", "spines");
+  number(others, "other switch", "other switches");
+  return html_of(graph, story);
+}
 
 }  // namespace weir::topology

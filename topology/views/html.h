@@ -2,8 +2,11 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "topology/model/graph.h"
+#include "topology/views/traffic.h"
 
 namespace weir::topology {
 
@@ -11,5 +14,15 @@ namespace weir::topology {
 /// with the most hosts). Pointing at a box or a line tells its facts and dims what is not joined to it.
 /// REQUIRES: check(graph) is ok.
 std::string html_of(const Graph& graph);
+
+/// A page about something that runs on the graph.
+struct Story {
+  std::string title;
+  std::vector<std::pair<std::string, std::string>> numbers;  ///< what, and how much
+  std::vector<std::string> sentences;                        ///< below the numbers
+  std::string picture;                                       ///< behind the others, as HTML; empty: none
+  Traffic traffic;                                           ///< shown on network and hosts
+};
+std::string html_of(const Graph& graph, const Story& story);
 
 }  // namespace weir::topology

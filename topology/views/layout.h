@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "topology/model/graph.h"
+#include "topology/views/traffic.h"
 
 namespace weir::topology {
 
@@ -66,6 +67,7 @@ struct Wire {
   int b = -1;
   std::string facts;
   bool out = false;  ///< it leaves the picture: b is -1
+  double busy = -1;  ///< as a share of the busiest link; -1: not shown
 };
 
 enum class TextStyle : uint8_t {
@@ -99,6 +101,7 @@ struct Sample {
   LinkKind kind = LinkKind::pci;
   bool known = true;
   double width = 1;
+  double busy = -1;
 };
 
 struct Drawing {
@@ -114,11 +117,12 @@ struct Drawing {
 /// One host: NUMA nodes as columns that hold PCIe switches that hold GPUs and NICs; below them NVSwitches,
 /// and links among GPUs on rings. Of many NICs (or GPUs) on one switch one stands for all, and what exceeds
 /// 40 devices is left out with a remark. `more` is added to the line below the title. REQUIRES: check(graph)
-/// is ok, and `host` is a host of it.
-Drawing layout_of_host(const Graph& graph, Index host, const std::string& more = {});
+/// is ok, and `host` is a host of it. With `traffic` the wires say how busy they are.
+Drawing layout_of_host(const Graph& graph, Index host, const std::string& more = {},
+                       const Traffic& traffic = {});
 
 /// The switches of the network, by level, above the hosts; what is alike is folded where there is more than
 /// can be read. REQUIRES: check(graph) is ok.
-Drawing layout_of_fabric(const Graph& graph);
+Drawing layout_of_fabric(const Graph& graph, const Traffic& traffic = {});
 
 }  // namespace weir::topology

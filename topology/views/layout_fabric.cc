@@ -38,8 +38,11 @@ struct Between {
 
 class FabricPicture {
  public:
-  explicit FabricPicture(const Graph& graph)
-      : graph_(graph), parts_(fabric_parts_of(graph)), place_(static_cast<size_t>(graph.size()), -1) {
+  FabricPicture(const Graph& graph, const Traffic& traffic)
+      : graph_(graph),
+        traffic_(traffic),
+        parts_(fabric_parts_of(graph)),
+        place_(static_cast<size_t>(graph.size()), -1) {
     for (const Leaf& leaf : leaves(graph)) ratios_[leaf.fabric_switch] = leaf.oversubscription();
   }
 
@@ -50,12 +53,13 @@ class FabricPicture {
     add_pods();
     add_upper();
     spread();
-    each_line_ = add_fabric_wires(pen_, bundles(graph_, place_));
+    each_line_ = add_fabric_wires(pen_, bundles(graph_, place_, traffic_));
     add_gutter();
     if (!pen_.drawing.wires.empty())
       pen_.write({kMargin, bottom_ + 40},
                  {"GB/s of all cables of a line together, in one direction, before protocol overhead.",
                   TextStyle::muted, 10.5});
+    pen_.heat_legend(kMargin, bottom_ + 54);
     pen_.finish(kMargin);
     return std::move(pen_.drawing);
   }
@@ -319,6 +323,7 @@ class FabricPicture {
   }
 
   const Graph& graph_;
+  const Traffic& traffic_;
   const FabricParts parts_;
   std::map<Index, double> ratios_;   ///< oversubscription by leaf
   std::map<int, int64_t> switches_;  ///< by level
@@ -336,6 +341,8 @@ class FabricPicture {
 
 }  // namespace
 
-Drawing layout_of_fabric(const Graph& graph) { return FabricPicture(graph).draw(); }
+Drawing layout_of_fabric(const Graph& graph, const Traffic& traffic) {
+  return FabricPicture(graph, traffic).draw();
+}
 
 }  // namespace weir::topology

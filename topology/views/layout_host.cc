@@ -42,10 +42,11 @@ constexpr size_t kMostDots = 3;
 
 class HostPicture {
  public:
-  HostPicture(const Graph& graph, Index host, const std::string& more)
+  HostPicture(const Graph& graph, Index host, const std::string& more, const Traffic& traffic)
       : graph_(graph),
         host_(host),
         more_(more),
+        traffic_(traffic),
         children_(children_of(graph)),
         parts_(parts_of(graph, host)),
         spots_(parts_.parts.size()),
@@ -58,12 +59,13 @@ class HostPicture {
     place_rows();
     add_boxes();
     add_switches();
-    const std::vector<Bundle> links = bundles(graph_, place_);
+    const std::vector<Bundle> links = bundles(graph_, place_, traffic_);
     const RingPanel rings = add_rings(pen_, parts_.rings, place_, links, kMargin, right_, bottom_);
     right_ = rings.right;
     bottom_ = rings.bottom;
     add_wires(links, rings.circles);
-    bottom_ = pen_.legend(kMargin, bottom_ + 40, std::max(right_, kMargin + 640));
+    const double below = pen_.heat_legend(kMargin, bottom_ + 40);
+    bottom_ = pen_.legend(kMargin, below, std::max(right_, kMargin + 640));
     remarks(rings.left_out);
     pen_.finish(kMargin);
     return std::move(pen_.drawing);
@@ -351,9 +353,24 @@ class HostPicture {
       for (const Index nic : part(own).members) speed += speed_of(graph_, children_, nic);
       if (speed > 0)
         wires.add_way_out(spot(own).box, speed, frames_bottom_ + kWayOut,
-                          network_facts(graph_, children_, part(own).members));
+                          network_facts(graph_, children_, part(own).members),
+                          busy_outside(part(own).members));
     }
     wires.add_others();
+  }
+
+  /// Of the links from NICs into the network the busiest; -1: nothing is shown.
+  double busy_outside(const std::vector<Index>& nics) const {
+    if (traffic_.empty()) return -1;
+    const std::vector<double> busy = busy_shares(graph_, traffic_);
+    const auto own = [&](Index node) {
+      const Index nic = graph_.holder(node, NodeKind::nic);
+      return nic != kNone && std::find(nics.begin(), nics.end(), nic) != nics.end();
+    };
+    double most = 0;
+    for (size_t link = 0; link < busy.size(); ++link)
+      if (own(graph_.links()[link].from) != own(graph_.links()[link].to)) most = std::max(most, busy[link]);
+    return most;
   }
 
   void remarks(int64_t not_on_rings) {
@@ -370,6 +387,7 @@ class HostPicture {
   const Graph& graph_;
   const Index host_;
   const std::string more_;
+  const Traffic& traffic_;
   const std::vector<std::vector<Index>> children_;
   const HostParts parts_;
   std::vector<Spot> spots_;  ///< by part
@@ -385,8 +403,8 @@ class HostPicture {
 
 }  // namespace
 
-Drawing layout_of_host(const Graph& graph, Index host, const std::string& more) {
-  return HostPicture(graph, host, more).draw();
+Drawing layout_of_host(const Graph& graph, Index host, const std::string& more, const Traffic& traffic) {
+  return HostPicture(graph, host, more, traffic).draw();
 }
 
 }  // namespace weir::topology

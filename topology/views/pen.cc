@@ -75,7 +75,7 @@ void Pen::write(Point at, const Line& line) {
 void Pen::wire(const Bundle& bundle, std::vector<Point> points, double width, int a, int b) {
   const bool known = bundle.gb_per_s() > 0;
   drawing.wires.push_back({std::move(points), bundle.kind, true, known, width, a, b,
-                           facts_of(bundle, facts(a), facts(b)), false});
+                           facts_of(bundle, facts(a), facts(b)), false, bundle.busy});
   count(bundle, width);
 }
 
@@ -93,15 +93,18 @@ void Pen::count(const Bundle& bundle, double width) {
   }
 }
 
-void Pen::way_out(int box, double end, double gb_per_s, double width, std::string facts) {
+void Pen::way_out(int box, double end, double gb_per_s, double width, std::string facts, double busy) {
   const double x = rect(box).middle();
   const std::vector<Point> points = {{x, rect(box).bottom()}, {x, end}};
-  drawing.wires.push_back({points, LinkKind::cable, true, true, width, box, -1, std::move(facts), true});
-  count({box, -1, LinkKind::cable, 1, gb_per_s, gb_per_s, gb_per_s, 0}, width);
+  drawing.wires.push_back(
+      {points, LinkKind::cable, true, true, width, box, -1, std::move(facts), true, busy});
+  count(
+      {.a = box, .kind = LinkKind::cable, .count = 1, .there = gb_per_s, .back = gb_per_s, .each = gb_per_s},
+      width);
 }
 
 void Pen::hold(Point from, Point to, int a, int b) {
-  drawing.wires.push_back({{from, to}, LinkKind::inner, false, false, 1, a, b, "", false});
+  drawing.wires.push_back({{from, to}, LinkKind::inner, false, false, 1, a, b, "", false, -1});
 }
 
 bool Pen::label(int wire, Point middle, const std::vector<std::string>& lines) {
@@ -126,6 +129,20 @@ bool Pen::label(int wire, Point middle, const std::vector<std::string>& lines) {
   return true;
 }
 
+double Pen::heat_legend(double x, double y) {
+  const auto shown = [](const Wire& wire) { return wire.busy >= 0; };
+  if (std::none_of(drawing.wires.begin(), drawing.wires.end(), shown)) return y;
+  constexpr std::pair<double, const char*> kHeats[] = {{0, "idle"},     {0.1, "to 25%"}, {0.3, "to 50%"},
+                                                       {0.6, "to 75%"}, {0.8, "to 95%"}, {1, "the busiest"}};
+  constexpr double kColumn = 96, kSample = 24;
+  for (const auto& [busy, words] : kHeats) {
+    drawing.samples.push_back({{x, y + 8}, kSample, LinkKind::pci, true, 4, busy});
+    write({x + kSample + 8, y + 12}, {words, TextStyle::muted, 10.5});
+    x += kColumn;
+  }
+  return y + 24;
+}
+
 double Pen::legend(double x, double y, double right) {
   std::sort(sorts_.begin(), sorts_.end(), [](const Sort& a, const Sort& b) {
     return std::tuple(a.bundle.kind, -a.bundle.gb_per_s()) < std::tuple(b.bundle.kind, -b.bundle.gb_per_s());
@@ -139,7 +156,7 @@ double Pen::legend(double x, double y, double right) {
       y += kRow;
     }
     drawing.samples.push_back(
-        {{column, y + 8}, kSample, sort.bundle.kind, sort.bundle.gb_per_s() > 0, sort.width});
+        {{column, y + 8}, kSample, sort.bundle.kind, sort.bundle.gb_per_s() > 0, sort.width, -1});
     const std::string what = fmt::format("{} {}", name(sort.bundle.kind), speed(sort.bundle));
     const double wide = kColumn - kSample - 24;
     write({column + kSample + 12, y + 12}, {fitted(what, wide, 12, true), TextStyle::strong, 12});

@@ -42,7 +42,7 @@ class Pen {
   /// A wire for `bundle` between two boxes that are drawn.
   void wire(const Bundle& bundle, std::vector<Point> points, double width, int a, int b);
   /// From a box out of the picture, into the network.
-  void way_out(int box, double end, double gb_per_s, double width, std::string facts);
+  void way_out(int box, double end, double gb_per_s, double width, std::string facts, double busy);
   /// No link is known, but that one holds the other.
   void hold(Point from, Point to, int a, int b);
 
@@ -51,6 +51,10 @@ class Pen {
   bool label(Point middle, const std::vector<std::string>& lines) {
     return label(static_cast<int>(drawing.wires.size()) - 1, middle, lines);
   }
+
+  /// What the colours of wires with traffic mean, in a line at y; the y below it. Nothing where none has
+  /// traffic.
+  double heat_legend(double x, double y);
 
   /// What the wires of the drawing are, from (x, y) in columns up to the right edge; the y below it.
   double legend(double x, double y, double right);

@@ -32,6 +32,9 @@ constexpr Colour kColours[] = {
     {".c2c", "stroke", "#7c4dbd", "#b08ce6"},        {".inner", "stroke", "#a3aeb9", "#5d6874"},
     {".cable", "stroke", "#2b6cb0", "#62a6e8"},      {"text", "fill", "#1c252e", "#e6ebf0"},
     {".muted,.faint", "fill", "#5f6c79", "#9aa6b2"}, {".warning", "fill", "#9a5b00", "#e5b062"},
+    {".heat0", "stroke", "#c8d0d8", "#3a434d"},      {".heat1", "stroke", "#8fb4d9", "#46719c"},
+    {".heat2", "stroke", "#5f9e6e", "#5b9e6c"},      {".heat3", "stroke", "#d9a520", "#d9b13b"},
+    {".heat4", "stroke", "#e0702a", "#ec8a4a"},      {".heat5", "stroke", "#c2261d", "#ff6257"},
     {".paper", "fill", "#ffffff", "#12161b"},        {".ground", "fill", "#fbfcfd", "#181d23"},
 };
 
@@ -66,6 +69,18 @@ const char* css_class(LinkKind kind) {
   static constexpr std::array<const char*, kLinkKinds> kNames = {"pci", "cpu",   "nvlink", "xgmi",
                                                                  "c2c", "inner", "cable"};
   return kNames[static_cast<size_t>(kind)];
+}
+
+/// Of wires with traffic their colour says how busy they are.
+std::string css_class(LinkKind kind, double busy) {
+  if (busy < 0) return css_class(kind);
+  const int heat = busy <= 0      ? 0
+                   : busy <= 0.25 ? 1
+                   : busy <= 0.5  ? 2
+                   : busy <= 0.75 ? 3
+                   : busy < 0.95  ? 4
+                                  : 5;
+  return fmt::format("heat{}", heat);
 }
 
 double radius(const Box& box) {
@@ -107,8 +122,9 @@ class Writer {
       if (text.box < 0 && text.wire < 0) this->text(text);
     }
     for (const Sample& sample : drawing_.samples) {
-      add("<path class=\"{}{}\" stroke-width=\"{:.2f}\" d=\"M{:g} {:g}h{:g}\"/>\n", css_class(sample.kind),
-          sample.known ? "" : " unknown", sample.width, sample.from.x, sample.from.y, sample.length);
+      add("<path class=\"{}{}\" stroke-width=\"{:.2f}\" d=\"M{:g} {:g}h{:g}\"/>\n",
+          css_class(sample.kind, sample.busy), sample.known ? "" : " unknown", sample.width, sample.from.x,
+          sample.from.y, sample.length);
     }
     out_ += "</svg>\n";
     return std::move(out_);
@@ -154,14 +170,14 @@ class Writer {
                       : fmt::format("M{:.2f} {:.2f}L{:.2f} {:.2f}", p[0].x, p[0].y, p[1].x, p[1].y);
     add("<g class=\"wire\" data-wire=\"{}\" data-a=\"{}\" data-b=\"{}\">", number, wire.a, wire.b);
     facts(wire.facts);
-    add("<path class=\"{}{}\" stroke-width=\"{:.2f}\" d=\"{}\"/>", css_class(wire.kind),
+    add("<path class=\"{}{}\" stroke-width=\"{:.2f}\" d=\"{}\"/>", css_class(wire.kind, wire.busy),
         !wire.link   ? " held"
         : wire.known ? ""
                      : " unknown",
         wire.width, path);
     if (wire.out)
-      add("<path class=\"{}\" stroke-width=\"1.4\" d=\"M{:.2f} {:.2f}l5 6l5 -6\"/>", css_class(wire.kind),
-          p.back().x - 5, p.back().y - 1);
+      add("<path class=\"{}\" stroke-width=\"1.4\" d=\"M{:.2f} {:.2f}l5 6l5 -6\"/>",
+          css_class(wire.kind, wire.busy), p.back().x - 5, p.back().y - 1);
     if (wire.link && wire.width < 10) add("<path class=\"reach\" d=\"{}\"/>", path);
     out_ += "</g>\n";
   }
@@ -211,10 +227,12 @@ std::string style_sheet() {
 
 std::string svg_body(const Drawing& drawing) { return Writer(drawing).write(""); }
 
-std::string svg_of_host(const Graph& graph, Index host) {
-  return Writer(layout_of_host(graph, host)).write(style_sheet());
+std::string svg_of_host(const Graph& graph, Index host, const Traffic& traffic) {
+  return Writer(layout_of_host(graph, host, "", traffic)).write(style_sheet());
 }
 
-std::string svg_of_fabric(const Graph& graph) { return Writer(layout_of_fabric(graph)).write(style_sheet()); }
+std::string svg_of_fabric(const Graph& graph, const Traffic& traffic) {
+  return Writer(layout_of_fabric(graph, traffic)).write(style_sheet());
+}
 
 }  // namespace weir::topology

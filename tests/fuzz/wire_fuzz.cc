@@ -1,4 +1,4 @@
-#include "tests/topology/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz.h"
 #include "topology/model/wire.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,4 +1,4 @@
-#include "tests/topology/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz.h"
 #include "topology/formats/synthetic.h"
 #include "topology/model/check.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/topology/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 namespace {
 

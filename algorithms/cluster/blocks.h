@@ -1,0 +1,26 @@
+/// Sets of blocks, as few rows of consecutive ones.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace weir::algorithms {
+
+/// Blocks `first` to `last - 1`. REQUIRES: first < last.
+struct Span {
+  int64_t first = 0;
+  int64_t last = 0;
+  bool operator==(const Span&) const = default;
+};
+
+/// Rising, and neither meeting nor touching each other.
+using Blocks = std::vector<Span>;
+
+/// Spans in any order, which may meet.
+Blocks joined(std::vector<Span> spans);
+Blocks both(const Blocks& a, const Blocks& b);
+Blocks without(const Blocks& a, const Blocks& b);
+Blocks either(const Blocks& a, const Blocks& b);
+int64_t count(const Blocks& blocks);
+
+}  // namespace weir::algorithms

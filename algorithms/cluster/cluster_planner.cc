@@ -1,0 +1,147 @@
+#include "algorithms/cluster/cluster_planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "algorithms/cluster/gates.h"
+#include "algorithms/cluster/hosts.h"
+#include "algorithms/cluster/transfers.h"
+#include "algorithms/cluster/ways.h"
+
+namespace weir::algorithms {
+namespace {
+
+using Pairs = std::vector<std::pair<int32_t, int32_t>>;
+
+template <typename Place>
+size_t at(Place place) {
+  return static_cast<size_t>(place);
+}
+
+Pairs different(Pairs pairs) {
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  return pairs;
+}
+
+/// What leaves by a gate should enter by one of the same lane, best of all by that with the same number
+/// there; else by one of the same plane. Both shapes have as many parts in each plane.
+Coupling couple(const Cluster& cluster, int32_t from, int32_t to) {
+  Coupling coupling{from, to, {}};
+  const auto& senders = cluster.shapes[at(from)].gates;
+  const auto& receivers = cluster.shapes[at(to)].gates;
+  const auto attached = [&](int32_t shape, const Gate& gate) -> const Attachment& {
+    return cluster.attached[at(shape)][at(gate.uplink)];
+  };
+  std::vector<int64_t> left;
+  std::vector<int64_t> wanted;
+  for (const Gate& gate : senders) left.push_back(gate.parts);
+  for (const Gate& gate : receivers) wanted.push_back(gate.parts);
+  for (const int nearness : {2, 1, 0}) {
+    for (size_t in = 0; in < receivers.size(); ++in) {
+      for (size_t out = 0; out < senders.size() && wanted[in] > 0; ++out) {
+        const Attachment& there = attached(to, receivers[in]);
+        const Attachment& here = attached(from, senders[out]);
+        if (here.plane != there.plane || (nearness > 0 && here.lane != there.lane)) continue;
+        if (nearness == 2 && senders.size() == receivers.size() && in != out) continue;
+        const int64_t parts = std::min(left[out], wanted[in]);
+        if (parts == 0) continue;
+        coupling.pieces.push_back({static_cast<int32_t>(out), static_cast<int32_t>(in), parts});
+        left[out] -= parts;
+        wanted[in] -= parts;
+      }
+    }
+  }
+  std::stable_sort(coupling.pieces.begin(), coupling.pieces.end(),
+                   [](const auto& a, const auto& b) { return a.in < b.in; });
+  return coupling;
+}
+
+std::vector<Coupling> couplings_of(const Cluster& cluster, const std::vector<Transfer>& transfers) {
+  Pairs pairs;
+  for (const Transfer& transfer : transfers) {
+    const std::pair pair = {cluster.hosts[at(transfer.from)].shape, cluster.hosts[at(transfer.to)].shape};
+    if (pairs.empty() || pairs.back() != pair) pairs.push_back(pair);
+  }
+  std::vector<Coupling> couplings;
+  for (const auto& [from, to] : different(std::move(pairs))) couplings.push_back(couple(cluster, from, to));
+  return couplings;
+}
+
+/// Between which switches paths are needed.
+Pairs ends_of_ways(const Network& network, const ClusterPlan& plan) {
+  Pairs pairs;
+  for (const Transfer& transfer : plan.transfers) {
+    const Host& from = plan.hosts[at(transfer.from)];
+    const Host& to = plan.hosts[at(transfer.to)];
+    const auto coupling = std::lower_bound(
+        plan.couplings.begin(), plan.couplings.end(), std::pair(from.shape, to.shape),
+        [](const Coupling& each, const auto& key) { return std::pair(each.from, each.to) < key; });
+    for (const Coupling::Piece& piece : coupling->pieces) {
+      const Gate& out = plan.shapes[at(from.shape)].gates[at(piece.out)];
+      const Gate& in = plan.shapes[at(to.shape)].gates[at(piece.in)];
+      const int32_t start = network.edges[at(from.uplinks[at(out.uplink)].out)].to;
+      const int32_t end = network.edges[at(to.uplinks[at(in.uplink)].in)].from;
+      if (start != end && (pairs.empty() || pairs.back() != std::pair(start, end)))
+        pairs.emplace_back(start, end);
+    }
+  }
+  return different(std::move(pairs));
+}
+
+/// What all weights of each way divide.
+Result<int64_t> common_multiple(const std::vector<Way>& ways) {
+  int64_t multiple = 1;
+  for (const Way& way : ways) {
+    int64_t sum = 0;
+    for (const Way::Path& path : way.paths) sum += path.weight;
+    const int64_t factor = sum / std::gcd(sum, multiple);
+    if (factor > (1 << 20) / multiple) {
+      return Status(Code::invalid_argument,
+                    "switches between hosts are joined in too many different proportions: expected fewer");
+    }
+    multiple *= factor;
+  }
+  return multiple;
+}
+
+}  // namespace
+
+Result<ClusterPlan> plan_cluster(const Network& network, std::span<const char> between_hosts,
+                                 std::span<const int32_t> blocks, int skip) {
+  WEIR_TRY(check(network));
+  auto cluster = cluster_of(network, between_hosts, blocks);
+  WEIR_TRY(cluster.status());
+  if (cluster->first_block.back() == 0)
+    return Status(Code::invalid_argument, "no rank has a block: expected one to spread");
+  const auto parts = open_gates(*cluster);
+  WEIR_TRY(parts.status());
+
+  const auto levels = std::span(cluster->levels).subspan(std::min(cluster->levels.size(), at(skip)));
+  ClusterPlan plan;
+  plan.levels = static_cast<int>(levels.size());
+  plan.transfers = nested_rings(levels, cluster->first_block);
+  plan.couplings = couplings_of(*cluster, plan.transfers);
+  plan.hosts = std::move(cluster->hosts);
+  plan.shapes = std::move(cluster->shapes);
+  plan.first_block = std::move(cluster->first_block);
+  auto ways = ways_between(network, between_hosts, ends_of_ways(network, plan));
+  WEIR_TRY(ways.status());
+  plan.ways = std::move(*ways);
+
+  const auto multiple = common_multiple(plan.ways);
+  WEIR_TRY(multiple.status());
+  plan.parts = *parts * *multiple;
+  for (HostShape& shape : plan.shapes) {
+    for (Gate& gate : shape.gates) gate.parts *= *multiple;
+  }
+  for (Coupling& coupling : plan.couplings) {
+    for (Coupling::Piece& piece : coupling.pieces) piece.parts *= *multiple;
+  }
+  return plan;
+}
+
+}  // namespace weir::algorithms

@@ -1,0 +1,198 @@
+#include "algorithms/cluster/cluster_trees.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace weir::algorithms {
+namespace {
+
+template <typename Place>
+size_t at(Place place) {
+  return static_cast<size_t>(place);
+}
+
+/// What happens to parts `first` to `last - 1` of a block.
+struct Branch {
+  int64_t first = 0;
+  int64_t last = 0;
+  const Tree* tree = nullptr;  ///< inside a host
+};
+struct Leg {
+  int64_t first = 0;
+  int64_t last = 0;
+  TreeEdge edge;  ///< between hosts
+};
+
+template <typename Each>
+const Each& covering(const std::vector<Each>& row, int64_t part) {
+  return *(std::upper_bound(row.begin(), row.end(), part,
+                            [](int64_t place, const Each& each) { return place < each.first; }) -
+           1);
+}
+
+/// The trees of some ranks one after the other, `each` parts for a single tree.
+std::vector<Branch> in_a_row(const Packing& packing, int64_t each, Rank only = -1) {
+  std::vector<Branch> row;
+  int64_t next = 0;
+  for (const Tree& tree : packing.trees) {  // by root
+    if (only >= 0 && tree.root != only) continue;
+    row.push_back({next, next + tree.multiplicity * each, &tree});
+    next = row.back().last;
+  }
+  return row;
+}
+
+class Speller {
+ public:
+  Speller(const Network& network, const ClusterPlan& plan, Packing& packing)
+      : network_(network), plan_(plan), packing_(packing), rank_at_(at(network.nodes), -1) {
+    for (Rank rank = 0; rank < network.ranks(); ++rank) rank_at_[at(network.rank_nodes[at(rank)])] = rank;
+    for (const HostShape& shape : plan.shapes) {
+      const auto& shares = shape.foreign.shares;
+      foreign_.push_back(
+          in_a_row(shape.foreign, plan.parts / std::accumulate(shares.begin(), shares.end(), int64_t{0})));
+    }
+    packing_.shares.assign(network.rank_nodes.size(), 0);
+  }
+
+  void spell() {
+    for (size_t host = 0; host < plan_.hosts.size(); ++host) {
+      int64_t block = plan_.first_block[host];
+      if (block == plan_.first_block[host + 1]) continue;
+      const HostShape& shape = plan_.shapes[at(plan_.hosts[host].shape)];
+      for (size_t rank = 0; rank < shape.blocks.size(); ++rank) {
+        if (shape.blocks[rank] != 0) spell(static_cast<int32_t>(host), static_cast<Rank>(rank), block++);
+      }
+    }
+    std::stable_sort(packing_.trees.begin(), packing_.trees.end(),
+                     [](const Tree& a, const Tree& b) { return a.root < b.root; });
+  }
+
+ private:
+  const HostShape& shape_of(int32_t host) const { return plan_.shapes[at(plan_.hosts[at(host)].shape)]; }
+  Rank rank_of(int32_t host, Rank local) const {
+    return rank_at_[at(plan_.hosts[at(host)].nodes[at(shape_of(host).network.rank_nodes[at(local)])])];
+  }
+
+  /// Hosts that get a block with the one before them, in an order in which it can come.
+  std::vector<std::pair<int32_t, int32_t>> senders(int32_t origin, int64_t block) const {
+    std::vector<std::vector<int32_t>> receivers(plan_.hosts.size());
+    for (const Transfer& transfer : plan_.transfers) {
+      for (const Span& span : transfer.blocks) {
+        if (span.first <= block && block < span.last) receivers[at(transfer.from)].push_back(transfer.to);
+      }
+    }
+    std::vector<std::pair<int32_t, int32_t>> order = {{origin, -1}};
+    for (size_t i = 0; i < order.size(); ++i) {
+      for (const int32_t to : receivers[at(order[i].first)]) order.emplace_back(to, order[i].first);
+    }
+    return order;
+  }
+
+  /// How parts get from a host to another: in the order in which the receiver's trees take them.
+  std::vector<Leg> legs(int32_t from, int32_t to) const {
+    const Host& sender = plan_.hosts[at(from)];
+    const Host& receiver = plan_.hosts[at(to)];
+    const auto coupling = std::find_if(
+        plan_.couplings.begin(), plan_.couplings.end(),
+        [&](const Coupling& each) { return each.from == sender.shape && each.to == receiver.shape; });
+    std::vector<Coupling::Piece> pieces = coupling->pieces;
+    const auto& gates = shape_of(to).gates;
+    std::stable_sort(pieces.begin(), pieces.end(), [&](const auto& a, const auto& b) {
+      return gates[at(a.in)].rank < gates[at(b.in)].rank;
+    });
+    std::vector<Leg> legs;
+    int64_t next = 0;
+    for (const Coupling::Piece& piece : pieces) {
+      const Gate& out = shape_of(from).gates[at(piece.out)];
+      const Gate& in = gates[at(piece.in)];
+      const int32_t up = sender.uplinks[at(out.uplink)].out;
+      const int32_t down = receiver.uplinks[at(in.uplink)].in;
+      const std::vector<Way::Path> paths =
+          paths_between(network_.edges[at(up)].to, network_.edges[at(down)].from);
+      int64_t weights = 0;
+      for (const Way::Path& path : paths) weights += path.weight;
+      for (const Way::Path& path : paths) {
+        TreeEdge edge{rank_of(from, out.rank), rank_of(to, in.rank), {}};
+        for (const int32_t step : out.out) edge.route.push_back(sender.edges[at(step)]);
+        edge.route.push_back(up);
+        edge.route.insert(edge.route.end(), path.edges.begin(), path.edges.end());
+        edge.route.push_back(down);
+        for (const int32_t step : in.in) edge.route.push_back(receiver.edges[at(step)]);
+        legs.push_back({next, next + piece.parts / weights * path.weight, std::move(edge)});
+        next = legs.back().last;
+      }
+    }
+    return legs;
+  }
+
+  std::vector<Way::Path> paths_between(int32_t from, int32_t to) const {
+    if (from == to) return {{1, {}}};
+    return std::find_if(plan_.ways.begin(), plan_.ways.end(),
+                        [&](const Way& way) { return way.from == from && way.to == to; })
+        ->paths;
+  }
+
+  void spell(int32_t origin, Rank local, int64_t block) {
+    const Packing& own = shape_of(origin).own;
+    const Rank root = rank_of(origin, local);
+    const std::vector<Branch> first = in_a_row(own, plan_.parts / own.shares[at(local)], local);
+    const auto order = senders(origin, block);
+    std::vector<std::vector<Leg>> coming(order.size());
+    std::set<int64_t> cuts = {0, plan_.parts};
+    for (const Branch& branch : first) cuts.insert(branch.first);
+    for (size_t i = 1; i < order.size(); ++i) {
+      coming[i] = legs(order[i].second, order[i].first);
+      for (const Leg& leg : coming[i]) cuts.insert(leg.first);
+      for (const Branch& branch : foreign_[at(plan_.hosts[at(order[i].first)].shape)])
+        cuts.insert(branch.first);
+    }
+    for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut) {
+      Tree tree{root, *std::next(cut) - *cut, {}};
+      add(tree, origin, *covering(first, *cut).tree);
+      for (size_t i = 1; i < order.size(); ++i) {
+        tree.edges.push_back(covering(coming[i], *cut).edge);
+        const int32_t host = order[i].first;
+        add(tree, host, *covering(foreign_[at(plan_.hosts[at(host)].shape)], *cut).tree);
+      }
+      packing_.trees.push_back(std::move(tree));
+    }
+    packing_.shares[at(root)] = plan_.parts;
+  }
+
+  /// The edges of a host's tree.
+  void add(Tree& tree, int32_t host, const Tree& inside) const {
+    for (const TreeEdge& edge : inside.edges) {
+      TreeEdge& added = tree.edges.emplace_back();
+      added.from = rank_of(host, edge.from);
+      added.to = rank_of(host, edge.to);
+      for (const int32_t step : edge.route) added.route.push_back(plan_.hosts[at(host)].edges[at(step)]);
+    }
+  }
+
+  const Network& network_;
+  const ClusterPlan& plan_;
+  Packing& packing_;
+  std::vector<Rank> rank_at_;                 // by node
+  std::vector<std::vector<Branch>> foreign_;  // by shape
+};
+
+}  // namespace
+
+Result<Packing> spelled_out(const Network& network, const ClusterPlan& plan, const Ratio& time) {
+  if (network.ranks() > kMostSpelled) {
+    return Status(Code::invalid_argument,
+                  fmt::format("a plan for {} ranks move by move would be too long: expected at most {}",
+                              network.ranks(), kMostSpelled));
+  }
+  Packing packing;
+  Speller(network, plan, packing).spell();
+  packing.bandwidth = 1 / (exactly(time) * plan.parts * plan.first_block.back());
+  return packing;
+}
+
+}  // namespace weir::algorithms

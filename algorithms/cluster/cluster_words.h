@@ -1,0 +1,18 @@
+/// Plans for many hosts in words and figures for people.
+#pragma once
+
+#include <string>
+
+#include "algorithms/cluster/cluster_plan.h"
+
+namespace weir::algorithms {
+
+/// Different trees for foreign blocks in one host, where hosts differ the most there are; and the most edges
+/// between a root and a rank there.
+size_t trees_in_hosts(const ClusterPlan& plan);
+int height_in_hosts(const ClusterPlan& plan);
+
+/// "in hosts 8 trees, between hosts rings over 8 rails, leaf by leaf".
+std::string words_of(const ClusterPlan& plan);
+
+}  // namespace weir::algorithms

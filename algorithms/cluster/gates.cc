@@ -1,0 +1,226 @@
+#include "algorithms/cluster/gates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "algorithms/cluster/host_trees.h"
+#include "algorithms/net/ratio.h"
+
+namespace weir::algorithms {
+namespace {
+
+/// Weights that differ in odd ways are rounded down to so many steps, or fewer; common fractions stay exact.
+constexpr int64_t kFinest = 5040;
+constexpr int64_t kMostParts = int64_t{1} << 40;  // of a block
+
+template <typename Place>
+size_t at(Place place) {
+  return static_cast<size_t>(place);
+}
+
+/// Without what all have in common; REQUIRES: one is above 0.
+void reduce(std::vector<int64_t>& weights) {
+  int64_t divisor = 0;
+  for (const int64_t weight : weights) divisor = std::gcd(divisor, weight);
+  for (int64_t& weight : weights) weight /= divisor;
+}
+
+/// By plane: its weight among all data. The same share is right for all hosts, so the one that would take
+/// longest counts.
+Result<std::vector<int64_t>> weights_of_planes(const Cluster& cluster) {
+  const auto planes = at(cluster.planes);
+  std::vector<Ratio> least(planes);  // capacity per foreign block
+  for (size_t s = 0; s < cluster.shapes.size(); ++s) {
+    const auto& blocks = cluster.shapes[s].blocks;
+    const int64_t own = std::accumulate(blocks.begin(), blocks.end(), int64_t{0});
+    const int64_t foreign = std::max<int64_t>(cluster.first_block.back() - own, 1);
+    std::vector<int64_t> capacity(planes);
+    for (const Attachment& uplink : cluster.attached[s]) capacity[at(uplink.plane)] += uplink.capacity;
+    for (size_t p = 0; p < planes; ++p) {
+      const Ratio pace(capacity[p], foreign);
+      if (s == 0 || pace < least[p]) least[p] = pace;
+    }
+  }
+  const Ratio most = *std::max_element(least.begin(), least.end());
+  if (most.numerator == 0) {
+    return Status(Code::invalid_argument,
+                  "no group of connected switches between hosts joins all hosts: expected one");
+  }
+  std::vector<int64_t> weights;
+  for (const Ratio& pace : least) {
+    weights.push_back(static_cast<int64_t>(pace.numerator * most.denominator * kFinest /
+                                           (pace.denominator * most.numerator)));
+  }
+  reduce(weights);
+  return weights;
+}
+
+/// By uplink: its weight in a plane, in proportion to its capacity.
+std::vector<int64_t> weights_of(const std::vector<Attachment>& uplinks, int32_t plane) {
+  std::vector<int64_t> weights(uplinks.size());
+  for (size_t u = 0; u < uplinks.size(); ++u) {
+    if (uplinks[u].plane == plane) weights[u] = uplinks[u].capacity;
+  }
+  reduce(weights);
+  const int64_t most = *std::max_element(weights.begin(), weights.end());
+  if (most <= kFinest) return weights;
+  for (int64_t& weight : weights) weight = static_cast<int64_t>(static_cast<Int128>(weight) * kFinest / most);
+  reduce(weights);
+  return weights;
+}
+
+/// A rank that is near to an uplink.
+struct Near {
+  Gate gate;
+  int64_t capacity = 0;  ///< that the narrowest edge of its way has; of either direction
+};
+
+/// By node: the first edge of the shortest way to `start` (towards) or the last one of that from there, over
+/// switches; and how long it is.
+struct Reach {
+  std::vector<int32_t> edge;
+  std::vector<int32_t> hops;
+};
+
+Reach reach(const Network& network, int32_t start, const std::vector<char>& is_rank, bool towards) {
+  Reach reach{std::vector<int32_t>(at(network.nodes), -1), std::vector<int32_t>(at(network.nodes), -1)};
+  std::vector<int32_t> order = {start};
+  reach.hops[at(start)] = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (is_rank[at(order[i])]) continue;
+    for (size_t e = 0; e < network.edges.size(); ++e) {
+      const Edge& edge = network.edges[e];
+      if ((towards ? edge.to : edge.from) != order[i]) continue;
+      const int32_t next = towards ? edge.from : edge.to;
+      if (reach.hops[at(next)] >= 0) continue;
+      reach.hops[at(next)] = reach.hops[at(order[i])] + 1;
+      reach.edge[at(next)] = static_cast<int32_t>(e);
+      order.push_back(next);
+    }
+  }
+  return reach;
+}
+
+/// The nearest ranks whose ways together bear what the uplink brings, or all that can be reached.
+std::vector<Near> nearest(const HostShape& shape, int uplink, int64_t wanted) {
+  const Network& network = shape.network;
+  std::vector<char> is_rank(at(network.nodes));
+  for (const int32_t node : network.rank_nodes) is_rank[at(node)] = 1;
+  const int32_t start = shape.uplinks[at(uplink)];
+  const Reach in = reach(network, start, is_rank, false);
+  const Reach out = reach(network, start, is_rank, true);
+  std::vector<Near> found;
+  for (Rank rank = 0; rank < network.ranks(); ++rank) {
+    const int32_t node = network.rank_nodes[at(rank)];
+    if (in.hops[at(node)] < 0 || out.hops[at(node)] < 0) continue;
+    Near near{{rank, uplink, 0, {}, {}}, INT64_MAX};
+    const auto take = [&](std::vector<int32_t>& way, int32_t edge) {
+      way.push_back(edge);
+      near.capacity = std::min(near.capacity, network.edges[at(edge)].capacity);
+    };
+    for (int32_t n = node; n != start; n = network.edges[at(in.edge[at(n)])].from)
+      take(near.gate.in, in.edge[at(n)]);
+    std::reverse(near.gate.in.begin(), near.gate.in.end());
+    for (int32_t n = node; n != start; n = network.edges[at(out.edge[at(n)])].to)
+      take(near.gate.out, out.edge[at(n)]);
+    found.push_back(std::move(near));
+  }
+  const auto hops = [](const Near& near) { return near.gate.in.size() + near.gate.out.size(); };
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const Near& a, const Near& b) { return hops(a) < hops(b); });
+  size_t kept = 0;
+  for (int64_t borne = 0; kept < found.size(); ++kept) {
+    if (borne >= wanted && hops(found[kept]) > hops(found[kept - 1])) break;
+    borne = std::min(borne, wanted) + std::min(found[kept].capacity, wanted);
+  }
+  found.resize(kept);
+  return found;
+}
+
+/// Gates whose shares are fractions yet.
+struct Shared {
+  std::vector<Gate> gates;
+  std::vector<Ratio> shares;
+};
+
+Result<Shared> gates_of(const HostShape& shape, const std::vector<Attachment>& uplinks,
+                        const std::vector<int64_t>& planes) {
+  Shared shared;
+  const int64_t whole = std::accumulate(planes.begin(), planes.end(), int64_t{0});
+  for (size_t plane = 0; plane < planes.size(); ++plane) {
+    if (planes[plane] == 0) continue;
+    const std::vector<int64_t> weights = weights_of(uplinks, static_cast<int32_t>(plane));
+    const int64_t sum = std::accumulate(weights.begin(), weights.end(), int64_t{0});
+    for (size_t u = 0; u < uplinks.size(); ++u) {
+      if (weights[u] == 0) continue;
+      std::vector<Near> ranks = nearest(shape, static_cast<int>(u), uplinks[u].capacity);
+      if (ranks.empty()) {
+        return Status(Code::invalid_argument,
+                      "a host has an uplink from which none of its ranks is reached: expected a way");
+      }
+      for (Near& near : ranks) {
+        shared.gates.push_back(std::move(near.gate));
+        shared.shares.emplace_back(planes[plane] * weights[u],
+                                   static_cast<Int128>(whole) * sum * static_cast<Int128>(ranks.size()));
+      }
+    }
+  }
+  return shared;
+}
+
+/// Makes `parts` a multiple of `divisor` too.
+Status extend(int64_t& parts, int64_t divisor) {
+  const int64_t factor = divisor / std::gcd(parts, divisor);
+  if (factor <= kMostParts / parts) {
+    parts *= factor;
+    return {};
+  }
+  return {Code::invalid_argument,
+          fmt::format("blocks would have to be divided into more than {} parts: expected hosts that are more "
+                      "alike",
+                      kMostParts)};
+}
+
+int64_t sum_of(const std::vector<int64_t>& shares) {
+  return std::accumulate(shares.begin(), shares.end(), int64_t{0});
+}
+
+}  // namespace
+
+Result<int64_t> open_gates(Cluster& cluster) {
+  const auto planes = weights_of_planes(cluster);
+  WEIR_TRY(planes.status());
+  std::vector<Shared> shared;
+  int64_t parts = 1;
+  for (size_t s = 0; s < cluster.shapes.size(); ++s) {
+    auto found = gates_of(cluster.shapes[s], cluster.attached[s], *planes);
+    WEIR_TRY(found.status());
+    for (const Ratio& share : found->shares) WEIR_TRY(extend(parts, static_cast<int64_t>(share.denominator)));
+    shared.push_back(std::move(*found));
+  }
+  for (size_t s = 0; s < shared.size(); ++s) {
+    HostShape& shape = cluster.shapes[s];
+    for (size_t g = 0; g < shared[s].gates.size(); ++g) {
+      Gate& gate = shape.gates.emplace_back(std::move(shared[s].gates[g]));
+      const Ratio& share = shared[s].shares[g];
+      gate.parts = static_cast<int64_t>(share.numerator * (parts / share.denominator));
+    }
+    WEIR_TRY(plant_trees(shape, cluster.attached[s], parts, cluster.first_block.back()));
+  }
+  int64_t finer = parts;
+  for (const HostShape& shape : cluster.shapes) {
+    for (size_t rank = 0; rank < shape.blocks.size(); ++rank) {
+      if (shape.own.shares[rank] > 0) WEIR_TRY(extend(finer, shape.own.shares[rank]));
+    }
+    WEIR_TRY(extend(finer, sum_of(shape.foreign.shares)));
+  }
+  for (HostShape& shape : cluster.shapes) {
+    for (Gate& gate : shape.gates) gate.parts *= finer / parts;
+  }
+  return finer;
+}
+
+}  // namespace weir::algorithms

@@ -1,0 +1,64 @@
+/// What stands in an MSCCL file, checked piece by piece.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "algorithms/ir/plan.h"
+#include "topology/formats/xml.h"
+#include "weir/status.h"
+
+namespace weir::msccl {
+
+enum class Type : uint8_t {
+  send,
+  receive,
+  receive_reduce,
+  receive_send,
+  reduce_send,
+  reduce_keep_send,
+  copy,
+  reduce,
+  nothing
+};
+
+constexpr bool receives(Type type) { return type >= Type::receive && type <= Type::reduce_keep_send; }
+constexpr bool sends(Type type) {
+  return type == Type::send || (type >= Type::receive_send && type <= Type::reduce_keep_send);
+}
+
+/// "i", "o" or "s" and an offset in chunks.
+struct Spot {
+  char buffer = 'i';
+  int offset = -1;
+};
+
+struct FileStep {
+  Type type = Type::nothing;
+  Spot source, kept;
+  int chunks = 0;
+  int wait_block = -1;  ///< -1: waits for none
+  int wait_step = -1;
+  size_t line = 0;
+};
+
+struct FileBlock {
+  Rank send = -1;
+  Rank receive = -1;
+  int channel = 0;
+  std::vector<FileStep> steps;
+  size_t line = 0;
+};
+
+struct File {
+  std::string algorithm;
+  ir::Shape shape;
+  bool one_buffer = false;  ///< input and output lie in the same place
+  int scratch_chunks = 0;   ///< of the GPU with the most
+  std::vector<std::vector<FileBlock>> gpus;
+};
+
+/// Errors: as read().
+Result<File> read_file(const topology::Source& source);
+
+}  // namespace weir::msccl

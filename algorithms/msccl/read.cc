@@ -1,0 +1,330 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "algorithms/ir/builder.h"
+#include "algorithms/ir/symbolic.h"
+#include "algorithms/msccl/file.h"
+#include "algorithms/msccl/msccl.h"
+
+namespace weir::msccl {
+namespace {
+
+using ir::Operand;
+using Kind = Operand::Kind;
+
+/// A chunk of a rank's buffers as the file sees them. In one buffer, input and output share chunks.
+struct Cell {
+  int input = -1;  ///< its place in the plan's buffers; -1: not in it
+  int output = -1;
+  bool written = false;
+};
+
+/// Where chunks of the file's buffers lie in the plan, which never writes its input.
+class Memory {
+ public:
+  Memory(const File& file, Rank rank)
+      : has_in_place_(ir::has_in_place(file.shape.kind)),
+        scratch_(static_cast<uint32_t>(file.scratch_chunks)),
+        used_(scratch_) {
+    const ir::Shape& shape = file.shape;
+    const int chunks = static_cast<int>(shape.chunks);
+    const int inputs = ir::input_blocks(shape, rank) * chunks;
+    const int outputs = ir::output_blocks(shape, rank) * chunks;
+    // In place the smaller one is the rank's own block of the larger one.
+    const int own = inputs == outputs || inputs == 0 || outputs == 0 ? 0 : rank * chunks;
+    shift_ = inputs < outputs ? own : -own;
+    input_ = file.one_buffer ? std::max(shift_, 0) : 0;
+    output_ = file.one_buffer ? std::max(-shift_, 0) : inputs;
+    cells_.resize(static_cast<size_t>(file.one_buffer ? std::max(inputs, outputs) : inputs + outputs));
+    for (int c = 0; c < inputs; ++c) cells_[static_cast<size_t>(input_ + c)].input = c;
+    for (int c = 0; c < outputs; ++c) cells_[static_cast<size_t>(output_ + c)].output = c;
+  }
+
+  Operand read(Spot spot, int chunk) const {
+    if (spot.buffer == 's') return ir::scratch(static_cast<uint32_t>(spot.offset + chunk));
+    const size_t number = place(spot, chunk);
+    const Cell& cell = cells_[number];
+    return !cell.written && cell.input >= 0 ? ir::input(static_cast<uint32_t>(cell.input)) : kept(number);
+  }
+
+  Operand write(Spot spot, int chunk) {
+    if (spot.buffer == 's') return ir::scratch(static_cast<uint32_t>(spot.offset + chunk));
+    const size_t number = place(spot, chunk);
+    cells_[number].written = true;
+    const Operand to = kept(number);
+    if (to.kind == Kind::scratch) used_ = std::max(used_, to.index + 1);
+    return to;
+  }
+
+  /// Whether two chunks of the plan may be the same memory.
+  bool overlap(Operand a, Operand b) const {
+    if (a == b) return true;
+    if (a.kind == Kind::output) std::swap(a, b);
+    return has_in_place_ && a.kind == Kind::input && b.kind == Kind::output &&
+           static_cast<int64_t>(a.index) + shift_ == static_cast<int64_t>(b.index);
+  }
+
+  /// A chunk of scratch that nothing else has.
+  Operand new_scratch() {
+    const uint32_t chunk = scratch_ + static_cast<uint32_t>(cells_.size()) + saved_++;
+    used_ = chunk + 1;
+    return ir::scratch(chunk);
+  }
+
+  /// Of the plan: the file's chunks, those that were written into the input, and new ones.
+  uint32_t scratch_chunks() const { return used_; }
+  const std::vector<Cell>& cells() const { return cells_; }
+
+ private:
+  size_t place(Spot spot, int chunk) const {
+    return static_cast<size_t>((spot.buffer == 'i' ? input_ : output_) + spot.offset + chunk);
+  }
+  Operand kept(size_t number) const {
+    const Cell& cell = cells_[number];
+    return cell.output >= 0 ? ir::output(static_cast<uint32_t>(cell.output))
+                            : ir::scratch(scratch_ + static_cast<uint32_t>(number));
+  }
+
+  bool has_in_place_;
+  int input_ = 0, output_ = 0;  // first cells of the two buffers
+  int shift_ = 0;               // in place, chunk c of the input is chunk c + shift_ of the output
+  uint32_t scratch_;            // of the file
+  uint32_t used_;
+  uint32_t saved_ = 0;
+  std::vector<Cell> cells_;
+};
+
+/// By chunk.
+using Operands = std::vector<Operand>;
+
+/// On its way: where the sender has it.
+struct Message {
+  uint8_t lane = 0;
+  Operands from;
+};
+
+/// Whether one operand can stand for all: the same value, or chunks of memory that follow each other.
+bool together(const Operands& chunks) {
+  for (size_t c = 1; c < chunks.size(); ++c) {
+    const size_t step = chunks[0].in_memory() ? c : 0;
+    if (chunks[c].kind != chunks[0].kind || chunks[c].index != chunks[0].index + step) return false;
+  }
+  return true;
+}
+
+/// What becomes a move: a step, where its chunks lie together in the plan as well, or each chunk of it.
+enum class Grain : uint8_t { step, chunk };
+
+/// Carries out the steps of all blocks, in turns, and notes what moves.
+class Run {
+ public:
+  Run(const File& file, Grain grain) : file_(file), grain_(grain), plan_(file.algorithm, file.shape) {
+    for (Rank rank = 0; rank < file.shape.ranks; ++rank) {
+      memory_.emplace_back(file, rank);
+      next_.emplace_back(file.gpus[static_cast<size_t>(rank)].size());
+    }
+  }
+
+  Result<ir::Plan> run(const topology::Source& source) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (rank_ = 0; rank_ < file_.shape.ranks; ++rank_) {
+        for (block_ = 0; block_ < next_[at()].size(); ++block_) {
+          while (can_go()) {
+            WEIR_TRY(go(source));
+            ++next_[at()][block_];
+            moved = true;
+          }
+        }
+      }
+    }
+    WEIR_TRY(all_done(source));
+    finish();
+    return plan_.take();
+  }
+
+  /// Whether steps were too coarse: the plan is void then.
+  bool too_coarse() const { return apart_; }
+
+ private:
+  using Way = std::tuple<Rank, Rank, int>;  // from, to, channel
+
+  size_t at() const { return static_cast<size_t>(rank_); }
+  const FileBlock& block() const { return file_.gpus[at()][block_]; }
+  Way way_in() const { return {block().receive, rank_, block().channel}; }
+  Way way_out() const { return {rank_, block().send, block().channel}; }
+  uint8_t lane() const { return static_cast<uint8_t>(block_); }
+
+  bool can_go() {
+    const size_t number = next_[at()][block_];
+    if (number == block().steps.size()) return false;
+    const FileStep& step = block().steps[number];
+    if (step.wait_block >= 0 &&
+        next_[at()][static_cast<size_t>(step.wait_block)] <= static_cast<size_t>(step.wait_step))
+      return false;
+    return !receives(step.type) || !ways_[way_in()].empty();
+  }
+
+  Status go(const topology::Source& source) {
+    const FileStep& step = block().steps[next_[at()][block_]];
+    switch (step.type) {
+      case Type::nothing: return {};
+      case Type::copy:
+      case Type::reduce: work(step); return {};
+      case Type::send: ways_[way_out()].push_back({lane(), read(step.source, step.chunks)}); return {};
+      default: return receive(source, step);
+    }
+  }
+
+  /// Makes the moves of a step; they are what it hands on.
+  template <typename Make>
+  Operands move(const Operands& from, const Operands& with, const Operands& to, Make make) {
+    const auto chunks = static_cast<uint32_t>(from.size());
+    if (grain_ == Grain::step) {
+      apart_ = apart_ || !together(from) || !together(with) || !together(to);
+      return Operands(chunks, ir::value(make(from[0], with[0], to[0], chunks)));
+    }
+    Operands made;
+    for (uint32_t c = 0; c < chunks; ++c) made.push_back(ir::value(make(from[c], with[c], to[c], 1)));
+    return made;
+  }
+
+  Operands read(Spot spot, int chunks) const {
+    Operands operands;
+    for (int c = 0; c < chunks; ++c) operands.push_back(memory_[at()].read(spot, c));
+    return operands;
+  }
+
+  Operands write(Spot spot, int chunks) {
+    Operands operands;
+    for (int c = 0; c < chunks; ++c) operands.push_back(memory_[at()].write(spot, c));
+    save_from(operands);
+    return operands;
+  }
+
+  void work(const FileStep& step) {
+    const Operands from = read(step.source, step.chunks);
+    const Operands with = step.type == Type::reduce ? read(step.kept, step.chunks) : nothing(step);
+    const Operands to = write(step.kept, step.chunks);
+    plan_.lane(lane());
+    move(from, with, to, [&](Operand from, Operand with, Operand to, uint32_t chunks) {
+      return plan_.local(rank_, from, {with, to, chunks});
+    });
+  }
+
+  static Operands nothing(const FileStep& step) { return Operands(static_cast<size_t>(step.chunks)); }
+
+  Status receive(const topology::Source& source, const FileStep& step) {
+    const Message message = std::move(ways_[way_in()].front());
+    ways_[way_in()].pop_front();
+    if (message.from.size() != static_cast<size_t>(step.chunks)) {
+      return topology::refuse(source, step.line,
+                              fmt::format("the step takes {} chunks, and GPU {} sends {}", step.chunks,
+                                          block().receive, message.from.size()));
+    }
+    const bool sums = step.type == Type::receive_reduce || step.type == Type::reduce_send ||
+                      step.type == Type::reduce_keep_send;
+    const Operands with = sums ? read(step.source, step.chunks) : nothing(step);
+    const Operands to = step.type == Type::reduce_send ? nothing(step) : write(step.kept, step.chunks);
+    plan_.lanes(message.lane, lane());
+    Operands made =
+        move(message.from, with, to, [&](Operand from, Operand with, Operand to, uint32_t chunks) {
+          return plan_.send(block().receive, rank_, from, {with, to, chunks});
+        });
+    if (sends(step.type)) ways_[way_out()].push_back({lane(), std::move(made)});
+    return {};
+  }
+
+  /// What is on its way from places that are now written goes by way of scratch instead.
+  void save_from(const Operands& written) {
+    std::map<std::pair<Kind, uint32_t>, Operand> saved;
+    const auto in_danger = [&](Operand from) {
+      return std::any_of(written.begin(), written.end(),
+                         [&](Operand to) { return memory_[at()].overlap(from, to); });
+    };
+    for (auto& [way, messages] : ways_) {
+      if (std::get<0>(way) != rank_) continue;
+      for (Message& message : messages) {
+        for (Operand& from : message.from) {
+          if (!in_danger(from)) continue;
+          const auto [copy, is_new] = saved.try_emplace({from.kind, from.index});
+          if (is_new) {
+            copy->second = memory_[at()].new_scratch();
+            plan_.lane(lane());
+            plan_.local(rank_, from, {.to = copy->second});
+          }
+          from = copy->second;
+        }
+      }
+    }
+  }
+
+  Status all_done(const topology::Source& source) {
+    for (rank_ = 0; rank_ < file_.shape.ranks; ++rank_) {
+      for (block_ = 0; block_ < next_[at()].size(); ++block_) {
+        const size_t number = next_[at()][block_];
+        if (number == block().steps.size()) continue;
+        const FileStep& step = block().steps[number];
+        const bool waits = step.wait_block >= 0 && next_[at()][static_cast<size_t>(step.wait_block)] <=
+                                                       static_cast<size_t>(step.wait_step);
+        return topology::refuse(
+            source, step.line,
+            fmt::format(
+                "step {} of block {} of GPU {} waits for ever for {}", number, block_, rank_,
+                waits ? fmt::format("step {} of block {}", step.wait_step, step.wait_block)
+                      : fmt::format("a message of GPU {} on channel {}", block().receive, block().channel)));
+      }
+    }
+    for (const auto& [way, messages] : ways_) {
+      if (messages.empty()) continue;
+      return {Code::invalid_argument,
+              fmt::format("{}: GPU {} sends {} messages on channel {} that GPU {} never takes", source.name,
+                          std::get<0>(way), messages.size(), std::get<2>(way), std::get<1>(way))};
+    }
+    return {};
+  }
+
+  /// In one buffer, what a rank owns may be in its place from the beginning.
+  void finish() {
+    uint32_t scratch = 0;
+    for (rank_ = 0; rank_ < file_.shape.ranks; ++rank_) {
+      plan_.lane(0);
+      for (const Cell& cell : memory_[at()].cells()) {
+        if (cell.input >= 0 && cell.output >= 0 && !cell.written)
+          plan_.local(rank_, ir::input(static_cast<uint32_t>(cell.input)),
+                      {.to = ir::output(static_cast<uint32_t>(cell.output))});
+      }
+      scratch = std::max(scratch, memory_[at()].scratch_chunks());
+    }
+    plan_.scratch_chunks(scratch);
+  }
+
+  const File& file_;
+  const Grain grain_;
+  bool apart_ = false;  // a step has chunks that do not lie together
+  ir::Builder plan_;
+  std::vector<Memory> memory_;             // by rank
+  std::vector<std::vector<size_t>> next_;  // by rank and block: the step
+  std::map<Way, std::deque<Message>> ways_;
+  Rank rank_ = 0;  // whose turn it is
+  size_t block_ = 0;
+};
+
+}  // namespace
+
+Result<ir::Plan> read(std::string_view text, std::string_view name) {
+  const topology::Source source{std::string(name), text};
+  const auto file = read_file(source);
+  WEIR_TRY(file.status());
+  Run by_step(*file, Grain::step);
+  auto plan = by_step.run(source);
+  return by_step.too_coarse() ? Run(*file, Grain::chunk).run(source) : plan;
+}
+
+}  // namespace weir::msccl

@@ -1,0 +1,143 @@
+#include "algorithms/planner/planner.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "algorithms/cluster/cluster_planner.h"
+#include "algorithms/cluster/cluster_trees.h"
+#include "algorithms/packing/plans.h"
+
+namespace weir::algorithms {
+namespace {
+
+bool sums(Collective collective) {
+  return collective == Collective::reduce_scatter || collective == Collective::reduce ||
+         collective == Collective::all_reduce;
+}
+bool spreads(Collective collective) {
+  return collective == Collective::all_gather || collective == Collective::broadcast ||
+         collective == Collective::all_reduce;
+}
+
+Result<JudgedCluster> judged(const Network& network, std::span<const char> between_hosts,
+                             std::span<const int32_t> blocks, int skip) {
+  auto plan = plan_cluster(network, between_hosts, blocks, skip);
+  WEIR_TRY(plan.status());
+  auto loads = check_cluster(network, *plan, blocks);
+  WEIR_TRY(loads.status());
+  return JudgedCluster{std::move(*plan), std::move(*loads)};
+}
+
+/// `plan` without one, but with its bound; the levels of groups that are left go to `levels`.
+Result<CollectivePlan> by_hosts(const Network& network, std::span<const char> between_hosts,
+                                const CollectivePlan& asked, int skip, int& levels) {
+  CollectivePlan plan = asked;
+  const bool rooted = has_root(plan.collective);
+  std::vector<int32_t> blocks(network.rank_nodes.size(), rooted ? 0 : 1);
+  if (rooted) blocks[static_cast<size_t>(plan.root)] = 1;
+  if (sums(plan.collective)) {
+    auto half = judged(reversed(network), between_hosts, blocks, skip);
+    WEIR_TRY(half.status());
+    plan.up = std::move(*half);
+  }
+  if (spreads(plan.collective)) {
+    auto half = judged(network, between_hosts, blocks, skip);
+    WEIR_TRY(half.status());
+    plan.down = std::move(*half);
+  }
+  levels = 0;
+  plan.time = 0;
+  for (const auto* half : {&plan.up, &plan.down}) {
+    if (!half->has_value()) continue;
+    plan.time += exactly((*half)->loads.time);
+    levels = std::max(levels, (*half)->plan.levels);
+  }
+  plan.part_of_bound = exactly(plan.bound.time) / plan.time;
+  return plan;
+}
+
+/// Divides both packings' blocks into as many parts, that is trees.
+void make_equal(Packing& a, Packing& b) {
+  const int64_t shares_of_a = a.shares[0];
+  const int64_t shares_of_b = b.shares[0];
+  const int64_t common = std::gcd(shares_of_a, shares_of_b);
+  const auto divide = [](Packing& packing, int64_t finer) {
+    packing.bandwidth /= finer;
+    for (int64_t& share : packing.shares) share *= finer;
+    for (Tree& tree : packing.trees) tree.multiplicity *= finer;
+  };
+  divide(a, shares_of_b / common);
+  divide(b, shares_of_a / common);
+}
+
+}  // namespace
+
+Result<CollectivePlan> plan_collective(const Network& network, std::span<const char> between_hosts,
+                                       Collective collective, Rank root) {
+  CollectivePlan best;
+  best.collective = collective;
+  best.root = root;
+  Status refused;
+  if (network.ranks() > 1 && (sums(collective) || spreads(collective))) {
+    auto bound = lower_bound(network, collective, root);
+    WEIR_TRY(bound.status());
+    WEIR_TRY(check_bound(network, *bound));
+    best.bound = std::move(*bound);
+    const CollectivePlan asked = best;
+    for (int skip = 0, levels = 1; levels > 0 && best.part_of_bound < 1; ++skip) {
+      auto plan = by_hosts(network, between_hosts, asked, skip, levels);
+      if (!plan.ok()) {
+        refused = plan.status();
+        break;
+      }
+      if (plan->part_of_bound > best.part_of_bound) best = std::move(*plan);
+    }
+    if (best.part_of_bound == 1 || (best.part_of_bound > 0 && network.ranks() > kMostFlatRanks)) return best;
+  }
+  if (network.ranks() > kMostPackedRanks) return refused;
+  auto trees = plan_trees(network, collective, root);
+  if (!trees.ok()) return best.part_of_bound > 0 ? Result<CollectivePlan>(std::move(best)) : trees.status();
+  if (best.part_of_bound > 0 && trees->part_of_bound <= best.part_of_bound) return best;
+  best.bound = trees->bound;
+  best.up.reset();
+  best.down.reset();
+  best.time = trees->time;
+  best.part_of_bound = trees->part_of_bound;
+  best.trees = std::move(*trees);
+  return best;
+}
+
+std::vector<double> edge_bytes(const CollectivePlan& plan, const Network& network, double bytes) {
+  if (plan.trees.has_value()) return edge_bytes(*plan.trees, network, bytes);
+  std::vector<double> loads(network.edges.size());
+  for (const auto* half : {&plan.up, &plan.down}) {
+    if (!half->has_value()) continue;
+    for (size_t edge = 0; edge < loads.size(); ++edge)
+      loads[edge] += (*half)->loads.share(edge).value() * bytes;
+  }
+  return loads;
+}
+
+Result<ir::Plan> schedule(const CollectivePlan& plan, const Network& network) {
+  if (plan.trees.has_value()) return schedule(*plan.trees);
+  Packing packings[2];
+  for (const bool up : {false, true}) {
+    const auto& half = up ? plan.up : plan.down;
+    if (!half.has_value()) continue;
+    auto packing = spelled_out(up ? reversed(network) : network, half->plan, half->loads.time);
+    WEIR_TRY(packing.status());
+    packings[up ? 1 : 0] = std::move(*packing);
+  }
+  auto& [down, up] = packings;
+  if (plan.collective == Collective::all_reduce) make_equal(down, up);
+  switch (plan.collective) {
+    case Collective::all_gather: return tree_all_gather(down);
+    case Collective::reduce_scatter: return tree_reduce_scatter(up);
+    case Collective::broadcast: return tree_broadcast(down);
+    case Collective::reduce: return tree_reduce(up);
+    default: return tree_all_reduce(up, down);
+  }
+}
+
+}  // namespace weir::algorithms

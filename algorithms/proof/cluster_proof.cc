@@ -1,0 +1,403 @@
+#include "algorithms/proof/cluster_proof.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "algorithms/proof/forest.h"
+#include "algorithms/proof/tree_proof.h"
+
+namespace weir::algorithms {
+namespace {
+
+using Wide = boost::multiprecision::int256_t;
+
+template <typename Place>
+size_t at(Place place) {
+  return static_cast<size_t>(place);
+}
+
+template <typename Place, typename List>
+bool in(Place place, const List& list) {
+  return place >= 0 && at(place) < list.size();
+}
+
+template <typename... Words>
+Status wrong(fmt::format_string<Words...> format, Words&&... words) {
+  return {Code::invalid_argument, fmt::format(format, std::forward<Words>(words)...)};
+}
+
+/// By node: whether a rank sits there.
+std::vector<char> rank_nodes_of(const Network& network) {
+  std::vector<char> is_rank(at(network.nodes));
+  for (const int32_t node : network.rank_nodes) is_rank[at(node)] = 1;
+  return is_rank;
+}
+
+/// That edges lead from a node to another one, passing no rank on the way.
+Status follow(const Network& network, const std::vector<char>& is_rank, const std::vector<int32_t>& way,
+              int32_t from, int32_t to) {
+  int32_t node = from;
+  for (size_t i = 0; i < way.size(); ++i) {
+    if (!in(way[i], network.edges) || network.edges[at(way[i])].from != node)
+      return wrong("edge {} does not start at node {}", way[i], node);
+    if (i > 0 && is_rank[at(node)]) return wrong("it passes a rank, on node {}", node);
+    node = network.edges[at(way[i])].to;
+  }
+  return node == to ? Status() : wrong("it ends at node {}, not at node {}", node, to);
+}
+
+/// A shape that was found right: what passes the edges of its own network.
+struct InHost {
+  std::vector<Int128> own;      ///< parts, for all blocks of its own together
+  std::vector<Int128> foreign;  ///< parts, for one that comes from outside
+  int64_t blocks = 0;           ///< of its own
+};
+
+class ShapeJudge {
+ public:
+  ShapeJudge(const HostShape& shape, int64_t parts)
+      : shape_(shape), parts_(parts), entering_(shape.network.rank_nodes.size()) {}
+
+  Result<InHost> judge() {
+    WEIR_TRY(check(shape_.network));
+    if (shape_.blocks.size() != entering_.size())
+      return wrong("{} numbers of blocks for {} ranks", shape_.blocks.size(), entering_.size());
+    for (const int32_t node : shape_.uplinks) {
+      if (node < 0 || node >= shape_.network.nodes) return wrong("there is no node {} for an uplink", node);
+    }
+    WEIR_TRY(judge_gates());
+    WEIR_TRY(judge_own());
+    WEIR_TRY(judge_foreign());
+    return std::move(found_);
+  }
+
+ private:
+  Status judge_gates() {
+    const std::vector<char> is_rank = rank_nodes_of(shape_.network);
+    Int128 sum = 0;
+    for (size_t g = 0; g < shape_.gates.size(); ++g) {
+      const Gate& gate = shape_.gates[g];
+      if (!in(gate.rank, entering_) || !in(gate.uplink, shape_.uplinks) || gate.parts <= 0)
+        return wrong("gate {} is not of a rank and an uplink, with parts", g);
+      const int32_t uplink = shape_.uplinks[at(gate.uplink)];
+      const int32_t rank = shape_.network.rank_nodes[at(gate.rank)];
+      for (const Status& way : {follow(shape_.network, is_rank, gate.in, uplink, rank),
+                                follow(shape_.network, is_rank, gate.out, rank, uplink)}) {
+        if (!way.ok()) return wrong("the way of gate {}: {}", g, way.message());
+      }
+      entering_[at(gate.rank)] += gate.parts;
+      sum += gate.parts;
+    }
+    return sum == parts_ ? Status() : wrong("gates take {} parts of {}", sum, parts_);
+  }
+
+  Status judge_own() {
+    found_.own.resize(shape_.network.edges.size());
+    found_.blocks = std::count(shape_.blocks.begin(), shape_.blocks.end(), 1);
+    const int64_t others = std::count(shape_.blocks.begin(), shape_.blocks.end(), 0);
+    if (found_.blocks + others != static_cast<int64_t>(shape_.blocks.size()))
+      return wrong("a rank has neither one block nor none");
+    if (found_.blocks == 0) return {};
+    const auto loads = check_packing(shape_.network, shape_.own);
+    if (!loads.ok()) return wrong("its own trees: {}", loads.status().message());
+    const int64_t each = *std::max_element(shape_.own.shares.begin(), shape_.own.shares.end());
+    if (each <= 0 || parts_ % each != 0) return wrong("{} trees for a block of {} parts", each, parts_);
+    for (size_t rank = 0; rank < shape_.blocks.size(); ++rank) {
+      if (shape_.own.shares[rank] != each * shape_.blocks[rank])
+        return wrong("rank {} has {} trees of its own", rank, shape_.own.shares[rank]);
+    }
+    for (size_t e = 0; e < found_.own.size(); ++e)
+      found_.own[e] = static_cast<Int128>(loads->trees[e]) * (parts_ / each);
+    return {};
+  }
+
+  Status judge_foreign() {
+    found_.foreign.resize(shape_.network.edges.size());
+    const auto loads = check_packing(shape_.network, shape_.foreign);
+    if (!loads.ok()) return wrong("trees for foreign blocks: {}", loads.status().message());
+    Int128 trees = 0;
+    for (const int64_t share : shape_.foreign.shares) trees += share;
+    if (trees <= 0 || parts_ % trees != 0)
+      return wrong("{} trees for foreign blocks of {} parts", trees, parts_);
+    const Int128 each = parts_ / trees;
+    for (size_t rank = 0; rank < entering_.size(); ++rank) {
+      if (shape_.foreign.shares[rank] * each != entering_[rank])
+        return wrong("rank {} spreads other parts than its gates take", rank);
+    }
+    for (size_t e = 0; e < found_.foreign.size(); ++e) found_.foreign[e] = loads->trees[e] * each;
+    return {};
+  }
+
+  const HostShape& shape_;
+  const int64_t parts_;
+  std::vector<Int128> entering_;  // by rank: parts of a foreign block
+  InHost found_;
+};
+
+class Judge {
+ public:
+  Judge(const Network& network, const ClusterPlan& plan, std::span<const int32_t> blocks)
+      : network_(network), plan_(plan), blocks_(blocks) {}
+
+  Result<ClusterLoads> judge() {
+    WEIR_TRY(check(network_));
+    is_rank_ = rank_nodes_of(network_);
+    if (blocks_.size() != network_.rank_nodes.size())
+      return wrong("blocks of {} ranks: the network has {}", blocks_.size(), network_.ranks());
+    for (size_t s = 0; s < plan_.shapes.size(); ++s) {
+      auto shape = ShapeJudge(plan_.shapes[s], plan_.parts).judge();
+      if (!shape.ok()) return wrong("shape {} of hosts: {}", s, shape.status().message());
+      shapes_.push_back(std::move(*shape));
+    }
+    WEIR_TRY(judge_hosts());
+    WEIR_TRY(judge_couplings());
+    WEIR_TRY(judge_ways());
+    WEIR_TRY(judge_transfers());
+    loads_.parts.resize(network_.edges.size());
+    load_hosts();
+    for (const Transfer& transfer : plan_.transfers) WEIR_TRY(load(transfer));
+    weigh();
+    return std::move(loads_);
+  }
+
+ private:
+  /// That hosts look as their shapes say, and that each rank is in one.
+  Status judge_hosts() {
+    if (plan_.first_block.size() != plan_.hosts.size() + 1 || plan_.first_block[0] != 0)
+      return wrong("first blocks of {} hosts: expected {}", plan_.first_block.size(), plan_.hosts.size() + 1);
+    std::vector<Rank> rank_at(at(network_.nodes), -1);
+    for (Rank rank = 0; rank < network_.ranks(); ++rank) rank_at[at(network_.rank_nodes[at(rank)])] = rank;
+    int ranks = 0;
+    for (size_t h = 0; h < plan_.hosts.size(); ++h) {
+      const Host& host = plan_.hosts[h];
+      if (!in(host.shape, plan_.shapes)) return wrong("host {} has shape {}", h, host.shape);
+      const HostShape& shape = plan_.shapes[at(host.shape)];
+      WEIR_TRY(judge_host(h, host, shape));
+      for (size_t r = 0; r < shape.blocks.size(); ++r) {
+        Rank& rank = rank_at[at(host.nodes[at(shape.network.rank_nodes[r])])];
+        if (rank < 0) return wrong("host {}: its rank {} is none, or in another host", h, r);
+        if (blocks_[at(rank)] != shape.blocks[r])
+          return wrong("rank {} has {} blocks, the plan says {}", rank, blocks_[at(rank)], shape.blocks[r]);
+        rank = -1;
+        ++ranks;
+      }
+      if (plan_.first_block[h + 1] - plan_.first_block[h] != shapes_[at(host.shape)].blocks)
+        return wrong("host {} has another number of blocks than its shape", h);
+    }
+    return ranks == network_.ranks() ? Status()
+                                     : wrong("{} of {} ranks are in hosts", ranks, network_.ranks());
+  }
+
+  Status judge_host(size_t number, const Host& host, const HostShape& shape) const {
+    if (host.nodes.size() != at(shape.network.nodes) || host.edges.size() != shape.network.edges.size() ||
+        host.uplinks.size() != shape.uplinks.size())
+      return wrong("host {} is not as large as its shape", number);
+    for (const int32_t node : host.nodes) {
+      if (node < 0 || node >= network_.nodes) return wrong("host {}: there is no node {}", number, node);
+    }
+    for (size_t e = 0; e < host.edges.size(); ++e) {
+      const Edge& own = shape.network.edges[e];
+      if (!in(host.edges[e], network_.edges) ||
+          network_.edges[at(host.edges[e])].from != host.nodes[at(own.from)] ||
+          network_.edges[at(host.edges[e])].to != host.nodes[at(own.to)])
+        return wrong("host {}: its edge {} is elsewhere in its shape", number, e);
+    }
+    for (size_t u = 0; u < host.uplinks.size(); ++u) {
+      const int32_t node = host.nodes[at(shape.uplinks[u])];
+      if (!in(host.uplinks[u].in, network_.edges) || !in(host.uplinks[u].out, network_.edges) ||
+          network_.edges[at(host.uplinks[u].in)].to != node ||
+          network_.edges[at(host.uplinks[u].out)].from != node)
+        return wrong("host {}: its uplink {} is elsewhere in its shape", number, u);
+    }
+    return {};
+  }
+
+  /// That what enters by each gate is what it takes.
+  Status judge_couplings() const {
+    for (size_t c = 0; c < plan_.couplings.size(); ++c) {
+      const Coupling& each = plan_.couplings[c];
+      if (!in(each.from, plan_.shapes) || !in(each.to, plan_.shapes))
+        return wrong("coupling {} is not between shapes", c);
+      if (c > 0 &&
+          std::pair(plan_.couplings[c - 1].from, plan_.couplings[c - 1].to) >= std::pair(each.from, each.to))
+        return wrong("coupling {} is out of order", c);
+      const auto& gates = plan_.shapes[at(each.to)].gates;
+      std::vector<Int128> entering(gates.size());
+      for (const Coupling::Piece& piece : each.pieces) {
+        if (!in(piece.in, gates) || !in(piece.out, plan_.shapes[at(each.from)].gates) || piece.parts <= 0)
+          return wrong("coupling {} joins gates that do not exist", c);
+        entering[at(piece.in)] += piece.parts;
+      }
+      for (size_t g = 0; g < gates.size(); ++g) {
+        if (entering[g] != gates[g].parts)
+          return wrong("coupling {} brings {} parts to gate {}, which takes {}", c, entering[g], g,
+                       gates[g].parts);
+      }
+    }
+    return {};
+  }
+
+  Status judge_ways() const {
+    for (size_t w = 0; w < plan_.ways.size(); ++w) {
+      const Way& way = plan_.ways[w];
+      if (w > 0 && std::pair(plan_.ways[w - 1].from, plan_.ways[w - 1].to) >= std::pair(way.from, way.to))
+        return wrong("way {} is out of order", w);
+      for (const Way::Path& path : way.paths) {
+        if (path.weight <= 0) return wrong("way {} has a path of weight {}", w, path.weight);
+        const Status status = follow(network_, is_rank_, path.edges, way.from, way.to);
+        if (!status.ok()) return wrong("a path of way {}: {}", w, status.message());
+      }
+    }
+    return {};
+  }
+
+  /// A host starts or stops getting blocks from another one.
+  struct Change {
+    int64_t block;
+    int32_t to;
+    int32_t from;  ///< -1: it has them itself
+  };
+
+  Status judge_transfers() const {
+    std::vector<Change> changes;
+    std::vector<std::vector<Span>> had(plan_.hosts.size());  // by host
+    for (size_t h = 0; h < had.size(); ++h) {
+      had[h].push_back({plan_.first_block[h], plan_.first_block[h + 1]});
+      changes.push_back({plan_.first_block[h], static_cast<int32_t>(h), -1});
+    }
+    for (size_t t = 0; t < plan_.transfers.size(); ++t) {
+      const Transfer& transfer = plan_.transfers[t];
+      if (!in(transfer.from, had) || !in(transfer.to, had))
+        return wrong("transfer {} is not between hosts", t);
+      for (const Span& span : transfer.blocks) {
+        had[at(transfer.to)].push_back(span);
+        if (span.first < span.last) changes.push_back({span.first, transfer.to, transfer.from});
+      }
+    }
+    for (size_t h = 0; h < had.size(); ++h) {
+      std::sort(had[h].begin(), had[h].end(), [](const Span& a, const Span& b) {
+        return std::pair(a.first, a.last) < std::pair(b.first, b.last);
+      });
+      int64_t next = 0;
+      for (const Span& span : had[h]) {
+        if (span.first != next || span.last < span.first)
+          return wrong("host {} gets block {} {}", h, std::min(next, span.first),
+                       span.first > next ? "never" : "twice");
+        next = span.last;
+      }
+      if (next != plan_.first_block.back())
+        return wrong("host {} gets block {} never, or another one", h, next);
+    }
+    return watch(std::move(changes));
+  }
+
+  /// As every host that is not a block's own has one sender of it, there is a way from its own host to all of
+  /// them unless some send to each other in a circle.
+  Status watch(std::vector<Change> changes) const {
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const Change& a, const Change& b) { return a.block < b.block; });
+    Forest forest(plan_.hosts.size());
+    for (size_t i = 0; i < changes.size();) {
+      const int64_t block = changes[i].block;
+      size_t end = i;
+      for (; end < changes.size() && changes[end].block == block; ++end) forest.cut(changes[end].to);
+      if (block >= plan_.first_block.back()) break;
+      for (; i < end; ++i) {
+        if (changes[i].from < 0 || forest.link(changes[i].to, changes[i].from)) continue;
+        return wrong(
+            "block {} goes round in a circle: host {} gets it from host {}, which gets it from there", block,
+            changes[i].to, changes[i].from);
+      }
+    }
+    return {};
+  }
+
+  void load_hosts() {
+    for (size_t h = 0; h < plan_.hosts.size(); ++h) {
+      const Host& host = plan_.hosts[h];
+      const InHost& inside = shapes_[at(host.shape)];
+      const int64_t foreign = plan_.first_block.back() - inside.blocks;
+      for (size_t e = 0; e < host.edges.size(); ++e)
+        loads_.parts[at(host.edges[e])] += inside.own[e] + inside.foreign[e] * foreign;
+    }
+  }
+
+  Status load(const Transfer& transfer) {
+    const Host& from = plan_.hosts[at(transfer.from)];
+    const Host& to = plan_.hosts[at(transfer.to)];
+    const auto coupling = std::lower_bound(
+        plan_.couplings.begin(), plan_.couplings.end(), std::pair(from.shape, to.shape),
+        [](const Coupling& each, const auto& key) { return std::pair(each.from, each.to) < key; });
+    if (coupling == plan_.couplings.end() || coupling->from != from.shape || coupling->to != to.shape)
+      return wrong("there is no coupling for hosts {} and {}", transfer.from, transfer.to);
+    int64_t blocks = 0;
+    for (const Span& span : transfer.blocks) blocks += span.last - span.first;
+    for (const Coupling::Piece& piece : coupling->pieces) {
+      const Gate& out = plan_.shapes[at(from.shape)].gates[at(piece.out)];
+      const Gate& in = plan_.shapes[at(to.shape)].gates[at(piece.in)];
+      const Int128 parts = static_cast<Int128>(piece.parts) * blocks;
+      const Uplink& up = from.uplinks[at(out.uplink)];
+      const Uplink& down = to.uplinks[at(in.uplink)];
+      for (const int32_t edge : out.out) loads_.parts[at(from.edges[at(edge)])] += parts;
+      for (const int32_t edge : in.in) loads_.parts[at(to.edges[at(edge)])] += parts;
+      loads_.parts[at(up.out)] += parts;
+      loads_.parts[at(down.in)] += parts;
+      WEIR_TRY(
+          load_way(network_.edges[at(up.out)].to, network_.edges[at(down.in)].from, piece.parts, blocks));
+    }
+    return {};
+  }
+
+  Status load_way(int32_t from, int32_t to, int64_t parts, int64_t blocks) {
+    if (from == to) return {};
+    const auto way = std::lower_bound(
+        plan_.ways.begin(), plan_.ways.end(), std::pair(from, to),
+        [](const Way& each, const auto& key) { return std::pair(each.from, each.to) < key; });
+    if (way == plan_.ways.end() || way->from != from || way->to != to)
+      return wrong("there is no way from node {} to node {}", from, to);
+    Int128 weights = 0;
+    for (const Way::Path& path : way->paths) weights += path.weight;
+    if (weights == 0 || parts % weights != 0)
+      return wrong("{} parts cannot be shared among the paths from node {} to node {}", parts, from, to);
+    for (const Way::Path& path : way->paths) {
+      for (const int32_t edge : path.edges) loads_.parts[at(edge)] += parts / weights * path.weight * blocks;
+    }
+    return {};
+  }
+
+  void weigh() {
+    loads_.whole = static_cast<Int128>(plan_.parts) * plan_.first_block.back();
+    for (size_t e = 0; e < loads_.parts.size(); ++e) {
+      const int64_t capacity = network_.edges[e].capacity;
+      if (loads_.parts[e] == 0) continue;
+      if (loads_.tightest >= 0 && Wide(loads_.parts[e]) * network_.edges[at(loads_.tightest)].capacity <=
+                                      Wide(loads_.parts[at(loads_.tightest)]) * capacity)
+        continue;
+      loads_.tightest = static_cast<int32_t>(e);
+    }
+    if (loads_.tightest < 0) return;
+    const Ratio share = loads_.share(at(loads_.tightest));
+    const int64_t capacity = network_.edges[at(loads_.tightest)].capacity;
+    loads_.time = Ratio(share.numerator, share.denominator * capacity);
+  }
+
+  const Network& network_;
+  const ClusterPlan& plan_;
+  std::span<const int32_t> blocks_;
+  std::vector<char> is_rank_;
+  std::vector<InHost> shapes_;
+  ClusterLoads loads_;
+};
+
+}  // namespace
+
+Result<ClusterLoads> check_cluster(const Network& network, const ClusterPlan& plan,
+                                   std::span<const int32_t> blocks) {
+  return Judge(network, plan, blocks).judge();
+}
+
+}  // namespace weir::algorithms

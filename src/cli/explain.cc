@@ -1,0 +1,94 @@
+#include "src/cli/explain.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "algorithms/bound/bound.h"
+#include "algorithms/sim/simulate.h"
+#include "src/base/text.h"
+#include "src/cli/link_loads.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr int kExitUsage = 2;
+constexpr size_t kMostGroups = 16;
+
+struct Loads {
+  std::string algorithm;
+  std::vector<double> edge_bytes;  ///< by edge of the network
+};
+
+/// Of the best plan what its proof says; of other schedules what they put on the shortest routes.
+Result<Loads> loads_of(const ExplainArguments& arguments, const Task& task) {
+  const double bytes = task.bytes;
+  if (arguments.schedule.plan.empty() && arguments.schedule.algorithm.empty()) {
+    const auto plan = plan_task(task, arguments.task.root);
+    WEIR_TRY(plan.status());
+    return Loads{plan->trees.has_value() ? "trees" : "rings between hosts and trees inside",
+                 algorithms::edge_bytes(*plan, task.network, bytes)};
+  }
+  const auto plan = load_schedule(arguments.schedule, task, arguments.task);
+  WEIR_TRY(plan.status());
+  // Without latencies and limits what is on a link depends on routes alone.
+  auto run = sim::simulate(*plan, bytes, task.network, {});
+  WEIR_TRY(run.status());
+  return Loads{plan->algorithm, std::move(run->edge_bytes)};
+}
+
+Result<std::string> explain(const ExplainArguments& arguments) {
+  const auto task = load_task(arguments.task);
+  WEIR_TRY(task.status());
+  const auto loads = loads_of(arguments, *task);
+  WEIR_TRY(loads.status());
+  const auto bound = algorithms::lower_bound(task->network, task->collective, arguments.task.root);
+  WEIR_TRY(bound.status());
+  const double bytes = task->bytes;
+  const std::vector<LinkGroup> groups = group_links(*task, loads->edge_bytes);
+  std::string text =
+      fmt::format("{} of {} over {} by {}: the busiest links need {}\n", name(task->collective),
+                  bytes_words(bytes), plural(task->network.ranks(), "rank"), loads->algorithm,
+                  seconds_words(groups.empty() ? 0 : groups[0].seconds));
+  text += fmt::format("{:>6}{:>10}{:>9}{:>7}\n", "busy", "bytes", "GB/s", "links");
+  size_t shown = 0;
+  int64_t idle = 0, others = 0;
+  for (const LinkGroup& group : groups) {
+    if (group.bytes <= 0) {
+      idle += group.count;
+    } else if (shown == kMostGroups) {
+      others += group.count;
+    } else {
+      ++shown;
+      text += fmt::format("{:>5.3g}%{:>10}{:>9.4g}{:>7}  {}: {}\n", group.seconds / groups[0].seconds * 100,
+                          bytes_words(group.bytes), group.gb_per_s, group.count, group.words, group.example);
+    }
+  }
+  if (others > 0) text += fmt::format("{} less busy\n", plural(others, "link"));
+  if (idle > 0) text += fmt::format("{} without anything\n", plural(idle, "link"));
+  text += fmt::format("bound {}: {}\n",
+                      seconds_words(bytes * bound->time.value() / algorithms::kCapacityUnit / 1e9),
+                      algorithms::explain(*bound, task->network, task->graph));
+  return text;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, ExplainArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("explain", "Say which links of a topology carry what in a collective");
+  add_task(command, arguments.task);
+  add_schedule(command, arguments.schedule);
+}
+
+int run_explain(const ExplainArguments& arguments) {
+  const auto text = explain(arguments);
+  if (!text.ok()) {
+    fmt::print(stderr, "weir explain: {}\n", text.status().message());
+    return kExitUsage;
+  }
+  fmt::print("{}", *text);
+  return 0;
+}
+
+}  // namespace weir::cli

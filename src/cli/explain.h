@@ -1,0 +1,19 @@
+/// weir explain: which links of a topology carry what in a collective.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "src/cli/task.h"
+
+namespace weir::cli {
+
+struct ExplainArguments {
+  TaskArguments task;
+  ScheduleArguments schedule;
+};
+
+void add_explain(CLI::App& app, ExplainArguments& arguments);
+/// The exit code.
+int run_explain(const ExplainArguments& arguments);
+
+}  // namespace weir::cli

@@ -1,0 +1,125 @@
+// weir verify, explain and sim as their users see them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.h"
+
+namespace weir::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using weir::testing::CommandResult;
+using weir::testing::run_command;
+
+CommandResult weir_command(const std::string& arguments) {
+  return run_command(WEIR_PROGRAM " " + arguments + " 2>&1");
+}
+
+constexpr const char* kMachine = "'(4 gpu mesh 100)' ";
+
+class Schedule : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(::testing::TempDir()) / ("schedule" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    for (const std::string form : {"plan", "msccl-xml"}) {
+      const CommandResult made =
+          weir_command("plan " + std::string(kMachine) + "--collective allreduce --emit " + form);
+      ASSERT_EQ(made.code, 0) << made.text;
+      write(form, made.text);
+    }
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+  std::string read(const std::string& name) const {
+    std::ifstream file(path(name));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST_F(Schedule, VerifyProvesBothForms) {
+  const CommandResult result = weir_command("verify " + path("plan") + " " + path("msccl-xml"));
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.text,
+              AllOf(HasSubstr("plan: right: all_reduce over 4 ranks"),
+                    HasSubstr("msccl-xml: right: all_reduce over 4 ranks"), HasSubstr("2 slots")));
+}
+
+TEST_F(Schedule, VerifyNamesTheFirstLie) {
+  std::string lie = read("plan");
+  const size_t at = lie.find(" with input 0");
+  ASSERT_NE(at, std::string::npos);
+  lie.replace(at, 13, " with input 1");
+  write("lie", lie);
+  const CommandResult result = weir_command("verify " + path("lie") + " " + path("plan"));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.text, AllOf(HasSubstr("lie: wrong: "), HasSubstr("chunk"), HasSubstr("plan: right")));
+}
+
+TEST_F(Schedule, VerifyRefusesWhatIsNoPlan) {
+  write("nonsense", "weir plan 7\n");
+  write("cut", read("msccl-xml").substr(0, 400));
+  for (const std::string name : {"nonsense", "cut", "missing"}) {
+    const CommandResult result = weir_command("verify " + path(name));
+    EXPECT_EQ(result.code, 2) << name;
+    EXPECT_THAT(result.text, HasSubstr(path(name)));
+  }
+}
+
+TEST_F(Schedule, ExplainSaysWhatLinksCarry) {
+  const CommandResult trees =
+      weir_command("explain " + std::string(kMachine) + "--collective allgather --bytes 4G");
+  EXPECT_EQ(trees.code, 0);
+  EXPECT_THAT(trees.text, AllOf(HasSubstr("by trees"), HasSubstr("100%"),
+                                HasSubstr("NVLink from a GPU to a GPU"), HasSubstr("bound")));
+  // Each of the ring's 4 links carries 3/4 of 4 GiB twice.
+  const CommandResult ring = weir_command("explain " + std::string(kMachine) + "--algorithm ring --bytes 4G");
+  EXPECT_THAT(ring.text, AllOf(HasSubstr("by ring"), HasSubstr("6.44 GB      100      4  NVLink")));
+  const CommandResult other = weir_command("explain '(2 gpu mesh 100)' --plan " + path("plan"));
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.text, HasSubstr("is a plan for 4 ranks, and the topology has 2"));
+}
+
+TEST_F(Schedule, SimPredictsARing) {
+  const CommandResult result =
+      weir_command("sim " + std::string(kMachine) + "--algorithm ring --bytes 4000000000 --json");
+  ASSERT_EQ(result.code, 0) << result.text;
+  const auto json = nlohmann::json::parse(result.text);
+  EXPECT_NEAR(json["seconds"].get<double>(), 6e9 / 100e9, 1e-9);
+  EXPECT_NEAR(json["busbw_GBps"].get<double>(), 100, 1e-6);
+}
+
+TEST_F(Schedule, SimPredictsAJob) {
+  write("job", "# one step\ncompute 5 ms\nallgather 400000000 ring\ncompute 2 ms\n");
+  const CommandResult result = weir_command("sim " + std::string(kMachine) + "--json --job " + path("job"));
+  ASSERT_EQ(result.code, 0) << result.text;
+  const auto json = nlohmann::json::parse(result.text);
+  EXPECT_NEAR(json["computing"].get<double>(), 7e-3, 1e-12);
+  EXPECT_NEAR(json["communicating"].get<double>(), 3e-3, 1e-9);
+  EXPECT_EQ(json["steps"], 2);
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"compute 5\n", "job:1: expected \"compute NUMBER ms\""},
+      {"\nallsum 5\n", "job:2: \"allsum\" is neither"},
+      {"allgather 5x\n", "no number of bytes"},
+      {"allgather 5 rong\n", "\"rong\""}};
+  for (const auto& [text, sentence] : kWrong) {
+    write("job", text);
+    const CommandResult wrong = weir_command("sim " + std::string(kMachine) + "--job " + path("job"));
+    EXPECT_EQ(wrong.code, 2) << text;
+    EXPECT_THAT(wrong.text, AllOf(HasSubstr(sentence), Not(HasSubstr("time "))));
+  }
+}
+
+}  // namespace
+}  // namespace weir::cli

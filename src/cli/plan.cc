@@ -13,6 +13,8 @@
 #include "algorithms/msccl/msccl.h"
 #include "algorithms/planner/planner.h"
 #include "src/base/text.h"
+#include "src/cli/candidates.h"
+#include "src/cli/link_loads.h"
 #include "src/cli/plan_page.h"
 
 namespace weir::cli {
@@ -102,6 +104,24 @@ std::string json_of(const Report& report, const PlanArguments& arguments) {
   return json.dump(2) + "\n";
 }
 
+/// The quickest of the library's own algorithms, and why it is slower; nothing where ranks are too many to
+/// say.
+std::string runner_up(const Report& report) {
+  if (report.ranks() > kMostComparedRanks) return "";
+  auto candidates = candidates_for(report.task, report.plan);
+  if (!candidates.ok()) return "";
+  candidates->erase(candidates->begin());  // the plan itself
+  const double bytes = std::max(report.task.bytes, 1.0);
+  const auto found = race(report.task, *candidates, bytes, {});
+  if (!found.ok() || found->empty()) return "";
+  const Simulated& next = found->front();
+  const std::vector<LinkGroup> groups = group_links(report.task, next.edge_bytes);
+  const double ours = bytes / report.algorithm_gb_per_s() / 1e9;
+  return fmt::format("runner-up    {}, {:.4g} GB/s: {:.2f} times as long; its busiest are {} {}, as {}\n",
+                     next.name, bytes / next.seconds / 1e9, next.seconds / ours, groups[0].count,
+                     groups[0].words, groups[0].example);
+}
+
 std::string words_of(const Report& report, const PlanArguments& arguments) {
   const double seconds = static_cast<double>(arguments.task.bytes) / 1e9 / report.algorithm_gb_per_s();
   std::string text = fmt::format("{} of {} bytes over {} ranks\n", name(report.plan.collective),
@@ -114,6 +134,7 @@ std::string words_of(const Report& report, const PlanArguments& arguments) {
   text += report.plan.part_of_bound == 1 ? "of the bound all: nothing can be faster\n"
                                          : fmt::format("of the bound {} = {:.4g}\n", report.exact_ratio(),
                                                        report.plan.part_of_bound.convert_to<double>());
+  text += runner_up(report);
   text += fmt::format("judged and planned in {:.3g} ms\n", report.milliseconds);
   return text;
 }
@@ -131,6 +152,17 @@ std::string html_of(const Report& report) {
       {"The bound: " + algorithms::explain(report.plan.bound, report.task.network, report.task.graph) + "."});
 }
 
+Result<std::string> table_of(const Report& report, const PlanArguments& arguments) {
+  if (report.ranks() > kMostComparedRanks) {
+    return Status(Code::invalid_argument,
+                  fmt::format("--table simulates every plan move by move; expected at most {} ranks, not {}",
+                              kMostComparedRanks, report.ranks()));
+  }
+  const auto candidates = candidates_for(report.task, report.plan);
+  WEIR_TRY(candidates.status());
+  return cli::table_of(report.task, *candidates, channels_of(arguments.channels));
+}
+
 int fail(const Status& status) {
   fmt::print(stderr, "weir plan: {}\n", status.message());
   return kExitUsage;
@@ -143,6 +175,9 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       "plan", "Plan a collective as trees on a topology, and say how far that is from what is possible");
   add_task(command, arguments.task);
   auto* json = command->add_flag("--json", arguments.json, "As JSON");
+  auto* table =
+      command->add_flag("--table", arguments.table, "By size: which plan is the quickest, simulated")
+          ->excludes(json);
   auto* svg = command->add_flag("--svg", arguments.svg, "A picture: how busy the links are")->excludes(json);
   auto* html = command->add_flag("--html", arguments.html, "A page: the trees, and how busy the links are")
                    ->excludes(json)
@@ -151,12 +186,20 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       ->check(CLI::IsMember({"plan", "msccl-xml"}))
       ->excludes(json)
       ->excludes(svg)
-      ->excludes(html);
+      ->excludes(html)
+      ->excludes(table);
+  add_channels(command, arguments.channels);
 }
 
 int run_plan(const PlanArguments& arguments) {
   auto report = plan(arguments);
   if (!report.ok()) return fail(report.status());
+  if (arguments.table) {
+    const auto text = table_of(*report, arguments);
+    if (!text.ok()) return fail(text.status());
+    fmt::print("{}", *text);
+    return 0;
+  }
   if (arguments.emit.empty()) {
     fmt::print("{}", arguments.json   ? json_of(*report, arguments)
                      : arguments.svg  ? plan_svg(report->task, report->plan)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "src/cli/channels.h"
 #include "src/cli/task.h"
 
 namespace weir::cli {
@@ -14,7 +15,9 @@ struct PlanArguments {
   bool json = false;
   bool svg = false;
   bool html = false;
-  std::string emit;  ///< "plan", "msccl-xml"; empty: say how good it is
+  bool table = false;
+  ChannelArguments channels;  ///< for the table
+  std::string emit;           ///< "plan", "msccl-xml"; empty: say how good it is
 };
 
 void add_plan(CLI::App& app, PlanArguments& arguments);

@@ -19,17 +19,6 @@ namespace {
 constexpr int kExitUsage = 2;
 constexpr size_t kMostJobBytes = size_t{16} << 20;
 
-sim::Channels channels_of(const SimArguments& arguments) {
-  sim::Channels channels;
-  channels.hop_latency = arguments.hop_latency_us * 1e-6;
-  channels.alpha = arguments.alpha_us * 1e-6;
-  channels.slot_bytes = static_cast<double>(arguments.slot_bytes);
-  channels.slots = arguments.slots;
-  channels.pace = arguments.pace;
-  channels.window = static_cast<double>(arguments.window);
-  return channels;
-}
-
 /// A row of steps and the plans that they use.
 struct Job {
   std::deque<ir::Plan> plans;  // steps point at them
@@ -117,7 +106,7 @@ std::string busiest(const Task& task, const std::vector<double>& edge_bytes, dou
 Result<std::string> simulate_job(const SimArguments& arguments, Task& task) {
   const auto job = JobReader(arguments, task).read();
   WEIR_TRY(job.status());
-  const auto run = sim::simulate(job->steps, task.network, channels_of(arguments));
+  const auto run = sim::simulate(job->steps, task.network, channels_of(arguments.channels));
   WEIR_TRY(run.status());
   const double communicating = run->seconds - run->computing;
   if (arguments.json) {
@@ -140,7 +129,7 @@ Result<std::string> simulate_one(const SimArguments& arguments, const Task& task
   WEIR_TRY(plan.status());
   const double bytes = task.bytes;
   const auto begin = std::chrono::steady_clock::now();
-  const auto run = sim::simulate(*plan, bytes, task.network, channels_of(arguments));
+  const auto run = sim::simulate(*plan, bytes, task.network, channels_of(arguments.channels));
   WEIR_TRY(run.status());
   const double milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
@@ -172,18 +161,7 @@ void add_sim(CLI::App& app, SimArguments& arguments) {
   CLI::App* command = app.add_subcommand("sim", "Simulate a collective, or a row of them, on a topology");
   add_task(command, arguments.task);
   add_schedule(command, arguments.schedule);
-  const auto add = [&](const char* option, auto& value, const char* help) {
-    return command->add_option(option, value, help)->capture_default_str();
-  };
-  add("--hop-latency", arguments.hop_latency_us, "us of each link");
-  add("--alpha", arguments.alpha_us, "us that a sender spends on each message");
-  add("--slot-bytes", arguments.slot_bytes,
-      "The largest message, with K or M; 0: plans are not cut into tiles")
-      ->transform(CLI::AsSizeValue(false));
-  add("--slots", arguments.slots, "Messages under way in a channel");
-  add("--pace", arguments.pace, "GB/s of a channel; 0: any");
-  add("--window", arguments.window, "Bytes in flight in a channel, with K or M; 0: any")
-      ->transform(CLI::AsSizeValue(false));
+  add_channels(command, arguments.channels);
   command->add_option(
       "--job", arguments.job,
       "A file of steps, one on a line: \"compute 12.5 ms\", \"allgather 512M\", \"allreduce 64M ring\"");

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "src/cli/channels.h"
 #include "src/cli/task.h"
 
 namespace weir::cli {
@@ -11,12 +12,7 @@ namespace weir::cli {
 struct SimArguments {
   TaskArguments task;
   ScheduleArguments schedule;
-  double hop_latency_us = 0;
-  double alpha_us = 0;
-  uint64_t slot_bytes = 0;
-  int slots = 2;
-  double pace = 0;
-  uint64_t window = 0;
+  ChannelArguments channels;
   std::string job;  ///< file
   bool json = false;
 };

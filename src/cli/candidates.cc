@@ -1,0 +1,84 @@
+#include "src/cli/candidates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "algorithms/catalogue.h"
+#include "algorithms/ir/relabel.h"
+#include "algorithms/layout.h"
+#include "algorithms/sim/simulate.h"
+#include "src/cli/link_loads.h"
+
+namespace weir::cli {
+namespace {
+
+algorithms::Layout layout_of_task(const Task& task) {
+  std::vector<topology::Index> hosts;
+  for (const int32_t node : task.network.rank_nodes) {
+    const topology::Index device = task.network.origin[static_cast<size_t>(node)];
+    hosts.push_back(task.graph.holder(device, topology::NodeKind::host));
+  }
+  return algorithms::layout_of(task.graph, hosts);
+}
+
+}  // namespace
+
+Result<std::vector<Candidate>> candidates_for(const Task& task, const algorithms::CollectivePlan& best) {
+  std::vector<Candidate> candidates;
+  auto planned = algorithms::schedule(best, task.network);
+  WEIR_TRY(planned.status());
+  candidates.push_back(
+      {"planned", std::move(*planned), algorithms::kCapacityUnit / best.time.convert_to<double>()});
+  const algorithms::Layout layout = layout_of_task(task);
+  const int ranks = task.network.ranks();
+  const auto place = std::find(layout.order.begin(), layout.order.end(), best.root) - layout.order.begin();
+  const Rank root = has_root(task.collective) ? static_cast<Rank>(place) : 0;
+  for (const algorithms::Entry& entry : algorithms::catalogue()) {
+    if (entry.kind != task.collective || entry.pulls) continue;
+    if (entry.make_nested != nullptr && layout.levels.empty()) continue;
+    const ir::Shape shape{entry.kind, ranks, root, algorithms::default_chunks(entry, ranks)};
+    auto plan = algorithms::emit(entry.algorithm, shape, layout.levels);
+    if (!plan.ok()) continue;
+    auto ordered = ir::relabelled(*plan, layout.order);
+    if (ordered.ok()) candidates.push_back({std::string(entry.algorithm), std::move(*ordered), 0});
+  }
+  return candidates;
+}
+
+Result<std::vector<Simulated>> race(const Task& task, const std::vector<Candidate>& candidates, double bytes,
+                                    const sim::Channels& channels) {
+  std::vector<Simulated> found;
+  for (const Candidate& candidate : candidates) {
+    const bool proved = candidate.gb_per_s > 0;
+    auto run = sim::simulate(candidate.plan, proved ? 0 : bytes, task.network, channels);
+    WEIR_TRY(run.status());
+    const double more = proved ? bytes / candidate.gb_per_s / 1e9 : 0;
+    found.push_back({candidate.name, run->seconds + more, std::move(run->edge_bytes)});
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Simulated& a, const Simulated& b) { return a.seconds < b.seconds; });
+  return found;
+}
+
+Result<std::string> table_of(const Task& task, const std::vector<Candidate>& candidates,
+                             const sim::Channels& channels) {
+  std::string text = fmt::format("{:>10}  {:<18}{:>10}{:>12}{:>12}  {}\n", "bytes", "plan", "time",
+                                 "algbw GB/s", "busbw GB/s", "next");
+  const double factor = sim::bus_factor(task.collective, task.network.ranks());
+  for (double bytes = 1 << 10; bytes <= 4.0 * (1 << 30); bytes *= 4) {
+    const auto found = race(task, candidates, bytes, channels);
+    WEIR_TRY(found.status());
+    const Simulated& first = found->front();
+    const double bandwidth = first.seconds > 0 ? bytes / first.seconds / 1e9 : 0;
+    text += fmt::format("{:>10}  {:<18}{:>10}{:>12.4g}{:>12.4g}", bytes_words(bytes), first.name,
+                        seconds_words(first.seconds), bandwidth, bandwidth * factor);
+    if (found->size() > 1)
+      text +=
+          fmt::format("  {}, {:.2f} times as long", (*found)[1].name, (*found)[1].seconds / first.seconds);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,41 @@
+/// All plans that could carry out a task, side by side.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "algorithms/planner/planner.h"
+#include "algorithms/sim/plan_flows.h"
+#include "src/cli/task.h"
+
+namespace weir::cli {
+
+struct Candidate {
+  std::string name;
+  ir::Plan plan;
+  double gb_per_s = 0;  ///< that its own routes are proved to carry; 0: it takes the shortest ones
+};
+
+/// More ranks are too many to simulate all plans move by move.
+inline constexpr int kMostComparedRanks = 64;
+
+/// The planner's `best`, called "planned", and those of the library's catalogue that need no memory of other
+/// ranks. Hosts and leaves of the task are their groups. Errors: of the planner's schedule.
+Result<std::vector<Candidate>> candidates_for(const Task& task, const algorithms::CollectivePlan& best);
+
+struct Simulated {
+  std::string name;
+  double seconds = 0;
+  std::vector<double> edge_bytes;
+};
+
+/// The quickest first. Plans with routes of their own take what they need without bytes, simulated, and then
+/// for the bytes what is proved; the others are simulated. Errors: of sim::simulate().
+Result<std::vector<Simulated>> race(const Task& task, const std::vector<Candidate>& candidates, double bytes,
+                                    const sim::Channels& channels);
+
+/// By size, from 1 KiB to 4 GiB: what is quickest, and the next. Errors: as above.
+Result<std::string> table_of(const Task& task, const std::vector<Candidate>& candidates,
+                             const sim::Channels& channels);
+
+}  // namespace weir::cli

@@ -1,0 +1,31 @@
+#include "src/cli/channels.h"
+
+namespace weir::cli {
+
+void add_channels(CLI::App* command, ChannelArguments& arguments) {
+  const auto add = [&](const char* option, auto& value, const char* help) {
+    return command->add_option(option, value, help)->capture_default_str();
+  };
+  add("--hop-latency", arguments.hop_latency_us, "us of each link");
+  add("--alpha", arguments.alpha_us, "us that a sender spends on each message");
+  add("--slot-bytes", arguments.slot_bytes,
+      "The largest message, with K or M; 0: plans are not cut into tiles")
+      ->transform(CLI::AsSizeValue(false));
+  add("--slots", arguments.slots, "Messages under way in a channel");
+  add("--pace", arguments.pace, "GB/s of a channel; 0: any");
+  add("--window", arguments.window, "Bytes in flight in a channel, with K or M; 0: any")
+      ->transform(CLI::AsSizeValue(false));
+}
+
+sim::Channels channels_of(const ChannelArguments& arguments) {
+  sim::Channels channels;
+  channels.hop_latency = arguments.hop_latency_us * 1e-6;
+  channels.alpha = arguments.alpha_us * 1e-6;
+  channels.slot_bytes = static_cast<double>(arguments.slot_bytes);
+  channels.slots = arguments.slots;
+  channels.pace = arguments.pace;
+  channels.window = static_cast<double>(arguments.window);
+  return channels;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,23 @@
+/// What channels are taken to be like where a collective is simulated, as options.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+#include "algorithms/sim/plan_flows.h"
+
+namespace weir::cli {
+
+struct ChannelArguments {
+  double hop_latency_us = 0;
+  double alpha_us = 0;
+  uint64_t slot_bytes = 0;
+  int slots = 2;
+  double pace = 0;
+  uint64_t window = 0;
+};
+
+void add_channels(CLI::App* command, ChannelArguments& arguments);
+sim::Channels channels_of(const ChannelArguments& arguments);
+
+}  // namespace weir::cli

@@ -32,6 +32,7 @@ Engine::Engine(const FlowSet& set)
     : set_(set),
       group_of_(set.size(), -1),
       shares_(set.network(), make_groups()),
+      buckets_(set.network(), set.burst_),
       behind_(set.size(), kNobody),
       waiting_for_(set.size()),
       ready_(set.size()),
@@ -149,11 +150,14 @@ void Engine::start(FlowId flow) {
 
 void Engine::send(FlowId flow) {
   const GroupId group = group_of_[flow];
-  if (group < 0 || set_.flow(flow).bytes == 0) return sent(flow);
+  if (group < 0) return sent(flow);
+  double bytes = set_.flow(flow).bytes;
+  bytes -= buckets_.take(set_.edges(set_.flow(flow).path), bytes, now_);
+  if (bytes == 0) return sent(flow);
   Progress& progress = groups_[at(group)];
   advance(progress);
   if (progress.flows.empty()) progress.served = 0;
-  progress.flows.push_back({progress.served + set_.flow(flow).bytes, flow});
+  progress.flows.push_back({progress.served + bytes, flow});
   std::push_heap(progress.flows.begin(), progress.flows.end());
   shares_.change(group, 1);
   mark_stale(group);
@@ -209,6 +213,8 @@ void Engine::reschedule() {
     progress.rate = shares_.rate(group) * kBytesPerUnit;
     progress.stale = false;
     ++progress.version;
+    const double load = progress.rate * shares_.flows(group);
+    buckets_.add_load(shares_.path(group), load - std::exchange(progress.load, load), now_);
     if (progress.flows.empty()) continue;
     const double left = std::max(0.0, progress.flows.front().until - progress.served);
     push({now_ + left / progress.rate, kGroup + static_cast<uint32_t>(group), progress.version});

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "algorithms/sim/buckets.h"
 #include "algorithms/sim/fair_share.h"
 #include "algorithms/sim/flows.h"
 
@@ -33,6 +34,7 @@ class Engine {
     double served = 0;          // bytes, at `since`
     double since = 0;           // seconds
     double rate = 0;            // bytes per second of each flow
+    double load = 0;            // bytes per second of all of them
     uint32_t version = 0;       // events of earlier ones are void
     bool stale = false;         // needs a new event
     std::vector<Served> flows;  // a heap
@@ -78,6 +80,7 @@ class Engine {
   std::vector<GroupId> group_of_;  // by flow; -1: without path
   std::vector<Progress> groups_;
   FairShares shares_;
+  Buckets buckets_;
   std::vector<Stream> streams_;
   std::vector<FlowId> behind_;                  // by flow: the next one in its stream
   std::vector<Waiter> waiters_;                 // sorted by what they wait for

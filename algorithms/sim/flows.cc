@@ -24,8 +24,8 @@ bool sound(double figure) { return std::isfinite(figure) && figure >= 0; }
 
 }  // namespace
 
-FlowSet::FlowSet(const Network& network, double hop_latency)
-    : network_(network), edge_latency_(network.edges.size(), hop_latency), by_hash_(kFirstBuckets) {}
+FlowSet::FlowSet(const Network& network, double hop_latency, double burst)
+    : network_(network), burst_(burst), edge_latency_(network.edges.size(), hop_latency), by_hash_(kFirstBuckets) {}
 
 PathId FlowSet::path(std::span<const int32_t> edges) {
   const size_t hash = hash_of(edges);
@@ -90,6 +90,7 @@ Status FlowSet::check_path(PathId path) const {
 }
 
 Status FlowSet::check() const {
+  if (!sound(burst_)) return wrong(fmt::format("edges with a burst of {} bytes: expected 0 or more", burst_));
   for (size_t e = 0; e < edge_latency_.size(); ++e) {
     if (!sound(edge_latency_[e])) {
       return wrong(fmt::format("edge {} has a latency of {} s", e, edge_latency_[e]));

@@ -55,8 +55,9 @@ struct Timeline {
 
 class FlowSet {
  public:
-  /// Keeps a reference to the network. `hop_latency`: seconds, of every edge.
-  explicit FlowSet(const Network& network, double hop_latency = 0);
+  /// Keeps a reference to the network. Of every edge: `hop_latency` in seconds; `burst`, the bytes that a rate
+  /// limiter there lets pass at once after a rest (buckets.h).
+  explicit FlowSet(const Network& network, double hop_latency = 0, double burst = 0);
 
   void set_latency(int32_t edge, double seconds) { edge_latency_[static_cast<size_t>(edge)] = seconds; }
   /// Names a path; the same edges get the same name.
@@ -88,6 +89,7 @@ class FlowSet {
   Status check_path(PathId path) const;
 
   const Network& network_;
+  const double burst_;
   std::vector<double> edge_latency_;
   std::vector<int32_t> path_edges_;
   std::vector<size_t> path_ends_;             // by path: where its edges end in path_edges_

@@ -21,7 +21,8 @@ size_t at(int32_t id) { return static_cast<size_t>(id); }
 struct Channel {
   PathId path = kNoPath;
   double latency = 0;
-  std::vector<FlowId> taken;  // the last `slots` messages: when the receiver had them
+  std::vector<FlowId> taken;     // the last `slots` messages: when the receiver had them
+  std::vector<int32_t> streams;  // of its connections that were used
   size_t messages = 0;
 };
 
@@ -34,7 +35,7 @@ class Translation {
         channels_(channels),
         routes_(routes),
         layout_(plan.shape, plan.scratch_chunks, ir::Placement::apart),
-        result_{FlowSet(network, channels.hop_latency), {}},
+        result_{FlowSet(network, channels.hop_latency, channels.burst), {}},
         lanes_(at(plan.shape.ranks) * ir::kMaxLanes, {kNobody}),
         made_(plan.moves.size()),
         written_(layout_.size(), kNobody),
@@ -75,7 +76,9 @@ class Translation {
 
   void send(uint32_t m, Channel& channel) {
     const Move& move = plan_.moves[m];
-    const FlowId message = flows().add(flow_of(move, channel));
+    Flow flow = flow_of(move, channel);
+    flow.stream = stream_of(channel);
+    const FlowId message = flows().add(flow);
     wait(message, lane(move.src, move.src_lane));
     lane(move.src, move.src_lane) = {message, Point::started};
     read(message, move.src, move.from, move.chunks, {message, Point::started}, 0);
@@ -139,9 +142,14 @@ class Translation {
   }
 
   Flow flow_of(const Move& move, const Channel& channel) const {
-    Flow flow{channel.path, tile_ * move.chunks, channels_.alpha, channels_.pace, channels_.window};
-    if (!move.pull) flow.stream = static_cast<int32_t>(&channel - channel_list_.data());
-    return flow;
+    return {channel.path, tile_ * move.chunks, channels_.alpha, channels_.pace, channels_.window};
+  }
+
+  /// That of the channel's next message.
+  int32_t stream_of(Channel& channel) {
+    const size_t connection = channel.messages % at(channels_.connections);
+    if (connection == channel.streams.size()) channel.streams.push_back(streams_++);
+    return channel.streams[connection];
   }
 
   Result<Channel*> channel_of(const Move& move) {
@@ -169,6 +177,7 @@ class Translation {
   double tile_ = 0;
   std::vector<Channel> channel_list_;
   std::unordered_map<uint64_t, size_t> channel_numbers_;
+  int32_t streams_ = 0;
   std::vector<Wait> lanes_;              // what the next move of the lane waits for
   std::vector<FlowId> made_;             // by move: its value, in this pass
   std::vector<FlowId> written_;          // by place in memory
@@ -215,11 +224,15 @@ Result<PlanFlows> plan_flows(const ir::Plan& plan, const Tiling& tiling, int64_t
                                      {channels.alpha, "an alpha"},
                                      {channels.slot_bytes, "slot bytes"},
                                      {channels.pace, "a pace"},
-                                     {channels.window, "a window"}}) {
+                                     {channels.window, "a window"},
+                                     {channels.burst, "a burst"}}) {
     if (!sound(figure)) return wrong(fmt::format("channels with {} of {}: expected 0 or more", word, figure));
   }
   if (channels.slots < 1) {
     return wrong(fmt::format("channels with {} slots: expected at least 1", channels.slots));
+  }
+  if (channels.connections < 1) {
+    return wrong(fmt::format("channels with {} connections: expected at least 1", channels.connections));
   }
   return Translation(plan, tiling, network, routes, channels).translate(passes);
 }

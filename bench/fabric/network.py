@@ -21,10 +21,14 @@ def call(*command):
   return done.stdout
 
 
-def limit(space, interface, mbit):
-  """What leaves the interface. Bucket and queue outlast the moments for which a busy machine forgets about us."""
+BURST = 32 << 10  # bytes of a bucket, and of the queue behind it: both outlast the moments for which a busy machine forgets about us
+QUEUE = 200 << 10
+
+
+def limit(space, interface, mbit, queue=QUEUE):
+  """What leaves the interface."""
   call("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", interface, "root", "tbf", "rate", f"{mbit}mbit",
-       "burst", "32kb", "limit", "200kb")
+       "burst", f"{BURST}b", "limit", f"{queue}b")
 
 
 def remove_leftovers():
@@ -38,10 +42,12 @@ def remove_leftovers():
 class Network:
   """One namespace holds all switches; each host has its own. All gone at the end."""
 
-  def __init__(self, sizes, host_mbit, uplink_mbit, slow=None):
-    """Hosts of each leaf; Mbit/s of hosts, of each leaf's uplink, and of single hosts that are slower."""
+  def __init__(self, sizes, host_mbit, uplink_mbit, slow=None, queue=QUEUE):
+    """Hosts of each leaf; Mbit/s of hosts, of each leaf's uplink, and of single hosts that are slower; bytes that wait at
+    each interface."""
     self.tag = f"wm{os.getpid()}"
     self.sizes, self.host_mbit, self.uplink_mbit, self.slow = sizes, host_mbit, uplink_mbit, slow or {}
+    self.queue = queue
     self.leaf_of = [leaf for leaf, size in enumerate(sizes) for _ in range(size)]
     self.spaces = []
 
@@ -70,7 +76,7 @@ class Network:
         call("ip", "-n", net, "link", "set", f"up{leaf}", "master", f"leaf{leaf}", "up")
         call("ip", "-n", net, "link", "set", f"down{leaf}", "master", "spine", "up")
         for end in (f"up{leaf}", f"down{leaf}"):
-          limit(net, end, self.uplink_mbit[leaf])
+          limit(net, end, self.uplink_mbit[leaf], self.queue)
     for host, leaf in enumerate(self.leaf_of):
       name = f"host{host}"
       self.add_space(name)
@@ -81,8 +87,8 @@ class Network:
       call("ip", "-n", self.space(name), "link", "set", "eth0", "up")
       call("ip", "netns", "exec", self.space(name), "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
       mbit = self.slow.get(host, self.host_mbit)
-      limit(self.space(name), "eth0", mbit)
-      limit(net, f"port{host}", mbit)
+      limit(self.space(name), "eth0", mbit, self.queue)
+      limit(net, f"port{host}", mbit, self.queue)
 
   def __enter__(self):
     try:
@@ -107,6 +113,12 @@ class Network:
     inside = ["ip", "netns", "exec", self.space(f"host{host}"), "unshare", "--uts", "sh", "-c",
               f'hostname host{host} && exec "$@"', "sh", *command]
     return subprocess.Popen(inside, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+  def dropped(self):
+    """Packets for which a queue had no room."""
+    said = [call("tc", "-s", "-n", self.space(f"host{host}"), "qdisc", "show") for host in range(len(self.leaf_of))]
+    said.append(call("tc", "-s", "-n", self.space("net"), "qdisc", "show"))
+    return sum(int(number) for number in re.findall(r"dropped ([0-9]+)", "".join(said)))
 
   def sent_upwards(self):
     """Bytes that each leaf has sent to the spine so far."""

@@ -27,6 +27,8 @@ sim::Channels channels_of(const SimArguments& arguments) {
   channels.slots = arguments.slots;
   channels.pace = arguments.pace;
   channels.window = static_cast<double>(arguments.window);
+  channels.burst = static_cast<double>(arguments.burst);
+  channels.connections = arguments.connections;
   return channels;
 }
 
@@ -183,6 +185,9 @@ void add_sim(CLI::App& app, SimArguments& arguments) {
   add("--slots", arguments.slots, "Messages under way in a channel");
   add("--pace", arguments.pace, "GB/s of a channel; 0: any");
   add("--window", arguments.window, "Bytes in flight in a channel, with K or M; 0: any")
+      ->transform(CLI::AsSizeValue(false));
+  add("--connections", arguments.connections, "Of a channel: so many messages travel abreast");
+  add("--burst", arguments.burst, "Bytes that a rate limiter lets pass each link at once after a rest")
       ->transform(CLI::AsSizeValue(false));
   command->add_option(
       "--job", arguments.job,

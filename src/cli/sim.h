@@ -17,6 +17,8 @@ struct SimArguments {
   int slots = 2;
   double pace = 0;
   uint64_t window = 0;
+  int connections = 1;
+  uint64_t burst = 0;
   std::string job;  ///< file
   bool json = false;
 };

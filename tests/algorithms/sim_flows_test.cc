@@ -63,6 +63,41 @@ TEST(Flows, OneThatComesLaterTakesItsShare) {
   EXPECT_NEAR(timeline.ended[0], 2, 1e-9);
 }
 
+/// A full bucket lets 4 GB pass at once; the rest is served at 10 GB/s. A rest of 0.2 s saves up 2 GB.
+TEST(Flows, BucketsSaveUpWhatIsNotUsed) {
+  const Network network = row({10});
+  FlowSet set(network, 0, 4 * kGiga);
+  const PathId path = along(set, {0});
+  const FlowId first = set.add({.path = path, .bytes = 20 * kGiga});
+  const FlowId soon = set.add({.path = path, .bytes = 3 * kGiga});
+  set.wait(soon, {first, Point::ended, 0.2});
+  const FlowId later = set.add({.path = path, .bytes = 14 * kGiga});
+  set.wait(later, {soon, Point::ended, 5});
+  const Timeline timeline = run(set);
+  EXPECT_NEAR(timeline.ended[first], 1.6, 1e-9);
+  EXPECT_NEAR(timeline.ended[soon], 1.6 + 0.2 + 0.1, 1e-9);  // 2 GB saved up, 1 GB served
+  EXPECT_NEAR(timeline.ended[later], 1.9 + 5 + 1, 1e-9);     // no more than 4 GB
+}
+
+/// What a limited flow leaves over is saved up for the next one, on both edges of the way.
+TEST(Flows, BucketsFillBesideSlowFlows) {
+  const Network network = row({10, 10});
+  FlowSet set(network, 0, 2 * kGiga);
+  set.add({.path = along(set, {0, 2}), .bytes = 12 * kGiga, .pace = 9});
+  const FlowId late = set.add({.path = along(set, {0}), .bytes = 0.5 * kGiga, .alpha = 0.75});
+  const FlowId both = set.add({.path = along(set, {0, 2}), .bytes = 0.75 * kGiga, .alpha = 1});
+  const Timeline timeline = run(set);
+  EXPECT_NEAR(timeline.ended[late], 0.75, 1e-9);         // 0.75 GB were there
+  EXPECT_NEAR(timeline.ended[both], 1 + 0.25 / 5, 1e-9);  // 0.5 GB were on the first edge, 1 GB on the second
+  EXPECT_NEAR(timeline.ended[0], 1.05 + 0.75 / 9, 1e-9);  // 2 GB at once, 1.05 s later 0.75 were left
+}
+
+TEST(Flows, ABurstIsRefused) {
+  const Network network = row({10});
+  EXPECT_EQ(FlowSet(network, 0, -1).simulate().status().message(),
+            "edges with a burst of -1 bytes: expected 0 or more");
+}
+
 TEST(Flows, UnequalShares) {
   // The long flow and two others share 6: 2 each. The one on the wide link has 8, and 10 when the long one,
   // whose own end comes at 5 s, is away.

@@ -107,6 +107,24 @@ TEST(Plans, SlotsAreAWindow) {
               1e-9);
 }
 
+/// Two messages of a channel share its way, so the first one comes as late as the second: every hop of a chain costs
+/// two messages instead of one.
+TEST(Plans, ConnectionsTravelAbreast) {
+  constexpr double kSlot = 1e6, kWireTime = kSlot / (kWire * kGiga);
+  constexpr int kMessages = 20;
+  const auto plan = plan_of("ring", Collective::broadcast, 3);
+  const Channels channels{.slot_bytes = kSlot, .slots = 4};
+  EXPECT_NEAR(run(plan, kMessages * kSlot, star(3, kWire), channels).seconds, (kMessages + 1) * kWireTime, 1e-9);
+  Channels two = channels;
+  two.connections = 2;
+  EXPECT_NEAR(run(plan, kMessages * kSlot, star(3, kWire), two).seconds, (kMessages + 2) * kWireTime, 1e-9);
+}
+
+TEST(Plans, BurstsOfRateLimiters) {
+  const auto plan = plan_of("ring", Collective::broadcast, 2);
+  EXPECT_NEAR(run(plan, 5e9, star(2, 1), {.burst = 2e9}).seconds, 3, 1e-9);
+}
+
 TEST(Plans, TheLastTileIsWhatIsLeft) {
   const auto plan = plan_of("ring", Collective::all_reduce, 4, 3);  // messages of three chunks
   const Tiling tiling = tile(plan, 12 * 1000, {.slot_bytes = 900});
@@ -218,6 +236,8 @@ TEST(Plans, Refused) {
   EXPECT_EQ(said(star(4, 1), 1, {.slot_bytes = std::nan("")}),
             "channels with slot bytes of nan: expected 0 or more");
   EXPECT_EQ(said(star(4, 1), 1, {.slots = 0}), "channels with 0 slots: expected at least 1");
+  EXPECT_EQ(said(star(4, 1), 1, {.burst = -1}), "channels with a burst of -1: expected 0 or more");
+  EXPECT_EQ(said(star(4, 1), 1, {.connections = 0}), "channels with 0 connections: expected at least 1");
   EXPECT_EQ(said(star(4, 1), 1, {.alpha = -2}), "channels with an alpha of -2: expected 0 or more");
   Network apart = star(3, 1);
   rank_node(apart);

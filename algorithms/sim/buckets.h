@@ -2,8 +2,8 @@
 ///
 /// A bucket fills at what the edge's capacity leaves over, up to `burst` bytes; what is in it passes at once
 /// (Linux's tbf, limits of virtual machines). The bytes of a flow that find tokens in the buckets of all its
-/// edges take no time there; the others are served at the fair rate. Buckets
-/// are empty at time 0, as after the collective before.
+/// edges take no time there; the others are served at the fair rate. Buckets are empty
+/// at time 0, as after the collective before.
 ///
 /// One thread at a time. None of the calls fails.
 #pragma once

@@ -12,16 +12,16 @@ constexpr double kBytesPerUnit = algorithms::kCapacityUnit * 1e9;  // per second
 
 size_t at(int32_t id) { return static_cast<size_t>(id); }
 
-/// Units of capacity that a flow can use at most.
+/// Units of capacity that each share of a flow can use at most.
 double ceiling_of(const FlowSet& set, const Flow& flow, double latency) {
   double ceiling = 0;
   for (const int32_t edge : set.edges(flow.path)) {
     const auto capacity = static_cast<double>(set.network().edges[at(edge)].capacity);
     if (ceiling == 0 || capacity < ceiling) ceiling = capacity;
   }
-  if (flow.pace > 0) ceiling = std::min(ceiling, flow.pace / algorithms::kCapacityUnit);
+  if (flow.pace > 0) ceiling = std::min(ceiling, flow.pace / flow.shares / algorithms::kCapacityUnit);
   if (flow.window > 0 && latency > 0) {
-    ceiling = std::min(ceiling, flow.window / (2 * latency) / kBytesPerUnit);
+    ceiling = std::min(ceiling, flow.window / flow.shares / (2 * latency) / kBytesPerUnit);
   }
   return ceiling;
 }
@@ -157,9 +157,10 @@ void Engine::send(FlowId flow) {
   Progress& progress = groups_[at(group)];
   advance(progress);
   if (progress.flows.empty()) progress.served = 0;
-  progress.flows.push_back({progress.served + bytes, flow});
+  const int32_t shares = set_.flow(flow).shares;
+  progress.flows.push_back({progress.served + bytes / shares, flow});
   std::push_heap(progress.flows.begin(), progress.flows.end());
-  shares_.change(group, 1);
+  shares_.change(group, shares);
   mark_stale(group);
 }
 
@@ -190,7 +191,7 @@ void Engine::serve(GroupId group) {
     const FlowId flow = progress.flows.front().flow;
     std::pop_heap(progress.flows.begin(), progress.flows.end());
     progress.flows.pop_back();
-    shares_.change(group, -1);
+    shares_.change(group, -set_.flow(flow).shares);
     sent(flow);
   }
 }

@@ -106,6 +106,9 @@ Status FlowSet::check() const {
       return wrong(
           fmt::format("flow {} is of stream {}: expected -1 to {}", f, flow.stream, flows_.size() - 1));
     }
+    if (flow.shares < 1) {
+      return wrong(fmt::format("flow {} has {} shares: expected at least 1", f, flow.shares));
+    }
     for (const auto& [figure, word] : {std::pair{flow.bytes, "bytes"},
                                        {flow.alpha, "alpha"},
                                        {flow.pace, "pace"},

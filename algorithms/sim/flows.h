@@ -34,6 +34,7 @@ struct Flow {
   /// Flows of a stream send one after the other, in the order in which they start. -1: alone; else a number
   /// below that of the flows.
   int32_t stream = -1;
+  int32_t shares = 1;  ///< for how many flows it counts where it shares edges; at least 1
 };
 
 /// What can happen to a flow. One that waits in its stream has started, but sends nothing yet.

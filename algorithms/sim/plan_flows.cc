@@ -21,6 +21,7 @@ size_t at(int32_t id) { return static_cast<size_t>(id); }
 struct Channel {
   PathId path = kNoPath;
   double latency = 0;
+  size_t abreast = 1;            // messages that share the way
   std::vector<FlowId> taken;     // the last `slots` messages: when the receiver had them
   std::vector<int32_t> streams;  // of its connections that were used
   size_t messages = 0;
@@ -54,6 +55,7 @@ class Translation {
   static constexpr FlowId kNobody = UINT32_MAX;
 
   FlowSet& flows() { return result_.flows; }
+  const FlowSet& flows() const { return result_.flows; }
   Wait& lane(Rank rank, uint8_t number) { return lanes_[at(rank) * ir::kMaxLanes + number]; }
 
   void wait(FlowId flow, const Wait& what) {
@@ -78,6 +80,7 @@ class Translation {
     const Move& move = plan_.moves[m];
     Flow flow = flow_of(move, channel);
     flow.stream = stream_of(channel);
+    flow.shares = channels_.connections / static_cast<int32_t>(channel.abreast);
     const FlowId message = flows().add(flow);
     wait(message, lane(move.src, move.src_lane));
     lane(move.src, move.src_lane) = {message, Point::started};
@@ -145,9 +148,16 @@ class Translation {
     return {channel.path, tile_ * move.chunks, channels_.alpha, channels_.pace, channels_.window};
   }
 
+  /// Takes turns where connections wait at the sender's own link; what waits further on keeps its order.
+  size_t abreast_on(std::span<const int32_t> path) const {
+    const auto capacity = [&](int32_t edge) { return flows().network().edges[at(edge)].capacity; };
+    const bool own = std::ranges::all_of(path, [&](int32_t edge) { return capacity(path[0]) <= capacity(edge); });
+    return own ? at(channels_.connections) : 1;
+  }
+
   /// That of the channel's next message.
   int32_t stream_of(Channel& channel) {
-    const size_t connection = channel.messages % at(channels_.connections);
+    const size_t connection = channel.messages % channel.abreast;
     if (connection == channel.streams.size()) channel.streams.push_back(streams_++);
     return channel.streams[connection];
   }
@@ -163,6 +173,7 @@ class Translation {
       Channel& channel = channel_list_.emplace_back();
       channel.path = flows().path(*route);
       channel.latency = flows().latency(channel.path);
+      channel.abreast = abreast_on(*route);
       channel.taken.assign(at(channels_.slots), kNobody);
     }
     return &channel_list_[entry->second];

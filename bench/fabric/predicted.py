@@ -117,8 +117,8 @@ def run(network, programs, niceness, program, sizes, repeats, ranks, **variables
     result = os.path.join(folder, "result.json")
     command = ["nice", "-n", f"{niceness}", os.path.join(programs, f"{program}_perf"), "-b", f"{sizes[0]}", "-e", f"{sizes[-1]}", "-f",
                f"{GROWTH}", "-n", f"{repeats}", "-w", "1", "-c", "0", "-z", "3", "-I", "1"]
-    processes = [network.start(rank, rank, ranks, command + (["-J", result] if rank == 0 else []), **variables)
-                 for rank in range(ranks)]
+    processes = [network.start(rank, rank, ranks, command + (["-J", result] if rank == 0 else []), WEIR_YIELD="0", **variables)
+                 for rank in range(ranks)]  # who waits sleeps: many ranks that only look leave no time to the network
     try:
       said = [process.communicate(timeout=300) for process in processes]
     finally:

@@ -186,7 +186,7 @@ void add_sim(CLI::App& app, SimArguments& arguments) {
   add("--pace", arguments.pace, "GB/s of a channel; 0: any");
   add("--window", arguments.window, "Bytes in flight in a channel, with K or M; 0: any")
       ->transform(CLI::AsSizeValue(false));
-  add("--connections", arguments.connections, "Of a channel: so many messages travel abreast");
+  add("--connections", arguments.connections, "Of a channel, which take turns with its messages");
   add("--burst", arguments.burst, "Bytes that a rate limiter lets pass each link at once after a rest")
       ->transform(CLI::AsSizeValue(false));
   command->add_option(

@@ -63,7 +63,7 @@ TEST(Flows, OneThatComesLaterTakesItsShare) {
   EXPECT_NEAR(timeline.ended[0], 2, 1e-9);
 }
 
-/// A full bucket lets 4 GB pass at once; the rest is served at 10 GB/s. A rest of 0.2 s saves up 2 GB.
+/// Empty at first. A rest of 0.2 s saves up 2 GB, one of 5 s no more than 4 GB.
 TEST(Flows, BucketsSaveUpWhatIsNotUsed) {
   const Network network = row({10});
   FlowSet set(network, 0, 4 * kGiga);
@@ -74,9 +74,9 @@ TEST(Flows, BucketsSaveUpWhatIsNotUsed) {
   const FlowId later = set.add({.path = path, .bytes = 14 * kGiga});
   set.wait(later, {soon, Point::ended, 5});
   const Timeline timeline = run(set);
-  EXPECT_NEAR(timeline.ended[first], 1.6, 1e-9);
-  EXPECT_NEAR(timeline.ended[soon], 1.6 + 0.2 + 0.1, 1e-9);  // 2 GB saved up, 1 GB served
-  EXPECT_NEAR(timeline.ended[later], 1.9 + 5 + 1, 1e-9);     // no more than 4 GB
+  EXPECT_NEAR(timeline.ended[first], 2, 1e-9);
+  EXPECT_NEAR(timeline.ended[soon], 2 + 0.2 + 0.1, 1e-9);
+  EXPECT_NEAR(timeline.ended[later], 2.3 + 5 + 1, 1e-9);
 }
 
 /// What a limited flow leaves over is saved up for the next one, on both edges of the way.
@@ -89,7 +89,7 @@ TEST(Flows, BucketsFillBesideSlowFlows) {
   const Timeline timeline = run(set);
   EXPECT_NEAR(timeline.ended[late], 0.75, 1e-9);         // 0.75 GB were there
   EXPECT_NEAR(timeline.ended[both], 1 + 0.25 / 5, 1e-9);  // 0.5 GB were on the first edge, 1 GB on the second
-  EXPECT_NEAR(timeline.ended[0], 1.05 + 0.75 / 9, 1e-9);  // 2 GB at once, 1.05 s later 0.75 were left
+  EXPECT_NEAR(timeline.ended[0], 1.05 + 2.75 / 9, 1e-9);
 }
 
 TEST(Flows, ABurstIsRefused) {

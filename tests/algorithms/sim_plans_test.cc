@@ -122,7 +122,8 @@ TEST(Plans, ConnectionsTravelAbreast) {
 
 TEST(Plans, BurstsOfRateLimiters) {
   const auto plan = plan_of("ring", Collective::broadcast, 2);
-  EXPECT_NEAR(run(plan, 5e9, star(2, 1), {.burst = 2e9}).seconds, 3, 1e-9);
+  EXPECT_NEAR(run(plan, 5e9, star(2, 1), {.burst = 2e9}).seconds, 5, 1e-9);
+  EXPECT_NEAR(run(plan, 5e9, star(2, 1), {.alpha = 7, .burst = 2e9}).seconds, 7 + 3, 1e-9);
 }
 
 TEST(Plans, TheLastTileIsWhatIsLeft) {

@@ -4,10 +4,12 @@
 
 namespace weir::sim {
 
-Buckets::Buckets(const algorithms::Network& network, double burst) : burst_(burst) {
+Buckets::Buckets(const algorithms::Network& network, double burst, std::span<const double> tokens)
+    : burst_(burst) {
   if (burst == 0) return;
-  for (const auto& edge : network.edges) {
-    buckets_.push_back({0, static_cast<double>(edge.capacity) * algorithms::kCapacityUnit * 1e9});
+  for (size_t e = 0; e < network.edges.size(); ++e) {
+    const auto capacity = static_cast<double>(network.edges[e].capacity);
+    buckets_.push_back({tokens.empty() ? 0 : tokens[e], capacity * algorithms::kCapacityUnit * 1e9});
   }
 }
 
@@ -36,6 +38,15 @@ void Buckets::add_load(std::span<const int32_t> path, double rate, double now) {
     fill(bucket, now);
     bucket.left_over -= rate;
   }
+}
+
+std::vector<double> Buckets::tokens(double now) {
+  std::vector<double> found;
+  for (Bucket& bucket : buckets_) {
+    fill(bucket, now);
+    found.push_back(bucket.tokens);
+  }
+  return found;
 }
 
 }  // namespace weir::sim

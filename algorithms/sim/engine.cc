@@ -32,7 +32,7 @@ Engine::Engine(const FlowSet& set)
     : set_(set),
       group_of_(set.size(), -1),
       shares_(set.network(), make_groups()),
-      buckets_(set.network(), set.burst_),
+      buckets_(set.network(), set.burst_, set.tokens_),
       behind_(set.size(), kNobody),
       waiting_for_(set.size()),
       ready_(set.size()),
@@ -245,11 +245,12 @@ Status Engine::circle() const {
           fmt::format("flows wait in a circle: flow {}{}, which waits for flow {}", list, more, flow)};
 }
 
-Timeline Engine::conclude() const {
+Timeline Engine::conclude() {
   Timeline timeline;
   timeline.started = started_;
   timeline.ended = ended_;
   for (const double end : ended_) timeline.seconds = std::max(timeline.seconds, end);
+  timeline.tokens = buckets_.tokens(timeline.seconds);
   std::vector<double> path_bytes(latency_.size());
   for (FlowId f = 0; f < set_.size(); ++f) {
     if (group_of_[f] >= 0) path_bytes[at(set_.flow(f).path)] += set_.flow(f).bytes;

@@ -73,7 +73,7 @@ class Engine {
   void advance(Progress& group) const;
   double tolerance() const { return now_ * 1e-11; }
   Status circle() const;
-  Timeline conclude() const;
+  Timeline conclude();
 
   const FlowSet& set_;
   std::vector<double> latency_;    // by path

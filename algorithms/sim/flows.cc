@@ -90,6 +90,10 @@ Status FlowSet::check_path(PathId path) const {
 }
 
 Status FlowSet::check() const {
+  const bool complete = tokens_.empty() || tokens_.size() == network_.edges.size();
+  if (!complete || !std::ranges::all_of(tokens_, sound))
+    return wrong(fmt::format("{} buckets that hold something: expected {} figures, 0 or more", tokens_.size(),
+                             network_.edges.size()));
   if (!sound(burst_)) return wrong(fmt::format("edges with a burst of {} bytes: expected 0 or more", burst_));
   for (size_t e = 0; e < edge_latency_.size(); ++e) {
     if (!sound(edge_latency_[e])) {

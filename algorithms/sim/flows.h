@@ -52,6 +52,7 @@ struct Timeline {
   std::vector<double> started;     ///< by flow
   std::vector<double> ended;       ///< by flow
   std::vector<double> edge_bytes;  ///< by edge of the network
+  std::vector<double> tokens;      ///< bytes saved up at the end, by edge; empty without bursts
 };
 
 class FlowSet {
@@ -61,6 +62,8 @@ class FlowSet {
   explicit FlowSet(const Network& network, double hop_latency = 0, double burst = 0);
 
   void set_latency(int32_t edge, double seconds) { edge_latency_[static_cast<size_t>(edge)] = seconds; }
+  /// What the buckets of the edges hold at time 0, such as what a timeline of this network left; else nothing.
+  void set_tokens(std::vector<double> bytes) { tokens_ = std::move(bytes); }
   /// Names a path; the same edges get the same name.
   PathId path(std::span<const int32_t> edges);
   FlowId add(const Flow& flow);
@@ -91,6 +94,7 @@ class FlowSet {
 
   const Network& network_;
   const double burst_;
+  std::vector<double> tokens_;
   std::vector<double> edge_latency_;
   std::vector<int32_t> path_edges_;
   std::vector<size_t> path_ends_;             // by path: where its edges end in path_edges_

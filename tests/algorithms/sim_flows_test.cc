@@ -92,6 +92,19 @@ TEST(Flows, BucketsFillBesideSlowFlows) {
   EXPECT_NEAR(timeline.ended[0], 1.05 + 2.75 / 9, 1e-9);
 }
 
+TEST(Flows, WhatIsLeftInBucketsIsThereForTheNext) {
+  const Network network = row({10, 5});
+  FlowSet set(network, 0, 4 * kGiga);
+  set.add({.path = along(set, {0}), .bytes = 15 * kGiga});
+  set.add({.path = along(set, {2}), .bytes = 6 * kGiga});
+  const Timeline timeline = run(set);
+  EXPECT_THAT(timeline.tokens, testing::ElementsAre(0, 4 * kGiga, testing::DoubleNear(1.5 * kGiga, 1), 4 * kGiga));
+  set.set_tokens(timeline.tokens);
+  EXPECT_NEAR(run(set).ended[1], 4.5 / 5, 1e-9);
+  set.set_tokens({1});
+  EXPECT_EQ(set.simulate().status().message(), "1 buckets that hold something: expected 4 figures, 0 or more");
+}
+
 TEST(Flows, ABurstIsRefused) {
   const Network network = row({10});
   EXPECT_EQ(FlowSet(network, 0, -1).simulate().status().message(),

@@ -124,6 +124,10 @@ TEST(Plans, BurstsOfRateLimiters) {
   const auto plan = plan_of("ring", Collective::broadcast, 2);
   EXPECT_NEAR(run(plan, 5e9, star(2, 1), {.burst = 2e9}).seconds, 5, 1e-9);
   EXPECT_NEAR(run(plan, 5e9, star(2, 1), {.alpha = 7, .burst = 2e9}).seconds, 7 + 3, 1e-9);
+  // The first of two links rests while the second is at work, and then begins with a full bucket; so has the second one
+  // when it begins.
+  const auto chain = plan_of("ring", Collective::broadcast, 3);
+  EXPECT_NEAR(run(chain, 5e9, star(3, 1), {.burst = 2e9}).seconds, 3 + 3, 1e-9);
 }
 
 TEST(Plans, TheLastTileIsWhatIsLeft) {

@@ -23,9 +23,10 @@ def call(*command):
 
 BURST = 32 << 10  # bytes of a bucket, and of the queue behind it: both outlast the moments for which a busy machine forgets about us
 QUEUE = 200 << 10
+ENDLESS = 16 << 20  # a queue that loses nothing
 
 
-def limit(space, interface, mbit, queue=QUEUE):
+def limit(space, interface, mbit, queue):
   """What leaves the interface."""
   call("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", interface, "root", "tbf", "rate", f"{mbit}mbit",
        "burst", f"{BURST}b", "limit", f"{queue}b")
@@ -42,12 +43,12 @@ def remove_leftovers():
 class Network:
   """One namespace holds all switches; each host has its own. All gone at the end."""
 
-  def __init__(self, sizes, host_mbit, uplink_mbit, slow=None, queue=QUEUE):
-    """Hosts of each leaf; Mbit/s of hosts, of each leaf's uplink, and of single hosts that are slower; bytes that wait at
-    each interface."""
+  def __init__(self, sizes, host_mbit, uplink_mbit, slow=None, plain=False):
+    """Hosts of each leaf; Mbit/s of hosts, of each leaf's uplink, and of single hosts that are slower. Plain links lose
+    nothing and carry single frames, as wires do, not up to 64 KB at a time; that is more work for the machine."""
     self.tag = f"wm{os.getpid()}"
     self.sizes, self.host_mbit, self.uplink_mbit, self.slow = sizes, host_mbit, uplink_mbit, slow or {}
-    self.queue = queue
+    self.plain, self.queue = plain, ENDLESS if plain else QUEUE
     self.leaf_of = [leaf for leaf, size in enumerate(sizes) for _ in range(size)]
     self.spaces = []
 
@@ -85,6 +86,8 @@ class Network:
       call("ip", "-n", net, "link", "set", f"port{host}", "master", f"leaf{leaf}", "up")
       call("ip", "-n", self.space(name), "addr", "add", f"10.77.0.{host + 1}/24", "dev", "eth0")
       call("ip", "-n", self.space(name), "link", "set", "eth0", "up")
+      if self.plain:
+        call("ip", "-n", self.space(name), "link", "set", "eth0", "gso_max_segs", "1")
       call("ip", "netns", "exec", self.space(name), "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
       mbit = self.slow.get(host, self.host_mbit)
       limit(self.space(name), "eth0", mbit, self.queue)

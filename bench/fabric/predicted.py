@@ -2,8 +2,9 @@
 """The simulator against real TCP: predicted.py FOLDER_OF_PROGRAMS.
 
 Networks of namespaces run collectives with algorithms forced on them, and `weir sim` predicts the same on the same topology.
-Prints each time beside its prediction. Nothing is fitted: bandwidths come from the sizes of headers, slots and connections
-are the library's, and the latency is that of a message of a few bytes between two hosts of each network.
+Prints each time beside its prediction. Nothing is fitted: bandwidths come from the sizes of headers, slots are the
+library's, and the latency is that of a message of a few bytes between two hosts of each network. Channels have one connection:
+several take turns in ways that change from run to run (--connections 2, the library's default, shows it).
 """
 
 import argparse
@@ -24,11 +25,9 @@ from network import BURST, Impossible, Network, missing_tools
 FRAME, HEADERS = 1514, 66
 PAYLOAD_SHARE = (FRAME - HEADERS) / (FRAME + HEADERS / 2)
 
-# src/base/options.h and transports/tcp.cc. Both ends of a channel have slots of their own: a message leaves the sender's for
-# the kernel before the receiver has room for it.
-SLOT_BYTES, SLOTS, CONNECTIONS = 64 << 10, 2 * 4, 2
-
-QUEUE = 16 << 20  # bytes: nothing is lost, as the simulator assumes
+# src/base/options.h. Both ends of a channel have slots of their own: a message leaves the sender's for the kernel before the
+# receiver has room for it.
+SLOT_BYTES, SLOTS = 64 << 10, 2 * 4
 GROWTH = 5
 SIZES = tuple((64 << 10) * GROWTH**i for i in range(4))  # to 8 MB
 
@@ -87,7 +86,7 @@ TITLE = (f"{'shape':<12}{'collective':<12}{'algorithm':<18}{'bytes':>9}{'predict
 
 def network_of(shape, mbit):
   return Network(shape.sizes, mbit, [mbit * part for part in shape.uplinks], {host: mbit * part for host, part in shape.slow.items()},
-                 queue=QUEUE)
+                 plain=True)
 
 
 def write_fabric(path, shape, mbit):
@@ -103,10 +102,10 @@ def write_fabric(path, shape, mbit):
     file.write("\n".join(lines) + "\n")
 
 
-def predict(weir, fabric, collective, algorithm, size, latency_ms):
+def predict(weir, fabric, collective, algorithm, size, latency_ms, connections):
   """Milliseconds."""
   command = (weir, "sim", fabric, "--collective", collective, "--bytes", f"{size}", "--algorithm", algorithm, "--alpha",
-             f"{latency_ms * 1000:.3f}", "--slots", f"{SLOTS}", "--slot-bytes", f"{SLOT_BYTES}", "--connections", f"{CONNECTIONS}",
+             f"{latency_ms * 1000:.3f}", "--slots", f"{SLOTS}", "--slot-bytes", f"{SLOT_BYTES}", "--connections", f"{connections}",
              "--burst", f"{BURST}", "--json")
   return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)["seconds"] * 1000
 
@@ -139,14 +138,15 @@ def compare(shape, schedules, arguments, report):
   with tempfile.TemporaryDirectory() as folder, network_of(shape, arguments.mbit) as network:
     fabric = os.path.join(folder, "fabric.txt")
     write_fabric(fabric, shape, arguments.mbit)
-    measure = lambda *what, **variables: run(network, arguments.programs, arguments.nice, *what, **variables)
+    measure = lambda *what, **variables: run(network, arguments.programs, arguments.nice, *what,
+                                             NCCL_NSOCKS_PERTHREAD=f"{arguments.connections}", **variables)
     # A message of a few bytes, which buckets let pass at once: what the end points and their wake-ups take.
     (small,) = measure("sendrecv", (8,), 50, 2).values()
     latency_ms = statistics.median(small)
     report(f"# {shape.name}: latency {latency_ms:.3f} ms")
     for collective, algorithm in schedules:
       for size in SIZES:
-        row = Row(shape, collective, algorithm, size, predict(weir, fabric, collective, algorithm, size, latency_ms))
+        row = Row(shape, collective, algorithm, size, predict(weir, fabric, collective, algorithm, size, latency_ms, arguments.connections))
         if row.predicted < arguments.longest:
           rows.append(row)
     for _ in range(arguments.rounds):
@@ -170,6 +170,7 @@ def parser():
   parser.add_argument("--rounds", type=int, default=3, help="processes started anew")
   parser.add_argument("--repeats", type=int, default=3, help="of each size in a round, in place and out of place each")
   parser.add_argument("--longest", type=float, default=1500, help="ms: what is predicted to take longer is left out")
+  parser.add_argument("--connections", type=int, default=1, help="of a channel")
   parser.add_argument("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
   parser.add_argument("--shape", action="append", help=f"some of them: {', '.join(shape.name for shape in SHAPES)}")
   parser.add_argument("--algorithm", action="append", help="some of them")

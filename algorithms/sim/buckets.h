@@ -17,12 +17,12 @@ namespace weir::sim {
 
 class Buckets {
  public:
-  /// `burst`: bytes, of every edge; 0: there are no buckets, and calls cost nothing. `tokens`: in the buckets at time
-  /// 0, by edge; empty: none.
+  /// `burst`: bytes, of every edge; 0: there are no buckets, and calls cost nothing. `tokens`: in the buckets
+  /// at time 0, by edge; empty: none.
   Buckets(const algorithms::Network& network, double burst, std::span<const double> tokens);
 
-  /// Takes the tokens that all edges of the path have, at most `bytes`; returns how many. `now`: seconds, never
-  /// less than before.
+  /// Takes the tokens that all edges of the path have, at most `bytes`; returns how many. `now`: seconds,
+  /// never less than before.
   double take(std::span<const int32_t> path, double bytes, double now);
   /// From now on the edges of the path carry so many bytes per second more (or less).
   void add_load(std::span<const int32_t> path, double rate, double now);

@@ -1,8 +1,8 @@
 /// The event loop behind FlowSet::simulate(). Used by flows.cc alone.
 ///
 /// Two kinds of events: a flow starts, and the first flow of a group is through. Flows of a group are served
-/// alike, so a group needs one event and one counter: the bytes that each share of its flows has been served since
-/// the group was last empty. A flow is through when the counter has grown by its bytes.
+/// alike, so a group needs one event and one counter: the bytes that each share of its flows has been served
+/// since the group was last empty. A flow is through when the counter has grown by its bytes.
 #pragma once
 
 #include <vector>

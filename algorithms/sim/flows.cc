@@ -25,7 +25,10 @@ bool sound(double figure) { return std::isfinite(figure) && figure >= 0; }
 }  // namespace
 
 FlowSet::FlowSet(const Network& network, double hop_latency, double burst)
-    : network_(network), burst_(burst), edge_latency_(network.edges.size(), hop_latency), by_hash_(kFirstBuckets) {}
+    : network_(network),
+      burst_(burst),
+      edge_latency_(network.edges.size(), hop_latency),
+      by_hash_(kFirstBuckets) {}
 
 PathId FlowSet::path(std::span<const int32_t> edges) {
   const size_t hash = hash_of(edges);

@@ -57,12 +57,13 @@ struct Timeline {
 
 class FlowSet {
  public:
-  /// Keeps a reference to the network. Of every edge: `hop_latency` in seconds; `burst`, the bytes that a rate
-  /// limiter there lets pass at once after a rest (buckets.h).
+  /// Keeps a reference to the network. Of every edge: `hop_latency` in seconds; `burst`, the bytes that a
+  /// rate limiter there lets pass at once after a rest (buckets.h).
   explicit FlowSet(const Network& network, double hop_latency = 0, double burst = 0);
 
   void set_latency(int32_t edge, double seconds) { edge_latency_[static_cast<size_t>(edge)] = seconds; }
-  /// What the buckets of the edges hold at time 0, such as what a timeline of this network left; else nothing.
+  /// What the buckets of the edges hold at time 0, such as what a timeline of this network left; else
+  /// nothing.
   void set_tokens(std::vector<double> bytes) { tokens_ = std::move(bytes); }
   /// Names a path; the same edges get the same name.
   PathId path(std::span<const int32_t> edges);

@@ -151,7 +151,8 @@ class Translation {
   /// Takes turns where connections wait at the sender's own link; what waits further on keeps its order.
   size_t abreast_on(std::span<const int32_t> path) const {
     const auto capacity = [&](int32_t edge) { return flows().network().edges[at(edge)].capacity; };
-    const bool own = std::ranges::all_of(path, [&](int32_t edge) { return capacity(path[0]) <= capacity(edge); });
+    const bool own =
+        std::ranges::all_of(path, [&](int32_t edge) { return capacity(path[0]) <= capacity(edge); });
     return own ? at(channels_.connections) : 1;
   }
 

@@ -87,7 +87,7 @@ TEST(Flows, BucketsFillBesideSlowFlows) {
   const FlowId late = set.add({.path = along(set, {0}), .bytes = 0.5 * kGiga, .alpha = 0.75});
   const FlowId both = set.add({.path = along(set, {0, 2}), .bytes = 0.75 * kGiga, .alpha = 1});
   const Timeline timeline = run(set);
-  EXPECT_NEAR(timeline.ended[late], 0.75, 1e-9);         // 0.75 GB were there
+  EXPECT_NEAR(timeline.ended[late], 0.75, 1e-9);          // 0.75 GB were there
   EXPECT_NEAR(timeline.ended[both], 1 + 0.25 / 5, 1e-9);  // 0.5 GB were on the first edge, 1 GB on the second
   EXPECT_NEAR(timeline.ended[0], 1.05 + 2.75 / 9, 1e-9);
 }
@@ -98,11 +98,29 @@ TEST(Flows, WhatIsLeftInBucketsIsThereForTheNext) {
   set.add({.path = along(set, {0}), .bytes = 15 * kGiga});
   set.add({.path = along(set, {2}), .bytes = 6 * kGiga});
   const Timeline timeline = run(set);
-  EXPECT_THAT(timeline.tokens, testing::ElementsAre(0, 4 * kGiga, testing::DoubleNear(1.5 * kGiga, 1), 4 * kGiga));
+  EXPECT_THAT(timeline.tokens,
+              testing::ElementsAre(0, 4 * kGiga, testing::DoubleNear(1.5 * kGiga, 1), 4 * kGiga));
   set.set_tokens(timeline.tokens);
   EXPECT_NEAR(run(set).ended[1], 4.5 / 5, 1e-9);
   set.set_tokens({1});
-  EXPECT_EQ(set.simulate().status().message(), "1 buckets that hold something: expected 4 figures, 0 or more");
+  EXPECT_EQ(set.simulate().status().message(),
+            "1 buckets that hold something: expected 4 figures, 0 or more");
+}
+
+TEST(Flows, SharesCountWhereEdgesAreShared) {
+  const Network network = row({9});
+  FlowSet set(network);
+  const PathId path = along(set, {0});
+  const FlowId two = set.add({.path = path, .bytes = 12 * kGiga, .shares = 2});
+  const FlowId one = set.add({.path = path, .bytes = 9 * kGiga});
+  const Timeline timeline = run(set);
+  EXPECT_NEAR(timeline.ended[two], 2, 1e-9);
+  EXPECT_NEAR(timeline.ended[one], 2 + 3 / 9.0, 1e-9);
+  FlowSet alone(network);
+  alone.add({.path = along(alone, {0}), .bytes = 12 * kGiga, .pace = 4, .shares = 2});
+  EXPECT_NEAR(run(alone).seconds, 3, 1e-9);
+  alone.add({.path = along(alone, {0}), .shares = 0});
+  EXPECT_EQ(alone.simulate().status().message(), "flow 1 has 0 shares: expected at least 1");
 }
 
 TEST(Flows, ABurstIsRefused) {

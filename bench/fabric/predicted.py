@@ -106,7 +106,7 @@ def predict(weir, fabric, collective, algorithm, size, latency_ms, connections):
   """Milliseconds."""
   command = (weir, "sim", fabric, "--collective", collective, "--bytes", f"{size}", "--algorithm", algorithm, "--alpha",
              f"{latency_ms * 1000:.3f}", "--slots", f"{SLOTS}", "--slot-bytes", f"{SLOT_BYTES}", "--connections", f"{connections}",
-             "--burst", f"{BURST}", "--json")
+             "--burst", f"{BURST * PAYLOAD_SHARE:.0f}", "--json")
   return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)["seconds"] * 1000
 
 

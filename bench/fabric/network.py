@@ -43,12 +43,13 @@ def remove_leftovers():
 class Network:
   """One namespace holds all switches; each host has its own. All gone at the end."""
 
-  def __init__(self, sizes, host_mbit, uplink_mbit, slow=None, plain=False):
+  def __init__(self, sizes, host_mbit, uplink_mbit, slow=None, plain=False, send_buffer=0):
     """Hosts of each leaf; Mbit/s of hosts, of each leaf's uplink, and of single hosts that are slower. Plain links lose
-    nothing and carry single frames, as wires do, not up to 64 KB at a time; that is more work for the machine."""
+    nothing and carry single frames, as wires do, not up to 64 KB at a time; that is more work for the machine. Bytes that
+    the kernel takes over from a connection; 0: as many as it likes."""
     self.tag = f"wm{os.getpid()}"
     self.sizes, self.host_mbit, self.uplink_mbit, self.slow = sizes, host_mbit, uplink_mbit, slow or {}
-    self.plain, self.queue = plain, ENDLESS if plain else QUEUE
+    self.plain, self.queue, self.send_buffer = plain, ENDLESS if plain else QUEUE, send_buffer
     self.leaf_of = [leaf for leaf, size in enumerate(sizes) for _ in range(size)]
     self.spaces = []
 
@@ -89,6 +90,8 @@ class Network:
       if self.plain:
         call("ip", "-n", self.space(name), "link", "set", "eth0", "gso_max_segs", "1")
       call("ip", "netns", "exec", self.space(name), "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
+      if self.send_buffer:
+        call("ip", "netns", "exec", self.space(name), "sysctl", "-qw", f"net.ipv4.tcp_wmem=4096 {self.send_buffer} {self.send_buffer}")
       mbit = self.slow.get(host, self.host_mbit)
       limit(self.space(name), "eth0", mbit, self.queue)
       limit(net, f"port{host}", mbit, self.queue)

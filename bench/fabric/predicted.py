@@ -24,6 +24,7 @@ from network import BURST, Impossible, Network, missing_tools
 # carry data one way carry as much the other way in most collectives, so the acknowledgements are charged to all of them.
 FRAME, HEADERS = 1514, 66
 PAYLOAD_SHARE = (FRAME - HEADERS) / (FRAME + HEADERS / 2)
+BURST_PAYLOAD = BURST * (FRAME - HEADERS) // FRAME
 
 # src/base/options.h. Both ends of a channel have slots of their own: a message leaves the sender's for the kernel before the
 # receiver has room for it.
@@ -84,9 +85,9 @@ TITLE = (f"{'shape':<12}{'collective':<12}{'algorithm':<18}{'bytes':>9}{'predict
          f"{'slowest':>9}")
 
 
-def network_of(shape, mbit):
+def network_of(shape, mbit, send_buffer):
   return Network(shape.sizes, mbit, [mbit * part for part in shape.uplinks], {host: mbit * part for host, part in shape.slow.items()},
-                 plain=True)
+                 plain=True, send_buffer=send_buffer)
 
 
 def write_fabric(path, shape, mbit):
@@ -106,7 +107,7 @@ def predict(weir, fabric, collective, algorithm, size, latency_ms, connections):
   """Milliseconds."""
   command = (weir, "sim", fabric, "--collective", collective, "--bytes", f"{size}", "--algorithm", algorithm, "--alpha",
              f"{latency_ms * 1000:.3f}", "--slots", f"{SLOTS}", "--slot-bytes", f"{SLOT_BYTES}", "--connections", f"{connections}",
-             "--burst", f"{BURST * PAYLOAD_SHARE:.0f}", "--json")
+             "--burst", f"{BURST_PAYLOAD}", "--json")
   return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)["seconds"] * 1000
 
 
@@ -135,7 +136,7 @@ def compare(shape, schedules, arguments, report):
   """The rows of a shape, each measured in interleaved rounds."""
   weir = os.path.join(arguments.programs, "weir")
   rows = []
-  with tempfile.TemporaryDirectory() as folder, network_of(shape, arguments.mbit) as network:
+  with tempfile.TemporaryDirectory() as folder, network_of(shape, arguments.mbit, arguments.send_buffer) as network:
     fabric = os.path.join(folder, "fabric.txt")
     write_fabric(fabric, shape, arguments.mbit)
     measure = lambda *what, **variables: run(network, arguments.programs, arguments.nice, *what,
@@ -171,6 +172,7 @@ def parser():
   parser.add_argument("--repeats", type=int, default=3, help="of each size in a round, in place and out of place each")
   parser.add_argument("--longest", type=float, default=1500, help="ms: what is predicted to take longer is left out")
   parser.add_argument("--connections", type=int, default=1, help="of a channel")
+  parser.add_argument("--send-buffer", type=int, default=0, help="bytes of a connection; 0: the kernel's choice, which fills queues")
   parser.add_argument("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
   parser.add_argument("--shape", action="append", help=f"some of them: {', '.join(shape.name for shape in SHAPES)}")
   parser.add_argument("--algorithm", action="append", help="some of them")

@@ -12,16 +12,16 @@ constexpr double kBytesPerUnit = algorithms::kCapacityUnit * 1e9;  // per second
 
 size_t at(int32_t id) { return static_cast<size_t>(id); }
 
-/// Units of capacity that a flow can use at most.
+/// Units of capacity that each share of a flow can use at most.
 double ceiling_of(const FlowSet& set, const Flow& flow, double latency) {
   double ceiling = 0;
   for (const int32_t edge : set.edges(flow.path)) {
     const auto capacity = static_cast<double>(set.network().edges[at(edge)].capacity);
     if (ceiling == 0 || capacity < ceiling) ceiling = capacity;
   }
-  if (flow.pace > 0) ceiling = std::min(ceiling, flow.pace / algorithms::kCapacityUnit);
+  if (flow.pace > 0) ceiling = std::min(ceiling, flow.pace / flow.shares / algorithms::kCapacityUnit);
   if (flow.window > 0 && latency > 0) {
-    ceiling = std::min(ceiling, flow.window / (2 * latency) / kBytesPerUnit);
+    ceiling = std::min(ceiling, flow.window / flow.shares / (2 * latency) / kBytesPerUnit);
   }
   return ceiling;
 }
@@ -32,6 +32,7 @@ Engine::Engine(const FlowSet& set)
     : set_(set),
       group_of_(set.size(), -1),
       shares_(set.network(), make_groups()),
+      buckets_(set.network(), set.burst_, set.tokens_),
       behind_(set.size(), kNobody),
       waiting_for_(set.size()),
       ready_(set.size()),
@@ -149,13 +150,17 @@ void Engine::start(FlowId flow) {
 
 void Engine::send(FlowId flow) {
   const GroupId group = group_of_[flow];
-  if (group < 0 || set_.flow(flow).bytes == 0) return sent(flow);
+  if (group < 0) return sent(flow);
+  double bytes = set_.flow(flow).bytes;
+  bytes -= buckets_.take(set_.edges(set_.flow(flow).path), bytes, now_);
+  if (bytes == 0) return sent(flow);
   Progress& progress = groups_[at(group)];
   advance(progress);
   if (progress.flows.empty()) progress.served = 0;
-  progress.flows.push_back({progress.served + set_.flow(flow).bytes, flow});
+  const int32_t shares = set_.flow(flow).shares;
+  progress.flows.push_back({progress.served + bytes / shares, flow});
   std::push_heap(progress.flows.begin(), progress.flows.end());
-  shares_.change(group, 1);
+  shares_.change(group, shares);
   mark_stale(group);
 }
 
@@ -186,7 +191,7 @@ void Engine::serve(GroupId group) {
     const FlowId flow = progress.flows.front().flow;
     std::pop_heap(progress.flows.begin(), progress.flows.end());
     progress.flows.pop_back();
-    shares_.change(group, -1);
+    shares_.change(group, -set_.flow(flow).shares);
     sent(flow);
   }
 }
@@ -209,6 +214,8 @@ void Engine::reschedule() {
     progress.rate = shares_.rate(group) * kBytesPerUnit;
     progress.stale = false;
     ++progress.version;
+    const double load = progress.rate * shares_.flows(group);
+    buckets_.add_load(shares_.path(group), load - std::exchange(progress.load, load), now_);
     if (progress.flows.empty()) continue;
     const double left = std::max(0.0, progress.flows.front().until - progress.served);
     push({now_ + left / progress.rate, kGroup + static_cast<uint32_t>(group), progress.version});
@@ -238,11 +245,12 @@ Status Engine::circle() const {
           fmt::format("flows wait in a circle: flow {}{}, which waits for flow {}", list, more, flow)};
 }
 
-Timeline Engine::conclude() const {
+Timeline Engine::conclude() {
   Timeline timeline;
   timeline.started = started_;
   timeline.ended = ended_;
   for (const double end : ended_) timeline.seconds = std::max(timeline.seconds, end);
+  timeline.tokens = buckets_.tokens(timeline.seconds);
   std::vector<double> path_bytes(latency_.size());
   for (FlowId f = 0; f < set_.size(); ++f) {
     if (group_of_[f] >= 0) path_bytes[at(set_.flow(f).path)] += set_.flow(f).bytes;

@@ -1,12 +1,13 @@
 /// The event loop behind FlowSet::simulate(). Used by flows.cc alone.
 ///
 /// Two kinds of events: a flow starts, and the first flow of a group is through. Flows of a group are served
-/// alike, so a group needs one event and one counter: the bytes that each of its flows has been served since
-/// the group was last empty. A flow is through when the counter has grown by its bytes.
+/// alike, so a group needs one event and one counter: the bytes that each share of its flows has been served
+/// since the group was last empty. A flow is through when the counter has grown by its bytes.
 #pragma once
 
 #include <vector>
 
+#include "algorithms/sim/buckets.h"
 #include "algorithms/sim/fair_share.h"
 #include "algorithms/sim/flows.h"
 
@@ -33,6 +34,7 @@ class Engine {
     double served = 0;          // bytes, at `since`
     double since = 0;           // seconds
     double rate = 0;            // bytes per second of each flow
+    double load = 0;            // bytes per second of all of them
     uint32_t version = 0;       // events of earlier ones are void
     bool stale = false;         // needs a new event
     std::vector<Served> flows;  // a heap
@@ -71,13 +73,14 @@ class Engine {
   void advance(Progress& group) const;
   double tolerance() const { return now_ * 1e-11; }
   Status circle() const;
-  Timeline conclude() const;
+  Timeline conclude();
 
   const FlowSet& set_;
   std::vector<double> latency_;    // by path
   std::vector<GroupId> group_of_;  // by flow; -1: without path
   std::vector<Progress> groups_;
   FairShares shares_;
+  Buckets buckets_;
   std::vector<Stream> streams_;
   std::vector<FlowId> behind_;                  // by flow: the next one in its stream
   std::vector<Waiter> waiters_;                 // sorted by what they wait for

@@ -42,6 +42,7 @@ class FairShares {
   /// Of each flow of the group, in units of capacity; 0 while it has none.
   double rate(GroupId group) const { return rates_[index(group)]; }
   int32_t flows(GroupId group) const { return flows_[index(group)]; }
+  std::span<const int32_t> path(GroupId group) const { return groups_[index(group)].path; }
 
  private:
   struct Member {

@@ -24,8 +24,11 @@ bool sound(double figure) { return std::isfinite(figure) && figure >= 0; }
 
 }  // namespace
 
-FlowSet::FlowSet(const Network& network, double hop_latency)
-    : network_(network), edge_latency_(network.edges.size(), hop_latency), by_hash_(kFirstBuckets) {}
+FlowSet::FlowSet(const Network& network, double hop_latency, double burst)
+    : network_(network),
+      burst_(burst),
+      edge_latency_(network.edges.size(), hop_latency),
+      by_hash_(kFirstBuckets) {}
 
 PathId FlowSet::path(std::span<const int32_t> edges) {
   const size_t hash = hash_of(edges);
@@ -90,6 +93,11 @@ Status FlowSet::check_path(PathId path) const {
 }
 
 Status FlowSet::check() const {
+  const bool complete = tokens_.empty() || tokens_.size() == network_.edges.size();
+  if (!complete || !std::ranges::all_of(tokens_, sound))
+    return wrong(fmt::format("{} buckets that hold something: expected {} figures, 0 or more", tokens_.size(),
+                             network_.edges.size()));
+  if (!sound(burst_)) return wrong(fmt::format("edges with a burst of {} bytes: expected 0 or more", burst_));
   for (size_t e = 0; e < edge_latency_.size(); ++e) {
     if (!sound(edge_latency_[e])) {
       return wrong(fmt::format("edge {} has a latency of {} s", e, edge_latency_[e]));
@@ -104,6 +112,9 @@ Status FlowSet::check() const {
     if (flow.stream < -1 || flow.stream >= static_cast<int64_t>(flows_.size())) {
       return wrong(
           fmt::format("flow {} is of stream {}: expected -1 to {}", f, flow.stream, flows_.size() - 1));
+    }
+    if (flow.shares < 1) {
+      return wrong(fmt::format("flow {} has {} shares: expected at least 1", f, flow.shares));
     }
     for (const auto& [figure, word] : {std::pair{flow.bytes, "bytes"},
                                        {flow.alpha, "alpha"},

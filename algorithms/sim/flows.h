@@ -34,6 +34,7 @@ struct Flow {
   /// Flows of a stream send one after the other, in the order in which they start. -1: alone; else a number
   /// below that of the flows.
   int32_t stream = -1;
+  int32_t shares = 1;  ///< for how many flows it counts where it shares edges; at least 1
 };
 
 /// What can happen to a flow. One that waits in its stream has started, but sends nothing yet.
@@ -51,14 +52,19 @@ struct Timeline {
   std::vector<double> started;     ///< by flow
   std::vector<double> ended;       ///< by flow
   std::vector<double> edge_bytes;  ///< by edge of the network
+  std::vector<double> tokens;      ///< bytes saved up at the end, by edge; empty without bursts
 };
 
 class FlowSet {
  public:
-  /// Keeps a reference to the network. `hop_latency`: seconds, of every edge.
-  explicit FlowSet(const Network& network, double hop_latency = 0);
+  /// Keeps a reference to the network. Of every edge: `hop_latency` in seconds; `burst`, the bytes that a
+  /// rate limiter there lets pass at once after a rest (buckets.h).
+  explicit FlowSet(const Network& network, double hop_latency = 0, double burst = 0);
 
   void set_latency(int32_t edge, double seconds) { edge_latency_[static_cast<size_t>(edge)] = seconds; }
+  /// What the buckets of the edges hold at time 0, such as what a timeline of this network left; else
+  /// nothing.
+  void set_tokens(std::vector<double> bytes) { tokens_ = std::move(bytes); }
   /// Names a path; the same edges get the same name.
   PathId path(std::span<const int32_t> edges);
   FlowId add(const Flow& flow);
@@ -88,6 +94,8 @@ class FlowSet {
   Status check_path(PathId path) const;
 
   const Network& network_;
+  const double burst_;
+  std::vector<double> tokens_;
   std::vector<double> edge_latency_;
   std::vector<int32_t> path_edges_;
   std::vector<size_t> path_ends_;             // by path: where its edges end in path_edges_

@@ -21,7 +21,9 @@ size_t at(int32_t id) { return static_cast<size_t>(id); }
 struct Channel {
   PathId path = kNoPath;
   double latency = 0;
-  std::vector<FlowId> taken;  // the last `slots` messages: when the receiver had them
+  size_t abreast = 1;            // messages that share the way
+  std::vector<FlowId> taken;     // the last `slots` messages: when the receiver had them
+  std::vector<int32_t> streams;  // of its connections that were used
   size_t messages = 0;
 };
 
@@ -34,7 +36,7 @@ class Translation {
         channels_(channels),
         routes_(routes),
         layout_(plan.shape, plan.scratch_chunks, ir::Placement::apart),
-        result_{FlowSet(network, channels.hop_latency), {}},
+        result_{FlowSet(network, channels.hop_latency, channels.burst), {}},
         lanes_(at(plan.shape.ranks) * ir::kMaxLanes, {kNobody}),
         made_(plan.moves.size()),
         written_(layout_.size(), kNobody),
@@ -53,6 +55,7 @@ class Translation {
   static constexpr FlowId kNobody = UINT32_MAX;
 
   FlowSet& flows() { return result_.flows; }
+  const FlowSet& flows() const { return result_.flows; }
   Wait& lane(Rank rank, uint8_t number) { return lanes_[at(rank) * ir::kMaxLanes + number]; }
 
   void wait(FlowId flow, const Wait& what) {
@@ -75,7 +78,10 @@ class Translation {
 
   void send(uint32_t m, Channel& channel) {
     const Move& move = plan_.moves[m];
-    const FlowId message = flows().add(flow_of(move, channel));
+    Flow flow = flow_of(move, channel);
+    flow.stream = stream_of(channel);
+    flow.shares = channels_.connections / static_cast<int32_t>(channel.abreast);
+    const FlowId message = flows().add(flow);
     wait(message, lane(move.src, move.src_lane));
     lane(move.src, move.src_lane) = {message, Point::started};
     read(message, move.src, move.from, move.chunks, {message, Point::started}, 0);
@@ -139,9 +145,22 @@ class Translation {
   }
 
   Flow flow_of(const Move& move, const Channel& channel) const {
-    Flow flow{channel.path, tile_ * move.chunks, channels_.alpha, channels_.pace, channels_.window};
-    if (!move.pull) flow.stream = static_cast<int32_t>(&channel - channel_list_.data());
-    return flow;
+    return {channel.path, tile_ * move.chunks, channels_.alpha, channels_.pace, channels_.window};
+  }
+
+  /// Takes turns where connections wait at the sender's own link; what waits further on keeps its order.
+  size_t abreast_on(std::span<const int32_t> path) const {
+    const auto capacity = [&](int32_t edge) { return flows().network().edges[at(edge)].capacity; };
+    const bool own =
+        std::ranges::all_of(path, [&](int32_t edge) { return capacity(path[0]) <= capacity(edge); });
+    return own ? at(channels_.connections) : 1;
+  }
+
+  /// That of the channel's next message.
+  int32_t stream_of(Channel& channel) {
+    const size_t connection = channel.messages % channel.abreast;
+    if (connection == channel.streams.size()) channel.streams.push_back(streams_++);
+    return channel.streams[connection];
   }
 
   Result<Channel*> channel_of(const Move& move) {
@@ -155,6 +174,7 @@ class Translation {
       Channel& channel = channel_list_.emplace_back();
       channel.path = flows().path(*route);
       channel.latency = flows().latency(channel.path);
+      channel.abreast = abreast_on(*route);
       channel.taken.assign(at(channels_.slots), kNobody);
     }
     return &channel_list_[entry->second];
@@ -169,6 +189,7 @@ class Translation {
   double tile_ = 0;
   std::vector<Channel> channel_list_;
   std::unordered_map<uint64_t, size_t> channel_numbers_;
+  int32_t streams_ = 0;
   std::vector<Wait> lanes_;              // what the next move of the lane waits for
   std::vector<FlowId> made_;             // by move: its value, in this pass
   std::vector<FlowId> written_;          // by place in memory
@@ -215,11 +236,15 @@ Result<PlanFlows> plan_flows(const ir::Plan& plan, const Tiling& tiling, int64_t
                                      {channels.alpha, "an alpha"},
                                      {channels.slot_bytes, "slot bytes"},
                                      {channels.pace, "a pace"},
-                                     {channels.window, "a window"}}) {
+                                     {channels.window, "a window"},
+                                     {channels.burst, "a burst"}}) {
     if (!sound(figure)) return wrong(fmt::format("channels with {} of {}: expected 0 or more", word, figure));
   }
   if (channels.slots < 1) {
     return wrong(fmt::format("channels with {} slots: expected at least 1", channels.slots));
+  }
+  if (channels.connections < 1) {
+    return wrong(fmt::format("channels with {} connections: expected at least 1", channels.connections));
   }
   return Translation(plan, tiling, network, routes, channels).translate(passes);
 }

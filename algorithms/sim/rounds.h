@@ -33,7 +33,8 @@ struct Round {
 };
 
 /// All rounds in order. Equal rounds are simulated once; messages are not cut (Channels::slot_bytes counts
-/// for nothing). `bytes` is for algbw, and busbw is left 0. Errors: as plan_flows(), and a negative `times`.
+/// for nothing), and no link gets the rest that fills a bucket (nor does Channels::burst). `bytes` is for
+/// algbw, and busbw is left 0. Errors: as plan_flows(), and a negative `times`.
 Result<Prediction> simulate(std::span<const Round> rounds, double bytes, const Network& network,
                             Routes& routes, const Channels& channels);
 

@@ -44,6 +44,11 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
   WEIR_TRY(made.status());
   auto timeline = made->flows.simulate();
   WEIR_TRY(timeline.status());
+  if (channels.burst > 0) {
+    made->flows.set_tokens(std::move(timeline->tokens));
+    timeline = made->flows.simulate();
+    WEIR_TRY(timeline.status());
+  }
 
   Prediction prediction;
   prediction.seconds = timeline->seconds;

@@ -21,10 +21,17 @@ def call(*command):
   return done.stdout
 
 
-def limit(space, interface, mbit, queue="200kb"):
-  """What leaves the interface. Bucket and queue outlast the moments for which a busy machine forgets about us."""
+# Bytes of a bucket, and of the queues behind it: they outlast the moments for which a busy machine forgets about us.
+BURST = 32 << 10
+QUEUE = 200 << 10
+HOST_QUEUE = 2 << 20  # a host waits for its own NIC, it does not drop
+ENDLESS = 16 << 20
+
+
+def limit(space, interface, mbit, queue):
+  """What leaves the interface."""
   call("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", interface, "root", "tbf", "rate", f"{mbit}mbit",
-       "burst", "32kb", "limit", queue)
+       "burst", f"{BURST}b", "limit", f"{queue}b")
 
 
 def remove_leftovers():
@@ -38,10 +45,12 @@ def remove_leftovers():
 class Network:
   """One namespace holds all switches; each host has its own. All gone at the end."""
 
-  def __init__(self, sizes, host_mbit, uplink_mbit, slow=None, mtu=1500):
-    """Hosts of each leaf; Mbit/s of hosts, of each leaf's uplink, and of single hosts that are slower; bytes of a packet."""
+  def __init__(self, sizes, host_mbit, uplink_mbit, slow=None, mtu=1500, lossless=False, send_buffer=0):
+    """Hosts of each leaf; Mbit/s of hosts, of each leaf's uplink, and of single hosts that are slower; bytes of a packet;
+    whether queues lose nothing; bytes that the kernel takes over from a connection, 0: as many as it likes."""
     self.tag = f"wm{os.getpid()}"
     self.sizes, self.host_mbit, self.uplink_mbit, self.slow, self.mtu = sizes, host_mbit, uplink_mbit, slow or {}, mtu
+    self.queue, self.send_buffer = ENDLESS if lossless else QUEUE, send_buffer
     self.leaf_of = [leaf for leaf, size in enumerate(sizes) for _ in range(size)]
     self.spaces = []
 
@@ -74,7 +83,7 @@ class Network:
         call("ip", "-n", net, "link", "set", f"up{leaf}", "master", f"leaf{leaf}", "up")
         call("ip", "-n", net, "link", "set", f"down{leaf}", "master", "spine", "up")
         for end in (f"up{leaf}", f"down{leaf}"):
-          limit(net, end, self.uplink_mbit[leaf])
+          limit(net, end, self.uplink_mbit[leaf], self.queue)
     for host, leaf in enumerate(self.leaf_of):
       name = f"host{host}"
       self.add_space(name)
@@ -83,9 +92,11 @@ class Network:
       call("ip", "-n", self.space(name), "addr", "add", f"10.77.0.{host + 1}/24", "dev", "eth0")
       call("ip", "-n", self.space(name), "link", "set", "eth0", "up", "gso_max_segs", "1")  # packets as on a wire
       call("ip", "netns", "exec", self.space(name), "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
+      if self.send_buffer:
+        call("ip", "netns", "exec", self.space(name), "sysctl", "-qw", f"net.ipv4.tcp_wmem=4096 {self.send_buffer} {self.send_buffer}")
       mbit = self.slow.get(host, self.host_mbit)
-      limit(self.space(name), "eth0", mbit, "2mb")  # a host waits for its own NIC, it does not drop
-      limit(net, f"port{host}", mbit)
+      limit(self.space(name), "eth0", mbit, max(HOST_QUEUE, self.queue))
+      limit(net, f"port{host}", mbit, self.queue)
 
   def __enter__(self):
     try:
@@ -110,6 +121,12 @@ class Network:
     inside = ["ip", "netns", "exec", self.space(f"host{host}"), "unshare", "--uts", "sh", "-c",
               f'hostname host{host} && exec "$@"', "sh", *command]
     return subprocess.Popen(inside, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+  def dropped(self):
+    """Packets for which a queue had no room."""
+    said = [call("tc", "-s", "-n", self.space(f"host{host}"), "qdisc", "show") for host in range(len(self.leaf_of))]
+    said.append(call("tc", "-s", "-n", self.space("net"), "qdisc", "show"))
+    return sum(int(number) for number in re.findall(r"dropped ([0-9]+)", "".join(said)))
 
   def sent_upwards(self):
     """Bytes that each leaf has sent to the spine so far."""

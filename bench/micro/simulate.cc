@@ -92,6 +92,29 @@ void BM_RingAllReduce(benchmark::State& state) {
 }
 BENCHMARK(BM_RingAllReduce)->Arg(1200)->Arg(10000)->Unit(benchmark::kMicrosecond);
 
+/// Rings of the GPUs of a host, of the GPUs with one number on all hosts, and within hosts again.
+void BM_HierarchicalAllReduce(benchmark::State& state) {
+  const auto hosts = static_cast<int>(state.range(0)) / kGpus;
+  const algorithms::Network network = cluster(hosts);
+  constexpr double kBytes = 1e9;
+  for (auto _ : state) {
+    sim::Round inside{{}, kGpus - 1}, between{{}, 2 * (hosts - 1)};
+    for (int host = 0; host < hosts; ++host) {
+      for (int gpu = 0; gpu < kGpus; ++gpu) {
+        const Rank self = host * kGpus + gpu;
+        inside.transfers.push_back({self, host * kGpus + (gpu + 1) % kGpus, kBytes / kGpus});
+        between.transfers.push_back({self, (host + 1) % hosts * kGpus + gpu, kBytes / kGpus / hosts});
+      }
+    }
+    const std::vector<sim::Round> rounds = {inside, between, inside};
+    sim::Routes routes(network);
+    auto prediction = sim::simulate(rounds, kBytes, network, routes, {.hop_latency = 1e-6});
+    if (!prediction.ok()) state.SkipWithError(prediction.status().message().c_str());
+    benchmark::DoNotOptimize(prediction);
+  }
+}
+BENCHMARK(BM_HierarchicalAllReduce)->Arg(1200)->Arg(10000)->Unit(benchmark::kMicrosecond);
+
 /// Move by move, with slots and lanes.
 void BM_SimulatePlan(benchmark::State& state, const char* algorithm, Collective kind) {
   const auto ranks = static_cast<int>(state.range(0));

@@ -76,6 +76,8 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_CHECK", &Options::check, "", 0, 1, "0: ranks do not compare their calls"},
     OptionRow{"WEIR_SPIN", &Options::spins, "", -1, 1e9,
               "looks before a waiting rank yields its core; -1 is automatic"},
+    OptionRow{"WEIR_YIELD", &Options::yields, "", -1, 1e9,
+              "looks, the core yielded between them, before a waiting rank sleeps; -1 is automatic"},
     OptionRow{"WEIR_PEER_TIMEOUT", &Options::peer_timeout_s, "s", 0.1, kBig,
               "after how long a lost or stopped process is given up"},
     OptionRow{"WEIR_STUCK_TIMEOUT", &Options::stuck_timeout_s, "s", 0, kBig,

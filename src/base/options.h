@@ -47,6 +47,7 @@ struct Options {
   bool fast_paths = true;
   bool check = true;
   int64_t spins = -1;
+  int64_t yields = -1;
   // Trouble
   double peer_timeout_s = 5;
   double stuck_timeout_s = 0;

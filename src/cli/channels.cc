@@ -15,6 +15,9 @@ void add_channels(CLI::App* command, ChannelArguments& arguments) {
   add("--pace", arguments.pace, "GB/s of a channel; 0: any");
   add("--window", arguments.window, "Bytes in flight in a channel, with K or M; 0: any")
       ->transform(CLI::AsSizeValue(false));
+  add("--connections", arguments.connections, "Of a channel, which take turns with its messages");
+  add("--burst", arguments.burst, "Bytes that a rate limiter lets pass each link at once after a rest")
+      ->transform(CLI::AsSizeValue(false));
 }
 
 sim::Channels channels_of(const ChannelArguments& arguments) {
@@ -25,6 +28,8 @@ sim::Channels channels_of(const ChannelArguments& arguments) {
   channels.slots = arguments.slots;
   channels.pace = arguments.pace;
   channels.window = static_cast<double>(arguments.window);
+  channels.burst = static_cast<double>(arguments.burst);
+  channels.connections = arguments.connections;
   return channels;
 }
 

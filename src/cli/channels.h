@@ -15,6 +15,8 @@ struct ChannelArguments {
   int slots = 2;
   double pace = 0;
   uint64_t window = 0;
+  int connections = 1;
+  uint64_t burst = 0;
 };
 
 void add_channels(CLI::App* command, ChannelArguments& arguments);

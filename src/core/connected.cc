@@ -27,12 +27,13 @@ constexpr uint32_t kSpinsWhenCrowded = 5;
 
 /// Spinning is for ranks that have a core each; the others give theirs to whom they wait for. And the more
 /// there are, the less often each looks before it leaves the core to those who have work.
-WaitPolicy patience(int ranks, int cores, int64_t asked, uint32_t spins_when_crowded) {
+WaitPolicy patience(int ranks, int cores, const Options& asked, uint32_t spins_when_crowded) {
   constexpr int kLooksPerCore = 20'000;
   WaitPolicy policy;
   if (ranks > cores) policy.spins = spins_when_crowded;
-  if (asked >= 0) policy.spins = static_cast<uint32_t>(asked);
+  if (asked.spins >= 0) policy.spins = static_cast<uint32_t>(asked.spins);
   policy.yields = std::min(policy.yields, static_cast<uint32_t>(kLooksPerCore * cores / ranks));
+  if (asked.yields >= 0) policy.yields = static_cast<uint32_t>(asked.yields);
   return policy;
 }
 
@@ -120,8 +121,8 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.watchdog = &c.bootstrap->watchdog();
   parts.rings = c.routes->all_ring();
   parts.doorbell = parts.rings ? c.home->view().doorbell : nullptr;
-  parts.patience = patience(c.local_ranks, c.local_cores, options.spins, 0);
-  parts.exchange_patience = patience(c.local_ranks, c.local_cores, options.spins, kSpinsWhenCrowded);
+  parts.patience = patience(c.local_ranks, c.local_cores, options, 0);
+  parts.exchange_patience = patience(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
   parts.check = options.check;
   c.execution = std::make_unique<Execution>(parts);
   WEIR_INFO(init, "{}", c.describe());

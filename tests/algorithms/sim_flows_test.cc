@@ -63,6 +63,72 @@ TEST(Flows, OneThatComesLaterTakesItsShare) {
   EXPECT_NEAR(timeline.ended[0], 2, 1e-9);
 }
 
+/// Empty at first. A rest of 0.2 s saves up 2 GB, one of 5 s no more than 4 GB.
+TEST(Flows, BucketsSaveUpWhatIsNotUsed) {
+  const Network network = row({10});
+  FlowSet set(network, 0, 4 * kGiga);
+  const PathId path = along(set, {0});
+  const FlowId first = set.add({.path = path, .bytes = 20 * kGiga});
+  const FlowId soon = set.add({.path = path, .bytes = 3 * kGiga});
+  set.wait(soon, {first, Point::ended, 0.2});
+  const FlowId later = set.add({.path = path, .bytes = 14 * kGiga});
+  set.wait(later, {soon, Point::ended, 5});
+  const Timeline timeline = run(set);
+  EXPECT_NEAR(timeline.ended[first], 2, 1e-9);
+  EXPECT_NEAR(timeline.ended[soon], 2 + 0.2 + 0.1, 1e-9);
+  EXPECT_NEAR(timeline.ended[later], 2.3 + 5 + 1, 1e-9);
+}
+
+/// What a limited flow leaves over is saved up for the next one, on both edges of the way.
+TEST(Flows, BucketsFillBesideSlowFlows) {
+  const Network network = row({10, 10});
+  FlowSet set(network, 0, 2 * kGiga);
+  set.add({.path = along(set, {0, 2}), .bytes = 12 * kGiga, .pace = 9});
+  const FlowId late = set.add({.path = along(set, {0}), .bytes = 0.5 * kGiga, .alpha = 0.75});
+  const FlowId both = set.add({.path = along(set, {0, 2}), .bytes = 0.75 * kGiga, .alpha = 1});
+  const Timeline timeline = run(set);
+  EXPECT_NEAR(timeline.ended[late], 0.75, 1e-9);          // 0.75 GB were there
+  EXPECT_NEAR(timeline.ended[both], 1 + 0.25 / 5, 1e-9);  // 0.5 GB were on the first edge, 1 GB on the second
+  EXPECT_NEAR(timeline.ended[0], 1.05 + 2.75 / 9, 1e-9);
+}
+
+TEST(Flows, WhatIsLeftInBucketsIsThereForTheNext) {
+  const Network network = row({10, 5});
+  FlowSet set(network, 0, 4 * kGiga);
+  set.add({.path = along(set, {0}), .bytes = 15 * kGiga});
+  set.add({.path = along(set, {2}), .bytes = 6 * kGiga});
+  const Timeline timeline = run(set);
+  EXPECT_THAT(timeline.tokens,
+              testing::ElementsAre(0, 4 * kGiga, testing::DoubleNear(1.5 * kGiga, 1), 4 * kGiga));
+  set.set_tokens(timeline.tokens);
+  EXPECT_NEAR(run(set).ended[1], 4.5 / 5, 1e-9);
+  set.set_tokens({1});
+  EXPECT_EQ(set.simulate().status().message(),
+            "1 buckets that hold something: expected 4 figures, 0 or more");
+}
+
+TEST(Flows, SharesCountWhereEdgesAreShared) {
+  const Network network = row({9});
+  FlowSet set(network);
+  const PathId path = along(set, {0});
+  const FlowId two = set.add({.path = path, .bytes = 12 * kGiga, .shares = 2});
+  const FlowId one = set.add({.path = path, .bytes = 9 * kGiga});
+  const Timeline timeline = run(set);
+  EXPECT_NEAR(timeline.ended[two], 2, 1e-9);
+  EXPECT_NEAR(timeline.ended[one], 2 + 3 / 9.0, 1e-9);
+  FlowSet alone(network);
+  alone.add({.path = along(alone, {0}), .bytes = 12 * kGiga, .pace = 4, .shares = 2});
+  EXPECT_NEAR(run(alone).seconds, 3, 1e-9);
+  alone.add({.path = along(alone, {0}), .shares = 0});
+  EXPECT_EQ(alone.simulate().status().message(), "flow 1 has 0 shares: expected at least 1");
+}
+
+TEST(Flows, ABurstIsRefused) {
+  const Network network = row({10});
+  EXPECT_EQ(FlowSet(network, 0, -1).simulate().status().message(),
+            "edges with a burst of -1 bytes: expected 0 or more");
+}
+
 TEST(Flows, UnequalShares) {
   // The long flow and two others share 6: 2 each. The one on the wide link has 8, and 10 when the long one,
   // whose own end comes at 5 s, is away.

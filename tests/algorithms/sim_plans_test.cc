@@ -108,6 +108,42 @@ TEST(Plans, SlotsAreAWindow) {
               1e-9);
 }
 
+/// Two messages of a channel share its way, so the first one comes as late as the second: every hop of a
+/// chain costs two messages instead of one.
+TEST(Plans, ConnectionsTravelAbreast) {
+  constexpr double kSlot = 1e6, kWireTime = kSlot / (kWire * kGiga);
+  constexpr int kMessages = 20;
+  const auto plan = plan_of("ring", Collective::broadcast, 3);
+  const Channels channels{.slot_bytes = kSlot, .slots = 4};
+  EXPECT_NEAR(run(plan, kMessages * kSlot, star(3, kWire), channels).seconds, (kMessages + 1) * kWireTime,
+              1e-9);
+  Channels two = channels;
+  two.connections = 2;
+  EXPECT_NEAR(run(plan, kMessages * kSlot, star(3, kWire), two).seconds, (kMessages + 2) * kWireTime, 1e-9);
+}
+
+/// Where the narrow link is that into rank 1, messages queue there and follow each other: rank 1 can send
+/// each one on at once.
+TEST(Plans, ConnectionsKeepTheirOrderInSwitches) {
+  constexpr double kSlot = 1e6, kWireTime = kSlot / (kWire * kGiga);
+  constexpr int kMessages = 20;
+  Network network = star(3, kWire);
+  network.edges[3].capacity = units(kWire / 2);
+  const auto plan = plan_of("ring", Collective::broadcast, 3);
+  const Channels channels{.slot_bytes = kSlot, .slots = 4, .connections = 2};
+  EXPECT_NEAR(run(plan, kMessages * kSlot, network, channels).seconds, (2 * kMessages + 1) * kWireTime, 1e-9);
+}
+
+TEST(Plans, BurstsOfRateLimiters) {
+  const auto plan = plan_of("ring", Collective::broadcast, 2);
+  EXPECT_NEAR(run(plan, 5e9, star(2, 1), {.burst = 2e9}).seconds, 5, 1e-9);
+  EXPECT_NEAR(run(plan, 5e9, star(2, 1), {.alpha = 7, .burst = 2e9}).seconds, 7 + 3, 1e-9);
+  // The first of two links rests while the second is at work, and then begins with a full bucket; so has the
+  // second one when it begins.
+  const auto chain = plan_of("ring", Collective::broadcast, 3);
+  EXPECT_NEAR(run(chain, 5e9, star(3, 1), {.burst = 2e9}).seconds, 3 + 3, 1e-9);
+}
+
 TEST(Plans, TheLastTileIsWhatIsLeft) {
   const auto plan = plan_of("ring", Collective::all_reduce, 4, 3);  // messages of three chunks
   const Tiling tiling = tile(plan, 12 * 1000, {.slot_bytes = 900});
@@ -241,6 +277,8 @@ TEST(Plans, Refused) {
   EXPECT_EQ(said(star(4, 1), 1, {.slot_bytes = std::nan("")}),
             "channels with slot bytes of nan: expected 0 or more");
   EXPECT_EQ(said(star(4, 1), 1, {.slots = 0}), "channels with 0 slots: expected at least 1");
+  EXPECT_EQ(said(star(4, 1), 1, {.burst = -1}), "channels with a burst of -1: expected 0 or more");
+  EXPECT_EQ(said(star(4, 1), 1, {.connections = 0}), "channels with 0 connections: expected at least 1");
   EXPECT_EQ(said(star(4, 1), 1, {.alpha = -2}), "channels with an alpha of -2: expected 0 or more");
   Network apart = star(3, 1);
   rank_node(apart);

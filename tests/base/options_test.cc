@@ -45,15 +45,18 @@ TEST(Options, ReadsEveryType) {
                                 {"WEIR_SLOT_BYTES", "128K"},
                                 {"NCCL_SHM_DISABLE", "1"},
                                 {"WEIR_CHECK", "0"},
+                                {"WEIR_YIELD", "0"},
                                 {"WEIR_PEER_TIMEOUT", "2.5"}});
   EXPECT_THAT(warnings(options), IsEmpty());
-  EXPECT_EQ(options.notes.size(), 7u);
+  EXPECT_EQ(options.notes.size(), 8u);
   EXPECT_EQ(options.log.level, "INFO");
   EXPECT_EQ(options.socket_ifname, "=eth0");
   EXPECT_EQ(options.slots, 16);
   EXPECT_EQ(options.slot_bytes, 128 * 1024);
   EXPECT_TRUE(options.shm_disable);
   EXPECT_FALSE(options.check);
+  EXPECT_EQ(options.spins, -1);
+  EXPECT_EQ(options.yields, 0);
   EXPECT_EQ(options.peer_timeout_s, 2.5);
 }
 

@@ -21,9 +21,8 @@ size_t at(int32_t id) { return static_cast<size_t>(id); }
 struct Channel {
   PathId path = kNoPath;
   double latency = 0;
-  size_t abreast = 1;            // messages that share the way
-  std::vector<FlowId> taken;     // the last `slots` messages: when the receiver had them
-  std::vector<int32_t> streams;  // of its connections that were used
+  size_t abreast = 1;         // messages that share the way
+  std::vector<FlowId> taken;  // the last `slots` messages: when the receiver had them
   size_t messages = 0;
 };
 
@@ -157,10 +156,11 @@ class Translation {
   }
 
   /// That of the channel's next message.
-  int32_t stream_of(Channel& channel) {
-    const size_t connection = channel.messages % channel.abreast;
-    if (connection == channel.streams.size()) channel.streams.push_back(streams_++);
-    return channel.streams[connection];
+  int32_t stream_of(const Channel& channel) {
+    const auto number = static_cast<size_t>(&channel - channel_list_.data());
+    int32_t& stream = streams_[number * at(channels_.connections) + channel.messages % channel.abreast];
+    if (stream < 0) stream = streams_used_++;
+    return stream;
   }
 
   Result<Channel*> channel_of(const Move& move) {
@@ -172,6 +172,7 @@ class Translation {
       auto route = routes_.route(move.src, move.dst, number);
       WEIR_TRY(route.status());
       Channel& channel = channel_list_.emplace_back();
+      streams_.resize(channel_list_.size() * at(channels_.connections), -1);
       channel.path = flows().path(*route);
       channel.latency = flows().latency(channel.path);
       channel.abreast = abreast_on(*route);
@@ -189,7 +190,8 @@ class Translation {
   double tile_ = 0;
   std::vector<Channel> channel_list_;
   std::unordered_map<uint64_t, size_t> channel_numbers_;
-  int32_t streams_ = 0;
+  std::vector<int32_t> streams_;  // by channel and connection; -1: none yet
+  int32_t streams_used_ = 0;
   std::vector<Wait> lanes_;              // what the next move of the lane waits for
   std::vector<FlowId> made_;             // by move: its value, in this pass
   std::vector<FlowId> written_;          // by place in memory

@@ -21,9 +21,7 @@ size_t at(int32_t id) { return static_cast<size_t>(id); }
 struct Channel {
   PathId path = kNoPath;
   double latency = 0;
-  size_t abreast = 1;            // messages that share the way
-  std::vector<FlowId> taken;     // the last `slots` messages: when the receiver had them
-  std::vector<int32_t> streams;  // of its connections that were used
+  size_t abreast = 1;  // messages that share the way
   size_t messages = 0;
 };
 
@@ -85,7 +83,8 @@ class Translation {
     wait(message, lane(move.src, move.src_lane));
     lane(move.src, move.src_lane) = {message, Point::started};
     read(message, move.src, move.from, move.chunks, {message, Point::started}, 0);
-    FlowId& slot = channel.taken[channel.messages++ % channel.taken.size()];
+    FlowId& slot =
+        taken_[number_of(channel) * at(channels_.slots) + channel.messages++ % at(channels_.slots)];
     wait(message, {slot, Point::ended, channel.latency});
     slot = flows().add({});
     wait(slot, {message});
@@ -148,6 +147,10 @@ class Translation {
     return {channel.path, tile_ * move.chunks, channels_.alpha, channels_.pace, channels_.window};
   }
 
+  size_t number_of(const Channel& channel) const {
+    return static_cast<size_t>(&channel - channel_list_.data());
+  }
+
   /// Takes turns where connections wait at the sender's own link; what waits further on keeps its order.
   size_t abreast_on(std::span<const int32_t> path) const {
     const auto capacity = [&](int32_t edge) { return flows().network().edges[at(edge)].capacity; };
@@ -157,10 +160,11 @@ class Translation {
   }
 
   /// That of the channel's next message.
-  int32_t stream_of(Channel& channel) {
+  int32_t stream_of(const Channel& channel) {
     const size_t connection = channel.messages % channel.abreast;
-    if (connection == channel.streams.size()) channel.streams.push_back(streams_++);
-    return channel.streams[connection];
+    int32_t& stream = streams_[number_of(channel) * at(channels_.connections) + connection];
+    if (stream < 0) stream = streams_used_++;
+    return stream;
   }
 
   Result<Channel*> channel_of(const Move& move) {
@@ -172,10 +176,11 @@ class Translation {
       auto route = routes_.route(move.src, move.dst, number);
       WEIR_TRY(route.status());
       Channel& channel = channel_list_.emplace_back();
+      taken_.resize(channel_list_.size() * at(channels_.slots), kNobody);
+      streams_.resize(channel_list_.size() * at(channels_.connections), -1);
       channel.path = flows().path(*route);
       channel.latency = flows().latency(channel.path);
       channel.abreast = abreast_on(*route);
-      channel.taken.assign(at(channels_.slots), kNobody);
     }
     return &channel_list_[entry->second];
   }
@@ -189,7 +194,9 @@ class Translation {
   double tile_ = 0;
   std::vector<Channel> channel_list_;
   std::unordered_map<uint64_t, size_t> channel_numbers_;
-  int32_t streams_ = 0;
+  std::vector<FlowId> taken_;     // by channel and slot: when the receiver had its last message
+  std::vector<int32_t> streams_;  // by channel and connection; -1: none yet
+  int32_t streams_used_ = 0;
   std::vector<Wait> lanes_;              // what the next move of the lane waits for
   std::vector<FlowId> made_;             // by move: its value, in this pass
   std::vector<FlowId> written_;          // by place in memory

@@ -11,6 +11,7 @@
 #include "algorithms/ir/verify.h"
 #include "algorithms/planner/tree_planner.h"
 #include "tests/algorithms/ground_truth.h"
+#include "tests/algorithms/levels.h"
 
 namespace weir::msccl {
 namespace {
@@ -38,7 +39,8 @@ TEST(Msccl, EveryPlanOfTheCatalogueGoesThereAndBack) {
     for (const int ranks : {1, 2, 3, 4, 7, 8}) {
       const Rank root = has_root(entry.kind) ? ranks / 2 : 0;
       const auto plan = algorithms::emit(entry.algorithm,
-                                         {entry.kind, ranks, root, algorithms::default_chunks(entry, ranks)});
+                                         {entry.kind, ranks, root, algorithms::default_chunks(entry, ranks)},
+                                         algorithms::some_levels(ranks));
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       SCOPED_TRACE(fmt::format("{} {} over {}", entry.algorithm, name(entry.kind), ranks));
       expect_round_trip(*plan);

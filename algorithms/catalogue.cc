@@ -13,6 +13,7 @@
 #include "algorithms/ir/verify.h"
 #include "algorithms/one_shot.h"
 #include "algorithms/pairwise.h"
+#include "algorithms/rail.h"
 #include "algorithms/ring.h"
 #include "algorithms/two_shot.h"
 
@@ -31,6 +32,7 @@ constexpr std::string_view kHalving = "medium data: log2(ranks) exchanges; best 
 constexpr std::string_view kHierarchy = "much data, hosts or leaves that share uplinks: rings inside rings";
 constexpr std::string_view kOneShot = "small data: one hop, ranks - 1 messages per rank; sums in rank order";
 constexpr std::string_view kTwoShot = "ranks that can read each other's memory; sums in rank order";
+constexpr std::string_view kRail = "hosts with a NIC per rank: blocks cross between equal places only";
 constexpr std::string_view kPairwise = "large blocks: one partner at a time";
 constexpr std::string_view kBinomial = "small data, many ranks: log2(ranks) hops";
 
@@ -62,6 +64,7 @@ constexpr Entry kEntries[] = {
     {"two_shot", reduce_scatter, one, two_shot_reduce_scatter, kTwoShot, true},
     {"two_shot", all_gather, one, two_shot_all_gather, kTwoShot, true},
     {"pairwise", all_to_all, one, pairwise_all_to_all, kPairwise},
+    {"rail", all_to_all, one, nullptr, kRail, false, rail_all_to_all},
     {"binomial", broadcast, one, binomial_broadcast, kBinomial},
     {"binomial", reduce, one, binomial_reduce, kBinomial},
     {"binomial", gather, one, binomial_gather, kBinomial},

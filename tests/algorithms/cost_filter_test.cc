@@ -44,9 +44,9 @@ TEST(Filter, SpeaksNccl) {
 
 TEST(Filter, NothingLeftIsEverything) {
   EXPECT_EQ(left("nvls", Collective::all_reduce), left(Filter(), Collective::all_reduce));
-  EXPECT_EQ(left("ring", Collective::all_to_all), "one_shot pairwise");
+  EXPECT_EQ(left("ring", Collective::all_to_all), "one_shot pairwise rail");
   EXPECT_EQ(left(Filter::only("binomial"), Collective::gather), "binomial");
-  EXPECT_EQ(left(Filter::only("binomial"), Collective::all_to_all), "one_shot pairwise");
+  EXPECT_EQ(left(Filter::only("binomial"), Collective::all_to_all), "one_shot pairwise rail");
 }
 
 TEST(Filter, WrongWordsGetASentence) {

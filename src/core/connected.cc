@@ -9,6 +9,7 @@
 #include "src/base/log.h"
 #include "src/core/found_rates.h"
 #include "src/core/known_rates.h"
+#include "src/core/ring_file.h"
 #include "topology/views/summary.h"
 
 namespace weir::core {
@@ -105,7 +106,11 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
   WEIR_TRY(c.meet(runtime));
   c.join_island(runtime, island->windows, island->doorbells);
-  const algorithms::Layout layout = algorithms::layout_of(c.cluster.graph, c.cluster.hosts);
+  algorithms::Layout layout = algorithms::layout_of(c.cluster.graph, c.cluster.hosts);
+  if (!c.terms_.graphs.empty()) {
+    if (const auto ring = devices_in_ring(c.terms_.graphs, "NCCL_GRAPH_FILE"); ring.ok())
+      follow_ring(layout, c.cluster.hosts, *ring);
+  }
   c.make_selector(options, layout, island->scratch);
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);

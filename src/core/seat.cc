@@ -7,6 +7,7 @@
 #include <set>
 
 #include "src/base/log.h"
+#include "src/core/ring_file.h"
 #include "src/drivers/files.h"
 
 namespace weir::core {
@@ -46,6 +47,17 @@ class Numbers {
   std::map<uint64_t, int> known_;
 };
 
+/// The text of a file that `check` accepts; else nothing, and a warning.
+template <typename Check>
+std::string text_of(std::string_view option, const std::string& file, Check check) {
+  if (file.empty()) return "";
+  auto text = drivers::read_whole(file, kMostFileBytes);
+  const Status status = text.ok() ? check(*text) : text.status();
+  if (status.ok()) return std::move(*text);
+  WEIR_WARN("{}: {}", option, status.message());
+  return "";
+}
+
 }  // namespace
 
 Seat Seat::own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
@@ -69,21 +81,20 @@ Seat Seat::own(const Options& options, const Routes& routes, const std::vector<P
 }
 
 Terms Terms::of(const Options& options) {
-  Terms terms{"", options.algorithm, options.nccl_algorithms};
-  if (options.cost_file.empty()) return terms;
-  auto text = drivers::read_whole(options.cost_file, kMostFileBytes);
-  if (!text.ok()) {
-    WEIR_WARN("WEIR_COST_FILE: {}", text.status().message());
-  } else if (const auto rates = cost::read_rates(*text, {}); !rates.ok()) {
-    WEIR_WARN("WEIR_COST_FILE: {}: {}", options.cost_file, rates.status().message());
-  } else {
-    terms.costs = std::move(*text);
-  }
+  Terms terms{"", options.algorithm, options.nccl_algorithms, ""};
+  terms.costs = text_of("WEIR_COST_FILE", options.cost_file, [&](const std::string& text) {
+    const Status status = cost::read_rates(text, {}).status();
+    return status.ok() ? status
+                       : Status(status.code(), fmt::format("{}: {}", options.cost_file, status.message()));
+  });
+  terms.graphs = text_of("NCCL_GRAPH_FILE", options.graph_file, [&](const std::string& text) {
+    return devices_in_ring(text, options.graph_file).status();
+  });
   return terms;
 }
 
 void Terms::put(ByteWriter& out) const {
-  out.put_string(costs).put_string(algorithm).put_string(nccl_algorithms);
+  out.put_string(costs).put_string(algorithm).put_string(nccl_algorithms).put_string(graphs);
 }
 
 Terms Terms::get(ByteReader& in) {
@@ -91,6 +102,7 @@ Terms Terms::get(ByteReader& in) {
   terms.costs = in.get_string();
   terms.algorithm = in.get_string();
   terms.nccl_algorithms = in.get_string();
+  terms.graphs = in.get_string();
   return terms;
 }
 

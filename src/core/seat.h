@@ -36,8 +36,9 @@ struct Terms {
   std::string costs;  ///< text of the file
   std::string algorithm;
   std::string nccl_algorithms;
+  std::string graphs;  ///< text of a graph file of NCCL
 
-  /// A file that cannot be read is warned of.
+  /// A file that cannot be read, or is wrong, is warned of and left out.
   static Terms of(const Options& options);
   void put(ByteWriter& out) const;
   static Terms get(ByteReader& in);

@@ -55,17 +55,18 @@ TEST(Seat, WhoSharesACoreWaitsForIt) {
 
 TEST(Terms, TravelAndOverride) {
   ByteWriter out;
-  Terms{"gamma 1e-9\n", "", "^ring"}.put(out);
+  Terms{"gamma 1e-9\n", "", "^ring", "<graphs/>"}.put(out);
   const Bytes bytes = out.take();
   ByteReader in(bytes);
   const Terms terms = Terms::get(in);
+  EXPECT_EQ(terms.graphs, "<graphs/>");
   const cost::Rates rates = {{1, 2, 3}, {4, 5, 6}, 7};
   EXPECT_EQ(terms.override(rates).gamma, 1e-9);
   EXPECT_EQ(terms.override(rates).inside, rates.inside);
   EXPECT_FALSE(terms.filter().allows("ring", Collective::all_reduce));
   EXPECT_TRUE(terms.filter().allows("double_tree", Collective::all_reduce));
-  EXPECT_TRUE((Terms{"", "", "no such"}).filter().allows("ring", Collective::all_reduce));
-  EXPECT_FALSE((Terms{"", "one_shot", "ring"}).filter().allows("ring", Collective::all_reduce));
+  EXPECT_TRUE((Terms{"", "", "no such", ""}).filter().allows("ring", Collective::all_reduce));
+  EXPECT_FALSE((Terms{"", "one_shot", "ring", ""}).filter().allows("ring", Collective::all_reduce));
 }
 
 }  // namespace

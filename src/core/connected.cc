@@ -106,11 +106,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
   WEIR_TRY(c.meet(runtime));
   c.join_island(runtime, island->windows, island->doorbells);
-  algorithms::Layout layout = algorithms::layout_of(c.cluster.graph, c.cluster.hosts);
-  if (!c.terms_.graphs.empty()) {
-    if (const auto ring = devices_in_ring(c.terms_.graphs, "NCCL_GRAPH_FILE"); ring.ok())
-      follow_ring(layout, c.cluster.hosts, *ring);
-  }
+  const algorithms::Layout layout = c.layout();
   c.make_selector(options, layout, island->scratch);
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
@@ -192,6 +188,15 @@ void Connected::count_neighbours() {
     together |= seat.cores;
   }
   local_cores = usable_cores(together);
+}
+
+/// As the cluster is, and as rank 0's file says.
+algorithms::Layout Connected::layout() const {
+  algorithms::Layout layout = algorithms::layout_of(cluster.graph, cluster.hosts);
+  if (terms_.graphs.empty()) return layout;
+  if (const auto ring = devices_in_ring(terms_.graphs, "NCCL_GRAPH_FILE"); ring.ok())
+    follow_ring(layout, cluster.hosts, *ring);
+  return layout;
 }
 
 void Connected::make_selector(const Options& options, const algorithms::Layout& layout,

@@ -54,6 +54,7 @@ struct Connected {
                    const std::vector<Doorbell*>& doorbells);
   Status meet(Runtime& runtime);
   void count_neighbours();
+  algorithms::Layout layout() const;
   void make_selector(const Options& options, const algorithms::Layout& layout, const SharedScratch& scratch);
   Status settle_rates(const Options& options);
 

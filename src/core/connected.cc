@@ -194,8 +194,12 @@ void Connected::count_neighbours() {
 algorithms::Layout Connected::layout() const {
   algorithms::Layout layout = algorithms::layout_of(cluster.graph, cluster.hosts);
   if (terms_.graphs.empty()) return layout;
-  if (const auto ring = devices_in_ring(terms_.graphs, "NCCL_GRAPH_FILE"); ring.ok())
-    follow_ring(layout, cluster.hosts, *ring);
+  const auto ring = devices_in_ring(terms_.graphs, "NCCL_GRAPH_FILE");
+  if (!ring.ok()) return layout;  // rank 0 has seen to that
+  follow_ring(layout, cluster.hosts, *ring);
+  if (bootstrap->rank() == 0)
+    WEIR_INFO(init, "NCCL_GRAPH_FILE: plans take the devices of a host in the order {}",
+              fmt::join(*ring, ", "));
   return layout;
 }
 

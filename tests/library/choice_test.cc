@@ -75,6 +75,19 @@ TEST_F(Choice, WhatWasMeasuredOnceIsKnown) {
   }
 }
 
+TEST_F(Choice, GraphFilesOfNcclOrderRanks) {
+  const std::string ring = write("ring.xml", R"(<graphs version="1">
+<graph id="0" pattern="4" crossnic="0" nchannels="1" speedintra="24" speedinter="12" latencyinter="0" typeintra="NVL"
+ typeinter="PXN" samechannels="0"><channel><gpu dev="2"/><gpu dev="0"/><gpu dev="1"/></channel></graph></graphs>)");
+  const Settings settings = {{"WEIR_ALGO", "ring"}, {"WEIR_FAST", "0"}};
+  Settings with_ring = settings, without = settings;
+  with_ring.emplace_back("NCCL_GRAPH_FILE", ring);
+  without.emplace_back("NCCL_GRAPH_FILE", path("none.xml"));
+  EXPECT_THAT(log_of_sums(with_ring), HasSubstr("plans take the devices of a host in the order 2, 0, 1"));
+  EXPECT_THAT(log_of_sums(without),
+              AllOf(HasSubstr("none.xml cannot be read"), Not(HasSubstr("in the order"))));
+}
+
 TEST_F(Choice, SimulatedHostsMeasureWhatIsBetween) {
   EXPECT_TRUE(all_well(run_ranks(5, [&](const Rank& rank) {
     setenv("NCCL_HOSTID", ("node" + std::to_string(rank.rank() % 2)).c_str(), 1);

@@ -84,7 +84,7 @@ class TcpReceiver final : public Receiver {
   void serve() {
     for (size_t i = 0; i < streams_.size() && error_.ok(); ++i) {
       InStream& stream = *streams_[i];
-      if (!stream.socket.valid() || (!stream.ended.empty() && !stream.framed)) collect(i);
+      if (!stream.socket.valid() || is_past()) collect(i);
       while (stream.socket.valid() && stream.ended.empty() && error_.ok()) {
         if (!understand(stream)) break;
         if (!read_more(stream)) break;
@@ -92,8 +92,15 @@ class TcpReceiver final : public Receiver {
     }
   }
 
-  /// Takes the stream's connection from the door, if it has come. One that ended before it brought anything
-  /// is replaced: it may be of an earlier life of the channel.
+  /// All connections that there are have ended, and none has brought anything: they are of an earlier life of
+  /// the channel. While one is open, others that have ended are of this life, and the next is not for us.
+  bool is_past() const {
+    return std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) {
+      return !stream->socket.valid() || (!stream->ended.empty() && !stream->framed);
+    });
+  }
+
+  /// Takes the stream's connection from the door, if it has come, instead of the one that it had.
   void collect(size_t index) {
     const auto stream_number = static_cast<uint32_t>(index);
     auto socket =

@@ -63,8 +63,8 @@ class Process {
   GroupPlace group_{};
   std::unique_ptr<Control> control_;
   std::unique_ptr<Team> team_;
-  std::unique_ptr<Watchdog> watchdog_;
   std::vector<std::unique_ptr<Ranks>> ranks_;  ///< by thread
+  std::unique_ptr<Watchdog> watchdog_;         ///< after what it uses: it ends first
 };
 
 Outcome Process::meet() {

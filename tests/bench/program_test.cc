@@ -133,7 +133,7 @@ TEST(Program, FailuresOfTheLibraryMakeCode3AndSayWhere) {
 
 TEST(Program, ATimeoutMakesCode4) {
   CommandResult result = perf("all_reduce_perf -t 2 -b 8 -e 8 -T 1", "FAKE_NCCL=hang");
-  EXPECT_EQ(result.code, 4);
+  EXPECT_EQ(result.code, 4) << result.text;
   EXPECT_THAT(result.text, HasSubstr("Test timeout (1s)"));
 }
 

@@ -5,43 +5,20 @@
 #include <algorithm>
 
 #include "algorithms/catalogue.h"
-#include "algorithms/ir/relabel.h"
-#include "algorithms/layout.h"
 #include "algorithms/sim/simulate.h"
 #include "src/cli/link_loads.h"
 
 namespace weir::cli {
-namespace {
-
-algorithms::Layout layout_of_task(const Task& task) {
-  std::vector<topology::Index> hosts;
-  for (const int32_t node : task.network.rank_nodes) {
-    const topology::Index device = task.network.origin[static_cast<size_t>(node)];
-    hosts.push_back(task.graph.holder(device, topology::NodeKind::host));
-  }
-  return algorithms::layout_of(task.graph, hosts);
-}
-
-}  // namespace
-
 Result<std::vector<Candidate>> candidates_for(const Task& task, const algorithms::CollectivePlan& best) {
   std::vector<Candidate> candidates;
   auto planned = algorithms::schedule(best, task.network);
   WEIR_TRY(planned.status());
   candidates.push_back(
       {"planned", std::move(*planned), algorithms::kCapacityUnit / best.time.convert_to<double>()});
-  const algorithms::Layout layout = layout_of_task(task);
-  const int ranks = task.network.ranks();
-  const auto place = std::find(layout.order.begin(), layout.order.end(), best.root) - layout.order.begin();
-  const Rank root = has_root(task.collective) ? static_cast<Rank>(place) : 0;
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     if (entry.kind != task.collective || entry.pulls) continue;
-    if (entry.make_nested != nullptr && layout.levels.empty()) continue;
-    const ir::Shape shape{entry.kind, ranks, root, algorithms::default_chunks(entry, ranks)};
-    auto plan = algorithms::emit(entry.algorithm, shape, layout.levels);
-    if (!plan.ok()) continue;
-    auto ordered = ir::relabelled(*plan, layout.order);
-    if (ordered.ok()) candidates.push_back({std::string(entry.algorithm), std::move(*ordered), 0});
+    auto plan = plan_by(entry.algorithm, task, best.root);
+    if (plan.ok()) candidates.push_back({std::string(entry.algorithm), std::move(*plan), 0});
   }
   return candidates;
 }

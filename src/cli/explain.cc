@@ -5,7 +5,8 @@
 #include <cstdio>
 
 #include "algorithms/bound/bound.h"
-#include "algorithms/sim/simulate.h"
+#include "algorithms/packing/rational.h"
+#include "algorithms/sim/plan_loads.h"
 #include "src/base/text.h"
 #include "src/cli/link_loads.h"
 
@@ -18,6 +19,7 @@ constexpr size_t kMostGroups = 16;
 struct Loads {
   std::string algorithm;
   std::vector<double> edge_bytes;  ///< by edge of the network
+  algorithms::Rational time;       ///< T / M, times one unit of capacity
 };
 
 /// Of the best plan what its proof says; of other schedules what they put on the shortest routes.
@@ -27,14 +29,17 @@ Result<Loads> loads_of(const ExplainArguments& arguments, const Task& task) {
     const auto plan = plan_task(task, arguments.task.root);
     WEIR_TRY(plan.status());
     return Loads{plan->trees.has_value() ? "trees" : "rings between hosts and trees inside",
-                 algorithms::edge_bytes(*plan, task.network, bytes)};
+                 algorithms::edge_bytes(*plan, task.network, bytes), plan->time};
   }
   const auto plan = load_schedule(arguments.schedule, task, arguments.task);
   WEIR_TRY(plan.status());
-  // Without latencies and limits what is on a link depends on routes alone.
-  auto run = sim::simulate(*plan, bytes, task.network, {});
-  WEIR_TRY(run.status());
-  return Loads{plan->algorithm, std::move(run->edge_bytes)};
+  sim::Routes routes(task.network);
+  const auto exact = sim::loads_of(*plan, task.network, routes);
+  WEIR_TRY(exact.status());
+  Loads loads{plan->algorithm, {}, algorithms::exactly(exact->time)};
+  for (const int64_t chunks : exact->chunks)
+    loads.edge_bytes.push_back(bytes * static_cast<double>(chunks) / static_cast<double>(exact->whole));
+  return loads;
 }
 
 Result<std::string> explain(const ExplainArguments& arguments) {
@@ -69,6 +74,10 @@ Result<std::string> explain(const ExplainArguments& arguments) {
   text += fmt::format("bound {}: {}\n",
                       seconds_words(bytes * bound->time.value() / algorithms::kCapacityUnit / 1e9),
                       algorithms::explain(*bound, task->network, task->graph));
+  const algorithms::Rational part = loads->time > 0 ? algorithms::exactly(bound->time) / loads->time : 1;
+  text += fmt::format(
+      "bound / plan {}{}\n", part.str(),
+      part == 1 ? ": nothing can be faster" : fmt::format(" = {:.4g}", part.convert_to<double>()));
   return text;
 }
 

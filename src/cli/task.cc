@@ -8,8 +8,10 @@
 
 #include "algorithms/catalogue.h"
 #include "algorithms/cluster/hosts.h"
+#include "algorithms/ir/relabel.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/ir/verify.h"
+#include "algorithms/layout.h"
 #include "algorithms/msccl/msccl.h"
 #include "src/base/text.h"
 
@@ -125,6 +127,23 @@ Result<ir::Plan> load_plan(const std::string& file) {
   return plan;
 }
 
+Result<ir::Plan> plan_by(std::string_view algorithm, const Task& task, Rank root) {
+  std::vector<Index> hosts;
+  for (const int32_t node : task.network.rank_nodes)
+    hosts.push_back(task.graph.holder(task.network.origin[static_cast<size_t>(node)], NodeKind::host));
+  const algorithms::Layout layout = algorithms::layout_of(task.graph, hosts);
+  const int ranks = task.network.ranks();
+  const algorithms::Entry* entry = algorithms::find(algorithm, task.collective);
+  ir::Shape shape{task.collective, ranks, root,
+                  entry == nullptr ? 1 : algorithms::default_chunks(*entry, ranks)};
+  if (has_root(task.collective) && root >= 0 && root < ranks)
+    shape.root =
+        static_cast<Rank>(std::find(layout.order.begin(), layout.order.end(), root) - layout.order.begin());
+  auto plan = algorithms::emit(algorithm, shape, layout.levels);
+  WEIR_TRY(plan.status());
+  return ir::relabelled(std::move(*plan), layout.order);
+}
+
 void add_schedule(CLI::App* command, ScheduleArguments& arguments) {
   auto* plan = command->add_option("--plan", arguments.plan,
                                    "A plan: text (docs/plan-format.md) or MSCCL XML; -: standard input");
@@ -136,11 +155,7 @@ void add_schedule(CLI::App* command, ScheduleArguments& arguments) {
 Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const Task& task,
                                const TaskArguments& asked) {
   const int ranks = task.network.ranks();
-  if (!arguments.algorithm.empty()) {
-    const algorithms::Entry* entry = algorithms::find(arguments.algorithm, task.collective);
-    const uint32_t chunks = entry == nullptr ? 1 : algorithms::default_chunks(*entry, ranks);
-    return algorithms::emit(arguments.algorithm, {task.collective, ranks, asked.root, chunks});
-  }
+  if (!arguments.algorithm.empty()) return plan_by(arguments.algorithm, task, asked.root);
   if (arguments.plan.empty()) {
     const auto best = plan_task(task, asked.root);
     WEIR_TRY(best.status());
@@ -152,6 +167,11 @@ Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const Task& t
     return Status(Code::invalid_argument,
                   fmt::format("{} is a plan for {}, and the topology has {}; --ranks can choose some",
                               arguments.plan, plural(plan->shape.ranks, "rank"), ranks));
+  }
+  if (plan->shape.kind != task.collective) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} is a plan for {}; say --collective {}", arguments.plan,
+                              name(plan->shape.kind), name(plan->shape.kind)));
   }
   if (const Status proof = ir::verify(*plan); !proof.ok())
     return Status(Code::invalid_argument, fmt::format("{} is wrong: {}", arguments.plan, proof.message()));

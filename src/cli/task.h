@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "algorithms/ir/plan.h"
@@ -44,6 +45,10 @@ Result<Collective> collective_of(const std::string& text);
 /// A plan from a file (plan text or MSCCL XML; "-": standard input). Not verified. Errors: of the reader, and
 /// invalid_argument for a file that cannot be read.
 Result<ir::Plan> load_plan(const std::string& file);
+
+/// That of an algorithm of the catalogue, in the order and with the groups that communicators would take.
+/// Errors: of algorithms::emit(), and invalid_argument for a plan that only one order of ranks has.
+Result<ir::Plan> plan_by(std::string_view algorithm, const Task& task, Rank root);
 
 /// Where a command takes the schedule from.
 struct ScheduleArguments {

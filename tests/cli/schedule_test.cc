@@ -85,7 +85,17 @@ TEST_F(Schedule, ExplainSaysWhatLinksCarry) {
                                 HasSubstr("NVLink from a GPU to a GPU"), HasSubstr("bound")));
   // Each of the ring's 4 links carries 3/4 of 4 GiB twice.
   const CommandResult ring = weir_command("explain " + std::string(kMachine) + "--algorithm ring --bytes 4G");
-  EXPECT_THAT(ring.text, AllOf(HasSubstr("by ring"), HasSubstr("6.44 GB      100      4  NVLink")));
+  EXPECT_THAT(ring.text, AllOf(HasSubstr("bound / plan "), HasSubstr("by ring"),
+                               HasSubstr("6.44 GB      100      4  NVLink")));
+  const CommandResult kind =
+      weir_command("explain " + std::string(kMachine) + "--collective allgather --plan " + path("plan"));
+  EXPECT_EQ(kind.code, 2);
+  EXPECT_THAT(kind.text, HasSubstr("is a plan for all_reduce; say --collective all_reduce"));
+  const CommandResult switched = weir_command("explain '(4 gpu nvswitch 100)' --algorithm ring");
+  EXPECT_THAT(switched.text, HasSubstr("bound / plan "));
+  const CommandResult groups =
+      weir_command("explain '4 x (1 gpu pcie 50, 1 nic 25) leaf by 2 4:1 spine 1' --algorithm hierarchical");
+  EXPECT_THAT(groups.text, HasSubstr("bound / plan 1: nothing can be faster"));
   const CommandResult other = weir_command("explain '(2 gpu mesh 100)' --plan " + path("plan"));
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.text, HasSubstr("is a plan for 4 ranks, and the topology has 2"));

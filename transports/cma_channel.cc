@@ -48,10 +48,13 @@ class Pairing {
     const std::optional<RemoteAddress> line = peer_.find(peer_key_);
     if (!line.has_value()) return {};
     ControlCopy copy;
-    uint64_t token_after = 0;  // a line that is given to another end meanwhile belongs to neither
-    const int failed =
-        memory().read({{&copy, *line, sizeof copy}, {&token_after, *line, sizeof token_after}});
-    if (failed != 0 || copy.token == 0 || copy.token != token_after) return {};
+    if (memory().read({{&copy, *line, sizeof copy}}) != 0 || copy.token == 0) return {};
+    // A line may be given to another end at any time. It was this end's when it was found again, and the copy
+    // is of that time if its token, which no other end ever has, is still there.
+    if (peer_.find(peer_key_) != line) return {};
+    uint64_t token_after = 0;
+    if (memory().read({{&token_after, *line, sizeof token_after}}) != 0 || copy.token != token_after)
+      return {};
     line_ = *line;
     return copy;
   }

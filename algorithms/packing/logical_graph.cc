@@ -5,6 +5,29 @@
 
 namespace weir::algorithms {
 
+void add_piece(std::vector<Piece>& pieces, Piece piece) {
+  const auto same = std::find_if(pieces.begin(), pieces.end(),
+                                 [&](const Piece& other) { return other.route == piece.route; });
+  if (same != pieces.end()) {
+    same->amount += piece.amount;
+  } else {
+    pieces.push_back(std::move(piece));
+  }
+}
+
+std::vector<Piece> take_pieces(std::vector<Piece>& pieces, int64_t amount) {
+  std::vector<Piece> taken;
+  while (amount > 0) {
+    Piece& last = pieces.back();
+    const int64_t part = std::min(amount, last.amount);
+    taken.push_back({last.route, part});
+    amount -= part;
+    last.amount -= part;
+    if (last.amount == 0) pieces.pop_back();
+  }
+  return taken;
+}
+
 LogicalGraph::LogicalGraph(const Network& network, const std::vector<int64_t>& capacities)
     : network_(network), out_(static_cast<size_t>(network.nodes)), in_(static_cast<size_t>(network.nodes)) {
   for (size_t e = 0; e < capacities.size(); ++e) {
@@ -44,29 +67,12 @@ void LogicalGraph::change(int from, int to, int64_t amount) {
 
 void LogicalGraph::add(int from, int to, Piece piece) {
   change(from, to, piece.amount);
-  std::vector<Piece>& there = pieces_[{from, to}];
-  const auto same = std::find_if(there.begin(), there.end(),
-                                 [&](const Piece& other) { return other.route == piece.route; });
-  if (same != there.end()) {
-    same->amount += piece.amount;
-  } else {
-    there.push_back(std::move(piece));
-  }
+  add_piece(pieces_[{from, to}], std::move(piece));
 }
 
 std::vector<Piece> LogicalGraph::remove(int from, int to, int64_t amount) {
   change(from, to, -amount);
-  std::vector<Piece>& there = pieces_[{from, to}];
-  std::vector<Piece> removed;
-  while (amount > 0) {
-    Piece& last = there.back();
-    const int64_t part = std::min(amount, last.amount);
-    removed.push_back({last.route, part});
-    amount -= part;
-    last.amount -= part;
-    if (last.amount == 0) there.pop_back();
-  }
-  return removed;
+  return take_pieces(pieces_[{from, to}], amount);
 }
 
 void LogicalGraph::reduce(int from, int to, int64_t amount) { remove(from, to, amount); }

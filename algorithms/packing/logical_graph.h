@@ -18,6 +18,11 @@ struct Piece {
   int64_t amount = 0;
 };
 
+/// More of the piece with this route, or a new one.
+void add_piece(std::vector<Piece>& pieces, Piece piece);
+/// So much of the last pieces. REQUIRES: they have it.
+std::vector<Piece> take_pieces(std::vector<Piece>& pieces, int64_t amount);
+
 class LogicalGraph {
  public:
   /// `capacities[e]` that of the network's edge e; 0: it is left out. The network must outlive the graph.

@@ -51,29 +51,15 @@ void DuplexGraph::add(int32_t a, int32_t b, Piece piece) {
     piece.route = mirrored(piece.route);
   }
   change(a, b, piece.amount);
-  std::vector<Piece>& there = pieces_[{a, b}];
-  const auto same = std::find_if(there.begin(), there.end(),
-                                 [&](const Piece& other) { return other.route == piece.route; });
-  if (same != there.end()) {
-    same->amount += piece.amount;
-  } else {
-    there.push_back(std::move(piece));
-  }
+  add_piece(pieces_[{a, b}], std::move(piece));
 }
 
 /// Pieces that lead from a to b.
 std::vector<Piece> DuplexGraph::remove(int32_t a, int32_t b, int64_t amount) {
   change(a, b, -amount);
-  std::vector<Piece>& there = pieces_[{std::min(a, b), std::max(a, b)}];
-  std::vector<Piece> removed;
-  while (amount > 0) {
-    Piece& last = there.back();
-    const int64_t part = std::min(amount, last.amount);
-    removed.push_back({a < b ? last.route : mirrored(last.route), part});
-    amount -= part;
-    last.amount -= part;
-    if (last.amount == 0) there.pop_back();
-  }
+  std::vector<Piece> removed = take_pieces(pieces_[{std::min(a, b), std::max(a, b)}], amount);
+  if (a > b)
+    for (Piece& piece : removed) piece.route = mirrored(piece.route);
   return removed;
 }
 

@@ -12,6 +12,7 @@
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/msccl.h"
 #include "algorithms/planner/planner.h"
+#include "algorithms/sim/simulate.h"
 #include "src/base/text.h"
 #include "src/cli/candidates.h"
 #include "src/cli/link_loads.h"
@@ -33,14 +34,7 @@ struct Report {
   static double gb_per_s(double time) { return algorithms::kCapacityUnit / time; }
   double bound_gb_per_s() const { return gb_per_s(plan.bound.time.value()); }
   double algorithm_gb_per_s() const { return gb_per_s(plan.time.convert_to<double>()); }
-  /// nccl-tests' factor: what each rank's own link has to carry.
-  double bus_gb_per_s() const {
-    const double n = ranks();
-    const double factor = plan.collective == Collective::all_reduce ? 2 * (n - 1) / n
-                          : has_root(plan.collective)               ? 1
-                                                                    : (n - 1) / n;
-    return algorithm_gb_per_s() * factor;
-  }
+  double bus_gb_per_s() const { return algorithm_gb_per_s() * sim::bus_factor(plan.collective, ranks()); }
   std::string exact_ratio() const { return plan.part_of_bound.str(); }
   /// Different trees, each with its multiplicity once; of a plan by hosts those of one host; what sums and
   /// spreads is one.

@@ -36,6 +36,13 @@ constexpr std::string_view kRail = "hosts with a NIC per rank: blocks cross betw
 constexpr std::string_view kPairwise = "large blocks: one partner at a time";
 constexpr std::string_view kBinomial = "small data, many ranks: log2(ranks) hops";
 
+/// Of an algorithm over groups.
+template <ir::Plan (*kMake)(const ir::Shape&, std::span<const Groups>)>
+Result<ir::Plan> over_groups(const ir::Shape& shape, const Layout& layout) {
+  WEIR_TRY(check_levels(layout.levels, shape.ranks));
+  return kMake(shape, layout.levels);
+}
+
 using enum Collective;
 constexpr Entry kEntries[] = {
     {"ring", all_reduce, one_per_rank, ring_all_reduce, kRing},
@@ -49,9 +56,11 @@ constexpr Entry kEntries[] = {
     {"halving_doubling", all_reduce, power_of_two, halving_doubling_all_reduce, kHalving},
     {"halving_doubling", reduce_scatter, one, halving_doubling_reduce_scatter, kHalving},
     {"halving_doubling", all_gather, one, halving_doubling_all_gather, kHalving},
-    {"hierarchical", all_reduce, one_per_rank, nullptr, kHierarchy, false, hierarchical_all_reduce},
-    {"hierarchical", reduce_scatter, one, nullptr, kHierarchy, false, hierarchical_reduce_scatter},
-    {"hierarchical", all_gather, one, nullptr, kHierarchy, false, hierarchical_all_gather},
+    {"hierarchical", all_reduce, one_per_rank, nullptr, kHierarchy, false,
+     over_groups<hierarchical_all_reduce>},
+    {"hierarchical", reduce_scatter, one, nullptr, kHierarchy, false,
+     over_groups<hierarchical_reduce_scatter>},
+    {"hierarchical", all_gather, one, nullptr, kHierarchy, false, over_groups<hierarchical_all_gather>},
     {"one_shot", all_reduce, one, one_shot_all_reduce, kOneShot},
     {"one_shot", reduce, one, one_shot_reduce, kOneShot},
     {"one_shot", broadcast, one, one_shot_broadcast, kOneShot},
@@ -64,7 +73,7 @@ constexpr Entry kEntries[] = {
     {"two_shot", reduce_scatter, one, two_shot_reduce_scatter, kTwoShot, true},
     {"two_shot", all_gather, one, two_shot_all_gather, kTwoShot, true},
     {"pairwise", all_to_all, one, pairwise_all_to_all, kPairwise},
-    {"rail", all_to_all, one, nullptr, kRail, false, rail_all_to_all},
+    {"rail", all_to_all, one, nullptr, kRail, false, over_groups<rail_all_to_all>},
     {"binomial", broadcast, one, binomial_broadcast, kBinomial},
     {"binomial", reduce, one, binomial_reduce, kBinomial},
     {"binomial", gather, one, binomial_gather, kBinomial},
@@ -105,7 +114,7 @@ const Entry* find(std::string_view algorithm, Collective kind) {
 
 uint32_t default_chunks(const Entry& entry, int ranks) { return ranks < 2 ? 1 : entry.default_chunks(ranks); }
 
-Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape, std::span<const Groups> levels) {
+Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape, const Layout& layout) {
   const Entry* entry = find(algorithm, shape.kind);
   if (entry == nullptr) return unknown(algorithm, shape.kind);
   WEIR_TRY(ir::check_shape(shape));
@@ -115,11 +124,10 @@ Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape, std::s
                               name(shape.kind), shape.ranks, unit, shape.chunks));
   }
   if (shape.ranks == 1) return alone(algorithm, shape);
-  if (entry->make_nested == nullptr) return entry->make(shape);
-  if (const Status status = check_levels(levels, shape.ranks); !status.ok()) {
-    return refuse(fmt::format("{} {}: {}", algorithm, name(shape.kind), status.message()));
-  }
-  return entry->make_nested(shape, levels);
+  if (entry->make_on == nullptr) return entry->make(shape);
+  auto plan = entry->make_on(shape, layout);
+  if (plan.ok()) return plan;
+  return refuse(fmt::format("{} {}: {}", algorithm, name(shape.kind), plan.status().message()));
 }
 
 }  // namespace weir::algorithms

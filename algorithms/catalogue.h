@@ -19,11 +19,11 @@ struct Entry {
   /// For so many ranks, the number of chunks must be a multiple of this; it is also a good number of chunks.
   uint32_t (*default_chunks)(int ranks);
   /// REQUIRES: ranks >= 2 and a right number of chunks; use emit() below otherwise.
-  ir::Plan (*make)(const ir::Shape& shape);  ///< null: see make_nested
+  ir::Plan (*make)(const ir::Shape& shape);  ///< null: see make_on
   std::string_view remarks;                  ///< for people: when it is good, what it needs
   bool pulls = false;                        ///< ranks read each other's memory
-  /// Instead of `make`, for algorithms over groups of ranks. REQUIRES also: check_levels() accepts `levels`.
-  ir::Plan (*make_nested)(const ir::Shape& shape, std::span<const Groups> levels) = nullptr;
+  /// Instead of `make`, for algorithms that need more of the layout than the order of ranks.
+  Result<ir::Plan> (*make_on)(const ir::Shape& shape, const Layout& layout) = nullptr;
 };
 
 /// Every entry; those of one algorithm follow each other.
@@ -35,11 +35,10 @@ const Entry* find(std::string_view algorithm, Collective kind);
 /// The chunks per block that the entry likes for so many ranks (at least 1).
 uint32_t default_chunks(const Entry& entry, int ranks);
 
-/// The plan of `algorithm` for any shape it supports, one rank included. `levels` (Layout::levels) is for
-/// algorithms over groups; the others ignore it. Not verified: that is for ir::verify. Errors:
-/// invalid_argument for an unknown name, a collective the algorithm does not do, a shape it cannot take, or
-/// groups that are missing or wrong.
-Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape,
-                      std::span<const Groups> levels = {});
+/// The plan of `algorithm` for any shape it supports, one rank included. Ranks are places of
+/// `layout`; its order does not count. Not verified: that is for ir::verify. Errors: invalid_argument for an
+/// unknown name, a collective the algorithm does not do, a shape it cannot take, or a layout that lacks what
+/// it needs.
+Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape, const Layout& layout = {});
 
 }  // namespace weir::algorithms

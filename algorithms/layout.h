@@ -16,8 +16,10 @@ namespace weir::algorithms {
 using Groups = std::vector<int>;
 
 struct Layout {
-  std::vector<Rank> order;     ///< by place; groups of all levels are consecutive in it
-  std::vector<Groups> levels;  ///< the widest groups first; each level divides groups of the one before it
+  /// By place; groups of all levels are consecutive in it.
+  std::vector<Rank> order = {};
+  /// The widest groups first; each level divides groups of the one before it.
+  std::vector<Groups> levels = {};
 };
 
 /// The layout of ranks on hosts: those of one host follow each other, and so do hosts that are attached to

@@ -34,7 +34,7 @@ struct Surroundings {
   std::vector<int> machine_of;  ///< by place; whose cores they share
   std::vector<int> cores;       ///< by machine
   std::vector<Border> borders;
-  std::vector<algorithms::Groups> levels;  ///< of places, for plans over groups (algorithms/layout.h)
+  algorithms::Layout layout;  ///< whose places these are
   Rates rates;
   size_t slot_bytes = 0;     ///< most bytes of a message
   size_t scratch_bytes = 0;  ///< that ranks of an island can read of each other; 0: no plan may pull

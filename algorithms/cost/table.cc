@@ -23,7 +23,7 @@ struct Made {
 
 std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& around, int places) {
   const auto plan = algorithms::emit(
-      entry.algorithm, {entry.kind, places, 0, algorithms::default_chunks(entry, places)}, around.levels);
+      entry.algorithm, {entry.kind, places, 0, algorithms::default_chunks(entry, places)}, around.layout);
   if (!plan.ok()) return std::nullopt;
   const auto moves = static_cast<double>(plan->moves.size());
   if (places == around.ranks()) return Made{profile_of(*plan, around), moves};
@@ -33,7 +33,7 @@ std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& aro
 std::optional<Profile> profile_for(const algorithms::Entry& entry, const Surroundings& around) {
   const int ranks = around.ranks();
   int doublings = 0;
-  if (entry.make_nested != nullptr) {  // groups do not grow
+  if (entry.make_on != nullptr) {  // groups do not grow
     const auto made = ranks <= kMostNested ? make(entry, around, ranks) : std::nullopt;
     return made ? std::optional(made->profile) : std::nullopt;
   }
@@ -69,7 +69,6 @@ Table::Table(Collective kind, const Surroundings& around, const Allowed& allowed
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     if (entry.kind != kind || (allowed && !allowed(entry))) continue;
     if (entry.pulls && around.scratch_bytes == 0) continue;
-    if (entry.make_nested != nullptr && around.levels.empty()) continue;
     const auto profile = profile_for(entry, around);
     if (profile && profile->tile_bytes >= kLeastTile) candidates_.push_back({&entry, *profile});
   }

@@ -139,7 +139,7 @@ Result<ir::Plan> plan_by(std::string_view algorithm, const Task& task, Rank root
   if (has_root(task.collective) && root >= 0 && root < ranks)
     shape.root =
         static_cast<Rank>(std::find(layout.order.begin(), layout.order.end(), root) - layout.order.begin());
-  auto plan = algorithms::emit(algorithm, shape, layout.levels);
+  auto plan = algorithms::emit(algorithm, shape, layout);
   WEIR_TRY(plan.status());
   return ir::relabelled(std::move(*plan), layout.order);
 }

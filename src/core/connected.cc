@@ -209,7 +209,7 @@ void Connected::make_selector(const Options& options, const algorithms::Layout& 
   if (auto leaves = cost::leaf_border(cluster.graph, cluster.hosts))
     around.borders.push_back(std::move(*leaves));
   around = in_order(std::move(around), layout.order);
-  around.levels = layout.levels;
+  around.layout = layout;
   around.slot_bytes = static_cast<size_t>(options.slot_bytes);
   around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
   selector = std::make_unique<Selector>(std::move(around), terms_.filter());

@@ -92,12 +92,12 @@ Result<ir::Plan> PlanCache::emit(const std::string& algorithm, const ir::Shape& 
     ir::Shape ordered = shape;
     const auto place = std::find(order.begin(), order.end(), shape.root) - order.begin();
     if (has_root(shape.kind)) ordered.root = static_cast<Rank>(place);
-    auto plan = algorithms::emit(algorithm, ordered, layout_.levels);
+    auto plan = algorithms::emit(algorithm, ordered, layout_);
     WEIR_TRY(plan.status());
     auto relabelled = ir::relabelled(std::move(*plan), order);
     if (relabelled.ok()) return relabelled;
   }
-  return algorithms::emit(algorithm, shape, layout_.levels);
+  return algorithms::emit(algorithm, shape, layout_);
 }
 
 Result<exec::Binding> PlanCache::bind(const exec::Program& program) {

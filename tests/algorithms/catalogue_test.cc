@@ -12,7 +12,7 @@
 #include "algorithms/ir/verify.h"
 #include "src/exec/check.h"
 #include "src/exec/lower.h"
-#include "tests/algorithms/levels.h"
+#include "tests/algorithms/some_layout.h"
 
 namespace weir::algorithms {
 namespace {
@@ -32,7 +32,7 @@ class EveryEntry : public ::testing::TestWithParam<Entry> {
     for (Rank root : roots) {
       for (uint32_t multiple : multiples) {
         const ir::Shape shape{entry.kind, ranks, root, multiple * default_chunks(entry, ranks)};
-        auto plan = emit(entry.algorithm, shape, some_levels(ranks));
+        auto plan = emit(entry.algorithm, shape, some_layout(ranks));
         ASSERT_TRUE(plan.ok()) << plan.status().message();
         visit(*plan, fmt::format("{} {} over {} ranks, root {}, {} chunks", entry.algorithm, name(entry.kind),
                                  ranks, root, shape.chunks));

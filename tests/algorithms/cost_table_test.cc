@@ -53,14 +53,14 @@ TEST(Table, ChoosesForTheMachine) {
 
 TEST(Table, NarrowLeavesAskForGroups) {
   Surroundings around = regular(16, 1, 8, kServers);
-  around.levels = {{0, 4, 8, 12}};
+  around.layout.levels = {{0, 4, 8, 12}};
   Border leaves;
   for (int place = 0; place < 16; ++place) leaves.group_of.push_back(place / 4);
   leaves.beta = 8 * kServers.between.beta;
   around.borders.push_back(leaves);
   for (const Collective kind : {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter})
     EXPECT_EQ(Table(kind, around).at(size_t{1} << 24).best.entry->algorithm, "hierarchical") << name(kind);
-  around.levels.clear();
+  around.layout.levels.clear();
   EXPECT_EQ(Table(Collective::all_reduce, around).seconds("hierarchical", 1), -1) << "no groups";
 }
 

@@ -29,7 +29,7 @@ constexpr Collective kKinds[] = {Collective::all_gather, Collective::reduce_scat
 
 ir::Plan plan_of(Collective kind, int ranks, const Levels& levels) {
   const Entry* entry = find("hierarchical", kind);
-  auto plan = emit("hierarchical", {kind, ranks, 0, default_chunks(*entry, ranks)}, levels);
+  auto plan = emit("hierarchical", {kind, ranks, 0, default_chunks(*entry, ranks)}, {.levels = levels});
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return *plan;
 }
@@ -215,7 +215,7 @@ TEST(Hierarchical, AnyOrderOfRanksWillDo) {
 
 TEST(Hierarchical, SaysWhichGroupsItNeeds) {
   const auto said = [](const Levels& levels) {
-    return emit("hierarchical", {Collective::all_gather, 6, 0, 1}, levels).status().message();
+    return emit("hierarchical", {Collective::all_gather, 6, 0, 1}, {.levels = levels}).status().message();
   };
   EXPECT_EQ(said({}),
             "hierarchical all_gather: there are no groups of ranks: expected those of hosts or leaves");

@@ -13,7 +13,7 @@
 #include "algorithms/catalogue.h"
 #include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
-#include "tests/algorithms/levels.h"
+#include "tests/algorithms/some_layout.h"
 #include "topology/model/graph.h"
 
 namespace weir::algorithms {
@@ -138,7 +138,7 @@ TEST(Relabelled, EveryPlanIsVerifiedOrRefused) {
       std::shuffle(order.begin(), order.end(), random);
       const Rank root = has_root(entry.kind) ? ranks / 2 : 0;
       auto plan =
-          emit(entry.algorithm, {entry.kind, ranks, root, default_chunks(entry, ranks)}, some_levels(ranks));
+          emit(entry.algorithm, {entry.kind, ranks, root, default_chunks(entry, ranks)}, some_layout(ranks));
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       auto other = ir::relabelled(std::move(*plan), order);
       if (!other.ok()) continue;

@@ -11,7 +11,7 @@
 #include "algorithms/ir/verify.h"
 #include "algorithms/planner/tree_planner.h"
 #include "tests/algorithms/ground_truth.h"
-#include "tests/algorithms/levels.h"
+#include "tests/algorithms/some_layout.h"
 
 namespace weir::msccl {
 namespace {
@@ -40,7 +40,7 @@ TEST(Msccl, EveryPlanOfTheCatalogueGoesThereAndBack) {
       const Rank root = has_root(entry.kind) ? ranks / 2 : 0;
       const auto plan = algorithms::emit(entry.algorithm,
                                          {entry.kind, ranks, root, algorithms::default_chunks(entry, ranks)},
-                                         algorithms::some_levels(ranks));
+                                         algorithms::some_layout(ranks));
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       SCOPED_TRACE(fmt::format("{} {} over {}", entry.algorithm, name(entry.kind), ranks));
       expect_round_trip(*plan);

@@ -9,7 +9,7 @@
 #include "algorithms/ir/text.h"
 #include "algorithms/ir/verify.h"
 #include "tests/algorithms/evaluator.h"
-#include "tests/algorithms/levels.h"
+#include "tests/algorithms/some_layout.h"
 
 namespace weir::algorithms {
 namespace {
@@ -103,7 +103,7 @@ TEST_P(Mutations, WhatVerifyAcceptsIsRight) {
     for (uint32_t multiple : {1u, 2u}) {
       const ir::Shape shape{entry.kind, ranks, has_root(entry.kind) ? ranks / 2 : 0,
                             multiple * default_chunks(entry, ranks)};
-      auto plan = emit(entry.algorithm, shape, some_levels(ranks));
+      auto plan = emit(entry.algorithm, shape, some_layout(ranks));
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       ASSERT_TRUE(computes_right(*plan));
       for (int i = 0; i < 700; ++i) {

@@ -11,7 +11,7 @@
 #include "algorithms/catalogue.h"
 #include "algorithms/double_tree.h"
 #include "tests/algorithms/evaluator.h"
-#include "tests/algorithms/levels.h"
+#include "tests/algorithms/some_layout.h"
 
 namespace weir::algorithms {
 namespace {
@@ -20,7 +20,7 @@ ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_
                  Rank root = 0) {
   const Entry* entry = find(algorithm, kind);
   auto plan =
-      emit(algorithm, {kind, ranks, root, multiple * default_chunks(*entry, ranks)}, some_levels(ranks));
+      emit(algorithm, {kind, ranks, root, multiple * default_chunks(*entry, ranks)}, some_layout(ranks));
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return *plan;
 }

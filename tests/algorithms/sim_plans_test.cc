@@ -7,8 +7,8 @@
 #include "algorithms/catalogue.h"
 #include "algorithms/ir/builder.h"
 #include "algorithms/sim/simulate.h"
-#include "tests/algorithms/levels.h"
 #include "tests/algorithms/sim_networks.h"
+#include "tests/algorithms/some_layout.h"
 
 namespace weir::sim {
 namespace {
@@ -22,7 +22,7 @@ constexpr double kAlpha = 3e-6;
 ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_t times = 1) {
   const auto* entry = algorithms::find(algorithm, kind);
   auto plan = algorithms::emit(algorithm, {kind, ranks, 0, times * algorithms::default_chunks(*entry, ranks)},
-                               algorithms::some_levels(ranks));
+                               algorithms::some_layout(ranks));
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return *plan;
 }
@@ -206,8 +206,8 @@ TEST(Plans, HierarchicalOnesFillTheUplinks) {
   for (const double uplink : {host, host / 2, host / 5}) {
     const Network network =
         leaf_spine({.hosts = 16, .gpus = 1, .card = host, .hosts_per_leaf = 4, .uplink = uplink});
-    const auto plan = algorithms::emit("hierarchical", {Collective::all_reduce, 16, 0, 16},
-                                       std::vector<algorithms::Groups>{{0, 4, 8, 12}});
+    const auto plan =
+        algorithms::emit("hierarchical", {Collective::all_reduce, 16, 0, 16}, {.levels = {{0, 4, 8, 12}}});
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     const auto got = run(*plan, bytes, network, channels);
     const double upwards = 2 * bytes * 3 / 4, out_of_hosts = 2 * bytes * 15 / 16;

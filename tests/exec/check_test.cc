@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "algorithms/ir/builder.h"
-#include "tests/algorithms/levels.h"
+#include "tests/algorithms/some_layout.h"
 #include "tests/exec/programs.h"
 
 namespace weir::exec {
@@ -21,7 +21,7 @@ TEST(Check, EveryAlgorithmIsRightOnEveryRank) {
       for (const uint32_t factor : {1u, 3u}) {
         ir::Shape shape{entry.kind, ranks, 0, algorithms::default_chunks(entry, ranks) * factor};
         if (has_root(entry.kind)) shape.root = ranks * 2 / 3;
-        auto plan = algorithms::emit(entry.algorithm, shape, algorithms::some_levels(ranks));
+        auto plan = algorithms::emit(entry.algorithm, shape, algorithms::some_layout(ranks));
         ASSERT_TRUE(plan.ok()) << label(entry, ranks) << ": " << plan.status().message();
         const Status proof = check_all(lower_all(*plan), 2);
         ASSERT_TRUE(proof.ok()) << label(entry, ranks) << ": " << proof.message();

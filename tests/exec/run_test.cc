@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/algorithms/levels.h"
+#include "tests/algorithms/some_layout.h"
 #include "tests/exec/island.h"
 #include "tests/exec/oracle.h"
 
@@ -44,7 +44,7 @@ TEST(Run, EveryAlgorithmGivesTheRightNumbers) {
     for (const int ranks : {1, 2, 3, 4, 5, 8, 13}) {
       ir::Shape shape{entry.kind, ranks, 0, algorithms::default_chunks(entry, ranks)};
       if (has_root(entry.kind)) shape.root = ranks - 1;
-      auto plan = algorithms::emit(entry.algorithm, shape, algorithms::some_levels(ranks));
+      auto plan = algorithms::emit(entry.algorithm, shape, algorithms::some_layout(ranks));
       ASSERT_TRUE(plan.ok());
       Island island(ranks);
       Bound bound(island, lower_all(*plan));

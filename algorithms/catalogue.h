@@ -19,10 +19,10 @@ struct Entry {
   /// For so many ranks, the number of chunks must be a multiple of this; it is also a good number of chunks.
   uint32_t (*default_chunks)(int ranks);
   /// REQUIRES: ranks >= 2 and a right number of chunks; use emit() below otherwise.
-  ir::Plan (*make)(const ir::Shape& shape);  ///< null: see make_nested
+  ir::Plan (*make)(const ir::Shape& shape);  ///< null: there is only make_nested
   std::string_view remarks;                  ///< for people: when it is good, what it needs
   bool pulls = false;                        ///< ranks read each other's memory
-  /// Instead of `make`, for algorithms over groups of ranks. REQUIRES also: check_levels() accepts `levels`.
+  /// Instead of `make`, where there are groups of ranks. REQUIRES also: check_levels() accepts `levels`.
   ir::Plan (*make_nested)(const ir::Shape& shape, std::span<const Groups> levels) = nullptr;
 };
 

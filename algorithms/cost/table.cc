@@ -33,7 +33,7 @@ std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& aro
 std::optional<Profile> profile_for(const algorithms::Entry& entry, const Surroundings& around) {
   const int ranks = around.ranks();
   int doublings = 0;
-  if (entry.make_nested != nullptr) {  // groups do not grow
+  if (entry.make_nested != nullptr && !around.levels.empty()) {  // groups do not grow
     const auto made = ranks <= kMostNested ? make(entry, around, ranks) : std::nullopt;
     return made ? std::optional(made->profile) : std::nullopt;
   }
@@ -69,7 +69,7 @@ Table::Table(Collective kind, const Surroundings& around, const Allowed& allowed
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     if (entry.kind != kind || (allowed && !allowed(entry))) continue;
     if (entry.pulls && around.scratch_bytes == 0) continue;
-    if (entry.make_nested != nullptr && around.levels.empty()) continue;
+    if (entry.make == nullptr && around.levels.empty()) continue;
     const auto profile = profile_for(entry, around);
     if (profile && profile->tile_bytes >= kLeastTile) candidates_.push_back({&entry, *profile});
   }

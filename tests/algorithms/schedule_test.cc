@@ -159,7 +159,7 @@ TEST(DoubleTree, TheTreesSpanAllNodesAndShareTheWork) {
   for (int nodes = 1; nodes <= 40; ++nodes) {
     std::vector<int> busy(static_cast<size_t>(nodes));
     for (int which : {0, 1}) {
-      const BinaryTree tree = double_tree(nodes, which);
+      const Tree tree = double_tree(nodes, which);
       int deepest = 0;
       for (int node = 0; node < nodes; ++node) {
         int depth = 0;

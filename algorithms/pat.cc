@@ -23,9 +23,10 @@ struct Host {
   uint8_t receive_lane(int rail) const { return static_cast<uint8_t>(send_lane(rail) + 1); }
 };
 
-/// Where the blocks of a message lie in the scratch of the rank that serves the rail, and whose they are.
+/// The blocks of a message, and where they lie, if packed, in the scratch of the rank that serves the rail.
 struct Packed {
-  uint32_t first = 0;  ///< in blocks
+  uint32_t first = 0;  ///< block of scratch
+  size_t cell = 0;     ///< number of the first one among all blocks of all hosts and rails
   std::vector<Rank> owners;
   bool single() const { return owners.size() == 1; }
 };
@@ -45,6 +46,7 @@ class Pat {
     }
     schedule_ = pat_schedule(static_cast<int>(hosts_.size()), aggregate);
     size_scratch();
+    find_needed();
   }
 
  protected:
@@ -52,6 +54,7 @@ class Pat {
   int stride() const { return schedule_.stride; }
   const Host& host(int number) const { return hosts_[static_cast<size_t>(number)]; }
   const std::vector<PatStep>& steps() const { return schedule_.steps; }
+  const std::vector<PatShare>& shares() const { return schedule_.shares; }
   PatRun own_run() const { return {0, schedule_.own_place(), 1}; }
 
   Operand input(Rank owner) const { return ir::input(static_cast<uint32_t>(owner) * chunks_); }
@@ -65,29 +68,22 @@ class Pat {
     const Host& here = host(host_number);
     found.first = static_cast<uint32_t>(rail / here.size) * held_ +
                   static_cast<uint32_t>(schedule_.row(run.branch) * schedule_.row_size());
+    found.cell = cell(host_number, rail, run.branch);
     for (int place = 0; place < run.first + run.count; ++place) {
       const int offset = schedule_.heads[static_cast<size_t>(place)] + run.branch;
       const Host& from = host(wrap(host_number - offset, hosts()));
       if (rail >= from.size) continue;
       if (place < run.first) {
         ++found.first;
+        ++found.cell;
       } else {
         found.owners.push_back(from.at(rail));
       }
     }
     return found;
   }
-  /// Whether the blocks of a message are also part of larger messages, or are several: then they have to be
-  /// in scratch.
-  bool is_packed(int host_number, int rail, const PatRun& run, const Packed& blocks) const {
-    if (blocks.owners.size() != 1) return !blocks.owners.empty();
-    return run.branch == 0 && std::any_of(steps().begin(), steps().end(), [&](const PatStep& step) {
-      if (step.sent.branch != 0 || step.sent.count == 1) return false;
-      const Packed sent = packed(host_number, rail, step.sent);
-      return sent.owners.size() > 1 && blocks.first >= sent.first &&
-             blocks.first < sent.first + sent.owners.size();
-    });
-  }
+  /// Whether block i of these has to be in scratch: it is part of a message of several.
+  bool in_scratch(const Packed& blocks, size_t i) const { return in_scratch_[blocks.cell + i]; }
   /// For each host, round of pairs in it, and rail: calls visit(host, rail, the serving rank, another one).
   template <typename Visit>
   void each_inside(Visit&& visit) {
@@ -121,10 +117,32 @@ class Pat {
     plan_.scratch_chunks((inside_ + row) * chunks_);
   }
 
+  void find_needed() {
+    in_scratch_.resize(cell(hosts(), 0, 0));
+    const auto mark = [&](const Packed& blocks) {
+      for (size_t i = 0; i < blocks.owners.size() && !blocks.single(); ++i)
+        in_scratch_[blocks.cell + i] = true;
+    };
+    each_rail([&](int h, int rail, Rank) {
+      for (const PatStep& step : steps()) {
+        mark(packed(h, rail, step.sent));
+        mark(packed(h, rail, step.arriving));
+      }
+      if (host(h).size == 1) return;
+      for (const PatShare& share : shares()) mark(packed(h, rail, share.run));
+    });
+  }
+
+  size_t cell(int host_number, int rail, int branch) const {
+    const auto row = static_cast<size_t>(host_number) * static_cast<size_t>(rails_) + static_cast<size_t>(rail);
+    return (row * static_cast<size_t>(stride()) + static_cast<size_t>(branch)) * schedule_.heads.size();
+  }
+
   std::vector<Host> hosts_;
   PatSchedule schedule_;
   int rails_ = 0;
   uint32_t held_ = 0;  ///< blocks of scratch per rail that a rank serves
+  std::vector<bool> in_scratch_;
 };
 
 class AllGather : private Pat {
@@ -132,12 +150,13 @@ class AllGather : private Pat {
   using Pat::Pat;
 
   ir::Plan emit() {
-    if (steps().empty()) hand_out_own();
-    for (const PatStep& step : steps()) {
-      cross(step);
-      if (&step == &steps().front()) hand_out_own();
-      hand_out(step.arriving);
-      unpack(step.arriving);
+    if (!steps().empty()) cross(steps()[0]);
+    keep_own();
+    for (size_t done = 0; done <= steps().size(); ++done) {
+      for (const PatShare& share : shares())
+        if (share.ready == done) hand_out(share);
+      if (done > 0) unpack(steps()[done - 1].arriving);
+      if (done > 0 && done < steps().size()) cross(steps()[done]);
     }
     return plan_.take();
   }
@@ -155,38 +174,31 @@ class AllGather : private Pat {
         plan_.send(src, dst, scratch(sent.first), {.to = scratch(arriving.first), .chunks = chunks(sent)});
         return;
       }
-      plan_.send(src, dst, owner == src ? ir::input(0) : output(owner),
-                 {.to = output(owner), .chunks = chunks_});
-      if (!is_packed(to, rail, step.arriving, arriving)) return;
+      plan_.send(src, dst, at_hand(src, owner), {.to = output(owner), .chunks = chunks_});
+      if (!in_scratch(arriving, 0)) return;
       plan_.lane(host(to).receive_lane(rail));
       plan_.local(dst, output(owner), {.to = scratch(arriving.first), .chunks = chunks_});
     });
   }
 
-  void hand_out_own() {
-    each_inside([&](int h, int rail, Rank owner, Rank other) {
-      if (rail >= host(h).size) return;
-      plan_.lanes(host(h).send_lane(rail), kInsideLane);
-      plan_.send(owner, other, ir::input(0), {.to = output(owner), .chunks = chunks_});
-    });
+  void keep_own() {
     each_rail([&](int h, int rail, Rank owner) {
       if (rail >= host(h).size) return;
+      const Packed own = packed(h, rail, own_run());
       plan_.lane(host(h).send_lane(rail));
       plan_.local(owner, ir::input(0), {.to = output(owner), .chunks = chunks_});
-      const Packed own = packed(h, rail, own_run());
-      if (!is_packed(h, rail, own_run(), own)) return;
-      plan_.local(owner, ir::input(0), {.to = scratch(own.first), .chunks = chunks_});
+      if (in_scratch(own, 0)) plan_.local(owner, ir::input(0), {.to = scratch(own.first), .chunks = chunks_});
     });
   }
 
   /// To the other ranks of each host.
-  void hand_out(const PatRun& run) {
+  void hand_out(const PatShare& share) {
     each_inside([&](int h, int rail, Rank src, Rank dst) {
-      const Packed blocks = packed(h, rail, run);
+      const Packed blocks = packed(h, rail, share.run);
       if (blocks.owners.empty()) return;
       const bool one = blocks.single();
-      plan_.lanes(host(h).receive_lane(rail), kInsideLane);
-      plan_.send(src, dst, one ? output(blocks.owners[0]) : scratch(blocks.first),
+      plan_.lanes(share.ready == 0 ? host(h).send_lane(rail) : host(h).receive_lane(rail), kInsideLane);
+      plan_.send(src, dst, one ? at_hand(src, blocks.owners[0]) : scratch(blocks.first),
                  {.to = one ? output(blocks.owners[0]) : scratch(inside_), .chunks = chunks(blocks)});
       if (!one) take_out(dst, kInsideLane, inside_, blocks.owners);
     });
@@ -195,9 +207,11 @@ class AllGather : private Pat {
   void unpack(const PatRun& run) {
     each_rail([&](int h, int rail, Rank rank) {
       const Packed blocks = packed(h, rail, run);
-      if (blocks.owners.size() > 1) take_out(rank, host(h).receive_lane(rail), blocks.first, blocks.owners);
+      if (!blocks.single()) take_out(rank, host(h).receive_lane(rail), blocks.first, blocks.owners);
     });
   }
+
+  Operand at_hand(Rank rank, Rank owner) const { return owner == rank ? ir::input(0) : output(owner); }
 
   void take_out(Rank rank, uint8_t lane, uint32_t place, const std::vector<Rank>& owners) {
     plan_.lane(lane);
@@ -212,37 +226,41 @@ class ReduceScatter : private Pat {
       : Pat(shape, levels, aggregate), begun_(static_cast<size_t>(shape.ranks) * inside_) {}
 
   ir::Plan emit() {
-    if (steps().empty()) collect(own_run());
     std::vector<bool> collected(static_cast<size_t>(stride()));  // by branch
     const auto once = [&](int branch) {
       if (collected[static_cast<size_t>(branch)]) return;
       collected[static_cast<size_t>(branch)] = true;
-      for (size_t s = steps().size(); s-- > 0;)
-        if (steps()[s].arriving.branch == branch) collect(steps()[s].arriving);
-      if (branch == 0) collect(own_run());
+      for (size_t s = shares().size(); s-- > 0;)
+        if (shares()[s].run.branch == branch) collect(shares()[s].run);
     };
     for (size_t s = steps().size(); s-- > 0;) {
       once(steps()[s].arriving.branch);
       once(steps()[s].sent.branch);
       cross(steps()[s], s == 0);
     }
+    once(0);
     return plan_.take();
   }
 
  private:
-  /// What the ranks of each host have for a message.
+  /// What the other ranks of each host have for a message.
   void collect(const PatRun& run) {
     each_rail([&](int h, int rail, Rank rank) {
       const Packed blocks = packed(h, rail, run);
-      const bool pack = is_packed(h, rail, run, blocks);
-      if (pack) put_in(rank, host(h).receive_lane(rail), blocks.first, blocks.owners);
-      for (size_t i = 0; i < blocks.owners.size(); ++i)
-        begun_[cell(rank, blocks.first) + i] = pack;
+      plan_.lane(host(h).receive_lane(rail));
+      for (size_t i = 0; i < blocks.owners.size(); ++i) {
+        const auto place = blocks.first + static_cast<uint32_t>(i);
+        begun_[at(rank, place)] = in_scratch(blocks, i);
+        if (in_scratch(blocks, i))
+          plan_.local(rank, input(blocks.owners[i]), {.to = scratch(place), .chunks = chunks_});
+      }
     });
     each_inside([&](int h, int rail, Rank dst, Rank src) {
       const Packed blocks = packed(h, rail, run);
       if (blocks.owners.empty()) return;
-      if (!blocks.single()) put_in(src, kInsideLane, inside_, blocks.owners);
+      plan_.lane(kInsideLane);
+      for (uint32_t i = 0; i < blocks.owners.size() && !blocks.single(); ++i)
+        plan_.local(src, input(blocks.owners[i]), {.to = scratch(inside_ + i), .chunks = chunks_});
       const bool last = steps().empty() && src == host(h).at(rail + host(h).size - 1);
       plan_.lanes(kInsideLane, host(h).receive_lane(rail));
       add(src, blocks.single() ? input(blocks.owners[0]) : scratch(inside_), dst, blocks, last);
@@ -262,7 +280,7 @@ class ReduceScatter : private Pat {
 
   /// The sum of the blocks at the rank: still its input, or in scratch once something was packed or added.
   Operand so_far(Rank rank, const Packed& blocks) const {
-    return begun_[cell(rank, blocks.first)] ? scratch(blocks.first) : input(blocks.owners[0]);
+    return begun_[at(rank, blocks.first)] ? scratch(blocks.first) : input(blocks.owners[0]);
   }
 
   void add(Rank src, Operand from, Rank dst, const Packed& blocks, bool last) {
@@ -270,16 +288,10 @@ class ReduceScatter : private Pat {
                {.with = so_far(dst, blocks),
                 .to = last ? ir::output(0) : scratch(blocks.first),
                 .chunks = chunks(blocks)});
-    begun_[cell(dst, blocks.first)] = true;
+    begun_[at(dst, blocks.first)] = true;
   }
 
-  void put_in(Rank rank, uint8_t lane, uint32_t place, const std::vector<Rank>& owners) {
-    plan_.lane(lane);
-    for (const Rank owner : owners)
-      plan_.local(rank, input(owner), {.to = scratch(place++), .chunks = chunks_});
-  }
-
-  size_t cell(Rank rank, uint32_t place) const { return static_cast<size_t>(rank) * inside_ + place; }
+  size_t at(Rank rank, uint32_t place) const { return static_cast<size_t>(rank) * inside_ + place; }
 
   std::vector<bool> begun_;  ///< by rank and block of scratch
 };

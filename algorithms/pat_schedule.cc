@@ -32,6 +32,19 @@ void halve(PatSchedule& schedule) {
   }
 }
 
+/// What is there once the distances have halved: all but the last message, and that.
+void share_first_row(PatSchedule& schedule) {
+  const size_t steps = schedule.steps.size();
+  const int all = schedule.row_size();
+  if (steps == 0 || schedule.stride > 1) {
+    schedule.shares.push_back({{0, 0, all}, steps});
+    return;
+  }
+  const PatRun& last = schedule.steps.back().arriving;
+  schedule.shares.push_back({{0, last.first == 0 ? last.count : 0, all - last.count}, steps - 1});
+  schedule.shares.push_back({last, steps});
+}
+
 /// The steps into the branches below `branch`, nearer ones than `reach`.
 void go_down(PatSchedule& schedule, int branch, int reach) {
   for (int distance = reach / 2; distance > 0; distance /= 2) {
@@ -39,6 +52,7 @@ void go_down(PatSchedule& schedule, int branch, int reach) {
     const int count = schedule.row_size() - (schedule.heads.back() + below >= schedule.hosts ? 1 : 0);
     if (count == 0) continue;
     schedule.steps.push_back({distance, {branch, 0, count}, {below, 0, count}});
+    schedule.shares.push_back({schedule.steps.back().arriving, schedule.steps.size()});
     go_down(schedule, below, distance);
   }
 }
@@ -58,6 +72,7 @@ PatSchedule pat_schedule(int hosts, int aggregate) {
   schedule.hosts = hosts;
   while (heads_for(hosts, schedule.stride) > aggregate) schedule.stride *= 2;
   halve(schedule);
+  share_first_row(schedule);
   go_down(schedule, 0, schedule.stride);
   return schedule;
 }

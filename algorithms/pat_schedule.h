@@ -17,6 +17,7 @@
 /// Pure.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace weir::algorithms {
@@ -36,11 +37,20 @@ struct PatStep {
   PatRun arriving;
 };
 
+/// Blocks that the ranks of a host hand to each other in one message.
+struct PatShare {
+  PatRun run;
+  size_t ready = 0;  ///< steps after which all of them are there
+};
+
 struct PatSchedule {
   int hosts = 1;
   int stride = 1;
   std::vector<int> heads;      ///< multiples of the stride, by place in a row; the largest is the last
   std::vector<PatStep> steps;  ///< what a step sends has arrived before, or is the own block
+  /// All blocks once, by `ready`, no more in each than there are heads, or without branches half of them: what
+  /// comes last is apart, so that nothing else has to wait for it.
+  std::vector<PatShare> shares;
 
   int row_size() const { return static_cast<int>(heads.size()); }
   int rows() const;

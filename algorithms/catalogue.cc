@@ -56,7 +56,8 @@ constexpr std::string_view kTree4 = "small data, slow hops: log4(ranks) of them,
 constexpr std::string_view kTree8 = "small data, slower hops: log8(ranks) of them, 8 messages per inner rank";
 constexpr std::string_view kHalving = "medium data: log2(ranks) exchanges; best for powers of two";
 constexpr std::string_view kHierarchy = "much data, hosts or leaves that share uplinks: rings inside rings";
-constexpr std::string_view kPat = "small data, many hosts: log2(hosts) messages per rail, far ones first with little";
+constexpr std::string_view kPat =
+    "small data, many hosts: log2(hosts) messages per rail, far ones first with little";
 constexpr std::string_view kOneShot = "small data: one hop, ranks - 1 messages per rank; sums in rank order";
 constexpr std::string_view kTwoShot = "ranks that can read each other's memory; sums in rank order";
 constexpr std::string_view kRail = "hosts with a NIC per rank: blocks cross between equal places only";

@@ -60,7 +60,9 @@ class Pat {
   Operand input(Rank owner) const { return ir::input(static_cast<uint32_t>(owner) * chunks_); }
   Operand output(Rank owner) const { return ir::output(static_cast<uint32_t>(owner) * chunks_); }
   Operand scratch(uint32_t block) const { return ir::scratch(block * chunks_); }
-  uint32_t chunks(const Packed& packed) const { return static_cast<uint32_t>(packed.owners.size()) * chunks_; }
+  uint32_t chunks(const Packed& packed) const {
+    return static_cast<uint32_t>(packed.owners.size()) * chunks_;
+  }
 
   /// The part of a run that there is on this rail at this host: hosts with fewer ranks have no block on it.
   Packed packed(int host_number, int rail, const PatRun& run) const {
@@ -134,7 +136,8 @@ class Pat {
   }
 
   size_t cell(int host_number, int rail, int branch) const {
-    const auto row = static_cast<size_t>(host_number) * static_cast<size_t>(rails_) + static_cast<size_t>(rail);
+    const auto row =
+        static_cast<size_t>(host_number) * static_cast<size_t>(rails_) + static_cast<size_t>(rail);
     return (row * static_cast<size_t>(stride()) + static_cast<size_t>(branch)) * schedule_.heads.size();
   }
 

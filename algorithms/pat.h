@@ -20,7 +20,8 @@
 /// keeps or adds it.
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, aggregate >= 1, and levels that
-/// check_levels() accepts, or none: a rank per host. Any number of chunks; those of a block travel together. The order of sums depends on the groups alone.
+/// check_levels() accepts, or none: a rank per host. Any number of chunks; those of a block travel together.
+/// The order of sums depends on the groups alone.
 #pragma once
 
 #include <span>

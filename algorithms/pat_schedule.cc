@@ -20,7 +20,8 @@ void halve(PatSchedule& schedule) {
     // With an odd number of multiples the largest stands still and has to stay last: the new ones come first.
     const bool ahead = count < before;
     std::vector<int> arriving;
-    for (int place = 0; place < count; ++place) arriving.push_back(order[static_cast<size_t>(place)] + stride);
+    for (int place = 0; place < count; ++place)
+      arriving.push_back(order[static_cast<size_t>(place)] + stride);
     order.insert(ahead ? order.begin() : order.end(), arriving.begin(), arriving.end());
     if (ahead) {
       for (PatStep& step : schedule.steps) {

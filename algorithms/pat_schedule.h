@@ -8,7 +8,8 @@
 /// than `aggregate` blocks, the steps go down into one branch after the other instead, with as many blocks in
 /// each. That makes ceil(log2(hosts)) steps for up to 2 * aggregate hosts; for more,
 /// ceil(log2(heads)) + stride - 1, where the stride is the smallest power of two that leaves at most
-/// `aggregate` heads = ceil(hosts / stride). The longest chain of steps is ceil(log2(hosts)) for any number.
+/// `aggregate` heads = ceil(hosts / stride). A block takes at most ceil(log2(hosts)) steps for any number,
+/// but those into branches also wait for the branch before, whose rows they take.
 ///
 /// A host holds what is still to be passed on in rows of `heads` blocks: one row, and one for each doubling
 /// of the stride. In a row blocks lie in an order in which every message is a run of it. So what has to be
@@ -48,8 +49,8 @@ struct PatSchedule {
   int stride = 1;
   std::vector<int> heads;      ///< multiples of the stride, by place in a row; the largest is the last
   std::vector<PatStep> steps;  ///< what a step sends has arrived before, or is the own block
-  /// All blocks once, by `ready`, no more in each than there are heads, or without branches half of them: what
-  /// comes last is apart, so that nothing else has to wait for it.
+  /// All blocks once, by `ready`, no more in each than there are heads, or without branches half of them:
+  /// what comes last is apart, so that nothing else has to wait for it.
   std::vector<PatShare> shares;
 
   int row_size() const { return static_cast<int>(heads.size()); }

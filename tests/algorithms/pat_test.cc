@@ -109,9 +109,35 @@ TEST(PatSchedule, EveryHostGetsEveryBlockOnce) {
   }
 }
 
+TEST(PatSchedule, SharesAreAllBlocksOnceAndReady) {
+  for (int hosts = 1; hosts <= 70; ++hosts) {
+    for (const int aggregate : {1, 2, 5, 64}) {
+      const PatSchedule schedule = pat_schedule(hosts, aggregate);
+      const std::string words = fmt::format("{} hosts, aggregate {}", hosts, aggregate);
+      std::map<int, size_t> arrival{{0, 0}};  // by offset: steps until it is there
+      for (size_t s = 0; s < schedule.steps.size(); ++s) {
+        const PatRun& run = schedule.steps[s].arriving;
+        for (int i = 0; i < run.count; ++i)
+          arrival[schedule.heads[static_cast<size_t>(run.first + i)] + run.branch] = s + 1;
+      }
+      std::set<int> shared;
+      for (const PatShare& share : schedule.shares) {
+        size_t ready = 0;
+        for (int i = 0; i < share.run.count; ++i) {
+          const int offset = schedule.heads.at(static_cast<size_t>(share.run.first + i)) + share.run.branch;
+          ASSERT_TRUE(shared.insert(offset).second) << words;
+          ready = std::max(ready, arrival.at(offset));
+        }
+        ASSERT_EQ(share.ready, ready) << words;
+      }
+      ASSERT_EQ(shared.size(), static_cast<size_t>(hosts)) << words;
+    }
+  }
+}
+
 TEST(PatSchedule, HasTheStepsOfTheFormula) {
   for (int hosts = 2; hosts <= 600; ++hosts) {
-    for (const int aggregate : {1, 4, 64}) {
+    for (const int aggregate : {1, 4, 64, 128}) {
       int stride = 1;
       while ((hosts + stride - 1) / stride > aggregate) stride *= 2;
       const int heads = (hosts + stride - 1) / stride;
@@ -145,11 +171,13 @@ TEST(Pat, AnyHostsAreRightAndRunWithTwoSlots) {
 }
 
 TEST(Pat, MoreHostsThanAggregateToo) {
-  for (const int ranks : {129, 200}) {
+  for (const auto& [hosts, aggregate] : {std::pair{2 * kPatAggregate + 1, kPatAggregate}, {70, 3}}) {
     for (const Collective kind : kKinds) {
-      const ir::Plan plan = plan_of(kind, ranks, {});
-      EXPECT_EQ(ir::verify(plan).message(), "") << ranks;
-      EXPECT_EQ(lowered_and_checked(plan), "") << ranks;
+      const ir::Plan plan = plan_of(kind, hosts, {}, aggregate);
+      EXPECT_EQ(ir::verify(plan).message(), "") << hosts;
+      if (hosts < kPatAggregate) {
+        EXPECT_EQ(lowered_and_checked(plan), "") << hosts;
+      }
     }
   }
 }
@@ -218,7 +246,7 @@ TEST(Pat, RailsHaveOneMessagePerStep) {
 
 /// In slots of messages, however many hosts there are.
 TEST(Pat, ScratchGrowsWithTheLogarithm) {
-  for (const int hosts : {8, 16, 64, 128, 300, 1000}) {
+  for (const int hosts : {8, 16, 64, 128, 256, 300, 1000}) {
     for (const Collective kind : kKinds) {
       const ir::Plan plan = plan_of(kind, hosts, {});
       uint32_t message = 1;

@@ -11,8 +11,10 @@
 #include "algorithms/hierarchical.h"
 #include "algorithms/ir/builder.h"
 #include "algorithms/ir/verify.h"
+#include "algorithms/kary_tree.h"
 #include "algorithms/one_shot.h"
 #include "algorithms/pairwise.h"
+#include "algorithms/pat.h"
 #include "algorithms/rail.h"
 #include "algorithms/ring.h"
 #include "algorithms/two_shot.h"
@@ -25,11 +27,37 @@ uint32_t two(int) { return 2; }
 uint32_t one_per_rank(int ranks) { return static_cast<uint32_t>(ranks); }
 uint32_t power_of_two(int ranks) { return std::bit_floor(static_cast<uint32_t>(ranks)); }
 
+template <int kArity>
+ir::Plan tree_all_reduce(const ir::Shape& shape) {
+  return kary_tree_all_reduce(shape, kArity);
+}
+template <int kArity>
+ir::Plan tree_reduce(const ir::Shape& shape) {
+  return kary_tree_reduce(shape, kArity);
+}
+template <int kArity>
+ir::Plan tree_broadcast(const ir::Shape& shape) {
+  return kary_tree_broadcast(shape, kArity);
+}
+
+ir::Plan flat_all_gather(const ir::Shape& shape) { return pat_all_gather(shape, {}, kPatAggregate); }
+ir::Plan flat_reduce_scatter(const ir::Shape& shape) { return pat_reduce_scatter(shape, {}, kPatAggregate); }
+ir::Plan nested_all_gather(const ir::Shape& shape, std::span<const Groups> levels) {
+  return pat_all_gather(shape, levels, kPatAggregate);
+}
+ir::Plan nested_reduce_scatter(const ir::Shape& shape, std::span<const Groups> levels) {
+  return pat_reduce_scatter(shape, levels, kPatAggregate);
+}
+
 constexpr std::string_view kRing = "much data on uniform links: every link busy all the time, ranks - 1 hops";
 constexpr std::string_view kChain = "much data: a pipeline along the ranks, ranks - 1 hops deep";
 constexpr std::string_view kTree = "medium data, many ranks: 2 log2(ranks) hops, halves on two trees";
+constexpr std::string_view kTree4 = "small data, slow hops: log4(ranks) of them, 4 messages per inner rank";
+constexpr std::string_view kTree8 = "small data, slower hops: log8(ranks) of them, 8 messages per inner rank";
 constexpr std::string_view kHalving = "medium data: log2(ranks) exchanges; best for powers of two";
 constexpr std::string_view kHierarchy = "much data, hosts or leaves that share uplinks: rings inside rings";
+constexpr std::string_view kPat =
+    "small data, many hosts: log2(hosts) messages per rail, far ones first with little";
 constexpr std::string_view kOneShot = "small data: one hop, ranks - 1 messages per rank; sums in rank order";
 constexpr std::string_view kTwoShot = "ranks that can read each other's memory; sums in rank order";
 constexpr std::string_view kRail = "hosts with a NIC per rank: blocks cross between equal places only";
@@ -53,6 +81,12 @@ constexpr Entry kEntries[] = {
     {"double_tree", all_reduce, two, double_tree_all_reduce, kTree},
     {"double_tree", reduce, two, double_tree_reduce, kTree},
     {"double_tree", broadcast, two, double_tree_broadcast, kTree},
+    {"tree4", all_reduce, one, tree_all_reduce<4>, kTree4},
+    {"tree4", reduce, one, tree_reduce<4>, kTree4},
+    {"tree4", broadcast, one, tree_broadcast<4>, kTree4},
+    {"tree8", all_reduce, one, tree_all_reduce<8>, kTree8},
+    {"tree8", reduce, one, tree_reduce<8>, kTree8},
+    {"tree8", broadcast, one, tree_broadcast<8>, kTree8},
     {"halving_doubling", all_reduce, power_of_two, halving_doubling_all_reduce, kHalving},
     {"halving_doubling", reduce_scatter, one, halving_doubling_reduce_scatter, kHalving},
     {"halving_doubling", all_gather, one, halving_doubling_all_gather, kHalving},
@@ -61,6 +95,8 @@ constexpr Entry kEntries[] = {
     {"hierarchical", reduce_scatter, one, nullptr, kHierarchy, false,
      over_groups<hierarchical_reduce_scatter>},
     {"hierarchical", all_gather, one, nullptr, kHierarchy, false, over_groups<hierarchical_all_gather>},
+    {"pat", reduce_scatter, one, flat_reduce_scatter, kPat, false, over_groups<nested_reduce_scatter>},
+    {"pat", all_gather, one, flat_all_gather, kPat, false, over_groups<nested_all_gather>},
     {"one_shot", all_reduce, one, one_shot_all_reduce, kOneShot},
     {"one_shot", reduce, one, one_shot_reduce, kOneShot},
     {"one_shot", broadcast, one, one_shot_broadcast, kOneShot},
@@ -112,6 +148,10 @@ const Entry* find(std::string_view algorithm, Collective kind) {
   return entry == std::end(kEntries) ? nullptr : entry;
 }
 
+bool needs_layout(const Entry& entry, const Layout& layout) {
+  return entry.make_on != nullptr && (entry.make == nullptr || !layout.levels.empty());
+}
+
 uint32_t default_chunks(const Entry& entry, int ranks) { return ranks < 2 ? 1 : entry.default_chunks(ranks); }
 
 Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape, const Layout& layout) {
@@ -124,7 +164,7 @@ Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape, const 
                               name(shape.kind), shape.ranks, unit, shape.chunks));
   }
   if (shape.ranks == 1) return alone(algorithm, shape);
-  if (entry->make_on == nullptr) return entry->make(shape);
+  if (!needs_layout(*entry, layout)) return entry->make(shape);
   auto plan = entry->make_on(shape, layout);
   if (plan.ok()) return plan;
   return refuse(fmt::format("{} {}: {}", algorithm, name(shape.kind), plan.status().message()));

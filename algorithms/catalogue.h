@@ -19,10 +19,10 @@ struct Entry {
   /// For so many ranks, the number of chunks must be a multiple of this; it is also a good number of chunks.
   uint32_t (*default_chunks)(int ranks);
   /// REQUIRES: ranks >= 2 and a right number of chunks; use emit() below otherwise.
-  ir::Plan (*make)(const ir::Shape& shape);  ///< null: see make_on
+  ir::Plan (*make)(const ir::Shape& shape);  ///< null: there is only make_on
   std::string_view remarks;                  ///< for people: when it is good, what it needs
   bool pulls = false;                        ///< ranks read each other's memory
-  /// Instead of `make`, for algorithms that need more of the layout than the order of ranks.
+  /// Instead of `make`, for algorithms that need more of the layout than the order of ranks; see needs_layout().
   Result<ir::Plan> (*make_on)(const ir::Shape& shape, const Layout& layout) = nullptr;
 };
 
@@ -31,6 +31,9 @@ std::span<const Entry> catalogue();
 
 /// The entry, or null.
 const Entry* find(std::string_view algorithm, Collective kind);
+
+/// Whether the entry's plans there come from `make_on`: where there are groups, or nothing else makes them.
+bool needs_layout(const Entry& entry, const Layout& layout);
 
 /// The chunks per block that the entry likes for so many ranks (at least 1).
 uint32_t default_chunks(const Entry& entry, int ranks);

@@ -1,7 +1,6 @@
 #include "algorithms/double_tree.h"
 
 #include "algorithms/ir/builder.h"
-#include "algorithms/wrap.h"
 
 namespace weir::algorithms {
 namespace {
@@ -23,41 +22,6 @@ int in_order_parent(int node, int nodes) {
   return parent < nodes ? parent : node ^ bit;
 }
 
-/// A tree whose node i is rank (first + i) % ranks.
-struct Planted {
-  BinaryTree tree;
-  Rank first;
-  int ranks;
-
-  Rank rank(int node) const { return wrap(first + node, ranks); }
-};
-
-/// Sums chunk `c` of the subtree under `node` at `node`. The value, or the node's own input if it is a leaf.
-Operand climb(Builder& plan, const Planted& planted, int node, uint32_t c, Operand keep) {
-  Operand sum = ir::input(c);
-  const auto& children = planted.tree.children[static_cast<size_t>(node)];
-  std::vector<Operand> arriving;
-  for (int child : children) arriving.push_back(climb(plan, planted, child, c, {}));
-  for (size_t i = 0; i < children.size(); ++i) {
-    const Operand to = i + 1 == children.size() ? keep : Operand{};
-    sum = ir::value(
-        plan.send(planted.rank(children[i]), planted.rank(node), arriving[i], {.with = sum, .to = to}));
-  }
-  return sum;
-}
-
-/// Hands `carried`, held by `node`, down its subtree; everybody below keeps chunk `c`.
-void descend(Builder& plan, const Planted& planted, int node, uint32_t c, Operand carried, int tree) {
-  const auto& children = planted.tree.children[static_cast<size_t>(node)];
-  std::vector<Operand> handed;
-  for (int child : children) {
-    handed.push_back(
-        ir::value(plan.send(planted.rank(node), planted.rank(child), carried, {.to = ir::output(c)})));
-  }
-  plan.lane(down_lane(tree));
-  for (size_t i = 0; i < children.size(); ++i) descend(plan, planted, children[i], c, handed[i], tree);
-}
-
 /// Calls visit(tree number, chunk) for the chunks of both trees, the trees taking turns.
 template <typename Visit>
 void each_chunk(const Shape& shape, Visit&& visit) {
@@ -69,14 +33,14 @@ void each_chunk(const Shape& shape, Visit&& visit) {
 
 }  // namespace
 
-BinaryTree double_tree(int nodes, int which) {
+Tree double_tree(int nodes, int which) {
   // The second tree makes inner nodes of the leaves of the first: mirrored, or shifted where a mirror would
   // not.
   const auto moved = [&](int node) {
     if (which == 0) return node;
     return nodes % 2 == 0 ? nodes - 1 - node : (node + 1) % nodes;
   };
-  BinaryTree tree;
+  Tree tree;
   tree.top = moved(0);
   tree.parent.assign(static_cast<size_t>(nodes), -1);
   tree.children.resize(static_cast<size_t>(nodes));
@@ -98,7 +62,7 @@ ir::Plan double_tree_all_reduce(const Shape& shape) {
     plan.lane(up_lane(tree));
     const Operand sum = climb(plan, planted[tree], planted[tree].tree.top, c, ir::output(c));
     plan.lanes(up_lane(tree), down_lane(tree));
-    descend(plan, planted[tree], planted[tree].tree.top, c, sum, tree);
+    descend(plan, planted[tree], planted[tree].tree.top, c, sum, down_lane(tree));
   });
   return plan.take();
 }
@@ -127,7 +91,7 @@ ir::Plan double_tree_broadcast(const Shape& shape) {
     const int top = planted[tree].tree.top;
     const MoveId handed = plan.send(shape.root, planted[tree].rank(top), ir::input(c), {.to = ir::output(c)});
     plan.local(shape.root, ir::input(c), {.to = ir::output(c)});
-    descend(plan, planted[tree], top, c, ir::value(handed), tree);
+    descend(plan, planted[tree], top, c, ir::value(handed), down_lane(tree));
   });
   return plan.take();
 }

@@ -13,9 +13,8 @@
 /// adds what its children send to its own input, lower child first, and passes the sum on.
 #pragma once
 
-#include <vector>
-
 #include "algorithms/ir/plan.h"
+#include "algorithms/tree.h"
 
 namespace weir::algorithms {
 
@@ -23,14 +22,7 @@ ir::Plan double_tree_all_reduce(const ir::Shape& shape);
 ir::Plan double_tree_reduce(const ir::Shape& shape);
 ir::Plan double_tree_broadcast(const ir::Shape& shape);
 
-/// A tree over nodes 0 .. nodes - 1.
-struct BinaryTree {
-  int top = 0;
-  std::vector<int> parent;                 ///< -1 at the top
-  std::vector<std::vector<int>> children;  ///< at most two each, ascending
-};
-
-/// The two trees (which: 0 or 1). REQUIRES: nodes >= 1.
-BinaryTree double_tree(int nodes, int which);
+/// The two trees (which: 0 or 1); nodes have at most two children. REQUIRES: nodes >= 1.
+Tree double_tree(int nodes, int which);
 
 }  // namespace weir::algorithms

@@ -33,7 +33,7 @@ std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& aro
 std::optional<Profile> profile_for(const algorithms::Entry& entry, const Surroundings& around) {
   const int ranks = around.ranks();
   int doublings = 0;
-  if (entry.make_on != nullptr) {  // groups do not grow
+  if (algorithms::needs_layout(entry, around.layout)) {  // groups do not grow
     const auto made = ranks <= kMostNested ? make(entry, around, ranks) : std::nullopt;
     return made ? std::optional(made->profile) : std::nullopt;
   }

@@ -15,11 +15,11 @@ import sys
 import tempfile
 
 ALGORITHMS = {
-    "all_reduce": ["ring", "double_tree", "halving_doubling", "one_shot", "two_shot"],
-    "reduce_scatter": ["ring", "halving_doubling", "one_shot", "two_shot"],
-    "all_gather": ["ring", "halving_doubling", "one_shot", "two_shot"],
-    "broadcast": ["ring", "double_tree", "binomial", "one_shot"],
-    "reduce": ["ring", "double_tree", "binomial", "one_shot"],
+    "all_reduce": ["ring", "double_tree", "tree4", "tree8", "halving_doubling", "one_shot", "two_shot"],
+    "reduce_scatter": ["ring", "halving_doubling", "pat", "one_shot", "two_shot"],
+    "all_gather": ["ring", "halving_doubling", "pat", "one_shot", "two_shot"],
+    "broadcast": ["ring", "double_tree", "tree4", "tree8", "binomial", "one_shot"],
+    "reduce": ["ring", "double_tree", "tree4", "tree8", "binomial", "one_shot"],
     "gather": ["binomial", "one_shot"],
     "scatter": ["binomial", "one_shot"],
     "alltoall": ["pairwise", "one_shot"],

@@ -35,17 +35,20 @@ TEST(Table, ChoosesForTheMachine) {
     std::string expected;
   } cases[] = {
       {all_reduce, island(8, 8), "1 one_shot, 1024 halving_doubling, 524288 ring"},
-      {all_reduce, island(8, 2), "1 double_tree"},
+      {all_reduce, island(8, 2), "1 tree8, 256 tree4, 131072 double_tree, 262144 tree4"},
       {all_gather, island(8, 8), "1 halving_doubling, 32768 one_shot"},
-      {broadcast, island(8, 8),
-       "1 one_shot, 1024 binomial, 8192 double_tree, 131072 binomial, 262144 double_tree"},
+      {broadcast, island(8, 8), "1 tree4, 8192 double_tree, 131072 binomial, 262144 double_tree"},
       {all_reduce, regular(2, 2, 2, kServers), "1 one_shot, 16384 ring, 262144 double_tree"},
-      {all_reduce, regular(16, 1, 8, kServers), "1 one_shot, 8192 halving_doubling, 524288 double_tree"},
+      {all_reduce, regular(16, 1, 8, kServers),
+       "1 one_shot, 1024 tree4, 16384 halving_doubling, 524288 double_tree"},
       {all_to_all, regular(16, 1, 8, kServers), "1 pairwise, 131072 one_shot"},
-      {all_reduce, regular(128, 8, 64, kServers), "1 halving_doubling, 524288 double_tree, 1048576 ring"},
-      {all_gather, regular(128, 8, 64, kServers), "1 halving_doubling, 1024 ring"},
-      {all_reduce, regular(1200, 8, 64, kServers), "1 halving_doubling, 524288 double_tree, 16777216 ring"},
-      {broadcast, regular(1200, 8, 64, kServers), "1 binomial, 262144 double_tree, 16777216 ring"},
+      {all_reduce, regular(128, 8, 64, kServers),
+       "1 tree8, 2048 tree4, 4096 halving_doubling, 524288 double_tree, 1048576 ring"},
+      {all_gather, regular(128, 8, 64, kServers), "1 pat, 2048 ring"},
+      {all_reduce, regular(1200, 8, 64, kServers),
+       "1 tree4, 8192 halving_doubling, 524288 double_tree, 16777216 ring"},
+      {broadcast, regular(1200, 8, 64, kServers),
+       "1 tree4, 8192 binomial, 262144 double_tree, 16777216 ring"},
   };
   for (const auto& [kind, around, expected] : cases)
     EXPECT_EQ(choices(kind, around), expected) << name(kind) << " over " << around.ranks();
@@ -58,10 +61,45 @@ TEST(Table, NarrowLeavesAskForGroups) {
   for (int place = 0; place < 16; ++place) leaves.group_of.push_back(place / 4);
   leaves.beta = 8 * kServers.between.beta;
   around.borders.push_back(leaves);
-  for (const Collective kind : {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter})
-    EXPECT_EQ(Table(kind, around).at(size_t{1} << 24).best.entry->algorithm, "hierarchical") << name(kind);
+  const auto large = [&](Collective kind) {
+    return Table(kind, around).at(size_t{1} << 24).best.entry->algorithm;
+  };
+  EXPECT_EQ(large(Collective::all_reduce), "hierarchical");
+  EXPECT_EQ(large(Collective::all_gather), "pat") << "as little across, in fewer messages";
+  EXPECT_EQ(large(Collective::reduce_scatter), "pat");
   around.layout.levels.clear();
   EXPECT_EQ(Table(Collective::all_reduce, around).seconds("hierarchical", 1), -1) << "no groups";
+  EXPECT_GT(Table(Collective::all_gather, around).seconds("pat", 1), 0) << "does without";
+}
+
+/// 512 hosts whose messages take long and are little work.
+TEST(Table, SlowHopsAskForHighArity) {
+  Rates rates = kServers;
+  rates.between = {2e-5, 1e-6, 3e-10};
+  const Surroundings around = regular(512, 1, 8, rates);
+  for (const Collective kind : {Collective::all_reduce, Collective::broadcast, Collective::reduce}) {
+    const Table table(kind, around);
+    EXPECT_EQ(table.at(8).best.entry->algorithm, "tree8") << name(kind);
+    EXPECT_LT(table.seconds("tree8", 8), table.seconds("tree4", 8)) << name(kind);
+    EXPECT_LT(table.seconds("tree4", 8), 0.75 * table.seconds("double_tree", 8)) << name(kind);
+    EXPECT_GT(table.seconds("tree8", 1 << 24), table.seconds("double_tree", 1 << 24)) << name(kind);
+  }
+}
+
+/// Profiles of PAT over very many hosts grow out of smaller plans. What these do not show is how the steps
+/// into many branches wait for each other, which counts for the smallest sizes.
+TEST(Table, PatGrowsNearlyAsItIs) {
+  for (const int ranks : {400, 600, 1200}) {
+    const Surroundings around = regular(ranks, 1, 8, kServers);
+    const Table table(Collective::all_gather, around);
+    const auto plan = algorithms::emit("pat", {Collective::all_gather, ranks, 0, 1});
+    const Profile whole = profile_of(*plan, around);
+    for (const size_t bytes : {8, 1024, 65536, 1 << 20}) {
+      const double expected = predict(whole, static_cast<double>(bytes));
+      const double most = bytes < 1024 ? 0.5 : 0.2;
+      EXPECT_NEAR(table.seconds("pat", bytes), expected, most * expected) << ranks << " ranks, " << bytes;
+    }
+  }
 }
 
 TEST(Table, RowsAreAllSizesOnceAndTimesRise) {

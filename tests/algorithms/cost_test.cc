@@ -56,6 +56,8 @@ TEST(Cost, TextbookTimes) {
       takes("halving_doubling", Collective::all_reduce, bytes, 2 * halving);
       takes("halving_doubling", Collective::all_gather, block, halving);
       takes("halving_doubling", Collective::reduce_scatter, block, halving);
+      takes("pat", Collective::all_gather, block, halving);
+      takes("pat", Collective::reduce_scatter, block, halving);
       takes("one_shot", Collective::all_reduce, bytes, kAlpha + (n - 1) * kBeta * bytes);
       takes("one_shot", Collective::all_to_all, block, kAlpha + (n - 1) * kBeta * block);
       takes("binomial", Collective::scatter, 0, log * kAlpha);
@@ -101,6 +103,42 @@ TEST(Cost, DoubleTreesHaveFewHopsAndFullWidth) {
   const double bytes = 1e9;
   EXPECT_NEAR(predict(profile("double_tree", Collective::all_reduce, around), bytes), 2 * kBeta * bytes,
               0.05 * kBeta * bytes);
+}
+
+/// Complete trees of two levels: a hop to the last child takes the work of the messages before it.
+TEST(Cost, KaryTreesHaveFewerHops) {
+  const double overhead = 5e-7;
+  for (const auto& [algorithm, arity] : {std::pair{"tree4", 4}, {"tree8", 8}}) {
+    Rates rates = kPlain;
+    rates.inside.overhead = overhead;
+    const Surroundings around = in_one_pass(1 + arity + arity * arity, rates);
+    const double hop = kAlpha + (arity - 1) * overhead / 2;
+    EXPECT_NEAR(predict(profile(algorithm, Collective::broadcast, around), 0), 2 * hop, 1e-12) << algorithm;
+    EXPECT_NEAR(predict(profile(algorithm, Collective::reduce, around), 0), 2 * hop, 1e-12) << algorithm;
+    EXPECT_NEAR(predict(profile(algorithm, Collective::all_reduce, around), 0), 4 * hop, 1e-12) << algorithm;
+  }
+}
+
+/// Between hosts a hop per doubling, and one inside: before or after. Where hosts are no power of two, one
+/// less may do.
+TEST(Cost, PatHasALogarithmOfHosts) {
+  constexpr double kInside = 1e-7;
+  const Rates rates = {{kInside, 0, kBeta}, {kAlpha, 0, kBeta}, 0};
+  for (const int hosts : {2, 3, 5, 8, 13, 16, 64, 100, 128}) {
+    for (const int size : {1, 4}) {
+      Surroundings around = regular(hosts * size, size, size, rates);
+      algorithms::Groups starts;
+      for (int host = 0; host < hosts && size > 1; ++host) starts.push_back(host * size);
+      if (size > 1) around.layout.levels = {starts};
+      for (const Collective kind : {Collective::all_gather, Collective::reduce_scatter}) {
+        const auto plan = algorithms::emit("pat", {kind, hosts * size, 0, 1}, around.layout);
+        ASSERT_TRUE(plan.ok()) << plan.status().message();
+        const double hops = (predict(profile_of(*plan, around), 0) - (size > 1 ? kInside : 0)) / kAlpha;
+        EXPECT_GE(hops, std::floor(std::log2(hosts)) - 1e-6) << name(kind) << " " << hosts << " x " << size;
+        EXPECT_LE(hops, std::ceil(std::log2(hosts)) + 1e-6) << name(kind) << " " << hosts << " x " << size;
+      }
+    }
+  }
 }
 
 TEST(Cost, CoresAreShared) {

@@ -10,6 +10,7 @@
 
 #include "algorithms/catalogue.h"
 #include "algorithms/double_tree.h"
+#include "algorithms/kary_tree.h"
 #include "tests/algorithms/evaluator.h"
 #include "tests/algorithms/some_layout.h"
 
@@ -121,6 +122,13 @@ TEST(HopCount, IsWhatTheAlgorithmsPromise) {
     EXPECT_LE(count("halving_doubling", Collective::reduce_scatter), log);
     EXPECT_LE(count("halving_doubling", Collective::all_reduce), 2 * log);
     EXPECT_LE(count("double_tree", Collective::all_reduce), 2 * log + 2);
+    for (const auto& [algorithm, arity] : {std::pair{"tree4", 4}, {"tree8", 8}}) {
+      int depth = 1;
+      for (int room = 1 + arity, level = arity; room < ranks; ++depth) room += level *= arity;
+      EXPECT_EQ(count(algorithm, Collective::broadcast), depth) << ranks;
+      EXPECT_EQ(count(algorithm, Collective::reduce), depth) << ranks;
+      EXPECT_EQ(count(algorithm, Collective::all_reduce), 2 * depth) << ranks;
+    }
     EXPECT_LE(count("binomial", Collective::broadcast), log);
     EXPECT_LE(count("binomial", Collective::reduce), log);
     EXPECT_LE(count("binomial", Collective::gather), log);
@@ -159,7 +167,7 @@ TEST(DoubleTree, TheTreesSpanAllNodesAndShareTheWork) {
   for (int nodes = 1; nodes <= 40; ++nodes) {
     std::vector<int> busy(static_cast<size_t>(nodes));
     for (int which : {0, 1}) {
-      const BinaryTree tree = double_tree(nodes, which);
+      const Tree tree = double_tree(nodes, which);
       int deepest = 0;
       for (int node = 0; node < nodes; ++node) {
         int depth = 0;
@@ -173,6 +181,38 @@ TEST(DoubleTree, TheTreesSpanAllNodesAndShareTheWork) {
     }
     const auto twice = std::count(busy.begin(), busy.end(), 2);
     EXPECT_LE(twice, nodes % 2 == 0 || nodes == 1 ? 0 : 1) << nodes;
+  }
+}
+
+/// As deep as it must be, and everything below a node follows it.
+TEST(KaryTree, IsAsFlatAsItCanBe) {
+  for (const int arity : {1, 2, 4, 8}) {
+    int depth = 0, room = 1, level = 1;  // nodes of the complete tree of that depth, and of its last level
+    for (int nodes = 1; nodes <= 100; ++nodes) {
+      if (nodes > room) {
+        ++depth;
+        room += level *= arity;
+      }
+      const Tree tree = kary_tree(nodes, arity);
+      std::vector<int> deep(static_cast<size_t>(nodes)), below(static_cast<size_t>(nodes), 1);
+      for (int node = 1; node < nodes; ++node) {
+        const int parent = tree.parent[static_cast<size_t>(node)];
+        ASSERT_LT(parent, node);
+        deep[static_cast<size_t>(node)] = deep[static_cast<size_t>(parent)] + 1;
+      }
+      for (int node = nodes - 1; node > 0; --node)
+        below[static_cast<size_t>(tree.parent[static_cast<size_t>(node)])] +=
+            below[static_cast<size_t>(node)];
+      EXPECT_EQ(*std::max_element(deep.begin(), deep.end()), depth) << nodes << " nodes, arity " << arity;
+      for (int node = 0; node < nodes; ++node) {
+        int next = node + 1;
+        for (const int child : tree.children[static_cast<size_t>(node)]) {
+          EXPECT_EQ(child, next) << nodes << " nodes, arity " << arity;
+          next += below[static_cast<size_t>(child)];
+        }
+        EXPECT_LE(tree.children[static_cast<size_t>(node)].size(), static_cast<size_t>(arity));
+      }
+    }
   }
 }
 

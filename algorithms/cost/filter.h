@@ -5,9 +5,9 @@
 
 #include <array>
 #include <string_view>
-#include <vector>
 
 #include "algorithms/catalogue.h"
+#include "algorithms/cost/lists.h"
 #include "weir/status.h"
 
 namespace weir::cost {
@@ -16,10 +16,9 @@ class Filter {
  public:
   /// Everything.
   Filter() = default;
-  /// "ring,tree", "^tree", "ring;allreduce:tree;broadcast:^ring": lists for collectives, only the first of
-  /// which may go without a name and then holds for all that have none of their own; ^ means all but. Names
-  /// are NCCL's (ring, tree, pat and those whose hardware weir does not use) or the catalogue's; case does
-  /// not matter. Errors: invalid_usage for a word that is neither.
+  /// "ring,tree", "^tree", "ring;allreduce:tree;broadcast:^ring": lists as left_out() takes them (lists.h).
+  /// Names are NCCL's (ring, tree, pat and those whose hardware weir does not use) or the catalogue's; case
+  /// does not matter. Errors: invalid_usage for a word that is neither.
   static Result<Filter> parse(std::string_view text);
   /// That algorithm alone wherever it does a collective; everything else elsewhere.
   static Filter only(std::string_view algorithm);
@@ -29,7 +28,7 @@ class Filter {
   bool allows(std::string_view algorithm, Collective kind) const;
 
  private:
-  std::array<std::vector<std::string_view>, kCollectives> refused_;  ///< names of the catalogue
+  std::array<Names, kCollectives> refused_;  ///< names of the catalogue
 };
 
 }  // namespace weir::cost

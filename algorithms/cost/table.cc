@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "algorithms/cost/growth.h"
+#include "src/base/text.h"
 
 namespace weir::cost {
 namespace {
@@ -51,12 +52,8 @@ std::optional<Profile> profile_for(const algorithms::Entry& entry, const Surroun
   return made ? std::optional(made->profile) : std::nullopt;
 }
 
-std::string seconds_text(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
-}
-
-std::string size_text(size_t bytes) {
+/// As sizes are given to programs: "64K".
+std::string size_words(size_t bytes) {
   constexpr const char* kUnits[] = {"", "K", "M", "G", "T"};
   size_t unit = 0;
   for (; bytes >= 1024 && bytes % 1024 == 0 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
@@ -114,11 +111,11 @@ std::vector<std::string> lines_of(const Table& table) {
   const std::vector<Row> rows = table.rows();
   for (const Row& row : rows) {
     const Choice& first = row.at_least;
-    std::string line = fmt::format("from {:>5}  {:<16} {:>9}", size_text(row.least),
-                                   first.best.entry->algorithm, seconds_text(first.best.seconds));
+    std::string line = fmt::format("from {:>5}  {:<16} {:>9}", size_words(row.least),
+                                   first.best.entry->algorithm, seconds_words(first.best.seconds));
     if (first.runner_up.entry != nullptr) {
       line += fmt::format("  then {} {}", first.runner_up.entry->algorithm,
-                          seconds_text(first.runner_up.seconds));
+                          seconds_words(first.runner_up.seconds));
     }
     lines.push_back(std::move(line));
   }

@@ -129,7 +129,7 @@ std::string Symbols::difference(Contribution expected, Contribution got) const {
   return fmt::format("holds {}, but must hold {}", describe(got), describe(expected));
 }
 
-Layout::Layout(const Shape& shape, uint32_t scratch_chunks, Placement placement)
+MemoryMap::MemoryMap(const Shape& shape, uint32_t scratch_chunks, Placement placement)
     : shape_(shape), scratch_chunks_(scratch_chunks), bases_(static_cast<size_t>(shape.ranks)) {
   for (Rank rank = 0; rank < shape.ranks; ++rank) {
     const uint64_t inputs = chunks(rank, Operand::Kind::input);
@@ -151,7 +151,7 @@ Layout::Layout(const Shape& shape, uint32_t scratch_chunks, Placement placement)
   }
 }
 
-uint64_t Layout::chunks(Rank rank, Operand::Kind kind) const {
+uint64_t MemoryMap::chunks(Rank rank, Operand::Kind kind) const {
   switch (kind) {
     case Operand::Kind::input:
       return uint64_t{shape_.chunks} * static_cast<uint64_t>(input_blocks(shape_, rank));
@@ -164,7 +164,7 @@ uint64_t Layout::chunks(Rank rank, Operand::Kind kind) const {
   return 0;
 }
 
-std::vector<Contribution> Layout::start(const Symbols& symbols) const {
+std::vector<Contribution> MemoryMap::start(const Symbols& symbols) const {
   std::vector<Contribution> memory(size_);
   for (Rank rank = 0; rank < shape_.ranks; ++rank) {
     const size_t base = bases_[static_cast<size_t>(rank)].input;

@@ -88,10 +88,10 @@ constexpr bool has_in_place(Collective kind) {
 }
 
 /// Numbers every chunk of memory of every rank; chunks that share memory share the number.
-class Layout {
+class MemoryMap {
  public:
   /// REQUIRES: a shape that verify() accepts; has_in_place(shape.kind) for Placement::in_place.
-  Layout(const Shape& shape, uint32_t scratch_chunks, Placement placement);
+  MemoryMap(const Shape& shape, uint32_t scratch_chunks, Placement placement);
 
   /// The number of the operand's first chunk. REQUIRES: operand.in_memory() and in range.
   size_t place(Rank rank, Operand operand) const {

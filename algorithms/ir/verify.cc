@@ -26,7 +26,7 @@ std::string_view word(Kind kind) {
 class Forms {
  public:
   explicit Forms(const Plan& plan)
-      : plan_(plan), layout_(plan.shape, plan.scratch_chunks, Placement::apart), used_(plan.moves.size()) {}
+      : plan_(plan), map_(plan.shape, plan.scratch_chunks, Placement::apart), used_(plan.moves.size()) {}
 
   Status check() {
     uint64_t traffic = 0;
@@ -88,7 +88,7 @@ class Forms {
   Status check_operand(const Move& move, Operand operand, Rank at, int lane) {
     if (operand.kind == Kind::none) return {};
     if (operand.kind == Kind::value) return check_value(move, operand.index, at, lane);
-    const uint64_t size = layout_.chunks(at, operand.kind);
+    const uint64_t size = map_.chunks(at, operand.kind);
     if (uint64_t{operand.index} + move.chunks <= size) return {};
     if (size == 0)
       return wrong("move {} names {} of rank {}, which has none", number_, word(operand.kind), at);
@@ -117,7 +117,7 @@ class Forms {
   }
 
   const Plan& plan_;
-  Layout layout_;
+  MemoryMap map_;
   std::vector<bool> used_;
   size_t number_ = 0;
 };
@@ -128,8 +128,8 @@ class Run {
   Run(const Plan& plan, const std::vector<bool>& used, Placement placement)
       : plan_(plan),
         symbols_(plan.shape),
-        layout_(plan.shape, plan.scratch_chunks, placement),
-        memory_(layout_.start(symbols_)),
+        map_(plan.shape, plan.scratch_chunks, placement),
+        memory_(map_.start(symbols_)),
         value_of_(plan.moves.size()),
         where_(placement == Placement::in_place ? "in place, " : "") {
     size_t values = 0;
@@ -151,7 +151,7 @@ class Run {
   Contribution* look_up(Operand operand, Rank at) {
     if (operand.kind == Kind::none) return nullptr;
     if (operand.kind == Kind::value) return values_.data() + value_of_[operand.index];
-    return memory_.data() + layout_.place(at, operand);
+    return memory_.data() + map_.place(at, operand);
   }
 
   Status carry_out(size_t number) {
@@ -208,8 +208,8 @@ class Run {
   }
 
   Status check_output(Rank rank) {
-    const auto chunks = static_cast<uint32_t>(layout_.chunks(rank, Kind::output));
-    const Contribution* output = memory_.data() + layout_.place(rank, {Kind::output, 0});
+    const auto chunks = static_cast<uint32_t>(map_.chunks(rank, Kind::output));
+    const Contribution* output = memory_.data() + map_.place(rank, {Kind::output, 0});
     for (uint32_t c = 0; c < chunks; ++c) {
       const Contribution expected = symbols_.expected(rank, c);
       if (symbols_.equal(output[c], expected)) continue;
@@ -221,7 +221,7 @@ class Run {
 
   const Plan& plan_;
   Symbols symbols_;
-  Layout layout_;
+  MemoryMap map_;
   std::vector<Contribution> memory_;
   std::vector<Contribution> values_;
   std::vector<size_t> value_of_;  // by move: first of its chunks in values_; one more than moves

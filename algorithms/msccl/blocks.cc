@@ -24,8 +24,8 @@ class Assembly {
  public:
   explicit Assembly(const ir::Plan& plan)
       : plan_(plan),
-        layout_(plan.shape, plan.scratch_chunks, placement(plan.shape)),
-        writer_(layout_.size(), kNothing),
+        map_(plan.shape, plan.scratch_chunks, placement(plan.shape)),
+        writer_(map_.size(), kNothing),
         made_(plan.moves.size()),
         home_(plan.moves.size()),
         next_(plan.moves.size(), kNobody),
@@ -60,7 +60,7 @@ class Assembly {
     struct Known {
       size_t read = 0, written = 0;  // number of the round after the last one that did
     };
-    std::vector<Known> memory(layout_.size());
+    std::vector<Known> memory(map_.size());
     std::vector<size_t> made(plan_.moves.size());  // by move: the round after it
     std::vector<std::vector<size_t>> rounds;
     for (size_t number = 0; number < plan_.moves.size(); ++number) {
@@ -68,7 +68,7 @@ class Assembly {
       size_t round = 0;
       const auto for_each = [&](Operand operand, Rank rank, auto action) {
         if (!operand.in_memory()) return;
-        const size_t first = layout_.place(rank, operand);
+        const size_t first = map_.place(rank, operand);
         for (uint32_t c = 0; c < move.chunks; ++c) action(memory[first + c]);
       };
       const auto after_write = [&](const Known& chunk) { round = std::max(round, chunk.written); };
@@ -131,7 +131,7 @@ class Assembly {
 
   bool same_place(Rank rank, Operand a, Operand b) const {
     const auto added = [&](Operand o) { return o.kind == Kind::scratch && o.index >= plan_.scratch_chunks; };
-    return added(a) || added(b) ? a == b : layout_.place(rank, a) == layout_.place(rank, b);
+    return added(a) || added(b) ? a == b : map_.place(rank, a) == map_.place(rank, b);
   }
 
   Operand new_scratch(Rank rank, uint32_t chunks) {
@@ -146,7 +146,7 @@ class Assembly {
     const size_t maker = operand.index;
     const Move& made = plan_.moves[maker];
     if (made.to.kind != Kind::none) {
-      const auto first = writer_.begin() + static_cast<ptrdiff_t>(layout_.place(rank, made.to));
+      const auto first = writer_.begin() + static_cast<ptrdiff_t>(map_.place(rank, made.to));
       if (!std::all_of(first, first + made.chunks, [&](size_t writer) { return writer == maker; })) {
         return Status(Code::invalid_argument,
                       fmt::format("move {} uses the value of move {} after its place was overwritten; MSCCL "
@@ -208,7 +208,7 @@ class Assembly {
     const Move& move = plan_.moves[number];
     if (move.to.kind == Kind::none) return;
     home_[number] = move.to;
-    const size_t first = layout_.place(move.dst, move.to);
+    const size_t first = map_.place(move.dst, move.to);
     std::fill_n(writer_.begin() + static_cast<ptrdiff_t>(first), move.chunks, number);
   }
 
@@ -243,19 +243,19 @@ class Assembly {
 
   void add_waits() {
     const uint32_t most = *std::max_element(blocks_.scratch.begin(), blocks_.scratch.end());
-    const ir::Layout layout(plan_.shape, most, placement(plan_.shape));
-    std::vector<Uses> uses(layout.size());
+    const ir::MemoryMap map(plan_.shape, most, placement(plan_.shape));
+    std::vector<Uses> uses(map.size());
     for (Rank rank = 0; rank < plan_.shape.ranks; ++rank) {
       std::vector<Place> order;
       for (size_t b = 0; b < gpu(rank).size(); ++b)
         for (size_t s = 0; s < gpu(rank)[b].steps.size(); ++s) order.push_back({static_cast<int>(b), s});
       std::sort(order.begin(), order.end(),
                 [&](Place a, Place b) { return at(rank, a).order < at(rank, b).order; });
-      for (const Place place : order) add_waits(rank, place, layout, uses);
+      for (const Place place : order) add_waits(rank, place, map, uses);
     }
   }
 
-  void add_waits(Rank rank, Place own, const ir::Layout& layout, std::vector<Uses>& uses) {
+  void add_waits(Rank rank, Place own, const ir::MemoryMap& map, std::vector<Uses>& uses) {
     Step& step = at(rank, own);
     const auto wait = [&](Place other) {
       if (other.block < 0 || other.block == own.block) return;
@@ -268,14 +268,14 @@ class Assembly {
     };
     if (step.source.kind != Kind::none) {
       for (uint32_t c = 0; c < step.chunks; ++c) {
-        Uses& chunk = uses[layout.place(rank, step.source) + c];
+        Uses& chunk = uses[map.place(rank, step.source) + c];
         wait(chunk.writer);
         chunk.readers.push_back(own);
       }
     }
     if (step.kept.kind == Kind::none) return;
     for (uint32_t c = 0; c < step.chunks; ++c) {
-      Uses& chunk = uses[layout.place(rank, step.kept) + c];
+      Uses& chunk = uses[map.place(rank, step.kept) + c];
       wait(chunk.writer);
       for (const Place reader : chunk.readers) wait(reader);
       chunk = {own, {}};
@@ -283,7 +283,7 @@ class Assembly {
   }
 
   const ir::Plan& plan_;
-  const ir::Layout layout_;
+  const ir::MemoryMap map_;
   Blocks blocks_;
   std::vector<size_t> writer_;  // by chunk of memory: the move that wrote it last
   std::vector<Place> made_;     // by move: the step that makes its value

@@ -33,12 +33,12 @@ class Translation {
         tiling_(tiling),
         channels_(channels),
         routes_(routes),
-        layout_(plan.shape, plan.scratch_chunks, ir::Placement::apart),
+        map_(plan.shape, plan.scratch_chunks, ir::Placement::apart),
         result_{FlowSet(network, channels.hop_latency, channels.burst), {}},
         lanes_(at(plan.shape.ranks) * ir::kMaxLanes, {kNobody}),
         made_(plan.moves.size()),
-        written_(layout_.size(), kNobody),
-        read_(layout_.size()) {}
+        written_(map_.size(), kNobody),
+        read_(map_.size()) {}
 
   Result<PlanFlows> translate(int64_t passes) {
     for (int64_t pass = 0; pass < passes; ++pass) {
@@ -113,7 +113,7 @@ class Translation {
     read(done, move.dst, move.with, move.chunks, {done}, 0);
     made_[m] = done;
     if (!move.to.in_memory()) return;
-    const size_t first = layout_.place(move.dst, move.to);
+    const size_t first = map_.place(move.dst, move.to);
     for (size_t place = first; place < first + move.chunks; ++place) {
       wait_once(done, {written_[place]});
       for (const Wait& reader : read_[place]) {
@@ -128,7 +128,7 @@ class Translation {
   void read(FlowId flow, Rank rank, Operand operand, uint32_t chunks, Wait through, double delay) {
     if (operand.kind == Kind::value) wait(flow, {made_[operand.index], Point::ended, delay});
     if (!operand.in_memory()) return;
-    const size_t first = layout_.place(rank, operand);
+    const size_t first = map_.place(rank, operand);
     for (size_t place = first; place < first + chunks; ++place) {
       wait_once(flow, {written_[place], Point::ended, delay});
       if (operand.kind != Kind::input) read_[place].push_back(through);
@@ -189,7 +189,7 @@ class Translation {
   const Tiling tiling_;
   const Channels& channels_;
   Routes& routes_;
-  const ir::Layout layout_;
+  const ir::MemoryMap map_;
   PlanFlows result_;
   double tile_ = 0;
   std::vector<Channel> channel_list_;

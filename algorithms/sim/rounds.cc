@@ -29,10 +29,10 @@ class Depths {
  public:
   explicit Depths(const ir::Plan& plan)
       : plan_(plan),
-        layout_(plan.shape, plan.scratch_chunks, ir::Placement::apart),
+        map_(plan.shape, plan.scratch_chunks, ir::Placement::apart),
         made_(plan.moves.size()),
-        written_(layout_.size()),
-        read_(layout_.size()) {}
+        written_(map_.size()),
+        read_(map_.size()) {}
 
   /// The round of a move; to be asked in list order.
   int32_t next(size_t number) {
@@ -53,7 +53,7 @@ class Depths {
   template <typename Visit>
   void each(Rank rank, ir::Operand operand, uint32_t chunks, Visit&& visit) {
     if (!operand.in_memory()) return;
-    const size_t first = layout_.place(rank, operand);
+    const size_t first = map_.place(rank, operand);
     for (size_t place = first; place < first + chunks; ++place) visit(place);
   }
   int32_t of(Rank rank, ir::Operand operand, uint32_t chunks) {
@@ -64,7 +64,7 @@ class Depths {
   }
 
   const ir::Plan& plan_;
-  const ir::Layout layout_;
+  const ir::MemoryMap map_;
   std::vector<int32_t> made_;     // by move
   std::vector<int32_t> written_;  // by place
   std::vector<int32_t> read_;     // by place: the end of the last reader's round

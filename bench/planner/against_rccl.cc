@@ -1,5 +1,5 @@
-// build/bench/against_rccl FIGURES FOLDER...: our trees beside what RCCL plans, on one node of each machine
-// of which FIGURES (rccl.csv) has a row and a folder has the XML. Both use RCCL's link figures
+// build/bench/against_rccl FIGURES FOLDER...: our plans beside what RCCL plans, on one and on two nodes of
+// each machine of which FIGURES (rccl.csv) has a row and a folder has the XML. Both use RCCL's link figures
 // (rccl_rates.h). Where the cut of the row is not the narrowest cut that we see, both do not mean the same
 // links, and that is said. Ends with the number of machines on which we are worse; the exit code is 0 where
 // that is none.
@@ -15,15 +15,16 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/planner/tree_planner.h"
+#include "algorithms/cluster/hosts.h"
+#include "algorithms/planner/planner.h"
 #include "bench/planner/rccl_rates.h"
+#include "bench/planner/two_machines.h"
 #include "topology/formats/any.h"
 
 namespace weir::planner_bench {
 namespace {
 
 namespace fs = std::filesystem;
-using algorithms::TreePlan;
 using topology::NodeKind;
 
 /// Busbw in GB/s.
@@ -33,6 +34,8 @@ struct Figures {
   std::optional<double> generic;
   std::optional<double> rings;
   std::optional<double> cut;
+  std::optional<double> hand_of_two;
+  std::optional<double> generic_of_two;
 };
 
 struct Ours {
@@ -41,6 +44,13 @@ struct Ours {
   double cut = 0;          ///< bound of the all-gather
   double gather_part = 0;  ///< of the bound
   double reduce_part = 0;
+  std::string limit;  ///< what bounds the all-gather, in words
+};
+
+/// A row, and its file.
+struct Machine {
+  Figures theirs;
+  Result<topology::Graph> graph;
 };
 
 Result<std::string> text_of(const fs::path& file) {
@@ -67,7 +77,8 @@ Result<std::vector<Figures>> read_figures(const std::string& file) {
     }
     Figures row;
     row.machine = cells[0];
-    std::optional<double>* const places[] = {&row.hand, &row.generic, &row.rings, &row.cut};
+    std::optional<double>* const places[] = {&row.hand, &row.generic,     &row.rings,
+                                             &row.cut,  &row.hand_of_two, &row.generic_of_two};
     bool right = cells.size() == 1 + std::size(places);
     for (size_t i = 0; right && i < std::size(places); ++i) {
       double value = 0;
@@ -78,7 +89,7 @@ Result<std::vector<Figures>> read_figures(const std::string& file) {
     if (!right) {
       return topology::refuse(
           {file, *text}, lines.number(),
-          fmt::format("\"{}\"; expected machine,hand,generic,rings,cut in GB/s, or -", line));
+          fmt::format("\"{}\"; expected machine,hand,generic,rings,cut,hand2,generic2 in GB/s, or -", line));
     }
     all.push_back(std::move(row));
   }
@@ -87,38 +98,112 @@ Result<std::vector<Figures>> read_figures(const std::string& file) {
 
 double gb_per_s(double time, double factor) { return algorithms::kCapacityUnit / time * factor; }
 
-Result<Ours> plan(const fs::path& file) {
+Result<topology::Graph> machine_in(const fs::path& file) {
   const auto text = text_of(file);
   WEIR_TRY(text.status());
   topology::Notes notes;
   auto graph = topology::read_any({file.filename().string(), *text}, &notes);
   WEIR_TRY(graph.status());
   use_rccl_rates(*graph);
-  const auto network = algorithms::network_of(*graph, graph->all(NodeKind::gpu));
+  return graph;
+}
+
+Result<Ours> plan(const topology::Graph& graph) {
+  const auto network = algorithms::network_of(graph, graph.all(NodeKind::gpu));
   WEIR_TRY(network.status());
-  const auto gather = algorithms::plan_trees(*network, Collective::all_gather);
+  const std::vector<char> between = algorithms::switches_between_hosts(*network, graph);
+  const auto gather = algorithms::plan_collective(*network, between, Collective::all_gather);
   WEIR_TRY(gather.status());
-  const auto reduce = algorithms::plan_trees(*network, Collective::all_reduce);
+  const auto reduce = algorithms::plan_collective(*network, between, Collective::all_reduce);
   WEIR_TRY(reduce.status());
   const double share = static_cast<double>(network->ranks() - 1) / network->ranks();
   return Ours{gb_per_s(gather->time.convert_to<double>(), share),
               gb_per_s(reduce->time.convert_to<double>(), 2 * share),
-              gb_per_s(gather->bound.time.value(), share), gather->part_of_bound.convert_to<double>(),
-              reduce->part_of_bound.convert_to<double>()};
+              gb_per_s(gather->bound.time.value(), share),
+              gather->part_of_bound.convert_to<double>(),
+              reduce->part_of_bound.convert_to<double>(),
+              algorithms::explain(gather->bound, *network, graph)};
 }
 
 std::string figure(const std::optional<double>& value) { return value ? fmt::format("{:.1f}", *value) : "-"; }
 
+/// Their better plan; 0: neither is known.
+double best_of(const std::optional<double>& hand, const std::optional<double>& generic) {
+  return std::max(hand.value_or(0), generic.value_or(0));
+}
+
 /// What is left to say of a row.
-std::string remark(const Figures& theirs, const Ours& ours, bool worse) {
-  std::string text = worse ? "WORSE" : "";
+std::string remark(const std::optional<double>& cut, const Ours& ours) {
+  std::string text;
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
-  if (theirs.cut && std::abs(*theirs.cut - ours.cut) > 0.06) {
-    add(fmt::format("other links than theirs: cut {:.1f}, theirs {:.1f}", ours.cut, *theirs.cut));
-  }
+  if (cut && std::abs(*cut - ours.cut) > 0.06)
+    add(fmt::format("other links than theirs: cut {:.1f}, theirs {:.1f}", ours.cut, *cut));
   const double part = std::min(ours.gather_part, ours.reduce_part);
-  if (part < 1) add(fmt::format("{:.4f} of the bound with few trees", part));
+  if (part < 1) add(fmt::format("{:.4f} of the bound", part));
   return text;
+}
+
+/// How the rows of one table went.
+struct Count {
+  int seen = 0;
+  int worse = 0;
+  int refused = 0;
+};
+
+void report(const std::string& name, const std::string& theirs, double best, const std::optional<double>& cut,
+            const Result<Ours>& ours, Count& count) {
+  ++count.seen;
+  if (!ours.ok()) {
+    ++count.refused;
+    fmt::print("{:<28}REFUSED: {}\n", name, ours.status().message());
+    return;
+  }
+  const bool lost = std::min(ours->all_gather, ours->all_reduce) < best * (1 - 1e-9);
+  count.worse += lost ? 1 : 0;
+  const std::string times = best > 0 ? fmt::format("{:.2f}", ours->all_gather / best) : "-";
+  fmt::print("{:<28}{} |{:>8.1f}{:>8.1f}{:>8}  {}\n", name, theirs, ours->all_gather, ours->all_reduce, times,
+             remark(cut, *ours));
+  if (lost) fmt::print("{:<28}WORSE; {}\n", "", ours->limit);
+}
+
+Count compare_one(const std::vector<Machine>& machines) {
+  fmt::print(
+      "One node: busbw in GB/s, all by RCCL's link figures; RCCL's are model values of its topology "
+      "explorer\n");
+  fmt::print("{:<28}{:>8}{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8}\n", "machine", "hand", "generic", "rings", "cut",
+             "AG", "AR", "AG/RCCL");
+  Count count;
+  for (const auto& [theirs, graph] : machines) {
+    report(theirs.machine,
+           fmt::format("{:>8}{:>8}{:>8}{:>8}", figure(theirs.hand), figure(theirs.generic),
+                       figure(theirs.rings), figure(theirs.cut)),
+           best_of(theirs.hand, theirs.generic), theirs.cut, graph.ok() ? plan(*graph) : graph.status(),
+           count);
+  }
+  return count;
+}
+
+double nic_sum(const topology::Graph& graph) {
+  double sum = 0;
+  for (const topology::Index port : graph.all(NodeKind::port))
+    sum += graph.get<topology::PortFacts>(port)->mbit_per_s / 8000;
+  return sum;
+}
+
+Count compare_two(const std::vector<Machine>& machines) {
+  fmt::print("\nTwo nodes, NICs of equal number at one switch; the sum of a node's NICs as its file says\n");
+  fmt::print("{:<28}{:>10}{:>8}{:>8} |{:>8}{:>8}{:>8}\n", "machine", "NICs", "hand", "generic", "AG", "AR",
+             "AG/RCCL");
+  Count count;
+  for (const auto& [theirs, graph] : machines) {
+    if (!graph.ok() || graph->all(NodeKind::port).empty()) continue;
+    report(theirs.machine,
+           fmt::format("{:>10.1f}{:>8}{:>8}", nic_sum(*graph), figure(theirs.hand_of_two),
+                       figure(theirs.generic_of_two)),
+           best_of(theirs.hand_of_two, theirs.generic_of_two), std::nullopt, plan(two_machines(*graph)),
+           count);
+  }
+  return count;
 }
 
 int compare(const std::string& figures_file, const std::vector<std::string>& folders) {
@@ -127,34 +212,19 @@ int compare(const std::string& figures_file, const std::vector<std::string>& fol
     fmt::print(stderr, "against_rccl: {}\n", figures.status().message());
     return 2;
   }
-  fmt::print("busbw in GB/s, all by RCCL's link figures; RCCL's are model values of its topology explorer\n");
-  fmt::print("{:<28}{:>8}{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8}\n", "machine", "hand", "generic", "rings", "cut",
-             "AG", "AR", "AG/RCCL");
-  size_t seen = 0;
-  size_t worse = 0;
-  size_t refused = 0;
+  std::vector<Machine> machines;
   for (const Figures& theirs : *figures) {
     const auto at = std::find_if(folders.begin(), folders.end(), [&](const std::string& folder) {
       return fs::exists(fs::path(folder) / (theirs.machine + ".xml"));
     });
-    if (at == folders.end()) continue;
-    ++seen;
-    const auto ours = plan(fs::path(*at) / (theirs.machine + ".xml"));
-    if (!ours.ok()) {
-      ++refused;
-      fmt::print("{:<28}REFUSED: {}\n", theirs.machine, ours.status().message());
-      continue;
-    }
-    const double best = std::max(theirs.hand.value_or(0), theirs.generic.value_or(0));
-    const bool lost = std::min(ours->all_gather, ours->all_reduce) < best * (1 - 1e-9);
-    worse += lost ? 1 : 0;
-    const std::string times = best > 0 ? fmt::format("{:.2f}", ours->all_gather / best) : "-";
-    fmt::print("{:<28}{:>8}{:>8}{:>8}{:>8} |{:>8.1f}{:>8.1f}{:>8}  {}\n", theirs.machine, figure(theirs.hand),
-               figure(theirs.generic), figure(theirs.rings), figure(theirs.cut), ours->all_gather,
-               ours->all_reduce, times, remark(theirs, *ours, lost));
+    if (at != folders.end())
+      machines.push_back({theirs, machine_in(fs::path(*at) / (theirs.machine + ".xml"))});
   }
-  fmt::print("{} of {} machines are here: worse on {}, refused {}\n", seen, figures->size(), worse, refused);
-  return seen > 0 && worse + refused == 0 ? 0 : 1;
+  const Count one = compare_one(machines);
+  const Count two = compare_two(machines);
+  fmt::print("{} of {} machines are here: worse on {}, refused {}; two of {}: worse on {}, refused {}\n",
+             one.seen, figures->size(), one.worse, one.refused, two.seen, two.worse, two.refused);
+  return one.seen > 0 && one.worse + one.refused + two.worse + two.refused == 0 ? 0 : 1;
 }
 
 }  // namespace

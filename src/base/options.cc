@@ -66,6 +66,10 @@ constexpr std::array kTable = {
         "NCCL_ALGO", &Options::nccl_algorithms, "", 0, 0,
         "algorithms that may be used: ring,tree or ^tree, for all or by collective (allreduce:ring;...)"},
     OptionRow{
+        "NCCL_PROTO", &Options::nccl_protocols, "", 0, 0,
+        "protocols that may be used: LL,LL128,Simple or ^LL, lists as above; without LL and LL128 no fast "
+        "paths"},
+    OptionRow{
         "NCCL_GRAPH_FILE", &Options::graph_file, "", 0, 0,
         "graph file of NCCL: plans take the ranks of a host in the order of its first ring; rank 0 reads it"},
     OptionRow{"WEIR_CALIBRATION", &Options::calibration, "", 0, 1,
@@ -151,7 +155,6 @@ const OptionRow* find_row(std::string_view name) {
 
 /// Why what NCCL can be told makes no difference here.
 std::string_view why_no_effect(std::string_view name) {
-  if (name == "NCCL_PROTO") return ": its channels have one protocol";
   if (name == "NCCL_MIN_NCHANNELS" || name == "NCCL_MAX_NCHANNELS")
     return ": how many channels there are follows from the plan";
   return "";

@@ -41,6 +41,7 @@ struct Options {
   // Plans
   std::string algorithm;
   std::string nccl_algorithms;
+  std::string nccl_protocols;
   std::string graph_file;
   bool calibration = true;
   std::string cache_dir;

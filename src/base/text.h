@@ -28,6 +28,11 @@ inline std::string plural(int64_t count, std::string_view word) {
   return std::to_string(count).append(" ").append(word).append(ending);
 }
 
+/// "1.5 GB", "20 MB", "0 B": three digits, powers of 1000.
+std::string bytes_words(double bytes);
+/// "1.5 s", "20 ms", "3.2 us": three digits.
+std::string seconds_words(double seconds);
+
 /// ASCII only.
 inline bool equals_ignoring_case(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;

@@ -6,7 +6,7 @@
 
 #include "algorithms/catalogue.h"
 #include "algorithms/sim/simulate.h"
-#include "src/cli/link_loads.h"
+#include "src/base/text.h"
 
 namespace weir::cli {
 Result<std::vector<Candidate>> candidates_for(const Task& task, const algorithms::CollectivePlan& best) {

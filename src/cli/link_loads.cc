@@ -58,20 +58,7 @@ double rounded(double value) {
   return std::round(value / unit) * unit;
 }
 
-std::string scaled(double value, std::initializer_list<std::pair<double, const char*>> units) {
-  for (const auto& [unit, word] : units) {
-    if (value >= unit * 0.9995) return fmt::format("{:.3g} {}", value / unit, word);
-  }
-  return fmt::format("{:.3g} {}", value / std::prev(units.end())->first, std::prev(units.end())->second);
-}
-
 }  // namespace
-
-std::string bytes_words(double bytes) {
-  return scaled(bytes, {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}});
-}
-
-std::string seconds_words(double seconds) { return scaled(seconds, {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}}); }
 
 std::vector<LinkGroup> group_links(const Task& task, const std::vector<double>& edge_bytes) {
   const auto origin = [&](int32_t node) { return task.network.origin[static_cast<size_t>(node)]; };

@@ -22,9 +22,4 @@ struct LinkGroup {
 /// does anyway, are left out. `edge_bytes`: by edge of the task's network.
 std::vector<LinkGroup> group_links(const Task& task, const std::vector<double>& edge_bytes);
 
-/// "1.5 GB", "20 MB", "0 B": three digits.
-std::string bytes_words(double bytes);
-/// "1.5 s", "20 ms", "3.2 us".
-std::string seconds_words(double seconds);
-
 }  // namespace weir::cli

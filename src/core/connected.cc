@@ -61,13 +61,16 @@ Result<IslandViews> view_island(const Routes& routes, Rank self) {
   return island;
 }
 
-/// Whether all plans that the exchange stands for may be taken.
-bool may_exchange(const cost::Filter& filter) {
-  for (int kind = 0; kind < kCollectives; ++kind) {
-    const auto collective = static_cast<Collective>(kind);
-    if (exec::Exchange::does(collective) && !filter.allows("one_shot", collective)) return false;
+std::string exchanged_words(const std::bitset<kCollectives>& exchanged) {
+  std::string names;
+  bool all = true;
+  for (size_t i = 0; i < kCollectives; ++i) {
+    const auto kind = static_cast<Collective>(i);
+    if (exchanged[i]) names += fmt::format("{}{}", names.empty() ? "" : ", ", name(kind));
+    all = all && exchanged[i] == exec::Exchange::does(kind);
   }
-  return filter.allows("two_shot", Collective::all_reduce);
+  if (names.empty()) return "";
+  return fmt::format(", {} by exchange through shared windows", all ? "collectives" : names);
 }
 
 }  // namespace
@@ -118,6 +121,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.plans = c.plans.get();
   parts.pairs = c.pairs.get();
   parts.exchange = c.exchange.get();
+  parts.exchanged = c.exchanged;
   parts.activity = &c.bootstrap->activity();
   parts.watchdog = &c.bootstrap->watchdog();
   parts.rings = c.routes->all_ring();
@@ -134,9 +138,8 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
 /// Makes the exchange, where all ranks can address each other's homes.
 void Connected::join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                             const std::vector<Doorbell*>& doorbells) {
-  const Options& options = runtime.options();
-  if (windows.empty() || !options.fast_paths || !terms_.algorithm.empty()) return;
-  if (!may_exchange(terms_.filter())) return;
+  exchanged = windows.empty() ? std::bitset<kCollectives>() : terms_.exchanged();
+  if (exchanged.none()) return;
   const Rank self = bootstrap->rank();
   allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), windows);
   exec::Exchange::Limits limits;
@@ -222,7 +225,7 @@ Status Connected::settle_rates(const Options& options) {
   selector->set_rates(*rates);
   if (bootstrap->rank() != 0 || bootstrap->size() == 1 || log_level() < LogLevel::info) return {};
   WEIR_INFO(init, "Costs: {}", core::describe(selector->surroundings()));
-  if (exchange != nullptr) return {};
+  if (exchanged[static_cast<size_t>(Collective::all_reduce)]) return {};
   for (const std::string& line : cost::lines_of(selector->table(Collective::all_reduce)))
     WEIR_INFO(init, "all_reduce {}", line);
   return {};
@@ -231,7 +234,7 @@ Status Connected::settle_rates(const Options& options) {
 std::string Connected::describe() const {
   return fmt::format("rank {} of {} ({} on this machine, {} cores): transports {}{}", bootstrap->rank(),
                      bootstrap->size(), local_ranks, local_cores, routes->summary(bootstrap->rank()),
-                     exchange != nullptr ? ", collectives by exchange through shared windows" : "");
+                     exchanged_words(exchanged));
 }
 
 }  // namespace weir::core

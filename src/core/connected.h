@@ -4,6 +4,7 @@
 /// Built by Connected::build, which is collective over the bootstrap; used by one thread at a time.
 #pragma once
 
+#include <bitset>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ struct Connected {
   std::unique_ptr<Links> links;
   std::unique_ptr<exec::Allocations> allocations;  ///< of an island; else null, like exchange
   std::unique_ptr<exec::Exchange> exchange;
+  std::bitset<kCollectives> exchanged;  ///< that it does here
   std::unique_ptr<Selector> selector;
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<Pairs> pairs;

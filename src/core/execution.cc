@@ -66,7 +66,7 @@ bool Execution::begin_next() {
     return true;
   }
   lay_out(operation, mark);
-  if (parts_.exchange != nullptr && exec::Exchange::does(operation.kind)) {
+  if (parts_.exchanged[static_cast<size_t>(operation.kind)]) {
     parts_.exchange->start(operation.kind, work_);
     task_ = parts_.exchange;
     return true;

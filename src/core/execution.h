@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <memory>
 #include <span>
 
@@ -32,6 +33,7 @@ class Execution {
     PlanCache* plans = nullptr;
     Pairs* pairs = nullptr;
     exec::Exchange* exchange = nullptr;
+    std::bitset<kCollectives> exchanged;  ///< collectives that it does; none where it is null
     Activity* activity = nullptr;
     Watchdog* watchdog = nullptr;
     Doorbell* doorbell = nullptr;

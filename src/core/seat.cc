@@ -7,8 +7,10 @@
 #include <set>
 
 #include "src/base/log.h"
+#include "src/core/protocols.h"
 #include "src/core/ring_file.h"
 #include "src/drivers/files.h"
+#include "src/exec/exchange.h"
 
 namespace weir::core {
 namespace {
@@ -58,6 +60,20 @@ std::string text_of(std::string_view option, const std::string& file, Check chec
   return "";
 }
 
+/// The text, if it means something; else nothing, and a warning.
+std::string understood(std::string_view option, const std::string& text, const Status& status) {
+  if (status.ok()) return text;
+  WEIR_WARN("{}={} is ignored: {}", option, text, status.message());
+  return "";
+}
+
+std::string understood_protocols(const std::string& text) {
+  const auto protocols = Protocols::parse(text);
+  if (protocols.ok() && !protocols->simple.all())
+    WEIR_INFO(init, "NCCL_PROTO={}: plans over channels (Simple) stay for what no fast path does", text);
+  return understood("NCCL_PROTO", text, protocols.status());
+}
+
 }  // namespace
 
 Seat Seat::own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
@@ -81,7 +97,12 @@ Seat Seat::own(const Options& options, const Routes& routes, const std::vector<P
 }
 
 Terms Terms::of(const Options& options) {
-  Terms terms{"", options.algorithm, options.nccl_algorithms, ""};
+  Terms terms;
+  terms.algorithm = options.algorithm;
+  terms.nccl_algorithms =
+      understood("NCCL_ALGO", options.nccl_algorithms, cost::Filter::parse(options.nccl_algorithms).status());
+  terms.nccl_protocols = understood_protocols(options.nccl_protocols);
+  terms.fast_paths = options.fast_paths;
   terms.costs = text_of("WEIR_COST_FILE", options.cost_file, [&](const std::string& text) {
     const Status status = cost::read_rates(text, {}).status();
     return status.ok() ? status
@@ -94,7 +115,8 @@ Terms Terms::of(const Options& options) {
 }
 
 void Terms::put(ByteWriter& out) const {
-  out.put_string(costs).put_string(algorithm).put_string(nccl_algorithms).put_string(graphs);
+  out.put_string(costs).put_string(algorithm).put_string(nccl_algorithms).put_string(nccl_protocols);
+  out.put_string(graphs).put(fast_paths);
 }
 
 Terms Terms::get(ByteReader& in) {
@@ -102,16 +124,30 @@ Terms Terms::get(ByteReader& in) {
   terms.costs = in.get_string();
   terms.algorithm = in.get_string();
   terms.nccl_algorithms = in.get_string();
+  terms.nccl_protocols = in.get_string();
   terms.graphs = in.get_string();
+  terms.fast_paths = in.get<bool>();
   return terms;
 }
 
 cost::Filter Terms::filter() const {
   if (!algorithm.empty()) return cost::Filter::only(algorithm);
-  auto filter = cost::Filter::parse(nccl_algorithms);
-  if (filter.ok()) return *filter;
-  WEIR_WARN("NCCL_ALGO={} is ignored: {}", nccl_algorithms, filter.status().message());
-  return {};
+  const auto filter = cost::Filter::parse(nccl_algorithms);
+  return filter.ok() ? *filter : cost::Filter();  // rank 0 has seen to that
+}
+
+std::bitset<kCollectives> Terms::exchanged() const {
+  std::bitset<kCollectives> kinds;
+  if (!fast_paths || !algorithm.empty()) return kinds;
+  const cost::Filter plans = filter();
+  const auto protocols = Protocols::parse(nccl_protocols);
+  for (size_t i = 0; i < kCollectives; ++i) {
+    const auto kind = static_cast<Collective>(i);
+    kinds[i] = exec::Exchange::does(kind) && plans.allows("one_shot", kind) &&
+               (kind != Collective::all_reduce || plans.allows("two_shot", kind)) &&
+               (!protocols.ok() || protocols->fast[i]);
+  }
+  return kinds;
 }
 
 cost::Rates Terms::override(const cost::Rates& rates) const {

@@ -3,6 +3,7 @@
 /// Plain values and functions of them: thread-safe.
 #pragma once
 
+#include <bitset>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,15 +37,19 @@ struct Terms {
   std::string costs;  ///< text of the file
   std::string algorithm;
   std::string nccl_algorithms;
+  std::string nccl_protocols;
   std::string graphs;  ///< text of a graph file of NCCL
+  bool fast_paths = true;
 
-  /// A file that cannot be read, or is wrong, is warned of and left out.
+  /// Files that cannot be read or are wrong, and words that mean nothing, are warned of and left out.
   static Terms of(const Options& options);
   void put(ByteWriter& out) const;
   static Terms get(ByteReader& in);
 
-  /// Words that mean nothing are warned of and left out; so is a wrong file.
   cost::Filter filter() const;
+  /// The collectives whose fast paths may be taken: those are not switched off, and neither is what they
+  /// stand for (NCCL_PROTO, NCCL_ALGO, WEIR_ALGO).
+  std::bitset<kCollectives> exchanged() const;
   cost::Rates override(const cost::Rates& rates) const;
 };
 

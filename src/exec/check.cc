@@ -67,14 +67,14 @@ class Simulation {
         shape_(programs[0].shape),
         symbols_(shape_),
         scratch_(most_scratch()),
-        layout_(shape_, scratch_, options.placement) {
+        map_(shape_, scratch_, options.placement) {
     for (const Program& program : programs) {
       for (size_t i = 0; i < program.lanes.size(); ++i) {
         lanes_.push_back({lanes_.size(), program.rank, i, &program.lanes[i], 0, 0, 0, Clock(0)});
       }
     }
     for (LaneState& lane : lanes_) lane.clock = Clock(lanes_.size());
-    const std::vector<Contribution> start = layout_.start(symbols_);
+    const std::vector<Contribution> start = map_.start(symbols_);
     cells_.resize(start.size() * options.passes);
     for (size_t i = 0; i < cells_.size(); ++i) cells_[i].value = start[i % start.size()];
   }
@@ -221,12 +221,12 @@ class Simulation {
     const uint32_t index = chunk + static_cast<uint32_t>(place.bias);
     switch (place.kind) {
       case Place::Kind::input:
-        return cells_[lane.pass * layout_.size() + layout_.place(lane.rank, {Kind::input, index})];
+        return cells_[lane.pass * map_.size() + map_.place(lane.rank, {Kind::input, index})];
       case Place::Kind::output:
-        return cells_[lane.pass * layout_.size() + layout_.place(lane.rank, {Kind::output, index})];
+        return cells_[lane.pass * map_.size() + map_.place(lane.rank, {Kind::output, index})];
       case Place::Kind::peer_scratch:
-        return cells_[layout_.place(static_cast<Rank>(place.index), {Kind::scratch, index})];
-      default: return cells_[layout_.place(lane.rank, {Kind::scratch, index})];  // the same in every pass
+        return cells_[map_.place(static_cast<Rank>(place.index), {Kind::scratch, index})];
+      default: return cells_[map_.place(lane.rank, {Kind::scratch, index})];  // the same in every pass
     }
   }
 
@@ -312,7 +312,7 @@ class Simulation {
         for (uint32_t c = 0; c < chunks; ++c) {
           const Contribution want = symbols_.expected(rank, c);
           const Contribution got =
-              cells_[pass * layout_.size() + layout_.place(rank, {ir::Operand::Kind::output, c})].value;
+              cells_[pass * map_.size() + map_.place(rank, {ir::Operand::Kind::output, c})].value;
           if (symbols_.equal(want, got)) continue;
           return {Code::invalid_argument, fmt::format("output chunk {} of rank {} in pass {} {}", c, rank,
                                                       pass, symbols_.difference(want, got))};
@@ -327,7 +327,7 @@ class Simulation {
   const ir::Shape shape_;
   ir::Symbols symbols_;
   const uint32_t scratch_;
-  const ir::Layout layout_;
+  const ir::MemoryMap map_;
   std::vector<LaneState> lanes_;
   std::vector<Cell> cells_;
   std::map<std::tuple<Rank, Rank, uint32_t>, Fifo> fifos_;

@@ -18,8 +18,8 @@ using ir::Move;
 /// What every move's first chunk is: carries the plan out symbolically. REQUIRES: a verified plan.
 std::vector<LaneBuilder::Fact> trace(const ir::Plan& plan) {
   ir::Symbols symbols(plan.shape);
-  const ir::Layout layout(plan.shape, plan.scratch_chunks, ir::Placement::apart);
-  std::vector<ir::Contribution> memory = layout.start(symbols);
+  const ir::MemoryMap map(plan.shape, plan.scratch_chunks, ir::Placement::apart);
+  std::vector<ir::Contribution> memory = map.start(symbols);
   const ir::SetId everyone = ir::RankSets(plan.shape.ranks).all();
   std::vector<std::vector<ir::Contribution>> made;  // by move, by chunk
   std::vector<LaneBuilder::Fact> facts;
@@ -29,11 +29,11 @@ std::vector<LaneBuilder::Fact> trace(const ir::Plan& plan) {
     for (uint32_t i = 0; i < move.chunks; ++i) {
       const auto read = [&](Rank rank, const ir::Operand& operand) {
         if (operand.kind == ir::Operand::Kind::value) return made[operand.index][i];
-        return memory[layout.place(rank, {operand.kind, operand.index + i})];
+        return memory[map.place(rank, {operand.kind, operand.index + i})];
       };
       values[i] = read(move.src, move.from);
       if (folds) symbols.add(read(move.dst, move.with), values[i], values[i]);
-      if (move.to.in_memory()) memory[layout.place(move.dst, {move.to.kind, move.to.index + i})] = values[i];
+      if (move.to.in_memory()) memory[map.place(move.dst, {move.to.kind, move.to.index + i})] = values[i];
     }
     const bool whole = symbols.equal(values[0], {values[0].chunk, everyone});
     facts.push_back({values[0].chunk % plan.shape.chunks,

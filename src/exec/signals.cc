@@ -60,8 +60,8 @@ class Lanes {
   Lanes(const ir::Plan& plan, Rank rank)
       : plan_(plan),
         rank_(rank),
-        layout_(plan.shape, plan.scratch_chunks,
-                ir::has_in_place(plan.shape.kind) ? ir::Placement::in_place : ir::Placement::apart) {}
+        map_(plan.shape, plan.scratch_chunks,
+             ir::has_in_place(plan.shape.kind) ? ir::Placement::in_place : ir::Placement::apart) {}
 
   void find(uint32_t id, std::vector<Signal>& signals) {
     const Move& move = plan_.moves[id];
@@ -99,7 +99,7 @@ class Lanes {
   /// Move `id` reads or writes `place` in `lane`: after which accesses of other lanes must it come?
   void touch(uint32_t id, const Operand& place, bool writes, uint8_t lane, std::vector<Signal>& signals) {
     if (!place.in_memory()) return;
-    const size_t first = layout_.place(rank_, place);
+    const size_t first = map_.place(rank_, place);
     const Access access{
         id, lane, writes, place.kind == Operand::Kind::scratch, first, first + plan_.moves[id].chunks};
     std::map<uint8_t, uint32_t> last;  // by other lane: its last access in conflict
@@ -123,7 +123,7 @@ class Lanes {
 
   const ir::Plan& plan_;
   const Rank rank_;
-  const ir::Layout layout_;
+  const ir::MemoryMap map_;
   std::vector<Access> accesses_;
   std::map<std::pair<Rank, uint8_t>, Known> known_;  // by lane of any rank
   std::set<LaneFarewell> farewells_;

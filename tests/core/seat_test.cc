@@ -3,10 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "src/core/protocols.h"
+
 namespace weir::core {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Seat seat(uint64_t machine, uint64_t cores, int quota, double alpha) {
   Seat made;
@@ -55,18 +60,86 @@ TEST(Seat, WhoSharesACoreWaitsForIt) {
 
 TEST(Terms, TravelAndOverride) {
   ByteWriter out;
-  Terms{"gamma 1e-9\n", "", "^ring", "<graphs/>"}.put(out);
+  Terms told;
+  told.costs = "gamma 1e-9\n";
+  told.nccl_algorithms = "^ring";
+  told.nccl_protocols = "Simple;allgather:LL";
+  told.graphs = "<graphs/>";
+  told.fast_paths = false;
+  told.put(out);
   const Bytes bytes = out.take();
   ByteReader in(bytes);
   const Terms terms = Terms::get(in);
+  EXPECT_EQ(terms.nccl_protocols, told.nccl_protocols);
   EXPECT_EQ(terms.graphs, "<graphs/>");
+  EXPECT_FALSE(terms.fast_paths);
   const cost::Rates rates = {{1, 2, 3}, {4, 5, 6}, 7};
   EXPECT_EQ(terms.override(rates).gamma, 1e-9);
   EXPECT_EQ(terms.override(rates).inside, rates.inside);
   EXPECT_FALSE(terms.filter().allows("ring", Collective::all_reduce));
   EXPECT_TRUE(terms.filter().allows("double_tree", Collective::all_reduce));
-  EXPECT_TRUE((Terms{"", "", "no such", ""}).filter().allows("ring", Collective::all_reduce));
-  EXPECT_FALSE((Terms{"", "one_shot", "ring", ""}).filter().allows("ring", Collective::all_reduce));
+  Terms one_shot;
+  one_shot.algorithm = "one_shot";
+  one_shot.nccl_algorithms = "ring";
+  EXPECT_FALSE(one_shot.filter().allows("ring", Collective::all_reduce));
+}
+
+TEST(Terms, LeaveOutWordsThatMeanNothing) {
+  Options options;
+  options.nccl_algorithms = "no such";
+  options.nccl_protocols = "LL256";
+  const Terms terms = Terms::of(options);
+  EXPECT_EQ(terms.nccl_algorithms, "");
+  EXPECT_EQ(terms.nccl_protocols, "");
+}
+
+/// The collectives whose fast paths are left.
+std::string exchanged(const Terms& terms) {
+  std::string names;
+  for (size_t kind = 0; kind < kCollectives; ++kind) {
+    if (terms.exchanged()[kind])
+      names += (names.empty() ? "" : " ") + std::string(name(static_cast<Collective>(kind)));
+  }
+  return names;
+}
+
+TEST(Terms, SayWhichFastPathsMayBeTaken) {
+  const std::string all = exchanged({});
+  EXPECT_EQ(all, "all_reduce all_gather reduce_scatter all_to_all");
+  const auto with_protocols = [](std::string_view text) {
+    Terms terms;
+    terms.nccl_protocols = text;
+    return exchanged(terms);
+  };
+  EXPECT_EQ(with_protocols("Simple"), "");
+  EXPECT_EQ(with_protocols("^LL,LL128"), "");
+  EXPECT_EQ(with_protocols("^LL"), all) << "LL128 is left";
+  EXPECT_EQ(with_protocols("ll128"), all);
+  EXPECT_EQ(with_protocols("simple;allreduce:LL,Simple"), "all_reduce");
+  EXPECT_EQ(with_protocols("alltoall:^ll,ll128"), "all_reduce all_gather reduce_scatter");
+  Terms terms;
+  terms.nccl_algorithms = "allreduce:ring";
+  EXPECT_EQ(exchanged(terms), "all_gather reduce_scatter all_to_all");
+  terms.nccl_algorithms = "^two_shot";
+  EXPECT_EQ(exchanged(terms), "all_gather reduce_scatter all_to_all") << "large sums would take it";
+  terms.algorithm = "one_shot";
+  EXPECT_EQ(exchanged(terms), "");
+  Terms off;
+  off.fast_paths = false;
+  EXPECT_EQ(exchanged(off), "");
+}
+
+TEST(Protocols, SpeakNccl) {
+  const auto protocols = Protocols::parse("LL,LL128;broadcast:Simple");
+  ASSERT_TRUE(protocols.ok());
+  EXPECT_TRUE(protocols->fast[static_cast<size_t>(Collective::all_reduce)]);
+  EXPECT_FALSE(protocols->simple[static_cast<size_t>(Collective::all_reduce)]);
+  EXPECT_FALSE(protocols->fast[static_cast<size_t>(Collective::broadcast)]);
+  EXPECT_TRUE(protocols->simple[static_cast<size_t>(Collective::broadcast)]);
+  EXPECT_TRUE(Protocols::parse("")->simple.all());
+  EXPECT_EQ(Protocols::parse("LL256").status().message(),
+            "\"LL256\" is no protocol; expected one of LL, LL128, Simple");
+  EXPECT_THAT(Protocols::parse("LL;Simple").status().message(), HasSubstr("\"Simple\" names no collective"));
 }
 
 }  // namespace

@@ -44,22 +44,22 @@ TEST(Symbols, KnowWhatCollectivesMean) {
   EXPECT_EQ(expected(Collective::scatter, 3, 0), "chunk 9 of rank 2");
 }
 
-TEST(Layout, PutsTheSmallerBufferIntoTheLargerOneInPlace) {
-  const auto at = [](const Layout& layout, Rank rank, Operand::Kind kind) {
-    return layout.place(rank, {kind, 0});
+TEST(MemoryMap, PutsTheSmallerBufferIntoTheLargerOneInPlace) {
+  const auto at = [](const MemoryMap& map, Rank rank, Operand::Kind kind) {
+    return map.place(rank, {kind, 0});
   };
   using Kind = Operand::Kind;
   for (Rank rank : {0, 1, 2}) {
-    const Layout gather({Collective::all_gather, 3, 0, 2}, 1, Placement::in_place);
+    const MemoryMap gather({Collective::all_gather, 3, 0, 2}, 1, Placement::in_place);
     EXPECT_EQ(at(gather, rank, Kind::input), at(gather, rank, Kind::output) + 2 * static_cast<size_t>(rank));
-    const Layout scatter({Collective::reduce_scatter, 3, 0, 2}, 1, Placement::in_place);
+    const MemoryMap scatter({Collective::reduce_scatter, 3, 0, 2}, 1, Placement::in_place);
     EXPECT_EQ(at(scatter, rank, Kind::output),
               at(scatter, rank, Kind::input) + 2 * static_cast<size_t>(rank));
-    const Layout reduce({Collective::all_reduce, 3, 0, 2}, 1, Placement::in_place);
+    const MemoryMap reduce({Collective::all_reduce, 3, 0, 2}, 1, Placement::in_place);
     EXPECT_EQ(at(reduce, rank, Kind::output), at(reduce, rank, Kind::input));
     EXPECT_EQ(reduce.size(), 9u);
   }
-  const Layout apart({Collective::all_reduce, 3, 0, 2}, 1, Placement::apart);
+  const MemoryMap apart({Collective::all_reduce, 3, 0, 2}, 1, Placement::apart);
   EXPECT_EQ(apart.size(), 15u);
   EXPECT_EQ(apart.chunks(2, Kind::scratch), 1u);
 }

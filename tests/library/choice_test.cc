@@ -140,5 +140,29 @@ TEST_F(Choice, NcclAlgoIsRespected) {
               AllOf(HasSubstr(exchange), HasSubstr("NCCL_ALGO=rings is ignored: \"rings\" is no algorithm")));
 }
 
+TEST_F(Choice, NcclProtoIsRespected) {
+  const std::string exchange = "by exchange";
+  EXPECT_THAT(log_of_sums({{"NCCL_PROTO", "simple"}}),
+              AllOf(Not(HasSubstr(exchange)), HasSubstr("all_reduce from     1  ")));
+  EXPECT_THAT(log_of_sums({{"NCCL_PROTO", "Simple;allreduce:LL"}}),
+              AllOf(HasSubstr(", all_reduce by exchange"), HasSubstr("plans over channels (Simple) stay")));
+  EXPECT_THAT(log_of_sums({{"NCCL_PROTO", "^LL"}}),
+              AllOf(HasSubstr("collectives by exchange"), Not(HasSubstr("(Simple) stay"))));
+  EXPECT_THAT(log_of_sums({{"NCCL_PROTO", "LL256"}}),
+              AllOf(HasSubstr(exchange), HasSubstr("NCCL_PROTO=LL256 is ignored: \"LL256\" is no protocol")));
+}
+
+TEST_F(Choice, RankZeroSaysForAllWhetherThereAreFastPaths) {
+  EXPECT_TRUE(all_well(run_ranks(3, [&](const Rank& rank) {
+    setenv("WEIR_FAST", rank.rank() == 1 ? "1" : "0", 1);
+    setenv("NCCL_PROTO", rank.rank() == 2 ? "Simple" : "LL", 1);
+    float one = 1;
+    ncclComm_t comm = rank.connect();
+    expect_success(ncclAllReduce(&one, &one, 1, ncclFloat, ncclSum, comm, nullptr), "ncclAllReduce");
+    EXPECT_EQ(one, 3);
+    expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+  })));
+}
+
 }  // namespace
 }  // namespace weir::testing

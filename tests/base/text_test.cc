@@ -1,0 +1,21 @@
+#include "src/base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+TEST(Words, HaveThreeDigitsAndTheUnitThatFits) {
+  EXPECT_EQ(bytes_words(0), "0 B");
+  EXPECT_EQ(bytes_words(1024), "1.02 kB");
+  EXPECT_EQ(bytes_words(999.4), "999 B");
+  EXPECT_EQ(bytes_words(999.6), "1 kB") << "not 1e+03 B";
+  EXPECT_EQ(bytes_words(1.5e15), "1.5e+03 TB");
+  EXPECT_EQ(seconds_words(0), "0 us");
+  EXPECT_EQ(seconds_words(3.2e-6), "3.2 us");
+  EXPECT_EQ(seconds_words(0.00099996), "1 ms");
+  EXPECT_EQ(seconds_words(90), "90 s");
+}
+
+}  // namespace
+}  // namespace weir

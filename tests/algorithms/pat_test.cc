@@ -260,12 +260,12 @@ TEST(Pat, ScratchGrowsWithTheLogarithm) {
 
 TEST(Pat, WorksWithAndWithoutGroups) {
   const auto flat = emit("pat", {Collective::all_gather, 6, 0, 1});
-  const auto nested = emit("pat", {Collective::all_gather, 6, 0, 1}, std::vector<Groups>{{0, 3}});
+  const auto nested = emit("pat", {Collective::all_gather, 6, 0, 1}, {.levels = {{0, 3}}});
   ASSERT_TRUE(flat.ok() && nested.ok());
   EXPECT_EQ(*flat, plan_of(Collective::all_gather, 6, {}));
   EXPECT_EQ(*nested, plan_of(Collective::all_gather, 6, {0, 3}));
   EXPECT_NE(*flat, *nested);
-  EXPECT_EQ(emit("pat", {Collective::all_gather, 6, 0, 1}, std::vector<Groups>{{0, 6}}).status().message(),
+  EXPECT_EQ(emit("pat", {Collective::all_gather, 6, 0, 1}, {.levels = {{0, 6}}}).status().message(),
             "pat all_gather: groups 0,6 of 6 ranks: expected first places that rise from 0");
 }
 

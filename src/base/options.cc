@@ -67,7 +67,11 @@ constexpr std::array kTable = {
         "algorithms that may be used: ring,tree or ^tree, for all or by collective (allreduce:ring;...)"},
     OptionRow{
         "NCCL_GRAPH_FILE", &Options::graph_file, "", 0, 0,
-        "graph file of NCCL: plans take the ranks of a host in the order of its first ring; rank 0 reads it"},
+        "graph file of NCCL: plans take the ranks of a host in the order of its rings; rank 0 reads it"},
+    OptionRow{"NCCL_MIN_NCHANNELS", &Options::least_rings, "", 1, 64,
+              "rings that plans run side by side at least: those that there are are repeated"},
+    OptionRow{"NCCL_MAX_NCHANNELS", &Options::most_rings, "", 1, 64,
+              "rings that plans run side by side at most: the first of them"},
     OptionRow{"WEIR_CALIBRATION", &Options::calibration, "", 0, 1,
               "0: what channels cost is not measured, nor looked up, but taken as transports state it"},
     OptionRow{"WEIR_CACHE_DIR", &Options::cache_dir, "", 0, 0,
@@ -152,8 +156,6 @@ const OptionRow* find_row(std::string_view name) {
 /// Why what NCCL can be told makes no difference here.
 std::string_view why_no_effect(std::string_view name) {
   if (name == "NCCL_PROTO") return ": its channels have one protocol";
-  if (name == "NCCL_MIN_NCHANNELS" || name == "NCCL_MAX_NCHANNELS")
-    return ": how many channels there are follows from the plan";
   return "";
 }
 

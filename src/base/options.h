@@ -42,6 +42,8 @@ struct Options {
   std::string algorithm;
   std::string nccl_algorithms;
   std::string graph_file;
+  int64_t least_rings = 1;
+  int64_t most_rings = 64;
   bool calibration = true;
   std::string cache_dir;
   std::string cost_file;

@@ -81,20 +81,31 @@ Seat Seat::own(const Options& options, const Routes& routes, const std::vector<P
 }
 
 Terms Terms::of(const Options& options) {
-  Terms terms{"", options.algorithm, options.nccl_algorithms, ""};
+  Terms terms;
+  terms.algorithm = options.algorithm;
+  terms.nccl_algorithms = options.nccl_algorithms;
   terms.costs = text_of("WEIR_COST_FILE", options.cost_file, [&](const std::string& text) {
     const Status status = cost::read_rates(text, {}).status();
     return status.ok() ? status
                        : Status(status.code(), fmt::format("{}: {}", options.cost_file, status.message()));
   });
   terms.graphs = text_of("NCCL_GRAPH_FILE", options.graph_file, [&](const std::string& text) {
-    return devices_in_ring(text, options.graph_file).status();
+    return devices_in_rings(text, options.graph_file).status();
   });
+  if (options.least_rings <= options.most_rings) {
+    terms.least_rings = static_cast<size_t>(options.least_rings);
+    terms.most_rings = static_cast<size_t>(options.most_rings);
+  } else {
+    WEIR_WARN(
+        "NCCL_MIN_NCHANNELS={} and NCCL_MAX_NCHANNELS={} are ignored: expected no more at least than at most",
+        options.least_rings, options.most_rings);
+  }
   return terms;
 }
 
 void Terms::put(ByteWriter& out) const {
   out.put_string(costs).put_string(algorithm).put_string(nccl_algorithms).put_string(graphs);
+  out.put(least_rings).put(most_rings);
 }
 
 Terms Terms::get(ByteReader& in) {
@@ -103,6 +114,8 @@ Terms Terms::get(ByteReader& in) {
   terms.algorithm = in.get_string();
   terms.nccl_algorithms = in.get_string();
   terms.graphs = in.get_string();
+  terms.least_rings = in.get<size_t>();
+  terms.most_rings = in.get<size_t>();
   return terms;
 }
 

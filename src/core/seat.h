@@ -36,9 +36,12 @@ struct Terms {
   std::string costs;  ///< text of the file
   std::string algorithm;
   std::string nccl_algorithms;
-  std::string graphs;  ///< text of a graph file of NCCL
+  std::string graphs;      ///< text of a graph file of NCCL
+  size_t least_rings = 1;  ///< of plans over rings
+  size_t most_rings = SIZE_MAX;
 
-  /// A file that cannot be read, or is wrong, is warned of and left out.
+  /// A file that cannot be read, or is wrong, is warned of and left out; so are limits that contradict each
+  /// other.
   static Terms of(const Options& options);
   void put(ByteWriter& out) const;
   static Terms get(ByteReader& in);

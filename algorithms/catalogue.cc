@@ -16,16 +16,22 @@
 #include "algorithms/pairwise.h"
 #include "algorithms/pat.h"
 #include "algorithms/rail.h"
-#include "algorithms/ring.h"
+#include "algorithms/ring_set.h"
 #include "algorithms/two_shot.h"
 
 namespace weir::algorithms {
 namespace {
 
-uint32_t one(int) { return 1; }
-uint32_t two(int) { return 2; }
-uint32_t one_per_rank(int ranks) { return static_cast<uint32_t>(ranks); }
-uint32_t power_of_two(int ranks) { return std::bit_floor(static_cast<uint32_t>(ranks)); }
+uint32_t one(int, const Layout&) { return 1; }
+uint32_t two(int, const Layout&) { return 2; }
+uint32_t one_per_rank(int ranks, const Layout&) { return static_cast<uint32_t>(ranks); }
+uint32_t power_of_two(int ranks, const Layout&) { return std::bit_floor(static_cast<uint32_t>(ranks)); }
+uint32_t one_per_ring(int, const Layout& layout) {
+  return static_cast<uint32_t>(std::max<size_t>(layout.rings.size(), 1));
+}
+uint32_t one_per_ring_and_rank(int ranks, const Layout& layout) {
+  return one_per_ring(ranks, layout) * static_cast<uint32_t>(ranks);
+}
 
 template <int kArity>
 ir::Plan tree_all_reduce(const ir::Shape& shape) {
@@ -51,6 +57,7 @@ ir::Plan nested_reduce_scatter(const ir::Shape& shape, std::span<const Groups> l
 
 constexpr std::string_view kRing = "much data on uniform links: every link busy all the time, ranks - 1 hops";
 constexpr std::string_view kChain = "much data: a pipeline along the ranks, ranks - 1 hops deep";
+constexpr std::string_view kRings = "much data, links that one ring leaves idle: several rings side by side";
 constexpr std::string_view kTree = "medium data, many ranks: 2 log2(ranks) hops, halves on two trees";
 constexpr std::string_view kTree4 = "small data, slow hops: log4(ranks) of them, 4 messages per inner rank";
 constexpr std::string_view kTree8 = "small data, slower hops: log8(ranks) of them, 8 messages per inner rank";
@@ -64,6 +71,21 @@ constexpr std::string_view kRail = "hosts with a NIC per rank: blocks cross betw
 constexpr std::string_view kPairwise = "large blocks: one partner at a time";
 constexpr std::string_view kBinomial = "small data, many ranks: log2(ranks) hops";
 
+using OverRings = ir::Plan (*)(const ir::Shape&, const Rings&);
+
+/// Over one ring, of the places in order.
+template <OverRings kMake>
+ir::Plan in_order(const ir::Shape& shape) {
+  return kMake(shape, {ring_in_order(shape.ranks)});
+}
+
+/// Over all rings of the layout.
+template <OverRings kMake>
+Result<ir::Plan> over_rings(const ir::Shape& shape, const Layout& layout) {
+  WEIR_TRY(check_rings(layout.rings, shape.ranks));
+  return kMake(shape, layout.rings);
+}
+
 /// Of an algorithm over groups.
 template <ir::Plan (*kMake)(const ir::Shape&, std::span<const Groups>)>
 Result<ir::Plan> over_groups(const ir::Shape& shape, const Layout& layout) {
@@ -73,11 +95,16 @@ Result<ir::Plan> over_groups(const ir::Shape& shape, const Layout& layout) {
 
 using enum Collective;
 constexpr Entry kEntries[] = {
-    {"ring", all_reduce, one_per_rank, ring_all_reduce, kRing},
-    {"ring", reduce_scatter, one, ring_reduce_scatter, kRing},
-    {"ring", all_gather, one, ring_all_gather, kRing},
-    {"ring", broadcast, one, ring_broadcast, kChain},
-    {"ring", reduce, one, ring_reduce, kChain},
+    {"ring", all_reduce, one_per_rank, in_order<ring_all_reduce>, kRing},
+    {"ring", reduce_scatter, one, in_order<ring_reduce_scatter>, kRing},
+    {"ring", all_gather, one, in_order<ring_all_gather>, kRing},
+    {"ring", broadcast, one, in_order<ring_broadcast>, kChain},
+    {"ring", reduce, one, in_order<ring_reduce>, kChain},
+    {"ring_set", all_reduce, one_per_ring_and_rank, nullptr, kRings, false, over_rings<ring_all_reduce>},
+    {"ring_set", reduce_scatter, one_per_ring, nullptr, kRings, false, over_rings<ring_reduce_scatter>},
+    {"ring_set", all_gather, one_per_ring, nullptr, kRings, false, over_rings<ring_all_gather>},
+    {"ring_set", broadcast, one_per_ring, nullptr, kRings, false, over_rings<ring_broadcast>},
+    {"ring_set", reduce, one_per_ring, nullptr, kRings, false, over_rings<ring_reduce>},
     {"double_tree", all_reduce, two, double_tree_all_reduce, kTree},
     {"double_tree", reduce, two, double_tree_reduce, kTree},
     {"double_tree", broadcast, two, double_tree_broadcast, kTree},
@@ -152,13 +179,15 @@ bool needs_layout(const Entry& entry, const Layout& layout) {
   return entry.make_on != nullptr && (entry.make == nullptr || !layout.levels.empty());
 }
 
-uint32_t default_chunks(const Entry& entry, int ranks) { return ranks < 2 ? 1 : entry.default_chunks(ranks); }
+uint32_t default_chunks(const Entry& entry, int ranks, const Layout& layout) {
+  return ranks < 2 ? 1 : entry.default_chunks(ranks, layout);
+}
 
 Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape, const Layout& layout) {
   const Entry* entry = find(algorithm, shape.kind);
   if (entry == nullptr) return unknown(algorithm, shape.kind);
   WEIR_TRY(ir::check_shape(shape));
-  const uint32_t unit = default_chunks(*entry, shape.ranks);
+  const uint32_t unit = default_chunks(*entry, shape.ranks, layout);
   if (shape.chunks == 0 || shape.chunks % unit != 0) {
     return refuse(fmt::format("{} {} over {} ranks takes chunks in multiples of {}, not {}", algorithm,
                               name(shape.kind), shape.ranks, unit, shape.chunks));

@@ -15,11 +15,18 @@ namespace weir::algorithms {
 /// Groups of consecutive places: the first place of each, rising, the first one 0.
 using Groups = std::vector<int>;
 
+/// An order of all places; the first one follows the last.
+using Ring = std::vector<Rank>;
+/// Those that run side by side; one that is there twice carries twice as much.
+using Rings = std::vector<Ring>;
+
 struct Layout {
   /// By place; groups of all levels are consecutive in it.
   std::vector<Rank> order = {};
   /// The widest groups first; each level divides groups of the one before it.
   std::vector<Groups> levels = {};
+  /// Empty: one ring, of the places in order.
+  Rings rings = {};
 };
 
 /// The layout of ranks on hosts: those of one host follow each other, and so do hosts that are attached to

@@ -18,7 +18,7 @@ struct Word {
   std::string_view ours[4];
 };
 constexpr Word kWords[] = {
-    {"ring", {"ring", "hierarchical"}},
+    {"ring", {"ring", "ring_set", "hierarchical"}},
     {"tree", {"double_tree", "binomial", "tree4", "tree8"}},
     {"pat", {"pat"}},
     {"collnetdirect", {}},

@@ -13,7 +13,7 @@ namespace weir::cost {
 namespace {
 
 constexpr double kMostMoves = 100'000;  // of a plan that is made although it has many ranks
-constexpr int kMostNested = 1024;       // ranks of plans over groups
+constexpr int kMostNested = 1024;       // ranks of plans over groups and rings
 constexpr double kLeastTile = 64;       // tiles begin at cache lines: with less room a message does not fit
 
 /// A plan's profile, and how many moves it took.
@@ -23,8 +23,8 @@ struct Made {
 };
 
 std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& around, int places) {
-  const auto plan = algorithms::emit(
-      entry.algorithm, {entry.kind, places, 0, algorithms::default_chunks(entry, places)}, around.layout);
+  const uint32_t chunks = algorithms::default_chunks(entry, places, around.layout);
+  const auto plan = algorithms::emit(entry.algorithm, {entry.kind, places, 0, chunks}, around.layout);
   if (!plan.ok()) return std::nullopt;
   const auto moves = static_cast<double>(plan->moves.size());
   if (places == around.ranks()) return Made{profile_of(*plan, around), moves};
@@ -34,7 +34,7 @@ std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& aro
 std::optional<Profile> profile_for(const algorithms::Entry& entry, const Surroundings& around) {
   const int ranks = around.ranks();
   int doublings = 0;
-  if (algorithms::needs_layout(entry, around.layout)) {  // groups do not grow
+  if (algorithms::needs_layout(entry, around.layout)) {  // groups and rings do not grow
     const auto made = ranks <= kMostNested ? make(entry, around, ranks) : std::nullopt;
     return made ? std::optional(made->profile) : std::nullopt;
   }

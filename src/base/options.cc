@@ -71,7 +71,11 @@ constexpr std::array kTable = {
         "paths"},
     OptionRow{
         "NCCL_GRAPH_FILE", &Options::graph_file, "", 0, 0,
-        "graph file of NCCL: plans take the ranks of a host in the order of its first ring; rank 0 reads it"},
+        "graph file of NCCL: plans take the ranks of a host in the order of its rings; rank 0 reads it"},
+    OptionRow{"NCCL_MIN_NCHANNELS", &Options::least_rings, "", 1, 64,
+              "rings that plans run side by side at least: those that there are are repeated"},
+    OptionRow{"NCCL_MAX_NCHANNELS", &Options::most_rings, "", 1, 64,
+              "rings that plans run side by side at most: the first of them"},
     OptionRow{"WEIR_CALIBRATION", &Options::calibration, "", 0, 1,
               "0: what channels cost is not measured, nor looked up, but taken as transports state it"},
     OptionRow{"WEIR_CACHE_DIR", &Options::cache_dir, "", 0, 0,
@@ -153,13 +157,6 @@ const OptionRow* find_row(std::string_view name) {
   return nullptr;
 }
 
-/// Why what NCCL can be told makes no difference here.
-std::string_view why_no_effect(std::string_view name) {
-  if (name == "NCCL_MIN_NCHANNELS" || name == "NCCL_MAX_NCHANNELS")
-    return ": how many channels there are follows from the plan";
-  return "";
-}
-
 /// NCCL_CONF_FILE says where to look and belongs to the launch of programs; these never reach the table.
 bool is_known_elsewhere(std::string_view name) { return name == "NCCL_CONF_FILE"; }
 
@@ -216,8 +213,8 @@ Options Options::from(const std::map<std::string, Value>& values) {
       options.notes.push_back(
           ours ? Note{Note::Kind::warning,
                       fmt::format("{} is set by {}, but weir has no such option", name, value.origin)}
-               : Note{Note::Kind::info, fmt::format("{} set by {} to {} has no effect in weir{}", name,
-                                                    value.origin, value.text, why_no_effect(name))});
+               : Note{Note::Kind::info, fmt::format("{} set by {} to {} has no effect in weir", name,
+                                                    value.origin, value.text)});
     } else if (store(options, *row, value.text)) {
       options.notes.push_back(
           {Note::Kind::info, fmt::format("{} set by {} to {}", name, value.origin, value.text)});

@@ -17,6 +17,7 @@
 #include "src/cli/candidates.h"
 #include "src/cli/link_loads.h"
 #include "src/cli/plan_page.h"
+#include "src/cli/rings.h"
 
 namespace weir::cli {
 namespace {
@@ -162,6 +163,16 @@ int fail(const Status& status) {
   return kExitUsage;
 }
 
+/// The best rings need no plan of trees.
+int print_rings(const PlanArguments& arguments) {
+  const auto task = load_task(arguments.task);
+  if (!task.ok()) return fail(task.status());
+  const auto text = graph_file_of(*task);
+  if (!text.ok()) return fail(text.status());
+  fmt::print("{}", *text);
+  return 0;
+}
+
 }  // namespace
 
 void add_plan(CLI::App& app, PlanArguments& arguments) {
@@ -176,8 +187,10 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
   auto* html = command->add_flag("--html", arguments.html, "A page: the trees, and how busy the links are")
                    ->excludes(json)
                    ->excludes(svg);
-  command->add_option("--emit", arguments.emit, "The plan itself: plan (docs/plan-format.md) or msccl-xml")
-      ->check(CLI::IsMember({"plan", "msccl-xml"}))
+  command
+      ->add_option("--emit", arguments.emit,
+                   "The plan itself: plan (docs/plan-format.md) or msccl-xml; or nccl-graph: the best rings")
+      ->check(CLI::IsMember({"plan", "msccl-xml", "nccl-graph"}))
       ->excludes(json)
       ->excludes(svg)
       ->excludes(html)
@@ -186,6 +199,7 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
 }
 
 int run_plan(const PlanArguments& arguments) {
+  if (arguments.emit == "nccl-graph") return print_rings(arguments);
   auto report = plan(arguments);
   if (!report.ok()) return fail(report.status());
   if (arguments.table) {

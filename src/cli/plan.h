@@ -17,7 +17,7 @@ struct PlanArguments {
   bool html = false;
   bool table = false;
   ChannelArguments channels;  ///< for the table
-  std::string emit;           ///< "plan", "msccl-xml"; empty: say how good it is
+  std::string emit;           ///< "plan", "msccl-xml", "nccl-graph"; empty: say how good it is
 };
 
 void add_plan(CLI::App& app, PlanArguments& arguments);

@@ -46,8 +46,9 @@ Result<Collective> collective_of(const std::string& text);
 /// invalid_argument for a file that cannot be read.
 Result<ir::Plan> load_plan(const std::string& file);
 
-/// That of an algorithm of the catalogue, in the order and with the groups that communicators would take.
-/// Errors: of algorithms::emit(), and invalid_argument for a plan that only one order of ranks has.
+/// That of an algorithm of the catalogue, in the order and with the groups that communicators would take; its
+/// rings are those that fill the network best. Errors: of algorithms::emit() and algorithms::pack_rings(),
+/// and invalid_argument for a plan that only one order of ranks has.
 Result<ir::Plan> plan_by(std::string_view algorithm, const Task& task, Rank root);
 
 /// Where a command takes the schedule from.

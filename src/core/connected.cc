@@ -73,6 +73,18 @@ std::string exchanged_words(const std::bitset<kCollectives>& exchanged) {
   return fmt::format(", {} by exchange through shared windows", all ? "collectives" : names);
 }
 
+/// One line per ring of ranks, as NCCL has one per channel.
+void log_rings(const algorithms::Layout& layout) {
+  constexpr size_t kMostShown = 32;  // ranks
+  for (size_t number = 0; number < layout.rings.size(); ++number) {
+    std::string ranks;
+    for (const Rank place : std::span(layout.rings[number]).first(std::min(kMostShown, layout.order.size())))
+      ranks += fmt::format(" {}", layout.order[static_cast<size_t>(place)]);
+    WEIR_INFO(graph, "Ring {:02d}/{:02d} :{}{}", number, layout.rings.size(), ranks,
+              layout.order.size() > kMostShown ? " ..." : "");
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Door> door,
@@ -193,16 +205,20 @@ void Connected::count_neighbours() {
   local_cores = usable_cores(together);
 }
 
-/// As the cluster is, and as rank 0's file says.
+/// As the cluster is, and as rank 0's file and words say.
 algorithms::Layout Connected::layout() const {
   algorithms::Layout layout = algorithms::layout_of(cluster.graph, cluster.hosts);
-  if (terms_.graphs.empty()) return layout;
-  const auto ring = devices_in_ring(terms_.graphs, "NCCL_GRAPH_FILE");
-  if (!ring.ok()) return layout;  // rank 0 has seen to that
-  follow_ring(layout, cluster.hosts, *ring);
-  if (bootstrap->rank() == 0)
-    WEIR_INFO(init, "NCCL_GRAPH_FILE: plans take the devices of a host in the order {}",
-              fmt::join(*ring, ", "));
+  if (!terms_.graphs.empty()) {
+    const auto rings = devices_in_rings(terms_.graphs, "NCCL_GRAPH_FILE");
+    if (rings.ok()) {  // rank 0 has seen to that
+      follow_rings(layout, cluster.hosts, *rings);
+      if (bootstrap->rank() == 0)
+        WEIR_INFO(init, "NCCL_GRAPH_FILE: plans take the devices of a host in the order {}",
+                  fmt::join(rings->front(), ", "));
+    }
+  }
+  limit_rings(layout, terms_.least_rings, terms_.most_rings);
+  if (bootstrap->rank() == 0) log_rings(layout);
   return layout;
 }
 

@@ -109,14 +109,22 @@ Terms Terms::of(const Options& options) {
                        : Status(status.code(), fmt::format("{}: {}", options.cost_file, status.message()));
   });
   terms.graphs = text_of("NCCL_GRAPH_FILE", options.graph_file, [&](const std::string& text) {
-    return devices_in_ring(text, options.graph_file).status();
+    return devices_in_rings(text, options.graph_file).status();
   });
+  if (options.least_rings <= options.most_rings) {
+    terms.least_rings = static_cast<size_t>(options.least_rings);
+    terms.most_rings = static_cast<size_t>(options.most_rings);
+  } else {
+    WEIR_WARN(
+        "NCCL_MIN_NCHANNELS={} and NCCL_MAX_NCHANNELS={} are ignored: expected no more at least than at most",
+        options.least_rings, options.most_rings);
+  }
   return terms;
 }
 
 void Terms::put(ByteWriter& out) const {
   out.put_string(costs).put_string(algorithm).put_string(nccl_algorithms).put_string(nccl_protocols);
-  out.put_string(graphs).put(fast_paths);
+  out.put_string(graphs).put(fast_paths).put(least_rings).put(most_rings);
 }
 
 Terms Terms::get(ByteReader& in) {
@@ -127,6 +135,8 @@ Terms Terms::get(ByteReader& in) {
   terms.nccl_protocols = in.get_string();
   terms.graphs = in.get_string();
   terms.fast_paths = in.get<bool>();
+  terms.least_rings = in.get<size_t>();
+  terms.most_rings = in.get<size_t>();
   return terms;
 }
 

@@ -40,8 +40,11 @@ struct Terms {
   std::string nccl_protocols;
   std::string graphs;  ///< text of a graph file of NCCL
   bool fast_paths = true;
+  size_t least_rings = 1;  ///< of plans over rings
+  size_t most_rings = SIZE_MAX;
 
-  /// Files that cannot be read or are wrong, and words that mean nothing, are warned of and left out.
+  /// Files that cannot be read or are wrong, words that mean nothing and limits that contradict each other are
+  /// warned of and left out.
   static Terms of(const Options& options);
   void put(ByteWriter& out) const;
   static Terms get(ByteReader& in);

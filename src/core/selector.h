@@ -14,7 +14,8 @@ namespace weir::core {
 
 class Selector {
  public:
-  /// `surroundings` and `filter` are the same on all ranks.
+  /// `surroundings` and `filter` are the same on all ranks. Where the layout has several rings, "ring" means
+  /// all of them.
   Selector(cost::Surroundings surroundings, cost::Filter filter)
       : surroundings_(std::move(surroundings)), filter_(std::move(filter)) {}
 
@@ -26,6 +27,8 @@ class Selector {
   const cost::Table& table(Collective kind);
 
  private:
+  bool allows(const algorithms::Entry& entry) const;
+
   cost::Surroundings surroundings_;
   const cost::Filter filter_;
   std::array<std::optional<cost::Table>, kCollectives> tables_;

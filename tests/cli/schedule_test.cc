@@ -87,6 +87,9 @@ TEST_F(Schedule, ExplainSaysWhatLinksCarry) {
   const CommandResult ring = weir_command("explain " + std::string(kMachine) + "--algorithm ring --bytes 4G");
   EXPECT_THAT(ring.text, AllOf(HasSubstr("bound / plan "), HasSubstr("by ring"),
                                HasSubstr("6.44 GB      100      4  NVLink")));
+  const CommandResult rings = weir_command("explain " + std::string(kMachine) + "--algorithm ring_set");
+  EXPECT_THAT(rings.text,
+              AllOf(HasSubstr("by ring_set"), HasSubstr("bound / plan 1: nothing can be faster")));
   const CommandResult kind =
       weir_command("explain " + std::string(kMachine) + "--collective allgather --plan " + path("plan"));
   EXPECT_EQ(kind.code, 2);

@@ -36,9 +36,9 @@ class Choice : public ::testing::Test {
     return path(name);
   }
 
-  /// Three ranks that sum; what rank 0 logs.
-  std::string log_of_sums(const Settings& settings) const {
-    EXPECT_TRUE(all_well(run_ranks(3, [&](const Rank& rank) {
+  /// Some ranks that sum; what rank 0 logs.
+  std::string log_of_sums(const Settings& settings, int ranks = 3) const {
+    EXPECT_TRUE(all_well(run_ranks(ranks, [&](const Rank& rank) {
       setenv("NCCL_DEBUG", "INFO", 1);
       setenv("NCCL_DEBUG_FILE", path("log" + std::to_string(rank.rank())).c_str(), 1);
       setenv("WEIR_CACHE_DIR", path("cache").c_str(), 1);
@@ -48,7 +48,7 @@ class Choice : public ::testing::Test {
         std::vector<float> data(count, 1);
         expect_success(ncclAllReduce(data.data(), data.data(), count, ncclFloat, ncclSum, comm, nullptr),
                        "ncclAllReduce");
-        EXPECT_EQ(data, std::vector<float>(count, 3));
+        EXPECT_EQ(data, std::vector<float>(count, static_cast<float>(ranks)));
       }
       expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
     })));
@@ -86,6 +86,36 @@ TEST_F(Choice, GraphFilesOfNcclOrderRanks) {
   EXPECT_THAT(log_of_sums(with_ring), HasSubstr("plans take the devices of a host in the order 2, 0, 1"));
   EXPECT_THAT(log_of_sums(without),
               AllOf(HasSubstr("none.xml cannot be read"), Not(HasSubstr("in the order"))));
+}
+
+TEST_F(Choice, SeveralRingsRunSideBySide) {
+  const std::string rings = write("rings.xml", R"(<graphs version="1">
+<graph id="0" pattern="4" crossnic="0" nchannels="2" speedintra="24" speedinter="12" latencyinter="0" typeintra="NVL"
+ typeinter="PXN" samechannels="0">
+<channel><gpu dev="2"/><gpu dev="0"/><gpu dev="1"/><gpu dev="3"/></channel>
+<channel><gpu dev="0"/><gpu dev="3"/><gpu dev="2"/><gpu dev="1"/></channel></graph></graphs>)");
+  const Settings settings = {{"WEIR_FAST", "0"},
+                             {"NCCL_DEBUG_SUBSYS", "INIT,GRAPH"},
+                             {"WEIR_TRANSPORTS", "loop,shm"},
+                             {"WEIR_CALIBRATION", "0"}};
+  const auto log = [&](const Settings& more) {
+    Settings all = settings;
+    all.insert(all.end(), more.begin(), more.end());
+    return log_of_sums(all, 4);
+  };
+  const auto several = AllOf(HasSubstr("all_reduce from     1  ring_set"), Not(HasSubstr("  then ")));
+  const std::pair<std::string, std::string> file = {"NCCL_GRAPH_FILE", rings};
+  EXPECT_THAT(log({file, {"WEIR_ALGO", "ring"}}),
+              AllOf(several, HasSubstr("Ring 00/02 : 2 0 1 3"), HasSubstr("Ring 01/02 : 0 3 2 1")));
+  EXPECT_THAT(log({file, {"WEIR_ALGO", "ring_set"}, {"NCCL_MIN_NCHANNELS", "3"}}),
+              AllOf(several, HasSubstr("Ring 02/03 : 2 0 1 3")));
+  EXPECT_THAT(log({file, {"WEIR_ALGO", "ring"}, {"NCCL_MAX_NCHANNELS", "1"}}),
+              AllOf(HasSubstr("all_reduce from     1  ring "), Not(HasSubstr("Ring 00"))));
+  EXPECT_THAT(log({{"NCCL_MIN_NCHANNELS", "2"}, {"WEIR_ALGO", "ring"}}),
+              AllOf(several, HasSubstr("Ring 01/02 : 0 1 2 3")));
+  EXPECT_THAT(log({{"NCCL_MIN_NCHANNELS", "3"}, {"NCCL_MAX_NCHANNELS", "2"}}),
+              AllOf(HasSubstr("NCCL_MIN_NCHANNELS=3 and NCCL_MAX_NCHANNELS=2 are ignored"),
+                    Not(HasSubstr("Ring 00"))));
 }
 
 TEST_F(Choice, SimulatedHostsMeasureWhatIsBetween) {

@@ -1,0 +1,209 @@
+#include "algorithms/rings/pack_rings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "algorithms/net/max_flow.h"
+#include "algorithms/rings/room.h"
+
+namespace weir::algorithms {
+namespace {
+
+using Widths = std::vector<int64_t>;  // by edge
+
+/// A bandwidth of every ring, capacity / parts, and how many rings it lets hope for.
+struct Scale {
+  int64_t capacity = 0;
+  int parts = 1;
+  int64_t hoped = 0;
+
+  /// Units of capacity that so many rings have together.
+  Ratio total(int64_t rings) const { return {static_cast<Int128>(capacity) * rings, parts}; }
+};
+
+Widths capacities_of(const Network& network) {
+  Widths widths;
+  for (const Edge& edge : network.edges) widths.push_back(edge.capacity);
+  return widths;
+}
+
+/// How many rings fit into each edge; no more than `most`, which are all.
+Widths widths_at(const Network& network, const Scale& scale, int most) {
+  Widths widths;
+  for (const Edge& edge : network.edges) {
+    const Int128 fit = static_cast<Int128>(edge.capacity) * scale.parts / scale.capacity;
+    widths.push_back(static_cast<int64_t>(std::min<Int128>(fit, most)));
+  }
+  return widths;
+}
+
+/// Every ring enters and leaves every rank.
+int64_t narrowest_rank(const Network& network, const Widths& widths) {
+  std::vector<int64_t> out(static_cast<size_t>(network.nodes)), in(out);
+  for (size_t e = 0; e < widths.size(); ++e) {
+    out[static_cast<size_t>(network.edges[e].from)] += widths[e];
+    in[static_cast<size_t>(network.edges[e].to)] += widths[e];
+  }
+  int64_t least = INT64_MAX;
+  for (const int32_t node : network.rank_nodes)
+    least = std::min({least, out[static_cast<size_t>(node)], in[static_cast<size_t>(node)]});
+  return least;
+}
+
+/// Every ring crosses, both ways, every cut that has ranks on both sides.
+int64_t narrowest_cut(const Network& network, const Widths& widths) {
+  int64_t least = narrowest_rank(network, widths);
+  const int32_t first = network.rank_nodes[0];
+  for (const Direction direction : {Direction::along, Direction::against}) {
+    MaxFlow<int64_t> flow(network.nodes, network.edges, direction);
+    flow.set_capacities(widths);
+    flow.set_supply(first, MaxFlow<int64_t>::kUnlimited);
+    for (const int32_t node : network.rank_nodes) {
+      if (node == first || least == 0) continue;
+      least = std::min(least, flow.run(node, least));
+      flow.clear();
+    }
+  }
+  return least;
+}
+
+/// What may be tried, the most promising first.
+std::vector<Scale> scales_of(const Network& network, int most) {
+  std::set<int64_t> capacities;
+  for (const Edge& edge : network.edges) capacities.insert(edge.capacity);
+  std::map<Ratio, Scale> scales;  // by the bandwidth of a ring: equal ones once
+  for (const int64_t capacity : capacities) {
+    for (int parts = 1; parts <= most; ++parts) {
+      Scale scale{capacity, parts};
+      scale.hoped = std::min<int64_t>(most, narrowest_rank(network, widths_at(network, scale, most)));
+      if (scale.hoped > 0) scales.emplace(scale.total(1), scale);
+    }
+  }
+  std::vector<Scale> sorted;
+  for (auto scale = scales.rbegin(); scale != scales.rend(); ++scale) sorted.push_back(scale->second);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Scale& a, const Scale& b) { return a.total(a.hoped) > b.total(b.hoped); });
+  return sorted;
+}
+
+/// Adds rings while any can be found; then takes some away and looks for others.
+class Search {
+ public:
+  explicit Search(const Network& network) : room_(network), ranks_(network.ranks()) {}
+
+  /// At most `most` rings, within so many steps.
+  std::vector<RoutedRing> run(const Widths& widths, int64_t most, int64_t& steps) {
+    room_.set(widths);
+    std::vector<RoutedRing> rings, best;
+    int failures = 0;
+    while (static_cast<int64_t>(rings.size()) < most && steps > 0) {
+      if (add(rings, steps)) {
+        failures = 0;
+        if (rings.size() > best.size()) best = rings;
+      } else if (++failures == kPatience) {
+        failures = 0;
+        remove_some(rings);
+        if (best.empty()) break;  // there is not even one
+      }
+    }
+    return best;
+  }
+
+ private:
+  static constexpr int kPatience = 3;
+  static constexpr int64_t kStepsPerRank = 50;  // of one search, which else could go on for ever
+
+  bool add(std::vector<RoutedRing>& rings, int64_t& steps) {
+    std::optional<RoutedRing> found;
+    // Links are as wide in both directions, as a rule: what went one way goes the other way.
+    if (!rings.empty() && below(2) == 0) {
+      steps -= ranks_;
+      found = room_.take_reverse(rings.back());
+    }
+    if (!found) {
+      int64_t some = std::min(steps, kStepsPerRank * ranks_);
+      steps -= some;
+      found = room_.take(static_cast<Rank>(below(static_cast<uint32_t>(ranks_))), some, random_);
+      steps += some;
+    }
+    if (found) rings.push_back(std::move(*found));
+    return found.has_value();
+  }
+
+  void remove_some(std::vector<RoutedRing>& rings) {
+    for (uint32_t count = 1 + below(3); count > 0 && !rings.empty(); --count) {
+      std::swap(rings[below(static_cast<uint32_t>(rings.size()))], rings.back());
+      room_.give_back(rings.back());
+      rings.pop_back();
+    }
+  }
+
+  uint32_t below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
+
+  Room room_;
+  const int ranks_;
+  std::mt19937 random_{20};
+};
+
+/// From rank 0 on, equal rings once, in order.
+std::vector<PackedRing> counted(const std::vector<RoutedRing>& rings) {
+  std::map<Ring, int> counts;
+  for (const RoutedRing& ring : rings) {
+    Ring order = ring.order;
+    std::rotate(order.begin(), std::find(order.begin(), order.end(), 0), order.end());
+    ++counts[order];
+  }
+  std::vector<PackedRing> packed;
+  for (const auto& [order, count] : counts) packed.push_back({order, count});
+  return packed;
+}
+
+Status refuse(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }
+
+}  // namespace
+
+int RingPacking::count() const {
+  int count = 0;
+  for (const PackedRing& ring : rings) count += ring.multiplicity;
+  return count;
+}
+
+Result<RingPacking> pack_rings(const Network& network, const RingGoal& goal) {
+  WEIR_TRY(check(network));
+  if (network.ranks() < 2 || network.ranks() > kMostRingRanks)
+    return refuse(fmt::format("rings over {} ranks: expected 2 to {}", network.ranks(), kMostRingRanks));
+  RingPacking best;
+  best.bound = {narrowest_cut(network, capacities_of(network)), 1};
+  Search search(network);
+  int64_t left = goal.most_steps;
+  for (Scale scale : scales_of(network, goal.most_rings)) {
+    if (left <= 0 || best.total == best.bound || scale.total(scale.hoped) <= best.total) break;
+    const Widths widths = widths_at(network, scale, goal.most_rings);
+    scale.hoped = std::min(scale.hoped, narrowest_cut(network, widths));
+    if (scale.total(scale.hoped) <= best.total) continue;
+    int64_t steps = left / 2 + 1;
+    left -= steps;
+    const std::vector<RoutedRing> rings = search.run(widths, scale.hoped, steps);
+    left += steps;
+    const Ratio total = scale.total(static_cast<int64_t>(rings.size()));
+    if (total <= best.total) continue;
+    best.rings = counted(rings);
+    best.bandwidth = scale.total(1);
+    best.total = total;
+  }
+  if (best.rings.empty()) return refuse("no ring was found that passes every rank once");
+  return best;
+}
+
+Rings spelled_out(const RingPacking& packing) {
+  Rings rings;
+  for (const PackedRing& ring : packing.rings)
+    rings.insert(rings.end(), static_cast<size_t>(ring.multiplicity), ring.order);
+  return rings;
+}
+
+}  // namespace weir::algorithms

@@ -1,0 +1,64 @@
+#include "src/cli/rings.h"
+
+#include <algorithm>
+#include <set>
+
+#include "topology/formats/nccl_graph_xml.h"
+
+namespace weir::cli {
+namespace {
+
+using topology::Index;
+
+/// By rank; negative where one has no number.
+std::vector<int> devices_of(const Task& task) {
+  std::vector<int> devices;
+  for (const int32_t node : task.network.rank_nodes) {
+    const auto* gpu = task.graph.get<topology::GpuFacts>(task.network.origin[static_cast<size_t>(node)]);
+    devices.push_back(gpu == nullptr ? -1 : gpu->device);
+  }
+  return devices;
+}
+
+bool on_one_host(const Task& task) {
+  std::set<Index> hosts;
+  for (const int32_t node : task.network.rank_nodes) {
+    const Index device = task.network.origin[static_cast<size_t>(node)];
+    if (task.graph.get<topology::GpuFacts>(device) == nullptr) return false;
+    hosts.insert(task.graph.holder(device, topology::NodeKind::host));
+  }
+  return hosts.size() == 1;
+}
+
+}  // namespace
+
+Result<algorithms::Rings> rings_of(const Task& task, std::span<const Rank> order) {
+  const auto packing = algorithms::pack_rings(task.network);
+  WEIR_TRY(packing.status());
+  algorithms::Rings rings = algorithms::spelled_out(*packing);
+  for (algorithms::Ring& ring : rings) {
+    for (Rank& rank : ring) rank = static_cast<Rank>(std::ranges::find(order, rank) - order.begin());
+  }
+  return rings;
+}
+
+Result<std::string> graph_file_of(const Task& task) {
+  if (!on_one_host(task))
+    return Status(Code::invalid_argument,
+                  "a graph file has the rings of one host: expected GPUs of one host");
+  const auto packing = algorithms::pack_rings(task.network);
+  WEIR_TRY(packing.status());
+  const std::vector<int> devices = devices_of(task);
+  const bool numbered = std::ranges::min(devices) >= 0;
+  topology::ChannelGraph graph;
+  graph.speed_intra = graph.speed_inter = packing->bandwidth.value() * algorithms::kCapacityUnit;
+  graph.type_intra = graph.type_inter = topology::PathClass::sys;  // NCCL searches up to there: no claim
+  for (const algorithms::Ring& ring : algorithms::spelled_out(*packing)) {
+    std::vector<topology::ChannelStop>& channel = graph.channels.emplace_back();
+    for (const Rank rank : ring)
+      channel.push_back({.device = numbered ? devices[static_cast<size_t>(rank)] : rank});
+  }
+  return topology::write_nccl_graph_xml({graph});
+}
+
+}  // namespace weir::cli

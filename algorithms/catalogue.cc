@@ -13,6 +13,7 @@
 #include "algorithms/ir/verify.h"
 #include "algorithms/one_shot.h"
 #include "algorithms/pairwise.h"
+#include "algorithms/planned.h"
 #include "algorithms/rail.h"
 #include "algorithms/ring.h"
 #include "algorithms/two_shot.h"
@@ -20,10 +21,10 @@
 namespace weir::algorithms {
 namespace {
 
-uint32_t one(int) { return 1; }
-uint32_t two(int) { return 2; }
-uint32_t one_per_rank(int ranks) { return static_cast<uint32_t>(ranks); }
-uint32_t power_of_two(int ranks) { return std::bit_floor(static_cast<uint32_t>(ranks)); }
+uint32_t one(int, const Layout&) { return 1; }
+uint32_t two(int, const Layout&) { return 2; }
+uint32_t one_per_rank(int ranks, const Layout&) { return static_cast<uint32_t>(ranks); }
+uint32_t power_of_two(int ranks, const Layout&) { return std::bit_floor(static_cast<uint32_t>(ranks)); }
 
 constexpr std::string_view kRing = "much data on uniform links: every link busy all the time, ranks - 1 hops";
 constexpr std::string_view kChain = "much data: a pipeline along the ranks, ranks - 1 hops deep";
@@ -34,7 +35,16 @@ constexpr std::string_view kOneShot = "small data: one hop, ranks - 1 messages p
 constexpr std::string_view kTwoShot = "ranks that can read each other's memory; sums in rank order";
 constexpr std::string_view kRail = "hosts with a NIC per rank: blocks cross between equal places only";
 constexpr std::string_view kPairwise = "large blocks: one partner at a time";
+constexpr std::string_view kPlanned =
+    "much data on unlike links: trees or rings made for a network that is known";
 constexpr std::string_view kBinomial = "small data, many ranks: log2(ranks) hops";
+
+/// As many as the layout's plan of that kind has.
+template <Collective kKind>
+uint32_t planned_chunks(int ranks, const Layout& layout) {
+  const ir::Plan* plan = planned_for(kKind, ranks, layout);
+  return plan == nullptr ? 1 : plan->shape.chunks;
+}
 
 /// Of an algorithm over groups.
 template <ir::Plan (*kMake)(const ir::Shape&, std::span<const Groups>)>
@@ -78,6 +88,9 @@ constexpr Entry kEntries[] = {
     {"binomial", reduce, one, binomial_reduce, kBinomial},
     {"binomial", gather, one, binomial_gather, kBinomial},
     {"binomial", scatter, one, binomial_scatter, kBinomial},
+    {"planned", all_reduce, planned_chunks<all_reduce>, nullptr, kPlanned, false, planned},
+    {"planned", reduce_scatter, planned_chunks<reduce_scatter>, nullptr, kPlanned, false, planned},
+    {"planned", all_gather, planned_chunks<all_gather>, nullptr, kPlanned, false, planned},
 };
 
 /// One rank: whatever the algorithm, input becomes output.
@@ -112,13 +125,15 @@ const Entry* find(std::string_view algorithm, Collective kind) {
   return entry == std::end(kEntries) ? nullptr : entry;
 }
 
-uint32_t default_chunks(const Entry& entry, int ranks) { return ranks < 2 ? 1 : entry.default_chunks(ranks); }
+uint32_t default_chunks(const Entry& entry, int ranks, const Layout& layout) {
+  return ranks < 2 ? 1 : entry.default_chunks(ranks, layout);
+}
 
 Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape, const Layout& layout) {
   const Entry* entry = find(algorithm, shape.kind);
   if (entry == nullptr) return unknown(algorithm, shape.kind);
   WEIR_TRY(ir::check_shape(shape));
-  const uint32_t unit = default_chunks(*entry, shape.ranks);
+  const uint32_t unit = default_chunks(*entry, shape.ranks, layout);
   if (shape.chunks == 0 || shape.chunks % unit != 0) {
     return refuse(fmt::format("{} {} over {} ranks takes chunks in multiples of {}, not {}", algorithm,
                               name(shape.kind), shape.ranks, unit, shape.chunks));

@@ -17,7 +17,7 @@ struct Entry {
   std::string_view algorithm;  ///< "ring"
   Collective kind;
   /// For so many ranks, the number of chunks must be a multiple of this; it is also a good number of chunks.
-  uint32_t (*default_chunks)(int ranks);
+  uint32_t (*default_chunks)(int ranks, const Layout& layout);
   /// REQUIRES: ranks >= 2 and a right number of chunks; use emit() below otherwise.
   ir::Plan (*make)(const ir::Shape& shape);  ///< null: see make_on
   std::string_view remarks;                  ///< for people: when it is good, what it needs
@@ -32,8 +32,8 @@ std::span<const Entry> catalogue();
 /// The entry, or null.
 const Entry* find(std::string_view algorithm, Collective kind);
 
-/// The chunks per block that the entry likes for so many ranks (at least 1).
-uint32_t default_chunks(const Entry& entry, int ranks);
+/// The chunks per block that the entry likes for so many ranks in a layout (at least 1).
+uint32_t default_chunks(const Entry& entry, int ranks, const Layout& layout = {});
 
 /// The plan of `algorithm` for any shape it supports, one rank included. Ranks are places of
 /// `layout`; its order does not count. Not verified: that is for ir::verify. Errors: invalid_argument for an

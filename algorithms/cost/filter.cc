@@ -16,12 +16,12 @@ using Names = std::vector<std::string_view>;
 /// What NCCL calls an algorithm, and what of the catalogue goes the same ways.
 struct Word {
   std::string_view nccl;
-  std::string_view ours[2];
+  std::string_view ours[3];
 };
 constexpr Word kWords[] = {
-    {"ring", {"ring", "hierarchical"}},
-    {"tree", {"double_tree", "binomial"}},
-    {"pat", {"halving_doubling", ""}},
+    {"ring", {"ring", "hierarchical", ""}},
+    {"tree", {"double_tree", "binomial", "planned"}},
+    {"pat", {"halving_doubling", "", ""}},
     {"collnetdirect", {}},
     {"collnetchain", {}},
     {"nvls", {}},

@@ -22,8 +22,8 @@ struct Made {
 };
 
 std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& around, int places) {
-  const auto plan = algorithms::emit(
-      entry.algorithm, {entry.kind, places, 0, algorithms::default_chunks(entry, places)}, around.layout);
+  const uint32_t chunks = algorithms::default_chunks(entry, places, around.layout);
+  const auto plan = algorithms::emit(entry.algorithm, {entry.kind, places, 0, chunks}, around.layout);
   if (!plan.ok()) return std::nullopt;
   const auto moves = static_cast<double>(plan->moves.size());
   if (places == around.ranks()) return Made{profile_of(*plan, around), moves};

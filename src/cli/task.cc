@@ -13,6 +13,7 @@
 #include "algorithms/ir/verify.h"
 #include "algorithms/layout.h"
 #include "algorithms/msccl/msccl.h"
+#include "algorithms/planned.h"
 #include "src/base/text.h"
 
 namespace weir::cli {
@@ -131,11 +132,12 @@ Result<ir::Plan> plan_by(std::string_view algorithm, const Task& task, Rank root
   std::vector<Index> hosts;
   for (const int32_t node : task.network.rank_nodes)
     hosts.push_back(task.graph.holder(task.network.origin[static_cast<size_t>(node)], NodeKind::host));
-  const algorithms::Layout layout = algorithms::layout_of(task.graph, hosts);
+  algorithms::Layout layout = algorithms::layout_of(task.graph, hosts);
+  if (algorithm == "planned") algorithms::join(layout, task.network, task.between_hosts);
   const int ranks = task.network.ranks();
   const algorithms::Entry* entry = algorithms::find(algorithm, task.collective);
   ir::Shape shape{task.collective, ranks, root,
-                  entry == nullptr ? 1 : algorithms::default_chunks(*entry, ranks)};
+                  entry == nullptr ? 1 : algorithms::default_chunks(*entry, ranks, layout)};
   if (has_root(task.collective) && root >= 0 && root < ranks)
     shape.root =
         static_cast<Rank>(std::find(layout.order.begin(), layout.order.end(), root) - layout.order.begin());

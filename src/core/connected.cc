@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "algorithms/cluster/hosts.h"
 #include "algorithms/cost/leaf_border.h"
 #include "algorithms/layout.h"
+#include "algorithms/planned.h"
 #include "src/base/log.h"
 #include "src/core/found_rates.h"
 #include "src/core/known_rates.h"
@@ -59,6 +61,16 @@ Result<IslandViews> view_island(const Routes& routes, Rank self) {
   }
   island.scratch.bytes = kSharedScratchBytes;
   return island;
+}
+
+/// Gives the layout the network between hosts, where each has one rank and all bandwidths are known: what is
+/// inside a host of several ranks is in no figures that plans and costs could use.
+void join_hosts(const Cluster& cluster, algorithms::Layout& layout) {
+  if (cluster.hosts.size() < 2 || cluster.hosts.size() > cost::Lines::kMostPlaces) return;
+  auto network = algorithms::network_of(cluster.graph, cluster.hosts);
+  if (!network.ok()) return;
+  const std::vector<char> between = algorithms::switches_between_hosts(*network, cluster.graph);
+  algorithms::join(layout, std::move(*network), between);
 }
 
 /// Whether all plans that the exchange stands for may be taken.
@@ -193,6 +205,7 @@ void Connected::count_neighbours() {
 /// As the cluster is, and as rank 0's file says.
 algorithms::Layout Connected::layout() const {
   algorithms::Layout layout = algorithms::layout_of(cluster.graph, cluster.hosts);
+  join_hosts(cluster, layout);
   if (terms_.graphs.empty()) return layout;
   const auto ring = devices_in_ring(terms_.graphs, "NCCL_GRAPH_FILE");
   if (!ring.ok()) return layout;  // rank 0 has seen to that
@@ -206,8 +219,9 @@ algorithms::Layout Connected::layout() const {
 void Connected::make_selector(const Options& options, const algorithms::Layout& layout,
                               const SharedScratch& scratch) {
   cost::Surroundings around = surroundings_of(seats_, bootstrap->peers());
-  if (auto leaves = cost::leaf_border(cluster.graph, cluster.hosts))
-    around.borders.push_back(std::move(*leaves));
+  if (layout.network) around.lines = cost::Lines::of(*layout.network);
+  auto leaves = around.lines == nullptr ? cost::leaf_border(cluster.graph, cluster.hosts) : std::nullopt;
+  if (leaves) around.borders.push_back(std::move(*leaves));
   around = in_order(std::move(around), layout.order);
   around.layout = layout;
   around.slot_bytes = static_cast<size_t>(options.slot_bytes);

@@ -45,7 +45,7 @@ Result<Prepared*> PlanCache::prepare(Collective kind, Rank root, size_t bytes) {
     return Status(Code::internal_error, fmt::format("no plan for {} over {} ranks", name(kind), ranks_));
   }
   const std::string_view algorithm = entry->algorithm;
-  const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*entry, ranks_)};
+  const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*entry, ranks_, layout_)};
   const auto known = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& p) {
     return p->algorithm == algorithm && p->program->shape == shape;
   });

@@ -31,8 +31,9 @@ class EveryEntry : public ::testing::TestWithParam<Entry> {
     if (has_root(entry.kind)) roots = {0, ranks / 2, ranks - 1};
     for (Rank root : roots) {
       for (uint32_t multiple : multiples) {
-        const ir::Shape shape{entry.kind, ranks, root, multiple * default_chunks(entry, ranks)};
-        auto plan = emit(entry.algorithm, shape, some_layout(ranks));
+        const Layout layout = some_layout(ranks);
+        const ir::Shape shape{entry.kind, ranks, root, multiple * default_chunks(entry, ranks, layout)};
+        auto plan = emit(entry.algorithm, shape, layout);
         ASSERT_TRUE(plan.ok()) << plan.status().message();
         visit(*plan, fmt::format("{} {} over {} ranks, root {}, {} chunks", entry.algorithm, name(entry.kind),
                                  ranks, root, shape.chunks));

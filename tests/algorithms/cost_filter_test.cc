@@ -32,11 +32,11 @@ TEST(Filter, SpeaksNccl) {
   const std::string all = left(Filter(), all_reduce);
   EXPECT_EQ(left("", all_reduce), all);
   EXPECT_EQ(left("Ring", all_reduce), "ring hierarchical");
-  EXPECT_EQ(left("ring,TREE", all_reduce), "ring double_tree hierarchical");
+  EXPECT_EQ(left("ring,TREE", all_reduce), "ring double_tree hierarchical planned");
   EXPECT_EQ(left("tree", broadcast), "double_tree binomial");
   EXPECT_EQ(left("^NVLS", all_reduce), all) << "what is not there is not missed";
   EXPECT_EQ(left("^tree,one_shot,two_shot", all_reduce), "ring halving_doubling hierarchical");
-  EXPECT_EQ(left("ring,collnetdirect;allreduce:tree;broadcast:^ring", all_reduce), "double_tree");
+  EXPECT_EQ(left("ring,collnetdirect;allreduce:tree;broadcast:^ring", all_reduce), "double_tree planned");
   EXPECT_EQ(left("ring,collnetdirect;allreduce:tree;broadcast:^ring", all_gather), "ring hierarchical");
   EXPECT_EQ(left("ring;broadcast:^ring", broadcast), "double_tree one_shot binomial");
   EXPECT_EQ(left("allreduce:pat", reduce_scatter), left(Filter(), reduce_scatter));

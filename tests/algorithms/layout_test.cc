@@ -137,8 +137,9 @@ TEST(Relabelled, EveryPlanIsVerifiedOrRefused) {
       std::iota(order.begin(), order.end(), 0);
       std::shuffle(order.begin(), order.end(), random);
       const Rank root = has_root(entry.kind) ? ranks / 2 : 0;
+      const Layout layout = some_layout(ranks);
       auto plan =
-          emit(entry.algorithm, {entry.kind, ranks, root, default_chunks(entry, ranks)}, some_layout(ranks));
+          emit(entry.algorithm, {entry.kind, ranks, root, default_chunks(entry, ranks, layout)}, layout);
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       auto other = ir::relabelled(std::move(*plan), order);
       if (!other.ok()) continue;

@@ -38,9 +38,10 @@ TEST(Msccl, EveryPlanOfTheCatalogueGoesThereAndBack) {
   for (const auto& entry : algorithms::catalogue()) {
     for (const int ranks : {1, 2, 3, 4, 7, 8}) {
       const Rank root = has_root(entry.kind) ? ranks / 2 : 0;
-      const auto plan = algorithms::emit(entry.algorithm,
-                                         {entry.kind, ranks, root, algorithms::default_chunks(entry, ranks)},
-                                         algorithms::some_layout(ranks));
+      const algorithms::Layout layout = algorithms::some_layout(ranks);
+      const auto plan = algorithms::emit(
+          entry.algorithm, {entry.kind, ranks, root, algorithms::default_chunks(entry, ranks, layout)},
+          layout);
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       SCOPED_TRACE(fmt::format("{} {} over {}", entry.algorithm, name(entry.kind), ranks));
       expect_round_trip(*plan);

@@ -101,9 +101,10 @@ TEST_P(Mutations, WhatVerifyAcceptsIsRight) {
   int refused[kDamages] = {};
   for (int ranks : {2, 3, 4, 7}) {
     for (uint32_t multiple : {1u, 2u}) {
+      const Layout layout = some_layout(ranks);
       const ir::Shape shape{entry.kind, ranks, has_root(entry.kind) ? ranks / 2 : 0,
-                            multiple * default_chunks(entry, ranks)};
-      auto plan = emit(entry.algorithm, shape, some_layout(ranks));
+                            multiple * default_chunks(entry, ranks, layout)};
+      auto plan = emit(entry.algorithm, shape, layout);
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       ASSERT_TRUE(computes_right(*plan));
       for (int i = 0; i < 700; ++i) {

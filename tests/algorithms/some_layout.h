@@ -2,13 +2,17 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "algorithms/catalogue.h"
 #include "algorithms/layout.h"
 
 namespace weir::algorithms {
 
-/// Two levels over any number of ranks: groups of 3, 1 and 4, and pairs in these.
+/// Two levels over any number of ranks: groups of 3, 1 and 4, and pairs in these. Plans as if
+/// they were made for a network, of two and of three chunks.
 inline Layout some_layout(int ranks) {
   Groups wide, pairs;
   constexpr int kSizes[] = {3, 1, 4};
@@ -17,7 +21,14 @@ inline Layout some_layout(int ranks) {
     for (int pair = first; pair < std::min(ranks, first + kSizes[group % 3]); pair += 2)
       pairs.push_back(pair);
   }
-  return {.levels = {wide, pairs}};
+  Layout layout{.levels = {wide, pairs}};
+  if (ranks < 2) return layout;
+  std::vector<ir::Plan> plans = {*emit("double_tree", {Collective::all_reduce, ranks, 0, 2}),
+                                 *emit("ring", {Collective::reduce_scatter, ranks, 0, 3}),
+                                 *emit("ring", {Collective::all_gather, ranks, 0, 3})};
+  for (ir::Plan& plan : plans) plan.algorithm = "planned";
+  layout.plans = std::make_shared<const std::vector<ir::Plan>>(std::move(plans));
+  return layout;
 }
 
 }  // namespace weir::algorithms

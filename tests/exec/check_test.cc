@@ -19,9 +19,10 @@ TEST(Check, EveryAlgorithmIsRightOnEveryRank) {
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     for (int ranks = 1; ranks <= 16; ++ranks) {
       for (const uint32_t factor : {1u, 3u}) {
-        ir::Shape shape{entry.kind, ranks, 0, algorithms::default_chunks(entry, ranks) * factor};
+        const algorithms::Layout layout = algorithms::some_layout(ranks);
+        ir::Shape shape{entry.kind, ranks, 0, algorithms::default_chunks(entry, ranks, layout) * factor};
         if (has_root(entry.kind)) shape.root = ranks * 2 / 3;
-        auto plan = algorithms::emit(entry.algorithm, shape, algorithms::some_layout(ranks));
+        auto plan = algorithms::emit(entry.algorithm, shape, layout);
         ASSERT_TRUE(plan.ok()) << label(entry, ranks) << ": " << plan.status().message();
         const Status proof = check_all(lower_all(*plan), 2);
         ASSERT_TRUE(proof.ok()) << label(entry, ranks) << ": " << proof.message();

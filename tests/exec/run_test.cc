@@ -42,9 +42,10 @@ void run_and_compare(Bound& bound, const ir::Shape& shape, DataType type, size_t
 TEST(Run, EveryAlgorithmGivesTheRightNumbers) {
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     for (const int ranks : {1, 2, 3, 4, 5, 8, 13}) {
-      ir::Shape shape{entry.kind, ranks, 0, algorithms::default_chunks(entry, ranks)};
+      const algorithms::Layout layout = algorithms::some_layout(ranks);
+      ir::Shape shape{entry.kind, ranks, 0, algorithms::default_chunks(entry, ranks, layout)};
       if (has_root(entry.kind)) shape.root = ranks - 1;
-      auto plan = algorithms::emit(entry.algorithm, shape, algorithms::some_layout(ranks));
+      auto plan = algorithms::emit(entry.algorithm, shape, layout);
       ASSERT_TRUE(plan.ok());
       Island island(ranks);
       Bound bound(island, lower_all(*plan));

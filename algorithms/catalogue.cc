@@ -15,6 +15,7 @@
 #include "algorithms/one_shot.h"
 #include "algorithms/pairwise.h"
 #include "algorithms/pat.h"
+#include "algorithms/planned.h"
 #include "algorithms/rail.h"
 #include "algorithms/ring_set.h"
 #include "algorithms/two_shot.h"
@@ -69,7 +70,16 @@ constexpr std::string_view kOneShot = "small data: one hop, ranks - 1 messages p
 constexpr std::string_view kTwoShot = "ranks that can read each other's memory; sums in rank order";
 constexpr std::string_view kRail = "hosts with a NIC per rank: blocks cross between equal places only";
 constexpr std::string_view kPairwise = "large blocks: one partner at a time";
+constexpr std::string_view kPlanned =
+    "much data on unlike links: trees or rings made for a network that is known";
 constexpr std::string_view kBinomial = "small data, many ranks: log2(ranks) hops";
+
+/// As many as the layout's plan of that kind has.
+template <Collective kKind>
+uint32_t planned_chunks(int ranks, const Layout& layout) {
+  const ir::Plan* plan = planned_for(kKind, ranks, layout);
+  return plan == nullptr ? 1 : plan->shape.chunks;
+}
 
 using OverRings = ir::Plan (*)(const ir::Shape&, const Rings&);
 
@@ -141,6 +151,9 @@ constexpr Entry kEntries[] = {
     {"binomial", reduce, one, binomial_reduce, kBinomial},
     {"binomial", gather, one, binomial_gather, kBinomial},
     {"binomial", scatter, one, binomial_scatter, kBinomial},
+    {"planned", all_reduce, planned_chunks<all_reduce>, nullptr, kPlanned, false, planned},
+    {"planned", reduce_scatter, planned_chunks<reduce_scatter>, nullptr, kPlanned, false, planned},
+    {"planned", all_gather, planned_chunks<all_gather>, nullptr, kPlanned, false, planned},
 };
 
 /// One rank: whatever the algorithm, input becomes output.

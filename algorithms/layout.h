@@ -4,9 +4,13 @@
 /// are made over places instead, place p being the rank order[p] (see ir/relabel.h). Pure.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "algorithms/ir/plan.h"
+#include "algorithms/net/network.h"
 #include "src/base/types.h"
 #include "topology/model/graph.h"
 
@@ -27,6 +31,10 @@ struct Layout {
   std::vector<Groups> levels = {};
   /// Empty: one ring, of the places in order.
   Rings rings = {};
+  /// What joins the places, where all of it is known; its rank p is place p.
+  std::optional<Network> network = {};
+  /// Made for that network once, for whoever has a copy of the layout (planned.h); null: none.
+  std::shared_ptr<const std::vector<ir::Plan>> plans = {};
 };
 
 /// The layout of ranks on hosts: those of one host follow each other, and so do hosts that are attached to

@@ -15,11 +15,11 @@ namespace {
 /// What NCCL calls an algorithm, and what of the catalogue goes the same ways.
 struct Word {
   std::string_view nccl;
-  std::string_view ours[4];
+  std::string_view ours[5];
 };
 constexpr Word kWords[] = {
     {"ring", {"ring", "ring_set", "hierarchical"}},
-    {"tree", {"double_tree", "binomial", "tree4", "tree8"}},
+    {"tree", {"double_tree", "binomial", "tree4", "tree8", "planned"}},
     {"pat", {"pat"}},
     {"collnetdirect", {}},
     {"collnetchain", {}},

@@ -19,10 +19,41 @@ Times latest(const Times& a, const Times& b) {
 }
 Times operator+(const Times& a, const Times& b) { return {a.seconds + b.seconds, a.per_byte + b.per_byte}; }
 
+/// Seconds per byte of a message.
+class Betas {
+ public:
+  explicit Betas(const Surroundings& around)
+      : around_(around),
+        lines_(around.lines.get()),
+        ends_(around.rates.between.beta - (lines_ == nullptr ? 0 : lines_->slowest_neighbours())) {
+    ends_ = std::max(ends_, 0.0);
+  }
+  bool inside(Rank src, Rank dst) const {
+    return around_.host_of[static_cast<size_t>(src)] == around_.host_of[static_cast<size_t>(dst)];
+  }
+  /// Until all of it is there.
+  double under_way(Rank src, Rank dst) const {
+    if (inside(src, dst)) return around_.rates.inside.beta;
+    return lines_ == nullptr ? ends_ : ends_ + lines_->per_byte(src, dst);
+  }
+  /// For which `end` has nothing else to send or to receive: a line further on may be slower than its own.
+  double busy(Rank end, bool inside) const {
+    if (inside) return around_.rates.inside.beta;
+    return lines_ == nullptr ? ends_ : ends_ + lines_->fastest(end);
+  }
+  /// For which a core has nothing else to do.
+  double work(bool inside) const { return inside ? around_.rates.inside.beta : ends_; }
+
+ private:
+  const Surroundings& around_;
+  const Lines* lines_;
+  double ends_;  ///< between hosts: of both ends; where no lines are known, of these too
+};
+
 /// The lanes, values and memory of all ranks while moves are carried out.
 class Clocks {
  public:
-  Clocks(const ir::Plan& plan, const Surroundings& around) : plan_(plan), around_(around) {
+  Clocks(const ir::Plan& plan, const Surroundings& around) : plan_(plan), around_(around), betas_(around) {
     const auto ranks = static_cast<size_t>(plan.shape.ranks);
     lanes_.resize(ranks * ir::kMaxLanes);
     values_.resize(plan.moves.size());
@@ -61,26 +92,23 @@ class Clocks {
 
   /// When the bytes are with the receiver, whose lane has taken them.
   Times arrival(const Move& move) {
-    const Channel& channel = channel_of(move);
+    const bool inside = betas_.inside(move.src, move.dst);
+    const Channel& channel = inside ? around_.rates.inside : around_.rates.between;
     const double chunks = move.chunks;
-    const Times half{channel.overhead / 2, channel.beta / 2 * chunks};
+    const double per_byte = betas_.under_way(move.src, move.dst) * chunks;
     const Times& receiver = lane(move.dst, move.dst_lane);
     const Times known = ready(move.src, move.from, move.chunks);
     if (move.pull) {  // it was told that it may; the bytes come out of the peer's memory, not of a slot
       farewell_ = std::max(farewell_, channel.alpha);
-      return latest(known + Times{channel.alpha, 0}, receiver) +
-             Times{channel.overhead, channel.beta * chunks};
+      return latest(known + Times{channel.alpha, 0}, receiver) + Times{channel.overhead, per_byte};
     }
+    const auto half = [&](Rank end) {
+      return Times{channel.overhead / 2, betas_.busy(end, inside) / 2 * chunks};
+    };
     Times& sender = lane(move.src, move.src_lane);
     const Times start = latest(known, sender);
-    sender = start + half;
-    return latest(start + Times{channel.alpha, channel.beta * chunks}, receiver + half);
-  }
-
-  const Channel& channel_of(const Move& move) const {
-    const bool inside =
-        around_.host_of[static_cast<size_t>(move.src)] == around_.host_of[static_cast<size_t>(move.dst)];
-    return inside ? around_.rates.inside : around_.rates.between;
+    sender = start + half(move.src);
+    return latest(start + Times{channel.alpha, per_byte}, receiver + half(move.dst));
   }
 
   Times& lane(Rank rank, uint8_t lane) { return lanes_[static_cast<size_t>(rank) * ir::kMaxLanes + lane]; }
@@ -105,6 +133,7 @@ class Clocks {
 
   const ir::Plan& plan_;
   const Surroundings& around_;
+  const Betas betas_;
   std::vector<Times> lanes_;
   std::vector<Times> values_;  ///< by move
   std::vector<Times> memory_;  ///< by rank: output, then scratch
@@ -117,7 +146,8 @@ class Clocks {
 class Load {
  public:
   explicit Load(const Surroundings& around)
-      : around_(around), ranks_(around.host_of.size()), machines_(around.cores.size()) {
+      : around_(around), betas_(around), ranks_(around.host_of.size()), machines_(around.cores.size()) {
+    if (around.lines != nullptr) edges_.resize(around.lines->edges());
     for (const Border& border : around.borders) {
       const int groups = *std::max_element(border.group_of.begin(), border.group_of.end()) + 1;
       out_.emplace_back(static_cast<size_t>(groups));
@@ -130,20 +160,29 @@ class Load {
     const auto dst = static_cast<size_t>(move.dst);
     const double chunks = move.chunks;
     const bool sums = move.with.kind != Operand::Kind::none;
-    if (sums || (src == dst && move.from.in_memory())) work(dst, {0, around_.rates.gamma * chunks});
+    if (sums || (src == dst && move.from.in_memory())) {
+      const double seconds = around_.rates.gamma * chunks;
+      work(dst, 0, seconds, seconds);
+    }
     if (src == dst) return;
-    const bool inside = around_.host_of[src] == around_.host_of[dst];
-    const Channel& channel = inside ? around_.rates.inside : around_.rates.between;
-    const double half = channel.beta / 2 * chunks;
-    // A pull is announced, and there is a farewell: two messages without bytes.
-    work(src, {move.pull ? channel.overhead : channel.overhead / 2, move.pull ? 0 : half});
-    work(dst, {move.pull ? channel.overhead : channel.overhead / 2, move.pull ? 2 * half : half});
+    const bool inside = betas_.inside(move.src, move.dst);
+    const double overhead = (inside ? around_.rates.inside : around_.rates.between).overhead;
+    for (const Rank end : {move.src, move.dst}) {
+      // A pull is announced, and there is a farewell: two messages without bytes.
+      const double part = !move.pull ? 0.5 : end == move.dst ? 1 : 0;
+      work(static_cast<size_t>(end), move.pull ? overhead : overhead / 2,
+           part * betas_.busy(end, inside) * chunks, part * betas_.work(inside) * chunks);
+    }
+    if (!inside && around_.lines != nullptr) {
+      for (const int32_t edge : around_.lines->route(move.src, move.dst))
+        edges_[static_cast<size_t>(edge)] += around_.lines->of_edge(edge) * chunks;
+    }
     for (size_t b = 0; b < around_.borders.size(); ++b) {
       const Border& border = around_.borders[b];
       if (border.group_of[src] == border.group_of[dst]) continue;
-      const double beta = border.beta > 0 ? border.beta : around_.rates.between.beta;
-      out_[b][static_cast<size_t>(border.group_of[src])] += beta * chunks;
-      in_[b][static_cast<size_t>(border.group_of[dst])] += beta * chunks;
+      const auto beta = [&](Rank end) { return border.beta > 0 ? border.beta : betas_.busy(end, false); };
+      out_[b][static_cast<size_t>(border.group_of[src])] += beta(move.src) * chunks;
+      in_[b][static_cast<size_t>(border.group_of[dst])] += beta(move.dst) * chunks;
     }
   }
 
@@ -159,21 +198,25 @@ class Load {
         for (const double group : groups) most = latest(most, {0, group});
       }
     }
+    for (const double edge : edges_) most = latest(most, {0, edge});
     return {most.seconds, most.per_byte};
   }
 
  private:
-  void work(size_t rank, const Times& times) {
-    ranks_[rank] = ranks_[rank] + times;
+  /// Seconds, and seconds per byte: those in which the rank is busy, those in which a core is.
+  void work(size_t rank, double seconds, double busy, double core) {
+    ranks_[rank] = ranks_[rank] + Times{seconds, busy};
     Times& machine = machines_[static_cast<size_t>(around_.machine_of[rank])];
-    machine = machine + times;
+    machine = machine + Times{seconds, core};
   }
 
   const Surroundings& around_;
+  const Betas betas_;
   std::vector<Times> ranks_;
   std::vector<Times> machines_;
   std::vector<std::vector<double>> out_;  ///< by border and group, seconds per byte of a chunk
   std::vector<std::vector<double>> in_;
+  std::vector<double> edges_;  ///< of lines, likewise
 };
 
 }  // namespace

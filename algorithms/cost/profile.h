@@ -3,19 +3,25 @@
 ///
 /// Two clocks go through the moves in list order, lane by lane as a program would run them (latencies on one,
 /// seconds per byte on the other), twice, because the second pass shows what of it overlaps with the first.
-/// Beside them the work is added up that has to be done by a rank, by the cores that ranks share, and
-/// across the border of a group of ranks: less than the most loaded of them needs, no pass can take.
+/// Beside them the work is added up that has to be done by a rank, by the cores that ranks share,
+/// across the border of a group of ranks, and by each line of a network that is known: less than the most
+/// loaded of them needs, no pass can take.
 ///
 /// A message costs its sender half of overhead + beta * bytes, its receiver the same, and is there alpha +
 /// beta * bytes after it was begun. A pull is work of the reader alone, between two messages without bytes:
 /// that it may, and that it has. Not in the model: that slots run out, caches.
 ///
+/// Rates between hosts are one figure for all, that of the slowest pair. Where lines are known they say how
+/// much of it is the line's: what is left, the work of the ends, is charged to every pair on top of its own.
+///
 /// Pure.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
+#include "algorithms/cost/lines.h"
 #include "algorithms/cost/rates.h"
 #include "algorithms/ir/plan.h"
 #include "algorithms/layout.h"
@@ -34,7 +40,8 @@ struct Surroundings {
   std::vector<int> machine_of;  ///< by place; whose cores they share
   std::vector<int> cores;       ///< by machine
   std::vector<Border> borders;
-  algorithms::Layout layout;  ///< whose places these are
+  std::shared_ptr<const Lines> lines;  ///< between places, each on a host of its own; null: not known
+  algorithms::Layout layout;           ///< whose places these are
   Rates rates;
   size_t slot_bytes = 0;     ///< most bytes of a message
   size_t scratch_bytes = 0;  ///< that ranks of an island can read of each other; 0: no plan may pull
@@ -56,7 +63,7 @@ struct Pass {
 struct Profile {
   Pass first;             ///< the pass that nothing goes before
   Pass further;           ///< each one after it
-  Pass load;              ///< the work of the most loaded rank, cores or border in each of them
+  Pass load;              ///< the work of the most loaded rank, cores, border or line in each of them
   double chunks = 1;      ///< of a block
   double tile_bytes = 0;  ///< most bytes of a chunk in a pass
 

@@ -16,7 +16,7 @@ Result<std::vector<Candidate>> candidates_for(const Task& task, const algorithms
   candidates.push_back(
       {"planned", std::move(*planned), algorithms::kCapacityUnit / best.time.convert_to<double>()});
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
-    if (entry.kind != task.collective || entry.pulls) continue;
+    if (entry.kind != task.collective || entry.pulls || entry.algorithm == "planned") continue;
     auto plan = plan_by(entry.algorithm, task, best.root);
     if (plan.ok()) candidates.push_back({std::string(entry.algorithm), std::move(*plan), 0});
   }

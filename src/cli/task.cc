@@ -13,6 +13,7 @@
 #include "algorithms/ir/verify.h"
 #include "algorithms/layout.h"
 #include "algorithms/msccl/msccl.h"
+#include "algorithms/planned.h"
 #include "src/base/text.h"
 #include "src/cli/rings.h"
 
@@ -138,6 +139,7 @@ Result<ir::Plan> plan_by(std::string_view algorithm, const Task& task, Rank root
     WEIR_TRY(rings.status());
     layout.rings = std::move(*rings);
   }
+  if (algorithm == "planned") algorithms::join(layout, task.network, task.between_hosts);
   const int ranks = task.network.ranks();
   const algorithms::Entry* entry = algorithms::find(algorithm, task.collective);
   ir::Shape shape{task.collective, ranks, root,

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "algorithms/cluster/hosts.h"
 #include "algorithms/cost/leaf_border.h"
 #include "algorithms/layout.h"
+#include "algorithms/planned.h"
 #include "src/base/log.h"
 #include "src/core/found_rates.h"
 #include "src/core/known_rates.h"
@@ -71,6 +73,16 @@ std::string exchanged_words(const std::bitset<kCollectives>& exchanged) {
   }
   if (names.empty()) return "";
   return fmt::format(", {} by exchange through shared windows", all ? "collectives" : names);
+}
+
+/// Gives the layout the network between hosts, where each has one rank and all bandwidths are known: what is
+/// inside a host of several ranks is in no figures that plans and costs could use.
+void join_hosts(const Cluster& cluster, algorithms::Layout& layout) {
+  if (cluster.hosts.size() < 2 || cluster.hosts.size() > cost::Lines::kMostPlaces) return;
+  auto network = algorithms::network_of(cluster.graph, cluster.hosts);
+  if (!network.ok()) return;
+  const std::vector<char> between = algorithms::switches_between_hosts(*network, cluster.graph);
+  algorithms::join(layout, std::move(*network), between);
 }
 
 /// One line per ring of ranks, as NCCL has one per channel.
@@ -219,14 +231,16 @@ algorithms::Layout Connected::layout() const {
   }
   limit_rings(layout, terms_.least_rings, terms_.most_rings);
   if (bootstrap->rank() == 0) log_rings(layout);
+  join_hosts(cluster, layout);
   return layout;
 }
 
 void Connected::make_selector(const Options& options, const algorithms::Layout& layout,
                               const SharedScratch& scratch) {
   cost::Surroundings around = surroundings_of(seats_, bootstrap->peers());
-  if (auto leaves = cost::leaf_border(cluster.graph, cluster.hosts))
-    around.borders.push_back(std::move(*leaves));
+  if (layout.network) around.lines = cost::Lines::of(*layout.network);
+  auto leaves = around.lines == nullptr ? cost::leaf_border(cluster.graph, cluster.hosts) : std::nullopt;
+  if (leaves) around.borders.push_back(std::move(*leaves));
   around = in_order(std::move(around), layout.order);
   around.layout = layout;
   around.slot_bytes = static_cast<size_t>(options.slot_bytes);

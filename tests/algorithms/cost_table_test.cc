@@ -5,6 +5,8 @@
 #include <string>
 
 #include "algorithms/cost/table.h"
+#include "algorithms/planned.h"
+#include "tests/algorithms/sim_networks.h"
 
 namespace weir::cost {
 namespace {
@@ -146,6 +148,71 @@ TEST(Table, CoresAndBordersMoveTheChoice) {
   };
   ASSERT_GT(from(3e-10), 0u);
   EXPECT_LT(from(1e-8), from(3e-10));
+}
+
+/// Hosts of one rank on one switch, with so many GB/s.
+Surroundings hosts_with(const std::vector<double>& gigabytes) {
+  algorithms::Network network;
+  for (size_t rank = 0; rank < gigabytes.size(); ++rank) sim::rank_node(network);
+  const int32_t hub = sim::node(network);
+  for (size_t rank = 0; rank < gigabytes.size(); ++rank)
+    sim::cable(network, static_cast<int32_t>(rank), hub, gigabytes[rank]);
+  Surroundings around = regular(network.ranks(), 1, 8, kServers);
+  for (Rank rank = 0; rank < network.ranks(); ++rank) around.layout.order.push_back(rank);
+  std::vector<char> between(static_cast<size_t>(network.nodes));
+  between[static_cast<size_t>(hub)] = 1;
+  algorithms::join(around.layout, network, between);
+  around.lines = Lines::of(*around.layout.network);
+  return around;
+}
+
+constexpr size_t kLarge = size_t{1} << 30;
+
+/// 2 (n - 1) / n of all bytes cross the slow cable in a ring, all of them once in planned trees.
+TEST(Table, ASlowHostAsksForPlannedTrees) {
+  for (const int ranks : {4, 8}) {
+    std::vector<double> gigabytes(static_cast<size_t>(ranks), 0.02);
+    gigabytes[1] = 0.01;
+    const Table table(Collective::all_reduce, hosts_with(gigabytes));
+    EXPECT_EQ(table.at(kLarge).best.entry->algorithm, "planned") << ranks;
+    EXPECT_NEAR(table.seconds("ring", kLarge), 2.0 * (ranks - 1) / ranks * kLarge / 1e7, 0.01 * kLarge / 1e7);
+    EXPECT_NEAR(table.seconds("planned", kLarge), kLarge / 1e7, 0.01 * kLarge / 1e7);
+  }
+}
+
+TEST(Table, HostsThatAreAlikeKeepTheRing) {
+  for (const size_t ranks : {3u, 4u, 6u}) {
+    const Table table(Collective::all_reduce, hosts_with(std::vector<double>(ranks, 0.02)));
+    EXPECT_EQ(table.at(kLarge).best.entry->algorithm, "ring") << ranks;
+    EXPECT_LT(table.seconds("planned", kLarge), 0) << ranks;
+  }
+}
+
+/// What was measured is that of the slowest host. It may be the line, or the work of the ends, which no tree
+/// saves.
+TEST(Table, MeasuredRatesAreDividedIntoLinesAndEnds) {
+  Surroundings around = hosts_with({0.02, 0.02, 0.01, 0.02});
+  const auto ratio = [&](double beta) {
+    around.rates.between.beta = beta;
+    const Table table(Collective::all_reduce, around);
+    return table.seconds("ring", kLarge) / table.seconds("planned", kLarge);
+  };
+  EXPECT_NEAR(ratio(0.5e-7), 1.5, 0.02) << "faster than the line: the line counts";
+  EXPECT_NEAR(ratio(1e-7), 1.5, 0.02);
+  EXPECT_NEAR(ratio(1.07e-7), 1.5, 0.1) << "headers";
+  EXPECT_LT(ratio(1e-5), 1) << "the ends are slower than any line";
+}
+
+TEST(Lines, AreTheNarrowestOnTheWay) {
+  const Surroundings around = hosts_with({0.02, 0.04, 0.01});
+  const Lines& lines = *around.lines;
+  EXPECT_DOUBLE_EQ(lines.per_byte(0, 1), 1 / 2e7);
+  EXPECT_DOUBLE_EQ(lines.per_byte(1, 2), 1 / 1e7);
+  EXPECT_DOUBLE_EQ(lines.fastest(1), 1 / 2e7) << "nobody can take more";
+  EXPECT_DOUBLE_EQ(lines.slowest_neighbours(), 1 / 1e7);
+  EXPECT_EQ(lines.route(0, 2).size(), 2u);
+  EXPECT_EQ(Lines::of(sim::star(1, 1)), nullptr);
+  EXPECT_EQ(Lines::of(sim::star(Lines::kMostPlaces + 1, 1)), nullptr);
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ constexpr double kAlpha = 3e-6;
 ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_t times = 1) {
   const auto* entry = algorithms::find(algorithm, kind);
   const algorithms::Layout layout = algorithms::some_layout(ranks);
-  auto plan = algorithms::emit(
-      algorithm, {kind, ranks, 0, times * algorithms::default_chunks(*entry, ranks, layout)}, layout);
+  const uint32_t chunks = times * algorithms::default_chunks(*entry, ranks, layout);
+  auto plan = algorithms::emit(algorithm, {kind, ranks, 0, chunks}, layout);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return *plan;
 }

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "algorithms/catalogue.h"
 #include "algorithms/layout.h"
 
 namespace weir::algorithms {
 
 /// Two levels over any number of ranks: groups of 3, 1 and 4, and pairs in these. Three rings: in order,
-/// back, and with neighbours swapped.
+/// back, and with neighbours swapped. Plans as if they were made for a network, of two and of three chunks.
 inline Layout some_layout(int ranks) {
   Groups wide, pairs;
   constexpr int kSizes[] = {3, 1, 4};
@@ -26,6 +29,12 @@ inline Layout some_layout(int ranks) {
       order.push_back(ring == 0 ? at : ring == 1 ? ranks - 1 - at : swapped);
     }
   }
+  if (ranks < 2) return layout;
+  std::vector<ir::Plan> plans = {*emit("double_tree", {Collective::all_reduce, ranks, 0, 2}),
+                                 *emit("ring", {Collective::reduce_scatter, ranks, 0, 3}),
+                                 *emit("ring", {Collective::all_gather, ranks, 0, 3})};
+  for (ir::Plan& plan : plans) plan.algorithm = "planned";
+  layout.plans = std::make_shared<const std::vector<ir::Plan>>(std::move(plans));
   return layout;
 }
 

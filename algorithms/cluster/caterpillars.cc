@@ -40,6 +40,7 @@ class Caterpillar {
         met_(std::move(points)),
         chain_(groups_.size()),
         guests_(groups_.size()),
+        away_(groups_.size()),
         beside_(groups_.size(), -1),
         leaves_(met_.size()),
         source_(met_.size(), -1),
@@ -51,7 +52,13 @@ class Caterpillar {
         if (degree(child) > 1) chain_[g].insert(child);
       }
     }
-    fill(top_);
+    for (int32_t g = 0; g < top_; ++g) {
+      if (is_host(g)) touched_.insert(g);
+      if (groups_[at(g)].parent >= 0 && degree(g) <= 1 && has_body(g)) standing_.push_back(g);
+    }
+    std::sort(standing_.begin(), standing_.end(),
+              [&](int32_t a, int32_t b) { return groups_[at(a)].first < groups_[at(b)].first; });
+    seat_all();
     for (size_t host = 0; host < source_.size(); ++host)
       source_[host] = source_now(static_cast<int32_t>(host));
   }
@@ -60,11 +67,14 @@ class Caterpillar {
     const std::vector<int32_t> path = paths(step);
     touched_.clear();
     touch(path);
-    for (int32_t g = step.from; g >= 0; g = groups_[at(g)].parent) {
-      if (--met_[at(g)]; g != top_ && degree(g) == 1) become_leaf(g);
+    const auto has = [&](int32_t g, int32_t host) {
+      return groups_[at(g)].first <= host && host < groups_[at(g)].last;
+    };
+    for (int32_t g = step.to; !has(g, step.from); g = groups_[at(g)].parent) {
+      if (++met_[at(g)]; degree(g) == 2) become_link(g);
     }
-    for (int32_t g = step.to; g >= 0; g = groups_[at(g)].parent) {
-      if (++met_[at(g)]; g != top_ && degree(g) == 2) become_link(g);
+    for (int32_t g = step.from; !has(g, step.to); g = groups_[at(g)].parent) {
+      if (--met_[at(g)]; degree(g) == 1) become_leaf(g);
     }
     touch(path);
     seat_all();
@@ -82,6 +92,8 @@ class Caterpillar {
     return met_[at(g)] - (groups_[at(g)].last - groups_[at(g)].first) + 2;
   }
   bool is_host(int32_t g) const { return at(g) < leaves_.size(); }
+  /// Else it is but pieces, each for itself.
+  bool has_body(int32_t g) const { return is_host(g) || !chain_[at(g)].empty(); }
 
   /// The host by which a group is entered, and that by which its chain is left.
   int32_t front(int32_t g) const {
@@ -109,7 +121,7 @@ class Caterpillar {
     int64_t places = met_[at(host)] - 1 + (front(top_) == host ? 1 : 0);
     int32_t g = host;
     while (g != top_ && degree(g) > 1 && next(g) < 0) g = groups_[at(g)].parent;
-    return places + (g == top_ || degree(g) == 1 ? 1 : 0);  // a chain ends here
+    return places + (g == top_ || degree(g) <= 1 ? 1 : 0);  // a chain ends here
   }
   int64_t free_places(int32_t host) const {
     return places(host) - static_cast<int64_t>(leaves_[at(host)].size());
@@ -118,42 +130,37 @@ class Caterpillar {
   /// Where a host gets blocks from.
   int32_t source_now(int32_t host) const {
     for (int32_t g = host; g != top_; g = groups_[at(g)].parent) {
-      if (degree(g) == 1) return beside_[at(g)];
+      if (degree(g) <= 1) return beside_[at(g)];
       if (const int32_t link = before(g); link >= 0) return back(link);
     }
     return -1;
   }
 
+  /// Calls visit(set, group) for all groups whose border a leaf's edge crosses: inwards, or outwards.
+  template <typename Visit>
+  void each_crossing(int32_t leaf, int32_t host, const Visit& visit) {
+    const auto holds = [&](int32_t g, const HostGroup& inner) {
+      return groups_[at(g)].first <= inner.first && inner.last <= groups_[at(g)].last;
+    };
+    const int32_t home = groups_[at(leaf)].parent;
+    for (int32_t g = groups_[at(host)].parent; !holds(g, groups_[at(home)]); g = groups_[at(g)].parent)
+      visit(guests_[at(g)], g);
+    for (int32_t g = home; !holds(g, groups_[at(host)]); g = groups_[at(g)].parent) visit(away_[at(g)], g);
+  }
+
   void seat(int32_t leaf, int32_t host) {
     beside_[at(leaf)] = host;
     leaves_[at(host)].push_back(leaf);
-    for (int32_t g = groups_[at(host)].parent; g != groups_[at(leaf)].parent; g = groups_[at(g)].parent)
-      guests_[at(g)].insert(leaf);
+    each_crossing(leaf, host, [&](std::set<int32_t>& set, int32_t g) {
+      set.insert(leaf);
+      crossed_.insert(g);
+    });
+    moved_.push_back(leaf);
   }
   void unseat(int32_t leaf) {
     const int32_t host = std::exchange(beside_[at(leaf)], -1);
     std::erase(leaves_[at(host)], leaf);
-    for (int32_t g = groups_[at(host)].parent; g != groups_[at(leaf)].parent; g = groups_[at(g)].parent)
-      guests_[at(g)].erase(leaf);
-  }
-
-  /// Seats all leaves within a group; returns the hosts that have places left.
-  std::vector<int32_t> fill(int32_t g) {
-    if (is_host(g)) return places(g) > 0 ? std::vector<int32_t>{g} : std::vector<int32_t>{};
-    std::vector<int32_t> open;
-    for (const int32_t child : groups_[at(g)].children) {
-      const std::vector<int32_t> more = fill(child);
-      open.insert(open.end(), more.begin(), more.end());
-    }
-    size_t next = 0;
-    for (const int32_t child : groups_[at(g)].children) {
-      if (degree(child) > 1) continue;
-      while (free_places(open[next]) == 0) ++next;
-      seat(child, open[next]);
-    }
-    while (next < open.size() && free_places(open[next]) == 0) ++next;
-    open.erase(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(next));
-    return open;
+    each_crossing(leaf, host, [&](std::set<int32_t>& set, int32_t) { set.erase(leaf); });
   }
 
   /// All groups that a step is in, or leaves or enters, but the top.
@@ -168,6 +175,7 @@ class Caterpillar {
   /// Hosts that may have other places or sources when these groups change.
   void touch(const std::vector<int32_t>& path) {
     const auto ends = [&](int32_t g) {
+      if (!has_body(g)) return;
       touched_.insert(front(g));
       touched_.insert(back(g));
     };
@@ -181,11 +189,18 @@ class Caterpillar {
   }
 
   void become_leaf(int32_t g) {
-    chain_[at(groups_[at(g)].parent)].erase(g);
+    const int32_t around = groups_[at(g)].parent;
+    chain_[at(around)].erase(g);
     standing_.push_back(g);
+    if (chain_[at(around)].empty()) no_leaf(around);
   }
   void become_link(int32_t g) {
-    chain_[at(groups_[at(g)].parent)].insert(g);
+    const int32_t around = groups_[at(g)].parent;
+    no_leaf(g);
+    if (chain_[at(around)].empty()) standing_.push_back(around);
+    chain_[at(around)].insert(g);
+  }
+  void no_leaf(int32_t g) {
     if (beside_[at(g)] < 0) {
       std::erase(standing_, g);
     } else {
@@ -194,8 +209,8 @@ class Caterpillar {
     }
   }
 
-  /// Leaves that lost their places take those that got free: the innermost first, as they have to stay in
-  /// their group, from which they drive out others if need be.
+  /// Leaves without a place take those that are free. Then who is a guest in a group changes places with who
+  /// is away from it, inner groups first; so no leaf sits in itself, as there places are no more than leaves.
   void seat_all() {
     for (const int32_t host : touched_) {
       while (free_places(host) < 0) {
@@ -203,33 +218,26 @@ class Caterpillar {
         unseat(standing_.back());
       }
     }
-    const auto size = [&](int32_t leaf) {
-      const HostGroup& around = groups_[at(groups_[at(leaf)].parent)];
-      return around.last - around.first;
-    };
-    while (!standing_.empty()) {
-      const auto innermost = std::min_element(standing_.begin(), standing_.end(),
-                                              [&](int32_t a, int32_t b) { return size(a) < size(b); });
-      const int32_t leaf = *innermost;
-      standing_.erase(innermost);
-      const int32_t around = groups_[at(leaf)].parent;
-      const auto inside = [&](int32_t host) {
-        return groups_[at(around)].first <= host && host < groups_[at(around)].last;
-      };
-      const auto host = std::find_if(touched_.begin(), touched_.end(),
-                                     [&](int32_t each) { return inside(each) && free_places(each) > 0; });
-      if (host != touched_.end()) {
-        seat(leaf, *host);
-      } else {
-        const int32_t guest = *guests_[at(around)].begin();
-        const int32_t place = beside_[at(guest)];
-        unseat(guest);
-        standing_.push_back(guest);
-        seat(leaf, place);
-      }
-      moved_.push_back(leaf);
+    auto leaf = standing_.begin();
+    for (const int32_t host : touched_) {
+      for (int64_t places = free_places(host); places > 0; --places) seat(*leaf++, host);
     }
-    for (const int32_t leaf : moved_) touched_.insert(front(leaf));
+    standing_.clear();
+    while (!crossed_.empty()) {
+      const int32_t g = *crossed_.begin();
+      crossed_.erase(g);
+      while (!guests_[at(g)].empty() && !away_[at(g)].empty()) {
+        const int32_t guest = *guests_[at(g)].begin();
+        const int32_t own = *away_[at(g)].begin();
+        const int32_t inside = beside_[at(guest)];
+        const int32_t outside = beside_[at(own)];
+        unseat(guest);
+        unseat(own);
+        seat(own, inside);
+        seat(guest, outside);
+      }
+    }
+    for (const int32_t each : moved_) touched_.insert(front(each));
     moved_.clear();
   }
 
@@ -248,13 +256,15 @@ class Caterpillar {
   const int32_t top_;
   std::vector<int64_t> met_;                // by group: points on it
   std::vector<std::set<int32_t>> chain_;    // by group: children with two edges across and more
-  std::vector<std::set<int32_t>> guests_;   // by group: leaves of wider groups that have places in it
+  std::vector<std::set<int32_t>> guests_;   // by group: leaves from elsewhere that have places in it
+  std::vector<std::set<int32_t>> away_;     // by group: its leaves that have places elsewhere
   std::vector<int32_t> beside_;             // by group: the host at which it has a place, or -1
   std::vector<std::vector<int32_t>> leaves_;  // by host: who has places there
   std::vector<int32_t> source_;             // by host: whom it gets blocks from
   std::vector<int64_t> since_;              // by host: the first such block
   std::vector<int32_t> standing_;           // leaves without a place
   std::vector<int32_t> moved_;              // leaves with new places
+  std::set<int32_t> crossed_;               // groups with new guests or leaves away
   std::set<int32_t> touched_;
   std::vector<Hop> edges_;
 };
@@ -268,6 +278,7 @@ std::vector<HostGroup> with_three_at_the_top(std::vector<HostGroup> groups) {
   std::vector<int32_t> children = groups[at(top.children[wide])].children;
   children.insert(wide == 0 ? children.end() : children.begin(), other);
   for (const int32_t child : children) groups[at(child)].parent = static_cast<int32_t>(groups.size()) - 1;
+  groups[at(top.children[wide])].parent = -1;  // it is no group any more
   top.children = std::move(children);
   return groups;
 }

@@ -4,9 +4,9 @@
 /// are the degrees of a tree; as in Pruefer's code (1918), each host is met once less than it has neighbours,
 /// and all together n - 2 times. Here the hosts lie side by side on a line, each as long as it is to be met,
 /// and tree x meets those on which the points x, x + 1 and so on lie (systematic sampling). Hosts that are
-/// met are joined in a chain, and the others are leaves beside it: a caterpillar. Within groups likewise: as
-/// many points lie on a group as it needs to be connected and to have so many edges across its border; groups
-/// are links of the chain or leaves themselves. So a group is entered no more often than its degrees say.
+/// met are joined in a chain, and the others are leaves beside it: a caterpillar. Groups likewise are links of
+/// a chain or leaves beside it, with chains of their own inside. Leaves are seated in their own group as far as
+/// there are places; so a group's border is crossed no more often than the degrees of its hosts demand.
 ///
 /// From one tree to the next points move on, and each that comes to another host changes a few edges. So the
 /// transfers are few, whatever the number of trees.

@@ -13,7 +13,8 @@ size_t at(Place place) {
   return static_cast<size_t>(place);
 }
 
-/// Neighbours that a host or group can have: pace * time - offset.
+/// Neighbours that a host or group can have: pace * time - offset. A group that falls short of one by m is in
+/// 1 + m pieces, each with one edge across the border.
 struct Line {
   Rational pace;
   Rational offset;
@@ -43,9 +44,12 @@ class Sharer {
       std::vector<Line> lines(groups_.size() - hosts_);  // by group
       for (size_t g = hosts_; g < groups_.size(); ++g) {
         Line& line = lines[g - hosts_] = sum_of_children(groups_[g], kinds, lines);
+        if (g + 1 == groups_.size()) demand(line, 0);
+        if (groups_[g].border == 0) continue;
         const Line border{groups_[g].border, 0};
-        if (groups_[g].border > 0 && border.at(time) < line.at(time)) line = border;
-        demand(line, g + 1 == groups_.size() ? 0 : 1);
+        demand(border, 1);
+        demand({line.pace + border.pace, line.offset}, 2);
+        if (border.at(time) < line.at(time)) line = border;
       }
       if (next == time) return time;
       time = next;
@@ -69,11 +73,13 @@ class Sharer {
       } else {
         most_[g] = -among(group, blocks);
         for (const int32_t child : group.children) most_[g] += most_[at(child)];
-        if (group.border > 0) most_[g] = std::min(most_[g], whole(time * group.border));
+        if (group.border == 0) continue;
+        const int64_t across = whole(time * group.border);
+        if (across < blocks || most_[g] + across < 2 * blocks) return false;
+        most_[g] = std::min(most_[g], across);
       }
-      if (most_[g] < (g + 1 == groups_.size() ? 0 : blocks)) return false;
     }
-    return true;
+    return most_.back() >= 0 && *std::min_element(kinds.begin(), kinds.end()) >= blocks;
   }
 
   /// After fits(): children share what their group has to have, in proportion to what they can.
@@ -81,17 +87,20 @@ class Sharer {
     std::vector<int64_t> degrees(groups_.size());
     for (size_t g = groups_.size(); g-- > hosts_;) {
       const HostGroup& group = groups_[g];
-      const auto children = static_cast<int64_t>(group.children.size());
-      const int64_t extra = degrees[g] + among(group, blocks) - children * blocks;
+      const auto least = [&](int32_t child) { return std::min(blocks, most_[at(child)]); };
+      int64_t extra = degrees[g] + among(group, blocks);
       int64_t room = 0;
-      for (const int32_t child : group.children) room += most_[at(child)] - blocks;
+      for (const int32_t child : group.children) {
+        extra -= least(child);
+        room += most_[at(child)] - least(child);
+      }
       int64_t before = 0;  // the room of those that had theirs
       const auto part = [&](int64_t of) {
         return room == 0 ? 0 : static_cast<int64_t>(static_cast<Int128>(extra) * of / room);
       };
       for (const int32_t child : group.children) {
-        const int64_t until = before + most_[at(child)] - blocks;
-        degrees[at(child)] = blocks + part(until) - part(before);
+        const int64_t until = before + most_[at(child)] - least(child);
+        degrees[at(child)] = least(child) + part(until) - part(before);
         before = until;
       }
     }

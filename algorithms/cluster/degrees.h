@@ -2,9 +2,10 @@
 ///
 /// A tree over hosts along which data is summed up to a root and spread from there loads a host's border in
 /// either direction with as many messages as the host has neighbours in the tree, wherever the root is. So
-/// does it a group's border: as often as tree edges cross it. Each host and group needs one neighbour, and n
-/// of them that are joined by trees have 2 (n - 1) among themselves; all beyond is free. These are the
-/// partitions of the bound (bound/partition.h), as far as they follow groups.
+/// does it a group's border: as often as tree edges cross it. Each host needs one neighbour; n of them that
+/// are joined have 2 (n - 1) among themselves, and all beyond leads out of their group. Where they cannot have
+/// as many, the group is in pieces that are joined outside, which crosses its border once for each piece.
+/// These are the partitions of the bound (bound/partition.h), as far as they follow groups.
 ///
 /// Values: no I/O, no threads.
 #pragma once
@@ -32,9 +33,8 @@ struct Degrees {
 };
 
 /// Degrees such that the slowest host or group takes about as short as can be: at most 1/1000 longer, as
-/// there are few trees rather than many. `kind` by host: its place in `limits`; `least`: a time that it takes
-/// anyway. All groups can have as many edges across as they have to: hosts' degrees in a group of n exceed
-/// 2 (n - 1) blocks by as much. REQUIRES: every host has a limit; paces are above 0,
+/// there are few trees rather than many, and groups are not in more pieces than that takes. `kind` by host: its
+/// place in `limits`; `least`: a time that it takes anyway. REQUIRES: every host has a limit; paces are above 0,
 /// offsets at least 0.
 Degrees share_degrees(const std::vector<HostGroup>& groups, std::span<const int32_t> kind,
                       std::span<const std::vector<DegreeLimit>> limits, const Rational& least);

@@ -63,6 +63,8 @@ class Caterpillar {
       source_[host] = source_now(static_cast<int32_t>(host));
   }
 
+  /// From the tree before a step to the one after it. The point is at both hosts in between, so that no chain
+  /// is empty that is not in either tree.
   void take(const Step& step) {
     const std::vector<int32_t> path = paths(step);
     touched_.clear();
@@ -88,9 +90,7 @@ class Caterpillar {
 
  private:
   /// Edges across the border.
-  int64_t degree(int32_t g) const {
-    return met_[at(g)] - (groups_[at(g)].last - groups_[at(g)].first) + 2;
-  }
+  int64_t degree(int32_t g) const { return met_[at(g)] - (groups_[at(g)].last - groups_[at(g)].first) + 2; }
   bool is_host(int32_t g) const { return at(g) < leaves_.size(); }
   /// Else it is but pieces, each for itself.
   bool has_body(int32_t g) const { return is_host(g) || !chain_[at(g)].empty(); }
@@ -254,17 +254,17 @@ class Caterpillar {
 
   const std::vector<HostGroup> groups_;
   const int32_t top_;
-  std::vector<int64_t> met_;                // by group: points on it
-  std::vector<std::set<int32_t>> chain_;    // by group: children with two edges across and more
-  std::vector<std::set<int32_t>> guests_;   // by group: leaves from elsewhere that have places in it
-  std::vector<std::set<int32_t>> away_;     // by group: its leaves that have places elsewhere
-  std::vector<int32_t> beside_;             // by group: the host at which it has a place, or -1
+  std::vector<int64_t> met_;                  // by group: points on it
+  std::vector<std::set<int32_t>> chain_;      // by group: children with two edges across and more
+  std::vector<std::set<int32_t>> guests_;     // by group: leaves from elsewhere that have places in it
+  std::vector<std::set<int32_t>> away_;       // by group: its leaves that have places elsewhere
+  std::vector<int32_t> beside_;               // by group: the host at which it has a place, or -1
   std::vector<std::vector<int32_t>> leaves_;  // by host: who has places there
-  std::vector<int32_t> source_;             // by host: whom it gets blocks from
-  std::vector<int64_t> since_;              // by host: the first such block
-  std::vector<int32_t> standing_;           // leaves without a place
-  std::vector<int32_t> moved_;              // leaves with new places
-  std::set<int32_t> crossed_;               // groups with new guests or leaves away
+  std::vector<int32_t> source_;               // by host: whom it gets blocks from
+  std::vector<int64_t> since_;                // by host: the first such block
+  std::vector<int32_t> standing_;             // leaves without a place
+  std::vector<int32_t> moved_;                // leaves with new places
+  std::set<int32_t> crossed_;                 // groups with new guests or leaves away
   std::set<int32_t> touched_;
   std::vector<Hop> edges_;
 };
@@ -315,7 +315,8 @@ HostTrees by_root(const std::vector<Hop>& edges, size_t hosts) {
                                 [](int64_t block, const Row& each) { return block < each.old.last; });
     for (; row != rows.end() && row->old.first < edge.blocks.last; ++row) {
       const int64_t shift = row->first - row->old.first;
-      renumbered.push_back({edge.from, edge.to,
+      renumbered.push_back({edge.from,
+                            edge.to,
                             {std::max(edge.blocks.first, row->old.first) + shift,
                              std::min(edge.blocks.last, row->old.last) + shift}});
     }

@@ -4,9 +4,10 @@
 /// are the degrees of a tree; as in Pruefer's code (1918), each host is met once less than it has neighbours,
 /// and all together n - 2 times. Here the hosts lie side by side on a line, each as long as it is to be met,
 /// and tree x meets those on which the points x, x + 1 and so on lie (systematic sampling). Hosts that are
-/// met are joined in a chain, and the others are leaves beside it: a caterpillar. Groups likewise are links of
-/// a chain or leaves beside it, with chains of their own inside. Leaves are seated in their own group as far as
-/// there are places; so a group's border is crossed no more often than the degrees of its hosts demand.
+/// met are joined in a chain, and the others are leaves beside it: a caterpillar. Groups likewise are links
+/// of a chain or leaves beside it, with chains of their own inside. Leaves are seated in their own group as
+/// far as there are places; so a group's border is crossed no more often than the degrees of its hosts
+/// demand.
 ///
 /// From one tree to the next points move on, and each that comes to another host changes a few edges. So the
 /// transfers are few, whatever the number of trees.
@@ -26,8 +27,8 @@ struct HostTrees {
   std::vector<Transfer> transfers;   ///< away from roots
 };
 
-/// A tree for each block. A few transfers per host and level of groups. REQUIRES: share_degrees() made the
-/// degrees, for these groups.
+/// A tree for each block. A few transfers per host and level of groups. REQUIRES: two hosts or more, n, whose
+/// degrees are at least `blocks` and add up to 2 (n - 1) blocks, as share_degrees() makes them.
 HostTrees caterpillars(const std::vector<HostGroup>& groups, const Degrees& degrees);
 
 }  // namespace weir::algorithms

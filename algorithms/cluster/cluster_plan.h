@@ -86,8 +86,8 @@ struct Way {
 };
 
 struct ClusterPlan {
-  int64_t parts = 1;  ///< of every block
-  int levels = 0;     ///< of groups of hosts that get every foreign block once
+  int64_t parts = 1;        ///< of every block
+  int levels = 0;           ///< of groups of hosts that get every foreign block once
   bool free_roots = false;  ///< half of an all-reduce whose data is divided among hosts as it suits
   std::vector<HostShape> shapes;
   std::vector<Host> hosts;

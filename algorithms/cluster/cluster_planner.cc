@@ -113,8 +113,8 @@ Result<int64_t> common_multiple(const std::vector<Way>& ways) {
 }
 
 /// The plan for transfers between the hosts of a cluster with gates, which is used up.
-Result<ClusterPlan> with_transfers(const Network& network, std::span<const char> between_hosts, Cluster cluster,
-                           int64_t parts, std::vector<Transfer> transfers) {
+Result<ClusterPlan> with_transfers(const Network& network, std::span<const char> between_hosts,
+                                   Cluster cluster, int64_t parts, std::vector<Transfer> transfers) {
   ClusterPlan plan;
   plan.transfers = std::move(transfers);
   plan.couplings = couplings_of(cluster, plan.transfers);
@@ -184,7 +184,8 @@ Result<FreeRoots> plan_free_roots(const Network& network, std::span<const char> 
   const auto same = [](const Host& a, const Host& b) { return a.nodes == b.nodes; };
   if (!std::equal(up->cluster.hosts.begin(), up->cluster.hosts.end(), down->cluster.hosts.begin(),
                   down->cluster.hosts.end(), same))
-    return Status(Code::invalid_argument, "hosts are grouped in another way backwards: expected links both ways");
+    return Status(Code::invalid_argument,
+                  "hosts are grouped in another way backwards: expected links both ways");
 
   const HostLimits limits = host_limits(up->cluster, up->parts, down->cluster, down->parts);
   const std::vector<HostGroup> groups = host_groups(down->cluster);
@@ -195,7 +196,8 @@ Result<FreeRoots> plan_free_roots(const Network& network, std::span<const char> 
   for (const bool sums : {true, false}) {
     Half& half = sums ? *up : *down;
     half.cluster.first_block = trees.first_block;
-    auto plan = with_transfers(half.network, between_hosts, std::move(half.cluster), half.parts, trees.transfers);
+    auto plan =
+        with_transfers(half.network, between_hosts, std::move(half.cluster), half.parts, trees.transfers);
     WEIR_TRY(plan.status());
     plan->levels = levels;
     plan->free_roots = true;

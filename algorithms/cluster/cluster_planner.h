@@ -27,9 +27,9 @@ struct FreeRoots {
   ClusterPlan down;  ///< spreads, along the same trees of hosts
 };
 
-/// A plan for an all-reduce over hosts that are not alike. Instead of equal shares per rank, hosts get as many
-/// neighbours in the trees as their borders and what is in them bear (degrees.h, caterpillars.h); slow hosts
-/// are leaves. Not judged: that is for check_both() (proof/cluster_proof.h). Errors: as plan_cluster().
+/// A plan for an all-reduce over hosts that are not alike. Instead of equal shares per rank, hosts get as
+/// many neighbours in the trees as their borders and what is in them bear (degrees.h, caterpillars.h); slow
+/// hosts are leaves. Not judged: that is for check_both() (proof/cluster_proof.h). Errors: as plan_cluster().
 Result<FreeRoots> plan_free_roots(const Network& network, std::span<const char> between_hosts);
 
 }  // namespace weir::algorithms

@@ -156,17 +156,20 @@ Degrees share_degrees(const std::vector<HostGroup>& groups, std::span<const int3
                       std::span<const std::vector<DegreeLimit>> limits, const Rational& least) {
   constexpr int64_t kNumbers[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 20, 24, 30, 32, 36, 40, 48, 60};
   std::vector<int64_t> numbers(std::begin(kNumbers), std::end(kNumbers));
-  for (const int64_t more : {int64_t{120}, static_cast<int64_t>(kind.size()), int64_t{840}, int64_t{5040}})
-    numbers.push_back(more);
+  numbers.push_back(static_cast<int64_t>(kind.size()));
   Sharer sharer(groups, kind, limits);
-  const Rational shortest = sharer.shortest(least);
-  const Rational later = shortest * 1001 / 1000;
-  for (const Rational& time : {shortest, later}) {
+  Rational time = sharer.shortest(least);
+  for (const bool exact : {true, false}) {
     for (const int64_t blocks : numbers) {
       if (sharer.fits(time, blocks)) return {blocks, sharer.share(blocks)};
     }
+    if (!exact) break;
+    time *= Rational(1001) / 1000;
+    numbers.insert(numbers.end(), {120, 840});
   }
-  return {0, {}};  // not reached: the last number rounds off less than what 1/1000 more time gives
+  constexpr int64_t kFinest = 5040;  // rounds off less than what the extra time gives
+  sharer.fits(time, kFinest);
+  return {kFinest, sharer.share(kFinest)};
 }
 
 }  // namespace weir::algorithms

@@ -79,8 +79,7 @@ HostLimits host_limits(const Cluster& up, int64_t parts_up, const Cluster& down,
   std::map<std::pair<int32_t, int32_t>, int32_t> kinds;  // by shapes
   for (size_t h = 0; h < down.hosts.size(); ++h) {
     const auto next = static_cast<int32_t>(kinds.size());
-    const auto [known, added] =
-        kinds.try_emplace(std::pair(up.hosts[h].shape, down.hosts[h].shape), next);
+    const auto [known, added] = kinds.try_emplace(std::pair(up.hosts[h].shape, down.hosts[h].shape), next);
     found.kind.push_back(known->second);
     if (!added) continue;
     Limiter limiter;

@@ -61,10 +61,7 @@ struct InHost {
 class ShapeJudge {
  public:
   ShapeJudge(const HostShape& shape, int64_t parts, bool free_roots)
-      : shape_(shape),
-        parts_(parts),
-        free_roots_(free_roots),
-        entering_(shape.network.rank_nodes.size()) {}
+      : shape_(shape), parts_(parts), free_roots_(free_roots), entering_(shape.network.rank_nodes.size()) {}
 
   Result<InHost> judge() {
     WEIR_TRY(check(shape_.network));

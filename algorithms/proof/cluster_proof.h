@@ -44,8 +44,8 @@ struct BothClusterLoads {
   Rational time;  ///< of the edge that both together keep busy the longest
 };
 
-/// Proves two plans with free roots right: `up`, of the reversed network, sums up what `down` spreads, so each
-/// rank is the root of the same share of the data in both. Errors: as above.
+/// Proves two plans with free roots right: `up`, of the reversed network, sums up what `down` spreads, so
+/// each rank is the root of the same share of the data in both. Errors: as above.
 Result<BothClusterLoads> check_both(const Network& network, const ClusterPlan& up, const ClusterPlan& down);
 
 }  // namespace weir::algorithms

@@ -29,6 +29,7 @@ Profile grown(const Profile& quarter, const Profile& half, const Profile& whole,
   return {grown(quarter.first, half.first, whole.first, doublings),
           grown(quarter.further, half.further, whole.further, doublings),
           grown(quarter.load, half.load, whole.load, doublings),
+          whole.shared,
           grown(quarter.chunks, half.chunks, whole.chunks, doublings),
           grown(quarter.tile_bytes, half.tile_bytes, whole.tile_bytes, doublings)};
 }

@@ -219,6 +219,16 @@ class Load {
   std::vector<double> edges_;  ///< of lines, likewise
 };
 
+/// 1 - 1/m where ranks share m cores, the most of all machines.
+double shared_part(const Surroundings& around) {
+  double most = 0;
+  for (size_t m = 0; m < around.cores.size(); ++m) {
+    const auto ranks = std::ranges::count(around.machine_of, static_cast<int>(m));
+    if (ranks > around.cores[m]) most = std::max(most, 1 - 1.0 / std::max(around.cores[m], 1));
+  }
+  return most;
+}
+
 }  // namespace
 
 Surroundings regular(int places, int per_host, int cores_per_host, const Rates& rates) {
@@ -249,6 +259,7 @@ Profile profile_of(const ir::Plan& plan, const Surroundings& around) {
   profile.first = {one.seconds, one.per_byte};
   profile.further = {two.seconds - one.seconds, two.per_byte - one.per_byte};
   profile.load = load.most();
+  profile.shared = shared_part(around);
   profile.chunks = plan.shape.chunks;
   profile.tile_bytes = static_cast<double>(around.slot_bytes) / message;
   if (pulls) {
@@ -262,8 +273,8 @@ double predict(const Profile& profile, double bytes) {
   const double chunk = bytes / profile.chunks;
   const double passes = std::max(1.0, std::ceil(chunk / std::max(profile.tile_bytes, 1.0)));
   const double tile = chunk / passes;
-  const double latency =
-      std::max(profile.first.seconds + (passes - 1) * profile.further.seconds, passes * profile.load.seconds);
+  const double chain = profile.first.seconds + (passes - 1) * profile.further.seconds;
+  const double latency = std::max(chain, passes * profile.load.seconds + profile.shared * chain);
   const double moving = std::max((profile.first.per_byte + (passes - 1) * profile.further.per_byte) * tile,
                                  passes * profile.load.per_byte * tile);
   return latency + moving;

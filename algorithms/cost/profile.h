@@ -1,11 +1,14 @@
-/// What a plan costs in given surroundings: six figures, from which the time for any size is a few
+/// What a plan costs in given surroundings: a few figures, from which the time for any size is a few
 /// multiplications. No formula is typed in per algorithm: the plan is the formula.
 ///
 /// Two clocks go through the moves in list order, lane by lane as a program would run them (latencies on one,
 /// seconds per byte on the other), twice, because the second pass shows what of it overlaps with the first.
 /// Beside them the work is added up that has to be done by a rank, by the cores that ranks share,
 /// across the border of a group of ranks, and by each line of a network that is known: less than the most
-/// loaded of them needs, no pass can take.
+/// loaded of them needs, no pass can take. Where ranks share m cores, a plan's longest chain comes late by the
+/// work of others, which has the cores meanwhile: m cores that are never idle while there is work need at
+/// most the work / m and (1 - 1/m) of the chain (Graham, Bounds on multiprocessing timing anomalies, 1969).
+/// Latencies are predicted as that; bytes are not, because with many of them all ranks have work all the time.
 ///
 /// A message costs its sender half of overhead + beta * bytes, its receiver the same, and is there alpha +
 /// beta * bytes after it was begun. A pull is work of the reader alone, between two messages without bytes:
@@ -64,6 +67,7 @@ struct Profile {
   Pass first;             ///< the pass that nothing goes before
   Pass further;           ///< each one after it
   Pass load;              ///< the work of the most loaded rank, cores, border or line in each of them
+  double shared = 0;      ///< of the chain's seconds, what comes on top of the load; 0: a core for each rank
   double chunks = 1;      ///< of a block
   double tile_bytes = 0;  ///< most bytes of a chunk in a pass
 

@@ -28,15 +28,34 @@ PULLS = {"two_shot"}
 CHOSEN, BEFORE = "chosen", "before"
 
 
+# Channels are byte queues: a call of a small size goes where no call was before until they have been filled once, and the
+# memory of what was never touched has to be found first. Up to this size many calls warm them up.
+SMALL, WARM_UPS_SMALL, WARM_UPS_LARGE = 64 << 10, 600, 8
+
+
 def times(arguments, collective, ranks, transports, column, cache):
   """{bytes: us}, the lesser of out of place and in place"""
+  most = bytes_of(arguments.most)
+  found = measured(arguments, collective, ranks, transports, column, cache, 8, min(most, SMALL), WARM_UPS_SMALL)
+  if most > SMALL:
+    found |= measured(arguments, collective, ranks, transports, column, cache, 2 * SMALL, most, WARM_UPS_LARGE)
+  return found
+
+
+def bytes_of(text):
+  """"8M" in bytes"""
+  units = {"K": 10, "M": 20, "G": 30}
+  return int(text[:-1]) << units[text[-1].upper()] if text[-1].upper() in units else int(text)
+
+
+def measured(arguments, collective, ranks, transports, column, cache, least, most, warm_ups):
   environment = dict(os.environ, WEIR_FAST="0", WEIR_TRANSPORTS=transports, WEIR_CACHE_DIR=cache)
   if column == BEFORE:
     environment["LD_LIBRARY_PATH"] = arguments.before
   elif column != CHOSEN:
     environment["WEIR_ALGO"] = column
-  command = [os.path.join(arguments.programs, f"{collective}_perf"), "--ranks", str(ranks), "-b", "8", "-e", arguments.most, "-f",
-             "4", "-n", str(arguments.repeats), "-w", "3", "-c", "0", "-d", "int32"]
+  command = [os.path.join(arguments.programs, f"{collective}_perf"), "--ranks", str(ranks), "-b", str(least), "-e", str(most),
+             "-f", "4", "-n", str(arguments.repeats), "-w", str(warm_ups), "-c", "0", "-d", "int32"]
   done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
   if done.returncode != 0:
     sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")

@@ -150,6 +150,23 @@ TEST(Cost, CoresAreShared) {
               7 * kAlpha + 8 * 7 * kBeta * bytes / 2, 1e-9);
 }
 
+TEST(Cost, ChainsComeLateWhereCoresAreShared) {
+  // Messages are work all the time: 12 of them by four ranks on two cores, and half of the chain.
+  Rates rates;
+  rates.inside = {kAlpha, kAlpha, 0};
+  Surroundings around = in_one_pass(4, rates);
+  around.cores = {2};
+  const double work = 12 * kAlpha / 2;
+  const double one_shot = predict(profile("one_shot", Collective::all_gather, around), 0);
+  around.cores = {4};
+  const double chain = predict(profile("one_shot", Collective::all_gather, around), 0);
+  EXPECT_GE(chain, 3 * kAlpha) << "three sent and three taken, each half the work";
+  EXPECT_NEAR(one_shot, work + chain / 2, 1e-12);
+  around.cores = {1};
+  EXPECT_NEAR(predict(profile("one_shot", Collective::all_gather, around), 0), 12 * kAlpha, 1e-12)
+      << "one core does all work, one piece after the other";
+}
+
 TEST(Cost, BordersAreShared) {
   Surroundings around = regular(16, 8, 8, kPlain);
   around.slot_bytes = size_t{1} << 50;

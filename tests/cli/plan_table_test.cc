@@ -1,0 +1,111 @@
+// weir plan --table on kinds of machines (tests/topology/machines): what is taken by size, and what the ends
+// of the table have to be, from the messages of an algorithm and from the links of the machine.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/cli/command.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr double kAlpha = 2e-6;  // of a message, as --alpha says
+
+struct Row {
+  double bytes = 0;
+  std::string plan;
+  double gb_per_s = 0;  ///< algbw
+};
+
+/// Rows of sizes from 1 KiB on, four times as large each.
+std::vector<Row> table_of(const std::string& machine, const std::string& collective) {
+  const weir::testing::CommandResult result = weir::testing::run_command(
+      fmt::format("{} plan {}/{} --collective {} --table --alpha {} --slot-bytes 512K 2>/dev/null",
+                  WEIR_PROGRAM, WEIR_MACHINES, machine, collective, kAlpha * 1e6));
+  EXPECT_EQ(result.code, 0) << machine;
+  std::istringstream lines(result.text);
+  std::string line;
+  std::getline(lines, line);  // the head
+  std::vector<Row> rows;
+  for (double bytes = 1024; std::getline(lines, line); bytes *= 4) {
+    std::istringstream words(line);
+    Row row{bytes, "", 0};
+    double figure = 0;
+    std::string unit;
+    words >> figure >> unit >> row.plan >> figure >> unit >> row.gb_per_s;
+    EXPECT_TRUE(words) << line;
+    rows.push_back(row);
+  }
+  EXPECT_EQ(rows.size(), 12u) << result.text;
+  return rows;
+}
+
+/// "1K halving_doubling, 1M planned": from which of the sizes on what is taken.
+std::string choices(const std::vector<Row>& rows) {
+  std::string text;
+  const std::string* last = nullptr;
+  for (const Row& row : rows) {
+    if (last != nullptr && *last == row.plan) continue;
+    last = &row.plan;
+    const double kib = row.bytes / 1024;
+    const std::string size = kib < 1024 ? fmt::format("{}K", kib) : fmt::format("{}M", kib / 1024);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", size, row.plan);
+  }
+  return text;
+}
+
+/// GB/s of 16 lanes, which carry 128 bits of 130.
+double pcie_x16(double gt_per_s) { return gt_per_s * 16 / 8 * 128 / 130; }
+
+struct Machine {
+  const char* file;
+  const char* collective;
+  const char* choices;
+  int messages;     ///< one after the other, of what is taken for 1 KiB
+  double gb_per_s;  ///< algbw that the narrowest cut allows
+};
+
+// Messages of halving_doubling over 8 ranks: 2 log2 8 for all-reduce, 2 log2 8 - 1 for all-gather, whose
+// later rounds send a run of blocks that wraps in two pieces; of one_shot over 6: 5; of the tree plan: its
+// hops. What enters a GPU has to bring 7/8 of all bytes, and for all-reduce as much again. The rings of the
+// MI50 and the A40 below two processors hang together by one link between these.
+const Machine kMachines[] = {
+    {"dgx1v.xml", "allreduce", "1K halving_doubling, 1M planned", 6, (6 * 25 + pcie_x16(8)) * 8 / 7 / 2},
+    {"dgx1v.xml", "allgather", "1K halving_doubling, 1M planned", 5, (6 * 25 + pcie_x16(8)) * 8 / 7},
+    {"dgx_a100.xml", "allreduce", "1K halving_doubling, 4M double_tree, 16M planned", 6,
+     (12 * 25 + pcie_x16(16)) * 8 / 7 / 2},
+    {"dgx_a100.xml", "allgather", "1K halving_doubling, 1M one_shot, 16M planned", 5,
+     (12 * 25 + pcie_x16(16)) * 8 / 7},
+    {"mi250x_8.xml", "allgather", "1K halving_doubling, 1M one_shot, 4M planned", 5,
+     (6 * 50 + pcie_x16(16)) * 8 / 7},
+    {"mi300x.xml", "allreduce", "1K halving_doubling, 256K one_shot, 4M planned", 6,
+     (7 * 64 + pcie_x16(32)) * 8 / 7 / 2},
+    {"mi300x.xml", "allgather", "1K halving_doubling, 1M one_shot, 64M planned", 5,
+     (7 * 64 + pcie_x16(32)) * 8 / 7},
+    {"mi50_rings.xml", "allreduce", "1K halving_doubling, 256K planned", 6, 10},
+    {"mi50_rings.xml", "allgather", "1K halving_doubling, 64K planned", 5, 2 * 10},
+    {"pcie_gpus.hwloc.xml", "allreduce", "1K one_shot, 64K planned", 5, 16},
+};
+
+TEST(PlanTable, OfKindsOfMachines) {
+  for (const Machine& machine : kMachines) {
+    const std::string what = fmt::format("{}, {}", machine.file, machine.collective);
+    const std::vector<Row> rows = table_of(machine.file, machine.collective);
+    ASSERT_FALSE(rows.empty()) << what;
+    EXPECT_EQ(choices(rows), machine.choices) << what;
+    const double least = rows.front().bytes / rows.front().gb_per_s / 1e9;
+    EXPECT_GE(least, machine.messages * kAlpha * 0.999) << what;
+    EXPECT_LE(least, machine.messages * kAlpha * 1.03) << what << ": 1 KiB hardly takes time";
+    EXPECT_LE(rows.back().gb_per_s, machine.gb_per_s * 1.001) << what << ": nothing can be faster";
+    EXPECT_GE(rows.back().gb_per_s, machine.gb_per_s * 0.97) << what << ": 4 GiB";
+    for (size_t i = 1; i < rows.size(); ++i)
+      EXPECT_GE(rows[i].bytes / rows[i].gb_per_s, rows[i - 1].bytes / rows[i - 1].gb_per_s) << what;
+  }
+}
+
+}  // namespace
+}  // namespace weir::cli

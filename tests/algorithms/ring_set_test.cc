@@ -35,8 +35,7 @@ Rings random_rings(int places, size_t count, std::mt19937& random) {
 ir::Plan plan_over(const Layout& layout, Collective kind, Rank root, uint32_t multiple = 1) {
   const int ranks = static_cast<int>(layout.rings[0].size());
   const Entry& entry = *find("ring_set", kind);
-  auto plan =
-      emit("ring_set", {kind, ranks, root, multiple * default_chunks(entry, ranks, layout)}, layout);
+  auto plan = emit("ring_set", {kind, ranks, root, multiple * default_chunks(entry, ranks, layout)}, layout);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return *plan;
 }
@@ -92,13 +91,13 @@ TEST(RingSet, OneRingInOrderIsTheRing) {
 
 TEST(RingSet, SaysWhatIsWrongWithRings) {
   const auto said = [](const Rings& rings) {
-    return emit("ring_set", {Collective::all_gather, 3, 0, static_cast<uint32_t>(std::max<size_t>(1, rings.size()))},
+    return emit("ring_set",
+                {Collective::all_gather, 3, 0, static_cast<uint32_t>(std::max<size_t>(1, rings.size()))},
                 {.rings = rings})
         .status()
         .message();
   };
-  EXPECT_EQ(said({}),
-            "ring_set all_gather: there are no rings: expected those of a network or a graph file");
+  EXPECT_EQ(said({}), "ring_set all_gather: there are no rings: expected those of a network or a graph file");
   EXPECT_EQ(said({{0, 1, 2}, {0, 1, 1}}),
             "ring_set all_gather: ring 1 is 0,1,1: expected each of 3 places once");
   EXPECT_EQ(said({{0, 1}}), "ring_set all_gather: ring 0 is 0,1: expected each of 3 places once");

@@ -26,7 +26,8 @@ void expect_sound(const Network& network, const RingPacking& packing) {
   const Layout layout{.rings = spelled_out(packing)};
   EXPECT_EQ(check_rings(layout.rings, ranks).message(), "");
   EXPECT_EQ(layout.rings.size(), static_cast<size_t>(packing.count()));
-  EXPECT_EQ(packing.total, Ratio(packing.bandwidth.numerator * packing.count(), packing.bandwidth.denominator));
+  EXPECT_EQ(packing.total,
+            Ratio(packing.bandwidth.numerator * packing.count(), packing.bandwidth.denominator));
   EXPECT_LE(packing.total, packing.bound);
   const auto* entry = find("ring_set", Collective::all_gather);
   const auto plan = emit("ring_set", {entry->kind, ranks, 0, default_chunks(*entry, ranks, layout)}, layout);

@@ -44,7 +44,8 @@ TEST(RingFile, RanksOfEachHostFollowThem) {
   EXPECT_THAT(layout.order, ElementsAre(4, 0, 6, 2, 7, 5, 1, 3)) << "device 4 is not in the ring";
   EXPECT_THAT(layout.levels, ElementsAre(ElementsAre(0, 5)));
   // Places, by the devices of their ranks: 2, 0, 3, 1, 4, and on the other host 2, 0, 1.
-  EXPECT_THAT(layout.rings, ElementsAre(ElementsAre(0, 1, 2, 3, 4, 5, 6, 7), ElementsAre(1, 3, 0, 2, 4, 6, 7, 5)));
+  EXPECT_THAT(layout.rings,
+              ElementsAre(ElementsAre(0, 1, 2, 3, 4, 5, 6, 7), ElementsAre(1, 3, 0, 2, 4, 6, 7, 5)));
 }
 
 TEST(RingLimits, RepeatAndLeaveOut) {

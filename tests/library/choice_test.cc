@@ -113,6 +113,8 @@ TEST_F(Choice, SeveralRingsRunSideBySide) {
               AllOf(HasSubstr("all_reduce from     1  ring "), Not(HasSubstr("Ring 00"))));
   EXPECT_THAT(log({{"NCCL_MIN_NCHANNELS", "2"}, {"WEIR_ALGO", "ring"}}),
               AllOf(several, HasSubstr("Ring 01/02 : 0 1 2 3")));
+  EXPECT_THAT(log({file, {"NCCL_MIN_NCHANNELS", "64"}, {"WEIR_ALGO", "ring"}}),
+              AllOf(several, HasSubstr("Ring 31/32 : 0 3 2 1")));
   EXPECT_THAT(log({{"NCCL_MIN_NCHANNELS", "3"}, {"NCCL_MAX_NCHANNELS", "2"}}),
               AllOf(HasSubstr("NCCL_MIN_NCHANNELS=3 and NCCL_MAX_NCHANNELS=2 are ignored"),
                     Not(HasSubstr("Ring 00"))));

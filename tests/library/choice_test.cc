@@ -159,6 +159,43 @@ TEST_F(Choice, AFileComesBeforeAll) {
   EXPECT_THAT(log_of_sums({kTcp, {"WEIR_COST_FILE", path("none")}}), HasSubstr("WEIR_COST_FILE: "));
 }
 
+/// A host at half the rate of the others: in a ring its cable carries 3/2 of all bytes, in trees all of them
+/// once.
+TEST_F(Choice, UnlikeHostsTakePlannedTrees) {
+  const auto log_on = [&](const std::string& rate) {
+    const std::string fabric = write("fabric",
+                                     "weir fabric 1\nleaf leaf0\nhost node[0-3]\n"
+                                     "attach node[0-1],node3 to leaf0 0.05G\nattach node2 to leaf0 " +
+                                         rate + "\n");
+    EXPECT_TRUE(all_well(run_ranks(4, [&](const Rank& rank) {
+      // Ranks are not in the order of the hosts: plans are over places.
+      setenv("NCCL_HOSTID", ("node" + std::to_string((rank.rank() + 1) % 4)).c_str(), 1);
+      setenv("WEIR_FABRIC_FILE", fabric.c_str(), 1);
+      setenv("WEIR_CALIBRATION", "0", 1);
+      setenv("WEIR_TRANSPORTS", "tcp", 1);
+      setenv("WEIR_FAST", "0", 1);
+      setenv("NCCL_DEBUG", "INFO", 1);
+      setenv("NCCL_DEBUG_FILE", path("log" + std::to_string(rank.rank())).c_str(), 1);
+      ncclComm_t comm = rank.connect();
+      const size_t count = 1'000'003;
+      std::vector<int> data(count), sum(count);
+      for (size_t i = 0; i < count; ++i) data[i] = static_cast<int>(i) * (rank.rank() + 1);
+      expect_success(ncclAllReduce(data.data(), sum.data(), count, ncclInt, ncclSum, comm, nullptr),
+                     "out of place");
+      expect_success(ncclAllReduce(data.data(), data.data(), count, ncclInt, ncclSum, comm, nullptr),
+                     "in place");
+      for (size_t i = 0; i < count; ++i) ASSERT_EQ(sum[i], 10 * static_cast<int>(i)) << i;
+      EXPECT_EQ(data, sum);
+      expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+    })));
+    std::ostringstream text;
+    text << std::ifstream(path("log0")).rdbuf();
+    return text.str();
+  };
+  EXPECT_THAT(log_on("0.025G"), ContainsRegex("all_reduce from +[0-9]+K +planned .* then ring"));
+  EXPECT_THAT(log_on("0.05G"), Not(HasSubstr("planned")));
+}
+
 TEST_F(Choice, NcclAlgoIsRespected) {
   const std::string exchange = "collectives by exchange";
   EXPECT_THAT(log_of_sums({}), HasSubstr(exchange));

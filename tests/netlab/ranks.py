@@ -10,10 +10,11 @@ AFTER_DEATH = 2  # seconds from SIGTERM to SIGKILL when a rank has died, as weir
 
 
 def start_all(network, command, per_host=1, **variables):
-  """So many ranks on each host, in the order of hosts."""
+  """So many ranks on each host, in the order of hosts. `command`: words, or what gives them for a rank."""
   ranks = per_host * len(network.leaf_of)
-  return [network.start(rank // per_host, rank, ranks, command, LOCAL_RANK=f"{rank % per_host}", LOCAL_WORLD_SIZE=f"{per_host}",
-                        **variables) for rank in range(ranks)]
+  words = command if callable(command) else lambda rank: command
+  return [network.start(rank // per_host, rank, ranks, words(rank), LOCAL_RANK=f"{rank % per_host}",
+                        LOCAL_WORLD_SIZE=f"{per_host}", **variables) for rank in range(ranks)]
 
 
 def relay(source, drain, prefix, lock):

@@ -26,15 +26,15 @@ struct Options {
   double budget_ms = 60;      ///< for one size
 };
 
-/// Reads --ranks --rank --control --interface --pin --mode --ops --sizes --budget-ms. Exits with a sentence on
-/// anything else.
+/// Reads --ranks --rank --control --interface --pin --mode --ops --sizes --budget-ms. Exits with a sentence
+/// on anything else.
 Options parse(int argc, char** argv);
 
 /// Makes this process a rank: the one that --rank and --control say, or rank 0 of --ranks (default 2), whose
 /// others are forked here. For libraries that bring no launcher.
 Control begin(const Options& options);
-/// In a process that has forked others: waits for them. Returns `code` if it is not 0, else the first of theirs
-/// that is not.
+/// In a process that has forked others: waits for them. Returns `code` if it is not 0, else the first of
+/// theirs that is not.
 int end(const Options& options, const Control& control, int code);
 
 /// Floats of one call of `op` whose size nccl-tests gives as `bytes`; 0: there is nothing to do.

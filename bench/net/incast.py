@@ -44,7 +44,8 @@ def run(network, arguments, variables):
     command = ["nice", "-n", f"{arguments.nice}", os.path.join(os.path.abspath(arguments.programs), "gather_perf"), "-b", total, "-e",
                total, "-n", f"{arguments.calls}", "-w", "2", "-c", "0", "-z", "3", "-I", "1"]
     before = network.drops()[port], network.segments("RetransSegs")
-    processes = start_all(network, lambda rank: command + (["-J", result] if rank == 0 else []), **variables)
+    processes = start_all(network, lambda rank: command + (["-J", result] if rank == 0 else []),
+                          **({"WEIR_CACHE_DIR": folder} | variables))
     try:
       said = [process.communicate(timeout=arguments.timeout) for process in processes]
     finally:

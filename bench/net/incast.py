@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "compare")]
 from compare import listed, size  # noqa: E402
 from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
-from ranks import start_all  # noqa: E402
+from ranks import favoured, start_all  # noqa: E402
 from table import human  # noqa: E402
 
 HOST_QUEUE = 4 << 20
@@ -41,16 +41,16 @@ def run(network, arguments, variables):
   port = network.cables[0, 0]
   with tempfile.TemporaryDirectory() as folder:
     result = os.path.join(folder, "result.json")
-    command = ["nice", "-n", f"{arguments.nice}", os.path.join(os.path.abspath(arguments.programs), "gather_perf"), "-b", total, "-e",
-               total, "-n", f"{arguments.calls}", "-w", "2", "-c", "0", "-z", "3", "-I", "1"]
+    program = os.path.join(os.path.abspath(arguments.programs), "gather_perf")
+    command = favoured(arguments.nice, (program, "-b", total, "-e", total, "-n", f"{arguments.calls}", "-w", "2", "-c", "0", "-z", "3",
+                                        "-I", "1"))
     before = network.drops()[port], network.segments("RetransSegs")
     processes = start_all(network, lambda rank: command + (["-J", result] if rank == 0 else []),
                           **({"WEIR_CACHE_DIR": folder} | variables))
     try:
       said = [process.communicate(timeout=arguments.timeout) for process in processes]
     finally:
-      for process in processes:
-        process.kill()
+      network.kill_all()
     for rank, process in enumerate(processes):
       assert process.returncode == 0, (rank, said[rank])
     with open(result, encoding="utf-8") as file:

@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "compare")]
 from compare import listed, size  # noqa: E402
 from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
-from ranks import start_all, start_mpi  # noqa: E402
+from ranks import favoured, start_all, start_mpi  # noqa: E402
 from table import human, microseconds  # noqa: E402
 
 PORT_QUEUE = 1 << 20  # a switch that does not decide: incast.py is about shallow ones
@@ -71,8 +71,9 @@ def run(network, candidate, arguments, folder):
   """{bytes: microseconds}; nothing if it failed, with a sentence on stderr."""
   hosts = len(network.leaf_of)
   with tempfile.NamedTemporaryFile(prefix="weir-compare-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as control:
-    command = ["nice", "-n", f"{arguments.nice}", os.path.join(os.path.abspath(arguments.programs), candidate.program), "--control",
-               control.name, "--pin", "0", "--sizes", ",".join(map(str, arguments.sizes)), "--budget-ms", f"{arguments.budget_ms}"]
+    program = os.path.join(os.path.abspath(arguments.programs), candidate.program)
+    command = favoured(arguments.nice, (program, "--control", control.name, "--pin", "0", "--sizes",
+                                        ",".join(map(str, arguments.sizes)), "--budget-ms", f"{arguments.budget_ms}"))
     crowded = hosts > len(os.sched_getaffinity(0))
     if candidate.mpi:
       yields = _mca(mpi_yield_when_idle="1") if crowded and candidate.mpi == "openmpi" else ()
@@ -89,8 +90,7 @@ def run(network, candidate, arguments, folder):
       print(f"{candidate.name}: no end after {arguments.timeout:g} s", file=sys.stderr, flush=True)
       return {}
     finally:
-      for process in processes:
-        process.kill()
+      network.kill_all()
   rows = [json.loads(line) for line in said[0][0].splitlines() if line.startswith("{")]
   if any(process.returncode for process in processes) or not all(row["ok"] for row in rows):
     last = [(err.strip().splitlines() or ["no message"])[-1] for _, err in said]

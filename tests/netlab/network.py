@@ -59,14 +59,19 @@ def listed(pattern):
   return [match for match in found if match]
 
 
-def remove(space):
-  """The namespace, and processes that are left in it."""
+def kill_all(space):
+  """Processes in the namespace."""
   pids = subprocess.run(("ip", "netns", "pids", space), capture_output=True, text=True, check=False).stdout.split()
   for pid in pids:
     try:
       os.kill(int(pid), 9)
     except ProcessLookupError:
       pass
+
+
+def remove(space):
+  """The namespace, and what runs in it."""
+  kill_all(space)
   subprocess.run(("ip", "netns", "del", space), capture_output=True, check=False)
 
 
@@ -242,6 +247,11 @@ class Network:
     environment.update(variables)
     return subprocess.Popen(self.inside(host, *command), env=environment, text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE)
+
+  def kill_all(self):
+    """Whatever still runs on a host."""
+    for host in range(len(self.leaf_of)):
+      kill_all(self.space(f"host{host}"))
 
   def cut(self, *cable):
     """The cable of (host, rail) or (leaf, spine, rail) is pulled: both ends lose their carrier."""

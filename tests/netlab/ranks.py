@@ -17,6 +17,14 @@ def start_all(network, command, per_host=1, **variables):
                         LOCAL_WORLD_SIZE=f"{per_host}", **variables) for rank in range(ranks)]
 
 
+def favoured(nice, command):
+  """The command with a niceness that counts among all processes: where the kernel groups them by session (autogroup), a session
+  of its own that is as nice. What may not be set is left."""
+  if not nice:
+    return list(command)
+  return ["setsid", "--wait", "sh", "-c", '{ echo "$0" >/proc/self/autogroup; } 2>/dev/null; exec nice -n "$0" "$@"', f"{nice}", *command]
+
+
 def relay(source, drain, prefix, lock):
   """Lines go out whole."""
   for line in source:

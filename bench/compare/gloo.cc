@@ -1,4 +1,4 @@
-/// Candidate "gloo": TCP on the loopback interface, as PyTorch uses it on one host.
+/// Candidate "gloo": TCP on the loopback interface, as PyTorch uses it on one host, or on --interface.
 /// --mode ring, bcube or halving_doubling: the all-reduce; the others do not depend on it and are run with
 /// ring only.
 #include <gloo/allgather.h>
@@ -38,9 +38,10 @@ constexpr uint64_t kSlot = 1 << 20;  // apart from the slots that collectives us
 /// What is set up for a row of equal calls is kept: Gloo's option objects, buffers and algorithm objects.
 class Gloo final : public compare::Library {
  public:
-  Gloo(compare::Control& control, const std::string& folder, const std::string& mode) : mode_(mode) {
+  Gloo(compare::Control& control, const std::string& folder, const compare::Options& options)
+      : mode_(options.mode.empty() ? "ring" : options.mode) {
     gloo::transport::tcp::attr where;
-    where.iface = "lo";
+    where.iface = options.interface.empty() ? "lo" : options.interface;
     gloo::rendezvous::FileStore store(folder);
     auto context = std::make_shared<gloo::rendezvous::Context>(control.rank(), control.ranks());
     auto device = gloo::transport::tcp::CreateDevice(where);
@@ -169,9 +170,24 @@ class Gloo final : public compare::Library {
   std::function<void()> run_;
 };
 
+/// A folder for the rendezvous, the same on all ranks.
+std::string meeting_folder(compare::Control& control) {
+  char folder[compare::Control::kNoteBytes] = {};
+  if (control.rank() == 0) {
+    const std::string name = (std::filesystem::temp_directory_path() / "weir-compare-XXXXXX").string();
+    name.copy(folder, sizeof(folder) - 1);
+    if (mkdtemp(folder) == nullptr) {
+      std::perror("compare: cannot make a folder for the rendezvous");
+      _exit(1);
+    }
+  }
+  control.share(folder, sizeof(folder));
+  return folder;
+}
+
 int run_rank(compare::Control& control, const std::string& folder, const compare::Options& options) {
   try {
-    Gloo library(control, folder, options.mode.empty() ? "ring" : options.mode);
+    Gloo library(control, folder, options);
     return compare::run_loop(library, control, options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "compare: gloo, rank %d: %s\n", control.rank(), error.what());
@@ -183,19 +199,10 @@ int run_rank(compare::Control& control, const std::string& folder, const compare
 
 int main(int argc, char** argv) {
   const compare::Options options = compare::parse(argc, argv);
-  const int ranks = options.ranks == 0 ? 2 : options.ranks;
-  std::string folder = (std::filesystem::temp_directory_path() / "weir-compare-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) {
-    std::perror("compare: cannot make a folder for the rendezvous");
-    return 1;
-  }
-  compare::Control control = compare::Control::shared_by_fork(ranks);
-  const int rank = compare::fork_ranks(ranks);
-  control.adopt(rank);
-  const int code = run_rank(control, folder, options);
-  if (rank != 0) _exit(code);
-  const int others = compare::wait_for_ranks();
+  compare::Control control = compare::begin(options);
+  const std::string folder = meeting_folder(control);
+  const int code = compare::end(options, control, run_rank(control, folder, options));
   std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
-  return code != 0 ? code : others;
+  if (control.rank() == 0) std::filesystem::remove_all(folder, ignored);
+  return code;
 }

@@ -173,8 +173,14 @@ Options parse(int argc, char** argv) {
     const std::string value = argv[i + 1];
     if (name == "--ranks") {
       options.ranks = std::atoi(value.c_str());
+    } else if (name == "--rank") {
+      options.rank = std::atoi(value.c_str());
     } else if (name == "--control") {
       options.control = value;
+    } else if (name == "--interface") {
+      options.interface = value;
+    } else if (name == "--pin") {
+      options.pinned = value != "0";
     } else if (name == "--mode") {
       options.mode = value;
     } else if (name == "--budget-ms") {
@@ -193,7 +199,26 @@ Options parse(int argc, char** argv) {
     for (size_t bytes = 8; bytes <= size_t{128} << 20; bytes *= 8) options.sizes.push_back(bytes);
   }
   if (!(options.budget_ms > 0)) refuse("--budget-ms must be more than 0");
+  if (options.rank >= 0 && (options.control.empty() || options.rank >= options.ranks))
+    refuse("--rank needs --control, and --ranks above it");
   return options;
+}
+
+Control begin(const Options& options) {
+  const int ranks = options.ranks == 0 ? 2 : options.ranks;
+  if (options.rank >= 0) {
+    if (options.pinned) pin(options.rank);
+    return Control::shared_by_file(options.control, options.rank, ranks);
+  }
+  Control control = Control::shared_by_fork(ranks);
+  control.adopt(fork_ranks(ranks));
+  return control;
+}
+
+int end(const Options& options, const Control& control, int code) {
+  if (options.rank >= 0 || control.rank() != 0) return code;
+  const int others = wait_for_ranks();
+  return code != 0 ? code : others;
 }
 
 int run_loop(Library& library, Control& control, const Options& options) {

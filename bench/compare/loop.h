@@ -16,15 +16,26 @@ namespace compare {
 
 struct Options {
   int ranks = 0;              ///< 0: whoever started the process says how many
+  int rank = -1;              ///< of this process, if somebody starts all of them; -1: see begin()
   std::string control;        ///< file for Control; empty: the ranks are forked
+  std::string interface;      ///< for libraries that must be told; empty: the loopback
+  bool pinned = true;         ///< to a core of its own
   std::string mode;           ///< the candidate's own choice, such as an algorithm
   std::vector<Op> ops;        ///< default: all_reduce
   std::vector<size_t> sizes;  ///< bytes as nccl-tests counts them; default: 8 B to 128 MiB in powers of 8
   double budget_ms = 60;      ///< for one size
 };
 
-/// Reads --ranks --control --mode --ops --sizes --budget-ms. Exits with a sentence on anything else.
+/// Reads --ranks --rank --control --interface --pin --mode --ops --sizes --budget-ms. Exits with a sentence
+/// on anything else.
 Options parse(int argc, char** argv);
+
+/// Makes this process a rank: the one that --rank and --control say, or rank 0 of --ranks (default 2), whose
+/// others are forked here. For libraries that bring no launcher.
+Control begin(const Options& options);
+/// In a process that has forked others: waits for them. Returns `code` if it is not 0, else the first of
+/// theirs that is not.
+int end(const Options& options, const Control& control, int code);
 
 /// Floats of one call of `op` whose size nccl-tests gives as `bytes`; 0: there is nothing to do.
 size_t count_of(Op op, size_t bytes, int ranks);

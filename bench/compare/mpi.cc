@@ -61,7 +61,8 @@ int main(int argc, char** argv) {
   const compare::Options options = compare::parse(argc, argv);
   // Both launchers tell the local rank; threads that the library starts stay on the core of their rank.
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}) {
-    if (const char* value = std::getenv(name)) compare::pin(std::atoi(value));
+    const char* value = std::getenv(name);
+    if (options.pinned && value != nullptr) compare::pin(std::atoi(value));
   }
   check(MPI_Init(nullptr, nullptr), "MPI_Init");
   int rank = 0;

@@ -83,16 +83,11 @@ class Nccl final : public compare::Library {
 
 int main(int argc, char** argv) {
   const compare::Options options = compare::parse(argc, argv);
-  const int ranks = options.ranks == 0 ? 2 : options.ranks;
-  compare::Control control = compare::Control::shared_by_fork(ranks);
-  const int rank = compare::fork_ranks(ranks);
-  control.adopt(rank);
+  compare::Control control = compare::begin(options);
   int code = 0;
   {
     Nccl library(control, options.mode == "shared");
     code = compare::run_loop(library, control, options);
   }
-  if (rank != 0) return code;
-  const int others = compare::wait_for_ranks();
-  return code != 0 ? code : others;
+  return compare::end(options, control, code);
 }

@@ -17,7 +17,8 @@ import sys
 import tempfile
 from collections import namedtuple
 
-from network import Impossible, Network, missing_tools
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "netlab"))
+from network import Impossible, Network, missing_tools  # noqa: E402
 
 LEAVES, HOSTS = 4, 4
 RANKS = LEAVES * HOSTS

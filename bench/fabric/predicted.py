@@ -17,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-from network import BURST, Impossible, Network, missing_tools
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "netlab"))
+from network import BURST, Impossible, Network, missing_tools  # noqa: E402
 
 # A full frame at an MTU of 1500, as a bucket counts it (no preamble, no checksum): Ethernet 14, IPv4 20, TCP 20 and its
 # timestamps 12; the rest is payload. Every second frame is acknowledged by one of 66 bytes against the stream. Links that

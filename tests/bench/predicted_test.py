@@ -10,6 +10,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "fabric"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "netlab"))
 from network import Impossible, missing_tools  # noqa: E402
 from predicted import SHAPES, compare, parser  # noqa: E402
 

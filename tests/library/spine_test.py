@@ -12,6 +12,7 @@ import tempfile
 from argparse import Namespace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "fabric"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "netlab"))
 from network import Impossible, Network, missing_tools  # noqa: E402
 from order import WAYS, fabric_file, run  # noqa: E402
 

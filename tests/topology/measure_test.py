@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Leaves found by measuring: measure_test.py WEIR [CASE ...].
 
-The network is one of namespaces (bench/fabric/network.py). Ends with 77 (skipped) where they may not be made.
+The network is one of namespaces (tests/netlab). Ends with 77 (skipped) where they may not be made.
 """
 
 import os
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "fabric"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "netlab"))
 from network import Impossible, Network, missing_tools  # noqa: E402
 
 SKIPPED = 77

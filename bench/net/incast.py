@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Incast: many hosts send to one whose switch port has a shallow buffer: incast.py FOLDER_OF_PROGRAMS.
+
+Hosts are network namespaces on one switch (tests/netlab), packets are as on a wire, and the senders' NICs queue without loss. A
+call is a gather to rank 0 that begins on all ranks together; its ideal time is senders * bytes / rate, headers not deducted, so
+that 1514 / 1448 = 1.046 is the least that an MTU of 1500 allows. Every way to run it (--way NAME, or NAME:VARIABLE=VALUE,...)
+takes its turn in every round. Prints quantiles of the calls' times by the ideal one (medians over rounds), the least and the
+largest p50 of a round, packets that the receiver's port dropped and segments sent again per round, warm-up calls included.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+from collections import namedtuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "compare")]
+from compare import listed, size  # noqa: E402
+from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
+from ranks import favoured, start_all  # noqa: E402
+from table import human  # noqa: E402
+
+HOST_QUEUE = 4 << 20
+QUANTILES = (0.5, 0.9, 0.99, 1)
+
+Round = namedtuple("Round", "times dropped again")  # seconds of each call; packets; segments
+
+
+def quantile(values, share):
+  """The least value that so many are not above."""
+  values = sorted(values)
+  return values[max(0, -int(-share * len(values) // 1) - 1)]
+
+
+def run(network, arguments, variables):
+  hosts = len(network.leaf_of)
+  total = f"{arguments.bytes * hosts}"  # as the programs count: what the root ends with, its own part included
+  port = network.cables[0, 0]
+  with tempfile.TemporaryDirectory() as folder:
+    result = os.path.join(folder, "result.json")
+    program = os.path.join(os.path.abspath(arguments.programs), "gather_perf")
+    command = favoured(arguments.nice, (program, "-b", total, "-e", total, "-n", f"{arguments.calls}", "-w", "2", "-c", "0", "-z", "3",
+                                        "-I", "1"))
+    before = network.drops()[port], network.segments("RetransSegs")
+    processes = start_all(network, lambda rank: command + (["-J", result] if rank == 0 else []),
+                          **({"WEIR_CACHE_DIR": folder} | variables))
+    try:
+      said = [process.communicate(timeout=arguments.timeout) for process in processes]
+    finally:
+      network.kill_all()
+    for rank, process in enumerate(processes):
+      assert process.returncode == 0, (rank, said[rank])
+    with open(result, encoding="utf-8") as file:
+      (row,) = json.load(file)["results"]
+  assert row["size"] == int(total), row["size"]
+  times = [us / 1e6 for us in row["out_of_place_per_iter"]["times_us"]]
+  return Round(times, network.drops()[port] - before[0], network.segments("RetransSegs") - before[1])
+
+
+def measure(senders, congestion, arguments):
+  """{way: [Round]}"""
+  rounds = {name: [] for name, _ in arguments.way}
+  buffers = Buffers(host=HOST_QUEUE, port=arguments.buffer)
+  with Network([senders + 1], arguments.mbit, [0], mtu=arguments.mtu, buffers=buffers, congestion=congestion) as network:
+    for _ in range(arguments.rounds):
+      for name, variables in arguments.way:
+        rounds[name].append(run(network, arguments, variables))
+  return rounds
+
+
+def report(senders, congestion, arguments, rounds):
+  ideal = senders * arguments.bytes * 8 / (arguments.mbit * 1e6)
+  print(f"\n{senders} hosts send {human(arguments.bytes)} each to one, {arguments.mbit:g} Mbit/s, port of {human(arguments.buffer)}, "
+        f"{congestion}; ideal {ideal * 1e3:.1f} ms; {arguments.rounds} rounds of {arguments.calls} calls\n")
+  print("| way | p50 | p90 | p99 | max | p50 of rounds | dropped | sent again |\n|---|---|---|---|---|---|---|---|")
+  for name, column in rounds.items():
+    cells = [statistics.median(quantile(one.times, share) for one in column) / ideal for share in QUANTILES]
+    halves = [quantile(one.times, 0.5) / ideal for one in column]
+    print(f"| {name} | " + " | ".join(f"{cell:.2f}" for cell in cells) + f" | {min(halves):.2f} to {max(halves):.2f} | "
+          f"{statistics.median(one.dropped for one in column):.0f} | {statistics.median(one.again for one in column):.0f} |", flush=True)
+
+
+def way(text):
+  name, _, words = text.partition(":")
+  return name, dict(word.split("=", 1) for word in words.split(",") if word)
+
+
+def parser():
+  result = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  add = result.add_argument
+  add("programs", help="folder with gather_perf, such as build/bin")
+  add("--senders", type=listed(int), default=[8, 16], help="default: 8,16")
+  add("--bytes", type=size, default=256 << 10, help="of each sender (default: 256K)")
+  add("--mbit", type=float, default=400)
+  add("--buffer", type=size, default=128 << 10, help="of the receiver's port (default: 128K)")
+  add("--way", type=way, action="append", metavar="NAME:VARIABLE=VALUE,...", help="default: as it is")
+  add("--rounds", type=int, default=5)
+  add("--calls", type=int, default=40, help="in a round")
+  add("--mtu", type=int, default=1500)
+  add("--congestion", type=listed(str), default=["cubic", "bbr"], help="of the kernel (default: cubic,bbr)")
+  add("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
+  add("--timeout", type=float, default=300, help="seconds of one round")
+  return result
+
+
+def main():
+  arguments = parser().parse_args()
+  arguments.way = arguments.way or [("as it is", {})]
+  if missing := missing_tools():
+    sys.exit(missing)
+  try:
+    for congestion in arguments.congestion:
+      for senders in arguments.senders:
+        report(senders, congestion, arguments, measure(senders, congestion, arguments))
+  except Impossible as error:
+    sys.exit(f"the network cannot be built: {error}")
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""All-reduce over TCP between hosts, weir beside others, against the bound: tcp.py FOLDER_OF_PROGRAMS.
+
+Hosts are network namespaces on one switch (tests/netlab), ports are token buckets. Every library runs the timing loop of
+bench/compare, in turn within a round. The bound of n hosts is 2 (n-1)/n bytes / (rate * payload share): a frame of MTU + 14 bytes,
+as a bucket counts it, carries MTU - 52 of payload (IPv4 20, TCP 20 and its timestamps 12). Prints the share of the bound that each
+library reaches (1 is the line, less headers), and weir's time by the best one's: below 1 is in favour of weir. Without a rate the
+first columns are microseconds.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "compare")]
+from compare import listed, size  # noqa: E402
+from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
+from ranks import favoured, start_all, start_mpi  # noqa: E402
+from table import human, microseconds  # noqa: E402
+
+PORT_QUEUE = 1 << 20  # a switch that does not decide: incast.py is about shallow ones
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+  name: str
+  family: str  # the column; its best member counts
+  program: str
+  mpi: str = ""
+  options: tuple = ()  # of the program, or of mpirun
+  environment: tuple = ()
+
+  def missing(self, programs):
+    launcher = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.mpich"}.get(self.mpi)
+    if launcher and not shutil.which(launcher):
+      return f"{launcher} is not installed"
+    if not os.access(os.path.join(programs, self.program), os.X_OK):
+      return f"{self.program} was not built (cmake/packages.sh compare installs the libraries)"
+    return None
+
+
+def _mca(**values):
+  return tuple(word for key, value in values.items() for word in ("--mca", key, value))
+
+
+_UCX = _mca(pml="ucx", osc="^ucx", opal_common_ucx_tls="any", opal_common_ucx_devices="any")
+CANDIDATES = (
+    Candidate("weir", "weir", "compare_weir"),
+    Candidate("openmpi", "openmpi", "compare_openmpi", "openmpi", _mca(pml="ob1", btl="tcp,self")),
+    Candidate("ucx", "ucx", "compare_openmpi", "openmpi", _UCX, (("UCX_TLS", "tcp,self"),)),
+    Candidate("mpich", "mpich", "compare_mpich", "mpich", (), (("UCX_TLS", "tcp,self"),)),
+    Candidate("gloo", "gloo", "compare_gloo", options=("--mode", "ring")),
+    Candidate("gloo_halving_doubling", "gloo", "compare_gloo", options=("--mode", "halving_doubling")),
+)
+PEERS = ("openmpi", "ucx", "mpich", "gloo")
+
+
+def bound(hosts, count, mbit, mtu):
+  """Microseconds of an all-reduce of so many bytes."""
+  return 2 * (hosts - 1) / hosts * count * 8 / mbit * (mtu + 14) / (mtu - 52)
+
+
+def run(network, candidate, arguments, folder):
+  """{bytes: microseconds}; nothing if it failed, with a sentence on stderr."""
+  hosts = len(network.leaf_of)
+  with tempfile.NamedTemporaryFile(prefix="weir-compare-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as control:
+    program = os.path.join(os.path.abspath(arguments.programs), candidate.program)
+    command = favoured(arguments.nice, (program, "--control", control.name, "--pin", "0", "--sizes",
+                                        ",".join(map(str, arguments.sizes)), "--budget-ms", f"{arguments.budget_ms}"))
+    crowded = hosts > len(os.sched_getaffinity(0))
+    if candidate.mpi:
+      yields = _mca(mpi_yield_when_idle="1") if crowded and candidate.mpi == "openmpi" else ()
+      processes = [start_mpi(network, candidate.mpi, folder, command, options=candidate.options + yields,
+                             **dict(candidate.environment))]
+    else:
+      own = {"WEIR_CACHE_DIR": folder} | ({} if crowded else {"WEIR_SPIN": "-1"})  # what is measured here counts here only
+      variables = own | dict(word.split("=", 1) for word in arguments.set)
+      command += [*candidate.options, "--interface", "eth0", "--ranks", f"{hosts}"]
+      processes = start_all(network, lambda rank: command + ["--rank", f"{rank}"], **variables)
+    try:
+      said = [process.communicate(timeout=arguments.timeout) for process in processes]
+    except subprocess.TimeoutExpired:
+      print(f"{candidate.name}: no end after {arguments.timeout:g} s", file=sys.stderr, flush=True)
+      return {}
+    finally:
+      network.kill_all()
+  rows = [json.loads(line) for line in said[0][0].splitlines() if line.startswith("{")]
+  if any(process.returncode for process in processes) or not all(row["ok"] for row in rows):
+    last = [(err.strip().splitlines() or ["no message"])[-1] for _, err in said]
+    print(f"{candidate.name}: failed or wrong: {'; '.join(last)}", file=sys.stderr, flush=True)
+    return {}
+  return {row["bytes"]: row["median_us"] for row in rows}
+
+
+def measure(hosts, mbit, arguments, chosen):
+  """{bytes: {candidate: [microseconds of each round, or None]}}"""
+  points = {count: {candidate: [] for candidate in chosen} for count in arguments.sizes}
+  burst = max(32 << 10, round(mbit * 1e6 / 8 * 1e-3))  # of a millisecond: a busy machine is not always there
+  with tempfile.TemporaryDirectory() as folder, Network(
+      [hosts], mbit, [0], mtu=arguments.mtu, buffers=Buffers(port=PORT_QUEUE, burst=burst), offloads=arguments.offloads,
+      congestion=arguments.congestion) as network:
+    for number in range(arguments.rounds):
+      first = number % len(chosen)
+      for candidate in chosen[first:] + chosen[:first]:
+        times = run(network, candidate, arguments, folder)
+        for count, point in points.items():
+          point[candidate].append(times.get(count))
+    print(f"segments sent again: {network.segments('RetransSegs')} of {network.segments('OutSegs')}; dropped: "
+          f"{network.dropped()}", flush=True)
+  return points
+
+
+def families(point):
+  """{family: its best median}"""
+  best = {}
+  for candidate, times in point.items():
+    times = [time for time in times if time]
+    if times:
+      best[candidate.family] = min(best.get(candidate.family, float("inf")), statistics.median(times))
+  return best
+
+
+def against_best(point):
+  """Median over the rounds of weir's time by the fastest other's; None where a round has not both."""
+  columns = {family: [times for candidate, times in point.items() if candidate.family == family] for family in PEERS}
+  own = next((times for candidate, times in point.items() if candidate.family == "weir"), [])
+  ratios = []
+  for number, time in enumerate(own):
+    others = [times[number] for column in columns.values() for times in column if times[number]]
+    if time and others:
+      ratios.append(time / min(others))
+  return statistics.median(ratios) if ratios else None
+
+
+def report(hosts, mbit, arguments, points):
+  names = ("weir", *PEERS)
+  print(f"\n{hosts} hosts, " + (f"{mbit:g} Mbit/s" if mbit else "unshaped") + f", MTU {arguments.mtu}, {arguments.congestion}\n")
+  print(f"| size | {'bound, us | ' if mbit else ''}" + " | ".join(names) + " | weir / best |")
+  print("|---" * (len(names) + (3 if mbit else 2)) + "|")
+  for count, point in points.items():
+    best = families(point)
+    least = bound(hosts, count, mbit, arguments.mtu) if mbit else 0
+    show = (lambda time: f"{least / time:.2f}") if mbit else microseconds
+    cells = [human(count), *([microseconds(least)] if mbit else []), *(show(best[name]) if name in best else "-" for name in names)]
+    ratio = against_best(point)
+    print("| " + " | ".join(cells) + f" | {'-' if ratio is None else f'{ratio:.2f}'} |", flush=True)
+
+
+def parser():
+  result = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  add = result.add_argument
+  add("programs", help="folder with compare_weir and the others, such as build/bin")
+  add("--hosts", type=listed(int), default=[2, 4], help="default: 2,4")
+  add("--mbit", type=listed(float), default=[1000, 5000, 0], help="of ports, 0: unshaped (default: 1000,5000,0)")
+  add("--sizes", type=listed(size), default=listed(size)("1K,8K,64K,1M,8M,64M"), help="default: 1K,8K,64K,1M,8M,64M")
+  add("--rounds", type=int, default=3)
+  add("--budget-ms", type=float, default=100, help="for one size of one library in a round")
+  add("--mtu", type=int, default=1500)
+  add("--congestion", default="cubic")
+  add("--offloads", action=argparse.BooleanOptionalAction, default=True,
+      help="up to 64 KiB travel as one packet, and count as the frames that they would be: less work for the cores")
+  add("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
+  add("--timeout", type=float, default=300, help="seconds of one library in one round")
+  add("--candidates", type=listed(str), help=f"some of {', '.join(candidate.name for candidate in CANDIDATES)}")
+  add("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable for weir")
+  return result
+
+
+def main():
+  arguments = parser().parse_args()
+  if missing := missing_tools():
+    sys.exit(missing)
+  chosen = []
+  for candidate in CANDIDATES:
+    if not arguments.candidates or candidate.name in arguments.candidates:
+      why = candidate.missing(arguments.programs)
+      print(f"{candidate.name}: {'missing: ' + why if why else 'present'}")
+      chosen += [] if why else [candidate]
+  if not chosen:
+    sys.exit("nothing to compare")
+  try:
+    for mbit in arguments.mbit:
+      for hosts in arguments.hosts:
+        report(hosts, mbit, arguments, measure(hosts, mbit, arguments, chosen))
+  except Impossible as error:
+    sys.exit(f"the network cannot be built: {error}")
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Networks of namespaces are what they say: netlab_test.py FOLDER_OF_PROGRAMS CASE.
+
+Ends with 77 (skipped) where they may not be made.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from network import Buffers, Impossible, Network, call, missing_tools
+from ranks import start_all
+
+SKIPPED = 77
+NETLAB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "netlab")
+
+
+def netlab(*words, expected=0, **variables):
+  """What the tool prints, (stdout, stderr)."""
+  done = subprocess.run((NETLAB, *words), capture_output=True, text=True, timeout=100, check=False, env=os.environ | variables)
+  if done.returncode == SKIPPED:
+    raise Impossible(done.stderr.strip())
+  assert done.returncode == expected, (done.returncode, done.stdout, done.stderr)
+  return done.stdout, done.stderr
+
+
+def spaces():
+  """The numbers of processes whose networks are there."""
+  return set(re.findall(r"^netlab([0-9]+)-", call("ip", "netns", "list"), re.M))
+
+
+def all_reduce(programs, count, *words):
+  return (os.path.join(programs, "all_reduce_perf"), "-b", f"{count}", "-e", f"{count}", "-w", "1", "-c", "1", *words)
+
+
+def runs_ranks(programs):
+  """Right sums over two leaves on the first of two rails. Of a message, no leaf can do with less than its size sent up."""
+  count = 256 << 10
+  out, counters = netlab("--hosts", "4", "--leaves", "2", "--rails", "2", "--rate", "100mbit", "--uplink", "50mbit", "--stats", "--",
+                         *all_reduce(programs, count, "-n", "2"), NCCL_SOCKET_IFNAME="eth0")
+  assert re.search(r"^\[0\] # Out of bounds values : 0 OK", out, re.M), out
+  up = {(leaf, rail): int(sent) for sent, leaf, rail in re.findall(r"up: ([0-9]+) bytes from leaf (.) to spine 0, rail (.)", counters)}
+  assert up.keys() == {(leaf, rail) for leaf in "01" for rail in "01"}, counters
+  assert all((sent > count) == (rail == "0") for (_, rail), sent in up.items()), counters
+
+
+def cuts_a_cable(_):
+  """Nothing passes a cable while it is cut, and then it does again; another rail goes on."""
+  with Network([2], 100, [0], rails=2) as network:
+    def listen(rail):
+      server = subprocess.Popen(network.inside(0, sys.executable, "-c", (
+          "import socket, sys\n"
+          f"server = socket.create_server(('{network.address(0, rail)}', 1234))\n"
+          "print('ready', flush=True)\n"
+          "while True: server.accept()[0].close()")), stdout=subprocess.PIPE, text=True)
+      assert server.stdout.readline() == "ready\n"
+
+    def reaches(rail):
+      code = f"import socket; socket.create_connection(('{network.address(0, rail)}', 1234), timeout=1.5)"
+      return subprocess.run(network.inside(1, sys.executable, "-c", code), stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+    for rail in (0, 1):
+      listen(rail)
+    assert reaches(0) and reaches(1)
+    network.cut(0, 0)
+    assert not reaches(0) and reaches(1)
+    network.restore(0, 0)
+    assert any(reaches(0) for _ in range(5))
+
+
+def spreads_flows(_):
+  """Sixteen connections between two leaves use both spines; with the cable to one of them cut, new ones use the other."""
+  with Network([1, 1], 1000, [1000, 1000], spines=2) as network:
+    server = subprocess.Popen(network.inside(0, sys.executable, "-c", (
+        "import socket\n"
+        f"server = socket.create_server(('{network.address(0)}', 1234))\n"
+        "print('ready', flush=True)\n"
+        "while True: server.accept()[0].recv(1)")), stdout=subprocess.PIPE, text=True)
+    assert server.stdout.readline() == "ready\n"
+
+    def connect():
+      """Bytes that leaf 1 has sent to each spine."""
+      before = network.sent_up()
+      code = ("import socket\n"
+              f"for i in range(16): socket.create_connection(('{network.address(0)}', 1234), timeout=10).sendall(b'x')")
+      subprocess.run(network.inside(1, sys.executable, "-c", code), check=True)
+      after = network.sent_up()
+      return [after[1, spine, 0] - before[1, spine, 0] for spine in (0, 1)]
+
+    assert min(connect()) > 3 * 60, "one spine has not had one connection"
+    network.cut(1, 0, 0)
+    network.cut(0, 0, 0)
+    sent = connect()
+    assert sent[0] == 0 < sent[1], sent
+
+
+def drops_at_a_shallow_port(programs):
+  """Three hosts send to one at once: the port of that one drops, if it is shallow, and no other does."""
+  with Network([4], 50, [0], buffers=Buffers(port=16 << 10, burst=4 << 10)) as network:
+    total = f"{4 * (256 << 10)}"
+    command = (os.path.join(programs, "gather_perf"), "-b", total, "-e", total, "-n", "2", "-w", "1", "-c", "1")
+    for process in start_all(network, command):
+      out, err = process.communicate(timeout=100)
+      assert process.returncode == 0, (out, err)
+    drops = network.drops()
+    assert drops[network.cables[0, 0]] > 0 == sum(drops[network.farther[host, 0]] for host in range(4)), drops
+    assert network.segments("RetransSegs") > 0
+
+
+def tells_how_it_ended(_):
+  """The status of the rank that failed, whose fellows do not go on for ever; and refusals."""
+  begin = time.monotonic()
+  netlab("--hosts", "2", "--", "sh", "-c", "[ $RANK = 0 ] && sleep 300; exit 5", expected=5)
+  assert time.monotonic() - begin < 60
+  out, _ = netlab("--hosts", "2", "--per-host", "2", "--", "sh", "-c", "echo $LOCAL_RANK of $LOCAL_WORLD_SIZE on $(hostname)")
+  assert sorted(out.splitlines()) == [f"[{rank}] {rank % 2} of 2 on host{rank // 2}" for rank in range(4)], out
+  for words, sentence in ((("--hosts", "3", "--leaves", "2", "--", "true"), "equal shares"), (("--rate", "fast", "--", "true"), "no rate"),
+                          (("--cut", "7:0@1", "--", "true"), "no cable 7:0"), ((), "no command")):
+    _, said = netlab(*words, expected=2)
+    assert sentence in said, said
+
+
+def runs_mpi(_):
+  """mpirun of each MPI that is there starts a rank on each host."""
+  found = [flavour for flavour, program in (("openmpi", "mpirun.openmpi"), ("mpich", "mpiexec.mpich")) if shutil.which(program)]
+  if not found:
+    raise Impossible("neither mpirun.openmpi nor mpiexec.mpich is installed")
+  for flavour in found:
+    out, _ = netlab("--hosts", "3", "--mpirun", flavour, "--", "hostname")
+    assert sorted(out.splitlines()) == ["host0", "host1", "host2"], (flavour, out)
+
+
+def leaves_nothing(_):
+  """Neither namespaces nor processes, whichever way the tool is killed."""
+  for way in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+    tool = subprocess.Popen((NETLAB, "--hosts", "2", "--", "sh", "-c", "echo $$; exec sleep 1000"), text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+    first = tool.stdout.readline()
+    if not first and tool.wait() == SKIPPED:
+      raise Impossible(tool.stderr.read().strip())
+    pids = [int(line.split()[1]) for line in (first, tool.stdout.readline())]
+    assert f"{tool.pid}" in spaces()
+    tool.send_signal(way)
+    tool.communicate(timeout=60)
+    deadline = time.monotonic() + 60
+    while f"{tool.pid}" in spaces() or any(os.path.exists(f"/proc/{pid}") for pid in pids):
+      assert time.monotonic() < deadline, (way, pids, spaces())
+      time.sleep(0.1)
+
+
+CASES = {case.__name__: case for case in (runs_ranks, cuts_a_cable, spreads_flows, drops_at_a_shallow_port, tells_how_it_ended,
+                                          runs_mpi, leaves_nothing)}
+
+
+def main():
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that namespaces go
+  if missing := missing_tools():
+    print(missing)
+    sys.exit(SKIPPED)
+  for name in sys.argv[2:] or CASES:
+    try:
+      CASES[name](sys.argv[1])
+    except Impossible as error:
+      print(f"{name}: the network cannot be built: {error}")
+      sys.exit(SKIPPED)
+
+
+if __name__ == "__main__":
+  main()

@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "compare")]
 from compare import listed, size  # noqa: E402
 from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
-from ranks import favoured, start_all  # noqa: E402
+from ranks import favoured, kept_niceness, start_all  # noqa: E402
 from table import human  # noqa: E402
 
 HOST_QUEUE = 4 << 20
@@ -112,9 +112,10 @@ def main():
   if missing := missing_tools():
     sys.exit(missing)
   try:
-    for congestion in arguments.congestion:
-      for senders in arguments.senders:
-        report(senders, congestion, arguments, measure(senders, congestion, arguments))
+    with kept_niceness():
+      for congestion in arguments.congestion:
+        for senders in arguments.senders:
+          report(senders, congestion, arguments, measure(senders, congestion, arguments))
   except Impossible as error:
     sys.exit(f"the network cannot be built: {error}")
 

@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "compare")]
 from compare import listed, size  # noqa: E402
 from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
-from ranks import favoured, start_all, start_mpi  # noqa: E402
+from ranks import favoured, kept_niceness, start_all, start_mpi  # noqa: E402
 from table import human, microseconds  # noqa: E402
 
 PORT_QUEUE = 1 << 20  # a switch that does not decide: incast.py is about shallow ones
@@ -186,9 +186,10 @@ def main():
   if not chosen:
     sys.exit("nothing to compare")
   try:
-    for mbit in arguments.mbit:
-      for hosts in arguments.hosts:
-        report(hosts, mbit, arguments, measure(hosts, mbit, arguments, chosen))
+    with kept_niceness():
+      for mbit in arguments.mbit:
+        for hosts in arguments.hosts:
+          report(hosts, mbit, arguments, measure(hosts, mbit, arguments, chosen))
   except Impossible as error:
     sys.exit(f"the network cannot be built: {error}")
 

@@ -1,5 +1,6 @@
 """Programs on the hosts of a network: as ranks that find their place in the environment, or by mpirun."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -17,12 +18,23 @@ def start_all(network, command, per_host=1, **variables):
                         LOCAL_WORLD_SIZE=f"{per_host}", **variables) for rank in range(ranks)]
 
 
+AUTOGROUP = "/proc/self/autogroup"
+
+
+@contextlib.contextmanager
+def kept_niceness():
+  """Where the kernel groups processes by session (autogroup), niceness within a session counts nothing outside: favoured() sets
+  the session's too, and this sets it back."""
+  yield
+  with contextlib.suppress(OSError), open(AUTOGROUP, "w", encoding="ascii") as file:
+    file.write("0")
+
+
 def favoured(nice, command):
-  """The command with a niceness that counts among all processes: where the kernel groups them by session (autogroup), a session
-  of its own that is as nice. What may not be set is left."""
+  """The command with a niceness that counts among all processes. What may not be set is left."""
   if not nice:
     return list(command)
-  return ["setsid", "--wait", "sh", "-c", '{ echo "$0" >/proc/self/autogroup; } 2>/dev/null; exec nice -n "$0" "$@"', f"{nice}", *command]
+  return ["sh", "-c", f'{{ echo "$0" >{AUTOGROUP}; }} 2>/dev/null; exec nice -n "$0" "$@"', f"{nice}", *command]
 
 
 def relay(source, drain, prefix, lock):

@@ -159,7 +159,7 @@ TEST(PatSchedule, FarStepsCarryLittle) {
 }
 
 TEST(Pat, AnyHostsAreRightAndRunWithTwoSlots) {
-  for (const Case& each : random_cases(150)) {
+  for (const Case& each : random_cases(50)) {
     for (const Collective kind : kKinds) {
       for (const uint32_t chunks : {1u, 3u}) {
         const ir::Plan plan = plan_of(kind, each.ranks, each.hosts, each.aggregate, chunks);

@@ -22,7 +22,8 @@ struct Entry {
   ir::Plan (*make)(const ir::Shape& shape);  ///< null: there is only make_on
   std::string_view remarks;                  ///< for people: when it is good, what it needs
   bool pulls = false;                        ///< ranks read each other's memory
-  /// Instead of `make`, for algorithms that need more of the layout than the order of ranks; see needs_layout().
+  /// Instead of `make`, for algorithms that need more of the layout than the order of ranks; see
+  /// needs_layout().
   Result<ir::Plan> (*make_on)(const ir::Shape& shape, const Layout& layout) = nullptr;
 };
 

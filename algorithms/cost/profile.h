@@ -5,10 +5,11 @@
 /// seconds per byte on the other), twice, because the second pass shows what of it overlaps with the first.
 /// Beside them the work is added up that has to be done by a rank, by the cores that ranks share,
 /// across the border of a group of ranks, and by each line of a network that is known: less than the most
-/// loaded of them needs, no pass can take. Where ranks share m cores, a plan's longest chain comes late by the
-/// work of others, which has the cores meanwhile: m cores that are never idle while there is work need at
+/// loaded of them needs, no pass can take. Where ranks share m cores, a plan's longest chain comes late by
+/// the work of others, which has the cores meanwhile: m cores that are never idle while there is work need at
 /// most the work / m and (1 - 1/m) of the chain (Graham, Bounds on multiprocessing timing anomalies, 1969).
-/// Latencies are predicted as that; bytes are not, because with many of them all ranks have work all the time.
+/// Latencies are predicted as that; bytes are not, because with many of them all ranks have work all the
+/// time.
 ///
 /// A message costs its sender half of overhead + beta * bytes, its receiver the same, and is there alpha +
 /// beta * bytes after it was begun. A pull is work of the reader alone, between two messages without bytes:

@@ -43,8 +43,8 @@ struct Terms {
   size_t least_rings = 1;  ///< of plans over rings
   size_t most_rings = SIZE_MAX;
 
-  /// Files that cannot be read or are wrong, words that mean nothing and limits that contradict each other are
-  /// warned of and left out.
+  /// Files that cannot be read or are wrong, words that mean nothing and limits that contradict each other
+  /// are warned of and left out.
   static Terms of(const Options& options);
   void put(ByteWriter& out) const;
   static Terms get(ByteReader& in);

@@ -2,7 +2,8 @@
 /// inside.
 ///
 /// Each rank that sends has one block; blocks are numbered in the order of hosts, and within a host
-/// in that of its shape's ranks.
+/// in that of its shape's ranks. In a plan with free roots a host has any number of blocks, and its ranks
+/// share each of them.
 /// A block goes from host to host along a tree of transfers, and every host gets it once. Of a block that
 /// comes from outside, each gate of the host takes a part and hands it down trees to all ranks of the host.
 /// What ranks of the host own goes down other trees; as these reach the gates too, they can send on all.
@@ -35,9 +36,9 @@ struct Gate {
 struct HostShape {
   Network network;
   std::vector<int32_t> uplinks;  ///< nodes with an edge from and one to a switch between hosts
-  std::vector<int32_t> blocks;   ///< by rank: 1 where it has a block, else 0
+  std::vector<int32_t> blocks;   ///< by rank: 1 where it has a block, else 0; free roots: 0
   std::vector<Gate> gates;
-  Packing own;      ///< shares in proportion to `blocks`; no trees if there are none
+  Packing own;      ///< shares in proportion to `blocks`; no trees if there are none. Free roots: any shares
   Packing foreign;  ///< shares in proportion to the parts of the ranks' gates
 };
 
@@ -85,8 +86,9 @@ struct Way {
 };
 
 struct ClusterPlan {
-  int64_t parts = 1;  ///< of every block
-  int levels = 0;     ///< of groups of hosts that get every foreign block once
+  int64_t parts = 1;        ///< of every block
+  int levels = 0;           ///< of groups of hosts that get every foreign block once
+  bool free_roots = false;  ///< half of an all-reduce whose data is divided among hosts as it suits
   std::vector<HostShape> shapes;
   std::vector<Host> hosts;
   std::vector<int64_t> first_block;  ///< by host, and how many blocks there are

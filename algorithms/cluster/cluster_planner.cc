@@ -6,7 +6,11 @@
 #include <numeric>
 #include <utility>
 
+#include "algorithms/cluster/caterpillars.h"
+#include "algorithms/cluster/degrees.h"
 #include "algorithms/cluster/gates.h"
+#include "algorithms/cluster/host_groups.h"
+#include "algorithms/cluster/host_limits.h"
 #include "algorithms/cluster/hosts.h"
 #include "algorithms/cluster/transfers.h"
 #include "algorithms/cluster/ways.h"
@@ -108,6 +112,49 @@ Result<int64_t> common_multiple(const std::vector<Way>& ways) {
   return multiple;
 }
 
+/// The plan for transfers between the hosts of a cluster with gates, which is used up.
+Result<ClusterPlan> with_transfers(const Network& network, std::span<const char> between_hosts,
+                                   Cluster cluster, int64_t parts, std::vector<Transfer> transfers) {
+  ClusterPlan plan;
+  plan.transfers = std::move(transfers);
+  plan.couplings = couplings_of(cluster, plan.transfers);
+  plan.hosts = std::move(cluster.hosts);
+  plan.shapes = std::move(cluster.shapes);
+  plan.first_block = std::move(cluster.first_block);
+  auto ways = ways_between(network, between_hosts, ends_of_ways(network, plan));
+  WEIR_TRY(ways.status());
+  plan.ways = std::move(*ways);
+
+  const auto multiple = common_multiple(plan.ways);
+  WEIR_TRY(multiple.status());
+  plan.parts = parts * *multiple;
+  for (HostShape& shape : plan.shapes) {
+    for (Gate& gate : shape.gates) gate.parts *= *multiple;
+  }
+  for (Coupling& coupling : plan.couplings) {
+    for (Coupling::Piece& piece : coupling.pieces) piece.parts *= *multiple;
+  }
+  return plan;
+}
+
+/// One half of an all-reduce with free roots, before it is known who has which blocks.
+struct Half {
+  Network network;
+  Cluster cluster;
+  int64_t parts = 1;
+};
+
+Result<Half> half_of(Network network, std::span<const char> between_hosts) {
+  const std::vector<int32_t> none(network.rank_nodes.size());
+  auto cluster = cluster_of(network, between_hosts, none);
+  WEIR_TRY(cluster.status());
+  cluster->first_block.back() = 1;  // gates and trees are for what comes from outside
+  const auto parts = open_gates(*cluster);
+  WEIR_TRY(parts.status());
+  for (HostShape& shape : cluster->shapes) shape.own = shape.foreign;
+  return Half{std::move(network), std::move(*cluster), *parts};
+}
+
 }  // namespace
 
 Result<ClusterPlan> plan_cluster(const Network& network, std::span<const char> between_hosts,
@@ -121,27 +168,42 @@ Result<ClusterPlan> plan_cluster(const Network& network, std::span<const char> b
   WEIR_TRY(parts.status());
 
   const auto levels = std::span(cluster->levels).subspan(std::min(cluster->levels.size(), at(skip)));
-  ClusterPlan plan;
-  plan.levels = static_cast<int>(levels.size());
-  plan.transfers = nested_rings(levels, cluster->first_block);
-  plan.couplings = couplings_of(*cluster, plan.transfers);
-  plan.hosts = std::move(cluster->hosts);
-  plan.shapes = std::move(cluster->shapes);
-  plan.first_block = std::move(cluster->first_block);
-  auto ways = ways_between(network, between_hosts, ends_of_ways(network, plan));
-  WEIR_TRY(ways.status());
-  plan.ways = std::move(*ways);
-
-  const auto multiple = common_multiple(plan.ways);
-  WEIR_TRY(multiple.status());
-  plan.parts = *parts * *multiple;
-  for (HostShape& shape : plan.shapes) {
-    for (Gate& gate : shape.gates) gate.parts *= *multiple;
-  }
-  for (Coupling& coupling : plan.couplings) {
-    for (Coupling::Piece& piece : coupling.pieces) piece.parts *= *multiple;
-  }
+  const int used = static_cast<int>(levels.size());
+  auto transfers = nested_rings(levels, cluster->first_block);
+  auto plan = with_transfers(network, between_hosts, std::move(*cluster), *parts, std::move(transfers));
+  if (plan.ok()) plan->levels = used;
   return plan;
+}
+
+Result<FreeRoots> plan_free_roots(const Network& network, std::span<const char> between_hosts) {
+  WEIR_TRY(check(network));
+  auto down = half_of(network, between_hosts);
+  WEIR_TRY(down.status());
+  auto up = half_of(reversed(network), between_hosts);
+  WEIR_TRY(up.status());
+  const auto same = [](const Host& a, const Host& b) { return a.nodes == b.nodes; };
+  if (!std::equal(up->cluster.hosts.begin(), up->cluster.hosts.end(), down->cluster.hosts.begin(),
+                  down->cluster.hosts.end(), same))
+    return Status(Code::invalid_argument,
+                  "hosts are grouped in another way backwards: expected links both ways");
+
+  const HostLimits limits = host_limits(up->cluster, up->parts, down->cluster, down->parts);
+  const std::vector<HostGroup> groups = host_groups(down->cluster);
+  const Degrees degrees = share_degrees(groups, limits.kind, limits.limits, limits.least);
+  const HostTrees trees = caterpillars(groups, degrees);
+  const int levels = static_cast<int>(down->cluster.levels.size());
+  FreeRoots plans;
+  for (const bool sums : {true, false}) {
+    Half& half = sums ? *up : *down;
+    half.cluster.first_block = trees.first_block;
+    auto plan =
+        with_transfers(half.network, between_hosts, std::move(half.cluster), half.parts, trees.transfers);
+    WEIR_TRY(plan.status());
+    plan->levels = levels;
+    plan->free_roots = true;
+    (sums ? plans.up : plans.down) = std::move(*plan);
+  }
+  return plans;
 }
 
 }  // namespace weir::algorithms

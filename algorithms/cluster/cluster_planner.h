@@ -21,4 +21,15 @@ namespace weir::algorithms {
 Result<ClusterPlan> plan_cluster(const Network& network, std::span<const char> between_hosts,
                                  std::span<const int32_t> blocks, int skip = 0);
 
+/// The halves of an all-reduce with free roots.
+struct FreeRoots {
+  ClusterPlan up;    ///< sums: a plan of the reversed network
+  ClusterPlan down;  ///< spreads, along the same trees of hosts
+};
+
+/// A plan for an all-reduce over hosts that are not alike. Instead of equal shares per rank, hosts get as
+/// many neighbours in the trees as their borders and what is in them bear (degrees.h, caterpillars.h); slow
+/// hosts are leaves. Not judged: that is for check_both() (proof/cluster_proof.h). Errors: as plan_cluster().
+Result<FreeRoots> plan_free_roots(const Network& network, std::span<const char> between_hosts);
+
 }  // namespace weir::algorithms

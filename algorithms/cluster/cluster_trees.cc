@@ -46,15 +46,17 @@ std::vector<Branch> in_a_row(const Packing& packing, int64_t each, Rank only = -
   return row;
 }
 
+int64_t trees_of(const Packing& packing) {
+  return std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});
+}
+
 class Speller {
  public:
   Speller(const Network& network, const ClusterPlan& plan, Packing& packing)
       : network_(network), plan_(plan), packing_(packing), rank_at_(at(network.nodes), -1) {
     for (Rank rank = 0; rank < network.ranks(); ++rank) rank_at_[at(network.rank_nodes[at(rank)])] = rank;
     for (const HostShape& shape : plan.shapes) {
-      const auto& shares = shape.foreign.shares;
-      foreign_.push_back(
-          in_a_row(shape.foreign, plan.parts / std::accumulate(shares.begin(), shares.end(), int64_t{0})));
+      foreign_.push_back(in_a_row(shape.foreign, plan.parts / trees_of(shape.foreign)));
     }
     packing_.shares.assign(network.rank_nodes.size(), 0);
   }
@@ -63,6 +65,10 @@ class Speller {
     for (size_t host = 0; host < plan_.hosts.size(); ++host) {
       int64_t block = plan_.first_block[host];
       if (block == plan_.first_block[host + 1]) continue;
+      if (plan_.free_roots) {
+        spell_free(static_cast<int32_t>(host));
+        continue;
+      }
       const HostShape& shape = plan_.shapes[at(plan_.hosts[host].shape)];
       for (size_t rank = 0; rank < shape.blocks.size(); ++rank) {
         if (shape.blocks[rank] != 0) spell(static_cast<int32_t>(host), static_cast<Rank>(rank), block++);
@@ -137,10 +143,27 @@ class Speller {
         ->paths;
   }
 
+  /// The block of a rank.
   void spell(int32_t origin, Rank local, int64_t block) {
     const Packing& own = shape_of(origin).own;
-    const Rank root = rank_of(origin, local);
-    const std::vector<Branch> first = in_a_row(own, plan_.parts / own.shares[at(local)], local);
+    spell(origin, in_a_row(own, plan_.parts / own.shares[at(local)], local), block, 1);
+  }
+
+  /// The blocks of a host, as many at a time as go the same way.
+  void spell_free(int32_t origin) {
+    const Packing& own = shape_of(origin).own;
+    const std::vector<Branch> first = in_a_row(own, plan_.parts / trees_of(own));
+    std::set<int64_t> turns = {plan_.first_block[at(origin)], plan_.first_block[at(origin + 1)]};
+    for (const Transfer& transfer : plan_.transfers) {
+      for (const Span& span : transfer.blocks) turns.insert({span.first, span.last});
+    }
+    for (auto turn = turns.find(plan_.first_block[at(origin)]); *turn < plan_.first_block[at(origin + 1)];
+         ++turn)
+      spell(origin, first, *turn, *std::next(turn) - *turn);
+  }
+
+  /// A block and the ones behind it that go as it does, `times` in all; `first`: how it gets around its host.
+  void spell(int32_t origin, const std::vector<Branch>& first, int64_t block, int64_t times) {
     const auto order = senders(origin, block);
     std::vector<std::vector<Leg>> coming(order.size());
     std::set<int64_t> cuts = {0, plan_.parts};
@@ -152,16 +175,17 @@ class Speller {
         cuts.insert(branch.first);
     }
     for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut) {
-      Tree tree{root, *std::next(cut) - *cut, {}};
-      add(tree, origin, *covering(first, *cut).tree);
+      const Tree& inside = *covering(first, *cut).tree;
+      Tree tree{rank_of(origin, inside.root), (*std::next(cut) - *cut) * times, {}};
+      add(tree, origin, inside);
       for (size_t i = 1; i < order.size(); ++i) {
         tree.edges.push_back(covering(coming[i], *cut).edge);
         const int32_t host = order[i].first;
         add(tree, host, *covering(foreign_[at(plan_.hosts[at(host)].shape)], *cut).tree);
       }
+      packing_.shares[at(tree.root)] += tree.multiplicity;
       packing_.trees.push_back(std::move(tree));
     }
-    packing_.shares[at(root)] = plan_.parts;
   }
 
   /// The edges of a host's tree.
@@ -183,7 +207,7 @@ class Speller {
 
 }  // namespace
 
-Result<Packing> spelled_out(const Network& network, const ClusterPlan& plan, const Ratio& time) {
+Result<Packing> spelled_out(const Network& network, const ClusterPlan& plan, const Rational& time) {
   if (network.ranks() > kMostSpelled) {
     return Status(Code::invalid_argument,
                   fmt::format("a plan for {} ranks move by move would be too long: expected at most {}",
@@ -191,7 +215,7 @@ Result<Packing> spelled_out(const Network& network, const ClusterPlan& plan, con
   }
   Packing packing;
   Speller(network, plan, packing).spell();
-  packing.bandwidth = 1 / (exactly(time) * plan.parts * plan.first_block.back());
+  packing.bandwidth = 1 / (time * plan.parts * plan.first_block.back());
   return packing;
 }
 

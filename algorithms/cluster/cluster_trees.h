@@ -2,7 +2,7 @@
 #pragma once
 
 #include "algorithms/cluster/cluster_plan.h"
-#include "algorithms/net/ratio.h"
+#include "algorithms/packing/rational.h"
 #include "algorithms/packing/trees.h"
 #include "weir/status.h"
 
@@ -11,8 +11,8 @@ namespace weir::algorithms {
 inline constexpr int kMostSpelled = 512;
 
 /// The trees that a plan stands for, each from the rank that owns what goes down it. `time`: what the plan
-/// takes, which sets the trees' bandwidth. REQUIRES: check_cluster() (proof/cluster_proof.h) accepts the plan
-/// for that network. Errors: invalid_argument for more than kMostSpelled ranks.
-Result<Packing> spelled_out(const Network& network, const ClusterPlan& plan, const Ratio& time);
+/// takes, which sets the trees' bandwidth. REQUIRES: check_cluster() or check_both() (proof/cluster_proof.h)
+/// accepts the plan for that network. Errors: invalid_argument for more than kMostSpelled ranks.
+Result<Packing> spelled_out(const Network& network, const ClusterPlan& plan, const Rational& time);
 
 }  // namespace weir::algorithms

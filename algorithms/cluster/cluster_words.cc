@@ -41,7 +41,8 @@ std::string words_of(const ClusterPlan& plan) {
     words = fmt::format("in hosts {}{}, ", plan.shapes.size() > 1 ? "up to " : "",
                         plural(trees_in_hosts(plan), "tree"));
   }
-  words += fmt::format("between hosts rings over {}", plural(rails_of(plan), "rail"));
+  words += fmt::format("between hosts {} over {}", plan.free_roots ? "trees with free roots" : "rings",
+                       plural(rails_of(plan), "rail"));
   if (plan.levels == 1) words += ", leaf by leaf";
   if (plan.levels > 1) words += fmt::format(", group by group on {} levels", plan.levels);
   return words;

@@ -133,9 +133,27 @@ class Finder {
     return groups;
   }
 
+  /// By host: what leaves and enters the group that it is in by now, the lesser of both.
+  std::vector<int64_t> borders_now() {
+    std::vector<int64_t> out(at(network_.nodes)), in(at(network_.nodes)), borders(members_.size());
+    for (const Edge& edge : network_.edges) {
+      const int32_t from = unions_.find(edge.from);
+      const int32_t to = unions_.find(edge.to);
+      if (from == to) continue;
+      out[at(from)] += edge.capacity;
+      in[at(to)] += edge.capacity;
+    }
+    for (size_t host = 0; host < members_.size(); ++host) {
+      const size_t group = at(unions_.find(members_[host][0]));
+      borders[host] = std::min(out[group], in[group]);
+    }
+    return borders;
+  }
+
   /// Hosts grow together, level by level: first over the switches above, then over links among these.
   void group() {
     std::vector<std::vector<int32_t>> groups;
+    std::vector<std::vector<int64_t>> borders;
     for (int32_t depth = 1; depth <= deepest_; ++depth) {
       for (const int32_t below : {depth - 1, depth}) {
         for (const Edge& edge : network_.edges) {
@@ -144,6 +162,7 @@ class Finder {
           if (std::max(from, to) == depth && std::min(from, to) == below) unions_.join(edge.from, edge.to);
         }
         groups.push_back(groups_now());
+        borders.push_back(borders_now());
       }
     }
     leaf_group_ = groups.empty() ? groups_now() : groups[0];
@@ -157,14 +176,22 @@ class Finder {
     });
     for (size_t level = groups.size(); level-- > 0;) {
       std::vector<int32_t> firsts;
+      std::vector<int64_t> widths;
       for (size_t place = 0; place < order_.size(); ++place) {
         const auto group_at = [&](size_t p) { return groups[level][at(order_[p])]; };
-        if (place == 0 || group_at(place) != group_at(place - 1))
-          firsts.push_back(static_cast<int32_t>(place));
+        if (place > 0 && group_at(place) == group_at(place - 1)) continue;
+        firsts.push_back(static_cast<int32_t>(place));
+        widths.push_back(borders[level][at(order_[place])]);
       }
-      const bool tells = firsts.size() > 1 && firsts.size() < order_.size();
-      if (tells && (cluster_.levels.empty() || cluster_.levels.back() != firsts))
+      if (firsts.size() == 1 || firsts.size() == order_.size()) continue;
+      if (cluster_.levels.empty() || cluster_.levels.back() != firsts) {
         cluster_.levels.push_back(std::move(firsts));
+        cluster_.borders.push_back(std::move(widths));
+      } else {
+        std::transform(widths.begin(), widths.end(), cluster_.borders.back().begin(),
+                       cluster_.borders.back().begin(),
+                       [](int64_t one, int64_t other) { return std::min(one, other); });
+      }
     }
   }
 

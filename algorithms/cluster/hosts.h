@@ -28,6 +28,7 @@ struct Cluster {
   std::vector<HostShape> shapes;                  ///< with network, uplinks and blocks
   std::vector<std::vector<Attachment>> attached;  ///< by shape and uplink
   std::vector<std::vector<int32_t>> levels;       ///< first host of each group; the widest groups first
+  std::vector<std::vector<int64_t>> borders;      ///< capacity across each, the lesser of both directions
   std::vector<int64_t> first_block;               ///< by host, and how many blocks there are
   int32_t planes = 0;
 };

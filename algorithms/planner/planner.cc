@@ -57,10 +57,25 @@ Result<CollectivePlan> by_hosts(const Network& network, std::span<const char> be
   return plan;
 }
 
-/// Divides both packings' blocks into as many parts, that is trees.
+/// An all-reduce whose halves run at the same time, instead of a plan that is not as fast.
+void try_free_roots(const Network& network, std::span<const char> between_hosts, CollectivePlan& best) {
+  auto plans = plan_free_roots(network, between_hosts);
+  if (!plans.ok()) return;
+  auto loads = check_both(network, plans->up, plans->down);
+  if (!loads.ok() || exactly(best.bound.time) <= best.part_of_bound * loads->time) return;
+  best.up = JudgedCluster{std::move(plans->up), std::move(loads->up)};
+  best.down = JudgedCluster{std::move(plans->down), std::move(loads->down)};
+  best.time = std::move(loads->time);
+  best.part_of_bound = exactly(best.bound.time) / best.time;
+}
+
+/// Divides both packings' data into as many parts, that is trees.
 void make_equal(Packing& a, Packing& b) {
-  const int64_t shares_of_a = a.shares[0];
-  const int64_t shares_of_b = b.shares[0];
+  const auto trees = [](const Packing& packing) {
+    return std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});
+  };
+  const int64_t shares_of_a = trees(a);
+  const int64_t shares_of_b = trees(b);
   const int64_t common = std::gcd(shares_of_a, shares_of_b);
   const auto divide = [](Packing& packing, int64_t finer) {
     packing.bandwidth /= finer;
@@ -93,6 +108,8 @@ Result<CollectivePlan> plan_collective(const Network& network, std::span<const c
       }
       if (plan->part_of_bound > best.part_of_bound) best = std::move(*plan);
     }
+    if (collective == Collective::all_reduce && best.part_of_bound < 1)
+      try_free_roots(network, between_hosts, best);
     if (best.part_of_bound == 1 || (best.part_of_bound > 0 && network.ranks() > kMostFlatRanks)) return best;
   }
   if (network.ranks() > kMostPackedRanks) return refused;
@@ -125,7 +142,8 @@ Result<ir::Plan> schedule(const CollectivePlan& plan, const Network& network) {
   for (const bool up : {false, true}) {
     const auto& half = up ? plan.up : plan.down;
     if (!half.has_value()) continue;
-    auto packing = spelled_out(up ? reversed(network) : network, half->plan, half->loads.time);
+    auto packing = spelled_out(up ? reversed(network) : network, half->plan,
+                               half->plan.free_roots ? plan.time : exactly(half->loads.time));
     WEIR_TRY(packing.status());
     packings[up ? 1 : 0] = std::move(*packing);
   }

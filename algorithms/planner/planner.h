@@ -1,8 +1,9 @@
 /// The best plan that we know for a collective on a network, judged, and how far it is from what is possible.
 ///
-/// For several hosts that is a plan in rings between hosts and trees inside (cluster/cluster_planner.h); for
-/// a single one, and for few ranks where hosts limit more than what joins them, trees over all ranks
-/// (tree_planner.h). Latencies do not count: it is the time per byte of long messages. Pure and thread-safe.
+/// For several hosts that is a plan in rings between hosts and trees inside, or for an all-reduce over hosts
+/// that are not alike in trees with free roots (both: cluster/cluster_planner.h); for a single one, and for
+/// few ranks where hosts limit more than what joins them, trees over all ranks (tree_planner.h). Latencies do
+/// not count: it is the time per byte of long messages. Pure and thread-safe.
 #pragma once
 
 #include <optional>
@@ -41,9 +42,10 @@ inline constexpr int kMostFlatRanks = 64;
 /// Up to so many ranks trees over all of them are tried where there is no plan by hosts.
 inline constexpr int kMostPackedRanks = 512;
 
-/// All-gather, reduce-scatter, broadcast, reduce, and all-reduce as a reduce-scatter and an all-gather. What
-/// is returned has been judged by check_bound() and check_cluster() or check_packing(). `between_hosts` by
-/// node, as of switches_between_hosts(). Errors: as plan_trees(), and as plan_cluster()
+/// All-gather, reduce-scatter, broadcast, reduce, and all-reduce: as a reduce-scatter and an all-gather, and
+/// with free roots where that is not optimal. What
+/// is returned has been judged by check_bound() and check_cluster(), check_packing() or check_both().
+/// `between_hosts` by node, as of switches_between_hosts(). Errors: as plan_trees(), and as plan_cluster()
 /// for more than kMostPackedRanks ranks.
 Result<CollectivePlan> plan_collective(const Network& network, std::span<const char> between_hosts,
                                        Collective collective, Rank root = 0);

@@ -52,15 +52,16 @@ Status follow(const Network& network, const std::vector<char>& is_rank, const st
 
 /// A shape that was found right: what passes the edges of its own network.
 struct InHost {
-  std::vector<Int128> own;      ///< parts, for all blocks of its own together
+  std::vector<Int128> own;      ///< parts, for all blocks of its own together; free roots: for one
   std::vector<Int128> foreign;  ///< parts, for one that comes from outside
-  int64_t blocks = 0;           ///< of its own
+  int64_t blocks = 0;           ///< of its own, unless roots are free
+  Int128 share = 0;             ///< of its own blocks, or of one: parts that a tree takes
 };
 
 class ShapeJudge {
  public:
-  ShapeJudge(const HostShape& shape, int64_t parts)
-      : shape_(shape), parts_(parts), entering_(shape.network.rank_nodes.size()) {}
+  ShapeJudge(const HostShape& shape, int64_t parts, bool free_roots)
+      : shape_(shape), parts_(parts), free_roots_(free_roots), entering_(shape.network.rank_nodes.size()) {}
 
   Result<InHost> judge() {
     WEIR_TRY(check(shape_.network));
@@ -70,7 +71,7 @@ class ShapeJudge {
       if (node < 0 || node >= shape_.network.nodes) return wrong("there is no node {} for an uplink", node);
     }
     WEIR_TRY(judge_gates());
-    WEIR_TRY(judge_own());
+    WEIR_TRY(free_roots_ ? judge_free() : judge_own());
     WEIR_TRY(judge_foreign());
     return std::move(found_);
   }
@@ -110,8 +111,22 @@ class ShapeJudge {
       if (shape_.own.shares[rank] != each * shape_.blocks[rank])
         return wrong("rank {} has {} trees of its own", rank, shape_.own.shares[rank]);
     }
-    for (size_t e = 0; e < found_.own.size(); ++e)
-      found_.own[e] = static_cast<Int128>(loads->trees[e]) * (parts_ / each);
+    found_.share = parts_ / each;
+    for (size_t e = 0; e < found_.own.size(); ++e) found_.own[e] = loads->trees[e] * found_.share;
+    return {};
+  }
+
+  Status judge_free() {
+    if (std::count(shape_.blocks.begin(), shape_.blocks.end(), 0) !=
+        static_cast<int64_t>(shape_.blocks.size()))
+      return wrong("a rank has a block, though roots are free");
+    const auto loads = check_packing(shape_.network, shape_.own);
+    if (!loads.ok()) return wrong("its own trees: {}", loads.status().message());
+    Int128 trees = 0;
+    for (const int64_t share : shape_.own.shares) trees += share;
+    if (trees <= 0 || parts_ % trees != 0) return wrong("{} trees for blocks of {} parts", trees, parts_);
+    found_.share = parts_ / trees;
+    for (const int64_t each : loads->trees) found_.own.push_back(each * found_.share);
     return {};
   }
 
@@ -134,6 +149,7 @@ class ShapeJudge {
 
   const HostShape& shape_;
   const int64_t parts_;
+  const bool free_roots_;
   std::vector<Int128> entering_;  // by rank: parts of a foreign block
   InHost found_;
 };
@@ -146,10 +162,10 @@ class Judge {
   Result<ClusterLoads> judge() {
     WEIR_TRY(check(network_));
     is_rank_ = rank_nodes_of(network_);
-    if (blocks_.size() != network_.rank_nodes.size())
+    if (!plan_.free_roots && blocks_.size() != network_.rank_nodes.size())
       return wrong("blocks of {} ranks: the network has {}", blocks_.size(), network_.ranks());
     for (size_t s = 0; s < plan_.shapes.size(); ++s) {
-      auto shape = ShapeJudge(plan_.shapes[s], plan_.parts).judge();
+      auto shape = ShapeJudge(plan_.shapes[s], plan_.parts, plan_.free_roots).judge();
       if (!shape.ok()) return wrong("shape {} of hosts: {}", s, shape.status().message());
       shapes_.push_back(std::move(*shape));
     }
@@ -180,12 +196,14 @@ class Judge {
       for (size_t r = 0; r < shape.blocks.size(); ++r) {
         Rank& rank = rank_at[at(host.nodes[at(shape.network.rank_nodes[r])])];
         if (rank < 0) return wrong("host {}: its rank {} is none, or in another host", h, r);
-        if (blocks_[at(rank)] != shape.blocks[r])
+        if (!plan_.free_roots && blocks_[at(rank)] != shape.blocks[r])
           return wrong("rank {} has {} blocks, the plan says {}", rank, blocks_[at(rank)], shape.blocks[r]);
         rank = -1;
         ++ranks;
       }
-      if (plan_.first_block[h + 1] - plan_.first_block[h] != shapes_[at(host.shape)].blocks)
+      const int64_t blocks = plan_.first_block[h + 1] - plan_.first_block[h];
+      if (blocks < 0) return wrong("host {} has {} blocks", h, blocks);
+      if (!plan_.free_roots && blocks != shapes_[at(host.shape)].blocks)
         return wrong("host {} has another number of blocks than its shape", h);
     }
     return ranks == network_.ranks() ? Status()
@@ -266,6 +284,7 @@ class Judge {
     std::vector<Change> changes;
     std::vector<std::vector<Span>> had(plan_.hosts.size());  // by host
     for (size_t h = 0; h < had.size(); ++h) {
+      if (plan_.first_block[h] == plan_.first_block[h + 1]) continue;
       had[h].push_back({plan_.first_block[h], plan_.first_block[h + 1]});
       changes.push_back({plan_.first_block[h], static_cast<int32_t>(h), -1});
     }
@@ -317,12 +336,22 @@ class Judge {
   }
 
   void load_hosts() {
+    std::vector<Rank> rank_at(at(network_.nodes), -1);
+    for (Rank rank = 0; rank < network_.ranks(); ++rank) rank_at[at(network_.rank_nodes[at(rank)])] = rank;
+    loads_.roots.resize(network_.rank_nodes.size());
     for (size_t h = 0; h < plan_.hosts.size(); ++h) {
       const Host& host = plan_.hosts[h];
+      const HostShape& shape = plan_.shapes[at(host.shape)];
       const InHost& inside = shapes_[at(host.shape)];
-      const int64_t foreign = plan_.first_block.back() - inside.blocks;
+      const int64_t blocks = plan_.first_block[h + 1] - plan_.first_block[h];
+      const int64_t foreign = plan_.first_block.back() - blocks;
+      const int64_t times = plan_.free_roots ? blocks : 1;
       for (size_t e = 0; e < host.edges.size(); ++e)
-        loads_.parts[at(host.edges[e])] += inside.own[e] + inside.foreign[e] * foreign;
+        loads_.parts[at(host.edges[e])] += inside.own[e] * times + inside.foreign[e] * foreign;
+      for (size_t r = 0; r < shape.own.shares.size(); ++r) {
+        const Rank rank = rank_at[at(host.nodes[at(shape.network.rank_nodes[r])])];
+        loads_.roots[at(rank)] = inside.share * shape.own.shares[r] * times;
+      }
     }
   }
 
@@ -397,7 +426,36 @@ class Judge {
 
 Result<ClusterLoads> check_cluster(const Network& network, const ClusterPlan& plan,
                                    std::span<const int32_t> blocks) {
+  if (plan.free_roots) return wrong("roots are free: expected a plan for the blocks of ranks");
   return Judge(network, plan, blocks).judge();
+}
+
+Result<BothClusterLoads> check_both(const Network& network, const ClusterPlan& up, const ClusterPlan& down) {
+  BothClusterLoads both;
+  for (const bool sums : {true, false}) {
+    const ClusterPlan& plan = sums ? up : down;
+    const char* half = sums ? "sums" : "spreads";
+    if (!plan.free_roots) return wrong("the half that {} has no free roots", half);
+    auto loads = Judge(sums ? reversed(network) : network, plan, {}).judge();
+    if (!loads.ok()) return wrong("the half that {}: {}", half, loads.status().message());
+    (sums ? both.up : both.down) = std::move(*loads);
+  }
+  for (size_t rank = 0; rank < both.up.roots.size(); ++rank) {
+    if (Wide(both.up.roots[rank]) * both.down.whole != Wide(both.down.roots[rank]) * both.up.whole)
+      return wrong("rank {} sums up another share than it spreads", rank);
+  }
+  const Wide all = Wide(both.up.whole) * both.down.whole;
+  Wide most = 0;  // parts of `all` that pass the tightest edge
+  int64_t width = 1;
+  for (size_t e = 0; e < network.edges.size(); ++e) {
+    const Wide load = Wide(both.up.parts[e]) * both.down.whole + Wide(both.down.parts[e]) * both.up.whole;
+    if (load * width <= most * network.edges[e].capacity) continue;
+    most = load;
+    width = network.edges[e].capacity;
+  }
+  using Whole = boost::multiprecision::cpp_int;
+  both.time = Rational(Whole(most), Whole(all) * width);
+  return both;
 }
 
 }  // namespace weir::algorithms

@@ -16,6 +16,7 @@
 
 #include "algorithms/cluster/cluster_plan.h"
 #include "algorithms/net/ratio.h"
+#include "algorithms/packing/rational.h"
 #include "weir/status.h"
 
 namespace weir::algorithms {
@@ -26,6 +27,7 @@ struct ClusterLoads {
   Int128 whole = 1;           ///< parts that all blocks have together
   Ratio time;                 ///< T / M, times one unit of capacity, as in Bound
   int32_t tightest = -1;      ///< the edge that takes so long
+  std::vector<Int128> roots;  ///< by rank: parts that it is the root of
   /// What passes an edge, as a fraction of M.
   Ratio share(size_t edge) const { return {parts[edge], whole}; }
 };
@@ -34,5 +36,16 @@ struct ClusterLoads {
 /// invalid_argument with the first thing that is wrong and where.
 Result<ClusterLoads> check_cluster(const Network& network, const ClusterPlan& plan,
                                    std::span<const int32_t> blocks);
+
+/// Halves of an all-reduce with free roots that work at the same time.
+struct BothClusterLoads {
+  ClusterLoads up;
+  ClusterLoads down;
+  Rational time;  ///< of the edge that both together keep busy the longest
+};
+
+/// Proves two plans with free roots right: `up`, of the reversed network, sums up what `down` spreads, so
+/// each rank is the root of the same share of the data in both. Errors: as above.
+Result<BothClusterLoads> check_both(const Network& network, const ClusterPlan& up, const ClusterPlan& down);
 
 }  // namespace weir::algorithms

@@ -60,7 +60,8 @@ struct Report {
                : algorithms::words_of(cluster());
   }
   std::string algorithm() const {
-    if (!plan.trees.has_value()) return "hierarchical";
+    if (!plan.trees.has_value())
+      return cluster().free_roots ? "hierarchical with free roots" : "hierarchical";
     return plan.trees->free_roots ? "trees with free roots" : "trees";
   }
   const algorithms::ClusterPlan& cluster() const { return (plan.down ? plan.down : plan.up)->plan; }

@@ -226,7 +226,7 @@ TEST(Cluster, WhateverTheClusterPlansHoldAndStandForTrees) {
                                    static_cast<Rank>(seed % blocks.size()));
     ASSERT_TRUE(bound.ok()) << bound.status().message();
     EXPECT_GE(loads->time, bound->time) << seed;
-    const auto packing = spelled_out(network, *plan, loads->time);
+    const auto packing = spelled_out(network, *plan, exactly(loads->time));
     ASSERT_TRUE(packing.ok()) << packing.status().message();
     const auto trees = check_packing(network, *packing);
     ASSERT_TRUE(trees.ok()) << seed << ": " << trees.status().message();

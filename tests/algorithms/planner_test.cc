@@ -202,6 +202,29 @@ TEST(Planner, EveryScheduleIsVerified) {
   }
 }
 
+TEST(Planner, HostsThatAreNotAlikeReduceWithFreeRoots) {
+  for (const char* text :
+       {"9 x (8 gpu nvswitch 300, 8 nic 25) + 1 x (1 gpu, 1 nic 25) leaf",
+        "6 x (8 gpu nvswitch 300, 8 nic 25) + 6 x (4 gpu nvswitch 300, 4 nic 25) leaf",
+        "9 x (8 gpu nvswitch 300, 4 nic 25) + 9 x (4 gpu mesh 100, 2 nic 25) leaf by 3 4:1"}) {
+    const Line line(text);
+    const auto plan = plan_collective(line.network, line.between_hosts, Collective::all_reduce);
+    ASSERT_TRUE(plan.ok()) << text << ": " << plan.status().message();
+    ASSERT_TRUE(plan->down.has_value() && plan->up.has_value()) << text;
+    EXPECT_TRUE(plan->down->plan.free_roots) << text;
+    EXPECT_GE(plan->part_of_bound, Rational(999, 1000)) << text;
+    EXPECT_LE(plan->part_of_bound, 1) << text;
+    EXPECT_EQ(plan->part_of_bound * plan->time, exactly(plan->bound.time));
+    const auto moves = schedule(*plan, line.network);
+    ASSERT_TRUE(moves.ok()) << text << ": " << moves.status().message();
+    EXPECT_EQ(ir::verify(*moves).message(), "") << text;
+  }
+  const Line alike("12 x (8 gpu nvswitch 300, 8 nic 25) leaf by 4 4:1");
+  const auto plan = plan_collective(alike.network, alike.between_hosts, Collective::all_reduce);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_FALSE(plan->down->plan.free_roots);
+}
+
 TEST(Planner, RefusesWhatTreesRefuse) {
   const Line line("2 x (2 gpu mesh 100, 2 nic 25) leaf");
   const auto refused = [&](Collective collective, Rank root) {

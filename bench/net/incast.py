@@ -45,8 +45,7 @@ def run(network, arguments, variables):
     command = favoured(arguments.nice, (program, "-b", total, "-e", total, "-n", f"{arguments.calls}", "-w", "2", "-c", "0", "-z", "3",
                                         "-I", "1"))
     before = network.drops()[port], network.segments("RetransSegs")
-    processes = start_all(network, lambda rank: command + (["-J", result] if rank == 0 else []),
-                          **({"WEIR_CACHE_DIR": folder} | variables))
+    processes = start_all(network, lambda rank: command + (["-J", result] if rank == 0 else []), **variables)
     try:
       said = [process.communicate(timeout=arguments.timeout) for process in processes]
     finally:

@@ -80,8 +80,7 @@ def run(network, candidate, arguments, folder):
       processes = [start_mpi(network, candidate.mpi, folder, command, options=candidate.options + yields,
                              **dict(candidate.environment))]
     else:
-      own = {"WEIR_CACHE_DIR": folder} | ({} if crowded else {"WEIR_SPIN": "-1"})  # what is measured here counts here only
-      variables = own | dict(word.split("=", 1) for word in arguments.set)
+      variables = ({} if crowded else {"WEIR_SPIN": "-1"}) | dict(word.split("=", 1) for word in arguments.set)
       command += [*candidate.options, "--interface", "eth0", "--ranks", f"{hosts}"]
       processes = start_all(network, lambda rank: command + ["--rank", f"{rank}"], **variables)
     try:

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 PORT, MASTER_PORT = 23456, 23457
 MOST_HOSTS, MOST_RAILS, MOST_SPINES = 250, 50, 60  # what addresses are left for
@@ -82,11 +83,12 @@ def remove_leftovers():
       remove(match.group(1))
 
 
-def janitor(tag):
-  """Waits until whoever started us closes our input or is killed, then removes its network."""
+def janitor(tag, folder):
+  """Waits until whoever started us closes our input or is killed, then removes its network and its folder."""
   sys.stdin.read()
   for match in listed(rf"({tag}-\S+)"):
     remove(match.group(1))
+  shutil.rmtree(folder, ignore_errors=True)
 
 
 class Network:
@@ -106,7 +108,7 @@ class Network:
     self.routed = spines > 1
     self.cables = {}  # (host, rail) or (leaf, spine, rail): its end at the leaf, as (namespace, interface)
     self.farther = {}  # the same: its other end
-    self.janitor = None
+    self.janitor = self.cache = None
     if len(self.leaf_of) > MOST_HOSTS or rails > MOST_RAILS or spines > MOST_SPINES:
       raise Impossible(f"more than {MOST_HOSTS} hosts, {MOST_RAILS} rails or {MOST_SPINES} spines")
 
@@ -217,7 +219,8 @@ class Network:
 
   def __enter__(self):
     remove_leftovers()
-    self.janitor = subprocess.Popen((sys.executable, os.path.abspath(__file__), self.tag), stdin=subprocess.PIPE,
+    self.cache = tempfile.mkdtemp(prefix=self.tag)
+    self.janitor = subprocess.Popen((sys.executable, os.path.abspath(__file__), self.tag, self.cache), stdin=subprocess.PIPE,
                                     start_new_session=True)
     try:
       self.build()
@@ -243,7 +246,9 @@ class Network:
     first = self.address(first_host)
     environment.update({"RANK": f"{rank}", "WORLD_SIZE": f"{ranks}", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1",
                         "MASTER_ADDR": first, "MASTER_PORT": f"{MASTER_PORT}", "NCCL_HOSTID": f"host{host}",
-                        "NCCL_COMM_ID": f"{first}:{PORT}", "WEIR_SPIN": "0"})  # hosts have no cores of their own
+                        "NCCL_COMM_ID": f"{first}:{PORT}",
+                        "WEIR_CACHE_DIR": self.cache,  # rates measured here are not those of the machine
+                        "WEIR_SPIN": "0"})  # hosts have no cores of their own
     environment.update(variables)
     return subprocess.Popen(self.inside(host, *command), env=environment, text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE)
@@ -307,4 +312,4 @@ def missing_tools():
 
 
 if __name__ == "__main__":
-  janitor(sys.argv[1])
+  janitor(*sys.argv[1:])

@@ -25,17 +25,20 @@ struct Scale {
   Ratio total(int64_t rings) const { return {static_cast<Int128>(capacity) * rings, parts}; }
 };
 
+/// Of the edges that rings use; the others have none.
 Widths capacities_of(const Network& network) {
+  const Room room(network);
   Widths widths;
-  for (const Edge& edge : network.edges) widths.push_back(edge.capacity);
+  for (size_t e = 0; e < network.edges.size(); ++e)
+    widths.push_back(room.is_used(e) ? network.edges[e].capacity : 0);
   return widths;
 }
 
 /// How many rings fit into each edge; no more than `most`, which are all.
-Widths widths_at(const Network& network, const Scale& scale, int most) {
+Widths widths_at(const Widths& capacities, const Scale& scale, int most) {
   Widths widths;
-  for (const Edge& edge : network.edges) {
-    const Int128 fit = static_cast<Int128>(edge.capacity) * scale.parts / scale.capacity;
+  for (const int64_t capacity : capacities) {
+    const Int128 fit = static_cast<Int128>(capacity) * scale.parts / scale.capacity;
     widths.push_back(static_cast<int64_t>(std::min<Int128>(fit, most)));
   }
   return widths;
@@ -71,22 +74,20 @@ int64_t narrowest_cut(const Network& network, const Widths& widths) {
   return least;
 }
 
-/// What may be tried, the most promising first.
-std::vector<Scale> scales_of(const Network& network, int most) {
-  std::set<int64_t> capacities;
-  for (const Edge& edge : network.edges) capacities.insert(edge.capacity);
+/// What may be tried, the widest rings first.
+std::vector<Scale> scales_of(const Network& network, const Widths& capacities, int most) {
+  const std::set<int64_t> different(capacities.begin(), capacities.end());
   std::map<Ratio, Scale> scales;  // by the bandwidth of a ring: equal ones once
-  for (const int64_t capacity : capacities) {
-    for (int parts = 1; parts <= most; ++parts) {
+  for (const int64_t capacity : different) {
+    for (int parts = 1; capacity > 0 && parts <= most; ++parts) {
       Scale scale{capacity, parts};
-      scale.hoped = std::min<int64_t>(most, narrowest_rank(network, widths_at(network, scale, most)));
+      const Widths widths = widths_at(capacities, scale, most);
+      scale.hoped = std::min<int64_t>(most, narrowest_rank(network, widths));
       if (scale.hoped > 0) scales.emplace(scale.total(1), scale);
     }
   }
   std::vector<Scale> sorted;
   for (auto scale = scales.rbegin(); scale != scales.rend(); ++scale) sorted.push_back(scale->second);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Scale& a, const Scale& b) { return a.total(a.hoped) > b.total(b.hoped); });
   return sorted;
 }
 
@@ -176,16 +177,18 @@ Result<RingPacking> pack_rings(const Network& network, const RingGoal& goal) {
   WEIR_TRY(check(network));
   if (network.ranks() < 2 || network.ranks() > kMostRingRanks)
     return refuse(fmt::format("rings over {} ranks: expected 2 to {}", network.ranks(), kMostRingRanks));
+  const Widths capacities = capacities_of(network);
   RingPacking best;
-  best.bound = {narrowest_cut(network, capacities_of(network)), 1};
+  best.bound = {narrowest_cut(network, capacities), 1};
   Search search(network);
   int64_t left = goal.most_steps;
-  for (Scale scale : scales_of(network, goal.most_rings)) {
-    if (left <= 0 || best.total == best.bound || scale.total(scale.hoped) <= best.total) break;
-    const Widths widths = widths_at(network, scale, goal.most_rings);
+  for (Scale scale : scales_of(network, capacities, goal.most_rings)) {
+    if (left <= 0 || best.total == best.bound) break;
+    if (scale.total(scale.hoped) <= best.total) continue;
+    const Widths widths = widths_at(capacities, scale, goal.most_rings);
     scale.hoped = std::min(scale.hoped, narrowest_cut(network, widths));
     if (scale.total(scale.hoped) <= best.total) continue;
-    int64_t steps = left / 2 + 1;
+    int64_t steps = left / 4 + 1;
     left -= steps;
     const std::vector<RoutedRing> rings = search.run(widths, scale.hoped, steps);
     left += steps;

@@ -15,11 +15,37 @@ Room::Room(const Network& network)
     leaving_[static_cast<size_t>(network.edges[e].from)].push_back(static_cast<int32_t>(e));
   for (Rank rank = 0; rank < network.ranks(); ++rank)
     rank_at_[static_cast<size_t>(network.rank_nodes[static_cast<size_t>(rank)])] = rank;
+  room_.assign(network.edges.size(), 1);
+  for (Rank rank = 0; rank < network.ranks(); ++rank) find_ways(rank);
 }
 
-/// Finds the ranks that are next to one, over edges with room and switches, by the fewest edges.
+/// REQUIRES: all edges have room.
+void Room::find_ways(Rank from) {
+  ways_.emplace_back(network_.edges.size(), char{1});
+  reach(from);
+  std::vector<char> leads(static_cast<size_t>(network_.nodes));  // on to another rank
+  std::vector<char> ways(network_.edges.size());
+  for (auto node = queue_.rbegin(); node != queue_.rend(); ++node) {
+    const auto at = static_cast<size_t>(*node);
+    const bool passes = rank_at_[at] < 0 || rank_at_[at] == from;
+    leads[at] = passes ? 0 : 1;
+    for (const int32_t e : leaving_[at]) {
+      const auto to = static_cast<size_t>(network_.edges[static_cast<size_t>(e)].to);
+      if (!passes || leads[to] == 0 || hops_[to] != hops_[at] + 1) continue;
+      ways[static_cast<size_t>(e)] = leads[at] = 1;
+    }
+  }
+  ways_.back() = std::move(ways);
+}
+
+bool Room::is_used(size_t edge) const {
+  return std::ranges::any_of(ways_, [&](const std::vector<char>& ways) { return ways[edge] != 0; });
+}
+
+/// Finds the ranks that are next to one, over edges with room on its ways.
 void Room::reach(Rank from) {
   const auto size = static_cast<size_t>(network_.nodes);
+  const std::vector<char>& ways = ways_[static_cast<size_t>(from)];
   came_by_.assign(size, -1);
   hops_.assign(size, 0);
   queue_.assign(1, network_.rank_nodes[static_cast<size_t>(from)]);
@@ -27,6 +53,7 @@ void Room::reach(Rank from) {
     const auto node = static_cast<size_t>(queue_[i]);
     if (i > 0 && rank_at_[node] >= 0) continue;
     for (const int32_t e : leaving_[node]) {
+      if (ways[static_cast<size_t>(e)] == 0) continue;
       const auto to = static_cast<size_t>(network_.edges[static_cast<size_t>(e)].to);
       if (room_[static_cast<size_t>(e)] == 0 || came_by_[to] >= 0 || rank_at_[to] == from) continue;
       came_by_[to] = e;

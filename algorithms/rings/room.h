@@ -24,6 +24,9 @@ class Room {
   /// The network must outlive it.
   explicit Room(const Network& network);
 
+  /// Whether an edge is on one of the shortest ways between ranks over switches: rings take no others, since
+  /// what carries a plan out does not.
+  bool is_used(size_t edge) const;
   /// Edge e has room for `widths[e]` rings.
   void set(std::vector<int64_t> widths) { room_ = std::move(widths); }
   /// Takes the room of a ring that leaves rank `first`, in random order; nothing where none was found within
@@ -48,6 +51,7 @@ class Room {
     size_t edges_before = 0;      ///< of the path, before the hop from here
   };
 
+  void find_ways(Rank from);
   bool search(Rank first, int64_t& steps, std::mt19937& random);
   void go_back(size_t edges);
   std::vector<Option> options_from(Rank rank, std::mt19937& random);
@@ -58,6 +62,7 @@ class Room {
   const Network& network_;
   std::vector<std::vector<int32_t>> leaving_;  ///< by node: edges
   std::vector<Rank> rank_at_;                  ///< by node; -1: a switch
+  std::vector<std::vector<char>> ways_;        ///< by rank, by edge: on a shortest way from there
   std::vector<int64_t> room_;                  ///< by edge
   std::vector<char> visited_;                  ///< by rank
   std::vector<int32_t> edges_;                 ///< of the path

@@ -89,6 +89,23 @@ TEST(PackRings, IsNeverBelowWhatPeopleFound) {
   }
 }
 
+/// A slow way around, which neighbours would not take.
+TEST(PackRings, UsesShortestWaysOnly) {
+  NetworkBuilder builder;
+  builder.ranks(4);
+  const int32_t hub = builder.node();
+  for (int32_t a = 0; a < 4; ++a) {
+    builder.link(a, hub, 10);
+    for (int32_t b = a + 1; b < 4; ++b) builder.link(a, b, 100);
+  }
+  const Network network = builder.take();
+  const RingPacking packing = packed(network);
+  EXPECT_EQ(packing.total, units(300));
+  EXPECT_EQ(packing.bound, units(300));
+  EXPECT_EQ(packing.count(), 6);
+  expect_sound(network, packing);
+}
+
 TEST(PackRings, TakesNoMoreRingsThanAllowed) {
   const auto two = pack_rings(part_of(kDgx1v, 8, 25), {.most_rings = 2});
   ASSERT_TRUE(two.ok());

@@ -31,7 +31,8 @@ Profile grown(const Profile& quarter, const Profile& half, const Profile& whole,
           grown(quarter.load, half.load, whole.load, doublings),
           whole.shared,
           grown(quarter.chunks, half.chunks, whole.chunks, doublings),
-          grown(quarter.tile_bytes, half.tile_bytes, whole.tile_bytes, doublings)};
+          grown(quarter.tile_bytes, half.tile_bytes, whole.tile_bytes, doublings),
+          grown(quarter.across, half.across, whole.across, doublings)};
 }
 
 Surroundings first_places(const Surroundings& around, int places) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace weir::cost {
 namespace {
@@ -202,6 +203,12 @@ class Load {
     return {most.seconds, most.per_byte};
   }
 
+  double across() const {
+    double all = std::reduce(edges_.begin(), edges_.end());
+    for (const std::vector<double>& groups : out_) all += std::reduce(groups.begin(), groups.end());
+    return all;
+  }
+
  private:
   /// Seconds, and seconds per byte: those in which the rank is busy, those in which a core is.
   void work(size_t rank, double seconds, double busy, double core) {
@@ -259,6 +266,7 @@ Profile profile_of(const ir::Plan& plan, const Surroundings& around) {
   profile.first = {one.seconds, one.per_byte};
   profile.further = {two.seconds - one.seconds, two.per_byte - one.per_byte};
   profile.load = load.most();
+  profile.across = load.across();
   profile.shared = shared_part(around);
   profile.chunks = plan.shape.chunks;
   profile.tile_bytes = static_cast<double>(around.slot_bytes) / message;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kMostMoves = 100'000;  // of a plan that is made although it has many ranks
 constexpr int kMostNested = 1024;       // ranks of plans over groups and rings
+constexpr double kHair = 1.01;          // times that differ by less are equal: the model knows no better
 constexpr double kLeastTile = 64;       // tiles begin at cache lines: with less room a message does not fit
 
 /// A plan's profile, and how many moves it took.
@@ -67,21 +68,35 @@ Table::Table(Collective kind, const Surroundings& around, const Allowed& allowed
     if (entry.kind != kind || (allowed && !allowed(entry))) continue;
     if (entry.pulls && around.scratch_bytes == 0) continue;
     const auto profile = profile_for(entry, around);
-    if (profile && profile->tile_bytes >= kLeastTile) candidates_.push_back({&entry, *profile});
+    if (profile && profile->tile_bytes >= kLeastTile)
+      candidates_.push_back({&entry, *profile, profile->across / profile->chunks});
   }
   for (size_t c = 0; c < kClasses; ++c) {
     const double bytes = c == 0 ? 0 : std::ldexp(1, static_cast<int>(c) - 1);
-    Choice& choice = choices_[c];
-    for (const Candidate& candidate : candidates_) {
-      const Estimate estimate{candidate.entry, predict(candidate.profile, bytes)};
-      if (choice.best.entry == nullptr || estimate.seconds < choice.best.seconds) {
-        choice.runner_up = choice.best;
-        choice.best = estimate;
-      } else if (choice.runner_up.entry == nullptr || estimate.seconds < choice.runner_up.seconds) {
-        choice.runner_up = estimate;
-      }
-    }
+    choices_[c] = choose(bytes);
   }
+}
+
+Choice Table::choose(double bytes) const {
+  std::vector<double> seconds;
+  for (const Candidate& candidate : candidates_) seconds.push_back(predict(candidate.profile, bytes));
+  if (seconds.empty()) return {};
+  const double enough = *std::ranges::min_element(seconds) * kHair;
+  size_t best = candidates_.size();
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    if (seconds[i] > enough) continue;
+    const auto better = [&](size_t than) {
+      return std::pair(candidates_[i].across, seconds[i]) <
+             std::pair(candidates_[than].across, seconds[than]);
+    };
+    if (best == candidates_.size() || better(best)) best = i;
+  }
+  Choice choice{{candidates_[best].entry, seconds[best]}, {}};
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    if (i == best || (choice.runner_up.entry != nullptr && seconds[i] >= choice.runner_up.seconds)) continue;
+    choice.runner_up = {candidates_[i].entry, seconds[i]};
+  }
+  return choice;
 }
 
 std::vector<Row> Table::rows() const {

@@ -47,8 +47,9 @@ class Table {
 
   static constexpr int kMostRanks = 256;
 
-  /// For blocks of `bytes`; sizes between powers of two choose like the power of two below. best.entry is
-  /// null where nothing is allowed.
+  /// For blocks of `bytes`: the quickest, and of those that are as quick but for a hair the one that puts the
+  /// least on lines and across borders, so that what others use too is left to them. Sizes between powers of
+  /// two choose like the power of two below. best.entry is null where nothing is allowed.
   const Choice& at(size_t bytes) const {
     return choices_[std::min(static_cast<size_t>(std::bit_width(bytes)), kClasses - 1)];
   }
@@ -63,7 +64,10 @@ class Table {
   struct Candidate {
     const algorithms::Entry* entry;
     Profile profile;
+    double across;  ///< seconds per byte of a block, of all lines and borders together
   };
+  Choice choose(double bytes) const;
+
   std::vector<Candidate> candidates_;
   std::array<Choice, kClasses> choices_;
 };

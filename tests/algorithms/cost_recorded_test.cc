@@ -71,12 +71,13 @@ TEST(RecordedMachine, ChoosesWithTheRatesThatWereMeasuredThere) {
   const Recorded kRecorded[] = {
       {"shm", 2, all_reduce, "1 one_shot, 16384 ring, 262144 double_tree", 1.02},
       {"shm", 2, all_gather, "1 ring", 1.02},
-      {"shm", 4, all_reduce, "1 one_shot, 16384 two_shot, 131072 halving_doubling, 262144 double_tree", 1.02},
+      {"shm", 4, all_reduce,
+       "1 one_shot, 16384 tree4, 32768 two_shot, 131072 halving_doubling, 262144 double_tree", 1.02},
       {"shm", 4, all_gather, "1 one_shot", 1.02},
       {"tcp", 2, all_reduce, "1 one_shot, 262144 double_tree", 1.2},
       {"tcp", 2, all_gather, "1 ring", 1.2},
-      {"tcp", 4, all_reduce, "1 one_shot, 8192 double_tree, 262144 ring, 524288 double_tree", 1.3},
-      {"tcp", 4, all_gather, "1 halving_doubling, 65536 ring, 131072 one_shot", 1.3},
+      {"tcp", 4, all_reduce, "1 tree4, 65536 double_tree, 262144 ring, 524288 double_tree", 1.3},
+      {"tcp", 4, all_gather, "1 pat, 16384 halving_doubling, 65536 ring, 131072 one_shot", 1.3},
   };
   const int cores = cores_of("vm_2_cores.hwloc.xml");
   EXPECT_EQ(cores, 2);

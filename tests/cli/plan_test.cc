@@ -52,12 +52,17 @@ TEST(Plan, AsJsonHasExactFigures) {
 TEST(Plan, SaysWhenRootsAreFree) {
   // Three GPUs of one host and one of two others each.
   const std::string uneven = "'3 x (3 gpu mesh 100, 1 nic 25) leaf' --ranks 0-3,6 ";
-  EXPECT_THAT(plan(uneven).text, HasSubstr("3 spanning trees with free roots, at most"));
+  EXPECT_THAT(plan(uneven).text, HasSubstr("between hosts trees with free roots over 1 rail"));
   EXPECT_THAT(plan(uneven + "--collective allgather").text, ::testing::Not(HasSubstr("free roots")));
-  const auto json = nlohmann::json::parse(plan(uneven + "--json").text);
-  EXPECT_EQ(json["algorithm"], "trees with free roots");
-  EXPECT_EQ(json["trees"], 3);
-  EXPECT_EQ(json["algbw_GBps"], 18.75);
+  const auto hosts = nlohmann::json::parse(plan(uneven + "--json").text);
+  EXPECT_EQ(hosts["algorithm"], "hierarchical with free roots");
+  EXPECT_EQ(hosts["algbw_GBps"], 18.75);
+  // Five GPUs of a DGX-1V: two NVLinks, and what joins the processors at 6 GB/s, lead into the fifth.
+  const std::string five = WEIR_MACHINES "/dgx1v.xml --ranks 0-4 ";
+  EXPECT_THAT(plan(five).text, HasSubstr("spanning trees with free roots, at most"));
+  const auto trees = nlohmann::json::parse(plan(five + "--json").text);
+  EXPECT_EQ(trees["algorithm"], "trees with free roots");
+  EXPECT_EQ(trees["algbw_GBps"], 56);
 }
 
 TEST(Plan, EmitsAPlan) {

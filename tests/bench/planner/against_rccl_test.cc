@@ -23,7 +23,7 @@ CommandResult compared(const std::string& figures) {
 /// With one row after the title.
 CommandResult compared_with(const std::string& row) {
   const std::string file = ::testing::TempDir() + "against_rccl.csv";
-  std::ofstream(file) << "machine,hand,generic,rings,cut\n" << row << "\n";
+  std::ofstream(file) << "machine,hand,generic,rings,cut,hand2,generic2\n" << row << "\n";
   return compared(file);
 }
 
@@ -35,16 +35,17 @@ TEST(AgainstRccl, NoMachineIsWorse) {
 }
 
 TEST(AgainstRccl, SaysWhatIsWorseRefusedOrNotTheSame) {
-  CommandResult result = compared_with("mi300x,336,385,-,384");
+  CommandResult result = compared_with("mi300x,336,385,-,384,-,-");
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.text, HasSubstr("WORSE"));
-  result = compared_with("mi300x,-,-,-,380");
+  result = compared_with("mi300x,-,-,-,380,-,-");
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.text, HasSubstr("other links than theirs: cut 384.0, theirs 380.0"));
-  EXPECT_EQ(compared_with("nothing_here,1,1,1,1").code, 1);
-  result = compared_with("mi300x,336,fast,-,384");
+  EXPECT_EQ(compared_with("nothing_here,1,1,1,1,1,1").code, 1);
+  result = compared_with("mi300x,336,fast,-,384,-,-");
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.text, HasSubstr("against_rccl.csv:2: \"mi300x,336,fast,-,384\"; expected machine,hand"));
+  EXPECT_THAT(result.text,
+              HasSubstr("against_rccl.csv:2: \"mi300x,336,fast,-,384,-,-\"; expected machine,hand"));
   EXPECT_EQ(compared_with("mi300x,336").code, 2);
   EXPECT_EQ(compared("/no/such/file").code, 2);
 }

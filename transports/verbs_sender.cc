@@ -23,12 +23,13 @@ struct Part {
 
 class VerbsSender final : public Sender, private LaneUser {
  public:
-  VerbsSender(const ChannelContext& context, const LinkSpec& spec, Line line, Memory memory, uint32_t parts)
+  VerbsSender(const ChannelContext& context, const LinkSpec& spec, Memory memory, uint32_t parts)
       : spec_(spec),
+        uid_(context.uid),
+        door_(context.peer_door),
         peer_(peer_text(context, spec)),
         split_(context.settings.split),
         stride_(slot_stride(spec.slot_bytes)),
-        line_(std::move(line)),
         memory_(std::move(memory)),
         lanes_(*context.rails, outgoing_name(spec), peer_),
         least_parts_(parts),
@@ -45,7 +46,7 @@ class VerbsSender final : public Sender, private LaneUser {
     ByteWriter offer;
     offer.put(Offer{.slots = spec_.slots, .slot_bytes = spec_.slot_bytes, .lanes = lanes_.size()});
     for (uint32_t i = 0; i < lanes_.size(); ++i) offer.put(lanes_.end(i));
-    line_.put(FrameKind::offer, offer.take());
+    offer_ = offer.take();
     return {};
   }
 
@@ -106,7 +107,16 @@ class VerbsSender final : public Sender, private LaneUser {
     return std::ranges::all_of(parts_[message % spec_.slots], &Part::arrived);
   }
 
+  /// Connects when it is first asked, not before: a door does not wait long for who connects and says
+  /// nothing, and between opening a channel and asking whether it is ready much may be done.
   Status set_up() {
+    if (!line_.open()) {
+      Result<Socket> socket = Socket::start_connect(door_);
+      WEIR_TRY(socket.status());
+      line_ =
+          Line(std::move(*socket), delivery_hello(delivery_key(uid_, spec_.self, spec_.peer, spec_.channel)));
+      line_.put(FrameKind::offer, offer_);
+    }
     line_.serve();
     if (const auto payload = line_.take(FrameKind::answer)) WEIR_TRY(accept(*payload));
     line_.serve();
@@ -212,9 +222,12 @@ class VerbsSender final : public Sender, private LaneUser {
   }
 
   const LinkSpec spec_;
+  const uint64_t uid_;
+  const SocketAddress door_;
   const std::string peer_;
   const bool split_;
   const size_t stride_;
+  Bytes offer_;
   Line line_;
   Memory memory_;
   Lanes lanes_;
@@ -260,12 +273,8 @@ Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
   }
   Result<Memory> memory = Memory::allocate(spec.slots * slot_stride(spec.slot_bytes));
   WEIR_TRY(memory.status());
-  Result<Socket> socket = Socket::start_connect(context.peer_door);
-  WEIR_TRY(socket.status());
-  Line line(std::move(*socket),
-            delivery_hello(delivery_key(context.uid, spec.self, spec.peer, spec.channel)));
   const uint32_t least = most_parts({}, 1, spec.slot_bytes, most_bytes);
-  auto sender = std::make_unique<VerbsSender>(context, spec, std::move(line), std::move(*memory), least);
+  auto sender = std::make_unique<VerbsSender>(context, spec, std::move(*memory), least);
   WEIR_TRY(sender->begin(places, context.settings, depth_of(spec.slots, parts, lanes)));
   return std::unique_ptr<Sender>(std::move(sender));
 }

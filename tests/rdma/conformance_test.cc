@@ -1,5 +1,5 @@
-// The conformance suite over the RDMA devices of this machine: two "hosts" with two rails each, as rdma-vm makes them
-// (rxe0 and rxe1 of rank 0, rxe2 and rxe3 of rank 1).
+// The conformance suite over the RDMA devices of this machine: two "hosts" with two rails each, as rdma-vm
+// makes them (rxe0 and rxe1 of rank 0, rxe2 and rxe3 of rank 1).
 
 #include "tests/transports/conformance.h"
 

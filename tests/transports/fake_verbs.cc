@@ -115,6 +115,7 @@ class FakePair final : public drivers::VerbsPair {
     const auto found = state_.pairs.find(peer_);
     return found == state_.pairs.end() ? "" : found->second->device_;
   }
+  bool stuck() const { return !stuck_.empty(); }
   void stop(const char* error) {
     halted_ = true;
     for (const uint64_t id : stuck_) complete(id, error);
@@ -264,7 +265,8 @@ void FakeFabric::fail(const std::string& device) {
   const std::lock_guard lock(state_->mutex);
   state_->devices[device].failed = true;
   for (const auto& [number, pair] : state_->pairs) {
-    if (pair->device() == device || pair->peer_device() == device) pair->stop(kRetries);
+    const bool concerned = pair->device() == device || pair->peer_device() == device;
+    if (concerned && pair->stuck()) pair->stop(kRetries);
   }
 }
 

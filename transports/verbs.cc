@@ -27,8 +27,8 @@ struct Owner {
   std::vector<PortAddress> ports;
 };
 
-verbs::LaneSettings settings_of(const Options& options) {
-  verbs::LaneSettings settings;
+verbs::StrandSettings settings_of(const Options& options) {
+  verbs::StrandSettings settings;
   settings.per_rail = static_cast<uint32_t>(options.ib_qps_per_connection);
   settings.split = options.ib_split_data;
   settings.pair.pkey_index = static_cast<uint16_t>(options.ib_pkey);
@@ -88,12 +88,12 @@ class VerbsTransport final : public Transport {
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
     const Result<Owner> owner = owner_of(peer_card);
     if (!owner.ok()) return owner.status();
-    // Neighbouring lanes are of different rails: messages take turns on them.
-    std::vector<verbs::Lanes::Place> places;
+    // Neighbouring strands are of different rails: messages take turns on them.
+    std::vector<verbs::Strands::Place> places;
     const auto pairs = port_pairs(rails_->addresses(), owner->ports);
     for (uint32_t i = 0; i < settings_.per_rail; ++i) {
       for (const auto& [mine, theirs] : pairs) {
-        if (places.size() < verbs::kMostLanes) places.push_back({mine, static_cast<uint16_t>(theirs)});
+        if (places.size() < verbs::kMostStrands) places.push_back({mine, static_cast<uint16_t>(theirs)});
       }
     }
     return open_verbs_sender(context(*owner), std::move(places), spec);
@@ -140,7 +140,7 @@ class VerbsTransport final : public Transport {
   const Identity self_;
   const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
   Door* const door_;
-  const verbs::LaneSettings settings_;
+  const verbs::StrandSettings settings_;
   std::unique_ptr<drivers::Verbs> verbs_;
   std::unique_ptr<verbs::Rails> rails_;
   Status no_rails_;

@@ -16,7 +16,7 @@ struct Coming {
   bool complete = false;
 };
 
-class VerbsReceiver final : public Receiver, private LaneUser {
+class VerbsReceiver final : public Receiver, private StrandUser {
  public:
   VerbsReceiver(const ChannelContext& context, Door& door, const LinkSpec& spec, Memory memory)
       : context_(context),
@@ -25,7 +25,7 @@ class VerbsReceiver final : public Receiver, private LaneUser {
         peer_(peer_text(context, spec)),
         stride_(slot_stride(spec.slot_bytes)),
         memory_(std::move(memory)),
-        lanes_(*context.rails, incoming_name(spec), peer_),
+        strands_(*context.rails, incoming_name(spec), peer_),
         coming_(spec.slots) {}
 
   ~VerbsReceiver() override {
@@ -42,7 +42,7 @@ class VerbsReceiver final : public Receiver, private LaneUser {
 
   const Message* peek() override {
     if (held_) return &message_;
-    if (ready_ && !front().complete) lanes_.serve(*this);
+    if (ready_ && !front().complete) strands_.serve(*this);
     wanting_ = !front().complete;
     if (wanting_) return nullptr;
     MessageHead head;
@@ -62,17 +62,17 @@ class VerbsReceiver final : public Receiver, private LaneUser {
   Status progress() override {
     if (!ready_) return ready().status();
     if (!error_.ok()) return error_;
-    // Looked at before the lanes: what the sender wrote before it closed is found by the look that follows.
+    // Looked at before the strands: what the sender wrote before it closed is found by the look that follows.
     line_.serve();
-    if (!line_.ended().empty()) lanes_.expect_no_more();
-    lanes_.serve(*this);
+    if (!line_.ended().empty()) strands_.expect_no_more();
+    strands_.serve(*this);
     if (credit_due_) credit();
     if (!error_.ok() || !wanting_ || front().complete) return error_;
     if (!line_.ended().empty()) {
       error_ = Status(Code::remote_error, fmt::format("{} ended {} after {} messages: {}", peer_,
                                                       incoming_name(spec_), taken_, line_.ended()));
-    } else if (!lanes_.status().ok()) {
-      error_ = lanes_.status();
+    } else if (!strands_.status().ok()) {
+      error_ = strands_.status();
     }
     return error_;
   }
@@ -107,16 +107,16 @@ class VerbsReceiver final : public Receiver, private LaneUser {
     Answer answer{.slots = spec_.slots,
                   .slot_bytes = spec_.slot_bytes,
                   .memory = reinterpret_cast<uintptr_t>(memory_.begin()),
-                  .lanes = offer.lanes};
+                  .strands = offer.strands};
     if (reader.ok() && (offer.slots != spec_.slots || offer.slot_bytes != spec_.slot_bytes)) {
       line_.put(FrameKind::answer, told.put(answer).take());
       line_.serve();
       return different_shapes(incoming_name(spec_), spec_, offer.slots, offer.slot_bytes);
     }
-    std::vector<Lanes::Place> places;
-    std::vector<LaneEnd> ends;
-    for (uint32_t i = 0; i < offer.lanes && i < kMostLanes; ++i) {
-      ends.push_back(reader.get<LaneEnd>());
+    std::vector<Strands::Place> places;
+    std::vector<StrandEnd> ends;
+    for (uint32_t i = 0; i < offer.strands && i < kMostStrands; ++i) {
+      ends.push_back(reader.get<StrandEnd>());
       places.push_back({.rail = ends.back().peer_port, .peer_port = 0});
     }
     if (!reader.ok() || reader.remaining() > 0 || places.empty() ||
@@ -125,28 +125,28 @@ class VerbsReceiver final : public Receiver, private LaneUser {
       return Status(Code::remote_error,
                     fmt::format("{} began {} with what is no offer of one", peer_, incoming_name(spec_)));
     }
-    WEIR_TRY(make_lanes(places, ends));
+    WEIR_TRY(make_strands(places, ends));
     told.put(answer);
-    for (uint32_t i = 0; i < lanes_.size(); ++i) told.put(lanes_.end(i));
+    for (uint32_t i = 0; i < strands_.size(); ++i) told.put(strands_.end(i));
     line_.put(FrameKind::answer, told.take());
     answered_ = true;
     return {};
   }
 
-  Status make_lanes(const std::vector<Lanes::Place>& places, const std::vector<LaneEnd>& ends) {
-    const auto lanes = static_cast<uint32_t>(places.size());
-    const uint32_t parts = most_parts(context_.settings, lanes, spec_.slot_bytes,
+  Status make_strands(const std::vector<Strands::Place>& places, const std::vector<StrandEnd>& ends) {
+    const auto strands = static_cast<uint32_t>(places.size());
+    const uint32_t parts = most_parts(context_.settings, strands, spec_.slot_bytes,
                                       (*context_.rails)[places[0].rail].used.port.most_bytes);
-    WEIR_TRY(lanes_.make(places, context_.settings, depth_of(spec_.slots, parts, lanes), memory_));
-    for (uint32_t i = 0; i < lanes; ++i) WEIR_TRY(lanes_.connect(i, ends[i]));
+    WEIR_TRY(strands_.make(places, context_.settings, depth_of(spec_.slots, parts, strands), memory_));
+    for (uint32_t i = 0; i < strands; ++i) WEIR_TRY(strands_.connect(i, ends[i]));
     return {};
   }
 
-  void arrived(uint32_t lane, const Immediate& what) override {
+  void arrived(uint32_t strand, const Immediate& what) override {
     if (what.kind != Immediate::Kind::data) return;
-    last_lane_ = lane;
+    last_strand_ = strand;
     const uint32_t ahead = what.ahead_of(taken_);
-    if (ahead >= spec_.slots) return;  // taken already, and sent again since a lane broke
+    if (ahead >= spec_.slots) return;  // taken already, and sent again since a strand broke
     const uint64_t sequence = taken_ + ahead;
     Coming& coming = coming_[sequence % spec_.slots];
     coming.parts |= uint64_t{1} << what.part;
@@ -173,12 +173,12 @@ class VerbsReceiver final : public Receiver, private LaneUser {
   /// several.
   void credit() {
     credit_due_ = true;
-    if (lanes_.live() == 0) return;
-    const uint32_t lane = lanes_.is_live(last_lane_) ? last_lane_ : lanes_.next();
-    if (lanes_.under_way(lane) >= spec_.slots) return;
+    if (strands_.live() == 0) return;
+    const uint32_t strand = strands_.is_live(last_strand_) ? last_strand_ : strands_.next();
+    if (strands_.under_way(strand) >= spec_.slots) return;
     credit_due_ = false;
-    lanes_.post(lane, nullptr, {.kind = Immediate::Kind::credit, .count = static_cast<uint32_t>(taken_)},
-                Lanes::kNoId);
+    strands_.post(strand, nullptr, {.kind = Immediate::Kind::credit, .count = static_cast<uint32_t>(taken_)},
+                  Strands::kNoId);
   }
 
   const ChannelContext context_;
@@ -188,7 +188,7 @@ class VerbsReceiver final : public Receiver, private LaneUser {
   const size_t stride_;
   Line line_;
   Memory memory_;
-  Lanes lanes_;
+  Strands strands_;
   std::vector<Coming> coming_;  // by slot
   bool answered_ = false;
   bool ready_ = false;
@@ -197,7 +197,7 @@ class VerbsReceiver final : public Receiver, private LaneUser {
   bool held_ = false;     // message_ is the oldest message
   bool wanting_ = false;  // the last look found nothing
   bool credit_due_ = false;
-  uint32_t last_lane_ = 0;  // that brought something
+  uint32_t last_strand_ = 0;  // that brought something
   Status error_;
 };
 

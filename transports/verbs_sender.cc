@@ -17,11 +17,11 @@ constexpr size_t kLeastPart = 4096;  // smaller messages are not split
 
 /// One part of a message under way.
 struct Part {
-  uint32_t lane = 0;
+  uint32_t strand = 0;
   bool arrived = false;
 };
 
-class VerbsSender final : public Sender, private LaneUser {
+class VerbsSender final : public Sender, private StrandUser {
  public:
   VerbsSender(const ChannelContext& context, const LinkSpec& spec, Memory memory, uint32_t parts)
       : spec_(spec),
@@ -31,7 +31,7 @@ class VerbsSender final : public Sender, private LaneUser {
         split_(context.settings.split),
         stride_(slot_stride(spec.slot_bytes)),
         memory_(std::move(memory)),
-        lanes_(*context.rails, outgoing_name(spec), peer_),
+        strands_(*context.rails, outgoing_name(spec), peer_),
         least_parts_(parts),
         parts_(spec.slots) {}
 
@@ -40,12 +40,12 @@ class VerbsSender final : public Sender, private LaneUser {
     line_.serve();
   }
 
-  /// Makes the lanes and the offer. `depth` requests per lane.
-  Status begin(const std::vector<Lanes::Place>& places, const LaneSettings& settings, uint32_t depth) {
-    WEIR_TRY(lanes_.make(places, settings, depth, memory_));
+  /// Makes the strands and the offer. `depth` requests per strand.
+  Status begin(const std::vector<Strands::Place>& places, const StrandSettings& settings, uint32_t depth) {
+    WEIR_TRY(strands_.make(places, settings, depth, memory_));
     ByteWriter offer;
-    offer.put(Offer{.slots = spec_.slots, .slot_bytes = spec_.slot_bytes, .lanes = lanes_.size()});
-    for (uint32_t i = 0; i < lanes_.size(); ++i) offer.put(lanes_.end(i));
+    offer.put(Offer{.slots = spec_.slots, .slot_bytes = spec_.slot_bytes, .strands = strands_.size()});
+    for (uint32_t i = 0; i < strands_.size(); ++i) offer.put(strands_.end(i));
     offer_ = offer.take();
     return {};
   }
@@ -57,8 +57,8 @@ class VerbsSender final : public Sender, private LaneUser {
   }
 
   std::byte* acquire() override {
-    if (ready_ && published_ - free_ >= spec_.slots) lanes_.serve(*this);
-    wanting_ = !ready_ || published_ - free_ >= spec_.slots || lanes_.live() == 0;
+    if (ready_ && published_ - free_ >= spec_.slots) strands_.serve(*this);
+    wanting_ = !ready_ || published_ - free_ >= spec_.slots || strands_.live() == 0;
     return wanting_ ? nullptr : slot(published_) + sizeof(MessageHead);
   }
 
@@ -66,7 +66,7 @@ class VerbsSender final : public Sender, private LaneUser {
     const size_t total = sizeof(MessageHead) + bytes;
     std::vector<Part>& parts = parts_[published_ % spec_.slots];
     const size_t wanted =
-        std::max<size_t>(least_parts_, split_ ? std::min<size_t>(lanes_.live(), total / kLeastPart) : 1);
+        std::max<size_t>(least_parts_, split_ ? std::min<size_t>(strands_.live(), total / kLeastPart) : 1);
     const size_t share = part_bytes(total, wanted);
     parts.assign((total + share - 1) / share, Part{});
     const MessageHead head{
@@ -79,10 +79,10 @@ class VerbsSender final : public Sender, private LaneUser {
   Status progress() override {
     if (!ready_) return ready().status();
     if (!error_.ok()) return error_;
-    lanes_.serve(*this);
+    strands_.serve(*this);
     watch_line();
     if (credited_ == published_ && !wanting_) return {};
-    if (!lanes_.status().ok()) error_ = lanes_.status();
+    if (!strands_.status().ok()) error_ = strands_.status();
     if (credited_ < published_ && !line_.ended().empty()) {
       error_ = Status(Code::remote_error,
                       fmt::format("{} ended {} with {} messages not taken: {}", peer_, outgoing_name(spec_),
@@ -133,14 +133,14 @@ class VerbsSender final : public Sender, private LaneUser {
     const auto answer = reader.get<Answer>();
     if (reader.ok() && (answer.slots != spec_.slots || answer.slot_bytes != spec_.slot_bytes))
       return different_shapes(outgoing_name(spec_), spec_, answer.slots, answer.slot_bytes);
-    if (!reader.ok() || answer.lanes != lanes_.size() ||
-        reader.remaining() != answer.lanes * sizeof(LaneEnd)) {
+    if (!reader.ok() || answer.strands != strands_.size() ||
+        reader.remaining() != answer.strands * sizeof(StrandEnd)) {
       return Status(Code::remote_error,
                     fmt::format("{} answered the offer of {} with what is no answer to it", peer_,
                                 outgoing_name(spec_)));
     }
     remote_ = answer.memory;
-    for (uint32_t i = 0; i < lanes_.size(); ++i) WEIR_TRY(lanes_.connect(i, reader.get<LaneEnd>()));
+    for (uint32_t i = 0; i < strands_.size(); ++i) WEIR_TRY(strands_.connect(i, reader.get<StrandEnd>()));
     line_.put(FrameKind::go, {});
     answered_ = true;
     return {};
@@ -153,41 +153,41 @@ class VerbsSender final : public Sender, private LaneUser {
       const auto taken = ByteReader(*payload).get<uint64_t>();
       if (taken > credited_ && taken <= published_) credited_ = taken;
     }
-    if (!line_.ended().empty()) lanes_.expect_no_more();
+    if (!line_.ended().empty()) strands_.expect_no_more();
   }
 
   void post(uint64_t message, uint32_t part) {
-    if (lanes_.live() == 0) return;  // progress() will say so
+    if (strands_.live() == 0) return;  // progress() will say so
     std::vector<Part>& parts = parts_[message % spec_.slots];
     MessageHead head;
     std::memcpy(&head, slot(message), sizeof(head));
     const size_t total = sizeof(MessageHead) + head.bytes;
     const size_t share = part_bytes(total, parts.size());
     const size_t begin = part * share;
-    const uint32_t lane = lanes_.next();
-    parts[part] = {.lane = lane, .arrived = false};
+    const uint32_t strand = strands_.next();
+    parts[part] = {.strand = strand, .arrived = false};
     const drivers::VerbsWrite write{.from = slot(message) + begin,
                                     .bytes = static_cast<uint32_t>(std::min(share, total - begin)),
-                                    .local_key = lanes_.local_key(lane),
+                                    .local_key = strands_.local_key(strand),
                                     .to = remote_ + message % spec_.slots * stride_ + begin,
-                                    .remote_key = lanes_.remote_key(lane)};
-    lanes_.post(lane, &write,
-                {.kind = Immediate::Kind::data, .part = part, .count = static_cast<uint32_t>(message)},
-                message * kPartsPerId + part);
+                                    .remote_key = strands_.remote_key(strand)};
+    strands_.post(strand, &write,
+                  {.kind = Immediate::Kind::data, .part = part, .count = static_cast<uint32_t>(message)},
+                  message * kPartsPerId + part);
   }
 
-  void completed(uint32_t lane, uint64_t id) override {
+  void completed(uint32_t strand, uint64_t id) override {
     const uint64_t message = id / kPartsPerId;
     const uint64_t part = id % kPartsPerId;
     if (message < free_ || message >= published_) return;
     std::vector<Part>& parts = parts_[message % spec_.slots];
-    if (part < parts.size() && parts[part].lane == lane) parts[part].arrived = true;
+    if (part < parts.size() && parts[part].strand == strand) parts[part].arrived = true;
     free_slots();
   }
 
   void arrived(uint32_t, const Immediate& what) override {
     if (what.kind != Immediate::Kind::credit) return;
-    // An older one may come later, over another lane.
+    // An older one may come later, over another strand.
     const uint32_t ahead = what.ahead_of(credited_);
     if (ahead <= published_ - credited_) credited_ += ahead;
     free_slots();
@@ -198,7 +198,7 @@ class VerbsSender final : public Sender, private LaneUser {
     while (free_ < credited_) {
       const std::vector<Part>& parts = parts_[free_ % spec_.slots];
       const bool in_use = std::ranges::any_of(
-          parts, [&](const Part& part) { return !part.arrived && lanes_.is_live(part.lane); });
+          parts, [&](const Part& part) { return !part.arrived && strands_.is_live(part.strand); });
       if (in_use) return;
       ++free_;
     }
@@ -206,19 +206,19 @@ class VerbsSender final : public Sender, private LaneUser {
 
   void given_up(uint32_t) override { free_slots(); }
 
-  /// Sends again what was on the lane and nobody has confirmed, also what the device called done: the peer
+  /// Sends again what was on the strand and nobody has confirmed, also what the device called done: the peer
   /// may not have looked at it.
-  void peer_halted(uint32_t lane) override {
+  void peer_halted(uint32_t strand) override {
     uint64_t again = 0;
     for (uint64_t message = credited_; message < published_; ++message) {
       std::vector<Part>& parts = parts_[message % spec_.slots];
       for (uint32_t i = 0; i < parts.size(); ++i) {
-        if (parts[i].lane != lane) continue;
+        if (parts[i].strand != strand) continue;
         post(message, i);
         ++again;
       }
     }
-    WEIR_INFO(net, "{}: {} parts of messages are sent again over other lanes", outgoing_name(spec_), again);
+    WEIR_INFO(net, "{}: {} parts of messages are sent again over other strands", outgoing_name(spec_), again);
   }
 
   const LinkSpec spec_;
@@ -230,7 +230,7 @@ class VerbsSender final : public Sender, private LaneUser {
   Bytes offer_;
   Line line_;
   Memory memory_;
-  Lanes lanes_;
+  Strands strands_;
   const uint32_t least_parts_;            // of every message, so that none is too long for the device
   std::vector<std::vector<Part>> parts_;  // by slot
   uint64_t remote_ = 0;                   // address of the peer's first slot
@@ -249,20 +249,21 @@ std::string peer_text(const ChannelContext& context, const LinkSpec& spec) {
   return fmt::format("rank {} (door {})", spec.peer, context.peer_door.text());
 }
 
-uint32_t most_parts(const LaneSettings& settings, uint32_t lanes, uint32_t slot_bytes, uint32_t most_bytes) {
+uint32_t most_parts(const StrandSettings& settings, uint32_t strands, uint32_t slot_bytes,
+                    uint32_t most_bytes) {
   const size_t longest = std::max<size_t>(most_bytes / kPartAlign * kPartAlign, kPartAlign);
   const size_t needed = (slot_stride(slot_bytes) + longest - 1) / longest;
-  return static_cast<uint32_t>(std::max<size_t>(settings.split ? lanes : 1, needed));
+  return static_cast<uint32_t>(std::max<size_t>(settings.split ? strands : 1, needed));
 }
 
 Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
-                                                  std::vector<Lanes::Place> places, const LinkSpec& spec) {
+                                                  std::vector<Strands::Place> places, const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
-  const auto lanes = static_cast<uint32_t>(places.size());
+  const auto strands = static_cast<uint32_t>(places.size());
   uint32_t most_bytes = UINT32_MAX;
-  for (const Lanes::Place& place : places)
+  for (const Strands::Place& place : places)
     most_bytes = std::min(most_bytes, (*context.rails)[place.rail].used.port.most_bytes);
-  const uint32_t parts = most_parts(context.settings, lanes, spec.slot_bytes, most_bytes);
+  const uint32_t parts = most_parts(context.settings, strands, spec.slot_bytes, most_bytes);
   if (spec.channel >= kMostChannels || spec.slots > kMostSlots || parts > kPartsPerId) {
     return Status(
         Code::invalid_argument,
@@ -275,7 +276,7 @@ Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
   WEIR_TRY(memory.status());
   const uint32_t least = most_parts({}, 1, spec.slot_bytes, most_bytes);
   auto sender = std::make_unique<VerbsSender>(context, spec, std::move(*memory), least);
-  WEIR_TRY(sender->begin(places, context.settings, depth_of(spec.slots, parts, lanes)));
+  WEIR_TRY(sender->begin(places, context.settings, depth_of(spec.slots, parts, strands)));
   return std::unique_ptr<Sender>(std::move(sender));
 }
 

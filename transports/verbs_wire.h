@@ -2,16 +2,16 @@
 ///
 /// Over a connection that the sender delivers at the receiver's door, in frames:
 ///
-///     sender -> receiver   offer       shape of the channel, and its end of each lane
-///     receiver -> sender   answer      where its slots are, and its end of each lane; or a refusal
-///     sender -> receiver   go          all lanes work
+///     sender -> receiver   offer       shape of the channel, and its end of each strand
+///     receiver -> sender   answer      where its slots are, and its end of each strand; or a refusal
+///     sender -> receiver   go          all strands work
 ///     both                 farewell    at the end: how many messages were published, or taken
 ///
-/// A lane is a queue pair at both ends. Over the lanes, in immediates (32 bits):
+/// A strand is a queue pair at both ends. Over the strands, in immediates (32 bits):
 ///
 ///     sender -> receiver   data        with the bytes of one part of a message, into its slot
 ///     receiver -> sender   credit      so many messages were taken, in all
-///     both                 halted      this end of lane n takes nothing in any more
+///     both                 halted      this end of strand n takes nothing in any more
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
 #pragma once
@@ -25,7 +25,7 @@
 namespace weir::verbs {
 
 inline constexpr uint32_t kFrameMagic = 0x76726273;
-inline constexpr uint32_t kMostLanes = 64;
+inline constexpr uint32_t kMostStrands = 64;
 inline constexpr uint32_t kMostChannels = 1u << 28;
 inline constexpr uint32_t kMostSlots = 1u << 16;
 
@@ -37,29 +37,29 @@ struct FrameHead {
   uint32_t bytes = 0;  ///< that follow
 };
 
-/// One end of a lane.
-struct LaneEnd {
+/// One end of a strand.
+struct StrandEnd {
   uint32_t pair = 0;   ///< number of the queue pair
   uint32_t first = 0;  ///< packet number with which this end begins
-  uint32_t key = 0;    ///< of the receiver's slots, for the device of this lane
+  uint32_t key = 0;    ///< of the receiver's slots, for the device of this strand
   uint32_t mtu = 0;    ///< bytes
   uint16_t lid = 0;
-  uint16_t peer_port = 0;  ///< in an offer: which port of the receiver's card the lane goes to
+  uint16_t peer_port = 0;  ///< in an offer: which port of the receiver's card the strand goes to
   std::array<uint8_t, 16> gid{};
 };
-static_assert(sizeof(LaneEnd) == 36);
+static_assert(sizeof(StrandEnd) == 36);
 
 struct Offer {
   uint32_t slots = 0;
   uint32_t slot_bytes = 0;
-  uint32_t lanes = 0;  ///< so many LaneEnd follow
+  uint32_t strands = 0;  ///< so many StrandEnd follow
 };
 
 struct Answer {
   uint32_t slots = 0;  ///< of the receiver's end; other than the sender's: a refusal
   uint32_t slot_bytes = 0;
   uint64_t memory = 0;  ///< address of the first slot
-  uint32_t lanes = 0;
+  uint32_t strands = 0;
 };
 
 /// In front of the bytes of a message, in its slot.
@@ -84,7 +84,7 @@ struct Immediate {
 
   Kind kind = Kind::data;
   uint32_t part = 0;   ///< of the message: 0 to 63
-  uint32_t count = 0;  ///< sequence, messages taken (both modulo 2^24), or the lane
+  uint32_t count = 0;  ///< sequence, messages taken (both modulo 2^24), or the strand
 
   uint32_t code() const {
     return static_cast<uint32_t>(kind) << 30 | part << kCountBits | (count & kCountMask);

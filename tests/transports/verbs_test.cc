@@ -30,7 +30,7 @@ Node verbs_node(FakeFabric& fabric, Rank rank, Options options) {
   return node;
 }
 
-Options lanes_per_rail(int64_t count, bool split) {
+Options strands_per_rail(int64_t count, bool split) {
   Options options;
   options.ib_qps_per_connection = count;
   options.ib_split_data = split;
@@ -43,7 +43,7 @@ std::vector<Setup> setups() {
     return [=](Rank rank) { return verbs_node(*fabric, rank, options); };
   };
   return with_faults({{"threads", PeerKind::threads, node(4, {}), true},
-                      {"threads_split", PeerKind::threads, node(4, lanes_per_rail(3, true)), true}});
+                      {"threads_split", PeerKind::threads, node(4, strands_per_rail(3, true)), true}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::ValuesIn(setups()), setup_name);
@@ -114,7 +114,7 @@ TEST_F(VerbsFailover, MessagesTakeTurnsOnTheRails) {
 }
 
 TEST_F(VerbsFailover, SplitMessagesUseAllRails) {
-  open(lanes_per_rail(1, true), 64000);
+  open(strands_per_rail(1, true), 64000);
   send(*sender_, 0, sent_++, 64000);
   take_all(64000);
   EXPECT_GT(fabric_->bytes_from("fake0"), 31000u);
@@ -128,7 +128,7 @@ TEST_F(VerbsFailover, NoRequestIsLongerThanTheDeviceTakes) {
 }
 
 TEST_F(VerbsFailover, WhatALostRailSwallowedIsSentAgain) {
-  open(lanes_per_rail(2, false));
+  open(strands_per_rail(2, false));
   exchange(3, 500);
   fabric_->set_wire("fake0", Wire::silent);
   fill_slots(500);
@@ -150,7 +150,7 @@ TEST_F(VerbsFailover, WhatArrivedWithoutAnAnswerIsTakenOnce) {
 }
 
 TEST_F(VerbsFailover, ARailMayBreakAtTheReceiver) {
-  open(lanes_per_rail(1, true), 20000);
+  open(strands_per_rail(1, true), 20000);
   exchange(2, 20000);
   fabric_->set_wire("fake3", Wire::silent);
   fill_slots(20000);
@@ -184,7 +184,7 @@ TEST_F(VerbsFailover, TheLastRailMayComeUpAgain) {
   exchange(2, 500);
 }
 
-TEST_F(VerbsFailover, WithoutALaneTheSenderSaysWhichWasTheLast) {
+TEST_F(VerbsFailover, WithoutAStrandTheSenderSaysWhichWasTheLast) {
   open();
   exchange(1, 500);
   EXPECT_EQ(receiver_->peek(), nullptr);
@@ -256,7 +256,7 @@ TEST(VerbsTest, RefusesAStrangersOffer) {
     ASSERT_TRUE(stranger.ok());
     ByteWriter garbage;
     if (framed) garbage.put(verbs::FrameHead{.bytes = sizeof(verbs::Offer)});
-    garbage.put(verbs::Offer{.slots = spec.slots, .slot_bytes = spec.slot_bytes, .lanes = 1u << 31});
+    garbage.put(verbs::Offer{.slots = spec.slots, .slot_bytes = spec.slot_bytes, .strands = 1u << 31});
     ASSERT_TRUE(stranger->send_all(garbage.take(), Deadline::in_ms(5000)).ok());
     if (framed) {
       EXPECT_THAT(await_refusal(**receiver, 10000).message(), HasSubstr("no offer"));

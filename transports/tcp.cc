@@ -1,14 +1,10 @@
 #include "transports/tcp.h"
 
-#include <fmt/format.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
 #include "src/base/host.h"
 #include "transports/card.h"
+#include "transports/peer_door.h"
 #include "transports/tcp_channel.h"
 #include "transports/tcp_wire.h"
 
@@ -20,17 +16,6 @@ constexpr uint32_t kDefaultStreams = 2;
 // Loopback; what a network gives, it does not say. All channels share the NIC or, on loopback, the copying
 // core.
 constexpr Cost kCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
-
-/// Asks the routing table, without sending anything.
-Status check_route(const SocketAddress& to) {
-  const Socket probe(socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_storage raw{};
-  const socklen_t size = to.to_raw(raw);
-  if (probe.valid() && connect(probe.fd(), reinterpret_cast<const sockaddr*>(&raw), size) == 0) return {};
-  return Status(Code::system_error, fmt::format("this host has no way to {}: {}; choose the interface with "
-                                                "NCCL_SOCKET_IFNAME or the family with NCCL_SOCKET_FAMILY",
-                                                to.text(), std::generic_category().message(errno)));
-}
 
 class Tcp final : public Transport {
  public:
@@ -72,17 +57,7 @@ class Tcp final : public Transport {
     ByteReader reader(card);
     const Result<CardHead> head = read_card(reader, name(), kCardVersion);
     if (!head.ok()) return head.status();
-    const auto address = reader.get<SocketAddress>();
-    if (!reader.ok() || !address.valid()) return short_card(name(), head.value().rank);
-    if (address.is_loopback() && head.value().host != machine_) {
-      return Status(
-          Code::invalid_usage,
-          fmt::format("rank {} can be reached at {} on its own host only; choose an interface that other "
-                      "hosts see with NCCL_SOCKET_IFNAME",
-                      head.value().rank, address.text()));
-    }
-    WEIR_TRY(check_route(address));
-    return address;
+    return read_peer_door(reader, name(), head.value(), machine_);
   }
 
   const Identity self_;

@@ -55,6 +55,29 @@ constexpr std::array kTable = {
     OptionRow{"NCCL_SHM_DISABLE", &Options::shm_disable, "", 0, 1, "1: no shared memory between processes"},
     OptionRow{"NCCL_NSOCKS_PERTHREAD", &Options::sockets_per_channel, "", 0, 64,
               "TCP connections per channel; 0 is automatic"},
+    OptionRow{"NCCL_IB_DISABLE", &Options::ib_disable, "", 0, 1, "1: no RDMA devices"},
+    OptionRow{
+        "NCCL_IB_HCA", &Options::ib_hca, "", 0, 0,
+        "RDMA ports to use: prefixes of names, with :port; ^ first excludes, = first means exact names"},
+    OptionRow{"NCCL_IB_GID_INDEX", &Options::ib_gid_index, "", -1, 255,
+              "address of RDMA ports by its index; -1 is automatic"},
+    OptionRow{"NCCL_IB_ROCE_VERSION_NUM", &Options::ib_roce_version, "", 1, 2,
+              "RoCE version of that address"},
+    OptionRow{"NCCL_IB_ADDR_FAMILY", &Options::ib_addr_family, "", 0, 0,
+              "AF_INET or AF_INET6: family of that address; unset is IPv4 before IPv6"},
+    OptionRow{"NCCL_IB_ADDR_RANGE", &Options::ib_addr_range, "", 0, 0,
+              "network of that address, like 10.0.0.0/8"},
+    OptionRow{"NCCL_IB_TC", &Options::ib_traffic_class, "", 0, 255, "traffic class of RDMA packets"},
+    OptionRow{"NCCL_IB_SL", &Options::ib_service_level, "", 0, 15, "service level of RDMA packets"},
+    OptionRow{"NCCL_IB_PKEY", &Options::ib_pkey, "", 0, 65535, "index of the partition key of RDMA ports"},
+    OptionRow{"NCCL_IB_TIMEOUT", &Options::ib_timeout, "", 1, 31,
+              "an RDMA packet without an answer is sent again after 4.096 us * 2^this"},
+    OptionRow{"NCCL_IB_RETRY_CNT", &Options::ib_retry_count, "", 0, 7,
+              "how often, before the connection counts as broken"},
+    OptionRow{"NCCL_IB_QPS_PER_CONNECTION", &Options::ib_qps_per_connection, "", 1, 16,
+              "queue pairs per channel and RDMA port"},
+    OptionRow{"NCCL_IB_SPLIT_DATA_ON_QPS", &Options::ib_split_data, "", 0, 1,
+              "1: each message is split over all queue pairs; 0: they take turns"},
     OptionRow{"WEIR_SLOTS", &Options::slots, "", 2, 64, "messages that a channel holds"},
     OptionRow{"WEIR_SLOT_BYTES", &Options::slot_bytes, "bytes", 256, 64 << 20,
               "size of a message of a channel"},
@@ -96,7 +119,7 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999,
               "version that ncclGetVersion reports"},
 };
-static_assert(kTable.size() <= 40);
+static_assert(kTable.size() <= 80);
 
 /// Whole numbers as C reads them (0x.. and 0.. included), with K, M or G behind sizes.
 std::optional<int64_t> read_integer(const std::string& text, bool size) {

@@ -32,9 +32,22 @@ struct Options {
   std::string fabric_file;
   bool subnet = true;
   // Transports
-  std::string transports = "loop,shm,cma,tcp";
+  std::string transports = "loop,shm,cma,verbs,tcp";
   bool shm_disable = false;
   int64_t sockets_per_channel = 0;
+  bool ib_disable = false;
+  std::string ib_hca;
+  int64_t ib_gid_index = -1;
+  int64_t ib_roce_version = 2;
+  std::string ib_addr_family;
+  std::string ib_addr_range;
+  int64_t ib_traffic_class = 0;
+  int64_t ib_service_level = 0;
+  int64_t ib_pkey = 0;
+  int64_t ib_timeout = 20;
+  int64_t ib_retry_count = 7;
+  int64_t ib_qps_per_connection = 1;
+  bool ib_split_data = false;
   int64_t slots = 4;
   int64_t slot_bytes = 64 * 1024;
   int64_t window_bytes = 2 * 1024 * 1024;

@@ -33,7 +33,7 @@ TEST(Options, NothingSetGivesDefaults) {
   const Options options = from({});
   EXPECT_THAT(options.notes, IsEmpty());
   EXPECT_EQ(options.nccl_version, 22809);
-  EXPECT_EQ(options.transports, "loop,shm,cma,tcp");
+  EXPECT_EQ(options.transports, "loop,shm,cma,verbs,tcp");
   EXPECT_EQ(options.peer_timeout_s, 5);
   EXPECT_EQ(options.stuck_timeout_s, 0);
 }
@@ -93,11 +93,11 @@ TEST(Options, BadValuesKeepTheDefaultAndSayWhatWasExpected) {
 
 TEST(Options, UnknownNamesAreNamedOnce) {
   const Options options =
-      from({{"WEIR_SLOT", "4"}, {"NCCL_IB_TC", "106"}, {"NCCL_CONF_FILE", "x"}, {"PATH", "/bin"}});
+      from({{"WEIR_SLOT", "4"}, {"NCCL_IB_AR_THRESHOLD", "106"}, {"NCCL_CONF_FILE", "x"}, {"PATH", "/bin"}});
   EXPECT_THAT(warnings(options),
               ::testing::ElementsAre(HasSubstr("WEIR_SLOT is set by the test, but weir has no such option")));
   ASSERT_EQ(options.notes.size(), 2u);
-  EXPECT_THAT(options.notes[0].text, HasSubstr("NCCL_IB_TC set by the test to 106 has no effect"));
+  EXPECT_THAT(options.notes[0].text, HasSubstr("NCCL_IB_AR_THRESHOLD set by the test to 106 has no effect"));
 }
 
 TEST(Options, TheTableIsWhole) {
@@ -110,7 +110,7 @@ TEST(Options, TheTableIsWhole) {
     if (text.empty()) continue;
     EXPECT_THAT(warnings(from({{std::string(row.name), text}})), IsEmpty()) << "the default is a valid value";
   }
-  EXPECT_LE(names.size(), 40u);
+  EXPECT_LE(names.size(), 80u);
 }
 
 TEST(Options, ConfFilesAreReadAsNcclDoes) {

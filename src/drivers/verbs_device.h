@@ -1,0 +1,56 @@
+/// An opened device of libibverbs; for verbs*.cc of src/drivers.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "src/drivers/verbs.h"
+#include "src/drivers/verbs_table.h"
+
+namespace weir::drivers {
+
+/// The other end of unique_ptrs to what libibverbs made: calls its function.
+struct VerbsRelease {
+  const VerbsTable* table = nullptr;
+  void operator()(ibv_context* context) const { table->close_device(context); }
+  void operator()(ibv_pd* domain) const { table->dealloc_pd(domain); }
+  void operator()(ibv_mr* region) const { table->dereg_mr(region); }
+  void operator()(ibv_cq* queue) const { table->destroy_cq(queue); }
+  void operator()(ibv_qp* pair) const { table->destroy_qp(pair); }
+};
+template <typename T>
+using VerbsOwned = std::unique_ptr<T, VerbsRelease>;
+
+class OpenedVerbsDevice final : public VerbsDevice {
+ public:
+  /// `table` outlives it.
+  static Result<std::unique_ptr<VerbsDevice>> open(const VerbsTable& table, ibv_device* device);
+
+  Result<std::unique_ptr<VerbsRegion>> enroll(std::byte* memory, size_t bytes) override;
+  Result<std::unique_ptr<VerbsPair>> make_pair(const VerbsPairSpec& spec) override;
+  std::optional<VerbsEvent> next_event() override;
+
+ private:
+  OpenedVerbsDevice(const VerbsTable& table, std::string name, VerbsOwned<ibv_context> context,
+                    VerbsOwned<ibv_pd> domain, uint32_t most_requests)
+      : table_(table),
+        name_(std::move(name)),
+        context_(std::move(context)),
+        domain_(std::move(domain)),
+        most_requests_(most_requests) {}
+
+  const VerbsTable& table_;
+  const std::string name_;
+  const VerbsOwned<ibv_context> context_;
+  const VerbsOwned<ibv_pd> domain_;
+  const uint32_t most_requests_;  ///< of a pair, in one direction
+  std::mutex events_;             ///< one thread reads the descriptor of events
+};
+
+/// A queue pair on `device`. All that is passed outlives it.
+Result<std::unique_ptr<VerbsPair>> make_verbs_pair(const VerbsTable& table, const std::string& device,
+                                                   ibv_context& context, ibv_pd& domain,
+                                                   const VerbsPairSpec& spec);
+
+}  // namespace weir::drivers

@@ -1,0 +1,43 @@
+// The conformance suite over the RDMA devices of this machine: two "hosts" with two rails each, as rdma-vm
+// makes them (rxe0 and rxe1 of rank 0, rxe2 and rxe3 of rank 1).
+
+#include "tests/transports/conformance.h"
+
+#include <gmock/gmock.h>
+
+#include "src/base/door.h"
+#include "transports/verbs.h"
+
+namespace weir::testing {
+namespace {
+
+Node verbs_node(Rank rank, const Options& asked, bool both_rails) {
+  Node node;
+  auto door = Door::open(SocketAddress::loopback(AF_INET, 0), nullptr);
+  EXPECT_TRUE(door.ok()) << door.status().message();
+  if (!door.ok()) return node;
+  node.door = std::move(*door);
+  Options options = asked;
+  options.ib_hca = rank == 0 ? "=rxe0" : "=rxe2";
+  if (both_rails) options.ib_hca += rank == 0 ? ",rxe1" : ",rxe3";
+  node.transport = make_verbs(test_identity(rank), node.door.get(), drivers::load_verbs(), options);
+  return node;
+}
+
+Setup setup(const std::string& name, PeerKind kind, bool both_rails, const Options& options) {
+  return {name, kind, [=](Rank rank) { return verbs_node(rank, options, both_rails); }, true};
+}
+
+std::vector<Setup> setups() {
+  Options split;
+  split.ib_qps_per_connection = 2;
+  split.ib_split_data = true;
+  return with_faults({setup("processes", PeerKind::processes, false, {}),
+                      setup("processes_2_rails", PeerKind::processes, true, {}),
+                      setup("threads_2_rails_split", PeerKind::threads, true, split)});
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::ValuesIn(setups()), setup_name);
+
+}  // namespace
+}  // namespace weir::testing

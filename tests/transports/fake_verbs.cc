@@ -1,0 +1,290 @@
+#include "tests/transports/fake_verbs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <mutex>
+
+namespace weir::testing {
+
+using drivers::VerbsCompletion;
+using drivers::VerbsEvent;
+
+struct FakeFabric::State {
+  struct Device {
+    Wire wire = Wire::works;
+    bool failed = false;
+    uint64_t bytes = 0;
+    std::vector<std::deque<VerbsEvent>*> listeners;
+  };
+  struct Range {
+    std::byte* begin;
+    size_t bytes;
+  };
+
+  std::mutex mutex;
+  std::map<std::string, Device> devices;
+  std::map<uint32_t, FakePair*> pairs;
+  std::map<uint32_t, Range> regions;
+  uint32_t last_number = 100;
+  uint32_t most_bytes = 0;
+  int overflows = 0;
+};
+
+namespace {
+using State = FakeFabric::State;
+constexpr const char* kRetries = "transport retry counter exceeded";
+constexpr const char* kFlushed = "Work Request Flushed Error";
+}  // namespace
+
+class FakePair final : public drivers::VerbsPair {
+ public:
+  FakePair(State& state, std::string device, const drivers::VerbsPairSpec& spec)
+      : state_(state), device_(std::move(device)), spec_(spec) {
+    const std::lock_guard lock(state_.mutex);
+    number_ = ++state_.last_number;
+    state_.pairs[number_] = this;
+  }
+  ~FakePair() override {
+    const std::lock_guard lock(state_.mutex);
+    state_.pairs.erase(number_);
+  }
+
+  uint32_t number() const override { return number_; }
+  uint32_t inline_bytes() const override { return 0; }
+
+  Status connect(const drivers::VerbsPath& to) override {
+    const std::lock_guard lock(state_.mutex);
+    peer_ = to.pair;
+    peer_first_ = to.first;
+    return {};
+  }
+
+  Status post(const drivers::VerbsWrite* write, uint32_t immediate, uint64_t id) override {
+    const std::lock_guard lock(state_.mutex);
+    if (++posted_ > spec_.sends) return Status(Code::system_error, "the send queue is full");
+    if (halted_) {
+      complete(id, kFlushed);
+      return {};
+    }
+    FakePair* const peer = find_peer();
+    State::Device& own = state_.devices[device_];
+    const Wire wire = std::max(own.wire, peer != nullptr ? state_.devices[peer->device_].wire : Wire::silent);
+    if (own.failed || (peer != nullptr && state_.devices[peer->device_].failed)) {
+      complete(id, kRetries);
+      halted_ = true;
+      return {};
+    }
+    if (wire != Wire::silent) {
+      if (write != nullptr) {
+        copy(*write);
+        own.bytes += write->bytes;
+      }
+      peer->receive(immediate);
+    }
+    if (wire == Wire::works) {
+      complete(id, "");
+    } else {
+      stuck_.push_back(id);
+    }
+    return {};
+  }
+
+  Result<size_t> poll(std::span<VerbsCompletion> into) override {
+    const std::lock_guard lock(state_.mutex);
+    const size_t count = std::min(into.size(), done_.size());
+    for (size_t i = 0; i < count; ++i) {
+      into[i] = done_.front();
+      done_.pop_front();
+      (into[i].received ? waiting_ : posted_) -= 1;
+    }
+    return count;
+  }
+
+  void halt() override {
+    const std::lock_guard lock(state_.mutex);
+    stop(kFlushed);
+  }
+
+  // With the lock held:
+  const std::string& device() const { return device_; }
+  std::string peer_device() const {
+    const auto found = state_.pairs.find(peer_);
+    return found == state_.pairs.end() ? "" : found->second->device_;
+  }
+  bool stuck() const { return !stuck_.empty(); }
+  void stop(const char* error) {
+    halted_ = true;
+    for (const uint64_t id : stuck_) complete(id, error);
+    stuck_.clear();
+  }
+
+ private:
+  /// The pair that this one is connected to, if it takes anything in.
+  FakePair* find_peer() const {
+    const auto found = state_.pairs.find(peer_);
+    if (found == state_.pairs.end() || found->second->halted_ || found->second->peer_ != number_)
+      return nullptr;
+    EXPECT_EQ(found->second->spec_.first, peer_first_) << "packet numbers do not fit";
+    return found->second;
+  }
+  void copy(const drivers::VerbsWrite& write) {
+    EXPECT_LE(write.bytes, state_.most_bytes);
+    auto* const to = reinterpret_cast<std::byte*>(write.to);
+    const State::Range& range = state_.regions[write.remote_key];
+    const State::Range& own = state_.regions[write.local_key];
+    ASSERT_TRUE(to >= range.begin && to + write.bytes <= range.begin + range.bytes)
+        << "write out of the region";
+    ASSERT_TRUE(write.from >= own.begin && write.from + write.bytes <= own.begin + own.bytes);
+    // What is written again may be read at the same time; its bytes do not change.
+    if (std::memcmp(to, write.from, write.bytes) != 0) std::memcpy(to, write.from, write.bytes);
+  }
+  void receive(uint32_t immediate) {
+    state_.overflows += ++waiting_ > spec_.receives ? 1 : 0;
+    done_.push_back({.received = true, .id = 0, .immediate = immediate, .error = ""});
+  }
+  void complete(uint64_t id, const char* error) {
+    done_.push_back({.received = false, .id = id, .immediate = 0, .error = error});
+  }
+
+  State& state_;
+  const std::string device_;
+  const drivers::VerbsPairSpec spec_;
+  uint32_t number_ = 0;
+  uint32_t peer_ = 0;
+  uint32_t peer_first_ = 0;
+  bool halted_ = false;
+  uint32_t posted_ = 0;   // sends not polled
+  uint32_t waiting_ = 0;  // receives not polled
+  std::vector<uint64_t> stuck_;
+  std::deque<VerbsCompletion> done_;
+};
+
+namespace {
+
+class FakeRegion final : public drivers::VerbsRegion {
+ public:
+  FakeRegion(State& state, std::byte* memory, size_t bytes) : state_(state) {
+    const std::lock_guard lock(state_.mutex);
+    key_ = ++state_.last_number;
+    state_.regions[key_] = {memory, bytes};
+  }
+  ~FakeRegion() override {
+    const std::lock_guard lock(state_.mutex);
+    state_.regions.erase(key_);
+  }
+  uint32_t local_key() const override { return key_; }
+  uint32_t remote_key() const override { return key_; }
+
+ private:
+  State& state_;
+  uint32_t key_ = 0;
+};
+
+class FakeDevice final : public drivers::VerbsDevice {
+ public:
+  FakeDevice(State& state, std::string name) : state_(state), name_(std::move(name)) {
+    const std::lock_guard lock(state_.mutex);
+    state_.devices[name_].listeners.push_back(&events_);
+  }
+  ~FakeDevice() override {
+    const std::lock_guard lock(state_.mutex);
+    std::erase(state_.devices[name_].listeners, &events_);
+  }
+  Result<std::unique_ptr<drivers::VerbsRegion>> enroll(std::byte* memory, size_t bytes) override {
+    return std::unique_ptr<drivers::VerbsRegion>(std::make_unique<FakeRegion>(state_, memory, bytes));
+  }
+  Result<std::unique_ptr<drivers::VerbsPair>> make_pair(const drivers::VerbsPairSpec& spec) override {
+    return std::unique_ptr<drivers::VerbsPair>(std::make_unique<FakePair>(state_, name_, spec));
+  }
+  std::optional<VerbsEvent> next_event() override {
+    const std::lock_guard lock(state_.mutex);
+    if (events_.empty()) return std::nullopt;
+    VerbsEvent event = events_.front();
+    events_.pop_front();
+    return event;
+  }
+
+ private:
+  State& state_;
+  const std::string name_;
+  std::deque<VerbsEvent> events_;
+};
+
+class FakeVerbs final : public drivers::Verbs {
+ public:
+  explicit FakeVerbs(State& state) : state_(state) {}
+
+  Result<std::vector<drivers::VerbsPort>> ports() override {
+    const std::lock_guard lock(state_.mutex);
+    std::vector<drivers::VerbsPort> ports;
+    for (const auto& [name, device] : state_.devices) {
+      drivers::VerbsGid gid{
+          .index = 1, .kind = drivers::VerbsGid::Kind::roce_v2, .bytes = {}, .interface = "fake"};
+      gid.bytes[10] = gid.bytes[11] = 0xff;
+      gid.bytes[12] = 10;
+      gid.bytes[15] = static_cast<uint8_t>(ports.size() + 1);
+      ports.push_back({.device = name,
+                       .ethernet = true,
+                       .active = true,
+                       .gigabits_per_s = 10,
+                       .mtu = 4096,
+                       .most_bytes = state_.most_bytes,
+                       .gids = {gid}});
+    }
+    return ports;
+  }
+  Result<std::unique_ptr<drivers::VerbsDevice>> open(const std::string& device) override {
+    return std::unique_ptr<drivers::VerbsDevice>(std::make_unique<FakeDevice>(state_, device));
+  }
+
+ private:
+  State& state_;
+};
+
+}  // namespace
+
+FakeFabric::FakeFabric(int devices, uint32_t most_bytes) : state_(std::make_unique<State>()) {
+  for (int i = 0; i < devices; ++i) state_->devices["fake" + std::to_string(i)];
+  state_->most_bytes = most_bytes;
+}
+
+FakeFabric::~FakeFabric() = default;
+
+std::unique_ptr<drivers::Verbs> FakeFabric::verbs() { return std::make_unique<FakeVerbs>(*state_); }
+
+void FakeFabric::set_wire(const std::string& device, Wire wire) {
+  const std::lock_guard lock(state_->mutex);
+  state_->devices[device].wire = wire;
+}
+
+void FakeFabric::fail(const std::string& device) {
+  const std::lock_guard lock(state_->mutex);
+  state_->devices[device].failed = true;
+  for (const auto& [number, pair] : state_->pairs) {
+    const bool concerned = pair->device() == device || pair->peer_device() == device;
+    if (concerned && pair->stuck()) pair->stop(kRetries);
+  }
+}
+
+void FakeFabric::tell(const std::string& device, VerbsEvent::Kind kind) {
+  const std::lock_guard lock(state_->mutex);
+  const auto port = static_cast<uint8_t>(kind == VerbsEvent::Kind::device_lost ? 0 : 1);
+  for (auto* events : state_->devices[device].listeners)
+    events->push_back({.kind = kind, .port = port, .text = "an event of the test"});
+}
+
+uint64_t FakeFabric::bytes_from(const std::string& device) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->devices[device].bytes;
+}
+
+int FakeFabric::overflows() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->overflows;
+}
+
+}  // namespace weir::testing

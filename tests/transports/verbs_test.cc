@@ -1,0 +1,286 @@
+#include "transports/verbs.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "src/base/host.h"
+#include "tests/transports/conformance.h"
+#include "tests/transports/fake_verbs.h"
+#include "tests/transports/link.h"
+#include "transports/card.h"
+#include "transports/verbs_ports.h"
+#include "transports/verbs_wire.h"
+
+namespace weir::testing {
+namespace {
+
+using drivers::VerbsEvent;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Node verbs_node(FakeFabric& fabric, Rank rank, Options options) {
+  Node node;
+  auto door = Door::open(SocketAddress::loopback(AF_INET, 0), nullptr);
+  EXPECT_TRUE(door.ok()) << door.status().message();
+  if (!door.ok()) return node;
+  node.door = std::move(*door);
+  options.ib_hca = rank == 0 ? "fake0,fake1" : "fake2,fake3";
+  node.transport = make_verbs(test_identity(rank), node.door.get(), fabric.verbs(), options);
+  return node;
+}
+
+Options strands_per_rail(int64_t count, bool split) {
+  Options options;
+  options.ib_qps_per_connection = count;
+  options.ib_split_data = split;
+  return options;
+}
+
+std::vector<Setup> setups() {
+  const auto node = [](int devices, const Options& options) {
+    const auto fabric = std::make_shared<FakeFabric>(devices);
+    return [=](Rank rank) { return verbs_node(*fabric, rank, options); };
+  };
+  return with_faults({{"threads", PeerKind::threads, node(4, {}), true},
+                      {"threads_split", PeerKind::threads, node(4, strands_per_rail(3, true)), true}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::ValuesIn(setups()), setup_name);
+
+/// A channel from rank 0 (fake0, fake1) to rank 1 (fake2, fake3), both in this thread.
+class VerbsFailover : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kSlots = 4;
+
+  void open(const Options& options = {}, uint32_t slot_bytes = 1000, uint32_t most_bytes = 1u << 30) {
+    receiver_.reset(), sender_.reset();
+    for (Node& node : nodes_) node = Node();
+    fabric_ = std::make_unique<FakeFabric>(4, most_bytes);
+    for (Rank rank : {0, 1}) nodes_[rank] = verbs_node(*fabric_, rank, options);
+    const LinkSpec spec{.self = 0, .peer = 1, .channel = 3, .slots = kSlots, .slot_bytes = slot_bytes};
+    const LinkSpec other{.self = 1, .peer = 0, .channel = 3, .slots = kSlots, .slot_bytes = slot_bytes};
+    auto sender = nodes_[0].transport->open_sender(nodes_[1].transport->card(), spec);
+    auto receiver = nodes_[1].transport->open_receiver(nodes_[0].transport->card(), other);
+    ASSERT_TRUE(sender.ok()) << sender.status().message();
+    ASSERT_TRUE(receiver.ok()) << receiver.status().message();
+    sender_ = std::move(*sender);
+    receiver_ = std::move(*receiver);
+    await_ready(*sender_, *receiver_);
+  }
+  /// Puts messages into all free slots.
+  void fill_slots(uint32_t bytes) {
+    while (sender_->acquire() != nullptr) send(*sender_, 0, sent_++, bytes);
+  }
+  void take_all(uint32_t bytes) {
+    eventually("all messages", [&] {
+      serve(*sender_);
+      serve(*receiver_);
+      for (; receiver_->peek() != nullptr; ++taken_) receive(*receiver_, 0, taken_, bytes);
+      return taken_ == sent_;
+    });
+  }
+  void exchange(int rounds, uint32_t bytes) {
+    for (int i = 0; i < rounds; ++i) {
+      eventually("a free slot",
+                 [&] { return serve(*sender_) && serve(*receiver_) && sender_->acquire() != nullptr; });
+      fill_slots(bytes);
+      take_all(bytes);
+    }
+    eventually("flushed", [&] { return serve(*receiver_) && serve(*sender_) && sender_->flushed(); });
+    EXPECT_EQ(fabric_->overflows(), 0);
+  }
+  void look_at_events() {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
+    while (std::chrono::steady_clock::now() < until) {
+      serve(*sender_);
+      serve(*receiver_);
+    }
+  }
+
+  std::unique_ptr<FakeFabric> fabric_;
+  Node nodes_[2];
+  std::unique_ptr<Sender> sender_;
+  std::unique_ptr<Receiver> receiver_;
+  uint64_t sent_ = 0;
+  uint64_t taken_ = 0;
+};
+
+TEST_F(VerbsFailover, MessagesTakeTurnsOnTheRails) {
+  open();
+  exchange(10, 900);
+  EXPECT_EQ(fabric_->bytes_from("fake0"), fabric_->bytes_from("fake1"));
+  EXPECT_GE(fabric_->bytes_from("fake0"), sent_ / 2 * 900);
+}
+
+TEST_F(VerbsFailover, SplitMessagesUseAllRails) {
+  open(strands_per_rail(1, true), 64000);
+  send(*sender_, 0, sent_++, 64000);
+  take_all(64000);
+  EXPECT_GT(fabric_->bytes_from("fake0"), 31000u);
+  EXPECT_GT(fabric_->bytes_from("fake1"), 31000u);
+}
+
+TEST_F(VerbsFailover, NoRequestIsLongerThanTheDeviceTakes) {
+  open({}, 9000, 1024);  // the fabric checks
+  exchange(5, 9000);
+  exchange(5, 1);
+}
+
+TEST_F(VerbsFailover, WhatALostRailSwallowedIsSentAgain) {
+  open(strands_per_rail(2, false));
+  exchange(3, 500);
+  fabric_->set_wire("fake0", Wire::silent);
+  fill_slots(500);
+  fabric_->fail("fake0");
+  take_all(500);
+  const uint64_t before = fabric_->bytes_from("fake0");
+  exchange(10, 500);
+  EXPECT_EQ(fabric_->bytes_from("fake0"), before);
+}
+
+TEST_F(VerbsFailover, WhatArrivedWithoutAnAnswerIsTakenOnce) {
+  open();
+  exchange(1, 500);
+  fabric_->set_wire("fake0", Wire::one_way);
+  fill_slots(500);
+  fabric_->fail("fake0");
+  take_all(500);
+  exchange(10, 700);
+}
+
+TEST_F(VerbsFailover, ARailMayBreakAtTheReceiver) {
+  open(strands_per_rail(1, true), 20000);
+  exchange(2, 20000);
+  fabric_->set_wire("fake3", Wire::silent);
+  fill_slots(20000);
+  fabric_->fail("fake3");
+  take_all(20000);
+  exchange(5, 20000);
+}
+
+TEST_F(VerbsFailover, APortThatGoesDownIsAvoidedAtOnce) {
+  for (const char* device : {"fake1", "fake3"}) {
+    sent_ = taken_ = 0;
+    open();
+    exchange(2, 500);
+    fabric_->set_wire(device, Wire::silent);
+    fabric_->tell(device, VerbsEvent::Kind::port_down);
+    fill_slots(500);
+    take_all(500);  // nothing has failed yet
+    exchange(3, 500);
+  }
+}
+
+TEST_F(VerbsFailover, TheLastRailMayComeUpAgain) {
+  open();
+  fabric_->fail("fake0");
+  exchange(2, 500);
+  fabric_->tell("fake1", VerbsEvent::Kind::port_down);
+  look_at_events();
+  exchange(2, 500);
+  fabric_->tell("fake1", VerbsEvent::Kind::port_up);
+  look_at_events();
+  exchange(2, 500);
+}
+
+TEST_F(VerbsFailover, WithoutAStrandTheSenderSaysWhichWasTheLast) {
+  open();
+  exchange(1, 500);
+  EXPECT_EQ(receiver_->peek(), nullptr);
+  fabric_->fail("fake0");
+  take_all(0);
+  fabric_->fail("fake1");
+  fabric_->fail("fake3");
+  for (uint32_t i = 0; i < kSlots && sender_->acquire() != nullptr; ++i) sender_->publish(1, 100);
+  const Status trouble = await_trouble(*sender_, 10000);
+  EXPECT_EQ(trouble.code(), Code::remote_error);
+  EXPECT_THAT(trouble.message(),
+              AllOf(HasSubstr("channel 3 from rank 0 to rank 1"), HasSubstr("fake1:1 (10.0.0.2)"),
+                    HasSubstr("10.0.0.4 of rank 1 (door 127.0.0.1"), HasSubstr("retry counter")));
+}
+
+TEST_F(VerbsFailover, ALostDeviceIsNamed) {
+  open();
+  exchange(1, 500);
+  fabric_->tell("fake0", VerbsEvent::Kind::device_lost);
+  look_at_events();
+  exchange(2, 500);
+  fabric_->tell("fake1", VerbsEvent::Kind::device_lost);
+  EXPECT_EQ(sender_->progress().code(), Code::success);  // nothing is wanted
+  Status trouble;
+  for (int i = 0; i < 100000 && trouble.ok(); ++i) {
+    if (sender_->acquire() != nullptr) sender_->publish(1, 100);
+    trouble = sender_->progress();
+  }
+  EXPECT_THAT(trouble.message(), AllOf(HasSubstr("fake1:1"), HasSubstr("the device is gone")));
+}
+
+TEST(VerbsTest, SaysWhyNobodyIsReached) {
+  FakeFabric fabric(4);
+  const Node node = verbs_node(fabric, 0, {});
+  const auto why = [](Result<std::unique_ptr<drivers::Verbs>> verbs, const Options& options) {
+    return make_verbs(test_identity(0), nullptr, std::move(verbs), options)->reach({}).why_not;
+  };
+  EXPECT_THAT(why(Status(Code::system_error, "no library"), {}), HasSubstr("no library"));
+  Options options;
+  options.ib_disable = true;
+  EXPECT_THAT(why(fabric.verbs(), options), HasSubstr("NCCL_IB_DISABLE"));
+  options = {};
+  options.ib_hca = "mlx5";
+  EXPECT_THAT(why(fabric.verbs(), options), HasSubstr("fake0:1: NCCL_IB_HCA=mlx5 does not mean it"));
+  EXPECT_THAT(why(fabric.verbs(), {}), HasSubstr("no door"));
+  EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("the peer has no RDMA port"));
+}
+
+TEST(VerbsTest, SharesNoNetworkWithAnotherKindOfPort) {
+  FakeFabric fabric(4);
+  const Node node = verbs_node(fabric, 0, {});
+  ByteWriter card = begin_card("verbs", 1, {1, host_identity("")});
+  card.put(node.door->address()).put(uint32_t{1});
+  verbs::PortAddress{.name = "mlx5_0:1", .lid = 7, .network_bits = 64}.put(card);
+  EXPECT_THAT(node.transport->reach(card.take()).why_not,
+              AllOf(HasSubstr("mlx5_0:1"), HasSubstr("fake0:1 (10.0.0.1)")));
+}
+
+TEST(VerbsTest, RefusesAStrangersOffer) {
+  FakeFabric fabric(4);
+  const Node node = verbs_node(fabric, 1, {});
+  const Node peer = verbs_node(fabric, 0, {});
+  const LinkSpec spec{.self = 1, .peer = 0, .channel = 9};
+  for (const bool framed : {false, true}) {
+    auto receiver = node.transport->open_receiver(peer.transport->card(), spec);
+    ASSERT_TRUE(receiver.ok());
+    const auto key = verbs::delivery_key(test_identity(1).uid, 0, 1, 9);
+    auto stranger = deliver(node.door->address(), key, Deadline::in_ms(5000));
+    ASSERT_TRUE(stranger.ok());
+    ByteWriter garbage;
+    if (framed) garbage.put(verbs::FrameHead{.bytes = sizeof(verbs::Offer)});
+    garbage.put(verbs::Offer{.slots = spec.slots, .slot_bytes = spec.slot_bytes, .strands = 1u << 31});
+    ASSERT_TRUE(stranger->send_all(garbage.take(), Deadline::in_ms(5000)).ok());
+    if (framed) {
+      EXPECT_THAT(await_refusal(**receiver, 10000).message(), HasSubstr("no offer"));
+    } else {
+      EXPECT_TRUE(await_refusal(**receiver, 100).ok());  // no sender of ours: the right one may still come
+    }
+  }
+}
+
+TEST(VerbsTest, NamesADoorThatIsClosed) {
+  FakeFabric fabric(4);
+  const Node node = verbs_node(fabric, 0, {});
+  Bytes card;
+  uint16_t port = 0;
+  {
+    const Node gone = verbs_node(fabric, 1, {});
+    card = gone.transport->card();
+    port = gone.door->address().port();
+  }
+  auto sender = node.transport->open_sender(card, {.self = 0, .peer = 1});
+  const Status trouble = sender.ok() ? await_refusal(**sender, 10000) : sender.status();
+  EXPECT_EQ(trouble.code(), Code::remote_error);
+  EXPECT_THAT(trouble.message(), HasSubstr(std::to_string(port)));
+}
+
+}  // namespace
+}  // namespace weir::testing

@@ -1,0 +1,40 @@
+#include "transports/peer_door.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace weir {
+namespace {
+
+/// Asks the routing table, without sending anything.
+Status check_route(const SocketAddress& to) {
+  const Socket probe(socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage raw{};
+  const socklen_t size = to.to_raw(raw);
+  if (probe.valid() && connect(probe.fd(), reinterpret_cast<const sockaddr*>(&raw), size) == 0) return {};
+  return Status(Code::system_error, fmt::format("this host has no way to {}: {}; choose the interface with "
+                                                "NCCL_SOCKET_IFNAME or the family with NCCL_SOCKET_FAMILY",
+                                                to.text(), std::generic_category().message(errno)));
+}
+
+}  // namespace
+
+Result<SocketAddress> read_peer_door(ByteReader& reader, std::string_view transport, const CardHead& head,
+                                     uint64_t machine) {
+  const auto address = reader.get<SocketAddress>();
+  if (!reader.ok() || !address.valid()) return short_card(transport, head.rank);
+  if (address.is_loopback() && head.host != machine) {
+    return Status(
+        Code::invalid_usage,
+        fmt::format("rank {} can be reached at {} on its own host only; choose an interface that other "
+                    "hosts see with NCCL_SOCKET_IFNAME",
+                    head.rank, address.text()));
+  }
+  WEIR_TRY(check_route(address));
+  return address;
+}
+
+}  // namespace weir

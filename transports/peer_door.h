@@ -1,0 +1,17 @@
+/// The door of a peer, as cards of transports name it that meet there.
+#pragma once
+
+#include <string_view>
+
+#include "src/base/socket.h"
+#include "transports/card.h"
+
+namespace weir {
+
+/// Reads the address that follows the head of a card and checks that it leads anywhere from here, without
+/// sending anything. `machine` is host_identity(""): loopback joins hosts that NCCL_HOSTID only pretends to
+/// be apart.
+Result<SocketAddress> read_peer_door(ByteReader& reader, std::string_view transport, const CardHead& head,
+                                     uint64_t machine);
+
+}  // namespace weir

@@ -1,0 +1,56 @@
+#include "transports/verbs_line.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace weir::verbs {
+
+void Line::put(FrameKind kind, BytesView payload) {
+  const FrameHead head{.kind = kind, .bytes = static_cast<uint32_t>(payload.size())};
+  const BytesView bytes = raw(head);
+  out_.insert(out_.end(), bytes.begin(), bytes.end());
+  out_.insert(out_.end(), payload.begin(), payload.end());
+}
+
+void Line::serve() {
+  if (!open() || !ended_.empty()) return;
+  if (!connected_) {
+    const Result<bool> connected = socket_.connected();
+    if (!connected.ok()) ended_ = connected.status().message();
+    if (!connected.ok() || !*connected) return;
+    connected_ = true;
+  }
+  if (!out_.empty()) {
+    const Result<size_t> sent = socket_.try_send(out_);
+    if (sent.ok()) out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(*sent));
+    // Not the end: what the peer sent before it closed is still to be read.
+    if (!sent.ok()) out_.clear();
+  }
+  std::array<std::byte, 1024> buffer;
+  while (in_.size() < 2 * kMostBytes) {
+    const Result<size_t> got = socket_.try_recv(buffer);
+    if (!got.ok()) ended_ = got.status().message();
+    if (!got.ok() || *got == 0) return;
+    in_.insert(in_.end(), buffer.begin(), buffer.begin() + static_cast<ptrdiff_t>(*got));
+  }
+}
+
+std::optional<Bytes> Line::take(FrameKind kind) {
+  FrameHead head;
+  if (in_.size() < sizeof(head)) return std::nullopt;
+  std::memcpy(&head, in_.data(), sizeof(head));
+  if (head.magic != kFrameMagic || head.kind != kind || head.bytes > kMostBytes) {
+    ended_ = fmt::format("it brought a frame of kind {} where {} was expected",
+                         static_cast<uint32_t>(head.kind), static_cast<uint32_t>(kind));
+    in_.clear();
+    return std::nullopt;
+  }
+  if (in_.size() < sizeof(head) + head.bytes) return std::nullopt;
+  const auto begin = in_.begin() + sizeof(head);
+  Bytes payload(begin, begin + head.bytes);
+  in_.erase(in_.begin(), begin + head.bytes);
+  return payload;
+}
+
+}  // namespace weir::verbs

@@ -1,0 +1,50 @@
+/// The connection between the two ends of a channel of verbs: sets it up, and tells when the other end is
+/// gone.
+#pragma once
+
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "src/base/bytes.h"
+#include "src/base/socket.h"
+#include "transports/verbs_wire.h"
+
+namespace weir::verbs {
+
+class Line {
+ public:
+  static constexpr uint32_t kMostBytes = 1u << 16;  ///< of a frame
+
+  Line() = default;
+  /// The sender's side: still connecting, and `first` goes out before all frames.
+  Line(Socket socket, Bytes first) : socket_(std::move(socket)), out_(std::move(first)), connected_(false) {}
+  /// The receiver's side.
+  explicit Line(Socket socket) : socket_(std::move(socket)) {}
+
+  bool open() const { return socket_.valid(); }
+  void put(FrameKind kind, BytesView payload);
+  /// Sends and receives what goes at once. Never blocks.
+  void serve();
+  /// The payload of the next frame, if it has come and is of this kind. Another kind ends the line.
+  std::optional<Bytes> take(FrameKind kind);
+  bool sent() const { return connected_ && out_.empty(); }
+  /// Why nothing more comes; empty while more may come. What came before may still be taken.
+  const std::string& ended() const { return ended_; }
+
+ private:
+  Socket socket_;
+  Bytes out_;
+  Bytes in_;
+  bool connected_ = true;
+  std::string ended_;
+};
+
+/// A trivially copyable value as bytes of a frame, and back from its begin; false where it is too short.
+template <typename T>
+BytesView raw(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+}  // namespace weir::verbs

@@ -65,7 +65,7 @@ Result<std::unique_ptr<drivers::Machine>> machine_of(const Sources& sources) {
 
 void add_sources(CLI::App* command, Sources& sources) {
   command->add_option(
-      "file", sources.files,
+      "file,--topo", sources.files,
       "NCCL, RCCL or hwloc XML, nvidia-smi topo -m, rocm-smi --showtopo, ibnetdiscover, Slurm's "
       "topology.conf or topology.yaml, a fabric file, or a machine in a line: \"2 x (8 gpu nvswitch 450, 8 "
       "nic 50) leaf\". "

@@ -17,6 +17,7 @@
 #include "algorithms/ir/verify.h"
 #include "src/exec/check.h"
 #include "src/exec/lower.h"
+#include "tests/algorithms/lowered_and_checked.h"
 
 namespace weir::algorithms {
 namespace {
@@ -61,20 +62,6 @@ void each_random_nesting(int times, Visit&& visit) {
     for (const Collective kind : kKinds)
       visit(plan_of(kind, ranks, levels), levels, words(kind, ranks, levels));
   }
-}
-
-std::string lowered_and_checked(const ir::Plan& plan) {
-  std::vector<exec::Program> programs;
-  for (Rank rank = 0; rank < plan.shape.ranks; ++rank) {
-    auto program = exec::lower(plan, rank);
-    if (!program.ok()) return program.status().message();
-    programs.push_back(std::move(*program));
-  }
-  for (const auto placement : {ir::Placement::apart, ir::Placement::in_place}) {
-    const Status status = exec::check(programs, {.slots = 2, .passes = 3, .placement = placement});
-    if (!status.ok()) return status.message();
-  }
-  return "";
 }
 
 TEST(Hierarchical, AnyNestingIsRightAndRunsWithTwoSlots) {

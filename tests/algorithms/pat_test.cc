@@ -17,6 +17,7 @@
 #include "algorithms/pat_schedule.h"
 #include "src/exec/check.h"
 #include "src/exec/lower.h"
+#include "tests/algorithms/lowered_and_checked.h"
 
 namespace weir::algorithms {
 namespace {
@@ -60,20 +61,6 @@ std::vector<Case> random_cases(int times) {
     cases.push_back({ranks, Groups(cuts.begin(), cuts.end()), 1 + below(5)});
   }
   return cases;
-}
-
-std::string lowered_and_checked(const ir::Plan& plan) {
-  std::vector<exec::Program> programs;
-  for (Rank rank = 0; rank < plan.shape.ranks; ++rank) {
-    auto program = exec::lower(plan, rank);
-    if (!program.ok()) return program.status().message();
-    programs.push_back(std::move(*program));
-  }
-  for (const auto placement : {ir::Placement::apart, ir::Placement::in_place}) {
-    const Status status = exec::check(programs, {.slots = 2, .passes = 3, .placement = placement});
-    if (!status.ok()) return status.message();
-  }
-  return "";
 }
 
 TEST(PatSchedule, EveryHostGetsEveryBlockOnce) {

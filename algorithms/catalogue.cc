@@ -147,6 +147,8 @@ constexpr Entry kEntries[] = {
     {"two_shot", all_gather, one, two_shot_all_gather, kTwoShot, true},
     {"pairwise", all_to_all, one, pairwise_all_to_all, kPairwise},
     {"rail", all_to_all, one, nullptr, kRail, false, over_groups<rail_all_to_all>},
+    {"rail", gather, one, nullptr, kRail, false, over_groups<rail_gather>},
+    {"rail", scatter, one, nullptr, kRail, false, over_groups<rail_scatter>},
     {"binomial", broadcast, one, binomial_broadcast, kBinomial},
     {"binomial", reduce, one, binomial_reduce, kBinomial},
     {"binomial", gather, one, binomial_gather, kBinomial},

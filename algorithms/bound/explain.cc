@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,8 +56,12 @@ class Words {
     for (int32_t node : inside) side_[at(network_.origin[at(node)])] = 1;
   }
 
-  /// "4 cables and 2 PCIe links", which enter or leave the set.
-  std::string crossing(bool into) const {
+  /// What enters or leaves the set.
+  struct Crossing {
+    std::string words;  ///< "4 cables and 2 PCIe links"
+    bool one = false;   ///< a single link
+  };
+  Crossing crossing(bool into) const {
     std::array<int, topology::kLinkKinds> counts{};
     for (const topology::Link& link : graph_.links()) {
       if (side_[at(link.from)] == (into ? 0 : 1) && side_[at(link.to)] == (into ? 1 : 0)) {
@@ -68,7 +73,7 @@ class Words {
       if (counts[kind] > 0)
         names.push_back(fmt::format("{} {}", counts[kind], kLinkWords[kind][counts[kind] > 1]));
     }
-    return list(names);
+    return {list(names), std::accumulate(counts.begin(), counts.end(), 0) == 1};
   }
 
   /// Whether the set has more of the ranks than the rest.
@@ -222,9 +227,10 @@ std::string explain_cut(const Bound& bound, const Network& network, const Graph&
   words.look_at(border.nodes());
   const int side = words.is_most() ? 0 : 1;
   const bool enters = into == (side == 1);
-  return fmt::format("the {} {} {} limit it: {} have to pass {}", words.crossing(into),
-                     enters ? "into" : "out of", words.place(side), passing(bound.time, border.capacity()),
-                     figure(border.capacity()));
+  const Words::Crossing crossing = words.crossing(into);
+  return fmt::format("the {} {} {} {} it: {} have to pass {}", crossing.words, enters ? "into" : "out of",
+                     words.place(side), crossing.one ? "limits" : "limit",
+                     passing(bound.time, border.capacity()), figure(border.capacity()));
 }
 
 std::string explain_partition(const Bound& bound, const Network& network, const Graph& graph) {

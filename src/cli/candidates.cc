@@ -7,17 +7,21 @@
 #include "algorithms/catalogue.h"
 #include "algorithms/sim/simulate.h"
 #include "src/base/text.h"
+#include "src/cli/catalogue_plan.h"
 
 namespace weir::cli {
-Result<std::vector<Candidate>> candidates_for(const Task& task, const algorithms::CollectivePlan& best) {
+
+Result<std::vector<Candidate>> candidates_for(const Task& task, const BestPlan& best, Rank root) {
   std::vector<Candidate> candidates;
-  auto planned = algorithms::schedule(best, task.network);
-  WEIR_TRY(planned.status());
+  auto first = schedule(best, task);
+  WEIR_TRY(first.status());
+  const bool trees = best.trees() != nullptr;
+  const std::string own = trees ? "planned" : best.algorithm();
   candidates.push_back(
-      {"planned", std::move(*planned), algorithms::kCapacityUnit / best.time.convert_to<double>()});
+      {own, std::move(*first), trees ? algorithms::kCapacityUnit / best.time.convert_to<double>() : 0});
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
-    if (entry.kind != task.collective || entry.pulls || entry.algorithm == "planned") continue;
-    auto plan = plan_by(entry.algorithm, task, best.root);
+    if (entry.kind != task.collective || entry.pulls || entry.algorithm == own) continue;
+    auto plan = plan_by(entry.algorithm, task, root);
     if (plan.ok()) candidates.push_back({std::string(entry.algorithm), std::move(*plan), 0});
   }
   return candidates;

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/planner/planner.h"
 #include "algorithms/sim/plan_flows.h"
-#include "src/cli/task.h"
+#include "src/cli/best_plan.h"
 
 namespace weir::cli {
 
@@ -19,9 +18,9 @@ struct Candidate {
 /// More ranks are too many to simulate all plans move by move.
 inline constexpr int kMostComparedRanks = 64;
 
-/// The planner's `best`, called "planned", and those of the library's catalogue that need no memory of other
-/// ranks. Hosts and leaves of the task are their groups. Errors: of the planner's schedule.
-Result<std::vector<Candidate>> candidates_for(const Task& task, const algorithms::CollectivePlan& best);
+/// `best`, called "planned" where it is trees, and then those of the library's catalogue that need no memory
+/// of other ranks. Hosts and leaves of the task are their groups. Errors: of schedule().
+Result<std::vector<Candidate>> candidates_for(const Task& task, const BestPlan& best, Rank root);
 
 struct Simulated {
   std::string name;

@@ -8,6 +8,7 @@
 #include "algorithms/packing/rational.h"
 #include "algorithms/sim/plan_loads.h"
 #include "src/base/text.h"
+#include "src/cli/best_plan.h"
 #include "src/cli/link_loads.h"
 
 namespace weir::cli {
@@ -26,10 +27,9 @@ struct Loads {
 Result<Loads> loads_of(const ExplainArguments& arguments, const Task& task) {
   const double bytes = task.bytes;
   if (arguments.schedule.plan.empty() && arguments.schedule.algorithm.empty()) {
-    const auto plan = plan_task(task, arguments.task.root);
-    WEIR_TRY(plan.status());
-    return Loads{plan->trees.has_value() ? "trees" : "rings between hosts and trees inside",
-                 algorithms::edge_bytes(*plan, task.network, bytes), plan->time};
+    auto best = best_plan(task, arguments.task.root);
+    WEIR_TRY(best.status());
+    return Loads{best->algorithm(), std::move(best->edge_bytes), best->time};
   }
   const auto plan = load_schedule(arguments.schedule, task, arguments.task);
   WEIR_TRY(plan.status());

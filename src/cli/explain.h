@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "src/cli/task.h"
+#include "src/cli/schedule.h"
 
 namespace weir::cli {
 

@@ -41,8 +41,8 @@ topology::LinkKind kind_of(const Graph& graph, int32_t link) {
 
 const char* link_words(const Graph& graph, int32_t link) {
   constexpr std::array<const char*, topology::kLinkKinds> kWords = {
-      "PCIe", "between processors", "NVLink", "xGMI", "C2C", "inside a device", "cables"};
-  return link < 0 ? "links" : kWords[static_cast<size_t>(kind_of(graph, link))];
+      "PCIe", "between processors", "NVLink", "xGMI", "C2C", "inside a device", "cable"};
+  return link < 0 ? "link" : kWords[static_cast<size_t>(kind_of(graph, link))];
 }
 
 std::string node_words(const Graph& graph, Index node) {
@@ -80,7 +80,12 @@ std::vector<LinkGroup> group_links(const Task& task, const std::vector<double>& 
     }
   }
   std::vector<LinkGroup> sorted;
-  for (auto& [unused, group] : groups) sorted.push_back(std::move(group));
+  for (auto& [unused, group] : groups) {
+    for (const std::string_view noun : {"cable", "link"}) {
+      if (group.count > 1 && group.words.starts_with(noun)) group.words.insert(noun.size(), "s");
+    }
+    sorted.push_back(std::move(group));
+  }
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const LinkGroup& a, const LinkGroup& b) { return a.seconds > b.seconds; });
   return sorted;

@@ -1,4 +1,4 @@
-/// weir plan: trees for a collective on a topology, how fast they are, and what limits them.
+/// weir plan: a plan for a collective on a topology, how fast it is, and what limits it.
 #pragma once
 
 #include <CLI/CLI.hpp>

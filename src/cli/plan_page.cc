@@ -104,12 +104,11 @@ std::vector<topology::Index> hosts_of_ranks(const Task& task) {
   return hosts;
 }
 
-topology::Traffic traffic_of(const Task& task, const CollectivePlan& plan) {
+topology::Traffic traffic_of(const Task& task, const BestPlan& plan) {
   topology::Traffic traffic{std::vector<double>(task.graph.links().size())};
-  const std::vector<double> loads = algorithms::edge_bytes(plan, task.network, task.bytes);
-  for (size_t e = 0; e < loads.size(); ++e) {
+  for (size_t e = 0; e < plan.edge_bytes.size(); ++e) {
     const int32_t link = task.network.edges[e].link;
-    if (link >= 0) traffic.bytes[static_cast<size_t>(link)] += loads[e];
+    if (link >= 0) traffic.bytes[static_cast<size_t>(link)] += plan.edge_bytes[e];
   }
   return traffic;
 }
@@ -119,8 +118,10 @@ std::string section(const char* heading, const Packing& packing, const std::vect
                      trees_svg(packing, hosts));
 }
 
-/// Over all ranks, or of the first kind of host.
-std::string pictures(const Task& task, const CollectivePlan& plan) {
+/// Over all ranks, or of the first kind of host; nothing where there are no trees.
+std::string pictures(const Task& task, const BestPlan& best) {
+  if (best.trees() == nullptr) return "";
+  const CollectivePlan& plan = *best.trees();
   std::string text;
   if (plan.trees.has_value()) {
     const std::vector<topology::Index> hosts = hosts_of_ranks(task);
@@ -169,7 +170,7 @@ std::string trees_svg(const Packing& packing, const std::vector<topology::Index>
       right + kMargin, y, body);
 }
 
-std::string plan_svg(const Task& task, const CollectivePlan& plan) {
+std::string plan_svg(const Task& task, const BestPlan& plan) {
   const std::vector<topology::Index> hosts = task.graph.all(NodeKind::host);
   const topology::Traffic traffic = traffic_of(task, plan);
   const bool alone = hosts.size() == 1 && task.graph.all(NodeKind::fabric_switch).empty();
@@ -177,7 +178,7 @@ std::string plan_svg(const Task& task, const CollectivePlan& plan) {
                : topology::svg_of_fabric(task.graph, traffic);
 }
 
-std::string plan_html(const Task& task, const CollectivePlan& plan,
+std::string plan_html(const Task& task, const BestPlan& plan,
                       std::vector<std::pair<std::string, std::string>> numbers,
                       std::vector<std::string> sentences) {
   topology::Story story;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "src/cli/channels.h"
-#include "src/cli/task.h"
+#include "src/cli/schedule.h"
 
 namespace weir::cli {
 

@@ -8,7 +8,7 @@
 #include "algorithms/ir/symbolic.h"
 #include "algorithms/ir/verify.h"
 #include "src/base/text.h"
-#include "src/cli/task.h"
+#include "src/cli/schedule.h"
 #include "src/exec/check.h"
 #include "src/exec/lower.h"
 

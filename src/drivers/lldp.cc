@@ -4,7 +4,7 @@
 
 #include "src/drivers/library.h"
 
-#if __has_include(<lldpctl.h>)
+#ifdef WEIR_HAS_LLDP
 
 #include <lldpctl.h>
 #include <poll.h>

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "src/drivers/rocm_smi_table.h"
-#if __has_include(<rocm_smi/rocm_smi.h>)
+#ifdef WEIR_HAS_ROCM_SMI
 #include <rocm_smi/rocm_smi.h>
 #endif
 
@@ -14,7 +14,7 @@ namespace weir::drivers {
 namespace {
 
 // The own declarations are compared with the published ones where these are installed.
-#if __has_include(<rocm_smi/rocm_smi.h>)
+#ifdef WEIR_HAS_ROCM_SMI
 static_assert(RSMI_STATUS_SUCCESS == 0);
 static_assert(RSMI_IOLINK_TYPE_PCIEXPRESS == int(RocmSmiLink::Type::pcie) &&
               RSMI_IOLINK_TYPE_XGMI == int(RocmSmiLink::Type::xgmi));

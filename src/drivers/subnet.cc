@@ -4,7 +4,7 @@
 
 #include "src/drivers/library.h"
 
-#if __has_include(<infiniband/ibnetdisc.h>) && __has_include(<infiniband/mad.h>)
+#if defined(WEIR_HAS_IBNETDISC) && defined(WEIR_HAS_MAD)
 
 #include <infiniband/ibnetdisc.h>
 #include <infiniband/mad.h>

@@ -4,7 +4,7 @@
 
 #include "src/drivers/library.h"
 
-#if __has_include(<infiniband/verbs.h>)
+#ifdef WEIR_HAS_VERBS
 
 #include <fcntl.h>
 #include <net/if.h>

@@ -1,4 +1,4 @@
-#if __has_include(<infiniband/verbs.h>)
+#ifdef WEIR_HAS_VERBS
 
 #include <algorithm>
 #include <array>

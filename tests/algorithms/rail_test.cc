@@ -1,4 +1,4 @@
-// All-to-all along rails.
+// All-to-all, gather and scatter along rails.
 #include "algorithms/rail.h"
 
 #include <gtest/gtest.h>
@@ -64,6 +64,36 @@ TEST(Rail, UnevenHostsAreServedToo) {
   for (const Groups& starts : {Groups{0, 1}, Groups{0, 3, 4}, Groups{0, 1, 6}, Groups{0, 5}}) {
     const int ranks = 7;
     EXPECT_EQ(ir::verify(plan_of(starts, ranks)).message(), "");
+  }
+}
+
+TEST(Rail, AllNicsOfTheRootsHostWork) {
+  const std::vector<Groups> hosts = {{0, 4, 8}};
+  const Places at(hosts[0], 12);
+  for (const Rank root : {0, 5, 11}) {
+    const ir::Plan plans[] = {rail_gather({Collective::gather, 12, root, 2}, hosts),
+                              rail_scatter({Collective::scatter, 12, root, 2}, hosts)};
+    for (const ir::Plan& plan : plans) {
+      std::map<Rank, int> crossings;  // by rank of the root's host
+      for (const ir::Move& move : plan.moves) {
+        const auto src = static_cast<size_t>(move.src), dst = static_cast<size_t>(move.dst);
+        if (at.host[src] == at.host[dst]) continue;
+        EXPECT_EQ(at.place[src], at.place[dst]);
+        ++crossings[plan.shape.kind == Collective::gather ? move.dst : move.src];
+      }
+      EXPECT_EQ(crossings.size(), 4U);
+      for (const auto& [rank, count] : crossings) EXPECT_EQ(count, 2) << "one per other host, at " << rank;
+    }
+  }
+}
+
+TEST(Rail, UnevenHostsGatherAndScatterToo) {
+  for (const Groups& starts : {Groups{0, 1}, Groups{0, 3, 4}, Groups{0, 1, 6}, Groups{0, 5}}) {
+    const std::vector<Groups> hosts = {starts};
+    for (Rank root = 0; root < 7; ++root) {
+      EXPECT_EQ(ir::verify(rail_gather({Collective::gather, 7, root, 1}, hosts)).message(), "");
+      EXPECT_EQ(ir::verify(rail_scatter({Collective::scatter, 7, root, 3}, hosts)).message(), "");
+    }
   }
 }
 

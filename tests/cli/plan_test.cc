@@ -65,6 +65,26 @@ TEST(Plan, SaysWhenRootsAreFree) {
   EXPECT_EQ(trees["algbw_GBps"], 56);
 }
 
+TEST(Plan, TakesTheLibrarysAlgorithmsWhereEachWantsOtherData) {
+  const std::string network = "'4 x (8 gpu nvswitch 300, 8 nic 25) rail leaf' ";
+  const auto all = nlohmann::json::parse(plan(network + "--collective alltoall --root 3 --json").text);
+  EXPECT_EQ(all["algorithm"], "rail");
+  EXPECT_EQ(all["bound_GBps"], 8 * 25 / 6.0);  // 8 ranks of a host want 3/4 of what each other rank sends
+  EXPECT_EQ(all["ratio_exact"], "1");
+  EXPECT_EQ(all["trees"], 0);
+  const CommandResult gather = plan(network + "--collective gather --root 9");
+  EXPECT_THAT(gather.text,
+              AllOf(HasSubstr("plan         rail, on the shortest routes"),
+                    HasSubstr("nothing can be faster"), HasSubstr("runner-up    "),
+                    HasSubstr("times as long; its busiest are 1 PCIe from a PCIe switch to a GPU")));
+  EXPECT_THAT(plan(network + "--collective scatter --emit plan").text, HasSubstr("scatter"));
+  EXPECT_THAT(plan(network + "--collective alltoall --table").text, HasSubstr("4.29 GB  rail"));
+  EXPECT_THAT(plan(network + "--collective alltoall --html").text, HasSubstr("all_to_all over 32 ranks"));
+  const CommandResult many = plan("'65 x (8 gpu nvswitch 300, 8 nic 25) rail leaf' --collective alltoall");
+  EXPECT_EQ(many.code, 2);
+  EXPECT_THAT(many.text, AllOf(HasSubstr("expected at most 512 ranks, not 520"), HasSubstr("limit it")));
+}
+
 TEST(Plan, EmitsAPlan) {
   const CommandResult result = plan("'4 x (1 gpu pcie 50, 1 nic 25) leaf' --ranks 0,2-3 --emit plan");
   EXPECT_EQ(result.code, 0);

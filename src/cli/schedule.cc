@@ -1,0 +1,73 @@
+#include "src/cli/schedule.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "algorithms/ir/text.h"
+#include "algorithms/ir/verify.h"
+#include "algorithms/msccl/msccl.h"
+#include "src/base/text.h"
+#include "src/cli/best_plan.h"
+#include "src/cli/catalogue_plan.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr size_t kMostPlanBytes = size_t{1} << 30;
+
+Result<std::string> whole_input() {
+  std::string text;
+  char buffer[1 << 16];
+  for (size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, stdin)) > 0;) text.append(buffer, got);
+  return text;
+}
+
+}  // namespace
+
+Result<ir::Plan> load_plan(const std::string& file) {
+  const auto text = file == "-" ? whole_input() : drivers::read_whole(file, kMostPlanBytes);
+  WEIR_TRY(text.status());
+  const std::string name = file == "-" ? "standard input" : file;
+  const size_t first = text->find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && (*text)[first] == '<') return msccl::read(*text, name);
+  auto plan = ir::read_text(*text);
+  if (!plan.ok()) return Status(plan.status().code(), fmt::format("{}: {}", name, plan.status().message()));
+  return plan;
+}
+
+void add_schedule(CLI::App* command, ScheduleArguments& arguments) {
+  auto* plan = command->add_option("--plan", arguments.plan,
+                                   "A plan: text (docs/plan-format.md) or MSCCL XML; -: standard input");
+  command
+      ->add_option("--algorithm", arguments.algorithm, "One of the library's instead: ring, double_tree, ...")
+      ->excludes(plan);
+}
+
+Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const Task& task,
+                               const TaskArguments& asked) {
+  const int ranks = task.network.ranks();
+  if (!arguments.algorithm.empty()) return plan_by(arguments.algorithm, task, asked.root);
+  if (arguments.plan.empty()) {
+    const auto best = best_plan(task, asked.root);
+    WEIR_TRY(best.status());
+    return schedule(*best, task);
+  }
+  auto plan = load_plan(arguments.plan);
+  WEIR_TRY(plan.status());
+  if (plan->shape.ranks != ranks) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} is a plan for {}, and the topology has {}; --ranks can choose some",
+                              arguments.plan, plural(plan->shape.ranks, "rank"), ranks));
+  }
+  if (plan->shape.kind != task.collective) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} is a plan for {}; say --collective {}", arguments.plan,
+                              name(plan->shape.kind), name(plan->shape.kind)));
+  }
+  if (const Status proof = ir::verify(*plan); !proof.ok())
+    return Status(Code::invalid_argument, fmt::format("{} is wrong: {}", arguments.plan, proof.message()));
+  return plan;
+}
+
+}  // namespace weir::cli

@@ -108,6 +108,13 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_FAST", &Options::fast_paths, "", 0, 1,
               "0: no fast paths, every call interprets its plan"},
     OptionRow{"WEIR_CHECK", &Options::check, "", 0, 1, "0: ranks do not compare their calls"},
+    OptionRow{"WEIR_ADMIT_BYTES", &Options::admitted_bytes, "bytes", 0, kBig,
+              "bytes of operations that a communicator's streams hold; a call that would exceed it waits; 0 "
+              "is any"},
+    OptionRow{"WEIR_ADMIT_OPERATIONS", &Options::admitted_operations, "", 0, 1e9,
+              "operations that they hold; 0 is any"},
+    OptionRow{"WEIR_ADMIT_FLUSH", &Options::admission_flushes, "", 0, 1,
+              "1: a call that has to wait does so until nothing is held, instead of for the oldest only"},
     OptionRow{"WEIR_SPIN", &Options::spins, "", -1, 1e9,
               "looks before a waiting rank yields its core; -1 is automatic"},
     OptionRow{"WEIR_YIELD", &Options::yields, "", -1, 1e9,

@@ -63,6 +63,9 @@ struct Options {
   std::string cost_file;
   bool fast_paths = true;
   bool check = true;
+  int64_t admitted_bytes = 0;
+  int64_t admitted_operations = 0;
+  bool admission_flushes = false;
   int64_t spins = -1;
   int64_t yields = -1;
   // Trouble

@@ -6,6 +6,7 @@
 
 #include "src/base/host.h"
 #include "src/base/log.h"
+#include "src/base/text.h"
 #include "src/core/connected.h"
 #include "src/core/runtime.h"
 #include "src/device/host_stream.h"
@@ -30,6 +31,11 @@ std::vector<Rank> members_of(const std::vector<Member>& all, int color) {
   return members;
 }
 
+Admission::Limits limits_of(const Options& options) {
+  return {static_cast<uint64_t>(options.admitted_bytes), static_cast<uint64_t>(options.admitted_operations),
+          options.admission_flushes};
+}
+
 Status not_connected() { return {Code::invalid_usage, "the communicator was not connected"}; }
 
 }  // namespace
@@ -40,7 +46,8 @@ Communicator::Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank
       ranks_(ranks),
       rank_(rank),
       config_(std::move(config)),
-      state_(not_connected()) {}
+      state_(not_connected()),
+      admission_(limits_of(runtime.options())) {}
 
 Communicator::Communicator(Communicator& parent, int color, int key, Config config)
     : runtime_(parent.runtime_),
@@ -49,12 +56,19 @@ Communicator::Communicator(Communicator& parent, int color, int key, Config conf
       ranks_(0),
       rank_(-1),
       config_(std::move(config)),
-      state_(not_connected()) {}
+      state_(not_connected()),
+      admission_(limits_of(runtime_.options())) {}
 
 Communicator::~Communicator() {
   if (state().code() == Code::in_progress) abort();
   background_.reset();
   turns_.wait_idle();
+  if (!admission_.limits_any()) return;
+  const Admission::Counters queued = admission_.counters();
+  WEIR_INFO(coll, "Admission: at most {} with {} were queued; {} waited",
+            plural(static_cast<int64_t>(queued.most_operations), "operation"),
+            bytes_words(static_cast<double>(queued.most_bytes)),
+            plural(static_cast<int64_t>(queued.waits), "call"));
 }
 
 Status Communicator::connect() {
@@ -133,9 +147,12 @@ Status Communicator::run(std::span<const Operation> operations, device::HostStre
 
 Status Communicator::run_in_turn(std::span<const Operation> operations, device::HostStream* stream) {
   WEIR_TRY(usable());
-  Share share{this, {operations.begin(), operations.end()}, turns_.draw()};
-  if (stream == nullptr && config_.blocking) return carry_out({&share, 1});
-  queued_ = true;
+  std::vector<Operation> own(operations.begin(), operations.end());
+  if (stream == nullptr && config_.blocking) {
+    Share share{this, std::move(own), turns_.draw(), {}};
+    return carry_out({&share, 1});
+  }
+  Share share = queue(std::move(own));
   if (stream == nullptr) {
     auto own = background();
     WEIR_TRY(own.status());
@@ -157,6 +174,7 @@ Status Communicator::carry_out(std::span<Share> shares) {
   for (size_t i = 0; i < shares.size(); ++i) {
     if (!executions[i]->status().ok()) shares[i].communicator->set_state(executions[i]->status());
     shares[i].communicator->turns_.leave();
+    if (shares[i].load.operations > 0) shares[i].communicator->admission_.leave(shares[i].load);
   }
   return status;
 }
@@ -169,6 +187,7 @@ Status Communicator::finalize() {
 
 void Communicator::abort() {
   aborted_.store(true);
+  admission_.abort();
   std::lock_guard lock(mutex_);
   if (connected_ != nullptr && code_.load() != static_cast<int>(Code::in_progress))
     connected_->execution->abort();
@@ -198,6 +217,16 @@ Status Communicator::usable() const {
             "Attempt to use communicator before the previous operation returned ncclSuccess"};
   }
   return state_;
+}
+
+Communicator::Share Communicator::queue(std::vector<Operation> operations) {
+  Admission::Load load;
+  if (admission_.limits_any() && config_.blocking) {
+    load = load_of(operations, ranks_);
+    admission_.enter(load);
+  }
+  queued_ = true;
+  return {this, std::move(operations), turns_.draw(), load};
 }
 
 Result<device::HostStream*> Communicator::background() {

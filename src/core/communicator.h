@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "src/core/admission.h"
 #include "src/core/operation.h"
 #include "src/core/turnstile.h"
 #include "src/core/unique_id.h"
@@ -57,8 +58,8 @@ class Communicator {
   /// blocking: in_progress, and state() tells the rest.
   Status connect();
   /// Carries out operations that belong together (one call, or one group): collectives in the order given,
-  /// sends and receives side by side. With a stream, or not blocking: queues them and returns. Else returns
-  /// when done.
+  /// sends and receives side by side. With a stream, or not blocking: queues them and returns; with a stream
+  /// it waits first while more is queued than Options::admitted_* allow. Else returns when done.
   Status run(std::span<const Operation> operations, device::HostStream* stream);
   /// Waits until everything queued is done; not blocking: in_progress while something is.
   Status finalize();
@@ -84,6 +85,7 @@ class Communicator {
     Communicator* communicator;
     std::vector<Operation> operations;
     uint64_t ticket;
+    Admission::Load load;  ///< that was admitted
   };
 
   Status connect_now();
@@ -94,6 +96,8 @@ class Communicator {
   Status run_in_turn(std::span<const Operation> operations, device::HostStream* stream);
   /// Carries shares of several communicators out together, each in its turn, on this thread.
   static Status carry_out(std::span<Share> shares);
+  /// What goes to a stream, with its place in line; waits until it is admitted.
+  Share queue(std::vector<Operation> operations);
   Result<device::HostStream*> background();
   void set_state(const Status& status);
 
@@ -110,6 +114,7 @@ class Communicator {
   mutable std::mutex mutex_;
   Status state_;
   Turnstile turns_;
+  Admission admission_;
   std::unique_ptr<Connected> connected_;
   std::unique_ptr<device::HostStream> background_;
 };

@@ -58,8 +58,7 @@ Status run_together(std::span<const Target> targets, std::span<const Operation> 
     std::vector<Communicator::Share> shares;
     auto done = std::make_shared<HostEvent>();
     for (auto part = parts.begin(); part != rest; ++part) {
-      shares.push_back({part->communicator, std::move(part->operations), part->communicator->turns_.draw()});
-      part->communicator->queued_ = true;
+      shares.push_back(part->communicator->queue(std::move(part->operations)));
       for (HostStream* other : part->streams) {  // what is queued there already comes first
         HostEvent before;
         before.record(other);

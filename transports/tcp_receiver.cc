@@ -85,10 +85,8 @@ class TcpReceiver final : public Receiver {
     for (size_t i = 0; i < streams_.size() && error_.ok(); ++i) {
       InStream& stream = *streams_[i];
       if (!stream.socket.valid() || is_past()) collect(i);
-      while (stream.socket.valid() && stream.ended.empty() && error_.ok()) {
-        if (!understand(stream)) break;
-        if (!read_more(stream)) break;
-      }
+      bool more = true;
+      while (understand(stream) && more && stream.ended.empty()) more = read_more(stream);
     }
   }
 
@@ -195,7 +193,7 @@ class TcpReceiver final : public Receiver {
   }
 
   /// Reads what the socket has: the rest of the payload straight into its slot, what follows into the buffer.
-  /// False: nothing more is there.
+  /// False: nothing more was there.
   bool read_more(InStream& stream) {
     std::memmove(stream.buffer.data(), stream.buffer.data() + stream.begin, stream.end - stream.begin);
     stream.end -= stream.begin;
@@ -205,13 +203,14 @@ class TcpReceiver final : public Receiver {
         {slots_[stream.next % spec_.slots] + (direct > 0 ? stream.received : 0), direct},
         {stream.buffer.data() + stream.end, stream.buffer.size() - stream.end},
     };
+    const size_t wanted = parts[0].iov_len + parts[1].iov_len;
     const ssize_t got =
         direct > 0 ? readv(stream.socket.fd(), parts, 2) : readv(stream.socket.fd(), parts + 1, 1);
     if (got > 0) {
       const size_t payload = std::min(direct, static_cast<size_t>(got));
       if (direct > 0) add_payload(stream, payload);
       stream.end += static_cast<size_t>(got) - payload;
-      return true;
+      return static_cast<size_t>(got) == wanted;
     }
     if (got == 0) stream.ended = "the connection was closed";
     if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {

@@ -65,6 +65,9 @@ double quota_cores() {
   return least;
 }
 
+/// New at every start of the kernel.
+std::string boot_id() { return first_line("/proc/sys/kernel/random/boot_id"); }
+
 }  // namespace
 
 std::string short_hostname() {
@@ -84,7 +87,12 @@ uint64_t hash_text(std::string_view text) {
 
 uint64_t host_identity(std::string_view override_text) {
   if (!override_text.empty()) return hash_text(override_text);
-  return hash_text(full_hostname() + first_line("/proc/sys/kernel/random/boot_id"));
+  return hash_text(full_hostname() + boot_id());
+}
+
+uint64_t kernel_identity() {
+  const std::string boot = boot_id();
+  return boot.empty() ? host_identity("") : hash_text(boot);
 }
 
 int CoreSet::count() const {

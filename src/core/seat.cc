@@ -79,7 +79,7 @@ std::string understood_protocols(const std::string& text) {
 Seat Seat::own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
                Rank self) {
   Seat seat;
-  seat.machine = host_identity("");
+  seat.machine = kernel_identity();
   seat.cores = allowed_cores();
   CoreSet all;
   all.bits.fill(~uint64_t{0});

@@ -15,7 +15,8 @@ std::string short_hostname();
 /// `override_text` (NCCL_HOSTID) where that is not empty.
 uint64_t host_identity(std::string_view override_text);
 
-/// Equal in processes of one kernel, also where containers call their hosts differently: a hash of its boot id.
+/// Equal in processes of one kernel, also where containers call their hosts differently: a hash of its boot
+/// id.
 uint64_t kernel_identity();
 
 /// FNV-1a with a final mix, 64 bits: for identities and checksums, not against malice.

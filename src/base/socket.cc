@@ -46,6 +46,16 @@ Result<Socket> make_socket(int family) {
   return socket;
 }
 
+/// A socket that will connect.
+Result<Socket> make_client(int family) {
+  auto socket = make_socket(family);
+  WEIR_TRY(socket.status());
+  send_without_delay(socket->fd());
+  const int one = 1;  // the port that this connection happens to get stays free for listeners
+  setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  return socket;
+}
+
 }  // namespace
 
 bool wait_for(int fd, short events, const Deadline& deadline) {
@@ -99,18 +109,28 @@ Result<std::optional<Socket>> Socket::accept() const {
   return Status(Code::system_error, fmt::format("cannot accept a connection: {}", error_text(errno)));
 }
 
-Result<Socket> Socket::start_connect(const SocketAddress& to) {
-  auto socket = make_socket(to.family());
+Result<Socket> Socket::bound(const SocketAddress& own) {
+  auto socket = make_client(own.family());
   WEIR_TRY(socket.status());
-  send_without_delay(socket->fd());
-  const int one = 1;  // the port that this connection happens to get stays free for listeners
-  setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  sockaddr_storage raw;
+  const socklen_t size = own.to_raw(raw);
+  if (bind(socket->fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0)
+    return failure("connect from", own.text(), errno);
+  return socket;
+}
+
+Status Socket::begin_connect(const SocketAddress& to) const {
   sockaddr_storage raw;
   const socklen_t size = to.to_raw(raw);
-  if (::connect(socket->fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0 && errno != EINPROGRESS &&
-      errno != EINTR) {
+  if (::connect(fd_, reinterpret_cast<sockaddr*>(&raw), size) != 0 && errno != EINPROGRESS && errno != EINTR)
     return failure("connect to", to.text(), errno);
-  }
+  return {};
+}
+
+Result<Socket> Socket::start_connect(const SocketAddress& to) {
+  auto socket = make_client(to.family());
+  WEIR_TRY(socket.status());
+  WEIR_TRY(socket->begin_connect(to));
   return socket;
 }
 

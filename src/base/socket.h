@@ -31,6 +31,8 @@ class SocketAddress {
   /// counts.
   static Result<SocketAddress> parse(std::string_view text);
   static SocketAddress loopback(int family, uint16_t port);
+  /// All addresses of this host, any free port.
+  static SocketAddress any(int family);
   /// Nothing, if `raw` is neither IPv4 nor IPv6.
   static std::optional<SocketAddress> from(const sockaddr* raw);
 
@@ -75,7 +77,11 @@ class Socket {
   /// The next waiting connection, if there is one.
   Result<std::optional<Socket>> accept() const;
 
-  /// Begins to connect; connected() says when it is done. Never blocks.
+  /// Has a local address and port (0: any free one), and is not connected.
+  static Result<Socket> bound(const SocketAddress& own);
+  /// Begins to connect a socket that is not; connected() says when it is done. Never blocks.
+  Status begin_connect(const SocketAddress& to) const;
+  /// Makes a socket and begins to connect it.
   static Result<Socket> start_connect(const SocketAddress& to);
   /// False while connecting. Never blocks.
   Result<bool> connected() const;

@@ -73,6 +73,12 @@ SocketAddress SocketAddress::loopback(int family, uint16_t port) {
   return address;
 }
 
+SocketAddress SocketAddress::any(int family) {
+  SocketAddress address;
+  address.family_ = static_cast<uint16_t>(family);
+  return address;
+}
+
 std::optional<SocketAddress> SocketAddress::from(const sockaddr* raw) {
   if (raw == nullptr) return std::nullopt;
   SocketAddress address;

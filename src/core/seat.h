@@ -19,7 +19,7 @@
 namespace weir::core {
 
 struct Seat {
-  uint64_t machine = 0;     ///< whose cores it shares with others: kernel_identity()
+  uint64_t machine = 0;  ///< whose cores it shares with others: kernel_identity()
   CoreSet cores;
   int quota = 0;            ///< of cores, for its control group
   bool calibrates = false;  ///< rates may be measured

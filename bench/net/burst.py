@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Many collectives queued at once, as sharded training does: burst.py FOLDER_OF_PROGRAMS.
+
+Hosts are network namespaces on two leaves (tests/netlab) whose uplink is as fast as one host. Every rank queues all-gathers on a
+stream, computes for a while after each (sleeps: the core is free), and waits for the end. Every way to run it (--way NAME, or
+NAME:VARIABLE=VALUE,...) takes its turn in every round. Prints the time by the least one, which is what one leaf has to send up or what
+is computed; the most bytes that were queued on a rank, where the library counts them (WEIR_ADMIT_BYTES, _OPERATIONS); packets dropped at
+any port and segments sent again per round. Medians of the rounds.
+"""
+
+import argparse
+import ctypes
+import os
+import re
+import statistics
+import sys
+import time
+from collections import namedtuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "compare")]
+from compare import listed, size  # noqa: E402
+from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
+from ranks import favoured, kept_niceness, start_all  # noqa: E402
+from table import human  # noqa: E402
+
+HOST_QUEUE = 4 << 20
+WAYS = (("as it is", {}),
+        ("window slides over 2", {"WEIR_ADMIT_OPERATIONS": "2"}),
+        ("block of 2, then flush", {"WEIR_ADMIT_OPERATIONS": "2", "WEIR_ADMIT_FLUSH": "1"}))
+
+Round = namedtuple("Round", "seconds queued dropped again")
+
+
+class Nccl:
+  """Calls by name; what is not 0 ends the rank with the library's sentence."""
+
+  def __init__(self, path):
+    self.library = ctypes.CDLL(path)
+    self.library.ncclGetLastError.restype = ctypes.c_char_p
+
+  def __getattr__(self, name):
+    def call(*words):
+      if getattr(self.library, name)(*words) != 0:
+        sys.exit(f"{name}: {self.library.ncclGetLastError(None).decode()}")
+    return call
+
+
+def work(folder, calls, count, compute):
+  """A rank: prints the seconds that it took."""
+  nccl = Nccl(os.path.join(folder, "..", "lib", "libnccl.so.2"))
+  rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+  comm, stream, unique_id = ctypes.c_void_p(), ctypes.c_void_p(), (ctypes.c_byte * 128)()
+  nccl.ncclGetUniqueId(unique_id)
+
+  class UniqueId(ctypes.Structure):
+    _fields_ = [("internal", ctypes.c_byte * 128)]
+
+  nccl.ncclCommInitRank(ctypes.byref(comm), ranks, UniqueId(unique_id), rank)
+  nccl.weirStreamCreate(ctypes.byref(stream))
+  own, gathered = (ctypes.c_byte * count)(*[rank] * count), (ctypes.c_byte * (count * ranks))()
+
+  def gather():
+    nccl.ncclAllGather(own, gathered, ctypes.c_size_t(count), 0, comm, stream)
+
+  for _ in range(2):
+    gather()
+  nccl.weirStreamSynchronize(stream)
+  begin = time.monotonic()
+  for _ in range(calls):
+    gather()
+    time.sleep(compute)
+  nccl.weirStreamSynchronize(stream)
+  print(f"seconds {time.monotonic() - begin}")
+  assert gathered[::count] == list(range(ranks)), gathered[::count]
+  nccl.ncclCommDestroy(comm)
+
+
+def run(network, arguments, variables):
+  command = favoured(arguments.nice, (sys.executable, os.path.abspath(__file__), os.path.abspath(arguments.programs), "--work",
+                                      f"{arguments.calls},{arguments.bytes // len(network.leaf_of)},{arguments.compute_ms / 1e3}"))
+  before = sum(network.drops().values()), network.segments("RetransSegs")
+  processes = start_all(network, command, NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="COLL", **variables)
+  try:
+    said = [process.communicate(timeout=arguments.timeout) for process in processes]
+  finally:
+    network.kill_all()
+  for rank, process in enumerate(processes):
+    assert process.returncode == 0, (rank, said[rank])
+  seconds = max(float(re.search(r"seconds (\S+)", out)[1]) for out, _ in said)
+  queued = [re.search(r"at most \d+ operations? with (.*) were queued", out) for out, _ in said]
+  return Round(seconds, queued[0][1] if queued[0] else "", sum(network.drops().values()) - before[0],
+               network.segments("RetransSegs") - before[1])
+
+
+def report(arguments, rounds):
+  hosts = arguments.hosts
+  # A leaf sends what its hosts have to the other one: half of the whole.
+  gather = arguments.bytes / 2 * 8 / (arguments.mbit * 1e6)
+  ideal = arguments.calls * max(gather, arguments.compute_ms / 1e3)
+  print(f"\n{arguments.calls} all-gathers of {human(arguments.bytes)} over {hosts} hosts on 2 leaves, {arguments.mbit:g} Mbit/s per host and "
+        f"uplink, ports of {human(arguments.buffer)}; {arguments.compute_ms:g} ms of computing after each; ideal {ideal * 1e3:.0f} ms; "
+        f"{arguments.rounds} rounds\n")
+  print("| way | by the ideal | queued at most | dropped | sent again |\n|---|---|---|---|---|")
+  for name, column in rounds.items():
+    middle = [statistics.median(getattr(one, field) for one in column) for field in ("seconds", "dropped", "again")]
+    print(f"| {name} | {middle[0] / ideal:.2f} | {column[0].queued or 'all'} | {middle[1]:.0f} | {middle[2]:.0f} |", flush=True)
+
+
+def way(text):
+  name, _, words = text.partition(":")
+  return name, dict(word.split("=", 1) for word in words.split(",") if word)
+
+
+def parser():
+  result = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  add = result.add_argument
+  add("programs", help="folder of programs, such as build/bin; the library is in lib beside it")
+  add("--hosts", type=int, default=8)
+  add("--calls", type=int, default=100)
+  add("--bytes", type=size, default=1 << 20, help="of what is gathered (default: 1M)")
+  add("--compute-ms", type=float, default=0)
+  add("--mbit", type=float, default=400)
+  add("--buffer", type=size, default=128 << 10, help="of every port (default: 128K)")
+  add("--way", type=way, action="append", metavar="NAME:VARIABLE=VALUE,...", help="default: without and with both kinds of admission")
+  add("--rounds", type=int, default=3)
+  add("--mtu", type=int, default=1500)
+  add("--congestion", default="cubic", help="of the kernel (default: cubic)")
+  add("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
+  add("--timeout", type=float, default=300, help="seconds of one round")
+  add("--work", type=listed(float), help=argparse.SUPPRESS)
+  return result
+
+
+def main():
+  arguments = parser().parse_args()
+  if arguments.work:
+    work(arguments.programs, int(arguments.work[0]), int(arguments.work[1]), arguments.work[2])
+    return
+  if missing := missing_tools():
+    sys.exit(missing)
+  rounds = {name: [] for name, _ in arguments.way or WAYS}
+  try:
+    with kept_niceness():
+      buffers = Buffers(host=HOST_QUEUE, port=arguments.buffer, uplink=arguments.buffer)
+      with Network([arguments.hosts // 2] * 2, arguments.mbit, [arguments.mbit] * 2, mtu=arguments.mtu, buffers=buffers,
+                   congestion=arguments.congestion) as network:
+        for _ in range(arguments.rounds):
+          for name, variables in arguments.way or WAYS:
+            rounds[name].append(run(network, arguments, variables))
+  except Impossible as error:
+    sys.exit(f"the network cannot be built: {error}")
+  report(arguments, rounds)
+
+
+if __name__ == "__main__":
+  main()

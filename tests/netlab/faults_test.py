@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Hosts that are lost in the middle of a collective are named by the others, soon: faults_test.py FOLDER_OF_PROGRAMS CASE.
+
+Ends with 77 (skipped) where networks of namespaces may not be made.
+"""
+
+import os
+import signal
+import sys
+import time
+
+from network import Impossible, Network, missing_tools
+from ranks import start_all
+
+SKIPPED = 77
+HOSTS, LOST = 3, 2
+SIZE = 1 << 20
+
+
+def lose(programs, action):
+  """Runs sums for ever, takes host LOST away by action(network, its process) and returns (process, what it said) by rank."""
+  with Network([HOSTS], 200, [0]) as network:
+    processes = start_all(network, (os.path.join(programs, "all_reduce_perf"), "-b", f"{SIZE}", "-e", f"{SIZE}", "-n", "1000000"),
+                          WEIR_PEER_TIMEOUT="2", NCCL_DEBUG="WARN")
+    deadline = time.monotonic() + 60
+    while network.statistic(*network.cables[LOST, 0], "tx_bytes") < 4 * SIZE:
+      assert time.monotonic() < deadline and all(process.poll() is None for process in processes)
+      time.sleep(0.02)
+    action(network, processes[LOST])
+    return [(process, "".join(process.communicate(timeout=60))) for process in processes]
+
+
+def name_the_lost(ranks):
+  pid = ranks[LOST][0].pid
+  for rank, (process, said) in enumerate(ranks):
+    if rank != LOST:
+      assert process.returncode not in (0, None), said
+      assert f"rank {LOST} (pid {pid} on host host{LOST})" in said, said
+
+
+def a_host_that_is_cut_off(programs):
+  """It goes on, and names one of those that it does not reach any more."""
+  ranks = lose(programs, lambda network, _: network.cut(LOST, 0))
+  name_the_lost(ranks)
+  process, said = ranks[LOST]
+  assert process.returncode not in (0, None) and "is stopped or out of reach" in said, said
+
+
+def a_host_that_vanished(programs):
+  """Its connections stay half open: nobody says that they have ended."""
+  def vanish(network, process):
+    network.cut(LOST, 0)
+    process.kill()
+  name_the_lost(lose(programs, vanish))
+
+
+CASES = {case.__name__: case for case in (a_host_that_is_cut_off, a_host_that_vanished)}
+
+
+def main():
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that namespaces go
+  if missing := missing_tools():
+    print(missing)
+    sys.exit(SKIPPED)
+  for name in sys.argv[2:] or CASES:
+    try:
+      CASES[name](sys.argv[1])
+    except Impossible as error:
+      print(f"{name}: the network cannot be built: {error}")
+      sys.exit(SKIPPED)
+
+
+if __name__ == "__main__":
+  main()

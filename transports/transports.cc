@@ -12,6 +12,7 @@
 #include "transports/loop.h"
 #include "transports/shm.h"
 #include "transports/tcp.h"
+#include "transports/ucx.h"
 #include "transports/verbs.h"
 
 namespace weir {
@@ -38,13 +39,18 @@ std::unique_ptr<Transport> verbs(const TransportContext& context, const Options&
   return make_verbs(context.self, context.door, drivers::load_verbs(), options);
 }
 
+std::unique_ptr<Transport> ucx(const TransportContext& context, const Options&) {
+  return make_ucx(context.self);
+}
+
 std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& options) {
   return make_tcp(context.self, context.door, static_cast<uint32_t>(options.sockets_per_channel));
 }
 
 /// The preferred one first.
 constexpr std::array kKinds = {
-    Kind{"loop", loop}, Kind{"shm", shm}, Kind{"cma", cma}, Kind{"verbs", verbs}, Kind{"tcp", tcp},
+    Kind{"loop", loop},   Kind{"shm", shm}, Kind{"cma", cma},
+    Kind{"verbs", verbs}, Kind{"ucx", ucx}, Kind{"tcp", tcp},
 };
 
 std::string known_names() {

@@ -59,6 +59,7 @@ struct Connected {
   algorithms::Layout layout() const;
   void make_selector(const Options& options, const algorithms::Layout& layout, const SharedScratch& scratch);
   Status settle_rates(const Options& options);
+  void limit_senders(Runtime& runtime) const;
 
   std::vector<Seat> seats_;  ///< by rank
   Terms terms_;

@@ -62,7 +62,7 @@ uint64_t CreditBudget::Account::limit(uint64_t announced, uint64_t arrived, uint
   const std::lock_guard lock(budget_.mutex_);
   if (budget_.bytes_ == 0) return told >= kUnlimited ? told : 2 * kUnlimited;
   if (announced != announced_ || arrived != arrived_ || changed_ == 0) {
-    budget_.follow(*this, arrived - arrived_);
+    budget_.follow(*this, arrived - arrived_, now);
     announced_ = announced;
     arrived_ = arrived;
     changed_ = now;
@@ -84,9 +84,10 @@ bool CreditBudget::is_news(const Account& account, uint64_t told) const {
 }
 
 /// Which process is the only one, and for how long.
-void CreditBudget::follow(const Account& account, uint64_t came) {
-  if (source_ != account.source_) streak_ = 0;
+void CreditBudget::follow(const Account& account, uint64_t came, int64_t now) {
+  if (source_ != account.source_ || now - streak_end_ > kPauseNs) streak_ = 0;
   source_ = account.source_;
+  streak_end_ = now;
   streak_ += came;
 }
 
@@ -115,7 +116,7 @@ void CreditBudget::renew(Account& account) {
 
 /// Elements of lists change places, so that nothing is allocated.
 void CreditBudget::enqueue(Account& account) {
-  follow(account, 0);
+  if (source_ != account.source_) streak_ = 0;
   waiting_.splice(waiting_.end(), account.turn_);
   account.queued_ = true;
 }

@@ -5,9 +5,9 @@
 /// may use without asking; the other half goes, in chunks and in turn, to those who have announced more than
 /// they may send. Who is the only one to ask may have all of the budget; when others begin meanwhile, up to
 /// half of it more is under way for a moment. Credit counts until what it allows has arrived. A process from
-/// which alone everything has come for a while (kTrusted bytes) is not held up by the budget at all, until
-/// another sends: rings pay nothing. There is one such process at most, and one alone does not make a queue
-/// at a port that is no slower than its own.
+/// which alone everything has come for a while (kTrusted bytes, without a pause) is not held up by the budget
+/// at all, until another sends: rings pay nothing. There is one such process at most, and one alone does not
+/// make a queue at a port that is no slower than its own.
 ///
 /// To all others nothing is granted that was not announced, so that a sender does not sit on it; where one
 /// does all the same (it is stopped, or this end of its channel is not served), its share counts as free
@@ -34,6 +34,8 @@ class CreditBudget {
   /// and the least standing one however many channels there are.
   static constexpr uint64_t kLeast = 512;
   static constexpr int64_t kForgottenNs = 50'000'000;
+  /// A pause after which nothing is known of who sends.
+  static constexpr int64_t kPauseNs = 5'000'000;
   /// What has to come from one process, and nothing from others meanwhile, before it may send kOpen bytes
   /// ahead.
   static constexpr uint64_t kTrusted = 512 << 10;
@@ -84,7 +86,7 @@ class CreditBudget {
   void renew(Account& account);
   void hand_out(int64_t now);
   bool give(Account& account);
-  void follow(const Account& account, uint64_t came);
+  void follow(const Account& account, uint64_t came, int64_t now);
   void set_open(Account& account, bool open);
   void enqueue(Account& account);
   void dequeue(Account& account);
@@ -97,6 +99,7 @@ class CreditBudget {
   int64_t forgot_ = 0;   ///< when forget() last looked
   uint64_t source_ = 0;  ///< from which alone bytes came last, and how many
   uint64_t streak_ = 0;
+  int64_t streak_end_ = 0;    ///< when the last of them came
   uint64_t open_source_ = 0;  ///< which may send ahead, or still could, over so many channels
   size_t open_ = 0;
   std::list<Account*> accounts_;

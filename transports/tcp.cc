@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/host.h"
+#include "src/base/log.h"
 #include "transports/card.h"
 #include "transports/peer_door.h"
 #include "transports/tcp_channel.h"
@@ -29,6 +30,11 @@ class Tcp final : public Transport {
                 : settings.budget_for_own_host ? Limits::everybody
                                                : Limits::other_hosts) {}
 
+  ~Tcp() override {
+    if (const std::string said = counters_.describe(); !said.empty())
+      WEIR_INFO(net, "rank {}: {}", self_.rank, said);
+  }
+
   std::string_view name() const override { return "tcp"; }
   Traits traits() const override { return {}; }
   Bytes card() const override {
@@ -43,12 +49,13 @@ class Tcp final : public Transport {
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
     const Result<Peer> peer = peer_of(peer_card);
     if (!peer.ok()) return peer.status();
-    return open_tcp_sender({peer->door, applies(peer->limits, *peer)}, self_.uid, streams_, spec);
+    return open_tcp_sender({peer->door, applies(peer->limits, *peer)}, self_.uid, streams_, spec, counters_);
   }
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
     const Result<Peer> peer = peer_of(peer_card);
     if (!peer.ok()) return peer.status();
-    return open_tcp_receiver(*door_, {peer->door, applies(limits_, *peer)}, budget_, self_.uid, spec);
+    return open_tcp_receiver(*door_, {peer->door, applies(limits_, *peer)}, budget_, self_.uid, spec,
+                             counters_);
   }
   Result<HomeView> map(BytesView) override {
     return Status(Code::invalid_usage, "tcp cannot map the memory of a peer");
@@ -87,6 +94,7 @@ class Tcp final : public Transport {
   const uint32_t streams_;
   CreditBudget* const budget_;
   const Limits limits_;
+  tcp::Counters counters_;
 };
 
 }  // namespace

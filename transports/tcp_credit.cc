@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "src/base/clock.h"
-
 namespace weir::tcp {
 
 Status CreditTaker::refresh() {
@@ -22,6 +20,17 @@ Status CreditTaker::announce() {
   WEIR_TRY(sent.status());
   if (*sent) announced_ = published_;
   return {};
+}
+
+void CreditTaker::stall(int64_t now) {
+  if (stalled_since_ != 0) return;
+  stalled_since_ = now;
+  ++stalls_;
+}
+
+void CreditTaker::go_on(int64_t now) {
+  if (stalled_since_ != 0) stalled_ns_ += static_cast<uint64_t>(now - stalled_since_);
+  stalled_since_ = 0;
 }
 
 void CreditGiver::renew(int64_t life) {
@@ -56,6 +65,7 @@ void CreditGiver::serve(uint64_t room) {
     if (!sent.ok()) return listener_.drop();
     if (!*sent) return;
     told_ = limit;
+    ++grants_;
   }
   if (std::max(announced_, heard_) == arrived_) settled_ = arrived_;
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "src/base/clock.h"
 #include "src/base/door.h"
 #include "transports/credit_budget.h"
 #include "transports/tcp_control.h"
@@ -27,7 +28,10 @@ class CreditTaker {
   /// A message was published.
   void publish(uint32_t bytes) { published_ += bytes; }
   /// The kernel has taken so much payload.
-  void use(uint64_t bytes) { used_ += bytes; }
+  void use(uint64_t bytes) {
+    used_ += bytes;
+    if (stalled_since_ != 0) go_on(now_ns());
+  }
   /// What may be sent now.
   uint64_t left() const { return limit_ > used_ ? limit_ - used_ : 0; }
   /// Takes what the receiver has told, unless all that was published may be sent. REQUIRES: ready() was true.
@@ -35,6 +39,11 @@ class CreditTaker {
   /// Tells what was published, if it is more than may be sent and the receiver does not know. REQUIRES:
   /// ready() was true.
   Status announce();
+  /// The sender has something and may send nothing; use() or go_on() end that.
+  void stall(int64_t now);
+  void go_on(int64_t now);
+  uint64_t stalls() const { return stalls_; }
+  uint64_t stalled_ns() const { return stalled_ns_; }
 
  private:
   ControlLine line_;
@@ -42,6 +51,9 @@ class CreditTaker {
   uint64_t announced_ = 0;
   uint64_t used_ = 0;
   uint64_t limit_ = CreditBudget::kLeast;
+  int64_t stalled_since_ = 0;  ///< 0: not
+  uint64_t stalls_ = 0;
+  uint64_t stalled_ns_ = 0;
 };
 
 /// The receiving end.
@@ -59,6 +71,8 @@ class CreditGiver {
   /// Hears what was announced, and grants. `room`: payload that there are slots for, since the channel began.
   /// Trouble of the line is none of the channel's: where the sender is gone its streams end as well.
   void serve(uint64_t room);
+  /// Credit frames sent.
+  uint64_t grants() const { return grants_; }
 
  private:
   void hear(ControlLine& line);
@@ -73,6 +87,7 @@ class CreditGiver {
   uint64_t arrived_ = 0;
   uint64_t settled_ = UINT64_MAX;  ///< arrived_ when nothing was left to do, last time
   uint64_t told_ = CreditBudget::kLeast;
+  uint64_t grants_ = 0;
 };
 
 }  // namespace weir::tcp

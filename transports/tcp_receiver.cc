@@ -41,7 +41,7 @@ struct InStream {
 class TcpReceiver final : public Receiver {
  public:
   TcpReceiver(Door& door, const SocketAddress& peer_door, uint64_t uid,
-              std::unique_ptr<tcp::CreditGiver> credit, const LinkSpec& spec)
+              std::unique_ptr<tcp::CreditGiver> credit, const LinkSpec& spec, tcp::Counters& counters)
       : door_(door),
         credit_(std::move(credit)),
         peer_door_(peer_door),
@@ -49,8 +49,14 @@ class TcpReceiver final : public Receiver {
         spec_(spec),
         slots_(spec.slots, spec.slot_bytes),
         headers_(spec.slots),
-        arrived_(spec.slots, 0) {
+        arrived_(spec.slots, 0),
+        counters_(counters) {
     streams_.push_back(std::make_unique<InStream>(0));  // its greeting tells how many there are
+  }
+
+  ~TcpReceiver() override {
+    counters_.received += taken_bytes_;
+    if (credit_ != nullptr) counters_.grants += credit_->grants();
   }
 
   Result<bool> ready() override {
@@ -241,6 +247,7 @@ class TcpReceiver final : public Receiver {
   SlotArray slots_;
   std::vector<FrameHeader> headers_;  // by slot
   std::vector<uint64_t> arrived_;     // by slot: 1 + the message that is complete in it
+  tcp::Counters& counters_;
   std::vector<std::unique_ptr<InStream>> streams_;
   int64_t life_ = 0;
   uint64_t taken_ = 0;
@@ -254,7 +261,8 @@ class TcpReceiver final : public Receiver {
 }  // namespace
 
 Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const TcpPeer& peer, CreditBudget* budget,
-                                                    uint64_t uid, const LinkSpec& spec) {
+                                                    uint64_t uid, const LinkSpec& spec,
+                                                    tcp::Counters& counters) {
   WEIR_TRY(check_spec(spec));
   std::unique_ptr<tcp::CreditGiver> credit;
   if (peer.credit) {
@@ -262,7 +270,7 @@ Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const TcpPeer& p
                                                 tcp::control_key(uid, spec.peer, spec.self, spec.channel));
   }
   return std::unique_ptr<Receiver>(
-      std::make_unique<TcpReceiver>(door, peer.door, uid, std::move(credit), spec));
+      std::make_unique<TcpReceiver>(door, peer.door, uid, std::move(credit), spec, counters));
 }
 
 }  // namespace weir

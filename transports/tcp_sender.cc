@@ -32,13 +32,23 @@ struct OutStream {
 class TcpSender final : public Sender {
  public:
   TcpSender(std::vector<OutStream> streams, std::unique_ptr<tcp::CreditTaker> credit,
-            const SocketAddress& peer_door, const LinkSpec& spec)
+            const SocketAddress& peer_door, const LinkSpec& spec, tcp::Counters& counters)
       : spec_(spec),
+        counters_(counters),
         peer_door_(peer_door),
         streams_(std::move(streams)),
         credit_(std::move(credit)),
         headers_(spec.slots),
         slots_(spec.slots, spec.slot_bytes) {}
+
+  ~TcpSender() override {
+    counters_.sent += payload_;
+    for (const OutStream& stream : streams_) counters_.retransmitted += tcp::retransmitted(stream.socket);
+    if (credit_ == nullptr) return;
+    credit_->go_on(now_ns());
+    counters_.stalls += credit_->stalls();
+    counters_.stalled_ns += credit_->stalled_ns();
+  }
 
   Result<bool> ready() override {
     WEIR_TRY(error_);
@@ -111,13 +121,14 @@ class TcpSender final : public Sender {
         if (errno != EAGAIN && errno != EWOULDBLOCK) fail(std::generic_category().message(errno));
         return;
       }
-      if (sent == 0) return announce(stream);
+      if (sent == 0) return stall(stream);
       account(stream, static_cast<size_t>(sent));
     }
   }
 
-  /// Messages behind one that waits for credit: their headers cannot tell of them.
-  void announce(const OutStream& stream) {
+  /// Nothing may be sent. The headers of messages behind the one that waits cannot tell of them.
+  void stall(const OutStream& stream) {
+    credit_->stall(now_ns());
     if (stream.next + streams_.size() < published_) keep(credit_->announce());
   }
 
@@ -167,7 +178,8 @@ class TcpSender final : public Sender {
       stream.sent = 0;
       stream.next += streams_.size();
     }
-    if (credit_ != nullptr) credit_->use(payload);
+    payload_ += payload;
+    if (credit_ != nullptr && payload > 0) credit_->use(payload);
     done_ = published_;
     for (const OutStream& each : streams_) done_ = std::min(done_, each.next);
   }
@@ -181,12 +193,14 @@ class TcpSender final : public Sender {
   using FrameHeader = tcp::FrameHeader;
 
   const LinkSpec spec_;
+  tcp::Counters& counters_;
   const SocketAddress peer_door_;
   std::vector<OutStream> streams_;
   std::unique_ptr<tcp::CreditTaker> credit_;  // null: everything may be sent
   std::vector<FrameHeader> headers_;          // by slot
   SlotArray slots_;
   bool ready_ = false;
+  uint64_t payload_ = 0;  // bytes that the kernel has
   uint64_t published_ = 0;
   uint64_t done_ = 0;  // all messages before it are with the kernel
   Status error_;
@@ -204,7 +218,7 @@ Bytes opening(const DeliveryKey& key, tcp::Greeting greeting, uint32_t stream) {
 }  // namespace
 
 Result<std::unique_ptr<Sender>> open_tcp_sender(const TcpPeer& peer, uint64_t uid, uint32_t streams,
-                                                const LinkSpec& spec) {
+                                                const LinkSpec& spec, tcp::Counters& counters) {
   WEIR_TRY(check_spec(spec));
   if (spec.channel >= tcp::kMostChannels || streams == 0 || streams > tcp::kMostStreams) {
     return Status(
@@ -231,7 +245,7 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(const TcpPeer& peer, uint64_t ui
         tcp::ControlLine(std::move(*socket), opening(key, greeting, streams)));
   }
   return std::unique_ptr<Sender>(
-      std::make_unique<TcpSender>(std::move(out), std::move(credit), peer.door, spec));
+      std::make_unique<TcpSender>(std::move(out), std::move(credit), peer.door, spec, counters));
 }
 
 }  // namespace weir

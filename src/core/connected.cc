@@ -118,17 +118,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   WEIR_TRY(home.status());
   c.home = std::move(*home);
 
-  const TransportContext context{{spec.uid, self, runtime.host()},
-                                 c.home.get(),
-                                 &runtime.local_homes(),
-                                 c.door.get(),
-                                 &runtime.credit()};
-  auto transports = make_transports(context, options);
-  WEIR_TRY(transports.status());
-  c.transports = std::move(*transports);
-  auto routes = Routes::find(*c.bootstrap, c.transports);
-  WEIR_TRY(routes.status());
-  c.routes = std::make_unique<Routes>(std::move(*routes));
+  WEIR_TRY(c.find_routes(runtime));
   c.links = std::make_unique<Links>(self, *c.routes, static_cast<uint32_t>(options.slots),
                                     static_cast<uint32_t>(options.slot_bytes));
 
@@ -162,6 +152,22 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   WEIR_TRY(c.settle_rates(options));
   c.limit_senders(runtime);
   return made;
+}
+
+/// Makes the transports, and agrees with all ranks on who uses which.
+Status Connected::find_routes(Runtime& runtime) {
+  const TransportContext context{{bootstrap->uid(), bootstrap->rank(), runtime.host()},
+                                 home.get(),
+                                 &runtime.local_homes(),
+                                 door.get(),
+                                 &runtime.credit()};
+  auto made = make_transports(context, runtime.options());
+  WEIR_TRY(made.status());
+  transports = std::move(*made);
+  auto found = Routes::find(*bootstrap, transports);
+  WEIR_TRY(found.status());
+  routes = std::make_unique<Routes>(std::move(*found));
+  return {};
 }
 
 /// Makes the exchange, where all ranks can address each other's homes.

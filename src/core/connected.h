@@ -52,6 +52,7 @@ struct Connected {
   std::string describe() const;
 
  private:
+  Status find_routes(Runtime& runtime);
   void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                    const std::vector<Doorbell*>& doorbells);
   Status meet(Runtime& runtime);

@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "src/base/host.h"
 #include "tests/transports/conformance.h"
+#include "tests/transports/link.h"
 #include "transports/card.h"
+#include "transports/tcp_channel.h"
 
 namespace weir::testing {
 namespace {
@@ -72,6 +76,43 @@ TEST(Tcp, NamesADoorThatIsClosed) {
   while (trouble.ok()) trouble = (*sender)->ready().status();
   EXPECT_EQ(trouble.code(), Code::remote_error);
   EXPECT_THAT(trouble.message(), HasSubstr(std::to_string(port)));
+}
+
+/// Carries one message between ends of this thread, whose receiver has `credit` for everything.
+void carry(uint64_t credit, uint32_t bytes, tcp::Counters& counters) {
+  CreditBudget budget(credit);
+  const Node from = tcp_node(AF_INET, 1, 0);
+  const Node to = tcp_node(AF_INET, 1, 1);
+  const auto sender = open_tcp_sender({to.door->address(), true}, 7, 1,
+                                      {.self = 0, .peer = 1, .slot_bytes = bytes}, counters);
+  const auto receiver = open_tcp_receiver(*to.door, {from.door->address(), true}, &budget, 7,
+                                          {.self = 1, .peer = 0, .slot_bytes = bytes}, counters);
+  await_ready(**sender, **receiver);
+  std::fill_n((*sender)->acquire(), bytes, std::byte{1});
+  (*sender)->publish(1, bytes);
+  eventually("a message",
+             [&] { return serve(**sender) && serve(**receiver) && (*receiver)->peek() != nullptr; });
+  (*receiver)->release();
+  EXPECT_TRUE((*sender)->flushed());
+}
+
+TEST(Tcp, CountsWhatItMovedAndWaitedFor) {
+  constexpr uint32_t kBytes = 256 << 10;
+  tcp::Counters counters;
+  carry(16 << 10, kBytes, counters);
+  EXPECT_EQ(counters.sent, kBytes);
+  EXPECT_EQ(counters.received, kBytes);
+  EXPECT_GE(counters.stalls, 1u);
+  EXPECT_GE(counters.grants, (kBytes - (16u << 10)) / (32u << 10))
+      << "no grant is more than twice the budget";
+  EXPECT_THAT(counters.describe(), HasSubstr("262144 bytes sent, 262144 received"));
+  EXPECT_EQ(tcp::Counters().describe(), "");
+}
+
+TEST(Tcp, NeedsNoGrantForSmallMessages) {
+  tcp::Counters counters;
+  carry(16 << 10, CreditBudget::kLeast, counters);
+  EXPECT_EQ(counters.stalls, 0u);
 }
 
 TEST(Tcp, RefusesChannelNumbersItCannotName) {

@@ -7,11 +7,18 @@
 #include <memory>
 
 #include "src/base/door.h"
+#include "transports/credit_budget.h"
 #include "transports/memory_transport.h"
 
 namespace weir {
 
-/// `door` may be null. `streams` connections per channel; 0: two.
-std::unique_ptr<Transport> make_tcp(const Identity& self, Door* door, uint32_t streams);
+struct TcpSettings {
+  uint32_t streams = 0;            ///< connections per channel; 0: two
+  CreditBudget* budget = nullptr;  ///< of this process, for what comes to it; null: peers send what they like
+  bool budget_for_own_host = false;  ///< it also limits ranks of this host
+};
+
+/// `door` may be null. Everything pointed to outlives the transport.
+std::unique_ptr<Transport> make_tcp(const Identity& self, Door* door, const TcpSettings& settings);
 
 }  // namespace weir

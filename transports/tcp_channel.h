@@ -11,16 +11,26 @@
 
 #include "src/base/door.h"
 #include "src/base/socket.h"
+#include "transports/credit_budget.h"
+#include "transports/tcp_counters.h"
 #include "transports/transport.h"
 
 namespace weir {
 
-/// `streams`: 1 to 64.
-Result<std::unique_ptr<Sender>> open_tcp_sender(const SocketAddress& peer_door, uint64_t uid,
-                                                uint32_t streams, const LinkSpec& spec);
+/// The other end's process.
+struct TcpPeer {
+  SocketAddress door;
+  bool credit = false;  ///< the receiver limits what is under way; both ends know
+};
 
-/// `door` outlives the end. The sender decides the number of streams.
-Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const SocketAddress& peer_door, uint64_t uid,
-                                                    const LinkSpec& spec);
+/// `streams`: 1 to 64. `counters` outlives the end.
+Result<std::unique_ptr<Sender>> open_tcp_sender(const TcpPeer& peer, uint64_t uid, uint32_t streams,
+                                                const LinkSpec& spec, tcp::Counters& counters);
+
+/// `door`, `budget` and `counters` outlive the end. The sender decides the number of streams. REQUIRES: a
+/// budget where `peer` has credit.
+Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const TcpPeer& peer, CreditBudget* budget,
+                                                    uint64_t uid, const LinkSpec& spec,
+                                                    tcp::Counters& counters);
 
 }  // namespace weir

@@ -8,9 +8,11 @@
 #include <system_error>
 #include <vector>
 
+#include "src/base/host.h"
 #include "transports/link_check.h"
 #include "transports/slot_array.h"
 #include "transports/tcp_channel.h"
+#include "transports/tcp_credit.h"
 #include "transports/tcp_wire.h"
 
 namespace weir {
@@ -38,15 +40,23 @@ struct InStream {
 
 class TcpReceiver final : public Receiver {
  public:
-  TcpReceiver(Door& door, const SocketAddress& peer_door, uint64_t uid, const LinkSpec& spec)
+  TcpReceiver(Door& door, const SocketAddress& peer_door, uint64_t uid,
+              std::unique_ptr<tcp::CreditGiver> credit, const LinkSpec& spec, tcp::Counters& counters)
       : door_(door),
+        credit_(std::move(credit)),
         peer_door_(peer_door),
         uid_(uid),
         spec_(spec),
         slots_(spec.slots, spec.slot_bytes),
         headers_(spec.slots),
-        arrived_(spec.slots, 0) {
+        arrived_(spec.slots, 0),
+        counters_(counters) {
     streams_.push_back(std::make_unique<InStream>(0));  // its greeting tells how many there are
+  }
+
+  ~TcpReceiver() override {
+    counters_.received += taken_bytes_;
+    if (credit_ != nullptr) counters_.grants += credit_->grants();
   }
 
   Result<bool> ready() override {
@@ -68,6 +78,7 @@ class TcpReceiver final : public Receiver {
   void release() override {
     held_ = false;
     ++taken_;
+    taken_bytes_ += message_.bytes;
   }
 
   Status progress() override {
@@ -88,6 +99,7 @@ class TcpReceiver final : public Receiver {
       bool more = true;
       while (understand(stream) && more && stream.ended.empty()) more = read_more(stream);
     }
+    if (credit_ != nullptr) credit_->serve(taken_bytes_ + uint64_t{spec_.slots} * spec_.slot_bytes);
   }
 
   /// All connections that there are have ended, and none has brought anything: they are of an earlier life of
@@ -159,6 +171,7 @@ class TcpReceiver final : public Receiver {
       }
       std::fill(arrived_.begin(), arrived_.end(), 0);
       life_ = greeting.life;
+      if (credit_ != nullptr) credit_->renew(life_);
     }
     if (greeting.slots != spec_.slots || greeting.slot_bytes != spec_.slot_bytes) {
       error_ = different_shapes(incoming_name(spec_), spec_, greeting.slots, greeting.slot_bytes);
@@ -178,11 +191,13 @@ class TcpReceiver final : public Receiver {
     }
     stream.framed = stream.in_payload = true;
     stream.received = 0;
+    if (credit_ != nullptr) credit_->announce(header.bytes);
   }
 
   /// True if this completes the message.
   bool add_payload(InStream& stream, size_t bytes) {
     stream.received += static_cast<uint32_t>(bytes);
+    if (credit_ != nullptr) credit_->arrive(bytes);
     if (stream.received < stream.header.bytes) return false;
     const uint64_t slot = stream.next % spec_.slots;
     headers_[slot] = stream.header;
@@ -224,15 +239,18 @@ class TcpReceiver final : public Receiver {
   }
 
   Door& door_;
+  const std::unique_ptr<tcp::CreditGiver> credit_;  // null: senders send what they like
   const SocketAddress peer_door_;
   const uint64_t uid_;
   const LinkSpec spec_;
   SlotArray slots_;
   std::vector<FrameHeader> headers_;  // by slot
   std::vector<uint64_t> arrived_;     // by slot: 1 + the message that is complete in it
+  tcp::Counters& counters_;
   std::vector<std::unique_ptr<InStream>> streams_;
   int64_t life_ = 0;
   uint64_t taken_ = 0;
+  uint64_t taken_bytes_ = 0;
   Message message_;
   bool held_ = false;     // message_ is the oldest message
   bool wanting_ = false;  // the last look found nothing
@@ -241,10 +259,17 @@ class TcpReceiver final : public Receiver {
 
 }  // namespace
 
-Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const SocketAddress& peer_door, uint64_t uid,
-                                                    const LinkSpec& spec) {
+Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const TcpPeer& peer, CreditBudget* budget,
+                                                    uint64_t uid, const LinkSpec& spec,
+                                                    tcp::Counters& counters) {
   WEIR_TRY(check_spec(spec));
-  return std::unique_ptr<Receiver>(std::make_unique<TcpReceiver>(door, peer_door, uid, spec));
+  std::unique_ptr<tcp::CreditGiver> credit;
+  if (peer.credit) {
+    credit = std::make_unique<tcp::CreditGiver>(door, *budget, hash_text(peer.door.text()),
+                                                tcp::control_key(uid, spec.peer, spec.self, spec.channel));
+  }
+  return std::unique_ptr<Receiver>(
+      std::make_unique<TcpReceiver>(door, peer.door, uid, std::move(credit), spec, counters));
 }
 
 }  // namespace weir

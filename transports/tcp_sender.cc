@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "transports/link_check.h"
 #include "transports/slot_array.h"
 #include "transports/tcp_channel.h"
+#include "transports/tcp_credit.h"
 #include "transports/tcp_wire.h"
 
 namespace weir {
@@ -29,12 +31,24 @@ struct OutStream {
 
 class TcpSender final : public Sender {
  public:
-  TcpSender(std::vector<OutStream> streams, const SocketAddress& peer_door, const LinkSpec& spec)
+  TcpSender(std::vector<OutStream> streams, std::unique_ptr<tcp::CreditTaker> credit,
+            const SocketAddress& peer_door, const LinkSpec& spec, tcp::Counters& counters)
       : spec_(spec),
+        counters_(counters),
         peer_door_(peer_door),
         streams_(std::move(streams)),
+        credit_(std::move(credit)),
         headers_(spec.slots),
         slots_(spec.slots, spec.slot_bytes) {}
+
+  ~TcpSender() override {
+    counters_.sent += payload_;
+    for (const OutStream& stream : streams_) counters_.retransmitted += tcp::retransmitted(stream.socket);
+    if (credit_ == nullptr) return;
+    credit_->go_on(now_ns());
+    counters_.stalls += credit_->stalls();
+    counters_.stalled_ns += credit_->stalled_ns();
+  }
 
   Result<bool> ready() override {
     WEIR_TRY(error_);
@@ -45,6 +59,11 @@ class TcpSender final : public Sender {
       WEIR_TRY(error_);
       ready_ = ready_ && stream.ready;
     }
+    if (credit_ == nullptr) return ready_;
+    const Result<bool> credit = credit_->ready();
+    if (!credit.ok()) error_ = named(credit.status());
+    WEIR_TRY(error_);
+    ready_ = ready_ && *credit;
     return ready_;
   }
 
@@ -57,6 +76,7 @@ class TcpSender final : public Sender {
     headers_[published_ % spec_.slots] = {.bytes = bytes, .tag = tag, .sequence = published_};
     OutStream& stream = streams_[published_ % streams_.size()];
     ++published_;
+    if (credit_ != nullptr) credit_->publish(bytes);
     push(stream);
   }
 
@@ -91,32 +111,54 @@ class TcpSender final : public Sender {
                                             peer_door_.text(), error.message()));
   }
 
-  /// Gives the kernel what it takes of the stream's frames.
+  /// Gives the kernel what it takes of the stream's frames, and what may be sent.
   void push(OutStream& stream) {
     while (error_.ok() && stream.next < published_) {
+      if (credit_ != nullptr) keep(credit_->refresh());
       const ssize_t sent = send_batch(stream);
       if (sent < 0) {
         if (errno == EINTR) continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK) fail(errno);
+        if (errno != EAGAIN && errno != EWOULDBLOCK) fail(std::generic_category().message(errno));
         return;
       }
+      if (sent == 0) return stall(stream);
       account(stream, static_cast<size_t>(sent));
     }
   }
 
+  /// Nothing may be sent. The headers of messages behind the one that waits cannot tell of them.
+  void stall(const OutStream& stream) {
+    credit_->stall(now_ns());
+    if (stream.next + streams_.size() < published_) keep(credit_->announce());
+  }
+
+  /// What became of the control line.
+  void keep(const Status& status) {
+    if (error_.ok() && !status.ok()) fail(status.message());
+  }
+
+  /// 0: without credit, nothing may be sent.
   ssize_t send_batch(const OutStream& stream) {
     iovec parts[2 * kBatch];
     size_t count = 0;
+    size_t total = 0;
     size_t skip = stream.sent;
+    size_t left = credit_ != nullptr ? credit_->left() : SIZE_MAX;
     for (uint64_t message = stream.next; message < published_ && count < 2 * kBatch;
          message += streams_.size()) {
       FrameHeader& header = headers_[message % spec_.slots];
       const size_t header_skip = std::min(skip, sizeof header);
       const size_t payload_skip = skip - header_skip;
       skip = 0;
+      const size_t payload = header.bytes - payload_skip;
+      const size_t allowed = std::min(payload, left);
       parts[count++] = {reinterpret_cast<std::byte*>(&header) + header_skip, sizeof header - header_skip};
-      parts[count++] = {slots_[message % spec_.slots] + payload_skip, header.bytes - payload_skip};
+      parts[count++] = {slots_[message % spec_.slots] + payload_skip, allowed};
+      total += sizeof header - header_skip + allowed;
+      left -= allowed;
+      if (allowed < payload) break;
     }
+    if (total == 0) return 0;
     msghdr call{};
     call.msg_iov = parts;
     call.msg_iovlen = count;
@@ -125,41 +167,58 @@ class TcpSender final : public Sender {
 
   /// The kernel has taken `bytes` more of the stream.
   void account(OutStream& stream, size_t bytes) {
-    stream.sent += bytes;
-    while (stream.next < published_) {
+    uint64_t payload = 0;
+    while (bytes > 0) {
       const size_t frame = sizeof(FrameHeader) + headers_[stream.next % spec_.slots].bytes;
+      const size_t part = std::min(bytes, frame - stream.sent);
+      bytes -= part;
+      payload += part - std::min(part, sizeof(FrameHeader) - std::min(sizeof(FrameHeader), stream.sent));
+      stream.sent += part;
       if (stream.sent < frame) break;
-      stream.sent -= frame;
+      stream.sent = 0;
       stream.next += streams_.size();
     }
+    payload_ += payload;
+    if (credit_ != nullptr && payload > 0) credit_->use(payload);
     done_ = published_;
     for (const OutStream& each : streams_) done_ = std::min(done_, each.next);
   }
 
-  void fail(int error) {
-    error_ =
-        Status(Code::remote_error, fmt::format("rank {} (door {}) broke {} with {} messages under way: {}",
-                                               spec_.peer, peer_door_.text(), outgoing_name(spec_),
-                                               published_ - done_, std::generic_category().message(error)));
+  void fail(std::string_view why) {
+    error_ = Status(Code::remote_error,
+                    fmt::format("rank {} (door {}) broke {} with {} messages under way: {}", spec_.peer,
+                                peer_door_.text(), outgoing_name(spec_), published_ - done_, why));
   }
 
   using FrameHeader = tcp::FrameHeader;
 
   const LinkSpec spec_;
+  tcp::Counters& counters_;
   const SocketAddress peer_door_;
   std::vector<OutStream> streams_;
-  std::vector<FrameHeader> headers_;  // by slot
+  std::unique_ptr<tcp::CreditTaker> credit_;  // null: everything may be sent
+  std::vector<FrameHeader> headers_;          // by slot
   SlotArray slots_;
   bool ready_ = false;
+  uint64_t payload_ = 0;  // bytes that the kernel has
   uint64_t published_ = 0;
   uint64_t done_ = 0;  // all messages before it are with the kernel
   Status error_;
 };
 
+/// What a connection begins with.
+Bytes opening(const DeliveryKey& key, tcp::Greeting greeting, uint32_t stream) {
+  greeting.stream = stream;
+  const auto raw = std::as_bytes(std::span(&greeting, 1));
+  Bytes bytes = delivery_hello(key);
+  bytes.insert(bytes.end(), raw.begin(), raw.end());
+  return bytes;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Sender>> open_tcp_sender(const SocketAddress& peer_door, uint64_t uid,
-                                                uint32_t streams, const LinkSpec& spec) {
+Result<std::unique_ptr<Sender>> open_tcp_sender(const TcpPeer& peer, uint64_t uid, uint32_t streams,
+                                                const LinkSpec& spec, tcp::Counters& counters) {
   WEIR_TRY(check_spec(spec));
   if (spec.channel >= tcp::kMostChannels || streams == 0 || streams > tcp::kMostStreams) {
     return Status(
@@ -167,20 +226,26 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(const SocketAddress& peer_door, 
         fmt::format("{} was asked for with {} streams; tcp has channels below {} and 1 to {} streams",
                     outgoing_name(spec), streams, tcp::kMostChannels, tcp::kMostStreams));
   }
-  const int64_t life = now_ns();
+  const tcp::Greeting greeting = {
+      .streams = streams, .slots = spec.slots, .slot_bytes = spec.slot_bytes, .life = now_ns()};
   std::vector<OutStream> out(streams);
   for (uint32_t i = 0; i < streams; ++i) {
-    Result<Socket> socket = Socket::start_connect(peer_door);
+    Result<Socket> socket = Socket::start_connect(peer.door);
     if (!socket.ok()) return socket.status();
     out[i].socket = std::move(*socket);
-    const tcp::Greeting greeting = {
-        .stream = i, .streams = streams, .slots = spec.slots, .slot_bytes = spec.slot_bytes, .life = life};
-    const auto raw = std::as_bytes(std::span(&greeting, 1));
-    out[i].greeting = delivery_hello(tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i));
-    out[i].greeting.insert(out[i].greeting.end(), raw.begin(), raw.end());
+    out[i].greeting = opening(tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), greeting, i);
     out[i].next = i;
   }
-  return std::unique_ptr<Sender>(std::make_unique<TcpSender>(std::move(out), peer_door, spec));
+  std::unique_ptr<tcp::CreditTaker> credit;
+  if (peer.credit) {
+    Result<Socket> socket = Socket::start_connect(peer.door);
+    if (!socket.ok()) return socket.status();
+    const DeliveryKey key = tcp::control_key(uid, spec.self, spec.peer, spec.channel);
+    credit = std::make_unique<tcp::CreditTaker>(
+        tcp::ControlLine(std::move(*socket), opening(key, greeting, streams)));
+  }
+  return std::unique_ptr<Sender>(
+      std::make_unique<TcpSender>(std::move(out), std::move(credit), peer.door, spec, counters));
 }
 
 }  // namespace weir

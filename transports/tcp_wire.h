@@ -4,8 +4,9 @@
 ///     frame  = frame header, `bytes` bytes
 ///
 /// Message k of a channel travels on stream k mod `streams`. Nothing travels the other way, so a sender that
-/// closes never destroys what is under way. Numbers are in host order; weir runs on little-endian machines
-/// only.
+/// closes never destroys what is under way: what receivers have to say goes over the control line
+/// (transports/tcp_control.h), a connection of its own for channels that have one. Numbers are in host order;
+/// weir runs on little-endian machines only.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace weir::tcp {
 inline constexpr uint32_t kGreetingMagic = 0x74637770;
 inline constexpr uint32_t kFrameMagic = 0x6672616d;
 inline constexpr uint32_t kMostStreams = 64;
-inline constexpr uint32_t kMostChannels = 1u << 25;
+inline constexpr uint32_t kMostChannels = 1u << 24;
 
 struct Greeting {
   uint32_t magic = kGreetingMagic;
@@ -42,6 +43,11 @@ static_assert(sizeof(FrameHeader) == 24);
 /// The key under which stream `stream` of a channel is delivered.
 inline DeliveryKey delivery_key(uint64_t uid, Rank from, Rank to, uint32_t channel, uint32_t stream) {
   return {.scope = uid, .purpose = 1u << 31 | channel * kMostStreams | stream, .from = from, .to = to};
+}
+
+/// The key of its control line.
+inline DeliveryKey control_key(uint64_t uid, Rank from, Rank to, uint32_t channel) {
+  return {.scope = uid, .purpose = 3u << 30 | channel, .from = from, .to = to};
 }
 
 }  // namespace weir::tcp

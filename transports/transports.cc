@@ -44,7 +44,11 @@ std::unique_ptr<Transport> ucx(const TransportContext& context, const Options&) 
 }
 
 std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& options) {
-  return make_tcp(context.self, context.door, static_cast<uint32_t>(options.sockets_per_channel));
+  TcpSettings settings;
+  settings.streams = static_cast<uint32_t>(options.sockets_per_channel);
+  settings.budget = options.credit_bytes == 0 ? nullptr : context.credit;
+  settings.budget_for_own_host = options.credit_bytes > 0;
+  return make_tcp(context.self, context.door, settings);
 }
 
 /// The preferred one first.

@@ -6,6 +6,7 @@
 
 #include "src/base/door.h"
 #include "src/base/options.h"
+#include "transports/credit_budget.h"
 #include "transports/home.h"
 #include "transports/memory_transport.h"
 #include "transports/transport.h"
@@ -19,6 +20,7 @@ struct TransportContext {
   Home* home = nullptr;
   LocalHomes* local_homes = nullptr;  ///< one object for all ranks of the process
   Door* door = nullptr;
+  CreditBudget* credit = nullptr;  ///< one object for all ranks of the process
 };
 
 /// The transports that the options allow (WEIR_TRANSPORTS), the preferred one first. All ranks of a

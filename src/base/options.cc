@@ -55,6 +55,9 @@ constexpr std::array kTable = {
     OptionRow{"NCCL_SHM_DISABLE", &Options::shm_disable, "", 0, 1, "1: no shared memory between processes"},
     OptionRow{"NCCL_NSOCKS_PERTHREAD", &Options::sockets_per_channel, "", 0, 64,
               "TCP connections per channel; 0 is automatic"},
+    OptionRow{"WEIR_CREDIT", &Options::credit_bytes, "bytes", -1, 1 << 30,
+              "what peers may have under way to this host over TCP; -1: by the speed of the network, from "
+              "other hosts only; 0: no limit"},
     OptionRow{"NCCL_IB_DISABLE", &Options::ib_disable, "", 0, 1, "1: no RDMA devices"},
     OptionRow{
         "NCCL_IB_HCA", &Options::ib_hca, "", 0, 0,

@@ -9,6 +9,7 @@
 #include "algorithms/layout.h"
 #include "algorithms/planned.h"
 #include "src/base/log.h"
+#include "src/core/credit.h"
 #include "src/core/found_rates.h"
 #include "src/core/known_rates.h"
 #include "src/core/ring_file.h"
@@ -117,14 +118,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   WEIR_TRY(home.status());
   c.home = std::move(*home);
 
-  const TransportContext context{
-      {spec.uid, self, runtime.host()}, c.home.get(), &runtime.local_homes(), c.door.get()};
-  auto transports = make_transports(context, options);
-  WEIR_TRY(transports.status());
-  c.transports = std::move(*transports);
-  auto routes = Routes::find(*c.bootstrap, c.transports);
-  WEIR_TRY(routes.status());
-  c.routes = std::make_unique<Routes>(std::move(*routes));
+  WEIR_TRY(c.find_routes(runtime));
   c.links = std::make_unique<Links>(self, *c.routes, static_cast<uint32_t>(options.slots),
                                     static_cast<uint32_t>(options.slot_bytes));
 
@@ -156,7 +150,24 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.execution = std::make_unique<Execution>(parts);
   WEIR_INFO(init, "{}", c.describe());
   WEIR_TRY(c.settle_rates(options));
+  c.limit_senders(runtime);
   return made;
+}
+
+/// Makes the transports, and agrees with all ranks on who uses which.
+Status Connected::find_routes(Runtime& runtime) {
+  const TransportContext context{{bootstrap->uid(), bootstrap->rank(), runtime.host()},
+                                 home.get(),
+                                 &runtime.local_homes(),
+                                 door.get(),
+                                 &runtime.credit()};
+  auto made = make_transports(context, runtime.options());
+  WEIR_TRY(made.status());
+  transports = std::move(*made);
+  auto found = Routes::find(*bootstrap, transports);
+  WEIR_TRY(found.status());
+  routes = std::make_unique<Routes>(std::move(*found));
+  return {};
 }
 
 /// Makes the exchange, where all ranks can address each other's homes.
@@ -246,6 +257,15 @@ void Connected::make_selector(const Options& options, const algorithms::Layout& 
   around.slot_bytes = static_cast<size_t>(options.slot_bytes);
   around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
   selector = std::make_unique<Selector>(std::move(around), terms_.filter());
+}
+
+/// Once rates are known.
+void Connected::limit_senders(Runtime& runtime) const {
+  const double beta = selector->surroundings().rates.between.beta;
+  const uint64_t bytes = credit_of(runtime.options(), beta, bootstrap->peers(), bootstrap->rank());
+  runtime.credit().set_bytes(bytes);
+  WEIR_INFO(net, "tcp: peers on other hosts may have {} bytes under way to this process (WEIR_CREDIT)",
+            bytes);
 }
 
 /// Once everything else is there, for what has to be measured.

@@ -52,6 +52,7 @@ struct Connected {
   std::string describe() const;
 
  private:
+  Status find_routes(Runtime& runtime);
   void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                    const std::vector<Doorbell*>& doorbells);
   Status meet(Runtime& runtime);
@@ -59,6 +60,7 @@ struct Connected {
   algorithms::Layout layout() const;
   void make_selector(const Options& options, const algorithms::Layout& layout, const SharedScratch& scratch);
   Status settle_rates(const Options& options);
+  void limit_senders(Runtime& runtime) const;
 
   std::vector<Seat> seats_;  ///< by rank
   Terms terms_;

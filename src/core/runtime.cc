@@ -4,11 +4,15 @@
 #include "src/base/host.h"
 #include "src/base/interfaces.h"
 #include "src/base/log.h"
+#include "src/core/credit.h"
 
 namespace weir::core {
 
 Runtime::Runtime(Options options)
-    : options_(std::move(options)), host_(host_identity(options_.host_id)), own_host_(options_, host_) {
+    : options_(std::move(options)),
+      host_(host_identity(options_.host_id)),
+      own_host_(options_, host_),
+      credit_(first_credit(options_)) {
   prepare_doorbells();  // cheapest while the process has few threads
 }
 

@@ -16,6 +16,7 @@
 #include "src/core/unique_id.h"
 #include "src/core/watch.h"
 #include "src/device/host_memory.h"
+#include "transports/credit_budget.h"
 #include "transports/home.h"
 #include "weir/status.h"
 
@@ -31,6 +32,7 @@ class Runtime {
   OwnHost& own_host() { return own_host_; }
   device::MemoryRegistry& memory() { return memory_; }
   LocalHomes& local_homes() { return local_homes_; }
+  CreditBudget& credit() { return credit_; }
   Watch& watch() { return watch_; }
   Roots& roots() { return roots_; }
 
@@ -49,6 +51,7 @@ class Runtime {
   OwnHost own_host_;
   device::MemoryRegistry memory_;
   LocalHomes local_homes_;
+  CreditBudget credit_;
   Watch watch_;
   Roots roots_;
   std::mutex mutex_;

@@ -334,7 +334,7 @@ TEST_P(Conformance, TellsAWaitingSenderThatTheReceiverClosed) {
     if (peer.rank() == 0) {
       const auto sender = link.sender(spec_for(peer, 2));
       await_ready(*sender);
-      send(*sender, 2, 0, 1000);
+      send(*sender, 2, 0, 100);
       peer.meet();
       Status trouble;
       for (int turn = 0; turn < 100000 && trouble.ok(); ++turn) {
@@ -348,7 +348,7 @@ TEST_P(Conformance, TellsAWaitingSenderThatTheReceiverClosed) {
     } else {
       auto receiver = link.receiver(spec_for(peer, 2));
       await_ready(*receiver);
-      receive(*receiver, 2, 0, 1000);
+      receive(*receiver, 2, 0, 100);
       receiver.reset();
       peer.meet();
       peer.meet();
@@ -433,8 +433,8 @@ TEST_P(Conformance, LeavesNothingBehind) {
         const auto receiver = link.receiver(spec_for(peer, 1));
         const auto unused = link.receiver(spec_for(peer, 2));
         await_ready(*sender, *receiver);
-        send(*sender, 1, 0, 4000);
-        receive(*receiver, 1, 0, 4000);
+        send(*sender, 1, 0, 400);
+        receive(*receiver, 1, 0, 400);
         flush(*sender);
         peer.meet();
       }

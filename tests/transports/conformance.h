@@ -19,14 +19,16 @@
 #include "transports/transport.h"
 
 namespace weir {
+class CreditBudget;
 class Door;
-}
+}  // namespace weir
 
 namespace weir::testing {
 
 /// What one rank owns, destroyed from the bottom up.
 struct Node {
   std::unique_ptr<Home> home;
+  std::shared_ptr<CreditBudget> budget;
   std::shared_ptr<Door> door;
   std::unique_ptr<Transport> transport;
 };

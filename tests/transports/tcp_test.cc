@@ -3,40 +3,49 @@
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "src/base/host.h"
 #include "tests/transports/conformance.h"
+#include "tests/transports/link.h"
 #include "transports/card.h"
+#include "transports/tcp_channel.h"
 
 namespace weir::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-Node tcp_node(int family, uint32_t streams, Rank rank) {
+/// `credit`: bytes of the budget of what comes to the rank; 0: no limit.
+Node tcp_node(int family, uint32_t streams, Rank rank, uint64_t credit = 0) {
   Node node;
   auto door = Door::open(SocketAddress::loopback(family, 0), nullptr);
   EXPECT_TRUE(door.ok()) << door.status().message();
   if (!door.ok()) return node;
   node.door = std::move(*door);
-  node.transport = make_tcp(test_identity(rank), node.door.get(), streams);
+  if (credit > 0) node.budget = std::make_shared<CreditBudget>(credit);
+  node.transport = make_tcp(test_identity(rank), node.door.get(),
+                            {.streams = streams, .budget = node.budget.get(), .budget_for_own_host = true});
   return node;
 }
 
 std::vector<Setup> setups() {
-  const auto node = [](int family, uint32_t streams) {
-    return [=](Rank rank) { return tcp_node(family, streams, rank); };
+  const auto node = [](int family, uint32_t streams, uint64_t credit = 0) {
+    return [=](Rank rank) { return tcp_node(family, streams, rank, credit); };
   };
   return with_faults({{"threads", PeerKind::threads, node(AF_INET, 2), true},
                       {"processes", PeerKind::processes, node(AF_INET, 0), true},
                       {"processes_v6", PeerKind::processes, node(AF_INET6, 1), true},
-                      {"processes_7_streams", PeerKind::processes, node(AF_INET, 7), true}});
+                      {"processes_7_streams", PeerKind::processes, node(AF_INET, 7), true},
+                      {"processes_credit", PeerKind::processes, node(AF_INET, 2, 64 << 10), true},
+                      {"threads_scarce_credit", PeerKind::threads, node(AF_INET, 3, 1), true}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, ::testing::ValuesIn(setups()), setup_name);
 
 /// A card of tcp for rank 1 of machine `host`, whose door is at `address`.
 Bytes card_at(const std::string& address, uint64_t host) {
-  return begin_card("tcp", 1, {1, host}).put(SocketAddress::parse(address).value()).take();
+  return begin_card("tcp", 2, {1, host}).put(SocketAddress::parse(address).value()).put(uint32_t{0}).take();
 }
 
 TEST(Tcp, RefusesALoopbackAddressOfAnotherHost) {
@@ -52,7 +61,7 @@ TEST(Tcp, RefusesWhereThereIsNoWay) {
 }
 
 TEST(Tcp, WithoutADoorReachesNobody) {
-  const auto transport = make_tcp(test_identity(0), nullptr, 1);
+  const auto transport = make_tcp(test_identity(0), nullptr, {});
   EXPECT_TRUE(transport->card().empty());
   EXPECT_THAT(transport->reach(card_at("127.0.0.1:99", test_identity(0).host)).why_not, HasSubstr("no door"));
 }
@@ -69,10 +78,47 @@ TEST(Tcp, NamesADoorThatIsClosed) {
   EXPECT_THAT(trouble.message(), HasSubstr(std::to_string(port)));
 }
 
+/// Carries one message between ends of this thread, whose receiver has `credit` for everything.
+void carry(uint64_t credit, uint32_t bytes, tcp::Counters& counters) {
+  CreditBudget budget(credit);
+  const Node from = tcp_node(AF_INET, 1, 0);
+  const Node to = tcp_node(AF_INET, 1, 1);
+  const auto sender = open_tcp_sender({to.door->address(), true}, 7, 1,
+                                      {.self = 0, .peer = 1, .slot_bytes = bytes}, counters);
+  const auto receiver = open_tcp_receiver(*to.door, {from.door->address(), true}, &budget, 7,
+                                          {.self = 1, .peer = 0, .slot_bytes = bytes}, counters);
+  await_ready(**sender, **receiver);
+  std::fill_n((*sender)->acquire(), bytes, std::byte{1});
+  (*sender)->publish(1, bytes);
+  eventually("a message",
+             [&] { return serve(**sender) && serve(**receiver) && (*receiver)->peek() != nullptr; });
+  (*receiver)->release();
+  EXPECT_TRUE((*sender)->flushed());
+}
+
+TEST(Tcp, CountsWhatItMovedAndWaitedFor) {
+  constexpr uint32_t kBytes = 256 << 10;
+  tcp::Counters counters;
+  carry(16 << 10, kBytes, counters);
+  EXPECT_EQ(counters.sent, kBytes);
+  EXPECT_EQ(counters.received, kBytes);
+  EXPECT_GE(counters.stalls, 1u);
+  EXPECT_GE(counters.grants, (kBytes - (16u << 10)) / (32u << 10))
+      << "no grant is more than twice the budget";
+  EXPECT_THAT(counters.describe(), HasSubstr("262144 bytes sent, 262144 received"));
+  EXPECT_EQ(tcp::Counters().describe(), "");
+}
+
+TEST(Tcp, NeedsNoGrantForSmallMessages) {
+  tcp::Counters counters;
+  carry(16 << 10, CreditBudget::kLeast, counters);
+  EXPECT_EQ(counters.stalls, 0u);
+}
+
 TEST(Tcp, RefusesChannelNumbersItCannotName) {
   const Node node = tcp_node(AF_INET, 1, 0);
   const auto sender =
-      node.transport->open_sender(node.transport->card(), {.self = 0, .peer = 0, .channel = 1u << 25});
+      node.transport->open_sender(node.transport->card(), {.self = 0, .peer = 0, .channel = 1u << 24});
   EXPECT_EQ(sender.status().code(), Code::invalid_argument);
 }
 

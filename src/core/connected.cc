@@ -100,7 +100,8 @@ void log_rings(const algorithms::Layout& layout) {
 }  // namespace
 
 Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Door> door,
-                                                    std::unique_ptr<Bootstrap> bootstrap) {
+                                                    std::unique_ptr<Bootstrap> bootstrap,
+                                                    const NetworkChoice& network) {
   const Options& options = runtime.options();
   auto made = std::make_unique<Connected>();
   Connected& c = *made;
@@ -118,7 +119,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.home = std::move(*home);
 
   const TransportContext context{
-      {spec.uid, self, runtime.host()}, c.home.get(), &runtime.local_homes(), c.door.get()};
+      {spec.uid, self, runtime.host()}, c.home.get(), &runtime.local_homes(), c.door.get(), network};
   auto transports = make_transports(context, options);
   WEIR_TRY(transports.status());
   c.transports = std::move(*transports);

@@ -6,16 +6,14 @@
 
 #include "src/base/host.h"
 #include "transports/card.h"
-#include "transports/net_plugin_channel.h"
-#include "transports/net_plugin_wire.h"
+#include "transports/matched_channel.h"
 #include "transports/peer_door.h"
 
 namespace weir {
 namespace {
 
-using drivers::NetDevice;
-
 constexpr uint32_t kCardVersion = 1;
+constexpr uint32_t kPurpose = 3u << 29;
 constexpr uint32_t kMostRails = 1024;
 constexpr double kLatencyUs = 10;  // where the plugin does not say
 
@@ -28,22 +26,9 @@ struct Owner {
   double latency_us = 0;
 };
 
-/// Devices that do not share a port. A plugin may list one NIC several times, once per address.
-std::vector<const NetDevice*> rails_of(const drivers::NetPlugin& plugin) {
-  std::vector<const NetDevice*> rails;
-  for (const NetDevice& device : plugin.devices()) {
-    const bool known = std::ranges::any_of(rails, [&](const NetDevice* other) {
-      return other->port == device.port &&
-             (device.guid != 0 ? other->guid == device.guid : other->name == device.name);
-    });
-    if (!known) rails.push_back(&device);
-  }
-  return rails;
-}
-
-double latency_of(const std::vector<const NetDevice*>& rails) {
+double latency_of(const drivers::NetPlugin& plugin) {
   double most = 0;
-  for (const NetDevice* rail : rails) most = std::max(most, rail->latency_us);
+  for (size_t i = 0; i < plugin.rails(); ++i) most = std::max(most, plugin.rail(i).latency_us);
   return most > 0 ? most : kLatencyUs;
 }
 
@@ -51,9 +36,7 @@ class NetPluginTransport final : public Transport {
  public:
   NetPluginTransport(const Identity& self, Door* door, Result<std::unique_ptr<drivers::NetPlugin>> plugin)
       : self_(self), machine_(host_identity("")), door_(door), no_plugin_(plugin.status()) {
-    if (!plugin.ok()) return;
-    plugin_ = std::move(*plugin);
-    rails_ = rails_of(*plugin_);
+    if (plugin.ok()) plugin_ = std::move(*plugin);
   }
 
   std::string_view name() const override { return "net_plugin"; }
@@ -62,19 +45,20 @@ class NetPluginTransport final : public Transport {
   Bytes card() const override {
     if (door_ == nullptr || plugin_ == nullptr) return {};
     ByteWriter card = begin_card(name(), kCardVersion, {self_.rank, machine_});
-    card.put(door_->address()).put_string(plugin_->network()).put(latency_of(rails_));
-    card.put(static_cast<uint32_t>(rails_.size()));
-    for (const NetDevice* rail : rails_) card.put(rail->gigabits_per_s);
+    card.put(door_->address()).put_string(plugin_->network()).put(latency_of(*plugin_));
+    card.put(static_cast<uint32_t>(plugin_->rails()));
+    for (size_t i = 0; i < plugin_->rails(); ++i) card.put(plugin_->rail(i).gigabits_per_s);
     return card.take();
   }
 
   Reach reach(BytesView peer_card) const override {
     const Result<Owner> owner = owner_of(peer_card);
     if (!owner.ok()) return {false, {}, owner.status().message()};
-    Cost cost{
-        .latency_us = std::max(latency_of(rails_), owner->latency_us), .gigabytes_per_s = 0, .shared = true};
-    for (size_t i = 0; i < std::min(rails_.size(), owner->gigabits_per_s.size()); ++i)
-      cost.gigabytes_per_s += std::min(rails_[i]->gigabits_per_s, owner->gigabits_per_s[i]) / 8;
+    Cost cost{.latency_us = std::max(latency_of(*plugin_), owner->latency_us),
+              .gigabytes_per_s = 0,
+              .shared = true};
+    for (size_t i = 0; i < std::min(plugin_->rails(), owner->gigabits_per_s.size()); ++i)
+      cost.gigabytes_per_s += std::min(plugin_->rail(i).gigabits_per_s, owner->gigabits_per_s[i]) / 8;
     return {true, cost, {}};
   }
 
@@ -82,20 +66,20 @@ class NetPluginTransport final : public Transport {
     const Result<Owner> owner = owner_of(peer_card);
     if (!owner.ok()) return owner.status();
     // Channels with fewer connections than there are rails begin at different ones.
-    const size_t rails = std::min(rails_.size(), owner->gigabits_per_s.size());
-    const size_t wanted = std::min<size_t>({rails, net::kMostConnections, std::max(spec.slots, 1u)});
-    std::vector<net::RailPair> pairs;
+    const size_t rails = std::min(plugin_->rails(), owner->gigabits_per_s.size());
+    const size_t wanted = std::min<size_t>({rails, matched::kMostConnections, std::max(spec.slots, 1u)});
+    std::vector<matched::RailPair> pairs;
     for (size_t i = 0; i < wanted; ++i) {
       const auto rail = static_cast<uint32_t>((spec.channel * wanted + i) % rails);
       pairs.push_back({rail, rail});
     }
-    return open_net_sender(context(*owner), std::move(pairs), spec);
+    return open_matched_sender(context(*owner), std::move(pairs), spec);
   }
 
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
     const Result<Owner> owner = owner_of(peer_card);
     if (!owner.ok()) return owner.status();
-    return open_net_receiver(context(*owner), *door_, spec);
+    return open_matched_receiver(context(*owner), *door_, spec);
   }
 
   Result<HomeView> map(BytesView) override {
@@ -103,8 +87,8 @@ class NetPluginTransport final : public Transport {
   }
 
  private:
-  net::ChannelContext context(const Owner& owner) {
-    return {plugin_.get(), &engine_, &rails_, self_.uid, owner.door};
+  matched::ChannelContext context(const Owner& owner) {
+    return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.door, {}};
   }
 
   /// The owner of the card, if its plugin and ours are for the same network.
@@ -136,8 +120,7 @@ class NetPluginTransport final : public Transport {
   Door* const door_;
   const Status no_plugin_;
   std::unique_ptr<drivers::NetPlugin> plugin_;
-  std::vector<const NetDevice*> rails_;
-  net::Engine engine_;
+  matched::Engine engine_;
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
-#include <utility>
 
 #include "src/base/log.h"
 #include "src/base/text.h"
@@ -76,6 +75,10 @@ Result<Library> open_library(const std::string& file) {
 /// The file itself, not one that it needs.
 bool is_missing(const Status& status, const std::string& file) {
   return status.message().starts_with(file) && status.message().find("No such file") != std::string::npos;
+}
+
+bool share_port(const NetDevice& a, const NetDevice& b) {
+  return a.port == b.port && (a.guid != 0 ? a.guid == b.guid : a.name == b.name);
 }
 
 void add_reason(std::string& reasons, std::string_view reason) {
@@ -149,15 +152,15 @@ Status NetPlugin::start(const NetPluginSpec& spec) {
   }
   WEIR_TRY(check(table_.init(table_.own, &context_, spec.communicator, traffic_class_, log_line), "init"));
   started_ = true;
-  WEIR_TRY(find_devices());
-  for (const NetDevice& device : devices_) {
+  WEIR_TRY(find_rails());
+  for (const NetDevice& device : rails_) {
     WEIR_INFO(net, "net plugin {} ({}, version {}): device {} {}, {:g} Gbit/s", table_.name, file_,
               table_.version, device.number, device.name, device.gigabits_per_s);
   }
   return {};
 }
 
-Status NetPlugin::find_devices() {
+Status NetPlugin::find_rails() {
   int count = 0;
   WEIR_TRY(check(table_.devices(&count), "devices"));
   if (count <= 0)
@@ -180,9 +183,10 @@ Status NetPlugin::find_devices() {
     device.gigabits_per_s = (properties.speed > 0 ? properties.speed : kUnknownSpeed) / 1000.0;
     device.latency_us = std::max(0.0, double{properties.latency_us});
     device.most_bytes = properties.most_bytes > 0 ? properties.most_bytes : NetProperties().most_bytes;
-    devices_.push_back(std::move(device));
+    if (std::ranges::none_of(rails_, [&](const NetDevice& other) { return share_port(device, other); }))
+      rails_.push_back(std::move(device));
   }
-  if (!devices_.empty()) return {};
+  if (!rails_.empty()) return {};
   return Status(Code::system_error,
                 fmt::format("net plugin {} ({}) has no device for host memory", table_.name, file_));
 }
@@ -203,97 +207,137 @@ Status NetPlugin::check(int result, const char* call, const NetDevice* device) c
                             file_, table_.version, where, call, result, result_words(result)));
 }
 
-NetConnection::NetConnection(NetConnection&& other) noexcept
-    : plugin_(other.plugin_),
-      device_(other.device_),
-      side_(other.side_),
-      comm_(std::exchange(other.comm_, nullptr)),
-      region_(std::exchange(other.region_, nullptr)) {}
+/// One end of a connection, with the memory registered at it.
+class NetPlugin::Connection final : public MatchedConnection {
+ public:
+  Connection(const NetPlugin& plugin, const NetDevice& device, bool sends, void* comm)
+      : plugin_(plugin), device_(device), sends_(sends), comm_(comm) {}
 
-NetConnection::~NetConnection() {
-  if (comm_ == nullptr) return;
-  const NetTable& table = plugin_->table_;
-  Status closed;
-  if (region_ != nullptr)
-    closed = plugin_->check(table.deregister_memory(comm_, region_), "deregMr", device_);
-  if (!closed.ok()) WEIR_INFO(net, "{}", closed.message());
-  closed = side_ == Side::sender ? plugin_->check(table.close_sender(comm_), "closeSend", device_)
-                                 : plugin_->check(table.close_receiver(comm_), "closeRecv", device_);
-  if (!closed.ok()) WEIR_INFO(net, "{}", closed.message());
-}
-
-Status NetConnection::enroll(std::byte* memory, size_t bytes) {
-  const NetTable& table = plugin_->table_;
-  if (bytes > table.most_region_bytes) {
-    return Status(
-        Code::invalid_argument,
-        fmt::format("net plugin {}: {} bytes were to be registered; version {} takes at most {}. Set "
-                    "WEIR_SLOTS or WEIR_SLOT_BYTES lower",
-                    table.name, bytes, table.version, table.most_region_bytes));
+  ~Connection() override {
+    const NetTable& table = plugin_.table_;
+    if (region_ != nullptr) note(plugin_.check(table.deregister_memory(comm_, region_), "deregMr", &device_));
+    note(sends_ ? plugin_.check(table.close_sender(comm_), "closeSend", &device_)
+                : plugin_.check(table.close_receiver(comm_), "closeRecv", &device_));
   }
-  return plugin_->check(table.register_memory(table.own, comm_, memory, bytes, &region_), "regMr", device_);
+
+  Status enroll(std::byte* memory, size_t bytes) override {
+    const NetTable& table = plugin_.table_;
+    if (bytes > table.most_region_bytes) {
+      return Status(Code::invalid_argument,
+                    fmt::format("net plugin {}: {} bytes were to be registered; version {} takes at most {}. "
+                                "Set WEIR_SLOTS or WEIR_SLOT_BYTES lower",
+                                table.name, bytes, table.version, table.most_region_bytes));
+    }
+    return plugin_.check(table.register_memory(table.own, comm_, memory, bytes, &region_), "regMr", &device_);
+  }
+
+  Result<void*> post(std::byte* data, size_t bytes) override {
+    const NetTable& table = plugin_.table_;
+    void* request = nullptr;
+    const int result = sends_ ? table.send(table.own, comm_, data, bytes, 0, region_, &request)
+                              : table.receive(table.own, comm_, data, bytes, 0, region_, &request);
+    WEIR_TRY(plugin_.check(result, sends_ ? "isend" : "irecv", &device_));
+    return request;
+  }
+
+  Result<bool> test(void* request, int& bytes) override {
+    int done = 0;
+    WEIR_TRY(plugin_.check(plugin_.table_.test(request, &done, &bytes), "test", &device_));
+    return done != 0;
+  }
+
+  /// What a plugin calls done needs nothing more.
+  Result<bool> flushed() override { return true; }
+
+  unsigned most_requests() const override { return plugin_.table_.most_requests; }
+
+ private:
+  static void note(const Status& status) {
+    if (!status.ok()) WEIR_INFO(net, "{}", status.message());
+  }
+
+  const NetPlugin& plugin_;
+  const NetDevice& device_;
+  const bool sends_;
+  void* const comm_;
+  void* region_ = nullptr;
+};
+
+/// The handle keeps the plugin's state between calls: it stays where it is.
+class NetPlugin::Connector final : public MatchedConnector {
+ public:
+  Connector(const NetPlugin& plugin, const NetDevice& device, BytesView handle)
+      : plugin_(plugin), device_(device) {
+    std::ranges::copy(handle, handle_.begin());
+  }
+
+  Result<std::unique_ptr<MatchedConnection>> connect() override {
+    const NetTable& table = plugin_.table_;
+    void* comm = nullptr;
+    WEIR_TRY(plugin_.check(table.connect(table.own, plugin_.context_, device_.number, plugin_.traffic_class_,
+                                         handle_.data(), &comm),
+                           "connect", &device_));
+    std::unique_ptr<MatchedConnection> connection;
+    if (comm != nullptr) connection = std::make_unique<Connection>(plugin_, device_, true, comm);
+    return connection;
+  }
+
+ private:
+  const NetPlugin& plugin_;
+  const NetDevice& device_;
+  alignas(16) Handle handle_{};
+};
+
+class NetPlugin::Listener final : public MatchedListener {
+ public:
+  Listener(const NetPlugin& plugin, const NetDevice& device) : plugin_(plugin), device_(device) {}
+
+  ~Listener() override {
+    if (listener_ == nullptr) return;
+    const Status closed = plugin_.check(plugin_.table_.close_listener(listener_), "closeListen", &device_);
+    if (!closed.ok()) WEIR_INFO(net, "{}", closed.message());
+  }
+
+  Status open() {
+    const NetTable& table = plugin_.table_;
+    WEIR_TRY(
+        plugin_.check(table.listen(table.own, plugin_.context_, device_.number, handle_.data(), &listener_),
+                      "listen", &device_));
+    if (listener_ != nullptr) return {};
+    return Status(Code::internal_error,
+                  fmt::format("net plugin {}, device {} {}: listen gave nothing to accept from", table.name,
+                              device_.number, device_.name));
+  }
+
+  BytesView handle() const override { return handle_; }
+
+  Result<std::unique_ptr<MatchedConnection>> accept() override {
+    const NetTable& table = plugin_.table_;
+    void* comm = nullptr;
+    WEIR_TRY(plugin_.check(table.accept(table.own, listener_, &comm), "accept", &device_));
+    std::unique_ptr<MatchedConnection> connection;
+    if (comm != nullptr) connection = std::make_unique<Connection>(plugin_, device_, false, comm);
+    return connection;
+  }
+
+ private:
+  const NetPlugin& plugin_;
+  const NetDevice& device_;
+  alignas(16) Handle handle_{};
+  void* listener_ = nullptr;
+};
+
+Result<std::unique_ptr<MatchedListener>> NetPlugin::listen(size_t rail) {
+  auto listener = std::make_unique<Listener>(*this, rails_[rail]);
+  WEIR_TRY(listener->open());
+  return std::unique_ptr<MatchedListener>(std::move(listener));
 }
 
-Result<void*> NetConnection::post(std::byte* data, size_t bytes) {
-  const NetTable& table = plugin_->table_;
-  void* request = nullptr;
-  const bool sends = side_ == Side::sender;
-  const int result = sends ? table.send(table.own, comm_, data, bytes, 0, region_, &request)
-                           : table.receive(table.own, comm_, data, bytes, 0, region_, &request);
-  WEIR_TRY(plugin_->check(result, sends ? "isend" : "irecv", device_));
-  return request;
-}
-
-Result<bool> NetConnection::test(void* request, int& bytes) {
-  int done = 0;
-  WEIR_TRY(plugin_->check(plugin_->table_.test(request, &done, &bytes), "test", device_));
-  return done != 0;
-}
-
-unsigned NetConnection::most_requests() const { return plugin_->table_.most_requests; }
-
-Result<std::optional<NetConnection>> NetConnector::connect() {
-  const NetTable& table = plugin_->table_;
-  void* comm = nullptr;
-  WEIR_TRY(plugin_->check(table.connect(table.own, plugin_->context_, device_->number,
-                                        plugin_->traffic_class_, handle_->data(), &comm),
-                          "connect", device_));
-  std::optional<NetConnection> connection;
-  if (comm != nullptr) connection.emplace(*plugin_, *device_, NetConnection::Side::sender, comm);
-  return connection;
-}
-
-Result<NetListener> NetListener::open(const NetPlugin& plugin, const NetDevice& device) {
-  NetListener made(plugin, device);
-  const NetTable& table = plugin.table_;
-  WEIR_TRY(plugin.check(
-      table.listen(table.own, plugin.context_, device.number, made.handle_.data(), &made.listener_), "listen",
-      &device));
-  if (made.listener_ != nullptr) return made;
-  return Status(Code::internal_error,
-                fmt::format("net plugin {}, device {} {}: listen gave nothing to accept from", table.name,
-                            device.number, device.name));
-}
-
-NetListener::NetListener(NetListener&& other) noexcept
-    : plugin_(other.plugin_),
-      device_(other.device_),
-      handle_(other.handle_),
-      listener_(std::exchange(other.listener_, nullptr)) {}
-
-NetListener::~NetListener() {
-  if (listener_ == nullptr) return;
-  const Status closed = plugin_->check(plugin_->table_.close_listener(listener_), "closeListen", device_);
-  if (!closed.ok()) WEIR_INFO(net, "{}", closed.message());
-}
-
-Result<std::optional<NetConnection>> NetListener::accept() {
-  const NetTable& table = plugin_->table_;
-  void* comm = nullptr;
-  WEIR_TRY(plugin_->check(table.accept(table.own, listener_, &comm), "accept", device_));
-  std::optional<NetConnection> connection;
-  if (comm != nullptr) connection.emplace(*plugin_, *device_, NetConnection::Side::receiver, comm);
-  return connection;
+Result<std::unique_ptr<MatchedConnector>> NetPlugin::connector(size_t rail, BytesView handle, BytesView) {
+  if (handle.size() == net_abi::kHandleBytes)
+    return std::unique_ptr<MatchedConnector>(std::make_unique<Connector>(*this, rails_[rail], handle));
+  return Status(Code::remote_error, fmt::format("a handle of a net plugin has {} bytes; {} were expected",
+                                                handle.size(), net_abi::kHandleBytes));
 }
 
 }  // namespace weir::drivers

@@ -14,12 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "src/drivers/library.h"
+#include "src/drivers/matched.h"
 #include "src/drivers/net_plugin_table.h"
 #include "weir/status.h"
 
@@ -45,102 +44,39 @@ struct NetDevice {
   size_t most_bytes = 0;  ///< of one request
 };
 
-using NetHandle = std::array<std::byte, net_abi::kHandleBytes>;
-
-class NetPlugin;
-
-/// One end of a connection, with the memory enrolled at it. Closes on destruction; with requests under way
-/// the plugin decides what becomes of them.
-class NetConnection {
- public:
-  enum class Side : uint8_t { sender, receiver };
-
-  NetConnection(const NetPlugin& plugin, const NetDevice& device, Side side, void* comm)
-      : plugin_(&plugin), device_(&device), side_(side), comm_(comm) {}
-  NetConnection(NetConnection&& other) noexcept;
-  NetConnection& operator=(NetConnection&&) = delete;
-  ~NetConnection();
-
-  /// Once. The memory outlives the connection.
-  Status enroll(std::byte* memory, size_t bytes);
-  /// Posts a request for bytes of the enrolled memory; null: not now, call again. Sends match receives in the
-  /// order of posting; a receive may be longer than its send.
-  Result<void*> post(std::byte* data, size_t bytes);
-  /// Whether a request is done; true once, then it is gone. `bytes` stays where the plugin does not tell.
-  Result<bool> test(void* request, int& bytes);
-
-  const NetDevice& device() const { return *device_; }
-  /// Requests that may be under way at once.
-  unsigned most_requests() const;
-
- private:
-  const NetPlugin* plugin_;
-  const NetDevice* device_;
-  Side side_;
-  void* comm_;
-  void* region_ = nullptr;
-};
-
-/// The way to a NetListener. The handle keeps the plugin's state between calls: it stays where it is.
-class NetConnector {
- public:
-  NetConnector(const NetPlugin& plugin, const NetDevice& device, const NetHandle& handle)
-      : plugin_(&plugin), device_(&device), handle_(std::make_unique<NetHandle>(handle)) {}
-
-  /// Nothing: call again.
-  Result<std::optional<NetConnection>> connect();
-
- private:
-  const NetPlugin* plugin_;
-  const NetDevice* device_;
-  std::unique_ptr<NetHandle> handle_;
-};
-
-class NetListener {
- public:
-  static Result<NetListener> open(const NetPlugin& plugin, const NetDevice& device);
-  NetListener(NetListener&& other) noexcept;
-  NetListener& operator=(NetListener&&) = delete;
-  ~NetListener();
-
-  const NetHandle& handle() const { return handle_; }
-  /// The next connection. Nothing: call again.
-  Result<std::optional<NetConnection>> accept();
-
- private:
-  NetListener(const NetPlugin& plugin, const NetDevice& device) : plugin_(&plugin), device_(&device) {}
-
-  const NetPlugin* plugin_;
-  const NetDevice* device_;
-  NetHandle handle_{};
-  void* listener_ = nullptr;
-};
-
-class NetPlugin {
+class NetPlugin final : public MatchedNetwork {
  public:
   /// The first of the listed plugins that can be loaded, is called as wanted, and has a device. system_error
   /// where there is none; the sentence has a reason for each. A plugin's code stays in the process for good:
   /// its threads may outlive it.
   static Result<std::unique_ptr<NetPlugin>> load(const NetPluginSpec& spec);
   NetPlugin(const NetPlugin&) = delete;
-  ~NetPlugin();
+  ~NetPlugin() override;
 
   std::string_view network() const { return table_.name; }
   int version() const { return table_.version; }
-  /// At least one.
-  std::span<const NetDevice> devices() const { return devices_; }
+  /// A device that shares its port with no earlier one: a plugin may list one NIC once per address.
+  const NetDevice& rail(size_t number) const { return rails_[number]; }
+
+  size_t rails() const override { return rails_.size(); }
+  std::string rail_text(size_t rail) const override { return "device " + rails_[rail].name; }
+  size_t most_bytes(size_t rail) const override { return rails_[rail].most_bytes; }
+  Result<std::unique_ptr<MatchedListener>> listen(size_t rail) override;
+  Result<std::unique_ptr<MatchedConnector>> connector(size_t rail, BytesView handle,
+                                                      BytesView address) override;
 
  private:
-  friend NetConnection;
-  friend NetConnector;
-  friend NetListener;
+  using Handle = std::array<std::byte, net_abi::kHandleBytes>;
+  class Connection;
+  class Connector;
+  class Listener;
 
   NetPlugin(Library library, const NetTable& table, std::string file, int traffic_class)
       : library_(std::move(library)), table_(table), file_(std::move(file)), traffic_class_(traffic_class) {}
   static Result<std::unique_ptr<NetPlugin>> start_newest(Library library, const std::string& file,
                                                          const NetPluginSpec& spec);
   Status start(const NetPluginSpec& spec);
-  Status find_devices();
+  Status find_rails();
   /// Success, or what the plugin's result of `call` means.
   Status check(int result, const char* call, const NetDevice* device = nullptr) const;
 
@@ -150,7 +86,7 @@ class NetPlugin {
   int traffic_class_;
   void* context_ = nullptr;
   bool started_ = false;
-  std::vector<NetDevice> devices_;
+  std::vector<NetDevice> rails_;
 };
 
 }  // namespace weir::drivers

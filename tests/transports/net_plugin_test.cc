@@ -118,10 +118,10 @@ TEST(NetPluginLoad, TakesTheFirstOfTheListThatWorks) {
   ASSERT_TRUE(plugin.ok()) << plugin.status().message();
   EXPECT_EQ((*plugin)->version(), 9);
   EXPECT_EQ((*plugin)->network(), "Fake");
-  ASSERT_EQ((*plugin)->devices().size(), 2u);
-  EXPECT_EQ((*plugin)->devices()[1].name, "fake1");
-  EXPECT_EQ((*plugin)->devices()[1].guid, 101u);
-  EXPECT_EQ((*plugin)->devices()[1].gigabits_per_s, 10);  // unknown
+  ASSERT_EQ((*plugin)->rails(), 2u);
+  EXPECT_EQ((*plugin)->rail(1).name, "fake1");
+  EXPECT_EQ((*plugin)->rail(1).guid, 101u);
+  EXPECT_EQ((*plugin)->rail(1).gigabits_per_s, 10);  // unknown
 }
 
 TEST(NetPluginLoad, SaysWhyThereIsNone) {

@@ -1,18 +1,20 @@
-/// A channel over the connections of a net plugin, with slots registered at both ends.
+/// A channel over connections of a network that matches sends with posted receives (src/drivers/matched.h),
+/// with slots enrolled at both ends.
 ///
 /// Thread safety: each end is used by one thread at a time. Nothing blocks.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/door.h"
 #include "src/base/socket.h"
-#include "src/drivers/net_plugin.h"
+#include "src/drivers/matched.h"
 #include "transports/transport.h"
 
-namespace weir::net {
+namespace weir::matched {
 
 /// A channel end, as the engine sees it.
 class Activity {
@@ -24,7 +26,7 @@ class Activity {
   virtual bool settle() = 0;
 };
 
-/// What goes on beside the end that is asked: plugins make progress only when they are called, and a rank
+/// What goes on beside the end that is asked: networks make progress only when they are called, and a rank
 /// that waits for one end must not keep the others back. Not thread-safe: so all ends of a transport are used
 /// by one thread at a time.
 class Engine {
@@ -54,12 +56,17 @@ class Engine {
 
 /// What both ends need; pointers outlive the ends.
 struct ChannelContext {
-  const drivers::NetPlugin* plugin = nullptr;
+  std::string_view transport;  ///< its name; lives for ever
+  uint32_t purpose = 0;        ///< of deliveries at doors, without the channel's number
+  drivers::MatchedNetwork* network = nullptr;
   Engine* engine = nullptr;
-  const std::vector<const drivers::NetDevice*>* rails = nullptr;  ///< of this host
-  uint64_t uid = 0;                                               ///< of the communicator
+  uint64_t uid = 0;  ///< of the communicator
   SocketAddress peer_door;
+  Bytes peer_address;  ///< as the network has it; may be empty
 };
+
+inline constexpr uint32_t kMostConnections = 8;
+inline constexpr uint32_t kMostChannels = 1u << 28;
 
 /// A connection goes from a rail of ours to one of the receiver.
 struct RailPair {
@@ -68,12 +75,12 @@ struct RailPair {
 };
 
 /// `pairs`: 1 to kMostConnections.
-Result<std::unique_ptr<Sender>> open_net_sender(const ChannelContext& context, std::vector<RailPair> pairs,
-                                                const LinkSpec& spec);
+Result<std::unique_ptr<Sender>> open_matched_sender(const ChannelContext& context,
+                                                    std::vector<RailPair> pairs, const LinkSpec& spec);
 
 /// `door` outlives the end. The sender decides about connections.
-Result<std::unique_ptr<Receiver>> open_net_receiver(const ChannelContext& context, Door& door,
-                                                    const LinkSpec& spec);
+Result<std::unique_ptr<Receiver>> open_matched_receiver(const ChannelContext& context, Door& door,
+                                                        const LinkSpec& spec);
 
 /// Refuses channels that cannot be named, or whose messages are too long for a device.
 Status check_channel(const ChannelContext& context, const LinkSpec& spec, const std::string& name);
@@ -81,4 +88,4 @@ Status check_channel(const ChannelContext& context, const LinkSpec& spec, const 
 /// "rank 3 (door 10.0.0.1:99)".
 std::string peer_text(const ChannelContext& context, const LinkSpec& spec);
 
-}  // namespace weir::net
+}  // namespace weir::matched

@@ -1,14 +1,14 @@
-/// What the two ends of a channel of net_plugin tell each other; for the net_plugin*.cc files only.
+/// What the two ends of a matched channel tell each other; for the matched_*.cc files only.
 ///
 /// Over a connection that the sender delivers at the receiver's door, in frames (line.h):
 ///
 ///     sender -> receiver   offer       shape of the channel, and a device of the receiver per connection
-///     receiver -> sender   answer      the plugin's handle for each connection; or a refusal
+///     receiver -> sender   answer      the network's handle for each connection; or a refusal
 ///     sender -> receiver   go          all connections work
 ///     sender -> receiver   farewell    Leaving: so many messages come, in all
 ///     receiver -> sender   farewell    Staying: so many were taken; so many receives were posted, in all
 ///
-/// Over the plugin's connections: messages, a head and its bytes in one request. Message k of a channel
+/// Over the network's connections: messages, a head and its bytes in one request. Message k of a channel
 /// travels on connection k mod `connections`. The receiver has a receive posted for every free slot, and
 /// these must all be met before a connection may close: whoever hears the other's farewell does its part, the
 /// receiver by posting no more, the sender by empty messages up to what was posted.
@@ -19,12 +19,9 @@
 #include <cstdint>
 
 #include "src/base/door.h"
-#include "transports/transport.h"
+#include "transports/matched_channel.h"
 
-namespace weir::net {
-
-inline constexpr uint32_t kMostConnections = 8;
-inline constexpr uint32_t kMostChannels = 1u << 28;
+namespace weir::matched {
 
 struct Offer {
   uint32_t slots = 0;
@@ -35,7 +32,7 @@ struct Offer {
 struct Answer {
   uint32_t slots = 0;  ///< of the receiver's end; other than the sender's: a refusal
   uint32_t slot_bytes = 0;
-  uint32_t connections = 0;  ///< so many NetHandle follow
+  uint32_t connections = 0;  ///< so many handles follow, with their lengths
 };
 
 struct Leaving {
@@ -57,9 +54,9 @@ struct MessageHead {
 };
 static_assert(sizeof(MessageHead) == 32);
 
-/// The key under which a channel's connection is delivered.
-inline DeliveryKey delivery_key(uint64_t uid, Rank from, Rank to, uint32_t channel) {
-  return {.scope = uid, .purpose = 3u << 29 | channel, .from = from, .to = to};
+/// The key under which a channel's connection is delivered; each transport has its own.
+inline DeliveryKey delivery_key(const ChannelContext& context, Rank from, Rank to, uint32_t channel) {
+  return {.scope = context.uid, .purpose = context.purpose | channel, .from = from, .to = to};
 }
 
-}  // namespace weir::net
+}  // namespace weir::matched

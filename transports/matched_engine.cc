@@ -3,10 +3,10 @@
 
 #include "src/base/clock.h"
 #include "transports/link_check.h"
-#include "transports/net_plugin_channel.h"
-#include "transports/net_plugin_wire.h"
+#include "transports/matched_channel.h"
+#include "transports/matched_wire.h"
 
-namespace weir::net {
+namespace weir::matched {
 namespace {
 
 constexpr int64_t kPatienceNs = 200'000'000;
@@ -44,18 +44,19 @@ std::string peer_text(const ChannelContext& context, const LinkSpec& spec) {
 Status check_channel(const ChannelContext& context, const LinkSpec& spec, const std::string& name) {
   WEIR_TRY(check_spec(spec));
   if (spec.channel >= kMostChannels) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{} was asked for; net_plugin has channels below {}", name, kMostChannels));
+    return Status(Code::invalid_argument, fmt::format("{} was asked for; {} has channels below {}", name,
+                                                      context.transport, kMostChannels));
   }
   const size_t bytes = sizeof(MessageHead) + spec.slot_bytes;
-  for (const drivers::NetDevice* rail : *context.rails) {
-    if (bytes <= rail->most_bytes) continue;
+  for (size_t rail = 0; rail < context.network->rails(); ++rail) {
+    const size_t most = context.network->most_bytes(rail);
+    if (bytes <= most) continue;
     return Status(Code::invalid_argument,
-                  fmt::format("{} was asked for with messages of {} bytes; device {} of net plugin {} takes "
-                              "{}. Set WEIR_SLOT_BYTES lower",
-                              name, bytes, rail->name, context.plugin->network(), rail->most_bytes));
+                  fmt::format("{} was asked for with messages of {} bytes; {} of {} takes {}. Set "
+                              "WEIR_SLOT_BYTES lower",
+                              name, bytes, context.network->rail_text(rail), context.transport, most));
   }
   return {};
 }
 
-}  // namespace weir::net
+}  // namespace weir::matched

@@ -3,24 +3,23 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <optional>
 
 #include "transports/line.h"
 #include "transports/link_check.h"
-#include "transports/net_plugin_channel.h"
-#include "transports/net_plugin_wire.h"
+#include "transports/matched_channel.h"
+#include "transports/matched_wire.h"
 #include "transports/slot_array.h"
 
-namespace weir::net {
+namespace weir::matched {
 namespace {
 
-using drivers::NetConnection;
-using drivers::NetListener;
+using drivers::MatchedConnection;
+using drivers::MatchedListener;
 
 /// One connection, and the messages on it: every `connections`-th of the channel, in order.
 struct InRail {
-  NetListener listener;
-  std::optional<NetConnection> connection;
+  std::unique_ptr<MatchedListener> listener;
+  std::unique_ptr<MatchedConnection> connection;
   std::deque<void*> requests;  // receives under way; the oldest is for message `done`
   uint64_t done = 0;           // message that has not come yet
 };
@@ -105,7 +104,7 @@ class Incoming final : public Activity {
   /// Meets the sender at the door. A connection that ended before the channel worked was of an earlier life.
   Status set_up() {
     if (!line_.open() || !line_.ended().empty()) {
-      auto socket = door_->collect(delivery_key(context_.uid, spec_.peer, spec_.self, spec_.channel));
+      auto socket = door_->collect(delivery_key(context_, spec_.peer, spec_.self, spec_.channel));
       if (!socket.has_value()) return {};
       line_ = Line(std::move(*socket));
       rails_.clear();
@@ -121,7 +120,7 @@ class Incoming final : public Activity {
     bool all = true;
     for (InRail& rail : rails_) {
       if (!rail.connection) WEIR_TRY(accept(rail));
-      all = all && rail.connection.has_value();
+      all = all && rail.connection != nullptr;
     }
     ready_ = all && line_.take(FrameKind::go).has_value();
     serve();
@@ -142,26 +141,26 @@ class Incoming final : public Activity {
     for (uint32_t i = 0; i < offer.connections && i < kMostConnections; ++i)
       rails.push_back(reader.get<uint32_t>());
     if (!reader.ok() || reader.remaining() > 0 || rails.empty() ||
-        std::ranges::any_of(rails, [&](uint32_t rail) { return rail >= context_.rails->size(); })) {
+        std::ranges::any_of(rails, [&](uint32_t rail) { return rail >= context_.network->rails(); })) {
       return Status(Code::remote_error,
                     fmt::format("{} began {} with what is no offer of one", peer_, name_));
     }
     told.put(answer);
     for (size_t i = 0; i < rails.size(); ++i) {
-      Result<NetListener> listener = NetListener::open(*context_.plugin, *(*context_.rails)[rails[i]]);
+      auto listener = context_.network->listen(rails[i]);
       if (!listener.ok()) return at_peer(listener.status());
-      told.put(listener->handle());
-      rails_.push_back({.listener = std::move(*listener), .connection = {}, .requests = {}, .done = i});
+      told.put_bytes((*listener)->handle());
+      rails_.push_back({.listener = std::move(*listener), .connection = nullptr, .requests = {}, .done = i});
     }
     line_.put(FrameKind::answer, told.take());
     return {};
   }
 
   Status accept(InRail& rail) {
-    Result<std::optional<NetConnection>> connection = rail.listener.accept();
+    auto connection = rail.listener->accept();
     if (!connection.ok()) return at_peer(connection.status());
-    if (!connection->has_value()) return {};
-    rail.connection.emplace(std::move(**connection));
+    if (*connection == nullptr) return {};
+    rail.connection = std::move(*connection);
     return at_peer(rail.connection->enroll(slots_[0], slots_.bytes()));
   }
 
@@ -258,12 +257,12 @@ class Incoming final : public Activity {
   Status error_;
 };
 
-class NetReceiver final : public Receiver {
+class MatchedReceiver final : public Receiver {
  public:
-  NetReceiver(Engine& engine, std::unique_ptr<Incoming> end) : engine_(engine), end_(std::move(end)) {
+  MatchedReceiver(Engine& engine, std::unique_ptr<Incoming> end) : engine_(engine), end_(std::move(end)) {
     engine_.keep(*end_);
   }
-  ~NetReceiver() override {
+  ~MatchedReceiver() override {
     engine_.dismiss(*end_);
     if (end_->leave()) engine_.settle(std::move(end_));
   }
@@ -285,12 +284,12 @@ class NetReceiver final : public Receiver {
 
 }  // namespace
 
-Result<std::unique_ptr<Receiver>> open_net_receiver(const ChannelContext& context, Door& door,
-                                                    const LinkSpec& spec) {
+Result<std::unique_ptr<Receiver>> open_matched_receiver(const ChannelContext& context, Door& door,
+                                                        const LinkSpec& spec) {
   WEIR_TRY(check_channel(context, spec, incoming_name(spec)));
   context.engine->serve();
   auto end = std::make_unique<Incoming>(context, door, spec);
-  return std::unique_ptr<Receiver>(std::make_unique<NetReceiver>(*context.engine, std::move(end)));
+  return std::unique_ptr<Receiver>(std::make_unique<MatchedReceiver>(*context.engine, std::move(end)));
 }
 
-}  // namespace weir::net
+}  // namespace weir::matched

@@ -3,25 +3,23 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <optional>
 
 #include "transports/line.h"
 #include "transports/link_check.h"
-#include "transports/net_plugin_channel.h"
-#include "transports/net_plugin_wire.h"
+#include "transports/matched_channel.h"
+#include "transports/matched_wire.h"
 #include "transports/slot_array.h"
 
-namespace weir::net {
+namespace weir::matched {
 namespace {
 
-using drivers::NetConnection;
-using drivers::NetConnector;
-using drivers::NetHandle;
+using drivers::MatchedConnection;
+using drivers::MatchedConnector;
 
 /// One connection, and the messages on it: every `connections`-th of the channel, in order.
 struct OutRail {
-  NetConnector connector;
-  std::optional<NetConnection> connection;
+  std::unique_ptr<MatchedConnector> connector;
+  std::unique_ptr<MatchedConnection> connection;
   std::deque<void*> requests;  // under way; the oldest is message `done`
   uint64_t done = 0;           // message that is not done yet
   uint64_t next = 0;           // message to post
@@ -56,6 +54,7 @@ class Outgoing final : public Activity {
       return;
     }
     append(tag, bytes);
+    flushed_ = false;
     if (!advance() || attended_) return;
     context_.engine->attend(*this);
     attended_ = true;
@@ -75,7 +74,7 @@ class Outgoing final : public Activity {
     return error_;
   }
 
-  bool flushed() const { return free_ == published_ && lost_ == 0; }
+  bool flushed() const { return flushed_ && lost_ == 0; }
 
   /// The Sender goes. False: nothing is to be settled.
   bool leave() {
@@ -86,7 +85,7 @@ class Outgoing final : public Activity {
 
   bool advance() override {
     serve();
-    const bool busy = error_.ok() && free_ < published_;
+    const bool busy = error_.ok() && !flushed_;
     attended_ = attended_ && busy;
     return busy;
   }
@@ -97,7 +96,7 @@ class Outgoing final : public Activity {
     serve();
     if (!error_.ok()) return true;
     if (!line_.ended().empty() && !peer_left_) return true;
-    return peer_left_ && free_ >= posted_there_;
+    return peer_left_ && free_ >= posted_there_ && (flushed_ || free_ < published_);
   }
 
  private:
@@ -110,7 +109,7 @@ class Outgoing final : public Activity {
       Result<Socket> socket = Socket::start_connect(context_.peer_door);
       WEIR_TRY(socket.status());
       line_ = Line(std::move(*socket),
-                   delivery_hello(delivery_key(context_.uid, spec_.self, spec_.peer, spec_.channel)));
+                   delivery_hello(delivery_key(context_, spec_.self, spec_.peer, spec_.channel)));
       ByteWriter offer;
       offer.put(Offer{spec_.slots, spec_.slot_bytes, static_cast<uint32_t>(pairs_.size())});
       for (const RailPair& pair : pairs_) offer.put(pair.theirs);
@@ -135,20 +134,21 @@ class Outgoing final : public Activity {
     const auto answer = reader.get<Answer>();
     if (reader.ok() && (answer.slots != spec_.slots || answer.slot_bytes != spec_.slot_bytes))
       return different_shapes(name_, spec_, answer.slots, answer.slot_bytes);
-    if (!reader.ok() || answer.connections != pairs_.size() ||
-        reader.remaining() != pairs_.size() * sizeof(NetHandle)) {
-      return Status(Code::remote_error,
-                    fmt::format("{} answered the offer of {} with what is no answer to it", peer_, name_));
-    }
+    if (!reader.ok() || answer.connections != pairs_.size()) return no_answer();
     for (size_t i = 0; i < pairs_.size(); ++i) {
-      const drivers::NetDevice& device = *(*context_.rails)[pairs_[i].ours];
-      rails_.push_back({.connector = NetConnector(*context_.plugin, device, reader.get<NetHandle>()),
-                        .connection = {},
-                        .requests = {},
-                        .done = i,
-                        .next = i});
+      const Bytes handle = reader.get_bytes();
+      if (!reader.ok()) return no_answer();
+      auto connector = context_.network->connector(pairs_[i].ours, handle, context_.peer_address);
+      if (!connector.ok()) return at_peer(connector.status());
+      rails_.push_back(
+          {.connector = std::move(*connector), .connection = nullptr, .requests = {}, .done = i, .next = i});
     }
     return {};
+  }
+
+  Status no_answer() const {
+    return Status(Code::remote_error,
+                  fmt::format("{} answered the offer of {} with what is no answer to it", peer_, name_));
   }
 
   /// Asks every connection that does not work yet once.
@@ -157,11 +157,11 @@ class Outgoing final : public Activity {
     bool all = true;
     for (OutRail& rail : rails_) {
       if (rail.connection) continue;
-      Result<std::optional<NetConnection>> connection = rail.connector.connect();
+      auto connection = rail.connector->connect();
       if (!connection.ok()) return at_peer(connection.status());
-      all = all && connection->has_value();
-      if (!connection->has_value()) continue;
-      rail.connection.emplace(std::move(**connection));
+      all = all && *connection != nullptr;
+      if (*connection == nullptr) continue;
+      rail.connection = std::move(*connection);
       WEIR_TRY(at_peer(rail.connection->enroll(slots_[0], slots_.bytes())));
     }
     connected_ = all;
@@ -196,7 +196,10 @@ class Outgoing final : public Activity {
   /// Posts and completes what can be.
   void serve() {
     if (!ready_ || !error_.ok()) return;
-    while (peer_left_ && published_ < posted_there_ && published_ - free_ < spec_.slots) append(0, 0);
+    while (peer_left_ && published_ < posted_there_ && published_ - free_ < spec_.slots) {
+      append(0, 0);
+      flushed_ = false;
+    }
     for (OutRail& rail : rails_) {
       if (Status status = serve(rail); !status.ok()) {
         error_ = at_peer(status);
@@ -205,6 +208,16 @@ class Outgoing final : public Activity {
     }
     free_ = published_;
     for (const OutRail& rail : rails_) free_ = std::min(free_, rail.done);
+    if (!flushed_ && free_ == published_) flush();
+  }
+
+  void flush() {
+    flushed_ = true;
+    for (OutRail& rail : rails_) {
+      const Result<bool> flushed = rail.connection->flushed();
+      if (!flushed.ok()) error_ = at_peer(flushed.status());
+      flushed_ = flushed_ && flushed.ok() && *flushed;
+    }
   }
 
   Status serve(OutRail& rail) {
@@ -248,6 +261,7 @@ class Outgoing final : public Activity {
   bool ready_ = false;
   bool attended_ = false;  // by the engine
   bool wanting_ = false;   // the last look for a slot found none
+  bool flushed_ = true;    // nothing published still depends on this process
   uint64_t published_ = 0;
   uint64_t free_ = 0;  // the slots of all messages before it may be used again
   bool peer_left_ = false;
@@ -258,10 +272,10 @@ class Outgoing final : public Activity {
   Status error_;
 };
 
-class NetSender final : public Sender {
+class MatchedSender final : public Sender {
  public:
-  NetSender(Engine& engine, std::unique_ptr<Outgoing> end) : engine_(engine), end_(std::move(end)) {}
-  ~NetSender() override {
+  MatchedSender(Engine& engine, std::unique_ptr<Outgoing> end) : engine_(engine), end_(std::move(end)) {}
+  ~MatchedSender() override {
     engine_.dismiss(*end_);
     if (end_->leave()) engine_.settle(std::move(end_));
   }
@@ -284,12 +298,12 @@ class NetSender final : public Sender {
 
 }  // namespace
 
-Result<std::unique_ptr<Sender>> open_net_sender(const ChannelContext& context, std::vector<RailPair> pairs,
-                                                const LinkSpec& spec) {
+Result<std::unique_ptr<Sender>> open_matched_sender(const ChannelContext& context,
+                                                    std::vector<RailPair> pairs, const LinkSpec& spec) {
   WEIR_TRY(check_channel(context, spec, outgoing_name(spec)));
   context.engine->serve();
   auto end = std::make_unique<Outgoing>(context, std::move(pairs), spec);
-  return std::unique_ptr<Sender>(std::make_unique<NetSender>(*context.engine, std::move(end)));
+  return std::unique_ptr<Sender>(std::make_unique<MatchedSender>(*context.engine, std::move(end)));
 }
 
-}  // namespace weir::net
+}  // namespace weir::matched

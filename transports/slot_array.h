@@ -13,9 +13,12 @@ class SlotArray {
  public:
   SlotArray(uint32_t slots, uint32_t bytes)
       : stride_((size_t{bytes} + kAlign - 1) / kAlign * kAlign),
-        memory_(static_cast<std::byte*>(operator new(slots* stride_, std::align_val_t(kAlign)))) {}
+        bytes_(slots * stride_),
+        memory_(static_cast<std::byte*>(operator new(bytes_, std::align_val_t(kAlign)))) {}
 
   std::byte* operator[](uint64_t slot) const { return memory_.get() + slot * stride_; }
+  /// From the begin of slot 0 to the end of the last.
+  size_t bytes() const { return bytes_; }
 
  private:
   static constexpr size_t kAlign = 64;
@@ -24,6 +27,7 @@ class SlotArray {
   };
 
   size_t stride_;
+  size_t bytes_;
   std::unique_ptr<std::byte[], Free> memory_;
 };
 

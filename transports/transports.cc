@@ -8,8 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/text.h"
 #include "transports/cma.h"
 #include "transports/loop.h"
+#include "transports/net_plugin.h"
 #include "transports/shm.h"
 #include "transports/tcp.h"
 #include "transports/ucx.h"
@@ -35,8 +37,30 @@ std::unique_ptr<Transport> cma(const TransportContext& context, const Options&) 
   return make_cma(context.self);
 }
 
+/// The environment counts more than the program.
+const std::string& network_of(const TransportContext& context, const Options& options) {
+  return options.network.empty() ? context.network.name : options.network;
+}
+
+std::unique_ptr<Transport> net_plugin(const TransportContext& context, const Options& options) {
+  if (context.door == nullptr)
+    return make_net_plugin(context.self, nullptr, Status(Code::invalid_usage, "this process has no door"));
+  const drivers::NetPluginSpec spec{.plugins = options.net_plugins,
+                                    .network = network_of(context, options),
+                                    .communicator = context.self.uid,
+                                    .traffic_class = context.network.traffic_class};
+  return make_net_plugin(context.self, context.door, drivers::NetPlugin::load(spec));
+}
+
 std::unique_ptr<Transport> verbs(const TransportContext& context, const Options& options) {
-  return make_verbs(context.self, context.door, drivers::load_verbs(), options);
+  const std::string& network = network_of(context, options);
+  if (network.empty() || equals_ignoring_case(network, "IB"))
+    return make_verbs(context.self, context.door, drivers::load_verbs(), options);
+  return make_verbs(
+      context.self, context.door,
+      Status(Code::invalid_usage,
+             fmt::format("the network \"{}\" is asked for (NCCL_NET); verbs is \"IB\"", network)),
+      options);
 }
 
 std::unique_ptr<Transport> ucx(const TransportContext& context, const Options&) {
@@ -53,7 +77,7 @@ std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& o
 
 /// The preferred one first.
 constexpr std::array kKinds = {
-    Kind{"loop", loop},   Kind{"shm", shm}, Kind{"cma", cma},
+    Kind{"loop", loop},   Kind{"shm", shm}, Kind{"cma", cma}, Kind{"net_plugin", net_plugin},
     Kind{"verbs", verbs}, Kind{"ucx", ucx}, Kind{"tcp", tcp},
 };
 

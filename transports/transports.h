@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "src/base/door.h"
@@ -13,6 +14,12 @@
 
 namespace weir {
 
+/// What the user configured for one communicator.
+struct NetworkChoice {
+  std::string name;        ///< as NCCL_NET has it, which counts more; empty: any
+  int traffic_class = -1;  ///< told to net plugins; -1: not given
+};
+
 /// What transports are made from. Everything pointed to outlives them; a transport whose part is null (no
 /// home, no door) is made all the same, reaches nobody and says why.
 struct TransportContext {
@@ -21,6 +28,7 @@ struct TransportContext {
   LocalHomes* local_homes = nullptr;  ///< one object for all ranks of the process
   Door* door = nullptr;
   CreditBudget* credit = nullptr;  ///< one object for all ranks of the process
+  NetworkChoice network;
 };
 
 /// The transports that the options allow (WEIR_TRANSPORTS), the preferred one first. All ranks of a

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transports/line.h"
 #include "transports/link_check.h"
 #include "transports/verbs_channel.h"
-#include "transports/verbs_line.h"
 
 namespace weir::verbs {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "src/base/log.h"
+#include "transports/line.h"
 #include "transports/link_check.h"
 #include "transports/verbs_channel.h"
-#include "transports/verbs_line.h"
 
 namespace weir::verbs {
 namespace {

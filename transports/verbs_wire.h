@@ -1,6 +1,6 @@
 /// What the two ends of a channel of verbs tell each other; for the verbs_*.cc files only.
 ///
-/// Over a connection that the sender delivers at the receiver's door, in frames:
+/// Over a connection that the sender delivers at the receiver's door, in frames (line.h):
 ///
 ///     sender -> receiver   offer       shape of the channel, and its end of each strand
 ///     receiver -> sender   answer      where its slots are, and its end of each strand; or a refusal
@@ -24,18 +24,9 @@
 
 namespace weir::verbs {
 
-inline constexpr uint32_t kFrameMagic = 0x76726273;
 inline constexpr uint32_t kMostStrands = 64;
 inline constexpr uint32_t kMostChannels = 1u << 28;
 inline constexpr uint32_t kMostSlots = 1u << 16;
-
-enum class FrameKind : uint32_t { offer = 1, answer, go, farewell };
-
-struct FrameHead {
-  uint32_t magic = kFrameMagic;
-  FrameKind kind = FrameKind::offer;
-  uint32_t bytes = 0;  ///< that follow
-};
 
 /// One end of a strand.
 struct StrandEnd {

@@ -91,8 +91,8 @@ Result<core::Config> communicator_config(const ncclConfig_t* config, const core:
     if (!read.ok()) return read.status();
     result.blocking = read->blocking != 0;
     if (read->commName != nullptr) result.name = read->commName;
-    if (read->netName != nullptr)
-      WEIR_INFO(init, "the network {} of ncclConfig_t has no effect in weir", read->netName);
+    if (read->netName != nullptr) result.network.name = read->netName;
+    if (read->trafficClass != kUnset) result.network.traffic_class = read->trafficClass;
   } else if (parent != nullptr) {
     result = *parent;
   }

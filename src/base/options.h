@@ -32,7 +32,9 @@ struct Options {
   std::string fabric_file;
   bool subnet = true;
   // Transports
-  std::string transports = "loop,shm,cma,verbs,tcp";
+  std::string transports = "loop,shm,cma,net_plugin,verbs,tcp";
+  std::string net_plugins;
+  std::string network;
   bool shm_disable = false;
   int64_t sockets_per_channel = 0;
   int64_t credit_bytes = -1;

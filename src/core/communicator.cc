@@ -126,7 +126,7 @@ Status Communicator::join_split() {
 }
 
 Status Communicator::build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap> bootstrap) {
-  auto connected = Connected::build(runtime_, std::move(door), std::move(bootstrap));
+  auto connected = Connected::build(runtime_, std::move(door), std::move(bootstrap), config_.network);
   WEIR_TRY(connected.status());
   connected_ = std::move(*connected);
   if (aborted_.load()) connected_->execution->abort();

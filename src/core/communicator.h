@@ -22,6 +22,7 @@
 #include "src/core/operation.h"
 #include "src/core/turnstile.h"
 #include "src/core/unique_id.h"
+#include "transports/transports.h"
 #include "weir/status.h"
 
 namespace weir {
@@ -41,6 +42,7 @@ struct Connected;
 struct Config {
   bool blocking = true;  ///< false: connect and run return in_progress at once and go on in the background
   std::string name;      ///< for messages; may be empty
+  NetworkChoice network;
 };
 
 class Communicator {

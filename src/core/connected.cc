@@ -101,7 +101,8 @@ void log_rings(const algorithms::Layout& layout) {
 }  // namespace
 
 Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Door> door,
-                                                    std::unique_ptr<Bootstrap> bootstrap) {
+                                                    std::unique_ptr<Bootstrap> bootstrap,
+                                                    const NetworkChoice& network) {
   const Options& options = runtime.options();
   auto made = std::make_unique<Connected>();
   Connected& c = *made;
@@ -118,7 +119,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   WEIR_TRY(home.status());
   c.home = std::move(*home);
 
-  WEIR_TRY(c.find_routes(runtime));
+  WEIR_TRY(c.find_routes(runtime, network));
   c.links = std::make_unique<Links>(self, *c.routes, static_cast<uint32_t>(options.slots),
                                     static_cast<uint32_t>(options.slot_bytes));
 
@@ -155,12 +156,13 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
 }
 
 /// Makes the transports, and agrees with all ranks on who uses which.
-Status Connected::find_routes(Runtime& runtime) {
+Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network) {
   const TransportContext context{{bootstrap->uid(), bootstrap->rank(), runtime.host()},
                                  home.get(),
                                  &runtime.local_homes(),
                                  door.get(),
-                                 &runtime.credit()};
+                                 &runtime.credit(),
+                                 network};
   auto made = make_transports(context, runtime.options());
   WEIR_TRY(made.status());
   transports = std::move(*made);

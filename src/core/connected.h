@@ -47,12 +47,13 @@ struct Connected {
 
   /// Everything from `home` on. Collective.
   static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Door> door,
-                                                  std::unique_ptr<Bootstrap> bootstrap);
+                                                  std::unique_ptr<Bootstrap> bootstrap,
+                                                  const NetworkChoice& network);
   /// Ranks on this machine, cores, transports and the way operations go: one line for the log.
   std::string describe() const;
 
  private:
-  Status find_routes(Runtime& runtime);
+  Status find_routes(Runtime& runtime, const NetworkChoice& network);
   void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                    const std::vector<Doorbell*>& doorbells);
   Status meet(Runtime& runtime);

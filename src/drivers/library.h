@@ -18,12 +18,14 @@ class Library {
   static Result<Library> open(Names... names) {
     void* handle = nullptr;
     ((handle = handle != nullptr ? handle : dlopen(names, RTLD_NOW | RTLD_LOCAL)), ...);
-    if (handle == nullptr) {
-      const char* const reason = dlerror();
-      return Status(Code::system_error, reason != nullptr ? reason : "the library could not be loaded");
-    }
-    return Library(handle);
+    return opened(handle);
   }
+  /// One whose code stays in the process when the object ends: threads of its own may still run it.
+  static Result<Library> open_for_good(const char* name) {
+    return opened(dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
+  }
+  /// The main program itself.
+  static Result<Library> open_program() { return opened(dlopen(nullptr, RTLD_NOW)); }
   Library(Library&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Library& operator=(Library&& other) noexcept {
     std::swap(handle_, other.handle_);
@@ -39,8 +41,15 @@ class Library {
     function = reinterpret_cast<Function*>(dlsym(handle_, name));
     return function != nullptr;
   }
+  /// Where a variable is in the library; null where it has no such name.
+  const void* find_data(const char* name) const { return dlsym(handle_, name); }
 
  private:
+  static Result<Library> opened(void* handle) {
+    if (handle != nullptr) return Library(handle);
+    const char* const reason = dlerror();
+    return Status(Code::system_error, reason != nullptr ? reason : "the library could not be loaded");
+  }
   explicit Library(void* handle) : handle_(handle) {}
 
   void* handle_;

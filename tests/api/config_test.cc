@@ -142,5 +142,19 @@ TEST(Config, WithoutOneTheParentsIsInherited) {
   EXPECT_EQ(given.value().name, "own");
 }
 
+TEST(Config, NetworkAndTrafficClassReachTheCommunicator) {
+  ncclConfig_t config = initial();
+  const auto without = communicator_config(&config, nullptr);
+  ASSERT_TRUE(without.ok());
+  EXPECT_EQ(without.value().network.name, "");
+  EXPECT_EQ(without.value().network.traffic_class, -1);
+  config.netName = "Fake";
+  config.trafficClass = 7;
+  const auto given = communicator_config(&config, nullptr);
+  ASSERT_TRUE(given.ok());
+  EXPECT_EQ(given.value().network.name, "Fake");
+  EXPECT_EQ(given.value().network.traffic_class, 7);
+}
+
 }  // namespace
 }  // namespace weir::api

@@ -33,7 +33,7 @@ TEST(Options, NothingSetGivesDefaults) {
   const Options options = from({});
   EXPECT_THAT(options.notes, IsEmpty());
   EXPECT_EQ(options.nccl_version, 22809);
-  EXPECT_EQ(options.transports, "loop,shm,cma,verbs,tcp");
+  EXPECT_EQ(options.transports, "loop,shm,cma,net_plugin,verbs,tcp");
   EXPECT_EQ(options.peer_timeout_s, 5);
   EXPECT_EQ(options.stuck_timeout_s, 0);
 }

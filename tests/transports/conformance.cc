@@ -335,6 +335,7 @@ TEST_P(Conformance, TellsAWaitingSenderThatTheReceiverClosed) {
       const auto sender = link.sender(spec_for(peer, 2));
       await_ready(*sender);
       send(*sender, 2, 0, 100);
+      flush(*sender);
       peer.meet();
       Status trouble;
       for (int turn = 0; turn < 100000 && trouble.ok(); ++turn) {

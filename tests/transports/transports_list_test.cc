@@ -20,7 +20,8 @@ Result<std::vector<std::string>> names(const std::string& wanted) {
 }
 
 TEST(TransportsTest, DefaultIsAllOfThem) {
-  EXPECT_THAT(names(Options().transports).value(), ElementsAre("loop", "shm", "cma", "verbs", "tcp"));
+  EXPECT_THAT(names(Options().transports).value(),
+              ElementsAre("loop", "shm", "cma", "net_plugin", "verbs", "tcp"));
 }
 
 TEST(TransportsTest, OrderIsOursWhateverTheUserWrites) {
@@ -32,7 +33,7 @@ TEST(TransportsTest, SaysWhichNamesItKnows) {
   for (const char* wanted : {"shm,carrier-pigeon", "", " ,"}) {
     const auto refused = names(wanted);
     EXPECT_EQ(refused.status().code(), Code::invalid_argument);
-    EXPECT_THAT(refused.status().message(), HasSubstr("loop, shm, cma, verbs, tcp"));
+    EXPECT_THAT(refused.status().message(), HasSubstr("loop, shm, cma, net_plugin, verbs, tcp"));
   }
   EXPECT_THAT(names("shm,carrier-pigeon").status().message(), HasSubstr("\"carrier-pigeon\""));
 }

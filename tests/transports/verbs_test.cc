@@ -9,6 +9,7 @@
 #include "tests/transports/fake_verbs.h"
 #include "tests/transports/link.h"
 #include "transports/card.h"
+#include "transports/line.h"
 #include "transports/verbs_ports.h"
 #include "transports/verbs_wire.h"
 
@@ -255,7 +256,7 @@ TEST(VerbsTest, RefusesAStrangersOffer) {
     auto stranger = deliver(node.door->address(), key, Deadline::in_ms(5000));
     ASSERT_TRUE(stranger.ok());
     ByteWriter garbage;
-    if (framed) garbage.put(verbs::FrameHead{.bytes = sizeof(verbs::Offer)});
+    if (framed) garbage.put(FrameHead{.bytes = sizeof(verbs::Offer)});
     garbage.put(verbs::Offer{.slots = spec.slots, .slot_bytes = spec.slot_bytes, .strands = 1u << 31});
     ASSERT_TRUE(stranger->send_all(garbage.take(), Deadline::in_ms(5000)).ok());
     if (framed) {

@@ -1,7 +1,11 @@
-/// The connection between the two ends of a channel of verbs: sets it up, and tells when the other end is
-/// gone.
+/// The connection between the two ends of a channel whose bytes travel elsewhere: sets the channel up, and
+/// tells when the other end is gone. The sender delivers it at the receiver's door; from then on frames
+/// travel.
+///
+/// Not thread-safe. Nothing blocks.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -9,9 +13,18 @@
 
 #include "src/base/bytes.h"
 #include "src/base/socket.h"
-#include "transports/verbs_wire.h"
 
-namespace weir::verbs {
+namespace weir {
+
+enum class FrameKind : uint32_t { offer = 1, answer, go, farewell };
+
+struct FrameHead {
+  static constexpr uint32_t kMagic = 0x6c696e65;
+
+  uint32_t magic = kMagic;
+  FrameKind kind = FrameKind::offer;
+  uint32_t bytes = 0;  ///< that follow
+};
 
 class Line {
  public:
@@ -47,4 +60,4 @@ BytesView raw(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-}  // namespace weir::verbs
+}  // namespace weir

@@ -1,10 +1,10 @@
-#include "transports/verbs_line.h"
+#include "transports/line.h"
 
 #include <fmt/format.h>
 
 #include <array>
 
-namespace weir::verbs {
+namespace weir {
 
 void Line::put(FrameKind kind, BytesView payload) {
   const FrameHead head{.kind = kind, .bytes = static_cast<uint32_t>(payload.size())};
@@ -40,7 +40,7 @@ std::optional<Bytes> Line::take(FrameKind kind) {
   FrameHead head;
   if (in_.size() < sizeof(head)) return std::nullopt;
   std::memcpy(&head, in_.data(), sizeof(head));
-  if (head.magic != kFrameMagic || head.kind != kind || head.bytes > kMostBytes) {
+  if (head.magic != FrameHead::kMagic || head.kind != kind || head.bytes > kMostBytes) {
     ended_ = fmt::format("it brought a frame of kind {} where {} was expected",
                          static_cast<uint32_t>(head.kind), static_cast<uint32_t>(kind));
     in_.clear();
@@ -53,4 +53,4 @@ std::optional<Bytes> Line::take(FrameKind kind) {
   return payload;
 }
 
-}  // namespace weir::verbs
+}  // namespace weir

@@ -1,0 +1,343 @@
+#include "src/drivers/net_plugin.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+
+#include "src/base/log.h"
+#include "src/base/text.h"
+
+namespace weir::drivers {
+namespace {
+
+constexpr size_t kMostPlugins = 14;
+constexpr int kMostDevices = 1024;
+constexpr int kUnknownSpeed = 10000;  // Mbit/s, as NCCL takes it
+constexpr std::string_view kDefault = "libnccl-net.so";
+
+/// Starting, listing devices and ending are not for several threads at once, as NCCL has it; communicators of
+/// one process share the plugin.
+std::mutex& life_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// A plugin's line goes into the log as if it were ours; flags are the bits of NCCL's subsystems, which are
+/// those of Subsystem.
+void log_line(int level, unsigned long flags, const char* place, int line, const char* format, ...) {
+  constexpr int kWarn = 2, kInfo = 3, kTrace = 5;
+  const auto on = [&](const std::atomic<uint32_t>& mask) {
+    return (mask.load(std::memory_order_relaxed) & flags) != 0;
+  };
+  const bool wanted = level == kWarn || (level == kInfo && on(log_detail::info_mask)) ||
+                      (level == kTrace && on(log_detail::trace_mask));
+  if (!wanted || format == nullptr) return;
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = std::vsnprintf(text, sizeof(text), format, arguments);
+  va_end(arguments);
+  if (length < 0) return;
+  const char* const from = place != nullptr ? place : "net plugin";
+  if (level == kWarn) log_detail::warn(from, line, text);
+  if (level == kInfo) log_detail::info(text);
+  if (level == kTrace) log_detail::trace(from, line, text);
+}
+
+/// In the words of nccl.h.
+std::string_view result_words(int result) {
+  constexpr std::string_view kWords[] = {"success",        "device error",     "system or network error",
+                                         "internal error", "invalid argument", "invalid usage",
+                                         "remote error",   "in progress"};
+  return result >= 0 && result < 8 ? kWords[result] : "unknown result";
+}
+
+/// The files that a name of NCCL_NET_PLUGIN may mean.
+std::vector<std::string> files_of(std::string_view name) {
+  std::vector<std::string> files{std::string(name)};
+  const bool is_file =
+      name.find('/') != std::string_view::npos || (name.starts_with("lib") && name.ends_with(".so"));
+  if (name == kDefault) files.emplace_back("librccl-net.so");
+  if (is_file) return files;
+  for (const char* prefix : {"libnccl-net-", "librccl-net-"})
+    files.push_back(fmt::format("{}{}.so", prefix, name));
+  return files;
+}
+
+Result<Library> open_library(const std::string& file) {
+  return equals_ignoring_case(file, "STATIC_PLUGIN") ? Library::open_program()
+                                                     : Library::open_for_good(file.c_str());
+}
+
+/// The file itself, not one that it needs.
+bool is_missing(const Status& status, const std::string& file) {
+  return status.message().starts_with(file) && status.message().find("No such file") != std::string::npos;
+}
+
+bool share_port(const NetDevice& a, const NetDevice& b) {
+  return a.port == b.port && (a.guid != 0 ? a.guid == b.guid : a.name == b.name);
+}
+
+void add_reason(std::string& reasons, std::string_view reason) {
+  reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", reason);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NetPlugin>> NetPlugin::load(const NetPluginSpec& spec) {
+  std::vector<std::string_view> names = split_list(spec.plugins);
+  if (names.empty()) names.push_back(kDefault);
+  if (names.size() > kMostPlugins) {
+    WEIR_INFO(net, "NCCL_NET_PLUGIN has {} names; the first {} count", names.size(), kMostPlugins);
+    names.resize(kMostPlugins);
+  }
+  if (std::ranges::any_of(names, [](std::string_view name) { return equals_ignoring_case(name, "none"); }))
+    return Status(Code::invalid_usage, "NCCL_NET_PLUGIN=none forbids net plugins");
+  const std::scoped_lock lock(life_mutex());
+  std::string reasons;
+  for (const std::string_view name : names) {
+    std::string missing;
+    for (const std::string& file : files_of(name)) {
+      Result<Library> library = open_library(file);
+      if (!library.ok() && is_missing(library.status(), file)) {
+        missing += fmt::format("{}{}", missing.empty() ? "" : ", ", file);
+        continue;
+      }
+      Status failed = library.status();
+      if (library.ok()) {
+        auto plugin = start_newest(std::move(*library), file, spec);
+        if (plugin.ok()) return plugin;
+        failed = plugin.status();
+      } else {
+        failed =
+            Status(failed.code(), fmt::format("net plugin {} cannot be loaded: {}", file, failed.message()));
+      }
+      WEIR_INFO(net, "{}", failed.message());
+      missing.clear();
+      add_reason(reasons, failed.message());
+      break;
+    }
+    if (!missing.empty()) add_reason(reasons, fmt::format("could not find {}", missing));
+  }
+  return Status(Code::system_error, fmt::format("no net plugin: {}", reasons));
+}
+
+Result<std::unique_ptr<NetPlugin>> NetPlugin::start_newest(Library library, const std::string& file,
+                                                           const NetPluginSpec& spec) {
+  for (int version = kNewestNetVersion; version >= kOldestNetVersion; --version) {
+    const std::string symbol = fmt::format("ncclNetPlugin_v{}", version);
+    const void* const table = library.find_data(symbol.c_str());
+    if (table == nullptr) continue;
+    const std::optional<NetTable> adapted = adapt_net_table(version, table);
+    if (!adapted) {
+      return Status(Code::system_error,
+                    fmt::format("net plugin {} has a {} that lacks a name or a function", file, symbol));
+    }
+    std::unique_ptr<NetPlugin> plugin(new NetPlugin(std::move(library), *adapted, file, spec.traffic_class));
+    WEIR_TRY(plugin->start(spec));
+    return plugin;
+  }
+  return Status(Code::system_error, fmt::format("net plugin {} exports none of ncclNetPlugin_v{} to _v{}",
+                                                file, kOldestNetVersion, kNewestNetVersion));
+}
+
+Status NetPlugin::start(const NetPluginSpec& spec) {
+  if (!spec.network.empty() && !equals_ignoring_case(spec.network, table_.name)) {
+    return Status(Code::system_error,
+                  fmt::format("net plugin {} brings the network \"{}\", and \"{}\" is asked for (NCCL_NET)",
+                              file_, table_.name, spec.network));
+  }
+  WEIR_TRY(check(table_.init(table_.own, &context_, spec.communicator, traffic_class_, log_line), "init"));
+  started_ = true;
+  WEIR_TRY(find_rails());
+  for (const NetDevice& device : rails_) {
+    WEIR_INFO(net, "net plugin {} ({}, version {}): device {} {}, {:g} Gbit/s", table_.name, file_,
+              table_.version, device.number, device.name, device.gigabits_per_s);
+  }
+  return {};
+}
+
+Status NetPlugin::find_rails() {
+  int count = 0;
+  WEIR_TRY(check(table_.devices(&count), "devices"));
+  if (count <= 0)
+    return Status(Code::system_error, fmt::format("net plugin {} ({}) has no device", table_.name, file_));
+  for (int number = 0; number < std::min(count, kMostDevices); ++number) {
+    NetProperties properties;
+    NetDevice device;
+    device.number = number;
+    WEIR_TRY(check(table_.properties(table_.own, number, properties), "getProperties", &device));
+    if ((properties.pointers & net_abi::kHostPointers) == 0 ||
+        properties.device_type != net_abi::kPlainDevice) {
+      WEIR_INFO(net, "net plugin {}: device {} {} is not used, since it does not take host memory",
+                table_.name, number, properties.name);
+      continue;
+    }
+    device.name = properties.name;
+    device.pci_path = properties.pci_path;
+    device.guid = properties.guid;
+    device.port = properties.port;
+    device.gigabits_per_s = (properties.speed > 0 ? properties.speed : kUnknownSpeed) / 1000.0;
+    device.latency_us = std::max(0.0, double{properties.latency_us});
+    device.most_bytes = properties.most_bytes > 0 ? properties.most_bytes : NetProperties().most_bytes;
+    if (std::ranges::none_of(rails_, [&](const NetDevice& other) { return share_port(device, other); }))
+      rails_.push_back(std::move(device));
+  }
+  if (!rails_.empty()) return {};
+  return Status(Code::system_error,
+                fmt::format("net plugin {} ({}) has no device for host memory", table_.name, file_));
+}
+
+NetPlugin::~NetPlugin() {
+  if (!started_ || table_.finalize == nullptr) return;
+  const Status ended = check(table_.finalize(context_), "finalize");
+  if (!ended.ok()) WEIR_INFO(net, "{}", ended.message());
+}
+
+Status NetPlugin::check(int result, const char* call, const NetDevice* device) const {
+  if (result == 0) return {};
+  const bool known = result > 0 && result <= static_cast<int>(Code::remote_error);
+  const std::string where =
+      device == nullptr ? "" : fmt::format(", device {} {}", device->number, device->name);
+  return Status(known ? static_cast<Code>(result) : Code::internal_error,
+                fmt::format("net plugin {} ({}, version {}){}: {} failed with result {} ({})", table_.name,
+                            file_, table_.version, where, call, result, result_words(result)));
+}
+
+/// One end of a connection, with the memory registered at it.
+class NetPlugin::Connection final : public MatchedConnection {
+ public:
+  Connection(const NetPlugin& plugin, const NetDevice& device, bool sends, void* comm)
+      : plugin_(plugin), device_(device), sends_(sends), comm_(comm) {}
+
+  ~Connection() override {
+    const NetTable& table = plugin_.table_;
+    if (region_ != nullptr) note(plugin_.check(table.deregister_memory(comm_, region_), "deregMr", &device_));
+    note(sends_ ? plugin_.check(table.close_sender(comm_), "closeSend", &device_)
+                : plugin_.check(table.close_receiver(comm_), "closeRecv", &device_));
+  }
+
+  Status enroll(std::byte* memory, size_t bytes) override {
+    const NetTable& table = plugin_.table_;
+    if (bytes > table.most_region_bytes) {
+      return Status(Code::invalid_argument,
+                    fmt::format("net plugin {}: {} bytes were to be registered; version {} takes at most {}. "
+                                "Set WEIR_SLOTS or WEIR_SLOT_BYTES lower",
+                                table.name, bytes, table.version, table.most_region_bytes));
+    }
+    return plugin_.check(table.register_memory(table.own, comm_, memory, bytes, &region_), "regMr", &device_);
+  }
+
+  Result<void*> post(std::byte* data, size_t bytes) override {
+    const NetTable& table = plugin_.table_;
+    void* request = nullptr;
+    const int result = sends_ ? table.send(table.own, comm_, data, bytes, 0, region_, &request)
+                              : table.receive(table.own, comm_, data, bytes, 0, region_, &request);
+    WEIR_TRY(plugin_.check(result, sends_ ? "isend" : "irecv", &device_));
+    return request;
+  }
+
+  Result<bool> test(void* request, int& bytes) override {
+    int done = 0;
+    WEIR_TRY(plugin_.check(plugin_.table_.test(request, &done, &bytes), "test", &device_));
+    return done != 0;
+  }
+
+  /// What a plugin calls done needs nothing more.
+  Result<bool> flushed() override { return true; }
+
+  unsigned most_requests() const override { return plugin_.table_.most_requests; }
+
+ private:
+  static void note(const Status& status) {
+    if (!status.ok()) WEIR_INFO(net, "{}", status.message());
+  }
+
+  const NetPlugin& plugin_;
+  const NetDevice& device_;
+  const bool sends_;
+  void* const comm_;
+  void* region_ = nullptr;
+};
+
+/// The handle keeps the plugin's state between calls: it stays where it is.
+class NetPlugin::Connector final : public MatchedConnector {
+ public:
+  Connector(const NetPlugin& plugin, const NetDevice& device, BytesView handle)
+      : plugin_(plugin), device_(device) {
+    std::ranges::copy(handle, handle_.begin());
+  }
+
+  Result<std::unique_ptr<MatchedConnection>> connect() override {
+    const NetTable& table = plugin_.table_;
+    void* comm = nullptr;
+    WEIR_TRY(plugin_.check(table.connect(table.own, plugin_.context_, device_.number, plugin_.traffic_class_,
+                                         handle_.data(), &comm),
+                           "connect", &device_));
+    std::unique_ptr<MatchedConnection> connection;
+    if (comm != nullptr) connection = std::make_unique<Connection>(plugin_, device_, true, comm);
+    return connection;
+  }
+
+ private:
+  const NetPlugin& plugin_;
+  const NetDevice& device_;
+  alignas(16) Handle handle_{};
+};
+
+class NetPlugin::Listener final : public MatchedListener {
+ public:
+  Listener(const NetPlugin& plugin, const NetDevice& device) : plugin_(plugin), device_(device) {}
+
+  ~Listener() override {
+    if (listener_ == nullptr) return;
+    const Status closed = plugin_.check(plugin_.table_.close_listener(listener_), "closeListen", &device_);
+    if (!closed.ok()) WEIR_INFO(net, "{}", closed.message());
+  }
+
+  Status open() {
+    const NetTable& table = plugin_.table_;
+    WEIR_TRY(
+        plugin_.check(table.listen(table.own, plugin_.context_, device_.number, handle_.data(), &listener_),
+                      "listen", &device_));
+    if (listener_ != nullptr) return {};
+    return Status(Code::internal_error,
+                  fmt::format("net plugin {}, device {} {}: listen gave nothing to accept from", table.name,
+                              device_.number, device_.name));
+  }
+
+  BytesView handle() const override { return handle_; }
+
+  Result<std::unique_ptr<MatchedConnection>> accept() override {
+    const NetTable& table = plugin_.table_;
+    void* comm = nullptr;
+    WEIR_TRY(plugin_.check(table.accept(table.own, listener_, &comm), "accept", &device_));
+    std::unique_ptr<MatchedConnection> connection;
+    if (comm != nullptr) connection = std::make_unique<Connection>(plugin_, device_, false, comm);
+    return connection;
+  }
+
+ private:
+  const NetPlugin& plugin_;
+  const NetDevice& device_;
+  alignas(16) Handle handle_{};
+  void* listener_ = nullptr;
+};
+
+Result<std::unique_ptr<MatchedListener>> NetPlugin::listen(size_t rail) {
+  auto listener = std::make_unique<Listener>(*this, rails_[rail]);
+  WEIR_TRY(listener->open());
+  return std::unique_ptr<MatchedListener>(std::move(listener));
+}
+
+Result<std::unique_ptr<MatchedConnector>> NetPlugin::connector(size_t rail, BytesView handle, BytesView) {
+  if (handle.size() == net_abi::kHandleBytes)
+    return std::unique_ptr<MatchedConnector>(std::make_unique<Connector>(*this, rails_[rail], handle));
+  return Status(Code::remote_error, fmt::format("a handle of a net plugin has {} bytes; {} were expected",
+                                                handle.size(), net_abi::kHandleBytes));
+}
+
+}  // namespace weir::drivers

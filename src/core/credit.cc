@@ -25,7 +25,8 @@ uint64_t credit_of(const Options& options, double seconds_per_byte, std::span<co
   const double whole = options.credit_bytes >= 0
                            ? static_cast<double>(options.credit_bytes)
                            : std::clamp(kSeconds / std::max(seconds_per_byte, 1e-12), kLeast, kMost);
-  return static_cast<uint64_t>(whole / static_cast<double>(processes.size()));
+  if (whole == 0) return 0;
+  return std::max<uint64_t>(1, static_cast<uint64_t>(whole / static_cast<double>(processes.size())));
 }
 
 }  // namespace weir::core

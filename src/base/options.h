@@ -21,6 +21,7 @@ struct Options {
   // Meeting the other ranks
   std::string socket_ifname;
   std::string socket_family;
+  std::string ports;
   std::string comm_id;
   std::string host_id;
   int64_t comm_blocking = -1;

@@ -43,6 +43,8 @@ class SocketAddress {
   BytesView ip() const { return BytesView(ip_).first(family_ == AF_INET ? 4 : 16); }
   /// As parse reads it.
   std::string text() const;
+  /// The same without the port.
+  std::string host_text() const;
   /// Fills `raw`; returns the length for bind and connect.
   socklen_t to_raw(sockaddr_storage& raw) const;
 

@@ -32,7 +32,9 @@ Result<UniqueId> Runtime::make_unique_id() {
   }
   auto interface = listen_at(std::nullopt);
   WEIR_TRY(interface.status());
-  return roots_.make_id(*interface, timeouts());
+  const auto ports = PortRange::parse(options_.ports);
+  WEIR_TRY(ports.status());
+  return roots_.make_id(*interface, timeouts(), *ports);
 }
 
 Result<std::shared_ptr<Door>> Runtime::door(const SocketAddress& reach) {
@@ -40,8 +42,11 @@ Result<std::shared_ptr<Door>> Runtime::door(const SocketAddress& reach) {
   if (std::shared_ptr<Door> open = door_.lock()) return open;
   auto interface = listen_at(reach);
   WEIR_TRY(interface.status());
-  auto opened = Door::open(
-      *interface, [this](uint64_t scope, BytesView question) { return watch_.answer(scope, question); });
+  const auto ports = PortRange::parse(options_.ports);
+  WEIR_TRY(ports.status());
+  auto opened = Door::open({&*interface, 1}, *ports, [this](uint64_t scope, BytesView question) {
+    return watch_.answer(scope, question);
+  });
   WEIR_TRY(opened.status());
   std::shared_ptr<Door> door = std::move(*opened);
   door_ = door;

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kCardVersion = 1;
+constexpr uint32_t kCardVersion = 2;
 constexpr uint32_t kDefaultStreams = 2;
 // Loopback; what a network gives, it does not say. All channels share the NIC or, on loopback, the copying
 // core.
@@ -19,57 +19,79 @@ constexpr Cost kCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
 
 class Tcp final : public Transport {
  public:
-  Tcp(const Identity& self, Door* door, uint32_t streams)
+  Tcp(const Identity& self, Door* door, const TcpSettings& settings)
       : self_(self),
         machine_(host_identity("")),
         door_(door),
-        streams_(std::min(streams == 0 ? kDefaultStreams : streams, tcp::kMostStreams)) {}
+        settings_(settings),
+        rails_(door == nullptr ? std::vector<tcp::Rail>() : own_rails(*door)) {}
 
   std::string_view name() const override { return "tcp"; }
   Traits traits() const override { return {}; }
   Bytes card() const override {
     if (door_ == nullptr) return {};
-    return begin_card(name(), kCardVersion, {self_.rank, machine_}).put(door_->address()).take();
+    ByteWriter card = begin_card(name(), kCardVersion, {self_.rank, machine_});
+    card.put(door_->address()).put(static_cast<uint32_t>(rails_.size()));
+    for (const tcp::Rail& rail : rails_) rail.put(card);
+    return card.take();
   }
   Reach reach(BytesView peer_card) const override {
-    const Result<SocketAddress> address = address_of(peer_card);
-    if (!address.ok()) return {false, {}, address.status().message()};
+    const Result<TcpPeer> peer = peer_of(peer_card);
+    if (!peer.ok()) return {false, {}, peer.status().message()};
     return {true, kCost, {}};
   }
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<SocketAddress> address = address_of(peer_card);
-    if (!address.ok()) return address.status();
-    return open_tcp_sender(address.value(), self_.uid, streams_, spec);
+    Result<TcpPeer> peer = peer_of(peer_card);
+    if (!peer.ok()) return peer.status();
+    const auto paths = static_cast<uint32_t>(peer->paths.size());
+    const uint32_t streams = settings_.streams == 0 ? std::max(kDefaultStreams, paths) : settings_.streams;
+    return open_tcp_sender(std::move(*peer), self_.uid, std::min(streams, tcp::kMostStreams),
+                           static_cast<int64_t>(settings_.path_timeout_s * 1e9), spec);
   }
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<SocketAddress> address = address_of(peer_card);
-    if (!address.ok()) return address.status();
-    return open_tcp_receiver(*door_, address.value(), self_.uid, spec);
+    const Result<TcpPeer> peer = peer_of(peer_card);
+    if (!peer.ok()) return peer.status();
+    return open_tcp_receiver(*door_, peer->door, self_.uid, spec);
   }
   Result<HomeView> map(BytesView) override {
     return Status(Code::invalid_usage, "tcp cannot map the memory of a peer");
   }
 
  private:
-  /// The door of the card's owner, if it can be reached from here.
-  Result<SocketAddress> address_of(BytesView card) const {
+  static std::vector<tcp::Rail> own_rails(const Door& door) {
+    const auto interfaces = list_interfaces();
+    return tcp::rails_at(door.addresses(), interfaces.ok() ? *interfaces : std::vector<Interface>());
+  }
+
+  /// The owner of the card, if it can be reached from here.
+  Result<TcpPeer> peer_of(BytesView card) const {
     if (door_ == nullptr) return Status(Code::invalid_usage, "this process has no door");
     ByteReader reader(card);
     const Result<CardHead> head = read_card(reader, name(), kCardVersion);
-    if (!head.ok()) return head.status();
-    return read_peer_door(reader, name(), head.value(), machine_);
+    WEIR_TRY(head.status());
+    const auto door = read_peer_door(reader, name(), *head, machine_);
+    WEIR_TRY(door.status());
+    std::vector<tcp::Rail> theirs;
+    const auto count = reader.get<uint32_t>();
+    for (uint32_t i = 0; reader.ok() && i < count && i < tcp::Rail::kMost; ++i)
+      theirs.push_back(tcp::Rail::get(reader));
+    if (!reader.ok() || count == 0 || count > tcp::Rail::kMost) return short_card(name(), head->rank);
+    auto paths = tcp::paths_between(rails_, theirs, head->host == machine_);
+    WEIR_TRY(paths.status());
+    return TcpPeer{*door, std::move(*paths)};
   }
 
   const Identity self_;
   const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
   Door* const door_;
-  const uint32_t streams_;
+  const TcpSettings settings_;
+  const std::vector<tcp::Rail> rails_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_tcp(const Identity& self, Door* door, uint32_t streams) {
-  return std::make_unique<Tcp>(self, door, streams);
+std::unique_ptr<Transport> make_tcp(const Identity& self, Door* door, const TcpSettings& settings) {
+  return std::make_unique<Tcp>(self, door, settings);
 }
 
 }  // namespace weir

@@ -1,7 +1,8 @@
 /// tcp: ranks that a network joins, over connections that are delivered at the peer's door.
 ///
-/// Reaches whoever's door this host has a route to. Slots are in private memory; a message is copied into the
-/// kernel and out of it.
+/// Reaches whoever's door this host has a route to. Where both processes have doors on several interfaces,
+/// the connections of a channel are dealt over the pairs of them that share a network. Slots are in private
+/// memory; a message is copied into the kernel and out of it.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,12 @@
 
 namespace weir {
 
-/// `door` may be null. `streams` connections per channel; 0: two.
-std::unique_ptr<Transport> make_tcp(const Identity& self, Door* door, uint32_t streams);
+struct TcpSettings {
+  uint32_t streams = 0;  ///< connections per channel; 0: two, or one per pair of interfaces if these are more
+  double path_timeout_s = 1;  ///< a path that does not answer for so long while another does is given up
+};
+
+/// `door` may be null.
+std::unique_ptr<Transport> make_tcp(const Identity& self, Door* door, const TcpSettings& settings);
 
 }  // namespace weir

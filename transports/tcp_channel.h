@@ -11,13 +11,21 @@
 
 #include "src/base/door.h"
 #include "src/base/socket.h"
+#include "transports/tcp_rails.h"
 #include "transports/transport.h"
 
 namespace weir {
 
-/// `streams`: 1 to 64.
-Result<std::unique_ptr<Sender>> open_tcp_sender(const SocketAddress& peer_door, uint64_t uid,
-                                                uint32_t streams, const LinkSpec& spec);
+/// Where a peer is.
+struct TcpPeer {
+  SocketAddress door;            ///< for sentences
+  std::vector<tcp::Path> paths;  ///< at least one
+};
+
+/// `streams`: 1 to 64, dealt over the paths. With several paths the receiver says what has arrived, and the
+/// channel goes on when one of them breaks, or has not answered for `path_timeout_ns` while another has.
+Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint32_t streams,
+                                                int64_t path_timeout_ns, const LinkSpec& spec);
 
 /// `door` outlives the end. The sender decides the number of streams.
 Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const SocketAddress& peer_door, uint64_t uid,

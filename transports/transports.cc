@@ -39,7 +39,9 @@ std::unique_ptr<Transport> verbs(const TransportContext& context, const Options&
 }
 
 std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& options) {
-  return make_tcp(context.self, context.door, static_cast<uint32_t>(options.sockets_per_channel));
+  return make_tcp(context.self, context.door,
+                  {.streams = static_cast<uint32_t>(options.sockets_per_channel),
+                   .path_timeout_s = options.path_timeout_s});
 }
 
 /// The preferred one first.

@@ -59,7 +59,7 @@ Node cma_node(Rank rank) { return {nullptr, nullptr, make_cma(identity(rank))}; 
 Node tcp_node(Rank rank) {
   Node node;
   node.door = std::move(Door::open(SocketAddress::loopback(AF_INET, 0), nullptr).value());
-  node.transport = make_tcp(identity(rank), node.door.get(), 0);
+  node.transport = make_tcp(identity(rank), node.door.get(), {});
   return node;
 }
 

@@ -57,6 +57,8 @@ constexpr std::array kTable = {
     OptionRow{"NCCL_SHM_DISABLE", &Options::shm_disable, "", 0, 1, "1: no shared memory between processes"},
     OptionRow{"NCCL_NSOCKS_PERTHREAD", &Options::sockets_per_channel, "", 0, 64,
               "TCP connections per channel; 0 is automatic"},
+    OptionRow{"WEIR_PATH_TIMEOUT", &Options::path_timeout_s, "s", 0.05, kBig,
+              "a path between two hosts that does not answer for so long while another does is given up"},
     OptionRow{"NCCL_IB_DISABLE", &Options::ib_disable, "", 0, 1, "1: no RDMA devices"},
     OptionRow{
         "NCCL_IB_HCA", &Options::ib_hca, "", 0, 0,

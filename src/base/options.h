@@ -36,6 +36,7 @@ struct Options {
   std::string transports = "loop,shm,cma,verbs,tcp";
   bool shm_disable = false;
   int64_t sockets_per_channel = 0;
+  double path_timeout_s = 1;
   bool ib_disable = false;
   std::string ib_hca;
   int64_t ib_gid_index = -1;

@@ -99,13 +99,20 @@ Result<std::optional<Socket>> Socket::accept() const {
   return Status(Code::system_error, fmt::format("cannot accept a connection: {}", error_text(errno)));
 }
 
-Result<Socket> Socket::start_connect(const SocketAddress& to) {
+Result<Socket> Socket::start_connect(const SocketAddress& to, const std::optional<SocketAddress>& from) {
   auto socket = make_socket(to.family());
   WEIR_TRY(socket.status());
   send_without_delay(socket->fd());
   const int one = 1;  // the port that this connection happens to get stays free for listeners
   setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   sockaddr_storage raw;
+  if (from) {
+    // The port is chosen when it is known where to: more connections than ports are possible.
+    setsockopt(socket->fd(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
+    const socklen_t own_size = from->to_raw(raw);
+    if (bind(socket->fd(), reinterpret_cast<sockaddr*>(&raw), own_size) != 0)
+      return failure("connect from", from->text(), errno);
+  }
   const socklen_t size = to.to_raw(raw);
   if (::connect(socket->fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0 && errno != EINPROGRESS &&
       errno != EINTR) {

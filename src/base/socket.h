@@ -77,8 +77,10 @@ class Socket {
   /// The next waiting connection, if there is one.
   Result<std::optional<Socket>> accept() const;
 
-  /// Begins to connect; connected() says when it is done. Never blocks.
-  static Result<Socket> start_connect(const SocketAddress& to);
+  /// Begins to connect, from an address of this host if one is given; connected() says when it is done.
+  /// Never blocks.
+  static Result<Socket> start_connect(const SocketAddress& to,
+                                      const std::optional<SocketAddress>& from = std::nullopt);
   /// False while connecting. Never blocks.
   Result<bool> connected() const;
   /// Connects, once.

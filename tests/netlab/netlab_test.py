@@ -48,6 +48,21 @@ def runs_ranks(programs):
   assert all((sent > count) == (rail == "0") for (_, rail), sent in up.items()), counters
 
 
+def uses_both_rails(programs):
+  """All interfaces that the option names carry about the same share; the log says which they are and which are not used."""
+  count = 4 << 20
+  with Network([2], 200, [0], rails=2) as network:
+    processes = start_all(network, all_reduce(programs, count, "-n", "2"), NCCL_SOCKET_IFNAME="eth", NCCL_DEBUG="INFO",
+                          NCCL_DEBUG_SUBSYS="NET")
+    for host, process in enumerate(processes):
+      out, err = process.communicate(timeout=100)
+      assert process.returncode == 0, (out, err)
+      assert f"NET/Socket : Using [0]eth0:{network.address(host, 0)}<0> [1]eth1:{network.address(host, 1)}<0>" in out, out
+      assert re.search(r"NET/Socket : Not using lo \(127.0.0.1\): .*NCCL_SOCKET_IFNAME=eth", out), out
+    sent = [network.statistic(*network.cables[1, rail], "tx_bytes") for rail in (0, 1)]
+    assert min(sent) > max(sent) / 2 and sum(sent) > 4 * count, sent  # warm-up, check and timed ones: each sends its size
+
+
 def cuts_a_cable(_):
   """Nothing passes a cable while it is cut, and then it does again; another rail goes on."""
   with Network([2], 100, [0], rails=2) as network:
@@ -152,7 +167,7 @@ def leaves_nothing(_):
       time.sleep(0.1)
 
 
-CASES = {case.__name__: case for case in (runs_ranks, cuts_a_cable, spreads_flows, drops_at_a_shallow_port, tells_how_it_ended,
+CASES = {case.__name__: case for case in (runs_ranks, uses_both_rails, cuts_a_cable, spreads_flows, drops_at_a_shallow_port, tells_how_it_ended,
                                           runs_mpi, leaves_nothing)}
 
 

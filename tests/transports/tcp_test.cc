@@ -4,8 +4,10 @@
 #include <sys/socket.h>
 
 #include "src/base/host.h"
+#include "tests/base/families.h"
 #include "tests/transports/conformance.h"
 #include "transports/card.h"
+#include "transports/tcp_rails.h"
 
 namespace weir::testing {
 namespace {
@@ -18,25 +20,55 @@ Node tcp_node(int family, uint32_t streams, Rank rank) {
   EXPECT_TRUE(door.ok()) << door.status().message();
   if (!door.ok()) return node;
   node.door = std::move(*door);
-  node.transport = make_tcp(test_identity(rank), node.door.get(), streams);
+  node.transport = make_tcp(test_identity(rank), node.door.get(), {.streams = streams});
   return node;
+}
+
+/// A node with a door on each address, "127.0.0.2" or "[::1]".
+Node tcp_rails_node(const std::vector<std::string>& hosts, uint32_t streams, Rank rank) {
+  Node node;
+  std::vector<SocketAddress> addresses;
+  for (const std::string& host : hosts) addresses.push_back(*SocketAddress::parse(host + ":0"));
+  auto door = Door::open(addresses, {}, nullptr);
+  EXPECT_TRUE(door.ok()) << door.status().message();
+  if (!door.ok()) return node;
+  node.door = std::move(*door);
+  node.transport = make_tcp(test_identity(rank), node.door.get(), {.streams = streams});
+  return node;
+}
+
+/// Two rails over loopback.
+Node two_rails(uint32_t streams, Rank rank) {
+  if (rank == 0) return tcp_rails_node({"127.0.0.2", "127.0.0.3"}, streams, rank);
+  return tcp_rails_node({"127.0.0.4", "127.0.0.5"}, streams, rank);
 }
 
 std::vector<Setup> setups() {
   const auto node = [](int family, uint32_t streams) {
     return [=](Rank rank) { return tcp_node(family, streams, rank); };
   };
+  const auto rails = [](uint32_t streams) { return [=](Rank rank) { return two_rails(streams, rank); }; };
+  std::vector<std::string> both = {"127.0.0.2"};
+  if (families().size() > 1) both.emplace_back("[::1]");
+  const auto both_families = [=](Rank rank) { return tcp_rails_node(both, 0, rank); };
   return with_faults({{"threads", PeerKind::threads, node(AF_INET, 2), true},
                       {"processes", PeerKind::processes, node(AF_INET, 0), true},
                       {"processes_v6", PeerKind::processes, node(AF_INET6, 1), true},
-                      {"processes_7_streams", PeerKind::processes, node(AF_INET, 7), true}});
+                      {"processes_7_streams", PeerKind::processes, node(AF_INET, 7), true},
+                      {"threads_2_rails", PeerKind::threads, rails(3), true},
+                      {"processes_2_rails", PeerKind::processes, rails(0), true},
+                      {"processes_rail_per_family", PeerKind::processes, both_families, true}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, ::testing::ValuesIn(setups()), setup_name);
 
 /// A card of tcp for rank 1 of machine `host`, whose door is at `address`.
 Bytes card_at(const std::string& address, uint64_t host) {
-  return begin_card("tcp", 1, {1, host}).put(SocketAddress::parse(address).value()).take();
+  const SocketAddress door = SocketAddress::parse(address).value();
+  ByteWriter card = begin_card("tcp", 2, {1, host});
+  card.put(door).put(uint32_t{1});
+  tcp::Rail{.name = "eth0", .door = door, .network_bits = 8}.put(card);
+  return card.take();
 }
 
 TEST(Tcp, RefusesALoopbackAddressOfAnotherHost) {
@@ -52,7 +84,7 @@ TEST(Tcp, RefusesWhereThereIsNoWay) {
 }
 
 TEST(Tcp, WithoutADoorReachesNobody) {
-  const auto transport = make_tcp(test_identity(0), nullptr, 1);
+  const auto transport = make_tcp(test_identity(0), nullptr, {});
   EXPECT_TRUE(transport->card().empty());
   EXPECT_THAT(transport->reach(card_at("127.0.0.1:99", test_identity(0).host)).why_not, HasSubstr("no door"));
 }

@@ -69,6 +69,9 @@ class ReceiverLines {
   /// Hears what there is and says what has arrived, on each line once. Never blocks. False: a line had no
   /// room. Trouble of a line is none of the channel's.
   bool serve(const Arrived& arrived);
+  size_t size() const { return lines_.size(); }
+  /// True once the line of a path has come.
+  bool ready(size_t path) { return lines_[path].listener.line(life_) != nullptr; }
   /// Streams that bring nothing any more, one bit each.
   uint64_t gone() const { return gone_; }
 

@@ -58,8 +58,13 @@ class TcpReceiver final : public Receiver {
   Result<bool> ready() override {
     serve();
     WEIR_TRY(error_);
-    return std::all_of(streams_.begin(), streams_.end(),
-                       [](const auto& stream) { return stream->greeted || stream->gone; });
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      if (streams_[i]->gone) continue;
+      if (!streams_[i]->greeted) return false;
+      // Without its line, nobody would be told what has arrived: this end may not be looked at again.
+      if (lines_ != nullptr && !lines_->ready(i % lines_->size())) return false;
+    }
+    return true;
   }
 
   const Message* peek() override {

@@ -9,7 +9,7 @@
 ///
 /// A channel over several paths has a control line on each. There the receiver says what has arrived, on all
 /// of them; the sender keeps messages until then, and sends those of a stream that broke again over others,
-/// in any order. The receiver drops what it has already.
+/// in any order. The receiver drops what it has already. Stream s is over path s mod `paths`.
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
 #pragma once

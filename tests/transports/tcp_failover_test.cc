@@ -233,6 +233,11 @@ class TcpDoubles : public ::testing::Test {
       const tcp::Greeting greeting{
           .stream = i, .streams = 2, .slots = kSlots, .slot_bytes = kBytes, .paths = 2, .life = 1};
       put(i, greeting);
+      auto line = deliver(node_.door->addresses()[i], tcp::control_key(test_identity(0).uid, 0, 1, 0, 1 + i),
+                          Deadline::in_ms(5000));
+      ASSERT_TRUE(line.ok()) << line.status().message();
+      lines_[i] = std::move(*line);
+      ASSERT_TRUE(lines_[i].send_all(std::as_bytes(std::span(&greeting, 1)), Deadline::in_ms(5000)).ok());
     }
     await_ready(*receiver_);
   }
@@ -273,6 +278,7 @@ class TcpDoubles : public ::testing::Test {
   Node node_;
   std::unique_ptr<Receiver> receiver_;
   Socket streams_[2];
+  Socket lines_[2];
 };
 
 constexpr std::byte kRight{1}, kStale{7};

@@ -7,20 +7,18 @@
 #include <system_error>
 
 namespace weir {
-namespace {
-
-/// Asks the routing table, without sending anything.
-Status check_route(const SocketAddress& to) {
+Status check_route(const SocketAddress& to, const std::optional<SocketAddress>& from) {
   const Socket probe(socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage raw{};
+  const bool bound =
+      !from || bind(probe.fd(), reinterpret_cast<const sockaddr*>(&raw), from->to_raw(raw)) == 0;
   const socklen_t size = to.to_raw(raw);
-  if (probe.valid() && connect(probe.fd(), reinterpret_cast<const sockaddr*>(&raw), size) == 0) return {};
+  if (probe.valid() && bound && connect(probe.fd(), reinterpret_cast<const sockaddr*>(&raw), size) == 0)
+    return {};
   return Status(Code::system_error, fmt::format("this host has no way to {}: {}; choose the interface with "
                                                 "NCCL_SOCKET_IFNAME or the family with NCCL_SOCKET_FAMILY",
                                                 to.text(), std::generic_category().message(errno)));
 }
-
-}  // namespace
 
 Result<SocketAddress> read_peer_door(ByteReader& reader, std::string_view transport, const CardHead& head,
                                      uint64_t machine) {

@@ -1,12 +1,16 @@
 /// The door of a peer, as cards of transports name it that meet there.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "src/base/socket.h"
 #include "transports/card.h"
 
 namespace weir {
+
+/// Asks the routing table whether there is a way, from an address of ours if one is given. Sends nothing.
+Status check_route(const SocketAddress& to, const std::optional<SocketAddress>& from = std::nullopt);
 
 /// Reads the address that follows the head of a card and checks that it leads anywhere from here, without
 /// sending anything. `machine` is host_identity(""): loopback joins hosts that NCCL_HOSTID only pretends to

@@ -24,11 +24,11 @@ class Tcp final : public Transport {
       : self_(self),
         machine_(host_identity("")),
         door_(door),
-        streams_(std::min(settings.streams == 0 ? kDefaultStreams : settings.streams, tcp::kMostStreams)),
-        budget_(settings.budget),
+        settings_(settings),
         limits_(settings.budget == nullptr     ? Limits::nobody
                 : settings.budget_for_own_host ? Limits::everybody
-                                               : Limits::other_hosts) {}
+                                               : Limits::other_hosts),
+        rails_(door == nullptr ? std::vector<tcp::Rail>() : own_rails(*door)) {}
 
   ~Tcp() override {
     if (const std::string said = counters_.describe(); !said.empty())
@@ -39,7 +39,10 @@ class Tcp final : public Transport {
   Traits traits() const override { return {}; }
   Bytes card() const override {
     if (door_ == nullptr) return {};
-    return begin_card(name(), kCardVersion, {self_.rank, machine_}).put(door_->address()).put(limits_).take();
+    ByteWriter card = begin_card(name(), kCardVersion, {self_.rank, machine_});
+    card.put(door_->address()).put(limits_).put(static_cast<uint32_t>(rails_.size()));
+    for (const tcp::Rail& rail : rails_) rail.put(card);
+    return card.take();
   }
   Reach reach(BytesView peer_card) const override {
     const Result<Peer> peer = peer_of(peer_card);
@@ -47,15 +50,19 @@ class Tcp final : public Transport {
     return {true, kCost, {}};
   }
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<Peer> peer = peer_of(peer_card);
-    if (!peer.ok()) return peer.status();
-    return open_tcp_sender({peer->door, applies(peer->limits, *peer)}, self_.uid, streams_, spec, counters_);
+    Result<Peer> peer = peer_of(peer_card);
+    WEIR_TRY(peer.status());
+    peer->where.credit = applies(peer->limits, *peer);
+    const auto paths = static_cast<uint32_t>(peer->where.paths.size());
+    const uint32_t streams = settings_.streams == 0 ? std::max(kDefaultStreams, paths) : settings_.streams;
+    return open_tcp_sender(std::move(peer->where), self_.uid, std::min(streams, tcp::kMostStreams),
+                           static_cast<int64_t>(settings_.path_timeout_s * 1e9), spec, counters_);
   }
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<Peer> peer = peer_of(peer_card);
-    if (!peer.ok()) return peer.status();
-    return open_tcp_receiver(*door_, {peer->door, applies(limits_, *peer)}, budget_, self_.uid, spec,
-                             counters_);
+    Result<Peer> peer = peer_of(peer_card);
+    WEIR_TRY(peer.status());
+    peer->where.credit = applies(limits_, *peer);
+    return open_tcp_receiver(*door_, peer->where, settings_.budget, self_.uid, spec, counters_);
   }
   Result<HomeView> map(BytesView) override {
     return Status(Code::invalid_usage, "tcp cannot map the memory of a peer");
@@ -65,22 +72,33 @@ class Tcp final : public Transport {
   /// Whom a receiver limits.
   enum class Limits : uint32_t { nobody, other_hosts, everybody };
   struct Peer {
-    SocketAddress door;
+    TcpPeer where;
     Limits limits = Limits::nobody;
     uint64_t machine = 0;
   };
 
-  /// The card's owner, if it can be reached from here.
+  static std::vector<tcp::Rail> own_rails(const Door& door) {
+    const auto interfaces = list_interfaces();
+    return tcp::rails_at(door.addresses(), interfaces.ok() ? *interfaces : std::vector<Interface>());
+  }
+
+  /// The owner of the card, if it can be reached from here.
   Result<Peer> peer_of(BytesView card) const {
     if (door_ == nullptr) return Status(Code::invalid_usage, "this process has no door");
     ByteReader reader(card);
     const Result<CardHead> head = read_card(reader, name(), kCardVersion);
-    if (!head.ok()) return head.status();
-    const Result<SocketAddress> address = read_peer_door(reader, name(), head.value(), machine_);
-    if (!address.ok()) return address.status();
+    WEIR_TRY(head.status());
+    const auto door = read_peer_door(reader, name(), *head, machine_);
+    WEIR_TRY(door.status());
     const auto limits = reader.get<Limits>();
-    if (!reader.ok()) return short_card(name(), head->rank);
-    return Peer{*address, limits, head->host};
+    std::vector<tcp::Rail> theirs;
+    const auto count = reader.get<uint32_t>();
+    for (uint32_t i = 0; reader.ok() && i < count && i < tcp::Rail::kMost; ++i)
+      theirs.push_back(tcp::Rail::get(reader));
+    if (!reader.ok() || count == 0 || count > tcp::Rail::kMost) return short_card(name(), head->rank);
+    auto paths = tcp::paths_between(rails_, theirs, head->host == machine_);
+    WEIR_TRY(paths.status());
+    return Peer{{*door, std::move(*paths)}, limits, head->host};
   }
 
   /// Between this rank and `other`, whichever of them limits.
@@ -91,9 +109,9 @@ class Tcp final : public Transport {
   const Identity self_;
   const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
   Door* const door_;
-  const uint32_t streams_;
-  CreditBudget* const budget_;
+  const TcpSettings settings_;
   const Limits limits_;
+  const std::vector<tcp::Rail> rails_;
   tcp::Counters counters_;
 };
 

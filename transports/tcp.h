@@ -1,7 +1,8 @@
 /// tcp: ranks that a network joins, over connections that are delivered at the peer's door.
 ///
-/// Reaches whoever's door this host has a route to. Slots are in private memory; a message is copied into the
-/// kernel and out of it.
+/// Reaches whoever's door this host has a route to. Where both processes have doors on several interfaces,
+/// the connections of a channel are dealt over the pairs of them that share a network. Slots are in private
+/// memory; a message is copied into the kernel and out of it.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,8 @@
 namespace weir {
 
 struct TcpSettings {
-  uint32_t streams = 0;            ///< connections per channel; 0: two
+  uint32_t streams = 0;  ///< connections per channel; 0: two, or one per pair of interfaces if these are more
+  double path_timeout_s = 1;       ///< a path that does not answer for so long while another does is given up
   CreditBudget* budget = nullptr;  ///< of this process, for what comes to it; null: peers send what they like
   bool budget_for_own_host = false;  ///< it also limits ranks of this host
 };

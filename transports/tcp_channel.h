@@ -8,24 +8,30 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/base/door.h"
 #include "src/base/socket.h"
 #include "transports/credit_budget.h"
 #include "transports/tcp_counters.h"
+#include "transports/tcp_rails.h"
 #include "transports/transport.h"
 
 namespace weir {
 
-/// The other end's process.
+/// Where a peer is.
 struct TcpPeer {
-  SocketAddress door;
-  bool credit = false;  ///< the receiver limits what is under way; both ends know
+  SocketAddress door;            ///< for sentences
+  std::vector<tcp::Path> paths;  ///< at least one
+  bool credit = false;           ///< the receiver limits what is under way on a single path; both ends know
 };
 
-/// `streams`: 1 to 64. `counters` outlives the end.
-Result<std::unique_ptr<Sender>> open_tcp_sender(const TcpPeer& peer, uint64_t uid, uint32_t streams,
-                                                const LinkSpec& spec, tcp::Counters& counters);
+/// `streams`: 1 to 64, dealt over the paths. With several paths the receiver says what has arrived, and the
+/// channel goes on when one of them breaks, or has not answered for `path_timeout_ns` while another has.
+/// `counters` outlives the end.
+Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint32_t streams,
+                                                int64_t path_timeout_ns, const LinkSpec& spec,
+                                                tcp::Counters& counters);
 
 /// `door`, `budget` and `counters` outlive the end. The sender decides the number of streams. REQUIRES: a
 /// budget where `peer` has credit.

@@ -1,5 +1,8 @@
 #include "transports/tcp_control.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #include <cstring>
 
 namespace weir::tcp {
@@ -27,6 +30,11 @@ Result<bool> ControlLine::send(ControlKind kind, uint64_t value) {
   WEIR_TRY(sent.status());
   if (*sent > 0) unsent_.assign(raw.begin() + static_cast<ptrdiff_t>(*sent), raw.end());
   return *sent > 0;
+}
+
+bool ControlLine::confirmed() const {
+  int under_way = 0;
+  return unsent_.empty() && ioctl(socket_.fd(), SIOCOUTQ, &under_way) == 0 && under_way == 0;
 }
 
 /// True once so many bytes are in the buffer.

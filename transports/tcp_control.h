@@ -22,13 +22,16 @@ namespace weir::tcp {
 enum class ControlKind : uint32_t {
   credit = 1,     ///< receiver to sender: payload bytes of the channel that may be sent, since it began
   announced = 2,  ///< sender to receiver: payload bytes of the channel that were published, since it began
+  arrived = 3,    ///< receiver to sender: an Arrived, as one number
+  gone = 4,       ///< sender to receiver: streams that bring nothing any more, one bit each
+  ping = 5,       ///< sender to receiver: nothing; only the peer's kernel is to answer
 };
 
 inline constexpr uint32_t kControlMagic = 0x6374726c;
 
 struct ControlFrame {
   uint32_t magic = kControlMagic;
-  ControlKind kind = ControlKind::credit;
+  ControlKind kind = ControlKind::ping;
   uint64_t value = 0;
 };
 static_assert(sizeof(ControlFrame) == 16);
@@ -47,6 +50,8 @@ class ControlLine {
   Result<bool> send(ControlKind kind, uint64_t value);
   /// The next frame, if a whole one has come. The end of the connection, or what is no frame, is an error.
   Result<std::optional<ControlFrame>> receive();
+  /// True if the peer's kernel has all that was sent.
+  bool confirmed() const;
   /// The greeting of the sender, if it has come.
   Result<std::optional<Greeting>> receive_greeting();
 
@@ -56,7 +61,7 @@ class ControlLine {
   Socket socket_;
   bool connected_ = false;
   Bytes unsent_;  ///< the greeting, or the rest of a frame
-  std::array<std::byte, 16 * sizeof(ControlFrame)> buffer_;
+  std::array<std::byte, 16 * sizeof(ControlFrame)> buffer_{};
   size_t begin_ = 0;
   size_t end_ = 0;
 };

@@ -5,14 +5,17 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <vector>
 
 #include "src/base/host.h"
+#include "src/base/log.h"
 #include "transports/link_check.h"
 #include "transports/slot_array.h"
 #include "transports/tcp_channel.h"
 #include "transports/tcp_credit.h"
+#include "transports/tcp_lines.h"
 #include "transports/tcp_wire.h"
 
 namespace weir {
@@ -30,12 +33,14 @@ struct InStream {
   size_t begin = 0;                    // of what is not understood yet
   size_t end = 0;
   bool greeted = false;
-  bool in_payload = false;
-  uint64_t next;          // message that comes next on this stream
-  FrameHeader header;     // of that message, while in_payload
-  uint32_t received = 0;  // bytes of its payload
-  bool framed = false;    // at least one frame has begun
-  std::string ended;      // why nothing more comes; empty: more may come
+  bool headed = false;      // the header of a message was read
+  bool in_payload = false;  // and there is room for it
+  uint64_t next;            // message that comes next on this stream, where there is one path
+  FrameHeader header;       // while headed
+  uint32_t received = 0;    // bytes of its payload
+  bool framed = false;      // at least one frame has begun
+  bool gone = false;        // the sender goes on without it
+  std::string ended;        // why nothing more comes; empty: more may come
 };
 
 class TcpReceiver final : public Receiver {
@@ -47,6 +52,7 @@ class TcpReceiver final : public Receiver {
         peer_door_(peer_door),
         uid_(uid),
         spec_(spec),
+        room_(spec.slots),
         slots_(spec.slots, spec.slot_bytes),
         headers_(spec.slots),
         arrived_(spec.slots, 0),
@@ -62,13 +68,19 @@ class TcpReceiver final : public Receiver {
   Result<bool> ready() override {
     serve();
     WEIR_TRY(error_);
-    return std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) { return stream->greeted; });
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      if (streams_[i]->gone) continue;
+      if (!streams_[i]->greeted) return false;
+      // Without its line, nobody would be told what has arrived: this end may not be looked at again.
+      if (lines_ != nullptr && !lines_->ready(i % lines_->size())) return false;
+    }
+    return true;
   }
 
   const Message* peek() override {
     if (held_) return &message_;
-    const uint64_t slot = taken_ % spec_.slots;
-    wanting_ = arrived_[slot] != taken_ + 1;
+    const uint64_t slot = taken_ % room_;
+    wanting_ = !has(taken_);
     if (wanting_) return nullptr;
     message_ = {headers_[slot].tag, headers_[slot].bytes, slots_[slot]};
     held_ = true;
@@ -83,23 +95,62 @@ class TcpReceiver final : public Receiver {
 
   Status progress() override {
     serve();
-    if (!error_.ok() || !wanting_ || arrived_[taken_ % spec_.slots] == taken_ + 1) return error_;
-    const InStream& stream = *streams_[taken_ % streams_.size()];
-    if (stream.ended.empty()) return {};
+    if (!error_.ok() || !wanting_ || has(taken_)) return error_;
+    const std::string why = ended();
+    if (why.empty()) return {};
     return Status(Code::remote_error,
                   fmt::format("rank {} (door {}) ended {} after {} messages: {}", spec_.peer,
-                              peer_door_.text(), incoming_name(spec_), taken_, stream.ended));
+                              peer_door_.text(), incoming_name(spec_), taken_, why));
   }
 
  private:
+  bool has(uint64_t message) const { return arrived_[message % room_] == message + 1; }
+  /// Taken already, or in its slot, since it came over another stream: what still comes of it is dropped.
+  bool is_double(const InStream& stream) const {
+    return stream.header.sequence < taken_ || has(stream.header.sequence);
+  }
+
+  /// Why the message that is wanted does not come; empty: it may. With several paths it may come over any.
+  std::string ended() const {
+    if (lines_ == nullptr) return streams_[taken_ % streams_.size()]->ended;
+    std::string why;
+    for (const auto& stream : streams_) {
+      if (stream->gone) continue;
+      if (stream->ended.empty()) return {};
+      why = stream->ended;
+    }
+    return why;
+  }
+
   void serve() {
     for (size_t i = 0; i < streams_.size() && error_.ok(); ++i) {
       InStream& stream = *streams_[i];
-      if (!stream.socket.valid() || is_past()) collect(i);
+      if (!stream.gone && (!stream.socket.valid() || is_past())) collect(i);
       bool more = true;
       while (understand(stream) && more && stream.ended.empty()) more = read_more(stream);
     }
     if (credit_ != nullptr) credit_->serve(taken_bytes_ + uint64_t{spec_.slots} * spec_.slot_bytes);
+    if (lines_ != nullptr) talk();
+  }
+
+  /// Says what has arrived, and hears which streams bring nothing any more, when one or the other may be
+  /// news.
+  void talk() {
+    const bool all_well = std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) {
+      return stream->gone || (stream->greeted && stream->ended.empty());
+    });
+    if (all_well && !news_) return;
+    while (has(all_before_)) ++all_before_;
+    tcp::Arrived arrived{.first = all_before_};
+    for (uint32_t i = 0; i < tcp::Arrived::kBits; ++i)
+      arrived.later |= uint64_t{has(all_before_ + 1 + i)} << i;
+    news_ = !lines_->serve(arrived);
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      if ((lines_->gone() >> i & 1) == 0 || streams_[i]->gone) continue;
+      streams_[i]->gone = true;
+      streams_[i]->socket.close();
+      WEIR_INFO(net, "{} goes on without one of its {} connections", incoming_name(spec_), streams_.size());
+    }
   }
 
   /// All connections that there are have ended, and none has brought anything: they are of an earlier life of
@@ -123,7 +174,7 @@ class TcpReceiver final : public Receiver {
   static void renew(InStream& stream, size_t index) {
     stream.socket.close();
     stream.begin = stream.end = 0;
-    stream.greeted = stream.in_payload = stream.framed = false;
+    stream.greeted = stream.headed = stream.in_payload = stream.framed = stream.gone = false;
     stream.next = index;
     stream.ended.clear();
   }
@@ -135,15 +186,18 @@ class TcpReceiver final : public Receiver {
         Greeting greeting;
         if (!take(stream, &greeting, sizeof greeting)) return true;
         accept(stream, greeting);
-      } else if (!stream.in_payload) {
-        if (stream.next >= taken_ + spec_.slots) return false;
+      } else if (!stream.headed) {
         if (!take(stream, &stream.header, sizeof stream.header)) return true;
-        begin_payload(stream);
+        check(stream);
+      } else if (!stream.in_payload) {
+        if (stream.header.sequence >= taken_ + room_) return false;
+        stream.in_payload = true;
+        stream.received = 0;
       } else {
         const size_t bytes =
             std::min<size_t>(stream.end - stream.begin, stream.header.bytes - stream.received);
-        std::memcpy(slots_[stream.next % spec_.slots] + stream.received, stream.buffer.data() + stream.begin,
-                    bytes);
+        if (!is_double(stream))
+          std::memcpy(slot_of(stream) + stream.received, stream.buffer.data() + stream.begin, bytes);
         stream.begin += bytes;
         if (!add_payload(stream, bytes)) return true;
       }
@@ -161,7 +215,7 @@ class TcpReceiver final : public Receiver {
 
   void accept(InStream& stream, const Greeting& greeting) {
     if (greeting.magic != tcp::kGreetingMagic || greeting.streams == 0 ||
-        greeting.streams > tcp::kMostStreams) {
+        greeting.streams > tcp::kMostStreams || greeting.paths > tcp::kMostPaths) {
       return garbled("began with an unknown greeting");
     }
     if (greeting.life < life_) return stream.socket.close();  // of an earlier life of the channel
@@ -169,9 +223,7 @@ class TcpReceiver final : public Receiver {
       for (size_t i = 0; i < streams_.size(); ++i) {
         if (streams_[i].get() != &stream) renew(*streams_[i], i);
       }
-      std::fill(arrived_.begin(), arrived_.end(), 0);
-      life_ = greeting.life;
-      if (credit_ != nullptr) credit_->renew(life_);
+      begin_life(greeting);
     }
     if (greeting.slots != spec_.slots || greeting.slot_bytes != spec_.slot_bytes) {
       error_ = different_shapes(incoming_name(spec_), spec_, greeting.slots, greeting.slot_bytes);
@@ -182,28 +234,54 @@ class TcpReceiver final : public Receiver {
       streams_.push_back(std::make_unique<InStream>(streams_.size()));
   }
 
-  void begin_payload(InStream& stream) {
-    const FrameHeader& header = stream.header;
-    if (header.magic != tcp::kFrameMagic || header.sequence != stream.next ||
-        header.bytes > spec_.slot_bytes) {
-      return garbled(fmt::format("brought message {} of {} bytes where message {} of at most {} was expected",
-                                 header.sequence, header.bytes, stream.next, spec_.slot_bytes));
+  void begin_life(const Greeting& greeting) {
+    life_ = greeting.life;
+    if (credit_ != nullptr) credit_->renew(life_);
+    lines_.reset();
+    room_ = spec_.slots;
+    if (greeting.paths > 0) {
+      std::vector<DeliveryKey> keys;
+      for (uint32_t p = 0; p < greeting.paths; ++p)
+        keys.push_back(tcp::control_key(uid_, spec_.peer, spec_.self, spec_.channel, 1 + p));
+      lines_ = std::make_unique<tcp::ReceiverLines>(door_, keys, life_);
+      room_ = tcp::kept_messages(spec_);
+      slots_ = SlotArray(room_, spec_.slot_bytes);
+      headers_.resize(room_);
     }
-    stream.framed = stream.in_payload = true;
-    stream.received = 0;
+    arrived_.assign(room_, 0);
+  }
+
+  /// A header has come. With one path streams take turns; with several, messages of a stream that broke may
+  /// come on any other, but the sender never has more under way than there is room for beyond what has
+  /// arrived.
+  void check(InStream& stream) {
+    const FrameHeader& header = stream.header;
+    const bool expected =
+        lines_ == nullptr ? header.sequence == stream.next : header.sequence < taken_ + 2 * uint64_t{room_};
+    if (header.magic != tcp::kFrameMagic || !expected || header.bytes > spec_.slot_bytes) {
+      return garbled(fmt::format("brought message {} of {} bytes where message {} of at most {} was expected",
+                                 header.sequence, header.bytes, lines_ == nullptr ? stream.next : taken_,
+                                 spec_.slot_bytes));
+    }
+    stream.framed = stream.headed = true;
     if (credit_ != nullptr) credit_->announce(header.bytes);
   }
+
+  std::byte* slot_of(const InStream& stream) const { return slots_[stream.header.sequence % room_]; }
 
   /// True if this completes the message.
   bool add_payload(InStream& stream, size_t bytes) {
     stream.received += static_cast<uint32_t>(bytes);
     if (credit_ != nullptr) credit_->arrive(bytes);
     if (stream.received < stream.header.bytes) return false;
-    const uint64_t slot = stream.next % spec_.slots;
-    headers_[slot] = stream.header;
-    arrived_[slot] = stream.next + 1;
+    if (!is_double(stream)) {
+      const uint64_t slot = stream.header.sequence % room_;
+      headers_[slot] = stream.header;
+      arrived_[slot] = stream.header.sequence + 1;
+      news_ = true;
+    }
     stream.next += streams_.size();
-    stream.in_payload = false;
+    stream.headed = stream.in_payload = false;
     return true;
   }
 
@@ -213,9 +291,10 @@ class TcpReceiver final : public Receiver {
     std::memmove(stream.buffer.data(), stream.buffer.data() + stream.begin, stream.end - stream.begin);
     stream.end -= stream.begin;
     stream.begin = 0;
-    const size_t direct = stream.in_payload ? stream.header.bytes - stream.received : 0;
+    const bool into_slot = stream.in_payload && !is_double(stream);
+    const size_t direct = into_slot ? stream.header.bytes - stream.received : 0;
     const iovec parts[2] = {
-        {slots_[stream.next % spec_.slots] + (direct > 0 ? stream.received : 0), direct},
+        {direct > 0 ? slot_of(stream) + stream.received : nullptr, direct},
         {stream.buffer.data() + stream.end, stream.buffer.size() - stream.end},
     };
     const size_t wanted = parts[0].iov_len + parts[1].iov_len;
@@ -243,12 +322,16 @@ class TcpReceiver final : public Receiver {
   const SocketAddress peer_door_;
   const uint64_t uid_;
   const LinkSpec spec_;
+  uint32_t room_;  // messages that there are slots for
   SlotArray slots_;
   std::vector<FrameHeader> headers_;  // by slot
   std::vector<uint64_t> arrived_;     // by slot: 1 + the message that is complete in it
   tcp::Counters& counters_;
   std::vector<std::unique_ptr<InStream>> streams_;
+  std::unique_ptr<tcp::ReceiverLines> lines_;  // null: one path
   int64_t life_ = 0;
+  uint64_t all_before_ = 0;  // have arrived; as said over lines_
+  bool news_ = false;        // more has arrived than was said
   uint64_t taken_ = 0;
   uint64_t taken_bytes_ = 0;
   Message message_;
@@ -266,7 +349,7 @@ Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const TcpPeer& p
   std::unique_ptr<tcp::CreditGiver> credit;
   if (peer.credit) {
     credit = std::make_unique<tcp::CreditGiver>(door, *budget, hash_text(peer.door.text()),
-                                                tcp::control_key(uid, spec.peer, spec.self, spec.channel));
+                                                tcp::control_key(uid, spec.peer, spec.self, spec.channel, 0));
   }
   return std::unique_ptr<Receiver>(
       std::make_unique<TcpReceiver>(door, peer.door, uid, std::move(credit), spec, counters));

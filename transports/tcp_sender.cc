@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string_view>
+#include <deque>
 #include <system_error>
 #include <vector>
 
 #include "src/base/clock.h"
+#include "src/base/log.h"
 #include "transports/link_check.h"
 #include "transports/slot_array.h"
 #include "transports/tcp_channel.h"
 #include "transports/tcp_credit.h"
+#include "transports/tcp_lines.h"
 #include "transports/tcp_wire.h"
 
 namespace weir {
@@ -23,23 +25,35 @@ constexpr size_t kBatch = 8;  // frames in one system call
 /// One connection.
 struct OutStream {
   Socket socket;
-  Bytes greeting;      // what of the hello and greeting is not sent yet
-  bool ready = false;  // connected and greeted
-  uint64_t next = 0;   // message under way
-  size_t sent = 0;     // bytes of its frame that the kernel has
+  size_t path = 0;
+  Bytes greeting;              // what of the hello and greeting is not sent yet
+  bool ready = false;          // connected and greeted
+  std::deque<uint64_t> queue;  // messages that the kernel does not have wholly
+  size_t sent = 0;             // bytes of the first one's frame that the kernel has
+  Status trouble;              // why it is of no use any more
+  // Where there are several paths:
+  uint64_t carries = 0;  // bytes of messages dealt to it that have not arrived
+  bool gone = false;     // the channel goes on without it
 };
 
 class TcpSender final : public Sender {
  public:
-  TcpSender(std::vector<OutStream> streams, std::unique_ptr<tcp::CreditTaker> credit,
-            const SocketAddress& peer_door, const LinkSpec& spec, tcp::Counters& counters)
+  /// `lines`: null where there is one path; `credit`: null where there are several, or the receiver gives
+  /// none.
+  TcpSender(const TcpPeer& peer, std::vector<OutStream> streams, std::unique_ptr<tcp::SenderLines> lines,
+            std::unique_ptr<tcp::CreditTaker> credit, int64_t timeout_ns, const LinkSpec& spec,
+            tcp::Counters& counters)
       : spec_(spec),
         counters_(counters),
-        peer_door_(peer_door),
+        peer_(peer),
+        timeout_ns_(timeout_ns),
         streams_(std::move(streams)),
+        lines_(std::move(lines)),
         credit_(std::move(credit)),
-        headers_(spec.slots),
-        slots_(spec.slots, spec.slot_bytes) {}
+        kept_(lines_ == nullptr ? spec.slots : tcp::kept_messages(spec)),
+        headers_(kept_),
+        dealt_(kept_),
+        slots_(kept_, spec.slot_bytes) {}
 
   ~TcpSender() override {
     counters_.sent += payload_;
@@ -53,47 +67,66 @@ class TcpSender final : public Sender {
   Result<bool> ready() override {
     WEIR_TRY(error_);
     if (ready_) return true;
-    ready_ = true;
+    bool ready = true;
     for (OutStream& stream : streams_) {
-      if (!stream.ready) error_ = named(greet(stream));
-      WEIR_TRY(error_);
-      ready_ = ready_ && stream.ready;
+      if (!stream.ready && usable(stream)) stream.trouble = greet(stream);
+      ready = ready && stream.ready;
     }
-    if (credit_ == nullptr) return ready_;
-    const Result<bool> credit = credit_->ready();
-    if (!credit.ok()) error_ = named(credit.status());
+    if (lines_ != nullptr) {
+      ready = settle_paths();
+    } else {
+      for (const OutStream& stream : streams_) {
+        if (error_.ok()) error_ = named(stream.trouble);
+      }
+    }
     WEIR_TRY(error_);
-    ready_ = ready_ && *credit;
-    return ready_;
+    if (credit_ != nullptr) {
+      const Result<bool> credit = credit_->ready();
+      error_ = named(credit.status());
+      WEIR_TRY(error_);
+      ready = ready && *credit;
+    }
+    return ready_ = ready;
   }
 
   std::byte* acquire() override {
-    if (!ready_ || published_ - done_ >= spec_.slots) return nullptr;
-    return slots_[published_ % spec_.slots];
+    if (!ready_ || published_ - free_ >= kept_) return nullptr;
+    return slots_[published_ % kept_];
   }
 
   void publish(uint64_t tag, uint32_t bytes) override {
-    headers_[published_ % spec_.slots] = {.bytes = bytes, .tag = tag, .sequence = published_};
-    OutStream& stream = streams_[published_ % streams_.size()];
+    headers_[published_ % kept_] = {.bytes = bytes, .tag = tag, .sequence = published_};
+    if (lines_ != nullptr && free_ == published_) moved_ns_ = now_ns();  // nothing was due until now
     ++published_;
     if (credit_ != nullptr) credit_->publish(bytes);
-    push(stream);
+    deal(published_ - 1);
   }
 
   Status progress() override {
-    if (ready_) {
-      for (OutStream& stream : streams_) push(stream);
-    } else if (error_.ok()) {
-      error_ = ready().status();
-    }
+    if (!ready_) return ready().status();
+    for (OutStream& stream : streams_) push(stream);
+    if (lines_ != nullptr && error_.ok()) watch();
     return error_;
   }
 
-  bool flushed() const override { return done_ == published_; }
+  bool flushed() const override { return (lines_ == nullptr ? free_ : arrived_) == published_; }
 
  private:
+  using FrameHeader = tcp::FrameHeader;
+
+  /// What became of a message that is kept until it has arrived.
+  struct Dealt {
+    uint32_t stream = 0;
+    bool arrived = false;
+  };
+
+  static bool usable(const OutStream& stream) { return !stream.gone && stream.trouble.ok(); }
+  uint64_t frame_bytes(uint64_t message) const {
+    return sizeof(FrameHeader) + headers_[message % kept_].bytes;
+  }
+
   /// Goes on with connecting and the greeting.
-  Status greet(OutStream& stream) {
+  static Status greet(OutStream& stream) {
     const Result<bool> connected = stream.socket.connected();
     WEIR_TRY(connected.status());
     if (!connected.value()) return {};
@@ -108,17 +141,35 @@ class TcpSender final : public Sender {
   Status named(const Status& error) const {
     if (error.ok()) return {};
     return Status(error.code(), fmt::format("{} cannot be opened at the door {}: {}", outgoing_name(spec_),
-                                            peer_door_.text(), error.message()));
+                                            peer_.door.text(), error.message()));
+  }
+
+  /// Which stream carries the message: with one path they take turns, else the one with the least under way.
+  void deal(uint64_t message) {
+    OutStream* next = &streams_[message % streams_.size()];
+    if (lines_ != nullptr) {
+      for (OutStream& stream : streams_) {
+        if (usable(stream) && (!usable(*next) || stream.carries < next->carries)) next = &stream;
+      }
+      if (!usable(*next)) return;  // progress() will say so
+      next->carries += frame_bytes(message);
+      dealt_[message % kept_] = {.stream = static_cast<uint32_t>(next - streams_.data())};
+    }
+    next->queue.push_back(message);
+    push(*next);
   }
 
   /// Gives the kernel what it takes of the stream's frames, and what may be sent.
   void push(OutStream& stream) {
-    while (error_.ok() && stream.next < published_) {
+    while (error_.ok() && usable(stream) && !stream.queue.empty()) {
       if (credit_ != nullptr) keep(credit_->refresh());
       const ssize_t sent = send_batch(stream);
       if (sent < 0) {
         if (errno == EINTR) continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK) fail(std::generic_category().message(errno));
+        if (errno != EAGAIN && errno != EWOULDBLOCK) {
+          stream.trouble = Status(Code::remote_error, std::generic_category().message(errno));
+          if (lines_ == nullptr) error_ = broken(stream.trouble.message());
+        }
         return;
       }
       if (sent == 0) return stall(stream);
@@ -129,12 +180,12 @@ class TcpSender final : public Sender {
   /// Nothing may be sent. The headers of messages behind the one that waits cannot tell of them.
   void stall(const OutStream& stream) {
     credit_->stall(now_ns());
-    if (stream.next + streams_.size() < published_) keep(credit_->announce());
+    if (stream.queue.size() > 1) keep(credit_->announce());
   }
 
   /// What became of the control line.
   void keep(const Status& status) {
-    if (error_.ok() && !status.ok()) fail(status.message());
+    if (error_.ok() && !status.ok()) error_ = broken(status.message());
   }
 
   /// 0: without credit, nothing may be sent.
@@ -142,18 +193,18 @@ class TcpSender final : public Sender {
     iovec parts[2 * kBatch];
     size_t count = 0;
     size_t total = 0;
-    size_t skip = stream.sent;
     size_t left = credit_ != nullptr ? credit_->left() : SIZE_MAX;
-    for (uint64_t message = stream.next; message < published_ && count < 2 * kBatch;
-         message += streams_.size()) {
-      FrameHeader& header = headers_[message % spec_.slots];
+    size_t skip = stream.sent;
+    for (const uint64_t message : stream.queue) {
+      if (count == 2 * kBatch) break;
+      FrameHeader& header = headers_[message % kept_];
       const size_t header_skip = std::min(skip, sizeof header);
       const size_t payload_skip = skip - header_skip;
       skip = 0;
       const size_t payload = header.bytes - payload_skip;
       const size_t allowed = std::min(payload, left);
       parts[count++] = {reinterpret_cast<std::byte*>(&header) + header_skip, sizeof header - header_skip};
-      parts[count++] = {slots_[message % spec_.slots] + payload_skip, allowed};
+      parts[count++] = {slots_[message % kept_] + payload_skip, allowed};
       total += sizeof header - header_skip + allowed;
       left -= allowed;
       if (allowed < payload) break;
@@ -169,83 +220,253 @@ class TcpSender final : public Sender {
   void account(OutStream& stream, size_t bytes) {
     uint64_t payload = 0;
     while (bytes > 0) {
-      const size_t frame = sizeof(FrameHeader) + headers_[stream.next % spec_.slots].bytes;
-      const size_t part = std::min(bytes, frame - stream.sent);
+      const size_t part = std::min(bytes, frame_bytes(stream.queue.front()) - stream.sent);
       bytes -= part;
       payload += part - std::min(part, sizeof(FrameHeader) - std::min(sizeof(FrameHeader), stream.sent));
       stream.sent += part;
-      if (stream.sent < frame) break;
+      if (stream.sent < frame_bytes(stream.queue.front())) break;
       stream.sent = 0;
-      stream.next += streams_.size();
+      stream.queue.pop_front();
     }
     payload_ += payload;
     if (credit_ != nullptr && payload > 0) credit_->use(payload);
-    done_ = published_;
-    for (const OutStream& each : streams_) done_ = std::min(done_, each.next);
+    if (lines_ != nullptr) return free_slots();
+    free_ = published_;
+    for (const OutStream& each : streams_) {
+      if (!each.queue.empty()) free_ = std::min(free_, each.queue.front());
+    }
   }
 
-  void fail(std::string_view why) {
-    error_ = Status(Code::remote_error,
-                    fmt::format("rank {} (door {}) broke {} with {} messages under way: {}", spec_.peer,
-                                peer_door_.text(), outgoing_name(spec_), published_ - done_, why));
+  Status broken(const std::string& why) const {
+    return Status(Code::remote_error,
+                  fmt::format("rank {} (door {}) broke {} with {} messages under way: {}", spec_.peer,
+                              peer_.door.text(), outgoing_name(spec_), published_ - free_, why));
   }
 
-  using FrameHeader = tcp::FrameHeader;
+  // Several paths
+
+  size_t paths() const { return peer_.paths.size(); }
+
+  /// While the channel is opened: true once all paths work, or all but those that do not answer in time after
+  /// another one works, or refuse.
+  bool settle_paths() {
+    const int64_t now = now_ns();
+    std::vector<bool> works(paths());
+    for (size_t path = 0; path < paths(); ++path) {
+      works[path] = lines_->ready(path);
+      lose_ended(path);
+    }
+    for (const OutStream& stream : streams_) works[stream.path] = works[stream.path] && stream.ready;
+    const bool any = std::ranges::count(works, true) > 0;
+    if (moved_ns_ == 0 && any) moved_ns_ = now;
+    for (OutStream& stream : streams_) {
+      if (any && !works[stream.path] && now - moved_ns_ >= timeout_ns_) lose(stream, no_answer());
+    }
+    go_on_without_lost();
+    if (!lost_.ok()) error_ = named(lost_);
+    return std::ranges::all_of(streams_,
+                               [&](const OutStream& stream) { return stream.gone || works[stream.path]; });
+  }
+
+  Status no_answer() const {
+    return Status(Code::remote_error, fmt::format("no answer for {:.1f} s while another path works",
+                                                  static_cast<double>(timeout_ns_) / 1e9));
+  }
+
+  static void lose(OutStream& stream, const Status& why) {
+    if (stream.trouble.ok()) stream.trouble = why;
+  }
+  void lose_path(size_t path, const Status& why) {
+    for (OutStream& stream : streams_) {
+      if (stream.path == path) lose(stream, why);
+    }
+  }
+  void lose_ended(size_t path) {
+    if (!lines_->ended(path).empty()) lose_path(path, Status(Code::remote_error, lines_->ended(path)));
+  }
+
+  /// Hears what has arrived, and sees to paths that are of no use any more. When everything has arrived, that
+  /// the peer closes them is no trouble.
+  void watch() {
+    if (free_ == published_) return;
+    lines_->serve();
+    const int64_t now = now_ns();
+    if (heard_ != lines_->arrived().code()) {
+      heard_ = lines_->arrived().code();
+      take_arrivals();
+      moved_ns_ = now;
+    }
+    if (free_ == published_) return;
+    for (size_t path = 0; path < paths(); ++path) lose_ended(path);
+    if (now - moved_ns_ >= timeout_ns_ / 4) {
+      for (const size_t path : lines_->silent(now)) lose_path(path, no_answer());
+    }
+    go_on_without_lost();
+    if (!lost_.ok()) error_ = broken(lost_.message());
+  }
+
+  void take_arrivals() {
+    for (uint64_t message = arrived_; message < published_; ++message) {
+      Dealt& dealt = dealt_[message % kept_];
+      if (dealt.arrived || !lines_->arrived().has(message)) continue;
+      dealt.arrived = true;
+      streams_[dealt.stream].carries -= std::min(frame_bytes(message), streams_[dealt.stream].carries);
+    }
+    while (arrived_ < published_ && dealt_[arrived_ % kept_].arrived) ++arrived_;
+    free_slots();
+  }
+
+  /// A slot is free when its message has arrived and no stream is in the middle of sending it again.
+  void free_slots() {
+    for (OutStream& stream : streams_) {
+      while (stream.sent == 0 && !stream.queue.empty() && stream.queue.front() < arrived_)
+        stream.queue.pop_front();
+    }
+    uint64_t free = arrived_;
+    for (const OutStream& stream : streams_) {
+      if (!stream.queue.empty()) free = std::min(free, std::ranges::min(stream.queue));
+    }
+    free_ = std::max(free_, free);
+  }
+
+  /// Gives up the streams that have trouble, if there are others: what they carried goes over those.
+  void go_on_without_lost() {
+    const auto lost = [](const OutStream& stream) { return !stream.gone && !stream.trouble.ok(); };
+    if (std::ranges::none_of(streams_, lost)) return;
+    if (std::ranges::none_of(streams_, usable)) {
+      lost_ = all_troubles();
+      return;
+    }
+    for (OutStream& stream : streams_) {
+      if (lost(stream)) give_up(stream);
+    }
+    lines_->serve();
+  }
+
+  void give_up(OutStream& stream) {
+    stream.gone = true;
+    const linger at_once{.l_onoff = 1, .l_linger = 0};  // nothing of it shall arrive later
+    setsockopt(stream.socket.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    stream.socket.close();
+    stream.queue.clear();
+    stream.sent = 0;
+    gone_ |= uint64_t{1} << (&stream - streams_.data());
+    lines_->tell_gone(gone_);
+    if (std::ranges::all_of(streams_, [&](const auto& one) { return one.gone || one.path != stream.path; }))
+      lines_->leave(stream.path);
+    uint64_t again = 0;
+    for (uint64_t message = arrived_; message < published_; ++message) {
+      const Dealt& dealt = dealt_[message % kept_];
+      if (dealt.arrived || &streams_[dealt.stream] != &stream) continue;
+      deal(message);
+      ++again;
+    }
+    WEIR_WARN("{} goes on without the connection from {}: {}; {} messages are sent again over {}",
+              outgoing_name(spec_), peer_.paths[stream.path].text, stream.trouble.message(), again,
+              list_used_paths());
+  }
+
+  std::string list_used_paths() const {
+    std::string text;
+    for (size_t path = 0; path < paths(); ++path) {
+      const bool used = std::ranges::any_of(
+          streams_, [&](const OutStream& stream) { return stream.path == path && usable(stream); });
+      if (used) text += fmt::format("{}{}", text.empty() ? "" : ", ", peer_.paths[path].text);
+    }
+    return text;
+  }
+
+  /// Of each path, why it is lost.
+  Status all_troubles() const {
+    std::string text;
+    for (size_t path = 0; path < paths(); ++path) {
+      const auto of_path =
+          std::ranges::find_if(streams_, [&](const OutStream& stream) { return stream.path == path; });
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", peer_.paths[path].text,
+                          of_path->trouble.message());
+    }
+    return Status(Code::remote_error, text);
+  }
 
   const LinkSpec spec_;
   tcp::Counters& counters_;
-  const SocketAddress peer_door_;
+  const TcpPeer peer_;
+  const int64_t timeout_ns_;
   std::vector<OutStream> streams_;
-  std::unique_ptr<tcp::CreditTaker> credit_;  // null: everything may be sent
-  std::vector<FrameHeader> headers_;          // by slot
+  const std::unique_ptr<tcp::SenderLines> lines_;   // null: one path, nobody says what has arrived
+  const std::unique_ptr<tcp::CreditTaker> credit_;  // null: everything may be sent
+  const uint64_t kept_;                             // messages that there are slots for
+  std::vector<FrameHeader> headers_;                // by slot
+  std::vector<Dealt> dealt_;                        // by slot
   SlotArray slots_;
   bool ready_ = false;
   uint64_t payload_ = 0;  // bytes that the kernel has
   uint64_t published_ = 0;
-  uint64_t done_ = 0;  // all messages before it are with the kernel
+  uint64_t arrived_ = 0;  // all messages before it have arrived; with several paths only
+  uint64_t free_ = 0;     // the slots of all messages before it may be used again
+  uint64_t heard_ = 0;    // the last that the receiver said
+  uint64_t gone_ = 0;     // streams, one bit each
+  int64_t moved_ns_ = 0;  // when something went on, the last time
+  Status lost_;           // why no stream is left
   Status error_;
 };
 
-/// What a connection begins with.
-Bytes opening(const DeliveryKey& key, tcp::Greeting greeting, uint32_t stream) {
-  greeting.stream = stream;
-  const auto raw = std::as_bytes(std::span(&greeting, 1));
-  Bytes bytes = delivery_hello(key);
-  bytes.insert(bytes.end(), raw.begin(), raw.end());
-  return bytes;
+Status check_channel(const LinkSpec& spec, uint32_t streams) {
+  WEIR_TRY(check_spec(spec));
+  if (spec.channel < tcp::kMostChannels && streams > 0 && streams <= tcp::kMostStreams) return {};
+  return Status(Code::invalid_argument,
+                fmt::format("{} was asked for with {} streams; tcp has channels below {} and 1 to {} streams",
+                            outgoing_name(spec), streams, tcp::kMostChannels, tcp::kMostStreams));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Sender>> open_tcp_sender(const TcpPeer& peer, uint64_t uid, uint32_t streams,
-                                                const LinkSpec& spec, tcp::Counters& counters) {
-  WEIR_TRY(check_spec(spec));
-  if (spec.channel >= tcp::kMostChannels || streams == 0 || streams > tcp::kMostStreams) {
-    return Status(
-        Code::invalid_argument,
-        fmt::format("{} was asked for with {} streams; tcp has channels below {} and 1 to {} streams",
-                    outgoing_name(spec), streams, tcp::kMostChannels, tcp::kMostStreams));
-  }
-  const tcp::Greeting greeting = {
-      .streams = streams, .slots = spec.slots, .slot_bytes = spec.slot_bytes, .life = now_ns()};
+Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint32_t streams,
+                                                int64_t path_timeout_ns, const LinkSpec& spec,
+                                                tcp::Counters& counters) {
+  WEIR_TRY(check_channel(spec, streams));
+  // Where there are fewer streams than paths, channels use different ones.
+  std::ranges::rotate(peer.paths, peer.paths.begin() + spec.channel % peer.paths.size());
+  peer.paths.resize(std::min({peer.paths.size(), size_t{streams}, size_t{tcp::kMostPaths}}));
+  const bool several = peer.paths.size() > 1;
+  tcp::Greeting greeting = {.streams = streams,
+                            .slots = spec.slots,
+                            .slot_bytes = spec.slot_bytes,
+                            .paths = several ? static_cast<uint32_t>(peer.paths.size()) : 0,
+                            .life = now_ns()};
   std::vector<OutStream> out(streams);
   for (uint32_t i = 0; i < streams; ++i) {
-    Result<Socket> socket = Socket::start_connect(peer.door);
-    if (!socket.ok()) return socket.status();
-    out[i].socket = std::move(*socket);
-    out[i].greeting = opening(tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), greeting, i);
-    out[i].next = i;
+    out[i].path = i % peer.paths.size();
+    const tcp::Path& path = peer.paths[out[i].path];
+    Result<Socket> socket = Socket::start_connect(path.to, path.from);
+    if (!socket.ok() && !several) return socket.status();
+    out[i].trouble = socket.status();
+    if (socket.ok()) out[i].socket = std::move(*socket);
+    greeting.stream = i;
+    out[i].greeting = tcp::opening(tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), greeting);
+  }
+  std::unique_ptr<tcp::SenderLines> lines;
+  if (several) {
+    std::vector<Result<tcp::ControlLine>> ends;
+    for (uint32_t p = 0; p < greeting.paths; ++p) {
+      const DeliveryKey key = tcp::control_key(uid, spec.self, spec.peer, spec.channel, 1 + p);
+      Result<Socket> socket = Socket::start_connect(peer.paths[p].to, peer.paths[p].from);
+      if (socket.ok()) ends.emplace_back(tcp::ControlLine(std::move(*socket), tcp::opening(key, greeting)));
+      if (!socket.ok()) ends.emplace_back(socket.status());
+    }
+    lines = std::make_unique<tcp::SenderLines>(std::move(ends), path_timeout_ns);
   }
   std::unique_ptr<tcp::CreditTaker> credit;
-  if (peer.credit) {
-    Result<Socket> socket = Socket::start_connect(peer.door);
+  if (peer.credit && !several) {
+    Result<Socket> socket = Socket::start_connect(peer.paths[0].to, peer.paths[0].from);
     if (!socket.ok()) return socket.status();
-    const DeliveryKey key = tcp::control_key(uid, spec.self, spec.peer, spec.channel);
-    credit = std::make_unique<tcp::CreditTaker>(
-        tcp::ControlLine(std::move(*socket), opening(key, greeting, streams)));
+    greeting.stream = streams;
+    const DeliveryKey key = tcp::control_key(uid, spec.self, spec.peer, spec.channel, 0);
+    credit =
+        std::make_unique<tcp::CreditTaker>(tcp::ControlLine(std::move(*socket), tcp::opening(key, greeting)));
   }
-  return std::unique_ptr<Sender>(
-      std::make_unique<TcpSender>(std::move(out), std::move(credit), peer.door, spec, counters));
+  return std::unique_ptr<Sender>(std::make_unique<TcpSender>(
+      peer, std::move(out), std::move(lines), std::move(credit), path_timeout_ns, spec, counters));
 }
 
 }  // namespace weir

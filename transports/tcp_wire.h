@@ -3,13 +3,20 @@
 ///     stream = the door's hello, greeting, frame, frame ...        all from sender to receiver
 ///     frame  = frame header, `bytes` bytes
 ///
-/// Message k of a channel travels on stream k mod `streams`. Nothing travels the other way, so a sender that
-/// closes never destroys what is under way: what receivers have to say goes over the control line
-/// (transports/tcp_control.h), a connection of its own for channels that have one. Numbers are in host order;
-/// weir runs on little-endian machines only.
+/// A message travels on any stream of its channel, on each in ascending order. Nothing travels the other way,
+/// so a sender that closes never destroys what is under way: what receivers have to say goes over control
+/// lines (transports/tcp_control.h), connections of their own for channels that have them.
+///
+/// A channel over several paths has a control line on each. There the receiver says what has arrived, on all
+/// of them; the sender keeps messages until then, and sends those of a stream that broke again over others,
+/// in any order. The receiver drops what it has already. Stream s is over path s mod `paths`.
+///
+/// Numbers are in host order; weir runs on little-endian machines only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "src/base/door.h"
 #include "transports/transport.h"
@@ -19,6 +26,7 @@ namespace weir::tcp {
 inline constexpr uint32_t kGreetingMagic = 0x74637770;
 inline constexpr uint32_t kFrameMagic = 0x6672616d;
 inline constexpr uint32_t kMostStreams = 64;
+inline constexpr uint32_t kMostPaths = 63;
 inline constexpr uint32_t kMostChannels = 1u << 24;
 
 struct Greeting {
@@ -27,7 +35,7 @@ struct Greeting {
   uint32_t streams = 0;
   uint32_t slots = 0;
   uint32_t slot_bytes = 0;
-  uint32_t reserved = 0;
+  uint32_t paths = 0;  ///< control lines beside the streams; 0: the receiver says nothing
   int64_t life = 0;  ///< time at which the sending end was opened: later lives of a channel have a later one
 };
 static_assert(sizeof(Greeting) == 32);
@@ -45,9 +53,42 @@ inline DeliveryKey delivery_key(uint64_t uid, Rank from, Rank to, uint32_t chann
   return {.scope = uid, .purpose = 1u << 31 | channel * kMostStreams | stream, .from = from, .to = to};
 }
 
-/// The key of its control line.
-inline DeliveryKey control_key(uint64_t uid, Rank from, Rank to, uint32_t channel) {
-  return {.scope = uid, .purpose = 3u << 30 | channel, .from = from, .to = to};
+/// The key of a control line: 0 is of the channel, 1 + p of its path p.
+inline DeliveryKey control_key(uint64_t uid, Rank from, Rank to, uint32_t channel, uint32_t line) {
+  return {.scope = uid, .purpose = 3u << 30 | line << 24 | channel, .from = from, .to = to};
 }
+
+/// What a connection of a channel begins with.
+inline Bytes opening(const DeliveryKey& key, const Greeting& greeting) {
+  Bytes bytes = delivery_hello(key);
+  const auto raw = std::as_bytes(std::span(&greeting, 1));
+  bytes.insert(bytes.end(), raw.begin(), raw.end());
+  return bytes;
+}
+
+/// Messages that a channel over several paths keeps until they have arrived, so that there is enough under
+/// way while word of them is: its slots, or more where these are few and small. The receiver has room for as
+/// many.
+inline uint32_t kept_messages(const LinkSpec& spec) {
+  constexpr uint32_t kMessages = 16;
+  constexpr uint32_t kBytes = 1u << 20;
+  return std::max(spec.slots, std::min(kMessages, kBytes / spec.slot_bytes));
+}
+
+/// What a receiver says of a channel: all messages before `first` have arrived, and of those after it the
+/// ones whose bit is set, the lowest for first + 1. Later ones are larger numbers.
+struct Arrived {
+  static constexpr uint32_t kBits = 16;
+
+  uint64_t first = 0;
+  uint64_t later = 0;
+
+  uint64_t code() const { return first << kBits | later; }
+  static Arrived of(uint64_t code) { return {code >> kBits, code & ((1u << kBits) - 1)}; }
+  bool has(uint64_t message) const {
+    return message < first ||
+           (message > first && message - first <= kBits && (later >> (message - first - 1) & 1) != 0);
+  }
+};
 
 }  // namespace weir::tcp

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "src/base/text.h"
+#include "transports/rail_pairs.h"
 
 namespace weir::verbs {
 namespace {
@@ -252,21 +253,9 @@ uint32_t network_bits(const VerbsGid& gid) {
 
 std::vector<std::pair<size_t, size_t>> port_pairs(const std::vector<PortAddress>& ours,
                                                   const std::vector<PortAddress>& theirs) {
-  std::vector<std::pair<size_t, size_t>> pairs;
-  std::vector<bool> taken(theirs.size(), false);
-  for (size_t i = 0; i < ours.size(); ++i) {
-    for (size_t j = 0; j < theirs.size(); ++j) {
-      if (taken[j] || !same_network(ours[i], theirs[j])) continue;
-      taken[j] = true;
-      pairs.emplace_back(i, j);
-      break;
-    }
-  }
-  if (!pairs.empty()) return pairs;
-  for (size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
-    if (can_route(ours[i], theirs[i])) pairs.emplace_back(i, i);
-  }
-  return pairs;
+  return pair_rails(
+      ours.size(), theirs.size(), [&](size_t i, size_t j) { return same_network(ours[i], theirs[j]); },
+      [&](size_t i, size_t j) { return can_route(ours[i], theirs[j]); });
 }
 
 }  // namespace weir::verbs

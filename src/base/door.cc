@@ -115,8 +115,8 @@ struct Visitor {
 
 class OpenDoor final : public Door {
  public:
-  OpenDoor(Socket listener, const SocketAddress& address, Handler handler)
-      : listener_(std::move(listener)), address_(address), handler_(std::move(handler)) {}
+  OpenDoor(std::vector<Socket> listeners, std::vector<SocketAddress> addresses, Handler handler)
+      : listeners_(std::move(listeners)), addresses_(std::move(addresses)), handler_(std::move(handler)) {}
   ~OpenDoor() override {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
@@ -124,7 +124,8 @@ class OpenDoor final : public Door {
   }
   Status start();
 
-  SocketAddress address() const override { return address_; }
+  SocketAddress address() const override { return addresses_.front(); }
+  const std::vector<SocketAddress>& addresses() const override { return addresses_; }
   std::optional<Socket> collect(const DeliveryKey& key) override { return shelf_.take<Socket>(key); }
   std::optional<Bytes> receive(const DeliveryKey& key, const Deadline& deadline) override {
     return shelf_.wait(key, deadline);
@@ -136,7 +137,8 @@ class OpenDoor final : public Door {
   using Visitors = std::list<Visitor>;
 
   void serve();
-  bool admit();
+  bool admit(const Socket& listener);
+  const Socket* listener_of(const void* tag) const;
   bool receive(Visitor& visitor);
   bool understand(Visitor& visitor);
   bool reply(Visitor& visitor);
@@ -144,8 +146,8 @@ class OpenDoor final : public Door {
   void dismiss_the_slow();
   bool watch(int op, int fd, uint32_t events, void* tag);
 
-  Socket listener_;
-  const SocketAddress address_;
+  const std::vector<Socket> listeners_;
+  const std::vector<SocketAddress> addresses_;
   const Handler handler_;
   Socket epoll_;
   Socket stop_;
@@ -165,10 +167,13 @@ bool OpenDoor::watch(int op, int fd, uint32_t events, void* tag) {
 Status OpenDoor::start() {
   epoll_ = Socket(epoll_create1(EPOLL_CLOEXEC));
   stop_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!epoll_.valid() || !stop_.valid() || !watch(EPOLL_CTL_ADD, listener_.fd(), EPOLLIN, &listener_) ||
-      !watch(EPOLL_CTL_ADD, stop_.fd(), EPOLLIN, &stop_)) {
+  bool watched = epoll_.valid() && stop_.valid() && watch(EPOLL_CTL_ADD, stop_.fd(), EPOLLIN, &stop_);
+  for (const Socket& listener : listeners_) {
+    watched = watched && watch(EPOLL_CTL_ADD, listener.fd(), EPOLLIN, const_cast<Socket*>(&listener));
+  }
+  if (!watched) {
     return Status(Code::system_error, fmt::format("cannot open the door of this process at {}: {}",
-                                                  address_.text(), std::generic_category().message(errno)));
+                                                  address().text(), std::generic_category().message(errno)));
   }
   sigset_t all, before;  // signals of the application are not for this thread
   sigfillset(&all);
@@ -186,8 +191,8 @@ void OpenDoor::serve() {
     for (int i = 0; i < count; ++i) {
       void* const tag = events[static_cast<size_t>(i)].data.ptr;
       if (tag == &stop_) return;
-      if (tag == &listener_) {
-        while (admit()) {
+      if (const Socket* listener = listener_of(tag)) {
+        while (admit(*listener)) {
         }
         continue;
       }
@@ -200,9 +205,16 @@ void OpenDoor::serve() {
   }
 }
 
+const Socket* OpenDoor::listener_of(const void* tag) const {
+  for (const Socket& listener : listeners_) {
+    if (tag == &listener) return &listener;
+  }
+  return nullptr;
+}
+
 /// Takes in one connection; false if none waits. Its bytes are usually there already.
-bool OpenDoor::admit() {
-  auto accepted = listener_.accept();
+bool OpenDoor::admit(const Socket& listener) {
+  auto accepted = listener.accept();
   if (!accepted.ok()) {  // out of descriptors or memory: others may free some
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     return false;
@@ -281,16 +293,37 @@ void OpenDoor::dismiss_the_slow() {
   while (!visitors_.empty() && now - visitors_.front().since_ns > kGreetingNs) dismiss(visitors_.begin());
 }
 
+Result<std::unique_ptr<Door>> open_behind(std::vector<Socket> listeners, Door::Handler handler) {
+  std::vector<SocketAddress> addresses;
+  for (const Socket& listener : listeners) {
+    const auto address = listener.local_address();
+    WEIR_TRY(address.status());
+    addresses.push_back(*address);
+  }
+  auto door = std::make_unique<OpenDoor>(std::move(listeners), std::move(addresses), std::move(handler));
+  WEIR_TRY(door->start());
+  return std::unique_ptr<Door>(std::move(door));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Door>> Door::open(const SocketAddress& address, Handler handler) {
   auto listener = Socket::listen(address);
   WEIR_TRY(listener.status());
-  auto bound = listener->local_address();
-  WEIR_TRY(bound.status());
-  auto door = std::make_unique<OpenDoor>(std::move(*listener), *bound, std::move(handler));
-  WEIR_TRY(door->start());
-  return std::unique_ptr<Door>(std::move(door));
+  std::vector<Socket> listeners;
+  listeners.push_back(std::move(*listener));
+  return open_behind(std::move(listeners), std::move(handler));
+}
+
+Result<std::unique_ptr<Door>> Door::open(std::span<const SocketAddress> addresses, const PortRange& ports,
+                                         Handler handler) {
+  std::vector<Socket> listeners;
+  for (const SocketAddress& address : addresses) {
+    auto listener = listen_in(address, ports);
+    WEIR_TRY(listener.status());
+    listeners.push_back(std::move(*listener));
+  }
+  return open_behind(std::move(listeners), std::move(handler));
 }
 
 }  // namespace weir

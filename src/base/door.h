@@ -1,4 +1,5 @@
-/// The door of a process: one listening TCP socket and one thread, for every communicator in the process.
+/// The door of a process: listening TCP sockets, one per interface that is used, and one thread, for every
+/// communicator in the process.
 ///
 /// Whoever connects says in a fixed-size hello what for:
 ///  * a delivery: the socket is kept until somebody in this process collects it by its key (TCP channels).
@@ -21,6 +22,7 @@
 
 #include "src/base/bytes.h"
 #include "src/base/clock.h"
+#include "src/base/ports.h"
 #include "src/base/socket.h"
 #include "weir/status.h"
 
@@ -46,8 +48,10 @@ class Door {
   using Handler = std::function<Bytes(uint64_t scope, BytesView question)>;
 
   virtual ~Door() = default;
-  /// Where others reach this door.
+  /// Where others reach this door: the first of its addresses, for all but rails.
   virtual SocketAddress address() const = 0;
+  /// All of them, in the order in which they were asked for.
+  virtual const std::vector<SocketAddress>& addresses() const = 0;
   /// The connection delivered under `key`, if it has come. Never blocks.
   virtual std::optional<Socket> collect(const DeliveryKey& key) = 0;
   /// The message that came under `key`, waiting for it as long as `deadline` allows.
@@ -59,6 +63,10 @@ class Door {
 
   /// Listens on `address` (port 0: any free one) and starts the thread. Destroying the door ends the thread.
   static Result<std::unique_ptr<Door>> open(const SocketAddress& address, Handler handler);
+  /// The same on several addresses, each at a port of the range; their own ports do not matter. REQUIRES:
+  /// there is an address.
+  static Result<std::unique_ptr<Door>> open(std::span<const SocketAddress> addresses, const PortRange& ports,
+                                            Handler handler);
 };
 
 /// The first bytes on a connection that is to be a delivery: for callers that connect without blocking.

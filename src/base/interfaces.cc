@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <set>
 
 #include "src/base/text.h"
 
@@ -54,12 +58,12 @@ Result<int> read_family(const std::string& text) {
       fmt::format("NCCL_SOCKET_FAMILY={} is no address family; expected AF_INET or AF_INET6", text));
 }
 
+std::string family_text(int family) { return family == AF_INET ? "IPv4" : "IPv6"; }
+
 std::string list_text(const std::vector<Interface>& interfaces) {
   std::string text;
   for (const Interface& entry : interfaces) {
-    const std::string address = entry.address.text();
-    text +=
-        fmt::format("{}{} ({})", text.empty() ? "" : ", ", entry.name, address.substr(0, address.rfind(':')));
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", entry.name, entry.address.host_text());
   }
   return text.empty() ? "none" : text;
 }
@@ -72,6 +76,64 @@ int preference(const std::string& name) {
     if (name.starts_with(kLast[i])) return static_cast<int>(i) + 2;
   }
   return 1;
+}
+
+uint32_t prefix_bits(const sockaddr* mask) {
+  const auto address = SocketAddress::from(mask);
+  uint32_t bits = 0;
+  for (const std::byte byte : address ? address->ip() : BytesView())
+    bits += static_cast<uint32_t>(std::popcount(std::to_integer<uint8_t>(byte)));
+  return bits;
+}
+
+/// What the kernel says of the device behind an interface.
+void describe_device(Interface& interface) {
+  const std::filesystem::path folder = std::filesystem::path("/sys/class/net") / interface.name;
+  std::error_code none;
+  interface.hardware = std::filesystem::exists(folder / "device", none);
+  std::ifstream(folder / "speed") >> interface.megabits_per_s;
+  interface.megabits_per_s = std::max<int64_t>(interface.megabits_per_s, 0);  // -1: it does not know
+}
+
+/// Why an interface other than the first carries no data; empty: it does.
+std::string why_no_rail(const Interface& entry, const Interface& first, const InterfaceWish& wish) {
+  if (!wish.names.empty() && !NameFilter(wish.names).passes(entry.name))
+    return fmt::format("NCCL_SOCKET_IFNAME={} does not mean it", wish.names);
+  if (entry.address.family() != first.address.family() || is_link_local(entry.address))
+    return fmt::format("it has no {} address that {} could be used with", family_text(first.address.family()),
+                       first.name);
+  if (entry.address.is_loopback() != first.address.is_loopback())
+    return "it leads to another place than the first";
+  if (!wish.names.empty() && !wish.names.starts_with('^')) return {};
+  if (preference(entry.name) != preference(first.name)) return fmt::format("such come after {}", first.name);
+  if (!wish.names.empty()) return {};
+  if (!first.hardware || !entry.hardware)
+    return "only devices share the data without being named; NCCL_SOCKET_IFNAME may name it";
+  if (entry.megabits_per_s != first.megabits_per_s)
+    return fmt::format("it has {} Mbit/s and {} has {}; NCCL_SOCKET_IFNAME may name it", entry.megabits_per_s,
+                       first.name, first.megabits_per_s);
+  return {};
+}
+
+/// Goes through the other interfaces, each by its first address of the family.
+InterfaceChoice with_rails(InterfaceChoice choice, const std::vector<Interface>& interfaces,
+                           const InterfaceWish& wish) {
+  const Interface& first = choice.interface;
+  std::set<std::string> seen = {first.name};
+  for (const Interface& entry : interfaces) {
+    if (!seen.insert(entry.name).second) continue;
+    const auto fitting = std::ranges::find_if(interfaces, [&](const Interface& other) {
+      return other.name == entry.name && other.address.family() == first.address.family();
+    });
+    const Interface& rail = fitting == interfaces.end() ? entry : *fitting;
+    const std::string why_not = why_no_rail(rail, first, wish);
+    if (why_not.empty()) {
+      choice.rails.push_back(rail);
+    } else {
+      choice.left_out.push_back(fmt::format("{} ({}): {}", rail.name, rail.address.host_text(), why_not));
+    }
+  }
+  return choice;
 }
 
 /// The local address from which the kernel would reach `to`; nothing is sent.
@@ -101,12 +163,26 @@ Result<std::vector<Interface>> list_interfaces() {
     auto address = SocketAddress::from(entry->ifa_addr);
     if (!address) continue;
     address->set_port(0);
-    interfaces.push_back({entry->ifa_name, *address});
+    Interface interface { .name = entry->ifa_name, .address = *address };
+    interface.network_bits = prefix_bits(entry->ifa_netmask);
+    describe_device(interface);
+    interfaces.push_back(std::move(interface));
   }
   std::ranges::stable_sort(interfaces, {}, [](const Interface& entry) {
     return entry.address.family() == AF_INET ? 0 : is_link_local(entry.address) ? 2 : 1;
   });
   return interfaces;
+}
+
+bool same_network(const SocketAddress& a, const SocketAddress& b, uint32_t bits) {
+  if (a.family() != b.family() || !a.valid()) return false;
+  for (size_t i = 0; i < a.ip().size() && bits > 0; ++i) {
+    const uint32_t here = std::min(bits, 8u);
+    const auto differ = std::to_integer<uint32_t>(a.ip()[i] ^ b.ip()[i]);
+    if (differ >> (8 - here) != 0) return false;
+    bits -= here;
+  }
+  return true;
 }
 
 Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interfaces, const InterfaceWish& wish,
@@ -130,19 +206,19 @@ Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interface
   const auto reaching = std::ranges::find_if(
       fitting, [&](const Interface& entry) { return route && same_ip(entry.address, *route); });
   if (reaching != fitting.end()) {
-    return InterfaceChoice{*reaching,
-                           fmt::format("the way to {} where the ranks gather", wish.reach->text())};
+    return with_rails({*reaching, fmt::format("the way to {} where the ranks gather", wish.reach->text())},
+                      interfaces, wish);
   }
   if (named) {
     const auto first = wish.names.starts_with('^')
                            ? std::ranges::min_element(
                                  fitting, {}, [](const Interface& entry) { return preference(entry.name); })
                            : fitting.begin();
-    return InterfaceChoice{*first, fmt::format("NCCL_SOCKET_IFNAME={}", wish.names)};
+    return with_rails({*first, fmt::format("NCCL_SOCKET_IFNAME={}", wish.names)}, interfaces, wish);
   }
   const auto best =
       std::ranges::min_element(fitting, {}, [](const Interface& entry) { return preference(entry.name); });
-  return InterfaceChoice{*best, fmt::format("the first choice among: {}", list_text(fitting))};
+  return with_rails({*best, fmt::format("the first choice among: {}", list_text(fitting))}, interfaces, wish);
 }
 
 Result<InterfaceChoice> choose_interface(const InterfaceWish& wish) {

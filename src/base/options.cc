@@ -33,6 +33,8 @@ constexpr std::array kTable = {
     OptionRow{"NCCL_SOCKET_IFNAME", &Options::socket_ifname, "", 0, 0,
               "network interfaces to use: prefixes; ^ first excludes, = first means exact names"},
     OptionRow{"NCCL_SOCKET_FAMILY", &Options::socket_family, "", 0, 0, "AF_INET or AF_INET6"},
+    OptionRow{"WEIR_PORTS", &Options::ports, "", 0, 0,
+              "ports to listen at: one, or the first and the last like 50000-50100; unset is any"},
     OptionRow{"NCCL_COMM_ID", &Options::comm_id, "", 0, 0, "host:port where rank 0 gathers the ranks"},
     OptionRow{"NCCL_HOSTID", &Options::host_id, "", 0, 0,
               "identity of this host; ranks share memory only where it is equal"},
@@ -62,6 +64,8 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_CREDIT", &Options::credit_bytes, "bytes", -1, 1 << 30,
               "what peers may have under way to this host over TCP; -1: by the speed of the network, from "
               "other hosts only; 0: no limit"},
+    OptionRow{"WEIR_PATH_TIMEOUT", &Options::path_timeout_s, "s", 0.05, kBig,
+              "a path between two hosts that does not answer for so long while another does is given up"},
     OptionRow{"NCCL_IB_DISABLE", &Options::ib_disable, "", 0, 1, "1: no RDMA devices"},
     OptionRow{
         "NCCL_IB_HCA", &Options::ib_hca, "", 0, 0,

@@ -21,6 +21,7 @@ struct Options {
   // Meeting the other ranks
   std::string socket_ifname;
   std::string socket_family;
+  std::string ports;
   std::string comm_id;
   std::string host_id;
   int64_t comm_blocking = -1;
@@ -38,6 +39,7 @@ struct Options {
   bool shm_disable = false;
   int64_t sockets_per_channel = 0;
   int64_t credit_bytes = -1;
+  double path_timeout_s = 1;
   bool ib_disable = false;
   std::string ib_hca;
   int64_t ib_gid_index = -1;

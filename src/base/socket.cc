@@ -112,11 +112,15 @@ Result<std::optional<Socket>> Socket::accept() const {
 Result<Socket> Socket::bound(const SocketAddress& own) {
   auto socket = make_client(own.family());
   WEIR_TRY(socket.status());
+  WEIR_TRY(socket->bind_to(own));
+  return socket;
+}
+
+Status Socket::bind_to(const SocketAddress& own) const {
   sockaddr_storage raw;
   const socklen_t size = own.to_raw(raw);
-  if (bind(socket->fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0)
-    return failure("connect from", own.text(), errno);
-  return socket;
+  if (bind(fd_, reinterpret_cast<sockaddr*>(&raw), size) == 0) return {};
+  return failure("connect from", own.text(), errno);
 }
 
 Status Socket::begin_connect(const SocketAddress& to) const {
@@ -127,9 +131,15 @@ Status Socket::begin_connect(const SocketAddress& to) const {
   return {};
 }
 
-Result<Socket> Socket::start_connect(const SocketAddress& to) {
+Result<Socket> Socket::start_connect(const SocketAddress& to, const std::optional<SocketAddress>& from) {
   auto socket = make_client(to.family());
   WEIR_TRY(socket.status());
+  if (from) {
+    // The port is chosen when it is known where to: more connections than ports are possible.
+    const int one = 1;
+    setsockopt(socket->fd(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
+    WEIR_TRY(socket->bind_to(*from));
+  }
   WEIR_TRY(socket->begin_connect(to));
   return socket;
 }

@@ -45,6 +45,8 @@ class SocketAddress {
   BytesView ip() const { return BytesView(ip_).first(family_ == AF_INET ? 4 : 16); }
   /// As parse reads it.
   std::string text() const;
+  /// The same without the port.
+  std::string host_text() const;
   /// Fills `raw`; returns the length for bind and connect.
   socklen_t to_raw(sockaddr_storage& raw) const;
 
@@ -81,8 +83,9 @@ class Socket {
   static Result<Socket> bound(const SocketAddress& own);
   /// Begins to connect a socket that is not; connected() says when it is done. Never blocks.
   Status begin_connect(const SocketAddress& to) const;
-  /// Makes a socket and begins to connect it.
-  static Result<Socket> start_connect(const SocketAddress& to);
+  /// Makes a socket and begins to connect it, from an address of this host if one is given.
+  static Result<Socket> start_connect(const SocketAddress& to,
+                                      const std::optional<SocketAddress>& from = std::nullopt);
   /// False while connecting. Never blocks.
   Result<bool> connected() const;
   /// Connects, once.
@@ -99,6 +102,8 @@ class Socket {
   std::string peer_text() const;
 
  private:
+  Status bind_to(const SocketAddress& own) const;
+
   int fd_ = -1;
 };
 

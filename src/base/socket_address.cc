@@ -125,15 +125,19 @@ bool SocketAddress::is_loopback() const {
   return family_ == AF_INET6 && *this == loopback(AF_INET6, port_);
 }
 
-std::string SocketAddress::text() const {
+std::string SocketAddress::host_text() const {
   char ip[INET6_ADDRSTRLEN] = "";
   if (!valid()) return "no address";
   inet_ntop(family_, ip_.data(), ip, sizeof ip);
-  if (family_ == AF_INET) return fmt::format("{}:{}", ip, port_);
+  if (family_ == AF_INET) return ip;
   char interface[IF_NAMESIZE] = "";
-  if (scope_ == 0) return fmt::format("[{}]:{}", ip, port_);
-  if (if_indextoname(scope_, interface) != nullptr) return fmt::format("[{}%{}]:{}", ip, interface, port_);
-  return fmt::format("[{}%{}]:{}", ip, scope_, port_);
+  if (scope_ == 0) return fmt::format("[{}]", ip);
+  if (if_indextoname(scope_, interface) != nullptr) return fmt::format("[{}%{}]", ip, interface);
+  return fmt::format("[{}%{}]", ip, scope_);
+}
+
+std::string SocketAddress::text() const {
+  return valid() ? fmt::format("{}:{}", host_text(), port_) : host_text();
 }
 
 }  // namespace weir

@@ -16,7 +16,11 @@ namespace {
 constexpr int64_t kVerdictMs = 1000;  ///< for the root to name whoever did not take a message
 
 Bytes encode(const PeerAddress& peer) {
-  return ByteWriter().put(peer.door).put(peer.host).put(peer.pid).put_string(peer.hostname).take();
+  ByteWriter out;
+  out.put(peer.door).put(peer.host).put(peer.pid).put_string(peer.hostname);
+  out.put(static_cast<uint32_t>(peer.other_doors.size()));
+  for (const SocketAddress& door : peer.other_doors) out.put(door);
+  return out.take();
 }
 
 Result<std::vector<PeerAddress>> decode(const std::vector<Bytes>& all) {
@@ -28,6 +32,8 @@ Result<std::vector<PeerAddress>> decode(const std::vector<Bytes>& all) {
     peer.host = in.get<uint64_t>();
     peer.pid = in.get<int32_t>();
     peer.hostname = in.get_string();
+    const auto others = in.get<uint32_t>();
+    for (uint32_t i = 0; in.ok() && i < others; ++i) peer.other_doors.push_back(in.get<SocketAddress>());
     if (!in.ok() || !peer.door.valid()) {
       return Status(Code::remote_error, fmt::format("rank {} sent a broken address", peers.size() - 1));
     }
@@ -87,6 +93,8 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   hello.rank = spec.rank;
   hello.ranks = spec.ranks;
   hello.peer = {spec.door->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
+  const std::vector<SocketAddress>& doors = spec.door->addresses();
+  hello.peer.other_doors.assign(doors.begin() + 1, doors.end());
   auto opened = RootLink::open(spec.id, hello, spec.timeouts, spec.abort);
   WEIR_TRY(opened.status());
   RootLink& root = **opened;

@@ -364,10 +364,9 @@ bool Root::over(int64_t now) const {
 Roots::Roots() = default;
 Roots::~Roots() = default;
 
-Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& timeouts) {
-  SocketAddress any_port = interface;
-  any_port.set_port(0);
-  auto listener = Socket::listen(any_port);
+Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& timeouts,
+                                const PortRange& ports) {
+  auto listener = listen_in(interface, ports);
   WEIR_TRY(listener.status());
   auto address = listener->local_address();
   WEIR_TRY(address.status());

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <vector>
 
-#include "src/base/socket.h"
+#include "src/base/ports.h"
 #include "src/core/unique_id.h"
 #include "src/core/watchdog.h"
 #include "weir/status.h"
@@ -29,9 +29,11 @@ class Roots {
   Roots();
   ~Roots();
 
-  /// Starts a root at a free port of `interface` (its port does not matter) and returns the id that leads to
-  /// it. A root that nobody comes to waits for ever; the time for missing ranks begins with the first hello.
-  Result<UniqueId> make_id(const SocketAddress& interface, const Timeouts& timeouts);
+  /// Starts a root at a free port, of those in `ports`, of `interface` (its port does not matter) and returns
+  /// the id that leads to it. A root that nobody comes to waits for ever; the time for missing ranks begins
+  /// with the first hello.
+  Result<UniqueId> make_id(const SocketAddress& interface, const Timeouts& timeouts,
+                           const PortRange& ports = {});
   /// The id for an address that NCCL_COMM_ID gives; starts nothing.
   static UniqueId fixed_id(const SocketAddress& address) { return {address, 0, true}; }
   /// Starts the root of a fixed id, after the one before it has ended. invalid_usage if the port is in use.

@@ -2,11 +2,24 @@
 
 #include "src/base/doorbell.h"
 #include "src/base/host.h"
-#include "src/base/interfaces.h"
 #include "src/base/log.h"
 #include "src/core/credit.h"
 
 namespace weir::core {
+namespace {
+
+/// Which interfaces carry data over sockets, in NCCL's words, and why the others do not.
+void log_rails(const InterfaceChoice& choice) {
+  std::string used = fmt::format("[0]{}:{}<0>", choice.interface.name, choice.interface.address.host_text());
+  for (size_t i = 0; i < choice.rails.size(); ++i) {
+    const Interface& rail = choice.rails[i];
+    used += fmt::format(" [{}]{}:{}<0>", i + 1, rail.name, rail.address.host_text());
+  }
+  WEIR_INFO(net, "NET/Socket : Using {}", used);
+  for (const std::string& sentence : choice.left_out) WEIR_INFO(net, "NET/Socket : Not using {}", sentence);
+}
+
+}  // namespace
 
 Runtime::Runtime(Options options)
     : options_(std::move(options)),
@@ -21,11 +34,11 @@ Timeouts Runtime::timeouts() const {
   return {ms(options_.init_timeout_s), ms(options_.peer_timeout_s), ms(options_.stuck_timeout_s)};
 }
 
-Result<SocketAddress> Runtime::listen_at(const std::optional<SocketAddress>& reach) const {
+Result<InterfaceChoice> Runtime::listen_at(const std::optional<SocketAddress>& reach) const {
   auto choice = choose_interface({options_.socket_ifname, options_.socket_family, reach});
   WEIR_TRY(choice.status());
   WEIR_INFO(bootstrap, "Bootstrap: Using {}: {}", choice->interface.name, choice->why);
-  return choice->interface.address;
+  return choice;
 }
 
 Result<UniqueId> Runtime::make_unique_id() {
@@ -34,18 +47,26 @@ Result<UniqueId> Runtime::make_unique_id() {
     WEIR_TRY(address.status());
     return Roots::fixed_id(*address);
   }
-  auto interface = listen_at(std::nullopt);
-  WEIR_TRY(interface.status());
-  return roots_.make_id(*interface, timeouts());
+  const auto choice = listen_at(std::nullopt);
+  WEIR_TRY(choice.status());
+  const auto ports = PortRange::parse(options_.ports);
+  WEIR_TRY(ports.status());
+  return roots_.make_id(choice->interface.address, timeouts(), *ports);
 }
 
 Result<std::shared_ptr<Door>> Runtime::door(const SocketAddress& reach) {
   std::lock_guard lock(mutex_);
   if (std::shared_ptr<Door> open = door_.lock()) return open;
-  auto interface = listen_at(reach);
-  WEIR_TRY(interface.status());
-  auto opened = Door::open(
-      *interface, [this](uint64_t scope, BytesView question) { return watch_.answer(scope, question); });
+  const auto choice = listen_at(reach);
+  WEIR_TRY(choice.status());
+  log_rails(*choice);
+  std::vector<SocketAddress> addresses = {choice->interface.address};
+  for (const Interface& rail : choice->rails) addresses.push_back(rail.address);
+  const auto ports = PortRange::parse(options_.ports);
+  WEIR_TRY(ports.status());
+  auto opened = Door::open(addresses, *ports, [this](uint64_t scope, BytesView question) {
+    return watch_.answer(scope, question);
+  });
   WEIR_TRY(opened.status());
   std::shared_ptr<Door> door = std::move(*opened);
   door_ = door;

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "src/base/door.h"
+#include "src/base/interfaces.h"
 #include "src/base/options.h"
 #include "src/core/own_host.h"
 #include "src/core/root.h"
@@ -44,7 +45,7 @@ class Runtime {
   Result<std::shared_ptr<Door>> door(const SocketAddress& reach);
 
  private:
-  Result<SocketAddress> listen_at(const std::optional<SocketAddress>& reach) const;
+  Result<InterfaceChoice> listen_at(const std::optional<SocketAddress>& reach) const;
 
   const Options options_;
   const uint64_t host_;

@@ -56,13 +56,20 @@ class Watchdog::Chase {
     ask_again();
   }
 
-  /// The answer of the rank it is at, once it is there or `silence_ns` have passed. Asks again meanwhile
-  /// where the question could not be brought there (no route, no descriptors).
-  std::optional<Answer> ask(const SocketAddress& door, uint64_t uid, const Bytes& question, int64_t now,
+  /// The answer of the rank it is at, once it is there or `silence_ns` have passed, of which each of its
+  /// doors has the same share. Asks again meanwhile where the question could not be brought there (no route,
+  /// no descriptors).
+  std::optional<Answer> ask(const PeerAddress& peer, uint64_t uid, const Bytes& question, int64_t now,
                             int64_t silence_ns) {
     if (inquiry_ == nullptr && now < retry_ns_) return std::nullopt;
-    if (inquiry_ == nullptr) inquiry_ = std::make_unique<Inquiry>(door, uid, question);
     if (asked_ns_ == 0) asked_ns_ = now;
+    const auto doors = static_cast<int64_t>(1 + peer.other_doors.size());
+    const int64_t door = std::min((now - asked_ns_) * doors / silence_ns, doors - 1);
+    if (inquiry_ == nullptr || door != door_) {
+      inquiry_ = std::make_unique<Inquiry>(
+          door == 0 ? peer.door : peer.other_doors[static_cast<size_t>(door - 1)], uid, question);
+      door_ = door;
+    }
     const bool in_time = now - asked_ns_ < silence_ns;
     if (!inquiry_->advance() && in_time) return std::nullopt;
     Answer answer = inquiry_->take();
@@ -83,6 +90,7 @@ class Watchdog::Chase {
  private:
   std::vector<Rank> path_;
   std::unique_ptr<Inquiry> inquiry_;
+  int64_t door_ = 0;      ///< of the rank, which the inquiry is at
   int64_t asked_ns_ = 0;  ///< first; 0: not yet
   int64_t retry_ns_ = 0;
 };
@@ -125,7 +133,7 @@ std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint6
   const Rank rank = chase.at();
   if (is_local(rank)) return interpret(rank, spec_.watch->report(spec_.uid, rank, call));
   const PeerAddress& peer = spec_.peers[static_cast<size_t>(rank)];
-  auto answer = chase.ask(peer.door, spec_.uid, Watch::question(rank, call), now, silence_ns());
+  auto answer = chase.ask(peer, spec_.uid, Watch::question(rank, call), now, silence_ns());
   if (!answer) return std::nullopt;
   return interpret(rank, *answer);
 }

@@ -5,7 +5,7 @@
 /// ..." to its end:
 ///
 ///   nobody listens at the door any more    the process is dead                          remote_error
-///   no answer                              it is stopped, or its host is out of reach   remote_error
+///   no answer, at none of its addresses    it is stopped, or its host is out of reach   remote_error
 ///   the rank left the communicator         destroyed or aborted too early               remote_error
 ///   another call with the same number      the calls do not match: both are named       invalid_usage
 ///   in no call                             a slow caller: no error, unless Timeouts::stuck_ms says so
@@ -42,6 +42,7 @@ struct PeerAddress {
   uint64_t host = 0;  ///< host_identity()
   int32_t pid = 0;
   std::string hostname;
+  std::vector<SocketAddress> other_doors = {};  ///< of further interfaces, for when that one does not answer
 
   /// "rank 3 (pid 4711 on host alpha)".
   std::string describe(Rank rank) const;

@@ -71,6 +71,67 @@ TEST(Interfaces, TheFamilyIsKept) {
   EXPECT_THAT(choose({}), HasSubstr("there are: none"));
 }
 
+/// Devices of a speed, in Mbit/s.
+Interface device(const std::string& name, const std::string& address, int64_t speed) {
+  Interface made = make(name, address);
+  made.hardware = true;
+  made.megabits_per_s = speed;
+  return made;
+}
+
+/// Names of the first interface and its rails, with the address of each; then, in brackets, who is left out.
+std::string rails(const std::vector<Interface>& interfaces, const InterfaceWish& wish = {}) {
+  const auto choice = choose_interface(interfaces, wish, std::nullopt);
+  if (!choice.ok()) return choice.status().message();
+  std::string text = choice->interface.name;
+  for (const Interface& rail : choice->rails) text += " " + rail.name + "=" + rail.address.host_text();
+  for (const std::string& sentence : choice->left_out)
+    text += " [" + sentence.substr(0, sentence.find(' ')) + "]";
+  return text;
+}
+
+TEST(Interfaces, RailsAreWhatTheNamesMean) {
+  EXPECT_EQ(rails(kMany, {.names = "eth", .family = "", .reach = {}}),
+            "eth0 eth1=10.0.1.5 [lo] [docker0] [virbr0] [ib0]");
+  EXPECT_EQ(rails(kMany, {.names = "eth1,ib", .family = "", .reach = {}}),
+            "eth1 ib0=10.1.0.5 [lo] [docker0] [virbr0] [eth0]");
+  EXPECT_EQ(rails(kMany, {.names = "^ib", .family = "", .reach = {}}),
+            "eth0 eth1=10.0.1.5 [lo] [docker0] [virbr0] [ib0]");
+  EXPECT_EQ(rails(kMany, {.names = "eth", .family = "AF_INET6", .reach = {}}),
+            "eth0 [lo] [docker0] [virbr0] [eth1] [ib0]");
+  EXPECT_EQ(rails(kMany, {.names = "lo", .family = "", .reach = {}}),
+            "lo [docker0] [virbr0] [eth0] [eth1] [ib0]");
+}
+
+TEST(Interfaces, WithoutNamesRailsAreDevicesAsFastAsTheFirst) {
+  EXPECT_EQ(rails(without({"ib0"})), "eth0 [lo] [docker0] [virbr0] [eth1]") << "nothing is known of them";
+  const std::vector<Interface> devices = {make("lo", "127.0.0.1"),
+                                          device("eth0", "10.0.0.5", 100000),
+                                          device("eth1", "10.0.1.5", 100000),
+                                          device("eth2", "10.0.2.5", 1000),
+                                          make("br-7", "172.18.0.1"),
+                                          device("eth3", "[fe80::1]", 100000)};
+  EXPECT_EQ(rails(devices), "eth0 eth1=10.0.1.5 [lo] [eth2] [br-7] [eth3]");
+  const auto choice = choose_interface(devices, {}, std::nullopt);
+  EXPECT_THAT(choice->left_out[1], AllOf(HasSubstr("eth2 (10.0.2.5)"), HasSubstr("1000 Mbit/s")));
+  EXPECT_THAT(choice->left_out[2], HasSubstr("NCCL_SOCKET_IFNAME"));
+}
+
+TEST(Interfaces, NetworksAreComparedByTheirPrefix) {
+  const auto same = [](const std::string& a, const std::string& b, uint32_t bits) {
+    return same_network(make("", a).address, make("", b).address, bits);
+  };
+  EXPECT_TRUE(same("10.0.0.1", "10.0.0.254", 24));
+  EXPECT_FALSE(same("10.0.0.1", "10.0.1.1", 24));
+  EXPECT_TRUE(same("10.0.0.1", "10.0.1.1", 23));
+  EXPECT_FALSE(same("10.0.0.1", "10.0.2.1", 23));
+  EXPECT_TRUE(same("10.0.0.1", "10.0.0.1", 32));
+  EXPECT_FALSE(same("10.0.0.1", "10.0.0.0", 32));
+  EXPECT_TRUE(same("[2001:db8::1]", "[2001:db8::ffff]", 64));
+  EXPECT_FALSE(same("[2001:db8::1]", "[2001:db8:0:1::1]", 64));
+  EXPECT_FALSE(same("10.0.0.1", "[::1]", 0));
+}
+
 TEST(Interfaces, ThisMachineHasOne) {
   auto choice = choose_interface(InterfaceWish{});
   ASSERT_TRUE(choice.ok()) << choice.status().message();

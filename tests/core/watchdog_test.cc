@@ -228,6 +228,50 @@ TEST(Watchdog, ARankThatLeftIsNamed) {
   EXPECT_THAT(ranks->line(0), AllOf(StartsWith("6: "), names(*ranks.operator->(), 1)));
 }
 
+/// An address at which somebody listens and never answers: as if the network between had gone.
+class DeafAddress {
+ public:
+  DeafAddress() : socket_(std::move(*Socket::listen(SocketAddress::loopback(AF_INET, 0)))) {}
+  SocketAddress address() const { return *socket_.local_address(); }
+
+ private:
+  Socket socket_;
+};
+
+/// What rank 0 finds out about rank 1, which is in no call, has its door at `doors`, and is waited for in
+/// vain.
+Status examine_rank_at(const std::vector<SocketAddress>& doors) {
+  Watch watch;
+  const auto self = Door::open(SocketAddress::loopback(AF_INET, 0), nullptr);
+  Watchdog::Spec spec;
+  spec.uid = 7;
+  spec.rank = 0;
+  spec.peers = {{(*self)->address(), 1, 1, "here"}, {doors[0], 2, 2, "there"}};
+  spec.peers[1].other_doors.assign(doors.begin() + 1, doors.end());
+  spec.watch = &watch;
+  spec.activity = watch.enter(7, 0);
+  spec.timeouts = kQuick;
+  Watchdog watchdog(std::move(spec));
+  const int64_t start = now_ns();
+  while (now_ns() - start < 2 * kQuick.peer_ms * 1'000'000) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    WEIR_TRY(watchdog.examine(1, now_ns() - start));
+  }
+  return {};
+}
+
+TEST(Watchdog, ARankIsAskedAtAllItsDoors) {
+  Watch watch;
+  const auto activity = watch.enter(7, 1);
+  const auto door = Door::open(SocketAddress::loopback(AF_INET, 0), [&](uint64_t scope, BytesView question) {
+    return watch.answer(scope, question);
+  });
+  const DeafAddress deaf;
+  EXPECT_EQ(words(examine_rank_at({deaf.address(), (*door)->address()})), "ok");
+  EXPECT_THAT(words(examine_rank_at({deaf.address(), deaf.address()})),
+              AllOf(StartsWith("6: "), HasSubstr("rank 1")));
+}
+
 TEST(Watchdog, ThreadsOfOneProcessAreExaminedWithoutADoor) {
   Site site(kQuick);
   const UniqueId id = *site.roots.make_id(SocketAddress::loopback(AF_INET, 0), kQuick);

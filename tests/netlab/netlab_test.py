@@ -48,6 +48,50 @@ def runs_ranks(programs):
   assert all((sent > count) == (rail == "0") for (_, rail), sent in up.items()), counters
 
 
+def uses_both_rails(programs):
+  """All interfaces that the option names carry about the same share; the log says which they are and which are not used."""
+  count = 4 << 20
+  with Network([2], 200, [0], rails=2) as network:
+    processes = start_all(network, all_reduce(programs, count, "-n", "2"), NCCL_SOCKET_IFNAME="eth", NCCL_DEBUG="INFO",
+                          NCCL_DEBUG_SUBSYS="NET")
+    for host, process in enumerate(processes):
+      out, err = process.communicate(timeout=100)
+      assert process.returncode == 0, (out, err)
+      assert f"NET/Socket : Using [0]eth0:{network.address(host, 0)}<0> [1]eth1:{network.address(host, 1)}<0>" in out, out
+      assert re.search(r"NET/Socket : Not using lo \(127.0.0.1\): .*NCCL_SOCKET_IFNAME=eth", out), out
+    sent = [network.statistic(*network.cables[1, rail], "tx_bytes") for rail in (0, 1)]
+    assert min(sent) > max(sent) / 2 and sum(sent) > 4 * count, sent  # warm-up, check and timed ones: each sends its size
+
+
+def goes_on_over_the_other_rail(programs):
+  """A rail is pulled while sums run: they are right, and both the loss and what goes on are in the log. Whichever rail it is; but
+  the program itself needs the first one before it ends."""
+  count = 4 << 20
+  for cut in (0, 1):
+    with Network([2], 200, [0], rails=2) as network:
+      processes = start_all(network, all_reduce(programs, count, "-n", "12"), NCCL_SOCKET_IFNAME="eth", NCCL_DEBUG="WARN")
+
+      def wait_for(rail, sent):
+        deadline = time.monotonic() + 60
+        while network.statistic(*network.cables[1, rail], "tx_bytes") < sent:
+          assert time.monotonic() < deadline and all(process.poll() is None for process in processes), (cut, rail)
+          time.sleep(0.02)
+
+      wait_for(cut, 2 * count)  # in the middle of it: each rail would carry seven times as much
+      network.cut(1, cut)
+      if cut == 0:
+        wait_for(1, 12 * count)  # more than its share
+        network.restore(1, 0)
+      said = ""
+      for process in processes:
+        out, err = process.communicate(timeout=100)
+        assert process.returncode == 0, (out, err)
+        said += out
+      assert re.search(r"# Out of bounds values : 0 OK", said), said
+      lost, left = (rf"eth{rail} \({network.address(0, rail)}\) to eth{rail} \({network.address(1, rail)}\)" for rail in (cut, 1 - cut))
+      assert re.search(rf"goes on without the connection from {lost}: .*sent again over {left}", said), said
+
+
 def cuts_a_cable(_):
   """Nothing passes a cable while it is cut, and then it does again; another rail goes on."""
   with Network([2], 100, [0], rails=2) as network:
@@ -152,7 +196,7 @@ def leaves_nothing(_):
       time.sleep(0.1)
 
 
-CASES = {case.__name__: case for case in (runs_ranks, cuts_a_cable, spreads_flows, drops_at_a_shallow_port, tells_how_it_ended,
+CASES = {case.__name__: case for case in (runs_ranks, uses_both_rails, goes_on_over_the_other_rail, cuts_a_cable, spreads_flows, drops_at_a_shallow_port, tells_how_it_ended,
                                           runs_mpi, leaves_nothing)}
 
 

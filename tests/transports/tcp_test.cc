@@ -6,10 +6,12 @@
 #include <algorithm>
 
 #include "src/base/host.h"
+#include "tests/base/families.h"
 #include "tests/transports/conformance.h"
 #include "tests/transports/link.h"
 #include "transports/card.h"
 #include "transports/tcp_channel.h"
+#include "transports/tcp_rails.h"
 
 namespace weir::testing {
 namespace {
@@ -29,23 +31,53 @@ Node tcp_node(int family, uint32_t streams, Rank rank, uint64_t credit = 0) {
   return node;
 }
 
+/// A node with a door on each address, "127.0.0.2" or "[::1]".
+Node tcp_rails_node(const std::vector<std::string>& hosts, uint32_t streams, Rank rank) {
+  Node node;
+  std::vector<SocketAddress> addresses;
+  for (const std::string& host : hosts) addresses.push_back(*SocketAddress::parse(host + ":0"));
+  auto door = Door::open(addresses, {}, nullptr);
+  EXPECT_TRUE(door.ok()) << door.status().message();
+  if (!door.ok()) return node;
+  node.door = std::move(*door);
+  node.transport = make_tcp(test_identity(rank), node.door.get(), {.streams = streams});
+  return node;
+}
+
+/// Two rails over loopback.
+Node two_rails(uint32_t streams, Rank rank) {
+  if (rank == 0) return tcp_rails_node({"127.0.0.2", "127.0.0.3"}, streams, rank);
+  return tcp_rails_node({"127.0.0.4", "127.0.0.5"}, streams, rank);
+}
+
 std::vector<Setup> setups() {
   const auto node = [](int family, uint32_t streams, uint64_t credit = 0) {
     return [=](Rank rank) { return tcp_node(family, streams, rank, credit); };
   };
+  const auto rails = [](uint32_t streams) { return [=](Rank rank) { return two_rails(streams, rank); }; };
+  std::vector<std::string> both = {"127.0.0.2"};
+  if (families().size() > 1) both.emplace_back("[::1]");
+  const auto both_families = [=](Rank rank) { return tcp_rails_node(both, 0, rank); };
   return with_faults({{"threads", PeerKind::threads, node(AF_INET, 2), true},
                       {"processes", PeerKind::processes, node(AF_INET, 0), true},
                       {"processes_v6", PeerKind::processes, node(AF_INET6, 1), true},
                       {"processes_7_streams", PeerKind::processes, node(AF_INET, 7), true},
                       {"processes_credit", PeerKind::processes, node(AF_INET, 2, 64 << 10), true},
-                      {"threads_scarce_credit", PeerKind::threads, node(AF_INET, 3, 1), true}});
+                      {"threads_scarce_credit", PeerKind::threads, node(AF_INET, 3, 1), true},
+                      {"threads_2_rails", PeerKind::threads, rails(3), true},
+                      {"processes_2_rails", PeerKind::processes, rails(0), true},
+                      {"processes_rail_per_family", PeerKind::processes, both_families, true}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, ::testing::ValuesIn(setups()), setup_name);
 
 /// A card of tcp for rank 1 of machine `host`, whose door is at `address`.
 Bytes card_at(const std::string& address, uint64_t host) {
-  return begin_card("tcp", 2, {1, host}).put(SocketAddress::parse(address).value()).put(uint32_t{0}).take();
+  const SocketAddress door = SocketAddress::parse(address).value();
+  ByteWriter card = begin_card("tcp", 2, {1, host});
+  card.put(door).put(uint32_t{0}).put(uint32_t{1});
+  tcp::Rail{.name = "eth0", .door = door, .network_bits = 8}.put(card);
+  return card.take();
 }
 
 TEST(Tcp, RefusesALoopbackAddressOfAnotherHost) {
@@ -78,14 +110,17 @@ TEST(Tcp, NamesADoorThatIsClosed) {
   EXPECT_THAT(trouble.message(), HasSubstr(std::to_string(port)));
 }
 
+/// With credit, on one path.
+TcpPeer peer_at(const SocketAddress& door) { return {door, {{door, {}, door.text()}}, true}; }
+
 /// Carries one message between ends of this thread, whose receiver has `credit` for everything.
 void carry(uint64_t credit, uint32_t bytes, tcp::Counters& counters) {
   CreditBudget budget(credit);
   const Node from = tcp_node(AF_INET, 1, 0);
   const Node to = tcp_node(AF_INET, 1, 1);
-  const auto sender = open_tcp_sender({to.door->address(), true}, 7, 1,
+  const auto sender = open_tcp_sender(peer_at(to.door->address()), 7, 1, 1'000'000'000,
                                       {.self = 0, .peer = 1, .slot_bytes = bytes}, counters);
-  const auto receiver = open_tcp_receiver(*to.door, {from.door->address(), true}, &budget, 7,
+  const auto receiver = open_tcp_receiver(*to.door, peer_at(from.door->address()), &budget, 7,
                                           {.self = 1, .peer = 0, .slot_bytes = bytes}, counters);
   await_ready(**sender, **receiver);
   std::fill_n((*sender)->acquire(), bytes, std::byte{1});

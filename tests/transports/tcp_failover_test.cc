@@ -1,0 +1,330 @@
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "src/base/host.h"
+#include "tests/transports/link.h"
+#include "transports/card.h"
+#include "transports/tcp.h"
+#include "transports/tcp_rails.h"
+#include "transports/tcp_wire.h"
+
+namespace weir::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr uint32_t kSlots = 4;
+
+std::unique_ptr<Door> door_at(const std::vector<std::string>& hosts) {
+  std::vector<SocketAddress> addresses;
+  for (const std::string& host : hosts) addresses.push_back(*SocketAddress::parse(host + ":0"));
+  auto door = Door::open(addresses, {}, nullptr);
+  EXPECT_TRUE(door.ok()) << door.status().message();
+  return std::move(*door);
+}
+
+/// Breaks all connections of this process whose end here has the address: what has come and was not read is
+/// lost, the other ends are reset.
+void reset_connections_at(const std::string& host) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename());
+    sockaddr_storage raw{};
+    socklen_t size = sizeof raw;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&raw), &size) != 0) continue;
+    size = sizeof raw;
+    getsockname(fd, reinterpret_cast<sockaddr*>(&raw), &size);
+    const auto local = SocketAddress::from(reinterpret_cast<sockaddr*>(&raw));
+    if (!local || local->host_text() != host) continue;
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
+    connect(fd, &nobody, sizeof nobody);
+  }
+}
+
+/// A channel from rank 0 at 127.0.0.2 and .3 to rank 1 at 127.0.0.4 and .5, both ends driven by one thread.
+class TcpFailover : public ::testing::Test {
+ protected:
+  void open(uint32_t slot_bytes = 4096, uint32_t streams = 0, double timeout_s = 60) {
+    receiver_.reset(), sender_.reset();
+    for (Node& node : nodes_) node = Node();
+    nodes_[0].door = door_at({"127.0.0.2", "127.0.0.3"});
+    nodes_[1].door = door_at({"127.0.0.4", "127.0.0.5"});
+    for (Rank rank : {0, 1}) {
+      nodes_[rank].transport = make_tcp(test_identity(rank), nodes_[rank].door.get(),
+                                        {.streams = streams, .path_timeout_s = timeout_s});
+    }
+    open_to(nodes_[1].transport->card(), slot_bytes);
+    await_ready(*sender_, *receiver_);
+  }
+  void open_to(const Bytes& card, uint32_t slot_bytes) {
+    const LinkSpec spec{.self = 0, .peer = 1, .channel = 4, .slots = kSlots, .slot_bytes = slot_bytes};
+    const LinkSpec other{.self = 1, .peer = 0, .channel = 4, .slots = kSlots, .slot_bytes = slot_bytes};
+    auto sender = nodes_[0].transport->open_sender(card, spec);
+    auto receiver = nodes_[1].transport->open_receiver(nodes_[0].transport->card(), other);
+    ASSERT_TRUE(sender.ok()) << sender.status().message();
+    ASSERT_TRUE(receiver.ok()) << receiver.status().message();
+    sender_ = std::move(*sender);
+    receiver_ = std::move(*receiver);
+  }
+  /// Puts messages into all free slots.
+  uint64_t fill_slots(uint32_t bytes) {
+    const uint64_t before = sent_;
+    while (sender_->acquire() != nullptr) send(*sender_, 0, sent_++, bytes);
+    return sent_ - before;
+  }
+  void take_all(uint32_t bytes) {
+    eventually("all messages", [&] {
+      serve(*sender_);
+      serve(*receiver_);
+      for (; receiver_->peek() != nullptr; ++taken_) receive(*receiver_, 0, taken_, bytes);
+      return taken_ == sent_;
+    });
+  }
+  void exchange(int rounds, uint32_t bytes) {
+    for (int i = 0; i < rounds; ++i) {
+      eventually("a free slot",
+                 [&] { return serve(*sender_) && serve(*receiver_) && sender_->acquire() != nullptr; });
+      fill_slots(bytes);
+      take_all(bytes);
+    }
+    eventually("flushed", [&] { return serve(*receiver_) && serve(*sender_) && sender_->flushed(); });
+  }
+
+  Node nodes_[2];
+  std::unique_ptr<Sender> sender_;
+  std::unique_ptr<Receiver> receiver_;
+  uint64_t sent_ = 0;
+  uint64_t taken_ = 0;
+};
+
+TEST_F(TcpFailover, WhatALostPathSwallowedIsSentAgain) {
+  for (const std::string host : {"127.0.0.4", "127.0.0.5"}) {
+    sent_ = taken_ = 0;
+    open();
+    exchange(3, 4096);
+    EXPECT_GE(fill_slots(4096), kSlots);
+    reset_connections_at(host);
+    take_all(4096);
+    exchange(20, 4000);
+  }
+}
+
+TEST_F(TcpFailover, APathMayBreakAtTheSender) {
+  for (const std::string host : {"127.0.0.2", "127.0.0.3"}) {
+    sent_ = taken_ = 0;
+    open(1u << 20, 6);  // messages longer than what sockets buffer, so that some are halfway
+    exchange(2, 1u << 20);
+    EXPECT_EQ(fill_slots(1u << 20), kSlots);
+    serve(*receiver_);
+    reset_connections_at(host);
+    take_all(1u << 20);
+    exchange(5, 100);
+  }
+}
+
+TEST_F(TcpFailover, APathMayBreakWhileNothingIsUnderWay) {
+  open();
+  exchange(1, 10);
+  reset_connections_at("127.0.0.5");
+  exchange(10, 4096);
+}
+
+TEST_F(TcpFailover, AFlushedMessageHasArrived) {
+  open();
+  send(*sender_, 0, sent_++, 100);
+  for (int look = 0; look < 100; ++look) {
+    serve(*sender_);
+    EXPECT_FALSE(sender_->flushed()) << "the receiver has not looked yet";
+  }
+  eventually("flushed", [&] { return serve(*receiver_) && serve(*sender_) && sender_->flushed(); });
+  for (const char* host : {"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"}) reset_connections_at(host);
+  serve(*sender_);
+  serve(*receiver_);
+  receive(*receiver_, 0, 0, 100);
+}
+
+TEST_F(TcpFailover, WithoutAPathTheSenderNamesThemAll) {
+  open();
+  exchange(1, 500);
+  fill_slots(500);
+  for (const char* host : {"127.0.0.4", "127.0.0.5"}) reset_connections_at(host);
+  const Status trouble = await_trouble(*sender_, 10000);
+  EXPECT_EQ(trouble.code(), Code::remote_error);
+  EXPECT_THAT(trouble.message(),
+              AllOf(HasSubstr("rank 1 (door 127.0.0.4:"), HasSubstr("channel 4 from rank 0 to rank 1"),
+                    HasSubstr("lo (127.0.0.2) to lo (127.0.0.4): "),
+                    HasSubstr("lo (127.0.0.3) to lo (127.0.0.5): ")));
+  EXPECT_EQ(receiver_->peek(), nullptr);
+  EXPECT_THAT(await_trouble(*receiver_, 10000).message(), HasSubstr("rank 0"));
+}
+
+TEST_F(TcpFailover, WorksAgainInALaterLifeOfTheChannel) {
+  open();
+  for (int life = 0; life < 5; ++life) {
+    sent_ = taken_ = 0;
+    fill_slots(3000);
+    if (life % 2 == 0) reset_connections_at("127.0.0.5");
+    take_all(3000);
+    exchange(2, 3000);
+    sender_.reset(), receiver_.reset();
+    open_to(nodes_[1].transport->card(), 4096);
+    await_ready(*sender_, *receiver_);
+  }
+}
+
+/// The card of rank 1 with another address as its second.
+Bytes card_with(const Door& door, const SocketAddress& second) {
+  ByteWriter card = begin_card("tcp", 2, {1, host_identity("")});
+  card.put(door.address()).put(uint32_t{2});
+  tcp::Rail{.name = "lo", .door = door.address(), .network_bits = 8}.put(card);
+  tcp::Rail{.name = "lo", .door = second, .network_bits = 8}.put(card);
+  return card.take();
+}
+
+TEST_F(TcpFailover, OpensWithoutAPathThatRefuses) {
+  open();
+  sender_.reset(), receiver_.reset();
+  const SocketAddress closed = door_at({"127.0.0.6"})->address();
+  open_to(card_with(*nodes_[1].door, closed), 4096);
+  await_ready(*sender_, *receiver_);
+  exchange(5, 4096);
+}
+
+TEST_F(TcpFailover, OpensWithoutAPathThatDoesNotAnswer) {
+  open(4096, 0, 0.1);
+  sender_.reset(), receiver_.reset();
+  // Who listens and accepts nothing takes in as many connections as fit into its queue, and no more.
+  const Socket deaf(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_storage raw{};
+  const socklen_t size = SocketAddress::parse("127.0.0.7:0")->to_raw(raw);
+  ASSERT_EQ(bind(deaf.fd(), reinterpret_cast<sockaddr*>(&raw), size), 0);
+  ASSERT_EQ(listen(deaf.fd(), 0), 0);
+  std::vector<Socket> fillers;
+  for (int i = 0; i < 3; ++i) fillers.push_back(std::move(*Socket::start_connect(*deaf.local_address())));
+  open_to(card_with(*nodes_[1].door, *deaf.local_address()), 4096);
+  await_ready(*sender_, *receiver_);
+  exchange(5, 4096);
+}
+
+/// A sender that a test drives byte by byte, with two streams and two paths.
+class TcpDoubles : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kBytes = 1u << 20;  // so long that no more than kSlots messages are kept
+  void SetUp() override {
+    node_.door = door_at({"127.0.0.4", "127.0.0.5"});
+    node_.transport = make_tcp(test_identity(1), node_.door.get(), {});
+    const auto other = door_at({"127.0.0.2"});
+    const auto peer = make_tcp(test_identity(0), other.get(), {});
+    const LinkSpec spec{.self = 1, .peer = 0, .channel = 0, .slots = kSlots, .slot_bytes = kBytes};
+    auto receiver = node_.transport->open_receiver(peer->card(), spec);
+    ASSERT_TRUE(receiver.ok()) << receiver.status().message();
+    receiver_ = std::move(*receiver);
+    for (uint32_t i : {0, 1}) {
+      auto stream = deliver(node_.door->addresses()[i], tcp::delivery_key(test_identity(0).uid, 0, 1, 0, i),
+                            Deadline::in_ms(5000));
+      ASSERT_TRUE(stream.ok()) << stream.status().message();
+      streams_[i] = std::move(*stream);
+      const tcp::Greeting greeting{
+          .stream = i, .streams = 2, .slots = kSlots, .slot_bytes = kBytes, .paths = 2, .life = 1};
+      put(i, greeting);
+      auto line = deliver(node_.door->addresses()[i], tcp::control_key(test_identity(0).uid, 0, 1, 0, 1 + i),
+                          Deadline::in_ms(5000));
+      ASSERT_TRUE(line.ok()) << line.status().message();
+      lines_[i] = std::move(*line);
+      ASSERT_TRUE(lines_[i].send_all(std::as_bytes(std::span(&greeting, 1)), Deadline::in_ms(5000)).ok());
+    }
+    await_ready(*receiver_);
+  }
+  template <typename T>
+  void put(uint32_t stream, const T& value) {
+    write(stream, std::as_bytes(std::span(&value, 1)));
+  }
+  void write(uint32_t stream, BytesView bytes) {
+    while (!bytes.empty()) {
+      const auto sent = streams_[stream].try_send(bytes);
+      ASSERT_TRUE(sent.ok()) << sent.status().message();
+      bytes = bytes.subspan(*sent);
+      serve(*receiver_);
+    }
+  }
+  /// So many bytes of the message's frame from `from`, with `value` as payload.
+  void begin_message(uint32_t stream, uint64_t sequence, uint32_t bytes, std::byte value, uint32_t now) {
+    put(stream, tcp::FrameHeader{.bytes = bytes, .tag = sequence, .sequence = sequence});
+    write(stream, Bytes(now, value));
+  }
+  void go_on(uint32_t stream, uint32_t bytes, std::byte value) { write(stream, Bytes(bytes, value)); }
+  /// The next message must be this one.
+  void take(uint64_t sequence, uint32_t bytes, std::byte value) {
+    const Message* message = nullptr;
+    eventually("the message", [&] { return serve(*receiver_) && (message = receiver_->peek()) != nullptr; });
+    EXPECT_EQ(message->tag, sequence);
+    ASSERT_EQ(message->bytes, bytes);
+    for (uint32_t i = 0; i < bytes; ++i) ASSERT_EQ(message->data[i], value) << "byte " << i;
+    receiver_->release();
+  }
+  void take_nothing() {
+    for (int look = 0; look < 100; ++look) {
+      serve(*receiver_);
+      EXPECT_EQ(receiver_->peek(), nullptr);
+    }
+  }
+
+  Node node_;
+  std::unique_ptr<Receiver> receiver_;
+  Socket streams_[2];
+  Socket lines_[2];
+};
+
+constexpr std::byte kRight{1}, kStale{7};
+
+TEST_F(TcpDoubles, AreDropped) {
+  begin_message(0, 0, 5000, kRight, 5000);
+  begin_message(1, 0, 5000, kStale, 5000);
+  take(0, 5000, kRight);
+  begin_message(0, 0, 5000, kStale, 5000);
+  begin_message(1, 1, 10, kRight, 10);
+  take(1, 10, kRight);
+  take_nothing();
+}
+
+TEST_F(TcpDoubles, MessagesMayComeInAnyOrderOfTheStreams) {
+  begin_message(0, 1, 10, kRight, 10);
+  begin_message(0, 3, 30, kRight, 30);
+  take_nothing();
+  begin_message(0, 0, 5, kRight, 5);  // again, after later ones
+  take(0, 5, kRight);
+  take(1, 10, kRight);
+  take_nothing();
+  begin_message(1, 2, 20, kRight, 20);
+  take(2, 20, kRight);
+  take(3, 30, kRight);
+}
+
+TEST_F(TcpDoubles, TheRestOfAMessageThatCameElsewhereDoesNoHarm) {
+  begin_message(0, 0, 100000, kStale, 60000);  // stays halfway
+  begin_message(1, 0, 100000, kRight, 100000);
+  go_on(0, 10000, kStale);
+  take(0, 100000, kRight);
+  for (uint64_t i = 1; i <= kSlots; ++i) begin_message(1, i, 100000, kRight, 100000);  // all slots
+  go_on(0, 30000, kStale);
+  for (uint64_t i = 1; i <= kSlots; ++i) take(i, 100000, kRight);
+  begin_message(0, kSlots + 1, 10, kRight, 10);  // the stream itself is in order
+  take(kSlots + 1, 10, kRight);
+}
+
+TEST_F(TcpDoubles, NumbersFarAheadAreRefused) {
+  const tcp::FrameHeader header{.bytes = 1, .tag = 0, .sequence = 1000};
+  ASSERT_TRUE(streams_[0].send_all(std::as_bytes(std::span(&header, 1)), Deadline::in_ms(5000)).ok());
+  Status trouble;
+  eventually("trouble", [&] { return !(trouble = receiver_->progress()).ok(); });
+  EXPECT_THAT(trouble.message(), HasSubstr("message 1000"));
+}
+
+}  // namespace
+}  // namespace weir::testing

@@ -1,0 +1,128 @@
+#include "transports/tcp_lines.h"
+
+#include <algorithm>
+
+#include "src/base/clock.h"
+
+namespace weir::tcp {
+
+SenderLines::SenderLines(std::vector<Result<ControlLine>> lines, int64_t timeout_ns)
+    : lines_(lines.size()), timeout_ns_(timeout_ns) {
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].ok()) {
+      lines_[i].line = std::make_unique<ControlLine>(std::move(*lines[i]));
+    } else {
+      lines_[i].ended = lines[i].status().message();
+    }
+  }
+}
+
+bool SenderLines::ready(size_t path) {
+  Line& line = lines_[path];
+  if (line.open || line.line == nullptr) return line.open;
+  const Result<bool> ready = line.line->ready();
+  if (!ready.ok()) {
+    line.ended = ready.status().message();
+    line.line.reset();
+  }
+  line.open = ready.ok() && *ready;
+  return line.open;
+}
+
+void SenderLines::leave(size_t path) {
+  lines_[path].line.reset();
+  lines_[path].open = false;
+}
+
+void SenderLines::serve() {
+  for (Line& line : lines_) {
+    if (!line.open) continue;
+    hear(line);
+    if (!line.open || line.told_gone == gone_) continue;
+    const Result<bool> sent = line.line->send(ControlKind::gone, gone_);
+    if (sent.ok() && *sent) line.told_gone = gone_;
+  }
+}
+
+void SenderLines::hear(Line& line) {
+  for (;;) {
+    const auto frame = line.line->receive();
+    if (!frame.ok()) {
+      line.ended = frame.status().message();
+      line.open = false;
+      line.line.reset();
+      return;
+    }
+    if (!frame->has_value()) return;
+    // Another path may have brought later news before.
+    if ((*frame)->kind == ControlKind::arrived && (*frame)->value > arrived_.code())
+      arrived_ = Arrived::of((*frame)->value);
+  }
+}
+
+std::vector<size_t> SenderLines::silent(int64_t now) {
+  if (!asked_) {
+    if (now - asked_ns_ >= timeout_ns_ / 4) ask(now);
+    return {};
+  }
+  std::vector<size_t> quiet;
+  bool answered = false;
+  for (size_t i = 0; i < lines_.size(); ++i) {
+    Line& line = lines_[i];
+    if (!line.open) continue;
+    line.answered = line.answered || line.line->confirmed();
+    if (!line.answered) quiet.push_back(i);
+    answered = answered || line.answered;
+  }
+  if (quiet.empty()) asked_ = false;
+  if (!answered || now - asked_ns_ < timeout_ns_) return {};
+  asked_ = false;
+  return quiet;
+}
+
+void SenderLines::ask(int64_t now) {
+  for (Line& line : lines_) {
+    if (line.open) [[maybe_unused]]
+      const Result<bool> sent = line.line->send(ControlKind::ping, 0);
+    line.answered = false;
+  }
+  asked_ = true;
+  asked_ns_ = now;
+}
+
+ReceiverLines::ReceiverLines(Door& door, const std::vector<DeliveryKey>& keys, int64_t life) : life_(life) {
+  for (const DeliveryKey& key : keys) lines_.push_back({ControlListener(door, key), 0});
+}
+
+/// What is unread when a connection is closed resets it, and what was just said would be lost.
+ReceiverLines::~ReceiverLines() {
+  for (Line& line : lines_) {
+    if (ControlLine* open = line.listener.line(life_)) hear(line, *open);
+  }
+}
+
+bool ReceiverLines::serve(const Arrived& arrived) {
+  bool all = true;
+  for (Line& line : lines_) {
+    ControlLine* const open = line.listener.line(life_);
+    if (open == nullptr) continue;
+    if (line.told < arrived.code()) {
+      const Result<bool> sent = open->send(ControlKind::arrived, arrived.code());
+      if (sent.ok() && *sent) line.told = arrived.code();
+      all = all && (!sent.ok() || *sent);
+    }
+    hear(line, *open);
+  }
+  return all;
+}
+
+void ReceiverLines::hear(Line& line, ControlLine& open) {
+  for (;;) {
+    const auto frame = open.receive();
+    if (!frame.ok()) return line.listener.drop();
+    if (!frame->has_value()) return;
+    if ((*frame)->kind == ControlKind::gone) gone_ |= (*frame)->value;
+  }
+}
+
+}  // namespace weir::tcp

@@ -105,7 +105,10 @@ bool ReceiverLines::serve(const Arrived& arrived) {
   bool all = true;
   for (Line& line : lines_) {
     ControlLine* const open = line.listener.line(life_);
-    if (open == nullptr) continue;
+    if (open == nullptr) {
+      all = all && line.told == arrived.code();  // it may come later, and must hear it then
+      continue;
+    }
     if (line.told < arrived.code()) {
       const Result<bool> sent = open->send(ControlKind::arrived, arrived.code());
       if (sent.ok() && *sent) line.told = arrived.code();

@@ -56,7 +56,8 @@ class Tcp final : public Transport {
     const auto paths = static_cast<uint32_t>(peer->where.paths.size());
     const uint32_t streams = settings_.streams == 0 ? std::max(kDefaultStreams, paths) : settings_.streams;
     return open_tcp_sender(std::move(peer->where), self_.uid, std::min(streams, tcp::kMostStreams),
-                           static_cast<int64_t>(settings_.path_timeout_s * 1e9), spec, counters_);
+                           static_cast<int64_t>(settings_.path_timeout_s * 1e9), spec,
+                           settings_.spreads ? &uses_ : nullptr, counters_);
   }
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
     Result<Peer> peer = peer_of(peer_card);
@@ -112,6 +113,7 @@ class Tcp final : public Transport {
   const TcpSettings settings_;
   const Limits limits_;
   const std::vector<tcp::Rail> rails_;
+  PathUses uses_;
   tcp::Counters counters_;
 };
 

@@ -16,6 +16,7 @@ namespace weir {
 struct TcpSettings {
   uint32_t streams = 0;  ///< connections per channel; 0: two, or one per pair of interfaces if these are more
   double path_timeout_s = 1;       ///< a path that does not answer for so long while another does is given up
+  bool spreads = false;            ///< connections choose their ways through fabrics with equal paths
   CreditBudget* budget = nullptr;  ///< of this process, for what comes to it; null: peers send what they like
   bool budget_for_own_host = false;  ///< it also limits ranks of this host
 };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/base/door.h"
+#include "src/base/path_choice.h"
 #include "src/base/socket.h"
 #include "transports/credit_budget.h"
 #include "transports/tcp_counters.h"
@@ -28,9 +29,10 @@ struct TcpPeer {
 
 /// `streams`: 1 to 64, dealt over the paths. With several paths the receiver says what has arrived, and the
 /// channel goes on when one of them breaks, or has not answered for `path_timeout_ns` while another has.
-/// `counters` outlives the end.
+/// `uses`: for streams to choose their ways through the fabric by; null: they take what they get. `uses` and
+/// `counters` outlive the end.
 Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint32_t streams,
-                                                int64_t path_timeout_ns, const LinkSpec& spec,
+                                                int64_t path_timeout_ns, const LinkSpec& spec, PathUses* uses,
                                                 tcp::Counters& counters);
 
 /// `door`, `budget` and `counters` outlive the end. The sender decides the number of streams. REQUIRES: a

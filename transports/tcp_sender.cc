@@ -25,6 +25,7 @@ constexpr size_t kBatch = 8;  // frames in one system call
 /// One connection.
 struct OutStream {
   Socket socket;
+  std::unique_ptr<PathChoice> choice;  // of what the socket will be; null: it is there
   size_t path = 0;
   Bytes greeting;              // what of the hello and greeting is not sent yet
   bool ready = false;          // connected and greeted
@@ -127,6 +128,16 @@ class TcpSender final : public Sender {
 
   /// Goes on with connecting and the greeting.
   static Status greet(OutStream& stream) {
+    if (stream.choice != nullptr) {
+      auto chosen = stream.choice->advance();
+      WEIR_TRY(chosen.status());
+      if (!chosen->has_value()) return {};
+      stream.socket = std::move(**chosen);
+      if (const auto& router = stream.choice->router())
+        WEIR_TRACE(net, "a connection to {} goes by way of {}", stream.socket.peer_text(),
+                   router->host_text());
+      stream.choice.reset();
+    }
     const Result<bool> connected = stream.socket.connected();
     WEIR_TRY(connected.status());
     if (!connected.value()) return {};
@@ -422,7 +433,7 @@ Status check_channel(const LinkSpec& spec, uint32_t streams) {
 }  // namespace
 
 Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint32_t streams,
-                                                int64_t path_timeout_ns, const LinkSpec& spec,
+                                                int64_t path_timeout_ns, const LinkSpec& spec, PathUses* uses,
                                                 tcp::Counters& counters) {
   WEIR_TRY(check_channel(spec, streams));
   // Where there are fewer streams than paths, channels use different ones.
@@ -438,10 +449,15 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
   for (uint32_t i = 0; i < streams; ++i) {
     out[i].path = i % peer.paths.size();
     const tcp::Path& path = peer.paths[out[i].path];
-    Result<Socket> socket = Socket::start_connect(path.to, path.from);
-    if (!socket.ok() && !several) return socket.status();
-    out[i].trouble = socket.status();
-    if (socket.ok()) out[i].socket = std::move(*socket);
+    if (uses != nullptr) {
+      const auto first = static_cast<uint32_t>(spec.self) + spec.channel + i;
+      out[i].choice = std::make_unique<PathChoice>(*uses, PathUses::Ends{path.from, path.to}, first);
+    } else {
+      Result<Socket> socket = Socket::start_connect(path.to, path.from);
+      if (!socket.ok() && !several) return socket.status();
+      out[i].trouble = socket.status();
+      if (socket.ok()) out[i].socket = std::move(*socket);
+    }
     greeting.stream = i;
     out[i].greeting = tcp::opening(tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), greeting);
   }

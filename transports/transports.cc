@@ -71,6 +71,7 @@ std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& o
   TcpSettings settings;
   settings.streams = static_cast<uint32_t>(options.sockets_per_channel);
   settings.path_timeout_s = options.path_timeout_s;
+  settings.spreads = options.spreads_paths;
   settings.budget = options.credit_bytes == 0 ? nullptr : context.credit;
   settings.budget_for_own_host = options.credit_bytes > 0;
   return make_tcp(context.self, context.door, settings);

@@ -66,6 +66,8 @@ constexpr std::array kTable = {
               "other hosts only; 0: no limit"},
     OptionRow{"WEIR_PATH_TIMEOUT", &Options::path_timeout_s, "s", 0.05, kBig,
               "a path between two hosts that does not answer for so long while another does is given up"},
+    OptionRow{"WEIR_SPREAD_PATHS", &Options::spreads_paths, "", 0, 1,
+              "1: connections over TCP look for the least used of equal paths through the fabric"},
     OptionRow{"NCCL_IB_DISABLE", &Options::ib_disable, "", 0, 1, "1: no RDMA devices"},
     OptionRow{
         "NCCL_IB_HCA", &Options::ib_hca, "", 0, 0,

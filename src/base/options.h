@@ -40,6 +40,7 @@ struct Options {
   int64_t sockets_per_channel = 0;
   int64_t credit_bytes = -1;
   double path_timeout_s = 1;
+  bool spreads_paths = false;
   bool ib_disable = false;
   std::string ib_hca;
   int64_t ib_gid_index = -1;

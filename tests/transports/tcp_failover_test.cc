@@ -181,7 +181,7 @@ TEST_F(TcpFailover, WorksAgainInALaterLifeOfTheChannel) {
 /// The card of rank 1 with another address as its second.
 Bytes card_with(const Door& door, const SocketAddress& second) {
   ByteWriter card = begin_card("tcp", 2, {1, host_identity("")});
-  card.put(door.address()).put(uint32_t{2});
+  card.put(door.address()).put(uint32_t{0}).put(uint32_t{2});
   tcp::Rail{.name = "lo", .door = door.address(), .network_bits = 8}.put(card);
   tcp::Rail{.name = "lo", .door = second, .network_bits = 8}.put(card);
   return card.take();

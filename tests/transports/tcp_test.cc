@@ -27,7 +27,10 @@ Node tcp_node(int family, uint32_t streams, Rank rank, uint64_t credit = 0) {
   node.door = std::move(*door);
   if (credit > 0) node.budget = std::make_shared<CreditBudget>(credit);
   node.transport = make_tcp(test_identity(rank), node.door.get(),
-                            {.streams = streams, .budget = node.budget.get(), .budget_for_own_host = true});
+                            {.streams = streams,
+                             .spreads = credit == 0 && streams != 2,
+                             .budget = node.budget.get(),
+                             .budget_for_own_host = true});
   return node;
 }
 
@@ -119,7 +122,7 @@ void carry(uint64_t credit, uint32_t bytes, tcp::Counters& counters) {
   const Node from = tcp_node(AF_INET, 1, 0);
   const Node to = tcp_node(AF_INET, 1, 1);
   const auto sender = open_tcp_sender(peer_at(to.door->address()), 7, 1, 1'000'000'000,
-                                      {.self = 0, .peer = 1, .slot_bytes = bytes}, counters);
+                                      {.self = 0, .peer = 1, .slot_bytes = bytes}, nullptr, counters);
   const auto receiver = open_tcp_receiver(*to.door, peer_at(from.door->address()), &budget, 7,
                                           {.self = 1, .peer = 0, .slot_bytes = bytes}, counters);
   await_ready(**sender, **receiver);

@@ -14,8 +14,8 @@ namespace weir {
 namespace {
 
 constexpr int kHops = 2;                  // a SYN passes the first router only
-constexpr int kProbes = 8;                // at a time: routers answer few in a row
-constexpr int kRounds = 3;                // of them, while the least used path has no port
+constexpr int kProbes = 4;                // at a time: routers answer few in a row
+constexpr int kRounds = 2;                // of them, while the least used path has no port
 constexpr int64_t kFirstNs = 20'000'000;  // for the first answer
 constexpr int64_t kMoreNs = 1'000'000;    // for the others, and eight times what the first one took
 constexpr uint8_t kTimeExceeded4 = 11;    // ICMP

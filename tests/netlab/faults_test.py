@@ -18,9 +18,11 @@ SIZE = 1 << 20
 
 
 def lose(programs, action):
-  """Runs sums for ever, takes host LOST away by action(network, its process) and returns (process, what it said) by rank."""
+  """Runs sums for ever, takes host LOST away by action(network, its process) and returns (process, what it said) by rank. Without
+  warming up: when bytes flow, no rank waits for the programs' own barriers."""
   with Network([HOSTS], 200, [0]) as network:
-    processes = start_all(network, (os.path.join(programs, "all_reduce_perf"), "-b", f"{SIZE}", "-e", f"{SIZE}", "-n", "1000000"),
+    processes = start_all(network, (os.path.join(programs, "all_reduce_perf"), "-b", f"{SIZE}", "-e", f"{SIZE}", "-n", "1000000", "-w", "0",
+                                    "-c", "0"),
                           WEIR_PEER_TIMEOUT="2", NCCL_DEBUG="WARN")
     deadline = time.monotonic() + 60
     while network.statistic(*network.cables[LOST, 0], "tx_bytes") < 4 * SIZE:

@@ -18,11 +18,13 @@ import time
 from collections import namedtuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "compare")]
+sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "..", "tests", "api"), os.path.join(HERE, "..", "compare")]
 from compare import listed, size  # noqa: E402
+from ctypes_allreduce import Nccl, UniqueId  # noqa: E402
 from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
 from ranks import favoured, kept_niceness, start_all  # noqa: E402
 from table import human  # noqa: E402
+from ways import way  # noqa: E402
 
 HOST_QUEUE = 4 << 20
 WAYS = (("as it is", {}),
@@ -32,48 +34,30 @@ WAYS = (("as it is", {}),
 Round = namedtuple("Round", "seconds queued dropped again")
 
 
-class Nccl:
-  """Calls by name; what is not 0 ends the rank with the library's sentence."""
-
-  def __init__(self, path):
-    self.library = ctypes.CDLL(path)
-    self.library.ncclGetLastError.restype = ctypes.c_char_p
-
-  def __getattr__(self, name):
-    def call(*words):
-      if getattr(self.library, name)(*words) != 0:
-        sys.exit(f"{name}: {self.library.ncclGetLastError(None).decode()}")
-    return call
-
-
 def work(folder, calls, count, compute):
   """A rank: prints the seconds that it took."""
   nccl = Nccl(os.path.join(folder, "..", "lib", "libnccl.so.2"))
   rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-  comm, stream, unique_id = ctypes.c_void_p(), ctypes.c_void_p(), (ctypes.c_byte * 128)()
-  nccl.ncclGetUniqueId(unique_id)
-
-  class UniqueId(ctypes.Structure):
-    _fields_ = [("internal", ctypes.c_byte * 128)]
-
-  nccl.ncclCommInitRank(ctypes.byref(comm), ranks, UniqueId(unique_id), rank)
-  nccl.weirStreamCreate(ctypes.byref(stream))
+  comm, stream, unique_id = ctypes.c_void_p(), ctypes.c_void_p(), UniqueId()
+  nccl("ncclGetUniqueId", ctypes.byref(unique_id))
+  nccl("ncclCommInitRank", ctypes.byref(comm), ranks, unique_id, rank)
+  nccl("weirStreamCreate", ctypes.byref(stream))
   own, gathered = (ctypes.c_byte * count)(*[rank] * count), (ctypes.c_byte * (count * ranks))()
 
   def gather():
-    nccl.ncclAllGather(own, gathered, ctypes.c_size_t(count), 0, comm, stream)
+    nccl("ncclAllGather", own, gathered, count, 0, comm, stream)
 
   for _ in range(2):
     gather()
-  nccl.weirStreamSynchronize(stream)
+  nccl("weirStreamSynchronize", stream)
   begin = time.monotonic()
   for _ in range(calls):
     gather()
     time.sleep(compute)
-  nccl.weirStreamSynchronize(stream)
+  nccl("weirStreamSynchronize", stream)
   print(f"seconds {time.monotonic() - begin}")
   assert gathered[::count] == list(range(ranks)), gathered[::count]
-  nccl.ncclCommDestroy(comm)
+  nccl("ncclCommDestroy", comm)
 
 
 def run(network, arguments, variables):
@@ -105,11 +89,6 @@ def report(arguments, rounds):
   for name, column in rounds.items():
     middle = [statistics.median(getattr(one, field) for one in column) for field in ("seconds", "dropped", "again")]
     print(f"| {name} | {middle[0] / ideal:.2f} | {column[0].queued or 'all'} | {middle[1]:.0f} | {middle[2]:.0f} |", flush=True)
-
-
-def way(text):
-  name, _, words = text.partition(":")
-  return name, dict(word.split("=", 1) for word in words.split(",") if word)
 
 
 def parser():

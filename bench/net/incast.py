@@ -22,6 +22,7 @@ from compare import listed, size  # noqa: E402
 from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
 from ranks import favoured, kept_niceness, start_all  # noqa: E402
 from table import human  # noqa: E402
+from ways import way  # noqa: E402
 
 HOST_QUEUE = 4 << 20
 QUANTILES = (0.5, 0.9, 0.99, 1)
@@ -80,11 +81,6 @@ def report(senders, congestion, arguments, rounds):
     halves = [quantile(one.times, 0.5) / ideal for one in column]
     print(f"| {name} | " + " | ".join(f"{cell:.2f}" for cell in cells) + f" | {min(halves):.2f} to {max(halves):.2f} | "
           f"{statistics.median(one.dropped for one in column):.0f} | {statistics.median(one.again for one in column):.0f} |", flush=True)
-
-
-def way(text):
-  name, _, words = text.partition(":")
-  return name, dict(word.split("=", 1) for word in words.split(",") if word)
 
 
 def parser():

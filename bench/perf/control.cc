@@ -58,12 +58,25 @@ Outcome resolve(const Placement& placement, Address* address) {
   return Outcome();
 }
 
+/// A host that vanishes says nothing: after 15 seconds without an answer of its kernel, what waits for it
+/// fails.
+void notice_lost_hosts(int fd) {
+  const int on = 1, idle_s = 5, interval_s = 2, tries = 5;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
+  const unsigned unanswered_ms = 15'000;
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof(unanswered_ms));
+}
+
 int make_socket(const Address& address) {
   int fd = socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   int on = 1;
   if (fd >= 0 && address.bytes.ss_family != AF_UNIX) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    notice_lost_hosts(fd);
   }
   return fd;
 }

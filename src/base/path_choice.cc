@@ -14,7 +14,7 @@ namespace weir {
 namespace {
 
 constexpr int kHops = 2;                  // a SYN passes the first router only
-constexpr int kProbes = 4;                // at a time: routers answer few in a row
+constexpr int kProbes = 8;                // at a time: routers answer few in a row
 constexpr int kRounds = 2;                // of them, while the least used path has no port
 constexpr int64_t kFirstNs = 20'000'000;  // for the first answer
 constexpr int64_t kMoreNs = 1'000'000;    // for the others, and eight times what the first one took
@@ -164,17 +164,18 @@ Result<std::optional<Socket>> PathChoice::look() {
       until_ns_ = std::min(until_ns_, now_ns() + kMoreNs + 8 * (now_ns() - begun_ns_));
     } else if (found_.empty() && rounds_ == 1) {  // the peer itself: near, or not there
       const auto connected = each.socket.connected();
-      WEIR_TRY(connected.status());
-      set_hops(each.socket, ends_.to.family(), -1);
+      if (connected.status().code() == Code::remote_error) return connected.status();
       uses_.give_up(ends_);
+      if (!connected.ok()) return connect();  // what routers say of the probe need not hold for others
+      set_hops(each.socket, ends_.to.family(), -1);
       return std::optional<Socket>(std::move(each.socket));
     }
     probes_.erase(probes_.begin() + static_cast<ptrdiff_t>(i));
   }
   if (!probes_.empty() && now_ns() < until_ns_) return std::optional<Socket>();
   probes_.clear();
-  if (found_.empty()) {
-    if (rounds_ == 1) uses_.give_up(ends_);
+  if (found_.empty() && rounds_ == 1) {
+    uses_.give_up(ends_);
     return connect();
   }
   uses_.learn(ends_, found_);

@@ -46,6 +46,8 @@ FUNCTIONS = [
     ("ncclCommDestroy", nccl_result_t, [nccl_comm_t]),
     ("ncclGroupStart", nccl_result_t, []),
     ("ncclGroupEnd", nccl_result_t, []),
+    ("weirStreamCreate", nccl_result_t, [ctypes.POINTER(stream_t)]),
+    ("weirStreamSynchronize", nccl_result_t, [stream_t]),
 ]
 
 

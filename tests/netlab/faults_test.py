@@ -5,14 +5,12 @@ Ends with 77 (skipped) where networks of namespaces may not be made.
 """
 
 import os
-import signal
-import sys
 import time
 
-from network import Impossible, Network, missing_tools
+from cases import run
+from network import Network
 from ranks import start_all
 
-SKIPPED = 77
 HOSTS, LOST = 3, 2
 SIZE = 1 << 20
 
@@ -56,21 +54,5 @@ def a_host_that_vanished(programs):
   name_the_lost(lose(programs, vanish))
 
 
-CASES = {case.__name__: case for case in (a_host_that_is_cut_off, a_host_that_vanished)}
-
-
-def main():
-  signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that namespaces go
-  if missing := missing_tools():
-    print(missing)
-    sys.exit(SKIPPED)
-  for name in sys.argv[2:] or CASES:
-    try:
-      CASES[name](sys.argv[1])
-    except Impossible as error:
-      print(f"{name}: the network cannot be built: {error}")
-      sys.exit(SKIPPED)
-
-
 if __name__ == "__main__":
-  main()
+  run((a_host_that_is_cut_off, a_host_that_vanished))

@@ -12,10 +12,10 @@ import subprocess
 import sys
 import time
 
-from network import Buffers, Impossible, Network, call, missing_tools
+from cases import SKIPPED, run
+from network import Buffers, Impossible, Network, call
 from ranks import start_all
 
-SKIPPED = 77
 NETLAB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "netlab")
 
 
@@ -90,6 +90,24 @@ def goes_on_over_the_other_rail(programs):
       assert re.search(r"# Out of bounds values : 0 OK", said), said
       lost, left = (rf"eth{rail} \({network.address(0, rail)}\) to eth{rail} \({network.address(1, rail)}\)" for rail in (cut, 1 - cut))
       assert re.search(rf"goes on without the connection from {lost}: .*sent again over {left}", said), said
+
+
+def chooses_among_equal_paths(programs):
+  """Streams take turns on the spines that were found, and their bytes go where the log says."""
+  with Network([1, 1], 1000, [100, 100], spines=4) as network:
+    processes = start_all(network, (os.path.join(programs, "sendrecv_perf"), "-b", "1M", "-e", "1M", "-n", "4", "-w", "1", "-c", "1"),
+                          WEIR_SPREAD_PATHS="1", NCCL_NSOCKS_PERTHREAD="4", WEIR_CALIBRATION="0", NCCL_DEBUG="TRACE",
+                          NCCL_DEBUG_SUBSYS="NET")
+    said = []
+    for process in processes:
+      out, err = process.communicate(timeout=100)
+      assert process.returncode == 0, (out, err)
+      said.append(out)
+    found = [int(last) // 4 for last in re.findall(r"by way of 10\.177\.0\.([0-9]+)", said[0])]
+    uses = [found.count(spine) for spine in range(4)]
+    assert sum(uses) == 4 and max(uses) - min(use for use in uses if use) <= 1 < len(set(found)), uses
+    sent = [count for (leaf, _, _), count in sorted(network.sent_up().items()) if leaf == 0]
+    assert all(abs(count / sum(sent) - use / 4) < 0.05 for count, use in zip(sent, uses)), (sent, uses)
 
 
 def cuts_a_cable(_):
@@ -196,22 +214,6 @@ def leaves_nothing(_):
       time.sleep(0.1)
 
 
-CASES = {case.__name__: case for case in (runs_ranks, uses_both_rails, goes_on_over_the_other_rail, cuts_a_cable, spreads_flows, drops_at_a_shallow_port, tells_how_it_ended,
-                                          runs_mpi, leaves_nothing)}
-
-
-def main():
-  signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that namespaces go
-  if missing := missing_tools():
-    print(missing)
-    sys.exit(SKIPPED)
-  for name in sys.argv[2:] or CASES:
-    try:
-      CASES[name](sys.argv[1])
-    except Impossible as error:
-      print(f"{name}: the network cannot be built: {error}")
-      sys.exit(SKIPPED)
-
-
 if __name__ == "__main__":
-  main()
+  run((runs_ranks, uses_both_rails, goes_on_over_the_other_rail, chooses_among_equal_paths, cuts_a_cable, spreads_flows,
+       drops_at_a_shallow_port, tells_how_it_ended, runs_mpi, leaves_nothing))

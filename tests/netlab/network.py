@@ -152,7 +152,9 @@ class Network:
   def add_switch(self, name):
     """Routers do not send into cables that are cut."""
     if self.routed:
-      self.add_space(name, "net.ipv4.ip_forward=1", "net.ipv4.fib_multipath_hash_policy=1",
+      # By the fields of packets, as switches do: the policy for addresses and ports takes what the sender's kernel has drawn for each
+      # socket, where it has one.
+      self.add_space(name, "net.ipv4.ip_forward=1", "net.ipv4.fib_multipath_hash_policy=3", "net.ipv4.fib_multipath_hash_fields=55",
                      "net.ipv4.conf.all.ignore_routes_with_linkdown=1")
 
   def plug_host(self, host, rail):

@@ -6,7 +6,9 @@
 ///  3. Sender side calls open_sender, receiver side open_receiver, with the same LinkSpec::channel. Neither
 ///     waits for the other, so any order of opens works.
 ///  4. Both sides poll ready() of all their ends in turn (one may need another to go on) until each was true;
-///     then slots flow: acquire, fill, publish | peek, read, release.
+///     then slots flow: acquire, fill, publish | peek, read, release. A rank that waits for one end serves
+///     (progress()) all that have something to do: a message may need credit, which comes when the peer
+///     serves the other end.
 ///  5. Destroying an end closes it. The other end fails (progress() says so) once it wants what it cannot
 ///     get: a receiver that has looked in vain, a sender with messages not taken. Wanting nothing, it is not
 ///     disturbed by a peer that is done, even one whose process has ended. Some transports cannot notice a

@@ -112,6 +112,19 @@ class TcpSender final : public Sender {
 
   bool flushed() const override { return (lines_ == nullptr ? free_ : arrived_) == published_; }
 
+  /// The kernel sees to it, packet by packet.
+  bool pace(double bytes_per_s) override {
+    if (bytes_per_s == pace_) return true;
+    pace_ = bytes_per_s;
+    const auto used = std::ranges::count_if(streams_, usable);
+    const uint64_t each =
+        pace_ > 0 && used > 0 ? static_cast<uint64_t>(pace_ / static_cast<double>(used)) : ~uint64_t{0};
+    for (const OutStream& stream : streams_) {
+      if (usable(stream)) setsockopt(stream.socket.fd(), SOL_SOCKET, SO_MAX_PACING_RATE, &each, sizeof each);
+    }
+    return true;
+  }
+
  private:
   using FrameHeader = tcp::FrameHeader;
 
@@ -411,6 +424,7 @@ class TcpSender final : public Sender {
   std::vector<Dealt> dealt_;                        // by slot
   SlotArray slots_;
   bool ready_ = false;
+  double pace_ = 0;       // bytes per second; 0: any
   uint64_t payload_ = 0;  // bytes that the kernel has
   uint64_t published_ = 0;
   uint64_t arrived_ = 0;  // all messages before it have arrived; with several paths only

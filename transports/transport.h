@@ -84,6 +84,9 @@ class Sender {
   virtual Status progress() = 0;
   /// True when nothing published still depends on this process acting (all is with the peer or the kernel).
   virtual bool flushed() const = 0;
+  /// Not more than so many bytes of payload per second from now on, in the long run; 0: any. False: this
+  /// transport does not see to that, and sends as before (transports/paced.h does it for all).
+  virtual bool pace(double /*bytes_per_s*/) { return false; }
 };
 
 /// The receiving end of a channel. Used by one thread at a time.

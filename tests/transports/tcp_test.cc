@@ -9,6 +9,7 @@
 #include "tests/base/families.h"
 #include "tests/transports/conformance.h"
 #include "tests/transports/link.h"
+#include "tests/transports/tcp_node.h"
 #include "transports/card.h"
 #include "transports/tcp_channel.h"
 #include "transports/tcp_rails.h"
@@ -17,22 +18,6 @@ namespace weir::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// `credit`: bytes of the budget of what comes to the rank; 0: no limit.
-Node tcp_node(int family, uint32_t streams, Rank rank, uint64_t credit = 0) {
-  Node node;
-  auto door = Door::open(SocketAddress::loopback(family, 0), nullptr);
-  EXPECT_TRUE(door.ok()) << door.status().message();
-  if (!door.ok()) return node;
-  node.door = std::move(*door);
-  if (credit > 0) node.budget = std::make_shared<CreditBudget>(credit);
-  node.transport = make_tcp(test_identity(rank), node.door.get(),
-                            {.streams = streams,
-                             .spreads = credit == 0 && streams != 2,
-                             .budget = node.budget.get(),
-                             .budget_for_own_host = true});
-  return node;
-}
 
 /// A node with a door on each address, "127.0.0.2" or "[::1]".
 Node tcp_rails_node(const std::vector<std::string>& hosts, uint32_t streams, Rank rank) {

@@ -54,7 +54,7 @@ TEST(NetStats, ColumnsAreSumsOverRanks) {
   EXPECT_THAT(line(result.text, "#       size"),
               EndsWith("  #wrong        out   grants   stalls   stalled  retrans    drops "));
   EXPECT_THAT(line(result.text, "#        (B)"),
-              EndsWith("  (GB/s)               (MB)                         (ms)   (segs)   (pkts) "));
+              EndsWith("  (GB/s)               (MB)                        (ms)   (segs)   (pkts) "));
   EXPECT_THAT(line(result.text, "           8"),
               EndsWith("       0       2.00       24       16     12.00       88       10"));
 }

@@ -56,7 +56,9 @@ void gather(Communicator& communicator, device::HostStream* stream, int times) {
   operation.input = input.data();
   operation.output = output.data();
   for (int i = 0; i < times; ++i) ASSERT_TRUE(communicator.run({&operation, 1}, stream).ok());
-  if (stream != nullptr) ASSERT_TRUE(stream->synchronize().ok());
+  if (stream != nullptr) {
+    ASSERT_TRUE(stream->synchronize().ok());
+  }
   for (size_t rank = 0; rank < kRanks; ++rank) EXPECT_EQ(output[rank * kCount], rank + 1);
 }
 

@@ -1,7 +1,7 @@
 /// What a communicator has carried over networks, and what was in its way. C and C++; needs no other header.
 ///
 ///     weirNetStats_t stats;
-///     if (weirCommNetStats(comm, &stats, sizeof stats) == ncclSuccess) printf("%llu bytes sent\n", ...);
+///     if (weirCommNetStats(comm, &stats, sizeof stats) == 0) show(stats.sentBytes, stats.stalls);
 ///
 /// A program that must also run with NCCL's library declares the function weak, or asks dlsym for it.
 #ifndef WEIR_NET_STATS_H_

@@ -216,6 +216,7 @@ Result<NetCounters> Communicator::net_counters() const {
 
 /// A line for each network that carried something.
 void Communicator::log_counters() const {
+  if (log_level() < LogLevel::info) return;  // asking costs system calls
   for (const auto& transport : connected_->transports) {
     const NetCounters counted = transport->counters();
     if (counted.carried()) WEIR_INFO(net, "rank {}: {}: {}", rank_, transport->name(), counted.describe());

@@ -54,8 +54,16 @@ class NetStats(unittest.TestCase):
     self.assertEqual((free["sent_bytes"], free["grants"], free["stalls"], free["stalled_ns"]), (scarce["sent_bytes"], 0, 0, 0))
 
   def test_memory_is_no_network(self):
-    stats, _ = row("all_reduce_perf", "--ranks", "2", "-b", "1M", "-e", "1M", "-n", "2", WEIR_TRANSPORTS="loop,shm")
+    stats, text = row("all_reduce_perf", "--ranks", "2", "-b", "1M", "-e", "1M", "-n", "2", WEIR_TRANSPORTS="loop,shm",
+                      NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="NET")
     self.assertEqual({name for name, count in stats.items() if count}, {"operations"})
+    self.assertNotRegex(text, "bytes in [0-9]+ messages sent")
+
+  def test_each_rank_says_in_the_log_what_it_has_sent(self):
+    _, text = row("sendrecv_perf", "--ranks", "2", "-b", "5000", "-e", "5000", "-n", "3", "-w", "0", "-c", "0", NCCL_DEBUG="INFO",
+                  NCCL_DEBUG_SUBSYS="NET")
+    for rank in (0, 1):  # twice one operation that is not timed and three that are
+      self.assertRegex(text, f"rank {rank}: tcp: 40000 bytes in 8 messages sent, 40000 in 8 received")
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ class Incoming final : public Activity {
   void release() {
     held_ = false;
     ++taken_;
+    context_.tally->received(message_.bytes);
     serve();
   }
 

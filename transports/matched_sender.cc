@@ -54,6 +54,7 @@ class Outgoing final : public Activity {
       return;
     }
     append(tag, bytes);
+    context_.tally->sent(bytes);
     flushed_ = false;
     if (!advance() || attended_) return;
     context_.engine->attend(*this);

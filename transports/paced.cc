@@ -59,6 +59,7 @@ class Paced final : public Transport {
     return inner_->open_receiver(peer_card, spec);
   }
   Result<HomeView> map(BytesView peer_card) override { return inner_->map(peer_card); }
+  NetCounters counters() const override { return inner_->counters(); }
 
  private:
   const std::unique_ptr<Transport> inner_;

@@ -29,6 +29,7 @@
 #include "src/base/bytes.h"
 #include "src/base/types.h"
 #include "transports/home_view.h"
+#include "transports/net_counters.h"
 #include "weir/status.h"
 
 namespace weir {
@@ -101,7 +102,7 @@ class Receiver {
   virtual Status progress() = 0;
 };
 
-/// One object per communicator rank and kind. Not thread-safe.
+/// One object per communicator rank and kind. Not thread-safe, but for counters().
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -116,6 +117,9 @@ class Transport {
   /// The home of the peer in this address space; an error where traits().maps is false. Valid
   /// until the transport is destroyed.
   virtual Result<HomeView> map(BytesView peer_card) = 0;
+  /// What it has carried so far, where it is over a network. Any thread, at any time of its life; a few
+  /// system calls at most.
+  virtual NetCounters counters() const { return {}; }
 };
 
 }  // namespace weir

@@ -49,7 +49,7 @@ Node ucx_node(const char* way, Rank rank) {
 
 std::vector<Setup> ucx_setups() {
   const auto over = [](const char* way) { return [=](Rank rank) { return ucx_node(way, rank); }; };
-  return {{"rc", PeerKind::processes, over("rc_verbs"), true},
+  return {{"rc", PeerKind::processes, over("rc_verbs,ud_verbs:aux"), true},
           {"ud", PeerKind::processes, over("ud_verbs"), true}};
 }
 

@@ -4,11 +4,10 @@
 #include <cstring>
 #include <deque>
 
-#include "transports/line.h"
 #include "transports/link_check.h"
 #include "transports/matched_channel.h"
+#include "transports/matched_end.h"
 #include "transports/matched_wire.h"
-#include "transports/slot_array.h"
 
 namespace weir::matched {
 namespace {
@@ -25,21 +24,10 @@ struct InRail {
 };
 
 /// The whole end. It outlives the channel's Receiver until all is settled with the sender.
-class Incoming final : public Activity {
+class Incoming final : public End {
  public:
   Incoming(const ChannelContext& context, Door& door, const LinkSpec& spec)
-      : context_(context),
-        door_(&door),
-        spec_(spec),
-        name_(incoming_name(spec)),
-        peer_(peer_text(context, spec)),
-        slots_(spec.slots, sizeof(MessageHead) + spec.slot_bytes) {}
-
-  Result<bool> ready() {
-    if (!ready_ && error_.ok()) error_ = set_up();
-    WEIR_TRY(error_);
-    return ready_;
-  }
+      : End(context, spec, incoming_name(spec)), door_(door) {}
 
   const Message* peek() {
     if (held_) return &message_;
@@ -99,13 +87,12 @@ class Incoming final : public Activity {
  private:
   static constexpr uint64_t kUnknown = UINT64_MAX;
 
-  std::byte* slot(uint64_t message) const { return slots_[message % spec_.slots]; }
   bool has_come(uint64_t message) const { return ready_ && message < rails_[message % rails_.size()].done; }
 
   /// Meets the sender at the door. A connection that ended before the channel worked was of an earlier life.
-  Status set_up() {
+  Status set_up() override {
     if (!line_.open() || !line_.ended().empty()) {
-      auto socket = door_->collect(delivery_key(context_, spec_.peer, spec_.self, spec_.channel));
+      auto socket = door_.collect(delivery_key(context_, spec_.peer, spec_.self, spec_.channel));
       if (!socket.has_value()) return {};
       line_ = Line(std::move(*socket));
       rails_.clear();
@@ -173,7 +160,7 @@ class Incoming final : public Activity {
     if (!payload) return;
     const auto leaving = ByteReader(*payload).get<Leaving>();
     if (payload->size() != sizeof(leaving)) {
-      error_ = Status(Code::remote_error, fmt::format("{} ended {} with an unknown farewell", peer_, name_));
+      error_ = unknown_farewell();
       return;
     }
     coming_ = leaving.messages;
@@ -232,55 +219,28 @@ class Incoming final : public Activity {
                     name_, head.sequence, head.bytes, bytes, message, spec_.slot_bytes));
   }
 
-  /// The plugin's sentence, and whom it concerns.
-  Status at_peer(const Status& status) const {
-    if (status.ok()) return {};
-    return Status(ready_ ? Code::remote_error : status.code(),
-                  fmt::format("{}, peer {}, failed: {}", name_, peer_, status.message()));
-  }
-
-  const ChannelContext context_;
-  Door* const door_;
-  const LinkSpec spec_;
-  const std::string name_;
-  const std::string peer_;
-  Line line_;
-  SlotArray slots_;
+  Door& door_;
   std::vector<InRail> rails_;
-  bool ready_ = false;
   uint64_t taken_ = 0;
   uint64_t posted_ = 0;         // receives, in all
   uint64_t coming_ = kUnknown;  // messages that come in all, once the sender has said so
   bool staying_ = false;        // the sender knows what was posted: no more is
   Message message_;
-  bool held_ = false;     // message_ is the oldest message
-  bool wanting_ = false;  // the last look found nothing
-  Status error_;
+  bool held_ = false;  // message_ is the oldest message
 };
 
 class MatchedReceiver final : public Receiver {
  public:
-  MatchedReceiver(Engine& engine, std::unique_ptr<Incoming> end) : engine_(engine), end_(std::move(end)) {
-    engine_.keep(*end_);
+  MatchedReceiver(Engine& engine, std::unique_ptr<Incoming> end) : end_(engine, std::move(end)) {
+    engine.keep(*end_);
   }
-  ~MatchedReceiver() override {
-    engine_.dismiss(*end_);
-    if (end_->leave()) engine_.settle(std::move(end_));
-  }
-  Result<bool> ready() override {
-    engine_.serve();
-    return end_->ready();
-  }
+  Result<bool> ready() override { return end_.ready(); }
   const Message* peek() override { return end_->peek(); }
   void release() override { end_->release(); }
-  Status progress() override {
-    engine_.serve();
-    return end_->progress();
-  }
+  Status progress() override { return end_.progress(); }
 
  private:
-  Engine& engine_;
-  std::unique_ptr<Incoming> end_;
+  Handle<Incoming> end_;
 };
 
 }  // namespace

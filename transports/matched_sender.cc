@@ -4,11 +4,10 @@
 #include <cstring>
 #include <deque>
 
-#include "transports/line.h"
 #include "transports/link_check.h"
 #include "transports/matched_channel.h"
+#include "transports/matched_end.h"
 #include "transports/matched_wire.h"
-#include "transports/slot_array.h"
 
 namespace weir::matched {
 namespace {
@@ -26,21 +25,10 @@ struct OutRail {
 };
 
 /// The whole end. It outlives the channel's Sender until all is settled with the receiver.
-class Outgoing final : public Activity {
+class Outgoing final : public End {
  public:
   Outgoing(const ChannelContext& context, std::vector<RailPair> pairs, const LinkSpec& spec)
-      : context_(context),
-        pairs_(std::move(pairs)),
-        spec_(spec),
-        name_(outgoing_name(spec)),
-        peer_(peer_text(context, spec)),
-        slots_(spec.slots, sizeof(MessageHead) + spec.slot_bytes) {}
-
-  Result<bool> ready() {
-    if (!ready_ && error_.ok()) error_ = set_up();
-    WEIR_TRY(error_);
-    return ready_;
-  }
+      : End(context, spec, outgoing_name(spec)), pairs_(std::move(pairs)) {}
 
   std::byte* acquire() {
     if (ready_ && published_ - free_ >= spec_.slots) serve();
@@ -101,11 +89,9 @@ class Outgoing final : public Activity {
   }
 
  private:
-  std::byte* slot(uint64_t message) const { return slots_[message % spec_.slots]; }
-
   /// Connects to the door when it is first asked, not before: a door does not wait long for who connects and
   /// says nothing.
-  Status set_up() {
+  Status set_up() override {
     if (!line_.open()) {
       Result<Socket> socket = Socket::start_connect(context_.peer_door);
       WEIR_TRY(socket.status());
@@ -179,7 +165,7 @@ class Outgoing final : public Activity {
     const auto staying = ByteReader(*payload).get<Staying>();
     if (payload->size() != sizeof(staying) || staying.taken > staying.posted ||
         staying.posted > published_ + spec_.slots) {
-      error_ = Status(Code::remote_error, fmt::format("{} ended {} with an unknown farewell", peer_, name_));
+      error_ = unknown_farewell();
       return;
     }
     peer_left_ = true;
@@ -243,25 +229,10 @@ class Outgoing final : public Activity {
     return {};
   }
 
-  /// The plugin's sentence, and whom it concerns.
-  Status at_peer(const Status& status) const {
-    if (status.ok()) return {};
-    return Status(ready_ ? Code::remote_error : status.code(),
-                  fmt::format("{}, peer {}, failed: {}", name_, peer_, status.message()));
-  }
-
-  const ChannelContext context_;
   const std::vector<RailPair> pairs_;
-  const LinkSpec spec_;
-  const std::string name_;
-  const std::string peer_;
-  Line line_;
-  SlotArray slots_;
   std::vector<OutRail> rails_;
   bool connected_ = false;
-  bool ready_ = false;
   bool attended_ = false;  // by the engine
-  bool wanting_ = false;   // the last look for a slot found none
   bool flushed_ = true;    // nothing published still depends on this process
   uint64_t published_ = 0;
   uint64_t free_ = 0;  // the slots of all messages before it may be used again
@@ -270,31 +241,19 @@ class Outgoing final : public Activity {
   uint64_t lost_ = 0;          // messages published since
   uint64_t taken_ = 0;         // by the receiver, in all
   uint64_t posted_there_ = 0;  // receives, in all
-  Status error_;
 };
 
 class MatchedSender final : public Sender {
  public:
-  MatchedSender(Engine& engine, std::unique_ptr<Outgoing> end) : engine_(engine), end_(std::move(end)) {}
-  ~MatchedSender() override {
-    engine_.dismiss(*end_);
-    if (end_->leave()) engine_.settle(std::move(end_));
-  }
-  Result<bool> ready() override {
-    engine_.serve();
-    return end_->ready();
-  }
+  MatchedSender(Engine& engine, std::unique_ptr<Outgoing> end) : end_(engine, std::move(end)) {}
+  Result<bool> ready() override { return end_.ready(); }
   std::byte* acquire() override { return end_->acquire(); }
   void publish(uint64_t tag, uint32_t bytes) override { end_->publish(tag, bytes); }
-  Status progress() override {
-    engine_.serve();
-    return end_->progress();
-  }
+  Status progress() override { return end_.progress(); }
   bool flushed() const override { return end_->flushed(); }
 
  private:
-  Engine& engine_;
-  std::unique_ptr<Outgoing> end_;
+  Handle<Outgoing> end_;
 };
 
 }  // namespace

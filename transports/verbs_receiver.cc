@@ -70,8 +70,9 @@ class VerbsReceiver final : public Receiver, private StrandUser {
     if (credit_due_) credit();
     if (!error_.ok() || !wanting_ || front().complete) return error_;
     if (!line_.ended().empty()) {
-      error_ = Status(Code::remote_error, fmt::format("{} ended {} after {} messages: {}", peer_,
-                                                      incoming_name(spec_), taken_, line_.ended()));
+      error_ = Status(Code::remote_error,
+                      fmt::format("{} ended {} over {} after {} messages: {}", peer_, incoming_name(spec_),
+                                  strands_.paths(), taken_, line_.ended()));
     } else if (!strands_.status().ok()) {
       error_ = strands_.status();
     }

@@ -86,9 +86,9 @@ class VerbsSender final : public Sender, private StrandUser {
     if (credited_ == published_ && !wanting_) return {};
     if (!strands_.status().ok()) error_ = strands_.status();
     if (credited_ < published_ && !line_.ended().empty()) {
-      error_ = Status(Code::remote_error,
-                      fmt::format("{} ended {} with {} messages not taken: {}", peer_, outgoing_name(spec_),
-                                  published_ - credited_, line_.ended()));
+      error_ = Status(Code::remote_error, fmt::format("{} ended {} over {} with {} messages not taken: {}",
+                                                      peer_, outgoing_name(spec_), strands_.paths(),
+                                                      published_ - credited_, line_.ended()));
     }
     return error_;
   }

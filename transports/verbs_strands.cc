@@ -86,6 +86,22 @@ void Strands::post(uint32_t index, const drivers::VerbsWrite* write, const Immed
     strand.trouble = posted.message();
 }
 
+Status Strands::set_rate(double bytes_per_s) {
+  const auto set_all = [&](double rate) {
+    Status refused;
+    for (Strand& strand : strands_) {
+      if (strand.live && refused.ok()) refused = strand.pair->set_rate(rate / live_);
+    }
+    return refused;
+  };
+  rate_ = bytes_per_s;
+  Status refused = set_all(rate_);
+  if (refused.ok()) return {};
+  rate_ = 0;
+  static_cast<void>(set_all(0));  // a strand that refuses even this is broken, as poll() will say
+  return refused;
+}
+
 void Strands::serve(StrandUser& user) {
   for (uint32_t i = 0; i < size(); ++i) {
     if (strands_[i].live) poll(i, user);
@@ -148,14 +164,15 @@ void Strands::give_up(uint32_t index, StrandUser& user) {
   strand.halted_here = true;
   --live_;
   if (live_ == 0) {
-    status_ = Status(Code::remote_error, fmt::format("{} has lost its last RDMA strand, {}: {}", name_,
-                                                     text_of(strand), strand.trouble));
+    status_ = Status(Code::remote_error, fmt::format("{} has lost its last RDMA strand, from {} of {}: {}",
+                                                     name_, path_of(strand), peer_, strand.trouble));
     return;
   }
   if (!peer_gone_) {
-    WEIR_WARN("{} goes on without the strand {}: {}; {} of {} strands are left", name_, text_of(strand),
-              strand.trouble, live_, size());
+    WEIR_WARN("{} goes on without the strand from {} of {}: {}; {} of {} strands are left", name_,
+              path_of(strand), peer_, strand.trouble, live_, size());
   }
+  if (rate_ > 0) static_cast<void>(set_rate(rate_));  // the others get its share
   announce();
   user.given_up(index);
   if (strand.halted_there) user.peer_halted(index);
@@ -169,8 +186,17 @@ void Strands::announce() {
   }
 }
 
-std::string Strands::text_of(const Strand& strand) const {
-  return fmt::format("from port {} to {} of {}", strand.rail->address.text(), strand.peer_gid, peer_);
+std::string Strands::path_of(const Strand& strand) {
+  return fmt::format("port {} to {}", strand.rail->address.text(), strand.peer_gid);
+}
+
+std::string Strands::paths() const {
+  std::vector<std::string> all;
+  for (const Strand& strand : strands_) {
+    if (std::string path = path_of(strand); std::ranges::find(all, path) == all.end())
+      all.push_back(std::move(path));
+  }
+  return fmt::format("{}", fmt::join(all, ", "));
 }
 
 }  // namespace weir::verbs

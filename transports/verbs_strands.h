@@ -70,6 +70,10 @@ class Strands {
   uint32_t remote_key(uint32_t strand) const { return strands_[strand].remote_key; }
   /// Posts on a live strand. If it breaks, serve() finds out.
   void post(uint32_t strand, const drivers::VerbsWrite* write, const Immediate& immediate, uint64_t id);
+  /// From now on the devices send at most so many bytes per second, over all live strands together, each with
+  /// the same share; 0: without a limit. Where a device cannot do that, its sentence is returned and there is
+  /// no limit. REQUIRES: all are connected.
+  Status set_rate(double bytes_per_s);
   /// How many posts of the strand have not completed.
   uint32_t under_way(uint32_t strand) const { return strands_[strand].under_way; }
 
@@ -79,6 +83,8 @@ class Strands {
   void expect_no_more() { peer_gone_ = true; }
   /// Why no strand is left; success while one is.
   const Status& status() const { return status_; }
+  /// "port rxe0:1 (10.0.0.1) to 10.0.0.2": the way of each strand, each way once.
+  std::string paths() const;
 
  private:
   struct Strand {
@@ -102,7 +108,7 @@ class Strands {
   void avoid_down_rails();
   void give_up(uint32_t index, StrandUser& user);
   void announce();
-  std::string text_of(const Strand& strand) const;
+  static std::string path_of(const Strand& strand);
 
   Rails& rails_;
   const std::string name_;
@@ -110,6 +116,7 @@ class Strands {
   std::vector<Strand> strands_;
   uint32_t live_ = 0;
   uint32_t turn_ = 0;
+  double rate_ = 0;  // bytes/s of the channel; 0: no limit
   bool peer_gone_ = false;
   Status status_;
 };

@@ -347,7 +347,10 @@ Status Watchdog::explain(Rank peer, const Status& what) {
   if (own.failed()) return own.status();
   if (spec_.abort != nullptr && spec_.abort->load()) return what;
   if (gone_ns != 0) {
-    return fail({peer, Status(Code::remote_error, finding->words + own_words())}, true);
+    // `what` tells over which way the peer was lost.
+    return fail({peer, Status(Code::remote_error,
+                              fmt::format("{}; {}{}", finding->words, what.message(), own_words()))},
+                true);
   }
   if (finding && finding->kind == Kind::mismatched) {
     return fail({peer, Status(Code::invalid_usage, finding->words)});

@@ -75,7 +75,8 @@ class Watchdog {
   /// what counts (an earlier failure, if there was one).
   Status fail(Failure failure);
   /// The error for a broken connection to `peer`: finds out, for at most a second, whether peer is dead or
-  /// whether it only gave up because of somebody else. `what` is said if nothing better is found.
+  /// whether it only gave up because of somebody else. `what` is said too if the peer is gone, or if
+  /// nothing better is found.
   Status explain(Rank peer, const Status& what);
 
   const std::vector<PeerAddress>& peers() const { return spec_.peers; }

@@ -82,6 +82,17 @@ VerbsEvent event_of(const ibv_async_event& event, const VerbsTable& table) {
   return told;
 }
 
+/// What the device says about reliable pairs. Who does not know the question paces nothing.
+VerbsPacing pacing_of(ibv_context& context) {
+  const verbs_context* const asked = verbs_get_ctx_op(&context, query_device_ex);
+  ibv_device_attr_ex attributes{};
+  if (asked == nullptr || asked->query_device_ex(&context, nullptr, &attributes, sizeof attributes) != 0)
+    return {};
+  const ibv_packet_pacing_caps& caps = attributes.packet_pacing_caps;
+  if ((caps.supported_qpts & 1u << IBV_QPT_RC) == 0) return {};
+  return {.least = caps.qp_rate_limit_min, .most = caps.qp_rate_limit_max};
+}
+
 /// The library, loaded.
 class Loaded final : public Verbs {
  public:
@@ -170,8 +181,9 @@ Result<std::unique_ptr<VerbsDevice>> OpenedVerbsDevice::open(const VerbsTable& t
   VerbsOwned<ibv_pd> domain(table.alloc_pd(context.get()), {&table});
   if (domain == nullptr) return verbs_error(name, "make a protection domain", errno);
   const auto most = static_cast<uint32_t>(std::min(attributes.max_qp_wr, attributes.max_cqe / 2));
+  const VerbsPacing pacing = pacing_of(*context);
   return std::unique_ptr<VerbsDevice>(
-      new OpenedVerbsDevice(table, name, std::move(context), std::move(domain), most));
+      new OpenedVerbsDevice(table, name, std::move(context), std::move(domain), most, pacing));
 }
 
 Result<std::unique_ptr<VerbsRegion>> OpenedVerbsDevice::enroll(std::byte* memory, size_t bytes) {
@@ -194,7 +206,7 @@ Result<std::unique_ptr<VerbsPair>> OpenedVerbsDevice::make_pair(const VerbsPairS
                     "with WEIR_SLOTS",
                     name_, most_requests_, std::max(spec.sends, spec.receives)));
   }
-  return make_verbs_pair(table_, name_, *context_, *domain_, spec);
+  return make_verbs_pair(table_, name_, *context_, *domain_, spec, pacing_);
 }
 
 std::optional<VerbsEvent> OpenedVerbsDevice::next_event() {

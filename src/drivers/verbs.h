@@ -106,6 +106,17 @@ class VerbsRegion {
   virtual uint32_t remote_key() const = 0;
 };
 
+/// To which rates a device can pace the packets of a reliable pair, in kbit/s; `most` 0: to none.
+struct VerbsPacing {
+  uint32_t least = 0;
+  uint32_t most = 0;
+
+  /// The kbit/s to ask for so that a pair sends at most `bytes_per_s`; 0, of both, is no limit. `device` is
+  /// for sentences. invalid_usage where the device does not pace, or not to so low a rate; invalid_argument
+  /// for what is no rate.
+  Result<uint32_t> rate_for(double bytes_per_s, const std::string& device) const;
+};
+
 class VerbsPair {
  public:
   virtual ~VerbsPair() = default;
@@ -118,6 +129,10 @@ class VerbsPair {
   virtual Status post(const VerbsWrite* write, uint32_t immediate, uint64_t id) = 0;
   /// What has completed; how many. What came in makes room for the next to come in.
   virtual Result<size_t> poll(std::span<VerbsCompletion> into) = 0;
+  /// From now on the device sends at most so many bytes per second; 0: without a limit, as in the beginning.
+  /// Errors, after which the rate is what it was: those of VerbsPacing::rate_for, system_error. REQUIRES:
+  /// connected.
+  virtual Status set_rate(double bytes_per_s) = 0;
   /// Nothing is sent or taken in from now on; what was posted completes with an error, if it can.
   virtual void halt() = 0;
 };

@@ -33,24 +33,26 @@ class OpenedVerbsDevice final : public VerbsDevice {
 
  private:
   OpenedVerbsDevice(const VerbsTable& table, std::string name, VerbsOwned<ibv_context> context,
-                    VerbsOwned<ibv_pd> domain, uint32_t most_requests)
+                    VerbsOwned<ibv_pd> domain, uint32_t most_requests, VerbsPacing pacing)
       : table_(table),
         name_(std::move(name)),
         context_(std::move(context)),
         domain_(std::move(domain)),
-        most_requests_(most_requests) {}
+        most_requests_(most_requests),
+        pacing_(pacing) {}
 
   const VerbsTable& table_;
   const std::string name_;
   const VerbsOwned<ibv_context> context_;
   const VerbsOwned<ibv_pd> domain_;
   const uint32_t most_requests_;  ///< of a pair, in one direction
-  std::mutex events_;             ///< one thread reads the descriptor of events
+  const VerbsPacing pacing_;
+  std::mutex events_;  ///< one thread reads the descriptor of events
 };
 
 /// A queue pair on `device`. All that is passed outlives it.
 Result<std::unique_ptr<VerbsPair>> make_verbs_pair(const VerbsTable& table, const std::string& device,
                                                    ibv_context& context, ibv_pd& domain,
-                                                   const VerbsPairSpec& spec);
+                                                   const VerbsPairSpec& spec, VerbsPacing pacing);
 
 }  // namespace weir::drivers

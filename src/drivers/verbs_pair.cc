@@ -25,13 +25,14 @@ ibv_mtu mtu_code(uint32_t bytes) {
 class Pair final : public VerbsPair {
  public:
   Pair(const VerbsTable& table, std::string device, const VerbsPairSpec& spec, VerbsOwned<ibv_cq> queue,
-       VerbsOwned<ibv_qp> pair, uint32_t inline_bytes)
+       VerbsOwned<ibv_qp> pair, uint32_t inline_bytes, VerbsPacing pacing)
       : table_(table),
         device_(std::move(device)),
         spec_(spec),
         queue_(std::move(queue)),
         pair_(std::move(pair)),
-        inline_bytes_(inline_bytes) {}
+        inline_bytes_(inline_bytes),
+        pacing_(pacing) {}
 
   uint32_t number() const override { return pair_->qp_num; }
   uint32_t inline_bytes() const override { return inline_bytes_; }
@@ -123,6 +124,18 @@ class Pair final : public VerbsPair {
     return static_cast<size_t>(count);
   }
 
+  Status set_rate(double bytes_per_s) override {
+    const Result<uint32_t> rate = pacing_.rate_for(bytes_per_s, device_);
+    WEIR_TRY(rate.status());
+    if (*rate == rate_) return {};
+    ibv_qp_rate_limit_attr attributes{};
+    attributes.rate_limit = *rate;
+    if (const int error = ibv_modify_qp_rate_limit(pair_.get(), &attributes); error != 0)
+      return verbs_error(device_, "pace a queue pair", error);
+    rate_ = *rate;
+    return {};
+  }
+
   void halt() override {
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_ERR;
@@ -161,6 +174,8 @@ class Pair final : public VerbsPair {
   const VerbsOwned<ibv_cq> queue_;
   const VerbsOwned<ibv_qp> pair_;
   const uint32_t inline_bytes_;
+  const VerbsPacing pacing_;
+  uint32_t rate_ = 0;  // kbit/s; 0: no limit
   Status broken_;
 };
 
@@ -168,7 +183,7 @@ class Pair final : public VerbsPair {
 
 Result<std::unique_ptr<VerbsPair>> make_verbs_pair(const VerbsTable& table, const std::string& device,
                                                    ibv_context& context, ibv_pd& domain,
-                                                   const VerbsPairSpec& spec) {
+                                                   const VerbsPairSpec& spec, VerbsPacing pacing) {
   VerbsOwned<ibv_cq> queue(
       table.create_cq(&context, static_cast<int>(spec.sends + spec.receives), nullptr, nullptr, 0), {&table});
   if (queue == nullptr) return verbs_error(device, "make a completion queue", errno);
@@ -187,7 +202,7 @@ Result<std::unique_ptr<VerbsPair>> make_verbs_pair(const VerbsTable& table, cons
   }
   if (pair == nullptr) return verbs_error(device, "make a queue pair", errno);
   auto made = std::make_unique<Pair>(table, device, spec, std::move(queue), std::move(pair),
-                                     std::min(attributes.cap.max_inline_data, spec.inline_bytes));
+                                     std::min(attributes.cap.max_inline_data, spec.inline_bytes), pacing);
   WEIR_TRY(made->begin());
   return std::unique_ptr<VerbsPair>(std::move(made));
 }

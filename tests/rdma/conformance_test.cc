@@ -1,11 +1,12 @@
-// The conformance suite over the RDMA devices of this machine: two "hosts" with two rails each, as rdma-vm
-// makes them (rxe0 and rxe1 of rank 0, rxe2 and rxe3 of rank 1).
+// The conformance suite over the RDMA devices of this machine, by verbs and by UCX: two "hosts" with two
+// rails each, as rdma-vm makes them (rxe0 and rxe1 of rank 0, rxe2 and rxe3 of rank 1).
 
 #include "tests/transports/conformance.h"
 
 #include <gmock/gmock.h>
 
 #include "src/base/door.h"
+#include "transports/ucx.h"
 #include "transports/verbs.h"
 
 namespace weir::testing {
@@ -28,7 +29,7 @@ Setup setup(const std::string& name, PeerKind kind, bool both_rails, const Optio
   return {name, kind, [=](Rank rank) { return verbs_node(rank, options, both_rails); }, true};
 }
 
-std::vector<Setup> setups() {
+std::vector<Setup> verbs_setups() {
   Options split;
   split.ib_qps_per_connection = 2;
   split.ib_split_data = true;
@@ -37,7 +38,23 @@ std::vector<Setup> setups() {
                       setup("threads_2_rails_split", PeerKind::threads, true, split)});
 }
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::ValuesIn(setups()), setup_name);
+/// Over the transport of UCX that is named.
+Node ucx_node(const char* way, Rank rank) {
+  setenv("UCX_TLS", way, 1);
+  setenv("UCX_NET_DEVICES", rank == 0 ? "rxe0:1" : "rxe2:1", 1);
+  Node node;
+  node.transport = make_ucx(test_identity(rank));
+  return node;
+}
+
+std::vector<Setup> ucx_setups() {
+  const auto over = [](const char* way) { return [=](Rank rank) { return ucx_node(way, rank); }; };
+  return {{"rc", PeerKind::processes, over("rc_verbs,ud_verbs:aux"), true},
+          {"ud", PeerKind::processes, over("ud_verbs"), true}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::ValuesIn(verbs_setups()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Ucx, Conformance, ::testing::ValuesIn(ucx_setups()), setup_name);
 
 }  // namespace
 }  // namespace weir::testing

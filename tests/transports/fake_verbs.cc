@@ -18,6 +18,7 @@ struct FakeFabric::State {
     Wire wire = Wire::works;
     bool failed = false;
     uint64_t bytes = 0;
+    drivers::VerbsPacing pacing;
     std::vector<std::deque<VerbsEvent>*> listeners;
   };
   struct Range {
@@ -104,6 +105,13 @@ class FakePair final : public drivers::VerbsPair {
     return count;
   }
 
+  Status set_rate(double bytes_per_s) override {
+    const std::lock_guard lock(state_.mutex);
+    const Result<uint32_t> rate = state_.devices[device_].pacing.rate_for(bytes_per_s, device_);
+    if (rate.ok()) rate_ = *rate;
+    return rate.status();
+  }
+
   void halt() override {
     const std::lock_guard lock(state_.mutex);
     stop(kFlushed);
@@ -116,6 +124,7 @@ class FakePair final : public drivers::VerbsPair {
     return found == state_.pairs.end() ? "" : found->second->device_;
   }
   bool stuck() const { return !stuck_.empty(); }
+  uint32_t rate() const { return rate_; }
   void stop(const char* error) {
     halted_ = true;
     for (const uint64_t id : stuck_) complete(id, error);
@@ -157,6 +166,7 @@ class FakePair final : public drivers::VerbsPair {
   uint32_t peer_ = 0;
   uint32_t peer_first_ = 0;
   bool halted_ = false;
+  uint32_t rate_ = 0;     // kbit/s; 0: no limit
   uint32_t posted_ = 0;   // sends not polled
   uint32_t waiting_ = 0;  // receives not polled
   std::vector<uint64_t> stuck_;
@@ -275,6 +285,20 @@ void FakeFabric::tell(const std::string& device, VerbsEvent::Kind kind) {
   const auto port = static_cast<uint8_t>(kind == VerbsEvent::Kind::device_lost ? 0 : 1);
   for (auto* events : state_->devices[device].listeners)
     events->push_back({.kind = kind, .port = port, .text = "an event of the test"});
+}
+
+void FakeFabric::set_pacing(const std::string& device, drivers::VerbsPacing pacing) {
+  const std::lock_guard lock(state_->mutex);
+  state_->devices[device].pacing = pacing;
+}
+
+std::vector<uint32_t> FakeFabric::rates_of(const std::string& device) const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<uint32_t> rates;
+  for (const auto& [number, pair] : state_->pairs) {
+    if (pair->device() == device) rates.push_back(pair->rate());
+  }
+  return rates;
 }
 
 uint64_t FakeFabric::bytes_from(const std::string& device) const {

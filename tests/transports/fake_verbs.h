@@ -38,6 +38,10 @@ class FakeFabric {
   void fail(const std::string& device);
   /// Everybody who opened the device is told.
   void tell(const std::string& device, drivers::VerbsEvent::Kind kind);
+  /// Pairs of the device can be paced so from now on; before, not at all.
+  void set_pacing(const std::string& device, drivers::VerbsPacing pacing);
+  /// The rates of all pairs of the device, in kbit/s; 0: no limit.
+  std::vector<uint32_t> rates_of(const std::string& device) const;
   /// Bytes that pairs of the device have sent.
   uint64_t bytes_from(const std::string& device) const;
   /// How often a message found no room at the receiver: pairs of too little depth.

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "src/base/host.h"
-#include "tests/transports/link.h"
+#include "tests/transports/both_ends.h"
 #include "transports/card.h"
 #include "transports/tcp.h"
 #include "transports/tcp_rails.h"
@@ -17,8 +17,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-constexpr uint32_t kSlots = 4;
 
 std::unique_ptr<Door> door_at(const std::vector<std::string>& hosts) {
   std::vector<SocketAddress> addresses;
@@ -47,11 +45,11 @@ void reset_connections_at(const std::string& host) {
   }
 }
 
-/// A channel from rank 0 at 127.0.0.2 and .3 to rank 1 at 127.0.0.4 and .5, both ends driven by one thread.
-class TcpFailover : public ::testing::Test {
+/// The channel is from 127.0.0.2 and .3 to 127.0.0.4 and .5.
+class TcpFailover : public BothEnds {
  protected:
   void open(uint32_t slot_bytes = 4096, uint32_t streams = 0, double timeout_s = 60) {
-    receiver_.reset(), sender_.reset();
+    close_channel();
     for (Node& node : nodes_) node = Node();
     nodes_[0].door = door_at({"127.0.0.2", "127.0.0.3"});
     nodes_[1].door = door_at({"127.0.0.4", "127.0.0.5"});
@@ -59,53 +57,12 @@ class TcpFailover : public ::testing::Test {
       nodes_[rank].transport = make_tcp(test_identity(rank), nodes_[rank].door.get(),
                                         {.streams = streams, .path_timeout_s = timeout_s});
     }
-    open_to(nodes_[1].transport->card(), slot_bytes);
-    await_ready(*sender_, *receiver_);
+    open_channel(4, slot_bytes);
   }
-  void open_to(const Bytes& card, uint32_t slot_bytes) {
-    const LinkSpec spec{.self = 0, .peer = 1, .channel = 4, .slots = kSlots, .slot_bytes = slot_bytes};
-    const LinkSpec other{.self = 1, .peer = 0, .channel = 4, .slots = kSlots, .slot_bytes = slot_bytes};
-    auto sender = nodes_[0].transport->open_sender(card, spec);
-    auto receiver = nodes_[1].transport->open_receiver(nodes_[0].transport->card(), other);
-    ASSERT_TRUE(sender.ok()) << sender.status().message();
-    ASSERT_TRUE(receiver.ok()) << receiver.status().message();
-    sender_ = std::move(*sender);
-    receiver_ = std::move(*receiver);
-  }
-  /// Puts messages into all free slots.
-  uint64_t fill_slots(uint32_t bytes) {
-    const uint64_t before = sent_;
-    while (sender_->acquire() != nullptr) send(*sender_, 0, sent_++, bytes);
-    return sent_ - before;
-  }
-  void take_all(uint32_t bytes) {
-    eventually("all messages", [&] {
-      serve(*sender_);
-      serve(*receiver_);
-      for (; receiver_->peek() != nullptr; ++taken_) receive(*receiver_, 0, taken_, bytes);
-      return taken_ == sent_;
-    });
-  }
-  void exchange(int rounds, uint32_t bytes) {
-    for (int i = 0; i < rounds; ++i) {
-      eventually("a free slot",
-                 [&] { return serve(*sender_) && serve(*receiver_) && sender_->acquire() != nullptr; });
-      fill_slots(bytes);
-      take_all(bytes);
-    }
-    eventually("flushed", [&] { return serve(*receiver_) && serve(*sender_) && sender_->flushed(); });
-  }
-
-  Node nodes_[2];
-  std::unique_ptr<Sender> sender_;
-  std::unique_ptr<Receiver> receiver_;
-  uint64_t sent_ = 0;
-  uint64_t taken_ = 0;
 };
 
 TEST_F(TcpFailover, WhatALostPathSwallowedIsSentAgain) {
   for (const std::string host : {"127.0.0.4", "127.0.0.5"}) {
-    sent_ = taken_ = 0;
     open();
     exchange(3, 4096);
     EXPECT_GE(fill_slots(4096), kSlots);
@@ -121,7 +78,6 @@ TEST_F(TcpFailover, WhatALostPathSwallowedIsSentAgain) {
 
 TEST_F(TcpFailover, APathMayBreakAtTheSender) {
   for (const std::string host : {"127.0.0.2", "127.0.0.3"}) {
-    sent_ = taken_ = 0;
     open(1u << 20, 6);  // messages longer than what sockets buffer, so that some are halfway
     exchange(2, 1u << 20);
     EXPECT_EQ(fill_slots(1u << 20), kSlots);
@@ -171,14 +127,11 @@ TEST_F(TcpFailover, WithoutAPathTheSenderNamesThemAll) {
 TEST_F(TcpFailover, WorksAgainInALaterLifeOfTheChannel) {
   open();
   for (int life = 0; life < 5; ++life) {
-    sent_ = taken_ = 0;
     fill_slots(3000);
     if (life % 2 == 0) reset_connections_at("127.0.0.5");
     take_all(3000);
     exchange(2, 3000);
-    sender_.reset(), receiver_.reset();
-    open_to(nodes_[1].transport->card(), 4096);
-    await_ready(*sender_, *receiver_);
+    open_channel(4, 4096);
   }
 }
 
@@ -193,16 +146,13 @@ Bytes card_with(const Door& door, const SocketAddress& second) {
 
 TEST_F(TcpFailover, OpensWithoutAPathThatRefuses) {
   open();
-  sender_.reset(), receiver_.reset();
   const SocketAddress closed = door_at({"127.0.0.6"})->address();
-  open_to(card_with(*nodes_[1].door, closed), 4096);
-  await_ready(*sender_, *receiver_);
+  open_channel(4, 4096, card_with(*nodes_[1].door, closed));
   exchange(5, 4096);
 }
 
 TEST_F(TcpFailover, OpensWithoutAPathThatDoesNotAnswer) {
   open(4096, 0, 0.1);
-  sender_.reset(), receiver_.reset();
   // Who listens and accepts nothing takes in as many connections as fit into its queue, and no more.
   const Socket deaf(socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_storage raw{};
@@ -211,14 +161,14 @@ TEST_F(TcpFailover, OpensWithoutAPathThatDoesNotAnswer) {
   ASSERT_EQ(listen(deaf.fd(), 0), 0);
   std::vector<Socket> fillers;
   for (int i = 0; i < 3; ++i) fillers.push_back(std::move(*Socket::start_connect(*deaf.local_address())));
-  open_to(card_with(*nodes_[1].door, *deaf.local_address()), 4096);
-  await_ready(*sender_, *receiver_);
+  open_channel(4, 4096, card_with(*nodes_[1].door, *deaf.local_address()));
   exchange(5, 4096);
 }
 
 /// A sender that a test drives byte by byte, with two streams and two paths.
 class TcpDoubles : public ::testing::Test {
  protected:
+  static constexpr uint32_t kSlots = 4;
   static constexpr uint32_t kBytes = 1u << 20;  // so long that no more than kSlots messages are kept
   void SetUp() override {
     node_.door = door_at({"127.0.0.4", "127.0.0.5"});

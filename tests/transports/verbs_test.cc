@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "src/base/host.h"
-#include "tests/transports/conformance.h"
+#include "tests/transports/both_ends.h"
 #include "tests/transports/fake_verbs.h"
-#include "tests/transports/link.h"
 #include "transports/card.h"
 #include "transports/line.h"
 #include "transports/verbs_ports.h"
@@ -49,46 +48,22 @@ std::vector<Setup> setups() {
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::ValuesIn(setups()), setup_name);
 
-/// A channel from rank 0 (fake0, fake1) to rank 1 (fake2, fake3), both in this thread.
-class VerbsFailover : public ::testing::Test {
+/// The channel is from fake0 and fake1 to fake2 and fake3.
+class VerbsFailover : public BothEnds {
  protected:
-  static constexpr uint32_t kSlots = 4;
-
   void open(const Options& options = {}, uint32_t slot_bytes = 1000, uint32_t most_bytes = 1u << 30) {
-    receiver_.reset(), sender_.reset();
+    close_channel();
     for (Node& node : nodes_) node = Node();
     fabric_ = std::make_unique<FakeFabric>(4, most_bytes);
     for (Rank rank : {0, 1}) nodes_[rank] = verbs_node(*fabric_, rank, options);
-    const LinkSpec spec{.self = 0, .peer = 1, .channel = 3, .slots = kSlots, .slot_bytes = slot_bytes};
-    const LinkSpec other{.self = 1, .peer = 0, .channel = 3, .slots = kSlots, .slot_bytes = slot_bytes};
-    auto sender = nodes_[0].transport->open_sender(nodes_[1].transport->card(), spec);
-    auto receiver = nodes_[1].transport->open_receiver(nodes_[0].transport->card(), other);
-    ASSERT_TRUE(sender.ok()) << sender.status().message();
-    ASSERT_TRUE(receiver.ok()) << receiver.status().message();
-    sender_ = std::move(*sender);
-    receiver_ = std::move(*receiver);
-    await_ready(*sender_, *receiver_);
+    open_channel(3, slot_bytes);
   }
-  /// Puts messages into all free slots.
-  void fill_slots(uint32_t bytes) {
-    while (sender_->acquire() != nullptr) send(*sender_, 0, sent_++, bytes);
-  }
-  void take_all(uint32_t bytes) {
-    eventually("all messages", [&] {
-      serve(*sender_);
-      serve(*receiver_);
-      for (; receiver_->peek() != nullptr; ++taken_) receive(*receiver_, 0, taken_, bytes);
-      return taken_ == sent_;
-    });
+  ~VerbsFailover() override {
+    close_channel();
+    for (Node& node : nodes_) node = Node();  // before the fabric
   }
   void exchange(int rounds, uint32_t bytes) {
-    for (int i = 0; i < rounds; ++i) {
-      eventually("a free slot",
-                 [&] { return serve(*sender_) && serve(*receiver_) && sender_->acquire() != nullptr; });
-      fill_slots(bytes);
-      take_all(bytes);
-    }
-    eventually("flushed", [&] { return serve(*receiver_) && serve(*sender_) && sender_->flushed(); });
+    BothEnds::exchange(rounds, bytes);
     EXPECT_EQ(fabric_->overflows(), 0);
   }
   void look_at_events() {
@@ -100,11 +75,6 @@ class VerbsFailover : public ::testing::Test {
   }
 
   std::unique_ptr<FakeFabric> fabric_;
-  Node nodes_[2];
-  std::unique_ptr<Sender> sender_;
-  std::unique_ptr<Receiver> receiver_;
-  uint64_t sent_ = 0;
-  uint64_t taken_ = 0;
 };
 
 TEST_F(VerbsFailover, MessagesTakeTurnsOnTheRails) {
@@ -165,7 +135,6 @@ TEST_F(VerbsFailover, ARailMayBreakAtTheReceiver) {
 
 TEST_F(VerbsFailover, APortThatGoesDownIsAvoidedAtOnce) {
   for (const char* device : {"fake1", "fake3"}) {
-    sent_ = taken_ = 0;
     open();
     exchange(2, 500);
     fabric_->set_wire(device, Wire::silent);

@@ -1,0 +1,44 @@
+#include "tests/transports/both_ends.h"
+
+namespace weir::testing {
+
+void BothEnds::open_channel(uint32_t channel, uint32_t slot_bytes, const Bytes& card) {
+  close_channel();
+  sent_ = taken_ = 0;
+  const LinkSpec spec{.self = 0, .peer = 1, .channel = channel, .slots = kSlots, .slot_bytes = slot_bytes};
+  const LinkSpec other{.self = 1, .peer = 0, .channel = channel, .slots = kSlots, .slot_bytes = slot_bytes};
+  auto sender = nodes_[0].transport->open_sender(card, spec);
+  auto receiver = nodes_[1].transport->open_receiver(nodes_[0].transport->card(), other);
+  ASSERT_TRUE(sender.ok()) << sender.status().message();
+  ASSERT_TRUE(receiver.ok()) << receiver.status().message();
+  sender_ = std::move(*sender);
+  receiver_ = std::move(*receiver);
+  await_ready(*sender_, *receiver_);
+}
+
+uint64_t BothEnds::fill_slots(uint32_t bytes) {
+  const uint64_t before = sent_;
+  while (sender_->acquire() != nullptr) send(*sender_, 0, sent_++, bytes);
+  return sent_ - before;
+}
+
+void BothEnds::take_all(uint32_t bytes) {
+  eventually("all messages", [&] {
+    serve(*sender_);
+    serve(*receiver_);
+    for (; receiver_->peek() != nullptr; ++taken_) receive(*receiver_, 0, taken_, bytes);
+    return taken_ == sent_;
+  });
+}
+
+void BothEnds::exchange(int rounds, uint32_t bytes) {
+  for (int i = 0; i < rounds; ++i) {
+    eventually("a free slot",
+               [&] { return serve(*sender_) && serve(*receiver_) && sender_->acquire() != nullptr; });
+    fill_slots(bytes);
+    take_all(bytes);
+  }
+  eventually("flushed", [&] { return serve(*receiver_) && serve(*sender_) && sender_->flushed(); });
+}
+
+}  // namespace weir::testing

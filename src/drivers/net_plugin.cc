@@ -174,8 +174,9 @@ Status NetPlugin::start(const NetPluginSpec& spec) {
   return {};
 }
 
-/// NCCL initialises plugins before version 11 once, and they may refuse a second time. Later ones have a context
-/// per communicator, but some do not begin again after the last one ended: that one ends when the next has begun.
+/// NCCL initialises plugins before version 11 once, and they may refuse a second time. Later ones have a
+/// context per communicator, but some do not begin again after the last one ended: that one ends when the
+/// next has begun.
 Status NetPlugin::begin(uint64_t communicator) {
   Life& life = life_of(table_);
   const bool has_contexts = table_.finalize != nullptr;

@@ -48,8 +48,8 @@ class NetPlugin final : public MatchedNetwork {
  public:
   /// The first of the listed plugins that can be loaded, is called as wanted, and has a device. system_error
   /// where there is none; the sentence has a reason for each. A plugin's code stays in the process for good:
-  /// its threads may outlive it. So does what a plugin before version 11 has begun, once for all communicators,
-  /// and the last context of a later one, until the next begins.
+  /// its threads may outlive it. So does what a plugin before version 11 has begun, once for all
+  /// communicators, and the last context of a later one, until the next begins.
   static Result<std::unique_ptr<NetPlugin>> load(const NetPluginSpec& spec);
   NetPlugin(const NetPlugin&) = delete;
   ~NetPlugin() override;

@@ -1,7 +1,8 @@
 // A net plugin of NCCL over TCP on the loopback, built once per version of the interface (WEIR_NET_VERSION,
 // and WEIR_NET_SYMBOL: the name of its table). Structures are written down here anew, so that a mistake in
-// weir's is found. It is as inconvenient as plugins may be, and strict: misuse is result 3. As with aws-ofi-nccl,
-// init fails with result 2 the second time before version 11, and after the last context ended from there on.
+// weir's is found. It is as inconvenient as plugins may be, and strict: misuse is result 3. As with
+// aws-ofi-nccl, init fails with result 2 the second time before version 11, and after the last context ended
+// from there on.
 //
 // Read from the environment at init:
 //   FAKE_NET_DEVICES     devices; default 2

@@ -16,7 +16,6 @@ namespace weir {
 namespace {
 
 constexpr uint32_t kCardVersion = 2;
-constexpr uint32_t kDefaultStreams = 2;
 // Loopback; what a network gives, it does not say. All channels share the NIC or, on loopback, the copying
 // core.
 constexpr Cost kCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
@@ -53,7 +52,8 @@ class Tcp final : public Transport {
     peer->where.credit = applies(peer->limits, *peer);
     count_drops();
     const auto paths = static_cast<uint32_t>(peer->where.paths.size());
-    const uint32_t streams = settings_.streams == 0 ? std::max(kDefaultStreams, paths) : settings_.streams;
+    const uint32_t streams =
+        settings_.streams == 0 ? std::max(rails_.front().streams(), paths) : settings_.streams;
     return open_tcp_sender(std::move(peer->where), self_.uid, std::min(streams, tcp::kMostStreams),
                            static_cast<int64_t>(settings_.path_timeout_s * 1e9), spec,
                            settings_.spreads ? &uses_ : nullptr, counters_);

@@ -14,7 +14,8 @@
 namespace weir {
 
 struct TcpSettings {
-  uint32_t streams = 0;  ///< connections per channel; 0: two, or one per pair of interfaces if these are more
+  uint32_t streams =
+      0;  ///< connections per channel; 0: by the speed of the interface, at least one per pair of interfaces
   double path_timeout_s = 1;       ///< a path that does not answer for so long while another does is given up
   bool spreads = false;            ///< connections choose their ways through fabrics with equal paths
   CreditBudget* budget = nullptr;  ///< of this process, for what comes to it; null: peers send what they like

@@ -37,6 +37,13 @@ Rail Rail::get(ByteReader& reader) {
   return rail;
 }
 
+uint32_t Rail::streams() const {
+  constexpr int64_t kPerStream = 10'000, kMostStreams = 8;
+  if (megabits_per_s <= 0) return 2;
+  return static_cast<uint32_t>(
+      std::clamp((megabits_per_s + kPerStream - 1) / kPerStream, int64_t{1}, kMostStreams));
+}
+
 std::string Rail::text() const {
   return name.empty() ? door.host_text() : fmt::format("{} ({})", name, door.host_text());
 }
@@ -53,6 +60,7 @@ std::vector<Rail> rails_at(const std::vector<SocketAddress>& addresses,
         continue;
       rail.name = entry.name;
       rail.network_bits = entry.network_bits;
+      rail.megabits_per_s = entry.megabits_per_s;
     }
     rails.push_back(std::move(rail));
   }

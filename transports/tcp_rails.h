@@ -18,10 +18,14 @@ struct Rail {
 
   std::string name;
   SocketAddress door;
-  uint32_t network_bits = 0;  ///< length of the prefix of its network
+  uint32_t network_bits = 0;   ///< length of the prefix of its network
+  int64_t megabits_per_s = 0;  ///< of this host's own; 0: unknown
 
   void put(ByteWriter& writer) const;
   static Rail get(ByteReader& reader);
+  /// Connections that it takes to fill it: one for each 10 Gbit/s, which a core and the limits of clouds
+  /// leave to a connection, at most 8; 2 where the speed is unknown.
+  uint32_t streams() const;
   /// "eth0 (10.0.0.1)".
   std::string text() const;
 };

@@ -427,7 +427,7 @@ class TcpSender final : public Sender {
   std::vector<Dealt> dealt_;                        // by slot
   SlotArray slots_;
   bool ready_ = false;
-  double pace_ = 0;         // bytes per second; 0: any
+  double pace_ = 0;  // bytes per second; 0: any
   uint64_t published_ = 0;
   uint64_t arrived_ = 0;  // all messages before it have arrived; with several paths only
   uint64_t free_ = 0;     // the slots of all messages before it may be used again

@@ -93,6 +93,8 @@ class VerbsSender final : public Sender, private StrandUser {
     return error_;
   }
 
+  /// The devices see to it, where all that are used can.
+  bool pace(double bytes_per_s) override { return strands_.set_rate(bytes_per_s).ok(); }
   bool flushed() const override {
     for (uint64_t message = credited_; message < published_; ++message) {
       if (!all_arrived(message)) return false;

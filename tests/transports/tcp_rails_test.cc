@@ -74,5 +74,19 @@ TEST(TcpRails, TravelInCards) {
   EXPECT_EQ(read.network_bits, 20u);
 }
 
+TEST(TcpRails, TakeAConnectionForEachTenGigabits) {
+  for (const auto& [megabits, streams] : {std::pair<int64_t, uint32_t>{0, 2},
+                                          {-1, 2},
+                                          {1'000, 1},
+                                          {10'000, 1},
+                                          {25'000, 3},
+                                          {40'000, 4},
+                                          {400'000, 8}}) {
+    Rail rail;
+    rail.megabits_per_s = megabits;
+    EXPECT_EQ(rail.streams(), streams) << megabits;
+  }
+}
+
 }  // namespace
 }  // namespace weir::tcp

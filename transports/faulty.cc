@@ -124,6 +124,7 @@ class Faulty final : public Transport {
     return std::unique_ptr<Receiver>(std::make_unique<FaultyReceiver>(std::move(*receiver), faults_, spec));
   }
   Result<HomeView> map(BytesView peer_card) override { return inner_->map(peer_card); }
+  NetCounters counters() const override { return inner_->counters(); }
 
  private:
   const std::unique_ptr<Transport> inner_;

@@ -63,6 +63,7 @@ struct ChannelContext {
   uint64_t uid = 0;  ///< of the communicator
   SocketAddress peer_door;
   Bytes peer_address;  ///< as the network has it; may be empty
+  NetTally* tally = nullptr;
 };
 
 inline constexpr uint32_t kMostConnections = 8;

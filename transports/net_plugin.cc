@@ -85,10 +85,11 @@ class NetPluginTransport final : public Transport {
   Result<HomeView> map(BytesView) override {
     return Status(Code::invalid_usage, "net_plugin cannot map the memory of a peer");
   }
+  NetCounters counters() const override { return tally_.read(); }
 
  private:
   matched::ChannelContext context(const Owner& owner) {
-    return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.door, {}};
+    return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.door, {}, &tally_};
   }
 
   /// The owner of the card, if its plugin and ours are for the same network.
@@ -120,6 +121,7 @@ class NetPluginTransport final : public Transport {
   Door* const door_;
   const Status no_plugin_;
   std::unique_ptr<drivers::NetPlugin> plugin_;
+  NetTally tally_;
   matched::Engine engine_;
 };
 

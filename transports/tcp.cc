@@ -1,9 +1,12 @@
 #include "transports/tcp.h"
 
 #include <algorithm>
+#include <atomic>
+#include <set>
+#include <string>
 
 #include "src/base/host.h"
-#include "src/base/log.h"
+#include "src/base/interface_drops.h"
 #include "transports/card.h"
 #include "transports/peer_door.h"
 #include "transports/tcp_channel.h"
@@ -30,11 +33,6 @@ class Tcp final : public Transport {
                                                : Limits::other_hosts),
         rails_(door == nullptr ? std::vector<tcp::Rail>() : own_rails(*door)) {}
 
-  ~Tcp() override {
-    if (const std::string said = counters_.describe(); !said.empty())
-      WEIR_INFO(net, "rank {}: {}", self_.rank, said);
-  }
-
   std::string_view name() const override { return "tcp"; }
   Traits traits() const override { return {}; }
   Bytes card() const override {
@@ -53,6 +51,7 @@ class Tcp final : public Transport {
     Result<Peer> peer = peer_of(peer_card);
     WEIR_TRY(peer.status());
     peer->where.credit = applies(peer->limits, *peer);
+    count_drops();
     const auto paths = static_cast<uint32_t>(peer->where.paths.size());
     const uint32_t streams = settings_.streams == 0 ? std::max(kDefaultStreams, paths) : settings_.streams;
     return open_tcp_sender(std::move(peer->where), self_.uid, std::min(streams, tcp::kMostStreams),
@@ -63,10 +62,19 @@ class Tcp final : public Transport {
     Result<Peer> peer = peer_of(peer_card);
     WEIR_TRY(peer.status());
     peer->where.credit = applies(limits_, *peer);
-    return open_tcp_receiver(*door_, peer->where, settings_.budget, self_.uid, spec, counters_);
+    count_drops();
+    return open_tcp_receiver(*door_, peer->where, settings_.budget, self_.uid, spec, counters_.tally);
   }
   Result<HomeView> map(BytesView) override {
     return Status(Code::invalid_usage, "tcp cannot map the memory of a peer");
+  }
+  NetCounters counters() const override {
+    NetCounters all = counters_.read();
+    const int64_t before = dropped_before_;
+    if (before < 0) return all;
+    const int64_t now = dropped_now();
+    if (now > before) all.dropped = static_cast<uint64_t>(now - before);
+    return all;
   }
 
  private:
@@ -102,6 +110,18 @@ class Tcp final : public Transport {
     return Peer{{*door, std::move(*paths)}, limits, head->host};
   }
 
+  /// At the interfaces of the rails; -1 where the kernel does not tell.
+  int64_t dropped_now() const {
+    std::set<std::string> names;
+    for (const tcp::Rail& rail : rails_) names.insert(rail.name);
+    const auto dropped = dropped_packets(names);
+    return dropped.ok() ? static_cast<int64_t>(*dropped) : -1;
+  }
+  /// From the first channel on: who uses none need not ask.
+  void count_drops() {
+    if (dropped_before_ < 0) dropped_before_ = dropped_now();
+  }
+
   /// Between this rank and `other`, whichever of them limits.
   bool applies(Limits limits, const Peer& other) const {
     return limits == Limits::everybody || (limits == Limits::other_hosts && other.machine != machine_);
@@ -115,6 +135,7 @@ class Tcp final : public Transport {
   const std::vector<tcp::Rail> rails_;
   PathUses uses_;
   tcp::Counters counters_;
+  std::atomic<int64_t> dropped_before_{-1};  ///< packets; -1: not asked, or not told
 };
 
 }  // namespace

@@ -1,24 +1,36 @@
 #include "transports/tcp_counters.h"
 
-#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
 namespace weir::tcp {
+namespace {
 
-std::string Counters::describe() const {
-  if (sent == 0 && received == 0) return {};
-  return fmt::format(
-      "tcp: {} bytes sent, {} received; {} grants given; {} stalls for want of credit, {:.1f} ms in all; {} "
-      "segments sent again",
-      sent, received, grants, stalls, static_cast<double>(stalled_ns) * 1e-6, retransmitted);
-}
-
-uint64_t retransmitted(const Socket& socket) {
+/// 0 where the kernel does not tell.
+uint64_t sent_again_on(int socket) {
   tcp_info info{};
   socklen_t size = sizeof info;
-  if (getsockopt(socket.fd(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
   return info.tcpi_total_retrans;
+}
+
+}  // namespace
+
+void SentAgain::watch(const Socket& socket) {
+  const std::lock_guard lock(mutex_);
+  open_.insert(socket.fd());
+}
+
+void SentAgain::forget(const Socket& socket) {
+  const std::lock_guard lock(mutex_);
+  if (open_.erase(socket.fd()) > 0) closed_ += sent_again_on(socket.fd());
+}
+
+uint64_t SentAgain::segments() const {
+  const std::lock_guard lock(mutex_);
+  uint64_t all = closed_;
+  for (const int socket : open_) all += sent_again_on(socket);
+  return all;
 }
 
 }  // namespace weir::tcp

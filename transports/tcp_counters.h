@@ -1,28 +1,39 @@
-/// What the tcp channels of a communicator rank have done, for the log.
-///
-/// Belongs to the transport; ends add to it when they are closed, on the transport's thread.
+/// What the channels of a tcp transport count. It outlives them.
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <mutex>
+#include <set>
 
 #include "src/base/socket.h"
+#include "transports/net_counters.h"
 
 namespace weir::tcp {
 
-struct Counters {
-  uint64_t sent = 0;           ///< bytes of payload
-  uint64_t received = 0;       ///< bytes of payload
-  uint64_t stalls = 0;         ///< times that a sender had to wait for credit
-  uint64_t stalled_ns = 0;     ///< how long, over all channels
-  uint64_t grants = 0;         ///< credit frames sent by receivers
-  uint64_t retransmitted = 0;  ///< segments, by the kernel of this host
+/// Segments that the kernel has sent again on connections, also on those that are open. Thread-safe.
+class SentAgain {
+ public:
+  /// REQUIRES: forgotten before it is closed.
+  void watch(const Socket& socket);
+  /// The connection will be closed. Nothing happens if it is not watched.
+  void forget(const Socket& socket);
+  uint64_t segments() const;
 
-  /// For the log; empty: nothing was sent or received.
-  std::string describe() const;
+ private:
+  mutable std::mutex mutex_;
+  std::set<int> open_;
+  uint64_t closed_ = 0;  // segments of those that are
 };
 
-/// Segments that the kernel has sent again on a connection; 0 where it does not tell.
-uint64_t retransmitted(const Socket& socket);
+struct Counters {
+  NetTally tally;
+  SentAgain again;
+
+  NetCounters read() const {
+    NetCounters all = tally.read();
+    all.retransmitted = again.segments();
+    return all;
+  }
+};
 
 }  // namespace weir::tcp

@@ -25,11 +25,11 @@ Status CreditTaker::announce() {
 void CreditTaker::stall(int64_t now) {
   if (stalled_since_ != 0) return;
   stalled_since_ = now;
-  ++stalls_;
+  tally_.stalled();
 }
 
 void CreditTaker::go_on(int64_t now) {
-  if (stalled_since_ != 0) stalled_ns_ += static_cast<uint64_t>(now - stalled_since_);
+  if (stalled_since_ != 0) tally_.waited(now - stalled_since_);
   stalled_since_ = 0;
 }
 
@@ -65,7 +65,7 @@ void CreditGiver::serve(uint64_t room) {
     if (!sent.ok()) return listener_.drop();
     if (!*sent) return;
     told_ = limit;
-    ++grants_;
+    tally_.granted();
   }
   if (std::max(announced_, heard_) == arrived_) settled_ = arrived_;
 }

@@ -13,6 +13,7 @@
 #include "src/base/clock.h"
 #include "src/base/door.h"
 #include "transports/credit_budget.h"
+#include "transports/net_counters.h"
 #include "transports/tcp_control.h"
 #include "transports/transport.h"
 
@@ -21,7 +22,8 @@ namespace weir::tcp {
 /// The sending end.
 class CreditTaker {
  public:
-  explicit CreditTaker(ControlLine line) : line_(std::move(line)) {}
+  /// Counts in `tally`, which outlives it.
+  CreditTaker(ControlLine line, NetTally& tally) : line_(std::move(line)), tally_(tally) {}
 
   /// Goes on with opening the line. True once it works.
   Result<bool> ready() { return line_.ready(); }
@@ -42,26 +44,23 @@ class CreditTaker {
   /// The sender has something and may send nothing; use() or go_on() end that.
   void stall(int64_t now);
   void go_on(int64_t now);
-  uint64_t stalls() const { return stalls_; }
-  uint64_t stalled_ns() const { return stalled_ns_; }
 
  private:
   ControlLine line_;
+  NetTally& tally_;
   uint64_t published_ = 0;
   uint64_t announced_ = 0;
   uint64_t used_ = 0;
   uint64_t limit_ = CreditBudget::kLeast;
   int64_t stalled_since_ = 0;  ///< 0: not
-  uint64_t stalls_ = 0;
-  uint64_t stalled_ns_ = 0;
 };
 
 /// The receiving end.
 class CreditGiver {
  public:
-  /// `door` and `budget` outlive it. `source` names the sender's process, `key` the control line.
-  CreditGiver(Door& door, CreditBudget& budget, uint64_t source, const DeliveryKey& key)
-      : budget_(budget), source_(source), listener_(door, key) {}
+  /// `door`, `budget` and `tally` outlive it. `source` names the sender's process, `key` the control line.
+  CreditGiver(Door& door, CreditBudget& budget, uint64_t source, const DeliveryKey& key, NetTally& tally)
+      : budget_(budget), source_(source), listener_(door, key), tally_(tally) {}
 
   /// A header told of a message; payload has arrived.
   void announce(uint32_t bytes) { announced_ += bytes; }
@@ -71,8 +70,6 @@ class CreditGiver {
   /// Hears what was announced, and grants. `room`: payload that there are slots for, since the channel began.
   /// Trouble of the line is none of the channel's: where the sender is gone its streams end as well.
   void serve(uint64_t room);
-  /// Credit frames sent.
-  uint64_t grants() const { return grants_; }
 
  private:
   void hear(ControlLine& line);
@@ -80,6 +77,7 @@ class CreditGiver {
   CreditBudget& budget_;
   const uint64_t source_;
   ControlListener listener_;
+  NetTally& tally_;
   std::unique_ptr<CreditBudget::Account> account_;  ///< once the line has come
   int64_t life_ = 0;
   uint64_t announced_ = 0;  ///< by headers
@@ -87,7 +85,6 @@ class CreditGiver {
   uint64_t arrived_ = 0;
   uint64_t settled_ = UINT64_MAX;  ///< arrived_ when nothing was left to do, last time
   uint64_t told_ = CreditBudget::kLeast;
-  uint64_t grants_ = 0;
 };
 
 }  // namespace weir::tcp

@@ -46,7 +46,7 @@ struct InStream {
 class TcpReceiver final : public Receiver {
  public:
   TcpReceiver(Door& door, const SocketAddress& peer_door, uint64_t uid,
-              std::unique_ptr<tcp::CreditGiver> credit, const LinkSpec& spec, tcp::Counters& counters)
+              std::unique_ptr<tcp::CreditGiver> credit, const LinkSpec& spec, NetTally& tally)
       : door_(door),
         credit_(std::move(credit)),
         peer_door_(peer_door),
@@ -56,13 +56,8 @@ class TcpReceiver final : public Receiver {
         slots_(spec.slots, spec.slot_bytes),
         headers_(spec.slots),
         arrived_(spec.slots, 0),
-        counters_(counters) {
+        tally_(tally) {
     streams_.push_back(std::make_unique<InStream>(0));  // its greeting tells how many there are
-  }
-
-  ~TcpReceiver() override {
-    counters_.received += taken_bytes_;
-    if (credit_ != nullptr) counters_.grants += credit_->grants();
   }
 
   Result<bool> ready() override {
@@ -91,6 +86,7 @@ class TcpReceiver final : public Receiver {
     held_ = false;
     ++taken_;
     taken_bytes_ += message_.bytes;
+    tally_.received(message_.bytes);
   }
 
   Status progress() override {
@@ -326,7 +322,7 @@ class TcpReceiver final : public Receiver {
   SlotArray slots_;
   std::vector<FrameHeader> headers_;  // by slot
   std::vector<uint64_t> arrived_;     // by slot: 1 + the message that is complete in it
-  tcp::Counters& counters_;
+  NetTally& tally_;
   std::vector<std::unique_ptr<InStream>> streams_;
   std::unique_ptr<tcp::ReceiverLines> lines_;  // null: one path
   int64_t life_ = 0;
@@ -343,16 +339,16 @@ class TcpReceiver final : public Receiver {
 }  // namespace
 
 Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const TcpPeer& peer, CreditBudget* budget,
-                                                    uint64_t uid, const LinkSpec& spec,
-                                                    tcp::Counters& counters) {
+                                                    uint64_t uid, const LinkSpec& spec, NetTally& tally) {
   WEIR_TRY(check_spec(spec));
   std::unique_ptr<tcp::CreditGiver> credit;
   if (peer.credit) {
     credit = std::make_unique<tcp::CreditGiver>(door, *budget, hash_text(peer.door.text()),
-                                                tcp::control_key(uid, spec.peer, spec.self, spec.channel, 0));
+                                                tcp::control_key(uid, spec.peer, spec.self, spec.channel, 0),
+                                                tally);
   }
   return std::unique_ptr<Receiver>(
-      std::make_unique<TcpReceiver>(door, peer.door, uid, std::move(credit), spec, counters));
+      std::make_unique<TcpReceiver>(door, peer.door, uid, std::move(credit), spec, tally));
 }
 
 }  // namespace weir

@@ -54,15 +54,15 @@ class TcpSender final : public Sender {
         kept_(lines_ == nullptr ? spec.slots : tcp::kept_messages(spec)),
         headers_(kept_),
         dealt_(kept_),
-        slots_(kept_, spec.slot_bytes) {}
+        slots_(kept_, spec.slot_bytes) {
+    for (const OutStream& stream : streams_) {
+      if (stream.socket.valid()) counters_.again.watch(stream.socket);
+    }
+  }
 
   ~TcpSender() override {
-    counters_.sent += payload_;
-    for (const OutStream& stream : streams_) counters_.retransmitted += tcp::retransmitted(stream.socket);
-    if (credit_ == nullptr) return;
-    credit_->go_on(now_ns());
-    counters_.stalls += credit_->stalls();
-    counters_.stalled_ns += credit_->stalled_ns();
+    for (const OutStream& stream : streams_) counters_.again.forget(stream.socket);
+    if (credit_ != nullptr) credit_->go_on(now_ns());
   }
 
   Result<bool> ready() override {
@@ -99,6 +99,7 @@ class TcpSender final : public Sender {
     headers_[published_ % kept_] = {.bytes = bytes, .tag = tag, .sequence = published_};
     if (lines_ != nullptr && free_ == published_) moved_ns_ = now_ns();  // nothing was due until now
     ++published_;
+    counters_.tally.sent(bytes);
     if (credit_ != nullptr) credit_->publish(bytes);
     deal(published_ - 1);
   }
@@ -111,6 +112,19 @@ class TcpSender final : public Sender {
   }
 
   bool flushed() const override { return (lines_ == nullptr ? free_ : arrived_) == published_; }
+
+  /// The kernel sees to it, packet by packet.
+  bool pace(double bytes_per_s) override {
+    if (bytes_per_s == pace_) return true;
+    pace_ = bytes_per_s;
+    const auto used = std::ranges::count_if(streams_, usable);
+    const uint64_t each =
+        pace_ > 0 && used > 0 ? static_cast<uint64_t>(pace_ / static_cast<double>(used)) : ~uint64_t{0};
+    for (const OutStream& stream : streams_) {
+      if (usable(stream)) setsockopt(stream.socket.fd(), SOL_SOCKET, SO_MAX_PACING_RATE, &each, sizeof each);
+    }
+    return true;
+  }
 
  private:
   using FrameHeader = tcp::FrameHeader;
@@ -127,12 +141,13 @@ class TcpSender final : public Sender {
   }
 
   /// Goes on with connecting and the greeting.
-  static Status greet(OutStream& stream) {
+  Status greet(OutStream& stream) {
     if (stream.choice != nullptr) {
       auto chosen = stream.choice->advance();
       WEIR_TRY(chosen.status());
       if (!chosen->has_value()) return {};
       stream.socket = std::move(**chosen);
+      counters_.again.watch(stream.socket);
       if (const auto& router = stream.choice->router())
         WEIR_TRACE(net, "a connection to {} goes by way of {}", stream.socket.peer_text(),
                    router->host_text());
@@ -239,7 +254,6 @@ class TcpSender final : public Sender {
       stream.sent = 0;
       stream.queue.pop_front();
     }
-    payload_ += payload;
     if (credit_ != nullptr && payload > 0) credit_->use(payload);
     if (lines_ != nullptr) return free_slots();
     free_ = published_;
@@ -356,6 +370,8 @@ class TcpSender final : public Sender {
 
   void give_up(OutStream& stream) {
     stream.gone = true;
+    counters_.tally.gave_up();
+    counters_.again.forget(stream.socket);
     const linger at_once{.l_onoff = 1, .l_linger = 0};  // nothing of it shall arrive later
     setsockopt(stream.socket.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     stream.socket.close();
@@ -411,7 +427,7 @@ class TcpSender final : public Sender {
   std::vector<Dealt> dealt_;                        // by slot
   SlotArray slots_;
   bool ready_ = false;
-  uint64_t payload_ = 0;  // bytes that the kernel has
+  double pace_ = 0;         // bytes per second; 0: any
   uint64_t published_ = 0;
   uint64_t arrived_ = 0;  // all messages before it have arrived; with several paths only
   uint64_t free_ = 0;     // the slots of all messages before it may be used again
@@ -478,8 +494,8 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
     if (!socket.ok()) return socket.status();
     greeting.stream = streams;
     const DeliveryKey key = tcp::control_key(uid, spec.self, spec.peer, spec.channel, 0);
-    credit =
-        std::make_unique<tcp::CreditTaker>(tcp::ControlLine(std::move(*socket), tcp::opening(key, greeting)));
+    credit = std::make_unique<tcp::CreditTaker>(
+        tcp::ControlLine(std::move(*socket), tcp::opening(key, greeting)), counters.tally);
   }
   return std::unique_ptr<Sender>(std::make_unique<TcpSender>(
       peer, std::move(out), std::move(lines), std::move(credit), path_timeout_ns, spec, counters));

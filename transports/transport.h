@@ -29,6 +29,7 @@
 #include "src/base/bytes.h"
 #include "src/base/types.h"
 #include "transports/home_view.h"
+#include "transports/net_counters.h"
 #include "weir/status.h"
 
 namespace weir {
@@ -84,6 +85,9 @@ class Sender {
   virtual Status progress() = 0;
   /// True when nothing published still depends on this process acting (all is with the peer or the kernel).
   virtual bool flushed() const = 0;
+  /// Not more than so many bytes of payload per second from now on, in the long run; 0: any. False: this
+  /// transport does not see to that, and sends as before (transports/paced.h does it for all).
+  virtual bool pace(double /*bytes_per_s*/) { return false; }
 };
 
 /// The receiving end of a channel. Used by one thread at a time.
@@ -98,7 +102,7 @@ class Receiver {
   virtual Status progress() = 0;
 };
 
-/// One object per communicator rank and kind. Not thread-safe.
+/// One object per communicator rank and kind. Not thread-safe, but for counters().
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -113,6 +117,9 @@ class Transport {
   /// The home of the peer in this address space; an error where traits().maps is false. Valid
   /// until the transport is destroyed.
   virtual Result<HomeView> map(BytesView peer_card) = 0;
+  /// What it has carried so far, where it is over a network. Any thread, at any time of its life; a few
+  /// system calls at most.
+  virtual NetCounters counters() const { return {}; }
 };
 
 }  // namespace weir

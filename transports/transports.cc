@@ -12,6 +12,7 @@
 #include "transports/cma.h"
 #include "transports/loop.h"
 #include "transports/net_plugin.h"
+#include "transports/paced.h"
 #include "transports/shm.h"
 #include "transports/tcp.h"
 #include "transports/ucx.h"
@@ -37,6 +38,11 @@ std::unique_ptr<Transport> cma(const TransportContext& context, const Options&) 
   return make_cma(context.self);
 }
 
+/// Networks that leave a pace to the sender's own bucket.
+std::unique_ptr<Transport> paced(std::unique_ptr<Transport> transport, const Options& options) {
+  return options.pace_share > 0 ? make_paced(std::move(transport)) : std::move(transport);
+}
+
 /// The environment counts more than the program.
 const std::string& network_of(const TransportContext& context, const Options& options) {
   return options.network.empty() ? context.network.name : options.network;
@@ -49,13 +55,13 @@ std::unique_ptr<Transport> net_plugin(const TransportContext& context, const Opt
                                     .network = network_of(context, options),
                                     .communicator = context.self.uid,
                                     .traffic_class = context.network.traffic_class};
-  return make_net_plugin(context.self, context.door, drivers::NetPlugin::load(spec));
+  return paced(make_net_plugin(context.self, context.door, drivers::NetPlugin::load(spec)), options);
 }
 
 std::unique_ptr<Transport> verbs(const TransportContext& context, const Options& options) {
   const std::string& network = network_of(context, options);
   if (network.empty() || equals_ignoring_case(network, "IB"))
-    return make_verbs(context.self, context.door, drivers::load_verbs(), options);
+    return paced(make_verbs(context.self, context.door, drivers::load_verbs(), options), options);
   return make_verbs(
       context.self, context.door,
       Status(Code::invalid_usage,
@@ -63,8 +69,8 @@ std::unique_ptr<Transport> verbs(const TransportContext& context, const Options&
       options);
 }
 
-std::unique_ptr<Transport> ucx(const TransportContext& context, const Options&) {
-  return make_ucx(context.self);
+std::unique_ptr<Transport> ucx(const TransportContext& context, const Options& options) {
+  return paced(make_ucx(context.self), options);
 }
 
 std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& options) {

@@ -43,6 +43,7 @@ class UcxTransport final : public Transport {
   Result<HomeView> map(BytesView) override {
     return Status(Code::invalid_usage, "ucx cannot map the memory of a peer");
   }
+  NetCounters counters() const override { return tally_.read(); }
 
  private:
   Result<Bytes> address_of(BytesView card) const {
@@ -56,17 +57,18 @@ class UcxTransport final : public Transport {
     if (!reader.ok() || address.empty()) return short_card(name(), head->rank);
     return address;
   }
-  Result<ucx::ChannelContext> context_for(BytesView card) const {
+  Result<ucx::ChannelContext> context_for(BytesView card) {
     const auto address = address_of(card);
     WEIR_TRY(address.status());
     const auto lock = hub_->lock();
     const auto peer = hub_->worker().connect(*address);
     WEIR_TRY(peer.status());
-    return ucx::ChannelContext{hub_.get(), *peer};
+    return ucx::ChannelContext{hub_.get(), *peer, &tally_};
   }
 
   const Identity self_;
   Status no_hub_;
+  NetTally tally_;
   std::unique_ptr<ucx::Hub> hub_;
 };
 

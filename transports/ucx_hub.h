@@ -63,10 +63,11 @@ class Hub {
   std::unique_ptr<drivers::UcxWorker> worker_;
 };
 
-/// What the ends of a channel work with.
+/// What the ends of a channel work with, and do not own.
 struct ChannelContext {
   Hub* hub = nullptr;
   drivers::UcxPeer* peer = nullptr;
+  NetTally* tally = nullptr;
 };
 
 Result<std::unique_ptr<Sender>> open_sender(const ChannelContext& context, const LinkSpec& spec);

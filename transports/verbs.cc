@@ -108,10 +108,11 @@ class VerbsTransport final : public Transport {
   Result<HomeView> map(BytesView) override {
     return Status(Code::invalid_usage, "verbs cannot map the memory of a peer");
   }
+  NetCounters counters() const override { return tally_.read(); }
 
  private:
-  verbs::ChannelContext context(const Owner& owner) const {
-    return {rails_.get(), self_.uid, owner.door, settings_};
+  verbs::ChannelContext context(const Owner& owner) {
+    return {rails_.get(), self_.uid, owner.door, settings_, &tally_};
   }
 
   /// The owner of the card, if we have ports in common.
@@ -144,6 +145,7 @@ class VerbsTransport final : public Transport {
   std::unique_ptr<drivers::Verbs> verbs_;
   std::unique_ptr<verbs::Rails> rails_;
   Status no_rails_;
+  NetTally tally_;
 };
 
 }  // namespace

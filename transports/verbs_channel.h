@@ -18,12 +18,13 @@
 
 namespace weir::verbs {
 
-/// What both ends need. `rails` and what it points to outlive the ends.
+/// What both ends need. What it points to outlives the ends.
 struct ChannelContext {
   Rails* rails = nullptr;
   uint64_t uid = 0;  ///< of the communicator
   SocketAddress peer_door;
   StrandSettings settings;
+  NetTally* tally = nullptr;
 };
 
 /// `places`: one or more strands, at most kMostStrands.

@@ -56,6 +56,7 @@ class VerbsReceiver final : public Receiver, private StrandUser {
     front() = {};
     held_ = false;
     ++taken_;
+    context_.tally->received(message_.bytes);
     credit();
   }
 

@@ -29,6 +29,7 @@ class VerbsSender final : public Sender, private StrandUser {
         door_(context.peer_door),
         peer_(peer_text(context, spec)),
         split_(context.settings.split),
+        tally_(*context.tally),
         stride_(slot_stride(spec.slot_bytes)),
         memory_(std::move(memory)),
         strands_(*context.rails, outgoing_name(spec), peer_),
@@ -73,6 +74,7 @@ class VerbsSender final : public Sender, private StrandUser {
         .tag = tag, .sequence = published_, .bytes = bytes, .parts = static_cast<uint32_t>(parts.size())};
     std::memcpy(slot(published_), &head, sizeof(head));
     ++published_;
+    tally_.sent(bytes);
     for (uint32_t i = 0; i < parts.size(); ++i) post(published_ - 1, i);
   }
 
@@ -204,7 +206,10 @@ class VerbsSender final : public Sender, private StrandUser {
     }
   }
 
-  void given_up(uint32_t) override { free_slots(); }
+  void given_up(uint32_t) override {
+    tally_.gave_up();
+    free_slots();
+  }
 
   /// Sends again what was on the strand and nobody has confirmed, also what the device called done: the peer
   /// may not have looked at it.
@@ -226,6 +231,7 @@ class VerbsSender final : public Sender, private StrandUser {
   const SocketAddress door_;
   const std::string peer_;
   const bool split_;
+  NetTally& tally_;
   const size_t stride_;
   Bytes offer_;
   Line line_;

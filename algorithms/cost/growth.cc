@@ -32,6 +32,7 @@ Profile grown(const Profile& quarter, const Profile& half, const Profile& whole,
           whole.shared,
           grown(quarter.chunks, half.chunks, whole.chunks, doublings),
           grown(quarter.tile_bytes, half.tile_bytes, whole.tile_bytes, doublings),
+          grown(quarter.busiest, half.busiest, whole.busiest, doublings),
           grown(quarter.across, half.across, whole.across, doublings)};
 }
 

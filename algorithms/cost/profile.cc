@@ -26,9 +26,9 @@ class Betas {
   explicit Betas(const Surroundings& around)
       : around_(around),
         lines_(around.lines.get()),
-        ends_(around.rates.between.beta - (lines_ == nullptr ? 0 : lines_->slowest_neighbours())) {
-    ends_ = std::max(ends_, 0.0);
-  }
+        ends_(std::max(0.0,
+                       around.rates.between.beta - (lines_ == nullptr ? 0 : lines_->slowest_neighbours()))),
+        cores_(std::max(0.0, std::min(ends_, around.rates.between.beta - around.rates.between.wire))) {}
   bool inside(Rank src, Rank dst) const {
     return around_.host_of[static_cast<size_t>(src)] == around_.host_of[static_cast<size_t>(dst)];
   }
@@ -43,12 +43,13 @@ class Betas {
     return lines_ == nullptr ? ends_ : ends_ + lines_->fastest(end);
   }
   /// For which a core has nothing else to do.
-  double work(bool inside) const { return inside ? around_.rates.inside.beta : ends_; }
+  double work(bool inside) const { return inside ? around_.rates.inside.beta : cores_; }
 
  private:
   const Surroundings& around_;
   const Lines* lines_;
-  double ends_;  ///< between hosts: of both ends; where no lines are known, of these too
+  double ends_;   ///< between hosts: of both ends; where no lines are known, of these too
+  double cores_;  ///< between hosts: of the cores of both ends
 };
 
 /// The lanes, values and memory of all ranks while moves are carried out.
@@ -194,15 +195,20 @@ class Load {
       const double cores = std::max(around_.cores[m], 1);
       most = latest(most, {machines_[m].seconds / cores, machines_[m].per_byte / cores});
     }
-    for (const auto* sides : {&out_, &in_}) {
-      for (const std::vector<double>& groups : *sides) {
-        for (const double group : groups) most = latest(most, {0, group});
-      }
-    }
-    for (const double edge : edges_) most = latest(most, {0, edge});
+    most = latest(most, {0, busiest()});
     return {most.seconds, most.per_byte};
   }
 
+  double busiest() const {
+    double most = 0;
+    for (const auto* sides : {&out_, &in_}) {
+      for (const std::vector<double>& groups : *sides) {
+        for (const double group : groups) most = std::max(most, group);
+      }
+    }
+    for (const double edge : edges_) most = std::max(most, edge);
+    return most;
+  }
   double across() const {
     double all = std::reduce(edges_.begin(), edges_.end());
     for (const std::vector<double>& groups : out_) all += std::reduce(groups.begin(), groups.end());
@@ -266,6 +272,7 @@ Profile profile_of(const ir::Plan& plan, const Surroundings& around) {
   profile.first = {one.seconds, one.per_byte};
   profile.further = {two.seconds - one.seconds, two.per_byte - one.per_byte};
   profile.load = load.most();
+  profile.busiest = load.busiest();
   profile.across = load.across();
   profile.shared = shared_part(around);
   profile.chunks = plan.shape.chunks;

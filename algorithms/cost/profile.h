@@ -71,6 +71,7 @@ struct Profile {
   double shared = 0;      ///< of the chain's seconds, what comes on top of the load; 0: a core for each rank
   double chunks = 1;      ///< of a block
   double tile_bytes = 0;  ///< most bytes of a chunk in a pass
+  double busiest = 0;     ///< seconds per byte of a chunk of the most loaded line or border
   double across = 0;      ///< seconds per byte of a chunk of all lines and borders together
 
   bool operator==(const Profile&) const = default;

@@ -24,6 +24,7 @@ constexpr std::array kFigures = {
     Figure{"between.alpha", [](Rates& r) -> double& { return r.between.alpha; }},
     Figure{"between.overhead", [](Rates& r) -> double& { return r.between.overhead; }},
     Figure{"between.beta", [](Rates& r) -> double& { return r.between.beta; }},
+    Figure{"between.wire", [](Rates& r) -> double& { return r.between.wire; }},
     Figure{"gamma", [](Rates& r) -> double& { return r.gamma; }},
 };
 

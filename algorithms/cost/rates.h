@@ -15,7 +15,8 @@ namespace weir::cost {
 struct Channel {
   double alpha = 0;     ///< seconds from when a message is sent until its receiver goes on
   double overhead = 0;  ///< seconds of work for a message, at both ends together; part of alpha
-  double beta = 0;      ///< seconds per byte, the work of both ends, on top of alpha
+  double beta = 0;      ///< seconds per byte, on top of alpha: the work of both ends, and the network's part
+  double wire = 0;      ///< of beta, what the network needs while cores have nothing to do
 
   bool operator==(const Channel&) const = default;
 };

@@ -53,6 +53,11 @@ std::optional<Profile> profile_for(const algorithms::Entry& entry, const Surroun
   return made ? std::optional(made->profile) : std::nullopt;
 }
 
+std::pair<float, float> burden_of(const Profile& profile) {
+  return {static_cast<float>(profile.across / profile.chunks),
+          static_cast<float>(profile.busiest / profile.chunks)};
+}
+
 /// As sizes are given to programs: "64K".
 std::string size_words(size_t bytes) {
   constexpr const char* kUnits[] = {"", "K", "M", "G", "T"};
@@ -69,7 +74,7 @@ Table::Table(Collective kind, const Surroundings& around, const Allowed& allowed
     if (entry.pulls && around.scratch_bytes == 0) continue;
     const auto profile = profile_for(entry, around);
     if (profile && profile->tile_bytes >= kLeastTile)
-      candidates_.push_back({&entry, *profile, profile->across / profile->chunks});
+      candidates_.push_back({&entry, *profile, burden_of(*profile)});
   }
   for (size_t c = 0; c < kClasses; ++c) {
     const double bytes = c == 0 ? 0 : std::ldexp(1, static_cast<int>(c) - 1);
@@ -86,8 +91,8 @@ Choice Table::choose(double bytes) const {
   for (size_t i = 0; i < candidates_.size(); ++i) {
     if (seconds[i] > enough) continue;
     const auto better = [&](size_t than) {
-      return std::pair(candidates_[i].across, seconds[i]) <
-             std::pair(candidates_[than].across, seconds[than]);
+      return std::pair(candidates_[i].burden, seconds[i]) <
+             std::pair(candidates_[than].burden, seconds[than]);
     };
     if (best == candidates_.size() || better(best)) best = i;
   }

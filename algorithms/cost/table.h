@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/catalogue.h"
@@ -48,8 +49,9 @@ class Table {
   static constexpr int kMostRanks = 256;
 
   /// For blocks of `bytes`: the quickest, and of those that are as quick but for a hair the one that puts the
-  /// least on lines and across borders, so that what others use too is left to them. Sizes between powers of
-  /// two choose like the power of two below. best.entry is null where nothing is allowed.
+  /// least on lines and across borders, so that what others use too is left to them, then on the busiest
+  /// of them. Sizes between powers of two choose like the power of two below. best.entry is null where
+  /// nothing is allowed.
   const Choice& at(size_t bytes) const {
     return choices_[std::min(static_cast<size_t>(std::bit_width(bytes)), kClasses - 1)];
   }
@@ -64,7 +66,9 @@ class Table {
   struct Candidate {
     const algorithms::Entry* entry;
     Profile profile;
-    double across;  ///< seconds per byte of a block, of all lines and borders together
+    /// Seconds per byte of a block: of all lines and borders together, and of the busiest of them. Sums
+    /// that differ by their rounding are the same.
+    std::pair<float, float> burden;
   };
   Choice choose(double bytes) const;
 

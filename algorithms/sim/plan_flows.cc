@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "algorithms/ir/symbolic.h"
+#include "algorithms/sim/paces.h"
 
 namespace weir::sim {
 namespace {
@@ -21,6 +22,7 @@ size_t at(int32_t id) { return static_cast<size_t>(id); }
 struct Channel {
   PathId path = kNoPath;
   double latency = 0;
+  double pace = 0;
   size_t abreast = 1;  // messages that share the way
   size_t messages = 0;
 };
@@ -28,10 +30,11 @@ struct Channel {
 class Translation {
  public:
   Translation(const ir::Plan& plan, const Tiling& tiling, const Network& network, Routes& routes,
-              const Channels& channels)
+              const Channels& channels, Paces paces)
       : plan_(plan),
         tiling_(tiling),
         channels_(channels),
+        paces_(std::move(paces)),
         routes_(routes),
         map_(plan.shape, plan.scratch_chunks, ir::Placement::apart),
         result_{FlowSet(network, channels.hop_latency, channels.burst), {}},
@@ -144,7 +147,7 @@ class Translation {
   }
 
   Flow flow_of(const Move& move, const Channel& channel) const {
-    return {channel.path, tile_ * move.chunks, channels_.alpha, channels_.pace, channels_.window};
+    return {channel.path, tile_ * move.chunks, channels_.alpha, channel.pace, channels_.window};
   }
 
   size_t number_of(const Channel& channel) const {
@@ -180,14 +183,23 @@ class Translation {
       streams_.resize(channel_list_.size() * at(channels_.connections), -1);
       channel.path = flows().path(*route);
       channel.latency = flows().latency(channel.path);
+      channel.pace = pace_of(move);
       channel.abreast = abreast_on(*route);
     }
     return &channel_list_[entry->second];
   }
 
+  /// GB/s.
+  double pace_of(const Move& move) const {
+    const double share = paces_.of(move.src, move.src_lane, move.dst, move.dst_lane) / 1e9;
+    return share > 0 && channels_.pace > 0 ? std::min(share, channels_.pace)
+                                           : std::max(share, channels_.pace);
+  }
+
   const ir::Plan& plan_;
   const Tiling tiling_;
   const Channels& channels_;
+  const Paces paces_;
   Routes& routes_;
   const ir::MemoryMap map_;
   PlanFlows result_;
@@ -253,7 +265,9 @@ Result<PlanFlows> plan_flows(const ir::Plan& plan, const Tiling& tiling, int64_t
   if (channels.connections < 1) {
     return wrong(fmt::format("channels with {} connections: expected at least 1", channels.connections));
   }
-  return Translation(plan, tiling, network, routes, channels).translate(passes);
+  auto paces = channels.paced ? Paces::over(plan, network) : Result<Paces>(Paces());
+  WEIR_TRY(paces.status());
+  return Translation(plan, tiling, network, routes, channels, std::move(*paces)).translate(passes);
 }
 
 }  // namespace weir::sim

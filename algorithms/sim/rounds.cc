@@ -115,12 +115,12 @@ std::vector<Round> ring_rounds(Collective kind, std::span<const std::vector<Rank
 
 std::vector<Round> rounds_of(const ir::Plan& plan, double bytes) {
   const double chunk = tile(plan, bytes, {}).chunk_bytes;
-  Depths depths(plan);
+  const std::vector<int32_t> numbers = round_numbers(plan);
   std::vector<Round> levels;
   for (size_t m = 0; m < plan.moves.size(); ++m) {
     const ir::Move& move = plan.moves[m];
-    const int32_t level = depths.next(m);
     if (move.src == move.dst) continue;
+    const int32_t level = numbers[m];
     if (at(level) >= levels.size()) levels.resize(at(level) + 1);
     levels[at(level)].transfers.push_back({move.src, move.dst, chunk * move.chunks, 0});
   }
@@ -136,6 +136,13 @@ std::vector<Round> rounds_of(const ir::Plan& plan, double bytes) {
     }
   }
   return rounds;
+}
+
+std::vector<int32_t> round_numbers(const ir::Plan& plan) {
+  Depths depths(plan);
+  std::vector<int32_t> numbers(plan.moves.size());
+  for (size_t m = 0; m < plan.moves.size(); ++m) numbers[m] = depths.next(m);
+  return numbers;
 }
 
 }  // namespace weir::sim

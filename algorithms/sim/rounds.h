@@ -47,4 +47,8 @@ std::vector<Round> ring_rounds(Collective kind, std::span<const std::vector<Rank
 /// are left out: where they hold the plan up it takes longer. REQUIRES: a plan that ir::verify accepts.
 std::vector<Round> rounds_of(const ir::Plan& plan, double bytes);
 
+/// By move, the number of its round, from 0 (of local moves: the one in which they can be made, from -1). As
+/// above.
+std::vector<int32_t> round_numbers(const ir::Plan& plan);
+
 }  // namespace weir::sim

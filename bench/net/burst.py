@@ -5,7 +5,7 @@ Hosts are network namespaces on two leaves (tests/netlab) whose uplink is as fas
 stream, computes for a while after each (sleeps: the core is free), and waits for the end. Every way to run it (--way NAME, or
 NAME:VARIABLE=VALUE,...) takes its turn in every round. Prints the time by the least one, which is what one leaf has to send up or what
 is computed; the most bytes that were queued on a rank, where the library counts them (WEIR_ADMIT_BYTES, _OPERATIONS); packets dropped at
-any port and segments sent again per round. Medians of the rounds.
+any port and segments sent again per round; grants of credit, and how often channels waited for one. Medians of the rounds.
 """
 
 import argparse
@@ -31,11 +31,13 @@ WAYS = (("as it is", {}),
         ("window slides over 2", {"WEIR_ADMIT_OPERATIONS": "2"}),
         ("block of 2, then flush", {"WEIR_ADMIT_OPERATIONS": "2", "WEIR_ADMIT_FLUSH": "1"}))
 
-Round = namedtuple("Round", "seconds queued dropped again")
+GRANTS, STALLS, NET_STATS = 4, 5, 10  # places in weirNetStats_t, and how many it has
+
+Round = namedtuple("Round", "seconds queued dropped again grants stalls")
 
 
 def work(folder, calls, count, compute):
-  """A rank: prints the seconds that it took."""
+  """A rank: prints the seconds that it took, and what it counted."""
   nccl = Nccl(os.path.join(folder, "..", "lib", "libnccl.so.2"))
   rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
   comm, stream, unique_id = ctypes.c_void_p(), ctypes.c_void_p(), UniqueId()
@@ -56,6 +58,9 @@ def work(folder, calls, count, compute):
     time.sleep(compute)
   nccl("weirStreamSynchronize", stream)
   print(f"seconds {time.monotonic() - begin}")
+  stats = (ctypes.c_uint64 * NET_STATS)()
+  nccl("weirCommNetStats", comm, stats, ctypes.sizeof(stats))
+  print(f"grants {stats[GRANTS]} stalls {stats[STALLS]}")
   assert gathered[::count] == list(range(ranks)), gathered[::count]
   nccl("ncclCommDestroy", comm)
 
@@ -74,7 +79,8 @@ def run(network, arguments, variables):
   seconds = max(float(re.search(r"seconds (\S+)", out)[1]) for out, _ in said)
   queued = [re.search(r"at most \d+ operations? with (.*) were queued", out) for out, _ in said]
   return Round(seconds, queued[0][1] if queued[0] else "", sum(network.drops().values()) - before[0],
-               network.segments("RetransSegs") - before[1])
+               network.segments("RetransSegs") - before[1],
+               *(sum(int(re.search(rf"{name} (\d+)", out)[1]) for out, _ in said) for name in ("grants", "stalls")))
 
 
 def report(arguments, rounds):
@@ -85,10 +91,11 @@ def report(arguments, rounds):
   print(f"\n{arguments.calls} all-gathers of {human(arguments.bytes)} over {hosts} hosts on 2 leaves, {arguments.mbit:g} Mbit/s per host and "
         f"uplink, ports of {human(arguments.buffer)}; {arguments.compute_ms:g} ms of computing after each; ideal {ideal * 1e3:.0f} ms; "
         f"{arguments.rounds} rounds\n")
-  print("| way | by the ideal | queued at most | dropped | sent again |\n|---|---|---|---|---|")
+  print("| way | by the ideal | queued at most | dropped | sent again | grants | stalls |\n|---|---|---|---|---|---|---|")
   for name, column in rounds.items():
-    middle = [statistics.median(getattr(one, field) for one in column) for field in ("seconds", "dropped", "again")]
-    print(f"| {name} | {middle[0] / ideal:.2f} | {column[0].queued or 'all'} | {middle[1]:.0f} | {middle[2]:.0f} |", flush=True)
+    middle = [statistics.median(getattr(one, field) for one in column) for field in ("seconds", "dropped", "again", "grants", "stalls")]
+    print(f"| {name} | {middle[0] / ideal:.2f} | {column[0].queued or 'all'} | "
+          + " | ".join(f"{count:.0f}" for count in middle[1:]) + " |", flush=True)
 
 
 def parser():

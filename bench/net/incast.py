@@ -5,7 +5,8 @@ Hosts are network namespaces on one switch (tests/netlab), packets are as on a w
 call is a gather to rank 0 that begins on all ranks together; its ideal time is senders * bytes / rate, headers not deducted, so
 that 1514 / 1448 = 1.046 is the least that an MTU of 1500 allows. Every way to run it (--way NAME, or NAME:VARIABLE=VALUE,...)
 takes its turn in every round. Prints quantiles of the calls' times by the ideal one (medians over rounds), the least and the
-largest p50 of a round, packets that the receiver's port dropped and segments sent again per round, warm-up calls included.
+largest p50 of a round, packets that the receiver's port dropped and segments sent again per round, warm-up calls included; and per
+round what the library counts of credit, without warm-up: grants, and how often channels waited for one.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from ways import way  # noqa: E402
 HOST_QUEUE = 4 << 20
 QUANTILES = (0.5, 0.9, 0.99, 1)
 
-Round = namedtuple("Round", "times dropped again")  # seconds of each call; packets; segments
+Round = namedtuple("Round", "times dropped again grants stalls")  # seconds of each call; packets; segments; of credit
 
 
 def quantile(values, share):
@@ -57,7 +58,8 @@ def run(network, arguments, variables):
       (row,) = json.load(file)["results"]
   assert row["size"] == int(total), row["size"]
   times = [us / 1e6 for us in row["out_of_place_per_iter"]["times_us"]]
-  return Round(times, network.drops()[port] - before[0], network.segments("RetransSegs") - before[1])
+  net = row["net_stats"] or {"grants": 0, "stalls": 0}
+  return Round(times, network.drops()[port] - before[0], network.segments("RetransSegs") - before[1], net["grants"], net["stalls"])
 
 
 def measure(senders, congestion, arguments):
@@ -75,12 +77,13 @@ def report(senders, congestion, arguments, rounds):
   ideal = senders * arguments.bytes * 8 / (arguments.mbit * 1e6)
   print(f"\n{senders} hosts send {human(arguments.bytes)} each to one, {arguments.mbit:g} Mbit/s, port of {human(arguments.buffer)}, "
         f"{congestion}; ideal {ideal * 1e3:.1f} ms; {arguments.rounds} rounds of {arguments.calls} calls\n")
-  print("| way | p50 | p90 | p99 | max | p50 of rounds | dropped | sent again |\n|---|---|---|---|---|---|---|---|")
+  print("| way | p50 | p90 | p99 | max | p50 of rounds | dropped | sent again | grants | stalls |\n|---|---|---|---|---|---|---|---|---|---|")
   for name, column in rounds.items():
     cells = [statistics.median(quantile(one.times, share) for one in column) / ideal for share in QUANTILES]
     halves = [quantile(one.times, 0.5) / ideal for one in column]
+    counts = [statistics.median(getattr(one, field) for one in column) for field in ("dropped", "again", "grants", "stalls")]
     print(f"| {name} | " + " | ".join(f"{cell:.2f}" for cell in cells) + f" | {min(halves):.2f} to {max(halves):.2f} | "
-          f"{statistics.median(one.dropped for one in column):.0f} | {statistics.median(one.again for one in column):.0f} |", flush=True)
+          + " | ".join(f"{count:.0f}" for count in counts) + " |", flush=True)
 
 
 def parser():

@@ -20,6 +20,7 @@ constexpr int kExitUsage = 6;
 constexpr int kRanks = 256;
 constexpr int kBind = 257;
 constexpr int kAs = 258;
+constexpr int kNetStats = 259;
 
 /// Takes the text over, or says what was expected.
 using Setter = std::optional<std::string> (*)(Options&, std::string_view text);
@@ -109,6 +110,11 @@ std::optional<std::string> personality(Options&, std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<std::string> net_stats(Options& options, std::string_view) {
+  options.net_stats = true;
+  return std::nullopt;
+}
+
 using O = Options;
 constexpr Row kRows[] = {
     {'t', "nthreads", "N", "threads per process (1)", integer<&O::threads, 1>},
@@ -152,6 +158,8 @@ constexpr Row kRows[] = {
     {'h', "help", nullptr, "print this", nullptr},
     {kRanks, "ranks", "N", "start N processes on this machine", integer<&O::ranks, 1, 65536>},
     {kBind, "bind", "WHERE", "with --ranks: core, none, or auto: core if there are enough (auto)", bind},
+    {kNetStats, "net-stats", nullptr, "add what the row sent over networks, and what was in its way",
+     net_stats},
     {kAs, "as", "WHOM", "whose options and columns: nccl-tests (nccl-tests)", personality},
 };
 
@@ -198,7 +206,7 @@ CommandLine parse_command_line(int argc, char** argv) {
                                               argv[optind - 1], usage(program)));
     if (code == 'h') return stop(0, usage(program));
     const Row& row = *row_of(code);
-    if (std::optional<std::string> expected = row.set(line.options, optarg))
+    if (std::optional<std::string> expected = row.set(line.options, optarg != nullptr ? optarg : ""))
       return stop(row.is_size ? kExitBadSize : kExitUsage,
                   fmt::format("invalid value '{}' of --{}: expected {}\n", optarg, row.name, *expected));
   }

@@ -1,4 +1,4 @@
-/// What the command line asks for: nccl-tests' options, and the two of the local launch.
+/// What the command line asks for: nccl-tests' options, and a few of our own.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +44,7 @@ struct Options {
   int unalign = 0;
   int per_iteration = 0;
   int per_iteration_skip = 0;
+  bool net_stats = false;
 
   int ranks = 0;              ///< processes to start here; 0: none, somebody else has
   std::string bind = "auto";  ///< where they run: auto, core or none

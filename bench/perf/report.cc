@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -24,6 +25,20 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
 std::string step_text(const Options& o) {
   return o.step_factor > 1 ? fmt::format("{}(factor)", o.step_factor)
                            : fmt::format("{}(bytes)", o.step_bytes);
+}
+
+/// Texts for the columns of --net-stats.
+using NetTexts = std::array<std::string, 6>;
+
+std::string net_columns(const NetTexts& t) {
+  return fmt::format("  {:>9}  {:>7}  {:>7}  {:>8}  {:>7}  {:>7}", t[0], t[1], t[2], t[3], t[4], t[5]);
+}
+
+std::string net_row(const NetStats& net) {
+  const auto count = [&net](NetStat which) { return fmt::format("{:.0f}", net[which]); };
+  return net_columns({fit(net[NetStat::sent_bytes] / 1e6, 9), count(NetStat::grants), count(NetStat::stalls),
+                      fit(net[NetStat::stalled_ns] / 1e6, 8), count(NetStat::retransmitted_segments),
+                      count(NetStat::dropped_packets)});
 }
 
 }  // namespace
@@ -68,6 +83,10 @@ void Report::begin(const std::vector<RankInfo>& ranks, int library_version) {
           o.blocking == 2 ? "" : " and barrier");
   if (o.per_iteration)
     print("# Per-Iteration Report Enabled: {} leading iterations skipped\n", o.per_iteration_skip);
+  if (o.net_stats && !counts_network())
+    print(
+        "# --net-stats: this library does not count what it sends (it has no weirCommNetStats): no "
+        "columns\n");
   if (o.parallel_init) print("# Parallel Init Enabled: threads call into NCCL concurrently\n");
   print("#\n# Using devices\n");
   for (const RankInfo& r : ranks)
@@ -139,11 +158,15 @@ void Report::begin_table() {
   };
   const std::string names = half(options_.cpu_time ? "cputime" : "time", "algbw", "#wrong", "");
   const std::string units = half("(us)", "(GB/s)", "", "(us)");
+  const bool net = options_.net_stats && counts_network();
+  const std::string net_names =
+      net ? net_columns({"out", "grants", "stalls", "stalled", "retrans", "drops"}) : "";
+  const std::string net_units = net ? net_columns({"(MB)", "", "", "(ms)", "(segs)", "(pkts)"}) : "";
   const std::string stamp = options_.timestamps ? fmt::format("{:>19}", "timestamp") : "";
-  print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{} {}\n", "size", "count", "type", "redop", "root", names,
-        names, stamp);
-  print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{} {:{}}\n", "(B)", "(elements)", "", "", "", units, units,
-        "", stamp.size());
+  print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{}{} {}\n", "size", "count", "type", "redop", "root", names,
+        names, net_names, stamp);
+  print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{}{} {:{}}\n", "(B)", "(elements)", "", "", "", units, units,
+        net_units, "", stamp.size());
   fflush(stdout);
   if (json_) json_->key("results").begin_list();
   table_ = true;
@@ -220,7 +243,16 @@ void Report::json_iterations(const IterationTimes& times, bool in_place) {
   json_->end();
 }
 
-void Report::end_row() {
+void Report::json_net(const NetStats& net) {
+  json_->begin_object();
+  json_->key("operations").value(2 * options_.iterations * options_.aggregated);
+  for (size_t i = 0; i < kNetStatNames.size(); ++i)
+    json_->key(kNetStatNames[i]).value(static_cast<int64_t>(net.counts[i]));
+  json_->end();
+}
+
+void Report::end_row(const std::optional<NetStats>& net) {
+  if (options_.net_stats && net) print("{}", net_row(*net));
   if (options_.timestamps) print("{:>21}", now_text());
   print("\n");
   fflush(stdout);
@@ -228,6 +260,11 @@ void Report::end_row() {
   if (!json_) return;
   json_->key("actual_iterations").value(options_.iterations);
   json_->key("experiment_name").value(program_);
+  json_->key("net_stats");
+  if (net)
+    json_net(*net);
+  else
+    json_->null();
   json_->end();
 }
 

@@ -12,6 +12,7 @@
 
 #include "bench/perf/iteration_times.h"
 #include "bench/perf/json_writer.h"
+#include "bench/perf/net_stats.h"
 #include "bench/perf/options.h"
 #include "bench/perf/outcome.h"
 
@@ -57,7 +58,8 @@ class Report {
 
   void begin_row(const RowHead& head);
   void half(const Measurement& measurement, bool in_place);
-  void end_row();
+  /// `net`: of the timed operations of both halves, over all ranks; nothing where the library does not tell.
+  void end_row(const std::optional<NetStats>& net);
 
   /// Everything below the table, and what the process exits with. `minimum`: GB/s that the mean has to reach.
   ExitCode finish(const Outcome& outcome, std::optional<double> minimum, const std::string& memory_line);
@@ -65,6 +67,7 @@ class Report {
  private:
   void json_config(const std::vector<RankInfo>& ranks);
   void json_half(const Measurement& measurement, bool in_place);
+  void json_net(const NetStats& net);
   void json_iterations(const IterationTimes& times, bool in_place);
   void json_footer(const Outcome& outcome, int wrong_halves, double mean, const std::string& verdict);
 

@@ -178,7 +178,8 @@ Outcome Process::work(int thread, const ncclUniqueId& id, Report* report) {
   WEIR_TRY(ranks.allocate(options_.max_bytes));
   WEIR_TRY(team_->barrier(thread));
   if (report != nullptr) report->begin_table();
-  Worker worker({collective_, options_, *team_, *watchdog_}, thread, ranks, report);
+  Worker worker({collective_, options_, *team_, *watchdog_, placement_.local_rank == 0}, thread, ranks,
+                report);
   WEIR_TRY(worker.run());
   // Nobody leaves before all are done: to the others it would look like a failure.
   WEIR_TRY(team_->barrier(thread));

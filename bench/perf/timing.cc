@@ -126,6 +126,7 @@ Outcome Worker::time_iterations(const Job& job, bool in_place, double* seconds, 
                      !options_.per_iteration && !scaled;
   WEIR_TRY(start(job, in_place, 0));
   WEIR_TRY(complete());
+  WEIR_TRY(net_.begin());
   WEIR_TRY(team_.barrier(thread_));
   watchdog_.arm(thread_);
   double untimed = 0;
@@ -137,6 +138,7 @@ Outcome Worker::time_iterations(const Job& job, bool in_place, double* seconds, 
   const double returned = seconds_since(begin);
   WEIR_TRY(complete());
   const double completed = seconds_since(begin);
+  WEIR_TRY(net_.end());
   *seconds =
       ((options_.cpu_time ? returned : completed) - untimed) / options_.iterations / options_.aggregated;
   return Outcome();

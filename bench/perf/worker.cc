@@ -11,7 +11,8 @@ Worker::Worker(const Shared& shared, int thread, Ranks& ranks, Report* report)
       watchdog_(shared.watchdog),
       thread_(thread),
       ranks_(ranks),
-      report_(report) {}
+      report_(report),
+      net_(ranks.local(), shared.first_on_host && thread == 0) {}
 
 std::vector<size_t> sizes(const Options& options, int factor, size_t smallest) {
   std::vector<size_t> all;
@@ -72,7 +73,19 @@ Outcome Worker::run_row(const Job& job) {
     WEIR_TRY(measure(job, in_place, &measurement));
     if (report_ != nullptr) report_->half(measurement, in_place);
   }
-  if (report_ != nullptr) report_->end_row();
+  std::optional<NetStats> net;
+  WEIR_TRY(sum_net_stats(&net));
+  if (report_ != nullptr) report_->end_row(net);
+  return Outcome();
+}
+
+/// Over all ranks; nothing where the library does not tell. All processes have the same library.
+Outcome Worker::sum_net_stats(std::optional<NetStats>* sum) {
+  if (!counts_network()) return Outcome();
+  std::vector<double> all;
+  WEIR_TRY(team_.exchange(thread_, net_.take().counts, &all));
+  NetStats& total = sum->emplace();
+  for (size_t i = 0; i < all.size(); ++i) total.counts[i % total.counts.size()] += all[i];
   return Outcome();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/perf/collective.h"
+#include "bench/perf/net_stats.h"
 #include "bench/perf/options.h"
 #include "bench/perf/outcome.h"
 #include "bench/perf/ranks.h"
@@ -36,6 +37,7 @@ struct Shared {
   const Options& options;
   Team& team;
   Watchdog& watchdog;
+  bool first_on_host;  ///< the first process of its host
 };
 
 class Worker {
@@ -50,6 +52,7 @@ class Worker {
   Outcome run_sizes(TypeInfo type, OpInfo op, int root);
   Outcome warm_up(TypeInfo type, OpInfo op, int root);
   Outcome run_row(const Job& job);
+  Outcome sum_net_stats(std::optional<NetStats>* sum);
   Outcome measure(const Job& job, bool in_place, Measurement* measurement);
 
   Outcome time_iterations(const Job& job, bool in_place, double* seconds, std::vector<double>* iterations);
@@ -74,6 +77,7 @@ class Worker {
   const int thread_;
   Ranks& ranks_;
   Report* report_;
+  NetMeter net_;
 };
 
 /// The sizes of a sweep, in bytes. A zero is followed by the step, or by `smallest`.

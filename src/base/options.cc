@@ -64,6 +64,10 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_CREDIT", &Options::credit_bytes, "bytes", -1, 1 << 30,
               "what peers may have under way to this host over TCP; -1: by the speed of the network, from "
               "other hosts only; 0: no limit"},
+    OptionRow{
+        "WEIR_PACE", &Options::pace_share, "", 0, 100,
+        "channels between hosts keep to so much of their fair share of the network, such as 0.95; 0: no "
+        "pace"},
     OptionRow{"WEIR_PATH_TIMEOUT", &Options::path_timeout_s, "s", 0.05, kBig,
               "a path between two hosts that does not answer for so long while another does is given up"},
     OptionRow{"WEIR_SPREAD_PATHS", &Options::spreads_paths, "", 0, 1,

@@ -39,6 +39,7 @@ struct Options {
   bool shm_disable = false;
   int64_t sockets_per_channel = 0;
   int64_t credit_bytes = -1;
+  double pace_share = 0;
   double path_timeout_s = 1;
   bool spreads_paths = false;
   bool ib_disable = false;

@@ -13,6 +13,7 @@ void add_channels(CLI::App* command, ChannelArguments& arguments) {
       ->transform(CLI::AsSizeValue(false));
   add("--slots", arguments.slots, "Messages under way in a channel");
   add("--pace", arguments.pace, "GB/s of a channel; 0: any");
+  command->add_flag("--paced", arguments.paced, "Pairs of ranks keep to their fair shares of what they pass");
   add("--window", arguments.window, "Bytes in flight in a channel, with K or M; 0: any")
       ->transform(CLI::AsSizeValue(false));
   add("--connections", arguments.connections, "Of a channel, which take turns with its messages");
@@ -27,6 +28,7 @@ sim::Channels channels_of(const ChannelArguments& arguments) {
   channels.slot_bytes = static_cast<double>(arguments.slot_bytes);
   channels.slots = arguments.slots;
   channels.pace = arguments.pace;
+  channels.paced = arguments.paced;
   channels.window = static_cast<double>(arguments.window);
   channels.burst = static_cast<double>(arguments.burst);
   channels.connections = arguments.connections;

@@ -14,6 +14,7 @@ struct ChannelArguments {
   uint64_t slot_bytes = 0;
   int slots = 2;
   double pace = 0;
+  bool paced = false;
   uint64_t window = 0;
   int connections = 1;
   uint64_t burst = 0;

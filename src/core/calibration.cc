@@ -15,56 +15,104 @@ namespace {
 constexpr int64_t kLongNs = 10'000'000;  // of a ring: then it is enough, if it was measured some times
 constexpr int kMostHosts = 16;           // in the ring between hosts
 constexpr int kRepeats = 20;             // the least counts: whoever else uses the cores does not add to it
-constexpr int kLeastRepeats = 8;
+constexpr int kLeastRepeats = 5;
 constexpr size_t kSmall = 8;          // bytes
 constexpr size_t kMany = 17;          // small messages, one after the other
 constexpr size_t kLarge = 128 << 10;  // bytes
+constexpr size_t kMost = 4 << 20;     // bytes
+// What a network carries for so long is more than the buckets and queues on the way let pass at once.
+constexpr double kSteadySeconds = 2e-3;
 
 double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 /// One rank's part in measurements around a ring of ranks.
 class Ring {
  public:
+  /// How bytes are measured.
+  struct Manner {
+    bool steady = false;  ///< from so many bytes on that the network has its lasting rate
+    double crowd = 1;  ///< ranks of the ring per core; if more than one, a single transfer is timed as well
+  };
+
   /// REQUIRES: at least two ranks, `self` being one of them.
-  Ring(Execution& execution, const std::vector<Rank>& ranks, Rank self)
-      : execution_(execution), bytes_(kLarge), ranks_(static_cast<double>(ranks.size())) {
-    const auto at = static_cast<size_t>(std::ranges::find(ranks, self) - ranks.begin());
-    next_ = ranks[(at + 1) % ranks.size()];
-    previous_ = ranks[(at + ranks.size() - 1) % ranks.size()];
-    first_ = at == 0;
+  Ring(Execution& execution, const std::vector<Rank>& ranks, Rank self, const Manner& manner)
+      : execution_(execution),
+        manner_(manner),
+        bytes_(manner.steady ? kMost : kLarge),
+        arrived_(bytes_.size()),
+        ranks_(static_cast<double>(ranks.size())) {
+    at_ = static_cast<size_t>(std::ranges::find(ranks, self) - ranks.begin());
+    next_ = ranks[(at_ + 1) % ranks.size()];
+    previous_ = ranks[(at_ + ranks.size() - 1) % ranks.size()];
   }
 
   /// Only the first rank's figures mean anything.
   Result<cost::Channel> measure() {
-    double token = kNever, one = kNever, many = kNever, large = kNever;
-    WEIR_TRY(least(large, 1, kLarge));  // opens channels, touches slots
-    large = kNever;
+    double unused = kNever;
+    WEIR_TRY(together(unused, 1, kLarge));  // opens channels, touches slots
+    auto steady = manner_.steady ? steady_bytes() : Result<size_t>(kSmall);
+    WEIR_TRY(steady.status());
+    const size_t base = *steady;
+    const size_t large = manner_.steady ? 2 * base : kLarge;
+    double token = kNever, one = kNever, many = kNever;
+    std::array all = {kNever, kNever}, alone = {kNever, kNever};  // of base and large
     const int64_t began = now_ns();
     for (int i = 0;; ++i) {
       const bool enough = i == kRepeats || (i >= kLeastRepeats && now_ns() - began > kLongNs);
-      auto lap = turn(enough ? Next::stop : Next::on);
+      auto lap = turn(enough ? kStop : 0);
       WEIR_TRY(lap.status());
       token = std::min(token, lap->seconds);
-      if (lap->next == Next::stop) break;
-      WEIR_TRY(least(one, 1, kSmall));
-      WEIR_TRY(least(many, kMany, kSmall));
-      WEIR_TRY(least(large, 1, kLarge));
+      if (lap->word == kStop) break;
+      WEIR_TRY(together(one, 1, kSmall));
+      WEIR_TRY(together(many, kMany, kSmall));
+      for (size_t which = 0; which < 2; ++which) {
+        const size_t bytes = which == 0 ? base : large;
+        WEIR_TRY(together(all[which], 1, bytes));
+        if (manner_.crowd <= 1) continue;
+        lap = turn(0, bytes);
+        WEIR_TRY(lap.status());
+        alone[which] = std::min(alone[which], lap->seconds);
+      }
     }
+    const auto per_byte = [&](const std::array<double, 2>& of) {
+      return std::max(0.0, of[1] - of[0]) / static_cast<double>(large - base);
+    };
     cost::Channel channel;
     channel.alpha = token / ranks_;
     channel.overhead = std::clamp((many - one) / (kMany - 1), 0.0, channel.alpha);
-    channel.beta = std::max(0.0, large - one) / (kLarge - kSmall);
+    channel.beta = per_byte(all);
+    if (manner_.crowd > 1) share(channel, per_byte(alone));
     return channel;
   }
-  bool first() const { return first_; }
+  bool first() const { return at_ == 0; }
 
  private:
-  enum class Next : uint64_t { stop, on };
+  static constexpr uint64_t kStop = 1;  // the word of a token
   struct Lap {
-    Next next;
+    uint64_t word;
     double seconds;
   };
   static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  /// From how many bytes on a message takes long enough. The first rank decides.
+  Result<size_t> steady_bytes() {
+    for (size_t bytes = kLarge / 2;; bytes *= 2) {
+      double all = kNever;
+      WEIR_TRY(together(all, 1, bytes));
+      const bool enough = all >= kSteadySeconds || 2 * bytes == kMost;
+      auto lap = turn(enough ? kStop : 0);
+      WEIR_TRY(lap.status());
+      if (lap->word == kStop) return bytes;
+    }
+  }
+
+  /// Ranks that share cores are slower together than alone, as far as the cores have the work.
+  void share(cost::Channel& channel, double alone) const {
+    alone = std::min(alone, channel.beta);
+    const double work = std::clamp((channel.beta - alone) / (manner_.crowd - 1), 0.0, alone);
+    channel.beta = alone;
+    channel.wire = alone - work;
+  }
 
   Operation half(bool sends, size_t bytes) {
     Operation operation;
@@ -83,47 +131,48 @@ class Ring {
     return drive({&one, 1});
   }
 
-  /// The token goes round: the first rank's `next` comes to all.
-  Result<Lap> turn(Next next) {
+  /// The token goes round: the first rank's `word` comes to all. The first sends it in so many bytes.
+  Result<Lap> turn(uint64_t word, size_t bytes = kSmall) {
     const int64_t began = now_ns();
-    const Operation send = half(true, kSmall);
-    const Operation receive = half(false, kSmall);
-    if (first_) {
-      std::memcpy(bytes_.data(), &next, sizeof next);
+    const Operation send = half(true, first() ? bytes : kSmall);
+    const Operation receive = half(false, at_ == 1 ? bytes : kSmall);
+    if (first()) {
+      std::memcpy(bytes_.data(), &word, sizeof word);
       WEIR_TRY(run({&send, 1}));
     }
     WEIR_TRY(run({&receive, 1}));
-    std::memcpy(&next, arrived_.data(), sizeof next);
-    if (!first_) {
-      std::memcpy(bytes_.data(), &next, sizeof next);
+    std::memcpy(&word, arrived_.data(), sizeof word);
+    if (!first()) {
+      std::memcpy(bytes_.data(), &word, sizeof word);
       WEIR_TRY(run({&send, 1}));
     }
-    return Lap{next, seconds(now_ns() - began)};
+    return Lap{word, seconds(now_ns() - began)};
   }
 
   /// Everybody sends to the next at once, between two laps of the token: they begin together, and when the
   /// second is back, all have ended.
-  Status least(double& best, size_t messages, size_t bytes) {
+  Status together(double& best, size_t messages, size_t bytes) {
     std::vector<Operation> operations;
     for (size_t i = 0; i < messages; ++i) {
       operations.push_back(half(true, bytes));
       operations.push_back(half(false, bytes));
     }
     const int64_t began = now_ns();
-    WEIR_TRY(turn(Next::on).status());
+    WEIR_TRY(turn(0).status());
     WEIR_TRY(run(operations));
-    WEIR_TRY(turn(Next::on).status());
+    WEIR_TRY(turn(0).status());
     best = std::min(best, seconds(now_ns() - began));
     return {};
   }
 
   Execution& execution_;
+  const Manner manner_;
   std::vector<std::byte> bytes_;
-  std::vector<std::byte> arrived_ = std::vector<std::byte>(kLarge);
+  std::vector<std::byte> arrived_;
   const double ranks_;
+  size_t at_ = 0;
   Rank next_ = 0;
   Rank previous_ = 0;
-  bool first_ = false;
 };
 
 /// Seconds per byte of a sum, by a rank that has a core to itself.
@@ -154,6 +203,17 @@ std::vector<Rank> ring_of(const std::vector<int>& host_of, int host) {
   return ranks;
 }
 
+/// Of the machine where most of these ranks share a core.
+double crowd_of(const std::vector<Rank>& ranks, const cost::Surroundings& by_rank) {
+  std::vector<double> busy(by_rank.cores.size());
+  double most = 1;
+  for (const Rank rank : ranks) {
+    const auto machine = static_cast<size_t>(by_rank.machine_of[static_cast<size_t>(rank)]);
+    most = std::max(most, ++busy[machine] / std::max(by_rank.cores[machine], 1));
+  }
+  return most;
+}
+
 }  // namespace
 
 Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Surroundings& by_rank) {
@@ -163,7 +223,7 @@ Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Surro
   const auto between = ring_of(by_rank.host_of, -1);
   if (inside.front() == self) rates.gamma = measure_sums();
   if (inside.size() > 1) {
-    Ring ring(execution, inside, self);
+    Ring ring(execution, inside, self, {});
     auto channel = ring.measure();
     WEIR_TRY(channel.status());
     if (ring.first()) {
@@ -176,7 +236,7 @@ Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Surro
     }
   }
   if (between.size() > 1 && std::ranges::find(between, self) != between.end()) {
-    Ring ring(execution, between, self);
+    Ring ring(execution, between, self, {.steady = true, .crowd = crowd_of(between, by_rank)});
     auto channel = ring.measure();
     WEIR_TRY(channel.status());
     if (ring.first()) rates.between = *channel;

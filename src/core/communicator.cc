@@ -63,6 +63,7 @@ Communicator::~Communicator() {
   if (state().code() == Code::in_progress) abort();
   background_.reset();
   turns_.wait_idle();
+  if (connected_ != nullptr) log_counters();
   if (!admission_.limits_any()) return;
   const Admission::Counters queued = admission_.counters();
   WEIR_INFO(coll, "Admission: at most {} with {} were queued; {} waited",
@@ -198,6 +199,28 @@ Status Communicator::state() const {
   if (state_.ok() && !config_.blocking && !turns_.idle())
     return {Code::in_progress, "operations are under way"};
   return state_;
+}
+
+Result<NetCounters> Communicator::net_counters() const {
+  {
+    std::lock_guard lock(mutex_);
+    if (state_.code() == Code::in_progress)
+      return Status(Code::invalid_usage, "the communicator is being set up; there is nothing to count yet");
+    if (connected_ == nullptr) return state_.ok() ? not_connected() : state_;
+  }
+  // From here on it stays as it is until the destructor.
+  NetCounters all;
+  for (const auto& transport : connected_->transports) all += transport->counters();
+  return all;
+}
+
+/// A line for each network that carried something.
+void Communicator::log_counters() const {
+  if (log_level() < LogLevel::info) return;  // asking costs system calls
+  for (const auto& transport : connected_->transports) {
+    const NetCounters counted = transport->counters();
+    if (counted.carried()) WEIR_INFO(net, "rank {}: {}: {}", rank_, transport->name(), counted.describe());
+  }
 }
 
 void Communicator::set_state(const Status& status) {

@@ -3,10 +3,10 @@
 /// Life: constructed, it knows nothing of its peers; connect() meets them (bootstrap, transports); run()
 /// carries out operations; finalize() waits for what is under way; the destructor frees.
 ///
-/// Threads: one thread at a time may call connect, run, finalize and split from it. state(), abort(), rank()
-/// and size() may be called from any thread at any time, also while another is inside connect() or run(), and
-/// abort() makes that other thread return soon with an error. Streams carry operations out on threads of
-/// their own.
+/// Threads: one thread at a time may call connect, run, finalize and split from it. state(), net_counters(),
+/// abort(), rank() and size() may be called from any thread at any time, also while another is inside
+/// connect() or run(), and abort() makes that other thread return soon with an error. Streams carry
+/// operations out on threads of their own.
 #pragma once
 
 #include <atomic>
@@ -70,6 +70,9 @@ class Communicator {
 
   /// Success, in_progress, or the first error. An error stays.
   Status state() const;
+  /// What its transports have carried over networks so far, calibration included, over all of them. Does not
+  /// wait for operations. An error that says why, where it has not met its peers (yet).
+  Result<NetCounters> net_counters() const;
   Rank rank() const { return rank_; }
   int size() const { return ranks_; }
   const Config& config() const { return config_; }
@@ -102,6 +105,7 @@ class Communicator {
   Share queue(std::vector<Operation> operations);
   Result<device::HostStream*> background();
   void set_state(const Status& status);
+  void log_counters() const;
 
   Runtime& runtime_;
   const UniqueId id_;

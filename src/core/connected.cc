@@ -130,7 +130,8 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.join_island(runtime, island->windows, island->doorbells);
   const algorithms::Layout layout = c.layout();
   c.make_selector(options, layout, island->scratch);
-  c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector);
+  c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
+                                        options.pace_share);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
 
   Execution::Parts parts;

@@ -18,7 +18,7 @@ constexpr size_t kMostBytes = 4096;
 KnownRates::KnownRates(std::string folder, std::string about)
     : folder_(std::move(folder)),
       about_(std::move(about)),
-      head_(fmt::format("# weir rates 1: {}\n", about_)),
+      head_(fmt::format("# weir rates 2: {}\n", about_)),
       file_(fmt::format("{}/rates-{:016x}.txt", folder_, hash_text(about_))) {}
 
 std::optional<cost::Rates> KnownRates::read() const {
@@ -34,7 +34,7 @@ std::optional<cost::Rates> KnownRates::read() const {
   }
   // Every figure has to be there: one that is not stays negative.
   constexpr double kNone = -1;
-  auto rates = cost::read_rates(text, {{kNone, kNone, kNone}, {kNone, kNone, kNone}, kNone});
+  auto rates = cost::read_rates(text, {{kNone, kNone, kNone}, {kNone, kNone, kNone, kNone}, kNone});
   if (rates.ok() && cost::slower(*rates, {}) == *rates) return *rates;
   WEIR_INFO(tuning, "{} is ignored: {}", file_,
             rates.ok() ? "figures are missing" : rates.status().message());

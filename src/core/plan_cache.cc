@@ -9,6 +9,7 @@
 #include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
 #include "src/base/log.h"
+#include "src/core/pace.h"
 #include "src/exec/lower.h"
 
 namespace weir::core {
@@ -23,13 +24,14 @@ constexpr size_t kTileAlignment = exec::kGrainBytes;  // tiles of all chunks beg
 }  // namespace
 
 PlanCache::PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedScratch scratch,
-                     Selector& selector)
+                     Selector& selector, double pace_share)
     : self_(self),
       ranks_(static_cast<int>(layout.order.size())),
       layout_(std::move(layout)),
       links_(links),
       scratch_(std::move(scratch)),
-      selector_(selector) {}
+      selector_(selector),
+      pace_share_(pace_share) {}
 
 Result<Prepared*> PlanCache::find(Collective kind, Rank root, size_t bytes) {
   if (Prepared* known = hit(kind, root, bytes); known != nullptr) return known;
@@ -80,6 +82,10 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, 
   prepared->program = std::make_unique<exec::Program>(std::move(*program));
   auto binding = bind(*prepared->program);
   WEIR_TRY(binding.status());
+  if (pace_share_ > 0) {
+    binding->paces =
+        paces_of(*plan, *prepared->program, pace_share_, layout_.order, selector_.surroundings());
+  }
   prepared->run = std::make_unique<exec::Run>(*prepared->program, std::move(*binding));
   return prepared;
 }

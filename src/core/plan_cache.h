@@ -39,8 +39,9 @@ struct SharedScratch {
 class PlanCache {
  public:
   /// `layout`: the order in which plans take the ranks, and their groups; the same on all of them, as is what
-  /// `selector` says.
-  PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedScratch scratch, Selector& selector);
+  /// `selector` says. `pace_share`: of a channel's fair share of the network, to which it keeps; 0: no pace.
+  PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedScratch scratch, Selector& selector,
+            double pace_share);
 
   /// The plan for `bytes` per block, if it was asked for before; else null.
   Prepared* hit(Collective kind, Rank root, size_t bytes) const {
@@ -65,6 +66,7 @@ class PlanCache {
   Links& links_;
   const SharedScratch scratch_;
   Selector& selector_;
+  const double pace_share_;
   std::array<std::array<Prepared*, kSizeClasses + 1>, kCollectives>
       hits_{};  ///< with the root asked for last
   std::vector<std::unique_ptr<Prepared>> prepared_;

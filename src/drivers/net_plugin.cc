@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <map>
 #include <mutex>
+#include <optional>
 
 #include "src/base/log.h"
 #include "src/base/text.h"
@@ -23,6 +25,19 @@ constexpr std::string_view kDefault = "libnccl-net.so";
 std::mutex& life_mutex() {
   static std::mutex mutex;
   return mutex;
+}
+
+/// What this process has begun of a plugin.
+struct Life {
+  bool begun = false;          ///< before version 11: for all communicators, and for good
+  unsigned contexts = 0;       ///< from version 11 on: of communicators
+  std::optional<void*> spare;  ///< the last context, while no communicator has one
+};
+
+/// By the plugin's table, whose memory is never unmapped. Under life_mutex().
+Life& life_of(const NetTable& table) {
+  static std::map<const void*, Life> lives;
+  return lives[table.own];
 }
 
 /// A plugin's line goes into the log as if it were ours; flags are the bits of NCCL's subsystems, which are
@@ -96,7 +111,6 @@ Result<std::unique_ptr<NetPlugin>> NetPlugin::load(const NetPluginSpec& spec) {
   }
   if (std::ranges::any_of(names, [](std::string_view name) { return equals_ignoring_case(name, "none"); }))
     return Status(Code::invalid_usage, "NCCL_NET_PLUGIN=none forbids net plugins");
-  const std::scoped_lock lock(life_mutex());
   std::string reasons;
   for (const std::string_view name : names) {
     std::string missing;
@@ -150,14 +164,35 @@ Status NetPlugin::start(const NetPluginSpec& spec) {
                   fmt::format("net plugin {} brings the network \"{}\", and \"{}\" is asked for (NCCL_NET)",
                               file_, table_.name, spec.network));
   }
-  WEIR_TRY(check(table_.init(table_.own, &context_, spec.communicator, traffic_class_, log_line), "init"));
-  started_ = true;
+  const std::scoped_lock lock(life_mutex());
+  WEIR_TRY(begin(spec.communicator));
   WEIR_TRY(find_rails());
   for (const NetDevice& device : rails_) {
     WEIR_INFO(net, "net plugin {} ({}, version {}): device {} {}, {:g} Gbit/s", table_.name, file_,
               table_.version, device.number, device.name, device.gigabits_per_s);
   }
   return {};
+}
+
+/// NCCL initialises plugins before version 11 once, and they may refuse a second time. Later ones have a
+/// context per communicator, but some do not begin again after the last one ended: that one ends when the
+/// next has begun.
+Status NetPlugin::begin(uint64_t communicator) {
+  Life& life = life_of(table_);
+  const bool has_contexts = table_.finalize != nullptr;
+  if (!has_contexts && life.begun) return {};
+  WEIR_TRY(check(table_.init(table_.own, &context_, communicator, traffic_class_, log_line), "init"));
+  life.begun = true;
+  if (!has_contexts) return {};
+  started_ = true;
+  ++life.contexts;
+  if (life.spare) finalize(*std::exchange(life.spare, std::nullopt));
+  return {};
+}
+
+void NetPlugin::finalize(void* context) const {
+  const Status ended = check(table_.finalize(context), "finalize");
+  if (!ended.ok()) WEIR_INFO(net, "{}", ended.message());
 }
 
 Status NetPlugin::find_rails() {
@@ -192,9 +227,14 @@ Status NetPlugin::find_rails() {
 }
 
 NetPlugin::~NetPlugin() {
-  if (!started_ || table_.finalize == nullptr) return;
-  const Status ended = check(table_.finalize(context_), "finalize");
-  if (!ended.ok()) WEIR_INFO(net, "{}", ended.message());
+  if (!started_) return;
+  const std::scoped_lock lock(life_mutex());
+  Life& life = life_of(table_);
+  if (--life.contexts == 0) {
+    life.spare = context_;
+  } else {
+    finalize(context_);
+  }
 }
 
 Status NetPlugin::check(int result, const char* call, const NetDevice* device) const {

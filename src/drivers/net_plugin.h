@@ -48,7 +48,8 @@ class NetPlugin final : public MatchedNetwork {
  public:
   /// The first of the listed plugins that can be loaded, is called as wanted, and has a device. system_error
   /// where there is none; the sentence has a reason for each. A plugin's code stays in the process for good:
-  /// its threads may outlive it.
+  /// its threads may outlive it. So does what a plugin before version 11 has begun, once for all
+  /// communicators, and the last context of a later one, until the next begins.
   static Result<std::unique_ptr<NetPlugin>> load(const NetPluginSpec& spec);
   NetPlugin(const NetPlugin&) = delete;
   ~NetPlugin() override;
@@ -76,6 +77,8 @@ class NetPlugin final : public MatchedNetwork {
   static Result<std::unique_ptr<NetPlugin>> start_newest(Library library, const std::string& file,
                                                          const NetPluginSpec& spec);
   Status start(const NetPluginSpec& spec);
+  Status begin(uint64_t communicator);
+  void finalize(void* context) const;
   Status find_rails();
   /// Success, or what the plugin's result of `call` means.
   Status check(int result, const char* call, const NetDevice* device = nullptr) const;
@@ -85,7 +88,7 @@ class NetPlugin final : public MatchedNetwork {
   std::string file_;
   int traffic_class_;
   void* context_ = nullptr;
-  bool started_ = false;
+  bool started_ = false;  // context_ is of this communicator
   std::vector<NetDevice> rails_;
 };
 

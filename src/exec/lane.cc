@@ -35,6 +35,9 @@ void Run::start(const Work& work) {
   if (passes_ == 0 || work.count != count_ || work.type != type_) divide_work();
   for (Lane& lane : lanes_) lane = {lane.steps};
   error_ = {};
+  for (size_t i = 0; i < binding_.paces.size(); ++i) {
+    if (binding_.senders[i] != nullptr) binding_.senders[i]->pace(binding_.paces[i]);
+  }
 }
 
 void Run::divide_work() {

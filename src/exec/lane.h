@@ -23,6 +23,7 @@ namespace weir::exec {
 struct Binding {
   std::vector<Sender*> senders;
   std::vector<Receiver*> receivers;
+  std::vector<double> paces;     ///< of senders, bytes per second (0: any); none: nobody says
   std::byte* scratch = nullptr;  ///< scratch_chunks * tile_bytes; readable by peers if they pull
   std::vector<const std::byte*> peer_scratch;  ///< by rank; null where the program does not pull
   size_t tile_bytes = 0;                       ///< message_chunks * tile_bytes <= slot bytes

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "algorithms/ir/plan.h"
@@ -71,6 +72,10 @@ struct Program {
 /// Numbers of channels between two ranks: by the lanes at their ends and by what they carry.
 constexpr uint32_t data_channel(uint8_t src_lane, uint8_t dst_lane) {
   return (src_lane * 256u + dst_lane) * 2;
+}
+/// Of the sender, then of the receiver.
+constexpr std::pair<uint8_t, uint8_t> lanes_of(uint32_t data_channel) {
+  return {static_cast<uint8_t>(data_channel / 2 / 256), static_cast<uint8_t>(data_channel / 2 % 256)};
 }
 constexpr uint32_t signal_channel(uint8_t src_lane, uint8_t dst_lane) {
   return data_channel(src_lane, dst_lane) + 1;

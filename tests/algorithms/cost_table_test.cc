@@ -150,6 +150,26 @@ TEST(Table, CoresAndBordersMoveTheChoice) {
   EXPECT_LT(from(1e-8), from(3e-10));
 }
 
+/// Four hosts that are namespaces of one machine with two cores: bytes that are work of cores cost every
+/// plan the same, and the one that leaves every host the least to carry is taken; where the network has most
+/// of the time, that one is faster anyway.
+TEST(Table, HostsThatShareCoresTakeTheRingForMuch) {
+  Surroundings around = regular(4, 1, 2, kServers);
+  around.machine_of.assign(4, 0);
+  around.cores = {2};
+  around.rates.between = {1.7e-5, 8e-6, 8e-9};
+  for (const double wire : {0.0, 7e-9}) {
+    around.rates.between.wire = wire;
+    const Table table(Collective::all_reduce, around);
+    EXPECT_EQ(table.at((size_t{1} << 30)).best.entry->algorithm, "ring") << wire;
+    const double ring = table.seconds("ring", (size_t{1} << 30));
+    const double tree = table.seconds("double_tree", (size_t{1} << 30));
+    // Of n blocks 2 (n - 1) / n leave each host, or 2 the busiest; all of them are 6 blocks, work of 2 cores.
+    const double expected = wire > 0 ? 2 / 1.5 : 1;
+    EXPECT_NEAR(tree / ring, expected, 0.03 * expected) << wire;
+  }
+}
+
 /// Hosts of one rank on one switch, with so many GB/s.
 Surroundings hosts_with(const std::vector<double>& gigabytes) {
   algorithms::Network network;

@@ -46,6 +46,7 @@ FUNCTIONS = [
     ("ncclCommDestroy", nccl_result_t, [nccl_comm_t]),
     ("ncclGroupStart", nccl_result_t, []),
     ("ncclGroupEnd", nccl_result_t, []),
+    ("weirCommNetStats", nccl_result_t, [nccl_comm_t, ctypes.POINTER(ctypes.c_uint64), ctypes.c_size_t]),
     ("weirStreamCreate", nccl_result_t, [ctypes.POINTER(stream_t)]),
     ("weirStreamSynchronize", nccl_result_t, [stream_t]),
 ]

@@ -57,7 +57,7 @@ TEST_F(KnownRatesTest, WhatIsBrokenOrForeignDoesNotCount) {
   known.write(kRates);
   const std::string good = text();
   for (const std::string& bad : {std::string(), good.substr(0, good.size() / 2),
-                                 "# weir rates 1: 9 ranks\n" + good.substr(good.find('\n') + 1),
+                                 "# weir rates 2: 9 ranks\n" + good.substr(good.find('\n') + 1),
                                  good + "gamma x\n", good + "gamma -1\n", std::string(10000, '\0')}) {
     replace(bad);
     EXPECT_EQ(known.read(), std::nullopt) << bad;

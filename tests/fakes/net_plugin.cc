@@ -1,6 +1,8 @@
 // A net plugin of NCCL over TCP on the loopback, built once per version of the interface (WEIR_NET_VERSION,
 // and WEIR_NET_SYMBOL: the name of its table). Structures are written down here anew, so that a mistake in
-// weir's is found. It is as inconvenient as plugins may be, and strict: misuse is result 3.
+// weir's is found. It is as inconvenient as plugins may be, and strict: misuse is result 3. As with
+// aws-ofi-nccl, init fails with result 2 the second time before version 11, and after the last context ended
+// from there on.
 //
 // Read from the environment at init:
 //   FAKE_NET_DEVICES     devices; default 2
@@ -10,7 +12,8 @@
 //   FAKE_NET_SIZES       0: test() never says how many bytes came
 //   FAKE_NET_FAIL_AFTER  isend fails with result 2 after so many calls; default never
 //   FAKE_NET_SPEED       Mbit/s of the devices; default 0: unknown
-// Counters for tests, to be found by their names: fakeNetOpen, fakeNetBusyCloses, fakeNetTrafficClass.
+// Counters for tests, to be found by their names: fakeNetOpen, fakeNetContexts, fakeNetBusyCloses,
+// fakeNetTrafficClass.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -29,8 +32,8 @@
 #include <deque>
 
 extern "C" {
-[[gnu::visibility("default")]] std::atomic<int> fakeNetOpen{
-    0};  // listeners, connections, regions and contexts
+[[gnu::visibility("default")]] std::atomic<int> fakeNetOpen{0};      // listeners, connections and regions
+[[gnu::visibility("default")]] std::atomic<int> fakeNetContexts{0};  // of version 11 and later
 [[gnu::visibility("default")]] std::atomic<int> fakeNetBusyCloses{
     0};  // connections closed with requests under way
 [[gnu::visibility("default")]] std::atomic<int> fakeNetTrafficClass{0};  // last one told
@@ -107,6 +110,7 @@ struct Settings {
 Settings settings;
 std::atomic<int> sends{0};
 std::atomic<int> posts{0};
+std::atomic<bool> begun{false};  // some time
 
 int from_environment(const char* name, int otherwise) {
   const char* const text = std::getenv(name);
@@ -169,32 +173,35 @@ int start(Logger logger) {
   constexpr unsigned long kNet = 16;
   logger(kInfo, kNet, __FILE__, __LINE__, "fake network: version %d, %d devices", WEIR_NET_VERSION,
          settings.devices.load());
+  if (settings.init == kOk) begun = true;
   return settings.init;
 }
 
 #if WEIR_NET_VERSION >= 11
 int init(void** context, uint64_t, Configuration* configuration, Logger logger, Profiler) {
   fakeNetTrafficClass = configuration->trafficClass;
+  if (begun && fakeNetContexts == 0) return kSystem;
   const int result = start(logger);
   if (result != kOk) return result;
   *context = new Context;
-  ++fakeNetOpen;
+  ++fakeNetContexts;
   return kOk;
 }
 int finalize(void* context) {
   if (context == nullptr || static_cast<Context*>(context)->magic != kMagic) return kMisuse;
   delete static_cast<Context*>(context);
-  --fakeNetOpen;
+  --fakeNetContexts;
   return kOk;
 }
 #elif WEIR_NET_VERSION == 10
 int init(Logger logger, Profiler profiler) {
+  if (begun) return kSystem;
   void* event = nullptr;
   const int told = profiler(&event, 0, nullptr, 0, nullptr);
   return told != kOk ? told : start(logger);
 }
 #else
-int init(Logger logger) { return start(logger); }
+int init(Logger logger) { return begun ? kSystem : start(logger); }
 #endif
 
 int devices(int* count) {

@@ -173,6 +173,25 @@ def drops_at_a_shallow_port(programs):
     assert network.segments("RetransSegs") > 0
 
 
+def counts_what_hosts_drop(programs):
+  """A host whose own queue is too short for its many connections drops packets, and its rank tells how many."""
+  with Network([2], 20, [0], buffers=Buffers(host=12 << 10, port=12 << 10, burst=4 << 10)) as network:
+    total = f"{1 << 20}"
+    command = (os.path.join(programs, "sendrecv_perf"), "-b", total, "-e", total, "-n", "2", "-w", "0", "-c", "0", "--net-stats")
+    outputs = []
+    for process in start_all(network, command, NCCL_NSOCKS_PERTHREAD="16", WEIR_CREDIT="0", NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="NET"):
+      out, err = process.communicate(timeout=100)
+      assert process.returncode == 0, (out, err)
+      outputs.append(out)
+    drops = network.drops()
+  dropped = [drops[network.farther[host, 0]] for host in (0, 1)]
+  told = [int((re.search(r"([0-9]+) packets dropped by this host", out) or [0, 0])[1]) for out in outputs]
+  assert sum(told) > 0 and all(number <= most for number, most in zip(told, dropped)), (told, dropped)
+  (row,) = re.findall(rf"^ +{total} .*", outputs[0], re.M)
+  assert 0 < int(row.split()[-1]) <= sum(told), (row, told)
+  assert int(row.split()[-2]) > 0, row
+
+
 def tells_how_it_ended(_):
   """The status of the rank that failed, whose fellows do not go on for ever; and refusals."""
   begin = time.monotonic()
@@ -216,4 +235,4 @@ def leaves_nothing(_):
 
 if __name__ == "__main__":
   run((runs_ranks, uses_both_rails, goes_on_over_the_other_rail, chooses_among_equal_paths, cuts_a_cable, spreads_flows,
-       drops_at_a_shallow_port, tells_how_it_ended, runs_mpi, leaves_nothing))
+       drops_at_a_shallow_port, counts_what_hosts_drop, tells_how_it_ended, runs_mpi, leaves_nothing))

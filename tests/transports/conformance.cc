@@ -1,6 +1,7 @@
 #include "tests/transports/conformance.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tests/device/process_state.h"
 #include "tests/transports/link.h"
@@ -92,6 +93,41 @@ TEST_P(Conformance, KeepsOrderTagsAndBytes) {
       await_ready(*receiver);
       for (uint64_t i = 0; i < kMessages; ++i) receive(*receiver, 7, i, static_cast<uint32_t>(i * 37 % 4097));
       EXPECT_EQ(receiver->peek(), nullptr);
+      peer.meet();
+    }
+  });
+}
+
+TEST_P(Conformance, CountsWhatItCarriesOverANetwork) {
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    const bool network =
+        std::set<std::string_view>{"net_plugin", "verbs", "ucx", "tcp"}.contains(link.transport().name());
+    constexpr uint64_t kMessages = 9, kBytes = 1234;
+    const auto expect = [&](uint64_t sent, uint64_t received) {
+      const NetCounters counted = link.transport().counters();
+      EXPECT_EQ(counted.sent_messages, network ? sent : 0);
+      EXPECT_EQ(counted.sent_bytes, network ? sent * kBytes : 0);
+      EXPECT_EQ(counted.received_messages, network ? received : 0);
+      EXPECT_EQ(counted.received_bytes, network ? received * kBytes : 0);
+    };
+    expect(0, 0);
+    if (peer.rank() == 0) {
+      auto sender = link.sender(spec_for(peer, 7));
+      await_ready(*sender);
+      for (uint64_t i = 0; i < kMessages; ++i) send(*sender, 7, i, kBytes);
+      flush(*sender);
+      expect(kMessages, 0);
+      peer.meet();
+      sender.reset();
+      expect(kMessages, 0);
+    } else {
+      const auto receiver = link.receiver(spec_for(peer, 7));
+      await_ready(*receiver);
+      for (uint64_t i = 0; i < kMessages; ++i) {
+        receive(*receiver, 7, i, kBytes);
+        expect(0, i + 1);
+      }
       peer.meet();
     }
   });

@@ -106,6 +106,20 @@ TEST_P(NetPluginVersions, CarryMessagesAndLeaveNothing) {
   EXPECT_EQ(counter(version, "fakeNetBusyCloses"), busy_before);
 }
 
+// One after the other, and one while another is there; the fake plugin refuses as aws-ofi-nccl does.
+TEST_P(NetPluginVersions, ServeOneCommunicatorAfterTheOther) {
+  const NetPluginSpec spec{.plugins = plugin_file(GetParam()), .network = {}};
+  for (int life = 0; life < 3; ++life) {
+    const auto first = NetPlugin::load(spec);
+    ASSERT_TRUE(first.ok()) << first.status().message();
+    const auto second = NetPlugin::load(spec);
+    ASSERT_TRUE(second.ok()) << second.status().message();
+    EXPECT_EQ((*second)->rails(), 2u);
+    EXPECT_EQ(counter(GetParam(), "fakeNetContexts"), GetParam() >= 11 ? 2 : 0);
+  }
+  EXPECT_EQ(counter(GetParam(), "fakeNetContexts"), GetParam() >= 11 ? 1 : 0);
+}
+
 std::string refusal(const NetPluginSpec& spec) {
   const auto plugin = NetPlugin::load(spec);
   EXPECT_FALSE(plugin.ok());
@@ -146,8 +160,7 @@ TEST(NetPluginLoad, SaysWhatAPluginRefused) {
                       HasSubstr("init failed with result 2 (system or network error)")));
   }
   const Environment environment("FAKE_NET_DEVICES", "0");
-  EXPECT_THAT(refusal({.plugins = plugin_file(8), .network = {}}), HasSubstr("has no device"));
-  EXPECT_EQ(counter(11, "fakeNetOpen"), 0);
+  EXPECT_THAT(refusal({.plugins = plugin_file(11), .network = {}}), HasSubstr("has no device"));
 }
 
 TEST(NetPluginLoad, TellsTheTrafficClass) {
@@ -159,7 +172,7 @@ TEST(NetPluginLoad, TellsTheTrafficClass) {
 
 TEST(NetPluginLoad, KnowsTheSpeedOfItsDevices) {
   const Environment environment("FAKE_NET_SPEED", "200000");
-  const Node node = net_node(7, 0);
+  const Node node = net_node(12, 0);
   const Reach reach = node.transport->reach(node.transport->card());
   ASSERT_TRUE(reach.ok) << reach.why_not;
   EXPECT_DOUBLE_EQ(reach.cost.gigabytes_per_s, 2 * 25);

@@ -69,6 +69,10 @@ TEST_F(TcpFailover, WhatALostPathSwallowedIsSentAgain) {
     reset_connections_at(host);
     take_all(4096);
     exchange(20, 4000);
+    const NetCounters counted = nodes_[0].transport->counters();
+    EXPECT_EQ(counted.given_up, 1u);
+    EXPECT_EQ(counted.sent_messages, sent_) << "what was sent again counts once";
+    EXPECT_EQ(nodes_[1].transport->counters().received_messages, taken_);
   }
 }
 

@@ -108,6 +108,9 @@ TEST_F(VerbsFailover, WhatALostRailSwallowedIsSentAgain) {
   const uint64_t before = fabric_->bytes_from("fake0");
   exchange(10, 500);
   EXPECT_EQ(fabric_->bytes_from("fake0"), before);
+  const NetCounters counted = nodes_[0].transport->counters();
+  EXPECT_EQ(counted.given_up, 2u) << "strands of the rail";
+  EXPECT_EQ(counted.sent_bytes, sent_ * 500) << "what was sent again counts once";
 }
 
 TEST_F(VerbsFailover, WhatArrivedWithoutAnAnswerIsTakenOnce) {

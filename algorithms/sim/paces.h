@@ -1,0 +1,46 @@
+/// How fast each channel of a plan may send so that what is sent at the same time fits everything that it
+/// passes.
+///
+/// The moves of a round (sim/rounds.h) count as simultaneous. Of what they pass together (a port, an uplink,
+/// an edge) each channel has the share that it has of the bytes; the least share over all that it passes and
+/// all rounds is its pace. Rounds of a pipelined plan overlap, so a pace bounds bursts and does not
+/// promise that nothing ever queues.
+///
+/// Pure; a constant object is thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "algorithms/ir/plan.h"
+#include "algorithms/net/network.h"
+#include "weir/status.h"
+
+namespace weir::sim {
+
+class Paces {
+ public:
+  /// Adds the numbers of all that bytes of this pair pass.
+  using Passes = std::function<void(Rank src, Rank dst, std::vector<size_t>& numbers)>;
+
+  /// None: every channel may send what it likes.
+  Paces() = default;
+  /// `bytes_per_s` by number. REQUIRES: a plan that ir::verify accepts.
+  Paces(const ir::Plan& plan, std::span<const double> bytes_per_s, const Passes& passes);
+  /// Over the edges of a network. Errors: as Routes::route().
+  static Result<Paces> over(const ir::Plan& plan, const algorithms::Network& network);
+
+  /// Bytes per second of the channel between two lanes; 0: any.
+  double of(Rank src, uint8_t src_lane, Rank dst, uint8_t dst_lane) const;
+
+ private:
+  using Channel = std::tuple<Rank, uint8_t, Rank, uint8_t>;
+
+  std::map<Channel, double> by_channel_;
+};
+
+}  // namespace weir::sim

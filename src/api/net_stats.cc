@@ -1,0 +1,62 @@
+/// The C function of weir/net_stats.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/api/handle.h"
+#include "src/api/process.h"
+
+#pragma GCC visibility push(default)
+#include "weir/net_stats.h"
+#pragma GCC visibility pop
+
+namespace weir::api {
+namespace {
+
+constexpr const char* kFunction = "weirCommNetStats";
+constexpr size_t kLeastSize = 10 * sizeof(uint64_t);  // of the first version
+constexpr size_t kMostSize = 4096;                    // of any version to come
+static_assert(sizeof(weirNetStats_t) >= kLeastSize && sizeof(weirNetStats_t) <= kMostSize);
+
+weirNetStats_t stats_of(const NetCounters& counters) {
+  weirNetStats_t stats = {};
+  stats.sentBytes = counters.sent_bytes;
+  stats.receivedBytes = counters.received_bytes;
+  stats.sentMessages = counters.sent_messages;
+  stats.receivedMessages = counters.received_messages;
+  stats.grants = counters.grants;
+  stats.stalls = counters.stalls;
+  stats.stalledNs = counters.stalled_ns;
+  stats.abandonedConnections = counters.given_up;
+  stats.retransmittedSegments = counters.retransmitted;
+  stats.droppedPackets = counters.dropped;
+  return stats;
+}
+
+Status net_stats(ncclComm* comm, weirNetStats_t* out, size_t size) {
+  if (comm != nullptr && out == nullptr)
+    return {Code::invalid_argument, fmt::format("{} : stats argument is NULL", kFunction)};
+  if (comm != nullptr && (size < kLeastSize || size > kMostSize || size % sizeof(uint64_t) != 0)) {
+    return {Code::invalid_argument,
+            fmt::format("{} : size is {}; expected sizeof(weirNetStats_t), which is {} here", kFunction, size,
+                        sizeof(weirNetStats_t))};
+  }
+  Status counted;
+  WEIR_TRY(look_at(comm, kFunction, [&](const core::Communicator& communicator, const HandleState&) {
+    const Result<NetCounters> counters = communicator.net_counters();
+    counted = counters.status();
+    if (!counters.ok()) return;
+    const weirNetStats_t stats = stats_of(*counters);
+    std::memset(out, 0, size);
+    std::memcpy(out, &stats, std::min(size, sizeof stats));
+  }));
+  return counted;
+}
+
+}  // namespace
+}  // namespace weir::api
+
+int weirCommNetStats(ncclComm* comm, weirNetStats_t* stats, size_t size) {
+  return weir::api::report(weir::api::net_stats(comm, stats, size));
+}

@@ -1,0 +1,110 @@
+// What communicators say of their networks, also while operations are under way.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "src/core/communicator.h"
+#include "src/core/runtime.h"
+#include "src/device/host_stream.h"
+
+namespace weir::core {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 3;
+constexpr size_t kCount = size_t{100} << 10;
+
+Options options(const std::string& transports, int64_t credit_bytes) {
+  Options options;
+  options.transports = transports;
+  options.calibration = false;
+  options.credit_bytes = credit_bytes;
+  return options;
+}
+
+/// Ranks of one process, a thread each, and what `act` does there once they have met.
+void with_ranks(const Options& options, const std::function<void(Communicator&)>& act) {
+  Runtime runtime(options);
+  const auto id = runtime.make_unique_id();
+  ASSERT_TRUE(id.ok());
+  std::vector<std::thread> threads;
+  for (Rank rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      Communicator communicator(runtime, *id, kRanks, rank, {});
+      EXPECT_THAT(communicator.net_counters().status().message(), HasSubstr("was not connected"));
+      const Status met = communicator.connect();
+      ASSERT_TRUE(met.ok()) << met.message();
+      act(communicator);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// One round of blocks from rank to rank.
+void gather(Communicator& communicator, device::HostStream* stream, int times) {
+  const std::vector<uint8_t> input(kCount, static_cast<uint8_t>(communicator.rank() + 1));
+  std::vector<uint8_t> output(kRanks * kCount);
+  Operation operation;
+  operation.kind = Collective::all_gather;
+  operation.type = DataType::uint8;
+  operation.count = kCount;
+  operation.input = input.data();
+  operation.output = output.data();
+  for (int i = 0; i < times; ++i) ASSERT_TRUE(communicator.run({&operation, 1}, stream).ok());
+  if (stream != nullptr) {
+    ASSERT_TRUE(stream->synchronize().ok());
+  }
+  for (size_t rank = 0; rank < kRanks; ++rank) EXPECT_EQ(output[rank * kCount], rank + 1);
+}
+
+TEST(CommunicatorNetCounters, AreExactAfterAnOperation) {
+  std::atomic<uint64_t> sent{0};
+  with_ranks(options("tcp", 0), [&](Communicator& communicator) {
+    EXPECT_EQ(communicator.net_counters()->sent_bytes, 0u);
+    gather(communicator, nullptr, 2);
+    const NetCounters counted = *communicator.net_counters();
+    EXPECT_EQ(counted.received_bytes, 2 * (kRanks - 1) * kCount) << "each block of others once";
+    EXPECT_EQ(counted.grants, 0u);
+    sent += counted.sent_bytes;
+  });
+  EXPECT_EQ(sent, 2 * kRanks * (kRanks - 1) * kCount);
+}
+
+TEST(CommunicatorNetCounters, MemoryIsNoNetwork) {
+  with_ranks(options("loop", 0), [&](Communicator& communicator) {
+    gather(communicator, nullptr, 2);
+    EXPECT_EQ(communicator.net_counters()->sent_messages, 0u);
+  });
+}
+
+TEST(CommunicatorNetCounters, MayBeAskedWhileOperationsAreUnderWay) {
+  with_ranks(options("tcp", 16 << 10), [&](Communicator& communicator) {
+    std::atomic<bool> done{false};
+    std::thread asker([&] {
+      uint64_t last = 0;
+      while (!done) {
+        const auto counted = communicator.net_counters();
+        ASSERT_TRUE(counted.ok());
+        EXPECT_GE(counted->received_bytes, last);
+        last = counted->received_bytes;
+        std::this_thread::yield();
+      }
+    });
+    const auto stream = std::move(*device::HostStream::create());
+    gather(communicator, stream.get(), 10);
+    gather(communicator, nullptr, 10);
+    done = true;
+    asker.join();
+    const NetCounters counted = *communicator.net_counters();
+    EXPECT_EQ(counted.received_bytes, 20 * (kRanks - 1) * kCount);
+    EXPECT_GT(counted.grants, 0u) << "a message is larger than what may come unasked";
+  });
+}
+
+}  // namespace
+}  // namespace weir::core

@@ -1,0 +1,61 @@
+#include "src/core/pace.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "algorithms/catalogue.h"
+#include "algorithms/ir/relabel.h"
+#include "src/exec/lower.h"
+
+namespace weir::core {
+namespace {
+
+const cost::Rates kRates{.inside = {1e-6, 1e-6, 1e-10}, .between = {1e-5, 1e-6, 1e-8}, .gamma = 1e-10};
+
+std::vector<double> paces(const std::string& algorithm, Collective kind, Rank self,
+                          const std::vector<Rank>& order, const cost::Surroundings& around,
+                          std::vector<exec::Channel>* channels) {
+  const int ranks = static_cast<int>(order.size());
+  const auto ordered = algorithms::emit(algorithm, {kind, ranks, 0, 1});
+  EXPECT_TRUE(ordered.ok());
+  const auto plan = ir::relabelled(*ordered, order);
+  EXPECT_TRUE(plan.ok());
+  const auto program = exec::lower(*plan, self);
+  EXPECT_TRUE(program.ok());
+  *channels = program->channels;
+  return paces_of(*plan, *program, 0.5, order, around);
+}
+
+TEST(Pace, OfARingIsAShareOfTheNetworkAndOnlyBetweenHosts) {
+  const std::vector<Rank> order = {2, 0, 3, 1};  // hosts {2, 0} and {3, 1}
+  const cost::Surroundings around = cost::regular(4, 2, 8, kRates);
+  for (const Rank self : order) {
+    std::vector<exec::Channel> channels;
+    const auto by_channel = paces("ring", Collective::all_gather, self, order, around, &channels);
+    ASSERT_EQ(by_channel.size(), channels.size());
+    for (size_t i = 0; i < channels.size(); ++i) {
+      const bool crosses = self == 0 || self == 1;
+      EXPECT_DOUBLE_EQ(by_channel[i], channels[i].outgoing && crosses ? 0.5e8 : 0)
+          << self << " channel " << i;
+    }
+  }
+}
+
+TEST(Pace, OfAnAllToAllIsAPartForEachAndLessBehindANarrowLeaf) {
+  std::vector<Rank> order(4);
+  std::iota(order.begin(), order.end(), 0);
+  cost::Surroundings around = cost::regular(4, 1, 8, kRates);
+  std::vector<exec::Channel> channels;
+  for (const double pace : paces("pairwise", Collective::all_to_all, 1, order, around, &channels))
+    EXPECT_TRUE(pace == 0 || std::abs(pace - 0.5e8 / 3) < 1) << pace;
+  around.borders.push_back({{0, 0, 1, 1}, 4e-8});  // four pairs of ranks pass a quarter of the rate
+  const auto narrow = paces("pairwise", Collective::all_to_all, 1, order, around, &channels);
+  for (size_t i = 0; i < channels.size(); ++i) {
+    if (!channels[i].outgoing) continue;
+    EXPECT_NEAR(narrow[i], channels[i].peer == 0 ? 0.5e8 / 3 : 0.5e8 / 4 / 4, 1) << channels[i].peer;
+  }
+}
+
+}  // namespace
+}  // namespace weir::core

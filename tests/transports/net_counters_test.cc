@@ -1,0 +1,89 @@
+#include "transports/net_counters.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "src/base/socket.h"
+#include "transports/tcp_counters.h"
+
+namespace weir {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(NetCounters, AddUp) {
+  const NetCounters one = {.sent_bytes = 1,
+                           .received_bytes = 20,
+                           .sent_messages = 300,
+                           .received_messages = 4000,
+                           .grants = 5,
+                           .stalls = 60,
+                           .stalled_ns = 700,
+                           .given_up = 8000,
+                           .retransmitted = 9,
+                           .dropped = 100};
+  NetCounters sum = one;
+  sum += one;
+  EXPECT_EQ(sum.sent_bytes, 2u);
+  EXPECT_EQ(sum.received_bytes, 40u);
+  EXPECT_EQ(sum.sent_messages, 600u);
+  EXPECT_EQ(sum.received_messages, 8000u);
+  EXPECT_EQ(sum.grants, 10u);
+  EXPECT_EQ(sum.stalls, 120u);
+  EXPECT_EQ(sum.stalled_ns, 1400u);
+  EXPECT_EQ(sum.given_up, 16000u);
+  EXPECT_EQ(sum.retransmitted, 18u);
+  EXPECT_EQ(sum.dropped, 200u);
+}
+
+TEST(NetCounters, SayOnlyWhatThereWas) {
+  EXPECT_FALSE(NetCounters().carried());
+  NetCounters counted = {.sent_bytes = 700, .received_bytes = 60, .sent_messages = 7, .received_messages = 2};
+  EXPECT_TRUE(counted.carried());
+  EXPECT_EQ(counted.describe(), "700 bytes in 7 messages sent, 60 in 2 received");
+  counted.stalls = 3;
+  counted.stalled_ns = 1'250'000;
+  counted.dropped = 5;
+  EXPECT_THAT(counted.describe(),
+              AllOf(HasSubstr("3 stalls for want of credit, 1.2 ms"), HasSubstr("5 packets"),
+                    Not(HasSubstr("segments")), Not(HasSubstr("given up"))));
+}
+
+TEST(NetTally, LosesNothingWhenSeveralThreadsCount) {
+  constexpr uint64_t kTimes = 20'000;
+  NetTally tally;
+  const auto count = [&tally] {
+    for (uint64_t i = 0; i < kTimes; ++i) {
+      tally.sent(3);
+      tally.received(5);
+    }
+  };
+  std::thread other(count);
+  count();
+  other.join();
+  EXPECT_EQ(tally.read().sent_bytes, 2 * kTimes * 3);
+  EXPECT_EQ(tally.read().received_bytes, 2 * kTimes * 5);
+  EXPECT_EQ(tally.read().sent_messages, 2 * kTimes);
+}
+
+TEST(SentAgain, ForgetsWhatItDoesNotWatch) {
+  tcp::SentAgain again;
+  const auto listener = Socket::listen(SocketAddress::loopback(AF_INET, 0));
+  ASSERT_TRUE(listener.ok());
+  {
+    const auto socket = Socket::start_connect(*listener->local_address());
+    ASSERT_TRUE(socket.ok());
+    again.watch(*socket);
+    EXPECT_EQ(again.segments(), 0u);
+    again.forget(*socket);
+    again.forget(*socket);
+  }
+  again.forget(Socket());
+  EXPECT_EQ(again.segments(), 0u);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,30 @@
+/// A rank with tcp over loopback, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/transports/conformance.h"
+#include "transports/credit_budget.h"
+#include "transports/tcp.h"
+
+namespace weir::testing {
+
+/// `credit`: bytes of the budget of what comes to the rank; 0: no limit.
+inline Node tcp_node(int family, uint32_t streams, Rank rank, uint64_t credit = 0) {
+  Node node;
+  auto door = Door::open(SocketAddress::loopback(family, 0), nullptr);
+  EXPECT_TRUE(door.ok()) << door.status().message();
+  if (!door.ok()) return node;
+  node.door = std::move(*door);
+  if (credit > 0) node.budget = std::make_shared<CreditBudget>(credit);
+  node.transport = make_tcp(test_identity(rank), node.door.get(),
+                            {.streams = streams,
+                             .spreads = credit == 0 && streams != 2,
+                             .budget = node.budget.get(),
+                             .budget_for_own_host = true});
+  return node;
+}
+
+}  // namespace weir::testing

@@ -100,6 +100,15 @@ class VerbsSender final : public Sender, private StrandUser {
     return true;
   }
 
+  /// True where the devices do it. Repeating the same costs nothing.
+  bool pace(double bytes_per_s) override {
+    if (!ready_) return false;
+    if (bytes_per_s == pace_) return paced_;
+    pace_ = bytes_per_s;
+    paced_ = strands_.set_rate(bytes_per_s).ok();
+    return paced_;
+  }
+
  private:
   std::byte* slot(uint64_t message) const { return memory_.begin() + message % spec_.slots * stride_; }
   static size_t part_bytes(size_t total, size_t parts) {
@@ -240,6 +249,8 @@ class VerbsSender final : public Sender, private StrandUser {
   const uint32_t least_parts_;            // of every message, so that none is too long for the device
   std::vector<std::vector<Part>> parts_;  // by slot
   uint64_t remote_ = 0;                   // address of the peer's first slot
+  double pace_ = 0;                       // asked for last
+  bool paced_ = true;                     // the devices see to it
   bool answered_ = false;
   bool ready_ = false;
   bool wanting_ = false;  // the last look for a slot found none

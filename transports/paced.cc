@@ -27,8 +27,6 @@ class PacedSender final : public Sender {
   Status progress() override { return inner_->progress(); }
   bool flushed() const override { return inner_->flushed(); }
   bool pace(double bytes_per_s) override {
-    if (bytes_per_s == pace_) return true;
-    pace_ = bytes_per_s;
     ns_per_byte_ = !inner_->pace(bytes_per_s) && bytes_per_s > 0 ? 1e9 / bytes_per_s : 0;
     return true;
   }
@@ -36,7 +34,6 @@ class PacedSender final : public Sender {
  private:
   const std::unique_ptr<Sender> inner_;
   const uint32_t slot_bytes_;
-  double pace_ = 0;
   double ns_per_byte_ = 0;  // 0: any, or the transport sees to it
   double full_ns_ = 0;
 };

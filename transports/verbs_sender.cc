@@ -93,13 +93,20 @@ class VerbsSender final : public Sender, private StrandUser {
     return error_;
   }
 
-  /// The devices see to it, where all that are used can.
-  bool pace(double bytes_per_s) override { return strands_.set_rate(bytes_per_s).ok(); }
   bool flushed() const override {
     for (uint64_t message = credited_; message < published_; ++message) {
       if (!all_arrived(message)) return false;
     }
     return true;
+  }
+
+  /// True where the devices do it. Repeating the same costs nothing.
+  bool pace(double bytes_per_s) override {
+    if (!ready_) return false;
+    if (bytes_per_s == pace_) return paced_;
+    pace_ = bytes_per_s;
+    paced_ = strands_.set_rate(bytes_per_s).ok();
+    return paced_;
   }
 
  private:
@@ -242,6 +249,8 @@ class VerbsSender final : public Sender, private StrandUser {
   const uint32_t least_parts_;            // of every message, so that none is too long for the device
   std::vector<std::vector<Part>> parts_;  // by slot
   uint64_t remote_ = 0;                   // address of the peer's first slot
+  double pace_ = 0;                       // asked for last
+  bool paced_ = true;                     // the devices see to it
   bool answered_ = false;
   bool ready_ = false;
   bool wanting_ = false;  // the last look for a slot found none

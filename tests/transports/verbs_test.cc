@@ -17,6 +17,7 @@ namespace {
 
 using drivers::VerbsEvent;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Node verbs_node(FakeFabric& fabric, Rank rank, Options options) {
@@ -155,6 +156,19 @@ TEST_F(VerbsFailover, TheLastRailMayComeUpAgain) {
   fabric_->tell("fake1", VerbsEvent::Kind::port_up);
   look_at_events();
   exchange(2, 500);
+}
+
+TEST_F(VerbsFailover, DevicesPaceTheChannelWhereTheyCan) {
+  open();
+  EXPECT_FALSE(sender_->pace(4e6));
+  for (const char* device : {"fake0", "fake1"}) fabric_->set_pacing(device, {.least = 1000, .most = 50'000});
+  EXPECT_TRUE(sender_->pace(2e6));
+  EXPECT_THAT(fabric_->rates_of("fake0"), ElementsAre(8000));
+  EXPECT_THAT(fabric_->rates_of("fake1"), ElementsAre(8000));
+  EXPECT_FALSE(sender_->pace(1000));
+  EXPECT_THAT(fabric_->rates_of("fake0"), ElementsAre(0));
+  EXPECT_TRUE(sender_->pace(0));
+  EXPECT_THAT(fabric_->rates_of("fake2"), ElementsAre(0));
 }
 
 TEST_F(VerbsFailover, WithoutAStrandTheSenderSaysWhichWasTheLast) {

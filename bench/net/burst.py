@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Many collectives queued at once, as sharded training does: burst.py FOLDER_OF_PROGRAMS.
 
-Hosts are network namespaces on two leaves (tests/netlab) whose uplink is as fast as one host. Every rank queues all-gathers on a
-stream, computes for a while after each (sleeps: the core is free), and waits for the end. Every way to run it (--way NAME, or
+Hosts are network namespaces on two leaves (tests/netlab) whose uplink is as fast as one host. Every rank queues all-gathers
+(or, --collective alltoall, all-to-alls) on a stream, computes for a while after each (sleeps: the core is free), and waits for the end. Every way to run it (--way NAME, or
 NAME:VARIABLE=VALUE,...) takes its turn in every round. Prints the time by the least one, which is what one leaf has to send up or what
 is computed; the most bytes that were queued on a rank, where the library counts them (WEIR_ADMIT_BYTES, _OPERATIONS); packets dropped at
 any port and segments sent again per round; grants of credit, and how often channels waited for one. Medians of the rounds.
@@ -36,7 +36,7 @@ GRANTS, STALLS, NET_STATS = 4, 5, 10  # places in weirNetStats_t, and how many i
 Round = namedtuple("Round", "seconds queued dropped again grants stalls")
 
 
-def work(folder, calls, count, compute):
+def work(folder, collective, calls, count, compute):
   """A rank: prints the seconds that it took, and what it counted."""
   nccl = Nccl(os.path.join(folder, "..", "lib", "libnccl.so.2"))
   rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -44,10 +44,10 @@ def work(folder, calls, count, compute):
   nccl("ncclGetUniqueId", ctypes.byref(unique_id))
   nccl("ncclCommInitRank", ctypes.byref(comm), ranks, unique_id, rank)
   nccl("weirStreamCreate", ctypes.byref(stream))
-  own, gathered = (ctypes.c_byte * count)(*[rank] * count), (ctypes.c_byte * (count * ranks))()
+  own, gathered = (ctypes.c_byte * (count * ranks))(*[rank] * (count * ranks)), (ctypes.c_byte * (count * ranks))()
 
   def gather():
-    nccl("ncclAllGather", own, gathered, count, 0, comm, stream)
+    nccl("ncclAllGather" if collective == "allgather" else "ncclAlltoAll", own, gathered, count, 0, comm, stream)
 
   for _ in range(2):
     gather()
@@ -66,8 +66,8 @@ def work(folder, calls, count, compute):
 
 
 def run(network, arguments, variables):
-  command = favoured(arguments.nice, (sys.executable, os.path.abspath(__file__), os.path.abspath(arguments.programs), "--work",
-                                      f"{arguments.calls},{arguments.bytes // len(network.leaf_of)},{arguments.compute_ms / 1e3}"))
+  command = favoured(arguments.nice, (sys.executable, os.path.abspath(__file__), os.path.abspath(arguments.programs), "--collective",
+                                      arguments.collective, "--work", f"{arguments.calls},{arguments.bytes // len(network.leaf_of)},{arguments.compute_ms / 1e3}"))
   before = sum(network.drops().values()), network.segments("RetransSegs")
   processes = start_all(network, command, NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="COLL", **variables)
   try:
@@ -85,10 +85,10 @@ def run(network, arguments, variables):
 
 def report(arguments, rounds):
   hosts = arguments.hosts
-  # A leaf sends what its hosts have to the other one: half of the whole.
-  gather = arguments.bytes / 2 * 8 / (arguments.mbit * 1e6)
-  ideal = arguments.calls * max(gather, arguments.compute_ms / 1e3)
-  print(f"\n{arguments.calls} all-gathers of {human(arguments.bytes)} over {hosts} hosts on 2 leaves, {arguments.mbit:g} Mbit/s per host and "
+  # What a leaf's hosts have for the other one: half of the whole, or half of what each of them has.
+  up = arguments.bytes / 2 * (1 if arguments.collective == "allgather" else hosts / 2)
+  ideal = arguments.calls * max(up * 8 / (arguments.mbit * 1e6), arguments.compute_ms / 1e3)
+  print(f"\n{arguments.calls} {arguments.collective} of {human(arguments.bytes)} over {hosts} hosts on 2 leaves, {arguments.mbit:g} Mbit/s per host and "
         f"uplink, ports of {human(arguments.buffer)}; {arguments.compute_ms:g} ms of computing after each; ideal {ideal * 1e3:.0f} ms; "
         f"{arguments.rounds} rounds\n")
   print("| way | by the ideal | queued at most | dropped | sent again | grants | stalls |\n|---|---|---|---|---|---|---|")
@@ -104,7 +104,8 @@ def parser():
   add("programs", help="folder of programs, such as build/bin; the library is in lib beside it")
   add("--hosts", type=int, default=8)
   add("--calls", type=int, default=100)
-  add("--bytes", type=size, default=1 << 20, help="of what is gathered (default: 1M)")
+  add("--collective", choices=("allgather", "alltoall"), default="allgather")
+  add("--bytes", type=size, default=1 << 20, help="that a rank ends with (default: 1M)")
   add("--compute-ms", type=float, default=0)
   add("--mbit", type=float, default=400)
   add("--buffer", type=size, default=128 << 10, help="of every port (default: 128K)")
@@ -121,7 +122,7 @@ def parser():
 def main():
   arguments = parser().parse_args()
   if arguments.work:
-    work(arguments.programs, int(arguments.work[0]), int(arguments.work[1]), arguments.work[2])
+    work(arguments.programs, arguments.collective, int(arguments.work[0]), int(arguments.work[1]), arguments.work[2])
     return
   if missing := missing_tools():
     sys.exit(missing)

@@ -37,6 +37,7 @@ FUNCTIONS = [
     ("ncclReduce", nccl_result_t,
      [buffer_t, buffer_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, nccl_comm_t, stream_t]),
     ("ncclAllGather", nccl_result_t, [buffer_t, buffer_t, ctypes.c_size_t, ctypes.c_int, nccl_comm_t, stream_t]),
+    ("ncclAlltoAll", nccl_result_t, [buffer_t, buffer_t, ctypes.c_size_t, ctypes.c_int, nccl_comm_t, stream_t]),
     ("ncclReduceScatter", nccl_result_t,
      [buffer_t, buffer_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, nccl_comm_t, stream_t]),
     ("ncclSend", nccl_result_t, [buffer_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, nccl_comm_t, stream_t]),

@@ -34,9 +34,10 @@ struct Life {
   std::optional<void*> spare;  ///< the last context, while no communicator has one
 };
 
-/// By the plugin's table, whose memory is never unmapped. Under life_mutex().
+/// By the plugin's table, whose memory is never unmapped. Under life_mutex(). Never destroyed: it has
+/// contexts.
 Life& life_of(const NetTable& table) {
-  static std::map<const void*, Life> lives;
+  static auto& lives = *new std::map<const void*, Life>;
   return lives[table.own];
 }
 

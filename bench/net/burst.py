@@ -3,8 +3,8 @@
 
 Hosts are network namespaces on two leaves (tests/netlab) whose uplink is as fast as one host. Every rank queues all-gathers
 (or, --collective alltoall, all-to-alls) on a stream, computes for a while after each (sleeps: the core is free), and waits for the end. Every way to run it (--way NAME, or
-NAME:VARIABLE=VALUE,...) takes its turn in every round. Prints the time by the least one, which is what one leaf has to send up or what
-is computed; the most bytes that were queued on a rank, where the library counts them (WEIR_ADMIT_BYTES, _OPERATIONS); packets dropped at
+NAME:VARIABLE=VALUE,...) takes its turn in every round. Prints the time by the least one, which is what one leaf has to send up,
+a host to receive, or what is computed; the most bytes that were queued on a rank, where the library counts them (WEIR_ADMIT_BYTES, _OPERATIONS); packets dropped at
 any port and segments sent again per round; grants of credit, and how often channels waited for one. Medians of the rounds.
 """
 
@@ -85,9 +85,10 @@ def run(network, arguments, variables):
 
 def report(arguments, rounds):
   hosts = arguments.hosts
-  # What a leaf's hosts have for the other one: half of the whole, or half of what each of them has.
+  # What a leaf's hosts have for the other one: half of the whole, or half of what each of them has. And what a host gets.
   up = arguments.bytes / 2 * (1 if arguments.collective == "allgather" else hosts / 2)
-  ideal = arguments.calls * max(up * 8 / (arguments.mbit * 1e6), arguments.compute_ms / 1e3)
+  least = max(up, arguments.bytes * (hosts - 1) / hosts)
+  ideal = arguments.calls * max(least * 8 / (arguments.mbit * 1e6), arguments.compute_ms / 1e3)
   print(f"\n{arguments.calls} {arguments.collective} of {human(arguments.bytes)} over {hosts} hosts on 2 leaves, {arguments.mbit:g} Mbit/s per host and "
         f"uplink, ports of {human(arguments.buffer)}; {arguments.compute_ms:g} ms of computing after each; ideal {ideal * 1e3:.0f} ms; "
         f"{arguments.rounds} rounds\n")

@@ -147,8 +147,9 @@ void Execution::look_around(int64_t waited_ns) {
   Status trouble;
   if (aborted_.load(std::memory_order_relaxed)) trouble = aborted_status();
   if (trouble.ok() && task_ != nullptr && !opening_) {
-    trouble = task_->serve();
-    if (!trouble.ok()) trouble = parts_.watchdog->explain(waiting_for(), trouble);
+    Rank peer = waiting_for();
+    trouble = task_->serve(peer);
+    if (!trouble.ok()) trouble = parts_.watchdog->explain(peer, trouble);
   }
   if (trouble.ok() && waited_ns >= kLookEveryNs && task_ != nullptr) {
     trouble = parts_.watchdog->examine(waiting_for(), waited_ns);

@@ -124,9 +124,13 @@ Status Pairs::mismatch(const Direction& direction) const {
               direction.peer, self_, transfer.tag >> 32, transfer.total, self_)};
 }
 
-Status Pairs::serve() {
+Status Pairs::serve(Rank& peer) {
   for (const Direction* direction : busy_) {
-    WEIR_TRY(direction->sender != nullptr ? direction->sender->progress() : direction->receiver->progress());
+    Status trouble =
+        direction->sender != nullptr ? direction->sender->progress() : direction->receiver->progress();
+    if (trouble.ok()) continue;
+    peer = direction->peer;
+    return trouble;
   }
   return {};
 }

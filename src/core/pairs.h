@@ -25,7 +25,7 @@ class Pairs final : public exec::Task {
   Status start(std::span<const Operation> operations, bool check);
 
   exec::Progress advance() override;
-  Status serve() override;
+  Status serve(Rank& peer) override;
   Status error() const override { return error_; }
   Rank waiting_for() const override { return waiting_for_; }
 

@@ -56,7 +56,7 @@ class Exchange final : public Task {
   void start(Collective kind, const Work& work);
 
   Progress advance() override;
-  Status serve() override { return {}; }
+  Status serve(Rank& /*peer*/) override { return {}; }
   Status error() const override { return error_; }
   Rank waiting_for() const override { return awaited_; }
 

@@ -240,14 +240,19 @@ bool Run::flushed() const {
   return true;
 }
 
-Status Run::serve() {
-  for (Sender* sender : binding_.senders) {
-    if (sender != nullptr) WEIR_TRY(sender->progress());
-  }
-  for (Receiver* receiver : binding_.receivers) {
-    if (receiver != nullptr) WEIR_TRY(receiver->progress());
-  }
-  return {};
+Status Run::serve(Rank& peer) {
+  const auto serve_all = [&](const auto& ends) -> Status {
+    for (size_t i = 0; i < ends.size(); ++i) {
+      if (ends[i] == nullptr) continue;
+      Status trouble = ends[i]->progress();
+      if (trouble.ok()) continue;
+      peer = program_.channels[i].peer;
+      return trouble;
+    }
+    return {};
+  };
+  WEIR_TRY(serve_all(binding_.senders));
+  return serve_all(binding_.receivers);
 }
 
 /// Of several blocked lanes, one that waits for a message: who waits for a free slot waits for a rank that

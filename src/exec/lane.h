@@ -37,7 +37,7 @@ class Run final : public Task {
   void start(const Work& work);
 
   Progress advance() override;
-  Status serve() override;
+  Status serve(Rank& peer) override;
   Status error() const override { return error_; }
   Rank waiting_for() const override;
 

@@ -21,8 +21,9 @@ class Task {
   virtual ~Task() = default;
   /// Does what can be done now.
   virtual Progress advance() = 0;
-  /// Serves the transports while the task is blocked; tells of broken channels.
-  virtual Status serve() = 0;
+  /// Serves the transports while the task is blocked; tells of a broken channel, and sets `peer` to the rank
+  /// at its other end.
+  virtual Status serve(Rank& peer) = 0;
   /// Why advance() failed.
   virtual Status error() const = 0;
   /// The rank whose action the task waits for; REQUIRES: advance() just said blocked.

@@ -100,5 +100,49 @@ TEST(Run, RefusesAMessageOfAnotherOperation) {
   EXPECT_THAT(finish(tasks).message(), HasSubstr("operation #5"));
 }
 
+/// An end that nothing ever comes through.
+struct DeadSender final : Sender {
+  explicit DeadSender(Status what) : trouble(std::move(what)) {}
+  Result<bool> ready() override { return true; }
+  std::byte* acquire() override { return nullptr; }
+  void publish(uint64_t, uint32_t) override {}
+  Status progress() override { return trouble; }
+  bool flushed() const override { return true; }
+  const Status trouble;
+};
+struct DeadReceiver final : Receiver {
+  explicit DeadReceiver(Status what) : trouble(std::move(what)) {}
+  Result<bool> ready() override { return true; }
+  const Message* peek() override { return nullptr; }
+  void release() override {}
+  Status progress() override { return trouble; }
+  const Status trouble;
+};
+
+TEST(Run, TellsWhoseChannelIsBroken) {
+  auto plan = algorithms::emit("pairwise", {Collective::all_to_all, 4, 0, 1});
+  ASSERT_TRUE(plan.ok());
+  const auto program = lower(*plan, 1);
+  ASSERT_TRUE(program.ok());
+  for (size_t broken = 0; broken < program->channels.size(); ++broken) {
+    std::vector<std::unique_ptr<DeadSender>> senders;
+    std::vector<std::unique_ptr<DeadReceiver>> receivers;
+    Binding binding;
+    binding.tile_bytes = 64;
+    for (size_t i = 0; i < program->channels.size(); ++i) {
+      const Status what = i == broken ? Status(Code::remote_error, "cut") : Status();
+      const bool sends = program->channels[i].outgoing;
+      if (sends) senders.push_back(std::make_unique<DeadSender>(what));
+      if (!sends) receivers.push_back(std::make_unique<DeadReceiver>(what));
+      binding.senders.push_back(sends ? senders.back().get() : nullptr);
+      binding.receivers.push_back(sends ? nullptr : receivers.back().get());
+    }
+    exec::Run run(*program, std::move(binding));
+    Rank peer = -1;
+    EXPECT_EQ(run.serve(peer).code(), Code::remote_error);
+    EXPECT_EQ(peer, program->channels[broken].peer);
+  }
+}
+
 }  // namespace
 }  // namespace weir::exec

@@ -83,7 +83,9 @@ std::vector<std::string> files_of(std::string_view name) {
   return files;
 }
 
+/// One thread after the other: who finds a plugin loaded sees what its initializers wrote.
 Result<Library> open_library(const std::string& file) {
+  const std::scoped_lock lock(life_mutex());
   return equals_ignoring_case(file, "STATIC_PLUGIN") ? Library::open_program()
                                                      : Library::open_for_good(file.c_str());
 }

@@ -391,6 +391,7 @@ class TcpSender final : public Sender {
     WEIR_WARN("{} goes on without the connection from {}: {}; {} messages are sent again over {}",
               outgoing_name(spec_), peer_.paths[stream.path].text, stream.trouble.message(), again,
               list_used_paths());
+    if (const double paced = std::exchange(pace_, 0); paced > 0) pace(paced);  // the others get its part
   }
 
   std::string list_used_paths() const {

@@ -33,7 +33,7 @@ struct Channels {
   double slot_bytes = 0;   ///< the largest message; 0: moves are not cut
   int slots = 2;           ///< messages under way in a channel
   double pace = 0;         ///< GB/s of a channel; 0: any
-  bool paced = false;      ///< pairs of ranks also keep to their fair shares (paces.h)
+  bool paced = false;      ///< channels also keep to their fair shares (paces.h)
   double window = 0;       ///< bytes in flight in a channel, besides the slots; 0: any
   double burst = 0;        ///< bytes that pass an edge at once after a rest (buckets.h)
   int connections = 1;     ///< of a channel

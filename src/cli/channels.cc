@@ -13,7 +13,7 @@ void add_channels(CLI::App* command, ChannelArguments& arguments) {
       ->transform(CLI::AsSizeValue(false));
   add("--slots", arguments.slots, "Messages under way in a channel");
   add("--pace", arguments.pace, "GB/s of a channel; 0: any");
-  command->add_flag("--paced", arguments.paced, "Pairs of ranks keep to their fair shares of what they pass");
+  command->add_flag("--paced", arguments.paced, "Channels keep to their fair shares of what they pass");
   add("--window", arguments.window, "Bytes in flight in a channel, with K or M; 0: any")
       ->transform(CLI::AsSizeValue(false));
   add("--connections", arguments.connections, "Of a channel, which take turns with its messages");

@@ -7,7 +7,8 @@
 namespace weir::core {
 namespace {
 
-/// What the bytes between two places pass: the lines between them, else both hosts' networks, and borders.
+/// What the bytes between two places pass: the lines between them, where these are not known both hosts'
+/// networks, and other borders.
 class Ways {
  public:
   explicit Ways(const cost::Surroundings& around) : around_(around) {
@@ -33,6 +34,8 @@ class Ways {
       for (const int32_t edge : around_.lines->route(src, dst)) numbers.push_back(static_cast<size_t>(edge));
     }
     for (size_t b = 0; b < around_.borders.size(); ++b) {
+      // What hosts carry is one rate for all, that of the slowest; lines tell it of each.
+      if (around_.lines != nullptr && around_.borders[b].beta == 0) continue;
       const std::vector<int>& groups = around_.borders[b].group_of;
       if (of(groups, src) == of(groups, dst)) continue;
       numbers.push_back(first_[b] + 2 * static_cast<size_t>(of(groups, src)));

@@ -1,4 +1,4 @@
-/// The pace at which a rank may send to each other one while a plan runs: a share of what hosts and lines
+/// The pace at which a rank's channels may send while a plan runs: a share of what hosts and lines
 /// carry (algorithms/sim/paces.h), by the rates that the communicator counts with.
 ///
 /// Pure functions: thread-safe.
@@ -14,7 +14,7 @@
 namespace weir::core {
 
 /// By channel of the program, bytes per second; 0: any, for what comes in, signals, and peers on the same
-/// host. `share`: of a pair's fair one, such as 0.95. `order` and `around`: by place, as a communicator has
+/// host. `share`: of its fair one, such as 0.95. `order` and `around`: by place, as a communicator has
 /// them.
 std::vector<double> paces_of(const ir::Plan& plan, const exec::Program& program, double share,
                              std::span<const Rank> order, const cost::Surroundings& around);

@@ -57,5 +57,30 @@ TEST(Pace, OfAnAllToAllIsAPartForEachAndLessBehindANarrowLeaf) {
   }
 }
 
+TEST(Pace, OfAFastHostIsNotThatOfTheSlowest) {
+  algorithms::Network network;
+  for (Rank rank = 0; rank < 3; ++rank) network.rank_nodes.push_back(rank);
+  network.nodes = 4;
+  for (Rank rank = 0; rank < 3; ++rank) {
+    const int64_t capacity = rank == 0 ? 25'000 : 100'000;  // 0.025 and 0.1 GB/s
+    network.edges.push_back({rank, 3, capacity});
+    network.edges.push_back({3, rank, capacity});
+  }
+  cost::Surroundings around = cost::regular(3, 1, 8, kRates);
+  around.rates.between.beta = 4e-8;  // of the slowest
+  around.lines = cost::Lines::of(network);
+  ASSERT_NE(around.lines, nullptr);
+  const std::vector<Rank> order = {0, 1, 2};
+  std::vector<exec::Channel> channels;
+  for (const Rank self : order) {
+    const auto by_channel = paces("ring", Collective::all_gather, self, order, around, &channels);
+    for (size_t i = 0; i < channels.size(); ++i) {
+      if (!channels[i].outgoing) continue;
+      const bool slow = self == 0 || channels[i].peer == 0;
+      EXPECT_NEAR(by_channel[i], slow ? 0.5 * 25e6 : 0.5 * 100e6, 1) << self;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weir::core

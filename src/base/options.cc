@@ -163,9 +163,11 @@ std::optional<int64_t> read_integer(const std::string& text, bool size) {
 std::string expectation(const OptionRow& row) {
   if (std::holds_alternative<bool Options::*>(row.member)) return "0 or 1";
   const std::string most = row.most >= kBig ? " or more" : fmt::format(" to {:.0f}", row.most);
+  const bool whole = !std::holds_alternative<double Options::*>(row.member);
   const std::string_view unit = row.unit == "s"       ? "seconds, "
                                 : row.unit == "bytes" ? "bytes, "
-                                                      : "a whole number, ";
+                                : whole               ? "a whole number, "
+                                                      : "a number, ";
   return fmt::format("{}{:g}{}", unit, row.least, most);
 }
 

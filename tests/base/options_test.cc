@@ -91,6 +91,12 @@ TEST(Options, BadValuesKeepTheDefaultAndSayWhatWasExpected) {
   }
 }
 
+TEST(Options, ExpectsANumberWithoutAUnitWhereFractionsMean) {
+  EXPECT_EQ(from({{"WEIR_PACE", "0.95"}}).pace_share, 0.95);
+  EXPECT_THAT(warnings(from({{"WEIR_PACE", "-1"}})),
+              ::testing::ElementsAre(HasSubstr("expected a number, 0 to 100")));
+}
+
 TEST(Options, UnknownNamesAreNamedOnce) {
   const Options options =
       from({{"WEIR_SLOT", "4"}, {"NCCL_IB_AR_THRESHOLD", "106"}, {"NCCL_CONF_FILE", "x"}, {"PATH", "/bin"}});

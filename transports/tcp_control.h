@@ -39,12 +39,13 @@ static_assert(sizeof(ControlFrame) == 16);
 /// One end of a line.
 class ControlLine {
  public:
-  /// The sender's: `socket` is on its way to the peer's door; `greeting` goes first.
-  ControlLine(Socket socket, Bytes greeting) : socket_(std::move(socket)), unsent_(std::move(greeting)) {}
+  /// The sender's: `socket` is on its way to the peer's door, where it is delivered under `key`.
+  ControlLine(Socket socket, const DeliveryKey& key)
+      : socket_(std::move(socket)), unsent_(delivery_hello(key)) {}
   /// The receiver's, from the door.
   explicit ControlLine(Socket socket) : socket_(std::move(socket)), connected_(true) {}
 
-  /// True once the greeting has gone. Never blocks.
+  /// True once it works from here. Never blocks.
   Result<bool> ready();
   /// REQUIRES: ready() was true. False: the kernel has no room; nothing of this frame was sent.
   Result<bool> send(ControlKind kind, uint64_t value);
@@ -52,39 +53,35 @@ class ControlLine {
   Result<std::optional<ControlFrame>> receive();
   /// True if the peer's kernel has all that was sent.
   bool confirmed() const;
-  /// The greeting of the sender, if it has come.
-  Result<std::optional<Greeting>> receive_greeting();
 
  private:
-  Result<bool> read_more(size_t wanted);
-
   Socket socket_;
   bool connected_ = false;
-  Bytes unsent_;  ///< the greeting, or the rest of a frame
+  Bytes unsent_;  ///< the hello, or the rest of a frame
   std::array<std::byte, 16 * sizeof(ControlFrame)> buffer_{};
   size_t begin_ = 0;
   size_t end_ = 0;
 };
 
-/// Where the receiver finds the lines that senders have opened to it, life after life.
+/// Where the receiver finds the line that the sender has opened to it.
 class ControlListener {
  public:
   /// `door` outlives it.
   ControlListener(Door& door, const DeliveryKey& key) : door_(door), key_(key) {}
 
-  /// The line of the channel's life `life`, if it has come and still works.
-  ControlLine* line(int64_t life);
+  /// The line, if it has come and still works.
+  ControlLine* line();
   /// The line broke.
   void drop() {
     line_.reset();
-    life_ = 0;
+    over_ = true;
   }
 
  private:
   Door& door_;
   const DeliveryKey key_;
   std::optional<ControlLine> line_;
-  int64_t life_ = 0;  ///< of the line; 0: its greeting has not come
+  bool over_ = false;
 };
 
 }  // namespace weir::tcp

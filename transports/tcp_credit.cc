@@ -33,14 +33,6 @@ void CreditTaker::go_on(int64_t now) {
   stalled_since_ = 0;
 }
 
-void CreditGiver::renew(int64_t life) {
-  life_ = life;
-  account_.reset();
-  announced_ = heard_ = arrived_ = 0;
-  settled_ = UINT64_MAX;
-  told_ = CreditBudget::kLeast;
-}
-
 void CreditGiver::hear(ControlLine& line) {
   for (;;) {
     const auto frame = line.receive();
@@ -51,12 +43,12 @@ void CreditGiver::hear(ControlLine& line) {
 }
 
 void CreditGiver::serve(uint64_t room) {
-  if (life_ == 0 || (settled_ == arrived_ && announced_ == arrived_)) return;
-  ControlLine* line = listener_.line(life_);
+  if (settled_ == arrived_ && announced_ == arrived_) return;
+  ControlLine* line = listener_.line();
   if (line == nullptr) return;
   if (account_ == nullptr) account_ = budget_.open(source_);
   if (announced_ > arrived_) hear(*line);
-  line = listener_.line(life_);
+  line = listener_.line();
   if (line == nullptr) return;
   const uint64_t announced = std::min(std::max(announced_, heard_), room);
   const uint64_t limit = account_->limit(announced, arrived_, told_, now_ns());

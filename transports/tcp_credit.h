@@ -58,15 +58,16 @@ class CreditTaker {
 /// The receiving end.
 class CreditGiver {
  public:
-  /// `door`, `budget` and `tally` outlive it. `source` names the sender's process, `key` the control line.
+  /// For a life of the channel. `door`, `budget` and `tally` outlive it. `source` names the sender's process,
+  /// `key` the control line.
   CreditGiver(Door& door, CreditBudget& budget, uint64_t source, const DeliveryKey& key, NetTally& tally)
       : budget_(budget), source_(source), listener_(door, key), tally_(tally) {}
 
   /// A header told of a message; payload has arrived.
   void announce(uint32_t bytes) { announced_ += bytes; }
   void arrive(uint64_t bytes) { arrived_ += bytes; }
-  /// The channel begins anew.
-  void renew(int64_t life);
+  /// True once the line has come.
+  bool ready() { return listener_.line() != nullptr; }
   /// Hears what was announced, and grants. `room`: payload that there are slots for, since the channel began.
   /// Trouble of the line is none of the channel's: where the sender is gone its streams end as well.
   void serve(uint64_t room);
@@ -79,9 +80,8 @@ class CreditGiver {
   ControlListener listener_;
   NetTally& tally_;
   std::unique_ptr<CreditBudget::Account> account_;  ///< once the line has come
-  int64_t life_ = 0;
-  uint64_t announced_ = 0;  ///< by headers
-  uint64_t heard_ = 0;      ///< announced on the line
+  uint64_t announced_ = 0;                          ///< by headers
+  uint64_t heard_ = 0;                              ///< announced on the line
   uint64_t arrived_ = 0;
   uint64_t settled_ = UINT64_MAX;  ///< arrived_ when nothing was left to do, last time
   uint64_t told_ = CreditBudget::kLeast;

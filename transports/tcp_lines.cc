@@ -90,21 +90,21 @@ void SenderLines::ask(int64_t now) {
   asked_ns_ = now;
 }
 
-ReceiverLines::ReceiverLines(Door& door, const std::vector<DeliveryKey>& keys, int64_t life) : life_(life) {
+ReceiverLines::ReceiverLines(Door& door, const std::vector<DeliveryKey>& keys) {
   for (const DeliveryKey& key : keys) lines_.push_back({ControlListener(door, key), 0});
 }
 
 /// What is unread when a connection is closed resets it, and what was just said would be lost.
 ReceiverLines::~ReceiverLines() {
   for (Line& line : lines_) {
-    if (ControlLine* open = line.listener.line(life_)) hear(line, *open);
+    if (ControlLine* open = line.listener.line()) hear(line, *open);
   }
 }
 
 bool ReceiverLines::serve(const Arrived& arrived) {
   bool all = true;
   for (Line& line : lines_) {
-    ControlLine* const open = line.listener.line(life_);
+    ControlLine* const open = line.listener.line();
     if (open == nullptr) {
       all = all && line.told == arrived.code();  // it may come later, and must hear it then
       continue;

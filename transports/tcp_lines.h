@@ -60,8 +60,8 @@ class SenderLines {
 /// The receiver's ends.
 class ReceiverLines {
  public:
-  /// `door` outlives it. The lines are those of the channel's life `life`.
-  ReceiverLines(Door& door, const std::vector<DeliveryKey>& keys, int64_t life);
+  /// `door` outlives it.
+  ReceiverLines(Door& door, const std::vector<DeliveryKey>& keys);
   ~ReceiverLines();
   ReceiverLines(const ReceiverLines&) = delete;
   ReceiverLines& operator=(const ReceiverLines&) = delete;
@@ -71,7 +71,7 @@ class ReceiverLines {
   bool serve(const Arrived& arrived);
   size_t size() const { return lines_.size(); }
   /// True once the line of a path has come.
-  bool ready(size_t path) { return lines_[path].listener.line(life_) != nullptr; }
+  bool ready(size_t path) { return lines_[path].listener.line() != nullptr; }
   /// Streams that bring nothing any more, one bit each.
   uint64_t gone() const { return gone_; }
 
@@ -84,7 +84,6 @@ class ReceiverLines {
   void hear(Line& line, ControlLine& open);
 
   std::vector<Line> lines_;
-  const int64_t life_;
   uint64_t gone_ = 0;
 };
 

@@ -45,11 +45,12 @@ struct InStream {
 
 class TcpReceiver final : public Receiver {
  public:
-  TcpReceiver(Door& door, const SocketAddress& peer_door, uint64_t uid,
-              std::unique_ptr<tcp::CreditGiver> credit, const LinkSpec& spec, NetTally& tally)
+  /// `budget`: null: senders send what they like.
+  TcpReceiver(Door& door, const TcpPeer& peer, CreditBudget* budget, uint64_t uid, const LinkSpec& spec,
+              NetTally& tally)
       : door_(door),
-        credit_(std::move(credit)),
-        peer_door_(peer_door),
+        budget_(budget),
+        peer_door_(peer.door),
         uid_(uid),
         spec_(spec),
         room_(spec.slots),
@@ -57,7 +58,8 @@ class TcpReceiver final : public Receiver {
         headers_(spec.slots),
         arrived_(spec.slots, 0),
         tally_(tally) {
-    streams_.push_back(std::make_unique<InStream>(0));  // its greeting tells how many there are
+    // Any greeting tells how many there are; one over each path, of which some may not work.
+    for (size_t i = 0; i < peer.paths.size(); ++i) streams_.push_back(std::make_unique<InStream>(i));
   }
 
   Result<bool> ready() override {
@@ -66,9 +68,11 @@ class TcpReceiver final : public Receiver {
     for (size_t i = 0; i < streams_.size(); ++i) {
       if (streams_[i]->gone) continue;
       if (!streams_[i]->greeted) return false;
-      // Without its line, nobody would be told what has arrived: this end may not be looked at again.
+      // Without its line, nobody would be told what has arrived.
       if (lines_ != nullptr && !lines_->ready(i % lines_->size())) return false;
     }
+    if (credit_ != nullptr && !credit_->ready()) return false;
+    if (lines_ != nullptr) talk();  // this end may not be looked at again
     return true;
   }
 
@@ -211,7 +215,9 @@ class TcpReceiver final : public Receiver {
 
   void accept(InStream& stream, const Greeting& greeting) {
     if (greeting.magic != tcp::kGreetingMagic || greeting.streams == 0 ||
-        greeting.streams > tcp::kMostStreams || greeting.paths > tcp::kMostPaths) {
+        greeting.streams > tcp::kMostStreams || greeting.paths > tcp::kMostPaths ||
+        greeting.stream >= std::min<size_t>(streams_.size(), greeting.streams) ||
+        streams_[greeting.stream].get() != &stream) {
       return garbled("began with an unknown greeting");
     }
     if (greeting.life < life_) return stream.socket.close();  // of an earlier life of the channel
@@ -226,20 +232,26 @@ class TcpReceiver final : public Receiver {
       return;
     }
     stream.greeted = true;
+    streams_.resize(std::min<size_t>(streams_.size(), greeting.streams));
     while (streams_.size() < greeting.streams)
       streams_.push_back(std::make_unique<InStream>(streams_.size()));
   }
 
   void begin_life(const Greeting& greeting) {
     life_ = greeting.life;
-    if (credit_ != nullptr) credit_->renew(life_);
+    credit_.reset();
     lines_.reset();
     room_ = spec_.slots;
+    const auto key = [&](uint32_t line) {
+      return tcp::control_key(uid_, spec_.peer, spec_.self, spec_.channel, line, life_);
+    };
+    if (greeting.paths == 0 && budget_ != nullptr)
+      credit_ =
+          std::make_unique<tcp::CreditGiver>(door_, *budget_, hash_text(peer_door_.text()), key(0), tally_);
     if (greeting.paths > 0) {
       std::vector<DeliveryKey> keys;
-      for (uint32_t p = 0; p < greeting.paths; ++p)
-        keys.push_back(tcp::control_key(uid_, spec_.peer, spec_.self, spec_.channel, 1 + p));
-      lines_ = std::make_unique<tcp::ReceiverLines>(door_, keys, life_);
+      for (uint32_t p = 0; p < greeting.paths; ++p) keys.push_back(key(1 + p));
+      lines_ = std::make_unique<tcp::ReceiverLines>(door_, keys);
       room_ = tcp::kept_messages(spec_);
       slots_ = SlotArray(room_, spec_.slot_bytes);
       headers_.resize(room_);
@@ -314,7 +326,7 @@ class TcpReceiver final : public Receiver {
   }
 
   Door& door_;
-  const std::unique_ptr<tcp::CreditGiver> credit_;  // null: senders send what they like
+  CreditBudget* const budget_;
   const SocketAddress peer_door_;
   const uint64_t uid_;
   const LinkSpec spec_;
@@ -325,6 +337,7 @@ class TcpReceiver final : public Receiver {
   NetTally& tally_;
   std::vector<std::unique_ptr<InStream>> streams_;
   std::unique_ptr<tcp::ReceiverLines> lines_;  // null: one path
+  std::unique_ptr<tcp::CreditGiver> credit_;   // null: several, or no budget
   int64_t life_ = 0;
   uint64_t all_before_ = 0;  // have arrived; as said over lines_
   bool news_ = false;        // more has arrived than was said
@@ -341,14 +354,8 @@ class TcpReceiver final : public Receiver {
 Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const TcpPeer& peer, CreditBudget* budget,
                                                     uint64_t uid, const LinkSpec& spec, NetTally& tally) {
   WEIR_TRY(check_spec(spec));
-  std::unique_ptr<tcp::CreditGiver> credit;
-  if (peer.credit) {
-    credit = std::make_unique<tcp::CreditGiver>(door, *budget, hash_text(peer.door.text()),
-                                                tcp::control_key(uid, spec.peer, spec.self, spec.channel, 0),
-                                                tally);
-  }
   return std::unique_ptr<Receiver>(
-      std::make_unique<TcpReceiver>(door, peer.door, uid, std::move(credit), spec, tally));
+      std::make_unique<TcpReceiver>(door, peer, peer.credit ? budget : nullptr, uid, spec, tally));
 }
 
 }  // namespace weir

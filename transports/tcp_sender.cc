@@ -478,13 +478,15 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
     greeting.stream = i;
     out[i].greeting = tcp::opening(tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), greeting);
   }
+  const auto line_key = [&](uint32_t line) {
+    return tcp::control_key(uid, spec.self, spec.peer, spec.channel, line, greeting.life);
+  };
   std::unique_ptr<tcp::SenderLines> lines;
   if (several) {
     std::vector<Result<tcp::ControlLine>> ends;
     for (uint32_t p = 0; p < greeting.paths; ++p) {
-      const DeliveryKey key = tcp::control_key(uid, spec.self, spec.peer, spec.channel, 1 + p);
       Result<Socket> socket = Socket::start_connect(peer.paths[p].to, peer.paths[p].from);
-      if (socket.ok()) ends.emplace_back(tcp::ControlLine(std::move(*socket), tcp::opening(key, greeting)));
+      if (socket.ok()) ends.emplace_back(tcp::ControlLine(std::move(*socket), line_key(1 + p)));
       if (!socket.ok()) ends.emplace_back(socket.status());
     }
     lines = std::make_unique<tcp::SenderLines>(std::move(ends), path_timeout_ns);
@@ -493,10 +495,8 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
   if (peer.credit && !several) {
     Result<Socket> socket = Socket::start_connect(peer.paths[0].to, peer.paths[0].from);
     if (!socket.ok()) return socket.status();
-    greeting.stream = streams;
-    const DeliveryKey key = tcp::control_key(uid, spec.self, spec.peer, spec.channel, 0);
-    credit = std::make_unique<tcp::CreditTaker>(
-        tcp::ControlLine(std::move(*socket), tcp::opening(key, greeting)), counters.tally);
+    credit =
+        std::make_unique<tcp::CreditTaker>(tcp::ControlLine(std::move(*socket), line_key(0)), counters.tally);
   }
   return std::unique_ptr<Sender>(std::make_unique<TcpSender>(
       peer, std::move(out), std::move(lines), std::move(credit), path_timeout_ns, spec, counters));

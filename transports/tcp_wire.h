@@ -53,12 +53,14 @@ inline DeliveryKey delivery_key(uint64_t uid, Rank from, Rank to, uint32_t chann
   return {.scope = uid, .purpose = 1u << 31 | channel * kMostStreams | stream, .from = from, .to = to};
 }
 
-/// The key of a control line: 0 is of the channel, 1 + p of its path p.
-inline DeliveryKey control_key(uint64_t uid, Rank from, Rank to, uint32_t channel, uint32_t line) {
-  return {.scope = uid, .purpose = 3u << 30 | line << 24 | channel, .from = from, .to = to};
+/// The key of a control line: 0 is of the channel, 1 + p of its path p. Another life has lines of its own, so
+/// that an end that is about to close never takes one of the next.
+inline DeliveryKey control_key(uint64_t uid, Rank from, Rank to, uint32_t channel, uint32_t line,
+                               int64_t life) {
+  return {.scope = uid, .purpose = 3u << 30 | line << 24 | channel, .from = from, .to = to, .life = life};
 }
 
-/// What a connection of a channel begins with.
+/// What a stream begins with.
 inline Bytes opening(const DeliveryKey& key, const Greeting& greeting) {
   Bytes bytes = delivery_hello(key);
   const auto raw = std::as_bytes(std::span(&greeting, 1));

@@ -34,6 +34,7 @@ struct DeliveryKey {
   uint32_t purpose = 0;  ///< caller-chosen: bootstrap round, channel and stream number ...
   int32_t from = 0;      ///< rank that connects
   int32_t to = 0;        ///< rank that takes the connection
+  int64_t life = 0;      ///< caller-chosen: which of those that follow each other under the rest of the key
 
   auto operator<=>(const DeliveryKey&) const = default;
 };

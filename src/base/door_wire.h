@@ -17,11 +17,18 @@ struct Hello {
   uint32_t body = 0;  ///< bytes that follow and belong to the hello
   DeliveryKey key;    ///< questions use the scope only
 
-  static constexpr size_t kBytes = 36;
+  static constexpr size_t kBytes = 44;
 
   Bytes encode() const {
     ByteWriter out;
-    out.put(kMagic).put(kind).put(body).put(key.scope).put(key.purpose).put(key.from).put(key.to);
+    out.put(kMagic)
+        .put(kind)
+        .put(body)
+        .put(key.scope)
+        .put(key.purpose)
+        .put(key.from)
+        .put(key.to)
+        .put(key.life);
     return out.take();
   }
   /// Nothing, if the bytes are no hello.
@@ -35,6 +42,7 @@ struct Hello {
     hello.key.purpose = in.get<uint32_t>();
     hello.key.from = in.get<int32_t>();
     hello.key.to = in.get<int32_t>();
+    hello.key.life = in.get<int64_t>();
     const bool known = hello.kind >= Kind::delivery && hello.kind <= Kind::question;
     const bool fits = hello.body <= Door::kMostBytes && (hello.kind != Kind::delivery || hello.body == 0);
     if (!in.ok() || !known || !fits) return std::nullopt;

@@ -4,11 +4,13 @@
 
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "src/base/host.h"
 #include "tests/transports/both_ends.h"
 #include "transports/card.h"
 #include "transports/tcp.h"
+#include "transports/tcp_control.h"
 #include "transports/tcp_rails.h"
 #include "transports/tcp_wire.h"
 
@@ -147,8 +149,10 @@ Bytes card_with(const Door& door, const SocketAddress& second) {
 TEST_F(TcpFailover, OpensWithoutAPathThatRefuses) {
   open();
   const SocketAddress closed = door_at({"127.0.0.6"})->address();
-  open_channel(4, 4096, card_with(*nodes_[1].door, closed));
-  exchange(5, 4096);
+  for (uint32_t channel : {4, 5}) {  // which begin with different paths
+    open_channel(channel, 4096, card_with(*nodes_[1].door, closed));
+    exchange(5, 4096);
+  }
 }
 
 TEST_F(TcpFailover, OpensWithoutAPathThatDoesNotAnswer) {
@@ -161,9 +165,35 @@ TEST_F(TcpFailover, OpensWithoutAPathThatDoesNotAnswer) {
   ASSERT_EQ(listen(deaf.fd(), 0), 0);
   std::vector<Socket> fillers;
   for (int i = 0; i < 3; ++i) fillers.push_back(std::move(*Socket::start_connect(*deaf.local_address())));
-  open_channel(4, 4096, card_with(*nodes_[1].door, *deaf.local_address()));
-  exchange(5, 4096);
+  for (uint32_t channel : {4, 5}) {
+    open_channel(channel, 4096, card_with(*nodes_[1].door, *deaf.local_address()));
+    exchange(5, 4096);
+  }
 }
+
+/// What is asked for by a key of these is not there the first time; all else is.
+class LateDoor final : public Door {
+ public:
+  LateDoor(std::unique_ptr<Door> inner, std::set<DeliveryKey> late)
+      : inner_(std::move(inner)), late_(std::move(late)) {}
+  SocketAddress address() const override { return inner_->address(); }
+  const std::vector<SocketAddress>& addresses() const override { return inner_->addresses(); }
+  std::optional<Socket> collect(const DeliveryKey& key) override {
+    std::optional<Socket> socket;
+    if (late_.erase(key) == 0)
+      eventually("a delivery", [&] { return (socket = inner_->collect(key)).has_value(); });
+    return socket;
+  }
+  std::optional<Bytes> receive(const DeliveryKey& key, const Deadline& deadline) override {
+    return inner_->receive(key, deadline);
+  }
+  void put(const DeliveryKey& key, Bytes message) override { inner_->put(key, std::move(message)); }
+  void forget(uint64_t scope, int32_t to) override { inner_->forget(scope, to); }
+
+ private:
+  const std::unique_ptr<Door> inner_;
+  std::set<DeliveryKey> late_;
+};
 
 /// A sender that a test drives byte by byte, with two streams and two paths.
 class TcpDoubles : public ::testing::Test {
@@ -173,27 +203,43 @@ class TcpDoubles : public ::testing::Test {
   void SetUp() override {
     node_.door = door_at({"127.0.0.4", "127.0.0.5"});
     node_.transport = make_tcp(test_identity(1), node_.door.get(), {});
+    listen();
+    begin_life(1);
+    await_ready(*receiver_);
+  }
+  void listen() {
     const auto other = door_at({"127.0.0.2"});
     const auto peer = make_tcp(test_identity(0), other.get(), {});
     const LinkSpec spec{.self = 1, .peer = 0, .channel = 0, .slots = kSlots, .slot_bytes = kBytes};
     auto receiver = node_.transport->open_receiver(peer->card(), spec);
     ASSERT_TRUE(receiver.ok()) << receiver.status().message();
     receiver_ = std::move(*receiver);
-    for (uint32_t i : {0, 1}) {
+  }
+  static DeliveryKey line_key(uint32_t path, int64_t life) {
+    return tcp::control_key(test_identity(0).uid, 0, 1, 0, 1 + path, life);
+  }
+  void begin_life(int64_t life, const std::vector<uint32_t>& paths = {0, 1}) {
+    for (const uint32_t i : paths) {
       auto stream = deliver(node_.door->addresses()[i], tcp::delivery_key(test_identity(0).uid, 0, 1, 0, i),
                             Deadline::in_ms(5000));
       ASSERT_TRUE(stream.ok()) << stream.status().message();
       streams_[i] = std::move(*stream);
       const tcp::Greeting greeting{
-          .stream = i, .streams = 2, .slots = kSlots, .slot_bytes = kBytes, .paths = 2, .life = 1};
+          .stream = i, .streams = 2, .slots = kSlots, .slot_bytes = kBytes, .paths = 2, .life = life};
       put(i, greeting);
-      auto line = deliver(node_.door->addresses()[i], tcp::control_key(test_identity(0).uid, 0, 1, 0, 1 + i),
-                          Deadline::in_ms(5000));
+      auto line = deliver(node_.door->addresses()[i], line_key(i, life), Deadline::in_ms(5000));
       ASSERT_TRUE(line.ok()) << line.status().message();
       lines_[i] = std::move(*line);
-      ASSERT_TRUE(lines_[i].send_all(std::as_bytes(std::span(&greeting, 1)), Deadline::in_ms(5000)).ok());
     }
-    await_ready(*receiver_);
+  }
+  /// What the receiver says next on the line of a path.
+  uint64_t heard(uint32_t path) {
+    tcp::ControlFrame frame;
+    const auto got =
+        lines_[path].recv_all(std::as_writable_bytes(std::span(&frame, 1)), Deadline::in_ms(5000));
+    EXPECT_TRUE(got.ok()) << got.message();
+    EXPECT_EQ(frame.kind, tcp::ControlKind::arrived);
+    return frame.value;
   }
   template <typename T>
   void put(uint32_t stream, const T& value) {
@@ -204,7 +250,7 @@ class TcpDoubles : public ::testing::Test {
       const auto sent = streams_[stream].try_send(bytes);
       ASSERT_TRUE(sent.ok()) << sent.status().message();
       bytes = bytes.subspan(*sent);
-      serve(*receiver_);
+      if (receiver_ != nullptr) serve(*receiver_);
     }
   }
   /// So many bytes of the message's frame from `from`, with `value` as payload.
@@ -270,6 +316,42 @@ TEST_F(TcpDoubles, TheRestOfAMessageThatCameElsewhereDoesNoHarm) {
   for (uint64_t i = 1; i <= kSlots; ++i) take(i, 100000, kRight);
   begin_message(0, kSlots + 1, 10, kRight, 10);  // the stream itself is in order
   take(kSlots + 1, 10, kRight);
+}
+
+/// The only look at a message that came early is the one that finds the end ready.
+TEST_F(TcpDoubles, WhatCameBeforeTheLinesIsToldWithThem) {
+  receiver_.reset();
+  node_ = Node();
+  node_.door = std::make_unique<LateDoor>(door_at({"127.0.0.4", "127.0.0.5"}),
+                                          std::set{line_key(0, 2), line_key(1, 2)});
+  node_.transport = make_tcp(test_identity(1), node_.door.get(), {});
+  begin_life(2);
+  put(0, tcp::FrameHeader{});
+  listen();
+  await_ready(*receiver_);
+  ASSERT_NE(receiver_->peek(), nullptr);
+  receiver_->release();
+  receiver_.reset();
+  for (const uint32_t path : {0, 1}) EXPECT_EQ(heard(path), tcp::Arrived{.first = 1}.code());
+}
+
+TEST_F(TcpDoubles, AnEndLeavesTheLinesOfTheNextLifeToTheNextEnd) {
+  receiver_.reset();
+  listen();
+  begin_life(2, {0});
+  const tcp::ControlFrame gone{.kind = tcp::ControlKind::gone, .value = 0b10};
+  ASSERT_TRUE(lines_[0].send_all(std::as_bytes(std::span(&gone, 1)), Deadline::in_ms(5000)).ok());
+  await_ready(*receiver_);
+  begin_message(0, 0, 10, kRight, 10);
+  take(0, 10, kRight);
+  lines_[0].close();
+  begin_life(3);
+  for (int look = 0; look < 1000; ++look) serve(*receiver_);
+  receiver_.reset();
+  listen();
+  await_ready(*receiver_);
+  begin_message(1, 0, 10, kRight, 10);
+  take(0, 10, kRight);
 }
 
 TEST_F(TcpDoubles, NumbersFarAheadAreRefused) {

@@ -7,7 +7,6 @@ namespace weir {
 namespace {
 
 constexpr uint64_t kUnlimited = UINT64_MAX / 2;
-constexpr uint64_t kSegment = 1448;
 constexpr int64_t kLookEveryNs = 5'000'000;
 
 }  // namespace
@@ -75,12 +74,12 @@ uint64_t CreditBudget::Account::limit(uint64_t announced, uint64_t arrived, uint
   return budget_.is_news(*this, told) ? limit_ : told;
 }
 
-/// Who is held up is told of every segment, the others when half of what they may send has changed.
+/// Who is held up is told of a few segments, the others when half of what they may send has changed.
 bool CreditBudget::is_news(const Account& account, uint64_t told) const {
   const uint64_t change = account.limit_ > told ? account.limit_ - told : told - account.limit_;
   if (account.announced_ <= told) return change >= (account.open_ ? kOpen : standing()) / 2;
   if (account.limit_ <= told) return false;
-  return account.limit_ >= account.announced_ || change >= std::clamp(standing() / 2, kSegment, kChunk);
+  return account.limit_ >= account.announced_ || change >= std::clamp(standing() / 2, kWorthTelling, kChunk);
 }
 
 /// Which process is the only one, and for how long.

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 from network import Impossible, missing_tools
-from predicted import Shape, network_of, predict, run, write_fabric
+from predicted import PAYLOAD_SHARE, Shape, network_of, predict, run
 
 SHAPES = tuple(Shape(f"{hosts}, one at 1/{part}", (hosts,), slow={2: 1 / part}) for hosts in (4, 8) for part in (2, 4)) + (
     Shape("4, all alike", (4,)),)
@@ -26,7 +26,7 @@ def compare(shape, arguments):
   hosts = sum(shape.sizes)
   with tempfile.TemporaryDirectory() as folder, network_of(shape, arguments.mbit, arguments.send_buffer) as network:
     fabric = os.path.join(folder, "fabric.txt")
-    write_fabric(fabric, shape, arguments.mbit)
+    network.write_fabric(fabric, PAYLOAD_SHARE)
     log = os.path.join(folder, "log")
     known = {"WEIR_FABRIC_FILE": fabric, "WEIR_CALIBRATION": f"{arguments.calibration}", "WEIR_CACHE_DIR": folder,
              "NCCL_NSOCKS_PERTHREAD": f"{arguments.connections}"}
@@ -43,7 +43,7 @@ def compare(shape, arguments):
   weir = os.path.join(arguments.programs, "weir")
   with tempfile.TemporaryDirectory() as folder:
     fabric = os.path.join(folder, "fabric.txt")
-    write_fabric(fabric, shape, arguments.mbit)
+    network.write_fabric(fabric, PAYLOAD_SHARE)
     for size in BYTES:
       ring, planned = (predict(weir, fabric, COLLECTIVE, algorithm, size, LATENCY_MS, arguments.connections)
                        for algorithm in ("ring", "planned" if shape.slow else "ring"))

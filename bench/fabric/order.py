@@ -27,17 +27,6 @@ WAYS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1}  # across the net
 Result = namedtuple("Result", "us sent again")  # per call: time, bytes upwards per leaf; share of segments sent again
 
 
-def fabric_file(folder, leaves, hosts, mbit, uplink_mbit):
-  """Of leaves with so many hosts each, as Network builds them."""
-  path = os.path.join(folder, "fabric.txt")
-  lines = ["weir fabric 1", "spine spine", f"leaf leaf[0-{leaves - 1}]", f"host host[0-{leaves * hosts - 1}]",
-           f"cable leaf[0-{leaves - 1}] to spine {uplink_mbit / 1000}G"]
-  lines += [f"attach host[{leaf * hosts}-{leaf * hosts + hosts - 1}] to leaf{leaf} {mbit / 1000}G" for leaf in range(leaves)]
-  with open(path, "w", encoding="ascii") as file:
-    file.write("\n".join(lines) + "\n")
-  return path
-
-
 def run(network, arguments, host_of, check=0, **variables):
   """One program per host; ranks are on `host_of`. With check=1 a wrong result fails."""
   size = f"{arguments.bytes}"
@@ -55,14 +44,15 @@ def run(network, arguments, host_of, check=0, **variables):
                 (network.segments("RetransSegs") - again) / (network.segments("OutSegs") - segments))
 
 
-def measure(arguments, fabric):
-  known = {"WEIR_FABRIC_FILE": fabric}
+def measure(arguments, folder):
+  known = {"WEIR_FABRIC_FILE": os.path.join(folder, "fabric.txt")}
   rows = {"as they come": {}, "by leaf, ring": known | {"WEIR_ALGO": "ring"},
           "by leaf, hierarchical": known | {"WEIR_ALGO": "hierarchical"}}
   extra = {"WEIR_SLOT_BYTES": f"{arguments.slot_bytes}"} if arguments.slot_bytes else {}
   results = {name: [] for name in rows}
   dice = random.Random(arguments.seed)
   with Network([HOSTS] * LEAVES, arguments.mbit, [arguments.uplink] * LEAVES, mtu=arguments.mtu) as network:
+    network.write_fabric(known["WEIR_FABRIC_FILE"])
     for _ in range(arguments.rounds):
       host_of = list(range(RANKS))
       dice.shuffle(host_of)
@@ -104,7 +94,7 @@ def main():
     sys.exit(missing)
   with tempfile.TemporaryDirectory() as folder:
     try:
-      results = measure(arguments, fabric_file(folder, LEAVES, HOSTS, arguments.mbit, arguments.uplink))
+      results = measure(arguments, folder)
     except Impossible as error:
       sys.exit(f"the network cannot be built: {error}")
   report(arguments, results)

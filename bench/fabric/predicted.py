@@ -91,19 +91,6 @@ def network_of(shape, mbit, send_buffer):
                  lossless=True, send_buffer=send_buffer)
 
 
-def write_fabric(path, shape, mbit):
-  """The network as a fabric file, with what is left for payload."""
-  gbit = lambda part: f"{mbit * part * PAYLOAD_SHARE / 1000:.9f}G"
-  lines = ["weir fabric 1", f"leaf leaf[0-{len(shape.sizes) - 1}]", f"host host[0-{sum(shape.sizes) - 1}]"]
-  if len(shape.sizes) > 1:
-    lines.append("spine spine")
-    lines += [f"cable leaf{leaf} to spine {gbit(part)}" for leaf, part in enumerate(shape.uplinks)]
-  leaves = [leaf for leaf, size in enumerate(shape.sizes) for _ in range(size)]
-  lines += [f"attach host{host} to leaf{leaf} {gbit(shape.slow.get(host, 1))}" for host, leaf in enumerate(leaves)]
-  with open(path, "w", encoding="ascii") as file:
-    file.write("\n".join(lines) + "\n")
-
-
 def predict(weir, fabric, collective, algorithm, size, latency_ms, connections):
   """Milliseconds."""
   command = (weir, "sim", fabric, "--collective", collective, "--bytes", f"{size}", "--algorithm", algorithm, "--alpha",
@@ -139,7 +126,7 @@ def compare(shape, schedules, arguments, report):
   rows = []
   with tempfile.TemporaryDirectory() as folder, network_of(shape, arguments.mbit, arguments.send_buffer) as network:
     fabric = os.path.join(folder, "fabric.txt")
-    write_fabric(fabric, shape, arguments.mbit)
+    network.write_fabric(fabric, PAYLOAD_SHARE)
     measure = lambda *what, **variables: run(network, arguments.programs, arguments.nice, *what,
                                              NCCL_NSOCKS_PERTHREAD=f"{arguments.connections}", **variables)
     # A message of a few bytes, which buckets let pass at once: what the end points and their wake-ups take.

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Many collectives queued at once, as sharded training does: burst.py FOLDER_OF_PROGRAMS.
 
-Hosts are network namespaces on two leaves (tests/netlab) whose uplink is as fast as one host. Every rank queues all-gathers
-(or, --collective alltoall, all-to-alls) on a stream, computes for a while after each (sleeps: the core is free), and waits for the end. Every way to run it (--way NAME, or
-NAME:VARIABLE=VALUE,...) takes its turn in every round. Prints the time by the least one, which is what one leaf has to send up,
-a host to receive, or what is computed; the most bytes that were queued on a rank, where the library counts them (WEIR_ADMIT_BYTES, _OPERATIONS); packets dropped at
-any port and segments sent again per round; grants of credit, and how often channels waited for one. Medians of the rounds.
+Hosts are network namespaces on two leaves (tests/netlab) whose uplink is as fast as one host; a fabric file tells weir so, and
+--blind leaves it out. Every rank queues all-gathers (or, --collective alltoall, all-to-alls) on a stream, computes for a while
+after each (sleeps: the core is free), and waits for the end. Every way to run it (--way NAME, or NAME:VARIABLE=VALUE,...) takes
+its turn in every round. Prints the time by the least one, which is what one leaf has to send up, a host to receive, or what is
+computed; the most bytes that were queued on a rank, where the library counts them (WEIR_ADMIT_BYTES, _OPERATIONS); packets
+dropped at any port and segments sent again per round; grants of credit, and how often channels waited for one. Medians of the
+rounds.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import os
 import re
 import statistics
 import sys
+import tempfile
 import time
 from collections import namedtuple
 
@@ -65,11 +68,12 @@ def work(folder, collective, calls, count, compute):
   nccl("ncclCommDestroy", comm)
 
 
-def run(network, arguments, variables):
+def run(network, arguments, fabric, variables):
   command = favoured(arguments.nice, (sys.executable, os.path.abspath(__file__), os.path.abspath(arguments.programs), "--collective",
                                       arguments.collective, "--work", f"{arguments.calls},{arguments.bytes // len(network.leaf_of)},{arguments.compute_ms / 1e3}"))
   before = sum(network.drops().values()), network.segments("RetransSegs")
-  processes = start_all(network, command, NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="COLL", **variables)
+  known = {} if arguments.blind else {"WEIR_FABRIC_FILE": fabric}
+  processes = start_all(network, command, NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="COLL", **known, **variables)
   try:
     said = [process.communicate(timeout=arguments.timeout) for process in processes]
   finally:
@@ -107,6 +111,7 @@ def parser():
   add("--calls", type=int, default=100)
   add("--collective", choices=("allgather", "alltoall"), default="allgather")
   add("--bytes", type=size, default=1 << 20, help="that a rank ends with (default: 1M)")
+  add("--blind", action="store_true", help="weir is not told of the leaves")
   add("--compute-ms", type=float, default=0)
   add("--mbit", type=float, default=400)
   add("--buffer", type=size, default=128 << 10, help="of every port (default: 128K)")
@@ -129,13 +134,15 @@ def main():
     sys.exit(missing)
   rounds = {name: [] for name, _ in arguments.way or WAYS}
   try:
-    with kept_niceness():
+    with kept_niceness(), tempfile.TemporaryDirectory() as folder:
+      fabric = os.path.join(folder, "fabric.txt")
       buffers = Buffers(host=HOST_QUEUE, port=arguments.buffer, uplink=arguments.buffer)
       with Network([arguments.hosts // 2] * 2, arguments.mbit, [arguments.mbit] * 2, mtu=arguments.mtu, buffers=buffers,
                    congestion=arguments.congestion) as network:
+        network.write_fabric(fabric)
         for _ in range(arguments.rounds):
           for name, variables in arguments.way or WAYS:
-            rounds[name].append(run(network, arguments, variables))
+            rounds[name].append(run(network, arguments, fabric, variables))
   except Impossible as error:
     sys.exit(f"the network cannot be built: {error}")
   report(arguments, rounds)

@@ -14,7 +14,7 @@ from argparse import Namespace
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "fabric"))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "netlab"))
 from network import Impossible, Network, missing_tools  # noqa: E402
-from order import WAYS, fabric_file, run  # noqa: E402
+from order import WAYS, run  # noqa: E402
 
 SKIPPED = 77
 LEAVES, HOSTS, MBIT = 2, 3, 800
@@ -28,9 +28,10 @@ def main():
     return SKIPPED
   host_of = [0, 3, 1, 4, 2, 5]
   with tempfile.TemporaryDirectory() as folder:
-    fabric = fabric_file(folder, LEAVES, HOSTS, MBIT, MBIT)
+    fabric = os.path.join(folder, "fabric.txt")
     try:
       with Network([HOSTS] * LEAVES, MBIT, [MBIT] * LEAVES, mtu=9000) as network:
+        network.write_fabric(fabric)
         for collective, ways in WAYS.items():
           arguments = Namespace(programs=sys.argv[1], collective=collective, bytes=BYTES, repeats=3)
           known = {"WEIR_FABRIC_FILE": fabric, "WEIR_CALIBRATION": "0"}  # the choice of plans must not hang on the machine's load

@@ -157,6 +157,9 @@ class Network:
       self.add_space(name, "net.ipv4.ip_forward=1", "net.ipv4.fib_multipath_hash_policy=3", "net.ipv4.fib_multipath_hash_fields=55",
                      "net.ipv4.conf.all.ignore_routes_with_linkdown=1")
 
+  def rate(self, host):
+    return self.slow.get(host, self.host_mbit)
+
   def plug_host(self, host, rail):
     space, leaf = self.space(f"host{host}"), self.named("leaf", self.leaf_of[host], rail)
     nic, port, switch = f"eth{rail}", self.named("port", host, rail), self.switch(leaf)
@@ -170,7 +173,7 @@ class Network:
     call("ip", "-n", space, "route", "add", f"{subnet}.0/24", "dev", nic, "src", address, *congestion)
     if self.routed:
       call("ip", "-n", space, "route", "add", f"10.{77 + rail}.0.0/16", "via", f"{subnet}.254", *congestion)
-    mbit = self.slow.get(host, self.host_mbit)
+    mbit = self.rate(host)
     limit(space, nic, mbit, max(self.buffers.host, self.buffers.port), self.buffers.burst)
     limit(switch, port, mbit, self.buffers.port, self.buffers.burst)
 
@@ -234,6 +237,17 @@ class Network:
   def __exit__(self, *_):
     self.janitor.stdin.close()
     self.janitor.wait()
+
+  def write_fabric(self, path, share=1):
+    """The network as a fabric file, for programs. `share`: of the rates, what is left for payload."""
+    assert self.rails == self.spines == 1
+    rate = lambda mbit: f"{mbit * share / 1000:.9f}G"
+    lines = ["weir fabric 1", f"leaf leaf[0-{len(self.sizes) - 1}]", f"host host[0-{len(self.leaf_of) - 1}]"]
+    if len(self.sizes) > 1:
+      lines += ["spine spine"] + [f"cable leaf{leaf} to spine {rate(mbit)}" for leaf, mbit in enumerate(self.uplink_mbit)]
+    lines += [f"attach host{host} to leaf{leaf} {rate(self.rate(host))}" for host, leaf in enumerate(self.leaf_of)]
+    with open(path, "w", encoding="ascii") as file:
+      file.write("\n".join(lines) + "\n")
 
   # Running
 

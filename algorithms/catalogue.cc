@@ -17,6 +17,7 @@
 #include "algorithms/pat.h"
 #include "algorithms/planned.h"
 #include "algorithms/rail.h"
+#include "algorithms/recursive_doubling.h"
 #include "algorithms/ring_set.h"
 #include "algorithms/two_shot.h"
 
@@ -63,6 +64,8 @@ constexpr std::string_view kTree = "medium data, many ranks: 2 log2(ranks) hops,
 constexpr std::string_view kTree4 = "small data, slow hops: log4(ranks) of them, 4 messages per inner rank";
 constexpr std::string_view kTree8 = "small data, slower hops: log8(ranks) of them, 8 messages per inner rank";
 constexpr std::string_view kHalving = "medium data: log2(ranks) exchanges; best for powers of two";
+constexpr std::string_view kDoubling =
+    "small data: log2(ranks) exchanges of all of it; best for powers of two";
 constexpr std::string_view kHierarchy = "much data, hosts or leaves that share uplinks: rings inside rings";
 constexpr std::string_view kPat =
     "small data, many hosts: log2(hosts) messages per rail, far ones first with little";
@@ -145,6 +148,7 @@ constexpr Entry kEntries[] = {
     {"two_shot", all_reduce, one_per_rank, two_shot_all_reduce, kTwoShot, true},
     {"two_shot", reduce_scatter, one, two_shot_reduce_scatter, kTwoShot, true},
     {"two_shot", all_gather, one, two_shot_all_gather, kTwoShot, true},
+    {"recursive_doubling", all_reduce, one, recursive_doubling_all_reduce, kDoubling},
     {"pairwise", all_to_all, one, pairwise_all_to_all, kPairwise},
     {"rail", all_to_all, one, nullptr, kRail, false, over_groups<rail_all_to_all>},
     {"rail", gather, one, nullptr, kRail, false, over_groups<rail_gather>},

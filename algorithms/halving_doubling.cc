@@ -4,6 +4,7 @@
 #include <bit>
 #include <vector>
 
+#include "algorithms/cores.h"
 #include "algorithms/ir/builder.h"
 #include "algorithms/wrap.h"
 
@@ -17,26 +18,25 @@ using ir::Shape;
 constexpr uint8_t kSendLane = 0;
 constexpr uint8_t kReceiveLane = 1;
 
-/// All-reduce over the largest power of two of "cores"; core v < spare stands for ranks 2v and 2v + 1.
+/// All-reduce over cores.
 class Rabenseifner {
  public:
   explicit Rabenseifner(const Shape& shape)
-      : cores_(static_cast<int>(std::bit_floor(static_cast<unsigned>(shape.ranks)))),
-        spare_(shape.ranks - cores_),
-        share_(shape.chunks / static_cast<uint32_t>(cores_)),
+      : cores_(shape.ranks),
+        share_(shape.chunks / static_cast<uint32_t>(cores_.count)),
         plan_("halving_doubling", shape),
-        held_(static_cast<size_t>(cores_), {0, static_cast<uint32_t>(cores_)}) {
+        held_(static_cast<size_t>(cores_.count), {0, static_cast<uint32_t>(cores_.count)}) {
     plan_.lanes(kSendLane, kReceiveLane);
   }
 
   ir::Plan emit() {
     const uint32_t all = plan_.shape().chunks;
-    for (Rank even = 0; even < 2 * spare_; even += 2) {
+    for (Rank even = 0; even < 2 * cores_.spare; even += 2) {
       plan_.send(even + 1, even, ir::input(0), {ir::input(0), ir::output(0), all});
     }
-    for (int distance = 1; distance < cores_; distance *= 2) halve(distance);
-    for (int distance = cores_ / 2; distance > 0; distance /= 2) spread(distance);
-    for (Rank even = 0; even < 2 * spare_; even += 2) {
+    for (int distance = 1; distance < cores_.count; distance *= 2) halve(distance);
+    for (int distance = cores_.count / 2; distance > 0; distance /= 2) spread(distance);
+    for (Rank even = 0; even < 2 * cores_.spare; even += 2) {
       plan_.send(even, even + 1, ir::output(0), {.to = ir::output(0), .chunks = all});
     }
     return plan_.take();
@@ -47,19 +47,17 @@ class Rabenseifner {
     uint32_t first, end;  // shares
   };
 
-  Rank rank(int core) const { return core < spare_ ? 2 * core : core + spare_; }
+  Rank rank(int core) const { return cores_.rank(core); }
   Range& held(int core) { return held_[static_cast<size_t>(core)]; }
 
   /// Where `core` has its sum so far: still the input, or the output once something was added.
   Operand sum(int core, int distance, uint32_t share) const {
-    const bool added = distance > 1 || core < spare_;
+    const bool added = distance > 1 || core < cores_.spare;
     return added ? ir::output(share * share_) : ir::input(share * share_);
   }
 
   void halve(int distance) {
-    for (int low = 0; low < cores_; ++low) {
-      const int high = low ^ distance;
-      if (high < low) continue;
+    cores_.pairs(distance, [&](int low, int high) {
       const Range both = held(low);
       const uint32_t middle = (both.first + both.end) / 2;
       const uint32_t chunks = (middle - both.first) * share_;
@@ -69,18 +67,16 @@ class Rabenseifner {
                  {sum(low, distance, both.first), ir::output(both.first * share_), chunks});
       held(low) = {both.first, middle};
       held(high) = {middle, both.end};
-    }
+    });
   }
 
   void spread(int distance) {
-    for (int low = 0; low < cores_; ++low) {
-      const int high = low ^ distance;
-      if (high < low) continue;
+    cores_.pairs(distance, [&](int low, int high) {
       copy(low, high);
       copy(high, low);
       held(low).end = held(high).end;
       held(high).first = held(low).first;
-    }
+    });
   }
 
   void copy(int from, int to) {
@@ -89,8 +85,7 @@ class Rabenseifner {
     plan_.send(rank(from), rank(to), place, {.to = place, .chunks = (range.end - range.first) * share_});
   }
 
-  const int cores_;
-  const int spare_;
+  const Cores cores_;
   const uint32_t share_;
   Builder plan_;
   std::vector<Range> held_;

@@ -172,7 +172,8 @@ class TcpReceiver final : public Receiver {
     if (!socket.has_value()) return;
     renew(*streams_[index], index);
     streams_[index]->socket = std::move(*socket);
-    // Nothing goes back on a stream: an acknowledgement for each small message would cost both hosts a packet.
+    // Nothing goes back on a stream: an acknowledgement for each small message would cost both hosts a
+    // packet.
     constexpr int kAtOnce = 0;
     setsockopt(streams_[index]->socket.fd(), IPPROTO_TCP, TCP_QUICKACK, &kAtOnce, sizeof kAtOnce);
   }

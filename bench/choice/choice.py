@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 ALGORITHMS = {
-    "all_reduce": ["ring", "double_tree", "tree4", "tree8", "halving_doubling", "one_shot", "two_shot"],
+    "all_reduce": ["ring", "double_tree", "tree4", "tree8", "halving_doubling", "recursive_doubling", "one_shot", "two_shot"],
     "reduce_scatter": ["ring", "halving_doubling", "pat", "one_shot", "two_shot"],
     "all_gather": ["ring", "halving_doubling", "pat", "one_shot", "two_shot"],
     "broadcast": ["ring", "double_tree", "tree4", "tree8", "binomial", "one_shot"],

@@ -56,6 +56,7 @@ TEST(Cost, TextbookTimes) {
       takes("halving_doubling", Collective::all_reduce, bytes, 2 * halving);
       takes("halving_doubling", Collective::all_gather, block, halving);
       takes("halving_doubling", Collective::reduce_scatter, block, halving);
+      takes("recursive_doubling", Collective::all_reduce, bytes, log * (kAlpha + kBeta * bytes));
       takes("pat", Collective::all_gather, block, halving);
       takes("pat", Collective::reduce_scatter, block, halving);
       takes("one_shot", Collective::all_reduce, bytes, kAlpha + (n - 1) * kBeta * bytes);

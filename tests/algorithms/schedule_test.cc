@@ -121,6 +121,7 @@ TEST(HopCount, IsWhatTheAlgorithmsPromise) {
     EXPECT_LE(count("halving_doubling", Collective::all_gather), log);
     EXPECT_LE(count("halving_doubling", Collective::reduce_scatter), log);
     EXPECT_LE(count("halving_doubling", Collective::all_reduce), 2 * log);
+    EXPECT_LE(count("recursive_doubling", Collective::all_reduce), log + 1);
     EXPECT_LE(count("double_tree", Collective::all_reduce), 2 * log + 2);
     for (const auto& [algorithm, arity] : {std::pair{"tree4", 4}, {"tree8", 8}}) {
       int depth = 1;

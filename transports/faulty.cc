@@ -5,6 +5,8 @@
 #include <random>
 #include <string>
 
+#include "transports/forwarding.h"
+
 namespace weir {
 namespace {
 
@@ -51,83 +53,78 @@ class Trouble {
   uint64_t messages_ = 0;
 };
 
-class FaultySender final : public Sender {
+class FaultySender final : public ForwardingSender {
  public:
   FaultySender(std::unique_ptr<Sender> inner, const Faults& faults, const LinkSpec& spec)
-      : inner_(std::move(inner)), trouble_(faults, spec, faults.room_delay, true) {}
+      : ForwardingSender(std::move(inner)), trouble_(faults, spec, faults.room_delay, true) {}
 
   Result<bool> ready() override {
     if (trouble_.stalls()) return false;
-    return inner_->ready();
+    return ForwardingSender::ready();
   }
-  std::byte* acquire() override { return trouble_.hides() ? nullptr : inner_->acquire(); }
+  std::byte* acquire() override { return trouble_.hides() ? nullptr : ForwardingSender::acquire(); }
   void publish(uint64_t tag, uint32_t bytes) override {
-    inner_->publish(tag, bytes);
+    ForwardingSender::publish(tag, bytes);
+    trouble_.next_message();
+  }
+  void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
+    ForwardingSender::publish_from(tag, source, bytes);
     trouble_.next_message();
   }
   Status progress() override {
     WEIR_TRY(trouble_.status());
-    return inner_->progress();
+    return ForwardingSender::progress();
   }
-  bool flushed() const override { return inner_->flushed(); }
 
  private:
-  const std::unique_ptr<Sender> inner_;
   Trouble trouble_;
 };
 
-class FaultyReceiver final : public Receiver {
+class FaultyReceiver final : public ForwardingReceiver {
  public:
   FaultyReceiver(std::unique_ptr<Receiver> inner, const Faults& faults, const LinkSpec& spec)
-      : inner_(std::move(inner)), trouble_(faults, spec, faults.message_delay, false) {}
+      : ForwardingReceiver(std::move(inner)), trouble_(faults, spec, faults.message_delay, false) {}
 
   Result<bool> ready() override {
     if (trouble_.stalls()) return false;
-    return inner_->ready();
+    return ForwardingReceiver::ready();
   }
-  const Message* peek() override { return trouble_.hides() ? nullptr : inner_->peek(); }
+  const Message* peek() override { return trouble_.hides() ? nullptr : ForwardingReceiver::peek(); }
   void release() override {
-    inner_->release();
+    ForwardingReceiver::release();
     trouble_.next_message();
   }
   Status progress() override {
     WEIR_TRY(trouble_.status());
-    return inner_->progress();
+    return ForwardingReceiver::progress();
   }
 
  private:
-  const std::unique_ptr<Receiver> inner_;
   Trouble trouble_;
 };
 
-class Faulty final : public Transport {
+class Faulty final : public ForwardingTransport {
  public:
   Faulty(std::unique_ptr<Transport> inner, const Faults& faults)
-      : inner_(std::move(inner)), faults_(faults) {}
+      : ForwardingTransport(std::move(inner)), faults_(faults) {}
 
-  std::string_view name() const override { return inner_->name(); }
   Traits traits() const override {
-    Traits traits = inner_->traits();
+    Traits traits = ForwardingTransport::traits();
     traits.sleeps = false;  // nobody rings when a hidden message comes to light
     return traits;
   }
-  Bytes card() const override { return inner_->card(); }
-  Reach reach(BytesView peer_card) const override { return inner_->reach(peer_card); }
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    auto sender = inner_->open_sender(peer_card, spec);
+    auto sender = ForwardingTransport::open_sender(peer_card, spec);
     if (!sender.ok()) return sender;
     return std::unique_ptr<Sender>(std::make_unique<FaultySender>(std::move(*sender), faults_, spec));
   }
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    auto receiver = inner_->open_receiver(peer_card, spec);
+    auto receiver = ForwardingTransport::open_receiver(peer_card, spec);
     if (!receiver.ok()) return receiver;
     return std::unique_ptr<Receiver>(std::make_unique<FaultyReceiver>(std::move(*receiver), faults_, spec));
   }
-  Result<HomeView> map(BytesView peer_card) override { return inner_->map(peer_card); }
-  NetCounters counters() const override { return inner_->counters(); }
 
  private:
-  const std::unique_ptr<Transport> inner_;
   const Faults faults_;
 };
 

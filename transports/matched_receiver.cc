@@ -152,7 +152,7 @@ class Incoming final : public End {
     return at_peer(rail.connection->enroll(slots_[0], slots_.bytes()));
   }
 
-  /// Hears whether the sender closed, and tells it what it must still send.
+  /// Hears whether the sender closed.
   void watch_line() {
     line_.serve();
     if (coming_ != kUnknown) return;
@@ -164,7 +164,6 @@ class Incoming final : public End {
       return;
     }
     coming_ = leaving.messages;
-    say_farewell();
   }
 
   void say_farewell() {
@@ -173,13 +172,14 @@ class Incoming final : public End {
     line_.serve();
   }
 
-  /// Takes in what has come, and posts receives for free slots.
+  /// Takes in what has come, and posts receives for free slots; a sender that closed is told how many, once
+  /// those are as many as it has sent: networks may hold more than there are slots.
   void serve() {
     if (!ready_ || !error_.ok()) return;
     for (InRail& rail : rails_) {
       if (error_.ok()) error_ = complete(rail);
     }
-    while (error_.ok() && !staying_ && posted_ < taken_ + spec_.slots) {
+    while (error_.ok() && !staying_ && posted_ < std::min(coming_, taken_ + spec_.slots)) {
       InRail& rail = rails_[posted_ % rails_.size()];
       if (rail.requests.size() >= rail.connection->most_requests()) return;
       const Result<void*> request =
@@ -189,6 +189,7 @@ class Incoming final : public End {
       rail.requests.push_back(*request);
       ++posted_;
     }
+    if (posted_ >= coming_) say_farewell();
   }
 
   Status complete(InRail& rail) {

@@ -104,6 +104,20 @@ class TcpSender final : public Sender {
     deal(published_ - 1);
   }
 
+  /// The kernel takes from `source` what it has room for, and only the rest is kept.
+  void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
+    const uint64_t message = published_;
+    source_ = source;
+    publish(tag, bytes);
+    source_ = nullptr;
+    const OutStream& stream = streams_[message % streams_.size()];
+    if (stream.queue.empty()) return;
+    const size_t sent = stream.queue.front() == message ? stream.sent : 0;
+    const size_t taken = sent - std::min(sent, sizeof(FrameHeader));
+    std::memcpy(slots_[message % kept_] + taken, source + taken, bytes - taken);
+  }
+  bool spares_copies() const override { return lines_ == nullptr; }
+
   Status progress() override {
     if (!ready_) return ready().status();
     for (OutStream& stream : streams_) push(stream);
@@ -136,6 +150,10 @@ class TcpSender final : public Sender {
   };
 
   static bool usable(const OutStream& stream) { return !stream.gone && stream.trouble.ok(); }
+  std::byte* payload_of(uint64_t message) const {
+    if (source_ != nullptr && message + 1 == published_) return const_cast<std::byte*>(source_);
+    return slots_[message % kept_];
+  }
   uint64_t frame_bytes(uint64_t message) const {
     return sizeof(FrameHeader) + headers_[message % kept_].bytes;
   }
@@ -230,7 +248,7 @@ class TcpSender final : public Sender {
       const size_t payload = header.bytes - payload_skip;
       const size_t allowed = std::min(payload, left);
       parts[count++] = {reinterpret_cast<std::byte*>(&header) + header_skip, sizeof header - header_skip};
-      parts[count++] = {slots_[message % kept_] + payload_skip, allowed};
+      parts[count++] = {payload_of(message) + payload_skip, allowed};
       total += sizeof header - header_skip + allowed;
       left -= allowed;
       if (allowed < payload) break;
@@ -427,6 +445,7 @@ class TcpSender final : public Sender {
   std::vector<FrameHeader> headers_;                // by slot
   std::vector<Dealt> dealt_;                        // by slot
   SlotArray slots_;
+  const std::byte* source_ = nullptr;  // of the last message, while it is published from there
   bool ready_ = false;
   double pace_ = 0;  // bytes per second; 0: any
   uint64_t published_ = 0;

@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -81,6 +82,13 @@ class Sender {
   virtual std::byte* acquire() = 0;
   /// Sends the acquired slot. REQUIRES: acquire() gave a slot; bytes <= slot_bytes.
   virtual void publish(uint64_t tag, uint32_t bytes) = 0;
+  /// The same with a copy of `source`, which is the caller's again when this returns, as the slot's bytes.
+  virtual void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) {
+    if (bytes > 0) std::memcpy(acquire(), source, bytes);
+    publish(tag, bytes);
+  }
+  /// Whether publish_from() does without the copy where it can.
+  virtual bool spares_copies() const { return false; }
   /// Moves what is in flight; tells of a broken channel. Called while a rank waits.
   virtual Status progress() = 0;
   /// True when nothing published still depends on this process acting (all is with the peer or the kernel).

@@ -27,6 +27,7 @@ Run::Run(const Program& program, Binding binding)
   }
   for (Sender* sender : binding_.senders) {
     if (sender != nullptr) flushing_.push_back(sender);
+    spares_copies_.push_back(sender != nullptr && sender->spares_copies());
   }
 }
 
@@ -109,9 +110,13 @@ inline bool Run::copy_one(const Step& step, Lane& lane) {
   if (sends && !slot_ready(to.index, lane)) return false;
   const Piece piece = piece_of(step.part, lane.pass);
   const size_t bytes = piece.count * element_;
-  device::copy(destination(to, step.chunk + to.bias, piece, 0),
-               source(from, step.chunk + from.bias, piece, 0), bytes, traffic_to(to));
-  if (sends) binding_.senders[to.index]->publish(work_->tag, static_cast<uint32_t>(bytes));
+  const std::byte* const read = source(from, step.chunk + from.bias, piece, 0);
+  if (spares_slot(step, 0)) {
+    binding_.senders[to.index]->publish_from(work_->tag, read, static_cast<uint32_t>(bytes));
+  } else {
+    device::copy(destination(to, step.chunk + to.bias, piece, 0), read, bytes, traffic_to(to));
+    if (sends) binding_.senders[to.index]->publish(work_->tag, static_cast<uint32_t>(bytes));
+  }
   if (receives) binding_.receivers[from.index]->release();
   return true;
 }
@@ -121,15 +126,20 @@ bool Run::move(const Step& step, Lane& lane) {
     return copy_one(step, lane);
   if (!channels_ready(step, lane)) return false;
   size_t offset = 0;  // of the chunk's piece within messages
+  const std::byte* whole = nullptr;
   for (uint32_t i = 0; i < step.chunks; ++i) {
     const Piece piece = piece_of((step.part + i) % program_.shape.chunks, lane.pass);
-    if (piece.count > 0) move_chunk(step, i, piece, offset);
+    if (piece.count > 0) whole = move_chunk(step, i, piece, offset);
     offset += piece.count * element_;
   }
   for (int d = 0; d < step.destinations; ++d) {
     const Place& place = program_.places[step.dst[d]];
-    if (place.kind == Place::Kind::send) {
-      binding_.senders[place.index]->publish(work_->tag, static_cast<uint32_t>(offset));
+    if (place.kind != Place::Kind::send) continue;
+    Sender& sender = *binding_.senders[place.index];
+    if (whole != nullptr && spares_slot(step, d)) {
+      sender.publish_from(work_->tag, whole, static_cast<uint32_t>(offset));
+    } else {
+      sender.publish(work_->tag, static_cast<uint32_t>(offset));
     }
   }
   for (int s = 0; s < step.sources; ++s) {
@@ -165,8 +175,15 @@ bool Run::slot_ready(uint32_t channel, Lane& lane) {
   return outgoing_[channel] != nullptr;
 }
 
-/// Folds the sources into the first destination, then copies that into the others.
-void Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset) {
+/// Whether the message to a destination is sent from where its bytes are, if they are in one piece.
+inline bool Run::spares_slot(const Step& step, int destination) const {
+  const Place& place = program_.places[step.dst[destination]];
+  return step.chunks == 1 && place.kind == Place::Kind::send && spares_copies_[place.index];
+}
+
+/// Folds the sources into the first destination, then copies that into the others. Gives the place where
+/// senders that spare slots find the bytes; null: they are in the slots.
+const std::byte* Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset) {
   const std::byte* sources[kFanIn];
   for (int s = 0; s < step.sources; ++s) {
     const Place& place = program_.places[step.src[s]];
@@ -180,19 +197,28 @@ void Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t of
     const Place& place = program_.places[step.dst[d]];
     return destination(place, step.chunk + place.bias + i, piece, offset);
   };
-  std::byte* first = target(0);
   const size_t bytes = piece.count * element_;
-  if (step.sources > 1) {
-    device::fold(work_->type, work_->op, first, reinterpret_cast<const void* const*>(sources), step.sources,
-                 piece.count);
-  } else if (first != sources[0]) {
-    device::copy(first, sources[0], bytes, traffic_to(program_.places[step.dst[0]]));
+  const bool divides = step.completes && work_->divisor > 1;
+  const std::byte* value = sources[0];
+  bool in_slot = false;
+  if (step.sources > 1 || divides || !spares_slot(step, 0)) {
+    std::byte* const first = target(0);
+    if (step.sources > 1) {
+      device::fold(work_->type, work_->op, first, reinterpret_cast<const void* const*>(sources), step.sources,
+                   piece.count);
+    } else if (first != sources[0]) {
+      device::copy(first, sources[0], bytes, traffic_to(program_.places[step.dst[0]]));
+    }
+    if (divides) device::divide(work_->type, first, work_->divisor, piece.count);
+    value = first;
+    in_slot = program_.places[step.dst[0]].kind == Place::Kind::send;
   }
-  if (step.completes && work_->divisor > 1) device::divide(work_->type, first, work_->divisor, piece.count);
   for (int d = 1; d < step.destinations; ++d) {
+    if (!in_slot && spares_slot(step, d)) continue;
     std::byte* other = target(d);
-    if (other != first) device::copy(other, first, bytes, traffic_to(program_.places[step.dst[d]]));
+    if (other != value) device::copy(other, value, bytes, traffic_to(program_.places[step.dst[d]]));
   }
+  return in_slot ? nullptr : value;
 }
 
 inline const std::byte* Run::source(const Place& place, uint32_t chunk, const Piece& piece, size_t offset) {

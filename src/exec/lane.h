@@ -64,7 +64,8 @@ class Run final : public Task {
   bool channels_ready(const Step& step, Lane& lane);
   bool message_ready(uint32_t channel, Lane& lane);
   bool slot_ready(uint32_t channel, Lane& lane);
-  void move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset);
+  const std::byte* move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset);
+  bool spares_slot(const Step& step, int destination) const;
   const std::byte* source(const Place& place, uint32_t chunk, const Piece& piece, size_t offset);
   std::byte* destination(const Place& place, uint32_t chunk, const Piece& piece, size_t offset);
   Piece piece_of(uint32_t part, size_t pass) const;
@@ -83,6 +84,7 @@ class Run final : public Task {
   size_t passes_ = 0;
   std::vector<Lane> lanes_;  ///< those that have steps
   std::vector<Sender*> flushing_;
+  std::vector<bool> spares_copies_;         ///< by channel: of senders
   std::vector<std::byte> scaled_;           ///< a tile of own input after scaling
   std::vector<const std::byte*> incoming_;  ///< by channel: the message of the current step
   std::vector<std::byte*> outgoing_;        ///< by channel: the slot of the current step

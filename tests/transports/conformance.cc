@@ -292,6 +292,57 @@ TEST_P(Conformance, GoesBothWaysAtOnce) {
   });
 }
 
+/// More than what is under way between the two finds room in.
+TEST_P(Conformance, SendsFromTheCallersMemory) {
+  constexpr uint64_t kMessages = 40;
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    const LinkSpec spec = spec_for(peer, 6, 3, 400'000);
+    const auto size = [](uint64_t i) { return static_cast<uint32_t>(i * 99'991 % 400'001); };
+    if (peer.rank() == 0) {
+      const auto sender = link.sender(spec);
+      await_ready(*sender);
+      for (uint64_t i = 0; i < kMessages; ++i) {
+        if (i == 3) peer.meet();
+        if (i % 4 == 3) {
+          send(*sender, 0, i, size(i));
+        } else {
+          send_from_memory(*sender, 0, i, size(i));
+        }
+      }
+      flush(*sender);
+      peer.meet();
+    } else {
+      const auto receiver = link.receiver(spec);
+      await_ready(*receiver);
+      peer.meet();
+      for (uint64_t i = 0; i < kMessages; ++i) receive(*receiver, 0, i, size(i));
+      peer.meet();
+    }
+  });
+}
+
+/// A transport may hold more messages than there are slots.
+TEST_P(Conformance, WhatWasFlushedComesAfterTheSenderClosed) {
+  constexpr uint64_t kMessages = 60;
+  run_pair(GetParam().kind, [&](Peer& peer) {
+    Link link(GetParam(), peer);
+    const LinkSpec spec = spec_for(peer, 6, 3, 20'000);
+    const auto size = [](uint64_t i) { return static_cast<uint32_t>(i * 5'987 % 20'001); };
+    if (peer.rank() == 0) {
+      const auto sender = link.sender(spec);
+      await_ready(*sender);
+      for (uint64_t i = 0; i < kMessages; ++i) send(*sender, 0, i, size(i));
+      flush(*sender);
+    } else {
+      const auto receiver = link.receiver(spec);
+      await_ready(*receiver);
+      for (uint64_t i = 0; i < kMessages; ++i) receive(*receiver, 0, i, size(i));
+    }
+    peer.meet();
+  });
+}
+
 TEST_P(Conformance, AnswersPingWithPong) {
   run_pair(GetParam().kind, [&](Peer& peer) {
     Link link(GetParam(), peer);

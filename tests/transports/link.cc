@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -129,13 +130,29 @@ bool holds(const std::byte* data, uint32_t bytes, uint64_t stream, uint64_t inde
   return true;
 }
 
-void send(Sender& sender, uint64_t stream, uint64_t index, uint32_t bytes) {
+namespace {
+
+std::byte* await_slot(Sender& sender) {
   std::byte* slot = nullptr;
   eventually("a free slot", [&] {
     slot = sender.acquire();
     return slot != nullptr || !serve(sender);
   });
-  fill(slot, bytes, stream, index);
+  return slot;
+}
+
+}  // namespace
+
+void send_from_memory(Sender& sender, uint64_t stream, uint64_t index, uint32_t bytes) {
+  std::vector<std::byte> memory((bytes + 7) / 8 * 8);
+  fill(memory.data(), bytes, stream, index);
+  await_slot(sender);
+  sender.publish_from(tag_of(stream, index, bytes), memory.data(), bytes);
+  std::ranges::fill(memory, std::byte{0xee});
+}
+
+void send(Sender& sender, uint64_t stream, uint64_t index, uint32_t bytes) {
+  fill(await_slot(sender), bytes, stream, index);
   sender.publish(tag_of(stream, index, bytes), bytes);
 }
 

@@ -51,6 +51,8 @@ bool holds(const std::byte* data, uint32_t bytes, uint64_t stream, uint64_t inde
 
 /// Sends message `index` when there is room. The tag tells stream, index and size.
 void send(Sender& sender, uint64_t stream, uint64_t index, uint32_t bytes);
+/// The same from memory that is used for something else at once.
+void send_from_memory(Sender& sender, uint64_t stream, uint64_t index, uint32_t bytes);
 /// Takes the next message and checks all about it.
 void receive(Receiver& receiver, uint64_t stream, uint64_t index, uint32_t bytes);
 /// Waits until all that was sent is out of this process.

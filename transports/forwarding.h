@@ -1,0 +1,66 @@
+/// Ends and transports that hand everything on to another one: what decorators begin with.
+///
+/// Thread safety: as of what they decorate.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "transports/transport.h"
+
+namespace weir {
+
+class ForwardingSender : public Sender {
+ public:
+  explicit ForwardingSender(std::unique_ptr<Sender> inner) : inner_(std::move(inner)) {}
+
+  Result<bool> ready() override { return inner_->ready(); }
+  std::byte* acquire() override { return inner_->acquire(); }
+  void publish(uint64_t tag, uint32_t bytes) override { inner_->publish(tag, bytes); }
+  void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
+    inner_->publish_from(tag, source, bytes);
+  }
+  bool spares_copies() const override { return inner_->spares_copies(); }
+  Status progress() override { return inner_->progress(); }
+  bool flushed() const override { return inner_->flushed(); }
+  bool pace(double bytes_per_s) override { return inner_->pace(bytes_per_s); }
+
+ private:
+  const std::unique_ptr<Sender> inner_;
+};
+
+class ForwardingReceiver : public Receiver {
+ public:
+  explicit ForwardingReceiver(std::unique_ptr<Receiver> inner) : inner_(std::move(inner)) {}
+
+  Result<bool> ready() override { return inner_->ready(); }
+  const Message* peek() override { return inner_->peek(); }
+  void release() override { inner_->release(); }
+  Status progress() override { return inner_->progress(); }
+
+ private:
+  const std::unique_ptr<Receiver> inner_;
+};
+
+class ForwardingTransport : public Transport {
+ public:
+  explicit ForwardingTransport(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
+
+  std::string_view name() const override { return inner_->name(); }
+  Traits traits() const override { return inner_->traits(); }
+  Bytes card() const override { return inner_->card(); }
+  Reach reach(BytesView peer_card) const override { return inner_->reach(peer_card); }
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
+    return inner_->open_sender(peer_card, spec);
+  }
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
+    return inner_->open_receiver(peer_card, spec);
+  }
+  Result<HomeView> map(BytesView peer_card) override { return inner_->map(peer_card); }
+  NetCounters counters() const override { return inner_->counters(); }
+
+ private:
+  const std::unique_ptr<Transport> inner_;
+};
+
+}  // namespace weir

@@ -46,7 +46,7 @@ std::vector<Row> table_of(const std::string& machine, const std::string& collect
   return rows;
 }
 
-/// "1K halving_doubling, 1M planned": from which of the sizes on what is taken.
+/// "1K recursive_doubling, 1M planned": from which of the sizes on what is taken.
 std::string choices(const std::vector<Row>& rows) {
   std::string text;
   const std::string* last = nullptr;
@@ -71,22 +71,22 @@ struct Machine {
   double gb_per_s;  ///< algbw that the narrowest cut allows
 };
 
-// Messages over 8 ranks: of halving_doubling 2 log2 8 for all-reduce, of pat log2 8 for all-gather; of
-// one_shot over 6: 5; of the tree plan: its hops. What enters a GPU has to bring 7/8 of all bytes, and for
-// all-reduce as much again. The rings of the MI50 and the A40 below two processors hang together by one link
-// between these.
+// Messages over 8 ranks: log2 8, of recursive_doubling for all-reduce, of pat for all-gather; over 6 of the
+// former log2 4, and one before and after; of the tree plan: its hops. What enters a GPU has to bring 7/8 of
+// all bytes, and for all-reduce as much again. The rings of the MI50 and the A40 below two processors hang
+// together by one link between these.
 const Machine kMachines[] = {
     {"dgx1v.xml", "allgather", "1K pat, 64K halving_doubling, 256K ring_set, 64M planned", 3,
      (6 * 25 + pcie_x16(8)) * 8 / 7},
-    {"dgx_a100.xml", "allreduce", "1K halving_doubling, 1M ring_set, 256M planned", 6,
-     (12 * 25 + pcie_x16(16)) * 8 / 7 / 2},
+    {"dgx_a100.xml", "allreduce", "1K recursive_doubling, 256K halving_doubling, 1M ring_set, 256M planned",
+     3, (12 * 25 + pcie_x16(16)) * 8 / 7 / 2},
     {"mi250x_8.xml", "allgather", "1K pat, 256K ring_set, 64M planned", 3, (6 * 50 + pcie_x16(16)) * 8 / 7},
-    {"mi300x.xml", "allreduce", "1K halving_doubling, 256K one_shot, 1M ring_set, 64M planned", 6,
+    {"mi300x.xml", "allreduce", "1K recursive_doubling, 256K one_shot, 1M ring_set, 64M planned", 3,
      (7 * 64 + pcie_x16(32)) * 8 / 7 / 2},
     {"mi300x.xml", "allgather", "1K pat, 1M one_shot, 4M ring_set, 64M planned", 3,
      (7 * 64 + pcie_x16(32)) * 8 / 7},
     {"mi50_rings.xml", "allgather", "1K pat, 256K planned", 3, 2 * 10},
-    {"pcie_gpus.hwloc.xml", "allreduce", "1K one_shot, 64K planned", 5, 16},
+    {"pcie_gpus.hwloc.xml", "allreduce", "1K recursive_doubling, 64K planned", 4, 16},
 };
 
 class PlanTable : public ::testing::TestWithParam<Machine> {};

@@ -131,7 +131,7 @@ TEST(Plan, ComparesWithTheRunnerUp) {
   const CommandResult table =
       plan("'2 x (4 gpu nvswitch 300, 4 nic 25) leaf' --table --alpha 1 --slot-bytes 512K");
   EXPECT_EQ(table.code, 0);
-  EXPECT_THAT(table.text, AllOf(HasSubstr("1.02 kB  halving_doubling"), HasSubstr("1.07 GB  hierarchical"),
+  EXPECT_THAT(table.text, AllOf(HasSubstr("1.02 kB  recursive_doubling"), HasSubstr("1.07 GB  hierarchical"),
                                 HasSubstr("planned, 1.00 times as long")));
   const CommandResult many = plan("'9 x (8 gpu nvswitch 300, 8 nic 25) leaf' --table");
   EXPECT_EQ(many.code, 2);

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <bit>
 #include <condition_variable>
 #include <deque>
 #include <list>
@@ -17,6 +18,7 @@
 #include <variant>
 
 #include "src/base/door_wire.h"
+#include "src/base/log.h"
 
 namespace weir {
 namespace {
@@ -102,6 +104,23 @@ class Shelf {
   std::deque<std::pair<uint64_t, int32_t>> forgotten_by_age_;
 };
 
+/// Who may come in.
+class Circles {
+ public:
+  void admit(uint32_t circle) {
+    const std::lock_guard lock(mutex_);
+    admitted_.insert(circle);
+  }
+  bool has(uint64_t scope) const {
+    const std::lock_guard lock(mutex_);
+    return admitted_.empty() || admitted_.contains(static_cast<uint32_t>(scope >> 32));
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<uint32_t> admitted_;
+};
+
 /// A connection that has not said all it must, or has not been told all of its answer.
 struct Visitor {
   Socket socket;
@@ -131,6 +150,7 @@ class OpenDoor final : public Door {
     return shelf_.wait(key, deadline);
   }
   void put(const DeliveryKey& key, Bytes message) override { shelf_.put(key, std::move(message)); }
+  void admit(uint32_t circle) override { circles_.admit(circle); }
   void forget(uint64_t scope, int32_t to) override { shelf_.forget(scope, to); }
 
  private:
@@ -142,6 +162,7 @@ class OpenDoor final : public Door {
   bool receive(Visitor& visitor);
   bool understand(Visitor& visitor);
   bool reply(Visitor& visitor);
+  void refuse(const Visitor& visitor, std::string_view why);
   void dismiss(Visitors::iterator visitor);
   void dismiss_the_slow();
   bool watch(int op, int fd, uint32_t events, void* tag);
@@ -152,6 +173,8 @@ class OpenDoor final : public Door {
   Socket epoll_;
   Socket stop_;
   Shelf shelf_;
+  Circles circles_;
+  uint64_t refused_ = 0;                        // the door's thread only
   Visitors visitors_;                           // the door's thread only; oldest first
   std::map<void*, Visitors::iterator> by_tag_;  // same
   std::thread thread_;
@@ -253,7 +276,14 @@ bool OpenDoor::receive(Visitor& visitor) {
 bool OpenDoor::understand(Visitor& visitor) {
   if (!visitor.hello) {
     visitor.hello = Hello::decode(visitor.in);
-    if (!visitor.hello) return false;
+    if (!visitor.hello) {
+      refuse(visitor, "it does not begin as those of this version of weir do");
+      return false;
+    }
+    if (visitor.hello->kind != Kind::question && !circles_.has(visitor.hello->key.scope)) {
+      refuse(visitor, "it does not know the secret of any communicator of this process");
+      return false;
+    }
     if (visitor.hello->kind == Kind::delivery) {
       if (by_tag_.contains(&visitor)) watch(EPOLL_CTL_DEL, visitor.socket.fd(), 0, nullptr);
       shelf_.put(visitor.hello->key, std::move(visitor.socket));
@@ -281,6 +311,13 @@ bool OpenDoor::reply(Visitor& visitor) {
     visitor.sent += *sent;
   }
   return false;
+}
+
+/// Strangers may come often: of many, some are named.
+void OpenDoor::refuse(const Visitor& visitor, std::string_view why) {
+  if (std::has_single_bit(++refused_))
+    WEIR_INFO(net, "the door {} sends away a connection from {}: {} ({} so far)", address().text(),
+              visitor.socket.peer_text(), why, refused_);
 }
 
 void OpenDoor::dismiss(Visitors::iterator visitor) {

@@ -9,8 +9,9 @@
 ///    busy or stuck ("what are you doing?"), which is how a dead, a stopped and a slow process are told
 ///    apart.
 ///
-/// Connections that do not bring a right hello (and message or question) within two seconds are closed. What
-/// nobody collects is bounded: the oldest goes when more than kMostKept wait. Thread-safe.
+/// Connections that do not bring a right hello (and message or question) within two seconds are closed, and
+/// so are deliveries and messages of strangers, who do not know the secret half of a scope; the log names
+/// them. What nobody collects is bounded: the oldest goes when more than kMostKept wait. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ namespace weir {
 
 /// Names one expected connection or message: who to whom, in which communicator, for what.
 struct DeliveryKey {
-  uint64_t scope = 0;    ///< communicator
+  uint64_t scope = 0;    ///< communicator; the upper half is its circle, a secret of its ranks
   uint32_t purpose = 0;  ///< caller-chosen: bootstrap round, channel and stream number ...
   int32_t from = 0;      ///< rank that connects
   int32_t to = 0;        ///< rank that takes the connection
@@ -59,6 +60,9 @@ class Door {
   virtual std::optional<Bytes> receive(const DeliveryKey& key, const Deadline& deadline) = 0;
   /// As if a message had come: for ranks of one process.
   virtual void put(const DeliveryKey& key, Bytes message) = 0;
+  /// From now on deliveries and messages come in for scopes of this circle; before the first call, for any.
+  /// Questions, which do no harm, are always answered.
+  virtual void admit(uint32_t circle) = 0;
   /// Drops what came for rank `to` of `scope` and was never collected, and whatever still comes for it.
   virtual void forget(uint64_t scope, int32_t to) = 0;
 

@@ -8,7 +8,7 @@
 
 namespace weir::door_wire {
 
-inline constexpr uint64_t kMagic = 0x77656972'646f6f72;  // "weirdoor"
+inline constexpr uint64_t kMagic = 0x77656972'646f6f32;  // "weirdoo", and the version
 
 enum class Kind : uint32_t { delivery = 1, message = 2, question = 3 };
 

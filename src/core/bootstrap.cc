@@ -95,6 +95,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   hello.peer = {spec.door->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
   const std::vector<SocketAddress>& doors = spec.door->addresses();
   hello.peer.other_doors.assign(doors.begin() + 1, doors.end());
+  spec.door->admit(circle_of(spec.id));  // before others know of this door
   auto opened = RootLink::open(spec.id, hello, spec.timeouts, spec.abort);
   WEIR_TRY(opened.status());
   RootLink& root = **opened;

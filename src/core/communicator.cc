@@ -118,7 +118,8 @@ Status Communicator::join_split() {
   std::vector<Member> all;
   for (const Bytes& bytes : *gathered) all.push_back(ByteReader(bytes).get<Member>());
   const uint64_t uid =
-      hash_text(fmt::format("{:x} split {} color {}", bootstrap.uid(), number, split_->color));
+      uid_in_circle(static_cast<uint32_t>(bootstrap.uid() >> 32),
+                    hash_text(fmt::format("{:x} split {} color {}", bootstrap.uid(), number, split_->color)));
   auto subset = Bootstrap::subset(bootstrap, members_of(all, split_->color), uid, &aborted_);
   WEIR_TRY(subset.status());
   ranks_ = (*subset)->size();

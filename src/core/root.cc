@@ -285,7 +285,7 @@ Status Root::check(const Hello& hello) const {
 
 /// All are there: each learns the doors of the ranks that it will send to.
 void Root::introduce() {
-  uid_ = random_bits() | 1;
+  uid_ = uid_in_circle(circle_of(id_), random_bits());
   const size_t ranks = first_.size();
   for (Guest& guest : guests_) {
     if (!guest.hello) continue;

@@ -179,6 +179,26 @@ TEST(Door, StrangersAreShownOut) {
   EXPECT_EQ(ask(door->address(), 1, {}, soon()).kind, Answer::Kind::given);
 }
 
+TEST(Door, WhoDoesNotKnowTheSecretIsShownOut) {
+  const auto door = open_door();
+  constexpr uint64_t kCircle = 0xfeed'beef;
+  const DeliveryKey right{kCircle << 32 | 5, 1, 2, 3}, wrong{(kCircle + 1) << 32 | 5, 1, 2, 3};
+  door->admit(kCircle);
+  door->admit(kCircle + 2);
+  const auto stranger = deliver(door->address(), wrong, soon());
+  ASSERT_TRUE(stranger.ok());
+  std::array<std::byte, 1> into;
+  EXPECT_EQ(stranger->recv_all(into, soon()).code(), Code::remote_error);
+  static_cast<void>(post(door->address(), wrong, to_bytes("a message"), soon()));
+  EXPECT_TRUE(post(door->address(), right, to_bytes("another"), soon()).ok());
+  EXPECT_EQ(to_text(*door->receive(right, soon())), "another");
+  EXPECT_FALSE(door->collect(wrong).has_value());
+  EXPECT_FALSE(door->receive(wrong, Deadline::in_ms(50)).has_value());
+  EXPECT_EQ(ask(door->address(), wrong.scope, {}, soon()).kind, Answer::Kind::given);
+  const auto guest = deliver(door->address(), right, soon());
+  EXPECT_TRUE(collect(*door, right).valid());
+}
+
 TEST(Door, WorksForManyAtOnceAndLeavesNothing) {
   const auto count = [] {
     using Iterator = std::filesystem::directory_iterator;

@@ -270,6 +270,22 @@ TEST(Bootstrap, StrangersAtTheRootDoNoHarm) {
   EXPECT_EQ(words(join_and_gather(site.spec(id, 1, 0))), "ok");
 }
 
+TEST(Bootstrap, StrangersAtTheDoorAreSentAway) {
+  Site site;
+  const UniqueId id = make_id(site.roots);
+  auto joined = Bootstrap::join(site.spec(id, 1, 0));
+  ASSERT_TRUE(joined.ok()) << joined.status().message();
+  const uint64_t uid = (*joined)->uid();
+  std::array<std::byte, 1> into;
+  const Deadline soon = Deadline::in_ms(5000);
+  const auto stranger = deliver(site.door->address(), {uid ^ uint64_t{1} << 63, 1, 0, 0}, soon);
+  EXPECT_EQ(stranger->recv_all(into, soon).code(), Code::remote_error);
+  const DeliveryKey of_a_split{uid ^ 1, 1, 0, 0};
+  const auto guest = deliver(site.door->address(), of_a_split, soon);
+  while (!soon.over() && !site.door->collect(of_a_split)) sched_yield();
+  EXPECT_FALSE(soon.over()) << "who has the unique id may come in";
+}
+
 TEST(Bootstrap, AnIdServesOneCommunicator) {
   Site site;
   const UniqueId id = make_id(site.roots);

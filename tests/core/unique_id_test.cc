@@ -27,6 +27,16 @@ TEST(UniqueId, AnyChangedByteIsNoticed) {
   }
 }
 
+TEST(UniqueId, CirclesShareASecretHalf) {
+  UniqueId other = sample();
+  other.nonce ^= 1;
+  EXPECT_NE(circle_of(sample()), circle_of(other));
+  const uint64_t uid = uid_in_circle(circle_of(sample()), 0x1234'5678'0000'0002);
+  EXPECT_EQ(uid >> 32, circle_of(sample()));
+  EXPECT_NE(uid, uid_in_circle(circle_of(sample()), 4));
+  EXPECT_NE(uid_in_circle(0, 0), 0u);
+}
+
 TEST(UniqueId, AnotherLibrarysIdIsRefusedByName) {
   std::array<std::byte, UniqueId::kBytes> foreign{};
   EXPECT_THAT(UniqueId::decode(foreign).status().message(), HasSubstr("not made by weir"));

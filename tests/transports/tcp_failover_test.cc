@@ -188,6 +188,7 @@ class LateDoor final : public Door {
     return inner_->receive(key, deadline);
   }
   void put(const DeliveryKey& key, Bytes message) override { inner_->put(key, std::move(message)); }
+  void admit(uint32_t circle) override { inner_->admit(circle); }
   void forget(uint64_t scope, int32_t to) override { inner_->forget(scope, to); }
 
  private:

@@ -71,15 +71,17 @@ uint64_t CreditBudget::Account::limit(uint64_t announced, uint64_t arrived, uint
   }
   if (announced_ > limit_ && !queued_ && !forgotten_) budget_.enqueue(*this);
   budget_.hand_out(now);
-  return budget_.is_news(*this, told) ? limit_ : told;
+  return budget_.is_news(*this, told, now) ? limit_ : told;
 }
 
-/// Who is held up is told of a few segments, the others when half of what they may send has changed.
-bool CreditBudget::is_news(const Account& account, uint64_t told) const {
+/// Who is held up is told of a few segments, and of anything when nothing has come for a while; the others
+/// when half of what they may send has changed.
+bool CreditBudget::is_news(const Account& account, uint64_t told, int64_t now) const {
   const uint64_t change = account.limit_ > told ? account.limit_ - told : told - account.limit_;
   if (account.announced_ <= told) return change >= (account.open_ ? kOpen : standing()) / 2;
   if (account.limit_ <= told) return false;
-  return account.limit_ >= account.announced_ || change >= std::clamp(standing() / 2, kWorthTelling, kChunk);
+  return account.limit_ >= account.announced_ ||
+         change >= std::clamp(standing() / 2, kWorthTelling, kChunk) || now - account.changed_ > kLookEveryNs;
 }
 
 /// Which process is the only one, and for how long.

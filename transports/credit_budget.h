@@ -93,7 +93,7 @@ class CreditBudget {
   void set_open(Account& account, bool open);
   void enqueue(Account& account);
   void dequeue(Account& account);
-  bool is_news(const Account& account, uint64_t told) const;
+  bool is_news(const Account& account, uint64_t told, int64_t now) const;
   bool forget(int64_t now);
 
   mutable std::mutex mutex_;

@@ -115,6 +115,23 @@ TEST(CreditBudget, ForgetsWhatASilentSenderHolds) {
   EXPECT_GT(senders.told[1], before);
 }
 
+/// Else it would wait for ever, if what it was given but not told of is forgotten.
+TEST(CreditBudget, WhoIsHeldUpForLongIsToldOfAnything) {
+  CreditBudget budget(kBudget);
+  Senders senders(budget, 16);
+  senders.serve_all(0);
+  const uint64_t before = senders.told[0];
+  senders.serve(1, kMessage, 1);  // has all
+  senders.serve(0, before + 1000, 1);
+  EXPECT_EQ(senders.told[0], before);
+  senders.arrived[1] = senders.told[1] - 20'000;
+  senders.serve(1, kMessage, 1);  // leaves the other what it wants, and takes the rest
+  senders.serve(0, kMessage, 1);
+  EXPECT_EQ(senders.told[0], before) << "not worth a message while there may be more";
+  senders.serve(0, kMessage, 10'000'000);
+  EXPECT_EQ(senders.told[0], before + 1000);
+}
+
 TEST(CreditBudget, WhatAClosedChannelHeldIsFree) {
   CreditBudget budget(kBudget);
   Senders senders(budget, 2);

@@ -111,7 +111,7 @@ class TcpSender final : public Sender {
     publish(tag, bytes);
     source_ = nullptr;
     const OutStream& stream = streams_[message % streams_.size()];
-    if (stream.queue.empty()) return;
+    if (stream.queue.empty() || bytes == 0) return;  // of nothing, `source` may be null
     const size_t sent = stream.queue.front() == message ? stream.sent : 0;
     const size_t taken = sent - std::min(sent, sizeof(FrameHeader));
     std::memcpy(slots_[message % kept_] + taken, source + taken, bytes - taken);

@@ -33,8 +33,8 @@ class CreditBudget {
   /// A sender may always send as much, so that small messages need not ask: the first credit of a channel,
   /// and the least standing one however many channels there are.
   static constexpr uint64_t kLeast = 512;
-  /// Who is held up is told of no less at a time, three segments of an MTU of 1500, where more is to come:
-  /// every word of credit costs the port an acknowledgement.
+  /// Who is held up is told of no less at a time, three segments of an MTU of 1500, where more is to come and
+  /// it has not waited for long: every word of credit costs the port an acknowledgement.
   static constexpr uint64_t kWorthTelling = 3 * 1448;
   static constexpr int64_t kForgottenNs = 50'000'000;
   /// A pause after which nothing is known of who sends.

@@ -38,7 +38,7 @@ class CreditBudget {
   static constexpr uint64_t kWorthTelling = 3 * 1448;
   static constexpr int64_t kForgottenNs = 50'000'000;
   /// A pause after which nothing is known of who sends.
-  static constexpr int64_t kPauseNs = 5'000'000;
+  static constexpr int64_t kPauseNs = 20'000'000;
   /// What has to come from one process, and nothing from others meanwhile, before it may send kOpen bytes
   /// ahead.
   static constexpr uint64_t kTrusted = 512 << 10;

@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kCardVersion = 2;
+constexpr uint32_t kCardVersion = 3;
 // Loopback; what a network gives, it does not say. All channels share the NIC or, on loopback, the copying
 // core.
 constexpr Cost kCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};

@@ -24,7 +24,7 @@ namespace weir {
 struct TcpPeer {
   SocketAddress door;            ///< for sentences
   std::vector<tcp::Path> paths;  ///< at least one
-  bool credit = false;           ///< the receiver limits what is under way on a single path; both ends know
+  bool credit = false;           ///< the receiver limits what is under way; both ends know
 };
 
 /// `streams`: 1 to 64, dealt over the paths. With several paths the receiver says what has arrived, and the

@@ -1,5 +1,5 @@
-/// The control line of a tcp channel: a connection of its own for small frames in both directions, which say
-/// how the channel goes on. For the tcp_*.cc files only.
+/// The control line of a path of a tcp channel: a connection of its own for small frames in both directions,
+/// which say how the channel goes on. For the tcp_*.cc files only.
 ///
 /// The sender opens it beside its streams, which stay one-directional: closing a socket with unread bytes
 /// resets it and destroys what is under way, so nothing must come back on a stream. What is lost on the
@@ -20,8 +20,8 @@
 namespace weir::tcp {
 
 enum class ControlKind : uint32_t {
-  credit = 1,     ///< receiver to sender: payload bytes of the channel that may be sent, since it began
-  announced = 2,  ///< sender to receiver: payload bytes of the channel that were published, since it began
+  credit = 1,     ///< receiver to sender: payload bytes that may be sent on the path, since the channel began
+  announced = 2,  ///< sender to receiver: payload bytes that are to be sent on the path, since it began
   arrived = 3,    ///< receiver to sender: an Arrived, as one number
   gone = 4,       ///< sender to receiver: streams that bring nothing any more, one bit each
   ping = 5,       ///< sender to receiver: nothing; only the peer's kernel is to answer

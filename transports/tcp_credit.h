@@ -1,5 +1,6 @@
-/// Credit of a tcp channel: how the receiver limits what its sender has under way
-/// (transports/credit_budget.h), told over the control line. For the tcp_*.cc files only.
+/// Credit of a path of a tcp channel: how the receiver limits what its sender has under way there
+/// (transports/credit_budget.h). What is told goes over the path's control line (transports/tcp_lines.h). For
+/// the tcp_*.cc files only.
 ///
 /// Counted are bytes of payload since the channel began. Headers travel without credit, and announce what
 /// follows them; the sender announces what waits behind other messages.
@@ -10,12 +11,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "src/base/clock.h"
-#include "src/base/door.h"
 #include "transports/credit_budget.h"
 #include "transports/net_counters.h"
-#include "transports/tcp_control.h"
-#include "transports/transport.h"
 
 namespace weir::tcp {
 
@@ -23,30 +20,26 @@ namespace weir::tcp {
 class CreditTaker {
  public:
   /// Counts in `tally`, which outlives it.
-  CreditTaker(ControlLine line, NetTally& tally) : line_(std::move(line)), tally_(tally) {}
+  explicit CreditTaker(NetTally& tally) : tally_(tally) {}
 
-  /// Goes on with opening the line. True once it works.
-  Result<bool> ready() { return line_.ready(); }
-  /// A message was published.
+  /// There is more to be sent.
   void publish(uint32_t bytes) { published_ += bytes; }
   /// The kernel has taken so much payload.
-  void use(uint64_t bytes) {
-    used_ += bytes;
-    if (stalled_since_ != 0) go_on(now_ns());
-  }
+  void use(uint64_t bytes);
   /// What may be sent now.
   uint64_t left() const { return limit_ > used_ ? limit_ - used_ : 0; }
-  /// Takes what the receiver has told, unless all that was published may be sent. REQUIRES: ready() was true.
-  Status refresh();
-  /// Tells what was published, if it is more than may be sent and the receiver does not know. REQUIRES:
-  /// ready() was true.
-  Status announce();
+  /// Not all that there is may be sent: the receiver's word matters.
+  bool lacks() const { return published_ > limit_; }
+  /// The receiver's word.
+  void hear(uint64_t limit) { limit_ = limit; }
+  /// All that there is, if it is more than may be sent and the receiver was not told; else 0.
+  uint64_t to_announce() const { return lacks() && announced_ != published_ ? published_ : 0; }
+  void announced(uint64_t bytes) { announced_ = bytes; }
   /// The sender has something and may send nothing; use() or go_on() end that.
   void stall(int64_t now);
   void go_on(int64_t now);
 
  private:
-  ControlLine line_;
   NetTally& tally_;
   uint64_t published_ = 0;
   uint64_t announced_ = 0;
@@ -58,30 +51,31 @@ class CreditTaker {
 /// The receiving end.
 class CreditGiver {
  public:
-  /// For a life of the channel. `door`, `budget` and `tally` outlive it. `source` names the sender's process,
-  /// `key` the control line.
-  CreditGiver(Door& door, CreditBudget& budget, uint64_t source, const DeliveryKey& key, NetTally& tally)
-      : budget_(budget), source_(source), listener_(door, key), tally_(tally) {}
+  /// For a life of the channel. `budget` and `tally` outlive it. `source` names the sender's process.
+  CreditGiver(CreditBudget& budget, uint64_t source, NetTally& tally)
+      : account_(budget.open(source)), tally_(tally) {}
 
-  /// A header told of a message; payload has arrived.
+  /// A header told of payload, or the sender did; payload has arrived.
   void announce(uint32_t bytes) { announced_ += bytes; }
+  void hear(uint64_t announced) { heard_ = heard_ > announced ? heard_ : announced; }
   void arrive(uint64_t bytes) { arrived_ += bytes; }
-  /// True once the line has come.
-  bool ready() { return listener_.line() != nullptr; }
-  /// Hears what was announced, and grants. `room`: payload that there are slots for, since the channel began.
-  /// Trouble of the line is none of the channel's: where the sender is gone its streams end as well.
-  void serve(uint64_t room);
+  /// Nothing has happened since there was nothing left to say.
+  bool settled() const { return settled_ == arrived_ && announced_ == arrived_; }
+  /// Something is to come: the sender may have said more.
+  bool expects() const { return announced_ > arrived_; }
+  /// What the sender is to be told, or what it knows. `room`: bytes that there are slots for beyond what has
+  /// arrived.
+  uint64_t limit(uint64_t room, int64_t now);
+  uint64_t told() const { return told_; }
+  void tell(uint64_t limit);
+  /// The sender knows all that there is to say.
+  void settle();
 
  private:
-  void hear(ControlLine& line);
-
-  CreditBudget& budget_;
-  const uint64_t source_;
-  ControlListener listener_;
+  const std::unique_ptr<CreditBudget::Account> account_;
   NetTally& tally_;
-  std::unique_ptr<CreditBudget::Account> account_;  ///< once the line has come
-  uint64_t announced_ = 0;                          ///< by headers
-  uint64_t heard_ = 0;                              ///< announced on the line
+  uint64_t announced_ = 0;  ///< by headers
+  uint64_t heard_ = 0;      ///< announced on the line
   uint64_t arrived_ = 0;
   uint64_t settled_ = UINT64_MAX;  ///< arrived_ when nothing was left to do, last time
   uint64_t told_ = CreditBudget::kLeast;

@@ -6,9 +6,10 @@
 
 namespace weir::tcp {
 
-SenderLines::SenderLines(std::vector<Result<ControlLine>> lines, int64_t timeout_ns)
+SenderLines::SenderLines(std::vector<Result<ControlLine>> lines, int64_t timeout_ns, NetTally* tally)
     : lines_(lines.size()), timeout_ns_(timeout_ns) {
   for (size_t i = 0; i < lines.size(); ++i) {
+    if (tally != nullptr) lines_[i].credit.emplace(*tally);
     if (lines[i].ok()) {
       lines_[i].line = std::make_unique<ControlLine>(std::move(*lines[i]));
     } else {
@@ -17,21 +18,47 @@ SenderLines::SenderLines(std::vector<Result<ControlLine>> lines, int64_t timeout
   }
 }
 
+/// Waits that are not over count as well.
+SenderLines::~SenderLines() {
+  for (Line& line : lines_) {
+    if (line.credit) line.credit->go_on(now_ns());
+  }
+}
+
+void SenderLines::end(Line& line, const Status& why) {
+  line.ended = why.message();
+  line.open = false;
+  line.line.reset();
+}
+
 bool SenderLines::ready(size_t path) {
   Line& line = lines_[path];
   if (line.open || line.line == nullptr) return line.open;
   const Result<bool> ready = line.line->ready();
   if (!ready.ok()) {
-    line.ended = ready.status().message();
-    line.line.reset();
+    end(line, ready.status());
+    return false;
   }
-  line.open = ready.ok() && *ready;
-  return line.open;
+  return line.open = *ready;
 }
 
 void SenderLines::leave(size_t path) {
   lines_[path].line.reset();
   lines_[path].open = false;
+}
+
+void SenderLines::refresh(size_t path) {
+  Line& line = lines_[path];
+  if (line.open && line.credit && line.credit->lacks()) hear(line);
+}
+
+void SenderLines::announce(size_t path) {
+  Line& line = lines_[path];
+  const uint64_t bytes = line.open && line.credit ? line.credit->to_announce() : 0;
+  if (bytes == 0) return;
+  const Result<bool> sent = line.line->send(ControlKind::announced, bytes);
+  if (!sent.ok()) return end(line, sent.status());
+  if (*sent) line.credit->announced(bytes);
 }
 
 void SenderLines::serve() {
@@ -47,16 +74,12 @@ void SenderLines::serve() {
 void SenderLines::hear(Line& line) {
   for (;;) {
     const auto frame = line.line->receive();
-    if (!frame.ok()) {
-      line.ended = frame.status().message();
-      line.open = false;
-      line.line.reset();
-      return;
-    }
+    if (!frame.ok()) return end(line, frame.status());
     if (!frame->has_value()) return;
+    const auto& [magic, kind, value] = **frame;
     // Another path may have brought later news before.
-    if ((*frame)->kind == ControlKind::arrived && (*frame)->value > arrived_.code())
-      arrived_ = Arrived::of((*frame)->value);
+    if (kind == ControlKind::arrived && value > arrived_.code()) arrived_ = Arrived::of(value);
+    if (kind == ControlKind::credit && line.credit) line.credit->hear(value);
   }
 }
 
@@ -91,7 +114,11 @@ void SenderLines::ask(int64_t now) {
 }
 
 ReceiverLines::ReceiverLines(Door& door, const std::vector<DeliveryKey>& keys) {
-  for (const DeliveryKey& key : keys) lines_.push_back({ControlListener(door, key), 0});
+  for (const DeliveryKey& key : keys) lines_.push_back({ControlListener(door, key), 0, nullptr});
+}
+
+void ReceiverLines::limit(CreditBudget& budget, uint64_t source, NetTally& tally) {
+  for (Line& line : lines_) line.credit = std::make_unique<CreditGiver>(budget, source, tally);
 }
 
 /// What is unread when a connection is closed resets it, and what was just said would be lost.
@@ -119,12 +146,33 @@ bool ReceiverLines::serve(const Arrived& arrived) {
   return all;
 }
 
+void ReceiverLines::grant(uint64_t room) {
+  for (Line& line : lines_) {
+    CreditGiver* const credit = line.credit.get();
+    if (credit == nullptr || credit->settled()) continue;
+    ControlLine* open = line.listener.line();
+    if (open != nullptr && credit->expects()) hear(line, *open);
+    open = line.listener.line();
+    if (open == nullptr) continue;
+    const uint64_t limit = credit->limit(room, now_ns());
+    if (limit != credit->told()) {
+      const Result<bool> sent = open->send(ControlKind::credit, limit);
+      if (!sent.ok()) line.listener.drop();
+      if (!sent.ok() || !*sent) continue;
+      credit->tell(limit);
+    }
+    credit->settle();
+  }
+}
+
 void ReceiverLines::hear(Line& line, ControlLine& open) {
   for (;;) {
     const auto frame = open.receive();
     if (!frame.ok()) return line.listener.drop();
     if (!frame->has_value()) return;
-    if ((*frame)->kind == ControlKind::gone) gone_ |= (*frame)->value;
+    const auto& [magic, kind, value] = **frame;
+    if (kind == ControlKind::gone) gone_ |= value;
+    if (kind == ControlKind::announced && line.credit) line.credit->hear(value);
   }
 }
 

@@ -17,7 +17,6 @@
 #include "transports/link_check.h"
 #include "transports/slot_array.h"
 #include "transports/tcp_channel.h"
-#include "transports/tcp_credit.h"
 #include "transports/tcp_lines.h"
 #include "transports/tcp_wire.h"
 
@@ -29,22 +28,32 @@ using tcp::Greeting;
 
 /// One connection, and how far its bytes were understood.
 struct InStream {
-  explicit InStream(uint64_t first) : next(first) {}
+  explicit InStream(size_t number) : index(number), next(number) {}
 
+  const size_t index;                  // among the streams of the channel
   Socket socket;                       // none: not collected yet, or replaced
   std::array<std::byte, 4096> buffer;  // read ahead: small frames come several at a time
   size_t begin = 0;                    // of what is not understood yet
   size_t end = 0;
   bool greeted = false;
-  bool headed = false;      // the header of a message was read
-  bool in_payload = false;  // and there is room for it
+  bool headed = false;      // the header of a frame was read
+  bool in_payload = false;  // and there is room for what it brings
   uint64_t next;            // message that comes next on this stream, where there is one path
   FrameHeader header;       // while headed
-  uint32_t received = 0;    // bytes of its payload
+  uint32_t received = 0;    // bytes of its part
   bool framed = false;      // at least one frame has begun
   uint32_t reads = 0;       // that brought something
   bool gone = false;        // the sender goes on without it
   std::string ended;        // why nothing more comes; empty: more may come
+};
+
+/// What has come of a message.
+struct Filled {
+  FrameHeader header;    // the first of its frames
+  uint64_t message = 0;  // 1 + its number; 0: none
+  uint32_t parts = 0;    // that are whole, one bit each
+
+  bool whole() const { return parts == (1u << header.parts) - 1; }
 };
 
 class TcpReceiver final : public Receiver {
@@ -59,8 +68,7 @@ class TcpReceiver final : public Receiver {
         spec_(spec),
         room_(spec.slots),
         slots_(spec.slots, spec.slot_bytes),
-        headers_(spec.slots),
-        arrived_(spec.slots, 0),
+        filled_(spec.slots),
         tally_(tally) {
     // Any greeting tells how many there are; one over each path, of which some may not work.
     for (size_t i = 0; i < peer.paths.size(); ++i) streams_.push_back(std::make_unique<InStream>(i));
@@ -72,11 +80,10 @@ class TcpReceiver final : public Receiver {
     for (size_t i = 0; i < streams_.size(); ++i) {
       if (streams_[i]->gone) continue;
       if (!streams_[i]->greeted) return false;
-      // Without its line, nobody would be told what has arrived.
+      // Without its line, nobody would be told what has arrived, or may be sent.
       if (lines_ != nullptr && !lines_->ready(i % lines_->size())) return false;
     }
-    if (credit_ != nullptr && !credit_->ready()) return false;
-    if (lines_ != nullptr) talk();  // this end may not be looked at again
+    if (several_) talk();  // this end may not be looked at again
     return true;
   }
 
@@ -85,7 +92,7 @@ class TcpReceiver final : public Receiver {
     const uint64_t slot = taken_ % room_;
     wanting_ = !has(taken_);
     if (wanting_) return nullptr;
-    message_ = {headers_[slot].tag, headers_[slot].bytes, slots_[slot]};
+    message_ = {filled_[slot].header.tag, filled_[slot].header.bytes, slots_[slot]};
     held_ = true;
     return &message_;
   }
@@ -93,7 +100,6 @@ class TcpReceiver final : public Receiver {
   void release() override {
     held_ = false;
     ++taken_;
-    taken_bytes_ += message_.bytes;
     tally_.received(message_.bytes);
   }
 
@@ -108,15 +114,22 @@ class TcpReceiver final : public Receiver {
   }
 
  private:
-  bool has(uint64_t message) const { return arrived_[message % room_] == message + 1; }
-  /// Taken already, or in its slot, since it came over another stream: what still comes of it is dropped.
-  bool is_double(const InStream& stream) const {
-    return stream.header.sequence < taken_ || has(stream.header.sequence);
+  bool has(uint64_t message) const {
+    const Filled& filled = filled_[message % room_];
+    return filled.message == message + 1 && filled.whole();
+  }
+  Filled& filled_by(const InStream& stream) { return filled_[stream.header.sequence % room_]; }
+  /// Its message was taken already, or the part is in the slot, since it came over another stream: what still
+  /// comes of it is dropped.
+  bool is_double(const InStream& stream) {
+    const Filled& filled = filled_by(stream);
+    return stream.header.sequence < taken_ ||
+           (filled.message == stream.header.sequence + 1 && (filled.parts >> stream.header.part & 1) != 0);
   }
 
   /// Why the message that is wanted does not come; empty: it may. With several paths it may come over any.
   std::string ended() const {
-    if (lines_ == nullptr) return streams_[taken_ % streams_.size()]->ended;
+    if (!several_) return streams_[taken_ % streams_.size()]->ended;
     std::string why;
     for (const auto& stream : streams_) {
       if (stream->gone) continue;
@@ -133,8 +146,9 @@ class TcpReceiver final : public Receiver {
       bool more = true;
       while (understand(stream) && more && stream.ended.empty()) more = read_more(stream);
     }
-    if (credit_ != nullptr) credit_->serve(taken_bytes_ + uint64_t{spec_.slots} * spec_.slot_bytes);
-    if (lines_ != nullptr) talk();
+    if (lines_ == nullptr) return;
+    lines_->grant((room_ - (whole_ - taken_)) * uint64_t{spec_.slot_bytes});
+    if (several_) talk();
   }
 
   /// Says what has arrived, and hears which streams bring nothing any more, when one or the other may be
@@ -154,7 +168,16 @@ class TcpReceiver final : public Receiver {
       streams_[i]->gone = true;
       streams_[i]->socket.close();
       WEIR_INFO(net, "{} goes on without one of its {} connections", incoming_name(spec_), streams_.size());
+      const auto on_path = [&](const auto& stream) {
+        return !stream->gone && path_of(*stream) == path_of(*streams_[i]);
+      };
+      if (std::none_of(streams_.begin(), streams_.end(), on_path)) lines_->leave(path_of(*streams_[i]));
     }
+  }
+
+  size_t path_of(const InStream& stream) const { return stream.index % lines_->size(); }
+  tcp::CreditGiver* credit_of(const InStream& stream) const {
+    return lines_ == nullptr ? nullptr : lines_->credit(path_of(stream));
   }
 
   /// All connections that there are have ended, and none has brought anything: they are of an earlier life of
@@ -171,7 +194,7 @@ class TcpReceiver final : public Receiver {
     auto socket =
         door_.collect(tcp::delivery_key(uid_, spec_.peer, spec_.self, spec_.channel, stream_number));
     if (!socket.has_value()) return;
-    renew(*streams_[index], index);
+    renew(*streams_[index]);
     streams_[index]->socket = std::move(*socket);
   }
 
@@ -184,11 +207,11 @@ class TcpReceiver final : public Receiver {
     setsockopt(stream.socket.fd(), IPPROTO_TCP, TCP_QUICKACK, &kAtOnce, sizeof kAtOnce);
   }
 
-  static void renew(InStream& stream, size_t index) {
+  static void renew(InStream& stream) {
     stream.socket.close();
     stream.begin = stream.end = 0;
     stream.greeted = stream.headed = stream.in_payload = stream.framed = stream.gone = false;
-    stream.next = index;
+    stream.next = stream.index;
     stream.ended.clear();
   }
 
@@ -204,13 +227,11 @@ class TcpReceiver final : public Receiver {
         check(stream);
       } else if (!stream.in_payload) {
         if (stream.header.sequence >= taken_ + room_) return false;
-        stream.in_payload = true;
-        stream.received = 0;
+        begin_part(stream);
       } else {
         const size_t bytes =
-            std::min<size_t>(stream.end - stream.begin, stream.header.bytes - stream.received);
-        if (!is_double(stream))
-          std::memcpy(slot_of(stream) + stream.received, stream.buffer.data() + stream.begin, bytes);
+            std::min<size_t>(stream.end - stream.begin, stream.header.part_bytes() - stream.received);
+        if (!is_double(stream)) std::memcpy(place_of(stream), stream.buffer.data() + stream.begin, bytes);
         stream.begin += bytes;
         if (!add_payload(stream, bytes)) return true;
       }
@@ -235,8 +256,8 @@ class TcpReceiver final : public Receiver {
     }
     if (greeting.life < life_) return stream.socket.close();  // of an earlier life of the channel
     if (greeting.life > life_) {
-      for (size_t i = 0; i < streams_.size(); ++i) {
-        if (streams_[i].get() != &stream) renew(*streams_[i], i);
+      for (const auto& other : streams_) {
+        if (other.get() != &stream) renew(*other);
       }
       begin_life(greeting);
     }
@@ -252,24 +273,19 @@ class TcpReceiver final : public Receiver {
 
   void begin_life(const Greeting& greeting) {
     life_ = greeting.life;
-    credit_.reset();
     lines_.reset();
-    room_ = spec_.slots;
-    const auto key = [&](uint32_t line) {
-      return tcp::control_key(uid_, spec_.peer, spec_.self, spec_.channel, line, life_);
-    };
-    if (greeting.paths == 0 && budget_ != nullptr)
-      credit_ =
-          std::make_unique<tcp::CreditGiver>(door_, *budget_, hash_text(peer_door_.text()), key(0), tally_);
-    if (greeting.paths > 0) {
+    several_ = greeting.paths > 0;
+    if (several_ || budget_ != nullptr) {
       std::vector<DeliveryKey> keys;
-      for (uint32_t p = 0; p < greeting.paths; ++p) keys.push_back(key(1 + p));
+      for (uint32_t path = 0; path < std::max(greeting.paths, 1u); ++path)
+        keys.push_back(tcp::control_key(uid_, spec_.peer, spec_.self, spec_.channel, path, life_));
       lines_ = std::make_unique<tcp::ReceiverLines>(door_, keys);
-      room_ = tcp::kept_messages(spec_);
-      slots_ = SlotArray(room_, spec_.slot_bytes);
-      headers_.resize(room_);
+      if (budget_ != nullptr) lines_->limit(*budget_, hash_text(peer_door_.text()), tally_);
     }
-    arrived_.assign(room_, 0);
+    room_ = several_ ? tcp::kept_messages(spec_) : spec_.slots;
+    if (several_) slots_ = SlotArray(room_, spec_.slot_bytes);
+    filled_.assign(room_, {});
+    whole_ = all_before_ = taken_;
   }
 
   /// A header has come. With one path streams take turns; with several, messages of a stream that broke may
@@ -277,29 +293,50 @@ class TcpReceiver final : public Receiver {
   /// arrived.
   void check(InStream& stream) {
     const FrameHeader& header = stream.header;
-    const bool expected =
-        lines_ == nullptr ? header.sequence == stream.next : header.sequence < taken_ + 2 * uint64_t{room_};
-    if (header.magic != tcp::kFrameMagic || !expected || header.bytes > spec_.slot_bytes) {
+    const bool expected = several_ ? header.sequence < taken_ + 2 * uint64_t{room_}
+                                   : header.sequence == stream.next && header.parts == 1;
+    if (!header.is_whole() || !expected || header.bytes > spec_.slot_bytes) {
       return garbled(fmt::format("brought message {} of {} bytes where message {} of at most {} was expected",
-                                 header.sequence, header.bytes, lines_ == nullptr ? stream.next : taken_,
+                                 header.sequence, header.bytes, several_ ? taken_ : stream.next,
                                  spec_.slot_bytes));
     }
     stream.framed = stream.headed = true;
-    if (credit_ != nullptr) credit_->announce(header.bytes);
+    if (tcp::CreditGiver* credit = credit_of(stream)) credit->announce(header.part_bytes());
   }
 
-  std::byte* slot_of(const InStream& stream) const { return slots_[stream.header.sequence % room_]; }
+  /// There is a slot for it.
+  void begin_part(InStream& stream) {
+    stream.in_payload = true;
+    stream.received = 0;
+    const FrameHeader& header = stream.header;
+    Filled& filled = filled_by(stream);
+    if (header.sequence < taken_) return;
+    if (filled.message != header.sequence + 1) {
+      filled = {.header = header, .message = header.sequence + 1};
+    } else if (filled.header.parts != header.parts || filled.header.bytes != header.bytes) {
+      garbled(fmt::format("brought message {} once with {} bytes in {} parts and once with {} in {}",
+                          header.sequence, filled.header.bytes, filled.header.parts, header.bytes,
+                          header.parts));
+    }
+  }
 
-  /// True if this completes the message.
+  /// Where the next of its bytes belongs.
+  std::byte* place_of(const InStream& stream) const {
+    return slots_[stream.header.sequence % room_] + stream.header.part_begin() + stream.received;
+  }
+
+  /// True if this completes the part.
   bool add_payload(InStream& stream, size_t bytes) {
     stream.received += static_cast<uint32_t>(bytes);
-    if (credit_ != nullptr) credit_->arrive(bytes);
-    if (stream.received < stream.header.bytes) return false;
+    if (tcp::CreditGiver* credit = credit_of(stream)) credit->arrive(bytes);
+    if (stream.received < stream.header.part_bytes()) return false;
     if (!is_double(stream)) {
-      const uint64_t slot = stream.header.sequence % room_;
-      headers_[slot] = stream.header;
-      arrived_[slot] = stream.header.sequence + 1;
-      news_ = true;
+      Filled& filled = filled_by(stream);
+      filled.parts |= 1u << stream.header.part;
+      if (filled.whole()) {
+        ++whole_;
+        news_ = true;
+      }
     }
     stream.next += streams_.size();
     stream.headed = stream.in_payload = false;
@@ -313,9 +350,9 @@ class TcpReceiver final : public Receiver {
     stream.end -= stream.begin;
     stream.begin = 0;
     const bool into_slot = stream.in_payload && !is_double(stream);
-    const size_t direct = into_slot ? stream.header.bytes - stream.received : 0;
+    const size_t direct = into_slot ? stream.header.part_bytes() - stream.received : 0;
     const iovec parts[2] = {
-        {direct > 0 ? slot_of(stream) + stream.received : nullptr, direct},
+        {direct > 0 ? place_of(stream) : nullptr, direct},
         {stream.buffer.data() + stream.end, stream.buffer.size() - stream.end},
     };
     const size_t wanted = parts[0].iov_len + parts[1].iov_len;
@@ -346,17 +383,16 @@ class TcpReceiver final : public Receiver {
   const LinkSpec spec_;
   uint32_t room_;  // messages that there are slots for
   SlotArray slots_;
-  std::vector<FrameHeader> headers_;  // by slot
-  std::vector<uint64_t> arrived_;     // by slot: 1 + the message that is complete in it
+  std::vector<Filled> filled_;  // by slot
   NetTally& tally_;
   std::vector<std::unique_ptr<InStream>> streams_;
-  std::unique_ptr<tcp::ReceiverLines> lines_;  // null: one path
-  std::unique_ptr<tcp::CreditGiver> credit_;   // null: several, or no budget
+  bool several_ = false;                       // paths
+  std::unique_ptr<tcp::ReceiverLines> lines_;  // null: one path, and senders send what they like
   int64_t life_ = 0;
   uint64_t all_before_ = 0;  // have arrived; as said over lines_
   bool news_ = false;        // more has arrived than was said
+  uint64_t whole_ = 0;       // messages that have arrived
   uint64_t taken_ = 0;
-  uint64_t taken_bytes_ = 0;
   Message message_;
   bool held_ = false;     // message_ is the oldest message
   bool wanting_ = false;  // the last look found nothing

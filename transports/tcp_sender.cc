@@ -3,6 +3,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <deque>
 #include <system_error>
@@ -13,7 +14,6 @@
 #include "transports/link_check.h"
 #include "transports/slot_array.h"
 #include "transports/tcp_channel.h"
-#include "transports/tcp_credit.h"
 #include "transports/tcp_lines.h"
 #include "transports/tcp_wire.h"
 
@@ -27,31 +27,29 @@ struct OutStream {
   Socket socket;
   std::unique_ptr<PathChoice> choice;  // of what the socket will be; null: it is there
   size_t path = 0;
-  Bytes greeting;              // what of the hello and greeting is not sent yet
-  bool ready = false;          // connected and greeted
-  std::deque<uint64_t> queue;  // messages that the kernel does not have wholly
-  size_t sent = 0;             // bytes of the first one's frame that the kernel has
-  Status trouble;              // why it is of no use any more
+  Bytes greeting;                      // what of the hello and greeting is not sent yet
+  bool ready = false;                  // connected and greeted
+  std::deque<tcp::FrameHeader> queue;  // of frames that the kernel does not have wholly
+  size_t sent = 0;                     // bytes of the first one that the kernel has
+  Status trouble;                      // why it is of no use any more
   // Where there are several paths:
-  uint64_t carries = 0;  // bytes of messages dealt to it that have not arrived
+  uint64_t carries = 0;  // bytes of frames dealt to it whose messages have not arrived
   bool gone = false;     // the channel goes on without it
 };
 
 class TcpSender final : public Sender {
  public:
-  /// `lines`: null where there is one path; `credit`: null where there are several, or the receiver gives
-  /// none.
+  /// `lines`: null where there is one path and the receiver gives no credit.
   TcpSender(const TcpPeer& peer, std::vector<OutStream> streams, std::unique_ptr<tcp::SenderLines> lines,
-            std::unique_ptr<tcp::CreditTaker> credit, int64_t timeout_ns, const LinkSpec& spec,
-            tcp::Counters& counters)
+            int64_t timeout_ns, const LinkSpec& spec, tcp::Counters& counters)
       : spec_(spec),
         counters_(counters),
         peer_(peer),
         timeout_ns_(timeout_ns),
+        several_(peer.paths.size() > 1),
         streams_(std::move(streams)),
         lines_(std::move(lines)),
-        credit_(std::move(credit)),
-        kept_(lines_ == nullptr ? spec.slots : tcp::kept_messages(spec)),
+        kept_(several_ ? tcp::kept_messages(spec) : spec.slots),
         headers_(kept_),
         dealt_(kept_),
         slots_(kept_, spec.slot_bytes) {
@@ -62,7 +60,6 @@ class TcpSender final : public Sender {
 
   ~TcpSender() override {
     for (const OutStream& stream : streams_) counters_.again.forget(stream.socket);
-    if (credit_ != nullptr) credit_->go_on(now_ns());
   }
 
   Result<bool> ready() override {
@@ -73,20 +70,8 @@ class TcpSender final : public Sender {
       if (!stream.ready && usable(stream)) stream.trouble = greet(stream);
       ready = ready && stream.ready;
     }
-    if (lines_ != nullptr) {
-      ready = settle_paths();
-    } else {
-      for (const OutStream& stream : streams_) {
-        if (error_.ok()) error_ = named(stream.trouble);
-      }
-    }
+    ready = several_ ? settle_paths() : settle_path() && ready;
     WEIR_TRY(error_);
-    if (credit_ != nullptr) {
-      const Result<bool> credit = credit_->ready();
-      error_ = named(credit.status());
-      WEIR_TRY(error_);
-      ready = ready && *credit;
-    }
     return ready_ = ready;
   }
 
@@ -97,35 +82,35 @@ class TcpSender final : public Sender {
 
   void publish(uint64_t tag, uint32_t bytes) override {
     headers_[published_ % kept_] = {.bytes = bytes, .tag = tag, .sequence = published_};
-    if (lines_ != nullptr && free_ == published_) moved_ns_ = now_ns();  // nothing was due until now
+    if (several_ && free_ == published_) moved_ns_ = now_ns();  // nothing was due until now
     ++published_;
     counters_.tally.sent(bytes);
-    if (credit_ != nullptr) credit_->publish(bytes);
-    deal(published_ - 1);
+    deal(headers_[(published_ - 1) % kept_]);
   }
 
   /// The kernel takes from `source` what it has room for, and only the rest is kept.
   void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
+    if (several_) return Sender::publish_from(tag, source, bytes);  // kept until it has arrived
     const uint64_t message = published_;
     source_ = source;
     publish(tag, bytes);
     source_ = nullptr;
     const OutStream& stream = streams_[message % streams_.size()];
     if (stream.queue.empty() || bytes == 0) return;  // of nothing, `source` may be null
-    const size_t sent = stream.queue.front() == message ? stream.sent : 0;
+    const size_t sent = stream.queue.front().sequence == message ? stream.sent : 0;
     const size_t taken = sent - std::min(sent, sizeof(FrameHeader));
     std::memcpy(slots_[message % kept_] + taken, source + taken, bytes - taken);
   }
-  bool spares_copies() const override { return lines_ == nullptr; }
+  bool spares_copies() const override { return !several_; }
 
   Status progress() override {
     if (!ready_) return ready().status();
     for (OutStream& stream : streams_) push(stream);
-    if (lines_ != nullptr && error_.ok()) watch();
+    if (several_ && error_.ok()) watch();
     return error_;
   }
 
-  bool flushed() const override { return (lines_ == nullptr ? free_ : arrived_) == published_; }
+  bool flushed() const override { return (several_ ? arrived_ : free_) == published_; }
 
   /// The kernel sees to it, packet by packet.
   bool pace(double bytes_per_s) override {
@@ -145,7 +130,7 @@ class TcpSender final : public Sender {
 
   /// What became of a message that is kept until it has arrived.
   struct Dealt {
-    uint32_t stream = 0;
+    std::array<uint8_t, tcp::kMostParts> streams{};  ///< by part
     bool arrived = false;
   };
 
@@ -154,9 +139,7 @@ class TcpSender final : public Sender {
     if (source_ != nullptr && message + 1 == published_) return const_cast<std::byte*>(source_);
     return slots_[message % kept_];
   }
-  uint64_t frame_bytes(uint64_t message) const {
-    return sizeof(FrameHeader) + headers_[message % kept_].bytes;
-  }
+  static uint64_t frame_bytes(const FrameHeader& frame) { return sizeof(FrameHeader) + frame.part_bytes(); }
 
   /// Goes on with connecting and the greeting.
   Status greet(OutStream& stream) {
@@ -188,31 +171,52 @@ class TcpSender final : public Sender {
                                             peer_.door.text(), error.message()));
   }
 
-  /// Which stream carries the message: with one path they take turns, else the one with the least under way.
-  void deal(uint64_t message) {
-    OutStream* next = &streams_[message % streams_.size()];
-    if (lines_ != nullptr) {
-      for (OutStream& stream : streams_) {
-        if (usable(stream) && (!usable(*next) || stream.carries < next->carries)) next = &stream;
-      }
-      if (!usable(*next)) return;  // progress() will say so
-      next->carries += frame_bytes(message);
-      dealt_[message % kept_] = {.stream = static_cast<uint32_t>(next - streams_.data())};
+  /// With one path, streams take turns; else a long message goes in parts over all of them.
+  void deal(FrameHeader& message) {
+    if (!several_) return queue(message, streams_[message.sequence % streams_.size()]);
+    const auto most =
+        std::min<size_t>(tcp::kMostParts, static_cast<size_t>(std::ranges::count_if(streams_, usable)));
+    message.parts = static_cast<uint8_t>(
+        std::clamp<size_t>(message.bytes / tcp::kLeastPart, 1, std::max<size_t>(most, 1)));
+    dealt_[message.sequence % kept_] = {};
+    for (uint8_t part = 0; part < message.parts; ++part) deal_part(message, part);
+  }
+
+  /// To the stream with the least under way.
+  void deal_part(FrameHeader frame, uint8_t part) {
+    frame.part = part;
+    OutStream* next = &streams_[frame.sequence % streams_.size()];
+    for (OutStream& stream : streams_) {
+      if (usable(stream) && (!usable(*next) || stream.carries < next->carries)) next = &stream;
     }
-    next->queue.push_back(message);
-    push(*next);
+    if (!usable(*next)) return;  // progress() will say so
+    next->carries += frame_bytes(frame);
+    dealt_[frame.sequence % kept_].streams[part] = static_cast<uint8_t>(next - streams_.data());
+    queue(frame, *next);
+  }
+
+  void queue(const FrameHeader& frame, OutStream& stream) {
+    if (tcp::CreditTaker* credit = credit_of(stream)) credit->publish(frame.part_bytes());
+    stream.queue.push_back(frame);
+    push(stream);
+  }
+
+  tcp::CreditTaker* credit_of(const OutStream& stream) {
+    return lines_ == nullptr ? nullptr : lines_->credit(stream.path);
   }
 
   /// Gives the kernel what it takes of the stream's frames, and what may be sent.
   void push(OutStream& stream) {
     while (error_.ok() && usable(stream) && !stream.queue.empty()) {
-      if (credit_ != nullptr) keep(credit_->refresh());
+      if (lines_ != nullptr) lines_->refresh(stream.path);
+      if (!several_ && lines_ != nullptr && !lines_->ended(0).empty()) error_ = broken(lines_->ended(0));
+      if (!error_.ok()) return;
       const ssize_t sent = send_batch(stream);
       if (sent < 0) {
         if (errno == EINTR) continue;
         if (errno != EAGAIN && errno != EWOULDBLOCK) {
           stream.trouble = Status(Code::remote_error, std::generic_category().message(errno));
-          if (lines_ == nullptr) error_ = broken(stream.trouble.message());
+          if (!several_) error_ = broken(stream.trouble.message());
         }
         return;
       }
@@ -221,35 +225,30 @@ class TcpSender final : public Sender {
     }
   }
 
-  /// Nothing may be sent. The headers of messages behind the one that waits cannot tell of them.
+  /// Nothing may be sent. The headers of frames behind the one that waits cannot tell of them.
   void stall(const OutStream& stream) {
-    credit_->stall(now_ns());
-    if (stream.queue.size() > 1) keep(credit_->announce());
-  }
-
-  /// What became of the control line.
-  void keep(const Status& status) {
-    if (error_.ok() && !status.ok()) error_ = broken(status.message());
+    credit_of(stream)->stall(now_ns());
+    if (stream.queue.size() > 1) lines_->announce(stream.path);
   }
 
   /// 0: without credit, nothing may be sent.
-  ssize_t send_batch(const OutStream& stream) {
+  ssize_t send_batch(OutStream& stream) {
     iovec parts[2 * kBatch];
     size_t count = 0;
     size_t total = 0;
-    size_t left = credit_ != nullptr ? credit_->left() : SIZE_MAX;
+    const tcp::CreditTaker* const credit = credit_of(stream);
+    size_t left = credit != nullptr ? credit->left() : SIZE_MAX;
     size_t skip = stream.sent;
-    for (const uint64_t message : stream.queue) {
+    for (FrameHeader& frame : stream.queue) {
       if (count == 2 * kBatch) break;
-      FrameHeader& header = headers_[message % kept_];
-      const size_t header_skip = std::min(skip, sizeof header);
+      const size_t header_skip = std::min(skip, sizeof frame);
       const size_t payload_skip = skip - header_skip;
       skip = 0;
-      const size_t payload = header.bytes - payload_skip;
+      const size_t payload = frame.part_bytes() - payload_skip;
       const size_t allowed = std::min(payload, left);
-      parts[count++] = {reinterpret_cast<std::byte*>(&header) + header_skip, sizeof header - header_skip};
-      parts[count++] = {payload_of(message) + payload_skip, allowed};
-      total += sizeof header - header_skip + allowed;
+      parts[count++] = {reinterpret_cast<std::byte*>(&frame) + header_skip, sizeof frame - header_skip};
+      parts[count++] = {payload_of(frame.sequence) + frame.part_begin() + payload_skip, allowed};
+      total += sizeof frame - header_skip + allowed;
       left -= allowed;
       if (allowed < payload) break;
     }
@@ -272,11 +271,11 @@ class TcpSender final : public Sender {
       stream.sent = 0;
       stream.queue.pop_front();
     }
-    if (credit_ != nullptr && payload > 0) credit_->use(payload);
-    if (lines_ != nullptr) return free_slots();
+    if (tcp::CreditTaker* credit = credit_of(stream); credit != nullptr && payload > 0) credit->use(payload);
+    if (several_) return free_slots();
     free_ = published_;
     for (const OutStream& each : streams_) {
-      if (!each.queue.empty()) free_ = std::min(free_, each.queue.front());
+      if (!each.queue.empty()) free_ = std::min(free_, each.queue.front().sequence);
     }
   }
 
@@ -289,6 +288,19 @@ class TcpSender final : public Sender {
   // Several paths
 
   size_t paths() const { return peer_.paths.size(); }
+
+  /// While the channel is opened, with one path: trouble of any connection is the channel's. True once the
+  /// line works, if there is one.
+  bool settle_path() {
+    for (const OutStream& stream : streams_) {
+      if (error_.ok()) error_ = named(stream.trouble);
+    }
+    if (lines_ == nullptr) return true;
+    const bool works = lines_->ready(0);
+    if (error_.ok() && !lines_->ended(0).empty())
+      error_ = named(Status(Code::remote_error, lines_->ended(0)));
+    return works;
+  }
 
   /// While the channel is opened: true once all paths work, or all but those that do not answer in time after
   /// another one works, or refuse.
@@ -353,7 +365,11 @@ class TcpSender final : public Sender {
       Dealt& dealt = dealt_[message % kept_];
       if (dealt.arrived || !lines_->arrived().has(message)) continue;
       dealt.arrived = true;
-      streams_[dealt.stream].carries -= std::min(frame_bytes(message), streams_[dealt.stream].carries);
+      FrameHeader frame = headers_[message % kept_];
+      for (frame.part = 0; frame.part < frame.parts; ++frame.part) {
+        uint64_t& carries = streams_[dealt.streams[frame.part]].carries;
+        carries -= std::min(frame_bytes(frame), carries);
+      }
     }
     while (arrived_ < published_ && dealt_[arrived_ % kept_].arrived) ++arrived_;
     free_slots();
@@ -362,12 +378,12 @@ class TcpSender final : public Sender {
   /// A slot is free when its message has arrived and no stream is in the middle of sending it again.
   void free_slots() {
     for (OutStream& stream : streams_) {
-      while (stream.sent == 0 && !stream.queue.empty() && stream.queue.front() < arrived_)
+      while (stream.sent == 0 && !stream.queue.empty() && stream.queue.front().sequence < arrived_)
         stream.queue.pop_front();
     }
     uint64_t free = arrived_;
     for (const OutStream& stream : streams_) {
-      if (!stream.queue.empty()) free = std::min(free, std::ranges::min(stream.queue));
+      for (const FrameHeader& frame : stream.queue) free = std::min(free, frame.sequence);
     }
     free_ = std::max(free_, free);
   }
@@ -401,10 +417,16 @@ class TcpSender final : public Sender {
       lines_->leave(stream.path);
     uint64_t again = 0;
     for (uint64_t message = arrived_; message < published_; ++message) {
-      const Dealt& dealt = dealt_[message % kept_];
-      if (dealt.arrived || &streams_[dealt.stream] != &stream) continue;
-      deal(message);
-      ++again;
+      const Dealt dealt = dealt_[message % kept_];
+      if (dealt.arrived) continue;
+      const FrameHeader& header = headers_[message % kept_];
+      bool any = false;
+      for (uint8_t part = 0; part < header.parts; ++part) {
+        if (&streams_[dealt.streams[part]] != &stream) continue;
+        deal_part(header, part);
+        any = true;
+      }
+      again += any ? 1 : 0;
     }
     WEIR_WARN("{} goes on without the connection from {}: {}; {} messages are sent again over {}",
               outgoing_name(spec_), peer_.paths[stream.path].text, stream.trouble.message(), again,
@@ -438,12 +460,12 @@ class TcpSender final : public Sender {
   tcp::Counters& counters_;
   const TcpPeer peer_;
   const int64_t timeout_ns_;
+  const bool several_;  // paths
   std::vector<OutStream> streams_;
-  const std::unique_ptr<tcp::SenderLines> lines_;   // null: one path, nobody says what has arrived
-  const std::unique_ptr<tcp::CreditTaker> credit_;  // null: everything may be sent
-  const uint64_t kept_;                             // messages that there are slots for
-  std::vector<FrameHeader> headers_;                // by slot
-  std::vector<Dealt> dealt_;                        // by slot
+  const std::unique_ptr<tcp::SenderLines> lines_;  // null: one path, and everything may be sent
+  const uint64_t kept_;                            // messages that there are slots for
+  std::vector<FrameHeader> headers_;               // by slot
+  std::vector<Dealt> dealt_;                       // by slot; with several paths only
   SlotArray slots_;
   const std::byte* source_ = nullptr;  // of the last message, while it is published from there
   bool ready_ = false;
@@ -497,28 +519,21 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
     greeting.stream = i;
     out[i].greeting = tcp::opening(tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), greeting);
   }
-  const auto line_key = [&](uint32_t line) {
-    return tcp::control_key(uid, spec.self, spec.peer, spec.channel, line, greeting.life);
-  };
   std::unique_ptr<tcp::SenderLines> lines;
-  if (several) {
+  if (several || peer.credit) {
     std::vector<Result<tcp::ControlLine>> ends;
-    for (uint32_t p = 0; p < greeting.paths; ++p) {
-      Result<Socket> socket = Socket::start_connect(peer.paths[p].to, peer.paths[p].from);
-      if (socket.ok()) ends.emplace_back(tcp::ControlLine(std::move(*socket), line_key(1 + p)));
+    for (uint32_t path = 0; path < peer.paths.size(); ++path) {
+      Result<Socket> socket = Socket::start_connect(peer.paths[path].to, peer.paths[path].from);
+      if (!socket.ok() && !several) return socket.status();
+      const auto key = tcp::control_key(uid, spec.self, spec.peer, spec.channel, path, greeting.life);
+      if (socket.ok()) ends.emplace_back(tcp::ControlLine(std::move(*socket), key));
       if (!socket.ok()) ends.emplace_back(socket.status());
     }
-    lines = std::make_unique<tcp::SenderLines>(std::move(ends), path_timeout_ns);
+    lines = std::make_unique<tcp::SenderLines>(std::move(ends), path_timeout_ns,
+                                               peer.credit ? &counters.tally : nullptr);
   }
-  std::unique_ptr<tcp::CreditTaker> credit;
-  if (peer.credit && !several) {
-    Result<Socket> socket = Socket::start_connect(peer.paths[0].to, peer.paths[0].from);
-    if (!socket.ok()) return socket.status();
-    credit =
-        std::make_unique<tcp::CreditTaker>(tcp::ControlLine(std::move(*socket), line_key(0)), counters.tally);
-  }
-  return std::unique_ptr<Sender>(std::make_unique<TcpSender>(
-      peer, std::move(out), std::move(lines), std::move(credit), path_timeout_ns, spec, counters));
+  return std::unique_ptr<Sender>(
+      std::make_unique<TcpSender>(peer, std::move(out), std::move(lines), path_timeout_ns, spec, counters));
 }
 
 }  // namespace weir

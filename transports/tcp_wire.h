@@ -1,15 +1,16 @@
 /// What travels on the sockets of tcp; for the tcp_*.cc files only.
 ///
 ///     stream = the door's hello, greeting, frame, frame ...        all from sender to receiver
-///     frame  = frame header, `bytes` bytes
+///     frame  = frame header, the bytes of a part of a message
 ///
 /// A message travels on any stream of its channel, on each in ascending order. Nothing travels the other way,
 /// so a sender that closes never destroys what is under way: what receivers have to say goes over control
 /// lines (transports/tcp_control.h), connections of their own for channels that have them.
 ///
-/// A channel over several paths has a control line on each. There the receiver says what has arrived, on all
-/// of them; the sender keeps messages until then, and sends those of a stream that broke again over others,
-/// in any order. The receiver drops what it has already. Stream s is over path s mod `paths`.
+/// A channel over several paths has a control line on each, and long messages travel in parts over several
+/// streams. The receiver says which messages have arrived, on all lines; the sender keeps messages until
+/// then, and sends parts of a stream that broke again over others, in any order. The receiver drops what it
+/// has already. Stream s is over path s mod `paths`.
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
 #pragma once
@@ -24,10 +25,12 @@
 namespace weir::tcp {
 
 inline constexpr uint32_t kGreetingMagic = 0x74637770;
-inline constexpr uint32_t kFrameMagic = 0x6672616d;
+inline constexpr uint16_t kFrameMagic = 0x6672;
 inline constexpr uint32_t kMostStreams = 64;
 inline constexpr uint32_t kMostPaths = 63;
 inline constexpr uint32_t kMostChannels = 1u << 24;
+inline constexpr uint32_t kMostParts = 8;
+inline constexpr uint32_t kLeastPart = 32 << 10;  ///< bytes: less is not worth a frame of its own
 
 struct Greeting {
   uint32_t magic = kGreetingMagic;
@@ -35,16 +38,25 @@ struct Greeting {
   uint32_t streams = 0;
   uint32_t slots = 0;
   uint32_t slot_bytes = 0;
-  uint32_t paths = 0;  ///< control lines beside the streams; 0: the receiver says nothing
+  uint32_t paths = 0;  ///< if several; 0: one, and the receiver does not say what has arrived
   int64_t life = 0;  ///< time at which the sending end was opened: later lives of a channel have a later one
 };
 static_assert(sizeof(Greeting) == 32);
 
 struct FrameHeader {
-  uint32_t magic = kFrameMagic;
-  uint32_t bytes = 0;
+  uint16_t magic = kFrameMagic;
+  uint8_t part = 0;    ///< which of its `parts` equal parts this frame brings; the last may be shorter
+  uint8_t parts = 1;   ///< 1 to kMostParts; of one message always the same
+  uint32_t bytes = 0;  ///< of the whole message
   uint64_t tag = 0;
   uint64_t sequence = 0;  ///< of the message in its channel, from 0
+
+  uint32_t part_begin() const { return std::min(bytes, part * part_stride()); }
+  uint32_t part_bytes() const { return std::min(bytes - part_begin(), part_stride()); }
+  bool is_whole() const { return magic == kFrameMagic && parts > 0 && parts <= kMostParts && part < parts; }
+
+ private:
+  uint32_t part_stride() const { return bytes / parts + (bytes % parts > 0 ? 1 : 0); }
 };
 static_assert(sizeof(FrameHeader) == 24);
 
@@ -53,11 +65,11 @@ inline DeliveryKey delivery_key(uint64_t uid, Rank from, Rank to, uint32_t chann
   return {.scope = uid, .purpose = 1u << 31 | channel * kMostStreams | stream, .from = from, .to = to};
 }
 
-/// The key of a control line: 0 is of the channel, 1 + p of its path p. Another life has lines of its own, so
-/// that an end that is about to close never takes one of the next.
-inline DeliveryKey control_key(uint64_t uid, Rank from, Rank to, uint32_t channel, uint32_t line,
+/// The key of the control line on a path. Another life has lines of its own, so that an end that is about to
+/// close never takes one of the next.
+inline DeliveryKey control_key(uint64_t uid, Rank from, Rank to, uint32_t channel, uint32_t path,
                                int64_t life) {
-  return {.scope = uid, .purpose = 3u << 30 | line << 24 | channel, .from = from, .to = to, .life = life};
+  return {.scope = uid, .purpose = 3u << 30 | path << 24 | channel, .from = from, .to = to, .life = life};
 }
 
 /// What a stream begins with.

@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,9 +29,9 @@ std::unique_ptr<Door> door_at(const std::vector<std::string>& hosts) {
   return std::move(*door);
 }
 
-/// Breaks all connections of this process whose end here has the address: what has come and was not read is
-/// lost, the other ends are reset.
-void reset_connections_at(const std::string& host) {
+/// The connections of this process whose end here has the address.
+std::vector<int> connections_at(const std::string& host) {
+  std::vector<int> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     const int fd = std::stoi(entry.path().filename());
     sockaddr_storage raw{};
@@ -39,7 +40,14 @@ void reset_connections_at(const std::string& host) {
     size = sizeof raw;
     getsockname(fd, reinterpret_cast<sockaddr*>(&raw), &size);
     const auto local = SocketAddress::from(reinterpret_cast<sockaddr*>(&raw));
-    if (!local || local->host_text() != host) continue;
+    if (local && local->host_text() == host) found.push_back(fd);
+  }
+  return found;
+}
+
+/// Breaks them: what has come and was not read is lost, the other ends are reset.
+void reset_connections_at(const std::string& host) {
+  for (const int fd : connections_at(host)) {
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
@@ -47,23 +55,48 @@ void reset_connections_at(const std::string& host) {
   }
 }
 
-/// The channel is from 127.0.0.2 and .3 to 127.0.0.4 and .5.
-class TcpFailover : public BothEnds {
+/// Bytes that have come there and were not read.
+int unread_at(const std::string& host) {
+  int all = 0;
+  for (const int fd : connections_at(host)) {
+    int unread = 0;
+    ioctl(fd, FIONREAD, &unread);
+    all += unread;
+  }
+  return all;
+}
+
+/// The channel is from 127.0.0.2 and .3 to 127.0.0.4 and .5; the parameter is the receiver's budget, 0: it
+/// has none.
+class TcpFailover : public BothEnds, public ::testing::WithParamInterface<uint64_t> {
  protected:
+  ~TcpFailover() override {
+    close_channel();
+    for (Node& node : nodes_) node = Node();
+  }
   void open(uint32_t slot_bytes = 4096, uint32_t streams = 0, double timeout_s = 60) {
     close_channel();
     for (Node& node : nodes_) node = Node();
     nodes_[0].door = door_at({"127.0.0.2", "127.0.0.3"});
     nodes_[1].door = door_at({"127.0.0.4", "127.0.0.5"});
     for (Rank rank : {0, 1}) {
-      nodes_[rank].transport = make_tcp(test_identity(rank), nodes_[rank].door.get(),
-                                        {.streams = streams, .path_timeout_s = timeout_s});
+      nodes_[rank].transport =
+          make_tcp(test_identity(rank), nodes_[rank].door.get(),
+                   {.streams = streams,
+                    .path_timeout_s = timeout_s,
+                    .budget = GetParam() == 0 ? nullptr : &budgets_[static_cast<size_t>(rank)],
+                    .budget_for_own_host = true});
     }
     open_channel(4, slot_bytes);
   }
-};
 
-TEST_F(TcpFailover, WhatALostPathSwallowedIsSentAgain) {
+ private:
+  CreditBudget budgets_[2] = {CreditBudget(GetParam()), CreditBudget(GetParam())};
+};
+INSTANTIATE_TEST_SUITE_P(Credit, TcpFailover, ::testing::Values(0, 1, 64 << 10),
+                         [](const auto& budget) { return std::to_string(budget.param); });
+
+TEST_P(TcpFailover, WhatALostPathSwallowedIsSentAgain) {
   for (const std::string host : {"127.0.0.4", "127.0.0.5"}) {
     open();
     exchange(3, 4096);
@@ -78,7 +111,16 @@ TEST_F(TcpFailover, WhatALostPathSwallowedIsSentAgain) {
   }
 }
 
-TEST_F(TcpFailover, APathMayBreakAtTheSender) {
+TEST_P(TcpFailover, ALongMessageIsUnderWayOnAllPathsAtOnce) {
+  open(1u << 20);
+  send(*sender_, 0, sent_++, 1u << 20);
+  for (const std::string host : {"127.0.0.4", "127.0.0.5"}) {
+    eventually("payload", [&] { return unread_at(host) >= int{CreditBudget::kLeast}; });
+  }
+  take_all(1u << 20);
+}
+
+TEST_P(TcpFailover, APathMayBreakAtTheSender) {
   for (const std::string host : {"127.0.0.2", "127.0.0.3"}) {
     open(1u << 20, 6);  // messages longer than what sockets buffer, so that some are halfway
     exchange(2, 1u << 20);
@@ -90,14 +132,14 @@ TEST_F(TcpFailover, APathMayBreakAtTheSender) {
   }
 }
 
-TEST_F(TcpFailover, APathMayBreakWhileNothingIsUnderWay) {
+TEST_P(TcpFailover, APathMayBreakWhileNothingIsUnderWay) {
   open();
   exchange(1, 10);
   reset_connections_at("127.0.0.5");
   exchange(10, 4096);
 }
 
-TEST_F(TcpFailover, AFlushedMessageHasArrived) {
+TEST_P(TcpFailover, AFlushedMessageHasArrived) {
   open();
   send(*sender_, 0, sent_++, 100);
   for (int look = 0; look < 100; ++look) {
@@ -111,7 +153,7 @@ TEST_F(TcpFailover, AFlushedMessageHasArrived) {
   receive(*receiver_, 0, 0, 100);
 }
 
-TEST_F(TcpFailover, WithoutAPathTheSenderNamesThemAll) {
+TEST_P(TcpFailover, WithoutAPathTheSenderNamesThemAll) {
   open();
   exchange(1, 500);
   fill_slots(500);
@@ -126,7 +168,7 @@ TEST_F(TcpFailover, WithoutAPathTheSenderNamesThemAll) {
   EXPECT_THAT(await_trouble(*receiver_, 10000).message(), HasSubstr("rank 0"));
 }
 
-TEST_F(TcpFailover, WorksAgainInALaterLifeOfTheChannel) {
+TEST_P(TcpFailover, WorksAgainInALaterLifeOfTheChannel) {
   open();
   for (int life = 0; life < 5; ++life) {
     fill_slots(3000);
@@ -139,14 +181,14 @@ TEST_F(TcpFailover, WorksAgainInALaterLifeOfTheChannel) {
 
 /// The card of rank 1 with another address as its second.
 Bytes card_with(const Door& door, const SocketAddress& second) {
-  ByteWriter card = begin_card("tcp", 2, {1, host_identity("")});
+  ByteWriter card = begin_card("tcp", 3, {1, host_identity("")});
   card.put(door.address()).put(uint32_t{0}).put(uint32_t{2});
   tcp::Rail{.name = "lo", .door = door.address(), .network_bits = 8}.put(card);
   tcp::Rail{.name = "lo", .door = second, .network_bits = 8}.put(card);
   return card.take();
 }
 
-TEST_F(TcpFailover, OpensWithoutAPathThatRefuses) {
+TEST_P(TcpFailover, OpensWithoutAPathThatRefuses) {
   open();
   const SocketAddress closed = door_at({"127.0.0.6"})->address();
   for (uint32_t channel : {4, 5}) {  // which begin with different paths
@@ -155,7 +197,7 @@ TEST_F(TcpFailover, OpensWithoutAPathThatRefuses) {
   }
 }
 
-TEST_F(TcpFailover, OpensWithoutAPathThatDoesNotAnswer) {
+TEST_P(TcpFailover, OpensWithoutAPathThatDoesNotAnswer) {
   open(4096, 0, 0.1);
   // Who listens and accepts nothing takes in as many connections as fit into its queue, and no more.
   const Socket deaf(socket(AF_INET, SOCK_STREAM, 0));
@@ -217,7 +259,7 @@ class TcpDoubles : public ::testing::Test {
     receiver_ = std::move(*receiver);
   }
   static DeliveryKey line_key(uint32_t path, int64_t life) {
-    return tcp::control_key(test_identity(0).uid, 0, 1, 0, 1 + path, life);
+    return tcp::control_key(test_identity(0).uid, 0, 1, 0, path, life);
   }
   void begin_life(int64_t life, const std::vector<uint32_t>& paths = {0, 1}) {
     for (const uint32_t i : paths) {
@@ -268,6 +310,13 @@ class TcpDoubles : public ::testing::Test {
     ASSERT_EQ(message->bytes, bytes);
     for (uint32_t i = 0; i < bytes; ++i) ASSERT_EQ(message->data[i], value) << "byte " << i;
     receiver_->release();
+  }
+  /// What the receiver says of a frame on stream 0 that cannot be.
+  std::string refusal_of(const tcp::FrameHeader& header) {
+    EXPECT_TRUE(streams_[0].send_all(std::as_bytes(std::span(&header, 1)), Deadline::in_ms(5000)).ok());
+    Status trouble;
+    eventually("trouble", [&] { return !(trouble = receiver_->progress()).ok(); });
+    return trouble.message();
   }
   void take_nothing() {
     for (int look = 0; look < 100; ++look) {
@@ -355,12 +404,48 @@ TEST_F(TcpDoubles, AnEndLeavesTheLinesOfTheNextLifeToTheNextEnd) {
   take(0, 10, kRight);
 }
 
+/// A frame with one of four parts of a message of 1001 bytes: 251, 251, 251, 248.
+constexpr uint32_t kOdd = 1001;
+tcp::FrameHeader quarter(uint64_t sequence, uint8_t part) {
+  return {.part = part, .parts = 4, .bytes = kOdd, .tag = sequence, .sequence = sequence};
+}
+
+TEST_F(TcpDoubles, PartsMayComeInAnyOrderAndTwice) {
+  const auto bring = [&](uint32_t stream, uint8_t part, std::byte value) {
+    put(stream, quarter(0, part));
+    write(stream, Bytes(part < 3 ? 251 : 248, value));
+  };
+  bring(1, 3, kRight);
+  bring(0, 0, kRight);
+  bring(1, 0, kStale);
+  put(0, quarter(0, 2));
+  write(0, Bytes(100, kStale));  // its stream will be slower than another that brings the part again
+  bring(1, 2, kRight);
+  take_nothing();
+  begin_message(1, 1, 10, kRight, 10);
+  take_nothing();
+  write(0, Bytes(151, kStale));
+  bring(0, 1, kRight);
+  take(0, kOdd, kRight);
+  take(1, 10, kRight);
+  bring(1, 1, kStale);
+  take_nothing();
+}
+
+TEST_F(TcpDoubles, PartsThatDoNotFitTogetherAreRefused) {
+  put(1, quarter(2, 0));
+  take_nothing();
+  tcp::FrameHeader other = quarter(2, 1);
+  other.parts = 3;
+  EXPECT_THAT(refusal_of(other), HasSubstr("1001 bytes in 4 parts and once with 1001 in 3"));
+}
+
+TEST_F(TcpDoubles, APartBeyondTheLastIsRefused) {
+  EXPECT_THAT(refusal_of(quarter(0, 4)), HasSubstr("message 0 of 1001 bytes"));
+}
+
 TEST_F(TcpDoubles, NumbersFarAheadAreRefused) {
-  const tcp::FrameHeader header{.bytes = 1, .tag = 0, .sequence = 1000};
-  ASSERT_TRUE(streams_[0].send_all(std::as_bytes(std::span(&header, 1)), Deadline::in_ms(5000)).ok());
-  Status trouble;
-  eventually("trouble", [&] { return !(trouble = receiver_->progress()).ok(); });
-  EXPECT_THAT(trouble.message(), HasSubstr("message 1000"));
+  EXPECT_THAT(refusal_of({.bytes = 1, .tag = 0, .sequence = 1000}), HasSubstr("message 1000"));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, ::testing::ValuesIn(setups()), setup_
 /// A card of tcp for rank 1 of machine `host`, whose door is at `address`.
 Bytes card_at(const std::string& address, uint64_t host) {
   const SocketAddress door = SocketAddress::parse(address).value();
-  ByteWriter card = begin_card("tcp", 2, {1, host});
+  ByteWriter card = begin_card("tcp", 3, {1, host});
   card.put(door).put(uint32_t{0}).put(uint32_t{1});
   tcp::Rail{.name = "eth0", .door = door, .network_bits = 8}.put(card);
   return card.take();

@@ -49,7 +49,7 @@ TEST(NetStats, WrongArgumentsAreRefusedWithASentence) {
     for (const size_t size : {size_t{0}, sizeof stats - 8, sizeof stats + 1, SIZE_MAX}) {
       EXPECT_EQ(weirCommNetStats(comm, &stats, size), ncclInvalidArgument);
       EXPECT_THAT(last_sentence(),
-                  AllOf(HasSubstr("size is " + std::to_string(size)), HasSubstr("is 80 here")));
+                  AllOf(HasSubstr("size is " + std::to_string(size)), HasSubstr("is 88 here")));
     }
   }
   EXPECT_EQ(weirCommNetStats(freed, &stats, sizeof stats), ncclInvalidArgument);

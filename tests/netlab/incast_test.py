@@ -9,10 +9,10 @@ import re
 from cases import run
 from gathers import gathers, incast_network
 
-SENDERS, BUFFER, SIZE, CALLS = 8, 128 << 10, 256 << 10, 10
-# The default credit is 1.3 ms of the rate that was measured between the hosts, 64 KiB at least. 1.3 ms of 200 Mbit/s are half of
-# that: however slow a busy machine makes the hosts look, and up to twice as fast as they are, it is 64 KiB.
-MBIT = 200
+SENDERS, BUFFER, SIZE, CALLS = 8, 128 << 10, 256 << 10, 5
+# The default credit is 1.3 ms of the rate that was measured between the hosts, 64 KiB at least. 1.3 ms of 100 Mbit/s are a quarter of
+# that: however slow a busy machine makes the hosts look, and up to four times as fast as they are, it is 64 KiB.
+MBIT = 100
 LEAST_CREDIT = 64 << 10
 
 

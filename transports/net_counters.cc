@@ -15,6 +15,7 @@ NetCounters& NetCounters::operator+=(const NetCounters& other) {
   given_up += other.given_up;
   retransmitted += other.retransmitted;
   dropped += other.dropped;
+  retries += other.retries;
   return *this;
 }
 
@@ -27,6 +28,7 @@ std::string NetCounters::describe() const {
   if (given_up > 0) text += fmt::format("; {} connections given up", given_up);
   if (retransmitted > 0) text += fmt::format("; {} segments sent again", retransmitted);
   if (dropped > 0) text += fmt::format("; {} packets dropped by this host", dropped);
+  if (retries > 0) text += fmt::format("; {} retries by this host's RDMA ports", retries);
   return text;
 }
 

@@ -18,9 +18,10 @@ struct NetCounters {
   uint64_t stalled_ns = 0;  ///< how long, over all channels; waits that are over
   uint64_t given_up = 0;    ///< connections (tcp) and strands (verbs) that senders of this rank go on without
   uint64_t retransmitted = 0;  ///< TCP segments, by the kernel of this host
-  /// Packets, by the kernel of this host at the interfaces in use, since the first channel was opened, of all
-  /// who send: ranks of one host tell the same ones.
+  /// Packets, by this host at the interfaces (tcp) and RDMA ports (verbs) in use, since the first channel was
+  /// opened, of all who send: ranks of one host tell the same ones.
   uint64_t dropped = 0;
+  uint64_t retries = 0;  ///< times that those RDMA ports began to send again (drivers::RdmaCounts); likewise
 
   NetCounters& operator+=(const NetCounters& other);
   bool carried() const { return sent_messages + received_messages > 0; }

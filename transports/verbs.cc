@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/base/host.h"
+#include "src/drivers/rdma_counters.h"
 #include "transports/card.h"
 #include "transports/peer_door.h"
 #include "transports/verbs_channel.h"
@@ -88,6 +89,7 @@ class VerbsTransport final : public Transport {
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
     const Result<Owner> owner = owner_of(peer_card);
     if (!owner.ok()) return owner.status();
+    count_at_ports();
     // Neighbouring strands are of different rails: messages take turns on them.
     std::vector<verbs::Strands::Place> places;
     const auto pairs = port_pairs(rails_->addresses(), owner->ports);
@@ -102,15 +104,30 @@ class VerbsTransport final : public Transport {
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
     const Result<Owner> owner = owner_of(peer_card);
     if (!owner.ok()) return owner.status();
+    count_at_ports();
     return open_verbs_receiver(context(*owner), *door_, spec);
   }
 
   Result<HomeView> map(BytesView) override {
     return Status(Code::invalid_usage, "verbs cannot map the memory of a peer");
   }
-  NetCounters counters() const override { return tally_.read(); }
+  NetCounters counters() const override {
+    NetCounters all = tally_.read();
+    const drivers::RdmaCounts at_ports = ports_.read();
+    all.retries = at_ports.retries;
+    all.dropped = at_ports.dropped;
+    return all;
+  }
 
  private:
+  /// From the first channel on: who uses none need not ask.
+  void count_at_ports() {
+    std::vector<drivers::RdmaCounters::Port> ports;
+    for (size_t i = 0; i < rails_->size(); ++i)
+      ports.emplace_back((*rails_)[i].used.port.device, (*rails_)[i].used.port.number);
+    ports_.begin(ports);
+  }
+
   verbs::ChannelContext context(const Owner& owner) {
     return {rails_.get(), self_.uid, owner.door, settings_, &tally_};
   }
@@ -146,6 +163,7 @@ class VerbsTransport final : public Transport {
   std::unique_ptr<verbs::Rails> rails_;
   Status no_rails_;
   NetTally tally_;
+  drivers::RdmaCounters ports_{drivers::files_below("")};
 };
 
 }  // namespace

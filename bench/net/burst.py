@@ -34,7 +34,7 @@ WAYS = (("as it is", {}),
         ("window slides over 2", {"WEIR_ADMIT_OPERATIONS": "2"}),
         ("block of 2, then flush", {"WEIR_ADMIT_OPERATIONS": "2", "WEIR_ADMIT_FLUSH": "1"}))
 
-GRANTS, STALLS, NET_STATS = 4, 5, 10  # places in weirNetStats_t, and how many it has
+GRANTS, STALLS, NET_STATS = 4, 5, 11  # places in weirNetStats_t, and how many it has
 
 Round = namedtuple("Round", "seconds queued dropped again grants stalls")
 

@@ -10,25 +10,20 @@ round what the library counts of credit, without warm-up: grants, and how often 
 """
 
 import argparse
-import json
 import os
 import statistics
 import sys
-import tempfile
-from collections import namedtuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "compare")]
 from compare import listed, size  # noqa: E402
-from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
-from ranks import favoured, kept_niceness, start_all  # noqa: E402
+from gathers import gathers, incast_network  # noqa: E402
+from network import Impossible, missing_tools  # noqa: E402
+from ranks import kept_niceness  # noqa: E402
 from table import human  # noqa: E402
 from ways import way  # noqa: E402
 
-HOST_QUEUE = 4 << 20
 QUANTILES = (0.5, 0.9, 0.99, 1)
-
-Round = namedtuple("Round", "times dropped again grants stalls")  # seconds of each call; packets; segments; of credit
 
 
 def quantile(values, share):
@@ -37,39 +32,14 @@ def quantile(values, share):
   return values[max(0, -int(-share * len(values) // 1) - 1)]
 
 
-def run(network, arguments, variables):
-  hosts = len(network.leaf_of)
-  total = f"{arguments.bytes * hosts}"  # as the programs count: what the root ends with, its own part included
-  port = network.cables[0, 0]
-  with tempfile.TemporaryDirectory() as folder:
-    result = os.path.join(folder, "result.json")
-    program = os.path.join(os.path.abspath(arguments.programs), "gather_perf")
-    command = favoured(arguments.nice, (program, "-b", total, "-e", total, "-n", f"{arguments.calls}", "-w", "2", "-c", "0", "-z", "3",
-                                        "-I", "1"))
-    before = network.drops()[port], network.segments("RetransSegs")
-    processes = start_all(network, lambda rank: command + (["-J", result] if rank == 0 else []), **variables)
-    try:
-      said = [process.communicate(timeout=arguments.timeout) for process in processes]
-    finally:
-      network.kill_all()
-    for rank, process in enumerate(processes):
-      assert process.returncode == 0, (rank, said[rank])
-    with open(result, encoding="utf-8") as file:
-      (row,) = json.load(file)["results"]
-  assert row["size"] == int(total), row["size"]
-  times = [us / 1e6 for us in row["out_of_place_per_iter"]["times_us"]]
-  net = row["net_stats"] or {"grants": 0, "stalls": 0}
-  return Round(times, network.drops()[port] - before[0], network.segments("RetransSegs") - before[1], net["grants"], net["stalls"])
-
-
 def measure(senders, congestion, arguments):
   """{way: [Round]}"""
   rounds = {name: [] for name, _ in arguments.way}
-  buffers = Buffers(host=HOST_QUEUE, port=arguments.buffer)
-  with Network([senders + 1], arguments.mbit, [0], mtu=arguments.mtu, buffers=buffers, congestion=congestion) as network:
+  with incast_network(senders, arguments.mbit, arguments.buffer, arguments.mtu, congestion) as network:
     for _ in range(arguments.rounds):
       for name, variables in arguments.way:
-        rounds[name].append(run(network, arguments, variables))
+        rounds[name].append(gathers(network, arguments.programs, arguments.bytes, arguments.calls, arguments.timeout, nice=arguments.nice,
+                                    **variables))
   return rounds
 
 

@@ -22,7 +22,7 @@ Outcome NetMeter::read(NetStats* sum) {
   for (const LocalRank& rank : ranks_) {
     weirNetStats_t stats;
     WEIR_TRY(nccl(static_cast<ncclResult_t>(weirCommNetStats(rank.communicator, &stats, sizeof(stats)))));
-    if (!first_on_host_ || &rank != &ranks_.front()) stats.droppedPackets = 0;
+    if (!first_on_host_ || &rank != &ranks_.front()) stats.droppedPackets = stats.portRetries = 0;
     std::array<uint64_t, kNetStatNames.size()> numbers;
     std::memcpy(numbers.data(), &stats, sizeof(stats));
     for (size_t i = 0; i < numbers.size(); ++i) sum->counts[i] += static_cast<double>(numbers[i]);

@@ -25,11 +25,13 @@ enum class NetStat : size_t {
   abandoned_connections,
   retransmitted_segments,
   dropped_packets,
+  port_retries,
 };
 
-inline constexpr std::array<const char*, 10> kNetStatNames = {
-    "sent_bytes", "received_bytes", "sent_messages",         "received_messages",      "grants",
-    "stalls",     "stalled_ns",     "abandoned_connections", "retransmitted_segments", "dropped_packets"};
+inline constexpr std::array<const char*, 11> kNetStatNames = {
+    "sent_bytes",  "received_bytes", "sent_messages",         "received_messages",      "grants",
+    "stalls",      "stalled_ns",     "abandoned_connections", "retransmitted_segments", "dropped_packets",
+    "port_retries"};
 
 struct NetStats {
   std::array<double, kNetStatNames.size()> counts = {};
@@ -44,7 +46,8 @@ bool counts_network();
 /// Without a library that tells it does nothing. Not thread-safe.
 class NetMeter {
  public:
-  /// `first_on_host`: the first of these ranks tells the host's dropped packets. Others tell the same ones.
+  /// `first_on_host`: the first of these ranks tells the host's dropped packets and retries. Others tell the
+  /// same ones.
   NetMeter(std::vector<LocalRank>& ranks, bool first_on_host)
       : ranks_(ranks), first_on_host_(first_on_host) {}
 

@@ -28,17 +28,18 @@ std::string step_text(const Options& o) {
 }
 
 /// Texts for the columns of --net-stats.
-using NetTexts = std::array<std::string, 6>;
+using NetTexts = std::array<std::string, 7>;
 
 std::string net_columns(const NetTexts& t) {
-  return fmt::format("  {:>9}  {:>7}  {:>7}  {:>8}  {:>7}  {:>7}", t[0], t[1], t[2], t[3], t[4], t[5]);
+  return fmt::format("  {:>9}  {:>7}  {:>7}  {:>8}  {:>7}  {:>7}  {:>7}", t[0], t[1], t[2], t[3], t[4], t[5],
+                     t[6]);
 }
 
 std::string net_row(const NetStats& net) {
   const auto count = [&net](NetStat which) { return fmt::format("{:.0f}", net[which]); };
   return net_columns({fit(net[NetStat::sent_bytes] / 1e6, 9), count(NetStat::grants), count(NetStat::stalls),
                       fit(net[NetStat::stalled_ns] / 1e6, 8), count(NetStat::retransmitted_segments),
-                      count(NetStat::dropped_packets)});
+                      count(NetStat::dropped_packets), count(NetStat::port_retries)});
 }
 
 }  // namespace
@@ -160,8 +161,8 @@ void Report::begin_table() {
   const std::string units = half("(us)", "(GB/s)", "", "(us)");
   const bool net = options_.net_stats && counts_network();
   const std::string net_names =
-      net ? net_columns({"out", "grants", "stalls", "stalled", "retrans", "drops"}) : "";
-  const std::string net_units = net ? net_columns({"(MB)", "", "", "(ms)", "(segs)", "(pkts)"}) : "";
+      net ? net_columns({"out", "grants", "stalls", "stalled", "retrans", "drops", "retries"}) : "";
+  const std::string net_units = net ? net_columns({"(MB)", "", "", "(ms)", "(segs)", "(pkts)", ""}) : "";
   const std::string stamp = options_.timestamps ? fmt::format("{:>19}", "timestamp") : "";
   print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{}{} {}\n", "size", "count", "type", "redop", "root", names,
         names, net_names, stamp);

@@ -29,8 +29,9 @@ typedef struct weirNetStats {
   uint64_t stalledNs;             /* how long, in nanoseconds, over all its channels; waits that are over */
   uint64_t abandonedConnections;  /* TCP connections and RDMA queue pairs that broke while others went on */
   uint64_t retransmittedSegments; /* by TCP of this host, on connections of this rank that carry data */
-  uint64_t droppedPackets; /* by the kernel of this host at the interfaces in use, whosever they are: all
+  uint64_t droppedPackets; /* by this host at the interfaces and RDMA ports in use, whosever they are: all
                               ranks of a host tell the same ones */
+  uint64_t portRetries;    /* times that those RDMA ports began to send again; likewise */
 } weirNetStats_t;
 
 /* Writes the first `size` bytes of what is counted; give sizeof(weirNetStats_t). What this library does not

@@ -31,6 +31,7 @@ weirNetStats_t stats_of(const NetCounters& counters) {
   stats.abandonedConnections = counters.given_up;
   stats.retransmittedSegments = counters.retransmitted;
   stats.droppedPackets = counters.dropped;
+  stats.portRetries = counters.retries;
   return stats;
 }
 

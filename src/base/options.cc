@@ -41,7 +41,7 @@ constexpr std::array kTable = {
     OptionRow{"NCCL_COMM_BLOCKING", &Options::comm_blocking, "", -1, 1,
               "1 or 0 overrides what programs configure per communicator; -1 does not"},
     OptionRow{"WEIR_INIT_TIMEOUT", &Options::init_timeout_s, "s", 0.1, kBig,
-              "how long to wait for ranks that have not joined"},
+              "how long to wait for ranks that have not joined, and for a channel that does not open"},
     OptionRow{"NCCL_TOPO_FILE", &Options::topology_file, "", 0, 0,
               "file that says what each host is made of, instead of looking: NCCL's XML, hwloc's, ..."},
     OptionRow{"NCCL_TOPO_DUMP_FILE", &Options::topology_dump_file, "", 0, 0,

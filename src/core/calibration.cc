@@ -12,9 +12,10 @@
 namespace weir::core {
 namespace {
 
-constexpr int64_t kLongNs = 10'000'000;  // of a ring: then it is enough, if it was measured some times
-constexpr int kMostHosts = 16;           // in the ring between hosts
-constexpr int kRepeats = 20;             // the least counts: whoever else uses the cores does not add to it
+constexpr int64_t kLongNs = 10'000'000;      // of a ring: then it is enough, if it was measured some times
+constexpr int64_t kLongestNs = 300'000'000;  // also where the times do not fit
+constexpr int kMostHosts = 16;               // in the ring between hosts
+constexpr int kRepeats = 20;  // the least counts: whoever else uses the cores does not add to it
 constexpr int kLeastRepeats = 5;
 constexpr size_t kSmall = 8;          // bytes
 constexpr size_t kMany = 17;          // small messages, one after the other
@@ -55,10 +56,12 @@ class Ring {
     const size_t base = *steady;
     const size_t large = manner_.steady ? 2 * base : kLarge;
     double token = kNever, one = kNever, many = kNever;
-    std::array all = {kNever, kNever}, alone = {kNever, kNever};  // of base and large
+    std::array all = {Transfer{base}, Transfer{large}}, alone = all;
     const int64_t began = now_ns();
     for (int i = 0;; ++i) {
-      const bool enough = i == kRepeats || (i >= kLeastRepeats && now_ns() - began > kLongNs);
+      const bool clear = fit(all, one) && (manner_.crowd <= 1 || fit(alone, token));
+      const int64_t least = clear ? kLongNs : kLongestNs;
+      const bool enough = i == kRepeats || (i >= kLeastRepeats && now_ns() - began > least);
       auto lap = turn(enough ? kStop : 0);
       WEIR_TRY(lap.status());
       token = std::min(token, lap->seconds);
@@ -66,22 +69,18 @@ class Ring {
       WEIR_TRY(together(one, 1, kSmall));
       WEIR_TRY(together(many, kMany, kSmall));
       for (size_t which = 0; which < 2; ++which) {
-        const size_t bytes = which == 0 ? base : large;
-        WEIR_TRY(together(all[which], 1, bytes));
+        WEIR_TRY(together(all[which].seconds, 1, all[which].bytes));
         if (manner_.crowd <= 1) continue;
-        lap = turn(0, bytes);
+        lap = turn(0, alone[which].bytes);
         WEIR_TRY(lap.status());
-        alone[which] = std::min(alone[which], lap->seconds);
+        alone[which].seconds = std::min(alone[which].seconds, lap->seconds);
       }
     }
-    const auto per_byte = [&](const std::array<double, 2>& of) {
-      return std::max(0.0, of[1] - of[0]) / static_cast<double>(large - base);
-    };
     cost::Channel channel;
     channel.alpha = token / ranks_;
     channel.overhead = std::clamp((many - one) / (kMany - 1), 0.0, channel.alpha);
-    channel.beta = per_byte(all);
-    if (manner_.crowd > 1) share(channel, per_byte(alone));
+    channel.beta = seconds_per_byte(all, one);
+    if (manner_.crowd > 1) share(channel, seconds_per_byte(alone, token));
     return channel;
   }
   bool first() const { return at_ == 0; }
@@ -215,6 +214,20 @@ double crowd_of(const std::vector<Rank>& ranks, const cost::Surroundings& by_ran
 }
 
 }  // namespace
+
+bool fit(const std::array<Transfer, 2>& least, double none) {
+  const auto [base, large] = least;
+  if (!(large.seconds > base.seconds)) return false;
+  const double share = static_cast<double>(large.bytes - base.bytes) / static_cast<double>(large.bytes);
+  return large.seconds - base.seconds >= share * (large.seconds - none) / 2;
+}
+
+double seconds_per_byte(const std::array<Transfer, 2>& least, double none) {
+  const auto [base, large] = least;
+  if (fit(least, none)) return (large.seconds - base.seconds) / static_cast<double>(large.bytes - base.bytes);
+  const double took = large.seconds > none ? large.seconds - none : large.seconds;
+  return took / static_cast<double>(large.bytes);
+}
 
 Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Surroundings& by_rank) {
   cost::Rates rates;

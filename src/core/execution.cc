@@ -152,7 +152,7 @@ void Execution::look_around(int64_t waited_ns) {
     if (!trouble.ok()) trouble = parts_.watchdog->explain(peer, trouble);
   }
   if (trouble.ok() && waited_ns >= kLookEveryNs && task_ != nullptr) {
-    trouble = parts_.watchdog->examine(waiting_for(), waited_ns);
+    trouble = parts_.watchdog->examine(waiting_for(), waited_ns, opening_);
   }
   if (!trouble.ok()) fail(std::move(trouble));
 }

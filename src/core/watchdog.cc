@@ -104,7 +104,7 @@ int64_t Watchdog::period_ns() const {
 }
 int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kMs * 65 / 100; }
 
-Status Watchdog::examine(Rank waiting_for, int64_t waited_ns) {
+Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening) {
   Activity& own = *spec_.activity;
   if (own.failed()) return own.status();
   own.wait_for(waiting_for);
@@ -114,7 +114,11 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns) {
     chase_.reset();
     suspicion_.reset();
     chases_ = 0;
+    both_called_ns_ = 0;
+    warned_ = false;
   }
+  if (pause > kStallNs) both_called_ns_ = 0;
+  opening_ = opening;
   waiting_for_ = waiting_for;
   waited_ns_ = waited_ns;
   if (chase_ == nullptr) {
@@ -147,6 +151,7 @@ Status Watchdog::pursue(int64_t now) {
     const std::optional<Finding> found = known_silent ? suspicion_->finding : look(*chase_, now, latest);
     if (!found) return {};
     const Finding& finding = *found;
+    if (chase_->hops() == 0) WEIR_TRY(judge_opening(finding, now));
     if (finding.kind != Finding::Kind::waits) return conclude(finding, now);
     // Far down the chain, somebody nearer sees more: look there seldom, but always before giving anybody up.
     const bool stuck = spec_.timeouts.stuck_ms > 0 && waited_ns_ >= spec_.timeouts.stuck_ms * kMs;
@@ -269,6 +274,35 @@ Status Watchdog::give_up_the_slow(const Finding& finding, int64_t now) {
       {ring ? -1 : finding.rank,
        Status(Code::remote_error, fmt::format("{}; given up after {:.1f} s (WEIR_STUCK_TIMEOUT){}", words,
                                               static_cast<double>(waited_ns_) / 1e9, own_words()))});
+}
+
+/// Whether a channel should have opened long ago, after what the rank at its other end does.
+Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
+  using Kind = Finding::Kind;
+  const Snapshot here = spec_.activity->snapshot(spec_.activity->snapshot(0).sequence);
+  const bool runs = finding.kind == Kind::waits || finding.kind == Kind::lives;
+  const bool called =
+      finding.calls > here.sequence || (finding.calls == here.sequence && finding.kind == Kind::waits);
+  if (!opening_ || !runs || !called) {
+    both_called_ns_ = 0;
+    return {};
+  }
+  if (both_called_ns_ == 0) both_called_ns_ = now;
+  const int64_t lasted_ns = now - both_called_ns_;
+  if (lasted_ns < spec_.timeouts.open_ms * kMs || warned_) return {};
+  const bool numbered = here.call && here.call->operation.kind != Collective::send_recv;
+  if (!numbered && finding.next != spec_.rank) return {};
+  const PeerAddress& peer = spec_.peers[static_cast<size_t>(finding.rank)];
+  const std::string words = fmt::format(
+      "{} answers and {}, but a channel between it (door {}) and this rank (door {}) has not opened for "
+      "{:.1f} s (WEIR_INIT_TIMEOUT): something between the hosts may take connections and not pass them on{}",
+      peer.describe(finding.rank), numbered ? "has made the same call" : "waits for this rank",
+      peer.door.text(), spec_.peers[static_cast<size_t>(spec_.rank)].door.text(),
+      static_cast<double>(lasted_ns) / 1e9, own_words());
+  if (numbered) return fail({-1, Status(Code::remote_error, words)});
+  WEIR_WARN("{}", words);
+  warned_ = true;
+  return {};
 }
 
 std::string Watchdog::own_words() const {

@@ -10,6 +10,11 @@
 ///   another call with the same number      the calls do not match: both are named       invalid_usage
 ///   in no call                             a slow caller: no error, unless Timeouts::stuck_ms says so
 ///   at work, or a ring of waiting ranks    no error, likewise
+///   it made the same call, but no channel  something between the hosts takes
+///   between us has opened since            connections and does not pass them on        remote_error
+///
+/// The last one takes Timeouts::open_ms from when both are known to have called. Sends and receives have no
+/// number that both ranks know: there it is a warning, once, where the other rank waits for this one.
 ///
 /// Who finds a culprit first tells all other ranks before it returns the error, so that nobody takes a rank
 /// that gave up for the culprit. From the moment somebody dies or stops it takes at most Timeouts::peer_ms
@@ -34,6 +39,7 @@ struct Timeouts {
   int64_t init_ms = 60'000;  ///< ranks that never join
   int64_t peer_ms = 5'000;   ///< a dead or stopped process
   int64_t stuck_ms = 0;      ///< a process that runs but does not make its call; 0: wait for ever
+  int64_t open_ms = 60'000;  ///< a channel that does not open though both its ranks wait for it
 };
 
 /// Who a rank is and where its process can be asked.
@@ -67,9 +73,9 @@ class Watchdog {
 
   /// Success while there is hope. Call it, with how long nothing has moved, whenever a look was in vain and
   /// the waiter is patient: at least every 100 ms. Never blocks, but for at most 200 ms when it has found a
-  /// culprit and tells the others; costs two looks at the clock when there is nothing to do. Used by the
-  /// waiting thread only.
-  Status examine(Rank waiting_for, int64_t waited_ns);
+  /// culprit and tells the others; costs two looks at the clock when there is nothing to do. `opening`: a
+  /// channel between the two ranks has not opened yet. Used by the waiting thread only.
+  Status examine(Rank waiting_for, int64_t waited_ns, bool opening = false);
 
   /// The error of this communicator for something that this rank found out: tells the others, then returns
   /// what counts (an earlier failure, if there was one).
@@ -108,6 +114,7 @@ class Watchdog {
   Finding interpret(Rank rank, const Answer& answer) const;
   Status conclude(const Finding& finding, int64_t now);
   Status give_up_the_slow(const Finding& finding, int64_t now);
+  Status judge_opening(const Finding& finding, int64_t now);
   std::string own_words() const;
   void rest(int64_t now, int64_t pause_ns);
   bool is_local(Rank rank) const;
@@ -117,9 +124,12 @@ class Watchdog {
   const Spec spec_;
   std::unique_ptr<Chase> chase_;
   std::optional<Suspicion> suspicion_;
-  Rank waiting_for_ = -1;    ///< of the last examine()
-  int64_t waited_ns_ = 0;    ///< same
-  int64_t examined_ns_ = 0;  ///< when
+  Rank waiting_for_ = -1;       ///< of the last examine()
+  int64_t waited_ns_ = 0;       ///< same
+  bool opening_ = false;        ///< same
+  int64_t examined_ns_ = 0;     ///< when
+  int64_t both_called_ns_ = 0;  ///< since when the ranks of the channel are known to; 0: they are not
+  bool warned_ = false;         ///< of it, during this wait
   int64_t next_chase_ns_ = 0;
   uint32_t chases_ = 0;  ///< during this wait
 };

@@ -36,6 +36,16 @@ TEST(NetStats, LaterVersionsOfTheStructAreZeroWhereUnknown) {
   EXPECT_EQ(stats.not_theirs, UINT64_MAX);
 }
 
+TEST(NetStats, EarlierVersionsOfTheStructAreFilled) {
+  const Alone comm;
+  uint64_t stats[11];
+  std::memset(stats, 0xff, sizeof stats);
+  ASSERT_EQ(weirCommNetStats(comm, reinterpret_cast<weirNetStats_t*>(stats), 10 * sizeof(uint64_t)),
+            ncclSuccess);
+  EXPECT_EQ(stats[9], 0u);
+  EXPECT_EQ(stats[10], UINT64_MAX) << "not theirs";
+}
+
 TEST(NetStats, WrongArgumentsAreRefusedWithASentence) {
   weirNetStats_t stats;
   EXPECT_EQ(weirCommNetStats(nullptr, &stats, sizeof stats), ncclInvalidArgument);
@@ -46,10 +56,10 @@ TEST(NetStats, WrongArgumentsAreRefusedWithASentence) {
     freed = comm;
     EXPECT_EQ(weirCommNetStats(comm, nullptr, sizeof stats), ncclInvalidArgument);
     EXPECT_THAT(last_sentence(), HasSubstr("weirCommNetStats : stats argument is NULL"));
-    for (const size_t size : {size_t{0}, sizeof stats - 8, sizeof stats + 1, SIZE_MAX}) {
+    for (const size_t size : {size_t{0}, size_t{72}, sizeof stats + 1, SIZE_MAX}) {
       EXPECT_EQ(weirCommNetStats(comm, &stats, size), ncclInvalidArgument);
       EXPECT_THAT(last_sentence(),
-                  AllOf(HasSubstr("size is " + std::to_string(size)), HasSubstr("is 80 here")));
+                  AllOf(HasSubstr("size is " + std::to_string(size)), HasSubstr("is 88 here")));
     }
   }
   EXPECT_EQ(weirCommNetStats(freed, &stats, sizeof stats), ncclInvalidArgument);

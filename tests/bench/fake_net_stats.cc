@@ -19,6 +19,7 @@ extern "C" int weirCommNetStats(struct ncclComm* comm, weirNetStats_t* stats, si
             .stalledNs = 1'500'000 * call,
             .abandonedConnections = 7 * call,
             .retransmittedSegments = 11 * call,
-            .droppedPackets = 5 * call};
+            .droppedPackets = 5 * call,
+            .portRetries = 6 * call};
   return 0;
 }

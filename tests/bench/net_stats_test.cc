@@ -45,25 +45,26 @@ nlohmann::ordered_json row_of(const std::string& program, const std::string& arg
 }
 
 // Four ranks, each counted once out of place and once in place: eight times what the fake adds, but the
-// packets that the host has dropped, which every rank tells: twice.
+// packets that the host has dropped and its ports' retries, which every rank tells: twice.
 constexpr const char* kFourRanks = "-t 2 -g 2 -b 8 -e 8 -n 5 -m 2";
 
 TEST(NetStats, ColumnsAreSumsOverRanks) {
   const CommandResult result = run(WEIR_FAKE_PERF_COUNTING, std::string(kFourRanks) + " --net-stats");
   EXPECT_EQ(result.code, 0) << result.text;
   EXPECT_THAT(line(result.text, "#       size"),
-              EndsWith("  #wrong        out   grants   stalls   stalled  retrans    drops "));
-  EXPECT_THAT(line(result.text, "#        (B)"),
-              EndsWith("  (GB/s)               (MB)                        (ms)   (segs)   (pkts) "));
+              EndsWith("  #wrong        out   grants   stalls   stalled  retrans    drops  retries "));
+  EXPECT_THAT(
+      line(result.text, "#        (B)"),
+      EndsWith("  (GB/s)               (MB)                        (ms)   (segs)   (pkts)          "));
   EXPECT_THAT(line(result.text, "           8"),
-              EndsWith("       0       2.00       24       16     12.00       88       10"));
+              EndsWith("       0       2.00       24       16     12.00       88       10       12"));
 }
 
 TEST(NetStats, ColumnsComeBeforeTheTimeOfDay) {
   const CommandResult result = run(WEIR_FAKE_PERF_COUNTING, std::string(kFourRanks) + " --net-stats -S 1");
-  EXPECT_THAT(line(result.text, "#       size"), EndsWith("    drops           timestamp"));
+  EXPECT_THAT(line(result.text, "#       size"), EndsWith("  retries           timestamp"));
   EXPECT_THAT(line(result.text, "           8"),
-              ::testing::ContainsRegex("      10  20[0-9-]{8} [0-9:]{8}$"));
+              ::testing::ContainsRegex("      12  20[0-9-]{8} [0-9:]{8}$"));
 }
 
 TEST(NetStats, JsonHasThemAlsoWithoutColumns) {
@@ -71,7 +72,7 @@ TEST(NetStats, JsonHasThemAlsoWithoutColumns) {
   const auto expected = nlohmann::ordered_json::parse(
       R"({"operations": 20, "sent_bytes": 2000000, "received_bytes": 1600000, "sent_messages": 320,
           "received_messages": 240, "grants": 24, "stalls": 16, "stalled_ns": 12000000,
-          "abandoned_connections": 56, "retransmitted_segments": 88, "dropped_packets": 10})");
+          "abandoned_connections": 56, "retransmitted_segments": 88, "dropped_packets": 10, "port_retries": 12})");
   EXPECT_EQ(row["net_stats"], expected);
   EXPECT_THAT(run(WEIR_FAKE_PERF_COUNTING, kFourRanks).text, Not(HasSubstr("retrans")));
 }

@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "src/base/log.h"
 #include "tests/core/processes.h"
 #include "tests/core/rank.h"
 
@@ -270,6 +271,95 @@ TEST(Watchdog, ARankIsAskedAtAllItsDoors) {
   EXPECT_EQ(words(examine_rank_at({deaf.address(), (*door)->address()})), "ok");
   EXPECT_THAT(words(examine_rank_at({deaf.address(), deaf.address()})),
               AllOf(StartsWith("6: "), HasSubstr("rank 1")));
+}
+
+/// Rank 0, which waits until a channel to rank 1 opens; both are of this process.
+class Opening : public ::testing::Test {
+ protected:
+  static constexpr Timeouts kTimes{.init_ms = 0, .peer_ms = 100, .stuck_ms = 0, .open_ms = 300};
+
+  Opening() {
+    Watchdog::Spec spec;
+    spec.uid = 7;
+    spec.rank = 0;
+    const auto door = SocketAddress::loopback(AF_INET, 4711);
+    spec.peers = {{door, 1, 1, "here"}, {door, 1, 2, "here"}};
+    spec.watch = &watch_;
+    spec.activity = own_;
+    spec.timeouts = kTimes;
+    watchdog_ = std::make_unique<Watchdog>(std::move(spec));
+  }
+  static Operation send_recv() {
+    Operation operation;
+    operation.kind = Collective::send_recv;
+    return operation;
+  }
+  /// What examining says, within three times the deadline; the seconds it took are in took_. The other rank
+  /// waits for this one meanwhile, or does not.
+  Status examine(bool other_waits, bool opening = true) {
+    const int64_t start = now_ns();
+    Status said;
+    while (said.ok() && now_ns() - start < 3 * kTimes.open_ms * 1'000'000) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (other_waits) other_->wait_for(0);
+      waited_ns_ += 1'000'000;
+      said = watchdog_->examine(1, waited_ns_, opening);
+    }
+    took_ = static_cast<double>(now_ns() - start) * 1e-9;
+    return said;
+  }
+
+  Watch watch_;
+  std::shared_ptr<Activity> own_ = watch_.enter(7, 0), other_ = watch_.enter(7, 1);
+  std::unique_ptr<Watchdog> watchdog_;
+  int64_t waited_ns_ = 0;
+  double took_ = 0;
+};
+
+TEST_F(Opening, EndsWhereBothRanksHaveCalled) {
+  own_->begin(3, 0xabc, all_reduce(8));
+  other_->begin(3, 0xabc, all_reduce(8));
+  EXPECT_THAT(words(examine(true)),
+              AllOf(StartsWith("6: rank 1 (pid 2 on host here) answers and has made the same call"),
+                    HasSubstr("door 127.0.0.1:4711"), HasSubstr("has not opened for 0.3"),
+                    HasSubstr("WEIR_INIT_TIMEOUT"), HasSubstr("as call 3 of the communicator")));
+  EXPECT_GE(took_, 0.3);
+  EXPECT_TRUE(other_->failed());
+}
+
+TEST_F(Opening, EndsWhereTheOtherRankHasGoneOn) {
+  own_->begin(3, 0xabc, all_reduce(8));
+  other_->begin(3, 0xabc, all_reduce(8));
+  other_->begin(4, 0xabc, all_reduce(8));
+  other_->end();
+  EXPECT_THAT(words(examine(false)), HasSubstr("has made the same call"));
+}
+
+TEST_F(Opening, TakesAsLongAsTheOtherRankDoesNotCall) {
+  own_->begin(3, 0xabc, all_reduce(8));
+  EXPECT_EQ(words(examine(false)), "ok") << "in no call yet";
+  other_->begin(2, 0xabc, all_reduce(8));
+  EXPECT_EQ(words(examine(true)), "ok") << "in the call before";
+  other_->begin(3, 0xabc, all_reduce(8));
+  EXPECT_EQ(words(examine(false)), "ok") << "in it, but it plans, and has not begun to open";
+  EXPECT_THAT(words(examine(true)), HasSubstr("has not opened"));
+  EXPECT_GE(took_, 0.3) << "from when it had called";
+}
+
+TEST_F(Opening, IsNotWhatRanksWaitForLater) {
+  own_->begin(3, 0xabc, all_reduce(8));
+  other_->begin(3, 0xabc, all_reduce(8));
+  EXPECT_EQ(words(examine(true, false)), "ok");
+}
+
+TEST_F(Opening, OfSendsAndReceivesIsAWarningOnce) {
+  own_->begin(3, 0, send_recv());
+  other_->begin(3, 0, send_recv());
+  EXPECT_EQ(words(examine(true)), "ok");
+  EXPECT_THAT(last_error(), HasSubstr("waits for this rank, but a channel between"));
+  WEIR_WARN("something else");
+  EXPECT_EQ(words(examine(true)), "ok");
+  EXPECT_STREQ(last_error(), "something else");
 }
 
 TEST(Watchdog, ThreadsOfOneProcessAreExaminedWithoutADoor) {

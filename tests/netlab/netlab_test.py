@@ -188,8 +188,8 @@ def counts_what_hosts_drop(programs):
   told = [int((re.search(r"([0-9]+) packets dropped by this host", out) or [0, 0])[1]) for out in outputs]
   assert sum(told) > 0 and all(number <= most for number, most in zip(told, dropped)), (told, dropped)
   (row,) = re.findall(rf"^ +{total} .*", outputs[0], re.M)
-  assert 0 < int(row.split()[-1]) <= sum(told), (row, told)
-  assert int(row.split()[-2]) > 0, row
+  assert 0 < int(row.split()[-2]) <= sum(told), (row, told)
+  assert int(row.split()[-3]) > 0, row
 
 
 def tells_how_it_ended(_):

@@ -24,7 +24,8 @@ TEST(NetCounters, AddUp) {
                            .stalled_ns = 700,
                            .given_up = 8000,
                            .retransmitted = 9,
-                           .dropped = 100};
+                           .dropped = 100,
+                           .retries = 11};
   NetCounters sum = one;
   sum += one;
   EXPECT_EQ(sum.sent_bytes, 2u);
@@ -37,6 +38,7 @@ TEST(NetCounters, AddUp) {
   EXPECT_EQ(sum.given_up, 16000u);
   EXPECT_EQ(sum.retransmitted, 18u);
   EXPECT_EQ(sum.dropped, 200u);
+  EXPECT_EQ(sum.retries, 22u);
 }
 
 TEST(NetCounters, SayOnlyWhatThereWas) {
@@ -49,7 +51,9 @@ TEST(NetCounters, SayOnlyWhatThereWas) {
   counted.dropped = 5;
   EXPECT_THAT(counted.describe(),
               AllOf(HasSubstr("3 stalls for want of credit, 1.2 ms"), HasSubstr("5 packets"),
-                    Not(HasSubstr("segments")), Not(HasSubstr("given up"))));
+                    Not(HasSubstr("segments")), Not(HasSubstr("given up")), Not(HasSubstr("retries"))));
+  counted.retries = 4;
+  EXPECT_THAT(counted.describe(), HasSubstr("4 retries by this host's RDMA ports"));
 }
 
 TEST(NetTally, LosesNothingWhenSeveralThreadsCount) {

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Credit of the receiver keeps the queue of a shallow port below what it holds: incast_test.py FOLDER_OF_PROGRAMS CASE.
+
+Eight hosts send to one, 128 KiB behind its port. Ends with 77 (skipped) where networks of namespaces may not be made.
+"""
+
+import re
+
+from cases import run
+from gathers import gathers, incast_network
+
+SENDERS, BUFFER, SIZE, CALLS = 8, 128 << 10, 256 << 10, 5
+# The default credit is 1.3 ms of the rate that was measured between the hosts, 64 KiB at least. 1.3 ms of 100 Mbit/s are a quarter of
+# that: however slow a busy machine makes the hosts look, and up to four times as fast as they are, it is 64 KiB.
+MBIT = 100
+LEAST_CREDIT = 64 << 10
+
+
+def round_of(programs, **variables):
+  """A round, results verified, and the credit that rank 0 told of."""
+  with incast_network(SENDERS, MBIT, BUFFER) as network:
+    result = gathers(network, programs, SIZE, CALLS, 100, check=1, NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="NET", **variables)
+  assert re.search(r"^# Out of bounds values : 0 OK$", result.said, re.M), result.said
+  (credit,) = re.findall(r"peers on other hosts may have ([0-9]+) bytes under way", result.said)
+  return result, int(credit)
+
+
+def drops_nothing_with_credit(programs):
+  """Nor did it at any time of the round. That senders waited for grants shows that more wanted to send than the port holds."""
+  result, credit = round_of(programs)
+  assert credit == LEAST_CREDIT, credit
+  assert result.dropped == 0 < result.stalls, result
+
+
+def drops_without_credit(programs):
+  """The same without credit, so that the other case cannot pass by itself. Nothing but a loss tells a sender of this kernel to send
+  less (reno): the first windows of eight are 8 * 10 segments, 116 KB, and double until one does not fit into the bucket and the port
+  together, 160 KiB; 2 MiB are to come."""
+  result, _ = round_of(programs, WEIR_CREDIT="0")
+  assert result.dropped > 0 == result.grants, result
+
+
+if __name__ == "__main__":
+  run((drops_nothing_with_credit, drops_without_credit))

@@ -284,9 +284,9 @@ Profile profile_of(const ir::Plan& plan, const Surroundings& around) {
   return profile;
 }
 
-double predict(const Profile& profile, double bytes) {
+double predict(const Profile& profile, double bytes, int divisor) {
   const double chunk = bytes / profile.chunks;
-  const double passes = std::max(1.0, std::ceil(chunk / std::max(profile.tile_bytes, 1.0)));
+  const double passes = std::max(1.0, std::ceil(chunk / std::max(profile.tile_bytes / divisor, 1.0)));
   const double tile = chunk / passes;
   const double chain = profile.first.seconds + (passes - 1) * profile.further.seconds;
   const double latency = std::max(chain, passes * profile.load.seconds + profile.shared * chain);

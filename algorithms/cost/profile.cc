@@ -290,8 +290,10 @@ double predict(const Profile& profile, double bytes, int divisor) {
   const double tile = chunk / passes;
   const double chain = profile.first.seconds + (passes - 1) * profile.further.seconds;
   const double latency = std::max(chain, passes * profile.load.seconds + profile.shared * chain);
-  const double moving = std::max((profile.first.per_byte + (passes - 1) * profile.further.per_byte) * tile,
-                                 passes * profile.load.per_byte * tile);
+  // No pass takes less than its load.
+  const double moving = (std::max(profile.first.per_byte, profile.load.per_byte) +
+                         (passes - 1) * std::max(profile.further.per_byte, profile.load.per_byte)) *
+                        tile;
   return latency + moving;
 }
 

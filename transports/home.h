@@ -32,7 +32,7 @@ using HomeMemory = std::shared_ptr<device::SharedMemory>;
 
 class Home {
  public:
-  /// `inbox_bytes` is address space, not memory: a channel of 4 slots of 64 KiB takes 260 KiB of it.
+  /// `inbox_bytes` is address space, not memory: a channel of 4 slots of 64 KiB takes 325 KiB of it.
   struct Spec {
     uint64_t uid = 0;  ///< of the communicator
     Rank rank = 0;

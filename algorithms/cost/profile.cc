@@ -284,14 +284,16 @@ Profile profile_of(const ir::Plan& plan, const Surroundings& around) {
   return profile;
 }
 
-double predict(const Profile& profile, double bytes) {
+double predict(const Profile& profile, double bytes, int divisor) {
   const double chunk = bytes / profile.chunks;
-  const double passes = std::max(1.0, std::ceil(chunk / std::max(profile.tile_bytes, 1.0)));
+  const double passes = std::max(1.0, std::ceil(chunk / std::max(profile.tile_bytes / divisor, 1.0)));
   const double tile = chunk / passes;
   const double chain = profile.first.seconds + (passes - 1) * profile.further.seconds;
   const double latency = std::max(chain, passes * profile.load.seconds + profile.shared * chain);
-  const double moving = std::max((profile.first.per_byte + (passes - 1) * profile.further.per_byte) * tile,
-                                 passes * profile.load.per_byte * tile);
+  // No pass takes less than its load.
+  const double moving = (std::max(profile.first.per_byte, profile.load.per_byte) +
+                         (passes - 1) * std::max(profile.further.per_byte, profile.load.per_byte)) *
+                        tile;
   return latency + moving;
 }
 

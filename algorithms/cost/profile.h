@@ -80,7 +80,7 @@ struct Profile {
 /// REQUIRES: a plan that ir::verify accepts, over as many ranks as there are places.
 Profile profile_of(const ir::Plan& plan, const Surroundings& surroundings);
 
-/// Seconds for blocks of `bytes`.
-double predict(const Profile& profile, double bytes);
+/// Seconds for blocks of `bytes`, in passes of at most the `divisor`-th part of profile.tile_bytes.
+double predict(const Profile& profile, double bytes, int divisor = 1);
 
 }  // namespace weir::cost

@@ -16,6 +16,8 @@ constexpr double kMostMoves = 100'000;  // of a plan that is made although it ha
 constexpr int kMostNested = 1024;       // ranks of plans over groups and rings
 constexpr double kHair = 1.01;          // times that differ by less are equal: the model knows no better
 constexpr double kLeastTile = 64;       // tiles begin at cache lines: with less room a message does not fit
+constexpr int kMostDivisor = 4;         // of tiles
+constexpr size_t kLeastCut = 64 << 10;  // bytes of messages that tiles are made smaller for
 
 /// A plan's profile, and how many moves it took.
 struct Made {
@@ -58,6 +60,14 @@ std::pair<float, float> burden_of(const Profile& profile) {
           static_cast<float>(profile.busiest / profile.chunks)};
 }
 
+int most_divisor(const Profile& profile, size_t slot_bytes) {
+  int divisor = 1;
+  while (divisor < kMostDivisor && slot_bytes / (2 * static_cast<size_t>(divisor)) >= kLeastCut &&
+         profile.tile_bytes / (2 * divisor) >= kLeastTile)
+    divisor *= 2;
+  return divisor;
+}
+
 /// As sizes are given to programs: "64K".
 std::string size_words(size_t bytes) {
   constexpr const char* kUnits[] = {"", "K", "M", "G", "T"};
@@ -73,8 +83,8 @@ Table::Table(Collective kind, const Surroundings& around, const Allowed& allowed
     if (entry.kind != kind || (allowed && !allowed(entry))) continue;
     if (entry.pulls && around.scratch_bytes == 0) continue;
     const auto profile = profile_for(entry, around);
-    if (profile && profile->tile_bytes >= kLeastTile)
-      candidates_.push_back({&entry, *profile, burden_of(*profile)});
+    if (!profile || profile->tile_bytes < kLeastTile) continue;
+    candidates_.push_back({&entry, *profile, most_divisor(*profile, around.slot_bytes), burden_of(*profile)});
   }
   for (size_t c = 0; c < kClasses; ++c) {
     const double bytes = c == 0 ? 0 : std::ldexp(1, static_cast<int>(c) - 1);
@@ -82,24 +92,33 @@ Table::Table(Collective kind, const Surroundings& around, const Allowed& allowed
   }
 }
 
+Estimate Table::Candidate::estimate(double bytes) const {
+  Estimate best{entry, predict(profile, bytes)};
+  for (int divisor = 2; divisor <= most_divisor; divisor *= 2) {
+    const double seconds = predict(profile, bytes, divisor);
+    if (seconds * kHair < best.seconds) best = {entry, seconds, divisor};
+  }
+  return best;
+}
+
 Choice Table::choose(double bytes) const {
-  std::vector<double> seconds;
-  for (const Candidate& candidate : candidates_) seconds.push_back(predict(candidate.profile, bytes));
-  if (seconds.empty()) return {};
-  const double enough = *std::ranges::min_element(seconds) * kHair;
+  std::vector<Estimate> estimates;
+  for (const Candidate& candidate : candidates_) estimates.push_back(candidate.estimate(bytes));
+  if (estimates.empty()) return {};
+  const double enough = std::ranges::min_element(estimates, {}, &Estimate::seconds)->seconds * kHair;
   size_t best = candidates_.size();
   for (size_t i = 0; i < candidates_.size(); ++i) {
-    if (seconds[i] > enough) continue;
+    if (estimates[i].seconds > enough) continue;
     const auto better = [&](size_t than) {
-      return std::pair(candidates_[i].burden, seconds[i]) <
-             std::pair(candidates_[than].burden, seconds[than]);
+      return std::pair(candidates_[i].burden, estimates[i].seconds) <
+             std::pair(candidates_[than].burden, estimates[than].seconds);
     };
     if (best == candidates_.size() || better(best)) best = i;
   }
-  Choice choice{{candidates_[best].entry, seconds[best]}, {}};
+  Choice choice{estimates[best], {}};
   for (size_t i = 0; i < candidates_.size(); ++i) {
-    if (i == best || (choice.runner_up.entry != nullptr && seconds[i] >= choice.runner_up.seconds)) continue;
-    choice.runner_up = {candidates_[i].entry, seconds[i]};
+    const bool sooner = choice.runner_up.entry == nullptr || estimates[i].seconds < choice.runner_up.seconds;
+    if (i != best && sooner) choice.runner_up = estimates[i];
   }
   return choice;
 }
@@ -110,8 +129,9 @@ std::vector<Row> Table::rows() const {
     const size_t least = size_t{1} << (c - 1);
     const Choice& choice = choices_[c];
     if (choice.best.entry == nullptr) break;
-    if (rows.empty() || rows.back().at_least.best.entry != choice.best.entry)
-      rows.push_back({least, 0, choice, {}});
+    const bool continues = !rows.empty() && rows.back().at_least.best.entry == choice.best.entry &&
+                           rows.back().at_least.best.tile_divisor == choice.best.tile_divisor;
+    if (!continues) rows.push_back({least, 0, choice, {}});
     rows.back().most = 2 * least - 1;
     rows.back().at_most = choice;
   }
@@ -121,7 +141,7 @@ std::vector<Row> Table::rows() const {
 double Table::seconds(std::string_view algorithm, size_t bytes) const {
   for (const Candidate& candidate : candidates_) {
     if (candidate.entry->algorithm == algorithm)
-      return predict(candidate.profile, static_cast<double>(bytes));
+      return candidate.estimate(static_cast<double>(bytes)).seconds;
   }
   return -1;
 }
@@ -133,6 +153,7 @@ std::vector<std::string> lines_of(const Table& table) {
     const Choice& first = row.at_least;
     std::string line = fmt::format("from {:>5}  {:<16} {:>9}", size_words(row.least),
                                    first.best.entry->algorithm, seconds_words(first.best.seconds));
+    if (first.best.tile_divisor > 1) line += fmt::format("  in tiles of 1/{}", first.best.tile_divisor);
     if (first.runner_up.entry != nullptr) {
       line += fmt::format("  then {} {}", first.runner_up.entry->algorithm,
                           seconds_words(first.runner_up.seconds));

@@ -18,9 +18,15 @@
 namespace weir::cost {
 
 /// An algorithm and the seconds that it is predicted to take. `entry` may be null: there is none.
+///
+/// What passes along a chain of ranks arrives sooner in small tiles, and is less work in large ones. So tiles
+/// are the whole of what fits into messages, a half or a quarter of it, but never so small that messages of
+/// 64 KiB could hold them: whichever is predicted to be the quickest, the larger one if it makes no
+/// difference.
 struct Estimate {
   const algorithms::Entry* entry = nullptr;
   double seconds = 0;
+  int tile_divisor = 1;  ///< tiles are at most this part of what fits: 1, 2 or 4
 };
 
 struct Choice {
@@ -28,7 +34,7 @@ struct Choice {
   Estimate runner_up;
 };
 
-/// Sizes that take the same algorithm.
+/// Sizes that take the same algorithm in tiles of the same size.
 struct Row {
   size_t least = 0;  ///< bytes of a block
   size_t most = 0;
@@ -55,7 +61,7 @@ class Table {
   const Choice& at(size_t bytes) const {
     return choices_[std::min(static_cast<size_t>(std::bit_width(bytes)), kClasses - 1)];
   }
-  /// From one byte to 2^40 - 1, sizes with the same best algorithm merged.
+  /// From one byte to 2^40 - 1, sizes with the same best algorithm and tiles merged.
   std::vector<Row> rows() const;
   /// What the algorithm is predicted to take; negative where it is not among the candidates.
   double seconds(std::string_view algorithm, size_t bytes) const;
@@ -66,9 +72,12 @@ class Table {
   struct Candidate {
     const algorithms::Entry* entry;
     Profile profile;
+    int most_divisor;  ///< of its tiles
     /// Seconds per byte of a block: of all lines and borders together, and of the busiest of them. Sums
     /// that differ by their rounding are the same.
     std::pair<float, float> burden;
+
+    Estimate estimate(double bytes) const;
   };
   Choice choose(double bytes) const;
 
@@ -76,7 +85,7 @@ class Table {
   std::array<Choice, kClasses> choices_;
 };
 
-/// One line per row: sizes, algorithm, predicted times, runner-up.
+/// One line per row: sizes, algorithm, predicted times, tiles if they are not whole, runner-up.
 std::vector<std::string> lines_of(const Table& table);
 
 }  // namespace weir::cost

@@ -27,8 +27,8 @@ FRAME, HEADERS = 1514, 66
 PAYLOAD_SHARE = (FRAME - HEADERS) / (FRAME + HEADERS / 2)
 BURST_PAYLOAD = BURST * (FRAME - HEADERS) // FRAME
 
-# src/base/options.h. Both ends of a channel have slots of their own: a message leaves the sender's for the kernel before the
-# receiver has room for it.
+# The simulator's messages have one size, so the library's get it too. Slots as in src/base/options.h. Both ends of a channel have
+# slots of their own: a message leaves the sender's for the kernel before the receiver has room for it.
 SLOT_BYTES, SLOTS = 64 << 10, 2 * 4
 GROWTH = 5
 SIZES = tuple((64 << 10) * GROWTH**i for i in range(4))  # to 8 MB
@@ -105,7 +105,8 @@ def run(network, programs, niceness, program, sizes, repeats, ranks, **variables
     result = os.path.join(folder, "result.json")
     command = ["nice", "-n", f"{niceness}", os.path.join(programs, f"{program}_perf"), "-b", f"{sizes[0]}", "-e", f"{sizes[-1]}", "-f",
                f"{GROWTH}", "-n", f"{repeats}", "-w", "1", "-c", "0", "-z", "3", "-I", "1"]
-    processes = [network.start(rank, rank, ranks, command + (["-J", result] if rank == 0 else []), WEIR_YIELD="0", **variables)
+    processes = [network.start(rank, rank, ranks, command + (["-J", result] if rank == 0 else []), WEIR_YIELD="0",
+                               WEIR_SLOT_BYTES=f"{SLOT_BYTES}", **variables)
                  for rank in range(ranks)]  # who waits sleeps: many ranks that only look leave no time to the network
     try:
       said = [process.communicate(timeout=300) for process in processes]

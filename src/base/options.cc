@@ -96,8 +96,10 @@ constexpr std::array kTable = {
     OptionRow{"NCCL_IB_SPLIT_DATA_ON_QPS", &Options::ib_split_data, "", 0, 1,
               "1: each message is split over all queue pairs; 0: they take turns"},
     OptionRow{"WEIR_SLOTS", &Options::slots, "", 2, 64, "messages that a channel holds"},
-    OptionRow{"WEIR_SLOT_BYTES", &Options::slot_bytes, "bytes", 256, 64 << 20,
-              "size of a message of a channel"},
+    OptionRow{
+        "WEIR_SLOT_BYTES", &Options::slot_bytes, "bytes", 256, 64 << 20,
+        "most bytes of a message of a channel; 0: 64 KiB where all ranks are on one host and in sends and "
+        "receives, else 256 KiB"},
     OptionRow{"WEIR_WINDOW_BYTES", &Options::window_bytes, "bytes", 0, 1 << 30,
               "memory per rank through which the fast paths exchange data"},
     OptionRow{"WEIR_ALGO", &Options::algorithm, "", 0, 0,
@@ -160,9 +162,20 @@ std::optional<int64_t> read_integer(const std::string& text, bool size) {
   return number << (10 * (unit + 1));
 }
 
+bool in_range(const OptionRow& row, double number) { return number >= row.least && number <= row.most; }
+
+/// The default of a number beside its range: it says that the number is found otherwise.
+std::optional<int64_t> automatic(const OptionRow& row) {
+  const auto* member = std::get_if<int64_t Options::*>(&row.member);
+  if (member == nullptr) return std::nullopt;
+  const int64_t value = Options().*(*member);
+  return in_range(row, static_cast<double>(value)) ? std::nullopt : std::optional(value);
+}
+
 std::string expectation(const OptionRow& row) {
   if (std::holds_alternative<bool Options::*>(row.member)) return "0 or 1";
-  const std::string most = row.most >= kBig ? " or more" : fmt::format(" to {:.0f}", row.most);
+  std::string most = row.most >= kBig ? " or more" : fmt::format(" to {:.0f}", row.most);
+  if (const auto other = automatic(row)) most += fmt::format(", or {}", *other);
   const bool whole = !std::holds_alternative<double Options::*>(row.member);
   const std::string_view unit = row.unit == "s"       ? "seconds, "
                                 : row.unit == "bytes" ? "bytes, "
@@ -184,13 +197,12 @@ bool store(Options& options, const OptionRow& row, const std::string& text) {
   if (const auto* member = std::get_if<double Options::*>(&row.member)) {
     char* end = nullptr;
     const double number = std::strtod(text.c_str(), &end);
-    if (text.empty() || *end != '\0' || !(number >= row.least && number <= row.most)) return false;
+    if (text.empty() || *end != '\0' || !in_range(row, number)) return false;
     options.*(*member) = number;
     return true;
   }
   const auto number = read_integer(text, row.unit == "bytes");
-  if (!number || static_cast<double>(*number) < row.least || static_cast<double>(*number) > row.most)
-    return false;
+  if (!number || !(in_range(row, static_cast<double>(*number)) || number == automatic(row))) return false;
   if (const auto* member = std::get_if<int64_t Options::*>(&row.member)) {
     options.*(*member) = *number;
   } else {

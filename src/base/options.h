@@ -56,7 +56,7 @@ struct Options {
   int64_t ib_qps_per_connection = 1;
   bool ib_split_data = false;
   int64_t slots = 4;
-  int64_t slot_bytes = 64 * 1024;
+  int64_t slot_bytes = 0;
   int64_t window_bytes = 2 * 1024 * 1024;
   // Plans
   std::string algorithm;

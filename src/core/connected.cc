@@ -120,8 +120,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.home = std::move(*home);
 
   WEIR_TRY(c.find_routes(runtime, network));
-  c.links = std::make_unique<Links>(self, *c.routes, static_cast<uint32_t>(options.slots),
-                                    static_cast<uint32_t>(options.slot_bytes));
+  c.links = std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()));
 
   auto island = view_island(*c.routes, self);
   WEIR_TRY(island.status());
@@ -129,7 +128,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   WEIR_TRY(c.meet(runtime));
   c.join_island(runtime, island->windows, island->doorbells);
   const algorithms::Layout layout = c.layout();
-  c.make_selector(options, layout, island->scratch);
+  c.make_selector(layout, island->scratch);
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
                                         options.pace_share);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
@@ -249,15 +248,14 @@ algorithms::Layout Connected::layout() const {
   return layout;
 }
 
-void Connected::make_selector(const Options& options, const algorithms::Layout& layout,
-                              const SharedScratch& scratch) {
+void Connected::make_selector(const algorithms::Layout& layout, const SharedScratch& scratch) {
   cost::Surroundings around = surroundings_of(seats_, bootstrap->peers());
   if (layout.network) around.lines = cost::Lines::of(*layout.network);
   auto leaves = around.lines == nullptr ? cost::leaf_border(cluster.graph, cluster.hosts) : std::nullopt;
   if (leaves) around.borders.push_back(std::move(*leaves));
   around = in_order(std::move(around), layout.order);
   around.layout = layout;
-  around.slot_bytes = static_cast<size_t>(options.slot_bytes);
+  around.slot_bytes = links->sizes().plan_bytes;
   around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
   selector = std::make_unique<Selector>(std::move(around), terms_.filter());
 }

@@ -59,7 +59,7 @@ struct Connected {
   Status meet(Runtime& runtime);
   void count_neighbours();
   algorithms::Layout layout() const;
-  void make_selector(const Options& options, const algorithms::Layout& layout, const SharedScratch& scratch);
+  void make_selector(const algorithms::Layout& layout, const SharedScratch& scratch);
   Status settle_rates(const Options& options);
   void limit_senders(Runtime& runtime) const;
 

@@ -72,15 +72,17 @@ bool Execution::begin_next() {
     return true;
   }
   const size_t bytes = operation.count * size_of(operation.type);
-  prepared_ = parts_.plans->hit(operation.kind, operation.root, bytes);
-  if (prepared_ == nullptr) {
-    auto prepared = parts_.plans->find(operation.kind, operation.root, bytes);
-    if (!prepared.ok()) {
-      fail(prepared.status());
+  Chosen chosen = parts_.plans->hit(operation.kind, operation.root, bytes);
+  if (chosen.plan == nullptr) {
+    auto found = parts_.plans->find(operation.kind, operation.root, bytes);
+    if (!found.ok()) {
+      fail(found.status());
       return false;
     }
-    prepared_ = *prepared;
+    chosen = *found;
   }
+  prepared_ = chosen.plan;
+  work_.tile_bytes = chosen.tile_bytes;
   task_ = prepared_->run.get();
   opening_ = !parts_.links->settled();
   if (!opening_) prepared_->run->start(work_);

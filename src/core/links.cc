@@ -1,5 +1,7 @@
 #include "src/core/links.h"
 
+#include <algorithm>
+
 namespace weir::core {
 namespace {
 
@@ -18,11 +20,24 @@ Result<bool> all_ready(std::vector<std::pair<Rank, End*>>& opening, Rank& peer) 
 
 }  // namespace
 
-Status Links::open(const exec::Channel& channel) {
+SlotSizes SlotSizes::of(const Options& options, const std::vector<PeerAddress>& peers) {
+  constexpr uint32_t kInside = 64 << 10;
+  constexpr uint32_t kBetween = 256 << 10;
+  const auto slots = static_cast<uint32_t>(options.slots);
+  if (options.slot_bytes > 0) {
+    const auto said = static_cast<uint32_t>(options.slot_bytes);
+    return {slots, said, said};
+  }
+  const bool one_host =
+      std::ranges::all_of(peers, [&](const PeerAddress& peer) { return peer.host == peers.front().host; });
+  return {slots, one_host ? kInside : kBetween, kInside};
+}
+
+Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
   const Key key{channel.peer, channel.number};
   const Route& route = routes_.to(channel.peer);
-  const LinkSpec spec{self_, channel.peer, channel.number, slots_,
-                      channel.chunks > 0 ? slot_bytes_ : kSignalBytes};
+  const LinkSpec spec{self_, channel.peer, channel.number, sizes_.slots,
+                      channel.chunks > 0 ? slot_bytes : kSignalBytes};
   if (channel.outgoing && !senders_.contains(key)) {
     auto end = route.transport->open_sender(route.card, spec);
     WEIR_TRY(end.status());

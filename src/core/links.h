@@ -8,19 +8,34 @@
 #include <memory>
 #include <tuple>
 
+#include "src/base/options.h"
 #include "src/core/routes.h"
+#include "src/core/watchdog.h"
 #include "src/exec/lane.h"
 #include "src/exec/program.h"
 
 namespace weir::core {
 
+/// What channels hold: the same on all ranks of a communicator.
+struct SlotSizes {
+  uint32_t slots = 0;       ///< messages
+  uint32_t plan_bytes = 0;  ///< most bytes of a message of a plan
+  uint32_t pair_bytes = 0;  ///< of a send: a rank may have channels to very many others
+
+  /// As the options say. Where they do not: between hosts a message is much work, whatever its size, so plans
+  /// of ranks on several hosts have room for larger ones. How much of it they take follows from costs
+  /// (cost::Estimate).
+  static SlotSizes of(const Options& options, const std::vector<PeerAddress>& peers);
+};
+
 class Links {
  public:
-  Links(Rank self, const Routes& routes, uint32_t slots, uint32_t slot_bytes)
-      : self_(self), routes_(routes), slots_(slots), slot_bytes_(slot_bytes) {}
+  Links(Rank self, const Routes& routes, const SlotSizes& sizes)
+      : self_(self), routes_(routes), sizes_(sizes) {}
 
-  /// Opens what `channel` needs and was not open. Never waits for the peer.
-  Status open(const exec::Channel& channel);
+  /// Opens what `channel` needs and was not open, for messages of at most `slot_bytes`: the same whenever it
+  /// is asked for. Never waits for the peer.
+  Status open(const exec::Channel& channel, uint32_t slot_bytes);
   /// True once every open end works.
   Result<bool> ready();
   /// True if ready() was true since the last open().
@@ -30,7 +45,7 @@ class Links {
 
   Sender* sender(const exec::Channel& channel) const;
   Receiver* receiver(const exec::Channel& channel) const;
-  uint32_t slot_bytes() const { return slot_bytes_; }
+  const SlotSizes& sizes() const { return sizes_; }
 
  private:
   using Key = std::tuple<Rank, uint32_t>;  // peer, number
@@ -38,8 +53,7 @@ class Links {
 
   const Rank self_;
   const Routes& routes_;
-  const uint32_t slots_;
-  const uint32_t slot_bytes_;
+  const SlotSizes sizes_;
   std::map<Key, std::unique_ptr<Sender>> senders_;
   std::map<Key, std::unique_ptr<Receiver>> receivers_;
   std::vector<std::pair<Rank, Sender*>> opening_senders_;

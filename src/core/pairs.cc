@@ -24,7 +24,7 @@ const Message* look(Receiver& receiver) {
 
 Status Pairs::open(Rank peer, bool sends) {
   const exec::Channel channel{peer, kPairChannel, sends, 1};
-  WEIR_TRY(links_.open(channel));
+  WEIR_TRY(links_.open(channel, links_.sizes().pair_bytes));
   auto direction = std::make_unique<Direction>();
   direction->peer = peer;
   direction->sender = links_.sender(channel);
@@ -81,7 +81,7 @@ bool Pairs::send(Direction& direction) {
     std::byte* const slot = direction.sender->acquire();
     if (slot == nullptr) return moved;
     Transfer& transfer = direction.queue[direction.next];
-    const size_t now = std::min<size_t>(transfer.left, links_.slot_bytes());
+    const size_t now = std::min<size_t>(transfer.left, links_.sizes().pair_bytes);
     device::copy(slot, transfer.data, now, device::Traffic::handed);
     direction.sender->publish(transfer.tag, static_cast<uint32_t>(now));
     transfer.data += now;
@@ -99,7 +99,7 @@ bool Pairs::receive(Direction& direction) {
     const Message* const message = look(*direction.receiver);
     if (message == nullptr) return moved;
     Transfer& transfer = direction.queue[direction.next];
-    const size_t now = std::min<size_t>(transfer.left, links_.slot_bytes());
+    const size_t now = std::min<size_t>(transfer.left, links_.sizes().pair_bytes);
     if (message->tag != transfer.tag || message->bytes != now) {
       error_ = mismatch(direction);
       return moved;

@@ -33,21 +33,23 @@ PlanCache::PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedS
       selector_(selector),
       pace_share_(pace_share) {}
 
-Result<Prepared*> PlanCache::find(Collective kind, Rank root, size_t bytes) {
-  if (Prepared* known = hit(kind, root, bytes); known != nullptr) return known;
-  auto made = prepare(kind, root, bytes);
-  if (made.ok()) hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))] = *made;
-  return made;
-}
-
-Result<Prepared*> PlanCache::prepare(Collective kind, Rank root, size_t bytes) {
-  // All sizes of a class (from a power of two to the next) share a plan.
-  const algorithms::Entry* entry = selector_.table(kind).at(bytes).best.entry;
-  if (entry == nullptr) {
+Result<Chosen> PlanCache::find(Collective kind, Rank root, size_t bytes) {
+  if (const Chosen known = hit(kind, root, bytes); known.plan != nullptr) return known;
+  // All sizes of a class (from a power of two to the next) share a plan and its tiles.
+  const cost::Estimate& best = selector_.table(kind).at(bytes).best;
+  if (best.entry == nullptr) {
     return Status(Code::internal_error, fmt::format("no plan for {} over {} ranks", name(kind), ranks_));
   }
-  const std::string_view algorithm = entry->algorithm;
-  const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*entry, ranks_, layout_)};
+  const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*best.entry, ranks_, layout_)};
+  auto plan = prepare(best.entry->algorithm, shape);
+  WEIR_TRY(plan.status());
+  const size_t part = (*plan)->run->most_tile_bytes() / static_cast<size_t>(best.tile_divisor);
+  const Chosen chosen{*plan, std::max(part / kTileAlignment, size_t{1}) * kTileAlignment};
+  hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))] = chosen;
+  return chosen;
+}
+
+Result<Prepared*> PlanCache::prepare(std::string_view algorithm, const ir::Shape& shape) {
   const auto known = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& p) {
     return p->algorithm == algorithm && p->program->shape == shape;
   });
@@ -109,14 +111,14 @@ Result<ir::Plan> PlanCache::emit(const std::string& algorithm, const ir::Shape& 
 Result<exec::Binding> PlanCache::bind(const exec::Program& program) {
   exec::Binding binding;
   for (const exec::Channel& channel : program.channels) {
-    WEIR_TRY(links_.open(channel));
+    WEIR_TRY(links_.open(channel, links_.sizes().plan_bytes));
     binding.senders.push_back(links_.sender(channel));
     binding.receivers.push_back(links_.receiver(channel));
   }
   const bool pulls = std::any_of(program.places.begin(), program.places.end(), [](const exec::Place& place) {
     return place.kind == exec::Place::Kind::peer_scratch;
   });
-  size_t room = links_.slot_bytes() / program.message_chunks;
+  size_t room = links_.sizes().plan_bytes / program.message_chunks;
   if (pulls) {
     room = std::min(room, scratch_.bytes / program.scratch_chunks);
     binding.scratch = scratch_.own;
@@ -126,7 +128,7 @@ Result<exec::Binding> PlanCache::bind(const exec::Program& program) {
   if (binding.tile_bytes == 0) {
     return Status(Code::invalid_usage,
                   fmt::format("a message of {} chunks does not fit a slot of {} bytes; raise WEIR_SLOT_BYTES",
-                              program.message_chunks, links_.slot_bytes()));
+                              program.message_chunks, links_.sizes().plan_bytes));
   }
   if (!pulls && program.scratch_chunks > 0) {
     binding.scratch = scratches_.emplace_back(program.scratch_chunks * binding.tile_bytes).data();

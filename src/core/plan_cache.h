@@ -29,6 +29,12 @@ struct Prepared {
   std::unique_ptr<exec::Run> run;
 };
 
+/// What an operation takes. Sizes that share a plan may differ in their tiles.
+struct Chosen {
+  Prepared* plan = nullptr;  ///< null: nothing was chosen yet
+  size_t tile_bytes = 0;     ///< for exec::Work
+};
+
 /// Memory that peers may read, for plans that pull.
 struct SharedScratch {
   std::byte* own = nullptr;
@@ -44,18 +50,18 @@ class PlanCache {
             double pace_share);
 
   /// The plan for `bytes` per block, if it was asked for before; else null.
-  Prepared* hit(Collective kind, Rank root, size_t bytes) const {
-    Prepared* const last = hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))];
-    return last != nullptr && last->root == root ? last : nullptr;
+  Chosen hit(Collective kind, Rank root, size_t bytes) const {
+    const Chosen& last = hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))];
+    return last.plan != nullptr && last.plan->root == root ? last : Chosen();
   }
   /// The same, prepared now if need be.
-  Result<Prepared*> find(Collective kind, Rank root, size_t bytes);
+  Result<Chosen> find(Collective kind, Rank root, size_t bytes);
 
  private:
   static constexpr int kSizeClasses = 64;  // by the number of significant bits of `bytes`
   static constexpr size_t kMost = 256;
 
-  Result<Prepared*> prepare(Collective kind, Rank root, size_t bytes);
+  Result<Prepared*> prepare(std::string_view algorithm, const ir::Shape& shape);
   Result<std::unique_ptr<Prepared>> make(const std::string& algorithm, const ir::Shape& shape);
   Result<ir::Plan> emit(const std::string& algorithm, const ir::Shape& shape) const;
   Result<exec::Binding> bind(const exec::Program& program);
@@ -67,8 +73,7 @@ class PlanCache {
   const SharedScratch scratch_;
   Selector& selector_;
   const double pace_share_;
-  std::array<std::array<Prepared*, kSizeClasses + 1>, kCollectives>
-      hits_{};  ///< with the root asked for last
+  std::array<std::array<Chosen, kSizeClasses + 1>, kCollectives> hits_{};  ///< with the root asked for last
   std::vector<std::unique_ptr<Prepared>> prepared_;
   std::vector<std::vector<std::byte>> scratches_;
 };

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "src/base/log.h"
+#include "src/core/links.h"
 #include "src/core/protocols.h"
 #include "src/core/ring_file.h"
 #include "src/drivers/files.h"
@@ -210,9 +211,10 @@ std::string circumstances(const Options& options, const Routes& routes, const st
     (same ? inside : between).insert(routes.to(peer).transport->name());
   }
   const auto ranks = std::ranges::count(peers, host, &PeerAddress::host);
+  const SlotSizes sizes = SlotSizes::of(options, peers);
   return fmt::format("weir {}, machine {:016x}, {} ranks, {} cores, inside {}, between {}, {} slots of {}",
                      WEIR_VERSION, host_identity(""), ranks, usable_cores(allowed_cores()),
-                     fmt::join(inside, "+"), fmt::join(between, "+"), options.slots, options.slot_bytes);
+                     fmt::join(inside, "+"), fmt::join(between, "+"), sizes.slots, sizes.pair_bytes);
 }
 
 }  // namespace weir::core

@@ -33,7 +33,7 @@ Run::Run(const Program& program, Binding binding)
 
 void Run::start(const Work& work) {
   work_ = &work;
-  if (passes_ == 0 || work.count != count_ || work.type != type_) divide_work();
+  if (work.count != count_ || work.type != type_ || work.tile_bytes != tile_bytes_) divide_work();
   for (Lane& lane : lanes_) lane = {lane.steps};
   error_ = {};
   for (size_t i = 0; i < binding_.paces.size(); ++i) {
@@ -44,9 +44,10 @@ void Run::start(const Work& work) {
 void Run::divide_work() {
   count_ = work_->count;
   type_ = work_->type;
+  tile_bytes_ = work_->tile_bytes;
   element_ = size_of(type_);
   grain_ = kGrainBytes / element_;
-  tile_ = binding_.tile_bytes / element_;
+  tile_ = std::min(tile_bytes_, binding_.tile_bytes) / element_;
   const size_t longest = part_of(count_, program_.shape.chunks, 0, grain_).count;
   passes_ = std::max<size_t>(1, (longest + tile_ - 1) / tile_);  // nothing to move is one empty message
 }

@@ -26,15 +26,18 @@ struct Binding {
   std::vector<double> paces;     ///< of senders, bytes per second (0: any); none: nobody says
   std::byte* scratch = nullptr;  ///< scratch_chunks * tile_bytes; readable by peers if they pull
   std::vector<const std::byte*> peer_scratch;  ///< by rank; null where the program does not pull
-  size_t tile_bytes = 0;                       ///< message_chunks * tile_bytes <= slot bytes
+  size_t tile_bytes = 0;  ///< the most that there is room for: message_chunks * tile_bytes <= slot bytes
 };
 
 class Run final : public Task {
  public:
   Run(const Program& program, Binding binding);
 
-  /// Begins an operation, which stays where it is until that is done. REQUIRES: the last one is done.
+  /// Begins an operation, which stays where it is until that is done. REQUIRES: the last one is done. Passes
+  /// get as far as the work says and the binding has room for.
   void start(const Work& work);
+  /// The binding's.
+  size_t most_tile_bytes() const { return binding_.tile_bytes; }
 
   Progress advance() override;
   Status serve(Rank& peer) override;
@@ -76,8 +79,9 @@ class Run final : public Task {
   const Program& program_;
   const Binding binding_;
   const Work* work_ = nullptr;
-  size_t count_ = 0;  ///< of the work that was divided last, and its type
+  size_t count_ = 0;  ///< of the work that was divided last, its type and tiles
   DataType type_ = DataType::float32;
+  size_t tile_bytes_ = 0;
   size_t element_ = 4;
   size_t grain_ = 16;
   size_t tile_ = 0;  ///< elements

@@ -10,7 +10,8 @@
 namespace weir::exec {
 
 /// Plain data. `tag` is the operation's sequence number and signature: every message carries it, and a
-/// message with another tag ends the run.
+/// message with another tag ends the run. `tile_bytes` is the same on all ranks, and a multiple of
+/// kGrainBytes unless it is more than there is room for.
 struct Work {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
@@ -21,6 +22,7 @@ struct Work {
   device::Scalar factor = {};
   int64_t divisor = 1;  ///< divide final sums of integers by this
   uint64_t tag = 0;
+  size_t tile_bytes = SIZE_MAX;  ///< most bytes of a chunk in a pass, as far as there is room for them
 };
 
 /// Bytes that fit the granularity of SIMD and cache lines: chunks begin at multiples of it.

@@ -42,15 +42,15 @@ TEST(Table, ChoosesForTheMachine) {
       {broadcast, island(8, 8), "1 tree4, 8192 double_tree, 131072 binomial, 262144 double_tree"},
       {all_reduce, regular(2, 2, 2, kServers), "1 one_shot, 16384 ring, 262144 double_tree"},
       {all_reduce, regular(16, 1, 8, kServers),
-       "1 recursive_doubling, 65536 halving_doubling, 524288 double_tree"},
+       "1 recursive_doubling, 65536 halving_doubling, 524288 double_tree, 1048576 ring, 2097152 double_tree"},
       {all_to_all, regular(16, 1, 8, kServers), "1 pairwise, 131072 one_shot"},
       {all_reduce, regular(128, 8, 64, kServers),
-       "1 recursive_doubling, 8192 halving_doubling, 524288 double_tree, 1048576 ring"},
+       "1 recursive_doubling, 8192 halving_doubling, 1048576 ring"},
       {all_gather, regular(128, 8, 64, kServers), "1 pat, 2048 ring"},
       {all_reduce, regular(1200, 8, 64, kServers),
        "1 recursive_doubling, 4096 tree4, 8192 halving_doubling, 524288 double_tree, 16777216 ring"},
       {broadcast, regular(1200, 8, 64, kServers),
-       "1 tree4, 8192 binomial, 262144 double_tree, 16777216 ring"},
+       "1 tree4, 8192 binomial, 131072 double_tree, 16777216 ring"},
   };
   for (const auto& [kind, around, expected] : cases)
     EXPECT_EQ(choices(kind, around), expected) << name(kind) << " over " << around.ranks();

@@ -93,6 +93,22 @@ TEST(Cost, PassesFillLikePipelines) {
   EXPECT_NEAR(predict(ring, 10 * 8 * 1000), 10 * 14 * (kAlpha + piece), 10 * kAlpha);
 }
 
+/// Who is busier than the chain is long from one pass to the next keeps everybody to its time; what the first
+/// tile takes to the end of the chain comes on top.
+TEST(Cost, NoPassTakesLessThanItsLoad) {
+  Profile profile;
+  profile.first.per_byte = 3;
+  profile.further.per_byte = 1;
+  profile.load.per_byte = 2;
+  profile.tile_bytes = 10;
+  EXPECT_EQ(predict(profile, 40), 10 * (3 + 3 * 2));
+  EXPECT_EQ(predict(profile, 40, 2), 5 * (3 + 7 * 2)) << "twice as many passes";
+  profile.load.per_byte = 0.5;
+  EXPECT_EQ(predict(profile, 40), 10 * (3 + 3 * 1));
+  profile.load.per_byte = 5;
+  EXPECT_EQ(predict(profile, 40), 10 * 4 * 5) << "and not the first";
+}
+
 /// Trees: about 2 log2 n hops, and both together move 2 M through every rank.
 TEST(Cost, DoubleTreesHaveFewHopsAndFullWidth) {
   Surroundings around = in_one_pass(64, kPlain);

@@ -122,9 +122,9 @@ TEST(Life, ParametersByName) {
   EXPECT_EQ(small, 4);
   EXPECT_EQ(large, 4u);
   EXPECT_STREQ(text, "4");
-  ASSERT_EQ(ncclParamBind(&handle, "WEIR_SLOT_BYTES"), ncclSuccess);
+  ASSERT_EQ(ncclParamBind(&handle, "WEIR_WINDOW_BYTES"), ncclSuccess);
   EXPECT_EQ(ncclParamGetI8(handle, &small), ncclInvalidArgument);
-  EXPECT_THAT(last_sentence(), HasSubstr("65536"));
+  EXPECT_THAT(last_sentence(), HasSubstr("2097152"));
   const char** keys = nullptr;
   int count = 0;
   ASSERT_EQ(ncclParamGetAllParameterKeys(&keys, &count), ncclSuccess);

@@ -97,6 +97,14 @@ TEST(Options, ExpectsANumberWithoutAUnitWhereFractionsMean) {
               ::testing::ElementsAre(HasSubstr("expected a number, 0 to 100")));
 }
 
+TEST(Options, AnAutomaticValueMayLieBesideTheRange) {
+  EXPECT_EQ(Options().slot_bytes, 0);
+  EXPECT_EQ(from({{"WEIR_SLOT_BYTES", "0"}}).slot_bytes, 0);
+  EXPECT_THAT(warnings(from({{"WEIR_SLOT_BYTES", "0"}})), IsEmpty());
+  EXPECT_THAT(warnings(from({{"WEIR_SLOT_BYTES", "255"}})),
+              ::testing::ElementsAre(HasSubstr("expected bytes, 256 to 67108864, or 0; 0 is used")));
+}
+
 TEST(Options, UnknownNamesAreNamedOnce) {
   const Options options =
       from({{"WEIR_SLOT", "4"}, {"NCCL_IB_AR_THRESHOLD", "106"}, {"NCCL_CONF_FILE", "x"}, {"PATH", "/bin"}});

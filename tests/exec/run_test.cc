@@ -1,5 +1,6 @@
 #include "src/exec/lane.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/algorithms/some_layout.h"
@@ -14,7 +15,7 @@ using ::testing::HasSubstr;
 /// Runs the programs of all ranks on `count` elements per block and compares with the oracle.
 template <typename T>
 void run_and_compare(Bound& bound, const ir::Shape& shape, DataType type, size_t count,
-                     const std::string& what) {
+                     const std::string& what, size_t tile_bytes = SIZE_MAX) {
   std::vector<std::vector<T>> in, out, want;
   std::vector<Work> works(shape.ranks);
   std::vector<Task*> tasks;
@@ -30,6 +31,7 @@ void run_and_compare(Bound& bound, const ir::Shape& shape, DataType type, size_t
     work.count = count;
     work.type = type;
     work.tag = 1;
+    work.tile_bytes = tile_bytes;
     bound.run(rank).start(work);
     tasks.push_back(&bound.run(rank));
   }
@@ -54,6 +56,26 @@ TEST(Run, EveryAlgorithmGivesTheRightNumbers) {
         run_and_compare<int32_t>(bound, shape, DataType::int32, count, what);
         run_and_compare<uint8_t>(bound, shape, DataType::uint8, count, what);
         run_and_compare<double>(bound, shape, DataType::float64, count, what);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+/// The same run in small tiles, then in large ones, then in small ones again.
+TEST(Run, TilesMayBeSmallerThanMessages) {
+  for (const algorithms::Entry& entry : algorithms::catalogue()) {
+    const int ranks = 5;
+    const algorithms::Layout layout = algorithms::some_layout(ranks);
+    const ir::Shape shape{entry.kind, ranks, 0, algorithms::default_chunks(entry, ranks, layout)};
+    const auto plan = algorithms::emit(entry.algorithm, shape, layout);
+    ASSERT_TRUE(plan.ok());
+    Island island(ranks);
+    Bound bound(island, lower_all(*plan));
+    for (const size_t count : {100u, 5000u}) {
+      for (const size_t tile : {size_t{128}, SIZE_MAX, size_t{64}}) {
+        const std::string what = fmt::format("{} count {} tile {}", label(entry, ranks), count, tile);
+        run_and_compare<int32_t>(bound, shape, DataType::int32, count, what, tile);
         if (HasFatalFailure()) return;
       }
     }
@@ -118,6 +140,44 @@ struct DeadReceiver final : Receiver {
   Status progress() override { return trouble; }
   const Status trouble;
 };
+
+/// Takes any message, and remembers how long it was.
+struct CountingSender final : Sender {
+  Result<bool> ready() override { return true; }
+  std::byte* acquire() override { return slot.data(); }
+  void publish(uint64_t, uint32_t bytes) override { lengths.push_back(bytes); }
+  Status progress() override { return {}; }
+  bool flushed() const override { return true; }
+  std::vector<std::byte> slot = std::vector<std::byte>(512);
+  std::vector<uint32_t> lengths;
+};
+
+TEST(Run, PassesGetAsFarAsTheWorkSaysAndThereIsRoom) {
+  const auto program = lower(*algorithms::emit("ring", {Collective::broadcast, 2, 0, 1}), 0);
+  ASSERT_TRUE(program.ok());
+  ASSERT_EQ(program->channels.size(), 1u);
+  CountingSender sender;
+  Binding binding;
+  binding.senders = {&sender};
+  binding.receivers = {nullptr};
+  binding.tile_bytes = 512;
+  exec::Run run(*program, std::move(binding));
+  std::vector<std::byte> data(1000);
+  Work work;
+  work.input = work.output = data.data();
+  work.count = data.size();
+  work.type = DataType::int8;
+  const auto lengths = [&](size_t tile_bytes) {
+    work.tile_bytes = tile_bytes;
+    sender.lengths.clear();
+    run.start(work);
+    EXPECT_EQ(run.advance(), Progress::done);
+    return sender.lengths;
+  };
+  EXPECT_THAT(lengths(SIZE_MAX), ::testing::ElementsAre(512, 488));
+  EXPECT_THAT(lengths(256), ::testing::ElementsAre(256, 256, 256, 232));
+  EXPECT_THAT(lengths(1024), ::testing::ElementsAre(512, 488));
+}
 
 TEST(Run, TellsWhoseChannelIsBroken) {
   auto plan = algorithms::emit("pairwise", {Collective::all_to_all, 4, 0, 1});

@@ -1,0 +1,42 @@
+#include "src/core/links.h"
+
+#include <gtest/gtest.h>
+
+namespace weir::core {
+namespace {
+
+std::vector<PeerAddress> on_hosts(std::initializer_list<uint64_t> hosts) {
+  std::vector<PeerAddress> peers;
+  for (const uint64_t host : hosts) peers.push_back({{}, host, 0, ""});
+  return peers;
+}
+
+TEST(SlotSizes, AreLargerForPlansBetweenHosts) {
+  constexpr uint32_t kKiB = 1024;
+  Options options;
+  options.slots = 5;
+  for (const auto& peers : {on_hosts({7}), on_hosts({7, 7, 7})}) {
+    const SlotSizes sizes = SlotSizes::of(options, peers);
+    EXPECT_EQ(sizes.slots, 5u);
+    EXPECT_EQ(sizes.plan_bytes, 64 * kKiB);
+    EXPECT_EQ(sizes.pair_bytes, 64 * kKiB);
+  }
+  for (const auto& peers : {on_hosts({7, 8}), on_hosts({7, 7, 8, 7})}) {
+    const SlotSizes sizes = SlotSizes::of(options, peers);
+    EXPECT_EQ(sizes.plan_bytes, 256 * kKiB);
+    EXPECT_EQ(sizes.pair_bytes, 64 * kKiB);
+  }
+}
+
+TEST(SlotSizes, AreWhatIsSaid) {
+  Options options;
+  options.slot_bytes = 8192;
+  for (const auto& peers : {on_hosts({7, 7}), on_hosts({7, 8})}) {
+    const SlotSizes sizes = SlotSizes::of(options, peers);
+    EXPECT_EQ(sizes.plan_bytes, 8192u);
+    EXPECT_EQ(sizes.pair_bytes, 8192u);
+  }
+}
+
+}  // namespace
+}  // namespace weir::core

@@ -92,12 +92,23 @@ Table::Table(Collective kind, const Surroundings& around, const Allowed& allowed
   }
 }
 
+/// A pass that is alone leaves lines idle while its bytes are copied and summed: two hide that for each
+/// other. The model sees neither that nor what is gained, but it would see the messages.
+int Table::Candidate::least_divisor(double bytes) const {
+  const double chunk = bytes / profile.chunks;
+  int divisor = 1;
+  if (chunk <= profile.tile_bytes / most_divisor) return divisor;  // one pass, whatever the tile
+  while (chunk <= profile.tile_bytes / divisor) divisor *= 2;
+  return divisor;
+}
+
 Estimate Table::Candidate::estimate(double bytes) const {
   Estimate best{entry, predict(profile, bytes)};
   for (int divisor = 2; divisor <= most_divisor; divisor *= 2) {
     const double seconds = predict(profile, bytes, divisor);
     if (seconds * kHair < best.seconds) best = {entry, seconds, divisor};
   }
+  best.tile_divisor = std::max(best.tile_divisor, least_divisor(bytes));
   return best;
 }
 

@@ -21,8 +21,8 @@ namespace weir::cost {
 ///
 /// What passes along a chain of ranks arrives sooner in small tiles, and is less work in large ones. So tiles
 /// are the whole of what fits into messages, a half or a quarter of it, but never so small that messages of
-/// 64 KiB could hold them: whichever is predicted to be the quickest, the larger one if it makes no
-/// difference.
+/// 64 KiB could hold them, and not all of a chunk if a smaller one is not: whichever is predicted to be the
+/// quickest, the larger one if it makes no difference.
 struct Estimate {
   const algorithms::Entry* entry = nullptr;
   double seconds = 0;
@@ -77,6 +77,7 @@ class Table {
     /// that differ by their rounding are the same.
     std::pair<float, float> burden;
 
+    int least_divisor(double bytes) const;
     Estimate estimate(double bytes) const;
   };
   Choice choose(double bytes) const;

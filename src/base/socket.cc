@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,7 +15,18 @@ namespace {
 constexpr int kSliceMs = 20;
 constexpr int kBacklog = 4096;
 
-std::string error_text(int error) { return std::generic_category().message(error); }
+/// What a person can do about it is said where it is of this host's making.
+std::string error_text(int error) {
+  std::string text = std::generic_category().message(error);
+  if (error == EMFILE) {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    text += fmt::format(" (its limit of open files is {}; raise it with ulimit -n)", limit.rlim_cur);
+  } else if (error == EADDRNOTAVAIL) {
+    text += " (no source port is free: see net.ipv4.ip_local_port_range; or it is no address of this host)";
+  }
+  return text;
+}
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -171,13 +170,10 @@ void Root::admit() {
   for (;;) {
     auto accepted = listener_.accept();
     if (!accepted.ok()) {
-      rlimit limit{};
-      getrlimit(RLIMIT_NOFILE, &limit);
       return fail(Status(
           Code::system_error,
-          fmt::format("the process {} on host {}, where the ranks gather, cannot take more connections: {} "
-                      "(its limit of open files is {}; raise it with ulimit -n)",
-                      getpid(), short_hostname(), accepted.status().message(), limit.rlim_cur)));
+          fmt::format("the process {} on host {}, where the ranks gather, cannot take more connections: {}",
+                      getpid(), short_hostname(), accepted.status().message())));
     }
     if (!accepted->has_value()) return;
     guests_.emplace_back(std::move(**accepted));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hosts that are lost in the middle of a collective are named by the others, soon: faults_test.py FOLDER_OF_PROGRAMS CASE.
+"""Hosts that are lost to the others are named, soon: faults_test.py FOLDER_OF_PROGRAMS CASE.
 
 Ends with 77 (skipped) where networks of namespaces may not be made.
 """
@@ -8,7 +8,7 @@ import os
 import time
 
 from cases import run
-from network import Network
+from network import Network, call
 from ranks import start_all
 
 HOSTS, LOST = 3, 2
@@ -54,5 +54,16 @@ def a_host_that_vanished(programs):
   name_the_lost(lose(programs, vanish))
 
 
+def where_ports_ran_out(programs):
+  """A host with two source ports cannot reach the others: a sentence says so, and nobody waits for it."""
+  with Network([HOSTS], 0, [0]) as network:
+    call("ip", "netns", "exec", network.space("host2"), "sysctl", "-qw", "net.ipv4.ip_local_port_range=50000 50001")
+    processes = start_all(network, (os.path.join(programs, "all_reduce_perf"), "-b", "8", "-e", "8"), WEIR_INIT_TIMEOUT="20")
+    ranks = [(process, "".join(process.communicate(timeout=60))) for process in processes]
+  assert all(process.returncode not in (0, None) for process, _ in ranks), ranks
+  said = "".join(said for _, said in ranks)
+  assert "Cannot assign requested address (no source port is free" in said and "on host host2" in said, said
+
+
 if __name__ == "__main__":
-  run((a_host_that_is_cut_off, a_host_that_vanished))
+  run((a_host_that_is_cut_off, a_host_that_vanished, where_ports_ran_out))

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "src/base/clock.h"
 #include "src/base/host.h"
 #include "tests/transports/both_ends.h"
 #include "transports/card.h"
@@ -137,6 +138,16 @@ TEST_P(TcpFailover, APathMayBreakWhileNothingIsUnderWay) {
   exchange(1, 10);
   reset_connections_at("127.0.0.5");
   exchange(10, 4096);
+}
+
+/// The peer's kernel answers for it on both paths.
+TEST_P(TcpFailover, ASlowReaderIsNoBrokenPath) {
+  open(1u << 20, 0, 0.05);
+  exchange(1, 1u << 20);
+  fill_slots(1u << 20);
+  for (const int64_t end = now_ns() + 400'000'000; now_ns() < end;) serve(*sender_);
+  take_all(1u << 20);
+  EXPECT_EQ(nodes_[0].transport->counters().given_up, 0u);
 }
 
 TEST_P(TcpFailover, AFlushedMessageHasArrived) {

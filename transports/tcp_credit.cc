@@ -1,7 +1,5 @@
 #include "transports/tcp_credit.h"
 
-#include <algorithm>
-
 #include "src/base/clock.h"
 
 namespace weir::tcp {

@@ -8,6 +8,7 @@
 /// Not thread-safe, but for the budget.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -57,7 +58,7 @@ class CreditGiver {
 
   /// A header told of payload, or the sender did; payload has arrived.
   void announce(uint32_t bytes) { announced_ += bytes; }
-  void hear(uint64_t announced) { heard_ = heard_ > announced ? heard_ : announced; }
+  void hear(uint64_t announced) { heard_ = std::max(heard_, announced); }
   void arrive(uint64_t bytes) { arrived_ += bytes; }
   /// Nothing has happened since there was nothing left to say.
   bool settled() const { return settled_ == arrived_ && announced_ == arrived_; }

@@ -14,6 +14,7 @@ namespace weir::core {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using testing::Processes;
 using testing::Site;

@@ -41,6 +41,8 @@ struct Cost {
   double latency_us = 0;
   double gigabytes_per_s = 0;
   bool shared = false;  ///< the bandwidth is shared by all channels of the rank
+  double merging = 0;   ///< so much longer bytes take where several ranks send to one,
+  double unasked = 0;   ///< but for so many at the begin of a message
 };
 
 /// The answer to "can we talk": yes with a cost, or no with a sentence that a person can act on.

@@ -33,7 +33,9 @@ Profile grown(const Profile& quarter, const Profile& half, const Profile& whole,
           grown(quarter.chunks, half.chunks, whole.chunks, doublings),
           grown(quarter.tile_bytes, half.tile_bytes, whole.tile_bytes, doublings),
           grown(quarter.busiest, half.busiest, whole.busiest, doublings),
-          grown(quarter.across, half.across, whole.across, doublings)};
+          grown(quarter.across, half.across, whole.across, doublings),
+          whole.merging,
+          grown(quarter.unasked, half.unasked, whole.unasked, doublings)};
 }
 
 Surroundings first_places(const Surroundings& around, int places) {

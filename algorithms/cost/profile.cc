@@ -232,6 +232,19 @@ class Load {
   std::vector<double> edges_;  ///< of lines, likewise
 };
 
+/// Whether several ranks of other hosts send to a rank.
+bool flows_merge(const ir::Plan& plan, const Surroundings& around) {
+  std::vector<Rank> known(static_cast<size_t>(plan.shape.ranks), -1);
+  for (const Move& move : plan.moves) {
+    Rank& sender = known[static_cast<size_t>(move.dst)];
+    if (around.host_of[static_cast<size_t>(move.src)] == around.host_of[static_cast<size_t>(move.dst)])
+      continue;
+    if (sender >= 0 && sender != move.src) return true;
+    sender = move.src;
+  }
+  return false;
+}
+
 /// 1 - 1/m where ranks share m cores, the most of all machines.
 double shared_part(const Surroundings& around) {
   double most = 0;
@@ -281,6 +294,8 @@ Profile profile_of(const ir::Plan& plan, const Surroundings& around) {
     const auto room = static_cast<double>(around.scratch_bytes) / std::max(plan.scratch_chunks, 1u);
     profile.tile_bytes = std::min(profile.tile_bytes, room);
   }
+  profile.merging = flows_merge(plan, around) ? around.rates.between.merging : 0;
+  profile.unasked = around.rates.between.unasked / message;
   return profile;
 }
 
@@ -294,7 +309,8 @@ double predict(const Profile& profile, double bytes, int divisor) {
   const double moving = (std::max(profile.first.per_byte, profile.load.per_byte) +
                          (passes - 1) * std::max(profile.further.per_byte, profile.load.per_byte)) *
                         tile;
-  return latency + moving;
+  const double asked = 1 - std::min(profile.unasked / std::max(tile, 1.0), 1.0);
+  return latency + moving * (1 + profile.merging * asked);
 }
 
 }  // namespace weir::cost

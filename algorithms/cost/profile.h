@@ -73,6 +73,8 @@ struct Profile {
   double tile_bytes = 0;  ///< most bytes of a chunk in a pass
   double busiest = 0;     ///< seconds per byte of a chunk of the most loaded line or border
   double across = 0;      ///< seconds per byte of a chunk of all lines and borders together
+  double merging = 0;     ///< what comes on top of each second for bytes, as several ranks send to one
+  double unasked = 0;     ///< bytes of a chunk in a pass for which it does not
 
   bool operator==(const Profile&) const = default;
 };

@@ -25,6 +25,8 @@ constexpr std::array kFigures = {
     Figure{"between.overhead", [](Rates& r) -> double& { return r.between.overhead; }},
     Figure{"between.beta", [](Rates& r) -> double& { return r.between.beta; }},
     Figure{"between.wire", [](Rates& r) -> double& { return r.between.wire; }},
+    Figure{"between.merging", [](Rates& r) -> double& { return r.between.merging; }},
+    Figure{"between.unasked", [](Rates& r) -> double& { return r.between.unasked; }},
     Figure{"gamma", [](Rates& r) -> double& { return r.gamma; }},
 };
 
@@ -69,10 +71,10 @@ Result<Rates> read_rates(std::string_view text, const Rates& otherwise) {
     if (figure == kFigures.end()) return wrong(number, whole, "one of " + all_names() + " and a figure");
     const std::string value(words.size() == 2 ? words[1] : "");
     char* rest = nullptr;
-    const double seconds = std::strtod(value.c_str(), &rest);
-    if (value.empty() || *rest != '\0' || !std::isfinite(seconds) || seconds < 0)
-      return wrong(number, whole, "a name and seconds, zero or more");
-    figure->of(rates) = seconds;
+    const double amount = std::strtod(value.c_str(), &rest);
+    if (value.empty() || *rest != '\0' || !std::isfinite(amount) || amount < 0)
+      return wrong(number, whole, "a name and a number, zero or more");
+    figure->of(rates) = amount;
   }
   return rates;
 }

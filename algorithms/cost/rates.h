@@ -17,6 +17,10 @@ struct Channel {
   double overhead = 0;  ///< seconds of work for a message, at both ends together; part of alpha
   double beta = 0;      ///< seconds per byte, on top of alpha: the work of both ends, and the network's part
   double wire = 0;      ///< of beta, what the network needs while cores have nothing to do
+  /// Where several ranks of other hosts send to one, so much comes on top of each second for bytes: they wait
+  /// for the receiver's leave. Not for the first bytes of a message.
+  double merging = 0;
+  double unasked = 0;
 
   bool operator==(const Channel&) const = default;
 };

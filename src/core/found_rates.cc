@@ -51,14 +51,19 @@ Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::Su
 
 Result<cost::Rates> find_rates(const Met& met, Execution& execution) {
   const cost::Surroundings by_rank = surroundings_of(met.seats, met.bootstrap.peers());
-  if (!std::ranges::all_of(met.seats, &Seat::calibrates)) return met.terms.override(by_rank.rates);
-  if (!std::ranges::all_of(met.seats, &Seat::knows)) {
-    auto rates = measure(met, execution, by_rank);
-    WEIR_TRY(rates.status());
-    return met.terms.override(*rates);
-  }
   cost::Rates rates;
-  for (const Seat& seat : met.seats) rates = cost::slower(rates, seat.known);
+  if (!std::ranges::all_of(met.seats, &Seat::calibrates)) {
+    rates = by_rank.rates;
+  } else if (std::ranges::all_of(met.seats, &Seat::knows)) {
+    for (const Seat& seat : met.seats) rates = cost::slower(rates, seat.known);
+  } else {
+    auto measured = measure(met, execution, by_rank);
+    WEIR_TRY(measured.status());
+    rates = *measured;
+  }
+  // What is measured is a ring.
+  rates.between.merging = by_rank.rates.between.merging;
+  rates.between.unasked = by_rank.rates.between.unasked;
   return met.terms.override(rates);
 }
 

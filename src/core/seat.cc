@@ -25,7 +25,7 @@ constexpr double kSwitch = 3e-6;         // seconds until the next rank has the 
 cost::Channel channel_of(const Cost& cost) {
   const double alpha = cost.latency_us * 1e-6;
   const double stream = cost.gigabytes_per_s > 0 ? 1e-9 / cost.gigabytes_per_s : 0;
-  return {alpha, alpha, 2 * stream};
+  return {alpha, alpha, 2 * stream, 0, cost.merging, cost.unasked};
 }
 
 /// Ranks of one kernel may use all cores that one of them may.

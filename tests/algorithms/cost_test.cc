@@ -200,6 +200,34 @@ TEST(Cost, BordersAreShared) {
 
 /// How far the few multiplications are off the simulator, which knows slots and streams but no work of
 /// receivers: by a sixth in plans whose rounds are even, by less than half in the others.
+/// A ring has one sender for each rank; who halves and doubles has several, the root of a gather all others.
+TEST(Cost, FlowsThatMergeTakeLonger) {
+  constexpr double kUnasked = 1e4;
+  constexpr double kMerging = 0.5;
+  Surroundings hosts = regular(8, 1, 8, {{}, {kAlpha, 0, kBeta, 0, kMerging, kUnasked}, 0});
+  hosts.slot_bytes = size_t{1} << 50;
+  Surroundings alone = hosts;
+  alone.rates.between.merging = 0;
+  struct {
+    std::string_view algorithm;
+    Collective kind;
+    int messages;   ///< one after the other
+    double chunks;  ///< of a block, the largest message; 0: they do not merge
+  } const cases[] = {{"ring", Collective::all_reduce, 14, 0},
+                     {"one_shot", Collective::gather, 1, 1},
+                     {"halving_doubling", Collective::all_reduce, 6, 0.5}};
+  for (const auto& [algorithm, kind, messages, chunks] : cases) {
+    for (const double bytes : {1e3, 4e4, 1e7}) {
+      const double latency = messages * kAlpha;
+      const double moving = predict(profile(algorithm, kind, alone), bytes) - latency;
+      const double asked = chunks == 0 ? 0 : std::max(0.0, 1 - kUnasked / (chunks * bytes));
+      EXPECT_NEAR(predict(profile(algorithm, kind, hosts), bytes), latency + moving * (1 + kMerging * asked),
+                  1e-9 * moving)
+          << algorithm << " " << bytes;
+    }
+  }
+}
+
 TEST(Cost, AgreesWithTheSimulator) {
   constexpr double kWire = 10;  // GB/s
   const struct {
@@ -263,7 +291,7 @@ TEST(Cost, GrowsAsPlansDo) {
 }
 
 TEST(Rates, AreWrittenAndRead) {
-  const Rates rates = {{1e-7, 0, 3.3e-11}, {1.0 / 3, 2e-6, 1e-9}, 7e-12};
+  const Rates rates = {{1e-7, 0, 3.3e-11}, {1.0 / 3, 2e-6, 1e-9, 5e-10, 0.25, 4096}, 7e-12};
   const auto back = read_rates(text_of(rates), {});
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(*back, rates);

@@ -1,0 +1,155 @@
+// weir-train: trains a small language model.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+#include <new>
+#include <string>
+
+#include "trainer/data/text.h"
+#include "trainer/math/products.h"
+#include "trainer/model/model.h"
+#include "trainer/run/single_rank.h"
+#include "trainer/run/train.h"
+
+namespace weir::trainer {
+namespace {
+
+constexpr int kExitUsage = 2;
+
+struct Arguments {
+  Settings settings;
+  ReportSettings report;
+  std::string preset = "small";
+  std::string data;
+  std::string determinism = "run";
+  int threads = 1;
+};
+
+void add_model(CLI::App& app, Arguments& arguments) {
+  Settings& settings = arguments.settings;
+  const std::map<std::string, Precision> precisions{{"fp32", Precision::fp32}, {"bf16", Precision::bf16}};
+  const std::map<std::string, Recompute> recomputes{
+      {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
+  app.add_option("--preset", arguments.preset, "Size of the model")
+      ->check(CLI::IsMember(preset_names()))
+      ->capture_default_str();
+  app.add_option("--data", arguments.data, "Text to learn, any file (default: the King James Bible)");
+  app.add_option("--precision", settings.precision, "What products read: fp32 (default) or bf16")
+      ->transform(CLI::CheckedTransformer(precisions));
+  app.add_option("--recompute", settings.recompute,
+                 "What backward computes again, to save memory: none (default), selective or full")
+      ->transform(CLI::CheckedTransformer(recomputes));
+  app.add_option("--deterministic", arguments.determinism,
+                 "run: the same bits for the same command; canonical: for any micro-batch, too")
+      ->check(CLI::IsMember({"run", "canonical"}))
+      ->capture_default_str();
+  app.add_option("--threads", arguments.threads, "Threads of matrix products")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
+void add_training(CLI::App& app, Arguments& arguments) {
+  Settings& settings = arguments.settings;
+  app.add_option("--steps", settings.steps, "Steps of training")->capture_default_str();
+  app.add_option("--batch", settings.batch, "Sequences per step")->capture_default_str();
+  app.add_option("--micro-batch", settings.micro_batch, "Sequences computed together; 0: all of the batch")
+      ->capture_default_str();
+  app.add_option("--seed", settings.seed, "Of parameters, samples and generated text")->capture_default_str();
+  app.add_option("--learning-rate", settings.learning_rate, "The highest")->capture_default_str();
+  app.add_option("--warm-up", settings.warm_up, "Steps until it is reached; then it falls along a cosine")
+      ->capture_default_str();
+  app.add_option("--weight-decay", settings.weight_decay, "AdamW's, of matrices")->capture_default_str();
+  app.add_option("--clip", settings.clip, "Largest norm of the gradient; 0: any")->capture_default_str();
+}
+
+void add_report(CLI::App& app, Arguments& arguments) {
+  ReportSettings& report = arguments.report;
+  app.add_option("--evaluation-sequences", arguments.settings.evaluation_sequences,
+                 "Sequences of the held-out tenth to evaluate; 0: all")
+      ->capture_default_str();
+  app.add_option("--evaluate-every", report.evaluate_every, "Steps between evaluations; 0: at the end only")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--report-every", report.every, "Steps between lines")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--metrics", report.metrics, "File for one JSON object per step");
+  app.add_option("--prompt", report.prompt, "What the text at the end begins with")->capture_default_str();
+  app.add_option("--sample", report.sample_bytes, "Bytes of that text")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app.add_option("--temperature", report.temperature, "Of that text")
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+}
+
+void print_beginning(const Arguments& arguments, const Model& model, const Text& text,
+                     const Products& products, const SingleRank& engine) {
+  const Settings& settings = arguments.settings;
+  const Config& config = settings.config;
+  fmt::print("preset {}: {} blocks of width {}, {} heads, sequences of {} bytes, {:.2f} M parameters\n",
+             config.name, config.layers, config.width, config.heads, config.length,
+             static_cast<double>(model.parameter_floats()) / 1e6);
+  fmt::print("text {}: {} bytes, the last {} held out\n", text.name(), text.bytes().size(),
+             text.held_out().size());
+  fmt::print("oneDNN {}, {}{}, {} thread{}: at most {:.3f} TFLOP/s measured; {:.1f} MiB of arrays\n",
+             products_version(), settings.precision == Precision::bf16 ? "bf16" : "fp32",
+             products.native() ? "" : " rounded, computed in fp32", arguments.threads,
+             arguments.threads == 1 ? "" : "s", arguments.report.peak / 1e12,
+             static_cast<double>(engine.memory()) / (1 << 20));
+}
+
+Status run(Arguments& arguments) {
+  Settings& settings = arguments.settings;
+  Result<Config> config = preset(arguments.preset);
+  if (!config.ok()) return config.status();
+  settings.config = *config;
+  settings.canonical = arguments.determinism == "canonical";
+  WEIR_TRY(check(settings));
+  Result<Text> text = arguments.data.empty() ? Text::built_in() : Text::from_file(arguments.data);
+  if (!text.ok()) return text.status();
+  WEIR_TRY(text->check_length(settings.config.length));
+
+  use_threads(arguments.threads);
+  Products products(settings.precision);
+  arguments.report.peak = measured_peak(products);
+  const Model model(settings.config, settings.recompute);
+  SingleRank engine(settings, model, *text, products);
+  print_beginning(arguments, model, *text, products, engine);
+  return train(engine, settings, arguments.report);
+}
+
+// Arrays that do not fit are told like any other error.
+Status run_in_memory(Arguments& arguments) {
+  try {
+    return run(arguments);
+  } catch (const std::bad_alloc&) {
+    return Status(
+        Code::system_error,
+        fmt::format("the arrays of preset {} with {} sequences at once do not fit into memory; a lower "
+                    "--micro-batch or --recompute full needs less",
+                    arguments.preset, arguments.settings.sequences_at_once()));
+  }
+}
+
+}  // namespace
+}  // namespace weir::trainer
+
+int main(int argc, char** argv) {
+  CLI::App app("weir-train: trains a decoder-only transformer on bytes of text", "weir-train");
+  weir::trainer::Arguments arguments;
+  weir::trainer::add_model(app, arguments);
+  weir::trainer::add_training(app, arguments);
+  weir::trainer::add_report(app, arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : weir::trainer::kExitUsage;
+  }
+  const weir::Status status = weir::trainer::run_in_memory(arguments);
+  if (status.ok()) return 0;
+  fmt::print(stderr, "weir-train: {}\n", status.message());
+  return status.code() == weir::Code::invalid_argument ? weir::trainer::kExitUsage : 1;
+}

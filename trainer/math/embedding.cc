@@ -1,0 +1,28 @@
+#include "trainer/math/rows.h"
+
+namespace weir::trainer {
+
+WEIR_TRAINER_CLONES void embedding_forward(Index rows, Index length, Index width, const uint8_t* tokens,
+                                           const float* token_table, const float* position_table,
+                                           float* out) {
+  for (Index row = 0; row < rows; ++row, out += width) {
+    const float* token = token_table + tokens[row] * width;
+    const float* position = position_table + row % length * width;
+    for (Index at = 0; at < width; ++at) out[at] = token[at] + position[at];
+  }
+}
+
+WEIR_TRAINER_CLONES void embedding_backward(Index rows, Index length, Index width, const uint8_t* tokens,
+                                            const float* out_gradient, float* token_table_gradient_sum,
+                                            float* position_table_gradient_sum) {
+  for (Index row = 0; row < rows; ++row, out_gradient += width) {
+    float* token = token_table_gradient_sum + tokens[row] * width;
+    float* position = position_table_gradient_sum + row % length * width;
+    for (Index at = 0; at < width; ++at) {
+      token[at] += out_gradient[at];
+      position[at] += out_gradient[at];
+    }
+  }
+}
+
+}  // namespace weir::trainer

@@ -1,0 +1,95 @@
+/// Sixteen floats at once, for the row kernels.
+///
+/// Sums over a row run in sixteen lanes that are added up in one fixed order, whatever the processor: the
+/// compiler cuts the same operations into as many registers as there are needed (AVX-512: one, AVX2: two,
+/// SSE2: four). With -ffp-contract=off every operation is one of IEEE 754, so the row kernels give the same
+/// bits on all of them.
+///
+/// Everything here must be inlined: what a lane is passed in differs between instruction sets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// A function compiled once per instruction set; the loader chooses. Sanitizers run before it may.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define WEIR_TRAINER_CLONES [[gnu::target_clones("avx512f", "avx2", "default")]]
+#else
+#define WEIR_TRAINER_CLONES
+#endif
+
+namespace weir::trainer {
+
+using Index = std::ptrdiff_t;  ///< counts and positions of elements
+
+using Lanes = float __attribute__((vector_size(64)));
+using LaneBits = uint32_t __attribute__((vector_size(64)));
+
+inline constexpr Index kLanes = 16;
+
+[[gnu::always_inline]] inline Lanes all(float value) { return Lanes{} + value; }
+
+[[gnu::always_inline]] inline Lanes load(const float* from) {
+  Lanes lanes;
+  __builtin_memcpy(&lanes, from, sizeof(lanes));
+  return lanes;
+}
+
+[[gnu::always_inline]] inline void store(float* to, Lanes lanes) {
+  __builtin_memcpy(to, &lanes, sizeof(lanes));
+}
+
+/// The first `count` lanes (1 to 15) from memory, the others `rest`.
+[[gnu::always_inline]] inline Lanes load_first(const float* from, Index count, float rest) {
+  float lanes[kLanes];
+  for (Index lane = 0; lane < kLanes; ++lane) lanes[lane] = lane < count ? from[lane] : rest;
+  return load(lanes);
+}
+
+[[gnu::always_inline]] inline void store_first(float* to, Lanes lanes, Index count) {
+  float values[kLanes];
+  store(values, lanes);
+  for (Index lane = 0; lane < count; ++lane) to[lane] = values[lane];
+}
+
+[[gnu::always_inline]] inline Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
+
+[[gnu::always_inline]] inline Lanes smaller(Lanes a, Lanes b) { return a < b ? a : b; }
+
+/// The sum of the lanes: halves are added to halves.
+[[gnu::always_inline]] inline float sum_of(Lanes lanes) {
+  float values[kLanes];
+  store(values, lanes);
+  for (Index half = kLanes / 2; half > 0; half /= 2)
+    for (Index lane = 0; lane < half; ++lane) values[lane] += values[lane + half];
+  return values[0];
+}
+
+[[gnu::always_inline]] inline float largest_of(Lanes lanes) {
+  float values[kLanes];
+  store(values, lanes);
+  float largest = values[0];
+  for (Index lane = 1; lane < kLanes; ++lane) largest = values[lane] > largest ? values[lane] : largest;
+  return largest;
+}
+
+/// e to the power of each lane, within 2 units in the last place from -87 to 88; beyond, the value at the
+/// border. Reduction by ln 2 in two parts and a polynomial of degree 7 as in the Cephes library (S. Moshier).
+[[gnu::always_inline]] inline Lanes exponential(Lanes x) {
+  x = larger(smaller(x, all(88.0f)), all(-87.0f));
+  // Adding 1.5 * 2^23 rounds to an integer, which is then found in the lowest bits.
+  const Lanes shifted = x * 1.44269504088896341f + 12582912.0f;
+  const Lanes power = shifted - 12582912.0f;
+  const Lanes r = (x - power * 0.693359375f) + power * 2.12194440e-4f;
+  Lanes p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  const LaneBits exponent = (reinterpret_cast<LaneBits>(shifted) << 23) + 0x3F800000u;
+  return p * reinterpret_cast<Lanes>(exponent);
+}
+
+}  // namespace weir::trainer

@@ -1,0 +1,178 @@
+#include "trainer/math/products.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <dnnl.hpp>
+#include <map>
+
+#include "trainer/math/buffer.h"
+#include "trainer/math/rows.h"
+
+namespace weir::trainer {
+namespace {
+
+using Type = dnnl::memory::data_type;
+
+dnnl::memory::desc matrices(Index count, Index rows, Index columns, bool transposed, Type type) {
+  const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{rows * columns, 1, rows}
+                                                : dnnl::memory::dims{rows * columns, columns, 1};
+  if (count == 1) return {{rows, columns}, type, {strides[1], strides[2]}};
+  return {{count, rows, columns}, type, strides};
+}
+
+dnnl::matmul::primitive_desc describe(const ProductShape& shape, Type type, const dnnl::engine& engine) {
+  const auto a = matrices(shape.count, shape.rows, shape.depth, shape.transpose_a, type);
+  const auto b = matrices(shape.count, shape.depth, shape.columns, shape.transpose_b, type);
+  const auto c = matrices(shape.count, shape.rows, shape.columns, false, Type::f32);
+  dnnl::primitive_attr attributes;
+  if (shape.accumulate) {
+    dnnl::post_ops after;
+    after.append_sum(1.0f);
+    attributes.set_post_ops(after);
+  }
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, a, b, c, attributes};
+#else
+  return {dnnl::matmul::desc(a, b, c), attributes, engine};
+#endif
+}
+
+// Whether the processor has products of bf16; without AVX-512 oneDNN has none.
+bool has_bfloat16(const dnnl::engine& engine) {
+  try {
+    ProductShape shape;
+    shape.rows = shape.depth = shape.columns = 32;
+    describe(shape, Type::bf16, engine);
+    return true;
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}
+
+// What oneDNN prepared for one shape; the memories point to the operands of the call under way.
+struct Prepared {
+  dnnl::matmul product;
+  dnnl::memory a;
+  dnnl::memory b;
+  dnnl::memory c;
+};
+
+Prepared prepare(const ProductShape& shape, Type type, const dnnl::engine& engine) {
+  const auto description = describe(shape, type, engine);
+  const auto memory = [&](const dnnl::memory::desc& of) {
+    return dnnl::memory(of, engine, DNNL_MEMORY_NONE);
+  };
+  return {dnnl::matmul(description), memory(description.src_desc()), memory(description.weights_desc()),
+          memory(description.dst_desc())};
+}
+
+}  // namespace
+
+class Products::State {
+ public:
+  explicit State(Precision precision)
+      : precision_(precision),
+        engine_(dnnl::engine::kind::cpu, 0),
+        stream_(engine_),
+        native_(precision == Precision::fp32 || has_bfloat16(engine_)) {}
+
+  void run(const ProductShape& shape, const float* a, const float* b, float* c) {
+    if (!status_.ok()) return;
+    try {
+      execute(shape, operand(shape.count * shape.rows * shape.depth, a, a_),
+              operand(shape.count * shape.depth * shape.columns, b, b_), c);
+      ++runs_;
+    } catch (const dnnl::error& error) {
+      status_ = Status(Code::internal_error,
+                       fmt::format("oneDNN {} refused a product of {} x {} by {} x {} ({} of them): {}",
+                                   products_version(), shape.rows, shape.depth, shape.depth, shape.columns,
+                                   shape.count, error.what()));
+    }
+  }
+
+  Precision precision() const { return precision_; }
+  bool native() const { return native_; }
+  const Status& status() const { return status_; }
+  Index runs() const { return runs_; }
+  Index shapes() const { return static_cast<Index>(prepared_.size()); }
+
+ private:
+  // The numbers as the product reads them. oneDNN takes its operands as if it might write to them.
+  void* operand(Index count, const float* values, Buffer& scratch) {
+    if (precision_ == Precision::fp32) return const_cast<float*>(values);
+    if (scratch.size() < count) scratch = Buffer(count);
+    if (native_)
+      to_bfloat16(count, values, reinterpret_cast<uint16_t*>(scratch.data()));
+    else
+      round_to_bfloat16(count, values, scratch.data());
+    return scratch.data();
+  }
+
+  void execute(const ProductShape& shape, void* a, void* b, float* c) {
+    auto found = prepared_.find(shape);
+    if (found == prepared_.end()) {
+      const Type type = precision_ == Precision::bf16 && native_ ? Type::bf16 : Type::f32;
+      found = prepared_.emplace(shape, prepare(shape, type, engine_)).first;
+    }
+    Prepared& ready = found->second;
+    ready.a.set_data_handle(a);
+    ready.b.set_data_handle(b);
+    ready.c.set_data_handle(c);
+    ready.product.execute(stream_,
+                          {{DNNL_ARG_SRC, ready.a}, {DNNL_ARG_WEIGHTS, ready.b}, {DNNL_ARG_DST, ready.c}});
+    stream_.wait();
+  }
+
+  Precision precision_;
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  bool native_;
+  Status status_;
+  Index runs_ = 0;
+  std::map<ProductShape, Prepared> prepared_;
+  Buffer a_;
+  Buffer b_;
+};
+
+Products::Products(Precision precision) : state_(std::make_unique<State>(precision)) {}
+Products::~Products() = default;
+
+void Products::run(const ProductShape& shape, const float* a, const float* b, float* c) {
+  state_->run(shape, a, b, c);
+}
+
+const Status& Products::status() const { return state_->status(); }
+bool Products::native() const { return state_->native(); }
+Precision Products::precision() const { return state_->precision(); }
+Index Products::runs() const { return state_->runs(); }
+Index Products::shapes() const { return state_->shapes(); }
+
+void use_threads(int count) { omp_set_num_threads(count); }
+
+std::string products_version() {
+  const dnnl_version_t* version = dnnl_version();
+  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
+}
+
+double measured_peak(Products& products) {
+  using Clock = std::chrono::steady_clock;
+  constexpr Index kSize = 1024;
+  const ProductShape shape{.rows = kSize, .depth = kSize, .columns = kSize};
+  const Buffer a(kSize * kSize);
+  const Buffer b(kSize * kSize);
+  Buffer c(kSize * kSize);
+  double best = 1e9;
+  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(300);
+  for (Clock::time_point begin = Clock::now(); begin < end;) {
+    products.run(shape, a.data(), b.data(), c.data());
+    const Clock::time_point now = Clock::now();
+    best = std::min(best, std::chrono::duration<double>(now - begin).count());
+    begin = now;
+  }
+  return 2.0 * kSize * kSize * kSize / best;
+}
+
+}  // namespace weir::trainer

@@ -1,0 +1,94 @@
+/// Row kernels: everything of a transformer that is no matrix product, forward and backward, on the CPU.
+///
+/// All arrays are dense and row-major; `rows` is the number of tokens. Gradients of parameters, and of inputs
+/// that other paths also reach, are added to what is there (named `..._sum`). No function allocates, keeps or
+/// checks anything; calls on distinct arrays may run at once. Sums have one fixed order (lanes.h): same
+/// input, same bits.
+#pragma once
+
+#include <cstdint>
+
+#include "trainer/math/lanes.h"
+
+namespace weir::trainer {
+
+// --- layernorm.cc: (x - mean) / sqrt(variance + 1e-5) * gain + bias over each row. `statistics` holds the
+// mean and the reciprocal of the root of each row: 2 * rows floats.
+void layer_norm_forward(Index rows, Index width, const float* x, const float* gain, const float* bias,
+                        float* out, float* statistics);
+void layer_norm_backward(Index rows, Index width, const float* out_gradient, const float* x,
+                         const float* gain, const float* statistics, float* x_gradient_sum,
+                         float* gain_gradient_sum, float* bias_gradient_sum);
+
+// --- bias.cc
+/// out[row] += bias + residual[row]
+void add_bias_and_residual(Index rows, Index width, float* out, const float* bias, const float* residual);
+void bias_backward(Index rows, Index width, const float* out_gradient, float* bias_gradient_sum);
+
+/// x += bias, and out = GELU(x) in its form with tanh (Hendrycks and Gimpel, 2016).
+void bias_gelu_forward(Index rows, Index width, float* x, const float* bias, float* out);
+/// GELU alone, from an x that has its bias.
+void gelu_forward(Index count, const float* x, float* out);
+/// gradient: of the output before, of x after.
+void gelu_backward(Index count, const float* x, float* gradient);
+
+// --- heads.cc: [sequences, length, heads * size] as [sequences, heads, length, size] and back.
+struct HeadShape {
+  Index sequences;
+  Index length;
+  Index heads;
+  Index size;  ///< of one head
+};
+/// Cuts rows of query, key and value side by side, with `bias` added, into three arrays by head.
+void split_queries_keys_values(const HeadShape& shape, const float* rows, const float* bias, float* queries,
+                               float* keys, float* values);
+void join_queries_keys_values(const HeadShape& shape, const float* queries, const float* keys,
+                              const float* values, float* rows);
+void split_heads(const HeadShape& shape, const float* rows, float* heads);
+void join_heads(const HeadShape& shape, const float* heads, float* rows);
+
+// --- softmax.cc
+/// scores[matrix, i, j] becomes the softmax over j <= i of scale * scores[matrix, i, j], and 0 for j > i.
+void causal_softmax_forward(Index matrices, Index length, float scale, float* scores);
+/// gradient: of the probabilities before, of the scores after (0 for j > i).
+void causal_softmax_backward(Index matrices, Index length, float scale, const float* probabilities,
+                             float* gradient);
+
+/// losses[row] = -ln softmax(logits[row])[target[row]], in nats.
+void cross_entropy_forward(Index rows, Index classes, const float* logits, const uint8_t* targets,
+                           float* losses);
+/// Gradient of scale * (sum of the losses) in the logits.
+void cross_entropy_backward(Index rows, Index classes, float scale, const float* logits,
+                            const uint8_t* targets, float* logit_gradient);
+
+// --- embedding.cc: out[row] = token_table[tokens[row]] + position_table[row % length]
+void embedding_forward(Index rows, Index length, Index width, const uint8_t* tokens, const float* token_table,
+                       const float* position_table, float* out);
+void embedding_backward(Index rows, Index length, Index width, const uint8_t* tokens,
+                        const float* out_gradient, float* token_table_gradient_sum,
+                        float* position_table_gradient_sum);
+
+// --- elements.cc
+/// sum += addend
+void add(Index count, const float* addend, float* sum);
+/// To bfloat16, to the nearest, ties to even; no NaN may be among the values.
+void to_bfloat16(Index count, const float* from, uint16_t* to);
+/// As to_bfloat16, left as floats.
+void round_to_bfloat16(Index count, const float* from, float* to);
+/// Sum of the squares, in sixteen lanes.
+float sum_of_squares(Index count, const float* values);
+
+/// One step of AdamW (Loshchilov and Hutter, 2019) on `count` elements.
+struct AdamW {
+  float learning_rate;
+  float beta1;
+  float beta2;
+  float epsilon;
+  float weight_decay;    ///< 0 where a tensor does not decay
+  float gradient_scale;  ///< what gradients are multiplied with first (clipping)
+  int64_t step;          ///< from 1
+};
+void adamw_step(const AdamW& settings, Index count, float* parameters, const float* gradients, float* mean,
+                float* variance);
+
+}  // namespace weir::trainer

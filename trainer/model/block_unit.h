@@ -1,0 +1,56 @@
+/// One block of the transformer: x + attention(norm(x)), then + MLP(norm of that).
+#pragma once
+
+#include "trainer/model/carver.h"
+#include "trainer/model/config.h"
+#include "trainer/model/unit.h"
+
+namespace weir::trainer {
+
+class BlockUnit final : public Unit {
+ public:
+  BlockUnit(const Config& config, Index layer, Recompute recompute, uint32_t stream);
+
+ private:
+  // Where the tensors begin in the unit's array.
+  struct Offsets {
+    Index norm1_gain, norm1_bias, attention_weights, attention_bias, mix_weights, mix_bias;
+    Index norm2_gain, norm2_bias, widen_weights, widen_bias, narrow_weights, narrow_bias;
+  };
+  struct State;
+
+  static Offsets offsets_of(const ParameterTable& table);
+
+  Sizes sizes(const Batch& piece) const override;
+  void forward_piece(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
+                     float* output, float* saved) const override;
+  void backward_piece(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
+                      float* saved, float* gradient, float* parameter_gradients) const override;
+
+  HeadShape head_shape(const Batch& piece) const;
+
+  // The parts of forward; each writes what the state names.
+  void attention_input(const Compute& compute, const Batch& piece, const float* parameters,
+                       const float* input, const State& state, Carver scratch) const;
+  void probabilities(const Compute& compute, const Batch& piece, const State& state) const;
+  void attention_output(const Compute& compute, const Batch& piece, const float* parameters,
+                        const float* input, const State& state, Carver scratch) const;
+  void mlp_input(const Compute& compute, const Batch& piece, const float* parameters,
+                 const State& state) const;
+  void restore(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
+               const State& state, Carver scratch) const;
+
+  // The parts of backward: `gradient` goes from the output of the half to its input.
+  void mlp_backward(const Compute& compute, const Batch& piece, const float* parameters, const State& state,
+                    Carver scratch, float* gradient, float* sums) const;
+  void attention_backward(const Compute& compute, const Batch& piece, const float* parameters,
+                          const float* input, const State& state, Carver scratch, float* gradient,
+                          float* sums) const;
+  void heads_backward(const Compute& compute, const Batch& piece, const State& state, Carver scratch,
+                      const float* mixed_gradient, float* rows_gradient) const;
+
+  Index heads_;
+  Offsets at_;
+};
+
+}  // namespace weir::trainer

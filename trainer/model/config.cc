@@ -1,0 +1,39 @@
+#include "trainer/model/config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace weir::trainer {
+namespace {
+
+const std::vector<Config>& presets() {
+  static const std::vector<Config> all{
+      {.name = "tiny", .layers = 4, .width = 128, .heads = 4, .length = 64},
+      {.name = "small", .layers = 4, .width = 256, .heads = 4, .length = 128},
+      {.name = "124M", .layers = 12, .width = 768, .heads = 12, .length = 1024},
+  };
+  return all;
+}
+
+}  // namespace
+
+double Config::operations_per_token() const {
+  const auto l = static_cast<double>(layers);
+  const auto w = static_cast<double>(width);
+  return 6.0 * (12.0 * l * w * w + w * kVocabulary) + 12.0 * l * static_cast<double>(length) * w;
+}
+
+Result<Config> preset(std::string_view name) {
+  for (const Config& config : presets())
+    if (config.name == name) return config;
+  return Status(Code::invalid_argument,
+                fmt::format("there is no preset '{}'; expected {}", name, fmt::join(preset_names(), ", ")));
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const Config& config : presets()) names.push_back(config.name);
+  return names;
+}
+
+}  // namespace weir::trainer

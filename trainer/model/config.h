@@ -1,0 +1,35 @@
+/// The shape of a model: a decoder-only transformer in GPT-2's form (Radford et al., 2019) with bytes for
+/// tokens, learned positions, layer norms before each half of a block, GELU, and an output layer of its own
+/// (not the embedding's: units then share no parameters).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/math/lanes.h"
+#include "weir/status.h"
+
+namespace weir::trainer {
+
+struct Config {
+  std::string name;
+  Index layers = 0;
+  Index width = 0;
+  Index heads = 0;
+  Index length = 0;  ///< tokens of a sequence
+
+  Index head_size() const { return width / heads; }
+  /// Floating-point operations of all products of one trained token: 6 per parameter of a product, and
+  /// attention's 12 * layers * length * width (whole squares; the half that causality masks is computed as
+  /// well).
+  double operations_per_token() const;
+};
+
+inline constexpr Index kVocabulary = 256;
+
+/// "tiny", "small" or "124M"; else an error that lists them.
+Result<Config> preset(std::string_view name);
+std::vector<std::string> preset_names();
+
+}  // namespace weir::trainer

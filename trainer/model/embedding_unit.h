@@ -1,0 +1,24 @@
+/// The first unit: a row of a table for each token, plus one for its position.
+#pragma once
+
+#include "trainer/model/config.h"
+#include "trainer/model/unit.h"
+
+namespace weir::trainer {
+
+class EmbeddingUnit final : public Unit {
+ public:
+  EmbeddingUnit(const Config& config, uint32_t stream);
+
+ private:
+  Sizes sizes(const Batch& piece) const override;
+  void forward_piece(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
+                     float* output, float* saved) const override;
+  void backward_piece(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
+                      float* saved, float* gradient, float* parameter_gradients) const override;
+
+  Index tokens_;
+  Index positions_;
+};
+
+}  // namespace weir::trainer

@@ -1,0 +1,94 @@
+#include "trainer/model/head_unit.h"
+
+#include <cstring>
+
+#include "trainer/math/rows.h"
+#include "trainer/model/carver.h"
+
+namespace weir::trainer {
+namespace {
+
+constexpr float kDeviation = 0.02f;
+
+ParameterTable make_table(const Config& config, uint32_t stream) {
+  ParameterTable table(stream);
+  table.add_vector("head.norm.gain", config.width, 1.0f);
+  table.add_vector("head.norm.bias", config.width, 0.0f);
+  table.add_matrix("head.weight", config.width, kVocabulary, kDeviation);
+  return table;
+}
+
+}  // namespace
+
+struct HeadUnit::State {
+  State(const Batch& piece, Index width, bool keep, Carver& saved, Carver& scratch) {
+    Carver& from = keep ? saved : scratch;
+    normal = from.take(piece.rows() * width);
+    statistics = from.take(2 * piece.rows());
+    logits = from.take(piece.rows() * kVocabulary);
+  }
+
+  float* normal;
+  float* statistics;
+  float* logits;
+};
+
+HeadUnit::HeadUnit(const Config& config, Recompute recompute, uint32_t stream)
+    : Unit(make_table(config, stream), config.width, recompute),
+      gain_(parameters().tensors()[0].offset),
+      bias_(parameters().tensors()[1].offset),
+      weights_(parameters().tensors()[2].offset) {}
+
+Unit::Sizes HeadUnit::sizes(const Batch& piece) const {
+  Carver saved(nullptr);
+  Carver scratch(nullptr);
+  State(piece, width(), recompute() != Recompute::full, saved, scratch);
+  scratch.take(piece.rows() * kVocabulary);
+  scratch.take(piece.rows() * width());
+  return {saved.used(), scratch.used()};
+}
+
+void HeadUnit::logits(const Compute& compute, const Batch& batch, const float* parameters, const float* input,
+                      float* logits) const {
+  Carver scratch(compute.scratch);
+  State state(batch, width(), false, scratch, scratch);
+  state.logits = logits;
+  compute_logits(compute, batch, parameters, input, state);
+}
+
+void HeadUnit::compute_logits(const Compute& compute, const Batch& piece, const float* parameters,
+                              const float* input, const State& state) const {
+  layer_norm_forward(piece.rows(), width(), input, parameters + gain_, parameters + bias_, state.normal,
+                     state.statistics);
+  project(compute, piece.rows(), width(), kVocabulary, state.normal, parameters + weights_, state.logits);
+}
+
+void HeadUnit::forward_piece(const Compute& compute, const Batch& piece, const float* parameters,
+                             const float* input, float* /*output*/, float* saved) const {
+  Carver kept(saved);
+  Carver scratch(compute.scratch);
+  const State state(piece, width(), recompute() != Recompute::full, kept, scratch);
+  compute_logits(compute, piece, parameters, input, state);
+  cross_entropy_forward(piece.rows(), kVocabulary, state.logits, piece.targets, piece.losses);
+}
+
+void HeadUnit::backward_piece(const Compute& compute, const Batch& piece, const float* parameters,
+                              const float* input, float* saved, float* gradient,
+                              float* parameter_gradients) const {
+  Carver kept(saved);
+  Carver scratch(compute.scratch);
+  const State state(piece, width(), recompute() != Recompute::full, kept, scratch);
+  if (recompute() == Recompute::full) compute_logits(compute, piece, parameters, input, state);
+
+  const Index rows = piece.rows();
+  float* logit_gradient = scratch.take(rows * kVocabulary);
+  float* normal_gradient = scratch.take(rows * width());
+  cross_entropy_backward(rows, kVocabulary, piece.loss_scale, state.logits, piece.targets, logit_gradient);
+  project_backward(compute, rows, width(), kVocabulary, state.normal, parameters + weights_, logit_gradient,
+                   normal_gradient, parameter_gradients + weights_);
+  std::memset(gradient, 0, static_cast<size_t>(rows * width()) * sizeof(float));
+  layer_norm_backward(rows, width(), normal_gradient, input, parameters + gain_, state.statistics, gradient,
+                      parameter_gradients + gain_, parameter_gradients + bias_);
+}
+
+}  // namespace weir::trainer

@@ -1,0 +1,33 @@
+/// The last unit: layer norm, logits of the next byte, and their loss.
+#pragma once
+
+#include "trainer/model/config.h"
+#include "trainer/model/unit.h"
+
+namespace weir::trainer {
+
+class HeadUnit final : public Unit {
+ public:
+  HeadUnit(const Config& config, Recompute recompute, uint32_t stream);
+
+  /// The logits of every position, [rows, kVocabulary], as forward computes them; for sampling text.
+  void logits(const Compute& compute, const Batch& batch, const float* parameters, const float* input,
+              float* logits) const;
+
+ private:
+  struct State;
+
+  Sizes sizes(const Batch& piece) const override;
+  void forward_piece(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
+                     float* output, float* saved) const override;
+  void backward_piece(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
+                      float* saved, float* gradient, float* parameter_gradients) const override;
+  void compute_logits(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
+                      const State& state) const;
+
+  Index gain_;
+  Index bias_;
+  Index weights_;
+};
+
+}  // namespace weir::trainer

@@ -1,0 +1,46 @@
+#include "trainer/model/model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trainer/model/block_unit.h"
+#include "trainer/model/embedding_unit.h"
+
+namespace weir::trainer {
+namespace {
+
+// More than any unit has tensors, so that each has random numbers of its own.
+constexpr uint32_t kStreamsPerUnit = 64;
+
+}  // namespace
+
+Model::Model(Config config, Recompute recompute) : config_(std::move(config)) {
+  uint32_t stream = 0;
+  const auto next_stream = [&] { return std::exchange(stream, stream + kStreamsPerUnit); };
+  units_.push_back(std::make_unique<EmbeddingUnit>(config_, next_stream()));
+  for (Index layer = 0; layer < config_.layers; ++layer)
+    units_.push_back(std::make_unique<BlockUnit>(config_, layer, recompute, next_stream()));
+  auto head = std::make_unique<HeadUnit>(config_, recompute, next_stream());
+  head_ = head.get();
+  units_.push_back(std::move(head));
+}
+
+Index Model::parameter_floats() const {
+  Index floats = 0;
+  for (const auto& unit : units_) floats += unit->parameters().size();
+  return floats;
+}
+
+Index Model::scratch_floats(const Batch& batch) const {
+  Index floats = 0;
+  for (const auto& unit : units_) floats = std::max(floats, unit->scratch_floats(batch));
+  return floats;
+}
+
+Index Model::largest_saved_floats(const Batch& batch) const {
+  Index floats = 0;
+  for (const auto& unit : units_) floats = std::max(floats, unit->saved_floats(batch));
+  return floats;
+}
+
+}  // namespace weir::trainer

@@ -1,0 +1,75 @@
+#include "trainer/model/unit.h"
+
+#include "trainer/math/rows.h"
+
+namespace weir::trainer {
+namespace {
+
+// The one place that decides how many sequences a product covers.
+Batch first_piece(const Batch& batch) {
+  Batch piece = batch;
+  if (batch.by_sequence && batch.sequences > 1) piece.sequences = 1;
+  return piece;
+}
+
+// Calls visit(piece, sequences before it) for each piece of the batch.
+template <typename Visit>
+void for_each_piece(const Batch& batch, Visit visit) {
+  Batch piece = first_piece(batch);
+  for (Index before = 0; before < batch.sequences; before += piece.sequences) {
+    visit(static_cast<const Batch&>(piece), before);
+    piece.first += piece.sequences;
+    piece.tokens += piece.rows();
+    if (piece.targets != nullptr) piece.targets += piece.rows();
+    if (piece.losses != nullptr) piece.losses += piece.rows();
+  }
+}
+
+float* moved(float* array, Index by) { return array != nullptr ? array + by : nullptr; }
+const float* moved(const float* array, Index by) { return array != nullptr ? array + by : nullptr; }
+
+}  // namespace
+
+Index Unit::saved_floats(const Batch& batch) const {
+  const Batch piece = first_piece(batch);
+  return piece.sequences > 0 ? sizes(piece).saved * (batch.sequences / piece.sequences) : 0;
+}
+
+Index Unit::scratch_floats(const Batch& batch) const { return sizes(first_piece(batch)).scratch; }
+
+void Unit::forward(const Compute& compute, const Batch& batch, const float* parameters, const float* input,
+                   float* output, float* saved) const {
+  const Index saved_by_sequence = sizes(first_piece(batch)).saved;
+  for_each_piece(batch, [&](const Batch& piece, Index before) {
+    const Index activations = before * batch.length * width_;
+    forward_piece(compute, piece, parameters, moved(input, activations), moved(output, activations),
+                  saved + before * saved_by_sequence);
+  });
+}
+
+void Unit::backward(const Compute& compute, const Batch& batch, const float* parameters, const float* input,
+                    float* saved, float* gradient, Gradients& gradients) const {
+  const Index saved_by_sequence = sizes(first_piece(batch)).saved;
+  for_each_piece(batch, [&](const Batch& piece, Index before) {
+    const Index activations = before * batch.length * width_;
+    backward_piece(compute, piece, parameters, moved(input, activations), saved + before * saved_by_sequence,
+                   moved(gradient, activations), gradients.open());
+    gradients.close(piece.first);
+  });
+}
+
+void Unit::project(const Compute& compute, Index rows, Index in, Index out, const float* x,
+                   const float* weights, float* result) {
+  compute.products.run({.rows = rows, .depth = in, .columns = out}, x, weights, result);
+}
+
+void Unit::project_backward(const Compute& compute, Index rows, Index in, Index out, const float* x,
+                            const float* weights, const float* result_gradient, float* x_gradient,
+                            float* weight_gradient_sum) {
+  compute.products.run({.rows = in, .depth = rows, .columns = out, .transpose_a = true, .accumulate = true},
+                       x, result_gradient, weight_gradient_sum);
+  compute.products.run({.rows = rows, .depth = out, .columns = in, .transpose_b = true}, result_gradient,
+                       weights, x_gradient);
+}
+
+}  // namespace weir::trainer

@@ -1,0 +1,39 @@
+#include "trainer/run/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace weir::trainer {
+
+Status check(const Settings& settings) {
+  const auto wrong = [](std::string what) { return Status(Code::invalid_argument, std::move(what)); };
+  if (settings.steps < 1) return wrong(fmt::format("--steps {} is not at least 1", settings.steps));
+  if (settings.batch < 1) return wrong(fmt::format("--batch {} is not at least 1", settings.batch));
+  if (settings.micro_batch < 0)
+    return wrong(fmt::format("--micro-batch {} is below 0", settings.micro_batch));
+  if (settings.warm_up < 0) return wrong(fmt::format("--warm-up {} is below 0", settings.warm_up));
+  if (settings.evaluation_sequences < 0)
+    return wrong(fmt::format("--evaluation-sequences {} is below 0", settings.evaluation_sequences));
+  if (!(settings.learning_rate > 0) || !std::isfinite(settings.learning_rate))
+    return wrong(fmt::format("--learning-rate {} is not above 0", settings.learning_rate));
+  if (!(settings.clip >= 0)) return wrong(fmt::format("--clip {} is not at least 0", settings.clip));
+  if (!(settings.weight_decay >= 0))
+    return wrong(fmt::format("--weight-decay {} is not at least 0", settings.weight_decay));
+  return {};
+}
+
+float learning_rate_at(const Settings& settings, Index step) {
+  const auto at = static_cast<double>(step);
+  const auto warm_up = static_cast<double>(settings.warm_up);
+  const auto rate = static_cast<double>(settings.learning_rate);
+  if (step < settings.warm_up) return static_cast<float>(rate * (at + 1.0) / warm_up);
+  const double rest = std::max(1.0, static_cast<double>(settings.steps) - 1.0 - warm_up);
+  const double way = std::min(1.0, (at - warm_up) / rest);
+  const auto last = static_cast<double>(settings.last_rate);
+  return static_cast<float>(rate * (last + (1.0 - last) * 0.5 * (1.0 + std::cos(std::numbers::pi * way))));
+}
+
+}  // namespace weir::trainer

@@ -1,0 +1,154 @@
+#include "trainer/run/train.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+namespace weir::trainer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double in_bits(double nats) { return nats / std::numbers::ln2; }
+
+/// The file of metrics, or nothing.
+class Metrics {
+ public:
+  Status open(const std::string& path) {
+    if (path.empty()) return {};
+    path_ = path;
+    file_.reset(std::fopen(path.c_str(), "w"));
+    return file_ == nullptr ? failed("opened") : Status();
+  }
+
+  Status write(const json& object) {
+    if (file_ == nullptr) return {};
+    const std::string line = object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+    const bool written = std::fputs(line.c_str(), file_.get()) >= 0 && std::fflush(file_.get()) == 0;
+    return written ? Status() : failed("written");
+  }
+
+ private:
+  struct Close {
+    void operator()(FILE* file) const { std::fclose(file); }
+  };
+
+  Status failed(const char* what) const {
+    return Status(Code::system_error,
+                  fmt::format("{}: the metrics cannot be {}: {}", path_, what, std::strerror(errno)));
+  }
+
+  std::string path_;
+  std::unique_ptr<FILE, Close> file_;
+};
+
+/// What was done since the last line.
+class Progress {
+ public:
+  Progress(const Settings& settings, const ReportSettings& report) : settings_(settings), report_(report) {}
+
+  Status add(Index step, const StepResult& result, double seconds, Metrics& metrics) {
+    seconds_ += seconds;
+    total_ += seconds;
+    ++steps_;
+    const double tokens = static_cast<double>(settings_.batch * settings_.config.length);
+    WEIR_TRY(metrics.write({{"step", step + 1},
+                            {"loss", result.loss},
+                            {"bits_per_byte", in_bits(result.loss)},
+                            {"gradient_norm", result.gradient_norm},
+                            {"learning_rate", result.learning_rate},
+                            {"seconds", seconds},
+                            {"tokens_per_second", tokens / seconds},
+                            {"flops", tokens * settings_.config.operations_per_token() / seconds}}));
+    if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm))
+      return Status(
+          Code::invalid_usage,
+          fmt::format("step {}: the loss is {} and the gradient's norm {}; a lower --learning-rate may help",
+                      step + 1, result.loss, result.gradient_norm));
+    if ((step + 1) % report_.every == 0 || step + 1 == settings_.steps) print(step, result, tokens);
+    return {};
+  }
+
+  double total() const { return total_; }
+
+ private:
+  void print(Index step, const StepResult& result, double tokens) {
+    const double rate = tokens * static_cast<double>(steps_) / seconds_;
+    const double flops = rate * settings_.config.operations_per_token();
+    fmt::print(
+        "step {:>6}  loss {:.4f} nats {:.3f} bits/byte  norm {:.2f}  rate {:.2e}  {:>7.0f} tokens/s  "
+        "{:.3f} TFLOP/s",
+        step + 1, result.loss, in_bits(result.loss), result.gradient_norm, result.learning_rate, rate,
+        flops / 1e12);
+    if (report_.peak > 0) fmt::print(" {:.0f}% of peak", 100 * flops / report_.peak);
+    fmt::print("\n");
+    std::fflush(stdout);
+    seconds_ = 0;
+    steps_ = 0;
+  }
+
+  const Settings& settings_;
+  const ReportSettings& report_;
+  double seconds_ = 0;
+  double total_ = 0;
+  Index steps_ = 0;
+};
+
+Status evaluate(Engine& engine, Index step, double seconds, Metrics& metrics) {
+  Result<double> loss = engine.evaluate();
+  if (!loss.ok()) return loss.status();
+  fmt::print("step {:>6}  held out: {:.4f} nats {:.3f} bits/byte after {:.1f} s of training\n", step, *loss,
+             in_bits(*loss), seconds);
+  std::fflush(stdout);
+  return metrics.write({{"step", step},
+                        {"held_out_loss", *loss},
+                        {"held_out_bits_per_byte", in_bits(*loss)},
+                        {"training_seconds", seconds}});
+}
+
+// Bytes as a terminal may see them.
+std::string printable(const std::string& text) {
+  std::string shown;
+  for (const char byte : text) {
+    const bool plain = byte == '\n' || (byte >= ' ' && byte <= '~');
+    shown += plain ? std::string(1, byte) : fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  }
+  return shown;
+}
+
+}  // namespace
+
+Status train(Engine& engine, const Settings& settings, const ReportSettings& report) {
+  Metrics metrics;
+  WEIR_TRY(metrics.open(report.metrics));
+  Progress progress(settings, report);
+  WEIR_TRY(evaluate(engine, 0, 0, metrics));
+  for (Index step = 0; step < settings.steps; ++step) {
+    const Clock::time_point begin = Clock::now();
+    Result<StepResult> result = engine.step(step);
+    if (!result.ok()) return result.status();
+    WEIR_TRY(progress.add(step, *result, seconds_since(begin), metrics));
+    const bool is_last = step + 1 == settings.steps;
+    if (is_last || (report.evaluate_every > 0 && (step + 1) % report.evaluate_every == 0))
+      WEIR_TRY(evaluate(engine, step + 1, progress.total(), metrics));
+  }
+  if (report.sample_bytes == 0) return {};
+  Result<std::string> text = engine.generate(report.prompt, report.sample_bytes, report.temperature);
+  if (!text.ok()) return text.status();
+  fmt::print("\n{}\n", printable(*text));
+  return metrics.write({{"text", *text}});
+}
+
+}  // namespace weir::trainer

@@ -1,0 +1,284 @@
+// A whole model: its gradients against central differences of the model in fp64, and what must not change its
+// bits.
+#include "trainer/model/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/trainer/reference.h"
+#include "trainer/math/buffer.h"
+
+namespace weir::trainer {
+namespace {
+
+using reference::Values;
+
+const Config kConfig{.name = "test", .layers = 2, .width = 24, .heads = 3, .length = 7};
+
+std::vector<uint8_t> bytes(Index count, uint32_t stream) {
+  std::vector<uint8_t> drawn;
+  for (Index at = 0; at < count; ++at)
+    drawn.push_back(
+        static_cast<uint8_t>(random_block(9, Purpose::samples, stream, static_cast<uint64_t>(at))[0]));
+  return drawn;
+}
+
+/// A model with parameters, which computes the gradients of a global batch.
+class Learner {
+ public:
+  Learner(Recompute recompute, Precision precision, bool canonical)
+      : model_(kConfig, recompute), products_(precision), canonical_(canonical) {
+    for (const auto& unit : model_.units()) {
+      Buffer values(unit->parameters().size());
+      initialise(unit->parameters(), 5, 0, values.size(), values.data());
+      // Ten times GPT-2's deviation, so that no gradient is small.
+      for (const Tensor& tensor : unit->parameters().tensors())
+        for (Index at = 0; at < tensor.size(); ++at) {
+          float& value = values.data()[tensor.offset + at];
+          const auto normals =
+              to_normals(random_block(6, Purpose::generate, tensor.stream, static_cast<uint64_t>(at)));
+          value = tensor.decays() ? 10 * value : value + 0.1f * normals[0];
+        }
+      parameters_.push_back(std::move(values));
+    }
+  }
+
+  const Model& model() const { return model_; }
+  Products& products() { return products_; }
+  std::vector<Buffer>& parameters() { return parameters_; }
+  const std::vector<float>& losses() const { return losses_; }
+
+  /// The gradients of the mean loss of `sequences`, `at_once` of them together.
+  std::vector<std::vector<float>> gradients(Index sequences, Index at_once) {
+    std::vector<std::vector<float>> sums;
+    std::vector<TreeSum> trees;
+    for (const Buffer& values : parameters_) {
+      sums.emplace_back(static_cast<size_t>(values.size()));
+      trees.emplace_back(values.size(), sequences);
+    }
+    losses_.assign(static_cast<size_t>(sequences * kConfig.length), 0);
+    for (Index first = 0; first < sequences; first += at_once)
+      micro_batch(sequences, first, std::min(at_once, sequences - first), sums, trees);
+    if (canonical_)
+      for (size_t unit = 0; unit < sums.size(); ++unit) trees[unit].add_root_to(sums[unit].data());
+    EXPECT_TRUE(products_.status().ok()) << products_.status().message();
+    return sums;
+  }
+
+ private:
+  void micro_batch(Index all, Index first, Index sequences, std::vector<std::vector<float>>& sums,
+                   std::vector<TreeSum>& trees) {
+    const std::vector<uint8_t> tokens = bytes(all * kConfig.length, 1);
+    const std::vector<uint8_t> targets = bytes(all * kConfig.length, 2);
+    const Index before = first * kConfig.length;
+    const Batch batch{.sequences = sequences,
+                      .length = kConfig.length,
+                      .first = first,
+                      .tokens = tokens.data() + before,
+                      .targets = targets.data() + before,
+                      .losses = losses_.data() + before,
+                      .loss_scale = 1.0f / static_cast<float>(all * kConfig.length),
+                      .by_sequence = canonical_};
+    Buffer scratch(model_.scratch_floats(batch));
+    const Compute compute{products_, scratch.data()};
+    const size_t units = parameters_.size();
+    std::vector<Buffer> activations;
+    std::vector<Buffer> saved;
+    for (size_t at = 0; at < units; ++at) {
+      activations.emplace_back(batch.rows() * kConfig.width);
+      saved.emplace_back(model_.units()[at]->saved_floats(batch));
+      model_.units()[at]->forward(compute, batch, parameters_[at].data(),
+                                  at > 0 ? activations[at - 1].data() : nullptr,
+                                  at + 1 < units ? activations[at].data() : nullptr, saved[at].data());
+    }
+    Buffer gradient(batch.rows() * kConfig.width);
+    for (size_t at = units; at-- > 0;) {
+      PlainGradients plain(sums[at].data());
+      TreeGradients tree(trees[at]);
+      model_.units()[at]->backward(compute, batch, parameters_[at].data(),
+                                   at > 0 ? activations[at - 1].data() : nullptr, saved[at].data(),
+                                   gradient.data(), canonical_ ? static_cast<Gradients&>(tree) : plain);
+    }
+  }
+
+  Model model_;
+  Products products_;
+  bool canonical_;
+  std::vector<Buffer> parameters_;
+  std::vector<float> losses_;
+};
+
+double largest_difference(const std::vector<std::vector<float>>& a,
+                          const std::vector<std::vector<float>>& b) {
+  double largest = 0;
+  for (size_t unit = 0; unit < a.size(); ++unit)
+    for (size_t at = 0; at < a[unit].size(); ++at)
+      largest =
+          std::max(largest, std::abs(static_cast<double>(a[unit][at]) - static_cast<double>(b[unit][at])));
+  return largest;
+}
+
+TEST(ModelGradients, AreThoseOfTheModelInFp64) {
+  constexpr Index kSequences = 2;
+  Learner run(Recompute::none, Precision::fp32, false);
+  const auto gradients = run.gradients(kSequences, kSequences);
+  const std::vector<uint8_t> tokens = bytes(kSequences * kConfig.length, 1);
+  const std::vector<uint8_t> targets = bytes(kSequences * kConfig.length, 2);
+  std::vector<Values> parameters;
+  for (const Buffer& values : run.parameters())
+    parameters.emplace_back(values.values().begin(), values.values().end());
+  const auto mean_loss = [&] {
+    return reference::model_loss(kConfig, run.model(), parameters, tokens, targets) /
+           static_cast<double>(kSequences * kConfig.length);
+  };
+
+  double loss = 0;
+  for (const float token : run.losses()) loss += static_cast<double>(token);
+  EXPECT_NEAR(loss / static_cast<double>(kSequences * kConfig.length), mean_loss(), 1e-5);
+  // Six elements of every tensor; of the embedding, rows that occur.
+  for (size_t unit = 0; unit < parameters.size(); ++unit) {
+    for (const Tensor& tensor : run.model().units()[unit]->parameters().tensors()) {
+      const bool is_token_table = tensor.name == "embedding.tokens";
+      for (Index nth = 0; nth < 6; ++nth) {
+        const Index in_tensor = is_token_table ? tokens[static_cast<size_t>(nth)] * tensor.columns + nth
+                                               : nth * (tensor.size() - 1) / 5;
+        const auto at = static_cast<size_t>(tensor.offset + in_tensor);
+        const double expected = reference::slope(mean_loss, parameters[unit][at]);
+        ASSERT_NEAR(static_cast<double>(gradients[unit][at]), expected,
+                    2e-5 * std::max(0.05, std::abs(expected)))
+            << tensor.name << "[" << in_tensor << "]";
+      }
+    }
+  }
+}
+
+TEST(ModelGradients, OfBf16AreClose) {
+  Learner exact(Recompute::none, Precision::fp32, false);
+  Learner rounded(Recompute::none, Precision::bf16, false);
+  const auto gradients = exact.gradients(2, 2);
+  double largest = 0;
+  for (const auto& unit : gradients)
+    for (const float value : unit) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  const double difference = largest_difference(gradients, rounded.gradients(2, 2));
+  EXPECT_GT(difference, 0);  // it did round
+  EXPECT_LT(difference, 0.03 * largest);
+}
+
+class Recomputed : public testing::TestWithParam<Recompute> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, Recomputed, testing::Values(Recompute::selective, Recompute::full));
+
+TEST_P(Recomputed, GradientsHaveTheSameBitsAndLessIsSaved) {
+  Learner all(Recompute::none, Precision::fp32, false);
+  Learner again(GetParam(), Precision::fp32, false);
+  EXPECT_EQ(all.gradients(3, 3), again.gradients(3, 3));
+  const Batch batch{.sequences = 3, .length = kConfig.length};
+  EXPECT_LT(again.model().units()[1]->saved_floats(batch), all.model().units()[1]->saved_floats(batch));
+  if (GetParam() == Recompute::full) {
+    EXPECT_EQ(again.model().largest_saved_floats(batch), 0);
+  }
+}
+
+class Canonical : public testing::TestWithParam<Precision> {};
+INSTANTIATE_TEST_SUITE_P(Precisions, Canonical, testing::Values(Precision::fp32, Precision::bf16));
+
+TEST_P(Canonical, MicroBatchesDoNotChangeABit) {
+  Learner one(Recompute::none, GetParam(), true);
+  const auto gradients = one.gradients(11, 11);
+  const std::vector<float> losses = one.losses();
+  for (const Index at_once : {1, 2, 3, 4, 8}) {
+    Learner other(Recompute::none, GetParam(), true);
+    EXPECT_EQ(other.gradients(11, at_once), gradients) << at_once;
+    EXPECT_EQ(other.losses(), losses) << at_once;
+    EXPECT_EQ(other.products().shapes(), one.products().shapes()) << "a product of another shape has run";
+  }
+  Learner plain(Recompute::none, Precision::fp32, false);
+  EXPECT_LT(largest_difference(plain.gradients(11, 4), gradients),
+            GetParam() == Precision::fp32 ? 1e-6 : 1e-2);
+}
+
+TEST(Micro, BatchesOfUnequalSizeWeighTokensAlike) {
+  Learner whole(Recompute::none, Precision::fp32, false);
+  Learner parts(Recompute::none, Precision::fp32, false);
+  EXPECT_LT(largest_difference(whole.gradients(11, 11), parts.gradients(11, 4)), 1e-6);
+}
+
+TEST(Initialise, DoesNotDependOnHowAnArrayIsCut) {
+  const Model model(kConfig, Recompute::none);
+  for (const auto& unit : model.units()) {
+    const Index size = unit->parameters().size();
+    std::vector<float> whole(static_cast<size_t>(size));
+    std::vector<float> parts(static_cast<size_t>(size));
+    initialise(unit->parameters(), 4, 0, size, whole.data());
+    for (Index begin = 0; begin < size;) {
+      const Index end = std::min(size, begin + 37);
+      initialise(unit->parameters(), 4, begin, end, parts.data() + begin);
+      begin = end;
+    }
+    EXPECT_EQ(whole, parts);
+  }
+}
+
+TEST(Initialise, TensorsAndSeedsDiffer) {
+  const Model model(kConfig, Recompute::none);
+  const auto first_four = [&](size_t unit, uint64_t seed) {
+    std::vector<float> values(static_cast<size_t>(model.units()[unit]->parameters().size()));
+    initialise(model.units()[unit]->parameters(), seed, 0, static_cast<Index>(values.size()), values.data());
+    const Tensor& weights = model.units()[unit]->parameters().tensors()[2];
+    return std::vector<float>(values.begin() + weights.offset, values.begin() + weights.offset + 4);
+  };
+  EXPECT_NE(first_four(1, 1), first_four(2, 1));
+  EXPECT_NE(first_four(1, 1), first_four(1, 2));
+  EXPECT_EQ(first_four(1, 1), first_four(1, 1));
+}
+
+TEST(Optimise, PartsGiveTheSameBitsAndVectorsDoNotDecay) {
+  const Model model(kConfig, Recompute::none);
+  const ParameterTable& table = model.units()[1]->parameters();
+  const Index size = table.size();
+  const std::vector<float> gradients =
+      reference::to_floats(reference::random_values(static_cast<size_t>(size), 1));
+  AdamW settings{.learning_rate = 0.1f,
+                 .beta1 = 0.9f,
+                 .beta2 = 0.95f,
+                 .epsilon = 1e-8f,
+                 .weight_decay = 0.5f,
+                 .gradient_scale = 1.0f,
+                 .step = 1};
+  const auto update = [&](Index part) {
+    std::vector<float> values(static_cast<size_t>(size), 1.0f);
+    std::vector<float> mean(values.size());
+    std::vector<float> variance(values.size());
+    for (Index begin = 0; begin < size; begin += part)
+      optimise(table, settings, begin, std::min(size, begin + part), values.data() + begin,
+               gradients.data() + begin, mean.data() + begin, variance.data() + begin);
+    return values;
+  };
+  const std::vector<float> whole = update(size);
+  EXPECT_EQ(update(1000), whole);
+  settings.weight_decay = 0;
+  const std::vector<float> without = update(size);
+  for (const Tensor& tensor : table.tensors()) {
+    const auto at = static_cast<size_t>(tensor.offset);
+    if (tensor.decays())
+      EXPECT_NEAR(without[at] - whole[at], 0.1f * 0.5f, 1e-6) << tensor.name;
+    else
+      EXPECT_EQ(without[at], whole[at]) << tensor.name;
+  }
+}
+
+TEST(Config, PresetsAreFoundByName) {
+  for (const std::string& name : preset_names()) {
+    const Result<Config> config = preset(name);
+    ASSERT_TRUE(config.ok());
+    EXPECT_EQ(config->width % config->heads, 0);
+  }
+  EXPECT_THAT(preset("huge").status().message(), testing::HasSubstr("tiny, small, 124M"));
+  // 12 blocks of width 768 with 1024 positions, bytes instead of 50257 tokens: 85 M in blocks, 1.2 M around
+  // them.
+  EXPECT_NEAR(static_cast<double>(Model(*preset("124M"), Recompute::full).parameter_floats()), 86.2e6, 0.1e6);
+}
+
+}  // namespace
+}  // namespace weir::trainer

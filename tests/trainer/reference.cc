@@ -1,0 +1,67 @@
+#include "tests/trainer/reference.h"
+
+#include <stdexcept>
+
+namespace weir::trainer::reference {
+namespace {
+
+const double* tensor(const ParameterTable& table, const Values& values, const std::string& name) {
+  for (const Tensor& entry : table.tensors())
+    if (entry.name.ends_with(name)) return values.data() + entry.offset;
+  throw std::out_of_range(name);
+}
+
+void add(const Values& addend, Values& sum) {
+  for (size_t at = 0; at < sum.size(); ++at) sum[at] += addend[at];
+}
+
+struct Shape {
+  size_t sequences;
+  size_t length;
+  size_t heads;
+  size_t width;
+  size_t rows() const { return sequences * length; }
+};
+
+void block(const Shape& shape, const ParameterTable& table, const Values& values, Values& x) {
+  const auto at = [&](const char* name) { return tensor(table, values, name); };
+  const size_t rows = shape.rows();
+  const size_t width = shape.width;
+  const Values normal1 = layer_norm(rows, width, x.data(), at("norm1.gain"), at("norm1.bias"));
+  const Values all_three =
+      linear(rows, width, 3 * width, normal1.data(), at("attention.weight"), at("attention.bias"));
+  const Values mixed = attention(shape.sequences, shape.length, shape.heads, width, all_three);
+  add(linear(rows, width, width, mixed.data(), at("mix.weight"), at("mix.bias")), x);
+  const Values normal2 = layer_norm(rows, width, x.data(), at("norm2.gain"), at("norm2.bias"));
+  Values widened = linear(rows, width, 4 * width, normal2.data(), at("widen.weight"), at("widen.bias"));
+  for (double& value : widened) value = gelu(value);
+  add(linear(rows, 4 * width, width, widened.data(), at("narrow.weight"), at("narrow.bias")), x);
+}
+
+}  // namespace
+
+double model_loss(const Config& config, const Model& model, const std::vector<Values>& parameters,
+                  std::span<const uint8_t> tokens, std::span<const uint8_t> targets) {
+  const auto size = [](Index value) { return static_cast<size_t>(value); };
+  const Shape shape{tokens.size() / size(config.length), size(config.length), size(config.heads),
+                    size(config.width)};
+  const auto& units = model.units();
+  Values x(shape.rows() * shape.width);
+  const double* rows = tensor(units.front()->parameters(), parameters.front(), "tokens");
+  const double* positions = tensor(units.front()->parameters(), parameters.front(), "positions");
+  for (size_t row = 0; row < shape.rows(); ++row)
+    for (size_t at = 0; at < shape.width; ++at)
+      x[row * shape.width + at] =
+          rows[tokens[row] * shape.width + at] + positions[row % shape.length * shape.width + at];
+  for (size_t unit = 1; unit + 1 < units.size(); ++unit)
+    block(shape, units[unit]->parameters(), parameters[unit], x);
+  const ParameterTable& head = units.back()->parameters();
+  const Values& last = parameters.back();
+  const Values normal = layer_norm(shape.rows(), shape.width, x.data(), tensor(head, last, "norm.gain"),
+                                   tensor(head, last, "norm.bias"));
+  const Values logits = linear(shape.rows(), shape.width, size(kVocabulary), normal.data(),
+                               tensor(head, last, "head.weight"), nullptr);
+  return cross_entropy(shape.rows(), size(kVocabulary), logits.data(), targets.data());
+}
+
+}  // namespace weir::trainer::reference

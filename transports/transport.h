@@ -29,7 +29,7 @@
 
 #include "src/base/bytes.h"
 #include "src/base/types.h"
-#include "transports/home_view.h"
+#include "transports/memory/home_view.h"
 #include "transports/net_counters.h"
 #include "weir/status.h"
 

@@ -9,14 +9,14 @@
 #include <string_view>
 
 #include "src/base/text.h"
-#include "transports/cma.h"
-#include "transports/loop.h"
-#include "transports/net_plugin.h"
+#include "transports/matched/net_plugin.h"
+#include "transports/memory/cma.h"
+#include "transports/memory/loop.h"
+#include "transports/memory/shm.h"
 #include "transports/paced.h"
-#include "transports/shm.h"
-#include "transports/tcp.h"
-#include "transports/ucx.h"
-#include "transports/verbs.h"
+#include "transports/tcp/tcp.h"
+#include "transports/ucx/ucx.h"
+#include "transports/verbs/verbs.h"
 
 namespace weir {
 namespace {

@@ -8,8 +8,8 @@
 #include "src/base/door.h"
 #include "src/base/options.h"
 #include "transports/credit_budget.h"
-#include "transports/home.h"
-#include "transports/memory_transport.h"
+#include "transports/memory/home.h"
+#include "transports/memory/transport.h"
 #include "transports/transport.h"
 
 namespace weir {

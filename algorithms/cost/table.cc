@@ -112,14 +112,24 @@ Estimate Table::Candidate::estimate(double bytes) const {
   return best;
 }
 
+double Table::Candidate::unmerged_seconds(double bytes) const {
+  Candidate alone = *this;
+  alone.profile.merging = 0;
+  return alone.estimate(bytes).seconds;
+}
+
 Choice Table::choose(double bytes) const {
   std::vector<Estimate> estimates;
   for (const Candidate& candidate : candidates_) estimates.push_back(candidate.estimate(bytes));
   if (estimates.empty()) return {};
-  const double enough = std::ranges::min_element(estimates, {}, &Estimate::seconds)->seconds * kHair;
+  const auto quickest = std::ranges::min_element(estimates, {}, &Estimate::seconds);
+  const double enough = quickest->seconds * kHair;
+  const Candidate& first = candidates_[static_cast<size_t>(quickest - estimates.begin())];
   size_t best = candidates_.size();
   for (size_t i = 0; i < candidates_.size(); ++i) {
-    if (estimates[i].seconds > enough) continue;
+    const Candidate& candidate = candidates_[i];
+    const bool spares = candidate.burden < first.burden;
+    if ((spares ? candidate.unmerged_seconds(bytes) : estimates[i].seconds) > enough) continue;
     const auto better = [&](size_t than) {
       return std::pair(candidates_[i].burden, estimates[i].seconds) <
              std::pair(candidates_[than].burden, estimates[than].seconds);

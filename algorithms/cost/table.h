@@ -56,8 +56,8 @@ class Table {
 
   /// For blocks of `bytes`: the quickest, and of those that are as quick but for a hair the one that puts the
   /// least on lines and across borders, so that what others use too is left to them, then on the busiest
-  /// of them. Sizes between powers of two choose like the power of two below. best.entry is null where
-  /// nothing is allowed.
+  /// of them. For less of that it may also be slower by what senders to one rank cost each other. Sizes
+  /// between powers of two choose like the power of two below. best.entry is null where nothing is allowed.
   const Choice& at(size_t bytes) const {
     return choices_[std::min(static_cast<size_t>(std::bit_width(bytes)), kClasses - 1)];
   }
@@ -79,6 +79,8 @@ class Table {
 
     int least_divisor(double bytes) const;
     Estimate estimate(double bytes) const;
+    /// Seconds without what several senders to one cost each other.
+    double unmerged_seconds(double bytes) const;
   };
   Choice choose(double bytes) const;
 

@@ -15,10 +15,10 @@
 
 #include "src/base/clock.h"
 #include "src/base/door.h"
-#include "transports/cma.h"
-#include "transports/loop.h"
-#include "transports/shm.h"
-#include "transports/tcp.h"
+#include "transports/memory/cma.h"
+#include "transports/memory/loop.h"
+#include "transports/memory/shm.h"
+#include "transports/tcp/tcp.h"
 
 namespace weir {
 namespace {

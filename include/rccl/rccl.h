@@ -1,8 +1,9 @@
 /// RCCL's C interface, as weir offers it: that of nccl.h with hipStream_t for cudaStream_t, and RCCL's own
 /// functions.
 ///
-/// Compiles as C (C11) and C++. With HIP on the include path it includes HIP's headers; without it, or with
-/// WEIR_NO_HIP defined, it needs nothing. A source file includes either this header or nccl.h.
+/// Compiles as C (C11) and C++. Where HIP is on the include path and its platform is chosen (hipcc does; else
+/// __HIP_PLATFORM_AMD__ or __HIP_PLATFORM_NVIDIA__) it includes HIP's headers; without, or with WEIR_NO_HIP
+/// defined, it needs nothing. A source file includes either this header or nccl.h.
 #ifndef RCCL_H_
 #define RCCL_H_
 
@@ -10,7 +11,8 @@
 #error "include either nccl.h or rccl/rccl.h, not both: they declare the same functions for different streams"
 #endif
 
-#if !defined(WEIR_NO_HIP) && defined(__has_include)
+#if !defined(WEIR_NO_HIP) && defined(__has_include) && \
+    (defined(__HIP_PLATFORM_AMD__) || defined(__HIP_PLATFORM_NVIDIA__))
 #if __has_include(<hip/hip_runtime_api.h>) && __has_include(<hip/hip_fp16.h>)
 #define WEIR_RCCL_FOUND_HIP 1
 #endif

@@ -22,7 +22,7 @@
 #include "src/core/selector.h"
 #include "src/exec/allocations.h"
 #include "src/exec/exchange.h"
-#include "transports/home.h"
+#include "transports/memory/home.h"
 #include "transports/transports.h"
 
 namespace weir::core {

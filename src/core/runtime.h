@@ -18,7 +18,7 @@
 #include "src/core/watch.h"
 #include "src/device/host_memory.h"
 #include "transports/credit_budget.h"
-#include "transports/home.h"
+#include "transports/memory/home.h"
 #include "weir/status.h"
 
 namespace weir::core {

@@ -74,6 +74,26 @@ TEST(Table, NarrowLeavesAskForGroups) {
   EXPECT_GT(Table(Collective::all_gather, around).seconds("pat", 1), 0) << "does without";
 }
 
+/// Rings have one sender for each rank. Plans of groups have several, and are taken all the same where they
+/// leave something on the leaves' uplinks, though hosts are as narrow.
+TEST(Table, RanksWithOneSenderAreTakenUnlessOthersSpareUplinks) {
+  Rates rates = kServers;
+  rates.between.merging = 1.0 / 3;
+  rates.between.unasked = 1 << 14;
+  for (const int hosts : {4, 6, 16}) {
+    const Table table(Collective::all_reduce, regular(hosts, 1, 8, rates));
+    for (size_t bytes = size_t{1} << 20; bytes <= size_t{1} << 30; bytes *= 2)
+      EXPECT_EQ(table.at(bytes).best.entry->algorithm, "ring") << bytes << " over " << hosts;
+  }
+  Surroundings around = regular(16, 1, 8, rates);
+  around.layout.levels = {{0, 4, 8, 12}};
+  Border leaves;
+  for (int place = 0; place < 16; ++place) leaves.group_of.push_back(place / 4);
+  leaves.beta = rates.between.beta;
+  around.borders.push_back(leaves);
+  EXPECT_EQ(Table(Collective::all_reduce, around).at(size_t{1} << 24).best.entry->algorithm, "hierarchical");
+}
+
 /// 512 hosts whose messages take long and are little work.
 TEST(Table, SlowHopsAskForHighArity) {
   Rates rates = kServers;

@@ -10,7 +10,7 @@
 #include "src/base/doorbell.h"
 #include "src/exec/lane.h"
 #include "tests/exec/programs.h"
-#include "transports/loop.h"
+#include "transports/memory/loop.h"
 
 namespace weir::exec {
 

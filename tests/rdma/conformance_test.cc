@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 
 #include "src/base/door.h"
-#include "transports/ucx.h"
-#include "transports/verbs.h"
+#include "transports/ucx/ucx.h"
+#include "transports/verbs/verbs.h"
 
 namespace weir::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "transports/cma.h"
+#include "transports/memory/cma.h"
 
 #include <gmock/gmock.h>
 #include <sys/prctl.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "tests/transports/conformance.h"
-#include "transports/remote_memory.h"
+#include "transports/memory/remote_memory.h"
 
 namespace weir::testing {
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "tests/transports/peers.h"
-#include "transports/home.h"
-#include "transports/memory_transport.h"
+#include "transports/memory/home.h"
+#include "transports/memory/transport.h"
 #include "transports/transport.h"
 
 namespace weir {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/transports/conformance.h"
-#include "transports/loop.h"
+#include "transports/memory/loop.h"
 
 namespace weir::testing {
 namespace {

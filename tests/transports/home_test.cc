@@ -1,4 +1,4 @@
-#include "transports/home.h"
+#include "transports/memory/home.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>

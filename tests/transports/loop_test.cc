@@ -1,4 +1,4 @@
-#include "transports/loop.h"
+#include "transports/memory/loop.h"
 
 #include <gmock/gmock.h>
 

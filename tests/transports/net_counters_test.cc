@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "src/base/socket.h"
-#include "transports/tcp_counters.h"
+#include "transports/tcp/counters.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "transports/net_plugin.h"
+#include "transports/matched/net_plugin.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -8,7 +8,7 @@
 #include "tests/transports/conformance.h"
 #include "tests/transports/link.h"
 #include "tests/transports/tcp_node.h"
-#include "transports/loop.h"
+#include "transports/memory/loop.h"
 #include "transports/paced.h"
 
 namespace weir::testing {

@@ -1,4 +1,4 @@
-#include "transports/shm.h"
+#include "transports/memory/shm.h"
 
 #include <gmock/gmock.h>
 

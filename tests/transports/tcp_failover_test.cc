@@ -11,10 +11,10 @@
 #include "src/base/host.h"
 #include "tests/transports/both_ends.h"
 #include "transports/card.h"
-#include "transports/tcp.h"
-#include "transports/tcp_control.h"
-#include "transports/tcp_rails.h"
-#include "transports/tcp_wire.h"
+#include "transports/tcp/control.h"
+#include "transports/tcp/rails.h"
+#include "transports/tcp/tcp.h"
+#include "transports/tcp/wire.h"
 
 namespace weir::testing {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tests/transports/conformance.h"
 #include "transports/credit_budget.h"
-#include "transports/tcp.h"
+#include "transports/tcp/tcp.h"
 
 namespace weir::testing {
 

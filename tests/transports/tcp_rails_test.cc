@@ -1,4 +1,4 @@
-#include "transports/tcp_rails.h"
+#include "transports/tcp/rails.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "transports/tcp.h"
+#include "transports/tcp/tcp.h"
 
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -11,8 +11,8 @@
 #include "tests/transports/link.h"
 #include "tests/transports/tcp_node.h"
 #include "transports/card.h"
-#include "transports/tcp_channel.h"
-#include "transports/tcp_rails.h"
+#include "transports/tcp/channel.h"
+#include "transports/tcp/rails.h"
 
 namespace weir::testing {
 namespace {

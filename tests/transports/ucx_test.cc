@@ -1,4 +1,4 @@
-#include "transports/ucx.h"
+#include "transports/ucx/ucx.h"
 
 #include <gmock/gmock.h>
 

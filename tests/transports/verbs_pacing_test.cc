@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tests/transports/fake_verbs.h"
-#include "transports/verbs_strands.h"
+#include "transports/verbs/strands.h"
 
 namespace weir::testing {
 namespace {

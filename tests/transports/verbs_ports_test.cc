@@ -1,4 +1,4 @@
-#include "transports/verbs_ports.h"
+#include "transports/verbs/ports.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

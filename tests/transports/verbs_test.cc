@@ -1,4 +1,4 @@
-#include "transports/verbs.h"
+#include "transports/verbs/verbs.h"
 
 #include <gmock/gmock.h>
 
@@ -9,8 +9,8 @@
 #include "tests/transports/fake_verbs.h"
 #include "transports/card.h"
 #include "transports/line.h"
-#include "transports/verbs_ports.h"
-#include "transports/verbs_wire.h"
+#include "transports/verbs/ports.h"
+#include "transports/verbs/wire.h"
 
 namespace weir::testing {
 namespace {

@@ -1,0 +1,26 @@
+#include "transports/matched/end.h"
+
+#include <fmt/format.h>
+
+#include "transports/matched/wire.h"
+
+namespace weir::matched {
+
+End::End(const ChannelContext& context, const LinkSpec& spec, std::string name)
+    : context_(context),
+      spec_(spec),
+      name_(std::move(name)),
+      peer_(peer_text(context, spec)),
+      slots_(spec.slots, sizeof(MessageHead) + spec.slot_bytes) {}
+
+Status End::at_peer(const Status& status) const {
+  if (status.ok()) return {};
+  return Status(ready_ ? Code::remote_error : status.code(),
+                fmt::format("{}, peer {}, failed: {}", name_, peer_, status.message()));
+}
+
+Status End::unknown_farewell() const {
+  return Status(Code::remote_error, fmt::format("{} ended {} with an unknown farewell", peer_, name_));
+}
+
+}  // namespace weir::matched

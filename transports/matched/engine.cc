@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+#include <sched.h>
+
+#include "src/base/clock.h"
+#include "transports/link_check.h"
+#include "transports/matched/channel.h"
+#include "transports/matched/wire.h"
+
+namespace weir::matched {
+namespace {
+
+constexpr int64_t kPatienceNs = 200'000'000;
+
+}  // namespace
+
+Engine::~Engine() {
+  const int64_t until = now_ns() + kPatienceNs;
+  for (settle_closed(); !closed_.empty() && now_ns() < until; settle_closed()) sched_yield();
+}
+
+void Engine::dismiss(Activity& end) {
+  std::erase(busy_, &end);
+  std::erase(receivers_, &end);
+}
+
+void Engine::settle(std::unique_ptr<Activity> end) {
+  if (!end->settle()) closed_.push_back(std::move(end));
+}
+
+void Engine::serve() {
+  std::erase_if(busy_, [](Activity* sender) { return !sender->advance(); });
+  if (!receivers_.empty()) receivers_[++turn_ % receivers_.size()]->advance();
+  if (!closed_.empty()) settle_closed();
+}
+
+void Engine::settle_closed() {
+  std::erase_if(closed_, [](const auto& end) { return end->settle(); });
+}
+
+std::string peer_text(const ChannelContext& context, const LinkSpec& spec) {
+  return fmt::format("rank {} (door {})", spec.peer, context.peer_door.text());
+}
+
+Status check_channel(const ChannelContext& context, const LinkSpec& spec, const std::string& name) {
+  WEIR_TRY(check_spec(spec));
+  if (spec.channel >= kMostChannels) {
+    return Status(Code::invalid_argument, fmt::format("{} was asked for; {} has channels below {}", name,
+                                                      context.transport, kMostChannels));
+  }
+  const size_t bytes = sizeof(MessageHead) + spec.slot_bytes;
+  for (size_t rail = 0; rail < context.network->rails(); ++rail) {
+    const size_t most = context.network->most_bytes(rail);
+    if (bytes <= most) continue;
+    return Status(Code::invalid_argument,
+                  fmt::format("{} was asked for with messages of {} bytes; {} of {} takes {}. Set "
+                              "WEIR_SLOT_BYTES lower",
+                              name, bytes, context.network->rail_text(rail), context.transport, most));
+  }
+  return {};
+}
+
+}  // namespace weir::matched

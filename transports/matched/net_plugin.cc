@@ -1,0 +1,135 @@
+#include "transports/matched/net_plugin.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/host.h"
+#include "transports/card.h"
+#include "transports/matched/channel.h"
+#include "transports/peer_door.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kCardVersion = 1;
+constexpr uint32_t kPurpose = 3u << 29;
+constexpr uint32_t kMostRails = 1024;
+constexpr double kLatencyUs = 10;  // where the plugin does not say
+
+/// Who wrote a card.
+struct Owner {
+  Rank rank = 0;
+  SocketAddress door;
+  std::string network;
+  std::vector<double> gigabits_per_s;  ///< of each rail
+  double latency_us = 0;
+};
+
+double latency_of(const drivers::NetPlugin& plugin) {
+  double most = 0;
+  for (size_t i = 0; i < plugin.rails(); ++i) most = std::max(most, plugin.rail(i).latency_us);
+  return most > 0 ? most : kLatencyUs;
+}
+
+class NetPluginTransport final : public Transport {
+ public:
+  NetPluginTransport(const Identity& self, Door* door, Result<std::unique_ptr<drivers::NetPlugin>> plugin)
+      : self_(self), machine_(host_identity("")), door_(door), no_plugin_(plugin.status()) {
+    if (plugin.ok()) plugin_ = std::move(*plugin);
+  }
+
+  std::string_view name() const override { return "net_plugin"; }
+  Traits traits() const override { return {}; }
+
+  Bytes card() const override {
+    if (door_ == nullptr || plugin_ == nullptr) return {};
+    ByteWriter card = begin_card(name(), kCardVersion, {self_.rank, machine_});
+    card.put(door_->address()).put_string(plugin_->network()).put(latency_of(*plugin_));
+    card.put(static_cast<uint32_t>(plugin_->rails()));
+    for (size_t i = 0; i < plugin_->rails(); ++i) card.put(plugin_->rail(i).gigabits_per_s);
+    return card.take();
+  }
+
+  Reach reach(BytesView peer_card) const override {
+    const Result<Owner> owner = owner_of(peer_card);
+    if (!owner.ok()) return {false, {}, owner.status().message()};
+    Cost cost{.latency_us = std::max(latency_of(*plugin_), owner->latency_us),
+              .gigabytes_per_s = 0,
+              .shared = true};
+    for (size_t i = 0; i < std::min(plugin_->rails(), owner->gigabits_per_s.size()); ++i)
+      cost.gigabytes_per_s += std::min(plugin_->rail(i).gigabits_per_s, owner->gigabits_per_s[i]) / 8;
+    return {true, cost, {}};
+  }
+
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
+    const Result<Owner> owner = owner_of(peer_card);
+    if (!owner.ok()) return owner.status();
+    // Channels with fewer connections than there are rails begin at different ones.
+    const size_t rails = std::min(plugin_->rails(), owner->gigabits_per_s.size());
+    const size_t wanted = std::min<size_t>({rails, matched::kMostConnections, std::max(spec.slots, 1u)});
+    std::vector<matched::RailPair> pairs;
+    for (size_t i = 0; i < wanted; ++i) {
+      const auto rail = static_cast<uint32_t>((spec.channel * wanted + i) % rails);
+      pairs.push_back({rail, rail});
+    }
+    return open_matched_sender(context(*owner), std::move(pairs), spec);
+  }
+
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
+    const Result<Owner> owner = owner_of(peer_card);
+    if (!owner.ok()) return owner.status();
+    return open_matched_receiver(context(*owner), *door_, spec);
+  }
+
+  Result<HomeView> map(BytesView) override {
+    return Status(Code::invalid_usage, "net_plugin cannot map the memory of a peer");
+  }
+  NetCounters counters() const override { return tally_.read(); }
+
+ private:
+  matched::ChannelContext context(const Owner& owner) {
+    return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.door, {}, &tally_};
+  }
+
+  /// The owner of the card, if its plugin and ours are for the same network.
+  Result<Owner> owner_of(BytesView card) const {
+    WEIR_TRY(no_plugin_);
+    if (door_ == nullptr) return Status(Code::invalid_usage, "this process has no door");
+    if (card.empty())
+      return Status(Code::invalid_usage, "the peer has no net plugin that can be used; its log says why");
+    ByteReader reader(card);
+    const Result<CardHead> head = read_card(reader, name(), kCardVersion);
+    if (!head.ok()) return head.status();
+    const auto door = read_peer_door(reader, name(), *head, machine_);
+    WEIR_TRY(door.status());
+    Owner owner{.rank = head->rank, .door = *door, .network = {}, .gigabits_per_s = {}, .latency_us = 0};
+    owner.network = reader.get_string();
+    owner.latency_us = reader.get<double>();
+    const auto count = reader.get<uint32_t>();
+    for (uint32_t i = 0; reader.ok() && i < count && i < kMostRails; ++i)
+      owner.gigabits_per_s.push_back(reader.get<double>());
+    if (!reader.ok() || count == 0 || count > kMostRails) return short_card(name(), head->rank);
+    if (owner.network == plugin_->network()) return owner;
+    return Status(Code::invalid_usage,
+                  fmt::format("rank {} has a net plugin for the network \"{}\", and ours is for \"{}\"",
+                              head->rank, owner.network, plugin_->network()));
+  }
+
+  const Identity self_;
+  const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
+  Door* const door_;
+  const Status no_plugin_;
+  std::unique_ptr<drivers::NetPlugin> plugin_;
+  NetTally tally_;
+  matched::Engine engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_net_plugin(const Identity& self, Door* door,
+                                           Result<std::unique_ptr<drivers::NetPlugin>> plugin) {
+  return std::make_unique<NetPluginTransport>(self, door, std::move(plugin));
+}
+
+}  // namespace weir

@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+#include "transports/link_check.h"
+#include "transports/matched/channel.h"
+#include "transports/matched/end.h"
+#include "transports/matched/wire.h"
+
+namespace weir::matched {
+namespace {
+
+using drivers::MatchedConnection;
+using drivers::MatchedListener;
+
+/// One connection, and the messages on it: every `connections`-th of the channel, in order.
+struct InRail {
+  std::unique_ptr<MatchedListener> listener;
+  std::unique_ptr<MatchedConnection> connection;
+  std::deque<void*> requests;  // receives under way; the oldest is for message `done`
+  uint64_t done = 0;           // message that has not come yet
+};
+
+/// The whole end. It outlives the channel's Receiver until all is settled with the sender.
+class Incoming final : public End {
+ public:
+  Incoming(const ChannelContext& context, Door& door, const LinkSpec& spec)
+      : End(context, spec, incoming_name(spec)), door_(door) {}
+
+  const Message* peek() {
+    if (held_) return &message_;
+    if (!has_come(taken_)) serve();
+    wanting_ = taken_ >= coming_ || !has_come(taken_);
+    if (wanting_) return nullptr;
+    MessageHead head;
+    std::memcpy(&head, slot(taken_), sizeof(head));
+    message_ = {head.tag, head.bytes, slot(taken_) + sizeof(head)};
+    held_ = true;
+    return &message_;
+  }
+
+  void release() {
+    held_ = false;
+    ++taken_;
+    context_.tally->received(message_.bytes);
+    serve();
+  }
+
+  Status progress() {
+    if (!ready_) return ready().status();
+    // Looked at before the connections: what the sender sent before it closed is found by the look that
+    // follows.
+    watch_line();
+    serve();
+    const bool all = taken_ >= coming_;
+    if (!wanting_ || (!all && has_come(taken_))) return {};
+    if (error_.ok() && (all || (!line_.ended().empty() && coming_ == kUnknown))) {
+      error_ = Status(Code::remote_error, fmt::format("{} ended {} after {} messages: {}", peer_, name_,
+                                                      taken_, all ? "it closed the channel" : line_.ended()));
+    }
+    return error_;
+  }
+
+  /// The Receiver goes. False: nothing is to be settled.
+  bool leave() {
+    if (!ready_ || !error_.ok()) return false;
+    say_farewell();
+    return true;
+  }
+
+  bool advance() override {
+    serve();
+    return true;
+  }
+
+  /// Done when all posted receives were met, if need be by empty messages.
+  bool settle() override {
+    watch_line();
+    serve();
+    if (!error_.ok()) return true;
+    if (!line_.ended().empty() && coming_ == kUnknown) return true;
+    return std::ranges::all_of(rails_, [](const InRail& rail) { return rail.requests.empty(); });
+  }
+
+ private:
+  static constexpr uint64_t kUnknown = UINT64_MAX;
+
+  bool has_come(uint64_t message) const { return ready_ && message < rails_[message % rails_.size()].done; }
+
+  /// Meets the sender at the door. A connection that ended before the channel worked was of an earlier life.
+  Status set_up() override {
+    if (!line_.open() || !line_.ended().empty()) {
+      auto socket = door_.collect(delivery_key(context_, spec_.peer, spec_.self, spec_.channel));
+      if (!socket.has_value()) return {};
+      line_ = Line(std::move(*socket));
+      rails_.clear();
+    }
+    line_.serve();
+    if (rails_.empty()) {
+      const auto offer = line_.take(FrameKind::offer);
+      if (!offer) return {};
+      WEIR_TRY(answer(*offer));
+      line_.serve();
+    }
+    if (!line_.ended().empty()) return {};
+    bool all = true;
+    for (InRail& rail : rails_) {
+      if (!rail.connection) WEIR_TRY(accept(rail));
+      all = all && rail.connection != nullptr;
+    }
+    ready_ = all && line_.take(FrameKind::go).has_value();
+    serve();
+    return error_;
+  }
+
+  Status answer(const Bytes& payload) {
+    ByteReader reader(payload);
+    const auto offer = reader.get<Offer>();
+    Answer answer{spec_.slots, spec_.slot_bytes, offer.connections};
+    ByteWriter told;
+    if (reader.ok() && (offer.slots != spec_.slots || offer.slot_bytes != spec_.slot_bytes)) {
+      line_.put(FrameKind::answer, told.put(answer).take());
+      line_.serve();
+      return different_shapes(name_, spec_, offer.slots, offer.slot_bytes);
+    }
+    std::vector<uint32_t> rails;
+    for (uint32_t i = 0; i < offer.connections && i < kMostConnections; ++i)
+      rails.push_back(reader.get<uint32_t>());
+    if (!reader.ok() || reader.remaining() > 0 || rails.empty() ||
+        std::ranges::any_of(rails, [&](uint32_t rail) { return rail >= context_.network->rails(); })) {
+      return Status(Code::remote_error,
+                    fmt::format("{} began {} with what is no offer of one", peer_, name_));
+    }
+    told.put(answer);
+    for (size_t i = 0; i < rails.size(); ++i) {
+      auto listener = context_.network->listen(rails[i]);
+      if (!listener.ok()) return at_peer(listener.status());
+      told.put_bytes((*listener)->handle());
+      rails_.push_back({.listener = std::move(*listener), .connection = nullptr, .requests = {}, .done = i});
+    }
+    line_.put(FrameKind::answer, told.take());
+    return {};
+  }
+
+  Status accept(InRail& rail) {
+    auto connection = rail.listener->accept();
+    if (!connection.ok()) return at_peer(connection.status());
+    if (*connection == nullptr) return {};
+    rail.connection = std::move(*connection);
+    return at_peer(rail.connection->enroll(slots_[0], slots_.bytes()));
+  }
+
+  /// Hears whether the sender closed.
+  void watch_line() {
+    line_.serve();
+    if (coming_ != kUnknown) return;
+    const auto payload = line_.take(FrameKind::farewell);
+    if (!payload) return;
+    const auto leaving = ByteReader(*payload).get<Leaving>();
+    if (payload->size() != sizeof(leaving)) {
+      error_ = unknown_farewell();
+      return;
+    }
+    coming_ = leaving.messages;
+  }
+
+  void say_farewell() {
+    if (!staying_) line_.put(FrameKind::farewell, raw(Staying{taken_, posted_}));
+    staying_ = true;
+    line_.serve();
+  }
+
+  /// Takes in what has come, and posts receives for free slots; a sender that closed is told how many, once
+  /// those are as many as it has sent: networks may hold more than there are slots.
+  void serve() {
+    if (!ready_ || !error_.ok()) return;
+    for (InRail& rail : rails_) {
+      if (error_.ok()) error_ = complete(rail);
+    }
+    while (error_.ok() && !staying_ && posted_ < std::min(coming_, taken_ + spec_.slots)) {
+      InRail& rail = rails_[posted_ % rails_.size()];
+      if (rail.requests.size() >= rail.connection->most_requests()) return;
+      const Result<void*> request =
+          rail.connection->post(slot(posted_), sizeof(MessageHead) + spec_.slot_bytes);
+      error_ = at_peer(request.status());
+      if (!error_.ok() || *request == nullptr) return;
+      rail.requests.push_back(*request);
+      ++posted_;
+    }
+    if (posted_ >= coming_) say_farewell();
+  }
+
+  Status complete(InRail& rail) {
+    while (!rail.requests.empty()) {
+      int bytes = -1;
+      const Result<bool> done = rail.connection->test(rail.requests.front(), bytes);
+      if (!done.ok()) return at_peer(done.status());
+      if (!*done) break;
+      rail.requests.pop_front();
+      WEIR_TRY(check(rail.done, bytes));
+      rail.done += rails_.size();
+    }
+    return {};
+  }
+
+  /// `bytes` as the plugin told, -1 where it did not.
+  Status check(uint64_t message, int bytes) const {
+    MessageHead head;
+    std::memcpy(&head, slot(message), sizeof(head));
+    const bool whole = bytes < 0 || static_cast<size_t>(bytes) == sizeof(head) + head.bytes;
+    if (head.magic == MessageHead().magic && head.sequence == message && head.bytes <= spec_.slot_bytes &&
+        whole)
+      return {};
+    return Status(
+        Code::remote_error,
+        fmt::format("{} brought message {} of {} bytes, in a request of {}, where message {} of at most "
+                    "{} bytes was expected",
+                    name_, head.sequence, head.bytes, bytes, message, spec_.slot_bytes));
+  }
+
+  Door& door_;
+  std::vector<InRail> rails_;
+  uint64_t taken_ = 0;
+  uint64_t posted_ = 0;         // receives, in all
+  uint64_t coming_ = kUnknown;  // messages that come in all, once the sender has said so
+  bool staying_ = false;        // the sender knows what was posted: no more is
+  Message message_;
+  bool held_ = false;  // message_ is the oldest message
+};
+
+class MatchedReceiver final : public Receiver {
+ public:
+  MatchedReceiver(Engine& engine, std::unique_ptr<Incoming> end) : end_(engine, std::move(end)) {
+    engine.keep(*end_);
+  }
+  Result<bool> ready() override { return end_.ready(); }
+  const Message* peek() override { return end_->peek(); }
+  void release() override { end_->release(); }
+  Status progress() override { return end_.progress(); }
+
+ private:
+  Handle<Incoming> end_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Receiver>> open_matched_receiver(const ChannelContext& context, Door& door,
+                                                        const LinkSpec& spec) {
+  WEIR_TRY(check_channel(context, spec, incoming_name(spec)));
+  context.engine->serve();
+  auto end = std::make_unique<Incoming>(context, door, spec);
+  return std::unique_ptr<Receiver>(std::make_unique<MatchedReceiver>(*context.engine, std::move(end)));
+}
+
+}  // namespace weir::matched

@@ -1,0 +1,131 @@
+#include "transports/memory/home.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include "src/base/doorbell.h"
+
+namespace weir {
+namespace {
+
+constexpr uint64_t kMagic = 0x656d6f6872696577;  // "weirhome"
+constexpr uint32_t kVersion = 1;                 // of everything that lies in a home
+constexpr size_t kPage = 4096;
+constexpr size_t kSmallestShare = 256;  // the inbox is at least 1/256 of what was asked for
+
+constexpr size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+/// The begin of a home. Written once by the owner before anybody knows the home.
+struct HomeHeader {
+  uint64_t magic;
+  uint32_t version;
+  Rank rank;
+  uint64_t uid;
+  uint64_t window_offset;
+  uint64_t window_bytes;
+  uint64_t inbox_offset;
+  uint64_t inbox_bytes;
+  Doorbell doorbell;  // a line of its own
+};
+
+constexpr size_t kDirectoryOffset = whole_pages(sizeof(HomeHeader));
+constexpr size_t kDirectoryBytes = kDirectoryEntries * sizeof(DirectoryEntry);
+
+HomeHeader* header_of(const device::SharedMemory& memory) {
+  return reinterpret_cast<HomeHeader*>(memory.data());
+}
+
+HomeView home_view(const device::SharedMemory& memory) {
+  HomeHeader* header = header_of(memory);
+  return {&header->doorbell, memory.data() + header->window_offset, header->window_bytes, memory.data()};
+}
+
+InboxView inbox_view(const device::SharedMemory& memory) {
+  const HomeHeader* header = header_of(memory);
+  return {reinterpret_cast<DirectoryEntry*>(memory.data() + kDirectoryOffset),
+          memory.data() + header->inbox_offset, header->inbox_bytes};
+}
+
+/// Whether the header's areas lie one after the other inside `size` bytes.
+bool sound(const HomeHeader& header, size_t size) {
+  return header.window_offset == kDirectoryOffset + kDirectoryBytes && header.window_bytes <= size &&
+         header.inbox_offset == header.window_offset + whole_pages(header.window_bytes) &&
+         header.inbox_bytes <= size && header.inbox_offset <= size - header.inbox_bytes;
+}
+
+Result<device::SharedMemory> reserve(size_t fixed, size_t wanted, size_t& inbox_bytes) {
+  const size_t least = std::max(whole_pages(wanted / kSmallestShare), kPage);
+  for (inbox_bytes = std::max(whole_pages(wanted), kPage);;
+       inbox_bytes = std::max(whole_pages(inbox_bytes / 4), least)) {
+    Result<device::SharedMemory> memory = device::SharedMemory::create(fixed + inbox_bytes);
+    if (memory.ok() || inbox_bytes <= least) return memory;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Home>> Home::create(const Spec& spec) {
+  const size_t fixed = kDirectoryOffset + kDirectoryBytes + whole_pages(spec.window_bytes);
+  size_t inbox_bytes = 0;
+  Result<device::SharedMemory> segment = reserve(fixed, spec.inbox_bytes, inbox_bytes);
+  if (!segment.ok()) return segment.status();
+  auto memory = std::make_shared<device::SharedMemory>(std::move(*segment));
+  auto* header = new (memory->data()) HomeHeader{
+      .magic = kMagic,
+      .version = kVersion,
+      .rank = spec.rank,
+      .uid = spec.uid,
+      .window_offset = kDirectoryOffset + kDirectoryBytes,
+      .window_bytes = spec.window_bytes,
+      .inbox_offset = fixed,
+      .inbox_bytes = inbox_bytes,
+      .doorbell = {},
+  };
+  static_cast<void>(header);
+  const HomeView view = home_view(*memory);
+  auto inbox = std::make_unique<Inbox>(inbox_view(*memory));
+  return std::unique_ptr<Home>(new Home(std::move(memory), view, std::move(inbox)));
+}
+
+Result<PeerHome> view_peer(HomeMemory memory, uint64_t uid, Rank rank) {
+  const HomeHeader* header = header_of(*memory);
+  if (memory->size() < kDirectoryOffset || header->magic != kMagic) {
+    return Status(Code::remote_error,
+                  fmt::format("the memory that rank {} shares is not a home of weir's", rank));
+  }
+  if (header->version != kVersion) {
+    return Status(Code::remote_error,
+                  fmt::format("the home of rank {} has format {} and this weir knows format {}; run the same "
+                              "version of weir on all ranks",
+                              rank, header->version, kVersion));
+  }
+  if (header->uid != uid || header->rank != rank || !sound(*header, memory->size())) {
+    return Status(
+        Code::remote_error,
+        fmt::format("the memory shared under the name of rank {} of communicator {:x} is the home of rank {} "
+                    "of communicator {:x}",
+                    rank, uid, header->rank, header->uid));
+  }
+  const HomeView view = home_view(*memory);
+  const InboxView inbox = inbox_view(*memory);
+  return PeerHome{std::move(memory), view, inbox};
+}
+
+void LocalHomes::add(const HomeMemory& memory) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [](const Entry& entry) { return entry.memory.expired(); });
+  entries_.push_back({getpid(), memory->handle().token, memory});
+}
+
+HomeMemory LocalHomes::find(const device::ShareHandle& handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.token == handle.token && entry.pid == getpid();
+  });
+  return found == entries_.end() ? nullptr : found->memory.lock();
+}
+
+}  // namespace weir

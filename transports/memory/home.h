@@ -1,0 +1,91 @@
+/// The home of a rank: one segment of shared memory per communicator rank, which peers on the same host can
+/// map. It holds the doorbell on which the rank sleeps, the window that named fast paths use, and the inbox
+/// where peers put messages.
+///
+///     | header, doorbell | directory of channels | window | inbox, sparse |
+///
+/// One memfd; nothing has a name in any file system, so nothing stays behind whoever dies. Pages that nobody
+/// touches cost nothing.
+///
+/// Writers: the header and directory are written by the owner alone; the window belongs to src/exec, which
+/// says there who writes which word; a channel in the inbox has the writers that memory_channel.h names.
+///
+/// Thread safety: a Home is used by one thread at a time; LocalHomes is thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "src/base/types.h"
+#include "src/device/shared_memory.h"
+#include "transports/memory/home_view.h"
+#include "transports/memory/inbox.h"
+#include "weir/status.h"
+
+namespace weir {
+
+/// The mapped segment of a home. Shared by everybody who holds a pointer into it.
+using HomeMemory = std::shared_ptr<device::SharedMemory>;
+
+class Home {
+ public:
+  /// `inbox_bytes` is address space, not memory: a channel of 4 slots of 64 KiB takes 325 KiB of it.
+  struct Spec {
+    uint64_t uid = 0;  ///< of the communicator
+    Rank rank = 0;
+    size_t window_bytes = 0;
+    size_t inbox_bytes = size_t{1} << 30;
+  };
+
+  /// Makes the home. Where so much address space is refused, a smaller inbox is tried, down to 1/256.
+  static Result<std::unique_ptr<Home>> create(const Spec& spec);
+
+  HomeView view() const { return view_; }
+  /// What a peer attaches with.
+  const device::ShareHandle& handle() const { return memory_->handle(); }
+  const HomeMemory& memory() const { return memory_; }
+  /// Where channels to this rank are made. Receivers use it; it lives as long as the home.
+  Inbox& inbox() { return *inbox_; }
+
+ private:
+  Home(HomeMemory memory, const HomeView& view, std::unique_ptr<Inbox> inbox)
+      : memory_(std::move(memory)), view_(view), inbox_(std::move(inbox)) {}
+
+  HomeMemory memory_;
+  HomeView view_;
+  std::unique_ptr<Inbox> inbox_;
+};
+
+/// The home of a peer, mapped here.
+struct PeerHome {
+  HomeMemory memory;
+  HomeView view;
+  InboxView inbox;
+};
+
+/// Looks at a mapped segment as the home of rank `rank` of communicator `uid`. Refused with a sentence when
+/// it is something else, or was made by another version of weir.
+Result<PeerHome> view_peer(HomeMemory memory, uint64_t uid, Rank rank);
+
+/// The homes of one process: how a rank finds the home of another rank in its own address space.
+/// One object per process, made by whoever owns the communicators; outlives their transports.
+class LocalHomes {
+ public:
+  void add(const HomeMemory& memory);
+  /// Null when this process has no such home, or has it only by fork from the owner.
+  HomeMemory find(const device::ShareHandle& handle);
+
+ private:
+  struct Entry {
+    int32_t pid;
+    uint64_t token;
+    std::weak_ptr<device::SharedMemory> memory;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace weir

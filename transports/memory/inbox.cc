@@ -1,0 +1,105 @@
+#include "transports/memory/inbox.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+constexpr uint64_t pack(const ChannelKey& key) {
+  return (static_cast<uint64_t>(static_cast<uint32_t>(key.source)) + 1) << 32 | key.number;
+}
+
+/// The entry where the search for a key begins.
+constexpr size_t home_slot(uint64_t key) {
+  return static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> 40) % kDirectoryEntries;
+}
+
+/// The entry of `key`, or the free one where it would be put; null when the directory is full.
+DirectoryEntry* entry_of(const InboxView& inbox, uint64_t key) {
+  size_t slot = home_slot(key);
+  for (size_t look = 0; look < kDirectoryEntries; ++look) {
+    DirectoryEntry& entry = inbox.directory[slot];
+    const uint64_t found = entry.key.load(std::memory_order_acquire);
+    if (found == key || found == 0) return &entry;
+    slot = (slot + 1) % kDirectoryEntries;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<ChannelPlace> InboxView::find(const ChannelKey& key) const {
+  DirectoryEntry* entry = entry_of(*this, pack(key));
+  if (entry == nullptr || entry->key.load(std::memory_order_acquire) == 0) return std::nullopt;
+  const uint64_t value = entry->value.load(std::memory_order_acquire);
+  const size_t offset = (value & UINT32_MAX) * kBlockAlign;
+  if (value == 0 || offset >= bytes) return std::nullopt;
+  return ChannelPlace{begin + offset, bytes - offset, static_cast<uint32_t>(value >> 32)};
+}
+
+Result<ChannelPlace> Inbox::take(size_t bytes) {
+  const size_t size = (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;
+  std::erase_if(lingering_, [this](const Block& block) {
+    const auto* word = reinterpret_cast<const std::atomic<uint64_t>*>(view_.begin + block.offset);
+    if ((word->load(std::memory_order_acquire) & block.mask) != block.mask) return false;
+    free_.push_back(block);
+    return true;
+  });
+  if (++generation_ == 0) generation_ = 1;
+  const auto fit =
+      std::find_if(free_.begin(), free_.end(), [&](const Block& block) { return block.bytes == size; });
+  size_t offset = used_;
+  if (fit != free_.end()) {
+    offset = fit->offset;
+    free_.erase(fit);
+  } else if (size <= view_.bytes - used_) {
+    used_ += size;
+  } else {
+    return Status(
+        Code::system_error,
+        fmt::format("the inbox of this rank is full: {} of {} bytes are taken and a channel needs {}; "
+                    "use fewer or smaller slots (WEIR_SLOTS, WEIR_SLOT_BYTES)",
+                    used_, view_.bytes, size));
+  }
+  return ChannelPlace{view_.begin + offset, view_.bytes - offset, generation_};
+}
+
+void Inbox::give_back(const ChannelPlace& place, size_t bytes) { give_back_later(place, bytes, 0); }
+
+void Inbox::give_back_later(const ChannelPlace& place, size_t bytes, uint64_t mask) {
+  const size_t size = (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;
+  lingering_.push_back({static_cast<size_t>(place.block - view_.begin), size, mask});
+}
+
+Status Inbox::announce(const ChannelKey& key, const ChannelPlace& place) {
+  const uint64_t packed = pack(key);
+  DirectoryEntry* entry = entry_of(view_, packed);
+  if (entry == nullptr) {
+    return Status(
+        Code::system_error,
+        fmt::format("the directory of this rank is full: it names {} channels and cannot name channel {} "
+                    "from rank {} as well",
+                    kDirectoryEntries, key.number, key.source));
+  }
+  const bool fresh = entry->key.load(std::memory_order_relaxed) == 0;
+  if (!fresh && entry->value.load(std::memory_order_relaxed) != 0) {
+    return Status(
+        Code::invalid_usage,
+        fmt::format("channel {} from rank {} is open already; its receiver must be closed before it is "
+                    "opened again",
+                    key.number, key.source));
+  }
+  const auto page = static_cast<uint64_t>(place.block - view_.begin) / kBlockAlign;
+  entry->value.store(static_cast<uint64_t>(place.generation) << 32 | page, std::memory_order_release);
+  if (fresh) entry->key.store(packed, std::memory_order_release);
+  return {};
+}
+
+void Inbox::withdraw(const ChannelKey& key) {
+  DirectoryEntry* entry = entry_of(view_, pack(key));
+  if (entry != nullptr) entry->value.store(0, std::memory_order_release);
+}
+
+}  // namespace weir

@@ -1,0 +1,76 @@
+#include "transports/memory/transport.h"
+
+#include <fmt/format.h>
+
+#include "transports/card.h"
+#include "transports/memory/channel.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kCardVersion = 1;
+
+}  // namespace
+
+Bytes MemoryTransport::card() const {
+  if (home_ == nullptr) return {};
+  return begin_card(name_, kCardVersion, {self_.rank, self_.host}).put(home_->handle()).take();
+}
+
+Reach MemoryTransport::reach(BytesView peer_card) const {
+  const Result<Owner> owner = read(peer_card);
+  if (!owner.ok()) return {false, {}, owner.status().message()};
+  if (known(owner.value()) == nullptr) {
+    // Not mapped yet: most ranks talk to few of many peers.
+    if (Status found = probe(owner->handle, owner->host); !found.ok()) return {false, {}, found.message()};
+  }
+  return {true, cost_, {}};
+}
+
+Result<MemoryTransport::Owner> MemoryTransport::read(BytesView peer_card) const {
+  if (home_ == nullptr) {
+    return Status(Code::invalid_usage, fmt::format("rank {} has no home in shared memory", self_.rank));
+  }
+  ByteReader reader(peer_card);
+  const Result<CardHead> head = read_card(reader, name_, kCardVersion);
+  if (!head.ok()) return head.status();
+  const auto handle = reader.get<device::ShareHandle>();
+  if (!reader.ok()) return short_card(name_, head->rank);
+  return Owner{head->rank, head->host, handle};
+}
+
+const PeerHome* MemoryTransport::known(const Owner& owner) const {
+  const auto found = peers_.find(owner.rank);
+  return found != peers_.end() && found->second.memory->handle() == owner.handle ? &found->second : nullptr;
+}
+
+Result<PeerHome> MemoryTransport::peer(BytesView peer_card) const {
+  const Result<Owner> owner = read(peer_card);
+  if (!owner.ok()) return owner.status();
+  if (const PeerHome* mapped = known(owner.value()); mapped != nullptr) return *mapped;
+  Result<HomeMemory> memory = bring(owner->handle, owner->host);
+  if (!memory.ok()) return memory.status();
+  Result<PeerHome> mapped = view_peer(std::move(*memory), self_.uid, owner->rank);
+  if (mapped.ok()) peers_.insert_or_assign(owner->rank, *mapped);
+  return mapped;
+}
+
+Result<std::unique_ptr<Sender>> MemoryTransport::open_sender(BytesView peer_card, const LinkSpec& spec) {
+  Result<PeerHome> mapped = peer(peer_card);
+  if (!mapped.ok()) return mapped.status();
+  return open_memory_sender(std::move(*mapped), spec);
+}
+
+Result<std::unique_ptr<Receiver>> MemoryTransport::open_receiver(BytesView peer_card, const LinkSpec& spec) {
+  Result<PeerHome> mapped = peer(peer_card);
+  if (!mapped.ok()) return mapped.status();
+  return open_memory_receiver(*home_, std::move(*mapped), spec);
+}
+
+Result<HomeView> MemoryTransport::map(BytesView peer_card) {
+  const Result<PeerHome> mapped = peer(peer_card);
+  if (!mapped.ok()) return mapped.status();
+  return mapped.value().view;
+}
+
+}  // namespace weir

@@ -1,0 +1,411 @@
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "src/base/host.h"
+#include "src/base/log.h"
+#include "transports/link_check.h"
+#include "transports/slot_array.h"
+#include "transports/tcp/channel.h"
+#include "transports/tcp/lines.h"
+#include "transports/tcp/wire.h"
+
+namespace weir {
+namespace {
+
+using tcp::FrameHeader;
+using tcp::Greeting;
+
+/// One connection, and how far its bytes were understood.
+struct InStream {
+  explicit InStream(size_t number) : index(number), next(number) {}
+
+  const size_t index;                  // among the streams of the channel
+  Socket socket;                       // none: not collected yet, or replaced
+  std::array<std::byte, 4096> buffer;  // read ahead: small frames come several at a time
+  size_t begin = 0;                    // of what is not understood yet
+  size_t end = 0;
+  bool greeted = false;
+  bool headed = false;      // the header of a frame was read
+  bool in_payload = false;  // and there is room for what it brings
+  uint64_t next;            // message that comes next on this stream, where there is one path
+  FrameHeader header;       // while headed
+  uint32_t received = 0;    // bytes of its part
+  bool framed = false;      // at least one frame has begun
+  uint32_t reads = 0;       // that brought something
+  bool gone = false;        // the sender goes on without it
+  std::string ended;        // why nothing more comes; empty: more may come
+};
+
+/// What has come of a message.
+struct Filled {
+  FrameHeader header;    // the first of its frames
+  uint64_t message = 0;  // 1 + its number; 0: none
+  uint32_t parts = 0;    // that are whole, one bit each
+
+  bool whole() const { return parts == (1u << header.parts) - 1; }
+};
+
+class TcpReceiver final : public Receiver {
+ public:
+  /// `budget`: null: senders send what they like.
+  TcpReceiver(Door& door, const TcpPeer& peer, CreditBudget* budget, uint64_t uid, const LinkSpec& spec,
+              NetTally& tally)
+      : door_(door),
+        budget_(budget),
+        peer_door_(peer.door),
+        uid_(uid),
+        spec_(spec),
+        room_(spec.slots),
+        slots_(spec.slots, spec.slot_bytes),
+        filled_(spec.slots),
+        tally_(tally) {
+    // Any greeting tells how many there are; one over each path, of which some may not work.
+    for (size_t i = 0; i < peer.paths.size(); ++i) streams_.push_back(std::make_unique<InStream>(i));
+  }
+
+  Result<bool> ready() override {
+    serve();
+    WEIR_TRY(error_);
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      if (streams_[i]->gone) continue;
+      if (!streams_[i]->greeted) return false;
+      // Without its line, nobody would be told what has arrived, or may be sent.
+      if (lines_ != nullptr && !lines_->ready(i % lines_->size())) return false;
+    }
+    if (several_) talk();  // this end may not be looked at again
+    return true;
+  }
+
+  const Message* peek() override {
+    if (held_) return &message_;
+    const uint64_t slot = taken_ % room_;
+    wanting_ = !has(taken_);
+    if (wanting_) return nullptr;
+    message_ = {filled_[slot].header.tag, filled_[slot].header.bytes, slots_[slot]};
+    held_ = true;
+    return &message_;
+  }
+
+  void release() override {
+    held_ = false;
+    ++taken_;
+    tally_.received(message_.bytes);
+  }
+
+  Status progress() override {
+    serve();
+    if (!error_.ok() || !wanting_ || has(taken_)) return error_;
+    const std::string why = ended();
+    if (why.empty()) return {};
+    return Status(Code::remote_error,
+                  fmt::format("rank {} (door {}) ended {} after {} messages: {}", spec_.peer,
+                              peer_door_.text(), incoming_name(spec_), taken_, why));
+  }
+
+ private:
+  bool has(uint64_t message) const {
+    const Filled& filled = filled_[message % room_];
+    return filled.message == message + 1 && filled.whole();
+  }
+  Filled& filled_by(const InStream& stream) { return filled_[stream.header.sequence % room_]; }
+  /// Its message was taken already, or the part is in the slot, since it came over another stream: what still
+  /// comes of it is dropped.
+  bool is_double(const InStream& stream) {
+    const Filled& filled = filled_by(stream);
+    return stream.header.sequence < taken_ ||
+           (filled.message == stream.header.sequence + 1 && (filled.parts >> stream.header.part & 1) != 0);
+  }
+
+  /// Why the message that is wanted does not come; empty: it may. With several paths it may come over any.
+  std::string ended() const {
+    if (!several_) return streams_[taken_ % streams_.size()]->ended;
+    std::string why;
+    for (const auto& stream : streams_) {
+      if (stream->gone) continue;
+      if (stream->ended.empty()) return {};
+      why = stream->ended;
+    }
+    return why;
+  }
+
+  void serve() {
+    for (size_t i = 0; i < streams_.size() && error_.ok(); ++i) {
+      InStream& stream = *streams_[i];
+      if (!stream.gone && (!stream.socket.valid() || is_past())) collect(i);
+      bool more = true;
+      while (understand(stream) && more && stream.ended.empty()) more = read_more(stream);
+    }
+    if (lines_ == nullptr) return;
+    lines_->grant((room_ - (whole_ - taken_)) * uint64_t{spec_.slot_bytes});
+    if (several_) talk();
+  }
+
+  /// Says what has arrived, and hears which streams bring nothing any more, when one or the other may be
+  /// news.
+  void talk() {
+    const bool all_well = std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) {
+      return stream->gone || (stream->greeted && stream->ended.empty());
+    });
+    if (all_well && !news_) return;
+    while (has(all_before_)) ++all_before_;
+    tcp::Arrived arrived{.first = all_before_};
+    for (uint32_t i = 0; i < tcp::Arrived::kBits; ++i)
+      arrived.later |= uint64_t{has(all_before_ + 1 + i)} << i;
+    news_ = !lines_->serve(arrived);
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      if ((lines_->gone() >> i & 1) == 0 || streams_[i]->gone) continue;
+      streams_[i]->gone = true;
+      streams_[i]->socket.close();
+      WEIR_INFO(net, "{} goes on without one of its {} connections", incoming_name(spec_), streams_.size());
+      const auto on_path = [&](const auto& stream) {
+        return !stream->gone && path_of(*stream) == path_of(*streams_[i]);
+      };
+      if (std::none_of(streams_.begin(), streams_.end(), on_path)) lines_->leave(path_of(*streams_[i]));
+    }
+  }
+
+  size_t path_of(const InStream& stream) const { return stream.index % lines_->size(); }
+  tcp::CreditGiver* credit_of(const InStream& stream) const {
+    return lines_ == nullptr ? nullptr : lines_->credit(path_of(stream));
+  }
+
+  /// All connections that there are have ended, and none has brought anything: they are of an earlier life of
+  /// the channel. While one is open, others that have ended are of this life, and the next is not for us.
+  bool is_past() const {
+    return std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) {
+      return !stream->socket.valid() || (!stream->ended.empty() && !stream->framed);
+    });
+  }
+
+  /// Takes the stream's connection from the door, if it has come, instead of the one that it had.
+  void collect(size_t index) {
+    const auto stream_number = static_cast<uint32_t>(index);
+    auto socket =
+        door_.collect(tcp::delivery_key(uid_, spec_.peer, spec_.self, spec_.channel, stream_number));
+    if (!socket.has_value()) return;
+    renew(*streams_[index]);
+    streams_[index]->socket = std::move(*socket);
+  }
+
+  /// Nothing goes back on a stream: an acknowledgement for each small message would cost both hosts a packet.
+  /// The kernel returns to that by itself when nothing has come for a while.
+  static void hush(InStream& stream) {
+    constexpr uint32_t kReads = 32;
+    if (stream.reads++ % kReads != 0) return;
+    constexpr int kAtOnce = 0;
+    setsockopt(stream.socket.fd(), IPPROTO_TCP, TCP_QUICKACK, &kAtOnce, sizeof kAtOnce);
+  }
+
+  static void renew(InStream& stream) {
+    stream.socket.close();
+    stream.begin = stream.end = 0;
+    stream.greeted = stream.headed = stream.in_payload = stream.framed = stream.gone = false;
+    stream.next = stream.index;
+    stream.ended.clear();
+  }
+
+  /// Consumes what was read. False: nothing more can be done with this stream now.
+  bool understand(InStream& stream) {
+    while (error_.ok() && stream.socket.valid()) {
+      if (!stream.greeted) {
+        Greeting greeting;
+        if (!take(stream, &greeting, sizeof greeting)) return true;
+        accept(stream, greeting);
+      } else if (!stream.headed) {
+        if (!take(stream, &stream.header, sizeof stream.header)) return true;
+        check(stream);
+      } else if (!stream.in_payload) {
+        if (stream.header.sequence >= taken_ + room_) return false;
+        begin_part(stream);
+      } else {
+        const size_t bytes =
+            std::min<size_t>(stream.end - stream.begin, stream.header.part_bytes() - stream.received);
+        if (!is_double(stream)) std::memcpy(place_of(stream), stream.buffer.data() + stream.begin, bytes);
+        stream.begin += bytes;
+        if (!add_payload(stream, bytes)) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Copies a whole structure out of the buffer, if all of it was read.
+  static bool take(InStream& stream, void* into, size_t bytes) {
+    if (stream.end - stream.begin < bytes) return false;
+    std::memcpy(into, stream.buffer.data() + stream.begin, bytes);
+    stream.begin += bytes;
+    return true;
+  }
+
+  void accept(InStream& stream, const Greeting& greeting) {
+    if (greeting.magic != tcp::kGreetingMagic || greeting.streams == 0 ||
+        greeting.streams > tcp::kMostStreams || greeting.paths > tcp::kMostPaths ||
+        greeting.stream >= std::min<size_t>(streams_.size(), greeting.streams) ||
+        streams_[greeting.stream].get() != &stream) {
+      return garbled("began with an unknown greeting");
+    }
+    if (greeting.life < life_) return stream.socket.close();  // of an earlier life of the channel
+    if (greeting.life > life_) {
+      for (const auto& other : streams_) {
+        if (other.get() != &stream) renew(*other);
+      }
+      begin_life(greeting);
+    }
+    if (greeting.slots != spec_.slots || greeting.slot_bytes != spec_.slot_bytes) {
+      error_ = different_shapes(incoming_name(spec_), spec_, greeting.slots, greeting.slot_bytes);
+      return;
+    }
+    stream.greeted = true;
+    streams_.resize(std::min<size_t>(streams_.size(), greeting.streams));
+    while (streams_.size() < greeting.streams)
+      streams_.push_back(std::make_unique<InStream>(streams_.size()));
+  }
+
+  void begin_life(const Greeting& greeting) {
+    life_ = greeting.life;
+    lines_.reset();
+    several_ = greeting.paths > 0;
+    if (several_ || budget_ != nullptr) {
+      std::vector<DeliveryKey> keys;
+      for (uint32_t path = 0; path < std::max(greeting.paths, 1u); ++path)
+        keys.push_back(tcp::control_key(uid_, spec_.peer, spec_.self, spec_.channel, path, life_));
+      lines_ = std::make_unique<tcp::ReceiverLines>(door_, keys);
+      if (budget_ != nullptr) lines_->limit(*budget_, hash_text(peer_door_.text()), tally_);
+    }
+    room_ = several_ ? tcp::kept_messages(spec_) : spec_.slots;
+    if (several_) slots_ = SlotArray(room_, spec_.slot_bytes);
+    filled_.assign(room_, {});
+    whole_ = all_before_ = taken_;
+  }
+
+  /// A header has come. With one path streams take turns; with several, messages of a stream that broke may
+  /// come on any other, but the sender never has more under way than there is room for beyond what has
+  /// arrived.
+  void check(InStream& stream) {
+    const FrameHeader& header = stream.header;
+    const bool expected = several_ ? header.sequence < taken_ + 2 * uint64_t{room_}
+                                   : header.sequence == stream.next && header.parts == 1;
+    if (!header.is_whole() || !expected || header.bytes > spec_.slot_bytes) {
+      return garbled(fmt::format("brought message {} of {} bytes where message {} of at most {} was expected",
+                                 header.sequence, header.bytes, several_ ? taken_ : stream.next,
+                                 spec_.slot_bytes));
+    }
+    stream.framed = stream.headed = true;
+    if (tcp::CreditGiver* credit = credit_of(stream)) credit->announce(header.part_bytes());
+  }
+
+  /// There is a slot for it.
+  void begin_part(InStream& stream) {
+    stream.in_payload = true;
+    stream.received = 0;
+    const FrameHeader& header = stream.header;
+    Filled& filled = filled_by(stream);
+    if (header.sequence < taken_) return;
+    if (filled.message != header.sequence + 1) {
+      filled = {.header = header, .message = header.sequence + 1};
+    } else if (filled.header.parts != header.parts || filled.header.bytes != header.bytes) {
+      garbled(fmt::format("brought message {} once with {} bytes in {} parts and once with {} in {}",
+                          header.sequence, filled.header.bytes, filled.header.parts, header.bytes,
+                          header.parts));
+    }
+  }
+
+  /// Where the next of its bytes belongs.
+  std::byte* place_of(const InStream& stream) const {
+    return slots_[stream.header.sequence % room_] + stream.header.part_begin() + stream.received;
+  }
+
+  /// True if this completes the part.
+  bool add_payload(InStream& stream, size_t bytes) {
+    stream.received += static_cast<uint32_t>(bytes);
+    if (tcp::CreditGiver* credit = credit_of(stream)) credit->arrive(bytes);
+    if (stream.received < stream.header.part_bytes()) return false;
+    if (!is_double(stream)) {
+      Filled& filled = filled_by(stream);
+      filled.parts |= 1u << stream.header.part;
+      if (filled.whole()) {
+        ++whole_;
+        news_ = true;
+      }
+    }
+    stream.next += streams_.size();
+    stream.headed = stream.in_payload = false;
+    return true;
+  }
+
+  /// Reads what the socket has: the rest of the payload straight into its slot, what follows into the buffer.
+  /// False: nothing more was there.
+  bool read_more(InStream& stream) {
+    std::memmove(stream.buffer.data(), stream.buffer.data() + stream.begin, stream.end - stream.begin);
+    stream.end -= stream.begin;
+    stream.begin = 0;
+    const bool into_slot = stream.in_payload && !is_double(stream);
+    const size_t direct = into_slot ? stream.header.part_bytes() - stream.received : 0;
+    const iovec parts[2] = {
+        {direct > 0 ? place_of(stream) : nullptr, direct},
+        {stream.buffer.data() + stream.end, stream.buffer.size() - stream.end},
+    };
+    const size_t wanted = parts[0].iov_len + parts[1].iov_len;
+    const ssize_t got =
+        direct > 0 ? readv(stream.socket.fd(), parts, 2) : readv(stream.socket.fd(), parts + 1, 1);
+    if (got > 0) {
+      hush(stream);
+      const size_t payload = std::min(direct, static_cast<size_t>(got));
+      if (direct > 0) add_payload(stream, payload);
+      stream.end += static_cast<size_t>(got) - payload;
+      return static_cast<size_t>(got) == wanted;
+    }
+    if (got == 0) stream.ended = "the connection was closed";
+    if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+      stream.ended = std::generic_category().message(errno);
+    }
+    return false;
+  }
+
+  void garbled(const std::string& what) {
+    error_ = Status(Code::remote_error, fmt::format("{} {}", incoming_name(spec_), what));
+  }
+
+  Door& door_;
+  CreditBudget* const budget_;
+  const SocketAddress peer_door_;
+  const uint64_t uid_;
+  const LinkSpec spec_;
+  uint32_t room_;  // messages that there are slots for
+  SlotArray slots_;
+  std::vector<Filled> filled_;  // by slot
+  NetTally& tally_;
+  std::vector<std::unique_ptr<InStream>> streams_;
+  bool several_ = false;                       // paths
+  std::unique_ptr<tcp::ReceiverLines> lines_;  // null: one path, and senders send what they like
+  int64_t life_ = 0;
+  uint64_t all_before_ = 0;  // have arrived; as said over lines_
+  bool news_ = false;        // more has arrived than was said
+  uint64_t whole_ = 0;       // messages that have arrived
+  uint64_t taken_ = 0;
+  Message message_;
+  bool held_ = false;     // message_ is the oldest message
+  bool wanting_ = false;  // the last look found nothing
+  Status error_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const TcpPeer& peer, CreditBudget* budget,
+                                                    uint64_t uid, const LinkSpec& spec, NetTally& tally) {
+  WEIR_TRY(check_spec(spec));
+  return std::unique_ptr<Receiver>(
+      std::make_unique<TcpReceiver>(door, peer, peer.credit ? budget : nullptr, uid, spec, tally));
+}
+
+}  // namespace weir

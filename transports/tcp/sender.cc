@@ -1,0 +1,539 @@
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <deque>
+#include <system_error>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/log.h"
+#include "transports/link_check.h"
+#include "transports/slot_array.h"
+#include "transports/tcp/channel.h"
+#include "transports/tcp/lines.h"
+#include "transports/tcp/wire.h"
+
+namespace weir {
+namespace {
+
+constexpr size_t kBatch = 8;  // frames in one system call
+
+/// One connection.
+struct OutStream {
+  Socket socket;
+  std::unique_ptr<PathChoice> choice;  // of what the socket will be; null: it is there
+  size_t path = 0;
+  Bytes greeting;                      // what of the hello and greeting is not sent yet
+  bool ready = false;                  // connected and greeted
+  std::deque<tcp::FrameHeader> queue;  // of frames that the kernel does not have wholly
+  size_t sent = 0;                     // bytes of the first one that the kernel has
+  Status trouble;                      // why it is of no use any more
+  // Where there are several paths:
+  uint64_t carries = 0;  // bytes of frames dealt to it whose messages have not arrived
+  bool gone = false;     // the channel goes on without it
+};
+
+class TcpSender final : public Sender {
+ public:
+  /// `lines`: null where there is one path and the receiver gives no credit.
+  TcpSender(const TcpPeer& peer, std::vector<OutStream> streams, std::unique_ptr<tcp::SenderLines> lines,
+            int64_t timeout_ns, const LinkSpec& spec, tcp::Counters& counters)
+      : spec_(spec),
+        counters_(counters),
+        peer_(peer),
+        timeout_ns_(timeout_ns),
+        several_(peer.paths.size() > 1),
+        streams_(std::move(streams)),
+        lines_(std::move(lines)),
+        kept_(several_ ? tcp::kept_messages(spec) : spec.slots),
+        headers_(kept_),
+        dealt_(kept_),
+        slots_(kept_, spec.slot_bytes) {
+    for (const OutStream& stream : streams_) {
+      if (stream.socket.valid()) counters_.again.watch(stream.socket);
+    }
+  }
+
+  ~TcpSender() override {
+    for (const OutStream& stream : streams_) counters_.again.forget(stream.socket);
+  }
+
+  Result<bool> ready() override {
+    WEIR_TRY(error_);
+    if (ready_) return true;
+    bool ready = true;
+    for (OutStream& stream : streams_) {
+      if (!stream.ready && usable(stream)) stream.trouble = greet(stream);
+      ready = ready && stream.ready;
+    }
+    ready = several_ ? settle_paths() : settle_path() && ready;
+    WEIR_TRY(error_);
+    return ready_ = ready;
+  }
+
+  std::byte* acquire() override {
+    if (!ready_ || published_ - free_ >= kept_) return nullptr;
+    return slots_[published_ % kept_];
+  }
+
+  void publish(uint64_t tag, uint32_t bytes) override {
+    headers_[published_ % kept_] = {.bytes = bytes, .tag = tag, .sequence = published_};
+    if (several_ && free_ == published_) moved_ns_ = now_ns();  // nothing was due until now
+    ++published_;
+    counters_.tally.sent(bytes);
+    deal(headers_[(published_ - 1) % kept_]);
+  }
+
+  /// The kernel takes from `source` what it has room for, and only the rest is kept.
+  void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
+    if (several_) return Sender::publish_from(tag, source, bytes);  // kept until it has arrived
+    const uint64_t message = published_;
+    source_ = source;
+    publish(tag, bytes);
+    source_ = nullptr;
+    const OutStream& stream = streams_[message % streams_.size()];
+    if (stream.queue.empty() || bytes == 0) return;  // of nothing, `source` may be null
+    const size_t sent = stream.queue.front().sequence == message ? stream.sent : 0;
+    const size_t taken = sent - std::min(sent, sizeof(FrameHeader));
+    std::memcpy(slots_[message % kept_] + taken, source + taken, bytes - taken);
+  }
+  bool spares_copies() const override { return !several_; }
+
+  Status progress() override {
+    if (!ready_) return ready().status();
+    for (OutStream& stream : streams_) push(stream);
+    if (several_ && error_.ok()) watch();
+    return error_;
+  }
+
+  bool flushed() const override { return (several_ ? arrived_ : free_) == published_; }
+
+  /// The kernel sees to it, packet by packet.
+  bool pace(double bytes_per_s) override {
+    if (bytes_per_s == pace_) return true;
+    pace_ = bytes_per_s;
+    const auto used = std::ranges::count_if(streams_, usable);
+    const uint64_t each =
+        pace_ > 0 && used > 0 ? static_cast<uint64_t>(pace_ / static_cast<double>(used)) : ~uint64_t{0};
+    for (const OutStream& stream : streams_) {
+      if (usable(stream)) setsockopt(stream.socket.fd(), SOL_SOCKET, SO_MAX_PACING_RATE, &each, sizeof each);
+    }
+    return true;
+  }
+
+ private:
+  using FrameHeader = tcp::FrameHeader;
+
+  /// What became of a message that is kept until it has arrived.
+  struct Dealt {
+    std::array<uint8_t, tcp::kMostParts> streams{};  ///< by part
+    bool arrived = false;
+  };
+
+  static bool usable(const OutStream& stream) { return !stream.gone && stream.trouble.ok(); }
+  std::byte* payload_of(uint64_t message) const {
+    if (source_ != nullptr && message + 1 == published_) return const_cast<std::byte*>(source_);
+    return slots_[message % kept_];
+  }
+  static uint64_t frame_bytes(const FrameHeader& frame) { return sizeof(FrameHeader) + frame.part_bytes(); }
+
+  /// Goes on with connecting and the greeting.
+  Status greet(OutStream& stream) {
+    if (stream.choice != nullptr) {
+      auto chosen = stream.choice->advance();
+      WEIR_TRY(chosen.status());
+      if (!chosen->has_value()) return {};
+      stream.socket = std::move(**chosen);
+      counters_.again.watch(stream.socket);
+      if (const auto& router = stream.choice->router())
+        WEIR_TRACE(net, "a connection to {} goes by way of {}", stream.socket.peer_text(),
+                   router->host_text());
+      stream.choice.reset();
+    }
+    const Result<bool> connected = stream.socket.connected();
+    WEIR_TRY(connected.status());
+    if (!connected.value()) return {};
+    const Result<size_t> sent = stream.socket.try_send(stream.greeting);
+    WEIR_TRY(sent.status());
+    stream.greeting.erase(stream.greeting.begin(),
+                          stream.greeting.begin() + static_cast<ptrdiff_t>(sent.value()));
+    stream.ready = stream.greeting.empty();
+    return {};
+  }
+
+  Status named(const Status& error) const {
+    if (error.ok()) return {};
+    return Status(error.code(), fmt::format("{} cannot be opened at the door {}: {}", outgoing_name(spec_),
+                                            peer_.door.text(), error.message()));
+  }
+
+  /// With one path, streams take turns; else a long message goes in parts over all of them.
+  void deal(FrameHeader& message) {
+    if (!several_) return queue(message, streams_[message.sequence % streams_.size()]);
+    const auto most =
+        std::min<size_t>(tcp::kMostParts, static_cast<size_t>(std::ranges::count_if(streams_, usable)));
+    message.parts = static_cast<uint8_t>(
+        std::clamp<size_t>(message.bytes / tcp::kLeastPart, 1, std::max<size_t>(most, 1)));
+    dealt_[message.sequence % kept_] = {};
+    for (uint8_t part = 0; part < message.parts; ++part) deal_part(message, part);
+  }
+
+  /// To the stream with the least under way.
+  void deal_part(FrameHeader frame, uint8_t part) {
+    frame.part = part;
+    OutStream* next = &streams_[frame.sequence % streams_.size()];
+    for (OutStream& stream : streams_) {
+      if (usable(stream) && (!usable(*next) || stream.carries < next->carries)) next = &stream;
+    }
+    if (!usable(*next)) return;  // progress() will say so
+    next->carries += frame_bytes(frame);
+    dealt_[frame.sequence % kept_].streams[part] = static_cast<uint8_t>(next - streams_.data());
+    queue(frame, *next);
+  }
+
+  void queue(const FrameHeader& frame, OutStream& stream) {
+    if (tcp::CreditTaker* credit = credit_of(stream)) credit->publish(frame.part_bytes());
+    stream.queue.push_back(frame);
+    push(stream);
+  }
+
+  tcp::CreditTaker* credit_of(const OutStream& stream) {
+    return lines_ == nullptr ? nullptr : lines_->credit(stream.path);
+  }
+
+  /// Gives the kernel what it takes of the stream's frames, and what may be sent.
+  void push(OutStream& stream) {
+    while (error_.ok() && usable(stream) && !stream.queue.empty()) {
+      if (lines_ != nullptr) lines_->refresh(stream.path);
+      if (!several_ && lines_ != nullptr && !lines_->ended(0).empty()) error_ = broken(lines_->ended(0));
+      if (!error_.ok()) return;
+      const ssize_t sent = send_batch(stream);
+      if (sent < 0) {
+        if (errno == EINTR) continue;
+        if (errno != EAGAIN && errno != EWOULDBLOCK) {
+          stream.trouble = Status(Code::remote_error, std::generic_category().message(errno));
+          if (!several_) error_ = broken(stream.trouble.message());
+        }
+        return;
+      }
+      if (sent == 0) return stall(stream);
+      account(stream, static_cast<size_t>(sent));
+    }
+  }
+
+  /// Nothing may be sent. The headers of frames behind the one that waits cannot tell of them.
+  void stall(const OutStream& stream) {
+    credit_of(stream)->stall(now_ns());
+    if (stream.queue.size() > 1) lines_->announce(stream.path);
+  }
+
+  /// 0: without credit, nothing may be sent.
+  ssize_t send_batch(OutStream& stream) {
+    iovec parts[2 * kBatch];
+    size_t count = 0;
+    size_t total = 0;
+    const tcp::CreditTaker* const credit = credit_of(stream);
+    size_t left = credit != nullptr ? credit->left() : SIZE_MAX;
+    size_t skip = stream.sent;
+    for (FrameHeader& frame : stream.queue) {
+      if (count == 2 * kBatch) break;
+      const size_t header_skip = std::min(skip, sizeof frame);
+      const size_t payload_skip = skip - header_skip;
+      skip = 0;
+      const size_t payload = frame.part_bytes() - payload_skip;
+      const size_t allowed = std::min(payload, left);
+      parts[count++] = {reinterpret_cast<std::byte*>(&frame) + header_skip, sizeof frame - header_skip};
+      parts[count++] = {payload_of(frame.sequence) + frame.part_begin() + payload_skip, allowed};
+      total += sizeof frame - header_skip + allowed;
+      left -= allowed;
+      if (allowed < payload) break;
+    }
+    if (total == 0) return 0;
+    msghdr call{};
+    call.msg_iov = parts;
+    call.msg_iovlen = count;
+    return sendmsg(stream.socket.fd(), &call, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+
+  /// The kernel has taken `bytes` more of the stream.
+  void account(OutStream& stream, size_t bytes) {
+    uint64_t payload = 0;
+    while (bytes > 0) {
+      const size_t part = std::min(bytes, frame_bytes(stream.queue.front()) - stream.sent);
+      bytes -= part;
+      payload += part - std::min(part, sizeof(FrameHeader) - std::min(sizeof(FrameHeader), stream.sent));
+      stream.sent += part;
+      if (stream.sent < frame_bytes(stream.queue.front())) break;
+      stream.sent = 0;
+      stream.queue.pop_front();
+    }
+    if (tcp::CreditTaker* credit = credit_of(stream); credit != nullptr && payload > 0) credit->use(payload);
+    if (several_) return free_slots();
+    free_ = published_;
+    for (const OutStream& each : streams_) {
+      if (!each.queue.empty()) free_ = std::min(free_, each.queue.front().sequence);
+    }
+  }
+
+  Status broken(const std::string& why) const {
+    return Status(Code::remote_error,
+                  fmt::format("rank {} (door {}) broke {} with {} messages under way: {}", spec_.peer,
+                              peer_.door.text(), outgoing_name(spec_), published_ - free_, why));
+  }
+
+  // Several paths
+
+  size_t paths() const { return peer_.paths.size(); }
+
+  /// While the channel is opened, with one path: trouble of any connection is the channel's. True once the
+  /// line works, if there is one.
+  bool settle_path() {
+    for (const OutStream& stream : streams_) {
+      if (error_.ok()) error_ = named(stream.trouble);
+    }
+    if (lines_ == nullptr) return true;
+    const bool works = lines_->ready(0);
+    if (error_.ok() && !lines_->ended(0).empty())
+      error_ = named(Status(Code::remote_error, lines_->ended(0)));
+    return works;
+  }
+
+  /// While the channel is opened: true once all paths work, or all but those that do not answer in time after
+  /// another one works, or refuse.
+  bool settle_paths() {
+    const int64_t now = now_ns();
+    std::vector<bool> works(paths());
+    for (size_t path = 0; path < paths(); ++path) {
+      works[path] = lines_->ready(path);
+      lose_ended(path);
+    }
+    for (const OutStream& stream : streams_) works[stream.path] = works[stream.path] && stream.ready;
+    const bool any = std::ranges::count(works, true) > 0;
+    if (moved_ns_ == 0 && any) moved_ns_ = now;
+    for (OutStream& stream : streams_) {
+      if (any && !works[stream.path] && now - moved_ns_ >= timeout_ns_) lose(stream, no_answer());
+    }
+    go_on_without_lost();
+    if (!lost_.ok()) error_ = named(lost_);
+    return std::ranges::all_of(streams_,
+                               [&](const OutStream& stream) { return stream.gone || works[stream.path]; });
+  }
+
+  Status no_answer() const {
+    return Status(Code::remote_error, fmt::format("no answer for {:.1f} s while another path works",
+                                                  static_cast<double>(timeout_ns_) / 1e9));
+  }
+
+  static void lose(OutStream& stream, const Status& why) {
+    if (stream.trouble.ok()) stream.trouble = why;
+  }
+  void lose_path(size_t path, const Status& why) {
+    for (OutStream& stream : streams_) {
+      if (stream.path == path) lose(stream, why);
+    }
+  }
+  void lose_ended(size_t path) {
+    if (!lines_->ended(path).empty()) lose_path(path, Status(Code::remote_error, lines_->ended(path)));
+  }
+
+  /// Hears what has arrived, and sees to paths that are of no use any more. When everything has arrived, that
+  /// the peer closes them is no trouble.
+  void watch() {
+    if (free_ == published_) return;
+    lines_->serve();
+    const int64_t now = now_ns();
+    if (heard_ != lines_->arrived().code()) {
+      heard_ = lines_->arrived().code();
+      take_arrivals();
+      moved_ns_ = now;
+    }
+    if (free_ == published_) return;
+    for (size_t path = 0; path < paths(); ++path) lose_ended(path);
+    if (now - moved_ns_ >= timeout_ns_ / 4) {
+      for (const size_t path : lines_->silent(now)) lose_path(path, no_answer());
+    }
+    go_on_without_lost();
+    if (!lost_.ok()) error_ = broken(lost_.message());
+  }
+
+  void take_arrivals() {
+    for (uint64_t message = arrived_; message < published_; ++message) {
+      Dealt& dealt = dealt_[message % kept_];
+      if (dealt.arrived || !lines_->arrived().has(message)) continue;
+      dealt.arrived = true;
+      FrameHeader frame = headers_[message % kept_];
+      for (frame.part = 0; frame.part < frame.parts; ++frame.part) {
+        uint64_t& carries = streams_[dealt.streams[frame.part]].carries;
+        carries -= std::min(frame_bytes(frame), carries);
+      }
+    }
+    while (arrived_ < published_ && dealt_[arrived_ % kept_].arrived) ++arrived_;
+    free_slots();
+  }
+
+  /// A slot is free when its message has arrived and no stream is in the middle of sending it again.
+  void free_slots() {
+    for (OutStream& stream : streams_) {
+      while (stream.sent == 0 && !stream.queue.empty() && stream.queue.front().sequence < arrived_)
+        stream.queue.pop_front();
+    }
+    uint64_t free = arrived_;
+    for (const OutStream& stream : streams_) {
+      for (const FrameHeader& frame : stream.queue) free = std::min(free, frame.sequence);
+    }
+    free_ = std::max(free_, free);
+  }
+
+  /// Gives up the streams that have trouble, if there are others: what they carried goes over those.
+  void go_on_without_lost() {
+    const auto lost = [](const OutStream& stream) { return !stream.gone && !stream.trouble.ok(); };
+    if (std::ranges::none_of(streams_, lost)) return;
+    if (std::ranges::none_of(streams_, usable)) {
+      lost_ = all_troubles();
+      return;
+    }
+    for (OutStream& stream : streams_) {
+      if (lost(stream)) give_up(stream);
+    }
+    lines_->serve();
+  }
+
+  void give_up(OutStream& stream) {
+    stream.gone = true;
+    counters_.tally.gave_up();
+    counters_.again.forget(stream.socket);
+    const linger at_once{.l_onoff = 1, .l_linger = 0};  // nothing of it shall arrive later
+    setsockopt(stream.socket.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    stream.socket.close();
+    stream.queue.clear();
+    stream.sent = 0;
+    gone_ |= uint64_t{1} << (&stream - streams_.data());
+    lines_->tell_gone(gone_);
+    if (std::ranges::all_of(streams_, [&](const auto& one) { return one.gone || one.path != stream.path; }))
+      lines_->leave(stream.path);
+    uint64_t again = 0;
+    for (uint64_t message = arrived_; message < published_; ++message) {
+      const Dealt dealt = dealt_[message % kept_];
+      if (dealt.arrived) continue;
+      const FrameHeader& header = headers_[message % kept_];
+      bool any = false;
+      for (uint8_t part = 0; part < header.parts; ++part) {
+        if (&streams_[dealt.streams[part]] != &stream) continue;
+        deal_part(header, part);
+        any = true;
+      }
+      again += any ? 1 : 0;
+    }
+    WEIR_WARN("{} goes on without the connection from {}: {}; {} messages are sent again over {}",
+              outgoing_name(spec_), peer_.paths[stream.path].text, stream.trouble.message(), again,
+              list_used_paths());
+    if (const double paced = std::exchange(pace_, 0); paced > 0) pace(paced);  // the others get its part
+  }
+
+  std::string list_used_paths() const {
+    std::string text;
+    for (size_t path = 0; path < paths(); ++path) {
+      const bool used = std::ranges::any_of(
+          streams_, [&](const OutStream& stream) { return stream.path == path && usable(stream); });
+      if (used) text += fmt::format("{}{}", text.empty() ? "" : ", ", peer_.paths[path].text);
+    }
+    return text;
+  }
+
+  /// Of each path, why it is lost.
+  Status all_troubles() const {
+    std::string text;
+    for (size_t path = 0; path < paths(); ++path) {
+      const auto of_path =
+          std::ranges::find_if(streams_, [&](const OutStream& stream) { return stream.path == path; });
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", peer_.paths[path].text,
+                          of_path->trouble.message());
+    }
+    return Status(Code::remote_error, text);
+  }
+
+  const LinkSpec spec_;
+  tcp::Counters& counters_;
+  const TcpPeer peer_;
+  const int64_t timeout_ns_;
+  const bool several_;  // paths
+  std::vector<OutStream> streams_;
+  const std::unique_ptr<tcp::SenderLines> lines_;  // null: one path, and everything may be sent
+  const uint64_t kept_;                            // messages that there are slots for
+  std::vector<FrameHeader> headers_;               // by slot
+  std::vector<Dealt> dealt_;                       // by slot; with several paths only
+  SlotArray slots_;
+  const std::byte* source_ = nullptr;  // of the last message, while it is published from there
+  bool ready_ = false;
+  double pace_ = 0;  // bytes per second; 0: any
+  uint64_t published_ = 0;
+  uint64_t arrived_ = 0;  // all messages before it have arrived; with several paths only
+  uint64_t free_ = 0;     // the slots of all messages before it may be used again
+  uint64_t heard_ = 0;    // the last that the receiver said
+  uint64_t gone_ = 0;     // streams, one bit each
+  int64_t moved_ns_ = 0;  // when something went on, the last time
+  Status lost_;           // why no stream is left
+  Status error_;
+};
+
+Status check_channel(const LinkSpec& spec, uint32_t streams) {
+  WEIR_TRY(check_spec(spec));
+  if (spec.channel < tcp::kMostChannels && streams > 0 && streams <= tcp::kMostStreams) return {};
+  return Status(Code::invalid_argument,
+                fmt::format("{} was asked for with {} streams; tcp has channels below {} and 1 to {} streams",
+                            outgoing_name(spec), streams, tcp::kMostChannels, tcp::kMostStreams));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint32_t streams,
+                                                int64_t path_timeout_ns, const LinkSpec& spec, PathUses* uses,
+                                                tcp::Counters& counters) {
+  WEIR_TRY(check_channel(spec, streams));
+  // Where there are fewer streams than paths, channels use different ones.
+  std::ranges::rotate(peer.paths, peer.paths.begin() + spec.channel % peer.paths.size());
+  peer.paths.resize(std::min({peer.paths.size(), size_t{streams}, size_t{tcp::kMostPaths}}));
+  const bool several = peer.paths.size() > 1;
+  tcp::Greeting greeting = {.streams = streams,
+                            .slots = spec.slots,
+                            .slot_bytes = spec.slot_bytes,
+                            .paths = several ? static_cast<uint32_t>(peer.paths.size()) : 0,
+                            .life = now_ns()};
+  std::vector<OutStream> out(streams);
+  for (uint32_t i = 0; i < streams; ++i) {
+    out[i].path = i % peer.paths.size();
+    const tcp::Path& path = peer.paths[out[i].path];
+    if (uses != nullptr) {
+      const auto first = static_cast<uint32_t>(spec.self) + spec.channel + i;
+      out[i].choice = std::make_unique<PathChoice>(*uses, PathUses::Ends{path.from, path.to}, first);
+    } else {
+      Result<Socket> socket = Socket::start_connect(path.to, path.from);
+      if (!socket.ok() && !several) return socket.status();
+      out[i].trouble = socket.status();
+      if (socket.ok()) out[i].socket = std::move(*socket);
+    }
+    greeting.stream = i;
+    out[i].greeting = tcp::opening(tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), greeting);
+  }
+  std::unique_ptr<tcp::SenderLines> lines;
+  if (several || peer.credit) {
+    std::vector<Result<tcp::ControlLine>> ends;
+    for (uint32_t path = 0; path < peer.paths.size(); ++path) {
+      Result<Socket> socket = Socket::start_connect(peer.paths[path].to, peer.paths[path].from);
+      if (!socket.ok() && !several) return socket.status();
+      const auto key = tcp::control_key(uid, spec.self, spec.peer, spec.channel, path, greeting.life);
+      if (socket.ok()) ends.emplace_back(tcp::ControlLine(std::move(*socket), key));
+      if (!socket.ok()) ends.emplace_back(socket.status());
+    }
+    lines = std::make_unique<tcp::SenderLines>(std::move(ends), path_timeout_ns,
+                                               peer.credit ? &counters.tally : nullptr);
+  }
+  return std::unique_ptr<Sender>(
+      std::make_unique<TcpSender>(peer, std::move(out), std::move(lines), path_timeout_ns, spec, counters));
+}
+
+}  // namespace weir

@@ -1,0 +1,155 @@
+#include "transports/tcp/tcp.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <string>
+
+#include "src/base/host.h"
+#include "src/base/interface_drops.h"
+#include "transports/card.h"
+#include "transports/peer_door.h"
+#include "transports/tcp/channel.h"
+#include "transports/tcp/wire.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kCardVersion = 3;
+// Loopback; what a network gives, it does not say. All channels share the NIC or, on loopback, the copying
+// core.
+constexpr Cost kCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
+// Where credit is dealt out to several senders they wait for it: 1 / 0.75, measured (docs/performance.md).
+constexpr double kMerging = 1.0 / 3;
+constexpr double kUnasked = 16 << 10;
+
+class Tcp final : public Transport {
+ public:
+  Tcp(const Identity& self, Door* door, const TcpSettings& settings)
+      : self_(self),
+        machine_(host_identity("")),
+        door_(door),
+        settings_(settings),
+        limits_(settings.budget == nullptr     ? Limits::nobody
+                : settings.budget_for_own_host ? Limits::everybody
+                                               : Limits::other_hosts),
+        rails_(door == nullptr ? std::vector<tcp::Rail>() : own_rails(*door)) {}
+
+  std::string_view name() const override { return "tcp"; }
+  Traits traits() const override { return {}; }
+  Bytes card() const override {
+    if (door_ == nullptr) return {};
+    ByteWriter card = begin_card(name(), kCardVersion, {self_.rank, machine_});
+    card.put(door_->address()).put(limits_).put(static_cast<uint32_t>(rails_.size()));
+    for (const tcp::Rail& rail : rails_) rail.put(card);
+    return card.take();
+  }
+  Reach reach(BytesView peer_card) const override {
+    const Result<Peer> peer = peer_of(peer_card);
+    if (!peer.ok()) return {false, {}, peer.status().message()};
+    Cost cost = kCost;
+    if (applies(limits_, *peer)) {
+      cost.merging = kMerging;
+      cost.unasked = kUnasked;
+    }
+    return {true, cost, {}};
+  }
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
+    Result<Peer> peer = peer_of(peer_card);
+    WEIR_TRY(peer.status());
+    peer->where.credit = applies(peer->limits, *peer);
+    count_drops();
+    const auto paths = static_cast<uint32_t>(peer->where.paths.size());
+    const uint32_t streams =
+        settings_.streams == 0 ? std::max(rails_.front().streams(), paths) : settings_.streams;
+    return open_tcp_sender(std::move(peer->where), self_.uid, std::min(streams, tcp::kMostStreams),
+                           static_cast<int64_t>(settings_.path_timeout_s * 1e9), spec,
+                           settings_.spreads ? &uses_ : nullptr, counters_);
+  }
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
+    Result<Peer> peer = peer_of(peer_card);
+    WEIR_TRY(peer.status());
+    peer->where.credit = applies(limits_, *peer);
+    count_drops();
+    return open_tcp_receiver(*door_, peer->where, settings_.budget, self_.uid, spec, counters_.tally);
+  }
+  Result<HomeView> map(BytesView) override {
+    return Status(Code::invalid_usage, "tcp cannot map the memory of a peer");
+  }
+  NetCounters counters() const override {
+    NetCounters all = counters_.read();
+    const int64_t before = dropped_before_;
+    if (before < 0) return all;
+    const int64_t now = dropped_now();
+    if (now > before) all.dropped = static_cast<uint64_t>(now - before);
+    return all;
+  }
+
+ private:
+  /// Whom a receiver limits.
+  enum class Limits : uint32_t { nobody, other_hosts, everybody };
+  struct Peer {
+    TcpPeer where;
+    Limits limits = Limits::nobody;
+    uint64_t machine = 0;
+  };
+
+  static std::vector<tcp::Rail> own_rails(const Door& door) {
+    const auto interfaces = list_interfaces();
+    return tcp::rails_at(door.addresses(), interfaces.ok() ? *interfaces : std::vector<Interface>());
+  }
+
+  /// The owner of the card, if it can be reached from here.
+  Result<Peer> peer_of(BytesView card) const {
+    if (door_ == nullptr) return Status(Code::invalid_usage, "this process has no door");
+    ByteReader reader(card);
+    const Result<CardHead> head = read_card(reader, name(), kCardVersion);
+    WEIR_TRY(head.status());
+    const auto door = read_peer_door(reader, name(), *head, machine_);
+    WEIR_TRY(door.status());
+    const auto limits = reader.get<Limits>();
+    std::vector<tcp::Rail> theirs;
+    const auto count = reader.get<uint32_t>();
+    for (uint32_t i = 0; reader.ok() && i < count && i < tcp::Rail::kMost; ++i)
+      theirs.push_back(tcp::Rail::get(reader));
+    if (!reader.ok() || count == 0 || count > tcp::Rail::kMost) return short_card(name(), head->rank);
+    auto paths = tcp::paths_between(rails_, theirs, head->host == machine_);
+    WEIR_TRY(paths.status());
+    return Peer{{*door, std::move(*paths)}, limits, head->host};
+  }
+
+  /// At the interfaces of the rails; -1 where the kernel does not tell.
+  int64_t dropped_now() const {
+    std::set<std::string> names;
+    for (const tcp::Rail& rail : rails_) names.insert(rail.name);
+    const auto dropped = dropped_packets(names);
+    return dropped.ok() ? static_cast<int64_t>(*dropped) : -1;
+  }
+  /// From the first channel on: who uses none need not ask.
+  void count_drops() {
+    if (dropped_before_ < 0) dropped_before_ = dropped_now();
+  }
+
+  /// Between this rank and `other`, whichever of them limits.
+  bool applies(Limits limits, const Peer& other) const {
+    return limits == Limits::everybody || (limits == Limits::other_hosts && other.machine != machine_);
+  }
+
+  const Identity self_;
+  const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
+  Door* const door_;
+  const TcpSettings settings_;
+  const Limits limits_;
+  const std::vector<tcp::Rail> rails_;
+  PathUses uses_;
+  tcp::Counters counters_;
+  std::atomic<int64_t> dropped_before_{-1};  ///< packets; -1: not asked, or not told
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_tcp(const Identity& self, Door* door, const TcpSettings& settings) {
+  return std::make_unique<Tcp>(self, door, settings);
+}
+
+}  // namespace weir

@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "transports/link_check.h"
+#include "transports/slot_array.h"
+#include "transports/ucx/hub.h"
+
+namespace weir::ucx {
+namespace {
+
+class UcxReceiver final : public Receiver, private Hub::End {
+ public:
+  UcxReceiver(const ChannelContext& context, const LinkSpec& spec)
+      : hub_(*context.hub),
+        peer_(*context.peer),
+        tally_(*context.tally),
+        spec_(spec),
+        slots_(spec.slots, spec.slot_bytes),
+        arrived_(spec.slots) {
+    const auto lock = hub_.lock();
+    hub_.add(true, spec_.peer, spec_.channel, *this);
+  }
+  ~UcxReceiver() override {
+    const auto lock = hub_.lock();
+    hub_.remove(true, spec_.peer, spec_.channel, *this);
+    if (life_ != 0 && !left_) tell(Kind::closed, taken_);
+  }
+
+  Result<bool> ready() override {
+    const auto lock = hub_.lock();
+    WEIR_TRY(move());
+    return life_ != 0;
+  }
+
+  const Message* peek() override {
+    const auto lock = hub_.lock();
+    const Slot& slot = arrived_[taken_ % spec_.slots];
+    wanting_ = slot.message != taken_ + 1;
+    if (wanting_) return nullptr;
+    message_ = {slot.tag, slot.bytes, slots_[taken_ % spec_.slots]};
+    return &message_;
+  }
+
+  void release() override {
+    const auto lock = hub_.lock();
+    ++taken_;
+    tally_.received(message_.bytes);
+    tell(Kind::credit, taken_);
+  }
+
+  Status progress() override {
+    const auto lock = hub_.lock();
+    return move();
+  }
+
+ private:
+  Status move() {
+    hub_.worker().progress();
+    WEIR_TRY(error_);
+    if ((!wanting_ || arrived_[taken_ % spec_.slots].message == taken_ + 1) && life_ != 0) return {};
+    const Status lost = peer_.state();
+    if (lost.ok() && !left_) return {};
+    return Status(Code::remote_error,
+                  fmt::format("rank {} ended {} after {} messages: {}", spec_.peer, incoming_name(spec_),
+                              taken_, left_ ? "it was closed there" : lost.message()));
+  }
+
+  struct Slot {
+    uint64_t message = 0;  // 1 + the one that is in it
+    uint64_t tag = 0;
+    uint32_t bytes = 0;
+  };
+
+  void tell(Kind kind, uint64_t number) {
+    hub_.tell(peer_, {.kind = kind, .channel = spec_.channel, .life = life_, .number = number});
+  }
+
+  bool take(const Header& header, BytesView payload) override {
+    if (header.kind == Kind::hello) return begin(header);
+    if (header.life != life_) return true;  // of an earlier life
+    if (header.kind == Kind::left)
+      left_ = true;
+    else
+      keep(header, payload);
+    return true;
+  }
+
+  /// A life that has brought nothing gives way to a later one: the sender that began it is gone.
+  bool begin(const Header& hello) {
+    if (hello.life <= life_) return true;
+    if (any_) return false;
+    life_ = hello.life;
+    left_ = false;
+    if (hello.slots != spec_.slots || hello.slot_bytes != spec_.slot_bytes)
+      error_ = different_shapes(incoming_name(spec_), spec_, hello.slots, hello.slot_bytes);
+    else
+      tell(Kind::welcome, 0);
+    return true;
+  }
+
+  void keep(const Header& header, BytesView payload) {
+    any_ = true;
+    if (header.number < taken_ || header.number >= taken_ + spec_.slots ||
+        payload.size() > spec_.slot_bytes) {
+      error_ =
+          Status(Code::remote_error,
+                 fmt::format("{} brought message {} of {} bytes where messages {} to {} of at most {} were "
+                             "expected",
+                             incoming_name(spec_), header.number, payload.size(), taken_,
+                             taken_ + spec_.slots - 1, spec_.slot_bytes));
+      return;
+    }
+    const uint64_t slot = header.number % spec_.slots;
+    if (!payload.empty()) std::memcpy(slots_[slot], payload.data(), payload.size());
+    arrived_[slot] = {header.number + 1, header.tag, static_cast<uint32_t>(payload.size())};
+  }
+
+  Hub& hub_;
+  drivers::UcxPeer& peer_;
+  NetTally& tally_;
+  const LinkSpec spec_;
+  SlotArray slots_;
+  std::vector<Slot> arrived_;
+  int64_t life_ = 0;      // of the sender; 0: none has said hello
+  bool any_ = false;      // it has brought messages
+  bool left_ = false;     // it is gone
+  bool wanting_ = false;  // the last look found nothing
+  uint64_t taken_ = 0;
+  Message message_;
+  Status error_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Receiver>> open_receiver(const ChannelContext& context, const LinkSpec& spec) {
+  WEIR_TRY(check_spec(spec));
+  return std::unique_ptr<Receiver>(std::make_unique<UcxReceiver>(context, spec));
+}
+
+}  // namespace weir::ucx

@@ -1,0 +1,79 @@
+#include "transports/ucx/ucx.h"
+
+#include "transports/card.h"
+#include "transports/ucx/hub.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kCardVersion = 1;
+// Of its TCP; which way it takes, and what that gives, UCX does not say.
+constexpr Cost kCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
+
+class UcxTransport final : public Transport {
+ public:
+  explicit UcxTransport(const Identity& self) : self_(self) {
+    auto hub = ucx::Hub::open(self.rank);
+    no_hub_ = hub.status();
+    if (hub.ok()) hub_ = std::move(*hub);
+  }
+
+  std::string_view name() const override { return "ucx"; }
+  Traits traits() const override { return {}; }
+  Bytes card() const override {
+    if (hub_ == nullptr) return {};
+    return begin_card(name(), kCardVersion, {self_.rank, self_.host})
+        .put_bytes(hub_->worker().address())
+        .take();
+  }
+  Reach reach(BytesView peer_card) const override {
+    const Status there = address_of(peer_card).status();
+    return there.ok() ? Reach{true, kCost, {}} : Reach{false, {}, there.message()};
+  }
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
+    const auto context = context_for(peer_card);
+    WEIR_TRY(context.status());
+    return ucx::open_sender(*context, spec);
+  }
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
+    const auto context = context_for(peer_card);
+    WEIR_TRY(context.status());
+    return ucx::open_receiver(*context, spec);
+  }
+  Result<HomeView> map(BytesView) override {
+    return Status(Code::invalid_usage, "ucx cannot map the memory of a peer");
+  }
+  NetCounters counters() const override { return tally_.read(); }
+
+ private:
+  Result<Bytes> address_of(BytesView card) const {
+    WEIR_TRY(no_hub_);
+    if (card.empty())
+      return Status(Code::invalid_usage, "the peer has no UCX that can be used; its log says why");
+    ByteReader reader(card);
+    const Result<CardHead> head = read_card(reader, name(), kCardVersion);
+    WEIR_TRY(head.status());
+    Bytes address = reader.get_bytes();
+    if (!reader.ok() || address.empty()) return short_card(name(), head->rank);
+    return address;
+  }
+  Result<ucx::ChannelContext> context_for(BytesView card) {
+    const auto address = address_of(card);
+    WEIR_TRY(address.status());
+    const auto lock = hub_->lock();
+    const auto peer = hub_->worker().connect(*address);
+    WEIR_TRY(peer.status());
+    return ucx::ChannelContext{hub_.get(), *peer, &tally_};
+  }
+
+  const Identity self_;
+  Status no_hub_;
+  NetTally tally_;
+  std::unique_ptr<ucx::Hub> hub_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_ucx(const Identity& self) { return std::make_unique<UcxTransport>(self); }
+
+}  // namespace weir

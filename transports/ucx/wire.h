@@ -1,0 +1,38 @@
+/// What travels between workers of ucx; for the files of this folder only.
+///
+/// Each active message is a header and, of kind `message`, a payload. Numbers are in host order; weir runs on
+/// little-endian machines only.
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/types.h"
+
+namespace weir::ucx {
+
+inline constexpr uint32_t kMagic = 0x75637877;
+
+enum class Kind : uint32_t {
+  hello,    ///< from the sending end: it is there, and of this shape
+  message,  ///< from it: message `number`
+  left,     ///< from it: it has published `number` messages, and is gone
+  welcome,  ///< from the receiving end: the hello of this life was heard
+  credit,   ///< from it: `number` messages were given back
+  closed    ///< from it: it is gone
+};
+constexpr bool is_for_receiver(Kind kind) { return kind <= Kind::left; }
+
+struct Header {
+  uint32_t magic = kMagic;
+  Kind kind = Kind::hello;
+  Rank from = 0;
+  uint32_t channel = 0;
+  int64_t life = 0;  ///< time at which the sending end was opened: later lives of a channel have a later one
+  uint64_t number = 0;
+  uint64_t tag = 0;
+  uint32_t slots = 0;
+  uint32_t slot_bytes = 0;
+};
+static_assert(sizeof(Header) == 48);
+
+}  // namespace weir::ucx

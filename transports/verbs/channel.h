@@ -1,0 +1,51 @@
+/// A channel over RDMA strands, with slots in registered memory at both ends.
+///
+/// Part by part, a message is written from the sender's slot into the receiver's slot of the same number; a
+/// 32-bit immediate tells the receiver that it is there, and others tell the sender how many messages were
+/// taken. Strands that break are given up while another is left (strands.h): the sender sends again
+/// what nobody has confirmed, the receiver drops what it has already.
+///
+/// Thread safety: each end is used by one thread at a time. Nothing blocks.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/base/door.h"
+#include "src/base/socket.h"
+#include "transports/transport.h"
+#include "transports/verbs/strands.h"
+
+namespace weir::verbs {
+
+/// What both ends need. What it points to outlives the ends.
+struct ChannelContext {
+  Rails* rails = nullptr;
+  uint64_t uid = 0;  ///< of the communicator
+  SocketAddress peer_door;
+  StrandSettings settings;
+  NetTally* tally = nullptr;
+};
+
+/// `places`: one or more strands, at most kMostStrands.
+Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
+                                                  std::vector<Strands::Place> places, const LinkSpec& spec);
+
+/// `door` outlives the end. The sender decides about strands.
+Result<std::unique_ptr<Receiver>> open_verbs_receiver(const ChannelContext& context, Door& door,
+                                                      const LinkSpec& spec);
+
+/// "rank 3 (door 10.0.0.1:99)".
+std::string peer_text(const ChannelContext& context, const LinkSpec& spec);
+
+/// Parts that a message of a channel has at most, over `strands` strands of `rails`.
+uint32_t most_parts(const StrandSettings& settings, uint32_t strands, uint32_t slot_bytes,
+                    uint32_t most_bytes);
+
+/// Requests that a queue pair must take: all parts of all slots may come to be on one strand, and news of
+/// other strands.
+inline uint32_t depth_of(uint32_t slots, uint32_t parts, uint32_t strands) {
+  return slots * parts + strands * (strands + 1) + 2;
+}
+
+}  // namespace weir::verbs

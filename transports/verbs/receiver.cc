@@ -1,0 +1,216 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "transports/line.h"
+#include "transports/link_check.h"
+#include "transports/verbs/channel.h"
+
+namespace weir::verbs {
+namespace {
+
+/// What has come of the message that belongs into a slot next.
+struct Coming {
+  uint64_t parts = 0;  // one bit each
+  bool complete = false;
+};
+
+class VerbsReceiver final : public Receiver, private StrandUser {
+ public:
+  VerbsReceiver(const ChannelContext& context, Door& door, const LinkSpec& spec, Memory memory)
+      : context_(context),
+        door_(door),
+        spec_(spec),
+        peer_(peer_text(context, spec)),
+        stride_(slot_stride(spec.slot_bytes)),
+        memory_(std::move(memory)),
+        strands_(*context.rails, incoming_name(spec), peer_),
+        coming_(spec.slots) {}
+
+  ~VerbsReceiver() override {
+    if (!ready_) return;
+    line_.put(FrameKind::farewell, raw(taken_));
+    line_.serve();
+  }
+
+  Result<bool> ready() override {
+    if (!ready_ && error_.ok()) error_ = set_up();
+    WEIR_TRY(error_);
+    return ready_;
+  }
+
+  const Message* peek() override {
+    if (held_) return &message_;
+    if (ready_ && !front().complete) strands_.serve(*this);
+    wanting_ = !front().complete;
+    if (wanting_) return nullptr;
+    MessageHead head;
+    std::memcpy(&head, slot(taken_), sizeof(head));
+    message_ = {head.tag, head.bytes, slot(taken_) + sizeof(head)};
+    held_ = true;
+    return &message_;
+  }
+
+  void release() override {
+    front() = {};
+    held_ = false;
+    ++taken_;
+    context_.tally->received(message_.bytes);
+    credit();
+  }
+
+  Status progress() override {
+    if (!ready_) return ready().status();
+    if (!error_.ok()) return error_;
+    // Looked at before the strands: what the sender wrote before it closed is found by the look that follows.
+    line_.serve();
+    if (!line_.ended().empty()) strands_.expect_no_more();
+    strands_.serve(*this);
+    if (credit_due_) credit();
+    if (!error_.ok() || !wanting_ || front().complete) return error_;
+    if (!line_.ended().empty()) {
+      error_ = Status(Code::remote_error,
+                      fmt::format("{} ended {} over {} after {} messages: {}", peer_, incoming_name(spec_),
+                                  strands_.paths(), taken_, line_.ended()));
+    } else if (!strands_.status().ok()) {
+      error_ = strands_.status();
+    }
+    return error_;
+  }
+
+ private:
+  std::byte* slot(uint64_t message) const { return memory_.begin() + message % spec_.slots * stride_; }
+  Coming& front() { return coming_[taken_ % spec_.slots]; }
+
+  /// Meets the sender at the door. A connection that ended before the channel worked was of an earlier life.
+  Status set_up() {
+    if (!line_.open() || !line_.ended().empty()) {
+      auto socket = door_.collect(delivery_key(context_.uid, spec_.peer, spec_.self, spec_.channel));
+      if (!socket.has_value()) return {};
+      line_ = Line(std::move(*socket));
+      answered_ = false;
+    }
+    line_.serve();
+    if (!answered_) {
+      const auto offer = line_.take(FrameKind::offer);
+      if (!offer) return {};
+      WEIR_TRY(answer(*offer));
+      line_.serve();
+    }
+    ready_ = line_.take(FrameKind::go).has_value();
+    return {};
+  }
+
+  Status answer(const Bytes& payload) {
+    ByteReader reader(payload);
+    const auto offer = reader.get<Offer>();
+    ByteWriter told;
+    Answer answer{.slots = spec_.slots,
+                  .slot_bytes = spec_.slot_bytes,
+                  .memory = reinterpret_cast<uintptr_t>(memory_.begin()),
+                  .strands = offer.strands};
+    if (reader.ok() && (offer.slots != spec_.slots || offer.slot_bytes != spec_.slot_bytes)) {
+      line_.put(FrameKind::answer, told.put(answer).take());
+      line_.serve();
+      return different_shapes(incoming_name(spec_), spec_, offer.slots, offer.slot_bytes);
+    }
+    std::vector<Strands::Place> places;
+    std::vector<StrandEnd> ends;
+    for (uint32_t i = 0; i < offer.strands && i < kMostStrands; ++i) {
+      ends.push_back(reader.get<StrandEnd>());
+      places.push_back({.rail = ends.back().peer_port, .peer_port = 0});
+    }
+    if (!reader.ok() || reader.remaining() > 0 || places.empty() ||
+        std::ranges::any_of(places,
+                            [&](const auto& place) { return place.rail >= context_.rails->size(); })) {
+      return Status(Code::remote_error,
+                    fmt::format("{} began {} with what is no offer of one", peer_, incoming_name(spec_)));
+    }
+    WEIR_TRY(make_strands(places, ends));
+    told.put(answer);
+    for (uint32_t i = 0; i < strands_.size(); ++i) told.put(strands_.end(i));
+    line_.put(FrameKind::answer, told.take());
+    answered_ = true;
+    return {};
+  }
+
+  Status make_strands(const std::vector<Strands::Place>& places, const std::vector<StrandEnd>& ends) {
+    const auto strands = static_cast<uint32_t>(places.size());
+    const uint32_t parts = most_parts(context_.settings, strands, spec_.slot_bytes,
+                                      (*context_.rails)[places[0].rail].used.port.most_bytes);
+    WEIR_TRY(strands_.make(places, context_.settings, depth_of(spec_.slots, parts, strands), memory_));
+    for (uint32_t i = 0; i < strands; ++i) WEIR_TRY(strands_.connect(i, ends[i]));
+    return {};
+  }
+
+  void arrived(uint32_t strand, const Immediate& what) override {
+    if (what.kind != Immediate::Kind::data) return;
+    last_strand_ = strand;
+    const uint32_t ahead = what.ahead_of(taken_);
+    if (ahead >= spec_.slots) return;  // taken already, and sent again since a strand broke
+    const uint64_t sequence = taken_ + ahead;
+    Coming& coming = coming_[sequence % spec_.slots];
+    coming.parts |= uint64_t{1} << what.part;
+    if (coming.complete || (coming.parts & 1) == 0) return;  // the head comes with the first part
+    MessageHead head;
+    std::memcpy(&head, slot(sequence), sizeof(head));
+    if (head.sequence != sequence || head.bytes > spec_.slot_bytes || head.parts == 0 || head.parts > 64) {
+      error_ = Status(
+          Code::remote_error,
+          fmt::format(
+              "{} brought message {} of {} bytes in {} parts where message {} of at most {} bytes was "
+              "expected",
+              incoming_name(spec_), head.sequence, head.bytes, head.parts, sequence, spec_.slot_bytes));
+      return;
+    }
+    coming.complete = coming.parts == UINT64_MAX >> (64 - head.parts);
+  }
+
+  void completed(uint32_t, uint64_t) override {}
+  void given_up(uint32_t) override { credit_due_ = true; }  // the last one may be lost
+  void peer_halted(uint32_t) override {}
+
+  /// Tells the sender how many messages were taken, unless so much is under way that one more will do for
+  /// several.
+  void credit() {
+    credit_due_ = true;
+    if (strands_.live() == 0) return;
+    const uint32_t strand = strands_.is_live(last_strand_) ? last_strand_ : strands_.next();
+    if (strands_.under_way(strand) >= spec_.slots) return;
+    credit_due_ = false;
+    strands_.post(strand, nullptr, {.kind = Immediate::Kind::credit, .count = static_cast<uint32_t>(taken_)},
+                  Strands::kNoId);
+  }
+
+  const ChannelContext context_;
+  Door& door_;
+  const LinkSpec spec_;
+  const std::string peer_;
+  const size_t stride_;
+  Line line_;
+  Memory memory_;
+  Strands strands_;
+  std::vector<Coming> coming_;  // by slot
+  bool answered_ = false;
+  bool ready_ = false;
+  uint64_t taken_ = 0;
+  Message message_;
+  bool held_ = false;     // message_ is the oldest message
+  bool wanting_ = false;  // the last look found nothing
+  bool credit_due_ = false;
+  uint32_t last_strand_ = 0;  // that brought something
+  Status error_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Receiver>> open_verbs_receiver(const ChannelContext& context, Door& door,
+                                                      const LinkSpec& spec) {
+  WEIR_TRY(check_spec(spec));
+  Result<Memory> memory = Memory::allocate(spec.slots * slot_stride(spec.slot_bytes));
+  WEIR_TRY(memory.status());
+  return std::unique_ptr<Receiver>(std::make_unique<VerbsReceiver>(context, door, spec, std::move(*memory)));
+}
+
+}  // namespace weir::verbs

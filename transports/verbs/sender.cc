@@ -1,0 +1,300 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/base/log.h"
+#include "transports/line.h"
+#include "transports/link_check.h"
+#include "transports/verbs/channel.h"
+
+namespace weir::verbs {
+namespace {
+
+constexpr uint64_t kPartsPerId = 64;  // ids of posts: message * 64 + part
+constexpr size_t kPartAlign = 128;
+constexpr size_t kLeastPart = 4096;  // smaller messages are not split
+
+/// One part of a message under way.
+struct Part {
+  uint32_t strand = 0;
+  bool arrived = false;
+};
+
+class VerbsSender final : public Sender, private StrandUser {
+ public:
+  VerbsSender(const ChannelContext& context, const LinkSpec& spec, Memory memory, uint32_t parts)
+      : spec_(spec),
+        uid_(context.uid),
+        door_(context.peer_door),
+        peer_(peer_text(context, spec)),
+        split_(context.settings.split),
+        tally_(*context.tally),
+        stride_(slot_stride(spec.slot_bytes)),
+        memory_(std::move(memory)),
+        strands_(*context.rails, outgoing_name(spec), peer_),
+        least_parts_(parts),
+        parts_(spec.slots) {}
+
+  ~VerbsSender() override {
+    line_.put(FrameKind::farewell, raw(published_));
+    line_.serve();
+  }
+
+  /// Makes the strands and the offer. `depth` requests per strand.
+  Status begin(const std::vector<Strands::Place>& places, const StrandSettings& settings, uint32_t depth) {
+    WEIR_TRY(strands_.make(places, settings, depth, memory_));
+    ByteWriter offer;
+    offer.put(Offer{.slots = spec_.slots, .slot_bytes = spec_.slot_bytes, .strands = strands_.size()});
+    for (uint32_t i = 0; i < strands_.size(); ++i) offer.put(strands_.end(i));
+    offer_ = offer.take();
+    return {};
+  }
+
+  Result<bool> ready() override {
+    if (!ready_ && error_.ok()) error_ = set_up();
+    WEIR_TRY(error_);
+    return ready_;
+  }
+
+  std::byte* acquire() override {
+    if (ready_ && published_ - free_ >= spec_.slots) strands_.serve(*this);
+    wanting_ = !ready_ || published_ - free_ >= spec_.slots || strands_.live() == 0;
+    return wanting_ ? nullptr : slot(published_) + sizeof(MessageHead);
+  }
+
+  void publish(uint64_t tag, uint32_t bytes) override {
+    const size_t total = sizeof(MessageHead) + bytes;
+    std::vector<Part>& parts = parts_[published_ % spec_.slots];
+    const size_t wanted =
+        std::max<size_t>(least_parts_, split_ ? std::min<size_t>(strands_.live(), total / kLeastPart) : 1);
+    const size_t share = part_bytes(total, wanted);
+    parts.assign((total + share - 1) / share, Part{});
+    const MessageHead head{
+        .tag = tag, .sequence = published_, .bytes = bytes, .parts = static_cast<uint32_t>(parts.size())};
+    std::memcpy(slot(published_), &head, sizeof(head));
+    ++published_;
+    tally_.sent(bytes);
+    for (uint32_t i = 0; i < parts.size(); ++i) post(published_ - 1, i);
+  }
+
+  Status progress() override {
+    if (!ready_) return ready().status();
+    if (!error_.ok()) return error_;
+    strands_.serve(*this);
+    watch_line();
+    if (credited_ == published_ && !wanting_) return {};
+    if (!strands_.status().ok()) error_ = strands_.status();
+    if (credited_ < published_ && !line_.ended().empty()) {
+      error_ = Status(Code::remote_error, fmt::format("{} ended {} over {} with {} messages not taken: {}",
+                                                      peer_, outgoing_name(spec_), strands_.paths(),
+                                                      published_ - credited_, line_.ended()));
+    }
+    return error_;
+  }
+
+  bool flushed() const override {
+    for (uint64_t message = credited_; message < published_; ++message) {
+      if (!all_arrived(message)) return false;
+    }
+    return true;
+  }
+
+  /// True where the devices do it. Repeating the same costs nothing.
+  bool pace(double bytes_per_s) override {
+    if (!ready_) return false;
+    if (bytes_per_s == pace_) return paced_;
+    pace_ = bytes_per_s;
+    paced_ = strands_.set_rate(bytes_per_s).ok();
+    return paced_;
+  }
+
+ private:
+  std::byte* slot(uint64_t message) const { return memory_.begin() + message % spec_.slots * stride_; }
+  static size_t part_bytes(size_t total, size_t parts) {
+    return ((total + parts - 1) / parts + kPartAlign - 1) / kPartAlign * kPartAlign;
+  }
+  bool all_arrived(uint64_t message) const {
+    return std::ranges::all_of(parts_[message % spec_.slots], &Part::arrived);
+  }
+
+  /// Connects when it is first asked, not before: a door does not wait long for who connects and says
+  /// nothing, and between opening a channel and asking whether it is ready much may be done.
+  Status set_up() {
+    if (!line_.open()) {
+      Result<Socket> socket = Socket::start_connect(door_);
+      WEIR_TRY(socket.status());
+      line_ =
+          Line(std::move(*socket), delivery_hello(delivery_key(uid_, spec_.self, spec_.peer, spec_.channel)));
+      line_.put(FrameKind::offer, offer_);
+    }
+    line_.serve();
+    if (const auto payload = line_.take(FrameKind::answer)) WEIR_TRY(accept(*payload));
+    line_.serve();
+    if (!line_.ended().empty()) {
+      return Status(Code::remote_error,
+                    fmt::format("{} cannot be opened at {}: {}", outgoing_name(spec_), peer_, line_.ended()));
+    }
+    ready_ = answered_ && line_.sent();
+    return {};
+  }
+
+  Status accept(const Bytes& payload) {
+    ByteReader reader(payload);
+    const auto answer = reader.get<Answer>();
+    if (reader.ok() && (answer.slots != spec_.slots || answer.slot_bytes != spec_.slot_bytes))
+      return different_shapes(outgoing_name(spec_), spec_, answer.slots, answer.slot_bytes);
+    if (!reader.ok() || answer.strands != strands_.size() ||
+        reader.remaining() != answer.strands * sizeof(StrandEnd)) {
+      return Status(Code::remote_error,
+                    fmt::format("{} answered the offer of {} with what is no answer to it", peer_,
+                                outgoing_name(spec_)));
+    }
+    remote_ = answer.memory;
+    for (uint32_t i = 0; i < strands_.size(); ++i) WEIR_TRY(strands_.connect(i, reader.get<StrandEnd>()));
+    line_.put(FrameKind::go, {});
+    answered_ = true;
+    return {};
+  }
+
+  /// Looks whether the peer has closed, and what it had taken until then.
+  void watch_line() {
+    line_.serve();
+    if (const auto payload = line_.take(FrameKind::farewell)) {
+      const auto taken = ByteReader(*payload).get<uint64_t>();
+      if (taken > credited_ && taken <= published_) credited_ = taken;
+    }
+    if (!line_.ended().empty()) strands_.expect_no_more();
+  }
+
+  void post(uint64_t message, uint32_t part) {
+    if (strands_.live() == 0) return;  // progress() will say so
+    std::vector<Part>& parts = parts_[message % spec_.slots];
+    MessageHead head;
+    std::memcpy(&head, slot(message), sizeof(head));
+    const size_t total = sizeof(MessageHead) + head.bytes;
+    const size_t share = part_bytes(total, parts.size());
+    const size_t begin = part * share;
+    const uint32_t strand = strands_.next();
+    parts[part] = {.strand = strand, .arrived = false};
+    const drivers::VerbsWrite write{.from = slot(message) + begin,
+                                    .bytes = static_cast<uint32_t>(std::min(share, total - begin)),
+                                    .local_key = strands_.local_key(strand),
+                                    .to = remote_ + message % spec_.slots * stride_ + begin,
+                                    .remote_key = strands_.remote_key(strand)};
+    strands_.post(strand, &write,
+                  {.kind = Immediate::Kind::data, .part = part, .count = static_cast<uint32_t>(message)},
+                  message * kPartsPerId + part);
+  }
+
+  void completed(uint32_t strand, uint64_t id) override {
+    const uint64_t message = id / kPartsPerId;
+    const uint64_t part = id % kPartsPerId;
+    if (message < free_ || message >= published_) return;
+    std::vector<Part>& parts = parts_[message % spec_.slots];
+    if (part < parts.size() && parts[part].strand == strand) parts[part].arrived = true;
+    free_slots();
+  }
+
+  void arrived(uint32_t, const Immediate& what) override {
+    if (what.kind != Immediate::Kind::credit) return;
+    // An older one may come later, over another strand.
+    const uint32_t ahead = what.ahead_of(credited_);
+    if (ahead <= published_ - credited_) credited_ += ahead;
+    free_slots();
+  }
+
+  /// A slot is free when its message was taken and the devices are done with it, or were halted.
+  void free_slots() {
+    while (free_ < credited_) {
+      const std::vector<Part>& parts = parts_[free_ % spec_.slots];
+      const bool in_use = std::ranges::any_of(
+          parts, [&](const Part& part) { return !part.arrived && strands_.is_live(part.strand); });
+      if (in_use) return;
+      ++free_;
+    }
+  }
+
+  void given_up(uint32_t) override {
+    tally_.gave_up();
+    free_slots();
+  }
+
+  /// Sends again what was on the strand and nobody has confirmed, also what the device called done: the peer
+  /// may not have looked at it.
+  void peer_halted(uint32_t strand) override {
+    uint64_t again = 0;
+    for (uint64_t message = credited_; message < published_; ++message) {
+      std::vector<Part>& parts = parts_[message % spec_.slots];
+      for (uint32_t i = 0; i < parts.size(); ++i) {
+        if (parts[i].strand != strand) continue;
+        post(message, i);
+        ++again;
+      }
+    }
+    WEIR_INFO(net, "{}: {} parts of messages are sent again over other strands", outgoing_name(spec_), again);
+  }
+
+  const LinkSpec spec_;
+  const uint64_t uid_;
+  const SocketAddress door_;
+  const std::string peer_;
+  const bool split_;
+  NetTally& tally_;
+  const size_t stride_;
+  Bytes offer_;
+  Line line_;
+  Memory memory_;
+  Strands strands_;
+  const uint32_t least_parts_;            // of every message, so that none is too long for the device
+  std::vector<std::vector<Part>> parts_;  // by slot
+  uint64_t remote_ = 0;                   // address of the peer's first slot
+  double pace_ = 0;                       // asked for last
+  bool paced_ = true;                     // the devices see to it
+  bool answered_ = false;
+  bool ready_ = false;
+  bool wanting_ = false;  // the last look for a slot found none
+  uint64_t published_ = 0;
+  uint64_t credited_ = 0;  // all messages before it were taken
+  uint64_t free_ = 0;      // the slots of all messages before it may be used again
+  Status error_;
+};
+
+}  // namespace
+
+std::string peer_text(const ChannelContext& context, const LinkSpec& spec) {
+  return fmt::format("rank {} (door {})", spec.peer, context.peer_door.text());
+}
+
+uint32_t most_parts(const StrandSettings& settings, uint32_t strands, uint32_t slot_bytes,
+                    uint32_t most_bytes) {
+  const size_t longest = std::max<size_t>(most_bytes / kPartAlign * kPartAlign, kPartAlign);
+  const size_t needed = (slot_stride(slot_bytes) + longest - 1) / longest;
+  return static_cast<uint32_t>(std::max<size_t>(settings.split ? strands : 1, needed));
+}
+
+Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
+                                                  std::vector<Strands::Place> places, const LinkSpec& spec) {
+  WEIR_TRY(check_spec(spec));
+  const auto strands = static_cast<uint32_t>(places.size());
+  uint32_t most_bytes = UINT32_MAX;
+  for (const Strands::Place& place : places)
+    most_bytes = std::min(most_bytes, (*context.rails)[place.rail].used.port.most_bytes);
+  const uint32_t parts = most_parts(context.settings, strands, spec.slot_bytes, most_bytes);
+  if (spec.channel >= kMostChannels || spec.slots > kMostSlots || parts > kPartsPerId) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{} was asked for with {} slots of {} bytes; verbs has channels below {} of at most {} "
+                    "slots, each sent as at most {} requests of {} bytes",
+                    outgoing_name(spec), spec.slots, spec.slot_bytes, kMostChannels, kMostSlots, kPartsPerId,
+                    most_bytes));
+  }
+  Result<Memory> memory = Memory::allocate(spec.slots * slot_stride(spec.slot_bytes));
+  WEIR_TRY(memory.status());
+  const uint32_t least = most_parts({}, 1, spec.slot_bytes, most_bytes);
+  auto sender = std::make_unique<VerbsSender>(context, spec, std::move(*memory), least);
+  WEIR_TRY(sender->begin(places, context.settings, depth_of(spec.slots, parts, strands)));
+  return std::unique_ptr<Sender>(std::move(sender));
+}
+
+}  // namespace weir::verbs

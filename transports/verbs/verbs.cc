@@ -1,0 +1,176 @@
+#include "transports/verbs/verbs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/host.h"
+#include "src/drivers/rdma_counters.h"
+#include "transports/card.h"
+#include "transports/peer_door.h"
+#include "transports/verbs/channel.h"
+
+namespace weir {
+namespace {
+
+using verbs::PortAddress;
+
+constexpr uint32_t kCardVersion = 1;
+constexpr uint32_t kMostPorts = 1024;
+constexpr uint32_t kInlineBytes = 256;
+// Half a round trip of a small message between adapters of recent years.
+constexpr double kLatencyUs = 3;
+
+/// Who wrote a card.
+struct Owner {
+  Rank rank = 0;
+  SocketAddress door;
+  std::vector<PortAddress> ports;
+};
+
+verbs::StrandSettings settings_of(const Options& options) {
+  verbs::StrandSettings settings;
+  settings.per_rail = static_cast<uint32_t>(options.ib_qps_per_connection);
+  settings.split = options.ib_split_data;
+  settings.pair.pkey_index = static_cast<uint16_t>(options.ib_pkey);
+  settings.pair.traffic_class = static_cast<uint8_t>(options.ib_traffic_class);
+  settings.pair.service_level = static_cast<uint8_t>(options.ib_service_level);
+  settings.pair.timeout = static_cast<uint8_t>(options.ib_timeout);
+  settings.pair.retries = static_cast<uint8_t>(options.ib_retry_count);
+  settings.pair.inline_bytes = kInlineBytes;
+  return settings;
+}
+
+std::string list_text(const std::vector<PortAddress>& ports) {
+  std::string text;
+  for (const PortAddress& port : ports) text += fmt::format("{}{}", text.empty() ? "" : ", ", port.text());
+  return text;
+}
+
+class VerbsTransport final : public Transport {
+ public:
+  VerbsTransport(const Identity& self, Door* door, Result<std::unique_ptr<drivers::Verbs>> verbs,
+                 const Options& options)
+      : self_(self), machine_(host_identity("")), door_(door), settings_(settings_of(options)) {
+    if (options.ib_disable) {
+      no_rails_ = Status(Code::invalid_usage, "NCCL_IB_DISABLE=1 forbids RDMA devices");
+    } else if (!verbs.ok()) {
+      no_rails_ = verbs.status();
+    } else {
+      verbs_ = std::move(*verbs);
+      auto rails = verbs::Rails::open(*verbs_, options);
+      no_rails_ = rails.status();
+      if (rails.ok()) rails_ = std::move(*rails);
+    }
+  }
+
+  std::string_view name() const override { return "verbs"; }
+  Traits traits() const override { return {}; }
+
+  Bytes card() const override {
+    if (door_ == nullptr || rails_ == nullptr) return {};
+    ByteWriter card = begin_card(name(), kCardVersion, {self_.rank, machine_});
+    const std::vector<PortAddress> ports = rails_->addresses();
+    card.put(door_->address()).put(static_cast<uint32_t>(ports.size()));
+    for (const PortAddress& port : ports) port.put(card);
+    return card.take();
+  }
+
+  Reach reach(BytesView peer_card) const override {
+    const Result<Owner> owner = owner_of(peer_card);
+    if (!owner.ok()) return {false, {}, owner.status().message()};
+    const std::vector<PortAddress> ours = rails_->addresses();
+    Cost cost{.latency_us = kLatencyUs, .gigabytes_per_s = 0, .shared = true};
+    for (const auto& [mine, theirs] : port_pairs(ours, owner->ports))
+      cost.gigabytes_per_s += std::min(ours[mine].gigabits_per_s, owner->ports[theirs].gigabits_per_s) / 8;
+    return {true, cost, {}};
+  }
+
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
+    const Result<Owner> owner = owner_of(peer_card);
+    if (!owner.ok()) return owner.status();
+    count_at_ports();
+    // Neighbouring strands are of different rails: messages take turns on them.
+    std::vector<verbs::Strands::Place> places;
+    const auto pairs = port_pairs(rails_->addresses(), owner->ports);
+    for (uint32_t i = 0; i < settings_.per_rail; ++i) {
+      for (const auto& [mine, theirs] : pairs) {
+        if (places.size() < verbs::kMostStrands) places.push_back({mine, static_cast<uint16_t>(theirs)});
+      }
+    }
+    return open_verbs_sender(context(*owner), std::move(places), spec);
+  }
+
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
+    const Result<Owner> owner = owner_of(peer_card);
+    if (!owner.ok()) return owner.status();
+    count_at_ports();
+    return open_verbs_receiver(context(*owner), *door_, spec);
+  }
+
+  Result<HomeView> map(BytesView) override {
+    return Status(Code::invalid_usage, "verbs cannot map the memory of a peer");
+  }
+  NetCounters counters() const override {
+    NetCounters all = tally_.read();
+    const drivers::RdmaCounts at_ports = ports_.read();
+    all.retries = at_ports.retries;
+    all.dropped = at_ports.dropped;
+    return all;
+  }
+
+ private:
+  /// From the first channel on: who uses none need not ask.
+  void count_at_ports() {
+    std::vector<drivers::RdmaCounters::Port> ports;
+    for (size_t i = 0; i < rails_->size(); ++i)
+      ports.emplace_back((*rails_)[i].used.port.device, (*rails_)[i].used.port.number);
+    ports_.begin(ports);
+  }
+
+  verbs::ChannelContext context(const Owner& owner) {
+    return {rails_.get(), self_.uid, owner.door, settings_, &tally_};
+  }
+
+  /// The owner of the card, if we have ports in common.
+  Result<Owner> owner_of(BytesView card) const {
+    WEIR_TRY(no_rails_);
+    if (door_ == nullptr) return Status(Code::invalid_usage, "this process has no door");
+    if (card.empty())
+      return Status(Code::invalid_usage, "the peer has no RDMA port that can be used; its log says why");
+    ByteReader reader(card);
+    const Result<CardHead> head = read_card(reader, name(), kCardVersion);
+    if (!head.ok()) return head.status();
+    const auto door = read_peer_door(reader, name(), *head, machine_);
+    WEIR_TRY(door.status());
+    Owner owner{head->rank, *door, {}};
+    const auto count = reader.get<uint32_t>();
+    for (uint32_t i = 0; reader.ok() && i < count && i < kMostPorts; ++i)
+      owner.ports.push_back(PortAddress::get(reader));
+    if (!reader.ok() || count == 0 || count > kMostPorts) return short_card(name(), head->rank);
+    const std::vector<PortAddress> ours = rails_->addresses();
+    if (!port_pairs(ours, owner.ports).empty()) return owner;
+    return Status(Code::invalid_usage,
+                  fmt::format("the RDMA ports of rank {}, {}, are in no network of ours, {}", head->rank,
+                              list_text(owner.ports), list_text(ours)));
+  }
+
+  const Identity self_;
+  const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
+  Door* const door_;
+  const verbs::StrandSettings settings_;
+  std::unique_ptr<drivers::Verbs> verbs_;
+  std::unique_ptr<verbs::Rails> rails_;
+  Status no_rails_;
+  NetTally tally_;
+  drivers::RdmaCounters ports_{drivers::files_below("")};
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_verbs(const Identity& self, Door* door,
+                                      Result<std::unique_ptr<drivers::Verbs>> verbs, const Options& options) {
+  return std::make_unique<VerbsTransport>(self, door, std::move(verbs), options);
+}
+
+}  // namespace weir

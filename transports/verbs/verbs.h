@@ -1,0 +1,22 @@
+/// verbs: ranks whose hosts have RDMA devices (InfiniBand, RoCE), by reliable queue pairs of libibverbs.
+///
+/// Reaches whoever has an RDMA port in a network of ours. The two ends of a channel meet at the receiver's
+/// door; from then on messages are written by the devices straight into the receiver's slots, over all ports
+/// that both hosts can use for each other (rails).
+#pragma once
+
+#include <memory>
+
+#include "src/base/door.h"
+#include "src/base/options.h"
+#include "src/drivers/verbs.h"
+#include "transports/memory/transport.h"
+
+namespace weir {
+
+/// `door` may be null. `verbs` may be an error, then nobody is reached, and why_not says why. Of the options
+/// those count whose names begin with NCCL_IB_.
+std::unique_ptr<Transport> make_verbs(const Identity& self, Door* door,
+                                      Result<std::unique_ptr<drivers::Verbs>> verbs, const Options& options);
+
+}  // namespace weir

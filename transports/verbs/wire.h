@@ -1,0 +1,95 @@
+/// What the two ends of a channel of verbs tell each other; for the files of this folder only.
+///
+/// Over a connection that the sender delivers at the receiver's door, in frames (line.h):
+///
+///     sender -> receiver   offer       shape of the channel, and its end of each strand
+///     receiver -> sender   answer      where its slots are, and its end of each strand; or a refusal
+///     sender -> receiver   go          all strands work
+///     both                 farewell    at the end: how many messages were published, or taken
+///
+/// A strand is a queue pair at both ends. Over the strands, in immediates (32 bits):
+///
+///     sender -> receiver   data        with the bytes of one part of a message, into its slot
+///     receiver -> sender   credit      so many messages were taken, in all
+///     both                 halted      this end of strand n takes nothing in any more
+///
+/// Numbers are in host order; weir runs on little-endian machines only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "src/base/door.h"
+#include "transports/transport.h"
+
+namespace weir::verbs {
+
+inline constexpr uint32_t kMostStrands = 64;
+inline constexpr uint32_t kMostChannels = 1u << 28;
+inline constexpr uint32_t kMostSlots = 1u << 16;
+
+/// One end of a strand.
+struct StrandEnd {
+  uint32_t pair = 0;   ///< number of the queue pair
+  uint32_t first = 0;  ///< packet number with which this end begins
+  uint32_t key = 0;    ///< of the receiver's slots, for the device of this strand
+  uint32_t mtu = 0;    ///< bytes
+  uint16_t lid = 0;
+  uint16_t peer_port = 0;  ///< in an offer: which port of the receiver's card the strand goes to
+  std::array<uint8_t, 16> gid{};
+};
+static_assert(sizeof(StrandEnd) == 36);
+
+struct Offer {
+  uint32_t slots = 0;
+  uint32_t slot_bytes = 0;
+  uint32_t strands = 0;  ///< so many StrandEnd follow
+};
+
+struct Answer {
+  uint32_t slots = 0;  ///< of the receiver's end; other than the sender's: a refusal
+  uint32_t slot_bytes = 0;
+  uint64_t memory = 0;  ///< address of the first slot
+  uint32_t strands = 0;
+};
+
+/// In front of the bytes of a message, in its slot.
+struct MessageHead {
+  uint64_t tag = 0;
+  uint64_t sequence = 0;  ///< from 0
+  uint32_t bytes = 0;
+  uint32_t parts = 1;
+  uint64_t reserved = 0;
+};
+static_assert(sizeof(MessageHead) == 32);
+
+/// Distance between slots: head, bytes, and up to the next cache line.
+inline size_t slot_stride(uint32_t slot_bytes) {
+  return (sizeof(MessageHead) + size_t{slot_bytes} + 63) / 64 * 64;
+}
+
+struct Immediate {
+  enum class Kind : uint32_t { data, credit, halted };
+  static constexpr uint32_t kCountBits = 24;
+  static constexpr uint32_t kCountMask = (1u << kCountBits) - 1;
+
+  Kind kind = Kind::data;
+  uint32_t part = 0;   ///< of the message: 0 to 63
+  uint32_t count = 0;  ///< sequence, messages taken (both modulo 2^24), or the strand
+
+  uint32_t code() const {
+    return static_cast<uint32_t>(kind) << 30 | part << kCountBits | (count & kCountMask);
+  }
+  static Immediate of(uint32_t code) {
+    return {static_cast<Kind>(code >> 30), code >> kCountBits & 63, code & kCountMask};
+  }
+  /// How far `count` is from the low bits of `base`: 0 to 2^24 - 1.
+  uint32_t ahead_of(uint64_t base) const { return (count - static_cast<uint32_t>(base)) & kCountMask; }
+};
+
+/// The key under which a channel's connection is delivered.
+inline DeliveryKey delivery_key(uint64_t uid, Rank from, Rank to, uint32_t channel) {
+  return {.scope = uid, .purpose = 1u << 30 | channel, .from = from, .to = to};
+}
+
+}  // namespace weir::verbs

@@ -1,0 +1,275 @@
+#include "trainer/shard/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "trainer/shard/groups.h"
+#include "trainer/shard/norm.h"
+
+namespace weir::shard {
+namespace {
+
+std::vector<float*> floats_of(const std::vector<Memory>& arrays) {
+  std::vector<float*> pointers;
+  for (const Memory& array : arrays) pointers.push_back(array.floats());
+  return pointers;
+}
+
+size_t bytes_of(const std::vector<Memory>& arrays) {
+  size_t bytes = 0;
+  for (const Memory& array : arrays) bytes += array.bytes();
+  return bytes;
+}
+
+}  // namespace
+
+Engine::Engine(ncclComm_t world, std::vector<Unit> units, const EngineOptions& options)
+    : world_(world), units_(std::move(units)), options_(options), reduced_(units_.size()) {}
+
+Result<std::unique_ptr<Engine>> Engine::create(ncclComm_t world, std::vector<Unit> units,
+                                               const EngineOptions& options) {
+  if (units.empty()) return Status(Code::invalid_argument, "there are no units; expected at least one");
+  for (const Unit& unit : units)
+    if (unit.parameters == 0)
+      return Status(Code::invalid_argument,
+                    fmt::format("{} has no parameters; expected at least one", unit.name));
+  if (options.reductions < 1)
+    return Status(Code::invalid_argument,
+                  fmt::format("{} reductions may be under way; expected at least 1", options.reductions));
+  std::unique_ptr<Engine> engine(new Engine(world, std::move(units), options));
+  WEIR_TRY(engine->kept(engine->set_up()));
+  return engine;
+}
+
+Engine::~Engine() {
+  if (failed_) abort();
+}
+
+Status Engine::set_up() {
+  Result<std::vector<Place>> places = make_places(world_, options_.strategy, options_.shard_ranks);
+  if (!places.ok()) return places.status();
+  places_ = std::move(*places);
+  WEIR_TRY(checked(ncclCommUserRank(world_, &rank_), "engine"));
+  Result<Record> record = Record::make();
+  if (!record.ok()) return record.status();
+  record_.emplace(std::move(*record));
+  WEIR_TRY(make_shards());
+  WEIR_TRY(make_gathers());
+  return make_reductions();
+}
+
+Status Engine::make_shards() {
+  const Place& place = places_[rank_];
+  for (const Unit& unit : units_) {
+    const Cut& cut = cuts_.emplace_back(unit.parameters, place.shards, place.replicas);
+    const size_t gradients = std::max(cut.shard_length(), cut.piece_length() * place.replicas);
+    Result<Memory> master = Memory::allocate(cut.shard_length() * sizeof(float));
+    if (!master.ok()) return master.status();
+    Result<Memory> gradient = Memory::allocate(gradients * sizeof(float));
+    if (!gradient.ok()) return gradient.status();
+    masters_.push_back(std::move(*master));
+    gradients_.push_back(std::move(*gradient));
+  }
+  return Status();
+}
+
+Status Engine::make_gathers() {
+  const Place& place = places_[rank_];
+  Communicator comm;
+  if (place.shards > 1) {
+    Result<Communicator> made = Communicator::split(world_, place.replica, place.shard, "gathers");
+    if (!made.ok()) return made.status();
+    comm = std::move(*made);
+  }
+  GatherOptions options;
+  options.reshard = options_.strategy == Strategy::full_shard || options_.strategy == Strategy::hybrid_shard;
+  options.forward_prefetch = options_.forward_prefetch;
+  options.backward_prefetch = options_.backward_prefetch;
+  options.precision = options_.gather;
+  options.limiter = options_.limiter;
+  Result<Gathers> gathers =
+      Gathers::make(units_, cuts_, floats_of(masters_), std::move(comm), options, *record_);
+  if (!gathers.ok()) return gathers.status();
+  gathers_.emplace(std::move(*gathers));
+  return Status();
+}
+
+Status Engine::make_reductions() {
+  const Place& place = places_[rank_];
+  Communicator shards, replicas;
+  if (options_.canonical ? ranks() > 1 : place.shards > 1) {
+    const int color = options_.canonical ? 0 : place.replica;
+    const int key = options_.canonical ? rank_ : place.shard;
+    Result<Communicator> made = Communicator::split(world_, color, key, "reductions");
+    if (!made.ok()) return made.status();
+    shards = std::move(*made);
+  }
+  if (place.replicas > 1) {
+    Result<Communicator> made = Communicator::split(world_, place.shard, place.replica, "replicas");
+    if (!made.ok()) return made.status();
+    replicas = std::move(*made);
+  }
+  ReductionSetup setup{units_, cuts_, places_, rank_, floats_of(gradients_), options_.reductions, &*record_};
+  const auto make = options_.canonical ? canonical_reductions : plain_reductions;
+  Result<std::unique_ptr<Reductions>> made = make(std::move(setup), std::move(shards), std::move(replicas));
+  if (!made.ok()) return made.status();
+  reductions_ = std::move(*made);
+  return Status();
+}
+
+std::span<float> Engine::shard(int unit) { return {masters_[unit].floats(), shard_range(unit).count}; }
+
+std::span<float> Engine::gradient_shard(int unit) {
+  return {gradients_[unit].floats(), shard_range(unit).count};
+}
+
+Status Engine::usable() const {
+  return failed_ ? Status(Code::invalid_usage, "the engine has failed or was aborted; expected a new one")
+                 : Status();
+}
+
+Status Engine::begin_step(const GrainPlan& plan) {
+  WEIR_TRY(usable());
+  if (!gathers_->finished())
+    return Status(Code::invalid_usage, "begin_step before all units of the last pass were released");
+  if (plan.ranks() != ranks() || plan.grains() == 0)
+    return Status(Code::invalid_argument,
+                  fmt::format("a plan of {} grains for {} ranks; expected at least one "
+                              "grain, for {} ranks",
+                              plan.grains(), plan.ranks(), ranks()));
+  training_ = true;
+  WEIR_TRY(kept(record_->begin()));
+  WEIR_TRY(kept(reductions_->begin(plan)));
+  return kept(gathers_->begin(Visits(static_cast<int>(units_.size()), plan.micro_batches(), true)));
+}
+
+Status Engine::begin_evaluation() {
+  WEIR_TRY(usable());
+  if (!gathers_->finished())
+    return Status(Code::invalid_usage, "begin_evaluation before all units of the last pass were released");
+  training_ = false;
+  WEIR_TRY(kept(record_->begin()));
+  return kept(gathers_->begin(Visits(static_cast<int>(units_.size()), 1, false)));
+}
+
+Result<std::span<const float>> Engine::gathered(int unit) {
+  WEIR_TRY(usable());
+  Result<std::span<const float>> parameters = gathers_->gathered(unit);
+  if (!parameters.ok()) return kept(parameters.status());
+  return parameters;
+}
+
+Status Engine::release(int unit) {
+  WEIR_TRY(usable());
+  if (training_ && !gathers_->finished() && gathers_->visit().backward && gathers_->visit().unit == unit &&
+      !reduced_[unit])
+    return Status(Code::invalid_usage, fmt::format("release of {} before its gradients were reduced", unit));
+  if (unit >= 0 && unit < static_cast<int>(units_.size())) reduced_[unit] = false;
+  return kept(gathers_->release(unit));
+}
+
+Status Engine::check_backward(int unit, const char* function) const {
+  WEIR_TRY(usable());
+  if (!gathers_->finished()) {
+    const Visit now = gathers_->visit();
+    if (now.backward && now.unit == unit && !reduced_[unit]) return Status();
+  }
+  return Status(
+      Code::invalid_usage,
+      fmt::format("{} of unit {}, which is not being visited backward, or was reduced", function, unit));
+}
+
+Result<std::span<float>> Engine::gradients(int unit) {
+  WEIR_TRY(check_backward(unit, "gradients"));
+  Result<std::span<float>> array = reductions_->gradients(unit);
+  if (!array.ok()) return kept(array.status());
+  return array;
+}
+
+Status Engine::subtree_done(int unit, Node node) {
+  WEIR_TRY(check_backward(unit, "subtree_done"));
+  return reductions_->subtree_done(unit, node);
+}
+
+Status Engine::reduce(int unit) {
+  WEIR_TRY(check_backward(unit, "reduce"));
+  reduced_[unit] = true;
+  return kept(reductions_->reduce(unit, gathers_->visit().micro_batch));
+}
+
+Result<StepSums> Engine::finish_step(uint64_t tokens) {
+  WEIR_TRY(usable());
+  if (!training_ || !gathers_->finished())
+    return Status(Code::invalid_usage, "finish_step before all units of a training step were released");
+  training_ = false;
+  StepSums sums;
+  WEIR_TRY(kept(checked(ncclAllReduce(&tokens, &sums.tokens, 1, ncclUint64, ncclSum, world_, nullptr),
+                        "counting tokens")));
+  if (sums.tokens == 0)
+    return Status(Code::invalid_argument, "the step has no tokens; expected at least one");
+  WEIR_TRY(kept(reductions_->finish()));
+  const float share = 1.0F / static_cast<float>(sums.tokens);
+  for (size_t unit = 0; unit < units_.size(); ++unit)
+    for (float& gradient : gradient_shard(static_cast<int>(unit))) gradient *= share;
+  Result<float> norm = gradient_norm();
+  if (!norm.ok()) return kept(norm.status());
+  sums.gradient_norm = *norm;
+  return sums;
+}
+
+/// Each block of a unit is squared by the one rank of a copy that has it; the others add 0.
+Result<float> Engine::gradient_norm() {
+  std::vector<float> blocks;
+  for (size_t unit = 0; unit < units_.size(); ++unit) {
+    const size_t first = blocks.size();
+    blocks.resize(first + (units_[unit].parameters + kNormBlock - 1) / kNormBlock);
+    const Range own = shard_range(static_cast<int>(unit));
+    if (own.count > 0)
+      square_blocks(gradient_shard(static_cast<int>(unit)), blocks.data() + first + own.first / kNormBlock);
+  }
+  if (ncclComm_t comm = gathers_->communicator().handle(); comm != nullptr)
+    WEIR_TRY(
+        checked(ncclAllReduce(blocks.data(), blocks.data(), blocks.size(), ncclFloat, ncclSum, comm, nullptr),
+                "the norm of gradients"));
+  return std::sqrt(tree_sum(blocks));
+}
+
+Result<float> Engine::sum_over_grains(const GrainPlan& plan, std::span<const float> own) {
+  WEIR_TRY(usable());
+  const GrainRange range = plan.of(rank_);
+  if (plan.ranks() != ranks() || own.size() != range.count())
+    return Status(Code::invalid_argument,
+                  fmt::format("{} values for the {} grains of rank {}", own.size(), range.count(), rank_));
+  std::vector<float> all(plan.grains());
+  std::copy(own.begin(), own.end(), all.begin() + static_cast<ptrdiff_t>(range.first));
+  WEIR_TRY(
+      kept(checked(ncclAllReduce(all.data(), all.data(), all.size(), ncclFloat, ncclSum, world_, nullptr),
+                   "summing over grains")));
+  return tree_sum(all);
+}
+
+EngineMemory Engine::memory() const {
+  size_t largest = 0;
+  for (const Cut& cut : cuts_) largest = std::max(largest, cut.padded() * sizeof(float));
+  EngineMemory memory;
+  memory.shards = bytes_of(masters_) + bytes_of(gradients_);
+  memory.gathered = gathers_->capacity();
+  memory.gradients = options_.canonical || places_[rank_].shards == 1 ? 0 : options_.reductions * largest;
+  return memory;
+}
+
+void Engine::abort() {
+  failed_ = true;
+  if (gathers_) gathers_->communicator().abort();
+  if (reductions_ != nullptr) reductions_->abort();
+}
+
+Status Engine::kept(Status status) {
+  const Code code = status.code();
+  if (code != Code::success && code != Code::invalid_argument && code != Code::invalid_usage) failed_ = true;
+  return status;
+}
+
+}  // namespace weir::shard

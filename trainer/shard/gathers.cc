@@ -1,0 +1,203 @@
+#include "trainer/shard/gathers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "trainer/shard/bfloat16.h"
+
+namespace weir::shard {
+namespace {
+
+/// Bytes of memory for gathers that no limit in bytes bounds: all units at once.
+size_t all_at_once(const std::vector<Cut>& cuts, Precision precision) {
+  return std::accumulate(cuts.begin(), cuts.end(), size_t{0},
+                         [&](size_t sum, const Cut& cut) { return sum + Gathers::bytes_of(cut, precision); });
+}
+
+Status check_limit(const std::vector<Unit>& units, const std::vector<Cut>& cuts,
+                   const GatherOptions& options) {
+  const LimiterOptions& limiter = options.limiter;
+  if (options.forward_prefetch < 0 || options.backward_prefetch < 0 || limiter.gathers < 0)
+    return Status(Code::invalid_argument, "prefetch depths and the number of gathers must be 0 or more");
+  if (limiter.kind == Limit::off || limiter.bytes == 0) return Status();
+  if (const size_t need = all_at_once(cuts, options.precision); !options.reshard && need > limiter.bytes)
+    return Status(
+        Code::invalid_argument,
+        fmt::format("gathered parameters may take {} bytes, but all units, which SHARD_GRAD_OP keeps, "
+                    "take {}",
+                    limiter.bytes, need));
+  if (!options.reshard) return Status();
+  for (size_t unit = 0; unit < units.size(); ++unit)
+    if (const size_t need = Gathers::bytes_of(cuts[unit], options.precision); need > limiter.bytes)
+      return Status(Code::invalid_argument,
+                    fmt::format("gathered parameters may take {} bytes, but {} alone takes {}", limiter.bytes,
+                                units[unit].name, need));
+  return Status();
+}
+
+}  // namespace
+
+size_t Gathers::bytes_of(const Cut& cut, Precision precision) {
+  return Arena::rounded(cut.padded() * (precision == Precision::bfloat16 ? 6 : 4));
+}
+
+Gathers::Gathers(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters,
+                 Communicator comm, const GatherOptions& options, Record& record, Stream stream,
+                 std::optional<Arena> arena)
+    : units_(std::move(units)),
+      cuts_(std::move(cuts)),
+      masters_(std::move(masters)),
+      comm_(std::move(comm)),
+      options_(options),
+      record_(&record),
+      arena_(std::move(arena)),
+      limiter_(options.reshard ? options.limiter : LimiterOptions{Limit::off, 0, 0}),
+      residents_(units_.size()),
+      halves_(options.precision == Precision::bfloat16 ? units_.size() : 0),
+      stream_(std::move(stream)) {}
+
+Result<Gathers> Gathers::make(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters,
+                              Communicator comm, const GatherOptions& options, Record& record) {
+  const bool needs_memory = comm.handle() != nullptr || options.precision == Precision::bfloat16;
+  if (needs_memory) WEIR_TRY(check_limit(units, cuts, options));
+  Result<Stream> stream = Stream::make();
+  if (!stream.ok()) return stream.status();
+  std::optional<Arena> arena;
+  if (needs_memory) {
+    size_t bytes = all_at_once(cuts, options.precision);
+    const LimiterOptions& limiter = options.limiter;
+    if (options.reshard && limiter.kind != Limit::off && limiter.bytes != 0)
+      bytes = std::min(bytes, limiter.bytes / Arena::kAlignment * Arena::kAlignment);
+    Result<Arena> made = Arena::make(bytes);
+    if (!made.ok()) return made.status();
+    arena.emplace(std::move(*made));
+  }
+  return Gathers(std::move(units), std::move(cuts), std::move(masters), std::move(comm), options, record,
+                 std::move(*stream), std::move(arena));
+}
+
+uint16_t* Gathers::wire(int unit) const {
+  return reinterpret_cast<uint16_t*>(residents_[unit].block + cuts_[unit].padded() * sizeof(float));
+}
+
+Status Gathers::begin(const Visits& visits) {
+  visits_ = visits;
+  position_ = 0;
+  next_ = 0;
+  return prefetch(0);
+}
+
+Status Gathers::check(int unit, const char* function) const {
+  if (finished()) return Status(Code::invalid_usage, fmt::format("{}: the pass is over", function));
+  const Visit now = visit();
+  if (now.unit != unit)
+    return Status(
+        Code::invalid_usage,
+        fmt::format("{} of unit {}; expected unit {} ({}), {} of micro-batch {}", function, unit, now.unit,
+                    units_[now.unit].name, now.backward ? "backward" : "forward", now.micro_batch));
+  return Status();
+}
+
+Result<std::span<const float>> Gathers::gathered(int unit) {
+  WEIR_TRY(check(unit, "gathered"));
+  if (!visiting_) {
+    visiting_ = true;
+    WEIR_TRY(
+        prefetch(position_ + (visit().backward ? options_.backward_prefetch : options_.forward_prefetch)));
+  }
+  const size_t length = cuts_[unit].parameters();
+  if (!needs_memory()) return std::span<const float>(masters_[unit], length);
+  WEIR_TRY(wait(unit));
+  return std::span<const float>(reinterpret_cast<const float*>(residents_[unit].block), length);
+}
+
+Status Gathers::release(int unit) {
+  WEIR_TRY(check(unit, "release"));
+  if (!visiting_)
+    return Status(Code::invalid_usage, fmt::format("release of {} without gathered", units_[unit].name));
+  const bool keep = visits_.stays(position_) || (!options_.reshard && !visits_.is_last(position_));
+  visiting_ = false;
+  Resident& resident = residents_[unit];
+  if (!keep && resident.queued) {
+    arena_->give(resident.block);
+    limiter_.release(bytes_of(cuts_[unit], options_.precision));
+    resident = Resident();
+  }
+  ++position_;
+  if (finished()) return Status();
+  // What was held back may have room now.
+  return prefetch(position_ - 1 +
+                  (visit().backward ? options_.backward_prefetch : options_.forward_prefetch));
+}
+
+Status Gathers::prefetch(int until) {
+  if (!needs_memory()) return Status();
+  next_ = std::max(next_, position_);
+  const int last = std::min(std::max(until, position_), visits_.count() - 1);
+  for (; next_ <= last; ++next_) {
+    Result<bool> admitted = queue(next_);
+    if (!admitted.ok()) return admitted.status();
+    if (!*admitted) return Status();
+  }
+  return Status();
+}
+
+Result<bool> Gathers::queue(int position) {
+  const int unit = visits_.at(position).unit;
+  Resident& resident = residents_[unit];
+  // Still there from the visit before. One that a visit in between releases comes up again after that.
+  if (resident.queued) return !options_.reshard || position == position_ || visits_.stays(position - 1);
+  const size_t bytes = bytes_of(cuts_[unit], options_.precision);
+  char* block = arena_->take(bytes);
+  if (!limiter_.admit(asked_, bytes, block != nullptr)) {
+    if (block != nullptr) arena_->give(block);
+    return false;
+  }
+  ++asked_;
+  resident.block = block;
+  resident.queued = true;
+  const Cut& cut = cuts_[unit];
+  const bool half = options_.precision == Precision::bfloat16;
+  if (half) {
+    halves_[unit].resize(cut.shard_length());
+    std::transform(masters_[unit], masters_[unit] + cut.shard_length(), halves_[unit].begin(), to_bfloat16);
+  }
+  if (!shared()) return true;
+  const void* from = half ? static_cast<const void*>(halves_[unit].data()) : masters_[unit];
+  void* to = half ? static_cast<void*>(wire(unit)) : block;
+  Result<Record::Mark> mark = record_->start(stream_);
+  if (!mark.ok()) return mark.status();
+  WEIR_TRY(checked(ncclAllGather(from, to, cut.shard_length(), half ? ncclBfloat16 : ncclFloat,
+                                 comm_.handle(), stream_.cuda()),
+                   "gathering " + units_[unit].name));
+  WEIR_TRY(record_->stop(*mark, stream_));
+  resident.mark = std::move(*mark);
+  ++record_->counts.gathers;
+  record_->counts.gather_bytes += (cut.padded() - cut.shard_length()) * (half ? 2 : 4);
+  return true;
+}
+
+Status Gathers::wait(int unit) {
+  Resident& resident = residents_[unit];
+  if (!resident.queued)
+    return Status(Code::internal_error,
+                  fmt::format("{} has no memory though nothing else is gathered", units_[unit].name));
+  if (resident.arrived) return Status();
+  if (resident.mark) {
+    const uint64_t since = Record::now_ns();
+    WEIR_TRY(record_->wait(*resident.mark, stream_, Kind::gather, unit,
+                           ("gathering " + units_[unit].name).c_str()));
+    record_->waited(Kind::gather, since);
+  }
+  if (options_.precision == Precision::bfloat16) {
+    const uint16_t* from = shared() ? wire(unit) : halves_[unit].data();
+    std::transform(from, from + cuts_[unit].parameters(), reinterpret_cast<float*>(resident.block),
+                   from_bfloat16);
+  }
+  resident.arrived = true;
+  return Status();
+}
+
+}  // namespace weir::shard

@@ -1,0 +1,60 @@
+/// When collectives ran and how long the caller waited for them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trainer/shard/calls.h"
+#include "weir/status.h"
+
+namespace weir::shard {
+
+enum class Kind { gather, reduce };
+
+/// One collective, in milliseconds since the pass began.
+struct Interval {
+  Kind kind = Kind::gather;
+  int unit = 0;
+  double begin_ms = 0;
+  double end_ms = 0;
+};
+
+struct PassCounts {
+  uint64_t gathers = 0;
+  uint64_t gather_bytes = 0;  ///< received by this rank from others
+  uint64_t reductions = 0;
+  uint64_t reduce_bytes = 0;  ///< sent by this rank to others, as if by a ring where the library chooses
+  double gather_wait_ms = 0;  ///< that the caller stood still
+  double reduce_wait_ms = 0;  ///< likewise
+  std::vector<Interval> intervals;  ///< that are over
+};
+
+/// Used by one thread at a time.
+class Record {
+ public:
+  /// The begin and the end of what is queued between two calls.
+  struct Mark {
+    Event begin, end;
+  };
+
+  static Result<Record> make();
+
+  /// Forgets the last pass.
+  Status begin();
+  Result<Mark> start(const Stream& stream);
+  Status stop(Mark& mark, const Stream& stream) { return mark.end.record(stream); }
+  /// Waits for the end of a mark and keeps its times; `what` begins the error of the library. The stream's
+  /// errors are asked for, as an event is reached in any case.
+  Status wait(Mark& mark, const Stream& stream, Kind kind, int unit, const char* what);
+  /// Adds time since `since_ns` (now_ns()) to what the caller waited.
+  void waited(Kind kind, uint64_t since_ns);
+  static uint64_t now_ns();
+
+  PassCounts counts;
+
+ private:
+  explicit Record(Event base) : base_(std::move(base)) {}
+  Event base_;
+};
+
+}  // namespace weir::shard

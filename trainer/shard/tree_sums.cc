@@ -1,0 +1,58 @@
+#include "trainer/shard/tree_sums.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weir::shard {
+
+Floats FloatPool::take(size_t length) {
+  std::vector<Floats>& idle = idle_[length];
+  if (idle.empty()) return Floats(length);
+  Floats array = std::move(idle.back());
+  idle.pop_back();
+  return array;
+}
+
+bool TreeSums::overlaps(Node node) const {
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
+    const Node& other = entry.first;
+    const int level = std::max(node.level, other.level);
+    return node.index >> (level - node.level) == other.index >> (level - other.level);
+  });
+}
+
+Status TreeSums::add(Node node, Floats sum) {
+  if (!tree_.has(node) || overlaps(node))
+    return Status(
+        Code::invalid_argument,
+        fmt::format("node {} of level {} {}", node.index, node.level,
+                    tree_.has(node) ? "was added before, or a part of it was"
+                                    : fmt::format("is none of a tree of {} grains", tree_.grains())));
+  while (node != tree_.root()) {
+    if (const std::optional<Node> sibling = tree_.sibling(node)) {
+      const auto found = waiting_.find(*sibling);
+      if (found == waiting_.end()) break;
+      Floats other = std::move(found->second);
+      waiting_.erase(found);
+      // Addition of two numbers commutes, so the bits do not tell which half came first.
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += other[i];
+      pool_->give(std::move(other));
+    }
+    node = GrainTree::parent(node);
+  }
+  waiting_.emplace(node, std::move(sum));
+  return Status();
+}
+
+std::vector<std::pair<Node, Floats>> TreeSums::take() {
+  std::vector<std::pair<Node, Floats>> sums(std::make_move_iterator(waiting_.begin()),
+                                            std::make_move_iterator(waiting_.end()));
+  waiting_.clear();
+  std::sort(sums.begin(), sums.end(), [](const auto& a, const auto& b) {
+    return a.first.index << a.first.level < b.first.index << b.first.level;
+  });
+  return sums;
+}
+
+}  // namespace weir::shard

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <new>
 #include <string>
@@ -10,8 +11,10 @@
 #include "trainer/data/text.h"
 #include "trainer/math/products.h"
 #include "trainer/model/model.h"
-#include "trainer/run/single_rank.h"
+#include "trainer/run/sharded.h"
 #include "trainer/run/train.h"
+#include "trainer/run/world.h"
+#include "weir/launched.h"
 
 namespace weir::trainer {
 namespace {
@@ -25,6 +28,7 @@ struct Arguments {
   std::string data;
   std::string determinism = "run";
   int threads = 1;
+  int ranks = 0;  ///< 0: as the launcher says
 };
 
 void add_model(CLI::App& app, Arguments& arguments) {
@@ -42,7 +46,8 @@ void add_model(CLI::App& app, Arguments& arguments) {
                  "What backward computes again, to save memory: none (default), selective or full")
       ->transform(CLI::CheckedTransformer(recomputes));
   app.add_option("--deterministic", arguments.determinism,
-                 "run: the same bits for the same command; canonical: for any micro-batch, too")
+                 "run: the same bits for the same command; canonical: for any number of ranks, strategy, "
+                 "transport and micro-batch, too")
       ->check(CLI::IsMember({"run", "canonical"}))
       ->capture_default_str();
   app.add_option("--threads", arguments.threads, "Threads of matrix products")
@@ -62,6 +67,44 @@ void add_training(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--weight-decay", settings.weight_decay, "AdamW's, of matrices")->capture_default_str();
   app.add_option("--clip", settings.clip, "Largest norm of the gradient; 0: any")->capture_default_str();
+}
+
+void add_sharding(CLI::App& app, Arguments& arguments) {
+  shard::EngineOptions& sharding = arguments.settings.sharding;
+  const std::map<std::string, shard::Strategy> strategies{{"none", shard::Strategy::no_shard},
+                                                          {"gradients", shard::Strategy::shard_grad_op},
+                                                          {"full", shard::Strategy::full_shard},
+                                                          {"hybrid", shard::Strategy::hybrid_shard}};
+  const std::map<std::string, shard::Limit> limits{
+      {"off", shard::Limit::off}, {"block", shard::Limit::block}, {"sliding", shard::Limit::sliding}};
+  const std::map<std::string, shard::Precision> precisions{{"fp32", shard::Precision::float32},
+                                                           {"bf16", shard::Precision::bfloat16}};
+  app.add_option("--ranks", arguments.ranks,
+                 "Processes to start on this machine; without it, as the launcher says")
+      ->check(CLI::Range(1, 4096));
+  app.add_option(
+         "--strategy", sharding.strategy,
+         "none, gradients (kept whole from the first use on), full (default: gathered for every use) or "
+         "hybrid (full inside a group, replicas across), FSDP's NO_SHARD, SHARD_GRAD_OP, FULL_SHARD, "
+         "HYBRID_SHARD")
+      ->transform(CLI::CheckedTransformer(strategies));
+  app.add_option("--shard-ranks", sharding.shard_ranks, "Ranks of a group of hybrid; 0: those of a host")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--prefetch", sharding.forward_prefetch, "Units gathered ahead of the present one")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
+  app.add_option("--limiter", sharding.limiter.kind,
+                 "Of gathers under way: off, block (and flush) or sliding (window, default)")
+      ->transform(CLI::CheckedTransformer(limits));
+  app.add_option("--gathers", sharding.limiter.gathers, "The limiter's gathers; 0: any number")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--gather-bytes", sharding.limiter.bytes, "The limiter's bytes; 0: any number")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--gather", sharding.gather, "What parameters travel as: fp32 (default) or bf16")
+      ->transform(CLI::CheckedTransformer(precisions));
 }
 
 void add_report(CLI::App& app, Arguments& arguments) {
@@ -86,12 +129,17 @@ void add_report(CLI::App& app, Arguments& arguments) {
 }
 
 void print_beginning(const Arguments& arguments, const Model& model, const Text& text,
-                     const Products& products, const SingleRank& engine) {
+                     const Products& products, const Sharded& engine) {
   const Settings& settings = arguments.settings;
   const Config& config = settings.config;
   fmt::print("preset {}: {} blocks of width {}, {} heads, sequences of {} bytes, {:.2f} M parameters\n",
              config.name, config.layers, config.width, config.heads, config.length,
              static_cast<double>(model.parameter_floats()) / 1e6);
+  if (engine.shards().ranks() > 1)
+    fmt::print("{} ranks, {}: {} of {} in shards, {} replica{}\n", engine.shards().ranks(),
+               shard::name_of(settings.sharding.strategy), engine.shards().places()[0].shards,
+               engine.shards().ranks(), engine.shards().places()[0].replicas,
+               engine.shards().places()[0].replicas == 1 ? "" : "s");
   fmt::print("text {}: {} bytes, the last {} held out\n", text.name(), text.bytes().size(),
              text.held_out().size());
   fmt::print("oneDNN {}, {}{}, {} thread{}: at most {:.3f} TFLOP/s measured; {:.1f} MiB of arrays\n",
@@ -107,6 +155,7 @@ Status run(Arguments& arguments) {
   if (!config.ok()) return config.status();
   settings.config = *config;
   settings.canonical = arguments.determinism == "canonical";
+  settings.sharding.backward_prefetch = settings.sharding.forward_prefetch;
   WEIR_TRY(check(settings));
   Result<Text> text = arguments.data.empty() ? Text::built_in() : Text::from_file(arguments.data);
   if (!text.ok()) return text.status();
@@ -116,9 +165,14 @@ Status run(Arguments& arguments) {
   Products products(settings.precision);
   arguments.report.peak = measured_peak(products);
   const Model model(settings.config, settings.recompute);
-  SingleRank engine(settings, model, *text, products);
-  print_beginning(arguments, model, *text, products, engine);
-  return train(engine, settings, arguments.report);
+  auto world = World::join();
+  WEIR_TRY(world.status());
+  auto engine = Sharded::create(*world, settings, model, *text, products);
+  WEIR_TRY(engine.status());
+  arguments.report.ranks = world->ranks();
+  arguments.report.prints = world->rank() == 0;
+  if (arguments.report.prints) print_beginning(arguments, model, *text, products, **engine);
+  return train(**engine, settings, arguments.report);
 }
 
 // Arrays that do not fit are told like any other error.
@@ -128,9 +182,11 @@ Status run_in_memory(Arguments& arguments) {
   } catch (const std::bad_alloc&) {
     return Status(
         Code::system_error,
-        fmt::format("the arrays of preset {} with {} sequences at once do not fit into memory; a lower "
-                    "--micro-batch or --recompute full needs less",
-                    arguments.preset, arguments.settings.sequences_at_once()));
+        fmt::format(
+            "the arrays of preset {} with {} sequences at once do not fit into memory; a lower "
+            "--micro-batch or --recompute full needs less",
+            arguments.preset,
+            arguments.settings.micro_batch > 0 ? arguments.settings.micro_batch : arguments.settings.batch));
   }
 }
 
@@ -142,13 +198,16 @@ int main(int argc, char** argv) {
   weir::trainer::Arguments arguments;
   weir::trainer::add_model(app, arguments);
   weir::trainer::add_training(app, arguments);
+  weir::trainer::add_sharding(app, arguments);
   weir::trainer::add_report(app, arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : weir::trainer::kExitUsage;
   }
-  const weir::Status status = weir::trainer::run_in_memory(arguments);
+  const bool launched = weir::find_launched([](const char* name) { return std::getenv(name); }).has_value();
+  const weir::Status status = arguments.ranks > 0 && !launched ? weir::trainer::launch(arguments.ranks, argv)
+                                                               : weir::trainer::run_in_memory(arguments);
   if (status.ok()) return 0;
   fmt::print(stderr, "weir-train: {}\n", status.message());
   return status.code() == weir::Code::invalid_argument ? weir::trainer::kExitUsage : 1;

@@ -7,6 +7,7 @@
 #include "trainer/math/products.h"
 #include "trainer/model/config.h"
 #include "trainer/model/unit.h"
+#include "trainer/shard/engine.h"
 
 namespace weir::trainer {
 
@@ -14,7 +15,7 @@ struct Settings {
   Config config;
   Index steps = 300;
   Index batch = 8;        ///< sequences of a global batch
-  Index micro_batch = 0;  ///< sequences that go through the model together; 0: all of the batch
+  Index micro_batch = 0;  ///< sequences that go through the model of a rank together; 0: all of its share
   uint64_t seed = 1;
   float learning_rate = 2e-3f;  ///< the highest
   Index warm_up = 20;           ///< steps
@@ -28,8 +29,7 @@ struct Settings {
   Recompute recompute = Recompute::none;
   bool canonical = false;            ///< products by sequence, gradients in a tree over sequences
   Index evaluation_sequences = 256;  ///< 0: the whole held-out text
-
-  Index sequences_at_once() const { return micro_batch > 0 && micro_batch < batch ? micro_batch : batch; }
+  shard::EngineOptions sharding;     ///< all but `canonical`, which follows the one above
 };
 
 /// An error that names the first setting that makes no sense.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -71,46 +72,78 @@ class Progress {
                             {"learning_rate", result.learning_rate},
                             {"seconds", seconds},
                             {"tokens_per_second", tokens / seconds},
+                            {"communication_ms", result.busy_ms},
+                            {"exposed_communication_ms", result.waited_ms},
+                            {"bytes_on_the_wire", result.bytes},
                             {"flops", tokens * settings_.config.operations_per_token() / seconds}}));
     if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm))
       return Status(
           Code::invalid_usage,
           fmt::format("step {}: the loss is {} and the gradient's norm {}; a lower --learning-rate may help",
                       step + 1, result.loss, result.gradient_norm));
-    if ((step + 1) % report_.every == 0 || step + 1 == settings_.steps) print(step, result, tokens);
+    waited_ms_ += result.waited_ms;
+    busy_ms_ += result.busy_ms;
+    bytes_ += result.bytes;
+    if (report_.prints && ((step + 1) % report_.every == 0 || step + 1 == settings_.steps))
+      print(step, result, tokens);
     return {};
   }
 
   double total() const { return total_; }
 
+  /// Before the first line.
+  void begin() {
+    if (report_.prints) print_heads();
+  }
+
  private:
   void print(Index step, const StepResult& result, double tokens) {
-    const double rate = tokens * static_cast<double>(steps_) / seconds_;
+    const auto steps = static_cast<double>(steps_);
+    const double rate = tokens * steps / seconds_;
     const double flops = rate * settings_.config.operations_per_token();
-    fmt::print(
-        "step {:>6}  loss {:.4f} nats {:.3f} bits/byte  norm {:.2f}  rate {:.2e}  {:>7.0f} tokens/s  "
-        "{:.3f} TFLOP/s",
-        step + 1, result.loss, in_bits(result.loss), result.gradient_norm, result.learning_rate, rate,
-        flops / 1e12);
-    if (report_.peak > 0) fmt::print(" {:.0f}% of peak", 100 * flops / report_.peak);
+    fmt::print("{:>6}  {:>7.4f}  {:>9.3f}  {:>6.2f}  {:>8.2e}  {:>8.0f}  {:>7.3f}", step + 1, result.loss,
+               in_bits(result.loss), result.gradient_norm, result.learning_rate, rate, flops / 1e12);
+    if (report_.peak > 0) fmt::print("  {:>4.0f}%", 100 * flops / report_.peak / report_.ranks);
+    if (report_.ranks > 1)
+      fmt::print("  {:>7.1f}  {:>7.1f}  {:>10.1f}  {:>6.0f}%", static_cast<double>(bytes_) / 1e6 / steps,
+                 busy_ms_ / steps, waited_ms_ / steps, 100 * hidden());
     fmt::print("\n");
     std::fflush(stdout);
     seconds_ = 0;
     steps_ = 0;
+    waited_ms_ = busy_ms_ = 0;
+    bytes_ = 0;
   }
+
+  /// Communication is that of this rank, per step.
+  void print_heads() {
+    fmt::print("{:>6}  {:>7}  {:>9}  {:>6}  {:>8}  {:>8}  {:>7}", "step", "nats", "bits/byte", "norm", "rate",
+               "tokens/s", "TFLOP/s");
+    if (report_.peak > 0) fmt::print("  {:>5}", "peak");
+    if (report_.ranks > 1)
+      fmt::print("  {:>7}  {:>7}  {:>10}  {:>7}", "wire MB", "comm ms", "exposed ms", "overlap");
+    fmt::print("\n");
+  }
+
+  /// The part of communication that computing hid.
+  double hidden() const { return busy_ms_ > 0 ? std::max(0.0, 1 - waited_ms_ / busy_ms_) : 1; }
 
   const Settings& settings_;
   const ReportSettings& report_;
   double seconds_ = 0;
   double total_ = 0;
+  double waited_ms_ = 0;
+  double busy_ms_ = 0;
+  uint64_t bytes_ = 0;
   Index steps_ = 0;
 };
 
-Status evaluate(Engine& engine, Index step, double seconds, Metrics& metrics) {
+Status evaluate(Engine& engine, const ReportSettings& report, Index step, double seconds, Metrics& metrics) {
   Result<double> loss = engine.evaluate();
   if (!loss.ok()) return loss.status();
-  fmt::print("step {:>6}  held out: {:.4f} nats {:.3f} bits/byte after {:.1f} s of training\n", step, *loss,
-             in_bits(*loss), seconds);
+  if (!report.prints) return {};
+  fmt::print("{:>6}  {:>7.4f}  {:>9.3f}  held out, after {:.1f} s of training\n", step, *loss, in_bits(*loss),
+             seconds);
   std::fflush(stdout);
   return metrics.write({{"step", step},
                         {"held_out_loss", *loss},
@@ -132,9 +165,10 @@ std::string printable(const std::string& text) {
 
 Status train(Engine& engine, const Settings& settings, const ReportSettings& report) {
   Metrics metrics;
-  WEIR_TRY(metrics.open(report.metrics));
+  if (report.prints) WEIR_TRY(metrics.open(report.metrics));
   Progress progress(settings, report);
-  WEIR_TRY(evaluate(engine, 0, 0, metrics));
+  progress.begin();
+  WEIR_TRY(evaluate(engine, report, 0, 0, metrics));
   for (Index step = 0; step < settings.steps; ++step) {
     const Clock::time_point begin = Clock::now();
     Result<StepResult> result = engine.step(step);
@@ -142,11 +176,16 @@ Status train(Engine& engine, const Settings& settings, const ReportSettings& rep
     WEIR_TRY(progress.add(step, *result, seconds_since(begin), metrics));
     const bool is_last = step + 1 == settings.steps;
     if (is_last || (report.evaluate_every > 0 && (step + 1) % report.evaluate_every == 0))
-      WEIR_TRY(evaluate(engine, step + 1, progress.total(), metrics));
+      WEIR_TRY(evaluate(engine, report, step + 1, progress.total(), metrics));
   }
+  Result<uint64_t> digest = engine.digest();
+  if (!digest.ok()) return digest.status();
+  if (report.prints) fmt::print("parameters and moments: {:016x}\n", *digest);
+  WEIR_TRY(metrics.write({{"digest", fmt::format("{:016x}", *digest)}}));
   if (report.sample_bytes == 0) return {};
   Result<std::string> text = engine.generate(report.prompt, report.sample_bytes, report.temperature);
   if (!text.ok()) return text.status();
+  if (!report.prints) return {};
   fmt::print("\n{}\n", printable(*text));
   return metrics.write({{"text", *text}});
 }

@@ -15,7 +15,9 @@ struct ReportSettings {
   std::string prompt = "And God said";
   Index sample_bytes = 300;  ///< generated at the end
   float temperature = 0.8f;
-  double peak = 0;  ///< measured floating-point operations per second, 0: not known
+  double peak = 0;  ///< measured floating-point operations per second of a rank, 0: not known
+  int ranks = 1;
+  bool prints = true;  ///< only one rank does, and writes the metrics
 };
 
 /// Runs all steps and reports to stdout and to the metrics file. Rates are those of training alone.

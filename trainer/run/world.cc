@@ -1,0 +1,55 @@
+#include "trainer/run/world.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trainer/shard/calls.h"
+#include "weir/launched.h"
+
+namespace weir::trainer {
+
+Result<World> World::join() {
+  const Launched launched =
+      find_launched([](const char* name) { return std::getenv(name); }).value_or(Launched());
+  if (!launched.wrong.empty()) return Status(Code::invalid_argument, launched.wrong);
+  if (launched.size > 1 && std::getenv("NCCL_COMM_ID") == nullptr)
+    return Status(
+        Code::invalid_argument,
+        fmt::format("rank {} of {} has no NCCL_COMM_ID; expected \"host:port\" of the first rank, the same "
+                    "for all (weir run sets it, mpirun passes it on with -x NCCL_COMM_ID)",
+                    launched.rank, launched.size));
+  ncclUniqueId id;
+  WEIR_TRY(shard::checked(ncclGetUniqueId(&id), "making an id"));
+  ncclComm_t comm = nullptr;
+  WEIR_TRY(shard::checked(ncclCommInitRank(&comm, launched.size, id, launched.rank), "joining the ranks"));
+  return World(comm, launched.rank, launched.size);
+}
+
+World::~World() {
+  if (comm_ != nullptr) (void)ncclCommDestroy(comm_);
+}
+
+Status launch(int ranks, char** arguments) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return Status(Code::system_error, fmt::format("cannot find this program: {}", error.message()));
+  const std::string launcher = self.parent_path() / "weir";
+  std::vector<std::string> words = {"weir",    "run", "-n",         std::to_string(ranks),
+                                    "--plain", "--",  self.string()};
+  for (char** word = arguments + 1; *word != nullptr; ++word) words.emplace_back(*word);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execv(launcher.c_str(), pointers.data());
+  return Status(Code::system_error,
+                fmt::format("--ranks needs the launcher {}: {}", launcher, std::strerror(errno)));
+}
+
+}  // namespace weir::trainer

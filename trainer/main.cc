@@ -118,6 +118,15 @@ void add_report(CLI::App& app, Arguments& arguments) {
   app.add_option("--report-every", report.every, "Steps between lines")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  Settings& settings = arguments.settings;
+  app.add_option(
+      "--checkpoints", settings.checkpoints,
+      "Folder that all ranks see; goes on from the newest one there, whatever ranks and strategy wrote it");
+  app.add_option("--checkpoint-every", settings.checkpoint_every, "Steps; 0: after the last one only")
+      ->capture_default_str();
+  app.add_option("--keep", settings.checkpoints_kept, "Checkpoints kept, the newest ones")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   app.add_option("--metrics", report.metrics, "File for one JSON object per step");
   app.add_option("--prompt", report.prompt, "What the text at the end begins with")->capture_default_str();
   app.add_option("--sample", report.sample_bytes, "Bytes of that text")

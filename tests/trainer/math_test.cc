@@ -9,7 +9,6 @@
 #include "trainer/math/philox.h"
 #include "trainer/math/products.h"
 #include "trainer/math/rows.h"
-#include "trainer/math/tree.h"
 
 namespace weir::trainer {
 namespace {
@@ -112,55 +111,6 @@ TEST(Philox, NormalsHaveMeanAndDeviation) {
     }
   EXPECT_NEAR(sum / (4 * kBlocks), 0, 5 / std::sqrt(4.0 * kBlocks));  // five standard errors
   EXPECT_NEAR(squares / (4 * kBlocks), 1, 5 * std::sqrt(2.0 / (4 * kBlocks)));
-}
-
-TEST(Tree, NumbersAreAddedLikeABalancedTree) {
-  EXPECT_EQ(tree_sum({}), 0);
-  const std::vector<double> five{1, 0x1p-53, 0x1p-53, 0x1p-53, 3};
-  // (1 + 2^-53 = 1) + (2^-52), then + 3: from left to right the small ones would all be lost.
-  EXPECT_EQ(tree_sum(five), (1 + 0x1p-52) + 3);
-}
-
-TEST(Tree, ArraysInAnyOrderHaveTheSameBits) {
-  for (const Index places : {1, 2, 3, 5, 8, 11}) {
-    std::vector<Index> order(static_cast<size_t>(places));
-    std::iota(order.begin(), order.end(), 0);
-    const auto sum = [&] {
-      TreeSum tree(10, places);
-      for (const Index place : order) {
-        const Values values = random_values(10, static_cast<uint32_t>(place));
-        std::copy(values.begin(), values.end(), tree.open());
-        tree.close(place);
-      }
-      std::vector<float> root(10);
-      tree.add_root_to(root.data());
-      return root;
-    };
-    const std::vector<float> rising = sum();
-    std::reverse(order.begin(), order.end());
-    EXPECT_EQ(sum(), rising) << places;
-    std::rotate(order.begin(), order.begin() + places / 2, order.end());
-    EXPECT_EQ(sum(), rising) << places;
-
-    Values expected(10);
-    for (const Index place : order) {
-      const Values values = random_values(10, static_cast<uint32_t>(place));
-      for (size_t at = 0; at < 10; ++at) expected[at] += values[at];
-    }
-    for (size_t at = 0; at < 10; ++at) EXPECT_NEAR(static_cast<double>(rising[at]), expected[at], 1e-5);
-  }
-}
-
-TEST(Tree, ThreeArraysAreLeftPairThenRight) {
-  TreeSum tree(1, 3);
-  const std::vector<float> values{0x1p-24f, 1.0f, 0x1p-24f};
-  for (const Index place : {2, 0, 1}) {
-    *tree.open() = values[static_cast<size_t>(place)];
-    tree.close(place);
-  }
-  float root = 0;
-  tree.add_root_to(&root);
-  EXPECT_EQ(root, 1.0f);  // each half unit is rounded away; together they would not be
 }
 
 }  // namespace

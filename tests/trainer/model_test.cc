@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include "tests/trainer/reference.h"
 #include "trainer/math/buffer.h"
@@ -24,6 +26,28 @@ std::vector<uint8_t> bytes(Index count, uint32_t stream) {
         static_cast<uint8_t>(random_block(9, Purpose::samples, stream, static_cast<uint64_t>(at))[0]));
   return drawn;
 }
+
+/// The gradients of each sequence, added up in their order.
+class Collected final : public Gradients {
+ public:
+  explicit Collected(Index size) : size_(static_cast<size_t>(size)) {}
+  float* open() override {
+    open_.assign(size_, 0);
+    return open_.data();
+  }
+  void close(Index first) override { EXPECT_TRUE(by_first_.emplace(first, open_).second) << first; }
+  std::vector<float> sum() const {
+    std::vector<float> sum(size_);
+    for (const auto& [first, gradients] : by_first_)
+      std::ranges::transform(sum, gradients, sum.begin(), std::plus<>());
+    return sum;
+  }
+
+ private:
+  size_t size_;
+  std::vector<float> open_;
+  std::map<Index, std::vector<float>> by_first_;
+};
 
 /// A model with parameters, which computes the gradients of a global batch.
 class Learner {
@@ -53,23 +77,23 @@ class Learner {
   /// The gradients of the mean loss of `sequences`, `at_once` of them together.
   std::vector<std::vector<float>> gradients(Index sequences, Index at_once) {
     std::vector<std::vector<float>> sums;
-    std::vector<TreeSum> trees;
+    std::vector<Collected> pieces;
     for (const Buffer& values : parameters_) {
       sums.emplace_back(static_cast<size_t>(values.size()));
-      trees.emplace_back(values.size(), sequences);
+      pieces.emplace_back(values.size());
     }
     losses_.assign(static_cast<size_t>(sequences * kConfig.length), 0);
     for (Index first = 0; first < sequences; first += at_once)
-      micro_batch(sequences, first, std::min(at_once, sequences - first), sums, trees);
+      micro_batch(sequences, first, std::min(at_once, sequences - first), sums, pieces);
     if (canonical_)
-      for (size_t unit = 0; unit < sums.size(); ++unit) trees[unit].add_root_to(sums[unit].data());
+      for (size_t unit = 0; unit < sums.size(); ++unit) sums[unit] = pieces[unit].sum();
     EXPECT_TRUE(products_.status().ok()) << products_.status().message();
     return sums;
   }
 
  private:
   void micro_batch(Index all, Index first, Index sequences, std::vector<std::vector<float>>& sums,
-                   std::vector<TreeSum>& trees) {
+                   std::vector<Collected>& pieces) {
     const std::vector<uint8_t> tokens = bytes(all * kConfig.length, 1);
     const std::vector<uint8_t> targets = bytes(all * kConfig.length, 2);
     const Index before = first * kConfig.length;
@@ -96,10 +120,9 @@ class Learner {
     Buffer gradient(batch.rows() * kConfig.width);
     for (size_t at = units; at-- > 0;) {
       PlainGradients plain(sums[at].data());
-      TreeGradients tree(trees[at]);
       model_.units()[at]->backward(compute, batch, parameters_[at].data(),
                                    at > 0 ? activations[at - 1].data() : nullptr, saved[at].data(),
-                                   gradient.data(), canonical_ ? static_cast<Gradients&>(tree) : plain);
+                                   gradient.data(), canonical_ ? static_cast<Gradients&>(pieces[at]) : plain);
     }
   }
 

@@ -181,19 +181,20 @@ TEST(Program, PrintsProgressAndWritesMetrics) {
       path);
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("preset tiny: 4 blocks of width 128"));
-  EXPECT_THAT(outcome.output, HasSubstr("step      3  loss"));
+  EXPECT_THAT(outcome.output, HasSubstr("  step     nats  bits/byte"));
+  EXPECT_THAT(outcome.output, HasSubstr("\n     3  "));
   EXPECT_THAT(outcome.output, HasSubstr("And God said"));
   std::ifstream file(path);
   std::vector<nlohmann::json> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
   std::remove(path.c_str());
-  ASSERT_EQ(lines.size(), 7u);  // held out before, after 2 and 3; three steps; the text
+  ASSERT_EQ(lines.size(), 8u);  // held out before, after 2 and 3; three steps; the digest; the text
   EXPECT_EQ(lines[0]["step"], 0);
   EXPECT_GT(lines[0]["held_out_bits_per_byte"], 7.5);
   EXPECT_EQ(lines[1]["step"], 1);
   EXPECT_NEAR(lines[1]["bits_per_byte"].get<double>(), lines[1]["loss"].get<double>() / std::numbers::ln2,
               1e-9);
-  EXPECT_EQ(lines[6]["text"].get<std::string>().substr(0, 12), "And God said");
+  EXPECT_EQ(lines[7]["text"].get<std::string>().substr(0, 12), "And God said");
 }
 
 TEST(Program, WrongArgumentsEndWithASentence) {

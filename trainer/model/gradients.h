@@ -2,7 +2,7 @@
 /// pieces.
 #pragma once
 
-#include "trainer/math/tree.h"
+#include "trainer/math/lanes.h"
 
 namespace weir::trainer {
 
@@ -24,19 +24,6 @@ class PlainGradients final : public Gradients {
 
  private:
   float* sum_;
-};
-
-/// Each piece, which must be one sequence, is a leaf of a tree over the sequences of the global batch: the
-/// bits of the sum do not depend on micro-batches or ranks.
-class TreeGradients final : public Gradients {
- public:
-  /// Does not own `sum`.
-  explicit TreeGradients(TreeSum& sum) : sum_(sum) {}
-  float* open() override { return sum_.open(); }
-  void close(Index first) override { sum_.close(first); }
-
- private:
-  TreeSum& sum_;
 };
 
 }  // namespace weir::trainer

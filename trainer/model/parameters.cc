@@ -64,9 +64,4 @@ void optimise(const ParameterTable& table, const AdamW& settings, Index begin, I
   });
 }
 
-void append_squares(Index count, const float* values, std::vector<double>& sums) {
-  for (Index at = 0; at < count; at += kNormBlock)
-    sums.push_back(static_cast<double>(sum_of_squares(std::min(kNormBlock, count - at), values + at)));
-}
-
 }  // namespace weir::trainer

@@ -55,10 +55,4 @@ void initialise(const ParameterTable& table, uint64_t seed, Index begin, Index e
 void optimise(const ParameterTable& table, const AdamW& settings, Index begin, Index end, float* values,
               const float* gradients, float* mean, float* variance);
 
-/// Appends the sum of squares of each block of 1024 elements (the last may be shorter) of `values` to `sums`.
-/// Cut at multiples of 1024 elements, parts give the same sums as the whole. tree_sum() of all units' gives
-/// the square of the global norm.
-inline constexpr Index kNormBlock = 1024;
-void append_squares(Index count, const float* values, std::vector<double>& sums);
-
 }  // namespace weir::trainer

@@ -4,11 +4,18 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "trainer/math/lanes.h"
 #include "weir/status.h"
 
 namespace weir::trainer {
+
+/// What a run goes on from.
+struct Resumed {
+  Index step = 0;                  ///< the first one to do; 0: from the beginning
+  std::vector<std::string> notes;  ///< sentences: newer checkpoints that could not be used, other settings
+};
 
 struct StepResult {
   double loss = 0;           ///< mean over the tokens of the global batch, in nats
@@ -24,6 +31,12 @@ class Engine {
   virtual ~Engine() = default;
   /// Learns from global batch `step` (from 0), in order.
   virtual Result<StepResult> step(Index step) = 0;
+  /// Goes on from the newest checkpoint that can be used, where checkpoints are kept.
+  virtual Result<Resumed> resume() = 0;
+  /// Begins to save what was learned in `steps` steps, once the last checkpoint is complete.
+  virtual Status save(Index steps) = 0;
+  /// Waits until the last checkpoint is complete.
+  virtual Status finish_saving() = 0;
   /// The mean loss on the held-out text, in nats per byte.
   virtual Result<double> evaluate() = 0;
   /// 64 bits that tell whether parameters and moments have the same bits as in another run, of any number of

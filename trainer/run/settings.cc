@@ -14,6 +14,8 @@ Status check(const Settings& settings) {
   if (settings.batch < 1) return wrong(fmt::format("--batch {} is not at least 1", settings.batch));
   if (settings.micro_batch < 0)
     return wrong(fmt::format("--micro-batch {} is below 0", settings.micro_batch));
+  if (settings.checkpoint_every < 0)
+    return wrong(fmt::format("--checkpoint-every {} is below 0", settings.checkpoint_every));
   if (settings.warm_up < 0) return wrong(fmt::format("--warm-up {} is below 0", settings.warm_up));
   if (settings.evaluation_sequences < 0)
     return wrong(fmt::format("--evaluation-sequences {} is below 0", settings.evaluation_sequences));

@@ -29,7 +29,10 @@ struct Settings {
   Recompute recompute = Recompute::none;
   bool canonical = false;            ///< products by sequence, gradients in a tree over sequences
   Index evaluation_sequences = 256;  ///< 0: the whole held-out text
-  shard::EngineOptions sharding;     ///< all but `canonical`, which follows the one above
+  std::string checkpoints;           ///< folder; empty: none are kept
+  Index checkpoint_every = 100;      ///< steps, and after the last one
+  int checkpoints_kept = 2;
+  shard::EngineOptions sharding;  ///< all but `canonical`, which follows the one above
 };
 
 /// An error that names the first setting that makes no sense.

@@ -72,6 +72,8 @@ Result<std::unique_ptr<Sharded>> Sharded::create(const World& world, const Setti
   WEIR_TRY(shards.status());
   std::unique_ptr<Sharded> engine(new Sharded(world, settings, model, text, products, std::move(*shards)));
   engine->make_arrays();
+  if (!settings.checkpoints.empty())
+    engine->saver_.emplace(world.comm(), settings.checkpoints, settings.checkpoints_kept);
   return engine;
 }
 
@@ -202,6 +204,7 @@ Result<StepResult> Sharded::step(Index step) {
   const auto loss = shards_->sum_over_grains(plan, losses);
   WEIR_TRY(loss.status());
   update(step, sums->gradient_norm);
+  WEIR_TRY(complete_checkpoint());
   const shard::PassCounts& counts = shards_->counts();
   return StepResult{.loss = static_cast<double>(*loss) / static_cast<double>(sums->tokens),
                     .gradient_norm = static_cast<double>(sums->gradient_norm),
@@ -246,6 +249,49 @@ Result<double> Sharded::evaluate() {
   WEIR_TRY(loss.status());
   return static_cast<double>(*loss) / static_cast<double>(count * settings_.config.length);
 }
+
+std::vector<checkpoint::ShardArray> Sharded::moments() {
+  std::vector<checkpoint::ShardArray> moments = {{"mean", {}}, {"variance", {}}};
+  for (UnitArrays& own : arrays_) {
+    const auto count = static_cast<size_t>(own.mean.size());
+    moments[0].units.emplace_back(own.mean.data(), count);
+    moments[1].units.emplace_back(own.variance.data(), count);
+  }
+  return moments;
+}
+
+std::vector<uint64_t> Sharded::words() const {
+  return {settings_.seed, static_cast<uint64_t>(settings_.batch), text_.bytes().size()};
+}
+
+Result<Resumed> Sharded::resume() {
+  if (!saver_) return Resumed();
+  auto loaded = checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, moments());
+  WEIR_TRY(loaded.status());
+  if (!loaded->has_value()) return Resumed();
+  Resumed resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
+  if ((*loaded)->contents.words != words())
+    resumed.notes.push_back(
+        "the checkpoint is of another seed, batch or text: what follows is not what it would have been");
+  return resumed;
+}
+
+Status Sharded::save(Index steps) {
+  if (!saver_) return {};
+  WEIR_TRY(finish_saving());
+  return checkpoint::start_saving(*saver_, *shards_, moments(), static_cast<uint64_t>(steps), words());
+}
+
+/// Once all ranks' files are written, so that it is good for something before the next one begins.
+Status Sharded::complete_checkpoint() {
+  if (!saver_ || !saver_->under_way()) return {};
+  int32_t written = saver_->written() ? 1 : 0;
+  WEIR_TRY(shard::checked(ncclAllReduce(&written, &written, 1, ncclInt32, ncclMin, world_.comm(), nullptr),
+                          "asking for written files"));
+  return written != 0 ? saver_->finish() : Status();
+}
+
+Status Sharded::finish_saving() { return saver_ && saver_->under_way() ? saver_->finish() : Status(); }
 
 /// A sum over elements, each mixed with its place: the order of ranks and shards does not matter.
 Result<uint64_t> Sharded::digest() {

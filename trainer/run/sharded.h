@@ -5,10 +5,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "trainer/checkpoint/engine_state.h"
 #include "trainer/data/text.h"
 #include "trainer/math/buffer.h"
 #include "trainer/math/products.h"
@@ -28,6 +30,9 @@ class Sharded final : public Engine {
                                                  const Model& model, const Text& text, Products& products);
 
   Result<StepResult> step(Index step) override;
+  Result<Resumed> resume() override;
+  Status save(Index steps) override;
+  Status finish_saving() override;
   Result<double> evaluate() override;
   Result<uint64_t> digest() override;
   Result<std::string> generate(const std::string& prompt, Index count, float temperature) override;
@@ -72,6 +77,10 @@ class Sharded final : public Engine {
   Status draw_logits(const Batch& batch, float* logits);
   uint8_t draw_byte(const float* logits, float temperature, Index place) const;
   Compute compute() { return {products_, scratch_.data()}; }
+  Status complete_checkpoint();
+  std::vector<checkpoint::ShardArray> moments();
+  /// What a run has to have in common with the one that it goes on from.
+  std::vector<uint64_t> words() const;
   shard::GrainPlan deal_out(Index sequences) const;
 
   const World& world_;
@@ -84,6 +93,7 @@ class Sharded final : public Engine {
   Tokens tokens_;
   Buffer gradient_;  ///< of the activations between units, on its way back
   Buffer scratch_;
+  std::optional<checkpoint::Saver> saver_;  ///< where checkpoints are kept; after what it copies from
 };
 
 }  // namespace weir::trainer

@@ -151,6 +151,11 @@ Status evaluate(Engine& engine, const ReportSettings& report, Index step, double
                         {"training_seconds", seconds}});
 }
 
+void print(const Resumed& resumed) {
+  for (const std::string& note : resumed.notes) fmt::print("{}\n", note);
+  if (resumed.step > 0) fmt::print("goes on after step {}\n", resumed.step);
+}
+
 // Bytes as a terminal may see them.
 std::string printable(const std::string& text) {
   std::string shown;
@@ -167,17 +172,23 @@ Status train(Engine& engine, const Settings& settings, const ReportSettings& rep
   Metrics metrics;
   if (report.prints) WEIR_TRY(metrics.open(report.metrics));
   Progress progress(settings, report);
+  Result<Resumed> resumed = engine.resume();
+  if (!resumed.ok()) return resumed.status();
+  if (report.prints) print(*resumed);
   progress.begin();
-  WEIR_TRY(evaluate(engine, report, 0, 0, metrics));
-  for (Index step = 0; step < settings.steps; ++step) {
+  if (resumed->step == 0) WEIR_TRY(evaluate(engine, report, 0, 0, metrics));
+  for (Index step = resumed->step; step < settings.steps; ++step) {
     const Clock::time_point begin = Clock::now();
     Result<StepResult> result = engine.step(step);
     if (!result.ok()) return result.status();
     WEIR_TRY(progress.add(step, *result, seconds_since(begin), metrics));
     const bool is_last = step + 1 == settings.steps;
+    if (is_last || (settings.checkpoint_every > 0 && (step + 1) % settings.checkpoint_every == 0))
+      WEIR_TRY(engine.save(step + 1));
     if (is_last || (report.evaluate_every > 0 && (step + 1) % report.evaluate_every == 0))
       WEIR_TRY(evaluate(engine, report, step + 1, progress.total(), metrics));
   }
+  WEIR_TRY(engine.finish_saving());
   Result<uint64_t> digest = engine.digest();
   if (!digest.ok()) return digest.status();
   if (report.prints) fmt::print("parameters and moments: {:016x}\n", *digest);

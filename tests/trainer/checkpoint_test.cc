@@ -1,0 +1,305 @@
+/// Checkpoints: written by some ranks, read by others; damage; failures while saving.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/trainer/dying_files.h"
+#include "tests/trainer/temporary_folder.h"
+#include "tests/trainer/toy.h"
+#include "trainer/checkpoint/engine_state.h"
+#include "trainer/checkpoint/folder.h"
+
+namespace weir::checkpoint {
+namespace {
+
+using shard::Engine;
+using shard::EngineOptions;
+using shard::Strategy;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A number that tells step, array and element.
+float value_of(uint64_t step, size_t array, int unit, size_t element) {
+  return static_cast<float>(step * 1000003 + array * 77773 + unit * 9001 + element);
+}
+
+/// An engine with one array beside the parameters.
+class State {
+ public:
+  State(ncclComm_t world, std::vector<shard::Unit> units, EngineOptions options) {
+    options.limiter.kind = shard::Limit::off;
+    Result<std::unique_ptr<Engine>> made = Engine::create(world, std::move(units), options);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    engine_ = std::move(*made);
+    moment_.name = "moment1";
+    for (int unit = 0; unit < count(); ++unit) {
+      values_.emplace_back(engine_->shard(unit).size());
+      moment_.units.emplace_back(values_.back());
+    }
+  }
+
+  void fill(uint64_t step) {
+    each([&](float& value, size_t array, int unit, size_t element) {
+      value = value_of(step, array, unit, element);
+    });
+  }
+  bool holds(uint64_t step) {
+    bool same = true;
+    each([&](float& value, size_t array, int unit, size_t element) {
+      same = same && value == value_of(step, array, unit, element);
+    });
+    return same;
+  }
+  Status save(Saver& saver, uint64_t step) {
+    fill(step);
+    WEIR_TRY(start_saving(saver, *engine_, {&moment_, 1}, step, {step, 4711}));
+    fill(step + 1000);  // training goes on meanwhile
+    return saver.finish();
+  }
+  Result<std::optional<Loaded>> load(ncclComm_t world, const std::string& folder) {
+    return load_latest(world, folder, *engine_, {&moment_, 1});
+  }
+
+ private:
+  int count() const { return static_cast<int>(engine_->units().size()); }
+  template <typename Act>
+  void each(Act&& act) {
+    for (int unit = 0; unit < count(); ++unit)
+      for (size_t array = 0; array < 2; ++array) {
+        const std::span<float> values = array == 0 ? engine_->shard(unit) : moment_.units[unit];
+        for (size_t i = 0; i < values.size(); ++i)
+          act(values[i], array, unit, engine_->shard_range(unit).first + i);
+      }
+  }
+
+  std::unique_ptr<Engine> engine_;
+  std::vector<std::vector<float>> values_;
+  ShardArray moment_;
+};
+
+std::vector<shard::Unit> small_units() { return {{"embedding table", 19}, {"head", 5}}; }
+
+struct Cast {
+  int world;
+  Strategy strategy;
+  int shard_ranks;
+};
+
+TEST(Checkpoint, LoadsAtAnyWorldSizeAndStrategy) {
+  const std::vector<Cast> casts = {{1, Strategy::no_shard, 0},     {2, Strategy::full_shard, 0},
+                                   {3, Strategy::no_shard, 0},     {3, Strategy::shard_grad_op, 0},
+                                   {4, Strategy::hybrid_shard, 2}, {5, Strategy::full_shard, 0}};
+  for (const Cast& from : casts) {
+    TemporaryFolder folder;
+    const auto options = [](const Cast& cast) {
+      EngineOptions options;
+      options.strategy = cast.strategy;
+      options.shard_ranks = cast.shard_ranks;
+      return options;
+    };
+    shard::toy::with_ranks(from.world, [&](int, ncclComm_t world) {
+      State state(world, shard::toy::units(), options(from));
+      Saver saver(world, folder.path() + "/new", 2);
+      const Status saved = state.save(saver, 7);
+      EXPECT_TRUE(saved.ok()) << saved.message();
+    });
+    for (const Cast& to : casts)
+      shard::toy::with_ranks(to.world, [&](int rank, ncclComm_t world) {
+        State state(world, shard::toy::units(), options(to));
+        Result<std::optional<Loaded>> loaded = state.load(world, folder.path() + "/new");
+        ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+        ASSERT_TRUE(loaded->has_value());
+        EXPECT_EQ((**loaded).contents.step, 7U);
+        EXPECT_THAT((**loaded).contents.words, ElementsAre(7, 4711));
+        EXPECT_THAT((**loaded).skipped, IsEmpty());
+        EXPECT_TRUE(state.holds(7)) << from.world << " to " << to.world << ", rank " << rank;
+      });
+  }
+}
+
+TEST(Checkpoint, RanksOfACopyWriteNothingTwice) {
+  TemporaryFolder folder;
+  shard::toy::with_ranks(4, [&](int, ncclComm_t world) {
+    EngineOptions options;
+    options.strategy = Strategy::no_shard;
+    State state(world, {{"all", 4096}}, options);
+    Saver saver(world, folder.path(), 2);
+    ASSERT_TRUE(state.save(saver, 1).ok());
+  });
+  for (int rank = 0; rank < 4; ++rank)  // begin, 1024 elements of two arrays, two records in the index
+    EXPECT_EQ(std::filesystem::file_size(folder.path() + "/step-00000001/" + file_name(rank)),
+              8U + 2 * 4096 + 2 * 40);
+}
+
+TEST(Checkpoint, KeepsTheNewestAndReplacesAStepThatIsSavedAgain) {
+  TemporaryFolder folder;
+  shard::toy::with_ranks(2, [&](int rank, ncclComm_t world) {
+    State state(world, small_units(), {});
+    Saver saver(world, folder.path(), 2);
+    EXPECT_FALSE(saver.under_way());
+    for (uint64_t step : {1, 2, 3, 3}) ASSERT_TRUE(state.save(saver, step).ok());
+    Result<std::optional<Loaded>> loaded = state.load(world, folder.path());
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    EXPECT_TRUE(state.holds(3));
+    if (rank != 0) return;
+    EXPECT_THAT(steps_in(folder.path()), ElementsAre(3, 2));
+    EXPECT_THAT(leftovers(folder.path()), IsEmpty());
+  });
+}
+
+TEST(Checkpoint, AnEmptyFolderIsNoError) {
+  shard::toy::with_ranks(2, [&](int, ncclComm_t world) {
+    State state(world, small_units(), {});
+    Result<std::optional<Loaded>> loaded = state.load(world, "/there/is/no/such/folder");
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    EXPECT_FALSE(loaded->has_value());
+  });
+}
+
+TEST(Checkpoint, AnotherModelIsNamed) {
+  TemporaryFolder folder;
+  shard::toy::with_ranks(1, [&](int, ncclComm_t world) {
+    State state(world, small_units(), {});
+    Saver saver(world, folder.path(), 2);
+    ASSERT_TRUE(state.save(saver, 1).ok());
+    State other(world, {{"embedding table", 19}, {"head", 6}}, {});
+    EXPECT_THAT(other.load(world, folder.path()).status().message(),
+                HasSubstr("unit 1 is head with 5 parameters; expected head with 6"));
+  });
+}
+
+/// Two checkpoints; what `damage` does to a file of the newer one.
+void with_damage(const std::function<void(const std::string& file, const std::string& content, State& state,
+                                          ncclComm_t world, const std::string& folder)>& damage) {
+  TemporaryFolder folder;
+  shard::toy::with_ranks(2, [&](int, ncclComm_t world) {
+    State state(world, small_units(), {});
+    Saver saver(world, folder.path(), 2);
+    ASSERT_TRUE(state.save(saver, 1).ok());
+    ASSERT_TRUE(state.save(saver, 2).ok());
+  });
+  shard::toy::with_ranks(1, [&](int, ncclComm_t world) {
+    State state(world, small_units(), {});
+    for (const char* name : {"manifest", "rank-00000", "rank-00001"}) {
+      const std::string file = folder.path() + "/step-00000002/" + name;
+      Result<std::string> content = read_file(file);
+      ASSERT_TRUE(content.ok());
+      damage(file, *content, state, world, folder.path());
+      std::ofstream(file, std::ios::binary) << *content;
+    }
+    ASSERT_TRUE(state.load(world, folder.path()).ok());
+    EXPECT_TRUE(state.holds(2));
+  });
+}
+
+/// The damaged file is named and the checkpoint before is used.
+void expect_fallback(State& state, ncclComm_t world, const std::string& folder, const std::string& file) {
+  state.fill(5);
+  Result<std::optional<Loaded>> loaded = state.load(world, folder);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  ASSERT_TRUE(loaded->has_value());
+  EXPECT_EQ((**loaded).contents.step, 1U);
+  EXPECT_TRUE(state.holds(1));
+  ASSERT_EQ((**loaded).skipped.size(), 1U);
+  EXPECT_THAT((**loaded).skipped[0], HasSubstr(file));
+}
+
+TEST(Checkpoint, AFlippedByteAnywhereIsNamed) {
+  with_damage([](const std::string& file, const std::string& content, State& state, ncclComm_t world,
+                 const std::string& folder) {
+    for (size_t at = 0; at < content.size(); ++at) {
+      std::string damaged = content;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
+      std::ofstream(file, std::ios::binary) << damaged;
+      SCOPED_TRACE(file + " at " + std::to_string(at));
+      expect_fallback(state, world, folder, file);
+    }
+  });
+}
+
+TEST(Checkpoint, AFileCutShortAnywhereIsNamed) {
+  with_damage([](const std::string& file, const std::string& content, State& state, ncclComm_t world,
+                 const std::string& folder) {
+    for (size_t length = 0; length < content.size(); ++length) {
+      std::ofstream(file, std::ios::binary) << content.substr(0, length);
+      SCOPED_TRACE(file + " of length " + std::to_string(length));
+      expect_fallback(state, world, folder, file);
+    }
+    std::filesystem::remove(file);
+    expect_fallback(state, world, folder, file);
+  });
+}
+
+TEST(Checkpoint, DamagedValuesAreNamedByArrayAndUnit) {
+  with_damage([](const std::string& file, const std::string& content, State& state, ncclComm_t world,
+                 const std::string& folder) {
+    if (file.find("rank-00000") == std::string::npos) return;
+    std::string damaged = content;
+    damaged[8 + 4 * 20] ^= 1;  // the second record, after the 19 elements of the first
+    std::ofstream(file, std::ios::binary) << damaged;
+    Result<std::optional<Loaded>> loaded = state.load(world, folder);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    EXPECT_THAT((**loaded).skipped[0], HasSubstr("elements 0 to 19"));
+    EXPECT_THAT((**loaded).skipped[0], HasSubstr("moment1 of embedding table"));
+  });
+}
+
+/// Each call of the file layer fails once, on one rank of two: all ranks get the error, the last complete
+/// checkpoint is there, and the next save works.
+TEST(Checkpoint, AFailureAtAnyCallIsToldToAllRanksAndHarmsNothing) {
+  for (int failing : {0, 1}) {
+    int calls = 0;
+    for (int fatal = 0; fatal <= calls; ++fatal) {  // 0: none, to count
+      TemporaryFolder folder;
+      std::atomic<int> failures{0};
+      std::atomic<int> saved{0};
+      shard::toy::with_ranks(2, [&](int rank, ncclComm_t world) {
+        State state(world, small_units(), {});
+        Saver saver(world, folder.path(), 1);
+        ASSERT_TRUE(state.save(saver, 1).ok());
+        DyingFiles files(DyingFiles::Way::fails, rank == failing ? fatal : 0);
+        Saver broken(world, folder.path(), 1, files);
+        const Status status = state.save(broken, 2);
+        if (rank == failing && fatal == 0) calls = files.calls();
+        if (!status.ok()) {
+          ++failures;
+          EXPECT_THAT(status.message(), HasSubstr("planted failure"));
+        }
+        Result<std::optional<Loaded>> loaded = state.load(world, folder.path());
+        ASSERT_TRUE(loaded.ok() && loaded->has_value()) << loaded.status().message();
+        EXPECT_TRUE(state.holds((**loaded).contents.step));
+        const Status again = state.save(saver, 3);
+        EXPECT_TRUE(again.ok()) << again.message();
+        saved += again.ok();
+        Result<std::optional<Loaded>> last = state.load(world, folder.path());
+        ASSERT_TRUE(last.ok() && last->has_value());
+        EXPECT_TRUE(state.holds(3));
+      });
+      EXPECT_EQ(failures, fatal == 0 ? 0 : 2) << "call " << fatal << " of rank " << failing;
+      EXPECT_EQ(saved, 2);
+      EXPECT_THAT(steps_in(folder.path()), ElementsAre(3));
+      EXPECT_THAT(leftovers(folder.path()), IsEmpty());
+    }
+    EXPECT_GT(calls, failing == 0 ? 15 : 8);
+  }
+}
+
+TEST(Checkpoint, MisuseIsRefused) {
+  TemporaryFolder folder;
+  shard::toy::with_ranks(1, [&](int, ncclComm_t world) {
+    Saver saver(world, folder.path(), 2);
+    EXPECT_THAT(saver.finish().message(), HasSubstr("expected start() first"));
+    Contents contents;
+    contents.arrays = {"two words"};
+    EXPECT_THAT(saver.start(contents, {}).message(), HasSubstr("'two words' names an array"));
+    contents.arrays = {"parameters"};
+    ASSERT_TRUE(saver.start(contents, {}).ok());
+    EXPECT_THAT(saver.start(contents, {}).message(), HasSubstr("expected finish() first"));
+    EXPECT_TRUE(saver.finish().ok());
+  });
+}
+
+}  // namespace
+}  // namespace weir::checkpoint

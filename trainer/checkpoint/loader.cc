@@ -1,0 +1,149 @@
+#include "trainer/checkpoint/loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trainer/checkpoint/agree.h"
+#include "trainer/checkpoint/files.h"
+#include "trainer/checkpoint/folder.h"
+#include "trainer/shard/calls.h"
+
+namespace weir::checkpoint {
+namespace {
+
+/// Whether a checkpoint is one of this model.
+Status check_same(const Contents& found, const Contents& expected, const std::string& path) {
+  const auto wrong = [&](const std::string& how) {
+    return Status(Code::invalid_argument, path + ": " + how);
+  };
+  if (found.arrays != expected.arrays)
+    return wrong(fmt::format("has {} arrays, the first '{}'; expected {}, the first '{}'",
+                             found.arrays.size(), found.arrays.empty() ? "" : found.arrays[0],
+                             expected.arrays.size(), expected.arrays.empty() ? "" : expected.arrays[0]));
+  if (found.units.size() != expected.units.size())
+    return wrong(fmt::format("has {} units; expected {}", found.units.size(), expected.units.size()));
+  for (size_t i = 0; i < found.units.size(); ++i)
+    if (found.units[i].name != expected.units[i].name ||
+        found.units[i].parameters != expected.units[i].parameters)
+      return wrong(fmt::format("unit {} is {} with {} parameters; expected {} with {}", i,
+                               found.units[i].name, found.units[i].parameters, expected.units[i].name,
+                               expected.units[i].parameters));
+  return Status();
+}
+
+Result<Contents> load(const std::string& path, const Contents& expected, std::span<const Want> wants) {
+  Result<Reader> reader = Reader::open(path);
+  if (!reader.ok()) return reader.status();
+  WEIR_TRY(check_same(reader->contents(), expected, path));
+  for (const Want& want : wants) WEIR_TRY(reader->read(want));
+  return reader->contents();
+}
+
+}  // namespace
+
+Result<Reader> Reader::open(const std::string& path) {
+  const std::string file = path + "/" + kManifest;
+  Result<std::string> text = read_file(file);
+  if (!text.ok()) return text.status();
+  Result<Manifest> manifest = parse_manifest(*text);
+  if (!manifest.ok())
+    return Status(manifest.status().code(), fmt::format("{}: {}", file, manifest.status().message()));
+  Reader reader(path, std::move(*manifest));
+  WEIR_TRY(reader.open_files());
+  WEIR_TRY(reader.order_records());
+  return reader;
+}
+
+Status Reader::open_files() {
+  files_.reserve(manifest_.files.size());  // places_ points into it
+  for (size_t rank = 0; rank < manifest_.files.size(); ++rank) {
+    Result<RankFile> file =
+        RankFile::open(path_ + "/" + file_name(static_cast<int>(rank)), manifest_.files[rank]);
+    if (!file.ok()) return file.status();
+    files_.push_back(std::move(*file));
+  }
+  return Status();
+}
+
+std::string Reader::name_of(uint64_t unit, uint64_t array) const {
+  return fmt::format("{} of {}", manifest_.contents.arrays[array], manifest_.contents.units[unit].name);
+}
+
+Status Reader::order_records() {
+  const Contents& contents = manifest_.contents;
+  places_.resize(contents.units.size() * contents.arrays.size());
+  for (const RankFile& file : files_)
+    for (const Record& record : file.records()) {
+      if (record.unit >= contents.units.size() || record.array >= contents.arrays.size())
+        return Status(Code::invalid_argument,
+                      file.path() + ": a record is of no unit or array of the manifest");
+      places_[slot(record.unit, record.array)].push_back({&file, &record});
+    }
+  for (uint64_t unit = 0; unit < contents.units.size(); ++unit)
+    for (uint64_t array = 0; array < contents.arrays.size(); ++array) {
+      std::vector<Place>& places = places_[slot(unit, array)];
+      std::sort(places.begin(), places.end(),
+                [](const Place& a, const Place& b) { return a.record->first < b.record->first; });
+      uint64_t at = 0;
+      for (const Place& place : places) {
+        if (place.record->first != at) break;
+        at += place.record->count;
+      }
+      if (at != contents.units[unit].parameters)
+        return Status(Code::invalid_argument,
+                      fmt::format("{}: elements of {} from {} on are missing or there twice", path_,
+                                  name_of(unit, array), at));
+    }
+  return Status();
+}
+
+Status Reader::read(const Want& want) const {
+  const Contents& contents = manifest_.contents;
+  const uint64_t end = want.first + want.values.size();
+  if (want.unit >= contents.units.size() || want.array >= contents.arrays.size() ||
+      end > contents.units[want.unit].parameters)
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: there are no elements {} to {} of array {} of unit {}", path_, want.first,
+                              end, want.array, want.unit));
+  const std::vector<Place>& places = places_[slot(want.unit, want.array)];
+  std::vector<float> values;
+  for (const Place& place : places) {
+    const Record& record = *place.record;
+    const uint64_t from = std::max(record.first, want.first);
+    const uint64_t to = std::min(record.first + record.count, end);
+    if (from >= to) continue;
+    if (const Status status = place.file->read(record, values); !status.ok())
+      return Status(status.code(), fmt::format("{} ({})", status.message(), name_of(want.unit, want.array)));
+    std::copy(values.begin() + static_cast<ptrdiff_t>(from - record.first),
+              values.begin() + static_cast<ptrdiff_t>(to - record.first),
+              want.values.begin() + static_cast<ptrdiff_t>(from - want.first));
+  }
+  return Status();
+}
+
+Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
+                                          const Contents& expected, std::span<const Want> wants) {
+  Loaded loaded;
+  // Rank 0's list counts: others might look when it has changed.
+  std::vector<uint64_t> steps = steps_in(folder);
+  for (size_t next = 0;; ++next) {
+    uint64_t candidate[2] = {next < steps.size() ? 1U : 0U, next < steps.size() ? steps[next] : 0};
+    WEIR_TRY(shard::checked(ncclBroadcast(candidate, candidate, 2, ncclUint64, 0, world, nullptr),
+                            "finding checkpoints"));
+    if (candidate[0] == 0) break;
+    Result<Contents> contents = load(folder + "/" + folder_name(candidate[1]), expected, wants);
+    const Status status = agree(world, contents.status());
+    if (status.ok()) {
+      loaded.contents = std::move(*contents);
+      return std::optional<Loaded>(std::move(loaded));
+    }
+    if (status.code() == Code::remote_error) return status;
+    loaded.skipped.push_back(status.message());
+  }
+  if (loaded.skipped.empty()) return std::optional<Loaded>();
+  return Status(Code::invalid_argument,
+                fmt::format("no checkpoint in {} can be used; the newest: {}", folder, loaded.skipped[0]));
+}
+
+}  // namespace weir::checkpoint

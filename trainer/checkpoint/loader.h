@@ -1,0 +1,68 @@
+/// Checkpoints read by any number of ranks, however they were written.
+#pragma once
+
+#include <nccl.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/rank_file.h"
+#include "weir/status.h"
+
+namespace weir::checkpoint {
+
+/// A part of an array that a rank wants, and where.
+struct Want {
+  uint32_t unit = 0;
+  uint32_t array = 0;
+  uint64_t first = 0;
+  std::span<float> values;
+};
+
+/// A complete checkpoint. Used by one thread at a time.
+class Reader {
+ public:
+  /// Reads manifest and indices in the folder of one step. Errors name the file and what is wrong with it,
+  /// also where elements are missing or there twice.
+  static Result<Reader> open(const std::string& path);
+
+  const Contents& contents() const { return manifest_.contents; }
+  /// Checks all that it reads; errors name the file, the array and the unit.
+  Status read(const Want& want) const;
+
+ private:
+  struct Place {
+    const RankFile* file;
+    const Record* record;
+  };
+
+  explicit Reader(std::string path, Manifest manifest)
+      : path_(std::move(path)), manifest_(std::move(manifest)) {}
+  Status open_files();
+  Status order_records();
+  size_t slot(uint64_t unit, uint64_t array) const { return unit * manifest_.contents.arrays.size() + array; }
+  std::string name_of(uint64_t unit, uint64_t array) const;
+
+  std::string path_;
+  Manifest manifest_;
+  std::vector<RankFile> files_;
+  std::vector<std::vector<Place>> places_;  ///< by slot: in the order of elements
+};
+
+struct Loaded {
+  Contents contents;
+  std::vector<std::string> skipped;  ///< newer checkpoints that could not be used, and why
+};
+
+/// Reads what each rank wants of the newest checkpoint in `folder` that all ranks can read all of, and whose
+/// arrays and units are the expected ones. Collective; all ranks get the same answer. Nothing where the
+/// folder has no checkpoints; an error where it has some but none can be used. After an error, or where some
+/// were skipped, wanted values may have been written more than once.
+Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
+                                          const Contents& expected, std::span<const Want> wants);
+
+}  // namespace weir::checkpoint

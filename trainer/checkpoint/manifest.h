@@ -1,0 +1,58 @@
+/// What a checkpoint holds: the text file `manifest`. Pure.
+///
+///     weir checkpoint 1
+///     step 20
+///     words 2 17 4711
+///     arrays 2 parameters moment1
+///     units 2
+///     unit 5003 embedding
+///     unit 3000 head
+///     files 1
+///     file 96080 4 00c0ffee00c0ffee        bytes, records, checksum of the index
+///     checksum 0123456789abcdef            of everything before this line
+///
+/// A checkpoint is a folder `step-00000020` with the manifest and a file of each rank that wrote it,
+/// `rank-00000` on. Which ranks wrote what does not matter to readers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/shard/layout.h"
+#include "weir/status.h"
+
+namespace weir::checkpoint {
+
+struct Contents {
+  uint64_t step = 0;
+  std::vector<uint64_t> words;      ///< what the program likes: seed, position in the data
+  std::vector<std::string> arrays;  ///< of each unit, all as long as its parameters; no spaces
+  std::vector<shard::Unit> units;   ///< no line ends in names
+};
+
+/// A file of one rank, as the manifest knows it.
+struct FileEntry {
+  uint64_t bytes = 0;
+  uint64_t records = 0;
+  uint64_t index_checksum = 0;
+};
+
+struct Manifest {
+  Contents contents;
+  std::vector<FileEntry> files;  ///< by rank that wrote it
+};
+
+inline constexpr const char* kManifest = "manifest";
+
+/// invalid_argument for names that the format cannot hold.
+Status check(const Contents& contents);
+std::string text_of(const Manifest& manifest);
+/// Strict; invalid_argument with the line and what was expected. Any damage is found.
+Result<Manifest> parse_manifest(std::string_view text);
+
+std::string folder_name(uint64_t step);
+std::string file_name(int rank);
+
+}  // namespace weir::checkpoint

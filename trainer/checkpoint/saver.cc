@@ -1,0 +1,101 @@
+#include "trainer/checkpoint/saver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trainer/checkpoint/agree.h"
+#include "trainer/checkpoint/folder.h"
+#include "trainer/shard/calls.h"
+
+namespace weir::checkpoint {
+
+Saver::~Saver() {
+  if (saving_ && saving_->thread.joinable()) saving_->thread.join();
+}
+
+std::string Saver::temporary() const {
+  return folder_ + "/" + folder_name(saving_->contents.step) + kTemporary;
+}
+
+bool Saver::written() const { return saving_ && saving_->written.load(std::memory_order_acquire); }
+
+/// Rank 0: an empty temporary folder, and nothing left of saves that were never finished.
+Status Saver::prepare() {
+  WEIR_TRY(files_.make_folder(folder_));
+  for (const std::string& name : leftovers(folder_))
+    WEIR_TRY(remove_folder(files_, folder_ + "/" + name, kManifest));
+  return files_.make_folder(temporary());
+}
+
+Status Saver::start(const Contents& contents, std::vector<Part> parts) {
+  if (saving_) return Status(Code::invalid_usage, "a checkpoint is being written; expected finish() first");
+  WEIR_TRY(shard::checked(ncclCommUserRank(world_, &rank_), "saving"));
+  saving_.emplace();
+  saving_->contents = contents;
+  Status status = check(contents);
+  if (status.ok() && rank_ == 0) status = prepare();
+  if (status = agree(world_, status); !status.ok()) {
+    saving_.reset();
+    return status;
+  }
+  size_t elements = 0;
+  for (const Part& part : parts) elements += part.values.size();
+  saving_->values.reserve(elements);
+  for (Part& part : parts) {
+    const size_t at = saving_->values.size();
+    saving_->values.insert(saving_->values.end(), part.values.begin(), part.values.end());
+    part.values = std::span<const float>(saving_->values).subspan(at);
+  }
+  saving_->parts = std::move(parts);
+  saving_->thread = std::thread([this, path = temporary() + "/" + file_name(rank_), saving = &*saving_] {
+    saving->entry = write_rank_file(files_, path, saving->parts);
+    saving->written.store(true, std::memory_order_release);
+  });
+  return Status();
+}
+
+Result<std::vector<FileEntry>> Saver::gather_entries(const FileEntry& own) {
+  int ranks = 0;
+  WEIR_TRY(shard::checked(ncclCommCount(world_, &ranks), "saving"));
+  std::vector<FileEntry> entries(ranks);
+  entries[rank_] = own;
+  WEIR_TRY(shard::checked(
+      ncclAllGather(&entries[rank_], entries.data(), sizeof(FileEntry), ncclChar, world_, nullptr),
+      "saving"));
+  return entries;
+}
+
+Status Saver::publish(const std::vector<FileEntry>& files) {
+  const std::string from = temporary();
+  WEIR_TRY(write_file(files_, from + "/" + kManifest, text_of(Manifest{saving_->contents, files})));
+  WEIR_TRY(files_.sync_folder(from));
+  WEIR_TRY(files_.replace(from, folder_ + "/" + folder_name(saving_->contents.step)));
+  WEIR_TRY(files_.sync_folder(folder_));
+  // Where this step was saved before, that is the temporary folder now.
+  WEIR_TRY(remove_folder(files_, from, kManifest));
+  return remove_old();
+}
+
+Status Saver::remove_old() {
+  const std::vector<uint64_t> steps = steps_in(folder_);
+  for (size_t i = static_cast<size_t>(std::max(keep_, 1)); i < steps.size(); ++i)
+    WEIR_TRY(remove_folder(files_, folder_ + "/" + folder_name(steps[i]), kManifest));
+  return Status();
+}
+
+Status Saver::finish() {
+  if (!saving_) return Status(Code::invalid_usage, "no checkpoint is being written; expected start() first");
+  saving_->thread.join();
+  Status status = agree(world_, saving_->entry.status());
+  if (status.ok()) {
+    Result<std::vector<FileEntry>> entries = gather_entries(*saving_->entry);
+    status = entries.status();
+    if (status.ok() && rank_ == 0) status = publish(*entries);
+    status = agree(world_, status);
+  }
+  saving_.reset();
+  return status;
+}
+
+}  // namespace weir::checkpoint

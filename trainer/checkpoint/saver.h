@@ -1,0 +1,68 @@
+/// Checkpoints written by all ranks of a world, while training goes on.
+///
+/// Each rank writes what it alone has to a file in `step-N.tmp`, on a thread of its own. When all files are
+/// on disk, rank 0 adds the manifest and renames the folder to `step-N`: a folder of that name is complete.
+/// Rank 0 then removes the oldest ones. The folder must be one that all ranks see.
+#pragma once
+
+#include <nccl.h>
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "trainer/checkpoint/files.h"
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/rank_file.h"
+#include "weir/status.h"
+
+namespace weir::checkpoint {
+
+/// Used by one thread. start() and finish() are collective; their errors are those of any rank, on all ranks.
+class Saver {
+ public:
+  /// Keeps the newest `keep` checkpoints, at least 1; `world` and `files` outlive this.
+  Saver(ncclComm_t world, std::string folder, int keep, Files& files = system_files())
+      : world_(world), folder_(std::move(folder)), keep_(keep), files_(files) {}
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
+  /// Waits for this rank's file; without finish() there is no checkpoint.
+  ~Saver();
+
+  /// Copies this rank's parts, which with those of the others are all of all arrays, and begins to write
+  /// them. invalid_usage while another save is under way.
+  Status start(const Contents& contents, std::vector<Part> parts);
+  /// Whether start() was called and finish() was not.
+  bool under_way() const { return saving_.has_value(); }
+  /// Whether this rank's file is written: a hint that finish() will not wait long.
+  bool written() const;
+  /// Waits until the checkpoint is complete.
+  Status finish();
+
+ private:
+  struct Saving {
+    Contents contents;
+    std::vector<Part> parts;
+    std::vector<float> values;  ///< what parts point to
+    Result<FileEntry> entry = Status(Code::in_progress, "is being written");
+    std::atomic<bool> written{false};
+    std::thread thread;
+  };
+
+  Status prepare();
+  Status publish(const std::vector<FileEntry>& files);
+  Status remove_old();
+  Result<std::vector<FileEntry>> gather_entries(const FileEntry& own);
+  std::string temporary() const;
+
+  ncclComm_t world_;
+  std::string folder_;
+  int keep_;
+  Files& files_;
+  int rank_ = 0;
+  std::optional<Saving> saving_;
+};
+
+}  // namespace weir::checkpoint

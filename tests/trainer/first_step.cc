@@ -1,0 +1,57 @@
+// Prints the first step of a small model as JSON: its parameters, its sequences, its loss and its gradients.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "trainer/data/samples.h"
+#include "trainer/data/text.h"
+#include "trainer/run/sharded.h"
+
+using nlohmann::json;
+using namespace weir::trainer;
+
+int main() {
+  Settings settings;
+  settings.config = {.name = "test", .layers = 2, .width = 48, .heads = 3, .length = 16};
+  settings.batch = 3;
+  const auto text = Text::built_in();
+  if (!text.ok()) return 1;
+  const Model model(settings.config, settings.recompute);
+  Products products(settings.precision);
+  const auto world = World::join();
+  if (!world.ok()) return 1;
+  const auto made = Sharded::create(*world, settings, model, *text, products);
+  if (!made.ok()) return 1;
+  Sharded& engine = **made;
+
+  json tensors = json::object();
+  const auto add = [&](const char* what, auto arrays) {
+    for (size_t unit = 0; unit < model.units().size(); ++unit)
+      for (const Tensor& tensor : model.units()[unit]->parameters().tensors()) {
+        const auto part =
+            arrays(unit).subspan(static_cast<size_t>(tensor.offset), static_cast<size_t>(tensor.size()));
+        tensors[tensor.name]["shape"] = {tensor.rows, tensor.columns};
+        tensors[tensor.name][what] = std::vector<float>(part.begin(), part.end());
+      }
+  };
+  add("values", [&](size_t unit) { return engine.parameters(unit); });
+  const auto result = engine.step(0);
+  if (!result.ok()) return 1;
+  add("gradients", [&](size_t unit) { return engine.gradients(unit); });
+
+  json sequences = json::array();
+  const auto bytes = text->training();
+  for (Index number = 0; number < settings.batch; ++number) {
+    const Index begin =
+        sample_begin(settings.seed, 0, number, static_cast<Index>(bytes.size()), settings.config.length);
+    const auto part =
+        bytes.subspan(static_cast<size_t>(begin), static_cast<size_t>(settings.config.length) + 1);
+    sequences.push_back(std::vector<int>(part.begin(), part.end()));
+  }
+  const json all{{"layers", settings.config.layers},
+                 {"heads", settings.config.heads},
+                 {"tensors", tensors},
+                 {"sequences", sequences},
+                 {"loss", result->loss}};
+  std::puts(all.dump().c_str());
+  return 0;
+}

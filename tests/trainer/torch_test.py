@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""The trainer's gradients are PyTorch's: torch_test.py PROGRAM, which prints a first step as JSON (first_step.cc).
+
+Ends with 77 (skipped) where PyTorch is not installed (Debian's python3-torch).
+"""
+
+import json
+import math
+import subprocess
+import sys
+
+SKIPPED = 77
+TOLERANCE = 1e-5
+
+
+def block(torch, x, heads, parameter):
+  """One block of GPT-2, x of [sequences, length, width]."""
+  functional = torch.nn.functional
+  sequences, length, width = x.shape
+
+  def norm(name, values):
+    return functional.layer_norm(values, (width,), parameter(name + ".gain")[0], parameter(name + ".bias")[0])
+
+  def layer(name, values):
+    return values @ parameter(name + ".weight") + parameter(name + ".bias")
+
+  def by_head(values):
+    return values.reshape(sequences, length, heads, width // heads).transpose(1, 2)
+
+  queries, keys, values = map(by_head, layer("attention", norm("norm1", x)).split(width, dim=2))
+  scores = queries @ keys.transpose(2, 3) / math.sqrt(width // heads)
+  hidden = torch.ones(length, length, dtype=torch.bool).triu(1)
+  mixed = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=3) @ values
+  x = x + layer("mix", mixed.transpose(1, 2).reshape(sequences, length, width))
+  widened = layer("widen", norm("norm2", x))
+  gelu = 0.5 * widened * (1 + torch.tanh(math.sqrt(2 / math.pi) * (widened + 0.044715 * widened**3)))
+  return x + layer("narrow", gelu)
+
+
+def mean_loss(torch, step, tensors):
+  functional = torch.nn.functional
+  sequences = torch.tensor(step["sequences"])
+  tokens, targets = sequences[:, :-1], sequences[:, 1:]
+  x = tensors["embedding.tokens"][tokens] + tensors["embedding.positions"]
+  for layer in range(step["layers"]):
+    x = block(torch, x, step["heads"], lambda name, layer=layer: tensors[f"block{layer}.{name}"])
+  normal = functional.layer_norm(x, x.shape[2:], tensors["head.norm.gain"][0], tensors["head.norm.bias"][0])
+  logits = normal @ tensors["head.weight"]
+  return functional.cross_entropy(logits.reshape(-1, logits.shape[2]), targets.reshape(-1))
+
+
+def main():
+  step = json.loads(subprocess.run([sys.argv[1]], check=True, capture_output=True, text=True).stdout)
+  try:
+    import torch
+  except ImportError:
+    print("PyTorch is not installed (python3-torch): nothing to compare the gradients with")
+    return SKIPPED
+  tensors = {name: torch.tensor(tensor["values"], dtype=torch.float64).reshape(tensor["shape"]).requires_grad_()
+             for name, tensor in step["tensors"].items()}
+  loss = mean_loss(torch, step, tensors)
+  loss.backward()
+  wrong = [] if abs(loss.item() - step["loss"]) < TOLERANCE else [f"loss {step['loss']}, PyTorch's {loss.item()}"]
+  for name, tensor in step["tensors"].items():
+    own = torch.tensor(tensor["gradients"], dtype=torch.float64).reshape(tensor["shape"])
+    difference = (own - tensors[name].grad).abs().max().item()
+    if not difference < TOLERANCE * max(1.0, tensors[name].grad.abs().max().item()):
+      wrong.append(f"{name}: the gradients differ by {difference}")
+  print("\n".join(wrong) if wrong else f"{len(tensors)} gradients are PyTorch's")
+  return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+  sys.exit(main())

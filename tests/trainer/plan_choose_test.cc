@@ -1,0 +1,144 @@
+#include <gmock/gmock.h>
+
+#include "trainer/plan/choose.h"
+
+namespace weir::trainer::plan {
+namespace {
+
+using ::testing::HasSubstr;
+
+Cluster ethernet(double nodes = 8) {
+  Cluster cluster;
+  cluster.nodes = nodes;
+  cluster.gpus = 8;
+  cluster.memory = 80e9;
+  cluster.peak = 312e12;
+  cluster.compute = 140e12;
+  cluster.inside = 235e9;
+  cluster.nic = 4e9;
+  cluster.latency = 60e-6;
+  return cluster;
+}
+
+Model gpt(double layers, double width) {
+  return decoder({"gpt", layers, width, width / 64, 512, 32000, false, true});
+}
+
+const Entrant* find(const Ranking& ranking, Strategy strategy, int shard) {
+  for (const Entrant& entrant : ranking.entrants)
+    if (entrant.strategy == strategy && entrant.shard == shard) return &entrant;
+  return nullptr;
+}
+
+TEST(PlanChoose, NothingThatFitsIsMuchQuicker) {
+  const Model model = gpt(24, 2048);
+  const auto ranking = choose(model, ethernet(), {24, 1});
+  ASSERT_TRUE(ranking.ok()) << ranking.status().message();
+  const double ours = ranking->first().best->prediction.tokens_per_second;
+  int fitting = 0;
+  for (const Strategy strategy :
+       {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard, Strategy::hybrid_shard})
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full})
+      for (const int batches : {1, 2, 3, 4, 6, 8, 12, 24})
+        for (const int prefetch : {0, 1, 2, 3, 4}) {
+          const Job job{strategy, 8, 24 / batches, batches, recompute, prefetch, {}, 1};
+          const auto other = predict(model, ethernet(), job);
+          ASSERT_TRUE(other.ok());
+          if (!check_memory(ethernet(), other->memory).ok()) continue;
+          ++fitting;
+          EXPECT_LE(other->tokens_per_second, ours * 1.02) << name(strategy) << " " << batches;
+        }
+  EXPECT_GT(fitting, 100);
+}
+
+TEST(PlanChoose, WhatIsChosenFits) {
+  for (const int batch : {0, 1, 7, 48}) {
+    const auto ranking = choose(gpt(32, 4096), ethernet(), {batch, 1});
+    ASSERT_TRUE(ranking.ok());
+    for (const Entrant& entrant : ranking->entrants) {
+      if (!entrant.best) {
+        EXPECT_THAT(entrant.refused, HasSubstr("GB per GPU"));
+        continue;
+      }
+      EXPECT_TRUE(check_memory(ethernet(), entrant.best->prediction.memory).ok());
+      if (batch > 0) {
+        EXPECT_GE(entrant.best->job.micro_batch * entrant.best->job.micro_batches, batch);
+      }
+    }
+  }
+}
+
+TEST(PlanChoose, SlowNetworksShardInsideNodes) {
+  const auto ranking = choose(gpt(48, 4096), ethernet(32), {48, 1});
+  ASSERT_TRUE(ranking.ok());
+  EXPECT_EQ(ranking->first().strategy, Strategy::hybrid_shard);
+  EXPECT_EQ(ranking->first().shard, 8);
+  EXPECT_LT(find(*ranking, Strategy::full_shard, 0)->best->prediction.tokens_per_second,
+            ranking->first().best->prediction.tokens_per_second);
+}
+
+TEST(PlanChoose, LargeModelsAreShardedOverAll) {
+  Cluster cluster = ethernet();
+  cluster.memory = 24e9;
+  const auto ranking = choose(gpt(96, 6144), cluster, {8, 1});
+  ASSERT_TRUE(ranking.ok()) << ranking.status().message();
+  EXPECT_EQ(ranking->first().strategy, Strategy::full_shard);
+  EXPECT_FALSE(find(*ranking, Strategy::no_shard, 0)->best.has_value());
+  EXPECT_FALSE(find(*ranking, Strategy::hybrid_shard, 8)->best.has_value());
+}
+
+TEST(PlanChoose, MoreMemoryIsNeverSlower) {
+  Cluster cluster = ethernet();
+  double last = 0;
+  for (double memory = 16e9; memory < 200e9; memory *= 1.5) {
+    cluster.memory = memory;
+    const auto ranking = choose(gpt(32, 4096), cluster, {16, 1});
+    ASSERT_TRUE(ranking.ok()) << ranking.status().message();
+    const double rate = ranking->first().best->prediction.tokens_per_second;
+    EXPECT_GE(rate * 1.005, last) << memory;
+    last = rate;
+  }
+}
+
+TEST(PlanChoose, LittleMemoryRecomputes) {
+  // One sequence needs 7.6 GB without recomputation and cannot be divided.
+  const Model model = decoder({"long", 24, 2048, 32, 4096, 32000, false, true});
+  Cluster cluster = ethernet();
+  const auto roomy = choose(model, cluster, {1, 1});
+  cluster.memory = 6e9;
+  const auto narrow = choose(model, cluster, {1, 1});
+  ASSERT_TRUE(narrow.ok() && roomy.ok());
+  EXPECT_NE(narrow->first().best->job.recompute, Recompute::none);
+  EXPECT_LE(narrow->first().best->prediction.tokens_per_second,
+            roomy->first().best->prediction.tokens_per_second);
+}
+
+TEST(PlanChoose, SaysWhatTheLeastWouldNeed) {
+  Cluster cluster = ethernet();
+  cluster.memory = 2e9;
+  const auto ranking = choose(gpt(96, 6144), cluster, {8, 1});
+  ASSERT_FALSE(ranking.ok());
+  EXPECT_THAT(ranking.status().message(),
+              HasSubstr("gpt does not fit on 8 nodes of 8 GPUs: the least needs"));
+  EXPECT_THAT(ranking.status().message(), HasSubstr("there are 2.0"));
+}
+
+TEST(PlanChoose, OneGpuHasNothingToShare) {
+  Cluster one = ethernet();
+  one.nodes = one.gpus = 1;
+  const auto ranking = choose(gpt(4, 256), one, {8, 1});
+  ASSERT_TRUE(ranking.ok());
+  EXPECT_EQ(ranking->first().best->prediction.line.exposed_seconds(), 0);
+  EXPECT_EQ(find(*ranking, Strategy::hybrid_shard, 1), nullptr);
+}
+
+TEST(PlanChoose, GivesReasons) {
+  const auto ranking = choose(gpt(48, 4096), ethernet(32), {48, 1});
+  ASSERT_TRUE(ranking.ok());
+  const std::string text = reason(*ranking, gpt(48, 4096));
+  EXPECT_THAT(text, HasSubstr("HYBRID_SHARD in groups of 8: links are busy for"));
+  EXPECT_THAT(text, HasSubstr("The runner-up, "));
+}
+
+}  // namespace
+}  // namespace weir::trainer::plan

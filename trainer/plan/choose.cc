@@ -1,0 +1,203 @@
+#include "trainer/plan/choose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace weir::trainer::plan {
+namespace {
+
+constexpr double kAlike = 1.005;
+constexpr int kLargestBatch = 1024;  ///< sequences, where any number may be taken
+constexpr std::array kRecomputations = {Recompute::none, Recompute::selective, Recompute::full};
+constexpr std::array kPrefetches = {1, 2, 4};
+constexpr std::array<Limiter, 4> kLimiters = {
+    Limiter{Limiter::Kind::off, 0, 0}, Limiter{Limiter::Kind::sliding, 2, 0},
+    Limiter{Limiter::Kind::sliding, 3, 0}, Limiter{Limiter::Kind::block, 4, 0}};
+
+/// 1, 2, 3, 4, 6, 8, 12, ..., and `largest`.
+std::vector<int> sizes_up_to(int largest) {
+  std::vector<int> sizes;
+  for (int size = 1; size < largest; size *= 2) {
+    sizes.push_back(size);
+    if (size > 1 && size + size / 2 < largest) sizes.push_back(size + size / 2);
+  }
+  sizes.push_back(largest);
+  return sizes;
+}
+
+/// Shard groups of HYBRID_SHARD: even parts of a node, and 1, 2, 4, ... nodes.
+std::vector<int> shard_groups(const Cluster& cluster) {
+  const int gpus = static_cast<int>(cluster.gpus);
+  const int nodes = static_cast<int>(cluster.nodes);
+  std::vector<int> groups;
+  for (int part = 2; part < gpus; ++part)
+    if (gpus % part == 0) groups.push_back(part);
+  for (int group = 1; group < nodes && nodes % group == 0; group *= 2)
+    if (gpus * group > 1) groups.push_back(gpus * group);
+  return groups;
+}
+
+class Search {
+ public:
+  Search(const Model& model, const Cluster& cluster, const Wish& wish)
+      : model_(model), cluster_(cluster), wish_(wish) {}
+
+  Result<Ranking> run() {
+    for (const Strategy strategy : {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard})
+      WEIR_TRY(enter(strategy, 0));
+    for (const int shard : shard_groups(cluster_)) WEIR_TRY(enter(Strategy::hybrid_shard, shard));
+    sort();
+    if (!ranking_.first().best)
+      return Status(Code::invalid_usage,
+                    fmt::format("{} does not fit on {} nodes of {} GPUs: the least {}", model_.name,
+                                cluster_.nodes, cluster_.gpus, least_sentence_));
+    return std::move(ranking_);
+  }
+
+ private:
+  static double rate(const Entrant& entrant) {
+    return entrant.best ? entrant.best->prediction.tokens_per_second : 0;
+  }
+
+  /// By tokens per second; of those that are like the quickest, the one that needs the least memory goes
+  /// first.
+  void sort() {
+    std::vector<Entrant>& entrants = ranking_.entrants;
+    std::stable_sort(entrants.begin(), entrants.end(),
+                     [](const Entrant& a, const Entrant& b) { return rate(a) > rate(b); });
+    if (!entrants.front().best) return;
+    auto first = entrants.begin();
+    for (auto it = entrants.begin(); it != entrants.end() && rate(*it) * kAlike >= rate(entrants.front());
+         ++it)
+      if (it->best->prediction.memory.total() < first->best->prediction.memory.total()) first = it;
+    std::rotate(entrants.begin(), first, first + 1);
+  }
+
+  Status enter(Strategy strategy, int shard) {
+    fitting_.clear();
+    refused_.clear();
+    refused_bytes_ = 0;
+    for (const Recompute recompute : kRecomputations)
+      for (const int prefetch : kPrefetches)
+        for (const Limiter& limiter : kLimiters) {
+          Job job{strategy, shard, 1, 1, recompute, prefetch, limiter, wish_.speed};
+          if (is_double(job)) continue;
+          WEIR_TRY(try_batches(job));
+        }
+    Entrant entrant{strategy, shard, std::nullopt, refused_};
+    if (!fitting_.empty()) entrant.best = best();
+    ranking_.entrants.push_back(std::move(entrant));
+    return {};
+  }
+
+  /// A job that runs as another one that is tried.
+  static bool is_double(const Job& job) {
+    const bool gathers_again = job.strategy == Strategy::full_shard || job.strategy == Strategy::hybrid_shard;
+    if (!gathers_again && job.limiter.kind != Limiter::Kind::off) return true;
+    if (job.strategy == Strategy::no_shard && job.prefetch != kPrefetches.front()) return true;
+    // A window that holds all that the prefetch depth allows never closes.
+    return job.limiter.kind == Limiter::Kind::sliding && job.limiter.gathers >= job.prefetch + 1;
+  }
+
+  Status try_batches(Job job) {
+    for (const int size : sizes_up_to(wish_.batch > 0 ? wish_.batch : kLargestBatch)) {
+      job.micro_batch = size;
+      // The last micro-batch may be smaller; it is counted as whole.
+      job.micro_batches = wish_.batch > 0 ? (wish_.batch + size - 1) / size : 1;
+      const auto groups = groups_of(job.strategy, cluster_, job.shard);
+      WEIR_TRY(groups.status());
+      Memory least;
+      least.states = state_bytes(model_, cluster_, *groups);
+      least.activations = activation_bytes(model_, cluster_, job.recompute, size);
+      if (!fits(least)) break;  // nor does any larger one
+      auto prediction = predict(model_, cluster_, job);
+      WEIR_TRY(prediction.status());
+      ++ranking_.tried;
+      if (!fits(prediction->memory)) continue;
+      if (wish_.batch > 0)
+        prediction->tokens_per_second =
+            wish_.batch * model_.sequence / prediction->line.seconds;  // not those it is rounded up to
+      fitting_.push_back({job, *prediction});
+    }
+    return {};
+  }
+
+  /// Keeps the sentence about the least that was refused.
+  bool fits(const Memory& memory) {
+    const Status status = check_memory(cluster_, memory);
+    if (status.ok()) return true;
+    if (refused_.empty() || memory.total() < refused_bytes_) {
+      refused_ = status.message();
+      refused_bytes_ = memory.total();
+    }
+    if (least_sentence_.empty() || memory.total() < least_bytes_) {
+      least_sentence_ = status.message();
+      least_bytes_ = memory.total();
+    }
+    return false;
+  }
+
+  Choice best() const {
+    const auto rate = [](const Choice& choice) { return choice.prediction.tokens_per_second; };
+    double quickest = 0;
+    for (const Choice& choice : fitting_) quickest = std::max(quickest, rate(choice));
+    const Choice* best = nullptr;
+    for (const Choice& choice : fitting_)
+      if (rate(choice) * kAlike >= quickest &&
+          (best == nullptr || choice.prediction.memory.total() < best->prediction.memory.total()))
+        best = &choice;
+    return *best;
+  }
+
+  const Model& model_;
+  const Cluster& cluster_;
+  const Wish& wish_;
+  Ranking ranking_;
+  std::vector<Choice> fitting_;  ///< of the strategy that is tried
+  std::string refused_;
+  double refused_bytes_ = 0;
+  std::string least_sentence_;
+  double least_bytes_ = 0;
+};
+
+std::string label(const Entrant& entrant) {
+  std::string text(name(entrant.strategy));
+  if (entrant.strategy == Strategy::hybrid_shard) text += fmt::format(" in groups of {}", entrant.shard);
+  return text;
+}
+
+std::string share(const Timeline& line) {
+  return fmt::format("{:.1f}% of its step is exposed", 100 * line.exposed_seconds() / line.seconds);
+}
+
+}  // namespace
+
+Result<Ranking> choose(const Model& model, const Cluster& cluster, const Wish& wish) {
+  return Search(model, cluster, wish).run();
+}
+
+std::string reason(const Ranking& ranking, const Model& model) {
+  const Entrant& first = ranking.first();
+  const Prediction& ours = first.best->prediction;
+  const double tokens = first.best->job.micro_batch * model.sequence;
+  std::string text = fmt::format(
+      "{}: links are busy for {:.3g} s of a step, which {:.3g} tokens per GPU and micro-batch hide, and "
+      "there "
+      "are {:.3g}; {}.",
+      label(first), std::max(ours.line.inside_seconds, ours.line.between_seconds), ours.hiding_tokens, tokens,
+      share(ours.line));
+  if (ranking.entrants.size() < 2) return text;
+  const Entrant& second = ranking.entrants[1];
+  if (!second.best) return text + " Nothing else fits.";
+  const Prediction& theirs = second.best->prediction;
+  return text +
+         fmt::format(
+             " The runner-up, {}, takes {:.3f} times as long per token: its links are busy for {:.3g} s, {}.",
+             label(second), ours.tokens_per_second / theirs.tokens_per_second,
+             std::max(theirs.line.inside_seconds, theirs.line.between_seconds), share(theirs.line));
+}
+
+}  // namespace weir::trainer::plan

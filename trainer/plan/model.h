@@ -1,0 +1,56 @@
+/// A transformer as the step-time model sees it: units that are gathered, computed and reduced one after the
+/// other.
+///
+/// Thread safety: values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace weir::trainer::plan {
+
+/// What is gathered and reduced as one flat array.
+struct Unit {
+  std::string name;
+  double parameters = 0;  ///< that it owns
+  double products = 0;    ///< parameters that each token is multiplied with; one that is looked up counts 0
+  double attentions = 0;  ///< attention cores: scores and values, each as wide as the model
+  bool kept = false;      ///< gathered once per micro-batch and held to its end (a tied embedding)
+};
+
+struct Model {
+  std::string name;
+  double width = 0;
+  double heads = 0;
+  double sequence = 0;    ///< tokens
+  double vocabulary = 0;  ///< 0: logits need no memory
+  bool flash = false;     ///< attention keeps no score matrix
+  std::vector<Unit> units;
+
+  double parameters() const;
+  /// FLOP of forward and backward per token, without recomputation: 6 per parameter in products and 12 times
+  /// width times sequence per attention core (the whole square, as it is usually counted).
+  double flops_per_token() const;
+};
+
+/// FLOP of one unit's attention cores, forward, per token.
+double attention_flops(const Model& model, const Unit& unit);
+/// FLOP of one unit, forward, per token.
+double forward_flops(const Model& model, const Unit& unit);
+
+/// What a decoder is made from; learned positions, MLP of four times the width.
+struct DecoderShape {
+  std::string name;
+  double layers = 0;
+  double width = 0;
+  double heads = 0;
+  double sequence = 0;
+  double vocabulary = 0;
+  bool tied = false;  ///< the head multiplies with the embedding
+  bool flash = false;
+};
+
+/// Units: embedding, each block (12 width^2 + 13 width parameters), head.
+Model decoder(const DecoderShape& shape);
+
+}  // namespace weir::trainer::plan

@@ -1,0 +1,106 @@
+#include "trainer/plan/predict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weir::trainer::plan {
+namespace {
+
+/// From this micro-batch on each takes as long as the one before.
+constexpr int kSteady = 3;
+
+Status check(const Model& model, const Cluster& cluster, const Job& job) {
+  const auto refuse = [](const std::string& sentence) { return Status(Code::invalid_argument, sentence); };
+  if (model.units.empty()) return refuse(fmt::format("model {} has no units", model.name));
+  if (cluster.nodes < 1 || cluster.gpus < 1) return refuse("expected at least one node of one GPU");
+  if (job.micro_batch < 1 || job.micro_batches < 1)
+    return refuse(fmt::format("{} micro-batches of {} sequences; expected at least one of one",
+                              job.micro_batches, job.micro_batch));
+  if (job.prefetch < 0) return refuse("the prefetch depth is negative");
+  if (job.limiter.kind == Limiter::Kind::block && job.limiter.gathers < 1)
+    return refuse("a block of the limiter has at least one gather");
+  return {};
+}
+
+std::vector<UnitTimes> unit_times(const Model& model, const Cluster& cluster, const Groups& groups,
+                                  const Job& job) {
+  const double flops = cluster.achieved(model.width) * job.speed;
+  const double tokens = job.micro_batch * model.sequence;
+  const bool whole = groups.strategy == Strategy::no_shard;  // parameters and gradients are states
+  std::vector<UnitTimes> times;
+  times.reserve(model.units.size());
+  for (const Unit& unit : model.units) {
+    UnitTimes time;
+    const double forward = forward_flops(model, unit);
+    double again = 0;
+    if (job.recompute == Recompute::full) again = forward;
+    if (job.recompute == Recompute::selective) again = attention_flops(model, unit);
+    time.forward = tokens * forward / flops;
+    time.backward = tokens * (2 * forward + again) / flops;
+    time.gather = gather_time(cluster, groups, cluster.precision.gather * unit.parameters);
+    time.reduce = reduce_time(cluster, groups, cluster.precision.reduce * unit.parameters);
+    time.parameter_bytes = whole ? 0 : cluster.precision.gather * unit.parameters;
+    time.gradient_bytes = whole ? 0 : cluster.precision.reduce * unit.parameters;
+    time.kept = unit.kept;
+    times.push_back(time);
+  }
+  return times;
+}
+
+Timeline step(const std::vector<UnitTimes>& times, Rules rules) {
+  const int wanted = rules.micro_batches;
+  rules.micro_batches = std::min(wanted, kSteady);
+  Timeline line = run(times, rules);
+  if (wanted <= kSteady) return line;
+  rules.micro_batches = kSteady - 1;
+  const Timeline shorter = run(times, rules);
+  const double more = wanted - kSteady;
+  line.seconds += more * (line.seconds - shorter.seconds);
+  line.compute_seconds += more * (line.compute_seconds - shorter.compute_seconds);
+  line.inside_seconds += more * (line.inside_seconds - shorter.inside_seconds);
+  line.between_seconds += more * (line.between_seconds - shorter.between_seconds);
+  return line;
+}
+
+}  // namespace
+
+Result<Prediction> predict(const Model& model, const Cluster& cluster, const Job& job) {
+  WEIR_TRY(check(model, cluster, job));
+  const auto groups = groups_of(job.strategy, cluster, job.shard);
+  WEIR_TRY(groups.status());
+  Rules rules;
+  rules.free_after_forward = job.strategy == Strategy::full_shard || job.strategy == Strategy::hybrid_shard;
+  rules.reduce_each = job.strategy != Strategy::no_shard;
+  rules.prefetch = job.prefetch;
+  rules.limiter = job.limiter;
+  rules.micro_batches = job.micro_batches;
+  rules.contention = cluster.contention;
+
+  Prediction found;
+  found.line = step(unit_times(model, cluster, *groups, job), rules);
+  found.memory.states = state_bytes(model, cluster, *groups);
+  found.memory.in_flight = found.line.peak_bytes;
+  found.memory.activations = activation_bytes(model, cluster, job.recompute, job.micro_batch);
+  const double micro_tokens = job.micro_batch * model.sequence;
+  found.tokens_per_second = micro_tokens * job.micro_batches / found.line.seconds;
+  found.model_flops = found.tokens_per_second * model.flops_per_token();
+  found.mfu = found.model_flops / cluster.peak;
+  const double busy = std::max(found.line.inside_seconds, found.line.between_seconds);
+  found.hiding_tokens = micro_tokens * busy / found.line.compute_seconds;
+  return found;
+}
+
+Status check_memory(const Cluster& cluster, const Memory& memory) {
+  const double room = cluster.memory - cluster.reserve;
+  if (memory.total() <= room) return {};
+  constexpr double giga = 1e9;
+  return {
+      Code::invalid_argument,
+      fmt::format(
+          "needs {:.1f} GB per GPU (states {:.1f}, in flight {:.1f}, activations {:.1f}); there are {:.1f}",
+          memory.total() / giga, memory.states / giga, memory.in_flight / giga, memory.activations / giga,
+          room / giga)};
+}
+
+}  // namespace weir::trainer::plan

@@ -1,0 +1,234 @@
+#include "trainer/plan/schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+
+namespace weir::trainer::plan {
+namespace {
+
+/// Below this part of its length an operation has ended: what is left is rounding.
+constexpr double kRounding = 1e-12;
+
+struct Compute {
+  int unit = 0;
+  double seconds = 0;
+  int gather = -1;  ///< of its unit, that has to be there
+  bool backward = false;
+  bool frees = false;
+  bool reduces = false;
+};
+
+struct Gather {
+  int unit = 0;
+  int compute = 0;  ///< the first that needs it
+};
+
+/// A gather or a reduction on its way through the links.
+struct Operation {
+  int unit = 0;
+  int gather = -1;  ///< which; negative: a reduction
+  int stage = -1;   ///< the links it is on
+  double length = 0;
+  double left = 0;
+};
+
+/// One kind of links: one operation at a time.
+struct Links {
+  std::deque<Operation> queue;
+  Operation running;
+  bool busy = false;
+  double seconds = 0;
+};
+
+class Simulation {
+ public:
+  Simulation(const std::vector<UnitTimes>& units, const Rules& rules) : units_(units), rules_(rules) {
+    list();
+  }
+
+  Timeline run() {
+    for (;;) {
+      while (admit() || start()) {
+      }
+      const double step = next_event();
+      if (step < 0) break;
+      advance(step);
+    }
+    line_.inside_seconds = links_[0].seconds;
+    line_.between_seconds = links_[1].seconds;
+    return line_;
+  }
+
+ private:
+  /// All computations in order, and the gathers that they need.
+  void list() {
+    const int count = static_cast<int>(units_.size());
+    std::vector<int> held(units_.size(), -1);
+    for (int batch = 0; batch < rules_.micro_batches; ++batch) {
+      const bool reduces = rules_.reduce_each || batch + 1 == rules_.micro_batches;
+      for (int unit = 0; unit < count; ++unit) {
+        const bool frees = rules_.free_after_forward && !units_[unit].kept && unit + 1 < count;
+        add({unit, units_[unit].forward, -1, false, frees, false}, held);
+      }
+      for (int unit = count - 1; unit >= 0; --unit)
+        add({unit, units_[unit].backward, -1, true, true, reduces}, held);
+    }
+    is_here_.resize(gathers_.size());
+  }
+
+  void add(Compute compute, std::vector<int>& held) {
+    int& gather = held[compute.unit];
+    if (gather < 0) {
+      gather = static_cast<int>(gathers_.size());
+      gathers_.push_back({compute.unit, static_cast<int>(computes_.size())});
+    }
+    compute.gather = gather;
+    if (compute.frees) gather = -1;
+    computes_.push_back(compute);
+    line_.compute_seconds += compute.seconds;
+  }
+
+  /// Whether the next gather may be issued now.
+  bool allowed(const Gather& gather) const {
+    const UnitTimes& unit = units_[gather.unit];
+    if (gather.compute - done_ > rules_.prefetch) return false;
+    if (is_held_[gather.unit]) return false;  // still gathered for an earlier computation
+    if (unit.kept) return true;
+    switch (rules_.free_after_forward ? rules_.limiter.kind : Limiter::Kind::off) {
+      case Limiter::Kind::off: return true;
+      case Limiter::Kind::block: return counted_ % rules_.limiter.gathers != 0 || gathered_ == 0;
+      case Limiter::Kind::sliding:
+        return gathered_ == 0 || ((rules_.limiter.gathers == 0 || gathered_ < rules_.limiter.gathers) &&
+                                  (rules_.limiter.bytes == 0 ||
+                                   gathered_bytes_ + unit.parameter_bytes <= rules_.limiter.bytes));
+      case Limiter::Kind::stall: return is_idle();
+    }
+    return true;
+  }
+
+  bool is_idle() const {
+    for (const Links& links : links_)
+      if (links.busy || !links.queue.empty()) return false;
+    return gathered_ == 0;
+  }
+
+  bool admit() {
+    if (issued_ == gathers_.size() || !allowed(gathers_[issued_])) return false;
+    const Gather& gather = gathers_[issued_++];
+    const UnitTimes& unit = units_[gather.unit];
+    is_held_[gather.unit] = true;
+    hold(unit.parameter_bytes);
+    if (!unit.kept) {
+      ++counted_;
+      line_.most_gathered = std::max(line_.most_gathered, ++gathered_);
+      gathered_bytes_ += unit.parameter_bytes;
+    }
+    enter({gather.unit, static_cast<int>(issued_) - 1});
+    return true;
+  }
+
+  /// To the next links that the operation needs, or to its end.
+  void enter(Operation operation) {
+    const UnitTimes& unit = units_[operation.unit];
+    const bool is_gather = operation.gather >= 0;
+    const Transfer& transfer = is_gather ? unit.gather : unit.reduce;
+    while (++operation.stage < 2) {
+      operation.length = operation.left = operation.stage == 0 ? transfer.inside : transfer.between;
+      if (operation.length <= 0) continue;
+      links_[operation.stage].queue.push_back(operation);
+      return;
+    }
+    if (is_gather)
+      is_here_[operation.gather] = true;
+    else
+      hold(-unit.gradient_bytes);
+  }
+
+  bool start() {
+    bool started = false;
+    for (Links& links : links_) {
+      if (links.busy || links.queue.empty()) continue;
+      links.running = links.queue.front();
+      links.queue.pop_front();
+      links.busy = started = true;
+    }
+    if (!computing_ && done_ < static_cast<int>(computes_.size()) && is_here_[computes_[done_].gather]) {
+      computing_ = started = true;
+      left_ = computes_[done_].seconds;
+      if (computes_[done_].reduces) hold(units_[computes_[done_].unit].gradient_bytes);
+    }
+    return started;
+  }
+
+  double speed() const { return links_[0].busy || links_[1].busy ? 1 - rules_.contention : 1; }
+
+  /// Seconds to whatever ends first; negative where nothing runs.
+  double next_event() const {
+    double step = computing_ ? left_ / speed() : -1;
+    for (const Links& links : links_)
+      if (links.busy && (step < 0 || links.running.left < step)) step = links.running.left;
+    return step;
+  }
+
+  void advance(double step) {
+    const double computed = step * speed();
+    line_.seconds += step;
+    for (Links& links : links_) {
+      if (!links.busy) continue;
+      links.seconds += step;
+      links.running.left -= step;
+      if (links.running.left > kRounding * links.running.length) continue;
+      links.busy = false;
+      enter(links.running);
+    }
+    if (!computing_) return;
+    left_ -= computed;
+    if (left_ <= kRounding * computes_[done_].seconds) finish();
+  }
+
+  void finish() {
+    const Compute& compute = computes_[done_++];
+    const UnitTimes& unit = units_[compute.unit];
+    computing_ = false;
+    if (compute.frees) {
+      is_held_[compute.unit] = false;
+      hold(-unit.parameter_bytes);
+      if (!unit.kept) {
+        --gathered_;
+        gathered_bytes_ -= unit.parameter_bytes;
+      }
+    }
+    if (compute.reduces) enter({compute.unit});
+  }
+
+  void hold(double bytes) {
+    bytes_ += bytes;
+    line_.peak_bytes = std::max(line_.peak_bytes, bytes_);
+  }
+
+  const std::vector<UnitTimes>& units_;
+  const Rules& rules_;
+  std::vector<Compute> computes_;
+  std::vector<Gather> gathers_;
+  std::vector<bool> is_here_;  ///< gathers that have arrived
+  std::vector<bool> is_held_ = std::vector<bool>(units_.size());
+  std::array<Links, 2> links_;
+  Timeline line_;
+  size_t issued_ = 0;  ///< gathers
+  int counted_ = 0;    ///< gathers issued, kept units not counted
+  int gathered_ = 0;   ///< units, kept ones not counted
+  double gathered_bytes_ = 0;
+  int done_ = 0;  ///< computations
+  bool computing_ = false;
+  double left_ = 0;  ///< of the computation
+  double bytes_ = 0;
+};
+
+}  // namespace
+
+Timeline run(const std::vector<UnitTimes>& units, const Rules& rules) {
+  return Simulation(units, rules).run();
+}
+
+}  // namespace weir::trainer::plan

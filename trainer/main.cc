@@ -58,6 +58,9 @@ void add_model(CLI::App& app, Arguments& arguments) {
 void add_training(CLI::App& app, Arguments& arguments) {
   Settings& settings = arguments.settings;
   app.add_option("--steps", settings.steps, "Steps of training")->capture_default_str();
+  app.add_option("--stop-after", settings.stop_after, "Steps after which to end early; 0: none")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--batch", settings.batch, "Sequences per step")->capture_default_str();
   app.add_option("--micro-batch", settings.micro_batch, "Sequences computed together; 0: all of the batch")
       ->capture_default_str();

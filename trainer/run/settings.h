@@ -14,6 +14,7 @@ namespace weir::trainer {
 struct Settings {
   Config config;
   Index steps = 300;
+  Index stop_after = 0;   ///< steps; 0: all. The learning rate goes as with all of them
   Index batch = 8;        ///< sequences of a global batch
   Index micro_batch = 0;  ///< sequences that go through the model of a rank together; 0: all of its share
   uint64_t seed = 1;

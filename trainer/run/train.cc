@@ -84,8 +84,7 @@ class Progress {
     waited_ms_ += result.waited_ms;
     busy_ms_ += result.busy_ms;
     bytes_ += result.bytes;
-    if (report_.prints && ((step + 1) % report_.every == 0 || step + 1 == settings_.steps))
-      print(step, result, tokens);
+    if (report_.prints && ((step + 1) % report_.every == 0)) print(step, result, tokens);
     return {};
   }
 
@@ -177,12 +176,13 @@ Status train(Engine& engine, const Settings& settings, const ReportSettings& rep
   if (report.prints) print(*resumed);
   progress.begin();
   if (resumed->step == 0) WEIR_TRY(evaluate(engine, report, 0, 0, metrics));
-  for (Index step = resumed->step; step < settings.steps; ++step) {
+  const Index end = settings.stop_after > 0 ? std::min(settings.stop_after, settings.steps) : settings.steps;
+  for (Index step = resumed->step; step < end; ++step) {
     const Clock::time_point begin = Clock::now();
     Result<StepResult> result = engine.step(step);
     if (!result.ok()) return result.status();
     WEIR_TRY(progress.add(step, *result, seconds_since(begin), metrics));
-    const bool is_last = step + 1 == settings.steps;
+    const bool is_last = step + 1 == end;
     if (is_last || (settings.checkpoint_every > 0 && (step + 1) % settings.checkpoint_every == 0))
       WEIR_TRY(engine.save(step + 1));
     if (is_last || (report.evaluate_every > 0 && (step + 1) % report.evaluate_every == 0))

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""What must not change what weir-train learns: matrix_test.py WEIR_TRAIN canonical|plain|switches.
+
+Canonical runs end with one digest of parameters and moments, whatever ranks, strategy, limiter, prefetch, micro-batch and transport;
+so do runs that stop at a checkpoint and go on with other ranks and another strategy. Runs in the library's own order keep to the
+losses of one rank within the rounding of sums.
+"""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+STEPS = 3
+FP32_LOSS = 1e-5  # of nats, as sums in another order differ
+BF16_LOSS = 2e-2  # parameters that travel as bf16 have 8 bits
+RANKS = (1, 2, 3, 4, 8)
+STRATEGIES = ("none", "gradients", "full", "hybrid")
+LIMITERS = (("--limiter", "off"), ("--limiter", "block", "--gathers", "2"), ("--limiter", "sliding", "--gathers", "1"),
+            ("--limiter", "sliding", "--gathers", "3"))
+PREFETCHES = ("0", "1", "2")
+MICRO_BATCHES = ("0", "1", "3")
+TRANSPORTS = ("loop,shm", "loop,cma", "loop,tcp")
+
+
+def train(program, ranks, *options, steps=STEPS, **variables):
+  """(digest, losses by step)"""
+  with tempfile.NamedTemporaryFile(suffix=".jsonl") as metrics:
+    command = [program, "--ranks", f"{ranks}", "--preset", "tiny", "--steps", f"{steps}", "--warm-up", "1", "--batch", "7",
+               "--evaluation-sequences", "4", "--sample", "0", "--metrics", metrics.name, *options]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | variables)
+    assert run.returncode == 0, (command, run.stdout, run.stderr)
+    lines = [json.loads(line) for line in open(metrics.name, encoding="utf-8")]
+  digest = next(line["digest"] for line in lines if "digest" in line)
+  return digest, {line["step"]: line["loss"] for line in lines if "loss" in line}
+
+
+def hybrid(ranks, strategy):
+  """Groups of two where there are such, else of one."""
+  return ("--shard-ranks", "2" if ranks % 2 == 0 else "1") if strategy == "hybrid" else ()
+
+
+def canonical(program):
+  expected, _ = train(program, 1, "--deterministic", "canonical")
+  others = zip(itertools.product(RANKS, STRATEGIES), itertools.cycle(itertools.product(PREFETCHES, LIMITERS, MICRO_BATCHES)))
+  for (ranks, strategy), (prefetch, limiter, micro_batch) in others:
+    options = ("--strategy", strategy, *hybrid(ranks, strategy), "--prefetch", prefetch, *limiter, "--micro-batch", micro_batch)
+    digest, _ = train(program, ranks, "--deterministic", "canonical", *options)
+    assert digest == expected, (ranks, options, digest, expected)
+  for transports in TRANSPORTS:
+    digest, _ = train(program, 3, "--deterministic", "canonical", WEIR_TRANSPORTS=transports)
+    assert digest == expected, (transports, digest, expected)
+  other, _ = train(program, 2, "--deterministic", "canonical", "--seed", "2")
+  assert other != expected, "the digest does not tell seeds apart"
+
+
+def plain(program):
+  _, expected = train(program, 1)
+  for ranks, strategy, gather in ((4, "full", "fp32"), (3, "gradients", "fp32"), (4, "hybrid", "fp32"), (2, "full", "bf16")):
+    _, losses = train(program, ranks, "--strategy", strategy, *hybrid(ranks, strategy), "--gather", gather)
+    most = FP32_LOSS if gather == "fp32" else BF16_LOSS
+    assert losses.keys() == expected.keys() and losses, losses
+    for step, loss in losses.items():
+      assert abs(loss - expected[step]) < most, (ranks, strategy, gather, step, loss, expected[step])
+  # The same plan, the same order of sums.
+  digests = {train(program, 3, "--strategy", "full", WEIR_TRANSPORTS=transports, WEIR_ALGO="ring", WEIR_FAST="0")[0]
+             for transports in TRANSPORTS}
+  assert len(digests) == 1, digests
+
+
+def switches(program):
+  steps = 8
+  expected, _ = train(program, 1, "--deterministic", "canonical", steps=steps)
+  with tempfile.TemporaryDirectory() as folder:
+    for number, (ranks, strategy) in enumerate(((4, "full"), (3, "none"), (2, "gradients"), (8, "hybrid"))):
+      until = 2 * (number + 1)
+      digest, losses = train(program, ranks, "--deterministic", "canonical", "--strategy", strategy, *hybrid(ranks, strategy),
+                             "--checkpoints", folder, "--checkpoint-every", "2", "--stop-after", f"{until}", steps=steps)
+      assert min(losses) == until - 1, (losses, "did not go on from the checkpoint")
+    assert digest == expected, (digest, expected)
+
+
+if __name__ == "__main__":
+  {"canonical": canonical, "plain": plain, "switches": switches}[sys.argv[2]](sys.argv[1])

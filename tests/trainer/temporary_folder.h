@@ -1,5 +1,5 @@
-/// A folder of the test's own, removed at its end; in memory where the system offers that, as disks take long to
-/// write what many small tests ask them to.
+/// A folder of the test's own, removed at its end; in memory where the system offers that, as disks take long
+/// to write what many small tests ask them to.
 #pragma once
 
 #include <gtest/gtest.h>

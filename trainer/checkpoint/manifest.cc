@@ -10,9 +10,9 @@ namespace weir::checkpoint {
 namespace {
 
 /// Words of lines, each expected by name.
-class Reader {
+class Lines {
  public:
-  explicit Reader(std::string_view text) : rest_(text) {}
+  explicit Lines(std::string_view text) : rest_(text) {}
 
   /// Begins the next line, which must begin with `keyword`.
   Status line(std::string_view keyword) {
@@ -67,7 +67,7 @@ class Reader {
 
 /// `count` things after "keyword COUNT"; reading stops at the first error, so a wrong count costs nothing.
 template <typename T, typename Read>
-Status read_all(Reader& reader, std::vector<T>& all, Read&& read) {
+Status read_all(Lines& reader, std::vector<T>& all, Read&& read) {
   Result<uint64_t> count = reader.number();
   if (!count.ok()) return count.status();
   for (uint64_t i = 0; i < *count; ++i) {
@@ -78,7 +78,7 @@ Status read_all(Reader& reader, std::vector<T>& all, Read&& read) {
   return Status();
 }
 
-Result<shard::Unit> read_unit(Reader& reader) {
+Result<shard::Unit> read_unit(Lines& reader) {
   WEIR_TRY(reader.line("unit"));
   Result<uint64_t> parameters = reader.number();
   if (!parameters.ok()) return parameters.status();
@@ -87,7 +87,7 @@ Result<shard::Unit> read_unit(Reader& reader) {
   return shard::Unit{std::move(*name), *parameters};
 }
 
-Result<FileEntry> read_entry(Reader& reader) {
+Result<FileEntry> read_entry(Lines& reader) {
   WEIR_TRY(reader.line("file"));
   FileEntry entry;
   for (auto [value, base] :
@@ -100,7 +100,7 @@ Result<FileEntry> read_entry(Reader& reader) {
   return entry;
 }
 
-Status read_contents(Reader& reader, Contents& contents) {
+Status read_contents(Lines& reader, Contents& contents) {
   WEIR_TRY(reader.line("weir checkpoint 1"));
   WEIR_TRY(reader.end_of_line());
   WEIR_TRY(reader.line("step"));
@@ -154,7 +154,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
       text.substr(body) != fmt::format("checksum {:016x}\n", checksum(text.data(), body)))
     return Status(Code::invalid_argument, "the checksum in the last line is not that of the text before it");
   Manifest manifest;
-  Reader reader(text.substr(0, body));
+  Lines reader(text.substr(0, body));
   WEIR_TRY(read_contents(reader, manifest.contents));
   WEIR_TRY(reader.end_of_line());
   WEIR_TRY(reader.line("files"));

@@ -55,7 +55,7 @@ class CanonicalReductions final : public Reductions {
       shape.roots.push_back(tree_.cover(plan_->of(rank, micro_batch)));
       shape.pieces.push_back(setup_.cuts[unit].piece(setup_.places[rank]));
     }
-    Result<Record::Mark> mark = setup_.record->start(stream_);
+    Result<PassRecord::Mark> mark = setup_.record->start(stream_);
     if (!mark.ok()) return mark.status();
     Result<CanonicalReduction> reduction = CanonicalReduction::start(std::move(shape), local_[unit].take(),
                                                                      pool_, world_.handle(), stream_.cuda());
@@ -88,13 +88,13 @@ class CanonicalReductions final : public Reductions {
     int unit;
     bool last;  ///< of the pass
     CanonicalReduction reduction;
-    Record::Mark mark;
+    PassRecord::Mark mark;
   };
 
   const std::string& name(int unit) const { return setup_.units[unit].name; }
 
-  Status wait(Record::Mark& mark, int unit) {
-    const uint64_t since = Record::now_ns();
+  Status wait(PassRecord::Mark& mark, int unit) {
+    const uint64_t since = PassRecord::now_ns();
     WEIR_TRY(setup_.record->wait(mark, stream_, Kind::reduce, unit, ("reducing " + name(unit)).c_str()));
     setup_.record->waited(Kind::reduce, since);
     return Status();
@@ -120,7 +120,7 @@ class CanonicalReductions final : public Reductions {
       pool_.give(std::move(sum));
     }
     if (replicas_.handle() == nullptr) return Status();
-    Result<Record::Mark> mark = setup_.record->start(stream_);
+    Result<PassRecord::Mark> mark = setup_.record->start(stream_);
     if (!mark.ok()) return mark.status();
     WEIR_TRY(checked(ncclAllGather(mine, setup_.shards[unit], cut.piece_length(), ncclFloat,
                                    replicas_.handle(), stream_.cuda()),
@@ -141,8 +141,8 @@ class CanonicalReductions final : public Reductions {
   std::vector<TreeSums> owned_;  ///< by unit: of all grains, own pieces
   std::vector<Floats> current_;  ///< by unit: what is being added up; empty: nothing
   std::deque<UnderWay> under_way_;
-  std::vector<std::pair<int, Record::Mark>> copies_;  ///< from replicas, under way; by unit
-  Stream stream_;                                     ///< last: its end waits for what uses the rest
+  std::vector<std::pair<int, PassRecord::Mark>> copies_;  ///< from replicas, under way; by unit
+  Stream stream_;                                         ///< last: its end waits for what uses the rest
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ Status Engine::set_up() {
   if (!places.ok()) return places.status();
   places_ = std::move(*places);
   WEIR_TRY(checked(ncclCommUserRank(world_, &rank_), "engine"));
-  Result<Record> record = Record::make();
+  Result<PassRecord> record = PassRecord::make();
   if (!record.ok()) return record.status();
   record_.emplace(std::move(*record));
   WEIR_TRY(make_shards());

@@ -125,7 +125,7 @@ class Engine {
   std::vector<Memory> masters_;    ///< by unit: the own shard, padded
   std::vector<Memory> gradients_;  ///< by unit: of the own shard, padded
   std::vector<bool> reduced_;      ///< by unit: in the present micro-batch
-  std::optional<Record> record_;
+  std::optional<PassRecord> record_;
   std::optional<Gathers> gathers_;
   std::unique_ptr<Reductions> reductions_;
   bool training_ = false;

@@ -44,7 +44,7 @@ size_t Gathers::bytes_of(const Cut& cut, Precision precision) {
 }
 
 Gathers::Gathers(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters,
-                 Communicator comm, const GatherOptions& options, Record& record, Stream stream,
+                 Communicator comm, const GatherOptions& options, PassRecord& record, Stream stream,
                  std::optional<Arena> arena)
     : units_(std::move(units)),
       cuts_(std::move(cuts)),
@@ -59,7 +59,7 @@ Gathers::Gathers(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<flo
       stream_(std::move(stream)) {}
 
 Result<Gathers> Gathers::make(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters,
-                              Communicator comm, const GatherOptions& options, Record& record) {
+                              Communicator comm, const GatherOptions& options, PassRecord& record) {
   const bool needs_memory = comm.handle() != nullptr || options.precision == Precision::bfloat16;
   if (needs_memory) WEIR_TRY(check_limit(units, cuts, options));
   Result<Stream> stream = Stream::make();
@@ -167,7 +167,7 @@ Result<bool> Gathers::queue(int position) {
   if (!shared()) return true;
   const void* from = half ? static_cast<const void*>(halves_[unit].data()) : masters_[unit];
   void* to = half ? static_cast<void*>(wire(unit)) : block;
-  Result<Record::Mark> mark = record_->start(stream_);
+  Result<PassRecord::Mark> mark = record_->start(stream_);
   if (!mark.ok()) return mark.status();
   WEIR_TRY(checked(ncclAllGather(from, to, cut.shard_length(), half ? ncclBfloat16 : ncclFloat,
                                  comm_.handle(), stream_.cuda()),
@@ -186,7 +186,7 @@ Status Gathers::wait(int unit) {
                   fmt::format("{} has no memory though nothing else is gathered", units_[unit].name));
   if (resident.arrived) return Status();
   if (resident.mark) {
-    const uint64_t since = Record::now_ns();
+    const uint64_t since = PassRecord::now_ns();
     WEIR_TRY(record_->wait(*resident.mark, stream_, Kind::gather, unit,
                            ("gathering " + units_[unit].name).c_str()));
     record_->waited(Kind::gather, since);

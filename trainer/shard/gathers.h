@@ -40,7 +40,7 @@ class Gathers {
   /// the rank's in `comm`, which is empty when there is one shard. invalid_argument when the limiter's bytes
   /// do not hold the largest unit.
   static Result<Gathers> make(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters,
-                              Communicator comm, const GatherOptions& options, Record& record);
+                              Communicator comm, const GatherOptions& options, PassRecord& record);
 
   /// Starts a pass, and the first gathers. REQUIRES: finished().
   Status begin(const Visits& visits);
@@ -66,11 +66,11 @@ class Gathers {
     char* block = nullptr;  ///< fp32 of the whole unit, then bf16 of it
     bool queued = false;
     bool arrived = false;
-    std::optional<Record::Mark> mark;
+    std::optional<PassRecord::Mark> mark;
   };
 
   Gathers(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters, Communicator comm,
-          const GatherOptions& options, Record& record, Stream stream, std::optional<Arena> arena);
+          const GatherOptions& options, PassRecord& record, Stream stream, std::optional<Arena> arena);
   Status check(int unit, const char* function) const;
   bool needs_memory() const { return shared() || options_.precision == Precision::bfloat16; }
   bool shared() const { return comm_.handle() != nullptr; }
@@ -85,7 +85,7 @@ class Gathers {
   std::vector<float*> masters_;
   Communicator comm_;
   GatherOptions options_;
-  Record* record_;
+  PassRecord* record_;
   std::optional<Arena> arena_;
   Limiter limiter_;
   Visits visits_;

@@ -64,7 +64,7 @@ class PlainReductions final : public Reductions {
       buffer = std::exchange(current_[unit], kNone);
       WEIR_TRY(add_what_came_before(unit, buffer));
     }
-    Result<Record::Mark> mark = setup_.record->start(stream_);
+    Result<PassRecord::Mark> mark = setup_.record->start(stream_);
     if (!mark.ok()) return mark.status();
     WEIR_TRY(queue(unit, buffer, last));
     WEIR_TRY(setup_.record->stop(*mark, stream_));
@@ -88,7 +88,7 @@ class PlainReductions final : public Reductions {
   struct UnderWay {
     int unit;
     int buffer;
-    Record::Mark mark;
+    PassRecord::Mark mark;
   };
 
   /// The sums of earlier micro-batches travel with the own part, so that the result replaces them.
@@ -125,7 +125,7 @@ class PlainReductions final : public Reductions {
   Status wait_for_oldest() {
     UnderWay oldest = std::move(under_way_.front());
     under_way_.pop_front();
-    const uint64_t since = Record::now_ns();
+    const uint64_t since = PassRecord::now_ns();
     WEIR_TRY(setup_.record->wait(oldest.mark, stream_, Kind::reduce, oldest.unit,
                                  ("reducing " + setup_.units[oldest.unit].name).c_str()));
     setup_.record->waited(Kind::reduce, since);

@@ -4,18 +4,18 @@
 
 namespace weir::shard {
 
-Result<Record> Record::make() {
+Result<PassRecord> PassRecord::make() {
   Result<Event> base = Event::make();
   if (!base.ok()) return base.status();
-  return Record(std::move(*base));
+  return PassRecord(std::move(*base));
 }
 
-Status Record::begin() {
+Status PassRecord::begin() {
   counts = PassCounts();
   return base_.record_now();
 }
 
-Result<Record::Mark> Record::start(const Stream& stream) {
+Result<PassRecord::Mark> PassRecord::start(const Stream& stream) {
   Result<Event> begin = Event::make();
   if (!begin.ok()) return begin.status();
   Result<Event> end = Event::make();
@@ -24,7 +24,7 @@ Result<Record::Mark> Record::start(const Stream& stream) {
   return Mark{std::move(*begin), std::move(*end)};
 }
 
-Status Record::wait(Mark& mark, const Stream& stream, Kind kind, int unit, const char* what) {
+Status PassRecord::wait(Mark& mark, const Stream& stream, Kind kind, int unit, const char* what) {
   WEIR_TRY(checked(weirEventSynchronize(mark.end.handle()), what));
   const int state = weirStreamQuery(stream.handle());
   if (state != ncclInProgress) WEIR_TRY(checked(state, what));
@@ -35,11 +35,11 @@ Status Record::wait(Mark& mark, const Stream& stream, Kind kind, int unit, const
   return Status();
 }
 
-void Record::waited(Kind kind, uint64_t since_ns) {
+void PassRecord::waited(Kind kind, uint64_t since_ns) {
   (kind == Kind::gather ? counts.gather_wait_ms : counts.reduce_wait_ms) += (now_ns() - since_ns) / 1e6;
 }
 
-uint64_t Record::now_ns() {
+uint64_t PassRecord::now_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }

@@ -30,14 +30,14 @@ struct PassCounts {
 };
 
 /// Used by one thread at a time.
-class Record {
+class PassRecord {
  public:
   /// The begin and the end of what is queued between two calls.
   struct Mark {
     Event begin, end;
   };
 
-  static Result<Record> make();
+  static Result<PassRecord> make();
 
   /// Forgets the last pass.
   Status begin();
@@ -53,7 +53,7 @@ class Record {
   PassCounts counts;
 
  private:
-  explicit Record(Event base) : base_(std::move(base)) {}
+  explicit PassRecord(Event base) : base_(std::move(base)) {}
   Event base_;
 };
 

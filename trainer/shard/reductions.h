@@ -22,7 +22,7 @@ struct ReductionSetup {
   int rank = 0;
   std::vector<float*> shards;  ///< where gradients of the own shard go; room for all its pieces, padded
   int under_way = 2;           ///< whole units whose gradients may be on their way; at least 1
-  Record* record = nullptr;
+  PassRecord* record = nullptr;
 
   const Place& place() const { return places[rank]; }
 };

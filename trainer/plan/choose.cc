@@ -104,25 +104,30 @@ class Search {
 
   Status try_batches(Job job) {
     for (const int size : sizes_up_to(wish_.batch > 0 ? wish_.batch : kLargestBatch)) {
-      job.micro_batch = size;
-      // The last micro-batch may be smaller; it is counted as whole.
       job.micro_batches = wish_.batch > 0 ? (wish_.batch + size - 1) / size : 1;
+      job.micro_batch = wish_.batch > 0 ? (wish_.batch + job.micro_batches - 1) / job.micro_batches : size;
       const auto groups = groups_of(job.strategy, cluster_, job.shard);
       WEIR_TRY(groups.status());
       Memory least;
       least.states = state_bytes(model_, cluster_, *groups);
-      least.activations = activation_bytes(model_, cluster_, job.recompute, size);
+      least.activations = activation_bytes(model_, cluster_, job.recompute, job.micro_batch);
       if (!fits(least)) break;  // nor does any larger one
       auto prediction = predict(model_, cluster_, job);
       WEIR_TRY(prediction.status());
       ++ranking_.tried;
       if (!fits(prediction->memory)) continue;
-      if (wish_.batch > 0)
-        prediction->tokens_per_second =
-            wish_.batch * model_.sequence / prediction->line.seconds;  // not those it is rounded up to
+      if (wish_.batch > 0) count_real(job, *prediction);
       fitting_.push_back({job, *prediction});
     }
     return {};
+  }
+
+  /// The last micro-batch may be smaller. Its time is that of the others, but only its own tokens count.
+  void count_real(const Job& job, Prediction& prediction) const {
+    const double part = static_cast<double>(wish_.batch) / (job.micro_batch * job.micro_batches);
+    prediction.tokens_per_second *= part;
+    prediction.model_flops *= part;
+    prediction.mfu *= part;
   }
 
   /// Keeps the sentence about the least that was refused.
@@ -169,6 +174,9 @@ std::string label(const Entrant& entrant) {
   return text;
 }
 
+/// Of the links that are busy longest.
+double busy_seconds(const Timeline& line) { return std::max(line.inside_seconds, line.between_seconds); }
+
 std::string share(const Timeline& line) {
   return fmt::format("{:.1f}% of its step is exposed", 100 * line.exposed_seconds() / line.seconds);
 }
@@ -184,20 +192,23 @@ std::string reason(const Ranking& ranking, const Model& model) {
   const Prediction& ours = first.best->prediction;
   const double tokens = first.best->job.micro_batch * model.sequence;
   std::string text = fmt::format(
-      "{}: links are busy for {:.3g} s of a step, which {:.3g} tokens per GPU and micro-batch hide, and "
-      "there "
-      "are {:.3g}; {}.",
-      label(first), std::max(ours.line.inside_seconds, ours.line.between_seconds), ours.hiding_tokens, tokens,
-      share(ours.line));
+      "{}: links are busy for {:.3g} s of a step. {:.0f} tokens per GPU and micro-batch would hide "
+      "that, there are {:.0f}; {}.",
+      label(first), busy_seconds(ours.line), ours.hiding_tokens, tokens, share(ours.line));
   if (ranking.entrants.size() < 2) return text;
   const Entrant& second = ranking.entrants[1];
   if (!second.best) return text + " Nothing else fits.";
   const Prediction& theirs = second.best->prediction;
+  const double times = ours.tokens_per_second / theirs.tokens_per_second;
+  if (times < kAlike)
+    return text + fmt::format(
+                      " The runner-up, {}, is as quick within {:.1f}% and needs {:.1f} GB instead of {:.1f}.",
+                      label(second), 100 * (kAlike - 1), theirs.memory.total() / 1e9,
+                      ours.memory.total() / 1e9);
   return text +
          fmt::format(
              " The runner-up, {}, takes {:.3f} times as long per token: its links are busy for {:.3g} s, {}.",
-             label(second), ours.tokens_per_second / theirs.tokens_per_second,
-             std::max(theirs.line.inside_seconds, theirs.line.between_seconds), share(theirs.line));
+             label(second), times, busy_seconds(theirs.line), share(theirs.line));
 }
 
 }  // namespace weir::trainer::plan

@@ -2,15 +2,19 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <new>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "trainer/data/text.h"
 #include "trainer/math/products.h"
 #include "trainer/model/model.h"
+#include "trainer/plan/command.h"
 #include "trainer/run/sharded.h"
 #include "trainer/run/train.h"
 #include "trainer/run/world.h"
@@ -202,25 +206,48 @@ Status run_in_memory(Arguments& arguments) {
   }
 }
 
+// What the program ends with where the options make no sense, or help was asked for; else nothing.
+std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+}
+
+// Options of its own: a cluster's batch, say, is not the run's.
+int plan_only(int argc, char** argv) {
+  CLI::App app("weir-train --plan-only: how to train a model on a cluster, and how fast that will be",
+               "weir-train");
+  plan::PlanOptions options;
+  plan::add_plan_options(app, options);
+  app.get_option("--cluster")->required();
+  const std::optional<int> end = parse(app, argc, argv);
+  return end ? *end : plan::plan_only(options);
+}
+
+int train_model(int argc, char** argv) {
+  CLI::App app("weir-train: trains a decoder-only transformer on bytes of text", "weir-train");
+  app.footer("weir-train --plan-only --help: plans for clusters that are not at hand");
+  Arguments arguments;
+  add_model(app, arguments);
+  add_training(app, arguments);
+  add_sharding(app, arguments);
+  add_report(app, arguments);
+  if (const std::optional<int> end = parse(app, argc, argv)) return *end;
+  const bool launched = find_launched([](const char* name) { return std::getenv(name); }).has_value();
+  const Status status =
+      arguments.ranks > 0 && !launched ? launch(arguments.ranks, argv) : run_in_memory(arguments);
+  if (status.ok()) return 0;
+  fmt::print(stderr, "weir-train: {}\n", status.message());
+  return status.code() == Code::invalid_argument ? kExitUsage : 1;
+}
+
 }  // namespace
 }  // namespace weir::trainer
 
 int main(int argc, char** argv) {
-  CLI::App app("weir-train: trains a decoder-only transformer on bytes of text", "weir-train");
-  weir::trainer::Arguments arguments;
-  weir::trainer::add_model(app, arguments);
-  weir::trainer::add_training(app, arguments);
-  weir::trainer::add_sharding(app, arguments);
-  weir::trainer::add_report(app, arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : weir::trainer::kExitUsage;
-  }
-  const bool launched = weir::find_launched([](const char* name) { return std::getenv(name); }).has_value();
-  const weir::Status status = arguments.ranks > 0 && !launched ? weir::trainer::launch(arguments.ranks, argv)
-                                                               : weir::trainer::run_in_memory(arguments);
-  if (status.ok()) return 0;
-  fmt::print(stderr, "weir-train: {}\n", status.message());
-  return status.code() == weir::Code::invalid_argument ? weir::trainer::kExitUsage : 1;
+  const bool plans = std::find(argv + 1, argv + argc, std::string_view("--plan-only")) != argv + argc;
+  return plans ? weir::trainer::plan_only(argc, argv) : weir::trainer::train_model(argc, argv);
 }

@@ -115,6 +115,10 @@ TEST(PlanClusterFile, RefusesWrongFigures) {
   EXPECT_EQ(refused("weir cluster 1\nnodes 2\nnodes 2\n"), "x.cluster:3: a second nodes");
   EXPECT_EQ(refused("weir cluster 1\nnode 2\n"), "x.cluster:2: 'node' is no line of a cluster file");
   EXPECT_EQ(refused("weir cluster 1\nnodes 2\n"), "x.cluster: the line 'gpus' is missing");
+  EXPECT_EQ(refused("weir cluster 1\nnodes 2.5\n"), "x.cluster:2: nodes 2.5; expected a whole number");
+  EXPECT_THAT(refused(kHead + "bytes gather 4\nbytes reduce 4\n"), HasSubstr("a second bytes"));
+  EXPECT_THAT(refused(kHead + "collective ring\ncollective ring\n"), HasSubstr("a second collective"));
+  EXPECT_THAT(refused(kHead + "collective tree\n"), HasSubstr("expected an algorithm: ring, hierarchical"));
   EXPECT_THAT(refused(kHead + "bytes gather 3.5\n"), HasSubstr("a whole number"));
   EXPECT_EQ(refused(kHead + "reserve 40 GB given\n"), "x.cluster: the reserve is all of the memory");
 }
@@ -153,6 +157,9 @@ TEST(PlanClusterFile, RefusesWrongRows) {
   EXPECT_THAT(refused(begin + "FULL_SHARD limiter sliding is"), HasSubstr("'is'; expected gathers"));
   EXPECT_THAT(refused(begin + "FULL_SHARD 40 %MFU"),
               HasSubstr("expected 'is' and the published figure here"));
+  EXPECT_THAT(
+      refused(kHead + kModel + "row gpt nodes 1 batch largest pipeline 2 tensor 1 interleave 1 is 4 %MFU"),
+      HasSubstr("the memory of a pipeline is not predicted"));
   EXPECT_THAT(refused(begin + "FULL_SHARD is 40 percent"), HasSubstr("%scaling, TFLOP/s, %MFU, tokens/s"));
   EXPECT_THAT(refused(begin + "FULL_SHARD is 40 %MFU indeed"), HasSubstr("'indeed' is too much"));
 }

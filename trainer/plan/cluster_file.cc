@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -26,11 +27,12 @@ struct Figure {
   double lowest, highest;  ///< in units of the file
   bool required;
   bool constant;  ///< its origin has to be stated
+  bool whole = false;
 };
 
 constexpr std::array kFigures = {
-    Figure{"nodes", &Cluster::nodes, "", 1, 1, 1e6, true, false},
-    Figure{"gpus", &Cluster::gpus, "", 1, 1, 1024, true, false},
+    Figure{"nodes", &Cluster::nodes, "", 1, 1, 1e6, true, false, true},
+    Figure{"gpus", &Cluster::gpus, "", 1, 1, 1024, true, false, true},
     Figure{"memory", &Cluster::memory, "GB", 1e9, 1e-3, 1e5, true, false},
     Figure{"reserve", &Cluster::reserve, "GB", 1e9, 0, 1e5, false, true},
     Figure{"peak", &Cluster::peak, "TFLOP/s", 1e12, 1e-6, 1e6, true, false},
@@ -79,13 +81,18 @@ class Reader {
       file_.cluster.title = words.rest();
       return {};
     }
-    if (words.take("collective")) return read_collective(words);
-    if (words.take("bytes")) return read_bytes(words);
+    if (words.take("collective")) return once(words, "collective", &Reader::read_collective);
+    if (words.take("bytes")) return once(words, "bytes", &Reader::read_bytes);
     if (words.take("model")) return read_model(words);
     if (words.take("unit")) return read_unit(words);
     if (words.take("row")) return read_row(words);
     if (words.take("plan")) return read_question(words);
     return words.refuse(fmt::format("'{}' is no line of a cluster file", *words.word("a word")));
+  }
+
+  Status once(Words& words, const std::string& line, Status (Reader::*read)(Words&)) {
+    if (!lines_.insert(line).second) return words.refuse(fmt::format("a second {}", line));
+    return (this->*read)(words);
   }
 
   Status read_figure(Words& words, size_t index) {
@@ -94,6 +101,8 @@ class Reader {
     seen_[index] = true;
     const auto value = words.number(figure.word, figure.lowest, figure.highest);
     WEIR_TRY(value.status());
+    if (figure.whole && *value != std::floor(*value))
+      return words.refuse(fmt::format("{} {}; expected a whole number", figure.word, *value));
     file_.cluster.*figure.member = *value * figure.scale;
     if (!figure.unit.empty() && !words.take(figure.unit))
       return words.refuse(fmt::format("expected {} after {}", figure.unit, *value));
@@ -212,6 +221,8 @@ class Reader {
     WEIR_TRY(labelled(words, "nodes", 1, 1e6, row.nodes));
     WEIR_TRY(read_batch(words, row));
     WEIR_TRY(read_job(words, row));
+    if (row.is_pipeline() && row.micro_batch == 0)
+      return words.refuse("the memory of a pipeline is not predicted; expected a number after 'batch'");
     WEIR_TRY(read_published(words, row));
     file_.rows.push_back(row);
     return words.end();
@@ -331,6 +342,7 @@ class Reader {
   bool titled_ = false;
   bool takes_units_ = false;
   std::array<bool, kFigures.size()> seen_{};
+  std::set<std::string> lines_;  ///< other lines that may be there once
   ClusterFile file_;
 };
 

@@ -13,10 +13,10 @@ namespace weir::trainer {
 struct Settings {
   Config config;
   Index steps = 300;
-  Index batch = 16;       ///< sequences of a global batch
+  Index batch = 8;        ///< sequences of a global batch
   Index micro_batch = 0;  ///< sequences that go through the model together; 0: all of the batch
   uint64_t seed = 1;
-  float learning_rate = 3e-3f;  ///< the highest
+  float learning_rate = 2e-3f;  ///< the highest
   Index warm_up = 20;           ///< steps
   float last_rate = 0.1f;       ///< of the last step, as a fraction of the highest
   float weight_decay = 0.1f;

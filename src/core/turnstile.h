@@ -21,17 +21,19 @@ class Turnstile {
     moved_.wait(lock, [&] { return left_.load(std::memory_order_acquire) == number; });
   }
   void leave() {
-    {
-      std::lock_guard lock(mutex_);
-      left_.fetch_add(1, std::memory_order_release);
-    }
+    const std::lock_guard lock(mutex_);
+    left_.fetch_add(1, std::memory_order_release);
     moved_.notify_all();
   }
   /// True if everybody who drew a number has left.
   bool idle() const {
     return left_.load(std::memory_order_acquire) == drawn_.load(std::memory_order_acquire);
   }
-  void wait_idle() { enter(drawn_.load(std::memory_order_acquire)); }
+  /// Afterwards nobody is in leave() any more: the object may go.
+  void wait_idle() {
+    std::unique_lock lock(mutex_);
+    moved_.wait(lock, [&] { return idle(); });
+  }
 
  private:
   std::atomic<uint64_t> drawn_{0};

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "trainer/data/baselines.h"
 #include "trainer/data/text.h"
 #include "trainer/math/products.h"
 #include "trainer/model/model.h"
@@ -18,6 +19,7 @@
 #include "trainer/run/sharded.h"
 #include "trainer/run/train.h"
 #include "trainer/run/world.h"
+#include "trainer/shard/groups.h"
 #include "weir/launched.h"
 
 namespace weir::trainer {
@@ -31,6 +33,7 @@ struct Arguments {
   std::string preset = "small";
   std::string data;
   std::string determinism = "run";
+  int blocks = 0;
   int threads = 1;
   int ranks = 0;  ///< 0: as the launcher says
 };
@@ -42,6 +45,9 @@ void add_model(CLI::App& app, Arguments& arguments) {
       {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
   app.add_option("--preset", arguments.preset, "Size of the model")
       ->check(CLI::IsMember(preset_names()))
+      ->capture_default_str();
+  app.add_option("--blocks", arguments.blocks, "Blocks of the model; 0: the preset's")
+      ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   app.add_option("--data", arguments.data, "Text to learn, any file (default: the King James Bible)");
   app.add_option("--precision", settings.precision, "What products read: fp32 (default) or bf16")
@@ -110,6 +116,12 @@ void add_sharding(CLI::App& app, Arguments& arguments) {
   app.add_option("--gather-bytes", sharding.limiter.bytes, "The limiter's bytes; 0: any number")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
+  app.add_option(
+         "--memory", arguments.settings.memory,
+         "Bytes that a rank's arrays may take: sets the micro-batch and --gather-bytes where these are not "
+         "given; 0: any number")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
   app.add_option("--gather", sharding.gather, "What parameters travel as: fp32 (default) or bf16")
       ->transform(CLI::CheckedTransformer(precisions));
 }
@@ -135,6 +147,12 @@ void add_report(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--metrics", report.metrics, "File for one JSON object per step");
+  app.add_option("--trace", report.journal.trace,
+                 "File for what every rank did when in the last steps, for ui.perfetto.dev");
+  app.add_option("--trace-steps", report.journal.trace_steps, "Steps in it")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--page", report.journal.page, "HTML file with plots of the run");
   app.add_option("--prompt", report.prompt, "What the text at the end begins with")->capture_default_str();
   app.add_option("--sample", report.sample_bytes, "Bytes of that text")
       ->check(CLI::Range(0, 1000000))
@@ -142,6 +160,15 @@ void add_report(CLI::App& app, Arguments& arguments) {
   app.add_option("--temperature", report.temperature, "Of that text")
       ->check(CLI::Range(0.01, 100.0))
       ->capture_default_str();
+}
+
+std::string memory_words(const Settings& settings, const Sharded& engine) {
+  std::string words = "a rank's arrays take " + engine.memory().describe();
+  if (settings.memory > 0)
+    words += fmt::format("; of the budget of {:.1f}, in micro-batches of {}",
+                         static_cast<double>(settings.memory) / (1 << 20),
+                         shape_of_batch(settings, engine.shards().ranks()).sequences);
+  return words;
 }
 
 void print_beginning(const Arguments& arguments, const Model& model, const Text& text,
@@ -158,11 +185,41 @@ void print_beginning(const Arguments& arguments, const Model& model, const Text&
                engine.shards().places()[0].replicas == 1 ? "" : "s");
   fmt::print("text {}: {} bytes, the last {} held out\n", text.name(), text.bytes().size(),
              text.held_out().size());
-  fmt::print("oneDNN {}, {}{}, {} thread{}: at most {:.3f} TFLOP/s measured; {:.1f} MiB of arrays\n",
-             products_version(), settings.precision == Precision::bf16 ? "bf16" : "fp32",
+  fmt::print("oneDNN {}, {}{}, {} thread{}: at most {:.3f} TFLOP/s measured\n", products_version(),
+             settings.precision == Precision::bf16 ? "bf16" : "fp32",
              products.native() ? "" : " rounded, computed in fp32", arguments.threads,
-             arguments.threads == 1 ? "" : "s", arguments.report.peak / 1e12,
-             static_cast<double>(engine.memory()) / (1 << 20));
+             arguments.threads == 1 ? "" : "s", arguments.report.peak / 1e12);
+  fmt::print("{}\n", memory_words(settings, engine));
+}
+
+/// For the page: what was run, and losses to compare with.
+Status tell_page(JournalSettings& journal, const Arguments& arguments, const Model& model, const Text& text,
+                 const Sharded& engine) {
+  if (journal.page.empty()) return {};
+  const Settings& settings = arguments.settings;
+  const Config& config = settings.config;
+  const shard::Place& place = engine.shards().places()[0];
+  journal.facts = {
+      {"model",
+       fmt::format("preset {}: {} blocks of width {}, {} heads, sequences of {} bytes, {:.2f} M parameters",
+                   config.name, config.layers, config.width, config.heads, config.length,
+                   static_cast<double>(model.parameter_floats()) / 1e6)},
+      {"text", fmt::format("{}, {} bytes, the last {} held out", text.name(), text.bytes().size(),
+                           text.held_out().size())},
+      {"ranks", fmt::format("{}, {}: shards {}, replicas {}", engine.shards().ranks(),
+                            shard::name_of(settings.sharding.strategy), place.shards, place.replicas)},
+      {"batch", fmt::format("{} sequences, learning rate {:g}, seed {}", settings.batch,
+                            settings.learning_rate, settings.seed)},
+      {"products",
+       fmt::format("oneDNN {}, {}, at most {:.3f} TFLOP/s per rank measured", products_version(),
+                   settings.precision == Precision::bf16 ? "bf16" : "fp32", arguments.report.peak / 1e12)},
+      {"memory", memory_words(settings, engine)},
+      {"determinism", arguments.determinism}};
+  journal.levels = {{"order-1 entropy of the text", order_one_entropy(text.bytes())}};
+  const Result<double> xz = xz_bits(text.held_out());
+  if (!xz.ok()) return xz.status();
+  journal.levels.push_back({"xz of the held-out tenth", *xz});
+  return {};
 }
 
 Status run(Arguments& arguments) {
@@ -170,6 +227,7 @@ Status run(Arguments& arguments) {
   Result<Config> config = preset(arguments.preset);
   if (!config.ok()) return config.status();
   settings.config = *config;
+  if (arguments.blocks > 0) settings.config.layers = arguments.blocks;
   settings.canonical = arguments.determinism == "canonical";
   settings.sharding.backward_prefetch = settings.sharding.forward_prefetch;
   WEIR_TRY(check(settings));
@@ -183,11 +241,20 @@ Status run(Arguments& arguments) {
   const Model model(settings.config, settings.recompute);
   auto world = World::join();
   WEIR_TRY(world.status());
+  if (settings.memory > 0) {
+    const auto places =
+        shard::make_places(world->comm(), settings.sharding.strategy, settings.sharding.shard_ranks);
+    WEIR_TRY(places.status());
+    WEIR_TRY(fit(settings, model, places->front(), world->ranks()));
+  }
   auto engine = Sharded::create(*world, settings, model, *text, products);
   WEIR_TRY(engine.status());
   arguments.report.ranks = world->ranks();
   arguments.report.prints = world->rank() == 0;
-  if (arguments.report.prints) print_beginning(arguments, model, *text, products, **engine);
+  if (arguments.report.prints) {
+    print_beginning(arguments, model, *text, products, **engine);
+    WEIR_TRY(tell_page(arguments.report.journal, arguments, model, *text, **engine));
+  }
   return train(**engine, settings, arguments.report);
 }
 

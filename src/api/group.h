@@ -27,7 +27,8 @@ inline ncclResult_t finish(const Status& status) {
 /// Puts an operation into the open group, for the caller to fill in. The group keeps the stream alive.
 /// REQUIRES: `group` is open_group, the calling thread is inside `handle`.
 core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle);
-core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle,
+/// `stream`: of `place`, or null.
+core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle, const core::Place& place,
                               std::shared_ptr<device::HostStream> stream);
 
 /// A step of set-up that may wait for other ranks: now, or at the end of the open group, side by side with

@@ -28,7 +28,7 @@ enum class Phase : uint32_t { free, live, finalized, closing };
 struct Operator {
   bool live = false;
   DataType type = DataType::float32;
-  const void* source = nullptr;  ///< ncclScalarDevice: where the factor is read at each call
+  const void* source = nullptr;  ///< ncclScalarDevice: where the factor is read by each call
   device::Scalar factor = {};
 };
 

@@ -109,24 +109,32 @@ inline void fill(const Call& call, core::Operation& operation) {
   operation.count = call.count;
 }
 
-/// Everything but the plain case: a stream, an operator of the user's.
+/// Everything but the plain case: a stream, an operator of the user's, a process that uses a GPU.
 Status issue_special(Call call, ncclComm* comm, cudaStream_t stream) {
+  const auto type = static_cast<DataType>(call.type);
+  const int rank = comm->core->rank();
   core::Reduction reduction;
+  const void* scalar = nullptr;
   if (reduces(call.kind)) {
-    WEIR_TRY(
-        find_reduction(*comm->state, call.op, static_cast<DataType>(call.type), name_of(call), reduction));
-    if (stream != nullptr && reads_later(*comm->state, call.op))
-      return device_scalar_on_stream(name_of(call));
+    WEIR_TRY(find_reduction(*comm->state, call.op, type, name_of(call), reduction));
+    if (reduction.scaling == core::Reduction::Scaling::premultiply_later) scalar = reduction.factor_address();
   }
-  Result<std::shared_ptr<device::HostStream>> host = host_stream(stream, name_of(call));
-  if (!host.ok()) return host.status();
-  device::HostStream* const raw = host->get();
+  std::shared_ptr<device::HostStream> host;
+  const auto place = place_of(*comm->core, stream,
+                              {call.count > 0 && reads_input(call, rank) ? call.input : nullptr,
+                               call.count > 0 && writes_output(call, rank) ? call.output : nullptr, scalar},
+                              name_of(call), host);
+  WEIR_TRY(place.status());
+  if (scalar != nullptr && !place->on_gpu) {
+    if (stream != nullptr) return device_scalar_on_stream(name_of(call));
+    read_factor(reduction, type);
+  }
   core::Operation alone;
   core::Operation& operation =
-      open_group != nullptr ? add_to_group(*open_group, comm, std::move(*host)) : alone;
+      open_group != nullptr ? add_to_group(*open_group, comm, *place, std::move(host)) : alone;
   fill(call, operation);
   operation.reduction = reduction;
-  return open_group != nullptr ? Status() : comm->core->run({&operation, 1}, raw);
+  return open_group != nullptr ? Status() : comm->core->run({&operation, 1}, *place);
 }
 
 inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
@@ -136,7 +144,8 @@ inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
   if (!is_valid(call, comm->core->size(), comm->core->rank())) [[unlikely]] {
     return explain_invalid(call, comm->core->size());
   }
-  if (stream != nullptr || (reduces(call.kind) && !is_builtin(call.op))) [[unlikely]]
+  if (stream != nullptr || comm->core->gpus() != nullptr || (reduces(call.kind) && !is_builtin(call.op)))
+      [[unlikely]]
     return issue_special(call, comm, stream);
   ThreadGroup* const group = open_group;
   core::Operation alone;

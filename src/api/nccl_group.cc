@@ -91,17 +91,16 @@ ncclResult_t finish_error(const Status& status) {
 
 core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle) {
   join(group, handle);
-  return group.group.add(*handle->core, nullptr);
+  return group.group.add(*handle->core, {});
 }
 
-core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle,
+core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle, const core::Place& place,
                               std::shared_ptr<device::HostStream> stream) {
   join(group, handle);
-  device::HostStream* const raw = stream.get();
-  if (raw != nullptr && (group.streams.empty() || group.streams.back() != stream)) {
+  if (stream != nullptr && (group.streams.empty() || group.streams.back() != stream)) {
     group.streams.push_back(std::move(stream));
   }
-  return group.group.add(*handle->core, raw);
+  return group.group.add(*handle->core, place);
 }
 
 Status set_up(ncclComm* handle, Job job) {

@@ -22,6 +22,25 @@ Status check_buffer(const char* function, const void* buffer, size_t size, const
   return {};
 }
 
+device::GpuMemory kind_of(const void* address) {
+  device::Gpus* const gpus = runtime().gpus();
+  return gpus == nullptr ? device::GpuMemory::host : gpus->kind_of(address);
+}
+
+/// On the GPU that the calling thread has current; of a process that uses none, host memory that peers map.
+Result<void*> allocate(size_t size) {
+  device::Gpus* const gpus = runtime().gpus();
+  device::Gpu* const gpu = gpus == nullptr ? nullptr : gpus->of(nullptr);
+  const size_t bytes = std::max<size_t>(size, 1);
+  return gpu == nullptr ? runtime().memory().allocate(bytes)
+                        : gpu->allocate(bytes, device::GpuMemory::device);
+}
+
+Status free_memory(void* memory) {
+  if (kind_of(memory) != device::GpuMemory::device) return runtime().memory().free(memory);
+  return runtime().gpus()->of(memory)->free(memory, device::GpuMemory::device);
+}
+
 /// Ends a registration; NULL is none.
 Status deregister(ncclComm* comm, const char* function, void* handle) {
   bool known = handle == nullptr;
@@ -45,6 +64,11 @@ Status register_memory(ncclComm* comm, const char* function, const void* buffer,
   WEIR_TRY(look_at(comm, function, [](const core::Communicator&, const HandleState&) {}));
   WEIR_TRY(check_buffer(function, buffer, size, handle));
   *handle = nullptr;
+  if (kind_of(buffer) != device::GpuMemory::host) {
+    WEIR_INFO(reg, "{} has no effect: {} is memory of a GPU, which goes through pinned memory", function,
+              fmt::ptr(buffer));
+    return {};
+  }
   auto registration = core::Registration::make(runtime().memory(), buffer, size);
   if (!registration.ok()) {
     if (!runtime().memory().find(buffer, size))
@@ -79,16 +103,14 @@ using namespace weir::api;
 ncclResult_t pncclMemAlloc(void** ptr, size_t size) {
   if (ptr == nullptr) return report(Status(Code::invalid_argument, "ncclMemAlloc : ptr argument is NULL"));
   *ptr = nullptr;
-  Result<void*> memory = runtime().memory().allocate(size == 0 ? 1 : size);
+  const Result<void*> memory = allocate(size);
   if (!memory.ok()) return report(memory.status());
   *ptr = *memory;
   return ncclSuccess;
 }
 WEIR_WEAK_ALIAS(ncclMemAlloc);
 
-ncclResult_t pncclMemFree(void* ptr) {
-  return ptr == nullptr ? ncclSuccess : report(runtime().memory().free(ptr));
-}
+ncclResult_t pncclMemFree(void* ptr) { return ptr == nullptr ? ncclSuccess : report(free_memory(ptr)); }
 WEIR_WEAK_ALIAS(ncclMemFree);
 
 ncclResult_t pncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle) {

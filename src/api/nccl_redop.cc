@@ -88,19 +88,23 @@ Status find_reduction(const HandleState& state, int op, DataType type, const cha
   }
   reduction.scaling = core::Reduction::Scaling::premultiply;
   reduction.factor = found->factor;
-  if (found->source != nullptr) std::memcpy(reduction.factor.bits, found->source, size_of(type));
+  if (found->source != nullptr) {
+    reduction.scaling = core::Reduction::Scaling::premultiply_later;
+    std::memcpy(reduction.factor.bits, &found->source, sizeof(found->source));
+  }
   return {};
 }
 
-bool reads_later(const HandleState& state, int op) {
-  const Operator* const found = find(state, op);
-  return found != nullptr && found->source != nullptr;
+void read_factor(core::Reduction& reduction, DataType type) {
+  const void* const address = reduction.factor_address();
+  reduction.scaling = core::Reduction::Scaling::premultiply;
+  std::memcpy(reduction.factor.bits, address, size_of(type));
 }
 
 Status device_scalar_on_stream(const char* function) {
   return {Code::invalid_usage,
           fmt::format("{} : an operator with a scalar of residence ncclScalarDevice cannot be used on a "
-                      "stream; make it with ncclScalarHostImmediate",
+                      "host stream; make it with ncclScalarHostImmediate",
                       function)};
 }
 

@@ -21,13 +21,14 @@ inline core::Reduction builtin_reduction(int op) {
   return reduction;
 }
 
-/// What `op` means for operands of `type`. invalid_argument, for `function`, when it is no operator of this
+/// What `op` means for operands of `type`; a scalar of ncclScalarDevice is not read yet (premultiply_later).
+/// invalid_argument, for `function`, when it is no operator of this
 /// communicator or of another type.
 Status find_reduction(const HandleState& state, int op, DataType type, const char* function,
                       core::Reduction& reduction);
 
-/// True if the operator reads its factor when it is used, not when it was made.
-bool reads_later(const HandleState& state, int op);
+/// Reads the scalar, from host memory. REQUIRES: premultiply_later.
+void read_factor(core::Reduction& reduction, DataType type);
 Status device_scalar_on_stream(const char* function);
 
 }  // namespace weir::api

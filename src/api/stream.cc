@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "src/api/process.h"
 
 #pragma GCC visibility push(default)
@@ -100,6 +102,35 @@ Result<std::shared_ptr<device::HostStream>> host_stream(const void* handle, cons
             function, handle));
   }
   return stream;
+}
+
+Result<core::Place> place_of(const core::Communicator& communicator, void* handle,
+                             std::initializer_list<const void*> addresses, const char* function,
+                             std::shared_ptr<device::HostStream>& keeps) {
+  device::Gpus* const gpus = communicator.gpus();
+  if (handle == nullptr) {
+    const bool on_gpu =
+        gpus != nullptr && std::any_of(addresses.begin(), addresses.end(), [&](const void* a) {
+          return a != nullptr && gpus->kind_of(a) != device::GpuMemory::host;
+        });
+    return core::Place{nullptr, on_gpu, nullptr};
+  }
+  keeps = streams().streams.find(handle);
+  if (keeps != nullptr) return core::Place{keeps.get()};
+  if (gpus == nullptr) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{}: {} is not a host stream, or was destroyed; expected NULL or one from "
+                    "weirStreamCreate. Streams of a GPU need a communicator that was made after the "
+                    "process had chosen a GPU",
+                    function, handle));
+  }
+  if (gpus->of_stream(handle) != nullptr) return core::Place{nullptr, true, handle};
+  return Status(
+      Code::invalid_argument,
+      fmt::format("{}: {} is neither a stream of a GPU nor a host stream, or was destroyed; expected "
+                  "NULL, one of the GPU's, or one from weirStreamCreate",
+                  function, handle));
 }
 
 }  // namespace weir::api

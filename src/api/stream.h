@@ -3,8 +3,10 @@
 /// Thread-safe.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 
+#include "src/core/communicator.h"
 #include "src/core/streams.h"
 #include "weir/status.h"
 
@@ -16,5 +18,12 @@ core::Streams& streams();
 /// The host stream behind a pointer that a caller passed as a stream, whatever it points to; null for NULL.
 /// Whoever keeps it keeps the stream alive. invalid_argument when it is no host stream (any more).
 Result<std::shared_ptr<device::HostStream>> host_stream(const void* handle, const char* function);
+
+/// Where a collective stands that was called with this stream on these addresses: on a stream of a GPU if it
+/// is one, or if it is NULL and one of the addresses is memory of a GPU or pinned. `keeps` is set to what
+/// keeps a host stream alive. invalid_argument when the stream is none that this communicator can use.
+Result<core::Place> place_of(const core::Communicator& communicator, void* handle,
+                             std::initializer_list<const void*> addresses, const char* function,
+                             std::shared_ptr<device::HostStream>& keeps);
 
 }  // namespace weir::api

@@ -9,6 +9,7 @@
 #include "src/base/text.h"
 #include "src/core/connected.h"
 #include "src/core/runtime.h"
+#include "src/core/staged.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {
@@ -36,12 +37,18 @@ Admission::Limits limits_of(const Options& options) {
           options.admission_flushes};
 }
 
+/// Null where the process uses no GPU.
+device::Gpus* gpus_in_use(device::Gpus* gpus) {
+  return gpus != nullptr && gpus->of(nullptr) != nullptr ? gpus : nullptr;
+}
+
 Status not_connected() { return {Code::invalid_usage, "the communicator was not connected"}; }
 
 }  // namespace
 
 Communicator::Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank rank, Config config)
     : runtime_(runtime),
+      gpus_(gpus_in_use(runtime.gpus())),
       id_(id),
       ranks_(ranks),
       rank_(rank),
@@ -51,6 +58,7 @@ Communicator::Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank
 
 Communicator::Communicator(Communicator& parent, int color, int key, Config config)
     : runtime_(parent.runtime_),
+      gpus_(parent.gpus_),
       id_(parent.id_),
       split_(SplitFrom{&parent, color, key}),
       ranks_(0),
@@ -62,6 +70,8 @@ Communicator::Communicator(Communicator& parent, int color, int key, Config conf
 Communicator::~Communicator() {
   if (state().code() == Code::in_progress) abort();
   background_.reset();
+  if (staged_ != nullptr) staged_->stop();  // its thread uses staged_
+  staged_.reset();
   turns_.wait_idle();
   if (connected_ != nullptr) log_counters();
   if (!admission_.limits_any()) return;
@@ -128,9 +138,14 @@ Status Communicator::join_split() {
 }
 
 Status Communicator::build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap> bootstrap) {
-  auto connected = Connected::build(runtime_, std::move(door), std::move(bootstrap), config_.network);
+  auto connected =
+      Connected::build(runtime_, std::move(door), std::move(bootstrap), config_.network, gpus_ != nullptr);
   WEIR_TRY(connected.status());
   connected_ = std::move(*connected);
+  if (connected_->gpus_somewhere) {
+    staged_ = make_staged();
+    queued_ = true;  // operations may have to be cut
+  }
   if (aborted_.load()) connected_->execution->abort();
   return {};
 }
@@ -149,16 +164,18 @@ Status Communicator::run(std::span<const Operation> operations, device::HostStre
 
 Status Communicator::run_in_turn(std::span<const Operation> operations, device::HostStream* stream) {
   WEIR_TRY(usable());
+  const Place place{stream};
+  if (is_staged(operations, {&place, 1})) return run_staged(operations, place);
   std::vector<Operation> own(operations.begin(), operations.end());
   if (stream == nullptr && config_.blocking) {
-    Share share{this, std::move(own), turns_.draw(), {}};
+    Share share{this, std::move(own), turns_.draw(), {}, false};
     return carry_out({&share, 1});
   }
   Share share = queue(std::move(own));
   if (stream == nullptr) {
-    auto own = background();
-    WEIR_TRY(own.status());
-    stream = *own;
+    auto thread = background();
+    WEIR_TRY(thread.status());
+    stream = *thread;
   }
   stream->submit([share = std::move(share)]() mutable { return carry_out({&share, 1}); });
   if (config_.blocking) return {};
@@ -176,13 +193,16 @@ Status Communicator::carry_out(std::span<Share> shares) {
   for (size_t i = 0; i < shares.size(); ++i) {
     if (!executions[i]->status().ok()) shares[i].communicator->set_state(executions[i]->status());
     shares[i].communicator->turns_.leave();
+    if (shares[i].background) shares[i].communicator->in_background_.fetch_sub(1);
     if (shares[i].load.operations > 0) shares[i].communicator->admission_.leave(shares[i].load);
   }
   return status;
 }
 
 Status Communicator::finalize() {
-  if (!config_.blocking && !turns_.idle()) return {Code::in_progress, "operations are under way"};
+  finalizing_.store(true);
+  if (!config_.blocking && !all_done()) return {Code::in_progress, "operations are under way"};
+  if (staged_ != nullptr) staged_->wait_idle();
   turns_.wait_idle();
   return state();
 }
@@ -197,7 +217,7 @@ void Communicator::abort() {
 
 Status Communicator::state() const {
   std::lock_guard lock(mutex_);
-  if (state_.ok() && !config_.blocking && !turns_.idle())
+  if (state_.ok() && !config_.blocking && (finalizing_.load() ? !all_done() : in_background_.load() != 0))
     return {Code::in_progress, "operations are under way"};
   return state_;
 }
@@ -244,14 +264,22 @@ Status Communicator::usable() const {
 }
 
 Communicator::Share Communicator::queue(std::vector<Operation> operations) {
+  const Admission::Load load = admit(operations);
+  queued_ = true;
+  if (!config_.blocking) in_background_.fetch_add(1);
+  return {this, std::move(operations), turns_.draw(), load, !config_.blocking};
+}
+
+Admission::Load Communicator::admit(std::span<const Operation> operations) {
   Admission::Load load;
   if (admission_.limits_any() && config_.blocking) {
     load = load_of(operations, ranks_);
     admission_.enter(load);
   }
-  queued_ = true;
-  return {this, std::move(operations), turns_.draw(), load};
+  return load;
 }
+
+bool Communicator::all_done() const { return turns_.idle() && (staged_ == nullptr || staged_->idle()); }
 
 Result<device::HostStream*> Communicator::background() {
   if (background_ == nullptr) {

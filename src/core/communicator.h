@@ -20,6 +20,7 @@
 
 #include "src/core/admission.h"
 #include "src/core/operation.h"
+#include "src/core/streams.h"
 #include "src/core/turnstile.h"
 #include "src/core/unique_id.h"
 #include "transports/transports.h"
@@ -28,15 +29,14 @@
 namespace weir {
 class Door;
 }
-namespace weir::device {
-class HostStream;
-}
 
 namespace weir::core {
 
 class Bootstrap;
 class Runtime;
+class Staged;
 struct Connected;
+struct Launch;
 
 /// What a user may configure per communicator (ncclConfig_t after checking; environment already applied).
 struct Config {
@@ -63,6 +63,9 @@ class Communicator {
   /// sends and receives side by side. With a stream, or not blocking: queues them and returns; with a stream
   /// it waits first while more is queued than Options::admitted_* allow. Else returns when done.
   Status run(std::span<const Operation> operations, device::HostStream* stream);
+  /// The same at any place. On a stream of a GPU: success once they are queued there, blocking or not; they
+  /// begin when the stream comes to them. REQUIRES for that: gpus() is not null.
+  Status run(std::span<const Operation> operations, const Place& place);
   /// Waits until everything queued is done; not blocking: in_progress while something is.
   Status finalize();
   /// Ends whatever is under way, here and soon, with an error. Does not wait.
@@ -73,12 +76,15 @@ class Communicator {
   /// What its transports have carried over networks so far, calibration included, over all of them. Does not
   /// wait for operations. An error that says why, where it has not met its peers (yet).
   Result<NetCounters> net_counters() const;
+  /// The GPUs of this process; null where it used none when the communicator was made: then all buffers are
+  /// host memory.
+  device::Gpus* gpus() const { return gpus_; }
   Rank rank() const { return rank_; }
   int size() const { return ranks_; }
   const Config& config() const { return config_; }
 
  private:
-  friend Status run_together(std::span<const struct Target> targets, std::span<const Operation> operations);
+  friend class Together;
 
   struct SplitFrom {
     Communicator* parent;
@@ -91,6 +97,13 @@ class Communicator {
     std::vector<Operation> operations;
     uint64_t ticket;
     Admission::Load load;  ///< that was admitted
+    bool background;       ///< state() is in_progress until it is done
+  };
+  /// What was begun on streams and has to end there.
+  struct Begun {
+    std::shared_ptr<Launch> launch;
+    std::vector<Place> places;
+    std::shared_ptr<device::HostEvent> done;  ///< null: all places are on a GPU
   };
 
   Status connect_now();
@@ -103,11 +116,22 @@ class Communicator {
   static Status carry_out(std::span<Share> shares);
   /// What goes to a stream, with its place in line; waits until it is admitted.
   Share queue(std::vector<Operation> operations);
+  /// Whether these operations go through staging, which Staged tells more about.
+  bool is_staged(std::span<const Operation> operations, std::span<const Place> places) const;
+  Result<Begun> begin_staged(std::vector<Operation> operations, std::vector<Place> places);
+  Status end_staged(const Begun& begun);
+  Status run_staged(std::span<const Operation> operations, const Place& place);
+  void submit_staged(std::shared_ptr<Launch> launch, const Admission::Load& load);
+  Status carry_out_staged(Launch& launch, uint64_t ticket, const Admission::Load& load);
+  std::unique_ptr<Staged> make_staged();
+  Admission::Load admit(std::span<const Operation> operations);
   Result<device::HostStream*> background();
+  bool all_done() const;
   void set_state(const Status& status);
   void log_counters() const;
 
   Runtime& runtime_;
+  device::Gpus* const gpus_;
   const UniqueId id_;
   const std::optional<SplitFrom> split_;
   int ranks_;
@@ -116,19 +140,22 @@ class Communicator {
   uint32_t splits_ = 0;  ///< begun from this communicator; the same number on all its ranks
   bool queued_ = false;  ///< something was queued once: from then on every operation waits for its turn
   std::atomic<bool> aborted_{false};
+  std::atomic<bool> finalizing_{false};
+  std::atomic<int64_t> in_background_{0};                         ///< calls
   std::atomic<int> code_{static_cast<int>(Code::invalid_usage)};  ///< of state_, for the quick look of run()
   mutable std::mutex mutex_;
   Status state_;
   Turnstile turns_;
   Admission admission_;
   std::unique_ptr<Connected> connected_;
+  std::unique_ptr<Staged> staged_;  ///< null where no rank uses a GPU
   std::unique_ptr<device::HostStream> background_;
 };
 
 /// Where an operation of a group goes.
 struct Target {
   Communicator* communicator = nullptr;
-  device::HostStream* stream = nullptr;
+  Place place;
 
   bool operator==(const Target&) const = default;
 };

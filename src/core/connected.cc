@@ -102,7 +102,7 @@ void log_rings(const algorithms::Layout& layout) {
 
 Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Door> door,
                                                     std::unique_ptr<Bootstrap> bootstrap,
-                                                    const NetworkChoice& network) {
+                                                    const NetworkChoice& network, bool uses_gpu) {
   const Options& options = runtime.options();
   auto made = std::make_unique<Connected>();
   Connected& c = *made;
@@ -125,7 +125,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   auto island = view_island(*c.routes, self);
   WEIR_TRY(island.status());
   // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
-  WEIR_TRY(c.meet(runtime));
+  WEIR_TRY(c.meet(runtime, uses_gpu));
   c.join_island(runtime, island->windows, island->doorbells);
   const algorithms::Layout layout = c.layout();
   c.make_selector(layout, island->scratch);
@@ -185,11 +185,12 @@ void Connected::join_island(Runtime& runtime, const std::vector<exec::Window>& w
 }
 
 /// All tell each other where they run and, one per host, what that is made of.
-Status Connected::meet(Runtime& runtime) {
+Status Connected::meet(Runtime& runtime, bool uses_gpu) {
   const std::vector<PeerAddress>& peers = bootstrap->peers();
   const Rank self = bootstrap->rank();
   const Options& options = runtime.options();
   Seat seat = Seat::own(options, *routes, peers, self);
+  seat.uses_gpu = uses_gpu;
   if (seat.calibrates) {
     const auto known = KnownRates(options.cache_dir, circumstances(options, *routes, peers, self)).read();
     seat.knows = known.has_value();
@@ -207,6 +208,7 @@ Status Connected::meet(Runtime& runtime) {
     contributions.push_back(reader.get_bytes());
     if (contributions.size() == 1) terms_ = Terms::get(reader);
   }
+  gpus_somewhere = std::ranges::any_of(seats_, &Seat::uses_gpu);
   count_neighbours();
   auto assembled = Cluster::assemble(contributions, peers);
   WEIR_TRY(assembled.status());

@@ -42,13 +42,14 @@ struct Connected {
   std::unique_ptr<Pairs> pairs;
   std::unique_ptr<Execution> execution;
   Cluster cluster;
-  int local_ranks = 0;  ///< on this machine, also if NCCL_HOSTID says that it is several hosts
-  int local_cores = 0;  ///< that they may use between them
+  int local_ranks = 0;          ///< on this machine, also if NCCL_HOSTID says that it is several hosts
+  int local_cores = 0;          ///< that they may use between them
+  bool gpus_somewhere = false;  ///< a rank's process uses GPUs
 
   /// Everything from `home` on. Collective.
   static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Door> door,
                                                   std::unique_ptr<Bootstrap> bootstrap,
-                                                  const NetworkChoice& network);
+                                                  const NetworkChoice& network, bool uses_gpu);
   /// Ranks on this machine, cores, transports and the way operations go: one line for the log.
   std::string describe() const;
 
@@ -56,7 +57,7 @@ struct Connected {
   Status find_routes(Runtime& runtime, const NetworkChoice& network);
   void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                    const std::vector<Doorbell*>& doorbells);
-  Status meet(Runtime& runtime);
+  Status meet(Runtime& runtime, bool uses_gpu);
   void count_neighbours();
   algorithms::Layout layout() const;
   void make_selector(const algorithms::Layout& layout, const SharedScratch& scratch);

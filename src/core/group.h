@@ -17,8 +17,8 @@ class Group {
   int depth() const { return depth_; }
 
   /// An operation on `communicator`, for the caller to fill in. REQUIRES: depth() > 0.
-  Operation& add(Communicator& communicator, device::HostStream* stream) {
-    targets_.push_back({&communicator, stream});
+  Operation& add(Communicator& communicator, const Place& place) {
+    targets_.push_back({&communicator, place});
     return operations_.emplace_back();
   }
   /// A set-up step that may wait for other ranks (connect): all of the group run side by side. REQUIRES:

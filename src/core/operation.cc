@@ -15,7 +15,8 @@ std::string_view call_name(const Operation& operation) {
 std::string_view reduction_name(const Reduction& reduction) {
   switch (reduction.scaling) {
     case Reduction::Scaling::average: return "avg";
-    case Reduction::Scaling::premultiply: return "premulsum";
+    case Reduction::Scaling::premultiply:
+    case Reduction::Scaling::premultiply_later: return "premulsum";
     default: return name(reduction.op);
   }
 }

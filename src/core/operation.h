@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <string>
 
 #include "src/base/types.h"
@@ -13,12 +14,21 @@ namespace weir::core {
 struct Reduction {
   enum class Scaling : uint8_t {
     none,
-    average,      ///< divide by the number of ranks (see docs/architecture.md, Reductions)
-    premultiply,  ///< multiply this rank's input by `factor` first
+    average,            ///< divide by the number of ranks (see docs/architecture.md, Reductions)
+    premultiply,        ///< multiply this rank's input by `factor` first
+    premultiply_later,  ///< likewise, but `factor` holds the address at which it is read in the order of the
+                        ///< stream: for Staged, which makes it premultiply
   };
   RedOp op = RedOp::sum;
   Scaling scaling = Scaling::none;
   device::Scalar factor = {};  ///< of the operation's type; only for premultiply
+
+  /// The address; REQUIRES: premultiply_later.
+  const void* factor_address() const {
+    const void* address = nullptr;
+    std::memcpy(&address, factor.bits, sizeof(address));
+    return address;
+  }
 };
 
 /// A collective, a send or a receive. `count` is the count of the user's call: elements per block (per rank

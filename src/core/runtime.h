@@ -5,6 +5,7 @@
 /// Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,8 @@
 #include "src/core/root.h"
 #include "src/core/unique_id.h"
 #include "src/core/watch.h"
+#include "src/device/gpu.h"
+#include "src/device/gpus.h"
 #include "src/device/host_memory.h"
 #include "transports/credit_budget.h"
 #include "transports/memory/home.h"
@@ -36,6 +39,10 @@ class Runtime {
   CreditBudget& credit() { return credit_; }
   Watch& watch() { return watch_; }
   Roots& roots() { return roots_; }
+  /// The GPUs of the process, whether it uses them or not; null: none were ever set.
+  device::Gpus* gpus() const { return gpus_.load(std::memory_order_acquire); }
+  /// Communicators that are made from now on work with these, which outlive them.
+  void set_gpus(device::Gpus* gpus) { gpus_.store(gpus, std::memory_order_release); }
 
   /// An id for a new communicator: the fixed one of NCCL_COMM_ID, or that of a root that starts to listen
   /// now.
@@ -55,6 +62,7 @@ class Runtime {
   CreditBudget credit_;
   Watch watch_;
   Roots roots_;
+  std::atomic<device::Gpus*> gpus_{&device::gpus()};
   std::mutex mutex_;
   std::weak_ptr<Door> door_;
 };

@@ -24,6 +24,7 @@ struct Seat {
   int quota = 0;            ///< of cores, for its control group
   bool calibrates = false;  ///< rates may be measured
   bool knows = false;       ///< they were before
+  bool uses_gpu = false;    ///< its buffers may be memory of a GPU
   cost::Rates stated;       ///< by the transports towards its peers, the slowest of them
   cost::Rates known;
 

@@ -5,80 +5,130 @@
 #include "src/device/host_stream.h"
 
 namespace weir::core {
-namespace {
 
 using device::HostEvent;
 using device::HostStream;
 
-/// What one communicator got in a group.
-struct Part {
-  Communicator* communicator;
-  std::vector<Operation> operations;
-  std::vector<HostStream*> streams;  ///< in order of first use; the first one carries the operations out
+/// A group over several places: what each communicator got, carried out so that they may wait for each other.
+class Together {
+ public:
+  Together(std::span<const Target> targets, std::span<const Operation> operations);
+  Status run();
+
+ private:
+  /// What one communicator got in a group.
+  struct Part {
+    Communicator* communicator;
+    std::vector<Operation> operations;
+    std::vector<Place> places;  ///< in order of first use; the first one carries the operations out
+  };
+
+  Status begin_staged();
+  Status end_staged();
+  Status run_in_background() const;
+  Status run_on_streams();
+  Status run_on_stream(HostStream* stream, std::span<Part> parts);
+
+  std::vector<Part> parts_;  ///< without those begun
+  std::vector<std::pair<Communicator*, Communicator::Begun>> begun_;
 };
 
-std::vector<Part> by_communicator(std::span<const Target> targets, std::span<const Operation> operations) {
-  std::vector<Part> parts;
+Together::Together(std::span<const Target> targets, std::span<const Operation> operations) {
   for (size_t i = 0; i < targets.size(); ++i) {
-    const auto& [communicator, stream] = targets[i];
-    auto part = std::find_if(parts.begin(), parts.end(),
+    const auto& [communicator, place] = targets[i];
+    auto part = std::find_if(parts_.begin(), parts_.end(),
                              [&](const Part& p) { return p.communicator == targets[i].communicator; });
-    if (part == parts.end()) part = parts.insert(part, {communicator, {}, {}});
+    if (part == parts_.end()) part = parts_.insert(part, {communicator, {}, {}});
     part->operations.push_back(operations[i]);
-    if (std::find(part->streams.begin(), part->streams.end(), stream) == part->streams.end()) {
-      part->streams.push_back(stream);
+    if (std::find(part->places.begin(), part->places.end(), place) == part->places.end()) {
+      part->places.push_back(place);
     }
   }
-  return parts;
 }
 
-}  // namespace
+Status Together::run() {
+  for (const Part& part : parts_) WEIR_TRY(part.communicator->usable());
+  const bool blocking = parts_[0].communicator->config().blocking;
+  Status status = begin_staged();
+  if (status.ok() && !parts_.empty()) status = blocking ? run_on_streams() : run_in_background();
+  Status ended = end_staged();
+  return status.ok() || (status.code() == Code::in_progress && !ended.ok()) ? ended : status;
+}
+
+/// All streams of GPUs come to the beginning of the group before any of them waits for its end: communicators
+/// may share a stream.
+Status Together::begin_staged() {
+  const auto rest = std::stable_partition(parts_.begin(), parts_.end(), [](const Part& part) {
+    return part.communicator->is_staged(part.operations, part.places);
+  });
+  for (auto part = parts_.begin(); part != rest; ++part) {
+    auto begun = part->communicator->begin_staged(std::move(part->operations), std::move(part->places));
+    WEIR_TRY(begun.status());
+    begun_.emplace_back(part->communicator, std::move(*begun));
+  }
+  parts_.erase(parts_.begin(), rest);
+  return {};
+}
+
+Status Together::end_staged() {
+  Status worst;
+  for (const auto& [communicator, begun] : begun_) {
+    Status status = communicator->end_staged(begun);
+    if (worst.ok() || worst.code() == Code::in_progress) worst = status.ok() ? worst : std::move(status);
+  }
+  return worst;
+}
+
+/// Of communicators that are not blocking each goes on in its own background.
+Status Together::run_in_background() const {
+  Status worst;
+  for (const Part& part : parts_) {
+    Status status = part.communicator->run(part.operations, nullptr);
+    if (worst.ok() || worst.code() == Code::in_progress) worst = std::move(status);
+  }
+  return worst;
+}
+
+/// Communicators on one stream (or on none) advance together on its thread, since they may wait for each
+/// other.
+Status Together::run_on_streams() {
+  while (!parts_.empty()) {
+    HostStream* const stream = parts_[0].places[0].host;
+    auto rest = std::stable_partition(parts_.begin(), parts_.end(),
+                                      [&](const Part& part) { return part.places[0].host == stream; });
+    WEIR_TRY(run_on_stream(stream, {parts_.begin(), rest}));
+    parts_.erase(parts_.begin(), rest);
+  }
+  return {};
+}
+
+Status Together::run_on_stream(HostStream* stream, std::span<Part> parts) {
+  std::vector<Communicator::Share> shares;
+  for (Part& part : parts) {
+    shares.push_back(part.communicator->queue(std::move(part.operations)));
+    for (const Place& other : part.places) {  // what is queued there already comes first
+      HostEvent before;
+      before.record(other.host);
+      if (other.host != stream) before.hold(stream);
+    }
+  }
+  if (stream == nullptr) return Communicator::carry_out(shares);
+  stream->submit([shares = std::move(shares)]() mutable { return Communicator::carry_out(shares); });
+  HostEvent done;
+  done.record(stream);
+  for (const Part& part : parts) {
+    for (const Place& other : part.places) {
+      if (other.host != stream) done.hold(other.host);
+    }
+  }
+  return {};
+}
 
 Status run_together(std::span<const Target> targets, std::span<const Operation> operations) {
   const bool one_target =
       std::all_of(targets.begin(), targets.end(), [&](const Target& target) { return target == targets[0]; });
-  if (one_target) return targets[0].communicator->run(operations, targets[0].stream);
-  std::vector<Part> parts = by_communicator(targets, operations);
-  if (!parts[0].communicator->config().blocking) {  // each goes on in its own background
-    Status worst;
-    for (const Part& part : parts) {
-      Status status = part.communicator->run(part.operations, nullptr);
-      if (worst.ok() || worst.code() == Code::in_progress) worst = std::move(status);
-    }
-    return worst;
-  }
-  for (const Part& part : parts) WEIR_TRY(part.communicator->usable());
-
-  // Communicators on one stream (or on none) advance together on its thread, since they may wait for each
-  // other.
-  while (!parts.empty()) {
-    HostStream* const stream = parts[0].streams[0];
-    auto rest = std::stable_partition(parts.begin(), parts.end(),
-                                      [&](const Part& part) { return part.streams[0] == stream; });
-    std::vector<Communicator::Share> shares;
-    auto done = std::make_shared<HostEvent>();
-    for (auto part = parts.begin(); part != rest; ++part) {
-      shares.push_back(part->communicator->queue(std::move(part->operations)));
-      for (HostStream* other : part->streams) {  // what is queued there already comes first
-        HostEvent before;
-        before.record(other);
-        if (other != stream) before.hold(stream);
-      }
-    }
-    if (stream == nullptr) {
-      WEIR_TRY(Communicator::carry_out(shares));
-    } else {
-      stream->submit([shares = std::move(shares)]() mutable { return Communicator::carry_out(shares); });
-      done->record(stream);
-      for (auto part = parts.begin(); part != rest; ++part) {
-        for (HostStream* other : part->streams) {
-          if (other != stream) done->hold(other);
-        }
-      }
-    }
-    parts.erase(parts.begin(), rest);
-  }
-  return {};
+  if (one_target) return targets[0].communicator->run(operations, targets[0].place);
+  return Together(targets, operations).run();
 }
 
 }  // namespace weir::core

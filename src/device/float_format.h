@@ -1,12 +1,11 @@
 /// The small floating-point formats, converted exactly: float16, bfloat16, float8 e4m3 (finite) and e5m2.
 ///
-/// Plain integer arithmetic, independent of the processor and of its rounding mode; this is what the vector
-/// paths and other devices are compared with.
+/// Integer arithmetic and one exact product, independent of the processor and of its rounding mode; this is
+/// what the vector paths are compared with, and what the kernels of GPUs are made of.
 #pragma once
 
 #include <bit>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 namespace weir::device {
@@ -28,49 +27,56 @@ struct FloatFormat {
 
   static constexpr bool is_nan(Bits bits) { return Bits(bits & ~kSign) > kGreatest; }
 
-  /// The value, exactly. NaNs give a NaN.
-  static constexpr double decode(Bits bits) {
+  /// The value, exactly. NaNs give a NaN. The exponent goes where a float32 has its own; what is then missing
+  /// is a power of two, and multiplying by that normalizes what is subnormal.
+  static constexpr float to_float(Bits bits) {
     const Bits magnitude = Bits(bits & ~kSign);
-    const double sign = (bits & kSign) != 0 ? -1.0 : 1.0;
-    if (is_nan(bits)) return std::numeric_limits<double>::quiet_NaN();
-    if (!kFiniteOnly && magnitude == kInfinity) return sign * std::numeric_limits<double>::infinity();
-    const int exponent = magnitude >> kMantissaBits;
-    const auto fraction = static_cast<double>(magnitude & ((1 << kMantissaBits) - 1));
-    const double ulp = power_of_two((exponent == 0 ? 1 : exponent) - kBias - kMantissaBits);
-    return sign * (exponent == 0 ? fraction : fraction + (1 << kMantissaBits)) * ulp;
+    const uint32_t sign = (bits & kSign) != 0 ? 0x80000000u : 0;
+    uint32_t raw = uint32_t{magnitude} << (23 - kMantissaBits);
+    if constexpr (kBias != 127) {
+      raw = std::bit_cast<uint32_t>(std::bit_cast<float>(raw) * std::bit_cast<float>((254u - kBias) << 23));
+      if (!kFiniteOnly && magnitude == kInfinity) raw = 0x7f800000u;
+      if (magnitude > kGreatest) raw = 0x7fffffffu;
+    }
+    return std::bit_cast<float>(raw | sign);
   }
+  static constexpr double decode(Bits bits) { return to_float(bits); }
 
-  /// The nearest value, ties to even; overflow as the format says; NaNs give kNaN.
-  static constexpr Bits encode(double value) {
-    const auto raw = std::bit_cast<uint64_t>(value);
-    const Bits sign = (raw >> 63) != 0 ? kSign : Bits{0};
-    const int field = static_cast<int>((raw >> 52) & 0x7ff);
-    const uint64_t fraction = raw & ((uint64_t{1} << 52) - 1);
-    if (field == 0x7ff && fraction != 0) return kNaN;
-    if (field == 0x7ff) return sign | overflow();
-    if (field == 0) return sign;  // a double below 2^-1022: nearer to zero than to anything here
-    const int exponent = field - 1023;
-    if (exponent > kBias + 1) return sign | overflow();
+  /// The nearest value, ties to even; overflow as the format says; NaNs give kNaN. Of a float or a double.
+  template <typename Float>
+  static constexpr Bits encode(Float value) {
+    using Raw = std::conditional_t<sizeof(Float) == 4, uint32_t, uint64_t>;
+    constexpr int kDigits = sizeof(Float) == 4 ? 23 : 52;
+    constexpr int kSourceBias = sizeof(Float) == 4 ? 127 : 1023;
+    constexpr Raw kUnit = Raw{1} << kDigits;
+    constexpr Raw kTop = Raw(~Raw{0}) >> 1;  // all but the sign
+    constexpr Raw kInfinite = kTop ^ (kUnit - 1);
+    const Raw raw = std::bit_cast<Raw>(value);
+    const Bits sign = raw > kTop ? kSign : Bits{0};
+    const Raw magnitude = raw & kTop;
+    if (magnitude > kInfinite) return kNaN;
+    const int field = static_cast<int>(magnitude >> kDigits);
+    if (field - kSourceBias > kBias + 1) return Bits(sign | overflow());
+    const int exponent = (field == 0 ? 1 : field) - kSourceBias;
+    const Raw significand = (magnitude & (kUnit - 1)) | (field == 0 ? Raw{0} : kUnit);
     // Count the value in units of the last place it can have here.
     const int at = exponent < kMinExponent ? kMinExponent : exponent;
-    const int shift = 52 - kMantissaBits + (at - exponent);
-    if (shift > 54) return sign;
-    const uint64_t units = shift_to_nearest(fraction | (uint64_t{1} << 52), shift);
+    const int shift = kDigits - kMantissaBits + (at - exponent);
+    if (shift > kDigits + 2) return sign;
     // A carry out of the mantissa lands in the exponent, where it belongs.
-    const uint64_t code = (static_cast<uint64_t>(at - kMinExponent) << kMantissaBits) + units;
-    if (code > kLargest) return sign | overflow();
+    const auto code = static_cast<Raw>((static_cast<Raw>(at - kMinExponent) << kMantissaBits) +
+                                       shift_to_nearest(significand, shift));
+    if (code > kLargest) return Bits(sign | overflow());
     return Bits(sign | Bits(code));
   }
 
  private:
   static constexpr Bits overflow() { return kSaturates ? kLargest : kInfinity; }
-  static constexpr double power_of_two(int exponent) {
-    return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
-  }
-  static constexpr uint64_t shift_to_nearest(uint64_t value, int shift) {
-    const uint64_t half = uint64_t{1} << (shift - 1);
-    const uint64_t rest = value & ((half << 1) - 1);
-    const uint64_t whole = value >> shift;
+  template <typename Raw>
+  static constexpr Raw shift_to_nearest(Raw value, int shift) {
+    const Raw half = Raw{1} << (shift - 1);
+    const Raw rest = value & ((half << 1) - 1);
+    const Raw whole = value >> shift;
     return whole + (rest > half || (rest == half && (whole & 1) != 0) ? 1 : 0);
   }
 };

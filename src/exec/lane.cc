@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "src/base/chunks.h"
-
 namespace weir::exec {
 namespace {
 
@@ -33,7 +31,13 @@ Run::Run(const Program& program, Binding binding)
 
 void Run::start(const Work& work) {
   work_ = &work;
-  if (work.count != count_ || work.type != type_ || work.tile_bytes != tile_bytes_) divide_work();
+  if (work.count != division_.count || work.type != type_ || work.tile_bytes != tile_bytes_) {
+    type_ = work.type;
+    tile_bytes_ = work.tile_bytes;
+    element_ = size_of(type_);
+    division_ =
+        divide_work(work.count, program_.shape.chunks, element_, std::min(tile_bytes_, binding_.tile_bytes));
+  }
   for (Lane& lane : lanes_) lane = {lane.steps};
   error_ = {};
   for (size_t i = 0; i < binding_.paces.size(); ++i) {
@@ -41,25 +45,14 @@ void Run::start(const Work& work) {
   }
 }
 
-void Run::divide_work() {
-  count_ = work_->count;
-  type_ = work_->type;
-  tile_bytes_ = work_->tile_bytes;
-  element_ = size_of(type_);
-  grain_ = kGrainBytes / element_;
-  tile_ = std::min(tile_bytes_, binding_.tile_bytes) / element_;
-  const size_t longest = part_of(count_, program_.shape.chunks, 0, grain_).count;
-  passes_ = std::max<size_t>(1, (longest + tile_ - 1) / tile_);  // nothing to move is one empty message
-}
-
 Progress Run::advance() {
   bool moved = false;
   bool running = false;
   for (Lane& lane : lanes_) {
-    if (lane.pass == passes_) continue;
+    if (lane.pass == division_.passes) continue;
     moved |= advance_lane(lane);
     if (!error_.ok()) return Progress::failed;
-    running |= lane.pass < passes_;
+    running |= lane.pass < division_.passes;
   }
   if (!running && flushed()) return Progress::done;
   return moved ? Progress::moved : Progress::blocked;
@@ -68,7 +61,7 @@ Progress Run::advance() {
 /// Runs a lane until it blocks or ends. True if it got anywhere.
 bool Run::advance_lane(Lane& lane) {
   bool moved = false;
-  while (lane.pass < passes_) {
+  while (lane.pass < division_.passes) {
     const Step& step = lane.steps[lane.step];
     const bool stepped = step.op == Op::move     ? move(step, lane)
                          : step.op == Op::signal ? signal(step, lane)
@@ -109,7 +102,7 @@ inline bool Run::copy_one(const Step& step, Lane& lane) {
   const bool sends = to.kind == Place::Kind::send;
   if (receives && !message_ready(from.index, lane)) return false;
   if (sends && !slot_ready(to.index, lane)) return false;
-  const Piece piece = piece_of(step.part, lane.pass);
+  const Piece piece = division_.piece_of(step.part, lane.pass);
   const size_t bytes = piece.count * element_;
   const std::byte* const read = source(from, step.chunk + from.bias, piece, 0);
   if (spares_slot(step, 0)) {
@@ -129,7 +122,7 @@ bool Run::move(const Step& step, Lane& lane) {
   size_t offset = 0;  // of the chunk's piece within messages
   const std::byte* whole = nullptr;
   for (uint32_t i = 0; i < step.chunks; ++i) {
-    const Piece piece = piece_of((step.part + i) % program_.shape.chunks, lane.pass);
+    const Piece piece = division_.piece_of((step.part + i) % program_.shape.chunks, lane.pass);
     if (piece.count > 0) whole = move_chunk(step, i, piece, offset);
     offset += piece.count * element_;
   }
@@ -240,14 +233,8 @@ inline std::byte* Run::destination(const Place& place, uint32_t chunk, const Pie
   }
 }
 
-inline Run::Piece Run::piece_of(uint32_t part, size_t pass) const {
-  const Extent extent = part_of(work_->count, program_.shape.chunks, part, grain_);
-  const size_t begin = std::min(pass * tile_, extent.count);
-  return {extent.first + begin, std::min(tile_, extent.count - begin)};
-}
-
 size_t Run::block_offset(uint32_t chunk, const Piece& piece) const {
-  return (chunk / program_.shape.chunks * work_->count + piece.first) * element_;
+  return division_.offset_of(chunk, piece) * element_;
 }
 
 bool Run::check(const Message& message, uint32_t channel) {
@@ -287,7 +274,7 @@ Status Run::serve(Rank& peer) {
 Rank Run::waiting_for() const {
   Rank peer = program_.rank;
   for (const Lane& lane : lanes_) {
-    if (lane.pass == passes_) continue;
+    if (lane.pass == division_.passes) continue;
     const Channel& channel = program_.channels[lane.blocked_on];
     peer = channel.peer;
     if (!channel.outgoing) return peer;

@@ -52,13 +52,6 @@ class Run final : public Task {
     uint32_t waited = 0;      ///< messages the current wait has taken
     uint32_t blocked_on = 0;  ///< channel
   };
-  /// A piece of one chunk: the tile of the current pass.
-  struct Piece {
-    size_t first;  ///< element within the block
-    size_t count;
-  };
-
-  void divide_work();
   bool advance_lane(Lane& lane);
   bool wait(const Step& step, Lane& lane);
   bool signal(const Step& step, Lane& lane);
@@ -71,7 +64,6 @@ class Run final : public Task {
   bool spares_slot(const Step& step, int destination) const;
   const std::byte* source(const Place& place, uint32_t chunk, const Piece& piece, size_t offset);
   std::byte* destination(const Place& place, uint32_t chunk, const Piece& piece, size_t offset);
-  Piece piece_of(uint32_t part, size_t pass) const;
   size_t block_offset(uint32_t chunk, const Piece& piece) const;
   bool check(const Message& message, uint32_t channel);
   bool flushed() const;
@@ -79,13 +71,10 @@ class Run final : public Task {
   const Program& program_;
   const Binding binding_;
   const Work* work_ = nullptr;
-  size_t count_ = 0;  ///< of the work that was divided last, its type and tiles
+  Division division_;  ///< of the work that was divided last, as its type and tiles are
   DataType type_ = DataType::float32;
   size_t tile_bytes_ = 0;
   size_t element_ = 4;
-  size_t grain_ = 16;
-  size_t tile_ = 0;  ///< elements
-  size_t passes_ = 0;
   std::vector<Lane> lanes_;  ///< those that have steps
   std::vector<Sender*> flushing_;
   std::vector<bool> spares_copies_;         ///< by channel: of senders

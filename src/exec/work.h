@@ -6,6 +6,7 @@
 
 #include "src/base/types.h"
 #include "src/device/reduce.h"
+#include "src/exec/division.h"
 
 namespace weir::exec {
 
@@ -24,8 +25,5 @@ struct Work {
   uint64_t tag = 0;
   size_t tile_bytes = SIZE_MAX;  ///< most bytes of a chunk in a pass, as far as there is room for them
 };
-
-/// Bytes that fit the granularity of SIMD and cache lines: chunks begin at multiples of it.
-inline constexpr size_t kGrainBytes = 64;
 
 }  // namespace weir::exec

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 #include <vector>
@@ -85,6 +87,22 @@ TYPED_TEST(EveryFloatFormat, RoundsToNearestTiesToEven) {
     ASSERT_EQ(TypeParam::encode(std::nextafter(middle, low)), code);
     ASSERT_EQ(TypeParam::encode(std::nextafter(middle, high)), code + 1);
     ASSERT_EQ(TypeParam::encode(-middle), even | TypeParam::kSign);
+  }
+}
+
+/// A float32 is a float64, too: both ways must lead to the same code. All exponents, with mantissas that lie
+/// at, just below and just above every code and every middle between two.
+TYPED_TEST(EveryFloatFormat, FloatsAndDoublesAreRoundedAlike) {
+  for (uint32_t field = 0; field < 256; ++field) {
+    for (uint32_t top = 0; top < 1024; ++top) {
+      for (const uint32_t low : {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x1fffu}) {
+        const uint32_t bits = field << 23 | top << 13 | low;
+        for (const uint32_t sign : {0u, 0x80000000u}) {
+          const auto value = std::bit_cast<float>(bits | sign);
+          ASSERT_EQ(TypeParam::encode(value), TypeParam::encode(static_cast<double>(value))) << value;
+        }
+      }
+    }
   }
 }
 

@@ -218,8 +218,9 @@ def runs_mpi(_):
 def leaves_nothing(_):
   """Neither namespaces nor processes, whichever way the tool is killed."""
   for way in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+    # In the background of a shell SIGINT is ignored, and so it would be there.
     tool = subprocess.Popen((NETLAB, "--hosts", "2", "--", "sh", "-c", "echo $$; exec sleep 1000"), text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE)
+                            stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     first = tool.stdout.readline()
     if not first and tool.wait() == SKIPPED:
       raise Impossible(tool.stderr.read().strip())

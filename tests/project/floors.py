@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Refuses includes that go up: floors.py ROOT. The table is the one in docs/architecture.md, under '## Floors'.
 
-A file may include its own folder, include/, and what its row grants. Vendor headers stay in src/drivers and
+A file may include its own folder, include/, and what its row grants. Vendor headers stay in src/drivers, its tests and
 src/device: everybody else starts on a machine that has none of them.
 """
 
@@ -16,7 +16,7 @@ DOCUMENT = "docs/architecture.md"
 VENDOR = re.compile(
     r"^(cuda|nvml|hip/|hip_|hsa|rocm|rccl\.h|roctx|nvtx|nvToolsExt|cooperative_groups|infiniband/|rdma/|"
     r"uc[pst]/|mlx5|cublas|cudnn)")
-VENDOR_FOLDERS = ("src/drivers", "src/device")
+VENDOR_FOLDERS = ("src/drivers", "src/device", "tests/drivers")
 # The C headers name stream types: with a toolkit installed they must be the toolkit's own.
 VENDOR_FILES = {"include/nccl.h", "include/rccl/rccl.h"}
 
@@ -91,7 +91,7 @@ def check_include(root, table, path, name):
   target = resolve(root, path, name)
   if target is None:
     if VENDOR.match(name) and own is not None and not path.startswith(VENDOR_FOLDERS) and path not in VENDOR_FILES:
-      return f"{name} is a vendor's header; only {' and '.join(VENDOR_FOLDERS)} may include it"
+      return f"{name} is a vendor's header; only {', '.join(VENDOR_FOLDERS)} may include it"
     return None
   there = folder_of(target, table)
   if there is None:

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "trainer/data/baselines.h"
 #include "trainer/data/samples.h"
 #include "trainer/data/text.h"
 
@@ -33,6 +34,17 @@ TEST(Text, TheLastTenthIsHeldOut) {
       "test", std::vector<uint8_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20});
   EXPECT_EQ(text.training().size(), 19u);
   EXPECT_THAT(text.held_out(), testing::ElementsAre(19, 20));
+}
+
+TEST(Baselines, OfTheBibleAndOfTextsThatAreKnown) {
+  const Result<Text> text = Text::built_in();
+  ASSERT_TRUE(text.ok());
+  EXPECT_NEAR(order_one_entropy(text->bytes()), 3.257, 5e-4);
+  EXPECT_NEAR(*xz_bits(text->held_out()), 2.171, 0.005) << "as the program xz has it";
+  const std::vector<uint8_t> alternating = {0, 1, 0, 1, 0, 1, 0};
+  EXPECT_EQ(order_one_entropy(alternating), 0);
+  const std::vector<uint8_t> fair = {0, 0, 1, 1, 0};  // each byte follows each other one once
+  EXPECT_EQ(order_one_entropy(fair), 1);
 }
 
 TEST(Text, AFileIsReadWhole) {

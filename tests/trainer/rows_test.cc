@@ -251,12 +251,6 @@ TEST(Elements, AdamWFollowsItsFormula) {
   expect_near(parameters, expected, 1e-6);
 }
 
-TEST(Elements, SumOfSquares) {
-  std::vector<float> values;
-  for (int at = 1; at <= 37; ++at) values.push_back(static_cast<float>(at));
-  EXPECT_EQ(sum_of_squares(37, values.data()), 37.0f * 38 * 75 / 6);  // whole numbers: exact
-}
-
 TEST(Lanes, ExponentialIsWithinTwoUnits) {
   double worst = 0;
   for (float x = -87.0f; x < 88.0f; x += 0.0137f) {

@@ -4,9 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <string>
@@ -197,6 +201,118 @@ TEST(Program, PrintsProgressAndWritesMetrics) {
   EXPECT_EQ(lines[7]["text"].get<std::string>().substr(0, 12), "And God said");
 }
 
+TEST(Budget, IsSharedBetweenActivationsAndParameters) {
+  Settings settings = small_settings();
+  settings.batch = 32;
+  const Model model(settings.config, settings.recompute);
+  const shard::Place place{.shard = 0, .shards = 4, .replica = 0, .replicas = 1};
+  const auto with_micro_batch = [&](Index micro_batch, size_t gathered) {
+    Settings tried = settings;
+    tried.micro_batch = micro_batch;
+    tried.sharding.limiter.bytes = gathered;
+    return memory_of(tried, model, place, 4);
+  };
+  const RankMemory all = with_micro_batch(8, 0);
+  settings.memory = all.total();
+  Settings whole = settings;
+  ASSERT_TRUE(fit(whole, model, place, 4).ok());
+  EXPECT_EQ(whole.micro_batch, 8) << "a rank's share of the batch";
+
+  settings.memory = all.total() - all.activations / 2;
+  Settings half = settings;
+  ASSERT_TRUE(fit(half, model, place, 4).ok());
+  EXPECT_GT(half.micro_batch, 1);
+  EXPECT_LT(half.micro_batch, 8);
+  EXPECT_EQ(memory_of(half, model, place, 4).total(),
+            std::min(settings.memory, with_micro_batch(half.micro_batch, 0).total()));
+  const size_t two_units =
+      2 *
+      shard::Gathers::bytes_of(shard::Cut(static_cast<size_t>(model.units()[1]->parameters().size()), 4, 1),
+                               settings.sharding.gather);
+  EXPECT_GT(with_micro_batch(half.micro_batch + 1, two_units).total(), settings.memory)
+      << "one more does not fit";
+
+  settings.memory = 1000;
+  const Status refused = fit(settings, model, place, 4);
+  EXPECT_EQ(refused.code(), Code::invalid_argument);
+  EXPECT_THAT(refused.message(), HasSubstr("--memory 1000 (0.0 MiB) is too little: the least is "));
+  settings.micro_batch = 3;
+  const std::string least = with_micro_batch(3, two_units / 2).describe();
+  EXPECT_THAT(fit(settings, model, place, 4).message(), HasSubstr(least)) << "what was asked for stays";
+}
+
+TEST(Budget, IsWhatArraysTake) {
+  for (const auto gather : {shard::Precision::float32, shard::Precision::bfloat16}) {
+    for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+      Settings settings = small_settings();
+      settings.sharding.gather = gather;
+      settings.recompute = recompute;
+      settings.micro_batch = 3;
+      const Rank rank(settings);
+      EXPECT_EQ(rank.engine->memory().describe(), memory_of(settings, rank.model, {}, 1).describe());
+      EXPECT_EQ(rank.engine->memory().total(), memory_of(settings, rank.model, {}, 1).total());
+    }
+  }
+}
+
+TEST(Program, KeepsToABudgetOfMemory) {
+  const auto digest = [](const std::string& output) {
+    const size_t at = output.find("parameters and moments: ");
+    return at == std::string::npos ? output : output.substr(at, 41);
+  };
+  const std::string common =
+      "--ranks 2 --preset tiny --steps 2 --batch 16 --sample 0 --evaluation-sequences 2 --report-every 1 "
+      "--deterministic canonical ";
+  const Outcome free = run_program(common), bound = run_program(common + "--memory 14M");
+  ASSERT_EQ(bound.code, 0) << bound.output;
+  EXPECT_THAT(bound.output, HasSubstr("a rank's arrays take 14.0 MiB: states "));
+  EXPECT_THAT(bound.output, HasSubstr("; of the budget of 14.0, in micro-batches of "));
+  EXPECT_EQ(digest(bound.output), digest(free.output));
+  const Outcome refused = run_program(common + "--memory 1M");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("is too little: the least is "));
+}
+
+TEST(Program, TracesAllRanksAndWritesAPage) {
+  const std::string path = testing::TempDir() + "/weir_journal_" + std::to_string(getpid());
+  const Outcome outcome = run_program(
+      "--ranks 2 --preset tiny --steps 4 --batch 2 --sample 0 --evaluation-sequences 2 --trace-steps 2 "
+      "--trace " +
+      path + ".trace --page " + path + ".html");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  std::ifstream trace_file(path + ".trace"), page_file(path + ".html");
+  const auto trace = nlohmann::json::parse(trace_file);
+  const std::string page(std::istreambuf_iterator<char>(page_file), {});
+  std::remove((path + ".trace").c_str());
+  std::remove((path + ".html").c_str());
+  // Of each rank, row and step: how often units were used, and that nothing in a row overlaps.
+  std::map<std::array<int, 3>, int> counts;
+  std::map<std::array<int, 2>, std::vector<std::array<double, 2>>> rows;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    const int rank = event.at("pid"), row = event.at("tid"), step = event.at("args").at("step");
+    rows[{rank, row}].push_back({event.at("ts"), event.at("dur")});
+    if (event.at("cat") != "wait") ++counts[{rank, row, step}];
+  }
+  constexpr int kUnits = 6;
+  for (int rank = 0; rank < 2; ++rank) {
+    for (const int step : {3, 4}) {
+      EXPECT_EQ((counts[{rank, 0, step}]), 2 * kUnits + 1) << "forward, backward, update";
+      EXPECT_EQ((counts[{rank, 1, step}]), 2 * kUnits - 1) << "gathers; the head's serve both ways";
+      EXPECT_EQ((counts[{rank, 2, step}]), kUnits) << "reductions";
+    }
+    EXPECT_EQ((counts[{rank, 0, 2}]), 0) << "only the last steps";
+  }
+  for (auto& [row, spans] : rows) {
+    std::sort(spans.begin(), spans.end());
+    for (size_t at = 1; at < spans.size(); ++at)
+      EXPECT_GE(spans[at][0], spans[at - 1][0] + spans[at - 1][1] - 20)
+          << "rank " << row[0] << " row " << row[1];
+  }
+  for (const char* part : {"0.87 M parameters", "tokens/s of all ranks", "rank 1: computing"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+}
+
 TEST(Program, WrongArgumentsEndWithASentence) {
   const auto expect = [](const std::string& arguments, int code, const std::string& text) {
     const Outcome outcome = run_program(arguments);
@@ -206,6 +322,7 @@ TEST(Program, WrongArgumentsEndWithASentence) {
   expect("--preset huge", 2, "huge");
   expect("--steps 0", 2, "weir-train: --steps 0 is not at least 1");
   expect("--data /no/such/file", 1, "weir-train: /no/such/file: the text cannot be opened");
+  expect("--trace /no/such/file --preset tiny", 1, "weir-train: /no/such/file: the trace cannot be written");
   expect("--metrics /no/such/file --preset tiny", 1,
          "weir-train: /no/such/file: the metrics cannot be opened");
 #if !defined(__SANITIZE_ADDRESS__) && \

@@ -7,13 +7,15 @@
 #include <cmath>
 #include <limits>
 
+#include "trainer/math/bfloat16.h"
 #include "trainer/shard/arena.h"
-#include "trainer/shard/bfloat16.h"
 
 namespace weir::shard {
 namespace {
 
 using ::testing::HasSubstr;
+using trainer::from_bfloat16;
+using trainer::to_bfloat16;
 
 TEST(ShardLayout, ShardsAndPiecesAreAPartitionOfTheParameters) {
   for (size_t parameters : {1, 15, 1000, 1024, 1025, 5000, 123457})

@@ -1,43 +1,21 @@
-// What touches each element by itself: bfloat16, AdamW, sums of squares.
-#include <bit>
+// What touches each element by itself: sums, bfloat16, AdamW.
 #include <cmath>
 
+#include "trainer/math/bfloat16.h"
 #include "trainer/math/rows.h"
 
 namespace weir::trainer {
-namespace {
-
-[[gnu::always_inline]] inline uint32_t rounded_to_bfloat16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  return (bits + 0x7FFFu + ((bits >> 16) & 1u)) & 0xFFFF0000u;
-}
-
-}  // namespace
 
 WEIR_TRAINER_CLONES void add(Index count, const float* addend, float* sum) {
   for (Index at = 0; at < count; ++at) sum[at] += addend[at];
 }
 
 WEIR_TRAINER_CLONES void to_bfloat16(Index count, const float* from, uint16_t* to) {
-  for (Index at = 0; at < count; ++at) to[at] = static_cast<uint16_t>(rounded_to_bfloat16(from[at]) >> 16);
+  for (Index at = 0; at < count; ++at) to[at] = to_bfloat16(from[at]);
 }
 
 WEIR_TRAINER_CLONES void round_to_bfloat16(Index count, const float* from, float* to) {
-  for (Index at = 0; at < count; ++at) to[at] = std::bit_cast<float>(rounded_to_bfloat16(from[at]));
-}
-
-WEIR_TRAINER_CLONES float sum_of_squares(Index count, const float* values) {
-  Lanes sums{};
-  Index at = 0;
-  for (; at + kLanes <= count; at += kLanes) {
-    const Lanes value = load(values + at);
-    sums += value * value;
-  }
-  if (at < count) {
-    const Lanes value = load_first(values + at, count - at, 0.0f);
-    sums += value * value;
-  }
-  return sum_of(sums);
+  for (Index at = 0; at < count; ++at) to[at] = from_bfloat16(to_bfloat16(from[at]));
 }
 
 WEIR_TRAINER_CLONES void adamw_step(const AdamW& settings, Index count, float* parameters,

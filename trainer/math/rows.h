@@ -71,12 +71,10 @@ void embedding_backward(Index rows, Index length, Index width, const uint8_t* to
 // --- elements.cc
 /// sum += addend
 void add(Index count, const float* addend, float* sum);
-/// To bfloat16, to the nearest, ties to even; no NaN may be among the values.
+/// To bfloat16 (bfloat16.h).
 void to_bfloat16(Index count, const float* from, uint16_t* to);
 /// As to_bfloat16, left as floats.
 void round_to_bfloat16(Index count, const float* from, float* to);
-/// Sum of the squares, in sixteen lanes.
-float sum_of_squares(Index count, const float* values);
 
 /// One step of AdamW (Loshchilov and Hutter, 2019) on `count` elements.
 struct AdamW {

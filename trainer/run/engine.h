@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "trainer/math/lanes.h"
+#include "trainer/run/span.h"
 #include "weir/status.h"
 
 namespace weir::trainer {
@@ -21,9 +23,11 @@ struct StepResult {
   double loss = 0;           ///< mean over the tokens of the global batch, in nats
   double gradient_norm = 0;  ///< before clipping
   float learning_rate = 0;
-  double waited_ms = 0;  ///< that computing stood still for communication, on this rank
-  double busy_ms = 0;    ///< that collectives were under way
-  uint64_t bytes = 0;    ///< received and sent for them
+  double waited_ms = 0;     ///< that computing stood still for communication, on this rank
+  double busy_ms = 0;       ///< that collectives were under way
+  uint64_t bytes = 0;       ///< received and sent for them
+  uint64_t memory = 0;      ///< bytes that arrays have taken so far, at most
+  std::vector<Span> spans;  ///< what this rank did when
 };
 
 class Engine {
@@ -45,6 +49,8 @@ class Engine {
   /// `count` bytes that follow the prompt, drawn with the given temperature; they depend on the parameters
   /// and the seed only.
   virtual Result<std::string> generate(const std::string& prompt, Index count, float temperature) = 0;
+  /// What each rank has, by rank.
+  virtual Result<Timeline> timeline(std::span<const Span> own) = 0;
 };
 
 }  // namespace weir::trainer

@@ -29,6 +29,7 @@ struct Settings {
   Precision precision = Precision::fp32;
   Recompute recompute = Recompute::none;
   bool canonical = false;            ///< products by sequence, gradients in a tree over sequences
+  size_t memory = 0;                 ///< bytes that the arrays of a rank may take (budget.h); 0: any
   Index evaluation_sequences = 256;  ///< 0: the whole held-out text
   std::string checkpoints;           ///< folder; empty: none are kept
   Index checkpoint_every = 100;      ///< steps, and after the last one

@@ -58,14 +58,20 @@ uint64_t mixed(uint64_t place, uint64_t value) {
   return mix(mix(place + 0x9e3779b97f4a7c15) ^ value);
 }
 
+/// As messages call it.
+std::string name_of_unit(size_t at, size_t units) {
+  if (at == 0) return "embedding";
+  return at + 1 == units ? "head" : "block " + std::to_string(at);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Sharded>> Sharded::create(const World& world, const Settings& settings,
                                                  const Model& model, const Text& text, Products& products) {
   std::vector<shard::Unit> units;
   for (size_t at = 0; at < model.units().size(); ++at)
-    units.push_back(
-        {"unit " + std::to_string(at), static_cast<size_t>(model.units()[at]->parameters().size())});
+    units.push_back({name_of_unit(at, model.units().size()),
+                     static_cast<size_t>(model.units()[at]->parameters().size())});
   shard::EngineOptions options = settings.sharding;
   options.canonical = settings.canonical;
   auto shards = shard::Engine::create(world.comm(), std::move(units), options);
@@ -109,10 +115,7 @@ shard::GrainPlan Sharded::deal_out(Index sequences) const {
 }
 
 /// That go through the model of this rank together.
-Index Sharded::most_sequences() const {
-  const Index share = (settings_.batch + shards_->ranks() - 1) / shards_->ranks();
-  return settings_.micro_batch > 0 ? std::min(settings_.micro_batch, share) : share;
-}
+Index Sharded::most_sequences() const { return shape_of_batch(settings_, shards_->ranks()).sequences; }
 
 Batch Sharded::make_batch(shard::GrainRange sequences) {
   return {.sequences = static_cast<Index>(sequences.count()),
@@ -145,15 +148,24 @@ void Sharded::draw_held_out(Index count, const Batch& batch) {
   }
 }
 
+Result<std::span<const float>> Sharded::gathered(int unit) {
+  const int64_t begin = Recorder::steady_ns();
+  auto parameters = shards_->gathered(unit);
+  recorder_.add(Phase::wait, unit, begin);
+  return parameters;
+}
+
 Status Sharded::forward(const Batch& batch) {
   const float* input = nullptr;
   for (size_t at = 0; at < arrays_.size(); ++at) {
     const int unit = static_cast<int>(at);
-    auto parameters = shards_->gathered(unit);
+    auto parameters = gathered(unit);
     WEIR_TRY(parameters.status());
+    const int64_t begin = Recorder::steady_ns();
     if (batch.sequences > 0)
       model_.units()[at]->forward(compute(), batch, parameters->data(), input, arrays_[at].output.data(),
                                   arrays_[at].saved.data());
+    recorder_.add(Phase::forward, unit, begin);
     WEIR_TRY(shards_->release(unit));
     input = arrays_[at].output.data();
   }
@@ -164,15 +176,19 @@ Status Sharded::backward(const Batch& batch) {
   for (size_t at = arrays_.size(); at-- > 0;) {
     const int unit = static_cast<int>(at);
     const float* input = at > 0 ? arrays_[at - 1].output.data() : nullptr;
-    auto parameters = shards_->gathered(unit);
+    auto parameters = gathered(unit);
     WEIR_TRY(parameters.status());
+    int64_t begin = Recorder::steady_ns();
     if (batch.sequences > 0) {
       ShardedGradients gradients(*shards_, unit);
       model_.units()[at]->backward(compute(), batch, parameters->data(), input, arrays_[at].saved.data(),
                                    gradient_.data(), gradients);
       WEIR_TRY(gradients.status());
     }
+    recorder_.add(Phase::backward, unit, begin);
+    begin = Recorder::steady_ns();
     WEIR_TRY(shards_->reduce(unit));
+    recorder_.add(Phase::wait, unit, begin);
     WEIR_TRY(shards_->release(unit));
   }
   return products_.status();
@@ -189,6 +205,7 @@ void Sharded::append_losses(const Batch& batch, std::vector<float>& sums) {
 
 Result<StepResult> Sharded::step(Index step) {
   const shard::GrainPlan plan = deal_out(settings_.batch);
+  recorder_.begin(step);
   WEIR_TRY(shards_->begin_step(plan));
   std::vector<float> losses;
   for (int micro = 0; micro < plan.micro_batches(); ++micro) {
@@ -199,11 +216,16 @@ Result<StepResult> Sharded::step(Index step) {
     append_losses(batch, losses);
   }
   const auto own = static_cast<Index>(plan.of(shards_->rank()).count());
+  int64_t begin = Recorder::steady_ns();
   const auto sums = shards_->finish_step(static_cast<uint64_t>(own * settings_.config.length));
   WEIR_TRY(sums.status());
   const auto loss = shards_->sum_over_grains(plan, losses);
   WEIR_TRY(loss.status());
+  recorder_.add(Phase::wait, -1, begin);
+  begin = Recorder::steady_ns();
   update(step, sums->gradient_norm);
+  recorder_.add(Phase::update, -1, begin);
+  record_collectives();
   WEIR_TRY(complete_checkpoint());
   const shard::PassCounts& counts = shards_->counts();
   return StepResult{.loss = static_cast<double>(*loss) / static_cast<double>(sums->tokens),
@@ -211,7 +233,41 @@ Result<StepResult> Sharded::step(Index step) {
                     .learning_rate = learning_rate_at(settings_, step),
                     .waited_ms = counts.gather_wait_ms + counts.reduce_wait_ms,
                     .busy_ms = busy_ms(counts.intervals),
-                    .bytes = counts.gather_bytes + counts.reduce_bytes};
+                    .bytes = counts.gather_bytes + counts.reduce_bytes,
+                    .memory = used_memory(),
+                    .spans = recorder_.spans()};
+}
+
+void Sharded::record_collectives() {
+  const auto begun = static_cast<int64_t>(shards_->pass_begun_ns());
+  for (const shard::Interval& interval : shards_->counts().intervals) {
+    const bool gathers = interval.kind == shard::Kind::gather;
+    recorder_.add(gathers ? Row::gathers : Row::reductions, gathers ? Phase::gather : Phase::reduce,
+                  interval.unit, begun + static_cast<int64_t>(interval.begin_ms * 1e6),
+                  begun + static_cast<int64_t>(interval.end_ms * 1e6));
+  }
+}
+
+Result<Timeline> Sharded::timeline(std::span<const Span> own) {
+  const auto ranks = static_cast<size_t>(world_.ranks());
+  std::vector<uint64_t> counts(ranks);
+  counts[static_cast<size_t>(world_.rank())] = own.size();
+  WEIR_TRY(shard::checked(
+      ncclAllReduce(counts.data(), counts.data(), ranks, ncclUint64, ncclSum, world_.comm(), nullptr),
+      "counting spans"));
+  const size_t most = *std::max_element(counts.begin(), counts.end());
+  std::vector<Span> sent(own.begin(), own.end()), all(most * ranks);
+  sent.resize(most);
+  WEIR_TRY(shard::checked(
+      ncclAllGather(sent.data(), all.data(), most * sizeof(Span), ncclInt8, world_.comm(), nullptr),
+      "gathering spans"));
+  Timeline timeline;
+  for (const shard::Unit& unit : shards_->units()) timeline.units.push_back(unit.name);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const auto first = all.begin() + static_cast<ptrdiff_t>(rank * most);
+    timeline.spans.emplace_back(first, first + static_cast<ptrdiff_t>(counts[rank]));
+  }
+  return timeline;
 }
 
 void Sharded::update(Index step, float norm) {
@@ -360,13 +416,21 @@ Result<std::string> Sharded::generate(const std::string& prompt, Index count, fl
   return text;
 }
 
-Index Sharded::memory() const {
-  Index floats = gradient_.size() + scratch_.size();
-  for (const UnitArrays& own : arrays_)
-    floats += own.mean.size() + own.variance.size() + own.saved.size() + own.output.size();
+/// With the parameters that were gathered at once, not those that might have been.
+size_t Sharded::used_memory() const {
+  const RankMemory memory = this->memory();
+  return memory.total() - memory.gathered + shards_->limiter().most_bytes;
+}
+
+RankMemory Sharded::memory() const {
   const shard::EngineMemory shards = shards_->memory();
-  return floats * static_cast<Index>(sizeof(float)) +
-         static_cast<Index>(shards.shards + shards.gathered + shards.gradients);
+  Index states = 0, activations = gradient_.size() + scratch_.size();
+  for (const UnitArrays& own : arrays_) {
+    states += own.mean.size() + own.variance.size();
+    activations += own.saved.size() + own.output.size();
+  }
+  return {shards.shards + static_cast<size_t>(states) * sizeof(float), shards.gathered, shards.gradients,
+          static_cast<size_t>(activations) * sizeof(float)};
 }
 
 }  // namespace weir::trainer

@@ -15,7 +15,9 @@
 #include "trainer/math/buffer.h"
 #include "trainer/math/products.h"
 #include "trainer/model/model.h"
+#include "trainer/run/budget.h"
 #include "trainer/run/engine.h"
+#include "trainer/run/recorder.h"
 #include "trainer/run/settings.h"
 #include "trainer/run/world.h"
 #include "trainer/shard/engine.h"
@@ -36,9 +38,10 @@ class Sharded final : public Engine {
   Result<double> evaluate() override;
   Result<uint64_t> digest() override;
   Result<std::string> generate(const std::string& prompt, Index count, float temperature) override;
+  Result<Timeline> timeline(std::span<const Span> own) override;
 
-  /// Bytes of all arrays of this rank.
-  Index memory() const;
+  /// What its arrays take, at most.
+  RankMemory memory() const;
   /// The own shard of a unit, and of its gradients in the last step.
   std::span<const float> parameters(size_t unit) const { return shards_->shard(static_cast<int>(unit)); }
   std::span<const float> gradients(size_t unit) const {
@@ -69,11 +72,14 @@ class Sharded final : public Engine {
   Index most_sequences() const;
   void draw(Index step, const Batch& batch);
   void draw_held_out(Index count, const Batch& batch);
+  Result<std::span<const float>> gathered(int unit);
   Status forward(const Batch& batch);
   Status backward(const Batch& batch);
   /// Appends the losses of the batch's sequences.
   static void append_losses(const Batch& batch, std::vector<float>& sums);
   void update(Index step, float norm);
+  void record_collectives();
+  size_t used_memory() const;
   Status draw_logits(const Batch& batch, float* logits);
   uint8_t draw_byte(const float* logits, float temperature, Index place) const;
   Compute compute() { return {products_, scratch_.data()}; }
@@ -91,6 +97,7 @@ class Sharded final : public Engine {
   std::unique_ptr<shard::Engine> shards_;
   std::vector<UnitArrays> arrays_;  ///< by unit
   Tokens tokens_;
+  Recorder recorder_;
   Buffer gradient_;  ///< of the activations between units, on its way back
   Buffer scratch_;
   std::optional<checkpoint::Saver> saver_;  ///< where checkpoints are kept; after what it copies from

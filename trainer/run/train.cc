@@ -60,7 +60,7 @@ class Progress {
  public:
   Progress(const Settings& settings, const ReportSettings& report) : settings_(settings), report_(report) {}
 
-  Status add(Index step, const StepResult& result, double seconds, Metrics& metrics) {
+  Status add(Index step, const StepResult& result, double seconds, Metrics& metrics, Journal& journal) {
     seconds_ += seconds;
     total_ += seconds;
     ++steps_;
@@ -75,7 +75,11 @@ class Progress {
                             {"communication_ms", result.busy_ms},
                             {"exposed_communication_ms", result.waited_ms},
                             {"bytes_on_the_wire", result.bytes},
+                            {"memory_bytes", result.memory},
                             {"flops", tokens * settings_.config.operations_per_token() / seconds}}));
+    journal.add({static_cast<double>(step + 1), in_bits(result.loss), tokens / seconds, result.busy_ms,
+                 result.waited_ms, static_cast<double>(result.bytes) / 1e6},
+                result.spans);
     if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm))
       return Status(
           Code::invalid_usage,
@@ -102,6 +106,7 @@ class Progress {
     const double flops = rate * settings_.config.operations_per_token();
     fmt::print("{:>6}  {:>7.4f}  {:>9.3f}  {:>6.2f}  {:>8.2e}  {:>8.0f}  {:>7.3f}", step + 1, result.loss,
                in_bits(result.loss), result.gradient_norm, result.learning_rate, rate, flops / 1e12);
+    fmt::print("  {:>7.1f}", static_cast<double>(result.memory) / (1 << 20));
     if (report_.peak > 0) fmt::print("  {:>4.0f}%", 100 * flops / report_.peak / report_.ranks);
     if (report_.ranks > 1)
       fmt::print("  {:>7.1f}  {:>7.1f}  {:>10.1f}  {:>6.0f}%", static_cast<double>(bytes_) / 1e6 / steps,
@@ -118,6 +123,7 @@ class Progress {
   void print_heads() {
     fmt::print("{:>6}  {:>7}  {:>9}  {:>6}  {:>8}  {:>8}  {:>7}", "step", "nats", "bits/byte", "norm", "rate",
                "tokens/s", "TFLOP/s");
+    fmt::print("  {:>7}", "MiB");
     if (report_.peak > 0) fmt::print("  {:>5}", "peak");
     if (report_.ranks > 1)
       fmt::print("  {:>7}  {:>7}  {:>10}  {:>7}", "wire MB", "comm ms", "exposed ms", "overlap");
@@ -137,9 +143,11 @@ class Progress {
   Index steps_ = 0;
 };
 
-Status evaluate(Engine& engine, const ReportSettings& report, Index step, double seconds, Metrics& metrics) {
+Status evaluate(Engine& engine, const ReportSettings& report, Index step, double seconds, Metrics& metrics,
+                Journal& journal) {
   Result<double> loss = engine.evaluate();
   if (!loss.ok()) return loss.status();
+  journal.add_held_out(static_cast<double>(step), in_bits(*loss));
   if (!report.prints) return {};
   fmt::print("{:>6}  {:>7.4f}  {:>9.3f}  held out, after {:.1f} s of training\n", step, *loss, in_bits(*loss),
              seconds);
@@ -171,34 +179,41 @@ Status train(Engine& engine, const Settings& settings, const ReportSettings& rep
   Metrics metrics;
   if (report.prints) WEIR_TRY(metrics.open(report.metrics));
   Progress progress(settings, report);
+  Journal journal(report.journal);
+  if (report.prints) WEIR_TRY(journal.begin());
   Result<Resumed> resumed = engine.resume();
   if (!resumed.ok()) return resumed.status();
   if (report.prints) print(*resumed);
   progress.begin();
-  if (resumed->step == 0) WEIR_TRY(evaluate(engine, report, 0, 0, metrics));
+  if (resumed->step == 0) WEIR_TRY(evaluate(engine, report, 0, 0, metrics, journal));
   const Index end = settings.stop_after > 0 ? std::min(settings.stop_after, settings.steps) : settings.steps;
   for (Index step = resumed->step; step < end; ++step) {
     const Clock::time_point begin = Clock::now();
     Result<StepResult> result = engine.step(step);
     if (!result.ok()) return result.status();
-    WEIR_TRY(progress.add(step, *result, seconds_since(begin), metrics));
+    WEIR_TRY(progress.add(step, *result, seconds_since(begin), metrics, journal));
     const bool is_last = step + 1 == end;
     if (is_last || (settings.checkpoint_every > 0 && (step + 1) % settings.checkpoint_every == 0))
       WEIR_TRY(engine.save(step + 1));
     if (is_last || (report.evaluate_every > 0 && (step + 1) % report.evaluate_every == 0))
-      WEIR_TRY(evaluate(engine, report, step + 1, progress.total(), metrics));
+      WEIR_TRY(evaluate(engine, report, step + 1, progress.total(), metrics, journal));
   }
   WEIR_TRY(engine.finish_saving());
   Result<uint64_t> digest = engine.digest();
   if (!digest.ok()) return digest.status();
   if (report.prints) fmt::print("parameters and moments: {:016x}\n", *digest);
   WEIR_TRY(metrics.write({{"digest", fmt::format("{:016x}", *digest)}}));
-  if (report.sample_bytes == 0) return {};
-  Result<std::string> text = engine.generate(report.prompt, report.sample_bytes, report.temperature);
-  if (!text.ok()) return text.status();
-  if (!report.prints) return {};
-  fmt::print("\n{}\n", printable(*text));
-  return metrics.write({{"text", *text}});
+  std::string sample;
+  if (report.sample_bytes > 0) {
+    Result<std::string> text = engine.generate(report.prompt, report.sample_bytes, report.temperature);
+    if (!text.ok()) return text.status();
+    sample = printable(*text);
+    if (report.prints) {
+      fmt::print("\n{}\n", sample);
+      WEIR_TRY(metrics.write({{"text", *text}}));
+    }
+  }
+  return journal.finish(engine, sample, report.prints);
 }
 
 }  // namespace weir::trainer

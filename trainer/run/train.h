@@ -4,6 +4,7 @@
 #include <string>
 
 #include "trainer/run/engine.h"
+#include "trainer/run/journal.h"
 #include "trainer/run/settings.h"
 
 namespace weir::trainer {
@@ -12,6 +13,7 @@ struct ReportSettings {
   Index every = 10;            ///< steps between lines
   Index evaluate_every = 100;  ///< steps; 0: at the end only
   std::string metrics;         ///< file of one JSON object per line; empty: none
+  JournalSettings journal;
   std::string prompt = "And God said";
   Index sample_bytes = 300;  ///< generated at the end
   float temperature = 0.8f;

@@ -100,6 +100,8 @@ class Engine {
   const LimiterCounts& limiter() const { return gathers_->limiter(); }
   /// Since the pass began.
   const PassCounts& counts() const { return record_->counts; }
+  /// When it began: nanoseconds of the steady clock.
+  uint64_t pass_begun_ns() const { return record_->begun_ns(); }
   EngineMemory memory() const;
   /// Ends what is under way on this rank with an error, and soon on others too.
   void abort();

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "trainer/shard/bfloat16.h"
+#include "trainer/math/bfloat16.h"
 
 namespace weir::shard {
 namespace {
@@ -162,7 +162,8 @@ Result<bool> Gathers::queue(int position) {
   const bool half = options_.precision == Precision::bfloat16;
   if (half) {
     halves_[unit].resize(cut.shard_length());
-    std::transform(masters_[unit], masters_[unit] + cut.shard_length(), halves_[unit].begin(), to_bfloat16);
+    std::transform(masters_[unit], masters_[unit] + cut.shard_length(), halves_[unit].begin(),
+                   trainer::to_bfloat16);
   }
   if (!shared()) return true;
   const void* from = half ? static_cast<const void*>(halves_[unit].data()) : masters_[unit];
@@ -194,7 +195,7 @@ Status Gathers::wait(int unit) {
   if (options_.precision == Precision::bfloat16) {
     const uint16_t* from = shared() ? wire(unit) : halves_[unit].data();
     std::transform(from, from + cuts_[unit].parameters(), reinterpret_cast<float*>(resident.block),
-                   from_bfloat16);
+                   trainer::from_bfloat16);
   }
   resident.arrived = true;
   return Status();

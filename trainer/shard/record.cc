@@ -12,6 +12,7 @@ Result<PassRecord> PassRecord::make() {
 
 Status PassRecord::begin() {
   counts = PassCounts();
+  begun_ns_ = now_ns();
   return base_.record_now();
 }
 

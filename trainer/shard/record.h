@@ -49,12 +49,15 @@ class PassRecord {
   /// Adds time since `since_ns` (now_ns()) to what the caller waited.
   void waited(Kind kind, uint64_t since_ns);
   static uint64_t now_ns();
+  /// When the pass began, as now_ns().
+  uint64_t begun_ns() const { return begun_ns_; }
 
   PassCounts counts;
 
  private:
   explicit PassRecord(Event base) : base_(std::move(base)) {}
   Event base_;
+  uint64_t begun_ns_ = 0;
 };
 
 }  // namespace weir::shard

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weir::shard {
+namespace weir::trainer {
 
 inline uint16_t to_bfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
@@ -15,4 +15,4 @@ inline uint16_t to_bfloat16(float value) {
 
 inline float from_bfloat16(uint16_t half) { return std::bit_cast<float>(uint32_t{half} << 16); }
 
-}  // namespace weir::shard
+}  // namespace weir::trainer

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Tokens per second of weir-train beside PyTorch's distributed data parallel over Gloo: compare.py build/bin.
+
+The same model, batch and optimizer (torch_gpt.py), one thread per rank, the built-in text. Programs take turns within a round; a figure
+is the median over all rounds of the medians of the steps after the first three. PyTorch needs Debian's python3-torch, and a
+BLAS that is fast (libopenblas0-pthread), since its own package brings none.
+"""
+
+import argparse
+import json
+import lzma
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TEXT = os.path.join(HERE, "..", "..", "trainer", "data", "kjv.txt.xz")
+LENGTHS = {"tiny": 64, "small": 128, "124M": 1024}
+WARM_UP = 3
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def python_with_torch():
+  """Debian's package is for Debian's interpreter, which need not be the first one found."""
+  for python in (sys.executable, "/usr/bin/python3"):
+    if subprocess.run([python, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+      return python
+  return None
+
+
+def free_port():
+  with socket.socket() as probe:
+    probe.bind(("127.0.0.1", 0))
+    return probe.getsockname()[1]
+
+
+def median_step(lines):
+  seconds = [line["seconds"] for line in lines if "seconds" in line][WARM_UP:]
+  if not seconds:
+    sys.exit("a program printed no steps")
+  return statistics.median(seconds)
+
+
+def run_torch(python, arguments, ranks, text):
+  command = [python, os.path.join(HERE, "torch_gpt.py"), "--preset", arguments.preset, "--steps", str(arguments.steps)]
+  command += ["--batch", str(arguments.batch), "--data", text]
+  meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(ranks)}
+  started = [
+      subprocess.Popen(command, env={**os.environ, **ONE_THREAD, **meeting, "RANK": str(rank)}, stdout=subprocess.PIPE)
+      for rank in range(ranks)
+  ]
+  output = started[0].communicate()[0]
+  if any(process.wait() != 0 for process in started):
+    sys.exit("PyTorch's part failed")
+  return median_step([json.loads(line) for line in output.splitlines()])
+
+
+def run_weir(programs, arguments, ranks, strategy, folder):
+  metrics = os.path.join(folder, "metrics.jsonl")
+  command = [os.path.join(programs, "weir-train"), "--preset", arguments.preset, "--steps", str(arguments.steps)]
+  command += ["--batch", str(arguments.batch), "--strategy", strategy, "--metrics", metrics]
+  command += ["--sample", "0", "--evaluation-sequences", "1", "--ranks", str(ranks)]
+  subprocess.run(command, env={**os.environ, **ONE_THREAD}, stdout=subprocess.DEVNULL, check=True)
+  with open(metrics, encoding="utf-8") as file:
+    return median_step([json.loads(line) for line in file])
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("programs", help="folder with weir-train")
+  parser.add_argument("--preset", choices=LENGTHS, default="small")
+  parser.add_argument("--batch", type=int, default=16)
+  parser.add_argument("--ranks", default="1,2,4")
+  parser.add_argument("--steps", type=int, default=12)
+  parser.add_argument("--rounds", type=int, default=3)
+  arguments = parser.parse_args()
+  python = python_with_torch()
+  if python is None:
+    sys.exit("PyTorch is not installed (Debian's python3-torch)")
+  tokens = arguments.batch * LENGTHS[arguments.preset]
+  print(f"preset {arguments.preset}, {arguments.batch} sequences per step, fp32; tokens/s, and times PyTorch's\n")
+  print("| ranks | PyTorch, DDP over Gloo | weir-train --strategy none | full |")
+  print("|---|---|---|---|")
+  with tempfile.TemporaryDirectory() as folder:
+    text = os.path.join(folder, "text")
+    with lzma.open(TEXT) as packed, open(text, "wb") as file:
+      file.write(packed.read())
+    for ranks in map(int, arguments.ranks.split(",")):
+      taken = {"torch": [], "none": [], "full": []}
+      for _ in range(arguments.rounds):
+        taken["torch"].append(run_torch(python, arguments, ranks, text))
+        for strategy in ("none", "full"):
+          taken[strategy].append(run_weir(arguments.programs, arguments, ranks, strategy, folder))
+      speed = {name: tokens / statistics.median(seconds) for name, seconds in taken.items()}
+      cells = [f"{speed[name]:.0f} ({speed[name] / speed['torch']:.2f})" for name in ("none", "full")]
+      print(f"| {ranks} | {speed['torch']:.0f} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""What the rate limiter of gathers is worth on paced links: limiter.py build/bin. Needs root, for network namespaces.
+
+Four hosts with one rank each, ports of --mbit (tests/netlab), and a budget of memory per rank: what gathered parameters do not take is
+left for activations, so the limiter decides how many sequences go through the model together, and with that how often parameters
+travel. Each limiter in turn within a round; efficiency is tokens per second beside four ranks that train side by side on the same
+cores without any network. The prediction is that of weir-train --plan-only for these hosts; the speed of computing is measured, with
+those four ranks, two constants are fitted or given.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "tests", "netlab"))
+from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
+from ranks import favoured, kept_niceness, start_all  # noqa: E402
+
+HOSTS = 4
+LIMITERS = ("off", "block", "sliding")
+GATHERS, PREFETCH = 2, 2
+MTU = 1500
+WIDTH, HEADS, LENGTH = 256, 4, 128  # of preset small
+
+
+class Bed:
+  def __init__(self, arguments, network, folder):
+    self.arguments, self.network, self.folder = arguments, network, folder
+
+  def train(self, limiter, alone=False):
+    """(seconds of each step but the first, micro-batches per step), of the slowest rank."""
+    steps = self.arguments.steps + 1
+    batch = self.arguments.batch // HOSTS if alone else self.arguments.batch
+    words = [os.path.join(os.path.abspath(self.arguments.programs), "weir-train"), "--blocks", self.arguments.blocks, "--batch", batch]
+    words += ["--limiter", limiter, "--gathers", GATHERS, "--prefetch", PREFETCH]
+    words += ["--recompute", "full", "--steps", steps, "--evaluation-sequences", 1, "--sample", 0]
+    command = lambda rank: favoured(self.arguments.nice, [*map(str, words), "--metrics", self.metrics(rank)])  # noqa: E731
+    if alone:
+      processes = [self.network.start(host, 0, 1, command(host), first_host=host) for host in range(HOSTS)]
+    else:
+      words += ["--memory", self.arguments.memory]
+      processes = start_all(self.network, command)
+    try:
+      said = [process.communicate(timeout=self.arguments.timeout) for process in processes]
+    finally:
+      self.network.kill_all()
+    if any(process.returncode for process in processes):
+      sys.exit("weir-train failed: " + "; ".join(err.strip().splitlines()[-1] for _, err in said if err.strip()))
+    found = re.search(r"micro-batches of (\d+)", said[0][0])
+    together = int(found.group(1)) if found else batch
+    share = self.arguments.batch // HOSTS
+    times = [self.seconds(rank) for rank in range(HOSTS if alone else 1)]
+    return [max(step) for step in zip(*times)], -(-share // together)
+
+  def metrics(self, rank):
+    return os.path.join(self.folder, f"metrics.{rank}")
+
+  def seconds(self, rank):
+    with open(self.metrics(rank), encoding="utf-8") as file:
+      return [line["seconds"] for line in map(json.loads, file) if "seconds" in line][1:]
+
+
+def operations_per_token(blocks):
+  """As weir-train counts them."""
+  return 6 * (12 * blocks * WIDTH * WIDTH + WIDTH * 256) + 12 * blocks * LENGTH * WIDTH
+
+
+class Model:
+  """weir-train --plan-only for the hosts of the bed."""
+
+  def __init__(self, arguments, folder, alone, micro_batches):
+    self.arguments, self.folder, self.micro_batches = arguments, folder, micro_batches
+    share = arguments.batch // HOSTS
+    self.compute = share * LENGTH / alone * operations_per_token(arguments.blocks) * 4 / 3  # forward runs twice
+
+  def predict(self, usable, contention):
+    """{limiter: tokens per second of all ranks}"""
+    arguments, share = self.arguments, self.arguments.batch // HOSTS
+    lines = ["weir cluster 1", "title paced links", f"nodes {HOSTS}", "gpus 1", "memory 1 GB", "reserve 0 GB assumed",
+             "peak 1 TFLOP/s", f"compute {self.compute / 1e12:.6f} TFLOP/s given", "inside 1 GB/s assumed",
+             f"nic {arguments.mbit / 8e3:.6f} GB/s given", f"usable {usable:.4f} fitted", "latency 100 us assumed",
+             f"contention {contention:.3f} fitted", "bytes gather 4 reduce 4 activation 4",
+             f"model it layers {arguments.blocks} width {WIDTH} heads {HEADS} sequence {LENGTH} vocabulary 256"]
+    for limiter, times in self.micro_batches.items():
+      words = limiter if limiter == "off" else f"{limiter} {GATHERS}"
+      lines.append(f"row it nodes {HOSTS} batch {round(share / times)} times {times} FULL_SHARD recompute full prefetch {PREFETCH} "
+                   f"limiter {words} is 1 tokens/s")
+    path = os.path.join(self.folder, "bed.cluster")
+    with open(path, "w", encoding="ascii") as file:
+      file.write("\n".join(lines) + "\n")
+    command = [os.path.join(arguments.programs, "weir-train"), "--plan-only", "--cluster", path]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    found = re.findall(r"([\d.,]+) tokens/s", said)
+    return {limiter: HOSTS * float(words.replace(",", "")) for limiter, words in zip(self.micro_batches, found)}
+
+  def fit(self, measured):
+    """(usable, contention) that are nearest for the first and the last limiter."""
+    header = (MTU - 52) / (MTU + 14)
+
+    def error(constants):
+      predicted = self.predict(*constants)
+      return sum(math.log(predicted[limiter] / measured[limiter]) ** 2 for limiter in (LIMITERS[0], LIMITERS[-1]))
+
+    return min(((header * part / 20, lost / 20) for part in range(8, 21) for lost in range(0, 13)), key=error)
+
+
+def parser():
+  result = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  add = result.add_argument
+  add("programs", help="folder with weir-train")
+  add("--mbit", type=float, default=250)
+  add("--memory", default="132M", help="of a rank's arrays")
+  add("--blocks", type=int, default=16)
+  add("--batch", type=int, default=48)
+  add("--steps", type=int, default=3, help="in a round, after one that does not count")
+  add("--rounds", type=int, default=2)
+  add("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
+  add("--timeout", type=float, default=600)
+  add("--constants", type=lambda text: tuple(map(float, text.split(","))), metavar="USABLE,CONTENTION",
+      help="of the prediction: the part of the ports that collectives get, and the part of computing that a transfer takes; "
+      "default: fitted to the first and the last limiter")
+  return result
+
+
+def measure(arguments, folder):
+  burst = max(32 << 10, round(arguments.mbit * 1e6 / 8 * 1e-3))
+  taken = {name: [] for name in ("alone", *LIMITERS)}
+  micro_batches = {}
+  with kept_niceness(), Network([HOSTS], arguments.mbit, [0], mtu=MTU, buffers=Buffers(port=1 << 20, burst=burst), offloads=True,
+                                congestion="cubic") as network:
+    bed = Bed(arguments, network, folder)
+    for _ in range(arguments.rounds):
+      taken["alone"] += bed.train("off", alone=True)[0]
+      for limiter in LIMITERS:
+        seconds, micro_batches[limiter] = bed.train(limiter)
+        taken[limiter] += seconds
+  return {name: statistics.median(seconds) for name, seconds in taken.items()}, micro_batches
+
+
+def report(arguments, seconds, micro_batches, model):
+  measured = {name: arguments.batch * LENGTH / took for name, took in seconds.items()}
+  constants = arguments.constants or model.fit(measured)
+  predicted = model.predict(*constants)
+  fitted = () if arguments.constants else (LIMITERS[0], LIMITERS[-1])
+  print(f"\n{HOSTS} hosts, {arguments.mbit:g} Mbit/s, {arguments.blocks} blocks of preset small, {arguments.batch} sequences per step, "
+        f"{arguments.memory} per rank; without a network {measured['alone']:.0f} tokens/s")
+  print(f"constants: usable {constants[0]:.3f}, contention {constants[1]:.2f}{'' if arguments.constants else ' (fitted)'}\n")
+  print("| limiter | micro-batches | tokens/s | efficiency | predicted | off by |")
+  print("|---|---|---|---|---|---|")
+  for limiter in LIMITERS:
+    rate, guess = measured[limiter], predicted[limiter]
+    print(f"| {limiter} | {micro_batches[limiter]} | {rate:.0f} | {100 * rate / measured['alone']:.0f} % | {guess:.0f} | "
+          f"{100 * (guess / rate - 1):+.0f} %{', fitted' if limiter in fitted else ''} |")
+
+
+def main():
+  arguments = parser().parse_args()
+  if missing := missing_tools():
+    sys.exit(missing)
+  with tempfile.TemporaryDirectory() as folder:
+    try:
+      seconds, micro_batches = measure(arguments, folder)
+    except Impossible as error:
+      sys.exit(f"the network cannot be built: {error}")
+    report(arguments, seconds, micro_batches, Model(arguments, folder, seconds["alone"], micro_batches))
+
+
+if __name__ == "__main__":
+  main()

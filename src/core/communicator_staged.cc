@@ -1,0 +1,102 @@
+// Calls on streams of a GPU, and those of all ranks that are cut because some rank has one.
+#include <algorithm>
+
+#include "src/core/communicator.h"
+#include "src/core/connected.h"
+#include "src/core/runtime.h"
+#include "src/core/staged.h"
+
+namespace weir::core {
+
+std::unique_ptr<Staged> Communicator::make_staged() {
+  Staged::Parts parts;
+  parts.rank = rank_;
+  parts.ranks = ranks_;
+  parts.message_bytes = connected_->links->sizes().pair_bytes;
+  parts.gpus = gpus_;
+  parts.pairs = connected_->pairs.get();
+  parts.aborted = &aborted_;
+  parts.run = [execution = connected_->execution.get()](std::span<const Operation> operations) {
+    Execution* const one = execution;
+    one->begin(operations);
+    return drive({&one, 1});
+  };
+  return std::make_unique<Staged>(parts);
+}
+
+Status Communicator::run(std::span<const Operation> operations, const Place& place) {
+  return place.on_gpu ? run_staged(operations, place) : run(operations, place.host);
+}
+
+bool Communicator::is_staged(std::span<const Operation> operations, std::span<const Place> places) const {
+  if (std::any_of(places.begin(), places.end(), [](const Place& place) { return place.on_gpu; })) return true;
+  return staged_ != nullptr && staged_->cuts(operations);
+}
+
+Status Communicator::run_staged(std::span<const Operation> operations, const Place& place) {
+  auto begun = begin_staged({operations.begin(), operations.end()}, {place});
+  WEIR_TRY(begun.status());
+  return end_staged(*begun);
+}
+
+Result<Communicator::Begun> Communicator::begin_staged(std::vector<Operation> operations,
+                                                       std::vector<Place> places) {
+  WEIR_TRY(usable());
+  auto prepared = staged_->prepare(std::move(operations), places);
+  WEIR_TRY(prepared.status());
+  Begun begun{std::move(*prepared), std::move(places), nullptr};
+  Launch& launch = *begun.launch;
+  queued_ = true;
+  launch.submit = [this](std::shared_ptr<Launch> own) { submit_staged(std::move(own), {}); };
+  WEIR_TRY(staged_->begin(begun.launch));
+  if (launch.calls_back) return begun;
+  for (const Place& place : begun.places) {
+    if (place.host == nullptr) continue;
+    device::HostEvent before;  // what is queued there already comes first
+    before.record(place.host);
+    before.hold(&staged_->thread());
+  }
+  if (!launch.on_gpu && !config_.blocking) in_background_.fetch_add(1);
+  const Admission::Load load = admit(launch.operations);
+  submit_staged(begun.launch, load);
+  if (!launch.on_gpu) {
+    begun.done = std::make_shared<device::HostEvent>();
+    begun.done->record(&staged_->thread());
+  }
+  return begun;
+}
+
+Status Communicator::end_staged(const Begun& begun) {
+  WEIR_TRY(staged_->end(*begun.launch));
+  if (begun.launch->on_gpu) return {};
+  for (const Place& place : begun.places)
+    if (place.host != nullptr) begun.done->hold(place.host);
+  if (!config_.blocking) return {Code::in_progress, "the operation goes on in the background"};
+  const auto& places = begun.places;
+  if (std::none_of(places.begin(), places.end(), [](const Place& p) { return p.host == nullptr; })) return {};
+  begun.done->synchronize();
+  return begun.launch->status;
+}
+
+void Communicator::submit_staged(std::shared_ptr<Launch> launch, const Admission::Load& load) {
+  device::HostStream& thread = staged_->thread();
+  thread.submit([this, own = std::move(launch), ticket = turns_.draw(), load] {
+    return carry_out_staged(*own, ticket, load);
+  });
+}
+
+Status Communicator::carry_out_staged(Launch& launch, uint64_t ticket, const Admission::Load& load) {
+  turns_.enter(ticket);
+  Status status = usable();
+  if (status.ok()) status = staged_->carry_out(launch);
+  if (!status.ok()) set_state(status);
+  launch.status = status;
+  turns_.leave();
+  if (load.operations > 0) admission_.leave(load);
+  if (!launch.on_gpu && !config_.blocking) in_background_.fetch_sub(1);
+  launch.finish();
+  staged_->leave(launch);
+  return status;
+}
+
+}  // namespace weir::core

@@ -1,0 +1,42 @@
+/// Host memory that a GPU reaches, owned; ordinary memory where there is no GPU.
+///
+/// Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "src/device/gpu.h"
+#include "weir/status.h"
+
+namespace weir::core {
+
+class Pinned {
+ public:
+  Pinned() = default;
+  /// Zeroes. `gpu` may be null, else it outlives the memory. Drivers may wait for the GPU meanwhile: no
+  /// stream may be waiting for the calling thread. Errors: as device::Gpu.
+  static Result<Pinned> allocate(device::Gpu* gpu, size_t bytes);
+  /// Likewise.
+  ~Pinned();
+  Pinned(Pinned&& other) noexcept
+      : gpu_(other.gpu_), data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+  Pinned& operator=(Pinned&& other) noexcept {
+    std::swap(gpu_, other.gpu_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+  std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  Pinned(device::Gpu* gpu, std::byte* data, size_t bytes) : gpu_(gpu), data_(data), bytes_(bytes) {}
+
+  device::Gpu* gpu_ = nullptr;
+  std::byte* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace weir::core

@@ -1,0 +1,279 @@
+// CUDA by its driver API, in the form that gpu_vendor-inl.h asks for.
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <string>
+
+#include "src/device/gpu_error.h"
+#include "src/device/gpu_vendor-inl.h"
+#include "src/device/gpus.h"
+#include "src/drivers/cuda_table.h"
+
+namespace weir::device {
+namespace {
+
+using drivers::CudaAddress;
+using drivers::CudaContext;
+using drivers::CudaIpcHandle;
+using drivers::CudaTable;
+using drivers::Library;
+
+// The driver API's numbers.
+constexpr int kMultiprocessors = 16;               // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr int kMemoryType = 2;                     // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+constexpr int kIsManaged = 8;                      // CU_POINTER_ATTRIBUTE_IS_MANAGED
+constexpr int kDeviceOrdinal = 9;                  // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+constexpr unsigned kHost = 1, kDevice = 2;         // CU_MEMORYTYPE_*
+constexpr unsigned kPortableMapped = 0x01 | 0x02;  // CU_MEMHOSTALLOC_PORTABLE | _DEVICEMAP
+constexpr unsigned kAttachGlobal = 1;              // CU_MEM_ATTACH_GLOBAL
+constexpr unsigned kNonBlocking = 1;               // CU_STREAM_NON_BLOCKING
+constexpr unsigned kWaitEqual = 1;                 // CU_STREAM_WAIT_VALUE_EQ
+constexpr unsigned kSharedEvent = 0x02 | 0x04;     // CU_EVENT_DISABLE_TIMING | _INTERPROCESS
+constexpr unsigned kLazyPeers = 1;                 // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+constexpr int kPeersAlready = 704;                 // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
+
+CudaAddress address_of(const void* pointer) { return reinterpret_cast<CudaAddress>(pointer); }
+void* pointer_of(CudaAddress address) { return reinterpret_cast<void*>(address); }
+
+class CudaApi {
+ public:
+  static constexpr const char* kName = "CUDA";
+
+  static Result<std::unique_ptr<CudaApi>> open(bool load) {
+    auto library = load ? Library::open_for_good("libcuda.so.1") : Library::open_loaded("libcuda.so.1");
+    if (!library.ok()) return library.status();
+    auto api = std::make_unique<CudaApi>(std::move(*library));
+    if (const char* missing = api->table_.find_in(api->library_); missing != nullptr)
+      return Status(Code::system_error,
+                    fmt::format("libcuda.so.1 lacks {}: drivers since 450 (CUDA 11) have it", missing));
+    return api;
+  }
+  explicit CudaApi(Library library) : library_(std::move(library)) {}
+
+  /// The GPU's primary context is current while this lives.
+  class Current {
+   public:
+    Current(CudaApi& api, int gpu) : api_(api) {
+      CudaContext wanted = nullptr, now = nullptr;
+      status_ = api_.primary(gpu, &wanted);
+      if (!status_.ok()) return;
+      status_ = api_.say("cuCtxGetCurrent", api_.table_.context_current(&now));
+      if (!status_.ok() || now == wanted) return;
+      status_ = api_.say("cuCtxPushCurrent", api_.table_.context_push(wanted));
+      pushed_ = status_.ok();
+    }
+    ~Current() {
+      CudaContext popped = nullptr;
+      if (pushed_) api_.table_.context_pop(&popped);
+    }
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+    Status status() const { return status_; }
+
+   private:
+    CudaApi& api_;
+    Status status_;
+    bool pushed_ = false;
+  };
+
+  int exchange_capture_mode(int mode) {
+    table_.exchange_capture_mode(&mode);
+    return mode;
+  }
+
+  // The process and its threads.
+  Status start() { return say("cuInit", table_.init(0)); }
+  Status count(int* gpus) { return say("cuDeviceGetCount", table_.device_count(gpus)); }
+  Status name(int gpu, char* text, int bytes) {
+    return say("cuDeviceGetName", table_.device_name(text, bytes, gpu));
+  }
+  Status address(int gpu, char* text, int bytes) {
+    return say("cuDeviceGetPCIBusId", table_.device_address(text, bytes, gpu));
+  }
+  Status multiprocessors(int gpu, int* count) {
+    return say("cuDeviceGetAttribute", table_.device_attribute(count, kMultiprocessors, gpu));
+  }
+  /// No context is created: where none is current it is the first GPU, as the runtime has it.
+  Status current(int* gpu) {
+    CudaContext context = nullptr;
+    WEIR_TRY(say("cuCtxGetCurrent", table_.context_current(&context)));
+    *gpu = 0;
+    return context == nullptr ? Status() : say("cuCtxGetDevice", table_.context_device(gpu));
+  }
+  bool is_default(GpuStream stream) const { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+  Status stream_gpu(GpuStream stream, int* gpu) {
+    CudaContext context = nullptr, popped = nullptr;
+    WEIR_TRY(say("cuStreamGetCtx", table_.stream_context(stream, &context)));
+    WEIR_TRY(say("cuCtxPushCurrent", table_.context_push(context)));
+    const int code = table_.context_device(gpu);
+    table_.context_pop(&popped);
+    return say("cuCtxGetDevice", code);
+  }
+  /// Needs no context and makes none; a driver that was not started knows no address.
+  GpuPlace locate(const void* address) {
+    uint64_t type = 0, managed = 0, gpu = 0;  // more than any attribute writes
+    int names[] = {kMemoryType, kIsManaged, kDeviceOrdinal};
+    void* values[] = {&type, &managed, &gpu};
+    if (table_.pointer_attributes(3, names, values, address_of(address)) != 0) return {};
+    const int index = static_cast<int>(static_cast<uint32_t>(gpu));
+    if (static_cast<uint8_t>(managed) != 0) return {GpuMemory::managed, index};
+    if (static_cast<uint32_t>(type) == kHost) return {GpuMemory::pinned, index};
+    if (static_cast<uint32_t>(type) == kDevice) return {GpuMemory::device, index};
+    return {};
+  }
+
+  // Memory.
+  Status allocate(GpuMemory kind, size_t bytes, void** memory) {
+    if (kind == GpuMemory::pinned)
+      return say("cuMemHostAlloc", table_.mem_host_alloc(memory, bytes, kPortableMapped));
+    CudaAddress address = 0;
+    const Status done =
+        kind == GpuMemory::device
+            ? say("cuMemAlloc", table_.mem_alloc(&address, bytes))
+            : say("cuMemAllocManaged", table_.mem_alloc_managed(&address, bytes, kAttachGlobal));
+    *memory = pointer_of(address);
+    return done;
+  }
+  Status free(GpuMemory kind, void* memory) {
+    return kind == GpuMemory::pinned ? say("cuMemFreeHost", table_.mem_host_free(memory))
+                                     : say("cuMemFree", table_.mem_free(address_of(memory)));
+  }
+  Status flag_address(void* pinned, uint64_t* device) {
+    CudaAddress address = 0;
+    WEIR_TRY(say("cuMemHostGetDevicePointer", table_.mem_host_address(&address, pinned, 0)));
+    *device = address;
+    return {};
+  }
+
+  // Streams.
+  Status copy(void* to, const void* from, size_t bytes, GpuStream stream) {
+    return say("cuMemcpyAsync", table_.copy(address_of(to), address_of(from), bytes, stream));
+  }
+  Status set(GpuFlag flag, uint32_t value, GpuStream stream) {
+    if (table_.write_value == nullptr) return too_old("cuStreamWriteValue32_v2");
+    return say("cuStreamWriteValue32", table_.write_value(stream, flag.device, value, 0));
+  }
+  Status await(GpuFlag flag, uint32_t value, GpuStream stream) {
+    if (table_.wait_value == nullptr) return too_old("cuStreamWaitValue32_v2");
+    return say("cuStreamWaitValue32", table_.wait_value(stream, flag.device, value, kWaitEqual));
+  }
+  Status call(void (*function)(void*), void* argument, GpuStream stream) {
+    return say("cuLaunchHostFunc", table_.launch_host(stream, function, argument));
+  }
+  Status captures(GpuStream stream, bool* captures) {
+    int state = 0;
+    WEIR_TRY(say("cuStreamIsCapturing", table_.stream_capturing(stream, &state)));
+    *captures = state != 0;
+    return {};
+  }
+  Status make_stream(GpuStream* stream) {
+    return say("cuStreamCreate", table_.stream_create(stream, kNonBlocking));
+  }
+  Status destroy_stream(GpuStream stream) { return say("cuStreamDestroy", table_.stream_destroy(stream)); }
+  Status synchronize(GpuStream stream) {
+    return say("cuStreamSynchronize", table_.stream_synchronize(stream));
+  }
+
+  // Sharing.
+  Status range(const void* memory, void** begin) {
+    CudaAddress base = 0;
+    size_t bytes = 0;
+    WEIR_TRY(say("cuMemGetAddressRange", table_.mem_range(&base, &bytes, address_of(memory))));
+    *begin = pointer_of(base);
+    return {};
+  }
+  Status share(void* base, std::array<std::byte, 64>* bytes) {
+    CudaIpcHandle handle{};
+    WEIR_TRY(say("cuIpcGetMemHandle", table_.ipc_mem_handle(&handle, address_of(base))));
+    std::memcpy(bytes->data(), handle.bytes, sizeof(handle));
+    return {};
+  }
+  Status attach(const std::array<std::byte, 64>& bytes, void** base) {
+    CudaIpcHandle handle;
+    CudaAddress address = 0;
+    std::memcpy(handle.bytes, bytes.data(), sizeof(handle));
+    WEIR_TRY(say("cuIpcOpenMemHandle", table_.ipc_mem_open(&address, handle, kLazyPeers)));
+    *base = pointer_of(address);
+    return {};
+  }
+  Status detach(void* base) { return say("cuIpcCloseMemHandle", table_.ipc_mem_close(address_of(base))); }
+  Status can_reach(int gpu, int other, int* can) {
+    return say("cuDeviceCanAccessPeer", table_.can_access_peer(can, gpu, other));
+  }
+  Status reach(int other) {
+    CudaContext peer = nullptr;
+    WEIR_TRY(primary(other, &peer));
+    const int code = table_.enable_peer_access(peer, 0);
+    return code == kPeersAlready ? Status() : say("cuCtxEnablePeerAccess", code);
+  }
+  Status make_event(void** event) { return say("cuEventCreate", table_.event_create(event, kSharedEvent)); }
+  Status destroy_event(void* event) { return say("cuEventDestroy", table_.event_destroy(event)); }
+  Status record(void* event, GpuStream stream) {
+    return say("cuEventRecord", table_.event_record(event, stream));
+  }
+  Status wait(void* event, GpuStream stream) {
+    return say("cuStreamWaitEvent", table_.stream_wait_event(stream, event, 0));
+  }
+  Status share_event(void* event, std::array<std::byte, 64>* bytes) {
+    CudaIpcHandle handle{};
+    WEIR_TRY(say("cuIpcGetEventHandle", table_.ipc_event_handle(&handle, event)));
+    std::memcpy(bytes->data(), handle.bytes, sizeof(handle));
+    return {};
+  }
+  Status open_event(const std::array<std::byte, 64>& bytes, void** event) {
+    CudaIpcHandle handle;
+    std::memcpy(handle.bytes, bytes.data(), sizeof(handle));
+    return say("cuIpcOpenEventHandle", table_.ipc_event_open(event, handle));
+  }
+
+  // Kernels.
+  Status load(const void* image, void** module) {
+    return say("cuModuleLoadData", table_.module_load(module, image));
+  }
+  Status unload(void* module) { return say("cuModuleUnload", table_.module_unload(module)); }
+  Status find(void* module, const char* name, void** kernel) {
+    return say("cuModuleGetFunction", table_.module_function(kernel, module, name));
+  }
+  Status launch(const GpuLaunch& launch, GpuStream stream) {
+    return say("cuLaunchKernel", table_.launch(launch.kernel, launch.blocks, 1, 1, launch.threads, 1, 1,
+                                               launch.shared_bytes, stream, launch.arguments, nullptr));
+  }
+  Status resident_blocks(void* kernel, uint32_t threads, uint32_t shared_bytes, int* blocks) {
+    return say("cuOccupancyMaxActiveBlocksPerMultiprocessor",
+               table_.resident_blocks(blocks, kernel, static_cast<int>(threads), shared_bytes));
+  }
+
+ private:
+  static constexpr int kMostGpus = 256;
+
+  Status say(const char* call, int code) {
+    if (code == 0) return {};
+    const char *name = nullptr, *words = nullptr;
+    table_.error_name(code, &name);
+    table_.error_string(code, &words);
+    return driver_status(call, code, name, words);
+  }
+  static Status too_old(const char* name) {
+    return Status(Code::system_error,
+                  fmt::format("the driver lacks {}: drivers since 515 (CUDA 11.7) have it", name));
+  }
+  /// Retained once and for good: frameworks use the same one, and it ends with the process.
+  Status primary(int gpu, CudaContext* context) {
+    std::atomic<CudaContext>& kept = contexts_[static_cast<size_t>(gpu % kMostGpus)];
+    *context = kept.load(std::memory_order_acquire);
+    if (*context != nullptr) return {};
+    WEIR_TRY(say("cuDevicePrimaryCtxRetain", table_.context_retain(context, gpu)));
+    kept.store(*context, std::memory_order_release);
+    return {};
+  }
+
+  const Library library_;
+  CudaTable table_;
+  std::array<std::atomic<CudaContext>, kMostGpus> contexts_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Gpus> make_cuda_gpus() { return std::make_unique<VendorGpus<CudaApi>>(); }
+
+}  // namespace weir::device

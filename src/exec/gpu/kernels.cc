@@ -1,0 +1,49 @@
+/// The kernels, compiled as CUDA, as HIP and for the host. See launch.h.
+#include "src/exec/gpu/lane.h"
+
+#if defined(__CUDACC__)
+#define WEIR_KERNEL extern "C" __global__ __launch_bounds__(512, 1) void
+#define WEIR_ARGUMENT __grid_constant__
+#elif defined(__HIP__)
+#define WEIR_KERNEL extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, 256))) void
+#define WEIR_ARGUMENT
+#else
+#define WEIR_KERNEL extern "C" __attribute__((visibility("default"))) void
+#endif
+
+namespace {
+
+using weir::exec::gpu::Launch;
+using weir::exec::gpu::Profile;
+
+static_assert(weir::exec::gpu::kMostThreads == 512 && weir::exec::gpu::kMostThreadsOfAmd == 256);
+
+template <Profile kProfile>
+WEIR_DEVICE void run_block(const Launch& launch, uint32_t host_block) {
+  WEIR_SHARED weir::exec::gpu::Transfer shared;
+  WEIR_SHARED weir::device::BarrierWords words;
+  weir::device::Block block = weir::device::Block::current(host_block, words);
+  weir::exec::gpu::LaneRun<kProfile>(launch, block, shared).run();
+}
+
+}  // namespace
+
+#if defined(__CUDACC__) || defined(__HIP__)
+WEIR_KERNEL weir_lanes_bandwidth(const WEIR_ARGUMENT Launch launch) {
+  run_block<Profile::bandwidth>(launch, 0);
+}
+WEIR_KERNEL weir_lanes_packet(const WEIR_ARGUMENT Launch launch) { run_block<Profile::packet>(launch, 0); }
+#else
+WEIR_KERNEL weir_lanes_bandwidth(const Launch* launch, uint32_t block, uint32_t) {
+  run_block<Profile::bandwidth>(*launch, block);
+}
+WEIR_KERNEL weir_lanes_packet(const Launch* launch, uint32_t block, uint32_t) {
+  run_block<Profile::packet>(*launch, block);
+}
+// As the stand-in of a driver has no code object to ask.
+extern "C" {
+extern __attribute__((visibility("default"))) const size_t weir_lanes_bandwidth_argument_bytes =
+    sizeof(Launch);
+extern __attribute__((visibility("default"))) const size_t weir_lanes_packet_argument_bytes = sizeof(Launch);
+}
+#endif

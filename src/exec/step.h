@@ -1,0 +1,41 @@
+/// One instruction of a program, and where it reads and writes: what kernels see of a program, too.
+#pragma once
+
+#include <cstdint>
+
+namespace weir::exec {
+
+enum class Op : uint8_t {
+  move,    ///< fold the sources, left to right, into every destination
+  signal,  ///< put an empty message into a channel
+  wait,    ///< take empty messages out of a channel
+};
+
+inline constexpr int kFanIn = 4;
+inline constexpr int kFanOut = 4;
+
+/// One instruction.
+struct alignas(32) Step {
+  Op op = Op::move;
+  uint8_t sources = 0;
+  uint8_t destinations = 0;
+  bool completes = false;     ///< the move makes the final sum: averages of integers divide here
+  uint32_t chunks = 1;        ///< consecutive chunks moved; messages waited for
+  uint16_t src[kFanIn] = {};  ///< indices into Program::places
+  uint16_t dst[kFanOut] = {};
+  uint32_t chunk = 0;  ///< first chunk; a place adds its bias
+  uint32_t part = 0;   ///< which part of a block the first chunk is: decides its length
+};
+static_assert(sizeof(Step) == 32);
+
+/// Where a step reads or writes.
+struct Place {
+  enum class Kind : uint8_t { input, output, scratch, peer_scratch, receive, send };
+  Kind kind = Kind::input;
+  int32_t bias = 0;    ///< added to Step::chunk
+  uint32_t index = 0;  ///< channel (receive, send), or rank (peer_scratch)
+
+  bool operator==(const Place&) const = default;
+};
+
+}  // namespace weir::exec

@@ -1,0 +1,201 @@
+// Staged by itself: what it asks of a GPU and of the thread that carries operations out, for a communicator
+// of one rank whose operations are a copy.
+#include "src/core/launch.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "src/core/staged.h"
+#include "tests/device/fake_gpu.h"
+
+namespace weir::core {
+namespace {
+
+using device::GpuMemory;
+using weir::testing::FakeGpu;
+using weir::testing::FakeGpus;
+
+FakeGpu& gpu() {
+  static auto* const kGpu = new FakeGpu;
+  return *kGpu;
+}
+
+/// What a communicator does around Staged.
+class OneRank {
+ public:
+  OneRank() {
+    Staged::Parts parts;
+    parts.message_bytes = 4096;
+    parts.gpus = &gpus_;
+    parts.aborted = &aborted_;
+    parts.run = [this](std::span<const Operation> operations) {
+      for (const Operation& operation : operations) {
+        ++runs_;
+        if (fails_) return Status(Code::remote_error, "rank 1 has died");
+        std::memmove(operation.output, operation.input, operation.count * size_of(operation.type));
+      }
+      return Status();
+    };
+    staged_ = std::make_unique<Staged>(parts);
+  }
+  ~OneRank() { staged_->stop(); }
+
+  Status call(const Operation& operation, device::GpuStream stream) {
+    const Place place{nullptr, true, stream};
+    auto launch = staged_->prepare({operation}, {&place, 1});
+    WEIR_TRY(launch.status());
+    (*launch)->submit = [this](std::shared_ptr<Launch> own) { submit(std::move(own)); };
+    WEIR_TRY(staged_->begin(*launch));
+    if (!(*launch)->calls_back) submit(*launch);
+    return staged_->end(**launch);
+  }
+  void abort() { aborted_.store(true); }
+  void fail() { fails_ = true; }
+  int runs() const { return runs_.load(); }
+  void wait_idle() const { staged_->wait_idle(); }
+
+ private:
+  void submit(std::shared_ptr<Launch> launch) {
+    staged_->thread().submit([this, own = std::move(launch)] {
+      const Status status = staged_->carry_out(*own);
+      own->finish();
+      staged_->leave(*own);
+      return status;
+    });
+  }
+
+  FakeGpus gpus_{{&gpu()}};
+  std::atomic<bool> aborted_{false};
+  std::atomic<bool> fails_{false};
+  std::atomic<int> runs_{0};
+  std::unique_ptr<Staged> staged_;
+};
+
+/// Elements in memory of the GPU, and a stream.
+struct Bench {
+  explicit Bench(size_t elements) : count(elements) {
+    from = static_cast<int*>(*gpu().allocate(count * sizeof(int), GpuMemory::device));
+    to = static_cast<int*>(*gpu().allocate(count * sizeof(int), GpuMemory::device));
+  }
+  ~Bench() {
+    EXPECT_TRUE(gpu().destroy_stream(stream).ok());
+    EXPECT_TRUE(gpu().free(from, GpuMemory::device).ok());
+    EXPECT_TRUE(gpu().free(to, GpuMemory::device).ok());
+  }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+
+  Operation operation() const {
+    Operation made;
+    made.type = DataType::int32;
+    made.count = count;
+    made.input = from;
+    made.output = to;
+    return made;
+  }
+  void fill(int value) {
+    gpu().run(stream, [=, at = gpu().inside(from), n = count] { std::fill_n(at, n, value); });
+  }
+  /// The last element of the result, when the stream has come so far.
+  int last() {
+    EXPECT_TRUE(gpu().synchronize(stream).ok());
+    return gpu().inside(to)[count - 1];
+  }
+
+  const size_t count;
+  int* from = nullptr;
+  int* to = nullptr;
+  const device::GpuStream stream = *gpu().make_stream();
+};
+
+TEST(Launch, EachCallSeesWhatTheStreamHadWritten) {
+  Bench bench(3'000'000);
+  OneRank rank;
+  for (int value = 1; value <= 3; ++value) {
+    bench.fill(value);
+    ASSERT_TRUE(rank.call(bench.operation(), bench.stream).ok());
+    EXPECT_EQ(bench.last(), value);
+  }
+  EXPECT_EQ(rank.runs(), 3 * 3) << "in pieces of 4 MiB";
+}
+
+TEST(Launch, ManyCallsQueueUp) {
+  Bench bench(10);
+  OneRank rank;
+  for (int value = 1; value <= 100; ++value) {
+    bench.fill(value);
+    ASSERT_TRUE(rank.call(bench.operation(), bench.stream).ok());
+  }
+  EXPECT_EQ(bench.last(), 100);
+  rank.wait_idle();
+  EXPECT_EQ(rank.runs(), 100);
+}
+
+TEST(Launch, GraphsAndCallsBesideThemTakeTurns) {
+  Bench bench(10);
+  OneRank rank;
+  gpu().begin_capture(bench.stream);
+  ASSERT_TRUE(rank.call(bench.operation(), bench.stream).ok());
+  const FakeGpu::Graph graph = gpu().end_capture(bench.stream);
+  EXPECT_EQ(rank.runs(), 0);
+  const int64_t before = gpu().allocations();
+  for (int value = 1; value <= 20; ++value) {
+    bench.fill(value);
+    gpu().launch(graph, bench.stream);
+    if (value % 2 == 0) {
+      ASSERT_TRUE(rank.call(bench.operation(), bench.stream).ok());
+    }
+    if (value % 7 == 0) {
+      EXPECT_EQ(bench.last(), value);
+    }
+  }
+  EXPECT_EQ(bench.last(), 20);
+  rank.wait_idle();
+  EXPECT_EQ(rank.runs(), 30);
+  EXPECT_EQ(gpu().allocations(), before);
+}
+
+TEST(Launch, StreamsGoOnAfterErrors) {
+  Bench bench(10);
+  OneRank rank;
+  rank.fail();
+  bench.fill(1);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.call(bench.operation(), bench.stream).ok());
+  EXPECT_EQ(bench.last(), 0);
+}
+
+TEST(Launch, AnAbortEndsWhatHasNotBegun) {
+  Bench bench(10);
+  std::atomic<bool> open{false};
+  gpu().run(bench.stream, [&] {
+    while (!open.load()) std::this_thread::yield();
+  });
+  {
+    OneRank rank;
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(rank.call(bench.operation(), bench.stream).ok());
+    rank.abort();
+    rank.wait_idle();
+    EXPECT_EQ(rank.runs(), 0);
+  }
+  open = true;  // the stream meets flags that outlive the communicator
+  EXPECT_EQ(bench.last(), 0);
+}
+
+TEST(Launch, AGraphThatComesTooLateDoesNothing) {
+  Bench bench(10);
+  FakeGpu::Graph graph;
+  {
+    OneRank rank;
+    gpu().begin_capture(bench.stream);
+    ASSERT_TRUE(rank.call(bench.operation(), bench.stream).ok());
+    graph = gpu().end_capture(bench.stream);
+  }
+  bench.fill(1);
+  gpu().launch(graph, bench.stream);
+  EXPECT_EQ(bench.last(), 0);
+}
+
+}  // namespace
+}  // namespace weir::core

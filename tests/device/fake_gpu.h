@@ -1,0 +1,102 @@
+/// A GPU of the test's own: memory that faults when the host touches it, streams as threads, flags, calls,
+/// and graphs as recorded lists.
+///
+/// Thread-safe, as what it stands for.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "src/device/gpu.h"
+#include "src/device/host_stream.h"
+
+namespace weir::testing {
+
+class FakeGpu final : public device::Gpu {
+ public:
+  using Step = std::function<Status()>;
+  using Graph = std::vector<Step>;
+
+  FakeGpu();
+  ~FakeGpu() override;
+
+  std::string description() const override { return "fake GPU"; }
+  Result<void*> allocate(size_t bytes, device::GpuMemory kind) override;
+  Status free(void* memory, device::GpuMemory kind) override;
+  Result<device::GpuFlag> flag_at(void* pinned) override;
+  Status copy(void* to, const void* from, size_t bytes, device::GpuStream stream) override;
+  Status set(device::GpuFlag flag, uint32_t value, device::GpuStream stream) override;
+  Status await(device::GpuFlag flag, uint32_t value, device::GpuStream stream) override;
+  Status call(void (*function)(void*), void* argument, device::GpuStream stream) override;
+  Result<bool> captures(device::GpuStream stream) override;
+  Result<device::GpuStream> make_stream() override;
+  Status destroy_stream(device::GpuStream stream) override;
+  Status synchronize(device::GpuStream stream) override;
+
+  // What a program does with its GPU.
+
+  /// A kernel: in the order of the stream, on a thread of its own.
+  void run(device::GpuStream stream, std::function<void()> kernel);
+  /// Where a kernel finds device memory.
+  template <typename T>
+  T* inside(T* memory) const {
+    return static_cast<T*>(shadow_of(memory));
+  }
+  /// From now on what is queued is recorded.
+  void begin_capture(device::GpuStream stream);
+  Graph end_capture(device::GpuStream stream);
+  void launch(const Graph& graph, device::GpuStream stream);
+
+  device::GpuMemory kind_of(const void* address) const;
+  bool has_stream(device::GpuStream stream) const;
+  /// Allocations so far, of any kind.
+  int64_t allocations() const { return allocations_.load(); }
+  /// Copies fail from now on, or do so no more.
+  void break_copies(bool broken) { copies_fail_.store(broken); }
+  /// Bytes that are allocated now.
+  size_t held(device::GpuMemory kind) const;
+
+ private:
+  struct Block {
+    device::GpuMemory kind;
+    size_t bytes;
+    std::byte* shadow;  ///< the same memory, as the GPU sees it
+  };
+  struct Stream {
+    std::unique_ptr<device::HostStream> thread;
+    bool capturing = false;
+    Graph recorded;
+  };
+
+  Stream& stream_of(device::GpuStream stream) const;
+  Status queue(device::GpuStream stream, Step step);
+  void* shadow_of(const void* memory) const;
+  /// The block around an address, or the end.
+  std::map<const std::byte*, Block>::const_iterator find(const void* address) const;
+
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, Block> blocks_;
+  std::map<device::GpuStream, std::unique_ptr<Stream>> streams_;
+  std::atomic<int64_t> allocations_{0};
+  std::atomic<bool> copies_fail_{false};
+};
+
+/// Streams of several GPUs, all of one process.
+class FakeGpus final : public device::Gpus {
+ public:
+  explicit FakeGpus(std::vector<FakeGpu*> gpus) : gpus_(std::move(gpus)) {}
+
+  device::GpuMemory kind_of(const void* address) override;
+  /// The first one is current.
+  device::Gpu* of(const void* address) override;
+  device::Gpu* of_stream(device::GpuStream stream) override;
+
+ private:
+  const std::vector<FakeGpu*> gpus_;
+};
+
+}  // namespace weir::testing

@@ -1,0 +1,271 @@
+// GpuSharing, GpuEvents and GpuKernels over the stand-in of a driver. Compiled for CUDA and for HIP.
+#include "src/device/gpu_sharing.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <vector>
+
+#include "src/device/gpu_kernels.h"
+#include "tests/device/gpu_user.h"
+
+namespace weir::device {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// What one process tells the other: a pipe each way.
+class Line {
+ public:
+  Line() { EXPECT_EQ(pipe(ends_), 0); }
+  template <typename T>
+  void say(const T& value) {
+    EXPECT_EQ(write(ends_[1], &value, sizeof(value)), static_cast<ssize_t>(sizeof(value)));
+  }
+  template <typename T>
+  T hear() {
+    T value{};
+    EXPECT_EQ(read(ends_[0], &value, sizeof(value)), static_cast<ssize_t>(sizeof(value)));
+    return value;
+  }
+
+ private:
+  int ends_[2] = {};
+};
+
+/// Begun before this process uses its GPU.
+class Peer {
+ public:
+  explicit Peer(const std::function<void()>& run) : process_(fork()) {
+    if (process_ != 0) return;
+    run();
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  void end() {
+    int status = -1;
+    ASSERT_EQ(waitpid(process_, &status, 0), process_);
+    EXPECT_EQ(status, 0) << "the other process failed";
+  }
+
+ private:
+  const pid_t process_;
+};
+
+TEST(GpuSharing, AnotherProcessSeesTheMemory) {
+  Line there, back;
+  Peer peer([&] {
+    const auto gpus = make_gpus();
+    Gpu& gpu = **gpus->at(1);
+    const auto handle = there.hear<GpuShareHandle>();
+    auto memory = gpu.sharing()->attach(handle);
+    ASSERT_TRUE(memory.ok()) << memory.status().message();
+    EXPECT_EQ(gpus->kind_of(*memory), GpuMemory::device);
+    EXPECT_EQ(gpus->of(*memory), &gpu);
+    EXPECT_EQ(*gpu.sharing()->attach(handle), *memory) << "the same mapping";
+    int value = 0;
+    ASSERT_TRUE(gpu.copy(&value, *memory, 4, nullptr).ok());
+    EXPECT_EQ(value, 17);
+    value = 18;
+    ASSERT_TRUE(gpu.copy(*memory, &value, 4, nullptr).ok());
+    ASSERT_TRUE(gpu.synchronize(nullptr).ok());
+    EXPECT_TRUE(gpu.sharing()->detach(*memory).ok());
+    EXPECT_EQ(gpus->kind_of(*memory), GpuMemory::device) << "attached twice";
+    EXPECT_TRUE(gpu.sharing()->detach(*memory).ok());
+    EXPECT_EQ(gpus->kind_of(*memory), GpuMemory::host);
+    EXPECT_EQ(gpu.sharing()->detach(*memory).code(), Code::invalid_argument);
+    back.say(true);
+  });
+  const auto gpus = make_gpus();
+  Gpu& gpu = **gpus->at(0);
+  auto memory = gpu.allocate(4096, GpuMemory::device);
+  ASSERT_TRUE(memory.ok());
+  char* const word = static_cast<char*>(*memory) + 400;
+  int value = 17;
+  ASSERT_TRUE(gpu.copy(word, &value, 4, nullptr).ok());
+  ASSERT_TRUE(gpu.synchronize(nullptr).ok());
+  auto handle = gpu.sharing()->share(word);
+  ASSERT_TRUE(handle.ok()) << handle.status().message();
+  EXPECT_EQ(handle->offset, 400u);
+  there.say(*handle);
+  EXPECT_TRUE(back.hear<bool>());
+  ASSERT_TRUE(gpu.copy(&value, word, 4, nullptr).ok());
+  EXPECT_EQ(value, 18);
+  peer.end();
+}
+
+TEST(GpuSharing, EventsOrderStreamsOfTwoProcesses) {
+  Line there, back;
+  Peer peer([&] {
+    const auto gpus = make_gpus();
+    Gpu& gpu = **gpus->at(0);
+    auto event = gpu.events()->open(there.hear<GpuEventHandle>());
+    ASSERT_TRUE(event.ok()) << event.status().message();
+    auto pinned = gpu.allocate(4, GpuMemory::pinned);
+    ASSERT_TRUE(pinned.ok());
+    const GpuFlag flag = *gpu.flag_at(*pinned);
+    auto stream = gpu.make_stream();
+    ASSERT_TRUE(stream.ok());
+    ASSERT_TRUE(gpu.await(flag, 1, *stream).ok());
+    ASSERT_TRUE(gpu.events()->record(*event, *stream).ok());
+    back.say(true);
+    EXPECT_TRUE(there.hear<bool>());
+    flag.host->store(1);
+    ASSERT_TRUE(gpu.synchronize(*stream).ok());
+    back.say(true);
+    EXPECT_TRUE(there.hear<bool>()) << "the event outlives what waits for it";
+    EXPECT_TRUE(gpu.events()->destroy(*event).ok());
+  });
+  const auto gpus = make_gpus();
+  Gpu& gpu = **gpus->at(0);
+  auto event = gpu.events()->make();
+  ASSERT_TRUE(event.ok());
+  auto handle = gpu.events()->share(*event);
+  ASSERT_TRUE(handle.ok()) << handle.status().message();
+  there.say(*handle);
+  EXPECT_TRUE(back.hear<bool>());
+  auto pinned = gpu.allocate(4, GpuMemory::pinned);
+  ASSERT_TRUE(pinned.ok());
+  const GpuFlag flag = *gpu.flag_at(*pinned);
+  auto stream = gpu.make_stream();
+  ASSERT_TRUE(gpu.events()->wait(*event, *stream).ok());
+  ASSERT_TRUE(gpu.set(flag, 1, *stream).ok());
+  usleep(2000);
+  EXPECT_EQ(*flag.host, 0u) << "the other process's stream has not come there";
+  there.say(true);
+  ASSERT_TRUE(gpu.synchronize(*stream).ok());
+  EXPECT_EQ(*flag.host, 1u);
+  EXPECT_TRUE(back.hear<bool>());
+  there.say(true);
+  peer.end();
+  EXPECT_TRUE(gpu.events()->destroy(*event).ok());
+}
+
+class GpuRefusals : public GpuTest {};
+
+TEST_F(GpuRefusals, OfSharing) {
+  int on_host = 0;
+  char* const device = made<char>(64, GpuMemory::device);
+  EXPECT_THAT(gpu_->sharing()->share(&on_host).status().message(),
+              HasSubstr("cannot be shared with other processes"));
+  char* const pinned = made<char>(64, GpuMemory::pinned);
+  EXPECT_THAT(gpu_->sharing()->share(pinned).status().message(), HasSubstr("IpcGetMemHandle failed"));
+  auto own = gpu_->sharing()->share(device);
+  ASSERT_TRUE(own.ok());
+  EXPECT_THAT(gpu_->sharing()->attach(*own).status().message(),
+              HasSubstr("memory of another process cannot be attached"));
+  EXPECT_FALSE(gpu_->sharing()->attach(GpuShareHandle{}).ok());
+  auto event = gpu_->events()->make();
+  ASSERT_TRUE(event.ok());
+  EXPECT_FALSE(gpu_->events()->open(*gpu_->events()->share(*event)).ok()) << "its own";
+  EXPECT_FALSE(gpu_->events()->open(GpuEventHandle{}).ok());
+  const UserEvent plain;
+  EXPECT_FALSE(gpu_->events()->share(plain).ok()) << "made without leave to";
+  EXPECT_TRUE(gpu_->events()->destroy(*event).ok());
+}
+
+TEST_F(GpuRefusals, OfPeerAccess) {
+  Gpu& second = **gpus_->at(1);
+  EXPECT_TRUE(gpu_->sharing()->reach(*gpu_).ok());
+  EXPECT_TRUE(gpu_->sharing()->reach(second).ok());
+  EXPECT_TRUE(gpu_->sharing()->reach(second).ok()) << "again";
+  setenv("WEIR_FAKE_GPU_FAULTS", "peer", 1);
+  const Status refused = second.sharing()->reach(*gpu_);
+  EXPECT_THAT(refused.message(),
+              HasSubstr("no peer access to " + gpu_->description() + " from " + second.description()));
+}
+
+TEST(GpuSharing, RefusedByTheDriver) {
+  Line there, back;
+  Peer peer([&] {
+    const auto gpus = make_gpus();
+    setenv("WEIR_FAKE_GPU_FAULTS", "ipc", 1);
+    auto memory = (*gpus->at(0))->sharing()->attach(there.hear<GpuShareHandle>());
+    EXPECT_THAT(memory.status().message(), HasSubstr("IpcOpenMemHandle failed"));
+    auto event = (*gpus->at(0))->events()->open(there.hear<GpuEventHandle>());
+    EXPECT_THAT(event.status().message(), HasSubstr("IpcOpenEventHandle failed"));
+    back.say(true);
+  });
+  const auto gpus = make_gpus();
+  Gpu& gpu = **gpus->at(0);
+  auto memory = gpu.allocate(64, GpuMemory::device);
+  ASSERT_TRUE(memory.ok());
+  there.say(*gpu.sharing()->share(*memory));
+  auto event = gpu.events()->make();
+  ASSERT_TRUE(event.ok());
+  there.say(*gpu.events()->share(*event));
+  EXPECT_TRUE(back.hear<bool>());
+  EXPECT_TRUE(gpu.events()->destroy(*event).ok());
+  peer.end();
+}
+
+class GpuKernelTest : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    auto module = gpu_->kernels()->load("fake-gpu-module:" WEIR_TEST_KERNELS);
+    ASSERT_TRUE(module.ok()) << module.status().message();
+    module_ = *module;
+  }
+  void TearDown() override {
+    EXPECT_TRUE(gpu_->kernels()->unload(module_).ok());
+    GpuTest::TearDown();
+  }
+  GpuModule module_ = nullptr;
+};
+
+struct AddArguments {
+  const int* from;
+  int* to;
+  uint64_t count;
+  int value;
+};
+
+TEST_F(GpuKernelTest, RunsInTheOrderOfTheStream) {
+  auto kernel = gpu_->kernels()->find(module_, "fake_add");
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  const GpuStream stream = own_stream();
+  std::vector<int> in(1000), out(1000);
+  for (int i = 0; i < 1000; ++i) in[static_cast<size_t>(i)] = i;
+  int* const memory = made<int>(2000, GpuMemory::device);
+  AddArguments arguments{memory, memory + 1000, 1000, 5};
+  void* list[] = {&arguments};
+  EXPECT_TRUE(gpu_->copy(memory, in.data(), 4000, stream).ok());
+  EXPECT_TRUE(gpu_->kernels()->launch({*kernel, 7, 32, 0, list}, stream).ok());
+  arguments = {};  // taken at the launch
+  EXPECT_TRUE(gpu_->copy(out.data(), memory + 1000, 4000, stream).ok());
+  EXPECT_TRUE(gpu_->synchronize(stream).ok());
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(out[static_cast<size_t>(i)], i + 5);
+}
+
+TEST_F(GpuKernelTest, BlocksRunAtOnce) {
+  auto kernel = gpu_->kernels()->find(module_, "fake_meet");
+  ASSERT_TRUE(kernel.ok());
+  auto* const arrived = made<std::atomic<uint32_t>>(1, GpuMemory::device);
+  void* list[] = {const_cast<void*>(static_cast<const void*>(&arrived))};
+  EXPECT_TRUE(gpu_->kernels()->launch({*kernel, 8, 32, 0, list}, nullptr).ok());
+  EXPECT_TRUE(gpu_->synchronize(nullptr).ok());
+}
+
+TEST_F(GpuKernelTest, Errors) {
+  EXPECT_FALSE(gpu_->kernels()->load("no module").ok());
+  EXPECT_THAT(gpu_->kernels()->find(module_, "nothing").status().message(), HasSubstr("no kernel nothing: "));
+  EXPECT_EQ(*gpu_->kernels()->multiprocessors(), 4);
+  auto kernel = gpu_->kernels()->find(module_, "fake_add");
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_EQ(*gpu_->kernels()->resident_blocks(*kernel, 512, 0), 4);
+  EXPECT_FALSE(gpu_->kernels()->resident_blocks(*kernel, 0, 0).ok());
+  int* const memory = made<int>(2, GpuMemory::device);
+  AddArguments arguments{memory, memory + 1, 1, 5};
+  void* list[] = {&arguments};
+  EXPECT_FALSE(gpu_->kernels()->launch({*kernel, 0, 32, 0, list}, nullptr).ok());
+  setenv("WEIR_FAKE_GPU_FAULTS", "launch=1", 1);
+  EXPECT_THAT(gpu_->kernels()->launch({*kernel, 1, 32, 0, list}, nullptr).message(),
+              HasSubstr("too many resources requested for launch"));
+  EXPECT_TRUE(gpu_->kernels()->launch({*kernel, 1, 32, 0, list}, nullptr).ok());
+  EXPECT_TRUE(gpu_->synchronize(nullptr).ok());
+}
+
+}  // namespace
+}  // namespace weir::device

@@ -1,0 +1,107 @@
+// The table's names and types beside those of the vendor's header.
+#include "src/drivers/cuda_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cuda.h>
+
+#include "tests/drivers/same_call.h"
+
+namespace weir::drivers {
+namespace {
+
+void compare_first(Comparison<CudaTable>& compare) {
+  EXPECT_EQ(compare.differ<decltype(cuInit)>("cuInit", &CudaTable::init), "");
+  EXPECT_EQ(compare.differ<decltype(cuGetErrorName)>("cuGetErrorName", &CudaTable::error_name), "");
+  EXPECT_EQ(compare.differ<decltype(cuGetErrorString)>("cuGetErrorString", &CudaTable::error_string), "");
+  EXPECT_EQ(compare.differ<decltype(cuDeviceGetCount)>("cuDeviceGetCount", &CudaTable::device_count), "");
+  EXPECT_EQ(compare.differ<decltype(cuDeviceGetName)>("cuDeviceGetName", &CudaTable::device_name), "");
+  EXPECT_EQ(compare.differ<decltype(cuDeviceGetPCIBusId)>("cuDeviceGetPCIBusId", &CudaTable::device_address),
+            "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute", &CudaTable::device_attribute),
+      "");
+  EXPECT_EQ(compare.differ<decltype(cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain",
+                                                               &CudaTable::context_retain),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuCtxGetCurrent)>("cuCtxGetCurrent", &CudaTable::context_current), "");
+  EXPECT_EQ(compare.differ<decltype(cuCtxGetDevice)>("cuCtxGetDevice", &CudaTable::context_device), "");
+  EXPECT_EQ(compare.differ<decltype(cuCtxPushCurrent_v2)>("cuCtxPushCurrent_v2", &CudaTable::context_push),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuCtxPopCurrent_v2)>("cuCtxPopCurrent_v2", &CudaTable::context_pop), "");
+  EXPECT_EQ(compare.differ<decltype(cuCtxEnablePeerAccess)>("cuCtxEnablePeerAccess",
+                                                            &CudaTable::enable_peer_access),
+            "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuDeviceCanAccessPeer)>("cuDeviceCanAccessPeer", &CudaTable::can_access_peer),
+      "");
+  EXPECT_EQ(compare.differ<decltype(cuModuleLoadData)>("cuModuleLoadData", &CudaTable::module_load), "");
+  EXPECT_EQ(compare.differ<decltype(cuModuleUnload)>("cuModuleUnload", &CudaTable::module_unload), "");
+  EXPECT_EQ(compare.differ<decltype(cuModuleGetFunction)>("cuModuleGetFunction", &CudaTable::module_function),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuOccupancyMaxActiveBlocksPerMultiprocessor)>(
+                "cuOccupancyMaxActiveBlocksPerMultiprocessor", &CudaTable::resident_blocks),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuLaunchKernel)>("cuLaunchKernel", &CudaTable::launch), "");
+  EXPECT_EQ(compare.differ<decltype(cuMemAlloc_v2)>("cuMemAlloc_v2", &CudaTable::mem_alloc), "");
+  EXPECT_EQ(compare.differ<decltype(cuMemAllocManaged)>("cuMemAllocManaged", &CudaTable::mem_alloc_managed),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuMemFree_v2)>("cuMemFree_v2", &CudaTable::mem_free), "");
+  EXPECT_EQ(compare.differ<decltype(cuMemHostAlloc)>("cuMemHostAlloc", &CudaTable::mem_host_alloc), "");
+}
+
+void compare_second(Comparison<CudaTable>& compare) {
+  EXPECT_EQ(compare.differ<decltype(cuMemFreeHost)>("cuMemFreeHost", &CudaTable::mem_host_free), "");
+  EXPECT_EQ(compare.differ<decltype(cuMemHostGetDevicePointer_v2)>("cuMemHostGetDevicePointer_v2",
+                                                                   &CudaTable::mem_host_address),
+            "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuMemGetAddressRange_v2)>("cuMemGetAddressRange_v2", &CudaTable::mem_range),
+      "");
+  EXPECT_EQ(compare.differ<decltype(cuPointerGetAttributes)>("cuPointerGetAttributes",
+                                                             &CudaTable::pointer_attributes),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuMemcpyAsync)>("cuMemcpyAsync", &CudaTable::copy), "");
+  EXPECT_EQ(compare.differ<decltype(cuIpcGetMemHandle)>("cuIpcGetMemHandle", &CudaTable::ipc_mem_handle), "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuIpcOpenMemHandle_v2)>("cuIpcOpenMemHandle_v2", &CudaTable::ipc_mem_open), "");
+  EXPECT_EQ(compare.differ<decltype(cuIpcCloseMemHandle)>("cuIpcCloseMemHandle", &CudaTable::ipc_mem_close),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuStreamCreate)>("cuStreamCreate", &CudaTable::stream_create), "");
+  EXPECT_EQ(compare.differ<decltype(cuStreamDestroy_v2)>("cuStreamDestroy_v2", &CudaTable::stream_destroy),
+            "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuStreamSynchronize)>("cuStreamSynchronize", &CudaTable::stream_synchronize),
+      "");
+  EXPECT_EQ(compare.differ<decltype(cuStreamGetCtx)>("cuStreamGetCtx", &CudaTable::stream_context), "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuStreamIsCapturing)>("cuStreamIsCapturing", &CudaTable::stream_capturing), "");
+  EXPECT_EQ(compare.differ<decltype(cuStreamWaitEvent)>("cuStreamWaitEvent", &CudaTable::stream_wait_event),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuThreadExchangeStreamCaptureMode)>("cuThreadExchangeStreamCaptureMode",
+                                                                        &CudaTable::exchange_capture_mode),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuLaunchHostFunc)>("cuLaunchHostFunc", &CudaTable::launch_host), "");
+  EXPECT_EQ(compare.differ<decltype(cuEventCreate)>("cuEventCreate", &CudaTable::event_create), "");
+  EXPECT_EQ(compare.differ<decltype(cuEventDestroy_v2)>("cuEventDestroy_v2", &CudaTable::event_destroy), "");
+  EXPECT_EQ(compare.differ<decltype(cuEventRecord)>("cuEventRecord", &CudaTable::event_record), "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuIpcGetEventHandle)>("cuIpcGetEventHandle", &CudaTable::ipc_event_handle), "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuIpcOpenEventHandle)>("cuIpcOpenEventHandle", &CudaTable::ipc_event_open), "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuStreamWriteValue32_v2)>("cuStreamWriteValue32_v2", &CudaTable::write_value),
+      "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuStreamWaitValue32_v2)>("cuStreamWaitValue32_v2", &CudaTable::wait_value), "");
+}
+
+TEST(CudaTable, IsAsTheHeaderSays) {
+  Comparison<CudaTable> compare;
+  compare_first(compare);
+  compare_second(compare);
+  EXPECT_EQ(compare.left(), "");
+}
+
+}  // namespace
+}  // namespace weir::drivers

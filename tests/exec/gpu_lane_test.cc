@@ -1,0 +1,242 @@
+/// The kernels, run on the host, against Run: the same programs, the same bits.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+#include <stdexcept>
+
+#include "tests/algorithms/some_layout.h"
+#include "tests/exec/gpu_ranks.h"
+#include "tests/exec/island.h"
+
+namespace weir::exec::gpu {
+
+HostKernel host_kernel(Profile profile) {
+  static void* const library = dlopen(WEIR_HOST_KERNELS, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  return reinterpret_cast<HostKernel>(
+      dlsym(library, profile == Profile::packet ? "weir_lanes_packet" : "weir_lanes_bandwidth"));
+}
+
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr int kRanks[] = {1, 3};
+#else
+constexpr int kRanks[] = {1, 2, 3, 5, 8};
+#endif
+
+struct Buffers {
+  std::vector<uint64_t> words;
+  size_t shift = 0;  ///< bytes
+  std::byte* data() { return reinterpret_cast<std::byte*>(words.data()) + shift; }
+};
+
+/// One operation on all ranks: random input, output that is not zero.
+struct Operation {
+  Operation(const ir::Shape& shape, Work work, size_t shift, uint32_t seed) {
+    std::mt19937_64 random(seed);
+    for (Rank rank = 0; rank < shape.ranks; ++rank) {
+      const size_t bytes = work.count * size_of(work.type);
+      input.push_back({std::vector<uint64_t>(ir::input_blocks(shape, rank) * bytes / 8 + 3), shift});
+      output.push_back({std::vector<uint64_t>(ir::output_blocks(shape, rank) * bytes / 8 + 3, 77), shift});
+      for (uint64_t& word : input.back().words) word = random();
+      work.input = input.back().data();
+      work.output = output.back().data();
+      works.push_back(work);
+    }
+  }
+  std::vector<Buffers> input, output;
+  std::vector<Work> works;
+};
+
+/// What Run makes of it.
+void run_on_host(const std::vector<Program>& programs, Operation& operation) {
+  Island island(static_cast<int>(programs.size()));
+  Bound bound(island, programs);
+  std::vector<Task*> tasks;
+  for (const Program& program : programs) {
+    bound.run(program.rank).start(operation.works[static_cast<size_t>(program.rank)]);
+    tasks.push_back(&bound.run(program.rank));
+  }
+  const Status status = finish(tasks);
+  ASSERT_TRUE(status.ok()) << status.message();
+}
+
+void run_both(const std::vector<Program>& programs, GpuRanks& ranks, const Work& work, size_t shift,
+              const std::string& what) {
+  const auto seed = static_cast<uint32_t>(work.count + programs.size());
+  Operation want(programs[0].shape, work, shift, seed);
+  Operation got(programs[0].shape, work, shift, seed);
+  run_on_host(programs, want);
+  if (::testing::Test::HasFatalFailure()) return;
+  ranks.run(got.works);
+  for (size_t rank = 0; rank < programs.size(); ++rank) {
+    ASSERT_EQ(got.output[rank].words, want.output[rank].words) << what << " rank " << rank;
+  }
+}
+
+std::vector<Program> programs_of(const algorithms::Entry& entry, int ranks, bool* ordered) {
+  const algorithms::Layout layout = algorithms::some_layout(ranks);
+  ir::Shape shape{entry.kind, ranks, 0, algorithms::default_chunks(entry, ranks, layout)};
+  if (has_root(entry.kind)) shape.root = ranks - 1;
+  const auto plan = algorithms::emit(entry.algorithm, shape, layout);
+  EXPECT_TRUE(plan.ok());
+  *ordered = orders_memory(*plan);
+  return lower_all(*plan);
+}
+
+/// Every entry of the catalogue; types, operations, counts and shards take turns.
+void run_catalogue(Profile profile) {
+  constexpr size_t kCounts[] = {1, 7, 100, 1003, 5000};
+  uint32_t turn = 0;
+  for (const algorithms::Entry& entry : algorithms::catalogue()) {
+    for (const int ranks : kRanks) {
+      RingOptions options;
+      options.profile = profile;
+      const std::vector<Program> programs = programs_of(entry, ranks, &options.ordered);
+      options.shards = 1 + turn % 2;
+      GpuRanks gpus(programs, options);
+      for (int round = 0; round < 2; ++round, ++turn) {
+        Work work;
+        work.count = kCounts[turn % std::size(kCounts)];
+        work.type = static_cast<DataType>(turn * 7 % kDataTypes);
+        work.op = static_cast<RedOp>(turn % 4);
+        work.tag = (uint64_t{turn} << 32) + 5;
+        if (turn % 3 == 0) work.tile_bytes = 128;
+        run_both(programs, gpus, work, 0, fmt::format("{} turn {}", label(entry, ranks), turn));
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(GpuLane, EveryAlgorithmGivesTheBitsOfRun) { run_catalogue(Profile::bandwidth); }
+TEST(GpuLane, EveryAlgorithmGivesTheBitsOfRunInPackets) { run_catalogue(Profile::packet); }
+
+/// Every type and operation, aligned and not, averages and scaled input.
+void run_types(Profile profile) {
+  bool ordered = false;
+  const auto programs = programs_of(*algorithms::find("ring", Collective::all_reduce), 3, &ordered);
+  RingOptions options;
+  options.profile = profile;
+  options.ordered = ordered;
+  GpuRanks gpus(programs, options);
+  for (int kind = 0; kind < kDataTypes; ++kind) {
+    for (int op = 0; op < 4; ++op) {
+      for (const bool scales : {false, true}) {
+        Work work;
+        work.type = static_cast<DataType>(kind);
+        work.op = static_cast<RedOp>(op);
+        work.count = 333;
+        work.scales = scales;
+        if (is_float(work.type)) work.factor = device::ratio(work.type, 1, 3);
+        if (!is_float(work.type)) work.factor.bits[0] = 3;
+        if (!is_float(work.type)) work.divisor = 3;
+        for (const size_t shift : {size_t{0}, size_of(work.type)}) {
+          run_both(programs, gpus, work, shift,
+                   fmt::format("{} {} scaled {} shift {}", name(work.type), name(work.op), scales, shift));
+          if (::testing::Test::HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(GpuLane, AllTypesAndOperations) { run_types(Profile::bandwidth); }
+TEST(GpuLane, AllTypesAndOperationsInPackets) { run_types(Profile::packet); }
+
+TEST(GpuLane, PassesAreDealtOutToShards) {
+  bool ordered = false;
+  const auto programs = programs_of(*algorithms::find("ring", Collective::all_reduce), 4, &ordered);
+  for (const Profile profile : {Profile::bandwidth, Profile::packet}) {
+    for (const uint32_t shards : {1u, 2u, 3u, 5u}) {
+      RingOptions options;
+      options.profile = profile;
+      options.ordered = ordered;
+      options.shards = shards;
+      GpuRanks gpus(programs, options);
+      Work work;
+      work.count = 4001;
+      work.type = DataType::bfloat16;
+      work.tile_bytes = 256;
+      run_both(programs, gpus, work, 0, fmt::format("{} shards", shards));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+/// Flags are the low half of a message's number. Rings that have carried nearly 2^30 or 2^32 messages go on.
+TEST(GpuLane, FlagsComeRound) {
+  bool ordered = false;
+  const auto programs = programs_of(*algorithms::find("ring", Collective::all_gather), 3, &ordered);
+  for (const uint64_t before : {(uint64_t{1} << 30) - 5, (uint64_t{1} << 32) - 5}) {
+    RingOptions options;
+    options.profile = Profile::packet;
+    options.ordered = ordered;
+    options.before = before;
+    GpuRanks gpus(programs, options);
+    for (int operation = 0; operation < 6; ++operation) {
+      Work work;
+      work.count = 9;
+      run_both(programs, gpus, work, 0, fmt::format("after {} messages", before));
+      if (HasFatalFailure()) return;
+    }
+    if (before >> 32 != 0 || before > uint64_t{1} << 30) continue;
+    for (const auto& [key, ring] : gpus.rings()) {
+      const auto* const words = reinterpret_cast<const uint64_t*>(ring->slots());
+      for (size_t i = 0; i < ring->count * ring->stride / 8; ++i) {
+        ASSERT_NE(words[i] >> 32, 0u) << "word " << i << " was not written anew";
+      }
+    }
+  }
+}
+
+TEST(GpuLane, LeavesWhenAborted) {
+  bool ordered = false;
+  const auto programs = programs_of(*algorithms::find("ring", Collective::all_reduce), 2, &ordered);
+  for (const Profile profile : {Profile::bandwidth, Profile::packet}) {
+    RingOptions options;
+    options.profile = profile;
+    options.ordered = ordered;
+    GpuRanks gpus(programs, options);
+    Work work;
+    work.count = 64;
+    Operation operation(programs[0].shape, work, 0, 1);
+    ASSERT_TRUE(set_work(gpus.launch(0), programs[0], operation.works[0], gpus.tile_bytes()).ok());
+    gpus.start(0);  // and not rank 1
+    uint64_t waiting = 0;
+    while ((waiting = __atomic_load_n(&gpus.note(0, 0).waiting, __ATOMIC_RELAXED)) == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_FALSE(programs[0].channels[waiting - 1].outgoing) << "it waits for a message";
+    gpus.abort();
+    gpus.join();
+  }
+}
+
+TEST(GpuLane, RefusesAMessageOfAnotherOperation) {
+  bool ordered = false;
+  const auto programs = programs_of(*algorithms::find("ring", Collective::broadcast), 2, &ordered);
+  for (const Profile profile : {Profile::bandwidth, Profile::packet}) {
+    RingOptions options;
+    options.profile = profile;
+    options.ordered = ordered;
+    GpuRanks gpus(programs, options);
+    Work work;
+    work.count = 2;
+    Operation operation(programs[0].shape, work, 0, 1);
+    operation.works[0].tag = uint64_t{5} << 32 | 9;
+    operation.works[1].tag = uint64_t{6} << 32 | 9;
+    gpus.run(operation.works);
+    const bool root_is_0 = programs[0].channels[0].outgoing;
+    const Note& note = gpus.note(root_is_0 ? 1 : 0, 0);
+    EXPECT_EQ(note.foreign, 1u);
+    EXPECT_EQ(note.tag >> 32, root_is_0 ? 5u : 6u);
+  }
+}
+
+}  // namespace
+}  // namespace weir::exec::gpu

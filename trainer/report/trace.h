@@ -1,0 +1,19 @@
+/// Traces that chrome://tracing and ui.perfetto.dev open: one process per rank, one row per stream.
+///
+/// Format: "Trace Event Format" of the Chromium project, JSON object form, complete events.
+#pragma once
+
+#include <string>
+
+#include "trainer/run/span.h"
+#include "weir/status.h"
+
+namespace weir::trainer {
+
+/// Times are microseconds since the first span. Pure.
+std::string trace_of(const Timeline& timeline);
+
+/// Replaces the file. Errors: system_error with the path and why.
+Status write_file(const std::string& path, const std::string& text, const char* what);
+
+}  // namespace weir::trainer

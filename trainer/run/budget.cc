@@ -1,0 +1,126 @@
+#include "trainer/run/budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "trainer/shard/gathers.h"
+
+namespace weir::trainer {
+namespace {
+
+std::vector<shard::Cut> cuts_of(const Model& model, const shard::Place& place) {
+  std::vector<shard::Cut> cuts;
+  for (const auto& unit : model.units())
+    cuts.emplace_back(static_cast<size_t>(unit->parameters().size()), place.shards, place.replicas);
+  return cuts;
+}
+
+/// The most that `count` units in a row take while they are gathered.
+size_t widest(const std::vector<shard::Cut>& cuts, size_t count, shard::Precision precision) {
+  size_t most = 0;
+  for (size_t first = 0; first + count <= cuts.size(); ++first) {
+    size_t bytes = 0;
+    for (size_t at = first; at < first + count; ++at) bytes += shard::Gathers::bytes_of(cuts[at], precision);
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+bool gathers_anything(const Settings& settings, const shard::Place& place) {
+  return place.shards > 1 || settings.sharding.gather == shard::Precision::bfloat16;
+}
+
+/// Whether the limiter's bytes bound what is gathered.
+bool limits_bytes(const Settings& settings) {
+  const shard::Strategy strategy = settings.sharding.strategy;
+  return settings.sharding.limiter.kind != shard::Limit::off &&
+         (strategy == shard::Strategy::full_shard || strategy == shard::Strategy::hybrid_shard);
+}
+
+/// Units that prefetch and limiter let be gathered at once.
+size_t most_gathers(const Settings& settings, size_t units) {
+  const auto ahead = static_cast<size_t>(std::max(settings.sharding.forward_prefetch, 0));
+  const auto gathers = static_cast<size_t>(std::max(settings.sharding.limiter.gathers, 0));
+  return std::min({ahead + 1, gathers > 0 ? gathers : units, units});
+}
+
+double mib(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+}  // namespace
+
+std::string RankMemory::describe() const {
+  return fmt::format(
+      "{:.1f} MiB: states {:.1f}, gathered {:.1f}, gradients on their way {:.1f}, activations {:.1f}",
+      mib(total()), mib(states), mib(gathered), mib(gradients), mib(activations));
+}
+
+Batch shape_of_batch(const Settings& settings, int ranks) {
+  const Index share = (settings.batch + ranks - 1) / ranks;
+  Batch batch;
+  batch.sequences = settings.micro_batch > 0 ? std::min(settings.micro_batch, share) : share;
+  batch.length = settings.config.length;
+  batch.by_sequence = settings.canonical;
+  return batch;
+}
+
+RankMemory memory_of(const Settings& settings, const Model& model, const shard::Place& place, int ranks) {
+  const std::vector<shard::Cut> cuts = cuts_of(model, place);
+  const shard::EngineOptions& sharding = settings.sharding;
+  RankMemory memory;
+  size_t largest = 0;
+  for (const shard::Cut& cut : cuts) {
+    const size_t gradients =
+        std::max(cut.shard_length(), cut.piece_length() * static_cast<size_t>(place.replicas));
+    const size_t moments = 2 * std::min(cut.shard_length(), cut.parameters());
+    memory.states += (cut.shard_length() + gradients + moments) * sizeof(float);
+    largest = std::max(largest, cut.padded() * sizeof(float));
+  }
+  if (gathers_anything(settings, place)) {
+    memory.gathered = widest(cuts, cuts.size(), sharding.gather);
+    if (limits_bytes(settings) && sharding.limiter.bytes > 0)
+      memory.gathered = std::min(memory.gathered, sharding.limiter.bytes);
+  }
+  if (!settings.canonical && place.shards > 1)
+    memory.gradients = static_cast<size_t>(sharding.reductions) * largest;
+  const Batch batch = shape_of_batch(settings, ranks);
+  const Index between = batch.rows() * settings.config.width;
+  Index floats = between + model.scratch_floats(batch);  // the gradient on its way back
+  for (const auto& unit : model.units())
+    floats += unit->saved_floats(batch) + (unit.get() == &model.head() ? 0 : between);
+  memory.activations = static_cast<size_t>(floats) * sizeof(float);
+  return memory;
+}
+
+Status fit(Settings& settings, const Model& model, const shard::Place& place, int ranks) {
+  if (settings.memory == 0) return {};
+  const std::vector<shard::Cut> cuts = cuts_of(model, place);
+  const bool asked_bytes = settings.sharding.limiter.bytes > 0;
+  const bool bounded = gathers_anything(settings, place) && limits_bytes(settings) && !asked_bytes;
+  const Index asked = settings.micro_batch;
+  Settings tried = settings;
+  for (size_t count = most_gathers(settings, cuts.size());; --count) {
+    const size_t window = widest(cuts, count, settings.sharding.gather);
+    tried.micro_batch = asked;
+    for (tried.micro_batch = shape_of_batch(tried, ranks).sequences; tried.micro_batch >= 1;
+         --tried.micro_batch) {
+      if (bounded) tried.sharding.limiter.bytes = window;
+      const RankMemory memory = memory_of(tried, model, place, ranks);
+      if (memory.total() <= settings.memory) {
+        if (bounded) tried.sharding.limiter.bytes += settings.memory - memory.total();
+        settings = tried;
+        return {};
+      }
+      if (asked > 0) break;
+    }
+    if (count == 1 || !bounded) break;
+  }
+  tried.micro_batch = asked > 0 ? asked : 1;
+  return Status(Code::invalid_argument,
+                fmt::format("--memory {} ({:.1f} MiB) is too little: the least is {}{}", settings.memory,
+                            mib(settings.memory), memory_of(tried, model, place, ranks).describe(),
+                            settings.recompute == Recompute::full ? "" : "; --recompute full needs less"));
+}
+
+}  // namespace weir::trainer

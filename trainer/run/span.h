@@ -1,0 +1,37 @@
+/// What one rank did when: a stretch of time on one of its rows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::trainer {
+
+/// Rows of a rank: its own thread, and the streams of gathers and of reductions.
+enum class Row : uint8_t { computing, gathers, reductions };
+inline constexpr std::array<std::string_view, 3> kRowNames = {"computing", "gathers", "reductions"};
+
+enum class Phase : uint8_t { forward, backward, update, wait, gather, reduce };
+inline constexpr std::array<std::string_view, 6> kPhaseNames = {"forward", "backward", "update",
+                                                                "wait",    "gather",   "reduce"};
+
+/// Plain data: ranks send it to each other as bytes.
+struct Span {
+  int64_t begin_ns = 0;  ///< of the system's clock, so that hosts agree as well as their clocks do
+  int64_t nanoseconds = 0;
+  int32_t step = 0;   ///< from 0
+  int16_t unit = -1;  ///< -1: of none
+  Row row = Row::computing;
+  Phase phase = Phase::forward;
+};
+static_assert(sizeof(Span) == 24);
+
+/// What all ranks did.
+struct Timeline {
+  std::vector<std::vector<Span>> spans;  ///< by rank
+  std::vector<std::string> units;        ///< names
+};
+
+}  // namespace weir::trainer

@@ -70,17 +70,17 @@ class Elements {
 
   int* data() const { return data_; }
   size_t size() const { return host_.size(); }
-  /// Element i becomes of(i), in the order of the stream.
+  /// Element i becomes of(i), of the first `count`, in the order of the stream.
   template <typename Of>
-  void fill(Of of) {
+  void fill(size_t count, Of of) {
     seat_.wait();
-    for (size_t i = 0; i < host_.size(); ++i) host_[i] = static_cast<int>(of(i));
-    EXPECT_TRUE(seat_.gpu.copy(data_, host_.data(), host_.size() * sizeof(int), seat_.stream).ok());
+    for (size_t i = 0; i < count; ++i) host_[i] = static_cast<int>(of(i));
+    EXPECT_TRUE(seat_.gpu.copy(data_, host_.data(), count * sizeof(int), seat_.stream).ok());
     seat_.wait();
   }
-  const std::vector<int>& read() {
+  const std::vector<int>& read(size_t count) {
     seat_.wait();
-    EXPECT_TRUE(seat_.gpu.copy(host_.data(), data_, host_.size() * sizeof(int), seat_.stream).ok());
+    EXPECT_TRUE(seat_.gpu.copy(host_.data(), data_, count * sizeof(int), seat_.stream).ok());
     seat_.wait();
     return host_;
   }

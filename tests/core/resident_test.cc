@@ -18,12 +18,13 @@ constexpr Collective kAll[] = {Collective::all_reduce,     Collective::reduce,  
 void run_and_check(Communicator& communicator, const Seated& seat, Collective kind, size_t count, Rank root,
                    Elements& in, Elements& out) {
   const int ranks = communicator.size(), rank = communicator.rank();
-  in.fill([&](size_t i) { return put(rank, i / count, i % count); });
-  out.fill([](size_t) { return -1; });
+  const size_t used = count * static_cast<size_t>(ranks);
+  in.fill(used, [&](size_t i) { return put(rank, i / count, i % count); });
+  out.fill(used, [](size_t) { return -1; });
   const Operation one = operation(kind, in.data(), out.data(), count, root);
   const Status status = communicator.run({&one, 1}, seat.place());
   ASSERT_TRUE(status.ok()) << status.message();
-  const std::vector<int>& got = out.read();
+  const std::vector<int>& got = out.read(used);
   for (size_t block = 0; block < blocks_out(kind, ranks, rank, root); ++block) {
     for (size_t i = 0; i < count; ++i) {
       ASSERT_EQ(got[block * count + i], expected(kind, ranks, rank, root, block, i))
@@ -45,9 +46,10 @@ TEST_P(Residents, AllCollectives) {
   const auto& [ranks, gpus] = GetParam();
   GpuSite site;
   with_residents(site, ranks, gpus, [](Communicator& communicator, int, Seated& seat) {
+    // Memory is freed when all is done: that waits for kernels of other ranks, which wait for this one.
+    const auto ranks = static_cast<size_t>(communicator.size());
+    Elements in(seat, 100'003 * ranks), out(seat, in.size());
     for (const size_t count : {size_t{1}, size_t{333}, size_t{20'000}, size_t{100'003}}) {
-      Elements in(seat, count * static_cast<size_t>(communicator.size()));
-      Elements out(seat, in.size());
       for (const Collective kind : kAll) {
         run_and_check(communicator, seat, kind, count, communicator.size() - 1, in, out);
         if (::testing::Test::HasFatalFailure()) return;

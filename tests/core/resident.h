@@ -1,5 +1,5 @@
-/// Help for tests of communicators whose collectives go by kernels: ranks in threads of one process, each on a
-/// GPU of the stand-in, with memory that only its streams touch.
+/// Help for tests of communicators whose collectives go by kernels: ranks in threads of one process, each on
+/// a GPU of the stand-in, with memory that only its streams touch.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,6 +11,10 @@
 #include "src/core/communicator.h"
 #include "src/core/runtime.h"
 #include "tests/device/gpu_user.h"
+
+#ifndef WEIR_TEST_IMAGE  // where the build put the kernels
+#define WEIR_TEST_IMAGE ""
+#endif
 
 namespace weir::core {
 

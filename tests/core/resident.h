@@ -2,12 +2,19 @@
 /// a GPU of the stand-in, with memory that only its streams touch.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <numeric>
+#include <sstream>
 #include <thread>
 #include <vector>
 
+#include "src/base/log.h"
 #include "src/core/communicator.h"
 #include "src/core/runtime.h"
 #include "tests/device/gpu_user.h"
@@ -96,16 +103,18 @@ class Elements {
   int* data_ = nullptr;
 };
 
-/// act(communicator, rank, seat) on a thread per rank; rank r is on GPU gpus[r % gpus.size()].
-inline void with_residents(GpuSite& site, int ranks, const std::vector<int>& gpus,
-                           const std::function<void(Communicator&, int, Seated&)>& act) {
-  const auto id = site.runtime.make_unique_id();
-  ASSERT_TRUE(id.ok()) << id.status().message();
+/// What a rank does.
+using Act = std::function<void(Communicator&, int, Seated&)>;
+
+/// act(communicator, rank, seat) on a thread for each rank of `own`, those of this process; rank r is on GPU
+/// gpus[r % gpus.size()].
+inline void with_own_residents(GpuSite& site, const UniqueId& id, int ranks, const std::vector<int>& own,
+                               const std::vector<int>& gpus, const Act& act) {
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (const int rank : own) {
     threads.emplace_back([&, rank] {
       Seated seat(site, gpus[static_cast<size_t>(rank) % gpus.size()]);
-      Communicator communicator(site.runtime, *id, ranks, rank, Config());
+      Communicator communicator(site.runtime, id, ranks, rank, Config());
       const Status connected = communicator.connect();
       ASSERT_TRUE(connected.ok()) << connected.message();
       act(communicator, rank, seat);
@@ -113,6 +122,15 @@ inline void with_residents(GpuSite& site, int ranks, const std::vector<int>& gpu
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+/// The same with all ranks in this process.
+inline void with_residents(GpuSite& site, int ranks, const std::vector<int>& gpus, const Act& act) {
+  const auto id = site.runtime.make_unique_id();
+  ASSERT_TRUE(id.ok()) << id.status().message();
+  std::vector<int> all(static_cast<size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  with_own_residents(site, *id, ranks, all, gpus, act);
 }
 
 /// A collective of ints.
@@ -160,5 +178,54 @@ inline size_t blocks_out(Collective kind, int ranks, int rank, Rank root) {
     default: return 1;
   }
 }
+
+inline constexpr Collective kAll[] = {
+    Collective::all_reduce,     Collective::reduce,     Collective::broadcast, Collective::all_gather,
+    Collective::reduce_scatter, Collective::all_to_all, Collective::gather,    Collective::scatter};
+
+/// One collective, checked.
+inline void run_and_check(Communicator& communicator, const Seated& seat, Collective kind, size_t count,
+                          Rank root, Elements& in, Elements& out) {
+  const int ranks = communicator.size(), rank = communicator.rank();
+  const size_t used = count * static_cast<size_t>(ranks);
+  in.fill(used, [&](size_t i) { return put(rank, i / count, i % count); });
+  out.fill(used, [](size_t) { return -1; });
+  const Operation one = operation(kind, in.data(), out.data(), count, root);
+  const Status status = communicator.run({&one, 1}, seat.place());
+  ASSERT_TRUE(status.ok()) << status.message();
+  const std::vector<int>& got = out.read(used);
+  for (size_t block = 0; block < blocks_out(kind, ranks, rank, root); ++block) {
+    for (size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(got[block * count + i], expected(kind, ranks, rank, root, block, i))
+          << name(kind) << " of " << count << ", rank " << rank << " of " << ranks << ", block " << block
+          << ", element " << i;
+    }
+  }
+}
+
+/// What the log says while it lives.
+class Logged {
+ public:
+  Logged()
+      : file_(fmt::format("{}/weir_resident_{}.log", std::filesystem::temp_directory_path().string(),
+                          getpid())) {
+    LogSettings settings;
+    settings.level = "INFO";
+    settings.file = file_;
+    configure_log(settings);
+  }
+  ~Logged() {
+    configure_log({});
+    std::filesystem::remove(file_);
+  }
+  std::string text() const {
+    std::stringstream all;
+    all << std::ifstream(file_).rdbuf();
+    return all.str();
+  }
+
+ private:
+  const std::string file_;
+};
 
 }  // namespace weir::core

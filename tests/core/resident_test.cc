@@ -3,14 +3,9 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
 
-#include "src/base/log.h"
 #include "src/core/gpu/resident.h"
 #include "src/device/host_stream.h"
 
@@ -19,55 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-/// What the log says while it lives.
-class Logged {
- public:
-  Logged()
-      : file_(fmt::format("{}/weir_resident_{}.log", std::filesystem::temp_directory_path().string(),
-                          getpid())) {
-    LogSettings settings;
-    settings.level = "INFO";
-    settings.file = file_;
-    configure_log(settings);
-  }
-  ~Logged() {
-    configure_log({});
-    std::filesystem::remove(file_);
-  }
-  std::string text() const {
-    std::stringstream all;
-    all << std::ifstream(file_).rdbuf();
-    return all.str();
-  }
-
- private:
-  const std::string file_;
-};
-
-constexpr Collective kAll[] = {Collective::all_reduce, Collective::reduce,         Collective::broadcast,
-                               Collective::all_gather, Collective::reduce_scatter, Collective::all_to_all,
-                               Collective::gather,     Collective::scatter};
-
-/// One collective, checked.
-void run_and_check(Communicator& communicator, const Seated& seat, Collective kind, size_t count, Rank root,
-                   Elements& in, Elements& out) {
-  const int ranks = communicator.size(), rank = communicator.rank();
-  const size_t used = count * static_cast<size_t>(ranks);
-  in.fill(used, [&](size_t i) { return put(rank, i / count, i % count); });
-  out.fill(used, [](size_t) { return -1; });
-  const Operation one = operation(kind, in.data(), out.data(), count, root);
-  const Status status = communicator.run({&one, 1}, seat.place());
-  ASSERT_TRUE(status.ok()) << status.message();
-  const std::vector<int>& got = out.read(used);
-  for (size_t block = 0; block < blocks_out(kind, ranks, rank, root); ++block) {
-    for (size_t i = 0; i < count; ++i) {
-      ASSERT_EQ(got[block * count + i], expected(kind, ranks, rank, root, block, i))
-          << name(kind) << " of " << count << ", rank " << rank << " of " << ranks << ", block " << block
-          << ", element " << i;
-    }
-  }
-}
 
 struct Seats {
   int ranks;

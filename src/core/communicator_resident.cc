@@ -77,7 +77,7 @@ Status Communicator::run_resident(std::span<const Operation> operations, const P
   const auto run_pairs = [&] { return place.on_gpu ? run_staged(pairs, place) : run(pairs, place.host); };
   if (collectives.empty()) return run_pairs();
   WEIR_TRY(usable());
-  auto call = resident_->prepare(std::move(collectives), {place});
+  auto call = resident_->prepare(std::move(collectives), {place}, pairs.empty());
   WEIR_TRY(call.status());
   WEIR_TRY(resident_->enter(*call));
   WEIR_TRY(resident_->queue(*call));

@@ -71,7 +71,7 @@ Status Together::begin_resident() {
     part.operations.erase(rest, part.operations.end());
     if (collectives.empty()) continue;
     Resident& resident = *part.communicator->resident_;
-    auto call = resident.prepare(std::move(collectives), part.places);
+    auto call = resident.prepare(std::move(collectives), part.places, false);
     WEIR_TRY(call.status());
     WEIR_TRY(resident.enter(*call));
     queued_.emplace_back(part.communicator, std::move(*call));

@@ -107,6 +107,23 @@ TEST(Resident, OneThreadHasAllRanksAndOneStream) {
   ranks.clear();
 }
 
+/// Calls on two streams in turn run in the order in which they were made.
+TEST(Resident, StreamsTakeTurns) {
+  GpuSite site;
+  with_residents(site, 2, {0}, [&site](Communicator& communicator, int rank, Seated& seat) {
+    constexpr size_t kCount = 9000;
+    const Seated other(site, 0);
+    Elements data(seat, kCount);
+    data.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
+    const Operation sum = operation(Collective::all_reduce, data.data(), data.data(), kCount);
+    for (int round = 0; round < 10; ++round)
+      ASSERT_TRUE(communicator.run({&sum, 1}, round % 2 == 0 ? seat.place() : other.place()).ok());
+    other.wait();
+    const auto& got = data.read(kCount);
+    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put_sum(2, 0, i) << 9) << i;
+  });
+}
+
 /// Buffers that the GPU does not address, with its stream, a host stream, and no stream.
 TEST(Resident, OtherHostMemoryIsCopied) {
   GpuSite site;

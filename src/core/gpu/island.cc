@@ -228,20 +228,26 @@ void Island::leave() {
   *word = 1;
   for (std::byte* const there : farewells_)
     (void)gpu_->copy(there + static_cast<size_t>(rank_) * sizeof(uint64_t), word, sizeof(uint64_t), exit_);
+  (void)settle_exit();
+}
+
+/// Waits a moment for what is queued on the stream of farewells: whether it is done.
+bool Island::settle_exit() {
+  if (!gpu_->set(read_, ++reads_, exit_).ok()) return false;
+  const int64_t until = now_ns() + kLookNs;
+  bool done = false;
+  insist([&](int64_t) {
+    done = read_.host->load(std::memory_order_acquire) == reads_;
+    return done || now_ns() > until;
+  });
+  return done;
 }
 
 bool Island::everyone_left() {
   const size_t ranks = homes_.at.size();
   auto* const said = reinterpret_cast<uint64_t*>(words_.data() + kHomeAlignment);
   if (!gpu_->copy(said, memory_, ranks * sizeof(uint64_t), exit_).ok()) return false;
-  if (!gpu_->set(read_, ++reads_, exit_).ok()) return false;
-  const int64_t until = now_ns() + kLookNs;
-  bool read = false;
-  insist([&](int64_t) {
-    read = read_.host->load(std::memory_order_acquire) == reads_;
-    return read || now_ns() > until;
-  });
-  return read && std::all_of(said, said + ranks, [](uint64_t word) { return word != 0; });
+  return settle_exit() && std::all_of(said, said + ranks, [](uint64_t word) { return word != 0; });
 }
 
 void Island::let_go() {

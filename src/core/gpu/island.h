@@ -52,9 +52,10 @@ class Island {
   uint32_t blocks() const { return blocks_; }
 
   /// Tells all others that this rank uses nobody's home any more. REQUIRES: nothing is queued on stream(), or
-  /// ever will be. Does not wait.
+  /// ever will be. Waits for at most a moment, as does everyone_left(); one of all islands of a process at a
+  /// time.
   void leave();
-  /// All ranks have said so. Looks for at most a moment.
+  /// All ranks have said so.
   bool everyone_left();
 
  private:
@@ -65,6 +66,7 @@ class Island {
   Status take_home(size_t bytes);
   static std::string verdict(const std::vector<Offer>& offers, const std::string& path);
   Status reach(const Parts& parts, const std::vector<Offer>& offers);
+  bool settle_exit();
   void let_go();
 
   uint64_t uid_ = 0;

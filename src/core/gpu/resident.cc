@@ -47,7 +47,7 @@ Result<std::unique_ptr<Resident>> Resident::create(Parts parts, std::unique_ptr<
 }
 
 Status Resident::make() {
-  for (device::GpuEvent* event : {&entered_, &left_}) {
+  for (device::GpuEvent* event : {&entered_, &left_, &last_}) {
     auto one = gpu_.events()->make(device::GpuEventUse::streams);
     WEIR_TRY(one.status());
     *event = *one;
@@ -73,7 +73,7 @@ Status Resident::make() {
 
 Resident::~Resident() {
   watch_.reset();
-  for (const device::GpuEvent event : {entered_, left_})
+  for (const device::GpuEvent event : {entered_, left_, last_})
     if (event != nullptr) (void)gpu_.events()->destroy(event);
   for (const Bounce& bounce : bounces_) (void)gpu_.free(bounce.memory, GpuMemory::device);
 }
@@ -228,7 +228,8 @@ Status Resident::lay_out(const Operation& operation, Call& call) {
   return {};
 }
 
-Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std::vector<Place> places) {
+Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std::vector<Place> places,
+                                         bool alone) {
   Call call;
   call.places = std::move(places);
   for (const Place& place : call.places) {
@@ -246,6 +247,8 @@ Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std:
           "all or none");
     call.captured = captured;
   }
+  call.own = !alone || call.places.size() > 1 || !call.places[0].on_gpu;
+  call.stream = call.own ? island_->stream() : call.places[0].gpu;
   next_bounce_ = 0;
   for (const Operation& operation : operations) WEIR_TRY(lay_out(operation, call));
   call.operations = std::move(operations);
@@ -273,41 +276,42 @@ void Resident::leave_to_host(device::HostStream* host, uint32_t value) {
 }
 
 Status Resident::enter(const Call& call) {
-  const device::GpuStream own = island_->stream();
-  const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
+  const uint32_t last = calls_.load(std::memory_order_relaxed);
+  // A captured call cannot wait for what is not: there the program's order counts.
+  if (!call.captured && !reached(last)) WEIR_TRY(gpu_.events()->wait(last_, call.stream));
   for (const Place& place : call.places) {
-    if (place.on_gpu) {
+    if (place.on_gpu && call.own) {
       WEIR_TRY(gpu_.events()->record(entered_, place.gpu));
-      WEIR_TRY(gpu_.events()->wait(entered_, own));
+      WEIR_TRY(gpu_.events()->wait(entered_, call.stream));
     } else if (place.host != nullptr) {
-      enter_from_host(place.host, value);
-      WEIR_TRY(gpu_.await(begun_, value, own));
+      enter_from_host(place.host, last + 1);
+      WEIR_TRY(gpu_.await(begun_, last + 1, call.stream));
     }
   }
-  for (size_t i = 0; i < call.operations.size(); ++i) WEIR_TRY(bring(call.operations[i], call.works[i]));
+  for (size_t i = 0; i < call.operations.size(); ++i)
+    WEIR_TRY(bring(call.operations[i], call.works[i], call.stream));
   return {};
 }
 
 /// Copies what the GPU does not address to where it does.
-Status Resident::bring(const Operation& operation, const exec::Work& work) {
-  const device::GpuStream own = island_->stream();
+Status Resident::bring(const Operation& operation, const exec::Work& work, device::GpuStream stream) {
   if (work.input != nullptr && work.input != operation.input)
-    WEIR_TRY(gpu_.copy(const_cast<std::byte*>(work.input), operation.input, input_bytes(operation), own));
+    WEIR_TRY(gpu_.copy(const_cast<std::byte*>(work.input), operation.input, input_bytes(operation), stream));
   if (work.factor_at != nullptr && work.factor_at != operation.reduction.factor_address())
     WEIR_TRY(gpu_.copy(const_cast<std::byte*>(work.factor_at), operation.reduction.factor_address(),
-                       size_of(operation.type), own));
+                       size_of(operation.type), stream));
   return {};
 }
 
-Status Resident::take_back(const Operation& operation, const exec::Work& work) {
+Status Resident::take_back(const Operation& operation, const exec::Work& work, device::GpuStream stream) {
   if (work.output == nullptr || work.output == operation.output) return {};
-  return gpu_.copy(operation.output, work.output, output_bytes(operation), island_->stream());
+  return gpu_.copy(operation.output, work.output, output_bytes(operation), stream);
 }
 
 Status Resident::queue(Call& call) {
   for (size_t i = 0; i < call.operations.size(); ++i) {
     if (call.chosen[i].ready == nullptr) continue;
-    WEIR_TRY(island_->executor().queue(*call.chosen[i].ready, call.works[i], island_->stream()));
+    WEIR_TRY(island_->executor().queue(*call.chosen[i].ready, call.works[i], call.stream));
   }
   return {};
 }
@@ -320,26 +324,27 @@ void Resident::watch(const Call& call, uint32_t value) {
 }
 
 Status Resident::leave(const Call& call) {
-  const device::GpuStream own = island_->stream();
   const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
   watch(call, value);  // before anything waits here
-  for (size_t i = 0; i < call.operations.size(); ++i) WEIR_TRY(take_back(call.operations[i], call.works[i]));
+  for (size_t i = 0; i < call.operations.size(); ++i)
+    WEIR_TRY(take_back(call.operations[i], call.works[i], call.stream));
   if (!call.captured) {
-    WEIR_TRY(gpu_.set(done_, value, own));
+    WEIR_TRY(gpu_.set(done_, value, call.stream));
+    WEIR_TRY(gpu_.events()->record(last_, call.stream));
     calls_.store(value, std::memory_order_release);
   }
-  WEIR_TRY(gpu_.events()->record(left_, own));
+  if (call.own) WEIR_TRY(gpu_.events()->record(left_, call.stream));
   bool waits = false;
   for (const Place& place : call.places) {
     if (place.on_gpu) {
-      WEIR_TRY(gpu_.events()->wait(left_, place.gpu));
+      if (call.own) WEIR_TRY(gpu_.events()->wait(left_, place.gpu));
     } else if (place.host != nullptr) {
       leave_to_host(place.host, value);
     } else {
       waits = true;
     }
   }
-  return waits ? gpu_.synchronize(own) : Status();
+  return waits ? gpu_.synchronize(call.stream) : Status();
 }
 
 }  // namespace weir::core

@@ -1,10 +1,11 @@
 /// How a communicator works on memory of GPUs that reach each other's: its collectives are queued as kernels
 /// which wait for each other on the GPUs; the host only queues.
 ///
-/// Each communicator has a stream of its own, which each call enters from the callers' streams and leaves to
-/// them by events: so several ranks may share one stream in a group, and no two calls of a communicator run
-/// at once. In a group all calls go through prepare(), enter() and queue() before any goes through leave().
-/// A captured stream takes the communicator's own along into the graph.
+/// A call that is alone on one stream is queued there. Others, of groups, go to a stream of the
+/// communicator's own, which they enter from the callers' streams and leave to them by events: so several
+/// ranks may share one stream in a group, where all calls go through prepare(), enter() and queue() before
+/// any goes through leave(). A captured stream takes the communicator's own along into the graph. No two
+/// calls of a communicator run at once: on another stream than the last one, a call waits for it.
 ///
 /// Threads: one at a time; abort(), idle() and wait_idle() at any time.
 #pragma once
@@ -45,6 +46,8 @@ class Resident {
     std::vector<ResidentPlans::Chosen> chosen;  ///< of each operation; null: nothing is to be done
     std::vector<exec::Work> works;
     bool captured = false;
+    device::GpuStream stream = nullptr;  ///< where it is queued
+    bool own = true;                     ///< that is the communicator's own
   };
 
   /// Errors: those of the driver.
@@ -59,7 +62,8 @@ class Resident {
 
   /// Checks, and makes what the operations need. REQUIRES: collectives, no sends or receives. Errors:
   /// invalid_usage for streams or memory of other GPUs; those of the driver.
-  Result<Call> prepare(std::vector<Operation> operations, std::vector<Place> places);
+  /// `alone`: nothing else of a group is to be queued before it ends.
+  Result<Call> prepare(std::vector<Operation> operations, std::vector<Place> places, bool alone);
   /// The communicator's stream comes after what is queued at the places.
   Status enter(const Call& call);
   Status queue(Call& call);
@@ -94,8 +98,8 @@ class Resident {
   Result<std::byte*> bounce(size_t bytes);
   Status lay_out(const Operation& operation, Call& call);
   Status place_buffers(const Operation& operation, exec::Work& work);
-  Status bring(const Operation& operation, const exec::Work& work);
-  Status take_back(const Operation& operation, const exec::Work& work);
+  Status bring(const Operation& operation, const exec::Work& work, device::GpuStream stream);
+  Status take_back(const Operation& operation, const exec::Work& work, device::GpuStream stream);
   size_t input_bytes(const Operation& operation) const;
   size_t output_bytes(const Operation& operation) const;
   void enter_from_host(device::HostStream* host, uint32_t value);
@@ -110,6 +114,7 @@ class Resident {
   std::array<device::Scalar, kDataTypes> average_factors_{};
   device::GpuEvent entered_ = nullptr;
   device::GpuEvent left_ = nullptr;
+  device::GpuEvent last_ = nullptr;  ///< the end of the last call that was not captured
   Pinned flags_;
   device::GpuFlag begun_;  ///< a host stream has come so far
   device::GpuFlag done_;   ///< the number of the last call that is done

@@ -72,6 +72,8 @@ class Gpu : public GpuQueues {
  public:
   /// What messages call it: "CUDA GPU 0 (NVIDIA H200, 0000:3b:00.0)".
   virtual std::string description() const = 0;
+  /// On the PCI bus, "0000:3b:00.0": the same in all processes of a host. Empty: nobody knows.
+  virtual std::string address() const { return {}; }
 
   /// Pinned memory is host memory; its words can be flags.
   virtual Result<void*> allocate(size_t bytes, GpuMemory kind) = 0;

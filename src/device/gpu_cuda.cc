@@ -28,6 +28,7 @@ constexpr unsigned kPortableMapped = 0x01 | 0x02;  // CU_MEMHOSTALLOC_PORTABLE |
 constexpr unsigned kAttachGlobal = 1;              // CU_MEM_ATTACH_GLOBAL
 constexpr unsigned kNonBlocking = 1;               // CU_STREAM_NON_BLOCKING
 constexpr unsigned kWaitEqual = 1;                 // CU_STREAM_WAIT_VALUE_EQ
+constexpr unsigned kPlainEvent = 0x02;             // without timing
 constexpr unsigned kSharedEvent = 0x02 | 0x04;     // CU_EVENT_DISABLE_TIMING | _INTERPROCESS
 constexpr unsigned kLazyPeers = 1;                 // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 constexpr int kPeersAlready = 704;                 // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
@@ -38,6 +39,7 @@ void* pointer_of(CudaAddress address) { return reinterpret_cast<void*>(address);
 class CudaApi {
  public:
   static constexpr const char* kName = "CUDA";
+  static constexpr const char* kCode = "cuda";
 
   static Result<std::unique_ptr<CudaApi>> open(bool load) {
     auto library = load ? Library::open_for_good("libcuda.so.1") : Library::open_loaded("libcuda.so.1");
@@ -206,7 +208,10 @@ class CudaApi {
     const int code = table_.enable_peer_access(peer, 0);
     return code == kPeersAlready ? Status() : say("cuCtxEnablePeerAccess", code);
   }
-  Status make_event(void** event) { return say("cuEventCreate", table_.event_create(event, kSharedEvent)); }
+  Status make_event(GpuEventUse use, void** event) {
+    const unsigned flags = use == GpuEventUse::processes ? kSharedEvent : kPlainEvent;
+    return say("cuEventCreate", table_.event_create(event, flags));
+  }
   Status destroy_event(void* event) { return say("cuEventDestroy", table_.event_destroy(event)); }
   Status record(void* event, GpuStream stream) {
     return say("cuEventRecord", table_.event_record(event, stream));

@@ -26,6 +26,7 @@ constexpr unsigned kPortableMapped = 0x01 | 0x02;  // hipHostMallocPortable | hi
 constexpr unsigned kAttachGlobal = 1;              // hipMemAttachGlobal
 constexpr unsigned kNonBlocking = 1;               // hipStreamNonBlocking
 constexpr unsigned kWaitEqual = 1;                 // hipStreamWaitValueEq
+constexpr unsigned kPlainEvent = 0x02;             // without timing
 constexpr unsigned kSharedEvent = 0x02 | 0x04;     // hipEventDisableTiming | hipEventInterprocess
 constexpr unsigned kLazyPeers = 1;                 // hipIpcMemLazyEnablePeerAccess
 constexpr int kAnyKind = 4;                        // hipMemcpyDefault
@@ -50,6 +51,7 @@ void await_on_host(void* argument) {
 class HipApi {
  public:
   static constexpr const char* kName = "HIP";
+  static constexpr const char* kCode = "hip";
 
   static Result<std::unique_ptr<HipApi>> open(bool load) {
     // Wheels bring the library under the last of these names.
@@ -209,8 +211,9 @@ class HipApi {
     table_.last_error();
     return {};
   }
-  Status make_event(void** event) {
-    return say("hipEventCreateWithFlags", table_.event_create(event, kSharedEvent));
+  Status make_event(GpuEventUse use, void** event) {
+    const unsigned flags = use == GpuEventUse::processes ? kSharedEvent : kPlainEvent;
+    return say("hipEventCreateWithFlags", table_.event_create(event, flags));
   }
   Status destroy_event(void* event) { return say("hipEventDestroy", table_.event_destroy(event)); }
   Status record(void* event, GpuStream stream) {

@@ -87,7 +87,6 @@ done
 perf hypercube.threads.4 20 hypercube -t 4 -b 1K -e "$checked" -f 64 -n "$iterations"
 perf all_gather.processes.2 20 all_gather --ranks 2 -b 1K -e "$checked" -f 64 -n "$iterations"
 perf sendrecv.processes.2 20 sendrecv --ranks 2 -b 1K -e "$checked" -f 64 -n "$iterations"
-program ring.hand_tuned 40 "$bin/gpu_ring" --vendor "$vendor" --largest "$largest"
 step speed 10 "${python[@]}" "$here/speed.py" "$out" "$fake"
 
 preload="$library"

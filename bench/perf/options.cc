@@ -201,7 +201,7 @@ CommandLine validated(CommandLine line) {
     return stop(kExitUsage, "device_implementation needs symmetric memory: add -R 2\n");
   if (o.device != "host" && o.graph > 0 && o.stream_null)
     return stop(kExitUsage, "stream 0 cannot be captured: leave out -y or -G\n");
-  if (o.graph > 0) o.per_iteration = o.blocking = 0;  // a graph runs as a whole
+  if (o.device != "host" && o.graph > 0) o.per_iteration = o.blocking = 0;  // a graph runs as a whole
   if (o.device == "host" && o.limit)
     return stop(kExitUsage, "--limit measures the memory of GPUs: add --device cuda or --device hip\n");
   return line;

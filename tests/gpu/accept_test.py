@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-SOME = "^(topo|unit|all_reduce.threads.2|all_reduce.graph|all_reduce.processes.2|speed|torch.collectives.2|torch.train.2|sanitizer)"
+SOME = "^(topo|unit|all_reduce.threads.2|all_reduce.graph|all_reduce.processes.2|all_reduce.middle.[a-z]*.2|speed|torch.collectives.2|torch.train.2|sanitizer)"
 
 
 class Accept(unittest.TestCase):
@@ -53,10 +53,11 @@ class Accept(unittest.TestCase):
       self.assertRegex(log.read(), r"2 processes, times slower than one process with 2 ranks at \d+ B: \d")
 
   def test_a_step_that_fails_fails_the_whole(self):
-    code, rows, text = self.accept("--fake", "--only", "^(topo.record|all_reduce.threads.1)$", WEIR_FAKE_GPU_FAULTS="alloc=1")
+    code, rows, text = self.accept("--fake", "--only", "^(topo.record|all_reduce.threads.1)$", WEIR_FAKE_GPU_FAULTS="init")
     self.assertEqual(code, 1, text)
     self.assertEqual(rows["topo.record"][0], "passed", text)
     self.assertEqual(rows["all_reduce.threads.1"][0], "failed", text)
+    self.assertIn("--device cuda: starting the driver failed: ", rows["all_reduce.threads.1"][1])
     self.assertIn("1 passed, 1 failed, 0 skipped", text)
 
   def test_what_does_not_fit_into_the_time_is_skipped(self):

@@ -14,11 +14,11 @@ pack_to() { # file
   [[ -x "$build/bin/weir" ]] || "$here/build.sh" "$root" || return 1
   folder="$(mktemp -d)"
   mkdir -p "$folder/bin" "$folder/lib/needed" "$folder/tests" "$folder/gpu"
-  for file in "$build"/bin/weir "$build"/bin/*_perf "$build"/bin/gpu_ring; do
+  for file in "$build"/bin/weir "$build"/bin/*_perf; do
     [[ -f "$file" ]] && install -s -m 755 "$file" "$folder/bin/"
   done
   install -s -m 755 "$(realpath "$build/lib/libnccl.so.2")" "$folder/lib/libnccl.so.2"
-  for name in libweir_cuda.so libweir_hip.so libweir_host_kernels.so libgpu_ring.so; do
+  for name in libweir_cuda.so libweir_hip.so libweir_host_kernels.so; do
     [[ -f "$build/lib/$name" ]] && install -m 644 "$build/lib/$name" "$folder/lib/"
   done
   for file in "$build"/tests/gpu_*_device_test "$build"/tests/conform_cuda* "$build"/tests/conform_hip*; do

@@ -14,8 +14,13 @@ note() { # name, word, seconds, reason
   printf '%-8s %-28s %4s s  %s\n' "$2" "$1" "$3" "$4"
 }
 
-# The last line of a log that says something, without control characters and at most 150 long.
+# What a log comes to, without control characters and at most 150 long: the failure that a bench program names, the
+# last row of its table, or the last line that says something.
 reason_in() {
+  local said
+  said="$(grep -m1 -oP "^\S+: Test [^']*'\K.*(?=')" "$1")" && { cut -c 1-150 <<<"$said"; return; }
+  said="$(awk '$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 13 { row = $1 " B: " $6 " us, " $8 " GB/s" } END { print row }' "$1")"
+  [[ -n "$said" ]] && { echo "$said"; return; }
   grep -v -e '^[[:space:]#]*$' -e '^# Collective test concluded' -e '^# error: WEIR_' "$1" | tail -n 1 | tr -cd '[:print:]' |
     sed -e 's/^skipped: //' -e 's/^[# ]*//' -e 's/  */ /g' | cut -c 1-150
 }

@@ -27,7 +27,8 @@ constexpr unsigned kHost = 1, kDevice = 2;         // CU_MEMORYTYPE_*
 constexpr unsigned kPortableMapped = 0x01 | 0x02;  // CU_MEMHOSTALLOC_PORTABLE | _DEVICEMAP
 constexpr unsigned kAttachGlobal = 1;              // CU_MEM_ATTACH_GLOBAL
 constexpr unsigned kNonBlocking = 1;               // CU_STREAM_NON_BLOCKING
-constexpr unsigned kWaitEqual = 1;                 // CU_STREAM_WAIT_VALUE_EQ
+constexpr unsigned kWaitEqual = 1, kWaitAnd = 2;   // CU_STREAM_WAIT_VALUE_EQ, _AND
+constexpr unsigned kPlainEvent = 0x02;             // without timing
 constexpr unsigned kSharedEvent = 0x02 | 0x04;     // CU_EVENT_DISABLE_TIMING | _INTERPROCESS
 constexpr unsigned kLazyPeers = 1;                 // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 constexpr int kPeersAlready = 704;                 // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
@@ -38,6 +39,7 @@ void* pointer_of(CudaAddress address) { return reinterpret_cast<void*>(address);
 class CudaApi {
  public:
   static constexpr const char* kName = "CUDA";
+  static constexpr const char* kCode = "cuda";
 
   static Result<std::unique_ptr<CudaApi>> open(bool load) {
     auto library = load ? Library::open_for_good("libcuda.so.1") : Library::open_loaded("libcuda.so.1");
@@ -138,6 +140,10 @@ class CudaApi {
     return kind == GpuMemory::pinned ? say("cuMemFreeHost", table_.mem_host_free(memory))
                                      : say("cuMemFree", table_.mem_free(address_of(memory)));
   }
+  Status pin(void* memory, size_t bytes) {
+    return say("cuMemHostRegister", table_.mem_host_register(memory, bytes, kPortableMapped));
+  }
+  Status unpin(void* memory) { return say("cuMemHostUnregister", table_.mem_host_unregister(memory)); }
   Status flag_address(void* pinned, uint64_t* device) {
     CudaAddress address = 0;
     WEIR_TRY(say("cuMemHostGetDevicePointer", table_.mem_host_address(&address, pinned, 0)));
@@ -153,9 +159,10 @@ class CudaApi {
     if (table_.write_value == nullptr) return too_old("cuStreamWriteValue32_v2");
     return say("cuStreamWriteValue32", table_.write_value(stream, flag.device, value, 0));
   }
-  Status await(GpuFlag flag, uint32_t value, GpuStream stream) {
+  Status await(GpuFlag flag, uint32_t value, GpuTest test, GpuStream stream) {
     if (table_.wait_value == nullptr) return too_old("cuStreamWaitValue32_v2");
-    return say("cuStreamWaitValue32", table_.wait_value(stream, flag.device, value, kWaitEqual));
+    const unsigned how = test == GpuTest::equals ? kWaitEqual : kWaitAnd;
+    return say("cuStreamWaitValue32", table_.wait_value(stream, flag.device, value, how));
   }
   Status call(void (*function)(void*), void* argument, GpuStream stream) {
     return say("cuLaunchHostFunc", table_.launch_host(stream, function, argument));
@@ -206,7 +213,10 @@ class CudaApi {
     const int code = table_.enable_peer_access(peer, 0);
     return code == kPeersAlready ? Status() : say("cuCtxEnablePeerAccess", code);
   }
-  Status make_event(void** event) { return say("cuEventCreate", table_.event_create(event, kSharedEvent)); }
+  Status make_event(GpuEventUse use, void** event) {
+    const unsigned flags = use == GpuEventUse::processes ? kSharedEvent : kPlainEvent;
+    return say("cuEventCreate", table_.event_create(event, flags));
+  }
   Status destroy_event(void* event) { return say("cuEventDestroy", table_.event_destroy(event)); }
   Status record(void* event, GpuStream stream) {
     return say("cuEventRecord", table_.event_record(event, stream));

@@ -3,6 +3,8 @@
 /// Thread-safe. Errors: as src/device/gpu.h.
 #pragma once
 
+#include <string_view>
+
 #include "src/device/gpu.h"
 
 namespace weir::device {
@@ -22,6 +24,9 @@ struct GpuLaunch {
 class GpuKernels {
  public:
   virtual ~GpuKernels() = default;
+
+  /// Whose code it takes: "cuda" or "hip".
+  virtual std::string_view code() const = 0;
 
   /// The image (a cubin, a fat binary, PTX; a code object of HIP) may go once this returns.
   virtual Result<GpuModule> load(const void* image) = 0;

@@ -16,6 +16,7 @@ namespace weir::device {
 struct GpuSelf {
   int index = 0;
   std::string description;
+  std::string address;  ///< on the PCI bus
 };
 
 /// Calls with the GPU current; an error names the GPU.
@@ -121,9 +122,9 @@ class VendorEvents final : public GpuEvents {
  public:
   VendorEvents(Api& api, const GpuSelf& self) : api_(api), self_(self) {}
 
-  Result<GpuEvent> make() override {
+  Result<GpuEvent> make(GpuEventUse use) override {
     GpuEvent event = nullptr;
-    WEIR_TRY(unhindered_on(api_, self_, [&] { return api_.make_event(&event); }));
+    WEIR_TRY(unhindered_on(api_, self_, [&] { return api_.make_event(use, &event); }));
     return event;
   }
   Result<GpuEventHandle> share(GpuEvent event) override {

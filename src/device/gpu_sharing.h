@@ -29,6 +29,9 @@ class GpuSharing {
 
 using GpuEvent = void*;
 
+/// Whose streams an event orders. One of `streams` alone may be recorded while a stream is captured.
+enum class GpuEventUse : uint8_t { streams, processes };
+
 /// What another process opens an event with.
 struct GpuEventHandle {
   std::array<std::byte, 64> bytes{};
@@ -38,8 +41,8 @@ class GpuEvents {
  public:
   virtual ~GpuEvents() = default;
 
-  /// One that another process can open, and streams of both can record and wait for.
-  virtual Result<GpuEvent> make() = 0;
+  /// One of `processes` can be opened by another process; streams of both can record it and wait for it.
+  virtual Result<GpuEvent> make(GpuEventUse use) = 0;
   virtual Result<GpuEventHandle> share(GpuEvent event) = 0;
   virtual Result<GpuEvent> open(const GpuEventHandle& handle) = 0;
   virtual Status destroy(GpuEvent event) = 0;

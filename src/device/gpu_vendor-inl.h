@@ -33,6 +33,7 @@ class VendorKernels final : public GpuKernels {
  public:
   VendorKernels(Api& api, const GpuSelf& self) : api_(api), self_(self) {}
 
+  std::string_view code() const override { return Api::kCode; }
   Result<GpuModule> load(const void* image) override {
     GpuModule module = nullptr;
     WEIR_TRY(unhindered_on(api_, self_, [&] { return api_.load(image, &module); }));
@@ -74,6 +75,7 @@ class VendorGpu final : public Gpu {
       : api_(api), self_(std::move(self)), sharing_(api, self_), events_(api, self_), kernels_(api, self_) {}
 
   std::string description() const override { return self_.description; }
+  std::string address() const override { return self_.address; }
   int index() const override { return self_.index; }
   GpuSharing* sharing() override { return &sharing_; }
   GpuEvents* events() override { return &events_; }
@@ -98,6 +100,19 @@ class VendorGpu final : public Gpu {
     return flag;
   }
 
+  Result<uint64_t> pin(void* memory, size_t bytes) override {
+    uint64_t address = 0;
+    const Status done = unhindered_on(api_, self_, [&]() -> Status {
+      WEIR_TRY(api_.pin(memory, bytes));
+      return api_.flag_address(memory, &address);
+    });
+    if (!done.ok()) return Status(done.code(), fmt::format("{} bytes at {} on {}", bytes, memory, done.message()));
+    return address;
+  }
+  Status unpin(void* memory) override {
+    return unhindered_on(api_, self_, [&] { return api_.unpin(memory); });
+  }
+
   Status copy(void* to, const void* from, size_t bytes, GpuStream stream) override {
     if (bytes == 0) return {};
     return on_gpu(api_, self_, [&] { return api_.copy(to, from, bytes, stream); });
@@ -105,8 +120,8 @@ class VendorGpu final : public Gpu {
   Status set(GpuFlag flag, uint32_t value, GpuStream stream) override {
     return on_gpu(api_, self_, [&] { return api_.set(flag, value, stream); });
   }
-  Status await(GpuFlag flag, uint32_t value, GpuStream stream) override {
-    return on_gpu(api_, self_, [&] { return api_.await(flag, value, stream); });
+  Status await(GpuFlag flag, uint32_t value, GpuStream stream, GpuTest test) override {
+    return on_gpu(api_, self_, [&] { return api_.await(flag, value, test, stream); });
   }
   Status call(void (*function)(void*), void* argument, GpuStream stream) override {
     return on_gpu(api_, self_, [&] { return api_.call(function, argument, stream); });
@@ -222,7 +237,7 @@ class VendorGpus final : public Gpus {
       char name[128] = {}, address[32] = {};
       if (!api.name(i, name, sizeof(name) - 1).ok()) name[0] = '\0';
       if (!api.address(i, address, sizeof(address) - 1).ok()) address[0] = '\0';
-      GpuSelf self{i, fmt::format("{} GPU {} ({}, {})", Api::kName, i, name, address)};
+      GpuSelf self{i, fmt::format("{} GPU {} ({}, {})", Api::kName, i, name, address), address};
       gpus_.push_back(std::make_unique<VendorGpu<Api>>(api, std::move(self)));
     }
   }

@@ -21,6 +21,8 @@ struct Work {
   RedOp op = RedOp::sum;
   bool scales = false;  ///< multiply own input by `factor` when it is read
   device::Scalar factor = {};
+  /// Instead of `factor`, for GPUs alone: where kernels read it when they run. Null: `factor` counts.
+  const std::byte* factor_at = nullptr;
   int64_t divisor = 1;  ///< divide final sums of integers by this
   uint64_t tag = 0;
   size_t tile_bytes = SIZE_MAX;  ///< most bytes of a chunk in a pass, as far as there is room for them

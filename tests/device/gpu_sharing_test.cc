@@ -119,7 +119,7 @@ TEST(GpuSharing, EventsOrderStreamsOfTwoProcesses) {
   });
   const auto gpus = make_gpus();
   Gpu& gpu = **gpus->at(0);
-  auto event = gpu.events()->make();
+  auto event = gpu.events()->make(GpuEventUse::processes);
   ASSERT_TRUE(event.ok());
   auto handle = gpu.events()->share(*event);
   ASSERT_TRUE(handle.ok()) << handle.status().message();
@@ -156,7 +156,7 @@ TEST_F(GpuRefusals, OfSharing) {
   EXPECT_THAT(gpu_->sharing()->attach(*own).status().message(),
               HasSubstr("memory of another process cannot be attached"));
   EXPECT_FALSE(gpu_->sharing()->attach(GpuShareHandle{}).ok());
-  auto event = gpu_->events()->make();
+  auto event = gpu_->events()->make(GpuEventUse::processes);
   ASSERT_TRUE(event.ok());
   EXPECT_FALSE(gpu_->events()->open(*gpu_->events()->share(*event)).ok()) << "its own";
   EXPECT_FALSE(gpu_->events()->open(GpuEventHandle{}).ok());
@@ -192,7 +192,7 @@ TEST(GpuSharing, RefusedByTheDriver) {
   auto memory = gpu.allocate(64, GpuMemory::device);
   ASSERT_TRUE(memory.ok());
   there.say(*gpu.sharing()->share(*memory));
-  auto event = gpu.events()->make();
+  auto event = gpu.events()->make(GpuEventUse::processes);
   ASSERT_TRUE(event.ok());
   there.say(*gpu.events()->share(*event));
   EXPECT_TRUE(back.hear<bool>());

@@ -32,7 +32,7 @@ struct RingMemory {
     return reinterpret_cast<std::byte*>((address + 15) / 16 * 16);
   }
   Port port(bool outgoing) {
-    return {slots(), arrived.data(), &taken, outgoing ? &sent : &received, count, stride};
+    return {slots(), arrived.data(), &taken, outgoing ? &sent : &received, count, stride, 0};
   }
 
   uint32_t count = 0;
@@ -110,6 +110,7 @@ class GpuRanks {
                                               options_.before);
         }
         ports.push_back(ring->port(channel.outgoing));
+        ports.back().peer = static_cast<uint32_t>(channel.peer);
       }
     }
     ports_.push_back(std::move(ports));

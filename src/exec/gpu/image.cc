@@ -73,6 +73,7 @@ Status set_work(Launch& launch, const Program& program, const Work& work, size_t
   uint64_t scalar = 0;
   std::memcpy(&scalar, work.factor.bits, sizeof(scalar));
   launch.factor = device::splat(scalar, static_cast<int>(element));
+  launch.factor_at = work.factor_at;
   launch.divisor = work.divisor;
   launch.tag = work.tag;
   launch.tile_bytes = tile_bytes / kGrainBytes * kGrainBytes;

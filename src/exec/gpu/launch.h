@@ -42,6 +42,7 @@ struct Port {
   uint64_t* done = nullptr;     ///< memory of this end alone: messages it has sent or taken so far
   uint32_t count = 0;
   uint32_t stride = 0;  ///< slot_stride()
+  uint32_t peer = 0;    ///< the rank at the other end
 };
 
 /// Bytes from slot to slot of a ring whose messages have up to `bytes` bytes, a multiple of kGrainBytes.
@@ -57,11 +58,11 @@ struct LaneSteps {
   uint32_t count = 0;
 };
 
-/// What a block says while it runs, one per block, in memory that the host reads at any time. Zero before a
-/// launch.
+/// What a block says while it runs, one per block, in memory that the host reads at any time. Zero before the
+/// first launch; the host may clear it.
 struct Note {
-  uint64_t waiting = 0;  ///< 1 + the channel that it waited for when it last did so longer than usual
-  uint64_t foreign = 0;  ///< 1 + the channel that brought a message of another operation: the block has left
+  uint64_t waiting = 0;  ///< 1 + the rank that it has waited for longer than usual, said again and again
+  uint64_t foreign = 0;  ///< 1 + the rank that sent a message of another operation: the block has left
   uint64_t tag = 0;      ///< of that message
 };
 
@@ -95,6 +96,7 @@ struct Launch {
   bool scales = false;
   uint32_t element = 4;  ///< bytes; code for GPUs cannot read the host's table of them
   uint64_t factor = 0;   ///< the scalar in every element of 8 bytes
+  const std::byte* factor_at = nullptr;  ///< not null: the scalar lies there instead
   int64_t divisor = 1;
   uint64_t tag = 0;
 };

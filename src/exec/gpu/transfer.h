@@ -90,16 +90,31 @@ WEIR_DEVICE void store_units(std::byte* to, uint32_t width, const Reach& reach,
   }
 }
 
-template <int kCount>
-WEIR_DEVICE void scale(const Launch& launch, uint64_t (&granules)[kCount]) {
+/// The scalar in every element of 8 bytes. Here and below an operation is a Launch or a MoveLaunch.
+template <typename Operation>
+WEIR_DEVICE uint64_t factor_of(const Operation& launch) {
+  if (launch.factor_at == nullptr) return launch.factor;
+  switch (launch.element) {
+    case 1: return device::load_as<uint8_t>(launch.factor_at) * 0x0101010101010101u;
+    case 2: return device::load_as<uint16_t>(launch.factor_at) * 0x0001000100010001u;
+    case 4: return device::load_as<uint32_t>(launch.factor_at) * 0x0000000100000001u;
+    default: return device::load_as<uint64_t>(launch.factor_at);
+  }
+}
+
+template <typename Operation, int kCount>
+WEIR_DEVICE void scale(const Operation& launch, uint64_t (&granules)[kCount]) {
   uint64_t factors[kCount];
+  const uint64_t factor = factor_of(launch);
   WEIR_UNROLLED
-  for (int k = 0; k < kCount; ++k) factors[k] = launch.factor;
+  for (int k = 0; k < kCount; ++k) factors[k] = factor;
   device::multiply(launch.type, granules, factors);
 }
 
 /// Everything in plain memory: in units of 16 bytes as far as they go, then by elements.
-WEIR_DEVICE void transfer_memory(const Launch& launch, const Transfer& transfer, const device::Block& block) {
+template <typename Operation>
+WEIR_DEVICE void transfer_memory(const Operation& launch, const Transfer& transfer,
+                                 const device::Block& block) {
   const uint32_t element = launch.element;
   const uint32_t bytes = transfer.count * element;
   const uint32_t wide_bytes = transfer.wide ? bytes / 16 * 16 : 0;
@@ -184,8 +199,11 @@ WEIR_DEVICE bool try_packet(const std::byte* slot, uint32_t flag, uint64_t& gran
 WEIR_DEVICE bool may_wait(const Launch& launch, const device::Block& block, uint32_t looks,
                           uint32_t channel) {
   constexpr uint32_t kLong = 1u << 16;
-  if (looks == kLong) device::store_relaxed(&launch.notes[block.index].waiting, uint64_t{channel} + 1);
   if (looks % 32 != 31) return true;
+  if (looks % kLong == kLong - 1) {
+    const Port& port = launch.ports[uint64_t{block.index % launch.shards} * launch.channels + channel];
+    device::store_relaxed(&launch.notes[block.index].waiting, uint64_t{port.peer} + 1);
+  }
   device::pause();
   return device::load_relaxed(launch.abort) == 0;
 }

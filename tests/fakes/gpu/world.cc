@@ -30,6 +30,8 @@ constexpr Named kErrors[] = {
     {kIllegalAddress, "ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {kOutOfResources, "LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
     {kPeerAlready, "PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled"},
+    {kAlreadyPinned, "HOST_MEMORY_ALREADY_REGISTERED", "part or all of the requested memory range is already mapped"},
+    {kNotPinned, "HOST_MEMORY_NOT_REGISTERED", "pointer does not correspond to a registered memory region"},
     {kNotSupported, "NOT_SUPPORTED", "operation not supported"},
     {kCaptureUnsupported, "STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
     {kCaptureInvalidated, "STREAM_CAPTURE_INVALIDATED",

@@ -50,6 +50,8 @@ enum Error : int {
   kIllegalAddress = 700,
   kOutOfResources = 701,
   kPeerAlready = 704,
+  kAlreadyPinned = 712,
+  kNotPinned = 713,
   kNotSupported = 801,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,

@@ -58,6 +58,10 @@ struct Options {
   int64_t slots = 4;
   int64_t slot_bytes = 0;
   int64_t window_bytes = 2 * 1024 * 1024;
+  // GPUs
+  std::string gpu_path = "auto";
+  std::string gpu_kernels;
+  int64_t gpu_home_bytes = 7 * 1024 * 1024;
   // Plans
   std::string algorithm;
   std::string nccl_algorithms;

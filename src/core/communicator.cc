@@ -8,6 +8,7 @@
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/core/connected.h"
+#include "src/core/gpu/resident.h"
 #include "src/core/runtime.h"
 #include "src/core/staged.h"
 #include "src/device/host_stream.h"
@@ -49,6 +50,7 @@ Status not_connected() { return {Code::invalid_usage, "the communicator was not 
 Communicator::Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank rank, Config config)
     : runtime_(runtime),
       gpus_(gpus_in_use(runtime.gpus())),
+      gpu_(gpus_ != nullptr ? gpus_->of(nullptr) : nullptr),
       id_(id),
       ranks_(ranks),
       rank_(rank),
@@ -59,6 +61,7 @@ Communicator::Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank
 Communicator::Communicator(Communicator& parent, int color, int key, Config config)
     : runtime_(parent.runtime_),
       gpus_(parent.gpus_),
+      gpu_(parent.gpu_),
       id_(parent.id_),
       split_(SplitFrom{&parent, color, key}),
       ranks_(0),
@@ -70,6 +73,7 @@ Communicator::Communicator(Communicator& parent, int color, int key, Config conf
 Communicator::~Communicator() {
   if (state().code() == Code::in_progress) abort();
   background_.reset();
+  end_resident();
   if (staged_ != nullptr) staged_->stop();  // its thread uses staged_
   staged_.reset();
   turns_.wait_idle();
@@ -145,6 +149,7 @@ Status Communicator::build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap
   if (connected_->gpus_somewhere) {
     staged_ = make_staged();
     queued_ = true;  // operations may have to be cut
+    WEIR_TRY(make_resident());
   }
   if (aborted_.load()) connected_->execution->abort();
   return {};
@@ -202,6 +207,7 @@ Status Communicator::carry_out(std::span<Share> shares) {
 Status Communicator::finalize() {
   finalizing_.store(true);
   if (!config_.blocking && !all_done()) return {Code::in_progress, "operations are under way"};
+  if (resident_ != nullptr) resident_->wait_idle();
   if (staged_ != nullptr) staged_->wait_idle();
   turns_.wait_idle();
   return state();
@@ -211,8 +217,9 @@ void Communicator::abort() {
   aborted_.store(true);
   admission_.abort();
   std::lock_guard lock(mutex_);
-  if (connected_ != nullptr && code_.load() != static_cast<int>(Code::in_progress))
-    connected_->execution->abort();
+  if (connected_ == nullptr || code_.load() == static_cast<int>(Code::in_progress)) return;
+  connected_->execution->abort();
+  if (resident_ != nullptr) resident_->abort();
 }
 
 Status Communicator::state() const {
@@ -279,7 +286,10 @@ Admission::Load Communicator::admit(std::span<const Operation> operations) {
   return load;
 }
 
-bool Communicator::all_done() const { return turns_.idle() && (staged_ == nullptr || staged_->idle()); }
+bool Communicator::all_done() const {
+  return turns_.idle() && (staged_ == nullptr || staged_->idle()) &&
+         (resident_ == nullptr || resident_->idle());
+}
 
 Result<device::HostStream*> Communicator::background() {
   if (background_ == nullptr) {

@@ -33,6 +33,7 @@ class Door;
 namespace weir::core {
 
 class Bootstrap;
+class Resident;
 class Runtime;
 class Staged;
 struct Connected;
@@ -124,6 +125,12 @@ class Communicator {
   void submit_staged(std::shared_ptr<Launch> launch, const Admission::Load& load);
   Status carry_out_staged(Launch& launch, uint64_t ticket, const Admission::Load& load);
   std::unique_ptr<Staged> make_staged();
+  /// Meets the others on their GPUs, where all are on some. Collective.
+  Status make_resident();
+  void end_resident();
+  Status run_resident(std::span<const Operation> operations, const Place& place);
+  /// A collective that was called: goes by kernels.
+  bool is_resident(const Operation& operation) const;
   Admission::Load admit(std::span<const Operation> operations);
   Result<device::HostStream*> background();
   bool all_done() const;
@@ -132,6 +139,7 @@ class Communicator {
 
   Runtime& runtime_;
   device::Gpus* const gpus_;
+  device::Gpu* const gpu_;  ///< that the thread had chosen which made the communicator; null: none
   const UniqueId id_;
   const std::optional<SplitFrom> split_;
   int ranks_;
@@ -148,7 +156,8 @@ class Communicator {
   Turnstile turns_;
   Admission admission_;
   std::unique_ptr<Connected> connected_;
-  std::unique_ptr<Staged> staged_;  ///< null where no rank uses a GPU
+  std::unique_ptr<Staged> staged_;      ///< null where no rank uses a GPU
+  std::unique_ptr<Resident> resident_;  ///< null where collectives do not go by kernels
   std::unique_ptr<device::HostStream> background_;
 };
 

@@ -1,5 +1,7 @@
 #include "src/core/runtime.h"
 
+#include <random>
+
 #include "src/base/doorbell.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
@@ -19,13 +21,20 @@ void log_rails(const InterfaceChoice& choice) {
   for (const std::string& sentence : choice.left_out) WEIR_INFO(net, "NET/Socket : Not using {}", sentence);
 }
 
+uint64_t random_number() {
+  std::random_device source;
+  return uint64_t{source()} << 32 | source();
+}
+
 }  // namespace
 
 Runtime::Runtime(Options options)
     : options_(std::move(options)),
       host_(host_identity(options_.host_id)),
       own_host_(options_, host_),
-      credit_(first_credit(options_)) {
+      credit_(first_credit(options_)),
+      kernels_(options_.gpu_kernels),
+      process_(random_number()) {
   prepare_doorbells();  // cheapest while the process has few threads
 }
 

@@ -13,6 +13,8 @@
 #include "src/base/door.h"
 #include "src/base/interfaces.h"
 #include "src/base/options.h"
+#include "src/core/gpu/island.h"
+#include "src/core/gpu/kernel_library.h"
 #include "src/core/own_host.h"
 #include "src/core/root.h"
 #include "src/core/unique_id.h"
@@ -43,6 +45,10 @@ class Runtime {
   device::Gpus* gpus() const { return gpus_.load(std::memory_order_acquire); }
   /// Communicators that are made from now on work with these, which outlive them.
   void set_gpus(device::Gpus* gpus) { gpus_.store(gpus, std::memory_order_release); }
+  KernelLibrary& kernels() { return kernels_; }
+  LeftIslands& left_islands() { return left_islands_; }
+  /// A number that no other process of this host has.
+  uint64_t process() const { return process_; }
 
   /// An id for a new communicator: the fixed one of NCCL_COMM_ID, or that of a root that starts to listen
   /// now.
@@ -63,6 +69,9 @@ class Runtime {
   Watch watch_;
   Roots roots_;
   std::atomic<device::Gpus*> gpus_{&device::gpus()};
+  KernelLibrary kernels_;
+  LeftIslands left_islands_;
+  const uint64_t process_;
   std::mutex mutex_;
   std::weak_ptr<Door> door_;
 };

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "src/core/communicator.h"
+#include "src/core/gpu/resident.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {
@@ -23,6 +24,8 @@ class Together {
     std::vector<Place> places;  ///< in order of first use; the first one carries the operations out
   };
 
+  Status begin_resident();
+  Status end_resident();
   Status begin_staged();
   Status end_staged();
   Status run_in_background() const;
@@ -31,6 +34,7 @@ class Together {
 
   std::vector<Part> parts_;  ///< without those begun
   std::vector<std::pair<Communicator*, Communicator::Begun>> begun_;
+  std::vector<std::pair<Communicator*, Resident::Call>> queued_;
 };
 
 Together::Together(std::span<const Target> targets, std::span<const Operation> operations) {
@@ -49,10 +53,42 @@ Together::Together(std::span<const Target> targets, std::span<const Operation> o
 Status Together::run() {
   for (const Part& part : parts_) WEIR_TRY(part.communicator->usable());
   const bool blocking = parts_[0].communicator->config().blocking;
+  WEIR_TRY(begin_resident());
   Status status = begin_staged();
   if (status.ok() && !parts_.empty()) status = blocking ? run_on_streams() : run_in_background();
   Status ended = end_staged();
+  if (Status left = end_resident(); ended.ok()) ended = std::move(left);
   return status.ok() || (status.code() == Code::in_progress && !ended.ok()) ? ended : status;
+}
+
+/// Kernels of all communicators are queued before any stream waits for one: they wait for each other.
+Status Together::begin_resident() {
+  for (Part& part : parts_) {
+    const auto rest = std::stable_partition(
+        part.operations.begin(), part.operations.end(),
+        [&](const Operation& operation) { return !part.communicator->is_resident(operation); });
+    std::vector<Operation> collectives(rest, part.operations.end());
+    part.operations.erase(rest, part.operations.end());
+    if (collectives.empty()) continue;
+    Resident& resident = *part.communicator->resident_;
+    auto call = resident.prepare(std::move(collectives), part.places);
+    WEIR_TRY(call.status());
+    WEIR_TRY(resident.enter(*call));
+    queued_.emplace_back(part.communicator, std::move(*call));
+  }
+  for (auto& [communicator, call] : queued_) WEIR_TRY(communicator->resident_->queue(call));
+  std::erase_if(parts_, [](const Part& part) { return part.operations.empty(); });
+  return {};
+}
+
+Status Together::end_resident() {
+  Status worst;
+  for (const auto& [communicator, call] : queued_) {
+    Status status = communicator->resident_->leave(call);
+    if (status.ok()) status = communicator->usable();
+    if (worst.ok()) worst = std::move(status);
+  }
+  return worst;
 }
 
 /// All streams of GPUs come to the beginning of the group before any of them waits for its end: communicators

@@ -1,0 +1,91 @@
+// Calls of communicators whose collectives go by kernels.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/log.h"
+#include "src/base/text.h"
+#include "src/core/communicator.h"
+#include "src/core/connected.h"
+#include "src/core/gpu/resident.h"
+#include "src/core/runtime.h"
+
+namespace weir::core {
+
+Status Communicator::make_resident() {
+  Bootstrap& bootstrap = *connected_->bootstrap;
+  const Options& options = runtime_.options();
+  Island::Parts offered;
+  offered.bootstrap = &bootstrap;
+  offered.gpus = gpus_;
+  offered.gpu = gpu_;
+  offered.kernels = &runtime_.kernels();
+  offered.process = runtime_.process();
+  offered.path = options.gpu_path;
+  offered.home_bytes = static_cast<size_t>(options.gpu_home_bytes);
+  auto joined = Island::join(offered);
+  WEIR_TRY(joined.status());
+  if (joined->island == nullptr) {
+    if (rank_ == 0) WEIR_INFO(init, "GPUs: collectives go through pinned memory: {}", joined->why_not);
+    return {};
+  }
+  WEIR_INFO(init, "GPUs: rank {} does collectives by kernels on {}, with {} of its memory, in up to {} blocks",
+            rank_, gpu_->description(), bytes_words(static_cast<double>(joined->island->home_bytes())),
+            joined->island->blocks());
+  std::vector<Rank> everybody;
+  for (Rank rank = 0; rank < ranks_; ++rank) everybody.push_back(rank);
+  const uint64_t uid = uid_in_circle(static_cast<uint32_t>(bootstrap.uid() >> 32),
+                                     hash_text(fmt::format("{:x} kernels", bootstrap.uid())));
+  auto own = Bootstrap::subset(bootstrap, everybody, uid, &aborted_);
+  WEIR_TRY(own.status());
+  Resident::Parts parts;
+  parts.rank = rank_;
+  parts.ranks = ranks_;
+  parts.check = options.check;
+  parts.gpus = gpus_;
+  parts.aborted = &aborted_;
+  parts.bootstrap = std::move(*own);
+  parts.fail = [this, activity = &bootstrap.activity()](const Status& status) {
+    activity->fail({-1, status});  // for those who wait for this rank's sends
+    set_state(status);
+  };
+  runtime_.left_islands().enter(joined->island->uid());
+  auto made = Resident::create(std::move(parts), std::move(joined->island));
+  WEIR_TRY(made.status());
+  resident_ = std::move(*made);
+  return {};
+}
+
+void Communicator::end_resident() {
+  if (resident_ == nullptr) return;
+  auto [island, idle] = Resident::end(std::move(resident_));
+  runtime_.left_islands().leave(std::move(island), idle);
+}
+
+bool Communicator::is_resident(const Operation& operation) const {
+  return resident_ != nullptr && operation.kind != Collective::send_recv;
+}
+
+/// Sends and receives go beside the collectives, staged.
+Status Communicator::run_resident(std::span<const Operation> operations, const Place& place) {
+  std::vector<Operation> collectives(operations.begin(), operations.end());
+  const auto rest = std::stable_partition(collectives.begin(), collectives.end(),
+                                          [this](const Operation& one) { return is_resident(one); });
+  std::vector<Operation> pairs(rest, collectives.end());
+  collectives.erase(rest, collectives.end());
+  const auto run_pairs = [&] {
+    return place.on_gpu ? run_staged(pairs, place) : run(pairs, place.host);
+  };
+  if (collectives.empty()) return run_pairs();
+  WEIR_TRY(usable());
+  auto call = resident_->prepare(std::move(collectives), {place});
+  WEIR_TRY(call.status());
+  WEIR_TRY(resident_->enter(*call));
+  WEIR_TRY(resident_->queue(*call));
+  const Status beside = pairs.empty() ? Status() : run_pairs();
+  WEIR_TRY(resident_->leave(*call));
+  if (!place.on_gpu && place.host == nullptr) WEIR_TRY(usable());
+  return beside;
+}
+
+}  // namespace weir::core

@@ -1,0 +1,282 @@
+#include "src/core/gpu/island.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/clock.h"
+#include "src/base/host.h"
+#include "src/base/log.h"
+#include "src/base/text.h"
+#include "src/core/insist.h"
+
+namespace weir::core {
+namespace {
+
+using device::GpuMemory;
+using exec::gpu::KernelExecutor;
+
+/// How long a rank that ends looks for others to end too; what one look may take.
+constexpr int64_t kPatienceNs = 2'000'000'000;
+constexpr int64_t kLookNs = 100'000'000;
+
+constexpr size_t kHomeAlignment = 4096;
+constexpr size_t head_bytes(int ranks) {
+  return (static_cast<size_t>(ranks) * sizeof(uint64_t) + kHomeAlignment - 1) / kHomeAlignment * kHomeAlignment;
+}
+
+}  // namespace
+
+/// What a rank tells all others.
+struct Island::Offer {
+  std::string why_not;  ///< empty: it has a home
+  uint64_t machine = 0;
+  uint64_t process = 0;
+  std::string code;
+  std::string gpu;  ///< its address, else its description
+  int32_t index = 0;
+  uint64_t memory = 0;
+  uint64_t home_bytes = 0;
+  device::GpuShareHandle handle;
+  std::string why_not_shared;  ///< with other processes; empty: `handle` is good
+  uint32_t blocks = 0;         ///< that its GPU runs at once
+
+  Bytes bytes() const {
+    ByteWriter out;
+    out.put_string(why_not).put(machine).put(process).put_string(code).put_string(gpu).put(index);
+    out.put(memory).put(home_bytes).put(handle).put_string(why_not_shared).put(blocks);
+    return out.take();
+  }
+  static Offer from(BytesView bytes) {
+    ByteReader in(bytes);
+    Offer offer;
+    offer.why_not = in.get_string();
+    offer.machine = in.get<uint64_t>();
+    offer.process = in.get<uint64_t>();
+    offer.code = in.get_string();
+    offer.gpu = in.get_string();
+    offer.index = in.get<int32_t>();
+    offer.memory = in.get<uint64_t>();
+    offer.home_bytes = in.get<uint64_t>();
+    offer.handle = in.get<device::GpuShareHandle>();
+    offer.why_not_shared = in.get_string();
+    offer.blocks = in.get<uint32_t>();
+    if (!in.ok()) offer.why_not = "it did not say what it has";
+    return offer;
+  }
+  bool shares_gpu(const Offer& other) const { return machine == other.machine && gpu == other.gpu; }
+};
+
+Island::~Island() { let_go(); }
+
+/// Memory of the GPU for a home, zero, and streams.
+Status Island::take_home(size_t bytes) {
+  const int ranks = static_cast<int>(homes_.at.size());
+  bytes = std::max(bytes, exec::gpu::HomeTable::least_bytes(ranks));
+  auto memory = gpu_->allocate(head_bytes(ranks) + bytes, GpuMemory::device);
+  WEIR_TRY(memory.status());
+  memory_ = static_cast<std::byte*>(*memory);
+  memory_bytes_ = head_bytes(ranks) + bytes;
+  auto words = Pinned::allocate(gpu_, kHomeAlignment + head_bytes(ranks));
+  WEIR_TRY(words.status());
+  words_ = std::move(*words);
+  for (device::GpuStream* stream : {&stream_, &exit_}) {
+    auto made = gpu_->make_stream();
+    WEIR_TRY(made.status());
+    *stream = *made;
+  }
+  auto read = gpu_->flag_at(words_.data() + sizeof(uint64_t));
+  WEIR_TRY(read.status());
+  read_ = *read;
+  auto zeroes = Pinned::allocate(gpu_, size_t{256} << 10);
+  WEIR_TRY(zeroes.status());
+  for (size_t at = 0; at < memory_bytes_; at += zeroes->bytes())
+    WEIR_TRY(gpu_->copy(memory_ + at, zeroes->data(), std::min(zeroes->bytes(), memory_bytes_ - at), stream_));
+  return gpu_->synchronize(stream_);
+}
+
+Island::Offer Island::offer_of(const Parts& parts, Island& island) {
+  Offer offer;
+  offer.machine = kernel_identity();
+  offer.process = parts.process;
+  const auto refuse = [&](std::string words) {
+    offer.why_not = std::move(words);
+    return offer;
+  };
+  if (parts.gpu == nullptr) return refuse("its process has chosen no GPU");
+  offer.gpu = parts.gpu->address().empty() ? parts.gpu->description() : parts.gpu->address();
+  offer.index = parts.gpu->index();
+  if (parts.path == "staged") return refuse("it is told so by WEIR_GPU_PATH");
+  device::GpuKernels* const driver = parts.gpu->kernels();
+  if (driver == nullptr || parts.gpu->sharing() == nullptr || parts.gpu->events() == nullptr)
+    return refuse(fmt::format("{} runs no kernels", parts.gpu->description()));
+  auto kernels = parts.kernels->on(*parts.gpu);
+  if (!kernels.ok()) return refuse(kernels.status().message());
+  island.kernels_ = *kernels;
+  offer.code = driver->code();
+  const auto fitting = driver->resident_blocks(kernels->bandwidth, kernels->most_threads, 0);
+  const auto processors = driver->multiprocessors();
+  if (!fitting.ok() || !processors.ok())
+    return refuse(fitting.ok() ? processors.status().message() : fitting.status().message());
+  offer.blocks = static_cast<uint32_t>(std::max(0, *fitting * *processors));
+  if (const Status taken = island.take_home(parts.home_bytes); !taken.ok()) return refuse(taken.message());
+  offer.memory = reinterpret_cast<uint64_t>(island.memory_);
+  offer.home_bytes = island.memory_bytes_ - head_bytes(static_cast<int>(island.homes_.at.size()));
+  if (auto handle = parts.gpu->sharing()->share(island.memory_); handle.ok()) {
+    offer.handle = *handle;
+  } else {
+    offer.why_not_shared = handle.status().message();
+  }
+  return offer;
+}
+
+/// Why there can be no island; empty: there can. The same on all ranks.
+std::string Island::verdict(const std::vector<Offer>& offers, const std::string& path) {
+  const Offer& first = offers.front();
+  for (size_t rank = 0; rank < offers.size(); ++rank) {
+    const Offer& one = offers[rank];
+    if (!one.why_not.empty()) return fmt::format("rank {}: {}", rank, one.why_not);
+    if (one.machine != first.machine) return fmt::format("rank {} is on another host than rank 0", rank);
+    if (one.code != first.code)
+      return fmt::format("rank {} is on a GPU of {}, rank 0 on one of {}", rank, one.code, first.code);
+    for (size_t other = 0; other < rank; ++other) {
+      if (one.process == offers[other].process) continue;
+      if (!one.why_not_shared.empty()) return fmt::format("rank {}: {}", rank, one.why_not_shared);
+      if (path != "kernel" && one.shares_gpu(offers[other]))
+        return fmt::format("ranks {} and {} are of two processes on one GPU ({}), which runs them in turns",
+                           other, rank, one.gpu);
+    }
+  }
+  return {};
+}
+
+/// Addresses of all homes, and how many blocks a launch may have.
+Status Island::reach(const Parts& parts, const std::vector<Offer>& offers) {
+  const size_t head = head_bytes(static_cast<int>(offers.size()));
+  homes_.bytes = offers.front().home_bytes;
+  blocks_ = UINT32_MAX;
+  for (size_t rank = 0; rank < offers.size(); ++rank) {
+    const Offer& offer = offers[rank];
+    homes_.bytes = std::min<size_t>(homes_.bytes, offer.home_bytes);
+    const auto sharing = std::count_if(offers.begin(), offers.end(),
+                                       [&](const Offer& other) { return other.shares_gpu(offer); });
+    blocks_ = std::min(blocks_, offer.blocks / static_cast<uint32_t>(sharing));
+    auto* memory = reinterpret_cast<std::byte*>(offer.memory);
+    if (offer.process != parts.process) {
+      auto attached = gpu_->sharing()->attach(offer.handle);
+      WEIR_TRY(attached.status());
+      attached_.push_back(*attached);
+      memory = static_cast<std::byte*>(*attached);
+    } else if (offer.index != gpu_->index()) {
+      auto other = parts.gpus->at(offer.index);
+      WEIR_TRY(other.status());
+      WEIR_TRY(gpu_->sharing()->reach(**other));
+    }
+    farewells_[rank] = memory;
+    homes_.at[rank] = memory + head;
+  }
+  if (blocks_ == 0)
+    return {Code::system_error, fmt::format("{} has no room for the blocks of all its ranks",
+                                            gpu_->description())};
+  auto executor = KernelExecutor::create(*gpu_, kernels_, homes_, {blocks_});
+  WEIR_TRY(executor.status());
+  executor_ = std::move(*executor);
+  return {};
+}
+
+Result<Island::Outcome> Island::join(const Parts& parts) {
+  Bootstrap& bootstrap = *parts.bootstrap;
+  const auto ranks = static_cast<size_t>(bootstrap.size());
+  std::unique_ptr<Island> island(new Island);
+  island->uid_ = bootstrap.uid();
+  island->rank_ = island->homes_.rank = bootstrap.rank();
+  island->gpu_ = parts.gpu;
+  island->homes_.at.resize(ranks);
+  island->farewells_.resize(ranks);
+  ByteWriter told;  // rank 0's path counts for all
+  told.put_bytes(offer_of(parts, *island).bytes()).put_string(parts.path);
+  auto all = bootstrap.all_gather(told.take());
+  WEIR_TRY(all.status());
+  std::vector<Offer> offers;
+  std::string path;
+  for (const Bytes& bytes : *all) {
+    ByteReader in(bytes);
+    offers.push_back(Offer::from(in.get_bytes()));
+    if (offers.size() == 1) path = in.get_string();
+  }
+  std::string why_not = verdict(offers, path);
+  if (why_not.empty()) {
+    const Status reached = island->reach(parts, offers);
+    auto results = bootstrap.all_gather(ByteWriter().put_string(reached.message()).take());
+    WEIR_TRY(results.status());
+    for (size_t rank = 0; rank < ranks && why_not.empty(); ++rank) {
+      const std::string words = ByteReader((*results)[rank]).get_string();
+      if (!words.empty()) why_not = fmt::format("rank {}: {}", rank, words);
+    }
+  }
+  if (why_not.empty()) return Outcome{std::move(island), ""};
+  // Drivers wait for the GPU when memory is freed: nobody goes on to queue anything before all have done so.
+  island.reset();
+  WEIR_TRY(bootstrap.barrier());
+  return Outcome{nullptr, std::move(why_not)};
+}
+
+void Island::leave() {
+  auto* const word = reinterpret_cast<uint64_t*>(words_.data());
+  *word = 1;
+  for (std::byte* const there : farewells_)
+    (void)gpu_->copy(there + static_cast<size_t>(rank_) * sizeof(uint64_t), word, sizeof(uint64_t), exit_);
+}
+
+bool Island::everyone_left() {
+  const size_t ranks = homes_.at.size();
+  auto* const said = reinterpret_cast<uint64_t*>(words_.data() + kHomeAlignment);
+  if (!gpu_->copy(said, memory_, ranks * sizeof(uint64_t), exit_).ok()) return false;
+  if (!gpu_->set(read_, ++reads_, exit_).ok()) return false;
+  const int64_t until = now_ns() + kLookNs;
+  bool read = false;
+  insist([&](int64_t) {
+    read = read_.host->load(std::memory_order_acquire) == reads_;
+    return read || now_ns() > until;
+  });
+  return read && std::all_of(said, said + ranks, [](uint64_t word) { return word != 0; });
+}
+
+void Island::let_go() {
+  if (gpu_ == nullptr) return;
+  executor_.reset();
+  const auto warn = [](const Status& done) {
+    if (!done.ok()) WEIR_INFO(alloc, "memory of a GPU was not freed: {}", done.message());
+  };
+  for (void* const memory : attached_) warn(gpu_->sharing()->detach(memory));
+  if (memory_ != nullptr) warn(gpu_->free(memory_, GpuMemory::device));
+  for (const device::GpuStream stream : {stream_, exit_})
+    if (stream != nullptr) warn(gpu_->destroy_stream(stream));
+}
+
+void LeftIslands::enter(uint64_t uid) {
+  const std::lock_guard lock(mutex_);
+  ++inside_[uid];
+}
+
+void LeftIslands::leave(std::unique_ptr<Island> island, bool idle) {
+  const uint64_t uid = island->uid();
+  bool last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    last = --inside_[uid] == 0;
+    if (last) inside_.erase(uid);
+    if (idle) island->leave();
+    (idle ? left_ : kept_).push_back(std::move(island));
+  }
+  if (!idle) return;
+  const int64_t until = now_ns() + kPatienceNs;
+  insist([&](int64_t) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(left_, [](const auto& one) { return one->everyone_left(); });
+    const bool waits = std::any_of(left_.begin(), left_.end(), [&](const auto& i) { return i->uid() == uid; });
+    return !last || !waits || now_ns() > until;
+  });
+}
+
+}  // namespace weir::core

@@ -1,0 +1,107 @@
+/// Whether the ranks of a communicator can work on each other's GPU memory, and the memory through which they
+/// do: each gives a home (src/exec/gpu/queued.h) and reaches those of all others, by plain addresses in one
+/// process, by IPC handles across processes.
+///
+/// All ranks have homes, or none has: where one cannot, all get the same sentence that says which and why.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/options.h"
+#include "src/core/bootstrap.h"
+#include "src/core/gpu/kernel_library.h"
+#include "src/core/pinned.h"
+#include "src/device/gpu_sharing.h"
+#include "src/exec/gpu/queued.h"
+
+namespace weir::core {
+
+class Island {
+ public:
+  struct Parts {
+    Bootstrap* bootstrap = nullptr;
+    device::Gpus* gpus = nullptr;
+    device::Gpu* gpu = nullptr;  ///< of this rank; null: none
+    KernelLibrary* kernels = nullptr;
+    uint64_t process = 0;  ///< the same for the ranks of this process alone
+    std::string path;      ///< WEIR_GPU_PATH
+    size_t home_bytes = 0;
+  };
+  /// What became of it: an island, or why there is none.
+  struct Outcome {
+    std::unique_ptr<Island> island;
+    std::string why_not;
+  };
+
+  /// Collective over the bootstrap. All memory is taken, and given back where it was in vain, before any rank
+  /// returns: nobody's kernels wait meanwhile. Errors: those of the bootstrap.
+  static Result<Outcome> join(const Parts& parts);
+  /// Frees. REQUIRES: everyone_left(), or nobody ever ran.
+  ~Island();
+  Island(const Island&) = delete;
+  Island& operator=(const Island&) = delete;
+
+  uint64_t uid() const { return uid_; }
+  device::Gpu& gpu() const { return *gpu_; }
+  /// The stream of the communicator's own calls; nothing else is queued there before leave().
+  device::GpuStream stream() const { return stream_; }
+  exec::gpu::Queued& executor() const { return *executor_; }
+  size_t home_bytes() const { return homes_.bytes; }
+  uint32_t blocks() const { return blocks_; }
+
+  /// Tells all others that this rank uses nobody's home any more. REQUIRES: nothing is queued on stream(), or
+  /// ever will be. Does not wait.
+  void leave();
+  /// All ranks have said so. Looks for at most a moment.
+  bool everyone_left();
+
+ private:
+  struct Offer;
+
+  Island() = default;
+  static Offer offer_of(const Parts& parts, Island& island);
+  Status take_home(size_t bytes);
+  static std::string verdict(const std::vector<Offer>& offers, const std::string& path);
+  Status reach(const Parts& parts, const std::vector<Offer>& offers);
+  void let_go();
+
+  uint64_t uid_ = 0;
+  Rank rank_ = 0;
+  device::Gpu* gpu_ = nullptr;
+  device::GpuStream stream_ = nullptr;
+  device::GpuStream exit_ = nullptr;  ///< for looks at who has left
+  std::byte* memory_ = nullptr;       ///< who has left, by rank, then the home
+  size_t memory_bytes_ = 0;
+  exec::gpu::LoadedKernels kernels_;
+  exec::gpu::Homes homes_;
+  std::vector<std::byte*> farewells_;  ///< by rank: where its memory begins
+  std::vector<void*> attached_;
+  std::unique_ptr<exec::gpu::Queued> executor_;
+  uint32_t blocks_ = 0;
+  Pinned words_;  ///< a farewell to send, a flag, farewells that were read
+  device::GpuFlag read_;
+  uint32_t reads_ = 0;
+};
+
+/// Homes of communicators that ended here while other ranks may still use them, until these have left too.
+///
+/// Thread-safe.
+class LeftIslands {
+ public:
+  /// A rank of the communicator `uid` has an island in this process.
+  void enter(uint64_t uid);
+  /// Takes an island whose rank is done, and frees what can be. Where no other rank of this process is in
+  /// it any more, waits a while for those of other processes; what they still use then is kept. `idle`: the
+  /// rank's stream is; else it is kept to the end of the process.
+  void leave(std::unique_ptr<Island> island, bool idle);
+
+ private:
+  std::mutex mutex_;
+  std::map<uint64_t, int> inside_;
+  std::vector<std::unique_ptr<Island>> left_;
+  std::vector<std::unique_ptr<Island>> kept_;  ///< streams may come to them at any time
+};
+
+}  // namespace weir::core

@@ -1,0 +1,342 @@
+#include "src/core/gpu/resident.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/clock.h"
+#include "src/base/log.h"
+#include "src/core/insist.h"
+#include "src/device/host_stream.h"
+
+namespace weir::core {
+namespace {
+
+using device::GpuMemory;
+
+/// What the communicator's stream gets at the end to become empty; less after an abort, when it may hang for
+/// other reasons.
+constexpr int64_t kAtTheEndNs = 2'000'000'000;
+constexpr int64_t kAfterAbortNs = 500'000'000;
+
+/// Those whose streams never became empty. Never destroyed.
+void keep_for_good(std::unique_ptr<Resident> resident) {
+  static auto* const kMutex = new std::mutex;
+  static auto* const kKept = new std::vector<std::unique_ptr<Resident>>;
+  const std::lock_guard lock(*kMutex);
+  kKept->push_back(std::move(resident));
+}
+
+}  // namespace
+
+Resident::Resident(Parts parts, std::unique_ptr<Island> island)
+    : parts_(std::move(parts)),
+      island_(std::move(island)),
+      gpu_(island_->gpu()),
+      plans_(parts_.ranks, island_->executor()) {
+  for (int t = 0; t < kDataTypes; ++t) {
+    const auto type = static_cast<DataType>(t);
+    if (is_float(type)) average_factors_[static_cast<size_t>(t)] = device::ratio(type, 1, parts_.ranks);
+  }
+}
+
+Result<std::unique_ptr<Resident>> Resident::create(Parts parts, std::unique_ptr<Island> island) {
+  std::unique_ptr<Resident> made(new Resident(std::move(parts), std::move(island)));
+  WEIR_TRY(made->make());
+  return made;
+}
+
+Status Resident::make() {
+  for (device::GpuEvent* event : {&entered_, &left_}) {
+    auto one = gpu_.events()->make(device::GpuEventUse::streams);
+    WEIR_TRY(one.status());
+    *event = *one;
+  }
+  auto page = Pinned::allocate(&gpu_, 4096);
+  WEIR_TRY(page.status());
+  flags_ = std::move(*page);
+  auto begun = gpu_.flag_at(flags_.data());
+  WEIR_TRY(begun.status());
+  begun_ = *begun;
+  auto done = gpu_.flag_at(flags_.data() + 128);
+  WEIR_TRY(done.status());
+  done_ = *done;
+  ResidentWatch::Parts watch;
+  watch.executor = &island_->executor();
+  watch.bootstrap = parts_.bootstrap.get();
+  watch.done = done_;
+  watch.aborted = parts_.aborted;
+  watch.fail = parts_.fail;
+  watch_ = std::make_unique<ResidentWatch>(std::move(watch));
+  return {};
+}
+
+Resident::~Resident() {
+  watch_.reset();
+  for (const device::GpuEvent event : {entered_, left_})
+    if (event != nullptr) (void)gpu_.events()->destroy(event);
+  for (const Bounce& bounce : bounces_) (void)gpu_.free(bounce.memory, GpuMemory::device);
+}
+
+std::pair<std::unique_ptr<Island>, bool> Resident::end(std::unique_ptr<Resident> resident) {
+  const int64_t until = now_ns() + (resident->parts_.aborted->load() ? kAfterAbortNs : kAtTheEndNs);
+  insist([&](int64_t) { return resident->idle() || now_ns() > until; });
+  if (!resident->idle()) {  // whatever is queued ends as soon as the stream comes to it
+    resident->abort();
+    insist([&](int64_t) { return resident->idle() || now_ns() > until + kAfterAbortNs; });
+  }
+  const bool idle = resident->idle();
+  std::unique_ptr<Island> island = std::move(resident->island_);
+  if (!idle) {
+    WEIR_INFO(init, "rank {} leaves while its calls are queued on {}: what they use is kept",
+              resident->parts_.rank, resident->gpu_.description());
+    resident->watch_.reset();
+    keep_for_good(std::move(resident));  // the stream may come to its flags at any time
+  }
+  return {std::move(island), idle};
+}
+
+bool Resident::reached(uint32_t value) const {
+  return static_cast<int32_t>(done_.host->load(std::memory_order_acquire) - value) >= 0;
+}
+bool Resident::idle() const {
+  return reached(calls_.load(std::memory_order_acquire)) && on_host_.load(std::memory_order_acquire) == 0;
+}
+
+void Resident::wait_idle() const {
+  insist([&](int64_t) { return idle() || parts_.aborted->load(std::memory_order_relaxed); });
+}
+
+void Resident::abort() {
+  aborted_.store(true);
+  island_->executor().abort();
+}
+
+bool Resident::is_away(const void* address) const {
+  return address != nullptr && parts_.gpus->kind_of(address) == GpuMemory::host;
+}
+
+Status Resident::check_place(const Place& place) const {
+  if (!place.on_gpu) return {};
+  device::Gpu* const found = parts_.gpus->of_stream(place.gpu);
+  if (found == nullptr) return {Code::invalid_usage, "the stream belongs to no GPU that this process uses"};
+  if (found == &gpu_ || place.gpu == nullptr) return {};
+  return {Code::invalid_usage,
+          fmt::format("a communicator works with the GPU that was chosen when it was made: rank {} has {} and "
+                      "is called with a stream of {}",
+                      parts_.rank, gpu_.description(), found->description())};
+}
+
+Status Resident::check_memory(const void* address) const {
+  if (address == nullptr || parts_.gpus->kind_of(address) != GpuMemory::device) return {};
+  device::Gpu* const found = parts_.gpus->of(address);
+  if (found == nullptr || found == &gpu_) return {};
+  return {Code::invalid_usage,
+          fmt::format("a communicator works with the GPU that was chosen when it was made: rank {} has {} and "
+                      "is called with memory of {}",
+                      parts_.rank, gpu_.description(), found->description())};
+}
+
+size_t Resident::input_bytes(const Operation& operation) const {
+  return cut_of(operation, parts_.rank, parts_.ranks).input_blocks * operation.count *
+         size_of(operation.type);
+}
+size_t Resident::output_bytes(const Operation& operation) const {
+  return cut_of(operation, parts_.rank, parts_.ranks).output_blocks * operation.count *
+         size_of(operation.type);
+}
+
+/// Memory of the GPU for one buffer of the call; the next one gets other memory.
+Result<std::byte*> Resident::bounce(size_t bytes) {
+  if (next_bounce_ < bounces_.size() && bounces_[next_bounce_].bytes >= bytes)
+    return bounces_[next_bounce_++].memory;
+  auto memory = gpu_.allocate(bytes, GpuMemory::device);
+  WEIR_TRY(memory.status());
+  const Bounce made{static_cast<std::byte*>(*memory), bytes};
+  // Smaller ones stay behind: calls under way may use them.
+  bounces_.insert(bounces_.begin() + static_cast<std::ptrdiff_t>(next_bounce_++), made);
+  WEIR_INFO(alloc, "rank {} has {} bytes of {} for buffers in other host memory", parts_.rank, bytes,
+            gpu_.description());
+  return made.memory;
+}
+
+/// Where the GPU finds the buffers.
+Status Resident::place_buffers(const Operation& operation, exec::Work& work) {
+  work.input = static_cast<const std::byte*>(operation.input);
+  work.output = static_cast<std::byte*>(operation.output);
+  const size_t in = input_bytes(operation);
+  const size_t out = output_bytes(operation);
+  if (in > 0) WEIR_TRY(check_memory(operation.input));
+  if (out > 0) WEIR_TRY(check_memory(operation.output));
+  if (in > 0 && is_away(operation.input)) {
+    auto memory = bounce(in);
+    WEIR_TRY(memory.status());
+    work.input = *memory;
+  }
+  if (out > 0 && is_away(operation.output)) {
+    auto memory = bounce(out);
+    WEIR_TRY(memory.status());
+    work.output = *memory;
+  }
+  if (in == 0) work.input = nullptr;
+  if (out == 0) work.output = nullptr;
+  return {};
+}
+
+/// Plan and work of one operation.
+Status Resident::lay_out(const Operation& operation, Call& call) {
+  exec::Work& work = call.works.emplace_back();
+  ResidentPlans::Chosen& chosen = call.chosen.emplace_back();
+  const uint32_t number = ++sequence_;
+  if (operation.count == 0) return {};  // but it has a number
+  auto found = plans_.find(operation.kind, operation.root, operation.count * size_of(operation.type));
+  WEIR_TRY(found.status());
+  chosen = *found;
+  WEIR_TRY(place_buffers(operation, work));
+  work.count = operation.count;
+  work.type = operation.type;
+  work.op = operation.reduction.op;
+  const uint32_t mark = parts_.check ? signature(operation) : 0;
+  work.tag = uint64_t{number} << 32 | (parts_.check ? mark + number * 0x9e3779b1u : 0);
+  work.tile_bytes = chosen.tile_bytes;
+  if (!reduces(operation.kind)) return {};
+  switch (operation.reduction.scaling) {
+    case Reduction::Scaling::none: break;
+    case Reduction::Scaling::premultiply:
+      work.scales = true;
+      work.factor = operation.reduction.factor;
+      break;
+    case Reduction::Scaling::premultiply_later: {
+      const void* const at = operation.reduction.factor_address();
+      WEIR_TRY(check_memory(at));
+      work.scales = true;
+      work.factor_at = static_cast<const std::byte*>(at);
+      if (!is_away(at)) break;
+      auto memory = bounce(sizeof(device::Scalar));
+      WEIR_TRY(memory.status());
+      work.factor_at = *memory;
+      break;
+    }
+    case Reduction::Scaling::average:
+      work.scales = is_float(operation.type);
+      work.factor = average_factors_[static_cast<size_t>(operation.type)];
+      work.divisor = work.scales ? 1 : parts_.ranks;
+      break;
+  }
+  return {};
+}
+
+Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std::vector<Place> places) {
+  Call call;
+  call.places = std::move(places);
+  for (const Place& place : call.places) {
+    WEIR_TRY(check_place(place));
+    bool captured = false;
+    if (place.on_gpu) {
+      auto state = gpu_.captures(place.gpu);
+      WEIR_TRY(state.status());
+      captured = *state;
+    }
+    if (&place != &call.places.front() && captured != call.captured)
+      return Status(Code::invalid_usage,
+                    "a group has operations on a stream that is being captured and on one that is not; expected "
+                    "all or none");
+    call.captured = captured;
+  }
+  next_bounce_ = 0;
+  for (const Operation& operation : operations) WEIR_TRY(lay_out(operation, call));
+  call.operations = std::move(operations);
+  return call;
+}
+
+/// The host's stream sets `begun` once all calls before are done, so that no value is passed over.
+void Resident::enter_from_host(device::HostStream* host, uint32_t value) {
+  on_host_.fetch_add(1);
+  host->submit([this, value]() -> Status {
+    insist([&](int64_t) { return reached(value - 1) || aborted_.load(std::memory_order_relaxed); });
+    begun_.host->store(value, std::memory_order_release);
+    on_host_.fetch_sub(1);
+    return {};
+  });
+}
+
+void Resident::leave_to_host(device::HostStream* host, uint32_t value) {
+  on_host_.fetch_add(1);
+  host->submit([this, value]() -> Status {
+    insist([&](int64_t) { return reached(value) || aborted_.load(std::memory_order_relaxed); });
+    on_host_.fetch_sub(1);
+    return {};
+  });
+}
+
+Status Resident::enter(const Call& call) {
+  const device::GpuStream own = island_->stream();
+  const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
+  for (const Place& place : call.places) {
+    if (place.on_gpu) {
+      WEIR_TRY(gpu_.events()->record(entered_, place.gpu));
+      WEIR_TRY(gpu_.events()->wait(entered_, own));
+    } else if (place.host != nullptr) {
+      enter_from_host(place.host, value);
+      WEIR_TRY(gpu_.await(begun_, value, own));
+    }
+  }
+  for (size_t i = 0; i < call.operations.size(); ++i) WEIR_TRY(bring(call.operations[i], call.works[i]));
+  return {};
+}
+
+/// Copies what the GPU does not address to where it does.
+Status Resident::bring(const Operation& operation, const exec::Work& work) {
+  const device::GpuStream own = island_->stream();
+  if (work.input != nullptr && work.input != operation.input)
+    WEIR_TRY(gpu_.copy(const_cast<std::byte*>(work.input), operation.input, input_bytes(operation), own));
+  if (work.factor_at != nullptr && work.factor_at != operation.reduction.factor_address())
+    WEIR_TRY(gpu_.copy(const_cast<std::byte*>(work.factor_at), operation.reduction.factor_address(),
+                       size_of(operation.type), own));
+  return {};
+}
+
+Status Resident::take_back(const Operation& operation, const exec::Work& work) {
+  if (work.output == nullptr || work.output == operation.output) return {};
+  return gpu_.copy(operation.output, work.output, output_bytes(operation), island_->stream());
+}
+
+Status Resident::queue(Call& call) {
+  for (size_t i = 0; i < call.operations.size(); ++i) {
+    if (call.chosen[i].ready == nullptr) continue;
+    WEIR_TRY(island_->executor().queue(*call.chosen[i].ready, call.works[i], island_->stream()));
+  }
+  return {};
+}
+
+void Resident::watch(const Call& call, uint32_t value) {
+  if (call.captured) return watch_->add_graph();
+  uint32_t sequence = sequence_ - static_cast<uint32_t>(call.operations.size());
+  for (const Operation& operation : call.operations)
+    watch_->add({value, {++sequence, parts_.check ? signature(operation) : 0, operation}});
+}
+
+Status Resident::leave(const Call& call) {
+  const device::GpuStream own = island_->stream();
+  const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
+  watch(call, value);  // before anything waits here
+  for (size_t i = 0; i < call.operations.size(); ++i) WEIR_TRY(take_back(call.operations[i], call.works[i]));
+  if (!call.captured) {
+    WEIR_TRY(gpu_.set(done_, value, own));
+    calls_.store(value, std::memory_order_release);
+  }
+  WEIR_TRY(gpu_.events()->record(left_, own));
+  bool waits = false;
+  for (const Place& place : call.places) {
+    if (place.on_gpu) {
+      WEIR_TRY(gpu_.events()->wait(left_, place.gpu));
+    } else if (place.host != nullptr) {
+      leave_to_host(place.host, value);
+    } else {
+      waits = true;
+    }
+  }
+  return waits ? gpu_.synchronize(own) : Status();
+}
+
+}  // namespace weir::core

@@ -1,0 +1,125 @@
+/// How a communicator works on memory of GPUs that reach each other's: its collectives are queued as kernels
+/// which wait for each other on the GPUs; the host only queues.
+///
+/// Each communicator has a stream of its own, which each call enters from the callers' streams and leaves to
+/// them by events: so several ranks may share one stream in a group, and no two calls of a communicator run
+/// at once. In a group all calls go through prepare(), enter() and queue() before any goes through leave().
+/// A captured stream takes the communicator's own along into the graph.
+///
+/// Threads: one at a time; abort(), idle() and wait_idle() at any time.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/core/cut.h"
+#include "src/core/gpu/island.h"
+#include "src/core/gpu/resident_plans.h"
+#include "src/core/gpu/resident_watch.h"
+#include "src/core/operation.h"
+#include "src/core/streams.h"
+#include "src/device/gpu_sharing.h"
+
+namespace weir::core {
+
+class Resident {
+ public:
+  struct Parts {
+    Rank rank = 0;
+    int ranks = 1;
+    bool check = true;  ///< signatures travel with operations
+    device::Gpus* gpus = nullptr;
+    const std::atomic<bool>* aborted = nullptr;
+    /// Who asks about peers, of a scope of its own.
+    std::unique_ptr<Bootstrap> bootstrap;
+    /// Called once, by another thread, with the first error of a call.
+    std::function<void(const Status&)> fail;
+  };
+  /// A call between its steps.
+  struct Call {
+    std::vector<Operation> operations;
+    std::vector<Place> places;
+    std::vector<ResidentPlans::Chosen> chosen;  ///< of each operation; null: nothing is to be done
+    std::vector<exec::Work> works;
+    bool captured = false;
+  };
+
+  /// Errors: those of the driver.
+  static Result<std::unique_ptr<Resident>> create(Parts parts, std::unique_ptr<Island> island);
+  /// Waits until the communicator's stream is empty, a while after an abort.
+  ~Resident();
+  Resident(const Resident&) = delete;
+  Resident& operator=(const Resident&) = delete;
+
+  /// The island, once nothing of this object is used any more, and whether its stream is idle.
+  static std::pair<std::unique_ptr<Island>, bool> end(std::unique_ptr<Resident> resident);
+
+  /// Checks, and makes what the operations need. REQUIRES: collectives, no sends or receives. Errors:
+  /// invalid_usage for streams or memory of other GPUs; those of the driver.
+  Result<Call> prepare(std::vector<Operation> operations, std::vector<Place> places);
+  /// The communicator's stream comes after what is queued at the places.
+  Status enter(const Call& call);
+  Status queue(Call& call);
+  /// The places come after the call; those that are no streams: waits.
+  Status leave(const Call& call);
+
+  /// What is queued ends soon, and so does what comes later.
+  void abort();
+  /// Of all that was queued, but for graphs.
+  bool idle() const;
+  /// Until idle(), or aborted.
+  void wait_idle() const;
+
+ private:
+  /// Memory of the GPU for buffers that it does not address, kept from call to call.
+  struct Bounce {
+    std::byte* memory = nullptr;
+    size_t bytes = 0;
+  };
+  /// Where the bytes of an operation are while it runs.
+  struct Buffers {
+    std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    std::byte* factor = nullptr;
+  };
+
+  Resident(Parts parts, std::unique_ptr<Island> island);
+  Status make();
+  Status check_place(const Place& place) const;
+  Status check_memory(const void* address) const;
+  bool is_away(const void* address) const;
+  Result<std::byte*> bounce(size_t bytes);
+  Status lay_out(const Operation& operation, Call& call);
+  Status place_buffers(const Operation& operation, exec::Work& work);
+  Status bring(const Operation& operation, const exec::Work& work);
+  Status take_back(const Operation& operation, const exec::Work& work);
+  size_t input_bytes(const Operation& operation) const;
+  size_t output_bytes(const Operation& operation) const;
+  void enter_from_host(device::HostStream* host, uint32_t value);
+  void leave_to_host(device::HostStream* host, uint32_t value);
+  bool reached(uint32_t value) const;
+  void watch(const Call& call, uint32_t value);
+
+  Parts parts_;
+  std::unique_ptr<Island> island_;
+  device::Gpu& gpu_;
+  ResidentPlans plans_;
+  std::array<device::Scalar, kDataTypes> average_factors_{};
+  device::GpuEvent entered_ = nullptr;
+  device::GpuEvent left_ = nullptr;
+  Pinned flags_;
+  device::GpuFlag begun_;  ///< a host stream has come so far
+  device::GpuFlag done_;   ///< the number of the last call that is done
+  std::atomic<uint32_t> calls_{0};
+  std::atomic<int> on_host_{0};  ///< tasks in streams of the host
+  std::atomic<bool> aborted_{false};
+  uint32_t sequence_ = 0;
+  std::vector<Bounce> bounces_;
+  size_t next_bounce_ = 0;  ///< of the call that is prepared
+  std::unique_ptr<ResidentWatch> watch_;
+};
+
+}  // namespace weir::core

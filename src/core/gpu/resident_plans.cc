@@ -1,0 +1,133 @@
+#include "src/core/gpu/resident_plans.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "algorithms/catalogue.h"
+#include "algorithms/ir/verify.h"
+#include "src/base/log.h"
+#include "src/exec/check.h"
+#include "src/exec/gpu/home_table.h"
+#include "src/exec/lower.h"
+
+namespace weir::core {
+namespace {
+
+using exec::gpu::Profile;
+
+// What GPUs were taken to do when the borders below were set; none was measured. A message costs about 2 us,
+// whatever its size: the store, the wait of the other side for it, a barrier on each side. A block moves
+// about 20 GB/s. Packets save one of the two waits and half the speed.
+
+/// Per block: up to here a collective is all waiting, and packets pay.
+constexpr size_t kPacketsUpTo = size_t{16} << 10;
+/// Of all a rank sends: up to here one message to each other rank is sooner there than several hops.
+constexpr size_t kOneShotUpTo = size_t{128} << 10;
+/// Shards of small messages: more blocks would wait without moving anything.
+constexpr uint32_t kPacketShards = 4;
+/// A shard gets at least so much of a chunk, ten times what a message costs.
+constexpr size_t kShardBytes = size_t{16} << 10;
+constexpr size_t kPacketShardBytes = size_t{1} << 10;
+
+/// All ranks' blocks together, as one_shot sends them.
+size_t sent_bytes(int ranks, size_t bytes) { return bytes * static_cast<size_t>(ranks - 1); }
+
+std::string_view algorithm_for(Collective kind, int ranks, size_t bytes) {
+  const bool small = sent_bytes(ranks, bytes) <= kOneShotUpTo;
+  switch (kind) {
+    case Collective::gather:
+    case Collective::scatter: return "one_shot";
+    case Collective::all_to_all: return small ? "one_shot" : "pairwise";
+    default: return small ? "one_shot" : "ring";
+  }
+}
+
+std::string_view other_algorithm(Collective kind, std::string_view first) {
+  if (first != "one_shot") return "one_shot";
+  switch (kind) {
+    case Collective::gather:
+    case Collective::scatter: return "binomial";
+    case Collective::all_to_all: return "pairwise";
+    default: return "ring";
+  }
+}
+
+}  // namespace
+
+std::array<ResidentChoice, 2> ResidentPlans::choices(Collective kind, int ranks, size_t bytes) {
+  const bool packets = bytes <= kPacketsUpTo;
+  const exec::gpu::Way way{packets ? Profile::packet : Profile::bandwidth,
+                           packets ? kPacketShards : exec::gpu::HomeTable::kRings};
+  const std::string_view first = algorithm_for(kind, ranks, bytes);
+  return {{{first, way}, {other_algorithm(kind, first), way}}};
+}
+
+size_t ResidentPlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint32_t chunks) {
+  constexpr size_t kUnit = 512;
+  const size_t chunk = bytes / chunks + 1;
+  const size_t least = std::min(ready.tile_bytes < kShardBytes ? kPacketShardBytes : kShardBytes,
+                                ready.tile_bytes);
+  const size_t part = (chunk / ready.shards + kUnit) / kUnit * kUnit;
+  return std::clamp(part, least, ready.tile_bytes);
+}
+
+Result<ResidentPlans::Chosen> ResidentPlans::find(Collective kind, Rank root, size_t bytes) {
+  if (ranks_ == 1 || !has_root(kind)) root = 0;
+  Status trouble;
+  for (const ResidentChoice& choice : choices(kind, ranks_, bytes)) {
+    const Made& made = make(choice, kind, root);
+    if (made.ready != nullptr)
+      return Chosen{made.ready.get(), tile_bytes(*made.ready, bytes, made.chunks)};
+    trouble = made.status;
+    if (trouble.code() != Code::invalid_argument) break;
+  }
+  return trouble;
+}
+
+const ResidentPlans::Made& ResidentPlans::make(const ResidentChoice& choice, Collective kind, Rank root) {
+  const Key key{choice.algorithm, kind, root, choice.way.profile};
+  if (const auto known = made_.find(key); known != made_.end()) return known->second;
+  auto made = emit(choice, kind, root);
+  Made entry;
+  if (made.ok()) {
+    entry = std::move(*made);
+    WEIR_INFO(tuning, "{} on GPUs: {} in {}, {} shards, tiles of {} bytes", name(kind), choice.algorithm,
+              choice.way.profile == Profile::packet ? "packets" : "slots", entry.ready->shards,
+              entry.ready->tile_bytes);
+  } else {
+    entry.status = made.status();
+    WEIR_INFO(tuning, "{} on GPUs: not {}: {}", name(kind), choice.algorithm, entry.status.message());
+  }
+  return made_.emplace(key, std::move(entry)).first->second;
+}
+
+Result<ResidentPlans::Made> ResidentPlans::emit(const ResidentChoice& choice, Collective kind, Rank root) {
+  const algorithms::Entry* const entry = algorithms::find(choice.algorithm, kind);
+  if (entry == nullptr)
+    return Status(Code::internal_error, fmt::format("no {} for {}", choice.algorithm, name(kind)));
+  Made made;
+  made.chunks = algorithms::default_chunks(*entry, ranks_);
+  auto plan = algorithms::emit(choice.algorithm, {kind, ranks_, root, made.chunks});
+  WEIR_TRY(plan.status());
+  const auto wrong = [&](const Status& proof) {
+    return Status(Code::internal_error,
+                  fmt::format("the {} plan for {} over {} ranks is wrong and was not run: {}",
+                              choice.algorithm, name(kind), ranks_, proof.message()));
+  };
+  if (const Status proof = ir::verify(*plan); !proof.ok()) return wrong(proof);
+  std::vector<exec::Program> programs;
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    auto program = exec::lower(*plan, rank);
+    WEIR_TRY(program.status());
+    programs.push_back(std::move(*program));
+  }
+  const exec::CheckOptions options{exec::gpu::HomeTable::kSlots};
+  if (const Status proof = exec::check(programs, options); !proof.ok()) return wrong(proof);
+  auto ready = executor_.prepare(*plan, programs, choice.way);
+  WEIR_TRY(ready.status());
+  made.ready = std::move(*ready);
+  return made;
+}
+
+}  // namespace weir::core

@@ -1,0 +1,57 @@
+/// Which plan a collective takes on GPUs that reach each other's memory, in which profile, over how many
+/// blocks: by its size alone, so all ranks choose alike. Plans are verified, lowered for all ranks and
+/// readied when first needed.
+///
+/// Not thread-safe.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <tuple>
+
+#include "src/exec/gpu/queued.h"
+
+namespace weir::core {
+
+/// A plan as it is chosen before it is made.
+struct ResidentChoice {
+  std::string_view algorithm;
+  exec::gpu::Way way;
+};
+
+class ResidentPlans {
+ public:
+  /// The executor outlives it.
+  ResidentPlans(int ranks, exec::gpu::Queued& executor) : ranks_(ranks), executor_(executor) {}
+
+  struct Chosen {
+    exec::gpu::Ready* ready = nullptr;
+    size_t tile_bytes = 0;  ///< for Work
+  };
+  /// For `bytes` per block. Errors: as Queued::prepare.
+  Result<Chosen> find(Collective kind, Rank root, size_t bytes);
+
+  /// What find() tries, in this order, until one fits.
+  static std::array<ResidentChoice, 2> choices(Collective kind, int ranks, size_t bytes);
+  /// Bytes of a chunk in a pass, such that the work spreads over the shards. Pure.
+  static size_t tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint32_t chunks);
+
+ private:
+  struct Made {
+    std::unique_ptr<exec::gpu::Ready> ready;  ///< null: it does not fit
+    uint32_t chunks = 1;
+    Status status;
+  };
+  using Key = std::tuple<std::string_view, Collective, Rank, exec::gpu::Profile>;
+
+  const Made& make(const ResidentChoice& choice, Collective kind, Rank root);
+  Result<Made> emit(const ResidentChoice& choice, Collective kind, Rank root);
+
+  const int ranks_;
+  exec::gpu::Queued& executor_;
+  std::map<Key, Made> made_;
+};
+
+}  // namespace weir::core

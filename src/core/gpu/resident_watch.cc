@@ -1,0 +1,114 @@
+#include "src/core/gpu/resident_watch.h"
+
+#include <fmt/format.h>
+
+#include "src/base/clock.h"
+
+namespace weir::core {
+namespace {
+
+/// From look to look while something is under way, and while graphs may be.
+constexpr std::chrono::milliseconds kPeriod{20};
+constexpr std::chrono::milliseconds kPeriodOfGraphs{50};
+/// What waits says so again much sooner than this.
+constexpr int64_t kSilentNs = 1'000'000'000;
+
+}  // namespace
+
+ResidentWatch::ResidentWatch(Parts parts) : parts_(std::move(parts)), thread_([this] { work(); }) {}
+
+ResidentWatch::~ResidentWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void ResidentWatch::add(const Entry& entry) {
+  const std::lock_guard lock(mutex_);
+  added_.push_back(entry);
+  if (added_.size() == 1) changed_.notify_one();
+}
+
+void ResidentWatch::add_graph() {
+  const std::lock_guard lock(mutex_);
+  graphs_ = true;
+  changed_.notify_one();
+}
+
+void ResidentWatch::work() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    if (under_way_.empty() && added_.empty() && !graphs_) {
+      changed_.wait(lock);
+      continue;
+    }
+    under_way_.insert(under_way_.end(), added_.begin(), added_.end());
+    added_.clear();
+    const auto period = under_way_.empty() ? kPeriodOfGraphs : kPeriod;
+    lock.unlock();
+    look();
+    lock.lock();
+    if (!stop_) changed_.wait_for(lock, period, [&] { return stop_; });
+  }
+}
+
+void ResidentWatch::look() {
+  follow_calls();
+  if (failed_) return;
+  Activity& own = parts_.bootstrap->activity();
+  if (parts_.aborted->load(std::memory_order_relaxed))
+    return fail({Code::invalid_usage, "the communicator was aborted by ncclCommAbort"});
+  if (own.failed()) return fail(own.status());
+  const exec::gpu::Look seen = parts_.executor->look();
+  if (seen.foreign < 0) return follow_wait(seen);
+  const Status found(
+      Code::invalid_usage,
+      fmt::format("rank {} sent a message of operation #{} where rank {} expected another one: the ranks "
+                  "called different operations, or the same ones in another order",
+                  seen.foreign, seen.foreign_tag >> 32, parts_.bootstrap->rank()));
+  fail(parts_.bootstrap->watchdog().explain(seen.foreign, found));
+}
+
+/// Lets the activity say which call the GPU is at.
+void ResidentWatch::follow_calls() {
+  Activity& own = parts_.bootstrap->activity();
+  const uint32_t done = parts_.done.host->load(std::memory_order_acquire);
+  while (!under_way_.empty()) {
+    const Entry& entry = under_way_.front();
+    if (entry.record.sequence != begun_) {
+      own.begin(entry.record.sequence, entry.record.signature, entry.record.operation);
+      begun_ = entry.record.sequence;
+    }
+    if (static_cast<int32_t>(done - entry.call) < 0) return;
+    own.end();
+    under_way_.pop_front();
+    peer_ = -1;
+  }
+}
+
+/// Asks about a peer that is waited for.
+void ResidentWatch::follow_wait(const exec::gpu::Look& seen) {
+  const int64_t now = now_ns();
+  if (seen.waiting_for >= 0 && (peer_ < 0 || seen.waiting_for == peer_)) {
+    if (peer_ < 0) since_ns_ = now;
+    peer_ = seen.waiting_for;
+    seen_ns_ = now;
+  } else if (peer_ >= 0 && now - seen_ns_ > kSilentNs) {  // it came; perhaps another has not
+    peer_ = seen.waiting_for;
+    since_ns_ = seen_ns_ = now;
+  }
+  if (peer_ < 0) return;
+  if (const Status trouble = parts_.bootstrap->watchdog().examine(peer_, now - since_ns_); !trouble.ok())
+    fail(trouble);
+}
+
+void ResidentWatch::fail(const Status& status) {
+  failed_ = true;
+  parts_.executor->abort();
+  parts_.fail(status);
+}
+
+}  // namespace weir::core

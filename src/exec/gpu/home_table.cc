@@ -1,0 +1,82 @@
+#include "src/exec/gpu/home_table.h"
+
+namespace weir::exec::gpu {
+namespace {
+
+constexpr size_t kLine = 128;  // what GPUs fetch at once
+constexpr size_t kCodeBytes = size_t{512} << 10;
+constexpr size_t kScratchBytes = size_t{512} << 10;
+constexpr size_t kPacketRing = HomeTable::kSlots * slot_stride(Profile::packet, HomeTable::kPacketBytes);
+constexpr size_t kRingsOfAPeer = 2 * HomeTable::kRings;  // both profiles
+
+constexpr size_t up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+/// Of the ring that comes from the peer and of the one that goes there. Each line has one writer.
+struct HomeTable::Words {
+  struct alignas(kLine) {
+    uint64_t words[arrived_words(kSlots)];
+  } arrived;  ///< from the peer: its writer
+  struct alignas(kLine) {
+    uint64_t word;
+  } taken;  ///< of what goes to the peer: its writer
+  struct alignas(kLine) {
+    uint64_t received;
+    uint64_t sent;
+  } done;  ///< this rank is the writer
+};
+
+HomeTable::HomeTable(int ranks, size_t bytes) : ranks_(ranks) {
+  const size_t peers = static_cast<size_t>(ranks);
+  size_t at = peers * kRingsOfAPeer * sizeof(Words);
+  const auto take = [&at](size_t wanted) {
+    const Room room{at, wanted};
+    at = up(at + wanted, kLine);
+    return room;
+  };
+  code_ = take(kCodeBytes);
+  scratch_ = take(kScratchBytes);
+  packets_at_ = take(peers * kRings * kPacketRing).at;
+  slots_at_ = at;
+  const size_t slots = peers * kRings * kSlots;
+  slot_bytes_ = bytes > at ? (bytes - at) / slots / kLine * kLine : 0;
+}
+
+size_t HomeTable::least_bytes(int ranks) {
+  const HomeTable empty(ranks, 0);
+  const size_t least_slot = up(kGrainBytes * kSlots * static_cast<size_t>(ranks), kLine);
+  return empty.slots_at_ + static_cast<size_t>(ranks) * kRings * kSlots * least_slot;
+}
+
+size_t HomeTable::words_at(Profile profile, Rank peer, uint32_t ring) const {
+  const size_t number = static_cast<size_t>(peer) * kRingsOfAPeer +
+                        (profile == Profile::packet ? kRings : 0) + ring;
+  return number * sizeof(Words);
+}
+
+size_t HomeTable::slots_at(Profile profile, Rank peer, uint32_t ring) const {
+  const size_t number = static_cast<size_t>(peer) * kRings + ring;
+  if (profile == Profile::packet) return packets_at_ + number * kPacketRing;
+  return slots_at_ + number * kSlots * slot_bytes_;
+}
+
+Port HomeTable::port(const Homes& homes, Profile profile, Rank peer, bool outgoing, uint32_t ring) const {
+  const Rank sender = outgoing ? homes.rank : peer;
+  const Rank receiver = outgoing ? peer : homes.rank;
+  std::byte* const there = homes.at[static_cast<size_t>(receiver)];
+  std::byte* const here = homes.at[static_cast<size_t>(sender)];
+  auto* const at_receiver = reinterpret_cast<Words*>(there + words_at(profile, sender, ring));
+  auto* const at_sender = reinterpret_cast<Words*>(here + words_at(profile, receiver, ring));
+  Port port;
+  port.slots = there + slots_at(profile, sender, ring);
+  port.arrived = at_receiver->arrived.words;
+  port.taken = &at_sender->taken.word;
+  port.done = outgoing ? &at_sender->done.sent : &at_receiver->done.received;
+  port.count = kSlots;
+  port.stride = static_cast<uint32_t>(slot_stride(profile, message_bytes(profile)));
+  port.peer = static_cast<uint32_t>(peer);
+  return port;
+}
+
+}  // namespace weir::exec::gpu

@@ -1,0 +1,210 @@
+#include "src/exec/gpu/kernel_executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <new>
+
+namespace weir::exec::gpu {
+namespace {
+
+constexpr uint32_t kMostBlocks = 512;
+constexpr size_t kCodeUnit = 256;
+constexpr uint32_t kLeastThreads = 64;
+
+/// By channel: which of the rings with its peer, that way round, it takes. Both ends count alike.
+std::vector<uint32_t> rings_of(const Program& program) {
+  std::map<std::pair<Rank, bool>, std::vector<uint32_t>> numbers;
+  for (const Channel& channel : program.channels)
+    numbers[{channel.peer, channel.outgoing}].push_back(channel.number);
+  for (auto& [peer, list] : numbers) std::sort(list.begin(), list.end());
+  std::vector<uint32_t> rings;
+  for (const Channel& channel : program.channels) {
+    const auto& list = numbers[{channel.peer, channel.outgoing}];
+    rings.push_back(static_cast<uint32_t>(std::lower_bound(list.begin(), list.end(), channel.number) -
+                                          list.begin()));
+  }
+  return rings;
+}
+
+/// What a plan needs, on the rank that needs most of it.
+struct Needs {
+  uint32_t rings = 1;  ///< between two ranks, one way round, for a shard
+  uint32_t lanes = 1;
+  size_t scratch_chunks = 0;
+  size_t image_bytes = 0;
+  size_t channels = 0;
+  bool pulls = false;
+};
+
+Needs needs_of(std::span<const Program> programs) {
+  Needs all;
+  for (const Program& program : programs) {
+    const std::vector<uint32_t> rings = rings_of(program);
+    for (const uint32_t ring : rings) all.rings = std::max(all.rings, ring + 1);
+    const Image image = image_of(program);
+    all.lanes = std::max(all.lanes, image.lane_count);
+    all.scratch_chunks = std::max<size_t>(all.scratch_chunks, program.scratch_chunks);
+    all.image_bytes = std::max(all.image_bytes, image.bytes.size());
+    all.channels = std::max(all.channels, program.channels.size());
+    all.pulls |= std::any_of(program.places.begin(), program.places.end(), [](const Place& place) {
+      return place.kind == Place::Kind::peer_scratch;
+    });
+  }
+  return all;
+}
+
+constexpr size_t up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+/// Memory that the GPU and the host both use while calls run. `code` follows.
+struct KernelExecutor::Pages {
+  alignas(128) uint64_t abort = 0;
+  alignas(128) Note notes[kMostBlocks];
+  alignas(128) std::byte code[1];
+};
+
+/// A plan with its code, which goes to the home before the first launch.
+class KernelExecutor::Bound final : public Ready {
+ public:
+  Bound(const Program& own, Profile profile) : program(own), profile(profile) {}
+
+  const Program program;
+  const Profile profile;
+  Launch launch;
+  size_t code_at = 0;  ///< in the home's room for code
+  size_t code_bytes = 0;
+  bool sent = false;  ///< the code
+};
+
+KernelExecutor::KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, Homes homes,
+                               const Limits& limits, Pages* pages, uint64_t pages_on_gpu)
+    : gpu_(gpu),
+      kernels_(kernels),
+      homes_(std::move(homes)),
+      table_(static_cast<int>(homes_.at.size()), homes_.bytes),
+      limits_{std::min(limits.blocks, kMostBlocks)},
+      pages_(pages),
+      pages_on_gpu_(pages_on_gpu) {}
+
+KernelExecutor::~KernelExecutor() { (void)gpu_.free(pages_, device::GpuMemory::pinned); }
+
+Result<std::unique_ptr<KernelExecutor>> KernelExecutor::create(device::Gpu& gpu, const LoadedKernels& kernels,
+                                                               Homes homes, const Limits& limits) {
+  const HomeTable table(static_cast<int>(homes.at.size()), homes.bytes);
+  auto memory = gpu.allocate(sizeof(Pages) + table.code().bytes, device::GpuMemory::pinned);
+  WEIR_TRY(memory.status());
+  auto* const pages = new (*memory) Pages;
+  auto first_word = gpu.flag_at(pages);
+  if (!first_word.ok()) {
+    (void)gpu.free(pages, device::GpuMemory::pinned);
+    return first_word.status();
+  }
+  return std::unique_ptr<KernelExecutor>(
+      new KernelExecutor(gpu, kernels, std::move(homes), limits, pages, first_word->device));
+}
+
+Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
+                                                       std::span<const Program> programs, const Way& way) {
+  const Needs needs = needs_of(programs);
+  const auto misfit = [](std::string words) {
+    return Status(Code::invalid_argument, "the plan does not fit the ranks' homes: " + words);
+  };
+  if (needs.pulls) return misfit("its ranks read each other's memory");
+  const uint32_t shards =
+      std::min({way.shards, HomeTable::kRings / needs.rings, limits_.blocks / needs.lanes});
+  if (shards == 0)
+    return misfit(fmt::format("it needs {} rings between two ranks, of {}, and {} blocks, of {}", needs.rings,
+                              HomeTable::kRings, needs.lanes, limits_.blocks));
+  const Program& own = programs[static_cast<size_t>(homes_.rank)];
+  auto bound = std::make_unique<Bound>(own, way.profile);
+  bound->shards = shards;
+  size_t room = table_.message_bytes(way.profile) / own.message_chunks;
+  if (needs.scratch_chunks > 0)
+    room = std::min(room, table_.scratch().bytes / (shards * needs.scratch_chunks));
+  bound->tile_bytes = room / kGrainBytes * kGrainBytes;
+  if (bound->tile_bytes == 0)
+    return misfit(fmt::format("{} chunks in a message of {} bytes, {} in {} bytes of scratch",
+                              own.message_chunks, table_.message_bytes(way.profile),
+                              shards * needs.scratch_chunks, table_.scratch().bytes));
+  // On all ranks the same, so that homes are full on all of them at once.
+  const size_t ports_at = up(needs.image_bytes, kCodeUnit);
+  bound->code_bytes = up(ports_at + shards * needs.channels * sizeof(Port), kCodeUnit);
+  if (code_used_ + bound->code_bytes > table_.code().bytes)
+    return misfit(fmt::format("{} bytes of code are taken, of {}", code_used_, table_.code().bytes));
+  bound->code_at = code_used_;
+  code_used_ += bound->code_bytes;
+
+  const Image image = image_of(own);
+  std::byte* const staged = pages_->code + bound->code_at;
+  std::memcpy(staged, image.bytes.data(), image.bytes.size());
+  const std::vector<uint32_t> rings = rings_of(own);
+  auto* port = reinterpret_cast<Port*>(staged + ports_at);
+  for (uint32_t shard = 0; shard < shards; ++shard) {
+    for (size_t c = 0; c < own.channels.size(); ++c) {
+      const Channel& channel = own.channels[c];
+      *port++ = table_.port(homes_, way.profile, channel.peer, channel.outgoing,
+                            shard * needs.rings + rings[c]);
+    }
+  }
+  std::byte* const home = homes_.at[static_cast<size_t>(homes_.rank)];
+  const std::byte* const code = home + table_.code().at + bound->code_at;
+  Launch& launch = bound->launch;
+  bind(launch, image, code);
+  launch.ports = reinterpret_cast<const Port*>(code + ports_at);
+  launch.ordered = orders_memory(plan);
+  launch.scratch = home + table_.scratch().at;
+  launch.scratch_bytes = own.scratch_chunks * bound->tile_bytes;
+  launch.abort = reinterpret_cast<const uint64_t*>(pages_on_gpu_ + offsetof(Pages, abort));
+  launch.notes = reinterpret_cast<Note*>(pages_on_gpu_ + offsetof(Pages, notes));
+  return std::unique_ptr<Ready>(std::move(bound));
+}
+
+Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream stream) {
+  auto& bound = static_cast<Bound&>(ready);
+  Launch launch = bound.launch;
+  if (launch.lane_count == 0) return {};
+  WEIR_TRY(set_work(launch, bound.program, work, bound.tile_bytes));
+  if (!bound.sent) {
+    std::byte* const home = homes_.at[static_cast<size_t>(homes_.rank)];
+    WEIR_TRY(gpu_.copy(home + table_.code().at + bound.code_at, pages_->code + bound.code_at,
+                       bound.code_bytes, stream));
+    auto captured = gpu_.captures(stream);  // then nothing is sent before the graph is launched
+    WEIR_TRY(captured.status());
+    bound.sent = !*captured;
+  }
+  launch.shards =
+      static_cast<uint32_t>(std::min<size_t>(bound.shards, launch.division.passes));
+  const bool packets = bound.profile == Profile::packet;
+  const size_t piece = launch.division.tile * launch.element / (packets ? 8 : 64);
+  const auto threads = static_cast<uint32_t>(up(std::max<size_t>(piece, 1), kLeastThreads));
+  void* arguments[] = {&launch};
+  device::GpuLaunch grid;
+  grid.kernel = packets ? kernels_.packet : kernels_.bandwidth;
+  grid.blocks = launch.lane_count * launch.shards;
+  grid.threads = std::min(threads, kernels_.most_threads);
+  grid.arguments = arguments;
+  return gpu_.kernels()->launch(grid, stream);
+}
+
+void KernelExecutor::abort() { __atomic_store_n(&pages_->abort, 1, __ATOMIC_RELEASE); }
+
+Look KernelExecutor::look() {
+  Look seen;
+  for (Note& note : pages_->notes) {
+    const uint64_t foreign = __atomic_load_n(&note.foreign, __ATOMIC_ACQUIRE);
+    if (foreign != 0 && seen.foreign < 0) {
+      seen.foreign = static_cast<Rank>(foreign - 1);
+      seen.foreign_tag = __atomic_load_n(&note.tag, __ATOMIC_RELAXED);
+    }
+    if (__atomic_load_n(&note.waiting, __ATOMIC_RELAXED) == 0) continue;
+    seen.waiting_for =
+        static_cast<Rank>(__atomic_exchange_n(&note.waiting, 0, __ATOMIC_RELAXED)) - 1;
+  }
+  return seen;
+}
+
+}  // namespace weir::exec::gpu

@@ -1,0 +1,59 @@
+/// Queued by the lane kernels: one launch per call, its blocks waiting for those of other ranks on the GPU
+/// itself. All blocks of all ranks that share a GPU must fit on it at once, which Limits::blocks sees to.
+///
+/// Memory: the homes, which home_table.h cuts; and pinned pages for the abort word, what blocks say and code
+/// on its way, all taken by create().
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "src/device/gpu_kernels.h"
+#include "src/exec/gpu/home_table.h"
+#include "src/exec/gpu/image.h"
+
+namespace weir::exec::gpu {
+
+/// The kernels as a driver has loaded them; they outlive who uses them.
+struct LoadedKernels {
+  device::GpuKernel bandwidth = nullptr;
+  device::GpuKernel packet = nullptr;
+  uint32_t most_threads = kMostThreads;  ///< of a block
+};
+
+class KernelExecutor final : public Queued {
+ public:
+  struct Limits {
+    uint32_t blocks = 1;  ///< of a launch, the same on all ranks
+  };
+
+  /// The GPU, and memory behind the homes, outlive it. Errors: those of the driver.
+  static Result<std::unique_ptr<KernelExecutor>> create(device::Gpu& gpu, const LoadedKernels& kernels,
+                                                        Homes homes, const Limits& limits);
+  /// REQUIRES: nothing that is queued runs any more. May wait for the GPU.
+  ~KernelExecutor() override;
+
+  Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
+                                         const Way& way) override;
+  Status queue(Ready& ready, const Work& work, device::GpuStream stream) override;
+  void abort() override;
+  Look look() override;
+
+ private:
+  class Bound;
+  struct Pages;
+
+  KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, Homes homes, const Limits& limits,
+                 Pages* pages, uint64_t pages_on_gpu);
+
+  device::Gpu& gpu_;
+  const LoadedKernels kernels_;
+  const Homes homes_;
+  const HomeTable table_;
+  const Limits limits_;
+  Pages* const pages_;  ///< pinned
+  const uint64_t pages_on_gpu_;
+  size_t code_used_ = 0;  ///< bytes
+};
+
+}  // namespace weir::exec::gpu

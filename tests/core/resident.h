@@ -1,0 +1,160 @@
+/// Help for tests of communicators whose collectives go by kernels: ranks in threads of one process, each on a
+/// GPU of the stand-in, with memory that only its streams touch.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "src/core/communicator.h"
+#include "src/core/runtime.h"
+#include "tests/device/gpu_user.h"
+
+namespace weir::core {
+
+inline Options resident_options() {
+  Options options = Options::from_environment();
+  options.calibration = false;
+  options.gpu_kernels = WEIR_TEST_IMAGE;
+  return options;
+}
+
+/// What the library shares in this process, with the stand-in's GPUs.
+struct GpuSite {
+  explicit GpuSite(const Options& options = resident_options()) : runtime(options) {
+    EXPECT_EQ(device::user("SetDevice", 0), 0);
+    EXPECT_TRUE(gpus->at(0).ok());
+    runtime.set_gpus(gpus.get());
+  }
+  const std::unique_ptr<device::Gpus> gpus = device::make_gpus();
+  Runtime runtime;
+};
+
+/// One rank's GPU and a stream of its own there.
+class Seated {
+ public:
+  Seated(GpuSite& site, int index) : gpu(*choose(site, index)), stream(device::user_stream(1)) {}
+  ~Seated() { EXPECT_EQ(device::user("StreamDestroy", stream), 0); }
+  Seated(const Seated&) = delete;
+  Seated& operator=(const Seated&) = delete;
+  Place place() const { return {nullptr, true, stream}; }
+  void wait() const {
+    const Status done = gpu.synchronize(stream);
+    EXPECT_TRUE(done.ok()) << done.message();
+  }
+
+  device::Gpu& gpu;
+  const device::GpuStream stream;
+
+ private:
+  static device::Gpu* choose(GpuSite& site, int index) {
+    EXPECT_EQ(device::user("SetDevice", index), 0);
+    return *site.gpus->at(index);
+  }
+};
+
+/// Elements in memory of a GPU, brought and read through a stream.
+class Elements {
+ public:
+  Elements(const Seated& seat, size_t count, device::GpuMemory kind = device::GpuMemory::device)
+      : seat_(seat), kind_(kind), host_(count) {
+    auto memory = seat.gpu.allocate(count * sizeof(int) + 1, kind);
+    EXPECT_TRUE(memory.ok()) << memory.status().message();
+    data_ = static_cast<int*>(*memory);
+  }
+  ~Elements() { EXPECT_TRUE(seat_.gpu.free(data_, kind_).ok()); }
+  Elements(const Elements&) = delete;
+  Elements& operator=(const Elements&) = delete;
+
+  int* data() const { return data_; }
+  size_t size() const { return host_.size(); }
+  /// Element i becomes of(i), in the order of the stream.
+  template <typename Of>
+  void fill(Of of) {
+    seat_.wait();
+    for (size_t i = 0; i < host_.size(); ++i) host_[i] = static_cast<int>(of(i));
+    EXPECT_TRUE(seat_.gpu.copy(data_, host_.data(), host_.size() * sizeof(int), seat_.stream).ok());
+    seat_.wait();
+  }
+  const std::vector<int>& read() {
+    seat_.wait();
+    EXPECT_TRUE(seat_.gpu.copy(host_.data(), data_, host_.size() * sizeof(int), seat_.stream).ok());
+    seat_.wait();
+    return host_;
+  }
+
+ private:
+  const Seated& seat_;
+  const device::GpuMemory kind_;
+  std::vector<int> host_;
+  int* data_ = nullptr;
+};
+
+/// act(communicator, rank, seat) on a thread per rank; rank r is on GPU gpus[r % gpus.size()].
+inline void with_residents(GpuSite& site, int ranks, const std::vector<int>& gpus,
+                           const std::function<void(Communicator&, int, Seated&)>& act) {
+  const auto id = site.runtime.make_unique_id();
+  ASSERT_TRUE(id.ok()) << id.status().message();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      Seated seat(site, gpus[static_cast<size_t>(rank) % gpus.size()]);
+      Communicator communicator(site.runtime, *id, ranks, rank, Config());
+      const Status connected = communicator.connect();
+      ASSERT_TRUE(connected.ok()) << connected.message();
+      act(communicator, rank, seat);
+      (void)communicator.finalize();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// A collective of ints.
+inline Operation operation(Collective kind, const int* input, int* output, size_t count, Rank root = 0) {
+  Operation made;
+  made.kind = kind;
+  made.type = DataType::int32;
+  made.root = root;
+  made.count = count;
+  made.input = input;
+  made.output = output;
+  return made;
+}
+
+/// What rank `rank` puts at element `i` of block `block`, and what is to be expected of it.
+inline int put(int rank, size_t block, size_t i) {
+  return static_cast<int>(block * 1000 + i % 97) + 7 * rank;
+}
+inline int put_sum(int ranks, size_t block, size_t i) {
+  int sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) sum += put(rank, block, i);
+  return sum;
+}
+
+/// Output of `rank` at element `i` of block `block`, where it has any.
+inline int expected(Collective kind, int ranks, int rank, Rank root, size_t block, size_t i) {
+  switch (kind) {
+    case Collective::all_reduce:
+    case Collective::reduce: return put_sum(ranks, 0, i);
+    case Collective::broadcast: return put(root, 0, i);
+    case Collective::all_gather:
+    case Collective::gather: return put(static_cast<int>(block), 0, i);
+    case Collective::reduce_scatter: return put_sum(ranks, static_cast<size_t>(rank), i);
+    case Collective::all_to_all: return put(static_cast<int>(block), static_cast<size_t>(rank), i);
+    default: return put(root, static_cast<size_t>(rank), i);
+  }
+}
+inline size_t blocks_out(Collective kind, int ranks, int rank, Rank root) {
+  const bool at_root = rank == root;
+  switch (kind) {
+    case Collective::reduce: return at_root ? 1 : 0;
+    case Collective::gather: return at_root ? static_cast<size_t>(ranks) : 0;
+    case Collective::all_gather:
+    case Collective::all_to_all: return static_cast<size_t>(ranks);
+    default: return 1;
+  }
+}
+
+}  // namespace weir::core

@@ -37,7 +37,7 @@ struct GpuFlag {
 };
 
 /// What a stream waits for at a flag: that it is a value, or has any of its bits.
-enum class GpuTest : uint8_t { equals, has_any };
+enum class GpuCondition : uint8_t { equals, has_any };
 
 /// What another process attaches to an allocation with.
 struct GpuShareHandle {
@@ -59,9 +59,9 @@ class GpuQueues {
   /// The stream sets the flag when it comes there; goes no further before the flag passes the test. Neither
   /// takes a multiprocessor of an NVIDIA GPU; docs/gpu.md says what AMD's drivers do.
   virtual Status set(GpuFlag flag, uint32_t value, GpuStream stream) = 0;
-  virtual Status await(GpuFlag flag, uint32_t value, GpuStream stream, GpuTest test) = 0;
+  virtual Status await(GpuFlag flag, uint32_t value, GpuStream stream, GpuCondition test) = 0;
   Status await(GpuFlag flag, uint32_t value, GpuStream stream) {
-    return await(flag, value, stream, GpuTest::equals);
+    return await(flag, value, stream, GpuCondition::equals);
   }
   /// The stream has the driver call `function` on a thread of its own, which must not use the GPU; `argument`
   /// stays valid until then (of a captured stream: for as long as the graph may run).

@@ -159,9 +159,9 @@ class CudaApi {
     if (table_.write_value == nullptr) return too_old("cuStreamWriteValue32_v2");
     return say("cuStreamWriteValue32", table_.write_value(stream, flag.device, value, 0));
   }
-  Status await(GpuFlag flag, uint32_t value, GpuTest test, GpuStream stream) {
+  Status await(GpuFlag flag, uint32_t value, GpuCondition test, GpuStream stream) {
     if (table_.wait_value == nullptr) return too_old("cuStreamWaitValue32_v2");
-    const unsigned how = test == GpuTest::equals ? kWaitEqual : kWaitAnd;
+    const unsigned how = test == GpuCondition::equals ? kWaitEqual : kWaitAnd;
     return say("cuStreamWaitValue32", table_.wait_value(stream, flag.device, value, how));
   }
   Status call(void (*function)(void*), void* argument, GpuStream stream) {

@@ -36,11 +36,11 @@ constexpr int kPeersAlready = 704;                 // hipErrorPeerAccessAlreadyE
 struct FlagTask {
   std::atomic<uint32_t>* word;
   uint32_t value;
-  GpuTest test = GpuTest::equals;
+  GpuCondition test = GpuCondition::equals;
 
   bool passes() const {
     const uint32_t now = word->load(std::memory_order_acquire);
-    return test == GpuTest::equals ? now == value : (now & value) != 0;
+    return test == GpuCondition::equals ? now == value : (now & value) != 0;
   }
 };
 
@@ -169,11 +169,11 @@ class HipApi {
     return say("hipStreamWriteValue32",
                table_.write_value(stream, reinterpret_cast<void*>(flag.device), value, 0));
   }
-  Status await(GpuFlag flag, uint32_t value, GpuTest test, GpuStream stream) {
+  Status await(GpuFlag flag, uint32_t value, GpuCondition test, GpuStream stream) {
     bool captured = false;
     WEIR_TRY(captures(stream, &captured));
     if (captured) return call(await_on_host, kept({flag.host, value, test}), stream);
-    const unsigned how = test == GpuTest::equals ? kWaitEqual : kWaitAnd;
+    const unsigned how = test == GpuCondition::equals ? kWaitEqual : kWaitAnd;
     return say("hipStreamWaitValue32",
                table_.wait_value(stream, reinterpret_cast<void*>(flag.device), value, how, 0xffffffff));
   }

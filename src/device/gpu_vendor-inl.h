@@ -106,7 +106,8 @@ class VendorGpu final : public Gpu {
       WEIR_TRY(api_.pin(memory, bytes));
       return api_.flag_address(memory, &address);
     });
-    if (!done.ok()) return Status(done.code(), fmt::format("{} bytes at {} on {}", bytes, memory, done.message()));
+    if (!done.ok())
+      return Status(done.code(), fmt::format("{} bytes at {} on {}", bytes, memory, done.message()));
     return address;
   }
   Status unpin(void* memory) override {
@@ -120,7 +121,7 @@ class VendorGpu final : public Gpu {
   Status set(GpuFlag flag, uint32_t value, GpuStream stream) override {
     return on_gpu(api_, self_, [&] { return api_.set(flag, value, stream); });
   }
-  Status await(GpuFlag flag, uint32_t value, GpuStream stream, GpuTest test) override {
+  Status await(GpuFlag flag, uint32_t value, GpuStream stream, GpuCondition test) override {
     return on_gpu(api_, self_, [&] { return api_.await(flag, value, test, stream); });
   }
   Status call(void (*function)(void*), void* argument, GpuStream stream) override {

@@ -93,7 +93,7 @@ class PassRun {
   }
 
   const std::span<const Program> programs_;
-  std::map<Name, uint32_t> waiting_;           ///< messages in each channel
+  std::map<Name, uint32_t> waiting_;          ///< messages in each channel
   std::vector<std::vector<uint32_t*>> ends_;  ///< by rank and channel
   std::vector<Lane> lanes_;
 };
@@ -160,9 +160,8 @@ Result<QueuePlan> plan_queue(std::span<const Program> programs, Rank rank, size_
     const size_t tiles = need.slots * message_chunks + program.scratch_chunks;
     plan.tile_bytes = std::min(plan.tile_bytes, home_bytes / std::max<size_t>(tiles, 1));
     if (need.flags > flags) {
-      return Status(Code::invalid_argument,
-                    fmt::format("the plan needs {} flags at rank {}; there are {}", need.flags, program.rank,
-                                flags));
+      return Status(Code::invalid_argument, fmt::format("the plan needs {} flags at rank {}; there are {}",
+                                                        need.flags, program.rank, flags));
     }
   }
   plan.tile_bytes = plan.tile_bytes / kGrainBytes * kGrainBytes;

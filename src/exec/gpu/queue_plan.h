@@ -34,11 +34,11 @@ struct QueuedStep {
 
 /// One end of a channel.
 struct QueuedChannel {
-  Rank receiver = 0;       ///< whose home and page it is
-  uint32_t flag = 0;       ///< the first of kQueuedSlots
-  size_t offset = 0;       ///< in the receiver's home, of the first slot
-  uint32_t lane = 0;       ///< of this rank, that uses it
-  uint32_t messages = 0;   ///< in a pass
+  Rank receiver = 0;      ///< whose home and page it is
+  uint32_t flag = 0;      ///< the first of kQueuedSlots
+  size_t offset = 0;      ///< in the receiver's home, of the first slot
+  uint32_t lane = 0;      ///< of this rank, that uses it
+  uint32_t messages = 0;  ///< in a pass
 };
 
 /// What one rank queues.

@@ -32,8 +32,8 @@ StreamCall::StreamCall(const Parts& parts)
       gpu_(*parts.executor->gpu),
       stamp_(FlagPages::stamp_of(work_.tag)),
       element_(size_of(work_.type)),
-      division_(divide_work(work_.count, prepared_.program.shape.chunks, element_,
-                            tile_of(work_, prepared_.plan))),
+      division_(
+          divide_work(work_.count, prepared_.program.shape.chunks, element_, tile_of(work_, prepared_.plan))),
       factor_(factor_of(work_, element_)),
       done_(prepared_.plan.channels.size()) {}
 
@@ -42,7 +42,8 @@ Status StreamCall::submit() {
   for (size_t c = 0; c < channels.size(); ++c) {
     if (prepared_.program.channels[c].outgoing) continue;
     const uint64_t messages = channels[c].messages * division_.passes;
-    for (uint32_t slot = 0; slot < kQueuedSlots && slot < messages; ++slot) WEIR_TRY(grant(channels[c], slot));
+    for (uint32_t slot = 0; slot < kQueuedSlots && slot < messages; ++slot)
+      WEIR_TRY(grant(channels[c], slot));
   }
   for (size_t pass = 0; pass < division_.passes; ++pass) {
     for (const QueuedStep& at : prepared_.plan.order) WEIR_TRY(submit(at, pass));
@@ -68,13 +69,13 @@ Status StreamCall::await_places(const Step& step, device::GpuStream stream) {
     const Place& from = place(step.src[s]);
     if (from.kind != Place::Kind::receive) continue;
     WEIR_TRY(gpu_.await(flag_of(channel(from), slot_of(from)), FlagPages::full_value(stamp_), stream,
-                        device::GpuTest::has_any));
+                        device::GpuCondition::has_any));
   }
   for (int d = 0; d < step.destinations; ++d) {
     const Place& to = place(step.dst[d]);
     if (to.kind != Place::Kind::send) continue;
     WEIR_TRY(gpu_.await(flag_of(channel(to), slot_of(to)), FlagPages::free_value(stamp_), stream,
-                        device::GpuTest::has_any));
+                        device::GpuCondition::has_any));
   }
   return {};
 }
@@ -157,7 +158,8 @@ void StreamCall::describe(const Step& step, uint32_t i, size_t pass, uint64_t of
 }
 
 /// Inputs are only read.
-std::byte* StreamCall::address(const Place& place, uint32_t chunk, const Piece& piece, uint64_t offset) const {
+std::byte* StreamCall::address(const Place& place, uint32_t chunk, const Piece& piece,
+                               uint64_t offset) const {
   const QueuePlan& plan = prepared_.plan;
   const Homes& homes = parts_.executor->homes;
   const auto in_home = [&](Rank rank, size_t at) { return homes.at[static_cast<size_t>(rank)] + at; };

@@ -71,8 +71,8 @@ Result<std::unique_ptr<Ready>> StreamExecutor::prepare(const ir::Plan&, std::spa
   WEIR_TRY(plan.status());
   auto ready = std::make_unique<StreamReady>();
   ready->tile_bytes = plan->tile_bytes;
-  ready->prepared = std::make_shared<const Prepared>(
-      Prepared{programs[static_cast<size_t>(homes.rank)], std::move(*plan)});
+  ready->prepared =
+      std::make_shared<const Prepared>(Prepared{programs[static_cast<size_t>(homes.rank)], std::move(*plan)});
   return std::unique_ptr<Ready>(std::move(ready));
 }
 

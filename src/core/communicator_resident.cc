@@ -29,7 +29,8 @@ Status Communicator::make_resident() {
     if (rank_ == 0) WEIR_INFO(init, "GPUs: collectives go through pinned memory: {}", joined->why_not);
     return {};
   }
-  WEIR_INFO(init, "GPUs: rank {} does collectives by kernels on {}, with {} of its memory, in up to {} blocks",
+  WEIR_INFO(init,
+            "GPUs: rank {} does collectives by kernels on {}, with {} of its memory, in up to {} blocks",
             rank_, gpu_->description(), bytes_words(static_cast<double>(joined->island->home_bytes())),
             joined->island->blocks());
   std::vector<Rank> everybody;
@@ -73,9 +74,7 @@ Status Communicator::run_resident(std::span<const Operation> operations, const P
                                           [this](const Operation& one) { return is_resident(one); });
   std::vector<Operation> pairs(rest, collectives.end());
   collectives.erase(rest, collectives.end());
-  const auto run_pairs = [&] {
-    return place.on_gpu ? run_staged(pairs, place) : run(pairs, place.host);
-  };
+  const auto run_pairs = [&] { return place.on_gpu ? run_staged(pairs, place) : run(pairs, place.host); };
   if (collectives.empty()) return run_pairs();
   WEIR_TRY(usable());
   auto call = resident_->prepare(std::move(collectives), {place});

@@ -1,16 +1,27 @@
-/// Help for tests of communicators whose collectives go by kernels: ranks in threads of one process, each on a
-/// GPU of the stand-in, with memory that only its streams touch.
+/// Help for tests of communicators whose collectives go by kernels: ranks in threads of one process, each on
+/// a GPU of the stand-in, with memory that only its streams touch.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <numeric>
+#include <sstream>
 #include <thread>
 #include <vector>
 
+#include "src/base/log.h"
 #include "src/core/communicator.h"
 #include "src/core/runtime.h"
 #include "tests/device/gpu_user.h"
+
+#ifndef WEIR_TEST_IMAGE  // where the build put the kernels
+#define WEIR_TEST_IMAGE ""
+#endif
 
 namespace weir::core {
 
@@ -70,17 +81,17 @@ class Elements {
 
   int* data() const { return data_; }
   size_t size() const { return host_.size(); }
-  /// Element i becomes of(i), in the order of the stream.
+  /// Element i becomes of(i), of the first `count`, in the order of the stream.
   template <typename Of>
-  void fill(Of of) {
+  void fill(size_t count, Of of) {
     seat_.wait();
-    for (size_t i = 0; i < host_.size(); ++i) host_[i] = static_cast<int>(of(i));
-    EXPECT_TRUE(seat_.gpu.copy(data_, host_.data(), host_.size() * sizeof(int), seat_.stream).ok());
+    for (size_t i = 0; i < count; ++i) host_[i] = static_cast<int>(of(i));
+    EXPECT_TRUE(seat_.gpu.copy(data_, host_.data(), count * sizeof(int), seat_.stream).ok());
     seat_.wait();
   }
-  const std::vector<int>& read() {
+  const std::vector<int>& read(size_t count) {
     seat_.wait();
-    EXPECT_TRUE(seat_.gpu.copy(host_.data(), data_, host_.size() * sizeof(int), seat_.stream).ok());
+    EXPECT_TRUE(seat_.gpu.copy(host_.data(), data_, count * sizeof(int), seat_.stream).ok());
     seat_.wait();
     return host_;
   }
@@ -92,16 +103,18 @@ class Elements {
   int* data_ = nullptr;
 };
 
-/// act(communicator, rank, seat) on a thread per rank; rank r is on GPU gpus[r % gpus.size()].
-inline void with_residents(GpuSite& site, int ranks, const std::vector<int>& gpus,
-                           const std::function<void(Communicator&, int, Seated&)>& act) {
-  const auto id = site.runtime.make_unique_id();
-  ASSERT_TRUE(id.ok()) << id.status().message();
+/// What a rank does.
+using Act = std::function<void(Communicator&, int, Seated&)>;
+
+/// act(communicator, rank, seat) on a thread for each rank of `own`, those of this process; rank r is on GPU
+/// gpus[r % gpus.size()].
+inline void with_own_residents(GpuSite& site, const UniqueId& id, int ranks, const std::vector<int>& own,
+                               const std::vector<int>& gpus, const Act& act) {
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (const int rank : own) {
     threads.emplace_back([&, rank] {
       Seated seat(site, gpus[static_cast<size_t>(rank) % gpus.size()]);
-      Communicator communicator(site.runtime, *id, ranks, rank, Config());
+      Communicator communicator(site.runtime, id, ranks, rank, Config());
       const Status connected = communicator.connect();
       ASSERT_TRUE(connected.ok()) << connected.message();
       act(communicator, rank, seat);
@@ -109,6 +122,15 @@ inline void with_residents(GpuSite& site, int ranks, const std::vector<int>& gpu
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+/// The same with all ranks in this process.
+inline void with_residents(GpuSite& site, int ranks, const std::vector<int>& gpus, const Act& act) {
+  const auto id = site.runtime.make_unique_id();
+  ASSERT_TRUE(id.ok()) << id.status().message();
+  std::vector<int> all(static_cast<size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  with_own_residents(site, *id, ranks, all, gpus, act);
 }
 
 /// A collective of ints.
@@ -156,5 +178,54 @@ inline size_t blocks_out(Collective kind, int ranks, int rank, Rank root) {
     default: return 1;
   }
 }
+
+inline constexpr Collective kAll[] = {
+    Collective::all_reduce,     Collective::reduce,     Collective::broadcast, Collective::all_gather,
+    Collective::reduce_scatter, Collective::all_to_all, Collective::gather,    Collective::scatter};
+
+/// One collective, checked.
+inline void run_and_check(Communicator& communicator, const Seated& seat, Collective kind, size_t count,
+                          Rank root, Elements& in, Elements& out) {
+  const int ranks = communicator.size(), rank = communicator.rank();
+  const size_t used = count * static_cast<size_t>(ranks);
+  in.fill(used, [&](size_t i) { return put(rank, i / count, i % count); });
+  out.fill(used, [](size_t) { return -1; });
+  const Operation one = operation(kind, in.data(), out.data(), count, root);
+  const Status status = communicator.run({&one, 1}, seat.place());
+  ASSERT_TRUE(status.ok()) << status.message();
+  const std::vector<int>& got = out.read(used);
+  for (size_t block = 0; block < blocks_out(kind, ranks, rank, root); ++block) {
+    for (size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(got[block * count + i], expected(kind, ranks, rank, root, block, i))
+          << name(kind) << " of " << count << ", rank " << rank << " of " << ranks << ", block " << block
+          << ", element " << i;
+    }
+  }
+}
+
+/// What the log says while it lives.
+class Logged {
+ public:
+  Logged()
+      : file_(fmt::format("{}/weir_resident_{}.log", std::filesystem::temp_directory_path().string(),
+                          getpid())) {
+    LogSettings settings;
+    settings.level = "INFO";
+    settings.file = file_;
+    configure_log(settings);
+  }
+  ~Logged() {
+    configure_log({});
+    std::filesystem::remove(file_);
+  }
+  std::string text() const {
+    std::stringstream all;
+    all << std::ifstream(file_).rdbuf();
+    return all.str();
+  }
+
+ private:
+  const std::string file_;
+};
 
 }  // namespace weir::core

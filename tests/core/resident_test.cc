@@ -2,36 +2,18 @@
 #include "tests/core/resident.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <random>
 
 #include "src/core/gpu/resident.h"
+#include "src/device/host_stream.h"
 
 namespace weir::core {
 namespace {
 
-constexpr Collective kAll[] = {Collective::all_reduce,     Collective::reduce,     Collective::broadcast,
-                               Collective::all_gather,     Collective::reduce_scatter,
-                               Collective::all_to_all,     Collective::gather,     Collective::scatter};
-
-/// One collective, checked.
-void run_and_check(Communicator& communicator, const Seated& seat, Collective kind, size_t count, Rank root,
-                   Elements& in, Elements& out) {
-  const int ranks = communicator.size(), rank = communicator.rank();
-  in.fill([&](size_t i) { return put(rank, i / count, i % count); });
-  out.fill([](size_t) { return -1; });
-  const Operation one = operation(kind, in.data(), out.data(), count, root);
-  const Status status = communicator.run({&one, 1}, seat.place());
-  ASSERT_TRUE(status.ok()) << status.message();
-  const std::vector<int>& got = out.read();
-  for (size_t block = 0; block < blocks_out(kind, ranks, rank, root); ++block) {
-    for (size_t i = 0; i < count; ++i) {
-      ASSERT_EQ(got[block * count + i], expected(kind, ranks, rank, root, block, i))
-          << name(kind) << " of " << count << ", rank " << rank << " of " << ranks << ", block " << block
-          << ", element " << i;
-    }
-  }
-}
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Seats {
   int ranks;
@@ -45,9 +27,10 @@ TEST_P(Residents, AllCollectives) {
   const auto& [ranks, gpus] = GetParam();
   GpuSite site;
   with_residents(site, ranks, gpus, [](Communicator& communicator, int, Seated& seat) {
+    // Memory is freed when all is done: that waits for kernels of other ranks, which wait for this one.
+    const auto ranks = static_cast<size_t>(communicator.size());
+    Elements in(seat, 100'003 * ranks), out(seat, in.size());
     for (const size_t count : {size_t{1}, size_t{333}, size_t{20'000}, size_t{100'003}}) {
-      Elements in(seat, count * static_cast<size_t>(communicator.size()));
-      Elements out(seat, in.size());
       for (const Collective kind : kAll) {
         run_and_check(communicator, seat, kind, count, communicator.size() - 1, in, out);
         if (::testing::Test::HasFatalFailure()) return;
@@ -62,6 +45,187 @@ INSTANTIATE_TEST_SUITE_P(Gpus, Residents,
                            return fmt::format("{}RanksOn{}", info.param.ranks,
                                               info.param.gpus.size() > 1 ? "Two" : "One");
                          });
+
+TEST(Resident, TheLogSaysWhichWayIsTakenAndWhyNot) {
+  const auto said = [](const Options& options) {
+    const Logged logged;
+    GpuSite site(options);
+    with_residents(site, 2, {0, 1}, [](Communicator& communicator, int, Seated& seat) {
+      Elements in(seat, 200), out(seat, 200);
+      run_and_check(communicator, seat, Collective::all_reduce, 100, 0, in, out);
+    });
+    return logged.text();
+  };
+  Options options = resident_options();
+  const std::string by_kernels = said(options);
+  EXPECT_THAT(by_kernels, HasSubstr("rank 1 does collectives by kernels on"));
+  EXPECT_THAT(by_kernels, HasSubstr("libfake_gpu_image.so on"));
+  EXPECT_THAT(by_kernels, Not(HasSubstr("through pinned")));
+  options.gpu_path = "staged";
+  EXPECT_THAT(said(options), HasSubstr("through pinned memory: rank 0: it is told so by WEIR_GPU_PATH"));
+  options = resident_options();
+  options.gpu_kernels = "/nowhere/libweir_cuda.so";
+  EXPECT_THAT(said(options), HasSubstr("/nowhere/libweir_cuda.so cannot be loaded"));
+  ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "peer", 1), 0);
+  EXPECT_THAT(said(resident_options()), HasSubstr("no peer access to"));
+  unsetenv("WEIR_FAKE_GPU_FAULTS");
+}
+
+/// Ranks of one thread share a stream: none of them waits before all are queued.
+TEST(Resident, OneThreadHasAllRanksAndOneStream) {
+  constexpr int kCount = 3000;
+  GpuSite site;
+  const auto id = site.runtime.make_unique_id();
+  ASSERT_TRUE(id.ok());
+  std::vector<std::unique_ptr<Communicator>> ranks;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank)
+    ranks.push_back(std::make_unique<Communicator>(site.runtime, *id, 3, rank, Config()));
+  for (const auto& rank : ranks) threads.emplace_back([&] { EXPECT_TRUE(rank->connect().ok()); });
+  for (std::thread& thread : threads) thread.join();
+  {
+    Seated seat(site, 0);
+    Elements data(seat, 3 * kCount), gathered(seat, 9 * kCount);
+    data.fill(data.size(), [](size_t i) { return put(static_cast<int>(i / kCount), 0, i % kCount); });
+    std::vector<Target> targets;
+    std::vector<Operation> operations;
+    for (int rank = 0; rank < 3; ++rank) {
+      int* const own = data.data() + rank * kCount;
+      targets.insert(targets.end(), 2, {ranks[static_cast<size_t>(rank)].get(), seat.place()});
+      operations.push_back(operation(Collective::all_reduce, own, own, kCount));
+      operations.push_back(
+          operation(Collective::all_gather, own, gathered.data() + 3 * rank * kCount, kCount));
+    }
+    for (int round = 0; round < 2; ++round) {
+      const Status status = run_together(targets, operations);
+      ASSERT_TRUE(status.ok()) << status.message();
+    }
+    const auto& got = gathered.read(gathered.size());
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], 3 * put_sum(3, 0, i % kCount)) << i;
+    for (const auto& rank : ranks) EXPECT_TRUE(rank->finalize().ok());
+  }
+  ranks.clear();
+}
+
+/// Buffers that the GPU does not address, with its stream, a host stream, and no stream.
+TEST(Resident, OtherHostMemoryIsCopied) {
+  GpuSite site;
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+    constexpr size_t kCount = 5000;
+    auto host = std::move(*device::HostStream::create());
+    Elements on_gpu(seat, kCount);
+    std::vector<int> in(kCount), out(kCount);
+    for (const Place& place : {seat.place(), Place{}, Place{host.get()}}) {
+      for (size_t i = 0; i < kCount; ++i) in[i] = put(rank, 0, i);
+      std::fill(out.begin(), out.end(), -1);
+      // Rank 0's input is in other memory than rank 1's.
+      on_gpu.fill(kCount, [](size_t i) { return put(0, 0, i); });
+      const int* const input = rank == 0 && place.on_gpu ? on_gpu.data() : in.data();
+      for (int round = 0; round < 2; ++round) {
+        const Operation one = operation(Collective::all_reduce, input, out.data(), kCount);
+        const Status status = communicator.run({&one, 1}, place);
+        ASSERT_TRUE(status.ok()) << status.message();
+      }
+      if (place.on_gpu) seat.wait();
+      if (place.host != nullptr) {
+        EXPECT_TRUE(host->synchronize().ok());
+      }
+      for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(out[i], put_sum(2, 0, i)) << i;
+    }
+  });
+}
+
+TEST(Resident, AveragesAndScalarsOfTheHostAndOfTheGpu) {
+  GpuSite site;
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+    constexpr size_t kCount = 100;
+    Elements in(seat, kCount), out(seat, kCount), scalar(seat, 1);
+    in.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
+    const int own = rank + 2;
+    scalar.fill(1, [&](size_t) { return own; });
+    const void* const on_gpu = scalar.data();
+    const auto run = [&](const Reduction& reduction) {
+      Operation one = operation(Collective::all_reduce, in.data(), out.data(), kCount);
+      one.reduction = reduction;
+      const Status status = communicator.run({&one, 1}, seat.place());
+      EXPECT_TRUE(status.ok()) << status.message();
+      return out.read(kCount);
+    };
+    const auto scaled = [](size_t i) { return 2 * put(0, 0, i) + 3 * put(1, 0, i); };
+    Reduction reduction;
+    reduction.scaling = Reduction::Scaling::premultiply;
+    reduction.factor.bits[0] = static_cast<unsigned char>(own);
+    std::vector<int> got = run(reduction);
+    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
+    reduction = {};
+    reduction.scaling = Reduction::Scaling::premultiply_later;
+    std::memcpy(reduction.factor.bits, &on_gpu, sizeof(on_gpu));
+    got = run(reduction);
+    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
+    const void* const on_host = &own;
+    std::memcpy(reduction.factor.bits, &on_host, sizeof(on_host));
+    got = run(reduction);
+    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
+    reduction = {};
+    reduction.scaling = Reduction::Scaling::average;
+    got = run(reduction);
+    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put_sum(2, 0, i) / 2);
+  });
+}
+
+/// A captured call runs at each launch, with calls beside it; nothing is allocated or waited for meanwhile.
+TEST(Resident, GraphsRunAgainAndAgain) {
+  GpuSite site;
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+    constexpr size_t kCount = 20'000;
+    Elements data(seat, kCount), other(seat, kCount);
+    const Operation one = operation(Collective::all_reduce, data.data(), data.data(), kCount);
+    const Operation beside = operation(Collective::broadcast, data.data(), other.data(), kCount, 1);
+    EXPECT_EQ(device::user("StreamBeginCapture", seat.stream, 1), 0);
+    const Status captured = communicator.run({&one, 1}, seat.place());
+    ASSERT_TRUE(captured.ok()) << captured.message();
+    device::UserGraph graph(seat.stream);
+    ASSERT_EQ(graph.code(), 0);
+    for (int round = 0; round < 3; ++round) {
+      data.fill(kCount, [&](size_t i) { return put(rank, 0, i) + round; });
+      graph.launch(seat.stream);
+      graph.launch(seat.stream);
+      ASSERT_TRUE(communicator.run({&beside, 1}, seat.place()).ok());
+      const auto& got = other.read(kCount);
+      for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], 2 * (put_sum(2, 0, i) + 2 * round)) << i;
+    }
+  });
+}
+
+/// The other rank never calls: abort from another thread ends the kernel that waits for it.
+TEST(Resident, AbortEndsAKernelThatWaits) {
+  GpuSite site;
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+    Elements data(seat, 100);
+    if (rank == 1) return;
+    const Operation one = operation(Collective::all_reduce, data.data(), data.data(), 100);
+    ASSERT_TRUE(communicator.run({&one, 1}, seat.place()).ok());
+    std::thread other([&] { communicator.abort(); });
+    seat.wait();
+    other.join();
+    while (communicator.state().ok()) std::this_thread::yield();
+    EXPECT_THAT(communicator.state().message(), HasSubstr("aborted"));
+  });
+}
+
+TEST(Resident, CallsThatDoNotMatchAreNamed) {
+  GpuSite site;
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+    Elements data(seat, 200);
+    const Operation one =
+        operation(rank == 0 ? Collective::all_reduce : Collective::all_gather, data.data(), data.data(), 100);
+    ASSERT_TRUE(communicator.run({&one, 1}, seat.place()).ok());
+    seat.wait();
+    while (communicator.state().ok()) std::this_thread::yield();
+    EXPECT_EQ(communicator.state().code(), Code::invalid_usage);
+    EXPECT_THAT(communicator.state().message(), HasSubstr("the ranks' calls do not match"));
+  });
+}
 
 /// Rings go on from plan to plan, whatever the plans, sizes and roots.
 TEST(Resident, ManyPlansInTurn) {

@@ -22,7 +22,8 @@ constexpr int64_t kLookNs = 100'000'000;
 
 constexpr size_t kHomeAlignment = 4096;
 constexpr size_t head_bytes(int ranks) {
-  return (static_cast<size_t>(ranks) * sizeof(uint64_t) + kHomeAlignment - 1) / kHomeAlignment * kHomeAlignment;
+  return (static_cast<size_t>(ranks) * sizeof(uint64_t) + kHomeAlignment - 1) / kHomeAlignment *
+         kHomeAlignment;
 }
 
 }  // namespace
@@ -91,7 +92,8 @@ Status Island::take_home(size_t bytes) {
   auto zeroes = Pinned::allocate(gpu_, size_t{256} << 10);
   WEIR_TRY(zeroes.status());
   for (size_t at = 0; at < memory_bytes_; at += zeroes->bytes())
-    WEIR_TRY(gpu_->copy(memory_ + at, zeroes->data(), std::min(zeroes->bytes(), memory_bytes_ - at), stream_));
+    WEIR_TRY(
+        gpu_->copy(memory_ + at, zeroes->data(), std::min(zeroes->bytes(), memory_bytes_ - at), stream_));
   return gpu_->synchronize(stream_);
 }
 
@@ -176,8 +178,8 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers) {
     homes_.at[rank] = memory + head;
   }
   if (blocks_ == 0)
-    return {Code::system_error, fmt::format("{} has no room for the blocks of all its ranks",
-                                            gpu_->description())};
+    return {Code::system_error,
+            fmt::format("{} has no room for the blocks of all its ranks", gpu_->description())};
   auto executor = KernelExecutor::create(*gpu_, kernels_, homes_, {blocks_});
   WEIR_TRY(executor.status());
   executor_ = std::move(*executor);
@@ -274,7 +276,8 @@ void LeftIslands::leave(std::unique_ptr<Island> island, bool idle) {
   insist([&](int64_t) {
     const std::lock_guard lock(mutex_);
     std::erase_if(left_, [](const auto& one) { return one->everyone_left(); });
-    const bool waits = std::any_of(left_.begin(), left_.end(), [&](const auto& i) { return i->uid() == uid; });
+    const bool waits =
+        std::any_of(left_.begin(), left_.end(), [&](const auto& i) { return i->uid() == uid; });
     return !last || !waits || now_ns() > until;
   });
 }

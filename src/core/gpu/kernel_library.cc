@@ -24,10 +24,11 @@ std::string own_folder() {
 Result<const void*> KernelLibrary::image(const std::string& name) {
   if (const auto known = images_.find(name); known != images_.end()) return known->second;
   const std::string beside = path_.empty() ? own_folder() + name : path_;
-  auto library = drivers::Library::open_for_good(beside.c_str(), path_.empty() ? name.c_str() : path_.c_str());
+  auto library =
+      drivers::Library::open_for_good(beside.c_str(), path_.empty() ? name.c_str() : path_.c_str());
   if (!library.ok())
-    return Status(Code::system_error,
-                  fmt::format("no kernels for it: {} cannot be loaded ({})", beside, library.status().message()));
+    return Status(Code::system_error, fmt::format("no kernels for it: {} cannot be loaded ({})", beside,
+                                                  library.status().message()));
   const void* const found = library->find_data("weir_gpu_image");
   if (found == nullptr)
     return Status(Code::system_error,

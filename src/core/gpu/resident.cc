@@ -121,20 +121,22 @@ Status Resident::check_place(const Place& place) const {
   device::Gpu* const found = parts_.gpus->of_stream(place.gpu);
   if (found == nullptr) return {Code::invalid_usage, "the stream belongs to no GPU that this process uses"};
   if (found == &gpu_ || place.gpu == nullptr) return {};
-  return {Code::invalid_usage,
-          fmt::format("a communicator works with the GPU that was chosen when it was made: rank {} has {} and "
-                      "is called with a stream of {}",
-                      parts_.rank, gpu_.description(), found->description())};
+  return {
+      Code::invalid_usage,
+      fmt::format("a communicator works with the GPU that was chosen when it was made: rank {} has {} and "
+                  "is called with a stream of {}",
+                  parts_.rank, gpu_.description(), found->description())};
 }
 
 Status Resident::check_memory(const void* address) const {
   if (address == nullptr || parts_.gpus->kind_of(address) != GpuMemory::device) return {};
   device::Gpu* const found = parts_.gpus->of(address);
   if (found == nullptr || found == &gpu_) return {};
-  return {Code::invalid_usage,
-          fmt::format("a communicator works with the GPU that was chosen when it was made: rank {} has {} and "
-                      "is called with memory of {}",
-                      parts_.rank, gpu_.description(), found->description())};
+  return {
+      Code::invalid_usage,
+      fmt::format("a communicator works with the GPU that was chosen when it was made: rank {} has {} and "
+                  "is called with memory of {}",
+                  parts_.rank, gpu_.description(), found->description())};
 }
 
 size_t Resident::input_bytes(const Operation& operation) const {
@@ -238,9 +240,10 @@ Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std:
       captured = *state;
     }
     if (&place != &call.places.front() && captured != call.captured)
-      return Status(Code::invalid_usage,
-                    "a group has operations on a stream that is being captured and on one that is not; expected "
-                    "all or none");
+      return Status(
+          Code::invalid_usage,
+          "a group has operations on a stream that is being captured and on one that is not; expected "
+          "all or none");
     call.captured = captured;
   }
   next_bounce_ = 0;

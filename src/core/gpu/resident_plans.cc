@@ -66,8 +66,8 @@ std::array<ResidentChoice, 2> ResidentPlans::choices(Collective kind, int ranks,
 size_t ResidentPlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint32_t chunks) {
   constexpr size_t kUnit = 512;
   const size_t chunk = bytes / chunks + 1;
-  const size_t least = std::min(ready.tile_bytes < kShardBytes ? kPacketShardBytes : kShardBytes,
-                                ready.tile_bytes);
+  const size_t least =
+      std::min(ready.tile_bytes < kShardBytes ? kPacketShardBytes : kShardBytes, ready.tile_bytes);
   const size_t part = (chunk / ready.shards + kUnit) / kUnit * kUnit;
   return std::clamp(part, least, ready.tile_bytes);
 }
@@ -77,8 +77,7 @@ Result<ResidentPlans::Chosen> ResidentPlans::find(Collective kind, Rank root, si
   Status trouble;
   for (const ResidentChoice& choice : choices(kind, ranks_, bytes)) {
     const Made& made = make(choice, kind, root);
-    if (made.ready != nullptr)
-      return Chosen{made.ready.get(), tile_bytes(*made.ready, bytes, made.chunks)};
+    if (made.ready != nullptr) return Chosen{made.ready.get(), tile_bytes(*made.ready, bytes, made.chunks)};
     trouble = made.status;
     if (trouble.code() != Code::invalid_argument) break;
   }

@@ -64,9 +64,9 @@ class ResidentWatch {
   std::deque<Entry> under_way_;
   uint64_t begun_ = 0;  ///< the sequence number that the activity says
   bool failed_ = false;
-  Rank peer_ = -1;         ///< that is waited for
-  int64_t since_ns_ = 0;   ///< since when
-  int64_t seen_ns_ = 0;    ///< seen last
+  Rank peer_ = -1;        ///< that is waited for
+  int64_t since_ns_ = 0;  ///< since when
+  int64_t seen_ns_ = 0;   ///< seen last
   std::thread thread_;
 };
 

@@ -50,8 +50,8 @@ size_t HomeTable::least_bytes(int ranks) {
 }
 
 size_t HomeTable::words_at(Profile profile, Rank peer, uint32_t ring) const {
-  const size_t number = static_cast<size_t>(peer) * kRingsOfAPeer +
-                        (profile == Profile::packet ? kRings : 0) + ring;
+  const size_t number =
+      static_cast<size_t>(peer) * kRingsOfAPeer + (profile == Profile::packet ? kRings : 0) + ring;
   return number * sizeof(Words);
 }
 

@@ -23,8 +23,8 @@ std::vector<uint32_t> rings_of(const Program& program) {
   std::vector<uint32_t> rings;
   for (const Channel& channel : program.channels) {
     const auto& list = numbers[{channel.peer, channel.outgoing}];
-    rings.push_back(static_cast<uint32_t>(std::lower_bound(list.begin(), list.end(), channel.number) -
-                                          list.begin()));
+    rings.push_back(
+        static_cast<uint32_t>(std::lower_bound(list.begin(), list.end(), channel.number) - list.begin()));
   }
   return rings;
 }
@@ -49,9 +49,8 @@ Needs needs_of(std::span<const Program> programs) {
     all.scratch_chunks = std::max<size_t>(all.scratch_chunks, program.scratch_chunks);
     all.image_bytes = std::max(all.image_bytes, image.bytes.size());
     all.channels = std::max(all.channels, program.channels.size());
-    all.pulls |= std::any_of(program.places.begin(), program.places.end(), [](const Place& place) {
-      return place.kind == Place::Kind::peer_scratch;
-    });
+    all.pulls |= std::any_of(program.places.begin(), program.places.end(),
+                             [](const Place& place) { return place.kind == Place::Kind::peer_scratch; });
   }
   return all;
 }
@@ -146,8 +145,8 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   for (uint32_t shard = 0; shard < shards; ++shard) {
     for (size_t c = 0; c < own.channels.size(); ++c) {
       const Channel& channel = own.channels[c];
-      *port++ = table_.port(homes_, way.profile, channel.peer, channel.outgoing,
-                            shard * needs.rings + rings[c]);
+      *port++ =
+          table_.port(homes_, way.profile, channel.peer, channel.outgoing, shard * needs.rings + rings[c]);
     }
   }
   std::byte* const home = homes_.at[static_cast<size_t>(homes_.rank)];
@@ -176,8 +175,7 @@ Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
     WEIR_TRY(captured.status());
     bound.sent = !*captured;
   }
-  launch.shards =
-      static_cast<uint32_t>(std::min<size_t>(bound.shards, launch.division.passes));
+  launch.shards = static_cast<uint32_t>(std::min<size_t>(bound.shards, launch.division.passes));
   const bool packets = bound.profile == Profile::packet;
   const size_t piece = launch.division.tile * launch.element / (packets ? 8 : 64);
   const auto threads = static_cast<uint32_t>(up(std::max<size_t>(piece, 1), kLeastThreads));
@@ -201,8 +199,7 @@ Look KernelExecutor::look() {
       seen.foreign_tag = __atomic_load_n(&note.tag, __ATOMIC_RELAXED);
     }
     if (__atomic_load_n(&note.waiting, __ATOMIC_RELAXED) == 0) continue;
-    seen.waiting_for =
-        static_cast<Rank>(__atomic_exchange_n(&note.waiting, 0, __ATOMIC_RELAXED)) - 1;
+    seen.waiting_for = static_cast<Rank>(__atomic_exchange_n(&note.waiting, 0, __ATOMIC_RELAXED)) - 1;
   }
   return seen;
 }

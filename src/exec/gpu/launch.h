@@ -94,8 +94,8 @@ struct Launch {
   DataType type = DataType::float32;
   RedOp op = RedOp::sum;
   bool scales = false;
-  uint32_t element = 4;  ///< bytes; code for GPUs cannot read the host's table of them
-  uint64_t factor = 0;   ///< the scalar in every element of 8 bytes
+  uint32_t element = 4;                  ///< bytes; code for GPUs cannot read the host's table of them
+  uint64_t factor = 0;                   ///< the scalar in every element of 8 bytes
   const std::byte* factor_at = nullptr;  ///< not null: the scalar lies there instead
   int64_t divisor = 1;
   uint64_t tag = 0;

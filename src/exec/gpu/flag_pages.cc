@@ -1,5 +1,7 @@
 #include "src/exec/gpu/flag_pages.h"
 
+#include <algorithm>
+
 namespace weir::exec::gpu {
 
 Result<std::unique_ptr<FlagPages>> FlagPages::create(device::Gpu& gpu, Rank rank, int ranks) {
@@ -59,6 +61,10 @@ Rank FlagPages::left() const {
     if (rank != rank_ && pages_[static_cast<size_t>(rank)].shared->left.load() != 0) return rank;
   }
   return -1;
+}
+
+bool FlagPages::all_left() const {
+  return std::all_of(pages_.begin(), pages_.end(), [](const Page& page) { return page.shared->left.load() != 0; });
 }
 
 void FlagPages::release() {

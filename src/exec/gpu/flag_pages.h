@@ -74,6 +74,7 @@ class FlagPages {
   void leave();
   /// A rank that has given up; -1: none, or only this one.
   Rank left() const;
+  bool all_left() const;
   /// Sets all flags of all ranks to released. Streams set them to other values as they go on, so this has to
   /// be done again until all that was queued has ended.
   void release();

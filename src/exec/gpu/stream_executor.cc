@@ -5,10 +5,16 @@
 #include <algorithm>
 #include <chrono>
 
+#include "src/base/clock.h"
 #include "src/exec/gpu/stream_call.h"
 
 namespace weir::exec::gpu {
 namespace {
+
+/// A rank that has not seen for so long that another has given up is dead.
+constexpr int64_t kDeadNs = 1'000'000'000;
+/// Between releases of all flags.
+constexpr std::chrono::microseconds kNap{100};
 
 struct StreamReady final : Ready {
   std::shared_ptr<const StreamExecutor::Prepared> prepared;
@@ -52,6 +58,7 @@ Status StreamExecutor::make_streams() {
 }
 
 StreamExecutor::~StreamExecutor() {
+  // An aborted one goes on releasing until its streams have ended.
   for (const Own& own : own_)
     if (own.stream != nullptr) (void)parts_.gpu->synchronize(own.stream);
   ends_.store(true);
@@ -135,9 +142,11 @@ void StreamExecutor::abort() {
 }
 
 void StreamExecutor::release_on() {
-  while (!ends_.load()) {
-    parts_.flags->release();
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  const int64_t until = now_ns() + kDeadNs;
+  for (bool begun = false; !ends_.load();) {
+    begun = begun || parts_.flags->all_left() || now_ns() > until;
+    if (begun) parts_.flags->release();
+    std::this_thread::sleep_for(kNap);
   }
 }
 

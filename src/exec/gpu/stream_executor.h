@@ -49,7 +49,8 @@ class StreamExecutor final : public Queued {
                                          const Way& way) override;
   Status queue(Ready& ready, const Work& work, device::GpuStream stream) override;
   /// Sets all flags, on a thread of its own, again and again until the executor goes. What runs meanwhile
-  /// moves wrong bytes; all ranks see that one has left before they can see the bytes.
+  /// moves wrong bytes, so that begins when all ranks have aborted, which they do when they see that one has
+  /// (Look::left); but for ranks that are dead, after a second.
   void abort() override;
   Look look() override;
 

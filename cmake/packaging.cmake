@@ -4,6 +4,8 @@
 #   lib/libweir.so*                    include/weir/                      bin/
 #   lib/nccl-compat/libnccl.so*        include/weir-compat/nccl.h         lib/nccl-compat/pkgconfig/nccl.pc
 #   lib/rccl-compat/librccl.so*        include/weir-compat/rccl/rccl.h
+#   lib/libweir_cuda.so, lib/libweir_hip.so, which are built where there is a compiler for them; links to them beside
+#   each library, which looks for them there
 #   lib/cmake/weir/                    find_package(weir): weir::weir; its component nccl: NCCL::nccl too
 #   lib/cmake/NCCL-weir/               find_package(NCCL): NCCL::nccl
 include(CMakePackageConfigHelpers)
@@ -16,6 +18,15 @@ set(nccl_package ${CMAKE_INSTALL_LIBDIR}/cmake/NCCL-weir)
 install(TARGETS libweir EXPORT weirTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS nccl EXPORT NCCLTargets LIBRARY DESTINATION ${compat})
 install(TARGETS rccl LIBRARY DESTINATION ${rocm_compat})
+foreach(kernels weir_cuda weir_hip)
+  if(TARGET ${kernels})
+    install(TARGETS ${kernels} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    set(link ${PROJECT_BINARY_DIR}/package/lib${kernels}.so)
+    file(CREATE_LINK ../lib${kernels}.so ${link} SYMBOLIC)
+    install(FILES ${link} DESTINATION ${compat})
+    install(FILES ${link} DESTINATION ${rocm_compat})
+  endif()
+endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/include/nccl.h DESTINATION ${WEIR_INSTALL_COMPAT_HEADERS})

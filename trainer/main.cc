@@ -16,6 +16,7 @@
 #include "trainer/math/products.h"
 #include "trainer/model/model.h"
 #include "trainer/plan/command.h"
+#include "trainer/run/automatic.h"
 #include "trainer/run/sharded.h"
 #include "trainer/run/train.h"
 #include "trainer/run/world.h"
@@ -36,6 +37,8 @@ struct Arguments {
   int blocks = 0;
   int threads = 1;
   int ranks = 0;  ///< 0: as the launcher says
+  bool automatic = false;
+  Given given;
 };
 
 void add_model(CLI::App& app, Arguments& arguments) {
@@ -122,6 +125,10 @@ void add_sharding(CLI::App& app, Arguments& arguments) {
          "given; 0: any number")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
+  app.add_flag(
+      "--auto", arguments.automatic,
+      "Measures the ranks that are here and chooses strategy, shard ranks, micro-batch, recomputation, "
+      "prefetch and limiter, as far as they are not given, for the shortest step that fits --memory");
   app.add_option("--gather", sharding.gather, "What parameters travel as: fp32 (default) or bf16")
       ->transform(CLI::CheckedTransformer(precisions));
 }
@@ -238,9 +245,15 @@ Status run(Arguments& arguments) {
   use_threads(arguments.threads);
   Products products(settings.precision);
   arguments.report.peak = measured_peak(products);
-  const Model model(settings.config, settings.recompute);
   auto world = World::join();
   WEIR_TRY(world.status());
+  if (arguments.automatic) {
+    const auto plan = plan_run(*world, settings, arguments.given, products);
+    WEIR_TRY(plan.status());
+    arguments.report.predicted = plan->step_seconds();
+    if (world->rank() == 0) fmt::print("{}\n", plan->describe());
+  }
+  const Model model(settings.config, settings.recompute);
   if (settings.memory > 0) {
     const auto places =
         shard::make_places(world->comm(), settings.sharding.strategy, settings.sharding.shard_ranks);
@@ -303,6 +316,9 @@ int train_model(int argc, char** argv) {
   add_sharding(app, arguments);
   add_report(app, arguments);
   if (const std::optional<int> end = parse(app, argc, argv)) return *end;
+  const auto given = [&](const char* option) { return app.count(option) > 0; };
+  arguments.given = {given("--strategy"),  given("--shard-ranks"), given("--micro-batch"),
+                     given("--recompute"), given("--prefetch"),    given("--limiter") || given("--gathers")};
   const bool launched = find_launched([](const char* name) { return std::getenv(name); }).has_value();
   const Status status =
       arguments.ranks > 0 && !launched ? launch(arguments.ranks, argv) : run_in_memory(arguments);

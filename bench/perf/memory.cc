@@ -32,18 +32,6 @@ size_t number_in(const char* path) {
 
 class HostMemory final : public Memory {
  public:
-  std::string device() const override {
-    return fmt::format("[0000:00:00] {}", weirDescribe != nullptr ? "weir host" : "host");
-  }
-
-  size_t available() const override {
-    size_t limit = number_in("/sys/fs/cgroup/memory.max");  // "max", which is no number, without one
-    size_t used = number_in("/sys/fs/cgroup/memory.current");
-    size_t machine = available_in_machine();
-    if (limit == std::numeric_limits<size_t>::max() || used > limit) return machine;
-    return std::min(machine, limit - used);
-  }
-
   Outcome allocate(size_t bytes, bool registrable, void** out) override {
     size_t rounded = (std::max<size_t>(bytes, 1) + kPage - 1) / kPage * kPage;
     if (registrable) return nccl(ncclMemAlloc(out, rounded));
@@ -61,13 +49,8 @@ class HostMemory final : public Memory {
       std::free(pointer);
   }
 
-  Outcome write(void* to, const void* from_host, size_t bytes) override {
-    std::memcpy(to, from_host, bytes);
-    return Outcome();
-  }
-
-  Outcome read(void* to_host, const void* from, size_t bytes) override {
-    std::memcpy(to_host, from, bytes);
+  Outcome copy(void* to, const void* from, size_t bytes) override {
+    std::memcpy(to, from, bytes);
     return Outcome();
   }
 
@@ -75,9 +58,33 @@ class HostMemory final : public Memory {
   Outcome synchronize() override { return Outcome(); }
 };
 
+class HostDevices final : public Devices {
+ public:
+  int count() const override { return 0; }
+
+  Outcome describe(int, std::string* text) const override {
+    *text = fmt::format("[0000:00:00] {}", weirDescribe != nullptr ? "weir host" : "host");
+    return Outcome();
+  }
+
+  Outcome available(int, size_t* bytes) const override {
+    size_t limit = number_in("/sys/fs/cgroup/memory.max");  // "max", which is no number, without one
+    size_t used = number_in("/sys/fs/cgroup/memory.current");
+    size_t machine = available_in_machine();
+    *bytes = limit == std::numeric_limits<size_t>::max() || used > limit ? machine
+                                                                         : std::min(machine, limit - used);
+    return Outcome();
+  }
+
+  Outcome open(int, std::unique_ptr<Memory>* memory) const override {
+    *memory = std::make_unique<HostMemory>();
+    return Outcome();
+  }
+};
+
 }  // namespace
 
-std::unique_ptr<Memory> host_memory() { return std::make_unique<HostMemory>(); }
+std::unique_ptr<Devices> host_devices() { return std::make_unique<HostDevices>(); }
 
 std::string library_description() {
   char text[1024] = {};

@@ -21,6 +21,8 @@ constexpr int kRanks = 256;
 constexpr int kBind = 257;
 constexpr int kAs = 258;
 constexpr int kNetStats = 259;
+constexpr int kDevice = 260;
+constexpr int kLimit = 261;
 
 /// Takes the text over, or says what was expected.
 using Setter = std::optional<std::string> (*)(Options&, std::string_view text);
@@ -105,6 +107,12 @@ std::optional<std::string> bind(Options& options, std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<std::string> device(Options& options, std::string_view text) {
+  if (text != "host" && text != "cuda" && text != "hip") return "host, cuda or hip";
+  options.device = text;
+  return std::nullopt;
+}
+
 std::optional<std::string> personality(Options&, std::string_view text) {
   if (text != "nccl-tests") return "nccl-tests, the only personality there is";
   return std::nullopt;
@@ -112,6 +120,11 @@ std::optional<std::string> personality(Options&, std::string_view text) {
 
 std::optional<std::string> net_stats(Options& options, std::string_view) {
   options.net_stats = true;
+  return std::nullopt;
+}
+
+std::optional<std::string> limit(Options& options, std::string_view) {
+  options.limit = true;
   return std::nullopt;
 }
 
@@ -160,6 +173,9 @@ constexpr Row kRows[] = {
     {kBind, "bind", "WHERE", "with --ranks: core, none, or auto: core if there are enough (auto)", bind},
     {kNetStats, "net-stats", nullptr, "add what the row sent over networks, and what was in its way",
      net_stats},
+    {kDevice, "device", "WHERE", "where buffers lie: host, cuda or hip; GPUs are taken in turn (host)",
+     device},
+    {kLimit, "limit", nullptr, "add what the GPUs' memory allows, and how near the row came to it", limit},
     {kAs, "as", "WHOM", "whose options and columns: nccl-tests (nccl-tests)", personality},
 };
 
@@ -183,6 +199,11 @@ CommandLine validated(CommandLine line) {
                                         o.per_iteration_skip, o.iterations));
   if (o.device_implementation != 0 && o.local_register != 2)
     return stop(kExitUsage, "device_implementation needs symmetric memory: add -R 2\n");
+  if (o.device != "host" && o.graph > 0 && o.stream_null)
+    return stop(kExitUsage, "stream 0 cannot be captured: leave out -y or -G\n");
+  if (o.graph > 0) o.per_iteration = o.blocking = 0;  // a graph runs as a whole
+  if (o.device == "host" && o.limit)
+    return stop(kExitUsage, "--limit measures the memory of GPUs: add --device cuda or --device hip\n");
   return line;
 }
 

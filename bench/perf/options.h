@@ -45,6 +45,8 @@ struct Options {
   int per_iteration = 0;
   int per_iteration_skip = 0;
   bool net_stats = false;
+  bool limit = false;
+  std::string device = "host";  ///< where buffers lie: host, cuda or hip
 
   int ranks = 0;              ///< processes to start here; 0: none, somebody else has
   std::string bind = "auto";  ///< where they run: auto, core or none

@@ -21,9 +21,13 @@ Ranks::Ranks(const Options& options, int first, int count, int size) : options_(
   for (int i = 0; i < count; ++i) {
     LocalRank rank;
     rank.rank = first + i;
-    rank.memory = host_memory();
     local_.push_back(std::move(rank));
   }
+}
+
+Outcome Ranks::open(const Devices& devices, int first_on_host) {
+  for (LocalRank& rank : local_) WEIR_TRY(devices.open(devices.of(first_on_host++), &rank.memory));
+  return Outcome();
 }
 
 Ranks::~Ranks() {
@@ -35,8 +39,10 @@ Outcome Ranks::join(const ncclUniqueId& id) {
   if (options_.cta_policy) config.CTAPolicy = *options_.cta_policy;
   WEIR_TRY(nccl(ncclGroupStart()));
   Outcome joined;
-  for (LocalRank& rank : local_)
+  for (LocalRank& rank : local_) {
+    if (joined.ok()) joined = rank.memory->select();
     if (joined.ok()) joined = nccl(ncclCommInitRankConfig(&rank.communicator, size_, id, rank.rank, &config));
+  }
   return end_group(std::move(joined));
 }
 
@@ -63,8 +69,9 @@ Outcome Ranks::allocate_one(LocalRank& rank, size_t bytes, char** out) {
   const std::vector<char> zeros(std::min<size_t>(bytes, size_t{1} << 20));
   for (size_t at = 0; at < bytes; at += zeros.size()) {
     size_t block = std::min(zeros.size(), bytes - at);
-    WEIR_TRY(rank.memory->write(static_cast<char*>(pointer) + at, zeros.data(), block));
+    WEIR_TRY(rank.memory->copy(static_cast<char*>(pointer) + at, zeros.data(), block));
   }
+  WEIR_TRY(rank.memory->synchronize());
   *out = static_cast<char*>(pointer);
   return Outcome();
 }

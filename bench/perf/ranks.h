@@ -31,6 +31,10 @@ class Ranks {
   /// Frees the buffers; communicators that were not destroyed are left as they are.
   ~Ranks();
 
+  /// Their memory; the first rank has this number among those of its host. `devices` outlives the ranks.
+  /// REQUIRES: called before everything else.
+  Outcome open(const Devices& devices, int first_on_host);
+
   int size() const { return size_; }
   std::vector<LocalRank>& local() { return local_; }
 

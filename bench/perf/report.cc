@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -33,6 +34,11 @@ using NetTexts = std::array<std::string, 7>;
 std::string net_columns(const NetTexts& t) {
   return fmt::format("  {:>9}  {:>7}  {:>7}  {:>8}  {:>7}  {:>7}  {:>7}", t[0], t[1], t[2], t[3], t[4], t[5],
                      t[6]);
+}
+
+/// Texts for the columns of --limit.
+std::string limit_columns(const char* time, const char* reached) {
+  return fmt::format("  {:>8}  {:>6}  {:>8}  {:>6}", time, reached, time, reached);
 }
 
 std::string net_row(const NetStats& net) {
@@ -163,11 +169,13 @@ void Report::begin_table() {
   const std::string net_names =
       net ? net_columns({"out", "grants", "stalls", "stalled", "retrans", "drops", "retries"}) : "";
   const std::string net_units = net ? net_columns({"(MB)", "", "", "(ms)", "(segs)", "(pkts)", ""}) : "";
+  const std::string limit_names = options_.limit ? limit_columns("limit", "of it") : "";
+  const std::string limit_units = options_.limit ? limit_columns("(us)", "(%)") : "";
   const std::string stamp = options_.timestamps ? fmt::format("{:>19}", "timestamp") : "";
-  print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{}{} {}\n", "size", "count", "type", "redop", "root", names,
-        names, net_names, stamp);
-  print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{}{} {:{}}\n", "(B)", "(elements)", "", "", "", units, units,
-        net_units, "", stamp.size());
+  print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{}{}{} {}\n", "size", "count", "type", "redop", "root", names,
+        names, net_names, limit_names, stamp);
+  print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{}{}{} {:{}}\n", "(B)", "(elements)", "", "", "", units,
+        units, net_units, limit_units, "", stamp.size());
   fflush(stdout);
   if (json_) json_->key("results").begin_list();
   table_ = true;
@@ -177,6 +185,7 @@ void Report::begin_row(const RowHead& head) {
   std::string root = fmt::format("{:6}", head.root);
   print("{:12}  {:12}  {:>8}  {:>6}  {}", head.bytes, head.count, head.type, head.op, root);
   row_ = true;
+  reached_.clear();
   if (!json_) return;
   json_->begin_object();
   json_->key("size").value(head.bytes);
@@ -199,6 +208,7 @@ void Report::half(const Measurement& m, bool in_place) {
       print("  {:>7}", fit(number, 7));
   }
   fflush(stdout);
+  if (m.limit_us) reached_.push_back({*m.limit_us, 100 * *m.limit_us / m.microseconds});
   ++halves_;
   bus_bandwidth_ += m.bus_bandwidth;
   wrong_halves_ += m.wrong.value_or(0) > 0;
@@ -246,14 +256,26 @@ void Report::json_iterations(const IterationTimes& times, bool in_place) {
 
 void Report::json_net(const NetStats& net) {
   json_->begin_object();
-  json_->key("operations").value(2 * options_.iterations * options_.aggregated);
+  json_->key("operations").value(2 * options_.iterations * options_.aggregated * std::max(options_.graph, 1));
   for (size_t i = 0; i < kNetStatNames.size(); ++i)
     json_->key(kNetStatNames[i]).value(static_cast<int64_t>(net.counts[i]));
   json_->end();
 }
 
+void Report::json_limit() {
+  json_->key("limit").begin_object();
+  for (size_t half = 0; half < reached_.size(); ++half) {
+    json_->key(half == 0 ? "out_of_place" : "in_place").begin_object();
+    json_->key("time").value(reached_[half].limit_us);
+    json_->key("percent").value(reached_[half].percent);
+    json_->end();
+  }
+  json_->end();
+}
+
 void Report::end_row(const std::optional<NetStats>& net) {
   if (options_.net_stats && net) print("{}", net_row(*net));
+  for (const Reached& half : reached_) print("  {:>8}  {:>6}", fit(half.limit_us, 8), fit(half.percent, 6));
   if (options_.timestamps) print("{:>21}", now_text());
   print("\n");
   fflush(stdout);
@@ -261,6 +283,7 @@ void Report::end_row(const std::optional<NetStats>& net) {
   if (!json_) return;
   json_->key("actual_iterations").value(options_.iterations);
   json_->key("experiment_name").value(program_);
+  if (!reached_.empty()) json_limit();
   json_->key("net_stats");
   if (net)
     json_net(*net);

@@ -42,6 +42,7 @@ struct Measurement {
   double algorithm_bandwidth = 0;  ///< GB/s
   double bus_bandwidth = 0;        ///< GB/s
   std::optional<double> wrong;     ///< elements; nothing if they were not counted
+  std::optional<double> limit_us;  ///< the least that the GPUs' memory allows
   std::optional<IterationTimes> iterations;
 };
 
@@ -67,6 +68,7 @@ class Report {
  private:
   void json_config(const std::vector<RankInfo>& ranks);
   void json_half(const Measurement& measurement, bool in_place);
+  void json_limit();
   void json_net(const NetStats& net);
   void json_iterations(const IterationTimes& times, bool in_place);
   void json_footer(const Outcome& outcome, int wrong_halves, double mean, const std::string& verdict);
@@ -76,6 +78,12 @@ class Report {
   std::unique_ptr<JsonWriter> json_;
   bool table_ = false;
   bool row_ = false;
+  /// Of the row's halves.
+  struct Reached {
+    double limit_us;
+    double percent;
+  };
+  std::vector<Reached> reached_;
   int halves_ = 0;
   int wrong_halves_ = 0;
   double bus_bandwidth_ = 0;  ///< sum over halves

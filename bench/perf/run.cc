@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstdio>
@@ -15,6 +16,7 @@
 
 #include "bench/perf/control.h"
 #include "bench/perf/launch.h"
+#include "bench/perf/limit.h"
 #include "bench/perf/memory.h"
 #include "bench/perf/options.h"
 #include "bench/perf/placement.h"
@@ -47,7 +49,9 @@ class Process {
  private:
   int ranks_per_process() const { return options_.threads * options_.gpus; }
   Outcome refuse_impossible() const;
-  Outcome share_ranks(std::vector<RankInfo>* all);
+  Outcome find_devices();
+  int first_on_host() const;
+  Outcome share_ranks();
   Outcome agree_on_memory(Report* report);
   Outcome share_id(ncclUniqueId* id);
   Outcome join_all(const ncclUniqueId& id);
@@ -61,6 +65,8 @@ class Process {
   Options& options_;
   Placement placement_;
   GroupPlace group_{};
+  std::unique_ptr<Devices> devices_;
+  std::vector<RankInfo> infos_;  ///< of all ranks
   std::unique_ptr<Control> control_;
   std::unique_ptr<Team> team_;
   std::vector<std::unique_ptr<Ranks>> ranks_;  ///< by thread
@@ -79,13 +85,16 @@ Outcome Process::meet() {
 
 Outcome Process::refuse_impossible() const {
   const int ranks = group_.size * ranks_per_process();
-  if (options_.graph > 0)
+  const bool host = options_.device == "host";
+  if (host && options_.graph > 0)
     return Outcome::failure(
         ExitCode::not_implemented,
-        "-G captures CUDA graphs and needs a GPU; these ranks are on host memory: leave it out");
+        "-G captures CUDA graphs and needs a GPU; these ranks are on host memory: add --device cuda or hip");
   if (options_.device_implementation > 0)
-    return Outcome::failure(ExitCode::not_implemented,
-                            "-D runs a kernel on a GPU; these ranks are on host memory: leave it out");
+    return Outcome::failure(
+        ExitCode::not_implemented,
+        host ? "-D runs a kernel on a GPU; these ranks are on host memory: leave it out"
+             : "-D runs a kernel that calls the library on the GPU, and this program has none: leave it out");
   for (const char* variable : {"NCCL_TESTS_ALLTOALLV_SPREAD", "NCCL_TESTS_ALLTOALLV_MATRIX_FILE"})
     if (collective_.program == "alltoallv_perf" && environment(variable) != nullptr)
       return Outcome::failure(ExitCode::not_implemented,
@@ -107,20 +116,33 @@ Outcome Process::refuse_impossible() const {
   return Outcome();
 }
 
-/// Fills in what the first process prints about all ranks.
-Outcome Process::share_ranks(std::vector<RankInfo>* all) {
+Outcome Process::find_devices() {
+  if (options_.device != "host") return gpu_devices(options_.device, options_.stream_null != 0, &devices_);
+  devices_ = host_devices();
+  return Outcome();
+}
+
+/// The number of this process's first rank among those of its host, or where NCCL_TESTS_DEVICE has it begin.
+int Process::first_on_host() const {
+  const char* given = environment("NCCL_TESTS_DEVICE");
+  return given != nullptr ? std::atoi(given) : placement_.local_rank * ranks_per_process();
+}
+
+/// What the first process prints about all ranks.
+Outcome Process::share_ranks() {
   struct Line {
     int rank, group, pid, device;
     char host[64], hardware[128];
   };
-  const char* first_device = environment("NCCL_TESTS_DEVICE");
   const int per_process = ranks_per_process();
-  const int device = first_device != nullptr ? std::atoi(first_device) : placement_.local_rank * per_process;
-  const std::string hardware = host_memory()->device(), host = host_name();
+  const std::string host = host_name();
   std::vector<Line> mine(static_cast<size_t>(per_process));
   for (int i = 0; i < per_process; ++i) {
     Line& line = mine[static_cast<size_t>(i)];
-    line = {placement_.rank * per_process + i, group_.group, getpid(), device + i, {}, {}};
+    const int device = devices_->of(first_on_host() + i);
+    std::string hardware;
+    WEIR_TRY(devices_->describe(device, &hardware));
+    line = {placement_.rank * per_process + i, group_.group, getpid(), device, {}, {}};
     std::strncpy(line.host, host.c_str(), sizeof(line.host) - 1);
     std::strncpy(line.hardware, hardware.c_str(), sizeof(line.hardware) - 1);
   }
@@ -129,17 +151,24 @@ Outcome Process::share_ranks(std::vector<RankInfo>* all) {
   std::vector<Line> lines(bytes.size() / sizeof(Line));
   std::memcpy(lines.data(), bytes.data(), bytes.size());
   for (const Line& line : lines)
-    all->push_back({line.rank, line.group, line.pid, line.host, line.device, line.hardware});
+    infos_.push_back({line.rank, line.group, line.pid, line.host, line.device, line.hardware});
   return Outcome();
 }
 
-/// Cuts the last size to what the host with the least memory can hold.
+/// Cuts the last size to what the host or GPU with the least memory per rank can hold.
 Outcome Process::agree_on_memory(Report* report) {
-  const size_t ranks_here =
-      static_cast<size_t>(placement_.local_size) * static_cast<size_t>(ranks_per_process());
-  const size_t usable = host_memory()->available() / 8 * 7;  // the rest is the library's and the system's
   const size_t buffers = 2;
-  uint64_t most = usable / ranks_here / buffers;
+  uint64_t most = UINT64_MAX;
+  for (int i = 0; i < ranks_per_process(); ++i) {
+    const RankInfo& own = infos_[static_cast<size_t>(placement_.rank * ranks_per_process() + i)];
+    const auto shares = [&own](const RankInfo& other) {
+      return own.host == other.host && own.hardware == other.hardware;
+    };
+    size_t available = 0;
+    WEIR_TRY(devices_->available(own.device, &available));
+    const size_t usable = available / 8 * 7;  // the rest is the library's and the system's
+    most = std::min(most, usable / static_cast<size_t>(std::ranges::count_if(infos_, shares)) / buffers);
+  }
   std::string bytes;
   WEIR_TRY(control_->exchange(&most, sizeof(most), &bytes));
   for (size_t at = 0; at < bytes.size(); at += sizeof(most)) {
@@ -177,9 +206,18 @@ Outcome Process::work(int thread, const ncclUniqueId& id, Report* report) {
   if (options_.parallel_init) WEIR_TRY(ranks.join(id));
   WEIR_TRY(ranks.allocate(options_.max_bytes));
   WEIR_TRY(team_->barrier(thread));
-  if (report != nullptr) report->begin_table();
-  Worker worker({collective_, options_, *team_, *watchdog_, placement_.local_rank == 0}, thread, ranks,
-                report);
+  Limit limit;
+  if (options_.limit) {
+    const int first = placement_.rank * ranks_per_process() + thread * options_.gpus;
+    WEIR_TRY(limit.measure(*team_, thread, ranks, infos_, first, group_.group, options_.max_bytes));
+  }
+  if (report != nullptr) {
+    for (const std::string& line : limit.lines()) report->say(line);
+    report->begin_table();
+  }
+  Worker worker({collective_, options_, *team_, *watchdog_, placement_.local_rank == 0,
+                 options_.limit ? &limit : nullptr},
+                thread, ranks, report);
   WEIR_TRY(worker.run());
   // Nobody leaves before all are done: to the others it would look like a failure.
   WEIR_TRY(team_->barrier(thread));
@@ -236,16 +274,18 @@ Outcome Process::run(Report* report) {
   int version = 0;
   WEIR_TRY(nccl(ncclGetVersion(&version)));
   WEIR_TRY(refuse_impossible());
-  std::vector<RankInfo> infos;
-  WEIR_TRY(share_ranks(&infos));
-  if (report != nullptr) report->begin(infos, version);
+  WEIR_TRY(find_devices());
+  WEIR_TRY(share_ranks());
+  if (report != nullptr) report->begin(infos_, version);
   WEIR_TRY(agree_on_memory(report));
   ncclUniqueId id;
   WEIR_TRY(share_id(&id));
 
   const int first = group_.index * ranks_per_process(), size = group_.size * ranks_per_process();
-  for (int thread = 0; thread < options_.threads; ++thread)
-    ranks_.push_back(std::make_unique<Ranks>(options_, first + thread * options_.gpus, options_.gpus, size));
+  for (int i = 0; i < ranks_per_process(); i += options_.gpus) {
+    ranks_.push_back(std::make_unique<Ranks>(options_, first + i, options_.gpus, size));
+    WEIR_TRY(ranks_.back()->open(*devices_, first_on_host() + i));
+  }
   team_ = std::make_unique<Team>(*control_, options_.threads);
   watchdog_ = std::make_unique<Watchdog>(options_.timeout_s, options_.threads, [this] { end_late(); });
   if (!options_.parallel_init) {

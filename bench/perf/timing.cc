@@ -109,6 +109,7 @@ Outcome Worker::run_general(const Job& job, bool in_place, int iterations, std::
       shift = shift == last ? 0 : shift + step;
     }
     if (options_.aggregated > 1) WEIR_TRY(nccl(ncclGroupEnd()));
+    if (times == nullptr) continue;  // captured: nothing runs yet
     if (options_.blocking != 0 || options_.per_iteration) WEIR_TRY(complete());
     if (options_.per_iteration && i >= options_.per_iteration_skip)
       times->push_back(seconds_since(begin) * 1e6);
@@ -120,12 +121,60 @@ Outcome Worker::run_general(const Job& job, bool in_place, int iterations, std::
   return Outcome();
 }
 
+/// What the iterations of a row call, on every stream of this thread's ranks.
+Outcome Worker::capture(const Job& job, bool in_place, int iterations) {
+  for (const LocalRank& rank : ranks_.local()) {
+    WEIR_TRY(rank.memory->select());
+    WEIR_TRY(rank.memory->graph()->begin());
+  }
+  double untimed = 0;
+  Outcome called = run_general(job, in_place, iterations, nullptr, &untimed);
+  for (const LocalRank& rank : ranks_.local()) {
+    Outcome ended = rank.memory->graph()->end();
+    if (called.ok()) called = std::move(ended);  // a call that failed may have spoilt the capture
+  }
+  return called;
+}
+
+Outcome Worker::launch_graphs(int times) {
+  for (int i = 0; i < times; ++i)
+    for (const LocalRank& rank : ranks_.local()) WEIR_TRY(rank.memory->graph()->launch());
+  return Outcome();
+}
+
+Outcome Worker::run_once(const Job& job, bool in_place) {
+  if (options_.graph == 0) {
+    WEIR_TRY(start(job, in_place, 0));
+  } else {
+    WEIR_TRY(capture(job, in_place, 1));
+    WEIR_TRY(launch_graphs(1));
+  }
+  return complete();
+}
+
+Outcome Worker::time_graph(const Job& job, bool in_place, double* seconds) {
+  WEIR_TRY(capture(job, in_place, options_.iterations));
+  WEIR_TRY(net_.begin());
+  WEIR_TRY(team_.barrier(thread_));
+  watchdog_.arm(thread_);
+  auto begin = Clock::now();
+  WEIR_TRY(launch_graphs(options_.graph));
+  const double returned = seconds_since(begin);
+  WEIR_TRY(complete());
+  const double completed = seconds_since(begin);
+  WEIR_TRY(net_.end());
+  *seconds =
+      (options_.cpu_time ? returned : completed) / options_.iterations / options_.aggregated / options_.graph;
+  return Outcome();
+}
+
 Outcome Worker::time_iterations(const Job& job, bool in_place, double* seconds, std::vector<double>* times) {
   const bool scaled = job.op.op == Op::mulsum && collective_.reduces;
   const bool plain = ranks_.local().size() == 1 && options_.aggregated == 1 && options_.blocking == 0 &&
                      !options_.per_iteration && !scaled;
   WEIR_TRY(start(job, in_place, 0));
   WEIR_TRY(complete());
+  if (options_.graph > 0) return time_graph(job, in_place, seconds);
   WEIR_TRY(net_.begin());
   WEIR_TRY(team_.barrier(thread_));
   watchdog_.arm(thread_);

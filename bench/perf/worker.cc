@@ -12,6 +12,7 @@ Worker::Worker(const Shared& shared, int thread, Ranks& ranks, Report* report)
       thread_(thread),
       ranks_(ranks),
       report_(report),
+      limit_(shared.limit),
       net_(ranks.local(), shared.first_on_host && thread == 0) {}
 
 std::vector<size_t> sizes(const Options& options, int factor, size_t smallest) {
@@ -98,6 +99,8 @@ Outcome Worker::measure(const Job& job, bool in_place, Measurement* m) {
   m->microseconds = seconds * 1e6;
   m->algorithm_bandwidth = reached.algorithm;
   m->bus_bandwidth = reached.bus;
+  if (limit_ != nullptr)
+    m->limit_us = limit_->seconds(collective_, job.layout, job.type.size, job.root, in_place) * 1e6;
   if (options_.per_iteration) WEIR_TRY(gather_iterations(iterations, &m->iterations.emplace()));
   if (options_.checks > 0) {
     double wrong = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/perf/collective.h"
+#include "bench/perf/limit.h"
 #include "bench/perf/net_stats.h"
 #include "bench/perf/options.h"
 #include "bench/perf/outcome.h"
@@ -38,6 +39,7 @@ struct Shared {
   Team& team;
   Watchdog& watchdog;
   bool first_on_host;  ///< the first process of its host
+  const Limit* limit;  ///< null: not asked for
 };
 
 class Worker {
@@ -59,6 +61,10 @@ class Worker {
   Outcome run_plain(const Job& job, bool in_place, int iterations);
   Outcome run_general(const Job& job, bool in_place, int iterations, std::vector<double>* times,
                       double* untimed);
+  Outcome time_graph(const Job& job, bool in_place, double* seconds);
+  Outcome capture(const Job& job, bool in_place, int iterations);
+  Outcome launch_graphs(int times);
+  Outcome run_once(const Job& job, bool in_place);
   Outcome start(const Job& job, bool in_place, size_t shift);
   Outcome start_scaled(const Job& job, Call call);
   Outcome complete();
@@ -77,6 +83,7 @@ class Worker {
   const int thread_;
   Ranks& ranks_;
   Report* report_;
+  const Limit* limit_;
   NetMeter net_;
 };
 

@@ -90,6 +90,14 @@ class Package(unittest.TestCase):
               "include/weir/stream.h", "include/weir/net_stats.h", f"{lib}/nccl-compat/pkgconfig/nccl.pc"}
     self.assertEqual(wanted - self.files(), set())
 
+  def test_kernels_for_gpus_are_beside_each_library(self):
+    lib = self.installed_lib()
+    for name in ("libweir_cuda.so", "libweir_hip.so"):
+      built = os.path.exists(os.path.join(self.build, "lib", name))
+      for folder in (lib, f"{lib}/nccl-compat", f"{lib}/rccl-compat"):
+        path = os.path.join(self.prefix, folder, name)
+        self.assertEqual(os.path.exists(path), built, path)  # a link that leads nowhere does not exist
+
   def test_find_package_weir(self):
     self.assertIn("[libweir.so.0]", self.use("weir", "weir::weir"))
 

@@ -24,6 +24,12 @@ Model gpt(double layers, double width) {
   return decoder({"gpt", layers, width, width / 64, 512, 32000, false, true});
 }
 
+Wish batches_of(int sequences) {
+  Wish wish;
+  wish.batch = sequences;
+  return wish;
+}
+
 const Entrant* find(const Ranking& ranking, Strategy strategy, int shard) {
   for (const Entrant& entrant : ranking.entrants)
     if (entrant.strategy == strategy && entrant.shard == shard) return &entrant;
@@ -32,7 +38,7 @@ const Entrant* find(const Ranking& ranking, Strategy strategy, int shard) {
 
 TEST(PlanChoose, NothingThatFitsIsMuchQuicker) {
   const Model model = gpt(24, 2048);
-  const auto ranking = choose(model, ethernet(), {24, 1});
+  const auto ranking = choose(model, ethernet(), batches_of(24));
   ASSERT_TRUE(ranking.ok()) << ranking.status().message();
   const double ours = ranking->first().best->prediction.tokens_per_second;
   int fitting = 0;
@@ -53,7 +59,7 @@ TEST(PlanChoose, NothingThatFitsIsMuchQuicker) {
 
 TEST(PlanChoose, WhatIsChosenFits) {
   for (const int batch : {0, 1, 7, 48}) {
-    const auto ranking = choose(gpt(32, 4096), ethernet(), {batch, 1});
+    const auto ranking = choose(gpt(32, 4096), ethernet(), batches_of(batch));
     ASSERT_TRUE(ranking.ok());
     for (const Entrant& entrant : ranking->entrants) {
       if (!entrant.best) {
@@ -69,7 +75,7 @@ TEST(PlanChoose, WhatIsChosenFits) {
 }
 
 TEST(PlanChoose, SlowNetworksShardInsideNodes) {
-  const auto ranking = choose(gpt(48, 4096), ethernet(32), {48, 1});
+  const auto ranking = choose(gpt(48, 4096), ethernet(32), batches_of(48));
   ASSERT_TRUE(ranking.ok());
   EXPECT_EQ(ranking->first().strategy, Strategy::hybrid_shard);
   EXPECT_EQ(ranking->first().shard, 8);
@@ -80,7 +86,7 @@ TEST(PlanChoose, SlowNetworksShardInsideNodes) {
 TEST(PlanChoose, LargeModelsAreShardedOverAll) {
   Cluster cluster = ethernet();
   cluster.memory = 24e9;
-  const auto ranking = choose(gpt(96, 6144), cluster, {8, 1});
+  const auto ranking = choose(gpt(96, 6144), cluster, batches_of(8));
   ASSERT_TRUE(ranking.ok()) << ranking.status().message();
   EXPECT_EQ(ranking->first().strategy, Strategy::full_shard);
   EXPECT_FALSE(find(*ranking, Strategy::no_shard, 0)->best.has_value());
@@ -92,7 +98,7 @@ TEST(PlanChoose, MoreMemoryIsNeverSlower) {
   double last = 0;
   for (double memory = 16e9; memory < 200e9; memory *= 1.5) {
     cluster.memory = memory;
-    const auto ranking = choose(gpt(32, 4096), cluster, {16, 1});
+    const auto ranking = choose(gpt(32, 4096), cluster, batches_of(16));
     ASSERT_TRUE(ranking.ok()) << ranking.status().message();
     const double rate = ranking->first().best->prediction.tokens_per_second;
     EXPECT_GE(rate * 1.005, last) << memory;
@@ -104,9 +110,9 @@ TEST(PlanChoose, LittleMemoryRecomputes) {
   // One sequence needs 7.6 GB without recomputation and cannot be divided.
   const Model model = decoder({"long", 24, 2048, 32, 4096, 32000, false, true});
   Cluster cluster = ethernet();
-  const auto roomy = choose(model, cluster, {1, 1});
+  const auto roomy = choose(model, cluster, batches_of(1));
   cluster.memory = 6e9;
-  const auto narrow = choose(model, cluster, {1, 1});
+  const auto narrow = choose(model, cluster, batches_of(1));
   ASSERT_TRUE(narrow.ok() && roomy.ok());
   EXPECT_NE(narrow->first().best->job.recompute, Recompute::none);
   EXPECT_LE(narrow->first().best->prediction.tokens_per_second,
@@ -116,7 +122,7 @@ TEST(PlanChoose, LittleMemoryRecomputes) {
 TEST(PlanChoose, SaysWhatTheLeastWouldNeed) {
   Cluster cluster = ethernet();
   cluster.memory = 2e9;
-  const auto ranking = choose(gpt(96, 6144), cluster, {8, 1});
+  const auto ranking = choose(gpt(96, 6144), cluster, batches_of(8));
   ASSERT_FALSE(ranking.ok());
   EXPECT_THAT(ranking.status().message(),
               HasSubstr("gpt does not fit on 8 nodes of 8 GPUs: the least needs"));
@@ -126,14 +132,50 @@ TEST(PlanChoose, SaysWhatTheLeastWouldNeed) {
 TEST(PlanChoose, OneGpuHasNothingToShare) {
   Cluster one = ethernet();
   one.nodes = one.gpus = 1;
-  const auto ranking = choose(gpt(4, 256), one, {8, 1});
+  const auto ranking = choose(gpt(4, 256), one, batches_of(8));
   ASSERT_TRUE(ranking.ok());
   EXPECT_EQ(ranking->first().best->prediction.line.exposed_seconds(), 0);
   EXPECT_EQ(find(*ranking, Strategy::hybrid_shard, 1), nullptr);
 }
 
+TEST(PlanChoose, WhatWasWishedStays) {
+  Wish wish = batches_of(24);
+  wish.strategy = Strategy::hybrid_shard;
+  wish.shard = 16;
+  wish.micro_batch = 5;
+  wish.recompute = Recompute::selective;
+  wish.prefetch = 3;
+  wish.limiter = Limiter{Limiter::Kind::block, 7, 0};
+  const auto ranking = choose(gpt(24, 2048), ethernet(), wish);
+  ASSERT_TRUE(ranking.ok()) << ranking.status().message();
+  ASSERT_EQ(ranking->entrants.size(), 1u);
+  EXPECT_EQ(ranking->tried, 1u);
+  const Job& job = ranking->first().best->job;
+  EXPECT_EQ(job.strategy, Strategy::hybrid_shard);
+  EXPECT_EQ(job.shard, 16);
+  EXPECT_EQ(job.micro_batch, 5);
+  EXPECT_EQ(job.micro_batches, 5);
+  EXPECT_EQ(job.recompute, Recompute::selective);
+  EXPECT_EQ(job.prefetch, 3);
+  EXPECT_EQ(job.limiter.kind, Limiter::Kind::block);
+  EXPECT_EQ(job.limiter.gathers, 7);
+}
+
+TEST(PlanChoose, MemoryIsTheCallersWhereItKnowsBetter) {
+  Wish wish = batches_of(24);
+  const auto estimated = choose(gpt(24, 2048), ethernet(), wish);
+  wish.memory = [](const Job& job) { return Memory{1e9, 0, job.micro_batch * 20e9}; };
+  const auto told = choose(gpt(24, 2048), ethernet(), wish);
+  ASSERT_TRUE(told.ok() && estimated.ok());
+  EXPECT_GT(estimated->first().best->job.micro_batch, 3);
+  EXPECT_LE(told->first().best->job.micro_batch, 3);
+  EXPECT_EQ(told->first().best->prediction.memory.states, 1e9);
+  wish.memory = [](const Job&) { return Memory{100e9, 0, 0}; };
+  EXPECT_FALSE(choose(gpt(24, 2048), ethernet(), wish).ok());
+}
+
 TEST(PlanChoose, GivesReasons) {
-  const auto ranking = choose(gpt(48, 4096), ethernet(32), {48, 1});
+  const auto ranking = choose(gpt(48, 4096), ethernet(32), batches_of(48));
   ASSERT_TRUE(ranking.ok());
   const std::string text = reason(*ranking, gpt(48, 4096));
   EXPECT_THAT(text, HasSubstr("HYBRID_SHARD in groups of 8: links are busy for"));

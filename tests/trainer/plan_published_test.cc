@@ -50,7 +50,9 @@ TEST_P(PlanPublished, IsPlanned) {
   for (const Question& question : file.questions) {
     Cluster cluster = file.cluster;
     cluster.nodes = question.nodes;
-    const auto ranking = choose(*file.model(question.model), cluster, {question.batch, 1});
+    Wish wish;
+    wish.batch = question.batch;
+    const auto ranking = choose(*file.model(question.model), cluster, wish);
     ASSERT_TRUE(ranking.ok()) << ranking.status().message();
     EXPECT_THAT(describe(*ranking, *file.model(question.model), cluster), HasSubstr("choice "));
   }

@@ -18,6 +18,7 @@
 #include "trainer/data/text.h"
 #include "trainer/math/products.h"
 #include "trainer/run/sharded.h"
+#include "trainer/run/survey.h"
 
 namespace weir::trainer {
 namespace {
@@ -271,6 +272,50 @@ TEST(Program, KeepsToABudgetOfMemory) {
   const Outcome refused = run_program(common + "--memory 1M");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.output, HasSubstr("is too little: the least is "));
+}
+
+TEST(Program, PlansWhatIsLeftOpen) {
+  const std::string common =
+      "--ranks 4 --auto --preset tiny --batch 16 --steps 2 --sample 0 --evaluation-sequences 2 "
+      "--report-every 1 ";
+  const Outcome open = run_program(common);
+  ASSERT_EQ(open.code, 0) << open.output;
+  EXPECT_THAT(open.output, HasSubstr("measured here  "));
+  EXPECT_THAT(open.output, HasSubstr(" GFLOP/s per rank, inside a host "));
+  EXPECT_THAT(open.output, HasSubstr("\nnext best      "));
+  EXPECT_THAT(open.output, HasSubstr(" s in the median, "));
+
+  const Outcome asked = run_program(common +
+                                    "--strategy hybrid --shard-ranks 2 --micro-batch 3 --prefetch 2 "
+                                    "--recompute selective --limiter block --gathers 3");
+  ASSERT_EQ(asked.code, 0) << asked.output;
+  EXPECT_THAT(asked.output, HasSubstr("plan           HYBRID_SHARD in groups of 2, micro-batch 3 (2 a step), "
+                                      "recompute selective, prefetch 2, limiter block 3: "));
+  EXPECT_THAT(asked.output, HasSubstr("4 ranks, HYBRID_SHARD: 2 of 4 in shards, 2 replicas"));
+
+  const Outcome bound = run_program(common + "--memory 8M");
+  ASSERT_EQ(bound.code, 0) << bound.output;
+  EXPECT_THAT(bound.output, HasSubstr(" of 8 MiB\n"));
+  EXPECT_THAT(bound.output, HasSubstr("; of the budget of 8.0, in micro-batches of "));
+  const Outcome refused = run_program(common + "--memory 1M");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("--memory 1048576 (1.0 MiB) is too little: the least is "));
+}
+
+/// What one rank's products take, and links that are none.
+TEST(Survey, MeasuresTheRanksThatAreHere) {
+  const Settings settings = small_settings();
+  Rank rank(settings);
+  const auto cluster = survey(rank.world, settings, rank.model, rank.products);
+  ASSERT_TRUE(cluster.ok()) << cluster.status().message();
+  EXPECT_EQ(cluster->nodes, 1);
+  EXPECT_EQ(cluster->gpus, 1);
+  EXPECT_GT(cluster->compute, 1e6);
+  EXPECT_LT(cluster->compute, 1e14);
+  EXPECT_GT(cluster->memory, 1e6);
+  const plan::Model seen = plan_model(rank.model);
+  EXPECT_EQ(seen.parameters(), static_cast<double>(rank.model.parameter_floats()));
+  EXPECT_NEAR(seen.flops_per_token(), settings.config.operations_per_token(), 1);
 }
 
 TEST(Program, TracesAllRanksAndWritesAPage) {

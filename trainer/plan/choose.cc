@@ -40,6 +40,12 @@ std::vector<int> shard_groups(const Cluster& cluster) {
   return groups;
 }
 
+/// What was wished, or else everything.
+template <typename T, typename All>
+std::vector<T> those(const std::optional<T>& wished, const All& all) {
+  return wished ? std::vector<T>{*wished} : std::vector<T>(all.begin(), all.end());
+}
+
 class Search {
  public:
   Search(const Model& model, const Cluster& cluster, const Wish& wish)
@@ -47,8 +53,14 @@ class Search {
 
   Result<Ranking> run() {
     for (const Strategy strategy : {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard})
-      WEIR_TRY(enter(strategy, 0));
-    for (const int shard : shard_groups(cluster_)) WEIR_TRY(enter(Strategy::hybrid_shard, shard));
+      if (wish_.strategy.value_or(strategy) == strategy) WEIR_TRY(enter(strategy, 0));
+    if (wish_.strategy.value_or(Strategy::hybrid_shard) == Strategy::hybrid_shard)
+      for (const int shard : those(wish_.shard, shard_groups(cluster_)))
+        WEIR_TRY(enter(Strategy::hybrid_shard, shard));
+    if (ranking_.entrants.empty())
+      return Status(Code::invalid_argument,
+                    fmt::format("{} nodes of {} GPUs have no groups for {}", cluster_.nodes, cluster_.gpus,
+                                name(Strategy::hybrid_shard)));
     sort();
     if (!ranking_.first().best)
       return Status(Code::invalid_usage,
@@ -80,10 +92,10 @@ class Search {
     fitting_.clear();
     refused_.clear();
     refused_bytes_ = 0;
-    for (const Recompute recompute : kRecomputations)
-      for (const int prefetch : kPrefetches)
-        for (const Limiter& limiter : kLimiters) {
-          Job job{strategy, shard, 1, 1, recompute, prefetch, limiter, wish_.speed};
+    for (const Recompute recompute : those(wish_.recompute, kRecomputations))
+      for (const int prefetch : those(wish_.prefetch, kPrefetches))
+        for (const Limiter& limiter : those(wish_.limiter, kLimiters)) {
+          const Job job{strategy, shard, 1, 1, recompute, prefetch, limiter, wish_.speed};
           if (is_double(job)) continue;
           WEIR_TRY(try_batches(job));
         }
@@ -94,32 +106,46 @@ class Search {
   }
 
   /// A job that runs as another one that is tried.
-  static bool is_double(const Job& job) {
+  bool is_double(const Job& job) const {
     const bool gathers_again = job.strategy == Strategy::full_shard || job.strategy == Strategy::hybrid_shard;
-    if (!gathers_again && job.limiter.kind != Limiter::Kind::off) return true;
-    if (job.strategy == Strategy::no_shard && job.prefetch != kPrefetches.front()) return true;
+    const bool any_limiter = !wish_.limiter;
+    if (any_limiter && !gathers_again && job.limiter.kind != Limiter::Kind::off) return true;
+    if (!wish_.prefetch && job.strategy == Strategy::no_shard && job.prefetch != kPrefetches.front())
+      return true;
     // A window that holds all that the prefetch depth allows never closes.
-    return job.limiter.kind == Limiter::Kind::sliding && job.limiter.gathers >= job.prefetch + 1;
+    return any_limiter && job.limiter.kind == Limiter::Kind::sliding &&
+           job.limiter.gathers >= job.prefetch + 1;
   }
 
   Status try_batches(Job job) {
-    for (const int size : sizes_up_to(wish_.batch > 0 ? wish_.batch : kLargestBatch)) {
+    const auto sizes = sizes_up_to(wish_.batch > 0 ? wish_.batch : kLargestBatch);
+    for (const int size : those(wish_.micro_batch, sizes)) {
       job.micro_batches = wish_.batch > 0 ? (wish_.batch + size - 1) / size : 1;
-      job.micro_batch = wish_.batch > 0 ? (wish_.batch + job.micro_batches - 1) / job.micro_batches : size;
-      const auto groups = groups_of(job.strategy, cluster_, job.shard);
-      WEIR_TRY(groups.status());
-      Memory least;
-      least.states = state_bytes(model_, cluster_, *groups);
-      least.activations = activation_bytes(model_, cluster_, job.recompute, job.micro_batch);
-      if (!fits(least)) break;  // nor does any larger one
+      const bool evens_out = wish_.batch > 0 && !wish_.micro_batch;
+      job.micro_batch = evens_out ? (wish_.batch + job.micro_batches - 1) / job.micro_batches : size;
+      const auto least = least_memory(job);
+      WEIR_TRY(least.status());
+      if (!fits(*least)) break;  // nor does any larger one
       auto prediction = predict(model_, cluster_, job);
       WEIR_TRY(prediction.status());
       ++ranking_.tried;
+      if (wish_.memory) prediction->memory = *least;
       if (!fits(prediction->memory)) continue;
       if (wish_.batch > 0) count_real(job, *prediction);
       fitting_.push_back({job, *prediction});
     }
     return {};
+  }
+
+  /// What a job needs for sure, known before its schedule is.
+  Result<Memory> least_memory(const Job& job) const {
+    if (wish_.memory) return wish_.memory(job);
+    const auto groups = groups_of(job.strategy, cluster_, job.shard);
+    WEIR_TRY(groups.status());
+    Memory least;
+    least.states = state_bytes(model_, cluster_, *groups);
+    least.activations = activation_bytes(model_, cluster_, job.recompute, job.micro_batch);
+    return least;
   }
 
   /// The last micro-batch may be smaller. Its time is that of the others, but only its own tokens count.

@@ -38,7 +38,9 @@ Status print_plans(const PlanOptions& options) {
     Cluster cluster = file->cluster;
     cluster.nodes = question.nodes;
     const Model& model = *file->model(question.model);
-    const auto ranking = choose(model, cluster, {question.batch, 1});
+    Wish wish;
+    wish.batch = question.batch;
+    const auto ranking = choose(model, cluster, wish);
     WEIR_TRY(ranking.status());
     fmt::print("{}", describe(*ranking, model, cluster));
   }

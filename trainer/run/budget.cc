@@ -39,6 +39,11 @@ bool limits_bytes(const Settings& settings) {
          (strategy == shard::Strategy::full_shard || strategy == shard::Strategy::hybrid_shard);
 }
 
+/// Whether a budget may say what the limiter's bytes are.
+bool leaves_bytes_open(const Settings& settings, const shard::Place& place) {
+  return gathers_anything(settings, place) && limits_bytes(settings) && settings.sharding.limiter.bytes == 0;
+}
+
 /// Units that prefetch and limiter let be gathered at once.
 size_t most_gathers(const Settings& settings, size_t units) {
   const auto ahead = static_cast<size_t>(std::max(settings.sharding.forward_prefetch, 0));
@@ -93,11 +98,20 @@ RankMemory memory_of(const Settings& settings, const Model& model, const shard::
   return memory;
 }
 
+RankMemory memory_within(const Settings& settings, const Model& model, const shard::Place& place, int ranks) {
+  Settings fitted = settings;
+  if (settings.memory > 0 && leaves_bytes_open(settings, place)) {
+    const std::vector<shard::Cut> cuts = cuts_of(model, place);
+    fitted.sharding.limiter.bytes =
+        widest(cuts, most_gathers(settings, cuts.size()), settings.sharding.gather);
+  }
+  return memory_of(fitted, model, place, ranks);
+}
+
 Status fit(Settings& settings, const Model& model, const shard::Place& place, int ranks) {
   if (settings.memory == 0) return {};
   const std::vector<shard::Cut> cuts = cuts_of(model, place);
-  const bool asked_bytes = settings.sharding.limiter.bytes > 0;
-  const bool bounded = gathers_anything(settings, place) && limits_bytes(settings) && !asked_bytes;
+  const bool bounded = leaves_bytes_open(settings, place);
   const Index asked = settings.micro_batch;
   Settings tried = settings;
   for (size_t count = most_gathers(settings, cuts.size());; --count) {

@@ -29,6 +29,9 @@ struct RankMemory {
 Batch shape_of_batch(const Settings& settings, int ranks);
 
 RankMemory memory_of(const Settings& settings, const Model& model, const shard::Place& place, int ranks);
+/// The same as fit() would have it at best: under a budget the limiter, where its bytes were left open, gets
+/// those of as many units as prefetch and limiter allow at once.
+RankMemory memory_within(const Settings& settings, const Model& model, const shard::Place& place, int ranks);
 
 /// With Settings::memory, sets what was left open: the micro-batch is the largest with which as many units
 /// fit as prefetch and limiter allow at once, or else fewer, down to one; the limiter gets the rest of the

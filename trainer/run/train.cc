@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <vector>
 
 namespace weir::trainer {
 namespace {
@@ -63,6 +64,7 @@ class Progress {
   Status add(Index step, const StepResult& result, double seconds, Metrics& metrics, Journal& journal) {
     seconds_ += seconds;
     total_ += seconds;
+    times_.push_back(seconds);
     ++steps_;
     const double tokens = static_cast<double>(settings_.batch * settings_.config.length);
     WEIR_TRY(metrics.write({{"step", step + 1},
@@ -93,6 +95,17 @@ class Progress {
   }
 
   double total() const { return total_; }
+
+  /// After the last step: how long one took, beside what was predicted.
+  Status compare(Metrics& metrics) {
+    if (report_.predicted <= 0 || times_.empty()) return {};
+    const auto middle = times_.begin() + static_cast<std::ptrdiff_t>(times_.size() / 2);
+    std::nth_element(times_.begin(), middle, times_.end());
+    if (report_.prints)
+      fmt::print("a step took {:.4g} s in the median, {:.4g} s were predicted ({:+.0f}%)\n", *middle,
+                 report_.predicted, 100 * (report_.predicted / *middle - 1));
+    return metrics.write({{"step_seconds", *middle}, {"predicted_step_seconds", report_.predicted}});
+  }
 
   /// Before the first line.
   void begin() {
@@ -137,6 +150,7 @@ class Progress {
   const ReportSettings& report_;
   double seconds_ = 0;
   double total_ = 0;
+  std::vector<double> times_;  ///< of all steps
   double waited_ms_ = 0;
   double busy_ms_ = 0;
   uint64_t bytes_ = 0;
@@ -198,6 +212,7 @@ Status train(Engine& engine, const Settings& settings, const ReportSettings& rep
     if (is_last || (report.evaluate_every > 0 && (step + 1) % report.evaluate_every == 0))
       WEIR_TRY(evaluate(engine, report, step + 1, progress.total(), metrics, journal));
   }
+  WEIR_TRY(progress.compare(metrics));
   WEIR_TRY(engine.finish_saving());
   Result<uint64_t> digest = engine.digest();
   if (!digest.ok()) return digest.status();

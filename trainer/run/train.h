@@ -17,7 +17,8 @@ struct ReportSettings {
   std::string prompt = "And God said";
   Index sample_bytes = 300;  ///< generated at the end
   float temperature = 0.8f;
-  double peak = 0;  ///< measured floating-point operations per second of a rank, 0: not known
+  double peak = 0;       ///< measured floating-point operations per second of a rank, 0: not known
+  double predicted = 0;  ///< seconds of a step; 0: nothing was predicted
   int ranks = 1;
   bool prints = true;  ///< only one rank does, and writes the metrics
 };

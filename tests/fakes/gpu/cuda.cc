@@ -142,6 +142,10 @@ int cuMemAlloc_v2(CudaAddress* address, size_t bytes) {
   const int code = allocate(Kind::device, current_gpu(), bytes, &memory);
   return *address = address_of(memory), code;
 }
+int cuMemGetInfo_v2(size_t* left, size_t* whole) {
+  const int code = ready();
+  return code != kSuccess ? code : (*left = free_bytes(current_gpu()), *whole = gpu_bytes(), kSuccess);
+}
 int cuMemAllocManaged(CudaAddress* address, size_t bytes, unsigned) {
   if (const int code = ready_and_free(); code != kSuccess) return code;
   void* memory = nullptr;

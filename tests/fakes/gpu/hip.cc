@@ -99,6 +99,10 @@ int hipMalloc(void** memory, size_t bytes) {
   const int code = ready_and_free();
   return code != kSuccess ? code : keep(allocate(Kind::device, here(), bytes, memory));
 }
+int hipMemGetInfo(size_t* left, size_t* whole) {
+  const int code = ready();
+  return code != kSuccess ? code : (*left = free_bytes(here()), *whole = gpu_bytes(), kSuccess);
+}
 int hipMallocManaged(void** memory, size_t bytes, unsigned) {
   const int code = ready_and_free();
   return code != kSuccess ? code : keep(allocate(Kind::managed, here(), bytes, memory));
@@ -246,6 +250,9 @@ int hipIpcOpenEventHandle(void** event, HipIpcHandle handle) {
 
 int hipGraphInstantiate(void** run, void* graph, void**, char*, size_t) {
   return *run = instantiate(*static_cast<Graph*>(graph)), kSuccess;
+}
+int hipGraphInstantiateWithFlags(void** run, void* graph, unsigned long long) {
+  return hipGraphInstantiate(run, graph, nullptr, nullptr, 0);
 }
 int hipGraphLaunch(void* run, void* stream) {
   return keep(launch(static_cast<GraphRun*>(run), stream_of(stream)));

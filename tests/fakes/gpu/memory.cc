@@ -96,6 +96,12 @@ int allocate(Kind kind, int gpu, size_t bytes, void** memory) {
   return kSuccess;
 }
 
+size_t free_bytes(int gpu) {
+  Memory& memory = Memory::get();
+  const std::lock_guard lock(memory.mutex);
+  return gpu_bytes() - memory.used[gpu];
+}
+
 int release(bool pinned, void* address) {
   if (address == nullptr) return kSuccess;
   Memory& memory = Memory::get();

@@ -34,6 +34,8 @@ struct MemoryHandle {
 static_assert(sizeof(MemoryHandle) == 64);
 
 int allocate(Kind kind, int gpu, size_t bytes, void** memory);
+/// What is left of the GPU's memory.
+size_t free_bytes(int gpu);
 /// Waits for all that is queued on the GPU first, as real drivers do. `kind` pinned, or not.
 int release(bool pinned, void* memory);
 /// Host memory that the caller has mapped becomes pinned, and is as before again.

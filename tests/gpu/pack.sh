@@ -1,0 +1,41 @@
+# One file with programs, libraries and scripts, for a machine without compilers and packages. Sourced by accept.sh.
+# shellcheck shell=bash disable=SC2154
+
+most_bytes=$((64 << 20))
+
+# Libraries that a program loads and that a machine may lack: all but the C library's own.
+needed_by() {
+  ldd "$@" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+    grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux[^/]*)\.so|/libnccl\.so|/fake_'
+}
+
+pack_to() { # file
+  local folder file name size
+  [[ -x "$build/bin/weir" ]] || "$here/build.sh" "$root" || return 1
+  folder="$(mktemp -d)"
+  mkdir -p "$folder/bin" "$folder/lib/needed" "$folder/tests" "$folder/gpu"
+  for file in "$build"/bin/weir "$build"/bin/*_perf "$build"/bin/gpu_ring; do
+    [[ -f "$file" ]] && install -s -m 755 "$file" "$folder/bin/"
+  done
+  install -s -m 755 "$(realpath "$build/lib/libnccl.so.2")" "$folder/lib/libnccl.so.2"
+  for name in libweir_cuda.so libweir_hip.so libweir_host_kernels.so libgpu_ring.so; do
+    [[ -f "$build/lib/$name" ]] && install -m 644 "$build/lib/$name" "$folder/lib/"
+  done
+  for file in "$build"/tests/gpu_*_device_test "$build"/tests/conform_cuda* "$build"/tests/conform_hip*; do
+    [[ -f "$file" && -x "$file" ]] && install -s -m 755 "$file" "$folder/tests/"
+  done
+  for name in fake_cuda fake_hip; do
+    [[ -d "$build/tests/$name" ]] && cp -a "$build/tests/$name" "$folder/tests/"
+  done
+  needed_by "$folder"/bin/* "$folder"/tests/* | xargs -r -I{} cp -L {} "$folder/lib/needed/"
+  cp "$here"/*.sh "$here"/*.py "$folder/gpu/"
+  tar -C "$folder" -cJf "$1" . || return 1
+  rm -rf "$folder"
+  size="$(stat -c %s "$1")"
+  echo "$1: $size bytes"
+  [[ "$size" -le "$most_bytes" ]] || { echo "accept.sh: that is more than $most_bytes bytes" >&2; return 1; }
+}
+
+unpack() { # file, folder
+  tar -C "$2" -xf "$1" && echo "unpacked $(du -sm "$2" | cut -f 1) MiB"
+}

@@ -1,0 +1,93 @@
+# The steps themselves. Sourced by accept.sh; uses build, out, here, vendor and fake.
+# shellcheck shell=bash disable=SC2154
+
+bin="$build/bin" tests="$build/tests" library="$build/lib/libnccl.so.2"
+# Programs that were packed bring what the machine may lack; Python must not see that.
+needed="$build/lib/needed"
+paths="$needed"
+python=(python3 -B)
+iterations=20 largest=256M middle=64M torch_options=(--backend nccl --device cuda)
+if [[ "$fake" == 1 ]]; then
+  paths="$tests/fake_$vendor:$needed"
+  export WEIR_FAKE_GPUS=1 WEIR_CALIBRATION=0
+  iterations=2 largest=64K middle=16K torch_options=(--backend gloo --device cpu)
+  python=("$(python3 -c 'import torch' 2>/dev/null && echo python3 || echo /usr/bin/python3)" -B)
+fi
+
+# Runs one of weir's programs.
+ours() { LD_LIBRARY_PATH="$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" exec "$@"; }
+export -f ours
+export paths
+
+# program NAME SECONDS PROGRAM OPTIONS...: a step, skipped where the program is not built.
+program() {
+  local name="$1" limit="$2" path="$3"
+  shift 3
+  [[ -x "$path" ]] || { skip "$name" "${path##*/} is not built"; return 0; }
+  step "$name" "$limit" bash -c 'ours "$@"' - "$path" "$@"
+}
+
+# The last line of a googletest program names what failed or counts what passed.
+suite() { program "$1" "$2" "$3" --gtest_brief=1 --gtest_color=no "${@:4}"; }
+
+# A row of a table for each size; JSON beside the log.
+perf() { # name, seconds, program, options
+  local name="$1" limit="$2" path="$bin/$3_perf"
+  rm -f "$out/$name".json*
+  program "$name" "$limit" "$path" --device "$vendor" -T "$limit" -J "$out/$name.json" "${@:4}"
+}
+
+torch() { # name, seconds, script, ranks
+  step "$1" "$2" env ${preload:+LD_PRELOAD="$preload"} WEIR_ACCEPT_LIBRARY="$library" "${python[@]}" "$here/$3.py" --ranks "$4" "${torch_options[@]}"
+}
+
+# The machine first: it is worth having even if nothing else works.
+rm -rf "$out/machine"
+program topo.record 30 "$bin/weir" topo --record "$out/machine" --why
+program topo.replay 20 "$bin/weir" topo --replay "$out/machine"
+
+suite unit.device 60 "$tests/gpu_${vendor}_device_test"
+for path in "$tests"/conform_"$vendor"* "$tests"/gpu_"$vendor"_conform*; do
+  [[ -x "$path" && ! -d "$path" ]] && suite "conform.${path##*/}" 90 "$path"
+done
+
+for ranks in 1 2 4 8; do
+  perf "all_reduce.threads.$ranks" 40 all_reduce -g "$ranks" -b 8 -e "$largest" -f 8 -n "$iterations" --limit
+done
+perf all_reduce.large.4 40 all_reduce -g 4 -b "$largest" -e "$largest" -n "$iterations" -c 0 --limit
+perf all_reduce.graph.4 40 all_reduce -g 4 -b 8 -e 4K -f 8 -n "$iterations" -G 10
+for ranks in 2 4 8; do
+  perf "all_reduce.processes.$ranks" 40 all_reduce --ranks "$ranks" -b 8 -e "$middle" -f 8 -n "$iterations" --limit
+done
+for name in all_gather reduce_scatter broadcast reduce alltoall alltoallv gather scatter sendrecv; do
+  perf "$name.threads.4" 20 "$name" -g 4 -b 1K -e "$middle" -f 64 -n "$iterations"
+done
+perf hypercube.threads.4 20 hypercube -t 4 -b 1K -e "$middle" -f 64 -n "$iterations"
+perf all_gather.processes.2 20 all_gather --ranks 2 -b 1K -e "$middle" -f 64 -n "$iterations"
+perf sendrecv.processes.2 20 sendrecv --ranks 2 -b 1K -e "$middle" -f 64 -n "$iterations"
+program ring.hand_tuned 40 "$bin/gpu_ring" --vendor "$vendor" --largest "$largest"
+step speed 10 "${python[@]}" "$here/speed.py" "$out" "$fake"
+
+preload="$library"
+[[ "$fake" == 1 ]] && preload=''
+for ranks in 2 4; do
+  torch "torch.collectives.$ranks" 60 torch_collectives "$ranks"
+done
+torch torch.train.2 45 torch_train 2
+torch torch.train.4 45 torch_train 4
+torch torch.sharded.2 45 torch_sharded 2
+torch torch.graph.2 40 torch_graph 2
+torch torch.life.2 60 torch_life 2
+torch torch.life.4 60 torch_life 4
+step cupy.nccl 40 env ${preload:+LD_PRELOAD="$preload"} "${python[@]}" "$here/cupy_nccl.py"
+
+if [[ "$fake" == 1 ]]; then
+  skip sanitizer.kernels 'kernels of the stand-in are host code'
+elif ! command -v compute-sanitizer >/dev/null; then
+  skip sanitizer.kernels 'compute-sanitizer is not installed'
+else
+  for tool in memcheck racecheck; do
+    program "sanitizer.$tool" 60 "$(command -v compute-sanitizer)" --tool "$tool" --error-exitcode 9 \
+      "$tests/gpu_${vendor}_device_test" --gtest_brief=1 --gtest_filter='*Kernel*'
+  done
+fi

@@ -1,0 +1,266 @@
+#include "trainer/run/survey.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "trainer/math/buffer.h"
+#include "trainer/run/budget.h"
+#include "trainer/shard/calls.h"
+#include "trainer/shard/groups.h"
+
+namespace weir::trainer {
+namespace {
+
+using shard::checked;
+
+constexpr int kTurns = 5;            ///< of which the quickest counts
+constexpr Index kMostSequences = 4;  ///< of a measured block
+constexpr size_t kSmallFloats = 64;  ///< of a rank: an all-gather that is all latency
+constexpr double kPartOfMemory = 0.8;
+constexpr double kMostContention = 0.9;
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// The largest of all ranks' values.
+Result<double> largest(ncclComm_t comm, double value) {
+  WEIR_TRY(checked(ncclAllReduce(&value, &value, 1, ncclFloat64, ncclMax, comm, nullptr), "survey"));
+  return value;
+}
+
+/// One block with memory of its own.
+class Block {
+ public:
+  Block(const Settings& settings, const Model& model, int ranks)
+      : unit_(*model.units()[1]), batch_(shape_of_batch(settings, ranks)) {
+    batch_.sequences = std::min(batch_.sequences, kMostSequences);
+    batch_.loss_scale = 1;
+    const Index between = batch_.rows() * settings.config.width;
+    parameters_ = Buffer(unit_.parameters().size());
+    gradients_ = Buffer(parameters_.size());
+    initialise(unit_.parameters(), settings.seed, 0, parameters_.size(), parameters_.data());
+    input_ = Buffer(between);
+    for (Index at = 0; at < between; ++at) input_.data()[at] = parameters_.data()[at % parameters_.size()];
+    output_ = Buffer(between);
+    gradient_ = Buffer(between);
+    saved_ = Buffer(unit_.saved_floats(batch_));
+    scratch_ = Buffer(unit_.scratch_floats(batch_));
+  }
+
+  double tokens() const { return static_cast<double>(batch_.rows()); }
+  size_t parameters() const { return static_cast<size_t>(parameters_.size()); }
+  void compute(Products& products) {
+    const Compute with{products, scratch_.data()};
+    unit_.forward(with, batch_, parameters_.data(), input_.data(), output_.data(), saved_.data());
+    std::copy_n(input_.data(), gradient_.size(), gradient_.data());
+    PlainGradients sum(gradients_.data());
+    unit_.backward(with, batch_, parameters_.data(), input_.data(), saved_.data(), gradient_.data(), sum);
+  }
+
+ private:
+  const Unit& unit_;
+  Batch batch_;
+  Buffer parameters_, gradients_, input_, output_, gradient_, saved_, scratch_;
+};
+
+/// Seconds that a rank takes for the block, all ranks at once.
+Result<double> compute_seconds(ncclComm_t comm, Block& block, Products& products) {
+  block.compute(products);  // makes what oneDNN keeps
+  double best = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    WEIR_TRY(largest(comm, 0).status());  // begin together
+    const auto slowest = largest(comm, seconds_of([&] { block.compute(products); }));
+    WEIR_TRY(slowest.status());
+    best = turn == 0 ? *slowest : std::min(best, *slowest);
+  }
+  WEIR_TRY(products.status());
+  return best;
+}
+
+/// All-gathers of `floats` of each rank.
+class Gather {
+ public:
+  Gather(ncclComm_t comm, int ranks, size_t floats)
+      : comm_(comm), ranks_(ranks), own_(floats), all_(floats * static_cast<size_t>(ranks)) {}
+
+  Status queue(cudaStream_t stream) {
+    return checked(ncclAllGather(own_.data(), all_.data(), own_.size(), ncclFloat32, comm_, stream),
+                   "survey");
+  }
+  /// Of one, while nobody computes.
+  Result<double> seconds() {
+    double best = 0;
+    for (int turn = 0; turn <= kTurns; ++turn) {
+      Status status;
+      const double own = seconds_of([&] { status = queue(nullptr); });
+      WEIR_TRY(std::move(status));
+      const auto slowest = largest(comm_, own);
+      WEIR_TRY(slowest.status());
+      if (turn > 0) best = turn == 1 ? *slowest : std::min(best, *slowest);  // the first one opens channels
+    }
+    return best;
+  }
+  double bytes() const { return static_cast<double>(all_.size() * sizeof(float)); }
+  double part() const { return (ranks_ - 1.0) / ranks_; }
+  int steps() const { return ranks_ - 1; }
+
+ private:
+  ncclComm_t comm_;
+  int ranks_;
+  std::vector<float> own_, all_;
+};
+
+struct Link {
+  double rate = 0;     ///< bytes/s
+  double latency = 0;  ///< seconds per step
+};
+
+/// t = bytes (W-1)/W / rate + (W-1) latency, as wire.h has it, solved for both by two sizes.
+Result<Link> link_of(ncclComm_t comm, int ranks, size_t floats) {
+  Gather small(comm, ranks, kSmallFloats);
+  Gather large(comm, ranks, std::max(floats / static_cast<size_t>(ranks), 16 * kSmallFloats));
+  const auto short_one = small.seconds();
+  WEIR_TRY(short_one.status());
+  const auto long_one = large.seconds();
+  WEIR_TRY(long_one.status());
+  const double bytes = large.bytes() * large.part() - small.bytes() * small.part();
+  return Link{bytes / std::max(*long_one - *short_one, *long_one / 100), *short_one / small.steps()};
+}
+
+/// The part of its speed that computing loses while gathers are under way.
+Result<double> contention(ncclComm_t comm, int ranks, Block& block, Products& products, double alone) {
+  Gather gather(comm, ranks, block.parameters() / static_cast<size_t>(ranks) + 1);
+  const auto each = gather.seconds();
+  WEIR_TRY(each.status());
+  const int count = std::clamp(static_cast<int>(2 * alone / *each) + 1, 1, 256);
+  auto stream = shard::Stream::make();
+  WEIR_TRY(stream.status());
+  auto end = shard::Event::make();
+  WEIR_TRY(end.status());
+  double best = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    for (int at = 0; at < count; ++at) WEIR_TRY(gather.queue(stream->cuda()));
+    WEIR_TRY(end->record(*stream));
+    const double own = seconds_of([&] { block.compute(products); });
+    WEIR_TRY(checked(weirEventSynchronize(end->handle()), "survey"));
+    const auto slowest = largest(comm, own);
+    WEIR_TRY(slowest.status());
+    best = turn == 0 ? *slowest : std::min(best, *slowest);
+  }
+  return std::clamp(1 - alone / best, 0.0, kMostContention);
+}
+
+/// Bytes that programs may still have on this machine.
+Result<double> available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string word; file >> word;) {
+    double kib = 0;
+    if (word == "MemAvailable:" && file >> kib) return kib * 1024;
+  }
+  return Status(Code::system_error,
+                "/proc/meminfo does not say how much memory is available; say --memory BYTES");
+}
+
+Result<double> memory_per_rank(const World& world, const Settings& settings, double ranks_of_host) {
+  if (settings.memory > 0) return static_cast<double>(settings.memory);
+  const auto available = available_bytes();
+  WEIR_TRY(available.status());
+  const auto least = largest(world.comm(), -*available / ranks_of_host);
+  WEIR_TRY(least.status());
+  return -*least * kPartOfMemory;
+}
+
+/// Ranks and hosts.
+Status find_shape(const World& world, shard::Place& place) {
+  auto places = shard::make_places(world.comm(), shard::Strategy::hybrid_shard, 0);
+  place = {0, 1, world.rank(), world.ranks()};  // also where hosts have unequal numbers of ranks
+  if (places.ok()) place = (*places)[static_cast<size_t>(world.rank())];
+  return places.ok() || places.status().code() == Code::invalid_argument ? Status() : places.status();
+}
+
+Status measure_links(const World& world, const shard::Place& place, size_t floats, plan::Cluster& cluster) {
+  if (place.replicas > 1) {
+    const auto between = link_of(world.comm(), world.ranks(), floats);
+    WEIR_TRY(between.status());
+    cluster.nic = between->rate;
+    cluster.latency = between->latency;
+    cluster.inside = cluster.nic;
+  }
+  if (place.shards > 1) {
+    auto host = shard::Communicator::split(world.comm(), place.replica, place.shard, "survey");
+    WEIR_TRY(host.status());
+    const auto own = link_of(host->handle(), place.shards, floats);
+    WEIR_TRY(own.status());
+    // The slowest host counts.
+    const auto pace = largest(world.comm(), 1 / own->rate);
+    WEIR_TRY(pace.status());
+    const auto latency = largest(world.comm(), own->latency);
+    WEIR_TRY(latency.status());
+    cluster.inside = std::max(1 / *pace, cluster.nic);
+    cluster.inside_latency = *latency;
+  }
+  return {};
+}
+
+}  // namespace
+
+plan::Model plan_model(const Model& model) {
+  const Config& config = model.config();
+  plan::Model seen;
+  seen.name = "preset " + config.name;
+  seen.width = static_cast<double>(config.width);
+  seen.heads = static_cast<double>(config.heads);
+  seen.sequence = static_cast<double>(config.length);
+  seen.vocabulary = static_cast<double>(kVocabulary);
+  for (size_t at = 0; at < model.units().size(); ++at) {
+    const ParameterTable& table = model.units()[at]->parameters();
+    plan::Unit unit;
+    unit.name = at == 0 ? "embedding" : at + 1 == model.units().size() ? "head" : "block";
+    unit.parameters = static_cast<double>(table.size());
+    if (at > 0)
+      for (const Tensor& tensor : table.tensors())
+        if (tensor.rows > 1) unit.products += static_cast<double>(tensor.size());
+    if (unit.name == "block") unit.attentions = 1;
+    seen.units.push_back(std::move(unit));
+  }
+  return seen;
+}
+
+Result<plan::Cluster> survey(const World& world, const Settings& settings, const Model& model,
+                             Products& products) {
+  shard::Place place;
+  WEIR_TRY(find_shape(world, place));
+  plan::Cluster cluster;
+  cluster.title = "the ranks that are here";
+  cluster.nodes = place.replicas;
+  cluster.gpus = place.shards;
+  cluster.precision = {settings.sharding.gather == shard::Precision::bfloat16 ? 2.0 : 4.0, 4, 4};
+  const auto memory = memory_per_rank(world, settings, place.shards);
+  WEIR_TRY(memory.status());
+  cluster.memory = *memory;
+
+  Block block(settings, model, world.ranks());
+  const auto seconds = compute_seconds(world.comm(), block, products);
+  WEIR_TRY(seconds.status());
+  const plan::Model seen = plan_model(model);
+  cluster.compute = block.tokens() * 3 * plan::forward_flops(seen, seen.units[1]) / *seconds;
+  cluster.peak = cluster.compute;
+  cluster.inside = cluster.nic = 1;  // of one rank, which sends nothing
+  if (world.ranks() == 1) return cluster;
+  cluster.nic = 0;
+  WEIR_TRY(measure_links(world, place, block.parameters(), cluster));
+  if (place.replicas == 1) cluster.nic = cluster.inside;
+  const auto lost = contention(world.comm(), world.ranks(), block, products, *seconds);
+  WEIR_TRY(lost.status());
+  cluster.contention = *lost;
+  return cluster;
+}
+
+}  // namespace weir::trainer

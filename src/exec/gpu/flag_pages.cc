@@ -13,8 +13,7 @@ Result<std::unique_ptr<FlagPages>> FlagPages::create(device::Gpu& gpu, Rank rank
 }
 
 FlagPages::~FlagPages() {
-  for (const device::SharedMemory& memory : memory_)
-    if (memory.data() != nullptr) (void)gpu_.unpin(memory.data());
+  for (void* const memory : pinned_) (void)gpu_.unpin(memory);
 }
 
 Status FlagPages::attach(std::span<const device::ShareHandle> cards) {
@@ -32,7 +31,8 @@ Status FlagPages::adopt(Rank rank, device::SharedMemory memory) {
   auto address = gpu_.pin(memory.data(), memory.size());
   WEIR_TRY(address.status());
   pages_[at] = {reinterpret_cast<Shared*>(memory.data()), *address};
-  memory_[at] = std::move(memory);
+  pinned_.push_back(memory.data());
+  memory_[at] = std::make_shared<device::SharedMemory>(std::move(memory));
   return {};
 }
 
@@ -64,7 +64,8 @@ Rank FlagPages::left() const {
 }
 
 bool FlagPages::all_left() const {
-  return std::all_of(pages_.begin(), pages_.end(), [](const Page& page) { return page.shared->left.load() != 0; });
+  return std::all_of(pages_.begin(), pages_.end(),
+                     [](const Page& page) { return page.shared->left.load() != 0; });
 }
 
 void FlagPages::release() {

@@ -43,10 +43,13 @@ class FlagPages {
   FlagPages& operator=(const FlagPages&) = delete;
 
   /// What the others attach with: valid while this object lives.
-  device::ShareHandle card() const { return memory_[static_cast<size_t>(rank_)].handle(); }
-  /// Uses the page of another rank of this process as that one has it. The other outlives this.
+  device::ShareHandle card() const { return memory_[static_cast<size_t>(rank_)]->handle(); }
+  /// Uses the page of another rank of this process as that one has it pinned: streams may use it while the
+  /// other lives.
   void share(const FlagPages& other) {
-    pages_[static_cast<size_t>(other.rank_)] = other.pages_[static_cast<size_t>(other.rank_)];
+    const auto at = static_cast<size_t>(other.rank_);
+    pages_[at] = other.pages_[at];
+    memory_[at] = other.memory_[at];
   }
   /// Maps and pins the pages of all others. `cards` are by rank. Errors: likewise.
   Status attach(std::span<const device::ShareHandle> cards);
@@ -98,8 +101,10 @@ class FlagPages {
 
   device::Gpu& gpu_;
   const Rank rank_;
-  std::vector<device::SharedMemory> memory_;
-  std::vector<Page> pages_;  ///< by rank
+  // By rank.
+  std::vector<std::shared_ptr<const device::SharedMemory>> memory_;
+  std::vector<Page> pages_;
+  std::vector<void*> pinned_;  ///< by this object
 };
 
 }  // namespace weir::exec::gpu

@@ -25,14 +25,6 @@ constexpr int kRanks[] = {3};
 constexpr int kRanks[] = {1, 2, 5};
 #endif
 
-device::GpuKernel transfer_kernel(device::Gpu& gpu) {
-  auto module = gpu.kernels()->load("fake-gpu-module:" WEIR_HOST_KERNELS);
-  EXPECT_TRUE(module.ok()) << module.status().message();
-  auto kernel = gpu.kernels()->find(*module, "weir_transfer");
-  EXPECT_TRUE(kernel.ok()) << kernel.status().message();
-  return *kernel;
-}
-
 /// Memory of a GPU with a copy on the host.
 class OnGpu {
  public:
@@ -71,12 +63,19 @@ struct Seat {
   ~Seat() {
     executor.reset();
     flags.reset();
+    if (module != nullptr) {
+      EXPECT_TRUE(gpu.kernels()->unload(module).ok());
+    }
     EXPECT_EQ(user("StreamDestroy", stream), 0);
     EXPECT_TRUE(gpu.free(home, device::GpuMemory::device).ok());
   }
   void open(std::vector<std::byte*> homes) {
-    StreamExecutor::Parts parts{
-        &gpu, transfer_kernel(gpu), flags.get(), {flags->rank(), std::move(homes), kHomeBytes}};
+    auto loaded = gpu.kernels()->load("fake-gpu-module:" WEIR_HOST_KERNELS);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    module = *loaded;
+    const auto kernel = gpu.kernels()->find(module, "weir_transfer");
+    ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+    StreamExecutor::Parts parts{&gpu, *kernel, flags.get(), {flags->rank(), std::move(homes), kHomeBytes}};
     auto made = StreamExecutor::create(std::move(parts));
     ASSERT_TRUE(made.ok()) << made.status().message();
     executor = std::move(*made);
@@ -89,6 +88,7 @@ struct Seat {
   device::Gpu& gpu;
   device::GpuStream stream = nullptr;
   std::byte* home = nullptr;
+  device::GpuModule module = nullptr;
   std::unique_ptr<FlagPages> flags;
   std::unique_ptr<StreamExecutor> executor;
 };

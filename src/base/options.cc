@@ -102,9 +102,10 @@ constexpr std::array kTable = {
         "receives, else 256 KiB"},
     OptionRow{"WEIR_WINDOW_BYTES", &Options::window_bytes, "bytes", 0, 1 << 30,
               "memory per rank through which the fast paths exchange data"},
-    OptionRow{"WEIR_GPU_PATH", &Options::gpu_path, "", 0, 0,
-              "how collectives on GPUs go: kernel (they wait for each other on the GPUs), staged (through "
-              "pinned memory), or auto"},
+    OptionRow{
+        "WEIR_GPU_PATH", &Options::gpu_path, "", 0, 0,
+        "how collectives on GPUs go: kernel (they wait for each other on the GPUs), stream (as copies and "
+        "short kernels, for processes that share a GPU), staged (through pinned memory), or auto"},
     OptionRow{"WEIR_GPU_KERNELS", &Options::gpu_kernels, "", 0, 0,
               "file with the kernels; unset is libweir_cuda.so or libweir_hip.so beside this library"},
     OptionRow{"WEIR_GPU_HOME_BYTES", &Options::gpu_home_bytes, "bytes", 0, 1 << 30,

@@ -29,10 +29,15 @@ Status Communicator::make_resident() {
     if (rank_ == 0) WEIR_INFO(init, "GPUs: collectives go through pinned memory: {}", joined->why_not);
     return {};
   }
-  WEIR_INFO(init,
-            "GPUs: rank {} does collectives by kernels on {}, with {} of its memory, in up to {} blocks",
-            rank_, gpu_->description(), bytes_words(static_cast<double>(joined->island->home_bytes())),
-            joined->island->blocks());
+  const std::string home = bytes_words(static_cast<double>(joined->island->home_bytes()));
+  if (joined->island->by_streams()) {
+    WEIR_INFO(init, "GPUs: rank {} does collectives by operations of streams on {}, with {} of its memory",
+              rank_, gpu_->description(), home);
+  } else {
+    WEIR_INFO(init,
+              "GPUs: rank {} does collectives by kernels on {}, with {} of its memory, in up to {} blocks",
+              rank_, gpu_->description(), home, joined->island->blocks());
+  }
   std::vector<Rank> everybody;
   for (Rank rank = 0; rank < ranks_; ++rank) everybody.push_back(rank);
   const uint64_t uid = uid_in_circle(static_cast<uint32_t>(bootstrap.uid() >> 32),

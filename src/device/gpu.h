@@ -36,6 +36,9 @@ struct GpuFlag {
   uint64_t device = 0;  ///< the same word, as the GPU names it
 };
 
+/// What a stream waits for at a flag: that it is a value, or has any of its bits.
+enum class GpuCondition : uint8_t { equals, has_any };
+
 /// What another process attaches to an allocation with.
 struct GpuShareHandle {
   std::array<std::byte, 64> bytes{};
@@ -53,10 +56,13 @@ class GpuQueues {
 
   /// In the order of the stream, between any kinds of memory. Does not wait.
   virtual Status copy(void* to, const void* from, size_t bytes, GpuStream stream) = 0;
-  /// The stream sets the flag when it comes there; goes no further before the flag is `value`. Neither takes
-  /// a multiprocessor of an NVIDIA GPU; docs/gpu.md says what AMD's drivers do.
+  /// The stream sets the flag when it comes there; goes no further before the flag passes the test. Neither
+  /// takes a multiprocessor of an NVIDIA GPU; docs/gpu.md says what AMD's drivers do.
   virtual Status set(GpuFlag flag, uint32_t value, GpuStream stream) = 0;
-  virtual Status await(GpuFlag flag, uint32_t value, GpuStream stream) = 0;
+  virtual Status await(GpuFlag flag, uint32_t value, GpuStream stream, GpuCondition test) = 0;
+  Status await(GpuFlag flag, uint32_t value, GpuStream stream) {
+    return await(flag, value, stream, GpuCondition::equals);
+  }
   /// The stream has the driver call `function` on a thread of its own, which must not use the GPU; `argument`
   /// stays valid until then (of a captured stream: for as long as the graph may run).
   virtual Status call(void (*function)(void*), void* argument, GpuStream stream) = 0;
@@ -80,6 +86,11 @@ class Gpu : public GpuQueues {
   virtual Status free(void* memory, GpuMemory kind) = 0;
   virtual Result<GpuFlag> flag_at(void* pinned) = 0;
 
+  /// Makes host memory that somebody else has mapped pinned, whole pages, until unpin(): its address as the
+  /// GPU names it. Other processes may have the same pages pinned.
+  virtual Result<uint64_t> pin(void* memory, size_t bytes);
+  virtual Status unpin(void* memory);
+
   /// The number that the driver gives it in this process, and what more it can do (gpu_sharing.h,
   /// gpu_kernels.h). Null: it cannot. All live as long as this object.
   virtual int index() const { return 0; }
@@ -87,6 +98,11 @@ class Gpu : public GpuQueues {
   virtual GpuEvents* events() { return nullptr; }
   virtual GpuKernels* kernels() { return nullptr; }
 };
+
+inline Result<uint64_t> Gpu::pin(void*, size_t) {
+  return Status(Code::system_error, description() + " cannot pin memory that others have mapped");
+}
+inline Status Gpu::unpin(void*) { return {}; }
 
 /// The GPUs of a process: none on most machines. Found when first asked for. Only at() loads a driver and
 /// starts it; all else looks whether the process has done so, and creates no context of its own accord.

@@ -27,7 +27,7 @@ constexpr unsigned kHost = 1, kDevice = 2;         // CU_MEMORYTYPE_*
 constexpr unsigned kPortableMapped = 0x01 | 0x02;  // CU_MEMHOSTALLOC_PORTABLE | _DEVICEMAP
 constexpr unsigned kAttachGlobal = 1;              // CU_MEM_ATTACH_GLOBAL
 constexpr unsigned kNonBlocking = 1;               // CU_STREAM_NON_BLOCKING
-constexpr unsigned kWaitEqual = 1;                 // CU_STREAM_WAIT_VALUE_EQ
+constexpr unsigned kWaitEqual = 1, kWaitAnd = 2;   // CU_STREAM_WAIT_VALUE_EQ, _AND
 constexpr unsigned kPlainEvent = 0x02;             // without timing
 constexpr unsigned kSharedEvent = 0x02 | 0x04;     // CU_EVENT_DISABLE_TIMING | _INTERPROCESS
 constexpr unsigned kLazyPeers = 1;                 // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
@@ -140,6 +140,10 @@ class CudaApi {
     return kind == GpuMemory::pinned ? say("cuMemFreeHost", table_.mem_host_free(memory))
                                      : say("cuMemFree", table_.mem_free(address_of(memory)));
   }
+  Status pin(void* memory, size_t bytes) {
+    return say("cuMemHostRegister", table_.mem_host_register(memory, bytes, kPortableMapped));
+  }
+  Status unpin(void* memory) { return say("cuMemHostUnregister", table_.mem_host_unregister(memory)); }
   Status flag_address(void* pinned, uint64_t* device) {
     CudaAddress address = 0;
     WEIR_TRY(say("cuMemHostGetDevicePointer", table_.mem_host_address(&address, pinned, 0)));
@@ -155,9 +159,10 @@ class CudaApi {
     if (table_.write_value == nullptr) return too_old("cuStreamWriteValue32_v2");
     return say("cuStreamWriteValue32", table_.write_value(stream, flag.device, value, 0));
   }
-  Status await(GpuFlag flag, uint32_t value, GpuStream stream) {
+  Status await(GpuFlag flag, uint32_t value, GpuCondition test, GpuStream stream) {
     if (table_.wait_value == nullptr) return too_old("cuStreamWaitValue32_v2");
-    return say("cuStreamWaitValue32", table_.wait_value(stream, flag.device, value, kWaitEqual));
+    const unsigned how = test == GpuCondition::equals ? kWaitEqual : kWaitAnd;
+    return say("cuStreamWaitValue32", table_.wait_value(stream, flag.device, value, how));
   }
   Status call(void (*function)(void*), void* argument, GpuStream stream) {
     return say("cuLaunchHostFunc", table_.launch_host(stream, function, argument));

@@ -25,7 +25,7 @@ constexpr int kMultiprocessors = 63;               // hipDeviceAttributeMultipro
 constexpr unsigned kPortableMapped = 0x01 | 0x02;  // hipHostMallocPortable | hipHostMallocMapped
 constexpr unsigned kAttachGlobal = 1;              // hipMemAttachGlobal
 constexpr unsigned kNonBlocking = 1;               // hipStreamNonBlocking
-constexpr unsigned kWaitEqual = 1;                 // hipStreamWaitValueEq
+constexpr unsigned kWaitEqual = 1, kWaitAnd = 2;   // hipStreamWaitValueEq, hipStreamWaitValueAnd
 constexpr unsigned kPlainEvent = 0x02;             // without timing
 constexpr unsigned kSharedEvent = 0x02 | 0x04;     // hipEventDisableTiming | hipEventInterprocess
 constexpr unsigned kLazyPeers = 1;                 // hipIpcMemLazyEnablePeerAccess
@@ -36,6 +36,12 @@ constexpr int kPeersAlready = 704;                 // hipErrorPeerAccessAlreadyE
 struct FlagTask {
   std::atomic<uint32_t>* word;
   uint32_t value;
+  GpuCondition test = GpuCondition::equals;
+
+  bool passes() const {
+    const uint32_t now = word->load(std::memory_order_acquire);
+    return test == GpuCondition::equals ? now == value : (now & value) != 0;
+  }
 };
 
 void set_on_host(void* argument) {
@@ -44,7 +50,7 @@ void set_on_host(void* argument) {
 }
 void await_on_host(void* argument) {
   const FlagTask& task = *static_cast<FlagTask*>(argument);
-  for (int i = 0; task.word->load(std::memory_order_acquire) != task.value; ++i)
+  for (int i = 0; !task.passes(); ++i)
     if (i >= 1000) std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
@@ -140,6 +146,10 @@ class HipApi {
     return kind == GpuMemory::pinned ? say("hipHostFree", table_.mem_host_free(memory))
                                      : say("hipFree", table_.mem_free(memory));
   }
+  Status pin(void* memory, size_t bytes) {
+    return say("hipHostRegister", table_.mem_host_register(memory, bytes, kPortableMapped));
+  }
+  Status unpin(void* memory) { return say("hipHostUnregister", table_.mem_host_unregister(memory)); }
   Status flag_address(void* pinned, uint64_t* device) {
     void* address = nullptr;
     WEIR_TRY(say("hipHostGetDevicePointer", table_.mem_host_address(&address, pinned, 0)));
@@ -155,16 +165,17 @@ class HipApi {
   Status set(GpuFlag flag, uint32_t value, GpuStream stream) {
     bool captured = false;
     WEIR_TRY(captures(stream, &captured));
-    if (captured) return call(set_on_host, kept(flag, value), stream);
+    if (captured) return call(set_on_host, kept({flag.host, value}), stream);
     return say("hipStreamWriteValue32",
                table_.write_value(stream, reinterpret_cast<void*>(flag.device), value, 0));
   }
-  Status await(GpuFlag flag, uint32_t value, GpuStream stream) {
+  Status await(GpuFlag flag, uint32_t value, GpuCondition test, GpuStream stream) {
     bool captured = false;
     WEIR_TRY(captures(stream, &captured));
-    if (captured) return call(await_on_host, kept(flag, value), stream);
-    return say("hipStreamWaitValue32", table_.wait_value(stream, reinterpret_cast<void*>(flag.device), value,
-                                                         kWaitEqual, 0xffffffff));
+    if (captured) return call(await_on_host, kept({flag.host, value, test}), stream);
+    const unsigned how = test == GpuCondition::equals ? kWaitEqual : kWaitAnd;
+    return say("hipStreamWaitValue32",
+               table_.wait_value(stream, reinterpret_cast<void*>(flag.device), value, how, 0xffffffff));
   }
   Status call(void (*function)(void*), void* argument, GpuStream stream) {
     if (table_.launch_host == nullptr)
@@ -260,9 +271,9 @@ class HipApi {
     return driver_status(call, code, table_.error_name(code), table_.error_string(code));
   }
   /// For as long as a graph may run: 16 bytes of each captured flag stay.
-  FlagTask* kept(GpuFlag flag, uint32_t value) {
+  FlagTask* kept(const FlagTask& task) {
     const std::lock_guard lock(mutex_);
-    return &tasks_.emplace_back(FlagTask{flag.host, value});
+    return &tasks_.emplace_back(task);
   }
 
   const Library library_;

@@ -100,6 +100,20 @@ class VendorGpu final : public Gpu {
     return flag;
   }
 
+  Result<uint64_t> pin(void* memory, size_t bytes) override {
+    uint64_t address = 0;
+    const Status done = unhindered_on(api_, self_, [&]() -> Status {
+      WEIR_TRY(api_.pin(memory, bytes));
+      return api_.flag_address(memory, &address);
+    });
+    if (!done.ok())
+      return Status(done.code(), fmt::format("{} bytes at {} on {}", bytes, memory, done.message()));
+    return address;
+  }
+  Status unpin(void* memory) override {
+    return unhindered_on(api_, self_, [&] { return api_.unpin(memory); });
+  }
+
   Status copy(void* to, const void* from, size_t bytes, GpuStream stream) override {
     if (bytes == 0) return {};
     return on_gpu(api_, self_, [&] { return api_.copy(to, from, bytes, stream); });
@@ -107,8 +121,8 @@ class VendorGpu final : public Gpu {
   Status set(GpuFlag flag, uint32_t value, GpuStream stream) override {
     return on_gpu(api_, self_, [&] { return api_.set(flag, value, stream); });
   }
-  Status await(GpuFlag flag, uint32_t value, GpuStream stream) override {
-    return on_gpu(api_, self_, [&] { return api_.await(flag, value, stream); });
+  Status await(GpuFlag flag, uint32_t value, GpuStream stream, GpuCondition test) override {
+    return on_gpu(api_, self_, [&] { return api_.await(flag, value, test, stream); });
   }
   Status call(void (*function)(void*), void* argument, GpuStream stream) override {
     return on_gpu(api_, self_, [&] { return api_.call(function, argument, stream); });

@@ -42,6 +42,8 @@ struct CudaTable {
   int (*mem_host_alloc)(void**, size_t, unsigned) = nullptr;
   int (*mem_host_free)(void*) = nullptr;
   int (*mem_host_address)(CudaAddress*, void*, unsigned) = nullptr;
+  int (*mem_host_register)(void*, size_t, unsigned) = nullptr;
+  int (*mem_host_unregister)(void*) = nullptr;
   int (*mem_range)(CudaAddress*, size_t*, CudaAddress) = nullptr;
   int (*pointer_attributes)(unsigned, int*, void**, CudaAddress) = nullptr;
   int (*copy)(CudaAddress, CudaAddress, size_t, CudaStream) = nullptr;
@@ -118,6 +120,8 @@ struct CudaTable {
     visit("cuMemHostAlloc", mem_host_alloc, true);
     visit("cuMemFreeHost", mem_host_free, true);
     visit("cuMemHostGetDevicePointer_v2", mem_host_address, true);
+    visit("cuMemHostRegister_v2", mem_host_register, true);
+    visit("cuMemHostUnregister", mem_host_unregister, true);
     visit("cuMemGetAddressRange_v2", mem_range, true);
     visit("cuPointerGetAttributes", pointer_attributes, true);
     visit("cuMemcpyAsync", copy, true);

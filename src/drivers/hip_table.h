@@ -47,6 +47,8 @@ struct HipTable {
   int (*mem_host_alloc)(void**, size_t, unsigned) = nullptr;
   int (*mem_host_free)(void*) = nullptr;
   int (*mem_host_address)(void**, void*, unsigned) = nullptr;
+  int (*mem_host_register)(void*, size_t, unsigned) = nullptr;
+  int (*mem_host_unregister)(void*) = nullptr;
   int (*mem_range)(void**, size_t*, void*) = nullptr;
   int (*pointer_attributes)(HipPointer*, const void*) = nullptr;
   int (*copy)(void*, const void*, size_t, int, HipStream) = nullptr;
@@ -123,6 +125,8 @@ struct HipTable {
     visit("hipHostMalloc", mem_host_alloc, true);
     visit("hipHostFree", mem_host_free, true);
     visit("hipHostGetDevicePointer", mem_host_address, true);
+    visit("hipHostRegister", mem_host_register, true);
+    visit("hipHostUnregister", mem_host_unregister, true);
     visit("hipMemGetAddressRange", mem_range, true);
     visit("hipPointerGetAttributes", pointer_attributes, true);
     visit("hipMemcpyAsync", copy, true);

@@ -58,9 +58,10 @@ TEST(ResidentProcesses, ShareMemoryByIpc) {
   EXPECT_THAT(run_in_processes(2, 2, {0, 1}, resident_options()), HasSubstr("by kernels on"));
 }
 
-TEST(ResidentProcesses, OfOneGpuTakeTurnsUnlessTold) {
-  EXPECT_THAT(run_in_processes(2, 1, {0, 0}, resident_options()),
-              HasSubstr("ranks 0 and 1 are of two processes on one GPU"));
+TEST(ResidentProcesses, OfOneGpuGoByStreamsUnlessTold) {
+  ASSERT_EQ(setenv("WEIR_FAKE_GPU_QUEUES", "1", 1), 0);
+  EXPECT_THAT(run_in_processes(2, 1, {0, 0}, resident_options()), HasSubstr("by operations of streams on"));
+  unsetenv("WEIR_FAKE_GPU_QUEUES");
   Options options = resident_options();
   options.gpu_path = "kernel";
   EXPECT_THAT(run_in_processes(2, 1, {0, 0}, options), HasSubstr("by kernels on"));
@@ -73,12 +74,13 @@ TEST(ResidentProcesses, AreStagedWhereIpcIsRefused) {
   EXPECT_THAT(said, AllOf(HasSubstr("through pinned memory: rank"), HasSubstr("another process")));
 }
 
-/// A kernel waits for a rank whose process was killed: it ends, and the error names the rank.
-TEST(ResidentProcesses, AKilledPeerIsNamed) {
+/// What waits on a GPU for a rank whose process was killed ends, and the error names the rank.
+void kill_a_peer(const char* path) {
   const RootProcess root;
   const UniqueId id = root.id();
   Options options = resident_options();
   options.peer_timeout_s = 2;
+  options.gpu_path = path;
   Processes all(2, [&](int rank, const Processes::Voice& voice) {
     GpuSite site(options);
     with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, Seated& seat) {
@@ -97,6 +99,9 @@ TEST(ResidentProcesses, AKilledPeerIsNamed) {
   EXPECT_THAT(all.line(0), AllOf(HasSubstr(fmt::format("rank 1 (pid {} on host", all.pid(1))),
                                  HasSubstr("is dead: the process has ended"), HasSubstr("ncclAllReduce")));
 }
+
+TEST(ResidentProcesses, AKilledPeerIsNamed) { kill_a_peer("auto"); }
+TEST(ResidentProcesses, AKilledPeerIsNamedByStreams) { kill_a_peer("stream"); }
 
 }  // namespace
 }  // namespace weir::core

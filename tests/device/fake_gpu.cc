@@ -79,9 +79,14 @@ Status FakeGpu::set(device::GpuFlag flag, uint32_t value, device::GpuStream stre
   });
 }
 
-Status FakeGpu::await(device::GpuFlag flag, uint32_t value, device::GpuStream stream) {
-  return queue(stream, [flag, value] {
-    while (static_cast<int32_t>(flag.host->load(std::memory_order_acquire) - value) < 0) sched_yield();
+Status FakeGpu::await(device::GpuFlag flag, uint32_t value, device::GpuStream stream,
+                      device::GpuCondition test) {
+  return queue(stream, [flag, value, test] {
+    const auto passes = [&](uint32_t now) {
+      return test == device::GpuCondition::has_any ? (now & value) != 0
+                                                   : static_cast<int32_t>(now - value) >= 0;
+    };
+    while (!passes(flag.host->load(std::memory_order_acquire))) sched_yield();
     return Status();
   });
 }

@@ -30,7 +30,8 @@ class FakeGpu final : public device::Gpu {
   Result<device::GpuFlag> flag_at(void* pinned) override;
   Status copy(void* to, const void* from, size_t bytes, device::GpuStream stream) override;
   Status set(device::GpuFlag flag, uint32_t value, device::GpuStream stream) override;
-  Status await(device::GpuFlag flag, uint32_t value, device::GpuStream stream) override;
+  Status await(device::GpuFlag flag, uint32_t value, device::GpuStream stream,
+               device::GpuCondition test) override;
   Status call(void (*function)(void*), void* argument, device::GpuStream stream) override;
   Result<bool> captures(device::GpuStream stream) override;
   Result<device::GpuStream> make_stream() override;

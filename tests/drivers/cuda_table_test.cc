@@ -48,6 +48,12 @@ void compare_first(Comparison<CudaTable>& compare) {
             "");
   EXPECT_EQ(compare.differ<decltype(cuMemFree_v2)>("cuMemFree_v2", &CudaTable::mem_free), "");
   EXPECT_EQ(compare.differ<decltype(cuMemHostAlloc)>("cuMemHostAlloc", &CudaTable::mem_host_alloc), "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuMemHostRegister_v2)>("cuMemHostRegister_v2", &CudaTable::mem_host_register),
+      "");
+  EXPECT_EQ(
+      compare.differ<decltype(cuMemHostUnregister)>("cuMemHostUnregister", &CudaTable::mem_host_unregister),
+      "");
 }
 
 void compare_second(Comparison<CudaTable>& compare) {

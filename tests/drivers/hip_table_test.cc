@@ -44,6 +44,9 @@ void compare_first(Comparison<HipTable>& compare) {
   EXPECT_EQ(compare.differ<decltype(hipMallocManaged)>("hipMallocManaged", &HipTable::mem_alloc_managed), "");
   EXPECT_EQ(compare.differ<decltype(hipFree)>("hipFree", &HipTable::mem_free), "");
   EXPECT_EQ(compare.differ<decltype(hipHostMalloc)>("hipHostMalloc", &HipTable::mem_host_alloc), "");
+  EXPECT_EQ(compare.differ<decltype(hipHostRegister)>("hipHostRegister", &HipTable::mem_host_register), "");
+  EXPECT_EQ(compare.differ<decltype(hipHostUnregister)>("hipHostUnregister", &HipTable::mem_host_unregister),
+            "");
   EXPECT_EQ(compare.differ<decltype(hipHostFree)>("hipHostFree", &HipTable::mem_host_free), "");
 }
 

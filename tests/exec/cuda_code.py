@@ -9,7 +9,7 @@ import os
 import struct
 import sys
 
-KERNELS = ("weir_lanes_bandwidth", "weir_lanes_packet")
+KERNELS = ("weir_lanes_bandwidth", "weir_lanes_packet", "weir_transfer")
 # 512 threads on a multiprocessor of 65,536 registers.
 REGISTERS = 128
 CODE_BYTES = 160 * 1024
@@ -77,7 +77,7 @@ def check(path):
       complaints.append(f"{frame} bytes of registers are kept in memory; none may")
     if len(code) > CODE_BYTES:
       complaints.append(f"{len(code)} bytes of code; at most {CODE_BYTES}")
-    if kernel == "weir_lanes_bandwidth" and (loads < 4 or stores < 4):
+    if kernel != "weir_lanes_packet" and (loads < 4 or stores < 4):
       complaints.append(f"{loads} loads and {stores} stores of 16 bytes; at least 4 of each")
     name = os.path.basename(path)
     yield f"{name:12} {kernel:22} {registers:9} {frame:6} {len(code):7} {loads:6} {stores:7}", \

@@ -9,12 +9,14 @@
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/core/insist.h"
+#include "src/exec/gpu/stream_executor.h"
 
 namespace weir::core {
 namespace {
 
 using device::GpuMemory;
 using exec::gpu::KernelExecutor;
+using exec::gpu::StreamExecutor;
 
 /// How long a rank that ends looks for others to end too; what one look may take.
 constexpr int64_t kPatienceNs = 2'000'000'000;
@@ -41,11 +43,15 @@ struct Island::Offer {
   device::GpuShareHandle handle;
   std::string why_not_shared;  ///< with other processes; empty: `handle` is good
   uint32_t blocks = 0;         ///< that its GPU runs at once
+  std::string why_no_flags;    ///< for the way by streams; empty: these are good
+  uint64_t flags = 0;
+  device::ShareHandle card;
 
   Bytes bytes() const {
     ByteWriter out;
     out.put_string(why_not).put(machine).put(process).put_string(code).put_string(gpu).put(index);
     out.put(memory).put(home_bytes).put(handle).put_string(why_not_shared).put(blocks);
+    out.put_string(why_no_flags).put(flags).put(card);
     return out.take();
   }
   static Offer from(BytesView bytes) {
@@ -62,6 +68,9 @@ struct Island::Offer {
     offer.handle = in.get<device::GpuShareHandle>();
     offer.why_not_shared = in.get_string();
     offer.blocks = in.get<uint32_t>();
+    offer.why_no_flags = in.get_string();
+    offer.flags = in.get<uint64_t>();
+    offer.card = in.get<device::ShareHandle>();
     if (!in.ok()) offer.why_not = "it did not say what it has";
     return offer;
   }
@@ -129,31 +138,42 @@ Island::Offer Island::offer_of(const Parts& parts, Island& island) {
   } else {
     offer.why_not_shared = handle.status().message();
   }
+  const auto ranks = static_cast<int>(island.homes_.at.size());
+  if (auto flags = exec::gpu::FlagPages::create(*parts.gpu, island.rank_, ranks); flags.ok()) {
+    island.flags_ = std::move(*flags);
+    offer.flags = reinterpret_cast<uint64_t>(island.flags_.get());
+    offer.card = island.flags_->card();
+  } else {
+    offer.why_no_flags = flags.status().message();
+  }
   return offer;
 }
 
-/// Why there can be no island; empty: there can. The same on all ranks.
-std::string Island::verdict(const std::vector<Offer>& offers, const std::string& path) {
+/// The same on all ranks. Kernels of two processes on one GPU would run in turns, and crawl.
+Island::Verdict Island::verdict(const std::vector<Offer>& offers, const std::string& path) {
   const Offer& first = offers.front();
+  bool streams = path == "stream";
   for (size_t rank = 0; rank < offers.size(); ++rank) {
     const Offer& one = offers[rank];
-    if (!one.why_not.empty()) return fmt::format("rank {}: {}", rank, one.why_not);
-    if (one.machine != first.machine) return fmt::format("rank {} is on another host than rank 0", rank);
+    if (!one.why_not.empty()) return {fmt::format("rank {}: {}", rank, one.why_not)};
+    if (one.machine != first.machine) return {fmt::format("rank {} is on another host than rank 0", rank)};
     if (one.code != first.code)
-      return fmt::format("rank {} is on a GPU of {}, rank 0 on one of {}", rank, one.code, first.code);
+      return {fmt::format("rank {} is on a GPU of {}, rank 0 on one of {}", rank, one.code, first.code)};
     for (size_t other = 0; other < rank; ++other) {
       if (one.process == offers[other].process) continue;
-      if (!one.why_not_shared.empty()) return fmt::format("rank {}: {}", rank, one.why_not_shared);
-      if (path != "kernel" && one.shares_gpu(offers[other]))
-        return fmt::format("ranks {} and {} are of two processes on one GPU ({}), which runs them in turns",
-                           other, rank, one.gpu);
+      if (!one.why_not_shared.empty()) return {fmt::format("rank {}: {}", rank, one.why_not_shared)};
+      streams = streams || (path != "kernel" && one.shares_gpu(offers[other]));
     }
   }
-  return {};
+  for (size_t rank = 0; rank < offers.size() && streams; ++rank) {
+    if (!offers[rank].why_no_flags.empty())
+      return {fmt::format("rank {}: {}", rank, offers[rank].why_no_flags)};
+  }
+  return {"", streams};
 }
 
 /// Addresses of all homes, and how many blocks a launch may have.
-Status Island::reach(const Parts& parts, const std::vector<Offer>& offers) {
+Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
   const size_t head = head_bytes(static_cast<int>(offers.size()));
   homes_.bytes = offers.front().home_bytes;
   blocks_ = UINT32_MAX;
@@ -180,7 +200,29 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers) {
   if (blocks_ == 0)
     return {Code::system_error,
             fmt::format("{} has no room for the blocks of all its ranks", gpu_->description())};
-  auto executor = KernelExecutor::create(*gpu_, kernels_, homes_, {blocks_});
+  return make_executor(parts, offers, streams);
+}
+
+/// Ranks of one process on one GPU have a stream each: they need a hardware queue each (stream_executor.h).
+Status Island::make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
+  if (!streams) {
+    flags_.reset();
+    auto executor = KernelExecutor::create(*gpu_, kernels_, homes_, {blocks_});
+    WEIR_TRY(executor.status());
+    executor_ = std::move(*executor);
+    return {};
+  }
+  StreamExecutor::Parts own{gpu_, kernels_.transfer, flags_.get(), homes_};
+  std::vector<device::ShareHandle> cards;
+  for (size_t rank = 0; rank < offers.size(); ++rank) {
+    const Offer& offer = offers[rank];
+    cards.push_back(offer.card);
+    if (offer.process != parts.process || rank == static_cast<size_t>(rank_)) continue;
+    flags_->share(*reinterpret_cast<const exec::gpu::FlagPages*>(offer.flags));
+    if (offer.index == gpu_->index()) own.streams = 1;
+  }
+  WEIR_TRY(flags_->attach(cards));
+  auto executor = StreamExecutor::create(std::move(own));
   WEIR_TRY(executor.status());
   executor_ = std::move(*executor);
   return {};
@@ -206,9 +248,10 @@ Result<Island::Outcome> Island::join(const Parts& parts) {
     offers.push_back(Offer::from(in.get_bytes()));
     if (offers.size() == 1) path = in.get_string();
   }
-  std::string why_not = verdict(offers, path);
+  const Verdict found = verdict(offers, path);
+  std::string why_not = found.why_not;
   if (why_not.empty()) {
-    const Status reached = island->reach(parts, offers);
+    const Status reached = island->reach(parts, offers, found.streams);
     auto results = bootstrap.all_gather(ByteWriter().put_string(reached.message()).take());
     WEIR_TRY(results.status());
     for (size_t rank = 0; rank < ranks && why_not.empty(); ++rank) {
@@ -253,6 +296,7 @@ bool Island::everyone_left() {
 void Island::let_go() {
   if (gpu_ == nullptr) return;
   executor_.reset();
+  flags_.reset();
   const auto warn = [](const Status& done) {
     if (!done.ok()) WEIR_INFO(alloc, "memory of a GPU was not freed: {}", done.message());
   };

@@ -14,6 +14,7 @@
 #include "src/core/gpu/kernel_library.h"
 #include "src/core/pinned.h"
 #include "src/device/gpu_sharing.h"
+#include "src/exec/gpu/flag_pages.h"
 #include "src/exec/gpu/queued.h"
 
 namespace weir::core {
@@ -50,6 +51,8 @@ class Island {
   exec::gpu::Queued& executor() const { return *executor_; }
   size_t home_bytes() const { return homes_.bytes; }
   uint32_t blocks() const { return blocks_; }
+  /// Calls go as operations of streams: no kernel waits for another rank.
+  bool by_streams() const { return flags_ != nullptr; }
 
   /// Tells all others that this rank uses nobody's home any more. REQUIRES: nothing is queued on stream(), or
   /// ever will be. Waits for at most a moment, as does everyone_left(); one of all islands of a process at a
@@ -64,8 +67,13 @@ class Island {
   Island() = default;
   static Offer offer_of(const Parts& parts, Island& island);
   Status take_home(size_t bytes);
-  static std::string verdict(const std::vector<Offer>& offers, const std::string& path);
-  Status reach(const Parts& parts, const std::vector<Offer>& offers);
+  struct Verdict {
+    std::string why_not;   ///< there can be no island; empty: there can
+    bool streams = false;  ///< by operations of streams, not by kernels that wait
+  };
+  static Verdict verdict(const std::vector<Offer>& offers, const std::string& path);
+  Status reach(const Parts& parts, const std::vector<Offer>& offers, bool streams);
+  Status make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams);
   bool settle_exit();
   void let_go();
 
@@ -80,6 +88,7 @@ class Island {
   exec::gpu::Homes homes_;
   std::vector<std::byte*> farewells_;  ///< by rank: where its memory begins
   std::vector<void*> attached_;
+  std::unique_ptr<exec::gpu::FlagPages> flags_;  ///< of the way by streams
   std::unique_ptr<exec::gpu::Queued> executor_;
   uint32_t blocks_ = 0;
   Pinned words_;  ///< a farewell to send, a flag, farewells that were read

@@ -54,6 +54,9 @@ Result<exec::gpu::LoadedKernels> KernelLibrary::on(device::Gpu& gpu) {
   WEIR_TRY(packet.status());
   kernels.bandwidth = *bandwidth;
   kernels.packet = *packet;
+  auto transfer = driver->find(*module, "weir_transfer");
+  WEIR_TRY(transfer.status());
+  kernels.transfer = *transfer;
   kernels.most_threads = driver->code() == "hip" ? exec::gpu::kMostThreadsOfAmd : exec::gpu::kMostThreads;
   loaded_.emplace(&gpu, kernels);
   WEIR_INFO(init, "kernels of {} on {}", path_.empty() ? name : path_, gpu.description());

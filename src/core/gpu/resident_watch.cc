@@ -63,6 +63,9 @@ void ResidentWatch::look() {
     return fail({Code::invalid_usage, "the communicator was aborted by ncclCommAbort"});
   if (own.failed()) return fail(own.status());
   const exec::gpu::Look seen = parts_.executor->look();
+  if (seen.foreign < 0 && seen.left >= 0)
+    return fail(parts_.bootstrap->watchdog().explain(
+        seen.left, {Code::remote_error, fmt::format("rank {} has given up", seen.left)}));
   if (seen.foreign < 0) return follow_wait(seen);
   const Status found(
       Code::invalid_usage,

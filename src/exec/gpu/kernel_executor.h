@@ -18,6 +18,7 @@ namespace weir::exec::gpu {
 struct LoadedKernels {
   device::GpuKernel bandwidth = nullptr;
   device::GpuKernel packet = nullptr;
+  device::GpuKernel transfer = nullptr;  ///< one move (move_launch.h)
   uint32_t most_threads = kMostThreads;  ///< of a block
 };
 

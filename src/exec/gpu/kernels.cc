@@ -1,5 +1,6 @@
 /// The kernels, compiled as CUDA, as HIP and for the host. See launch.h.
 #include "src/exec/gpu/lane.h"
+#include "src/exec/gpu/move_launch.h"
 
 #if defined(__CUDACC__)
 #define WEIR_KERNEL extern "C" __global__ __launch_bounds__(512, 1) void
@@ -14,6 +15,7 @@
 namespace {
 
 using weir::exec::gpu::Launch;
+using weir::exec::gpu::MoveLaunch;
 using weir::exec::gpu::Profile;
 
 static_assert(weir::exec::gpu::kMostThreads == 512 && weir::exec::gpu::kMostThreadsOfAmd == 256);
@@ -26,6 +28,15 @@ WEIR_DEVICE void run_block(const Launch& launch, uint32_t host_block) {
   weir::exec::gpu::LaneRun<kProfile>(launch, block, shared).run();
 }
 
+/// All blocks are one large block.
+WEIR_DEVICE void run_move(const MoveLaunch& launch, uint32_t host_block) {
+  WEIR_SHARED weir::device::BarrierWords words;
+  weir::device::Block all = weir::device::Block::current(host_block, words);
+  all.thread += all.index * all.threads;
+  all.threads *= launch.blocks;
+  weir::exec::gpu::transfer_memory(launch, launch.transfer, all);
+}
+
 }  // namespace
 
 #if defined(__CUDACC__) || defined(__HIP__)
@@ -33,6 +44,7 @@ WEIR_KERNEL weir_lanes_bandwidth(const WEIR_ARGUMENT Launch launch) {
   run_block<Profile::bandwidth>(launch, 0);
 }
 WEIR_KERNEL weir_lanes_packet(const WEIR_ARGUMENT Launch launch) { run_block<Profile::packet>(launch, 0); }
+WEIR_KERNEL weir_transfer(const WEIR_ARGUMENT MoveLaunch launch) { run_move(launch, 0); }
 #else
 WEIR_KERNEL weir_lanes_bandwidth(const Launch* launch, uint32_t block, uint32_t) {
   run_block<Profile::bandwidth>(*launch, block);
@@ -40,10 +52,12 @@ WEIR_KERNEL weir_lanes_bandwidth(const Launch* launch, uint32_t block, uint32_t)
 WEIR_KERNEL weir_lanes_packet(const Launch* launch, uint32_t block, uint32_t) {
   run_block<Profile::packet>(*launch, block);
 }
+WEIR_KERNEL weir_transfer(const MoveLaunch* launch, uint32_t block, uint32_t) { run_move(*launch, block); }
 // As the stand-in of a driver has no code object to ask.
 extern "C" {
 extern __attribute__((visibility("default"))) const size_t weir_lanes_bandwidth_argument_bytes =
     sizeof(Launch);
 extern __attribute__((visibility("default"))) const size_t weir_lanes_packet_argument_bytes = sizeof(Launch);
+extern __attribute__((visibility("default"))) const size_t weir_transfer_argument_bytes = sizeof(MoveLaunch);
 }
 #endif

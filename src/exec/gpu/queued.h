@@ -54,6 +54,7 @@ struct Look {
   Rank waiting_for = -1;     ///< a rank whose message or slot something has waited for long; -1: nobody
   Rank foreign = -1;         ///< a rank that sent a message of another operation; -1: nobody did
   uint64_t foreign_tag = 0;  ///< of that message
+  Rank left = -1;            ///< a rank that has given up, so that results are worth nothing; -1: nobody has
 };
 
 class Queued {

@@ -90,8 +90,9 @@ WEIR_DEVICE void store_units(std::byte* to, uint32_t width, const Reach& reach,
   }
 }
 
-/// The scalar in every element of 8 bytes.
-WEIR_DEVICE uint64_t factor_of(const Launch& launch) {
+/// The scalar in every element of 8 bytes. Here and below an operation is a Launch or a MoveLaunch.
+template <typename Operation>
+WEIR_DEVICE uint64_t factor_of(const Operation& launch) {
   if (launch.factor_at == nullptr) return launch.factor;
   switch (launch.element) {
     case 1: return device::load_as<uint8_t>(launch.factor_at) * 0x0101010101010101u;
@@ -101,8 +102,8 @@ WEIR_DEVICE uint64_t factor_of(const Launch& launch) {
   }
 }
 
-template <int kCount>
-WEIR_DEVICE void scale(const Launch& launch, uint64_t (&granules)[kCount]) {
+template <typename Operation, int kCount>
+WEIR_DEVICE void scale(const Operation& launch, uint64_t (&granules)[kCount]) {
   uint64_t factors[kCount];
   const uint64_t factor = factor_of(launch);
   WEIR_UNROLLED
@@ -111,7 +112,9 @@ WEIR_DEVICE void scale(const Launch& launch, uint64_t (&granules)[kCount]) {
 }
 
 /// Everything in plain memory: in units of 16 bytes as far as they go, then by elements.
-WEIR_DEVICE void transfer_memory(const Launch& launch, const Transfer& transfer, const device::Block& block) {
+template <typename Operation>
+WEIR_DEVICE void transfer_memory(const Operation& launch, const Transfer& transfer,
+                                 const device::Block& block) {
   const uint32_t element = launch.element;
   const uint32_t bytes = transfer.count * element;
   const uint32_t wide_bytes = transfer.wide ? bytes / 16 * 16 : 0;

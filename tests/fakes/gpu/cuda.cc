@@ -164,6 +164,14 @@ int cuMemFreeHost(void* memory) {
   const int code = ready_and_free();
   return code != kSuccess ? code : release(true, memory);
 }
+int cuMemHostRegister_v2(void* memory, size_t bytes, unsigned) {
+  const int code = ready_and_free();
+  return code != kSuccess ? code : pin(memory, current_gpu(), bytes);
+}
+int cuMemHostUnregister(void* memory) {
+  const int code = ready_and_free();
+  return code != kSuccess ? code : unpin(memory);
+}
 int cuMemHostGetDevicePointer_v2(CudaAddress* address, void* memory, unsigned) {
   Block block;
   if (!find_block(memory, &block) || block.kind == Kind::device) return kInvalidValue;

@@ -33,6 +33,27 @@ bool joined(const Graph& graph) {
   return true;
 }
 
+/// Each after what it waits for: streams may share a hardware queue. `first`: so many things each stream had
+/// before. REQUIRES: the world's mutex.
+void submit_nodes(GraphRun& run, const std::vector<uint64_t>& first) {
+  std::vector<size_t> next(run.graph.branches.size(), 0);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (size_t b = 0; b < next.size(); ++b) {
+      const auto& nodes = run.graph.branches[b];
+      const auto submitted = [&](const auto& after) { return next[after.first] > after.second; };
+      while (next[b] < nodes.size() &&
+             std::all_of(nodes[next[b]].after.begin(), nodes[next[b]].after.end(), submitted)) {
+        std::vector<Until> untils;
+        for (const auto& [branch, place] : nodes[next[b]].after)
+          untils.push_back({run.streams[branch], first[branch] + 1 + place + 1});
+        push(run.streams[b], nodes[next[b]++].work, std::move(untils));
+        moved = true;
+      }
+    }
+  }
+}
+
 void leave(const Capture& capture) {
   for (const auto& stream : capture.streams) stream->capture = nullptr;
 }
@@ -162,17 +183,10 @@ int launch(GraphRun* run, const std::shared_ptr<Stream>& stream) {
   const Until begin{stream, stream->queued};
   std::vector<uint64_t> first;
   for (const auto& branch : run->streams) first.push_back(branch->queued);
+  for (const auto& branch : run->streams) push(branch, {}, {begin});
+  submit_nodes(*run, first);
   std::vector<Until> end;
-  for (size_t b = 0; b < run->graph.branches.size(); ++b) {
-    push(run->streams[b], {}, {begin});
-    for (const Node& node : run->graph.branches[b]) {
-      std::vector<Until> untils;
-      for (const auto& [branch, place] : node.after)
-        untils.push_back({run->streams[branch], first[branch] + 1 + place + 1});
-      push(run->streams[b], node.work, std::move(untils));
-    }
-    end.push_back({run->streams[b], run->streams[b]->queued});
-  }
+  for (const auto& branch : run->streams) end.push_back({branch, branch->queued});
   push(stream, {}, std::move(end));
   return kSuccess;
 }

@@ -119,6 +119,14 @@ int hipHostFree(void* memory) {
   const int code = ready_and_free();
   return code != kSuccess ? code : keep(release(true, memory));
 }
+int hipHostRegister(void* memory, size_t bytes, unsigned) {
+  const int code = ready_and_free();
+  return code != kSuccess ? code : keep(pin(memory, here(), bytes));
+}
+int hipHostUnregister(void* memory) {
+  const int code = ready_and_free();
+  return code != kSuccess ? code : keep(unpin(memory));
+}
 int hipHostGetDevicePointer(void** address, void* memory, unsigned) {
   Block block;
   if (!find_block(memory, &block) || block.kind == Kind::device) return keep(kInvalidValue);

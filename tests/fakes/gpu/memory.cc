@@ -106,7 +106,7 @@ int release(bool pinned, void* address) {
   if (address == nullptr) return kSuccess;
   Memory& memory = Memory::get();
   Block block;
-  if (!find_block(address, &block) || block.begin != address || block.attached ||
+  if (!find_block(address, &block) || block.begin != address || block.attached || block.foreign ||
       pinned != (block.kind == Kind::pinned))
     return kInvalidValue;
   synchronize_gpu(block.gpu);
@@ -115,6 +115,32 @@ int release(bool pinned, void* address) {
   if (block.kind == Kind::device) memory.used[block.gpu] -= block.mapped;
   unmap(block);
   return kSuccess;
+}
+
+int pin(void* address, int gpu, size_t bytes) {
+  if (bytes == 0 || reinterpret_cast<uintptr_t>(address) % kPage != 0) return kInvalidValue;
+  if (fault_strikes("alloc")) return kOutOfMemory;
+  Memory& memory = Memory::get();
+  const std::lock_guard lock(memory.mutex);
+  if (memory.around(address) != nullptr) return kAlreadyPinned;
+  Block block;
+  block.begin = block.view = static_cast<char*>(address);
+  block.bytes = bytes;
+  block.mapped = (bytes + kPage - 1) / kPage * kPage;
+  block.kind = Kind::pinned;
+  block.gpu = gpu;
+  block.foreign = true;
+  memory.blocks.emplace(reinterpret_cast<uintptr_t>(address), block);
+  return kSuccess;
+}
+
+int unpin(void* address) {
+  Block block;
+  if (!find_block(address, &block) || block.begin != address || !block.foreign) return kNotPinned;
+  synchronize_gpu(block.gpu);
+  Memory& memory = Memory::get();
+  const std::lock_guard lock(memory.mutex);
+  return memory.blocks.erase(reinterpret_cast<uintptr_t>(address)) != 0 ? kSuccess : kNotPinned;
 }
 
 bool find_block(const void* address, Block* block) {

@@ -17,6 +17,7 @@ struct Block {
   int gpu = 0;
   int file = -1;
   bool attached = false;  ///< it is another process's
+  bool foreign = false;   ///< it was mapped by somebody else
   uint64_t number = 0;
 };
 
@@ -37,6 +38,9 @@ int allocate(Kind kind, int gpu, size_t bytes, void** memory);
 size_t free_bytes(int gpu);
 /// Waits for all that is queued on the GPU first, as real drivers do. `kind` pinned, or not.
 int release(bool pinned, void* memory);
+/// Host memory that the caller has mapped becomes pinned, and is as before again.
+int pin(void* memory, int gpu, size_t bytes);
+int unpin(void* memory);
 /// The block around an address; false: none.
 bool find_block(const void* address, Block* block);
 /// Copies between any kinds of memory, at once. kIllegalAddress where a side runs over the end of its block.

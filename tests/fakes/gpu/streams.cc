@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "tests/fakes/gpu/graphs.h"
@@ -34,14 +35,18 @@ int sticky(int gpu) {
   return world.sticky[gpu];
 }
 
-/// One thing, from when it may begin. A broken GPU does nothing more, but comes to the end.
-void carry_out(const Work& work, int gpu) {
+/// Waits until one thing may begin. False: the GPU is broken, does nothing more, but comes to the end.
+bool await_begin(const Work& work, int gpu) {
   int broken = sticky(gpu);
   for (int round = 0; broken == 0 && work.ready && !work.ready(); ++round) {
     pause(round);
     broken = sticky(gpu);
   }
-  if (broken != 0 || !work.run) return;
+  return broken == 0;
+}
+
+void carry_out(const Work& work, int gpu) {
+  if (!work.run) return;
   if (const int code = work.run(); code != kSuccess) {
     World& world = World::get();
     const std::lock_guard lock(world.mutex);
@@ -55,11 +60,22 @@ void run_stream(std::shared_ptr<Stream> stream) {
   while (true) {
     world.changed.wait(lock, [&] { return !stream->work.empty() || stream->ends; });
     if (stream->work.empty()) return;
-    world.changed.wait(lock, [&] { return reached(stream->work.front().second); });
-    Work work = std::move(stream->work.front().first);
+    HardwareQueue* const hardware = stream->hardware.get();
+    world.changed.wait(lock, [&] {
+      const Submitted& next = stream->work.front();
+      return reached(next.until) && (hardware == nullptr || hardware->begun == next.ticket);
+    });
+    Work work = std::move(stream->work.front().work);
     stream->work.pop_front();
     lock.unlock();
-    carry_out(work, stream->gpu);
+    const bool begins = await_begin(work, stream->gpu);
+    if (hardware != nullptr) {
+      lock.lock();
+      ++hardware->begun;
+      world.changed.notify_all();
+      lock.unlock();
+    }
+    if (begins) carry_out(work, stream->gpu);
     work = Work();
     lock.lock();
     ++stream->done;
@@ -67,8 +83,20 @@ void run_stream(std::shared_ptr<Stream> stream) {
   }
 }
 
+/// Of WEIR_FAKE_GPU_QUEUES, in turn; null: as many as there are streams. REQUIRES: the mutex.
+std::shared_ptr<HardwareQueue> next_hardware_queue(int gpu) {
+  static std::vector<std::shared_ptr<HardwareQueue>> queues[kMostGpus];
+  static size_t turns[kMostGpus];
+  const char* const text = std::getenv("WEIR_FAKE_GPU_QUEUES");
+  const size_t count = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
+  if (count == 0) return nullptr;
+  while (queues[gpu].size() < count) queues[gpu].push_back(std::make_shared<HardwareQueue>());
+  return queues[gpu][turns[gpu]++ % count];
+}
+
 std::shared_ptr<Stream> started(int gpu, bool blocking, bool is_legacy) {
   auto stream = std::make_shared<Stream>();
+  stream->hardware = next_hardware_queue(gpu);
   stream->gpu = gpu;
   stream->blocking = blocking;
   stream->is_legacy = is_legacy;
@@ -147,7 +175,8 @@ int destroy_stream(void* handle) {
 }
 
 void push(const std::shared_ptr<Stream>& stream, Work work, std::vector<Until> until) {
-  stream->work.emplace_back(std::move(work), std::move(until));
+  const uint64_t ticket = stream->hardware != nullptr ? stream->hardware->submitted++ : 0;
+  stream->work.push_back({std::move(work), std::move(until), ticket});
   ++stream->queued;
   World::get().changed.notify_all();
 }

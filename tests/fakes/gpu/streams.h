@@ -20,14 +20,27 @@ struct Until {
   uint64_t count = 0;
 };
 
+/// Streams that share one begin what they do in the order in which it was submitted.
+struct HardwareQueue {
+  uint64_t submitted = 0;
+  uint64_t begun = 0;
+};
+
+struct Submitted {
+  Work work;
+  std::vector<Until> until;
+  uint64_t ticket = 0;  ///< in the hardware queue
+};
+
 struct Stream {
   int gpu = 0;
-  bool blocking = true;  ///< orders itself with the legacy default stream
+  std::shared_ptr<HardwareQueue> hardware;  ///< null: one of its own
+  bool blocking = true;                     ///< orders itself with the legacy default stream
   bool is_legacy = false;
   bool ends = false;  ///< when nothing is left to do
   uint64_t queued = 0;
   uint64_t done = 0;
-  std::deque<std::pair<Work, std::vector<Until>>> work;
+  std::deque<Submitted> work;
   std::shared_ptr<Capture> capture;
   size_t branch = 0;  ///< of the capture
 };

@@ -9,6 +9,8 @@
 /// Environment, read when a call comes:
 ///   WEIR_FAKE_GPUS=n             GPUs there are (2)
 ///   WEIR_FAKE_GPU_BYTES=n        memory of each (4 GiB)
+///   WEIR_FAKE_GPU_QUEUES=n       hardware queues of each in a process, dealt to streams as they are made
+///                                (one for each stream)
 ///   WEIR_FAKE_GPU_KERNELS=path   the library in which kernels are looked up (modules.h)
 ///   WEIR_FAKE_GPU_FAULTS=words   a list with commas. alloc=n: the n-th allocation from then on fails;
 ///   launch=n,
@@ -50,6 +52,8 @@ enum Error : int {
   kIllegalAddress = 700,
   kOutOfResources = 701,
   kPeerAlready = 704,
+  kAlreadyPinned = 712,
+  kNotPinned = 713,
   kNotSupported = 801,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,

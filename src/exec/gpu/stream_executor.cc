@@ -1,0 +1,202 @@
+#include "src/exec/gpu/stream_executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "src/base/clock.h"
+#include "src/exec/gpu/stream_call.h"
+
+namespace weir::exec::gpu {
+namespace {
+
+/// A rank that has not seen for so long that another has given up is dead.
+constexpr int64_t kDeadNs = 1'000'000'000;
+/// Between releases of all flags.
+constexpr std::chrono::microseconds kNap{100};
+
+struct StreamReady final : Ready {
+  std::shared_ptr<const StreamExecutor::Prepared> prepared;
+};
+
+Status check_buffers(const Work& work) {
+  const size_t element = size_of(work.type);
+  for (const void* buffer : {static_cast<const void*>(work.input), static_cast<const void*>(work.output)}) {
+    if (reinterpret_cast<uintptr_t>(buffer) % element == 0) continue;
+    return Status(Code::invalid_argument,
+                  fmt::format("the buffer at {} is not aligned to its elements of {} bytes ({}), as a kernel "
+                              "needs",
+                              buffer, element, name(work.type)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StreamExecutor>> StreamExecutor::create(Parts parts) {
+  std::unique_ptr<StreamExecutor> executor(new StreamExecutor(std::move(parts)));
+  WEIR_TRY(executor->make_streams());
+  return executor;
+}
+
+Status StreamExecutor::make_streams() {
+  device::GpuEvents& events = *parts_.gpu->events();
+  auto forks = events.make(device::GpuEventUse::streams);
+  WEIR_TRY(forks.status());
+  forks_ = *forks;
+  while (own_.size() + 1 < parts_.streams) {
+    Own& own = own_.emplace_back();
+    auto stream = parts_.gpu->make_stream();
+    WEIR_TRY(stream.status());
+    own.stream = *stream;
+    auto joins = events.make(device::GpuEventUse::streams);
+    WEIR_TRY(joins.status());
+    own.joins = *joins;
+  }
+  return {};
+}
+
+StreamExecutor::~StreamExecutor() {
+  // An aborted one goes on releasing until its streams have ended.
+  for (const Own& own : own_)
+    if (own.stream != nullptr) (void)parts_.gpu->synchronize(own.stream);
+  ends_.store(true);
+  if (releaser_.joinable()) releaser_.join();
+  device::GpuEvents& events = *parts_.gpu->events();
+  for (const Own& own : own_) {
+    if (own.stream != nullptr) (void)parts_.gpu->destroy_stream(own.stream);
+    if (own.joins != nullptr) (void)events.destroy(own.joins);
+  }
+  if (forks_ != nullptr) (void)events.destroy(forks_);
+}
+
+Result<std::unique_ptr<Ready>> StreamExecutor::prepare(const ir::Plan&, std::span<const Program> programs,
+                                                       const Way&) {
+  const Homes& homes = parts_.homes;
+  auto plan = plan_queue(programs, homes.rank, homes.bytes, FlagPages::kFlags);
+  WEIR_TRY(plan.status());
+  auto ready = std::make_unique<StreamReady>();
+  ready->tile_bytes = plan->tile_bytes;
+  ready->prepared =
+      std::make_shared<const Prepared>(Prepared{programs[static_cast<size_t>(homes.rank)], std::move(*plan)});
+  return std::unique_ptr<Ready>(std::move(ready));
+}
+
+Status StreamExecutor::queue(Ready& ready, const Work& work, device::GpuStream stream) {
+  if (aborted_.load()) return {};
+  WEIR_TRY(check_buffers(work));
+  const auto& prepared = static_cast<StreamReady&>(ready).prepared;
+  auto captured = parts_.gpu->captures(stream);
+  WEIR_TRY(captured.status());
+  parts_.flags->enter(work.tag);
+  uint32_t number = 0;
+  if (!*captured) {
+    const std::lock_guard lock(mutex_);
+    number = ++calls_;
+    outstanding_.push_back({number, FlagPages::stamp_of(work.tag), prepared});
+  }
+  auto streams = fork(*prepared, stream, *captured);
+  WEIR_TRY(streams.status());
+  WEIR_TRY(StreamCall({&parts_, prepared.get(), &work, &*streams}).submit());
+  if (*captured) return {};
+  WEIR_TRY(join(*streams, stream));
+  return parts_.gpu->set(parts_.flags->done(), number, stream);
+}
+
+/// A stream for each lane: the caller's for the first that has steps, then own ones in turn.
+Result<std::vector<device::GpuStream>> StreamExecutor::fork(const Prepared& prepared,
+                                                            device::GpuStream stream, bool captured) {
+  const auto& lanes = prepared.program.lanes;
+  std::vector<device::GpuStream> streams(lanes.size(), stream);
+  size_t turn = 0;
+  for (size_t lane = 0; lane < lanes.size() && !captured; ++lane) {
+    if (lanes[lane].empty()) continue;
+    if (turn % (own_.size() + 1) != 0) streams[lane] = own_[turn % (own_.size() + 1) - 1].stream;
+    ++turn;
+  }
+  device::GpuEvents& events = *parts_.gpu->events();
+  if (turn > 1) WEIR_TRY(events.record(forks_, stream));
+  for (const Own& own : own_) {
+    if (std::find(streams.begin(), streams.end(), own.stream) == streams.end()) continue;
+    WEIR_TRY(events.wait(forks_, own.stream));
+  }
+  return streams;
+}
+
+/// The caller's stream, which has the first lane, waits for the others.
+Status StreamExecutor::join(const std::vector<device::GpuStream>& streams, device::GpuStream stream) {
+  device::GpuEvents& events = *parts_.gpu->events();
+  for (const Own& own : own_) {
+    if (std::find(streams.begin(), streams.end(), own.stream) == streams.end()) continue;
+    WEIR_TRY(events.record(own.joins, own.stream));
+    WEIR_TRY(events.wait(own.joins, stream));
+  }
+  return {};
+}
+
+void StreamExecutor::abort() {
+  if (aborted_.exchange(true)) return;
+  parts_.flags->leave();
+  releaser_ = std::thread([this] { release_on(); });
+}
+
+void StreamExecutor::release_on() {
+  const int64_t until = now_ns() + kDeadNs;
+  for (bool begun = false; !ends_.load();) {
+    begun = begun || parts_.flags->all_left() || now_ns() > until;
+    if (begun) parts_.flags->release();
+    std::this_thread::sleep_for(kNap);
+  }
+}
+
+Look StreamExecutor::look() {
+  Look look;
+  look.left = parts_.flags->left();
+  look.foreign = parts_.flags->foreign(look.foreign_tag);
+  const uint32_t done = parts_.flags->done().host->load(std::memory_order_acquire);
+  const std::lock_guard lock(mutex_);
+  while (!outstanding_.empty() && static_cast<int32_t>(done - outstanding_.front().number) >= 0)
+    outstanding_.pop_front();
+  if (outstanding_.empty()) {
+    seen_ = 0;
+    return look;
+  }
+  const uint64_t seen = state_of(outstanding_.front());
+  if (seen == seen_) look.waiting_for = peer_waited_for(outstanding_.front());
+  seen_ = seen;
+  return look;
+}
+
+/// A number that changes as the flags of the call do.
+uint64_t StreamExecutor::state_of(const Outstanding& call) const {
+  uint64_t state = call.number + uint64_t{1};
+  for (const QueuedChannel& channel : call.prepared->plan.channels) {
+    for (uint32_t slot = 0; slot < kQueuedSlots; ++slot)
+      state = state * 0x9e3779b97f4a7c15u + value_of(channel, slot);
+  }
+  return state;
+}
+
+uint32_t StreamExecutor::value_of(const QueuedChannel& channel, uint32_t slot) const {
+  return parts_.flags->flag(channel.receiver, channel.flag + slot).host->load(std::memory_order_acquire);
+}
+
+/// Who has not sent what there is a slot for; else who has not given a slot. Who waits for a slot waits for a
+/// rank that itself waits.
+Rank StreamExecutor::peer_waited_for(const Outstanding& call) const {
+  const auto& channels = call.prepared->plan.channels;
+  for (const bool outgoing : {false, true}) {
+    for (size_t c = 0; c < channels.size(); ++c) {
+      const Channel& end = call.prepared->program.channels[c];
+      if (end.outgoing != outgoing || end.peer == parts_.homes.rank) continue;
+      bool is_free = false;
+      for (uint32_t slot = 0; slot < kQueuedSlots; ++slot)
+        is_free |= value_of(channels[c], slot) == FlagPages::free_value(call.stamp);
+      if (is_free != outgoing) return end.peer;
+    }
+  }
+  return -1;
+}
+
+}  // namespace weir::exec::gpu

@@ -151,7 +151,10 @@ Status Communicator::build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap
     queued_ = true;  // operations may have to be cut
     WEIR_TRY(make_resident());
   }
-  if (aborted_.load()) connected_->execution->abort();
+  if (aborted_.load()) {
+    connected_->execution->abort();
+    if (resident_ != nullptr) resident_->abort();
+  }
   return {};
 }
 

@@ -29,7 +29,7 @@ pack_to() { # file
   done
   needed_by "$folder"/bin/* "$folder"/tests/* | xargs -r -I{} cp -L {} "$folder/lib/needed/"
   cp "$here"/*.sh "$here"/*.py "$folder/gpu/"
-  tar -C "$folder" -cJf "$1" . || return 1
+  tar -C "$folder" -czf "$1" . || return 1
   rm -rf "$folder"
   size="$(stat -c %s "$1")"
   echo "$1: $size bytes"

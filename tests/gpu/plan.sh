@@ -4,18 +4,18 @@
 bin="$build/bin" tests="$build/tests" library="$build/lib/libnccl.so.2"
 # Programs that were packed bring what the machine may lack; Python must not see that.
 needed="$build/lib/needed"
-paths="$needed"
+paths="$build/lib:$needed"
 python=(python3 -B)
 iterations=20 largest=256M middle=64M torch_options=(--backend nccl --device cuda)
 if [[ "$fake" == 1 ]]; then
-  paths="$tests/fake_$vendor:$needed"
+  paths="$tests/fake_$vendor:$paths"
   export WEIR_FAKE_GPUS=1 WEIR_CALIBRATION=0
   iterations=2 largest=64K middle=16K torch_options=(--backend gloo --device cpu)
   python=("$(python3 -c 'import torch' 2>/dev/null && echo python3 || echo /usr/bin/python3)" -B)
 fi
 
 # Runs one of weir's programs.
-ours() { LD_LIBRARY_PATH="$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" exec "$@"; }
+ours() { LD_LIBRARY_PATH="$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$@"; }
 export -f ours
 export paths
 
@@ -27,8 +27,24 @@ program() {
   step "$name" "$limit" bash -c 'ours "$@"' - "$path" "$@"
 }
 
-# The last line of a googletest program names what failed or counts what passed.
-suite() { program "$1" "$2" "$3" --gtest_brief=1 --gtest_color=no "${@:4}"; }
+# A googletest program. One of which every test was skipped says why in its first skipped test.
+gtests() {
+  local text code
+  text="$(ours "$@" 2>&1)"
+  code=$?
+  echo "$text"
+  if [[ "$text" == *'[  PASSED  ] 0 tests.'* ]]; then
+    grep -A1 -m1 ': Skipped' <<<"$text" | tail -n 1
+    return 77
+  fi
+  grep -m1 -E '^\[  (PASSED|FAILED)  \]' <<<"$text" | tr -s ' '
+  return "$code"
+}
+export -f gtests
+suite() { # name, seconds, program
+  [[ -x "$3" ]] || { skip "$1" "${3##*/} is not built"; return 0; }
+  step "$1" "$2" bash -c 'gtests "$@"' - "${@:3}" --gtest_color=no
+}
 
 # A row of a table for each size; JSON beside the log.
 perf() { # name, seconds, program, options
@@ -46,6 +62,9 @@ rm -rf "$out/machine"
 program topo.record 30 "$bin/weir" topo --record "$out/machine" --why
 program topo.replay 20 "$bin/weir" topo --replay "$out/machine"
 
+if [[ "$fake" == 1 ]]; then # the stand-in's kernels are the host's
+  export WEIR_FAKE_GPU_KERNELS="$build/lib/libweir_host_kernels.so"
+fi
 suite unit.device 60 "$tests/gpu_${vendor}_device_test"
 for path in "$tests"/conform_"$vendor"* "$tests"/gpu_"$vendor"_conform*; do
   [[ -x "$path" && ! -d "$path" ]] && suite "conform.${path##*/}" 90 "$path"

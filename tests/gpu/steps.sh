@@ -15,7 +15,10 @@ note() { # name, word, seconds, reason
 }
 
 # The last line of a log that says something, without control characters and at most 150 long.
-reason_in() { grep -v '^[[:space:]#]*$' "$1" | tail -n 1 | tr -cd '[:print:]' | sed 's/^skipped: //' | cut -c 1-150; }
+reason_in() {
+  grep -v -e '^[[:space:]#]*$' -e '^# Collective test concluded' -e '^# error: WEIR_' "$1" | tail -n 1 | tr -cd '[:print:]' |
+    sed -e 's/^skipped: //' -e 's/^[# ]*//' -e 's/  */ /g' | cut -c 1-150
+}
 
 # step NAME SECONDS COMMAND...: runs it, at most that long and at most as long as is left for all. Its output goes to
 # $OUT/logs/NAME.log. 77: skipped, with the last line as the reason.

@@ -22,6 +22,11 @@ def of_all(ranks, mine):
   return parts
 
 
+def placed(ranks, tensor, kind):
+  """A copy of the values as this type, on the ranks' device."""
+  return tensor.to(kind).to(ranks.device, copy=True)
+
+
 def blocks(tensor, count):
   return list(tensor.chunk(count)) if tensor.numel() else [tensor] * count
 
@@ -32,16 +37,16 @@ def check_reductions(ranks, kind, count):
   for name in ("SUM", "PRODUCT", "MIN", "MAX"):
     wanted = mine.clone()
     dist.all_reduce(wanted, op=getattr(dist.ReduceOp, name), group=ranks.gloo)
-    got = mine.to(kind).to(ranks.device)
+    got = placed(ranks, mine, kind)
     dist.all_reduce(got, op=getattr(dist.ReduceOp, name))
     harness.expect_close(f"all_reduce {name} of {count} {kind}", got, wanted)
     root = (count + len(name)) % ranks.size
-    got = mine.to(kind).to(ranks.device)
+    got = placed(ranks, mine, kind)
     dist.reduce(got, root, op=getattr(dist.ReduceOp, name))
     if ranks.rank == root:
       harness.expect_close(f"reduce {name} of {count} {kind}", got, wanted)
   if ranks.backend == "nccl" and kind in (torch.float32, torch.float64):
-    got = mine.to(kind).to(ranks.device)
+    got = placed(ranks, mine, kind)
     dist.all_reduce(got, op=dist.ReduceOp.AVG)
     harness.expect_close(f"all_reduce AVG of {count} {kind}", got, torch.stack(of_all(ranks, mine)).mean(0), 1e-6)
 
@@ -51,7 +56,7 @@ def check_moves(ranks, kind, count):
   mine = values(ranks, count, 2)
   everything = of_all(ranks, mine)
   root = count % ranks.size
-  own = mine.to(kind).to(ranks.device)
+  own = placed(ranks, mine, kind)
   what = f"of {count} {kind}"
 
   got = own.clone()
@@ -70,7 +75,7 @@ def check_moves(ranks, kind, count):
   wide = values(ranks, count * ranks.size, 3)
   given = blocks(of_all(ranks, wide)[root], ranks.size)
   got = torch.empty_like(own)
-  parts = [part.to(kind).to(ranks.device) for part in blocks(wide, ranks.size)]
+  parts = [placed(ranks, part, kind) for part in blocks(wide, ranks.size)]
   dist.scatter(got, parts if ranks.rank == root else None, src=root)
   harness.expect_close(f"scatter {what}", got, given[ranks.rank])
 
@@ -79,7 +84,7 @@ def check_exchanges(ranks, kind, count):
   torch, dist = ranks.torch, ranks.dist
   wide = values(ranks, count * ranks.size, 4)
   from_all = of_all(ranks, wide)
-  mine = wide.to(kind).to(ranks.device)
+  mine = placed(ranks, wide, kind)
   what = f"of {count} {kind}"
 
   def wanted(name):
@@ -112,7 +117,7 @@ def check_pairs(ranks, kind, count):
   everything = of_all(ranks, mine)
   got = torch.empty(count, dtype=kind, device=ranks.device)
   to, source = (ranks.rank + 1) % ranks.size, (ranks.rank - 1) % ranks.size
-  works = dist.batch_isend_irecv([dist.P2POp(dist.isend, mine.to(kind).to(ranks.device), to),
+  works = dist.batch_isend_irecv([dist.P2POp(dist.isend, placed(ranks, mine, kind), to),
                                   dist.P2POp(dist.irecv, got, source)])
   for work in works:
     work.wait()

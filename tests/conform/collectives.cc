@@ -33,8 +33,9 @@ double tolerance(const Case& one, int ranks) {
 }  // namespace
 
 const char* name_of(Kind kind) {
-  constexpr const char* kNames[] = {"all-reduce", "reduce", "broadcast",   "all-gather", "reduce-scatter",
-                                    "all-to-all", "gather", "scatter", "sends around the ring"};
+  constexpr const char* kNames[] = {"all-reduce", "reduce",         "broadcast",
+                                    "all-gather", "reduce-scatter", "all-to-all",
+                                    "gather",     "scatter",        "sends around the ring"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -139,8 +140,8 @@ std::string Player::check(const Case& one, cudaStream_t stream) const {
     if (std::abs(value - wanted) <= tolerance(one, ranks_) * wanted) continue;
     return std::string(name_of(one.kind)) + " of " + std::to_string(one.count) + " " + one.type.name +
            ", operation " + std::to_string(one.op) + (one.in_place ? ", in place" : "") + ", rank " +
-           std::to_string(rank_) + " of " + std::to_string(ranks_) + ": element " + std::to_string(i) + " is " +
-           std::to_string(value) + ", expected " + std::to_string(wanted);
+           std::to_string(rank_) + " of " + std::to_string(ranks_) + ": element " + std::to_string(i) +
+           " is " + std::to_string(value) + ", expected " + std::to_string(wanted);
   }
   return "";
 }

@@ -6,10 +6,20 @@
 
 namespace weir::conform {
 
-enum class Kind { all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, ring };
-inline constexpr Kind kKinds[] = {Kind::all_reduce,     Kind::reduce,     Kind::broadcast,
-                                  Kind::all_gather,     Kind::reduce_scatter, Kind::all_to_all,
-                                  Kind::gather,         Kind::scatter,    Kind::ring};
+enum class Kind {
+  all_reduce,
+  reduce,
+  broadcast,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  gather,
+  scatter,
+  ring
+};
+inline constexpr Kind kKinds[] = {Kind::all_reduce, Kind::reduce,         Kind::broadcast,
+                                  Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all,
+                                  Kind::gather,     Kind::scatter,        Kind::ring};
 const char* name_of(Kind kind);
 bool reduces(Kind kind);
 

@@ -5,8 +5,8 @@
 namespace weir::conform {
 namespace {
 
-constexpr size_t kSmall = 37;          // a part of a message, of no round size
-constexpr size_t kLarge = 300'001;     // of floats: several messages
+constexpr size_t kSmall = 37;       // a part of a message, of no round size
+constexpr size_t kLarge = 300'001;  // of floats: several messages
 constexpr ncclRedOp_t kOperations[] = {ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg};
 
 void play(const Player& player, const Case& one, cudaStream_t stream) {
@@ -62,6 +62,26 @@ TEST(ManyRanks, EightShareTheGpus) {
     }
   });
 }
+
+#if defined(WEIR_CONFORM_CUDA) || defined(WEIR_CONFORM_HIP)
+TEST(Graphs, ReplayEveryCollectiveOnNewInput) {
+  with_comms({2}, [](ncclComm_t comm, int rank) {
+    const Stream stream;
+    const Player player(comm, rank, 2, kSmall, sizeof(float));
+    for (const Kind kind : kKinds) {
+      Case one{kind, kFloat32, ncclSum, false, kSmall, 0};
+      Graph::begin(stream);
+      EXPECT_DONE(player.call(one, stream)) << name_of(kind);
+      const Graph graph(stream);
+      for (one.round = 1; one.round < 4; ++one.round) {
+        player.fill(one, stream);
+        graph.launch(stream);
+        EXPECT_EQ(player.check(one, stream), "");
+      }
+    }
+  });
+}
+#endif
 
 }  // namespace
 }  // namespace weir::conform

@@ -1,6 +1,6 @@
-/// The machine under a conformance program: memory, streams and graphs of one kind of device. WEIR_CONFORM_CUDA
-/// or WEIR_CONFORM_HIP says which runtime a program calls, loaded by name as by any application; without
-/// either, buffers are host memory and streams weir's own.
+/// The machine under a conformance program: memory, streams and graphs of one kind of device.
+/// WEIR_CONFORM_CUDA or WEIR_CONFORM_HIP says which runtime a program calls, loaded by name as by any
+/// application; without either, buffers are host memory and streams weir's own.
 #pragma once
 
 #include <dlfcn.h>
@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weir::conform {
@@ -43,12 +44,16 @@ int runtime(const char* name, Arguments... arguments) {
 /// GPUs that ranks are spread over; 0 on host memory.
 inline int gpus() {
   int count = 0;
-  if constexpr (kOnGpus) EXPECT_EQ(runtime("GetDeviceCount", &count), 0);
+  if constexpr (kOnGpus) {
+    EXPECT_EQ(runtime("GetDeviceCount", &count), 0);
+  }
   return count;
 }
 /// The calling thread works on this GPU from now on.
-inline void choose_gpu(int gpu) {
-  if constexpr (kOnGpus) EXPECT_EQ(runtime("SetDevice", gpu), 0);
+inline void choose_gpu([[maybe_unused]] int gpu) {
+  if constexpr (kOnGpus) {
+    EXPECT_EQ(runtime("SetDevice", gpu), 0);
+  }
 }
 
 /// A stream of the GPU that is current, or a host stream. Flags are the runtime's: 1 does not wait for the

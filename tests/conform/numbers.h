@@ -23,12 +23,12 @@ struct Type {
 };
 
 inline constexpr Type kTypes[] = {
-    {ncclInt8, "int8", 1, 0, 0},        {ncclUint8, "uint8", 1, 0, 0},
-    {ncclInt32, "int32", 4, 0, 0},      {ncclUint32, "uint32", 4, 0, 0},
-    {ncclInt64, "int64", 8, 0, 0},      {ncclUint64, "uint64", 8, 0, 0},
-    {ncclFloat16, "float16", 2, 5, 10}, {ncclFloat32, "float32", 4, 8, 23},
+    {ncclInt8, "int8", 1, 0, 0},         {ncclUint8, "uint8", 1, 0, 0},
+    {ncclInt32, "int32", 4, 0, 0},       {ncclUint32, "uint32", 4, 0, 0},
+    {ncclInt64, "int64", 8, 0, 0},       {ncclUint64, "uint64", 8, 0, 0},
+    {ncclFloat16, "float16", 2, 5, 10},  {ncclFloat32, "float32", 4, 8, 23},
     {ncclFloat64, "float64", 8, 11, 52}, {ncclBfloat16, "bfloat16", 2, 8, 7},
-    {ncclFloat8e4m3, "e4m3", 1, 4, 3},  {ncclFloat8e5m2, "e5m2", 1, 5, 2},
+    {ncclFloat8e4m3, "e4m3", 1, 4, 3},   {ncclFloat8e5m2, "e5m2", 1, 5, 2},
 };
 inline constexpr const Type& kFloat32 = kTypes[7];
 

@@ -77,8 +77,7 @@ void on_ranks(const Team& team, const std::function<void(int, const ncclUniqueId
     return;
   }
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < team.ranks; ++rank)
-    threads.emplace_back([&, rank] { as_rank(rank, id, act); });
+  for (int rank = 0; rank < team.ranks; ++rank) threads.emplace_back([&, rank] { as_rank(rank, id, act); });
   for (std::thread& thread : threads) thread.join();
 }
 

@@ -65,7 +65,7 @@ void on_ranks(const Team& team, const std::function<void(int, const ncclUniqueId
   if (const char* rank = getenv(kRank); rank != nullptr)
     return as_rank(std::atoi(rank), from_hex(getenv(kId)), act);
   ncclUniqueId id;
-  ASSERT_DONE(ncclGetUniqueId(&id));
+  ASSERT_EQ(failure(ncclGetUniqueId(&id)), "");
   if (team.way == Way::processes) {
     std::vector<pid_t> children;
     for (int rank = 0; rank < team.ranks; ++rank) children.push_back(start_rank(rank, id));
@@ -84,9 +84,9 @@ void on_ranks(const Team& team, const std::function<void(int, const ncclUniqueId
 void with_comms(const Team& team, const std::function<void(ncclComm_t, int)>& act) {
   on_ranks(team, [&](int rank, const ncclUniqueId& id) {
     ncclComm_t comm = nullptr;
-    ASSERT_DONE(ncclCommInitRank(&comm, team.ranks, id, rank));
+    ASSERT_EQ(failure(ncclCommInitRank(&comm, team.ranks, id, rank)), "");
     act(comm, rank);
-    EXPECT_DONE(ncclCommDestroy(comm));
+    EXPECT_EQ(failure(ncclCommDestroy(comm)), "");
   });
 }
 

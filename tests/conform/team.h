@@ -19,10 +19,11 @@ struct Team {
 std::string name_of(const Team& team);
 inline void PrintTo(const Team& team, std::ostream* out) { *out << name_of(team); }
 
-inline std::string last_sentence() { return ncclGetLastError(nullptr); }
-/// GoogleTest's way to say what the library said.
-#define EXPECT_DONE(call) EXPECT_EQ(call, ncclSuccess) << ::weir::conform::last_sentence()
-#define ASSERT_DONE(call) ASSERT_EQ(call, ncclSuccess) << ::weir::conform::last_sentence()
+/// What the library says of a call that was to succeed; empty: nothing, it did.
+inline std::string failure(ncclResult_t result) {
+  if (result == ncclSuccess) return "";
+  return std::string(ncclGetErrorString(result)) + ": " + ncclGetLastError(nullptr);
+}
 
 /// Calls act(rank, id) for each rank, on a thread or in a process of its own; GPUs are chosen in turn before.
 /// A failure of a process is one of the test.

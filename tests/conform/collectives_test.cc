@@ -1,0 +1,87 @@
+// Every collective, type and operation, in place and not, by sets of ranks in threads and processes.
+#include "tests/conform/collectives.h"
+#include "tests/conform/team.h"
+
+namespace weir::conform {
+namespace {
+
+constexpr size_t kSmall = 37;       // a part of a message, of no round size
+constexpr size_t kLarge = 300'001;  // of floats: several messages
+constexpr ncclRedOp_t kOperations[] = {ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg};
+
+void play(const Player& player, const Case& one, cudaStream_t stream) {
+  player.fill(one, stream);
+  EXPECT_EQ(failure(player.call(one, stream)), "") << name_of(one.kind);
+  EXPECT_EQ(player.check(one, stream), "");
+}
+
+class Collectives : public ::testing::TestWithParam<Team> {};
+
+TEST_P(Collectives, OfEveryTypeAndOperation) {
+  with_comms(GetParam(), [](ncclComm_t comm, int rank) {
+    const Stream stream;
+    const Player player(comm, rank, GetParam().ranks, kSmall, sizeof(double));
+    for (const Kind kind : kKinds) {
+      for (const Type& type : kTypes) {
+        for (const bool in_place : {false, true}) {
+          for (const ncclRedOp_t op : kOperations) {
+            play(player, {kind, type, op, in_place, kSmall, static_cast<int>(op)}, stream);
+            if (!reduces(kind)) break;
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST_P(Collectives, OfSeveralMessagesAndOfNothing) {
+  with_comms(GetParam(), [](ncclComm_t comm, int rank) {
+    const Stream stream;
+    const Player player(comm, rank, GetParam().ranks, kLarge, sizeof(float));
+    for (const Kind kind : kKinds) {
+      play(player, {kind, kFloat32, ncclSum, true, kLarge, 1}, stream);
+      play(player, {kind, kFloat32, ncclSum, false, 0, 2}, stream);
+    }
+  });
+}
+
+std::string team_name(const ::testing::TestParamInfo<Team>& info) { return name_of(info.param); }
+
+INSTANTIATE_TEST_SUITE_P(Threads, Collectives, ::testing::Values(Team{1}, Team{2}, Team{3}, Team{4}),
+                         team_name);
+INSTANTIATE_TEST_SUITE_P(Processes, Collectives,
+                         ::testing::Values(Team{2, Way::processes}, Team{3, Way::processes}), team_name);
+
+TEST(ManyRanks, EightShareTheGpus) {
+  with_comms({8}, [](ncclComm_t comm, int rank) {
+    const Stream stream;
+    const Player player(comm, rank, 8, kSmall, sizeof(float));
+    for (const Kind kind : kKinds) {
+      Case one{kind, kFloat32, ncclSum, false, kSmall, 0};
+      play(player, one, stream);
+    }
+  });
+}
+
+#if defined(WEIR_CONFORM_CUDA) || defined(WEIR_CONFORM_HIP)
+TEST(Graphs, ReplayEveryCollectiveOnNewInput) {
+  with_comms({2}, [](ncclComm_t comm, int rank) {
+    const Stream stream;
+    const Player player(comm, rank, 2, kSmall, sizeof(float));
+    for (const Kind kind : kKinds) {
+      Case one{kind, kFloat32, ncclSum, false, kSmall, 0};
+      Graph::begin(stream);
+      EXPECT_EQ(failure(player.call(one, stream)), "") << name_of(kind);
+      const Graph graph(stream);
+      for (one.round = 1; one.round < 4; ++one.round) {
+        player.fill(one, stream);
+        graph.launch(stream);
+        EXPECT_EQ(player.check(one, stream), "");
+      }
+    }
+  });
+}
+#endif
+
+}  // namespace
+}  // namespace weir::conform

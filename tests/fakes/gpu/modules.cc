@@ -42,6 +42,7 @@ int find_kernel(Module* module, const char* name, Kernel** kernel) {
   auto& kept = (*kernels)[function];
   if (kept == nullptr) kept = std::make_unique<Kernel>();
   kept->function = reinterpret_cast<void (*)(const void*, uint32_t, uint32_t)>(function);
+  kept->module = module;
   kept->argument_bytes = *static_cast<const size_t*>(bytes);
   *kernel = kept.get();
   return kSuccess;

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string>
 
 #include "tests/fakes/gpu/memory.h"
@@ -13,6 +14,16 @@ namespace fake {
 constexpr char kImage[] = "fake-gpu-module:";
 constexpr unsigned kMostBlocks = 1024;
 
+namespace {
+
+/// Those that are loaded: a driver does not forget them, though the process may. Guarded by World's mutex.
+std::set<Module*>& modules() {
+  static auto* const loaded = new std::set<Module*>;
+  return *loaded;
+}
+
+}  // namespace
+
 int load_module(const void* image, Module** module) {
   if (image == nullptr) return kInvalidValue;
   const char* path = std::getenv("WEIR_FAKE_GPU_KERNELS");
@@ -21,12 +32,16 @@ int load_module(const void* image, Module** module) {
   void* const library = path != nullptr ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
   if (library == nullptr) return kInvalidImage;
   *module = new Module{library};
+  const std::lock_guard lock(World::get().mutex);
+  modules().insert(*module);
   return kSuccess;
 }
 
 int unload_module(Module* module) {
   if (module == nullptr) return kInvalidHandle;
   dlclose(module->library);
+  const std::lock_guard lock(World::get().mutex);
+  modules().erase(module);
   delete module;
   return kSuccess;
 }
@@ -42,7 +57,6 @@ int find_kernel(Module* module, const char* name, Kernel** kernel) {
   auto& kept = (*kernels)[function];
   if (kept == nullptr) kept = std::make_unique<Kernel>();
   kept->function = reinterpret_cast<void (*)(const void*, uint32_t, uint32_t)>(function);
-  kept->module = module;
   kept->argument_bytes = *static_cast<const size_t*>(bytes);
   *kernel = kept.get();
   return kSuccess;

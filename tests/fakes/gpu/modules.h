@@ -19,7 +19,6 @@ struct Module {
 struct Kernel {
   void (*function)(const void*, uint32_t, uint32_t) = nullptr;
   size_t argument_bytes = 0;
-  const Module* module = nullptr;  ///< which the process may forget: a driver does not
 };
 
 int load_module(const void* image, Module** module);

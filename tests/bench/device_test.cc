@@ -59,7 +59,7 @@ TEST_P(Device, GraphsAreCapturedLaunchedAndChecked) {
 }
 
 TEST_P(Device, StreamZeroAndRegisteredMemoryWork) {
-  EXPECT_EQ(on_gpus(GetParam(), "sendrecv_perf -t 2 -b 4K -e 4K -n 2 -y 1").code, 0);
+  EXPECT_EQ(on_gpus(GetParam(), "hypercube_perf -t 2 -b 4K -e 4K -n 2 -y 1").code, 0);
   for (const char* kind : {"1", "2"}) {
     CommandResult result =
         on_gpus(GetParam(), std::string("all_reduce_perf -g 2 -b 4K -e 4K -n 2 -u 1 -R ") + kind);
@@ -89,6 +89,9 @@ INSTANTIATE_TEST_SUITE_P(Vendors, Device, ::testing::Values("cuda", "hip"),
 
 TEST(DevicePrograms, AllCollectivesAreRightOnDeviceMemory) {
   for (const Collective& collective : all_collectives()) {
+#if defined(__SANITIZE_THREAD__)  // in place these receive over what they send: a race of the program's own
+    if (!collective.checks_in_place) continue;
+#endif
     CommandResult result =
         on_gpus("cuda", std::string(collective.program) + (collective.hypercube ? " -t 2" : " -g 3") +
                             " -b 1K -e 1K -n 1 -w 0");

@@ -223,7 +223,7 @@ Result<bool> run(const Options& options) {
     }
     for (size_t bytes = options.from; bytes <= options.to; bytes *= 4) {
       // Short ones together, so that starting and waiting do not count.
-      const int calls = static_cast<int>(std::max<size_t>(1, (size_t{8} << 20) / bytes));
+      const int calls = static_cast<int>(std::clamp<size_t>((size_t{8} << 20) / bytes, 1, 16));
       std::vector<double> times[2];
       for (const auto& team : teams) {
         auto wrong = team->count_wrong(bytes);

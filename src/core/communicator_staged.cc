@@ -14,6 +14,7 @@ std::unique_ptr<Staged> Communicator::make_staged() {
   parts.ranks = ranks_;
   parts.message_bytes = connected_->links->sizes().pair_bytes;
   parts.gpus = gpus_;
+  parts.gpu = gpu_;
   parts.pairs = connected_->pairs.get();
   parts.aborted = &aborted_;
   parts.run = [execution = connected_->execution.get()](std::span<const Operation> operations) {

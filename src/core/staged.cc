@@ -81,29 +81,29 @@ OutOfReach Staged::out_of_reach(const Operation& operation) const {
           cut.output_blocks > 0 && is_away(operation.output)};
 }
 
-/// The GPU of the streams; for the null stream that of the buffers. The first one stays.
-Status Staged::choose_gpu(std::span<const Operation> operations, std::span<const Place> places) {
-  device::Gpu* found = nullptr;
-  for (const Place& place : places)
-    if (found == nullptr && place.gpu != nullptr) found = parts_.gpus->of_stream(place.gpu);
+/// Whether streams and buffers are of the communicator's GPU.
+Status Staged::check(std::span<const Operation> operations, std::span<const Place> places) const {
+  const OwnGpu own(parts_.gpus, parts_.gpu, parts_.rank);
+  for (const Place& place : places) WEIR_TRY(own.check(place));
   for (const Operation& operation : operations) {
-    for (const void* buffer : {operation.input, static_cast<const void*>(operation.output)})
-      if (found == nullptr && is_away(buffer)) found = parts_.gpus->of(buffer);
+    const OutOfReach away = out_of_reach(operation);
+    if (away.input) WEIR_TRY(own.check(operation.input));
+    if (away.output) WEIR_TRY(own.check(operation.output));
+    if (operation.reduction.scaling == Reduction::Scaling::premultiply_later)
+      WEIR_TRY(own.check(operation.reduction.factor_address()));
   }
-  if (found == nullptr) found = parts_.gpus->of_stream(nullptr);
-  if (found == nullptr) return {Code::invalid_usage, "the stream belongs to no GPU that this process uses"};
-  if (gpu_ == nullptr) {
-    auto engine = make_engine(found);
-    WEIR_TRY(engine.status());
-    gpu_engine_ = std::move(*engine);
-    gpu_ = found;
+  return {};
+}
+
+/// Made when it is first used.
+Result<Staged::Engine*> Staged::engine(bool on_gpu) {
+  std::unique_ptr<Engine>& engine = on_gpu ? gpu_engine_ : host_engine_;
+  if (engine == nullptr) {
+    auto made = make_engine(on_gpu ? parts_.gpu : nullptr);
+    WEIR_TRY(made.status());
+    engine = std::move(*made);
   }
-  if (gpu_ == found) return {};
-  return {
-      Code::invalid_usage,
-      fmt::format("a communicator works with one GPU: rank {} began with {} and is called with a stream or "
-                  "memory of {}",
-                  parts_.rank, gpu_->description(), found->description())};
+  return engine.get();
 }
 
 Result<std::unique_ptr<Staged::Engine>> Staged::make_engine(device::Gpu* gpu) {
@@ -153,13 +153,8 @@ Result<std::shared_ptr<Launch>> Staged::prepare(std::vector<Operation> operation
   }
   auto launch = std::make_shared<Launch>();
   launch->on_gpu = on_gpu > 0;
-  if (launch->on_gpu) {
-    WEIR_TRY(choose_gpu(operations, places));
-  } else if (host_engine_ == nullptr) {
-    auto engine = make_engine(nullptr);
-    WEIR_TRY(engine.status());
-    host_engine_ = std::move(*engine);
-  }
+  if (launch->on_gpu) WEIR_TRY(check(operations, places));
+  WEIR_TRY(engine(launch->on_gpu).status());
   for (const Operation& operation : operations) launch->away.push_back(out_of_reach(operation));
   launch->operations = std::move(operations);
   WEIR_TRY(reserve(*launch));
@@ -204,7 +199,7 @@ Result<Staged::StreamFlags> Staged::take_flags() {
 Status Staged::take_marks(Launch& launch, std::span<const Place> places) {
   launch.gate = gate_.get();
   for (const Place& place : places) {
-    auto captured = gpu_->captures(place.gpu);
+    auto captured = parts_.gpu->captures(place.gpu);
     WEIR_TRY(captured.status());
     if (&place != &places.front() && *captured != launch.captured)
       return {Code::invalid_usage,
@@ -244,11 +239,11 @@ Status Staged::begin(const std::shared_ptr<Launch>& launch) {
   }
   for (Launch::Mark& mark : launch->marks) {
     if (!launch->calls_back) {
-      WEIR_TRY(gpu_->set(mark.begun, mark.value, mark.stream));
+      WEIR_TRY(parts_.gpu->set(mark.begun, mark.value, mark.stream));
     } else {
       // Calls on one communicator keep their order, on whichever streams.
-      if (across && mark.stream != last_) WEIR_TRY(gpu_->await(order_, ordered_, mark.stream));
-      WEIR_TRY(gpu_->call(&Launch::arrive, &mark, mark.stream));
+      if (across && mark.stream != last_) WEIR_TRY(parts_.gpu->await(order_, ordered_, mark.stream));
+      WEIR_TRY(parts_.gpu->call(&Launch::arrive, &mark, mark.stream));
     }
     if (!launch->captured) streams_.at(mark.stream).calls = mark.value;
   }
@@ -256,13 +251,13 @@ Status Staged::begin(const std::shared_ptr<Launch>& launch) {
   pending_.fetch_add(1, std::memory_order_relaxed);
   if (!launch->calls_back) return {};
   last_ = launch->marks.back().stream;
-  return gpu_->set(order_, ++ordered_, last_);
+  return parts_.gpu->set(order_, ++ordered_, last_);
 }
 
 Status Staged::end(const Launch& launch) {
   for (const Launch::Mark& mark : launch.marks) {
-    WEIR_TRY(gpu_->await(mark.done, mark.value, mark.stream));
-    if (!launch.captured) WEIR_TRY(gpu_->set(mark.passed, mark.value, mark.stream));
+    WEIR_TRY(parts_.gpu->await(mark.done, mark.value, mark.stream));
+    if (!launch.captured) WEIR_TRY(parts_.gpu->set(mark.passed, mark.value, mark.stream));
   }
   return {};
 }

@@ -19,6 +19,7 @@
 
 #include "src/core/ferry.h"
 #include "src/core/launch.h"
+#include "src/core/own_gpu.h"
 #include "src/core/pairs.h"
 #include "src/core/streams.h"
 
@@ -31,6 +32,7 @@ class Staged {
     int ranks = 1;
     size_t message_bytes = 0;      ///< of sends
     device::Gpus* gpus = nullptr;  ///< null: this process uses none
+    device::Gpu* gpu = nullptr;    ///< of the communicator; null: as `gpus`
     Pairs* pairs = nullptr;
     const std::atomic<bool>* aborted = nullptr;
     /// Carries operations on host memory out, on the thread of launches.
@@ -86,7 +88,8 @@ class Staged {
     uint32_t calls = 0;
   };
 
-  Status choose_gpu(std::span<const Operation> operations, std::span<const Place> places);
+  Status check(std::span<const Operation> operations, std::span<const Place> places) const;
+  Result<Engine*> engine(bool on_gpu);
   Result<std::unique_ptr<Engine>> make_engine(device::Gpu* gpu);
   Status reserve(const Launch& launch);
   Status take_marks(Launch& launch, std::span<const Place> places);
@@ -101,7 +104,6 @@ class Staged {
 
   const Parts parts_;
   std::unique_ptr<device::HostStream> thread_;
-  device::Gpu* gpu_ = nullptr;  ///< of the first call
   std::shared_ptr<Gate> gate_;
   std::unique_ptr<Engine> gpu_engine_;
   std::unique_ptr<Engine> host_engine_;

@@ -1,22 +1,18 @@
 #include "src/core/gpu/kernel_library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/drivers/library.h"
 
 namespace weir::core {
 namespace {
 
-/// The folder of the library (or program) that this code is in, with a slash; empty: unknown.
+/// Where this library is, with a slash; empty: unknown.
 std::string own_folder() {
-  Dl_info info;
-  static const char kHere = 0;
-  if (dladdr(&kHere, &info) == 0 || info.dli_fname == nullptr) return "";
-  const std::string file = info.dli_fname;
-  const size_t slash = file.rfind('/');
-  return slash == std::string::npos ? "" : file.substr(0, slash + 1);
+  const std::string file = own_file();
+  return file.substr(0, file.rfind('/') + 1);
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ Resident::Resident(Parts parts, std::unique_ptr<Island> island)
     : parts_(std::move(parts)),
       island_(std::move(island)),
       gpu_(island_->gpu()),
+      own_(parts_.gpus, &gpu_, parts_.rank),
       plans_(parts_.ranks, island_->executor()) {
   for (int t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
@@ -116,29 +117,6 @@ bool Resident::is_away(const void* address) const {
   return address != nullptr && parts_.gpus->kind_of(address) == GpuMemory::host;
 }
 
-Status Resident::check_place(const Place& place) const {
-  if (!place.on_gpu) return {};
-  device::Gpu* const found = parts_.gpus->of_stream(place.gpu);
-  if (found == nullptr) return {Code::invalid_usage, "the stream belongs to no GPU that this process uses"};
-  if (found == &gpu_ || place.gpu == nullptr) return {};
-  return {
-      Code::invalid_usage,
-      fmt::format("a communicator works with the GPU that was chosen when it was made: rank {} has {} and "
-                  "is called with a stream of {}",
-                  parts_.rank, gpu_.description(), found->description())};
-}
-
-Status Resident::check_memory(const void* address) const {
-  if (address == nullptr || parts_.gpus->kind_of(address) != GpuMemory::device) return {};
-  device::Gpu* const found = parts_.gpus->of(address);
-  if (found == nullptr || found == &gpu_) return {};
-  return {
-      Code::invalid_usage,
-      fmt::format("a communicator works with the GPU that was chosen when it was made: rank {} has {} and "
-                  "is called with memory of {}",
-                  parts_.rank, gpu_.description(), found->description())};
-}
-
 size_t Resident::input_bytes(const Operation& operation) const {
   return cut_of(operation, parts_.rank, parts_.ranks).input_blocks * operation.count *
          size_of(operation.type);
@@ -168,8 +146,8 @@ Status Resident::place_buffers(const Operation& operation, exec::Work& work) {
   work.output = static_cast<std::byte*>(operation.output);
   const size_t in = input_bytes(operation);
   const size_t out = output_bytes(operation);
-  if (in > 0) WEIR_TRY(check_memory(operation.input));
-  if (out > 0) WEIR_TRY(check_memory(operation.output));
+  if (in > 0) WEIR_TRY(own_.check(operation.input));
+  if (out > 0) WEIR_TRY(own_.check(operation.output));
   if (in > 0 && is_away(operation.input)) {
     auto memory = bounce(in);
     WEIR_TRY(memory.status());
@@ -210,7 +188,7 @@ Status Resident::lay_out(const Operation& operation, Call& call) {
       break;
     case Reduction::Scaling::premultiply_later: {
       const void* const at = operation.reduction.factor_address();
-      WEIR_TRY(check_memory(at));
+      WEIR_TRY(own_.check(at));
       work.scales = true;
       work.factor_at = static_cast<const std::byte*>(at);
       if (!is_away(at)) break;
@@ -233,7 +211,7 @@ Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std:
   Call call;
   call.places = std::move(places);
   for (const Place& place : call.places) {
-    WEIR_TRY(check_place(place));
+    WEIR_TRY(own_.check(place));
     bool captured = false;
     if (place.on_gpu) {
       auto state = gpu_.captures(place.gpu);

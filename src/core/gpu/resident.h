@@ -21,6 +21,7 @@
 #include "src/core/gpu/resident_plans.h"
 #include "src/core/gpu/resident_watch.h"
 #include "src/core/operation.h"
+#include "src/core/own_gpu.h"
 #include "src/core/streams.h"
 #include "src/device/gpu_sharing.h"
 
@@ -92,8 +93,6 @@ class Resident {
 
   Resident(Parts parts, std::unique_ptr<Island> island);
   Status make();
-  Status check_place(const Place& place) const;
-  Status check_memory(const void* address) const;
   bool is_away(const void* address) const;
   Result<std::byte*> bounce(size_t bytes);
   Status lay_out(const Operation& operation, Call& call);
@@ -110,6 +109,7 @@ class Resident {
   Parts parts_;
   std::unique_ptr<Island> island_;
   device::Gpu& gpu_;
+  const OwnGpu own_;
   ResidentPlans plans_;
   std::array<device::Scalar, kDataTypes> average_factors_{};
   device::GpuEvent entered_ = nullptr;

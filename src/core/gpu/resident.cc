@@ -302,8 +302,11 @@ Status Resident::queue(Call& call) {
 
 void Resident::give_up(const Call& call, const Status& why) {
   if (call.captured) return;
-  parts_.fail(why);
+  const Status words(why.code(),
+                     fmt::format("rank {} could not queue a call: {}", parts_.rank, why.message()));
+  parts_.fail(words);
   abort();
+  (void)parts_.bootstrap->watchdog().fail({parts_.rank, words});  // tells the others
   // What was queued before the error ends soon: the end of the communicator waits for it.
   const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
   if (gpu_.set(done_, value, call.stream).ok()) calls_.store(value, std::memory_order_release);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <barrier>
 #include <random>
 
 #include "src/core/gpu/resident.h"
@@ -120,6 +121,51 @@ TEST_P(Ways, OneThreadHasAllRanksAndOneStream) {
     for (const auto& rank : ranks) EXPECT_TRUE(rank->finalize().ok());
   }
   ranks.clear();
+}
+
+/// A call that a rank was refused counts for nothing: ranks that made no such call agree with it.
+TEST_P(Ways, ARefusedCallLeavesNoTrace) {
+  GpuSite site(options());
+  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, Seated& seat) {
+    Elements data(seat, 200), out(seat, 200);
+    const Seated elsewhere(site, 1 - rank);
+    Elements foreign(elsewhere, 100);
+    if (rank == 0) {
+      const Operation calls[] = {operation(Collective::all_reduce, data.data(), data.data(), 100),
+                                 operation(Collective::all_reduce, foreign.data(), foreign.data(), 100)};
+      EXPECT_EQ(communicator.run(calls, seat.place()).code(), Code::invalid_usage);
+    }
+    run_and_check(communicator, seat, Collective::all_reduce, 100, 0, data, out);
+    EXPECT_TRUE(communicator.state().ok()) << communicator.state().message();
+  });
+}
+
+/// Where a call cannot be queued the communicator ends on all ranks, and no stream waits for it.
+TEST(Resident, ACallThatFailsHalfWayEndsTheCommunicator) {
+  GpuSite site;
+  std::vector<Status> queued(2), after(2);
+  std::barrier all(2);
+  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, Seated& seat) {
+    auto host = std::move(*device::HostStream::create());
+    Elements data(seat, 100);
+    all.arrive_and_wait();
+    if (rank == 0) setenv("WEIR_FAKE_GPU_FAULTS", "launch=1", 1);
+    all.arrive_and_wait();
+    const Operation one = operation(Collective::all_reduce, data.data(), data.data(), 100);
+    const auto at = static_cast<size_t>(rank);
+    queued[at] = communicator.run({&one, 1}, Place{host.get()});
+    (void)host->synchronize();
+    while (communicator.state().ok()) std::this_thread::yield();
+    after[at] = communicator.state();
+    all.arrive_and_wait();
+    if (rank == 0) unsetenv("WEIR_FAKE_GPU_FAULTS");
+  });
+  const size_t failed = queued[0].ok() ? 1 : 0;
+  EXPECT_THAT(queued[failed].message(), HasSubstr("aunchKernel failed"));
+  EXPECT_TRUE(queued[1 - failed].ok()) << queued[1 - failed].message();
+  for (const Status& status : after)
+    EXPECT_EQ(status.message(),
+              fmt::format("rank {} could not queue a call: {}", failed, queued[failed].message()));
 }
 
 /// Calls on two streams in turn run in the order in which they were made.

@@ -228,7 +228,13 @@ Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std:
   call.own = !alone || call.places.size() > 1 || !call.places[0].on_gpu;
   call.stream = call.own ? island_->stream() : call.places[0].gpu;
   next_bounce_ = 0;
-  for (const Operation& operation : operations) WEIR_TRY(lay_out(operation, call));
+  const uint32_t before = sequence_;
+  for (const Operation& operation : operations) {
+    if (Status laid_out = lay_out(operation, call); !laid_out.ok()) {
+      sequence_ = before;  // as on ranks that make no such call
+      return laid_out;
+    }
+  }
   call.operations = std::move(operations);
   return call;
 }
@@ -292,6 +298,18 @@ Status Resident::queue(Call& call) {
     WEIR_TRY(island_->executor().queue(*call.chosen[i].ready, call.works[i], call.stream));
   }
   return {};
+}
+
+void Resident::give_up(const Call& call, const Status& why) {
+  if (call.captured) return;
+  const Status words(why.code(),
+                     fmt::format("rank {} could not queue a call: {}", parts_.rank, why.message()));
+  parts_.fail(words);
+  abort();
+  (void)parts_.bootstrap->watchdog().fail({parts_.rank, words});  // tells the others
+  // What was queued before the error ends soon: the end of the communicator waits for it.
+  const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
+  if (gpu_.set(done_, value, call.stream).ok()) calls_.store(value, std::memory_order_release);
 }
 
 void Resident::watch(const Call& call, uint32_t value) {

@@ -46,6 +46,7 @@ struct Needs {
 
 Needs needs_of(std::span<const Program> programs) {
   Needs all;
+  bool scratch = false;
   for (const Program& program : programs) {
     const std::vector<uint32_t> rings = rings_of(program);
     for (const uint32_t ring : rings) all.rings = std::max(all.rings, ring + 1);
@@ -61,9 +62,10 @@ Needs needs_of(std::span<const Program> programs) {
     };
     all.pulls |= has(Place::Kind::peer_scratch);
     all.visits |= has(Place::Kind::peer_input) || has(Place::Kind::peer_output);
-    if (has(Place::Kind::scratch))
-      all.scratch_chunks = std::max<size_t>(all.scratch_chunks, program.scratch_chunks);
+    scratch |= has(Place::Kind::scratch);
+    all.scratch_chunks = std::max<size_t>(all.scratch_chunks, program.scratch_chunks);
   }
+  if (all.visits && !scratch) all.scratch_chunks = 0;
   return all;
 }
 
@@ -157,15 +159,7 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   const Image image = image_of(own);
   std::byte* const staged = pages_->code + bound->code_at;
   std::memcpy(staged, image.bytes.data(), image.bytes.size());
-  const std::vector<uint32_t> rings = rings_of(own);
-  auto* port = reinterpret_cast<Port*>(staged + ports_at);
-  for (uint32_t shard = 0; shard < shards; ++shard) {
-    for (size_t c = 0; c < own.channels.size(); ++c) {
-      const Channel& channel = own.channels[c];
-      *port++ =
-          table_.port(homes_, way.profile, channel.peer, channel.outgoing, shard * needs.rings + rings[c]);
-    }
-  }
+  write_ports(*bound, needs.rings, reinterpret_cast<Port*>(staged + ports_at));
   std::byte* const home = homes_.at[static_cast<size_t>(homes_.rank)];
   const std::byte* const code = home + table_.code().at + bound->code_at;
   Launch& launch = bound->launch;
@@ -182,6 +176,18 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   launch.abort = reinterpret_cast<const uint64_t*>(pages_on_gpu_ + offsetof(Pages, abort));
   launch.notes = reinterpret_cast<Note*>(pages_on_gpu_ + offsetof(Pages, notes));
   return std::unique_ptr<Ready>(std::move(bound));
+}
+
+/// Of all channels of all shards, each with so many rings between two ranks.
+void KernelExecutor::write_ports(const Bound& bound, uint32_t rings_of_shard, Port* port) const {
+  const std::vector<uint32_t> rings = rings_of(bound.program);
+  for (uint32_t shard = 0; shard < bound.shards; ++shard) {
+    for (size_t c = 0; c < rings.size(); ++c) {
+      const Channel& channel = bound.program.channels[c];
+      *port++ = table_.port(homes_, bound.profile, channel.peer, channel.outgoing,
+                            shard * rings_of_shard + rings[c]);
+    }
+  }
 }
 
 Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream stream) {

@@ -135,8 +135,8 @@ TEST(Resident, RanksOfOneGpuTakeTheDirectPlan) {
     const Logged logged("TUNING");
     GpuSite site;
     with_residents(site, 2, gpus, [](Communicator& communicator, int, Seated& seat) {
-      Elements in(seat, 60'000), out(seat, 60'000);
-      run_and_check(communicator, seat, Collective::all_reduce, 30'000, 0, in, out);
+      Elements in(seat, 120'000), out(seat, 120'000);
+      run_and_check(communicator, seat, Collective::all_reduce, 60'000, 0, in, out);
     });
     const bool directly = gpus.size() == 1;
     EXPECT_EQ(logged.text().find("all_reduce on GPUs: direct") != std::string::npos, directly);

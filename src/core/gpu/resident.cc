@@ -34,7 +34,7 @@ Resident::Resident(Parts parts, std::unique_ptr<Island> island)
       island_(std::move(island)),
       gpu_(island_->gpu()),
       own_(parts_.gpus, &gpu_, parts_.rank),
-      plans_(parts_.ranks, island_->executor()) {
+      plans_(parts_.ranks, island_->executor(), island_->addresses_buffers()) {
   for (int t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     if (is_float(type)) average_factors_[static_cast<size_t>(t)] = device::ratio(type, 1, parts_.ranks);
@@ -169,7 +169,10 @@ Status Resident::lay_out(const Operation& operation, Call& call) {
   ResidentPlans::Chosen& chosen = call.chosen.emplace_back();
   const uint32_t number = ++sequence_;
   if (operation.count == 0) return {};  // but it has a number
-  auto found = plans_.find(operation.kind, operation.root, operation.count * size_of(operation.type));
+  using Scaling = Reduction::Scaling;
+  const bool scales = operation.reduction.scaling == Scaling::premultiply ||
+                      operation.reduction.scaling == Scaling::premultiply_later;
+  auto found = plans_.find(operation.kind, operation.root, operation.count * size_of(operation.type), scales);
   WEIR_TRY(found.status());
   chosen = *found;
   WEIR_TRY(place_buffers(operation, work));

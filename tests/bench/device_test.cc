@@ -84,6 +84,23 @@ TEST_P(Device, TroubleOfTheDriverIsSaid) {
   EXPECT_THAT(reduced.text, HasSubstr("Reducing maxBytes to 917504 "));
 }
 
+CommandResult ring_on(const std::string& vendor, const std::string& options) {
+  return run_command("LD_LIBRARY_PATH=" + std::string(vendor == "cuda" ? WEIR_FAKE_CUDA : WEIR_FAKE_HIP) +
+                     " " WEIR_GPU_RING " --device " + vendor + " " + options + " 2>&1");
+}
+
+TEST_P(Device, TheRingByHandSumsWhatTheInterpreterSums) {
+  const std::string files = "--kernels " WEIR_FAKE_IMAGE " --by-hand " WEIR_FAKE_RING_IMAGE " ";
+  CommandResult result =
+      ring_on(GetParam(), files + "--ranks 2,3 --home 1M --from 4020 --to 20000 --rounds 1");
+  EXPECT_EQ(result.code, 0) << result.text;
+  EXPECT_THAT(result.text, Not(HasSubstr("WRONG")));
+  EXPECT_THAT(result.text, ContainsRegex(" 3 +16080 +[0-9.]+ +[0-9.]+ +[0-9.]+"));
+  CommandResult missing = ring_on(GetParam(), "--kernels " WEIR_FAKE_IMAGE " --by-hand /none.so");
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.text, HasSubstr("/none.so"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Vendors, Device, ::testing::Values("cuda", "hip"),
                          [](const auto& vendor) { return std::string(vendor.param); });
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-SOME = "^(topo|unit|all_reduce.threads.2|all_reduce.graph|all_reduce.processes.2|all_reduce.middle.[a-z]*.2|speed|torch.collectives.2|torch.train.2|sanitizer)"
+SOME = "^(topo|unit|all_reduce.threads.2|all_reduce.graph|all_reduce.processes.2|all_reduce.middle.[a-z]*.2|ring|speed|torch.collectives.2|torch.train.2|sanitizer)"
 
 
 class Accept(unittest.TestCase):
@@ -39,7 +39,7 @@ class Accept(unittest.TestCase):
     code, rows, text = self.accept("--fake", "--only", SOME)
     self.assertEqual(code, 0, text)
     for step in ("topo.record", "topo.replay", "unit.device", "all_reduce.threads.2", "all_reduce.graph.4",
-                 "all_reduce.processes.2"):
+                 "all_reduce.processes.2", "ring.by_hand"):
       self.assertEqual(rows[step][0], "passed", text)
     self.assertEqual(rows["unit.device"][1], "[ PASSED ] 7 tests.")
     self.assertEqual(rows["sanitizer.kernels"], ("skipped", "kernels of the stand-in are host code"))
@@ -50,7 +50,9 @@ class Accept(unittest.TestCase):
       self.assertIn(table.read().strip().splitlines()[-1], text)
     self.assertIn("machine", os.listdir(self.out))
     with open(os.path.join(self.out, "logs", "speed.log"), encoding="utf-8") as log:
-      self.assertRegex(log.read(), r"2 processes, times slower than one process with 2 ranks at \d+ B: \d")
+      figures = log.read()
+    self.assertRegex(figures, r"2 processes, times slower than one process with 2 ranks at \d+ B: \d")
+    self.assertRegex(figures, r"ring of 2 ranks at \d+ B, times slower interpreted than by hand: \d")
 
   def test_a_step_that_fails_fails_the_whole(self):
     code, rows, text = self.accept("--fake", "--only", "^(topo.record|all_reduce.threads.1)$", WEIR_FAKE_GPU_FAULTS="init")

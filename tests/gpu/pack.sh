@@ -13,12 +13,13 @@ pack_to() { # file
   local folder file name size
   [[ -x "$build/bin/weir" ]] || "$here/build.sh" "$root" || return 1
   folder="$(mktemp -d)"
-  mkdir -p "$folder/bin" "$folder/lib/needed" "$folder/tests" "$folder/gpu"
+  mkdir -p "$folder/bin" "$folder/lib/needed" "$folder/tests" "$folder/gpu" "$folder/bench"
   for file in "$build"/bin/weir "$build"/bin/*_perf; do
     [[ -f "$file" ]] && install -s -m 755 "$file" "$folder/bin/"
   done
+  [[ -f "$build/bench/gpu_ring" ]] && install -s -m 755 "$build/bench/gpu_ring" "$folder/bench/"
   install -s -m 755 "$(realpath "$build/lib/libnccl.so.2")" "$folder/lib/libnccl.so.2"
-  for name in libweir_cuda.so libweir_hip.so libweir_host_kernels.so; do
+  for name in libweir_cuda.so libweir_hip.so libweir_host_kernels.so libring_by_hand_cuda.so libring_by_hand_hip.so; do
     [[ -f "$build/lib/$name" ]] && install -m 644 "$build/lib/$name" "$folder/lib/"
   done
   for file in "$build"/tests/gpu_*_device_test "$build"/tests/conform_cuda* "$build"/tests/conform_hip*; do
@@ -27,7 +28,7 @@ pack_to() { # file
   for name in fake_cuda fake_hip; do
     [[ -d "$build/tests/$name" ]] && cp -a "$build/tests/$name" "$folder/tests/"
   done
-  needed_by "$folder"/bin/* "$folder"/tests/* | xargs -r -I{} cp -L {} "$folder/lib/needed/"
+  needed_by "$folder"/{bin,bench,tests}/* | xargs -r -I{} cp -L {} "$folder/lib/needed/"
   cp "$here"/*.sh "$here"/*.py "$folder/gpu/"
   tar -C "$folder" -czf "$1" . || return 1
   rm -rf "$folder"

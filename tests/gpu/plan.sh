@@ -87,6 +87,11 @@ done
 perf hypercube.threads.4 20 hypercube -t 4 -b 1K -e "$checked" -f 64 -n "$iterations"
 perf all_gather.processes.2 20 all_gather --ranks 2 -b 1K -e "$checked" -f 64 -n "$iterations"
 perf sendrecv.processes.2 20 sendrecv --ranks 2 -b 1K -e "$checked" -f 64 -n "$iterations"
+rm -f "$out/ring.json"
+ring_options=(--ranks 2,4,8 --to "$largest")
+[[ "$fake" == 1 ]] && ring_options=(--ranks 2 --from 4096 --to "$middle" --kernels "$tests/fake_cuda/libfake_gpu_image.so"
+  --by-hand "$tests/fake_cuda/libfake_ring_image.so" --rounds 1)
+program ring.by_hand 60 "$build/bench/gpu_ring" --device "$vendor" --json "$out/ring.json" "${ring_options[@]}"
 step speed 10 "${python[@]}" "$here/speed.py" "$out" "$fake"
 
 preload="$library"

@@ -40,19 +40,19 @@ Operation message(bool sends, int peer, int* data, size_t count) {
 /// Messages between all ranks and an all-reduce, in one call.
 class Exchange {
  public:
-  Exchange(Communicator& communicator, const Seated& seat, size_t count)
+  Exchange(Communicator& communicator, const Seated& seat, size_t count, size_t sums)
       : communicator_(communicator),
         ranks_(static_cast<size_t>(communicator.size())),
         count_(count),
         in_(seat, ranks_ * kMessages * count),
         out_(seat, in_.size()),
-        sum_(seat, count) {}
+        sum_(seat, sums) {}
 
   void fill(int round) {
     const int rank = communicator_.rank();
     in_.fill(in_.size(), [&](size_t i) { return put(rank, i / count_, i % count_) + round; });
     out_.fill(out_.size(), [](size_t) { return -1; });
-    sum_.fill(count_, [&](size_t i) { return put(rank, 0, i) + round; });
+    sum_.fill(sum_.size(), [&](size_t i) { return put(rank, 0, i) + round; });
   }
   Status call(const Place& place) {
     std::vector<Operation> all;
@@ -61,7 +61,7 @@ class Exchange {
       all.push_back(message(true, peer, in_.data() + block * count_, count_));
       all.push_back(message(false, peer, out_.data() + block * count_, count_));
     }
-    all.push_back(operation(Collective::all_reduce, sum_.data(), sum_.data(), count_));
+    all.push_back(operation(Collective::all_reduce, sum_.data(), sum_.data(), sum_.size()));
     return communicator_.run(all, place);
   }
   /// REQUIRES: the call is done.
@@ -74,8 +74,9 @@ class Exchange {
         ASSERT_EQ(got[block * count_ + i],
                   put(static_cast<int>(block / kMessages), own + block % kMessages, i) + round)
             << "message " << block << ", element " << i;
-    const std::vector<int>& sums = sum_.read(count_);
-    for (const size_t i : {size_t{0}, count_ - 1}) ASSERT_EQ(sums[i], put_sum(ranks, 0, i) + ranks * round);
+    const std::vector<int>& sums = sum_.read(sum_.size());
+    for (const size_t i : {size_t{0}, sums.size() - 1})
+      ASSERT_EQ(sums[i], put_sum(ranks, 0, i) + ranks * round);
   }
 
  private:
@@ -90,11 +91,10 @@ class Exchange {
 /// On two streams and the default one, none waited for before the last.
 void exchange_on_streams(Communicator& communicator, Seated& seat) {
   const device::GpuStream second = device::user_stream(1);
-  // Of two ranks the second time in several pieces.
-  const size_t large = communicator.size() == 2 ? 1'100'000 : 20'000;
-  for (const size_t count : {size_t{5}, large}) {
-    Exchange first(communicator, seat, count), other(communicator, seat, count),
-        plain(communicator, seat, count);
+  constexpr size_t kPieces = 1'100'000;  // of ints: two
+  for (const size_t count : {size_t{5}, size_t{20'000}}) {
+    Exchange first(communicator, seat, count, count == 5 ? kPieces : 5), other(communicator, seat, count, 10),
+        plain(communicator, seat, 30, count);
     for (Exchange* const one : {&first, &other, &plain}) one->fill(0);
     EXPECT_TRUE(first.call(seat.place()).ok());
     EXPECT_TRUE(other.call({nullptr, true, second}).ok());
@@ -108,7 +108,7 @@ void exchange_on_streams(Communicator& communicator, Seated& seat) {
 }
 
 void replay_graph(Communicator& communicator, Seated& seat) {
-  Exchange captured(communicator, seat, 5'000), beside(communicator, seat, 100);
+  Exchange captured(communicator, seat, 5'000, 100), beside(communicator, seat, 100, 5'000);
   constexpr int kThread = 1;
   EXPECT_EQ(device::user("StreamBeginCapture", seat.stream, kThread), 0);
   EXPECT_TRUE(captured.call(seat.place()).ok());
@@ -149,33 +149,31 @@ TEST_F(StagedQueues, ProcessesOfOneGpuAndTheirGraphs) {
   }
 }
 
-/// One thread has both ranks, in a group; also where it says nothing of queues.
+/// One thread has both ranks, in a group: nothing says that there is one queue alone, and no call waits.
 TEST_F(StagedQueues, AGroupOfRanksOfOneThread) {
-  for (const bool says : {true, false}) {
-    if (!says) unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
-    GpuSite site(options());
-    const UniqueId id = *site.runtime.make_unique_id();
-    constexpr size_t kCount = 3'000'000;  // in pieces
-    Seated seats[2] = {{site, 0}, {site, 0}};
-    std::vector<std::unique_ptr<Communicator>> communicators;
-    for (int rank = 0; rank < 2; ++rank)
-      communicators.push_back(std::make_unique<Communicator>(site.runtime, id, 2, rank, Config()));
-    std::thread other([&] { EXPECT_TRUE(communicators[1]->connect().ok()); });
-    EXPECT_TRUE(communicators[0]->connect().ok());
-    other.join();
-    Elements data[2] = {{seats[0], kCount}, {seats[1], kCount}};
-    std::vector<Target> targets;
-    std::vector<Operation> operations;
-    for (int rank = 0; rank < 2; ++rank) {
-      data[rank].fill(kCount, [&](size_t i) { return put(rank, 0, i); });
-      targets.push_back({communicators[static_cast<size_t>(rank)].get(), seats[rank].place()});
-      operations.push_back(operation(Collective::all_reduce, data[rank].data(), data[rank].data(), kCount));
-    }
-    EXPECT_TRUE(run_together(targets, operations).ok());
-    for (int rank = 0; rank < 2; ++rank) {
-      const std::vector<int>& got = data[rank].read(kCount);
-      for (size_t i = 0; i < kCount; i += 1001) ASSERT_EQ(got[i], put_sum(2, 0, i));
-    }
+  unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  GpuSite site(options());
+  const UniqueId id = *site.runtime.make_unique_id();
+  constexpr size_t kCount = 2'200'000;  // in three pieces
+  Seated seats[2] = {{site, 0}, {site, 0}};
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  for (int rank = 0; rank < 2; ++rank)
+    communicators.push_back(std::make_unique<Communicator>(site.runtime, id, 2, rank, Config()));
+  std::thread other([&] { EXPECT_TRUE(communicators[1]->connect().ok()); });
+  EXPECT_TRUE(communicators[0]->connect().ok());
+  other.join();
+  Elements data[2] = {{seats[0], kCount}, {seats[1], kCount}};
+  std::vector<Target> targets;
+  std::vector<Operation> operations;
+  for (int rank = 0; rank < 2; ++rank) {
+    data[rank].fill(kCount, [&](size_t i) { return put(rank, 0, i); });
+    targets.push_back({communicators[static_cast<size_t>(rank)].get(), seats[rank].place()});
+    operations.push_back(operation(Collective::all_reduce, data[rank].data(), data[rank].data(), kCount));
+  }
+  EXPECT_TRUE(run_together(targets, operations).ok());
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::vector<int>& got = data[rank].read(kCount);
+    for (size_t i = 0; i < kCount; i += 1001) ASSERT_EQ(got[i], put_sum(2, 0, i));
   }
 }
 

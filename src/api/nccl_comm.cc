@@ -32,7 +32,8 @@ struct Init {
   const ncclUniqueId* id;
   int rank;
   const ncclConfig_t* config;
-  int device;
+  int device;                  ///< as callers number it; what a rank on host memory says it has
+  device::Gpu* gpu = nullptr;  ///< null: the thread's, if the process uses any
 };
 
 Result<std::unique_ptr<core::Communicator>> make_communicator(const Init& init) {
@@ -44,6 +45,7 @@ Result<std::unique_ptr<core::Communicator>> make_communicator(const Init& init) 
   }
   Result<core::Config> config = communicator_config(init.config, nullptr);
   if (!config.ok()) return config.status();
+  config->gpu = init.gpu;
   Result<core::UniqueId> id =
       core::UniqueId::decode({reinterpret_cast<const std::byte*>(init.id), sizeof(ncclUniqueId)});
   if (!id.ok()) return id.status();
@@ -112,6 +114,24 @@ Status split(ncclComm* parent, int color, int key, ncclComm_t* out, const ncclCo
   return set_up(parent, std::move(job));
 }
 
+/// The GPUs of the ranks of ncclCommInitAll; all null where the process uses none.
+Result<std::vector<device::Gpu*>> gpus_of_all(const char* function, int ranks, const int* devices) {
+  std::vector<device::Gpu*> chosen(static_cast<size_t>(ranks), nullptr);
+  device::Gpus* const gpus = runtime().gpus();
+  if (gpus == nullptr || gpus->of(nullptr) == nullptr) return chosen;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Result<device::Gpu*> gpu = gpus->at(devices != nullptr ? devices[rank] : rank);
+    if (!gpu.ok())
+      return Status(gpu.status().code(),
+                    fmt::format("{} : no device for rank {} of {} : {}; expected {}", function, rank, ranks,
+                                gpu.status().message(),
+                                devices != nullptr ? "devices that the process sees"
+                                                   : "a device for each rank, or a list that says which"));
+    chosen[static_cast<size_t>(rank)] = *gpu;
+  }
+  return chosen;
+}
+
 /// All ranks of one communicator in this thread: a group of init_rank().
 Status init_all(ncclComm_t* comms, int ranks, const int* devices) {
   constexpr const char* kFunction = "ncclCommInitAll";
@@ -127,12 +147,15 @@ Status init_all(ncclComm_t* comms, int ranks, const int* devices) {
     }
   }
   if (ranks == 0) return {};
+  const auto gpus = gpus_of_all(kFunction, ranks, devices);
+  if (!gpus.ok()) return gpus.status();
   ncclUniqueId id;
   WEIR_TRY(make_id(&id));
   WEIR_TRY(run_group([&] {
     for (int rank = 0; rank < ranks; ++rank) {
       const int device = devices != nullptr ? devices[rank] : rank;
-      WEIR_TRY(init_rank({kFunction, &comms[rank], ranks, &id, rank, nullptr, device}));
+      device::Gpu* const gpu = (*gpus)[static_cast<size_t>(rank)];
+      WEIR_TRY(init_rank({kFunction, &comms[rank], ranks, &id, rank, nullptr, device, gpu}));
     }
     return Status();
   }));
@@ -259,7 +282,9 @@ WEIR_WEAK_ALIAS(ncclCommCount);
 
 ncclResult_t pncclCommCuDevice(const ncclComm_t comm, int* device) {
   return ask(comm, "ncclCommCuDevice", "device", device,
-             [](const core::Communicator&, const HandleState& state) { return state.device; });
+             [](const core::Communicator& core, const HandleState& state) {
+               return core.gpu() != nullptr ? core.gpu()->index() : state.device;
+             });
 }
 WEIR_WEAK_ALIAS(ncclCommCuDevice);
 

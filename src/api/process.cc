@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "src/base/host.h"
 #include "src/base/log.h"
 
 namespace weir::api {
@@ -25,6 +26,7 @@ void say_version() {
     const int64_t code = options.nccl_version;
     log_version(fmt::format("NCCL version {}.{}.{}+weir{}", code / 10000, code / 100 % 100, code % 100,
                             WEIR_VERSION));
+    WEIR_INFO(init, "weir {} answers, from {}", WEIR_VERSION, own_file());
     log_notes(options);
   });
 }

@@ -1,5 +1,6 @@
 #include "src/base/host.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -123,6 +124,12 @@ int usable_cores(const CoreSet& cores) {
 }
 
 int machine_cores() { return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); }
+
+std::string own_file() {
+  Dl_info info;
+  static const char kHere = 0;
+  return dladdr(&kHere, &info) == 0 || info.dli_fname == nullptr ? "" : info.dli_fname;
+}
 
 uint64_t random_bits() {
   uint64_t bits = 0;

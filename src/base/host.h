@@ -40,6 +40,9 @@ int usable_cores(const CoreSet& cores);
 /// Cores of the machine that are switched on.
 int machine_cores();
 
+/// The file of the library, or program, that this code is part of, as the loader names it; empty: unknown.
+std::string own_file();
+
 /// Random bits from the kernel.
 uint64_t random_bits();
 

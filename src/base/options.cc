@@ -108,6 +108,8 @@ constexpr std::array kTable = {
         "short kernels, for processes that share a GPU), staged (through pinned memory), or auto"},
     OptionRow{"WEIR_GPU_KERNELS", &Options::gpu_kernels, "", 0, 0,
               "file with the kernels; unset is libweir_cuda.so or libweir_hip.so beside this library"},
+    OptionRow{"NCCL_MULTI_RANK_GPU_ENABLE", &Options::shares_gpu, "", 0, 1,
+              "0: a communicator with another rank on this rank's GPU is refused"},
     OptionRow{"WEIR_GPU_HOME_BYTES", &Options::gpu_home_bytes, "bytes", 0, 1 << 30,
               "memory of its GPU that each rank of a communicator gives to kernels; the smallest counts"},
     OptionRow{"WEIR_ALGO", &Options::algorithm, "", 0, 0,

@@ -61,6 +61,7 @@ struct Options {
   // GPUs
   std::string gpu_path = "auto";
   std::string gpu_kernels;
+  bool shares_gpu = true;
   int64_t gpu_home_bytes = 7 * 1024 * 1024;
   // Plans
   std::string algorithm;

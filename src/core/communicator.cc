@@ -38,9 +38,10 @@ Admission::Limits limits_of(const Options& options) {
           options.admission_flushes};
 }
 
-/// Null where the process uses no GPU.
-device::Gpus* gpus_in_use(device::Gpus* gpus) {
-  return gpus != nullptr && gpus->of(nullptr) != nullptr ? gpus : nullptr;
+/// That of the rank; null where the process uses none.
+device::Gpu* gpu_of(const Config& config, device::Gpus* gpus) {
+  if (config.gpu != nullptr || gpus == nullptr) return config.gpu;
+  return gpus->of(nullptr);
 }
 
 Status not_connected() { return {Code::invalid_usage, "the communicator was not connected"}; }
@@ -49,8 +50,8 @@ Status not_connected() { return {Code::invalid_usage, "the communicator was not 
 
 Communicator::Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank rank, Config config)
     : runtime_(runtime),
-      gpus_(gpus_in_use(runtime.gpus())),
-      gpu_(gpus_ != nullptr ? gpus_->of(nullptr) : nullptr),
+      gpu_(gpu_of(config, runtime.gpus())),
+      gpus_(gpu_ != nullptr ? runtime.gpus() : nullptr),
       id_(id),
       ranks_(ranks),
       rank_(rank),
@@ -60,8 +61,8 @@ Communicator::Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank
 
 Communicator::Communicator(Communicator& parent, int color, int key, Config config)
     : runtime_(parent.runtime_),
-      gpus_(parent.gpus_),
       gpu_(parent.gpu_),
+      gpus_(parent.gpus_),
       id_(parent.id_),
       split_(SplitFrom{&parent, color, key}),
       ranks_(0),
@@ -142,8 +143,7 @@ Status Communicator::join_split() {
 }
 
 Status Communicator::build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap> bootstrap) {
-  auto connected =
-      Connected::build(runtime_, std::move(door), std::move(bootstrap), config_.network, gpus_ != nullptr);
+  auto connected = Connected::build(runtime_, std::move(door), std::move(bootstrap), config_.network, gpu_);
   WEIR_TRY(connected.status());
   connected_ = std::move(*connected);
   if (connected_->gpus_somewhere) {

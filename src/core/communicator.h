@@ -44,6 +44,7 @@ struct Config {
   bool blocking = true;  ///< false: connect and run return in_progress at once and go on in the background
   std::string name;      ///< for messages; may be empty
   NetworkChoice network;
+  device::Gpu* gpu = nullptr;  ///< this rank's; null: the one that the thread which makes it has current
 };
 
 class Communicator {
@@ -80,6 +81,8 @@ class Communicator {
   /// The GPUs of this process; null where it used none when the communicator was made: then all buffers are
   /// host memory.
   device::Gpus* gpus() const { return gpus_; }
+  /// The one that it works with; null as above.
+  device::Gpu* gpu() const { return gpu_; }
   Rank rank() const { return rank_; }
   int size() const { return ranks_; }
   const Config& config() const { return config_; }
@@ -140,8 +143,8 @@ class Communicator {
   void log_counters() const;
 
   Runtime& runtime_;
-  device::Gpus* const gpus_;
-  device::Gpu* const gpu_;  ///< that the thread had chosen which made the communicator; null: none
+  device::Gpu* const gpu_;    ///< null: none
+  device::Gpus* const gpus_;  ///< null: as gpu_
   const UniqueId id_;
   const std::optional<SplitFrom> split_;
   int ranks_;

@@ -32,6 +32,7 @@ std::unique_ptr<Staged> Communicator::make_staged() {
   parts.rank = rank_;
   parts.ranks = ranks_;
   parts.gpus = gpus_;
+  parts.gpu = gpu_;
   parts.waits = hardware_queues() < ranks_here(*connected_->bootstrap);
   parts.aborted = &aborted_;
   parts.run = [execution = connected_->execution.get()](std::span<const Operation> operations) {

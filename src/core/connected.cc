@@ -12,6 +12,7 @@
 #include "src/core/credit.h"
 #include "src/core/found_rates.h"
 #include "src/core/known_rates.h"
+#include "src/core/near_ports.h"
 #include "src/core/ring_file.h"
 #include "topology/views/summary.h"
 
@@ -102,7 +103,7 @@ void log_rings(const algorithms::Layout& layout) {
 
 Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Door> door,
                                                     std::unique_ptr<Bootstrap> bootstrap,
-                                                    const NetworkChoice& network, bool uses_gpu) {
+                                                    const NetworkChoice& network, const device::Gpu* gpu) {
   const Options& options = runtime.options();
   auto made = std::make_unique<Connected>();
   Connected& c = *made;
@@ -119,13 +120,13 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   WEIR_TRY(home.status());
   c.home = std::move(*home);
 
-  WEIR_TRY(c.find_routes(runtime, network));
+  WEIR_TRY(c.find_routes(runtime, network, gpu));
   c.links = std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()));
 
   auto island = view_island(*c.routes, self);
   WEIR_TRY(island.status());
   // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
-  WEIR_TRY(c.meet(runtime, uses_gpu));
+  WEIR_TRY(c.meet(runtime, gpu));
   c.join_island(runtime, island->windows, island->doorbells);
   const algorithms::Layout layout = c.layout();
   c.make_selector(layout, island->scratch);
@@ -156,13 +157,22 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
 }
 
 /// Makes the transports, and agrees with all ranks on who uses which.
-Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network) {
+Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu) {
+  NearestPorts nearest;
+  if (gpu != nullptr) {
+    nearest = [&runtime, gpu]() -> std::vector<std::string> {
+      const auto host = runtime.own_host().host();
+      if (!host.ok()) return {};
+      return near_ports(**host, gpu->address());
+    };
+  }
   const TransportContext context{{bootstrap->uid(), bootstrap->rank(), runtime.host()},
                                  home.get(),
                                  &runtime.local_homes(),
                                  door.get(),
                                  &runtime.credit(),
-                                 network};
+                                 network,
+                                 std::move(nearest)};
   auto made = make_transports(context, runtime.options());
   WEIR_TRY(made.status());
   transports = std::move(*made);
@@ -185,30 +195,34 @@ void Connected::join_island(Runtime& runtime, const std::vector<exec::Window>& w
 }
 
 /// All tell each other where they run and, one per host, what that is made of.
-Status Connected::meet(Runtime& runtime, bool uses_gpu) {
+Status Connected::meet(Runtime& runtime, const device::Gpu* gpu) {
   const std::vector<PeerAddress>& peers = bootstrap->peers();
   const Rank self = bootstrap->rank();
   const Options& options = runtime.options();
   Seat seat = Seat::own(options, *routes, peers, self);
-  seat.uses_gpu = uses_gpu;
+  if (gpu != nullptr) seat.gpu = gpu->address().empty() ? gpu->description() : gpu->address();
   if (seat.calibrates) {
     const auto known = KnownRates(options.cache_dir, circumstances(options, *routes, peers, self)).read();
     seat.knows = known.has_value();
     seat.known = known.value_or(cost::Rates{});
   }
   ByteWriter told;
-  told.put(seat).put_bytes(Cluster::contribution(runtime.own_host(), peers, self));
+  seat.put(told);
+  told.put_bytes(Cluster::contribution(runtime.own_host(), peers, self));
   if (self == 0) Terms::of(options).put(told);
   auto all = bootstrap->all_gather(told.take());
   WEIR_TRY(all.status());
   std::vector<Bytes> contributions;
   for (const Bytes& bytes : *all) {
     ByteReader reader(bytes);
-    seats_.push_back(reader.get<Seat>());
+    seats_.push_back(Seat::get(reader));
     contributions.push_back(reader.get_bytes());
     if (contributions.size() == 1) terms_ = Terms::get(reader);
   }
   gpus_somewhere = std::ranges::any_of(seats_, &Seat::uses_gpu);
+  WEIR_TRY(check_sharing(seats_, peers));
+  WEIR_INFO(init, "rank {} of {} works with {}", self, bootstrap->size(),
+            gpu != nullptr ? gpu->description() : "host memory");
   count_neighbours();
   auto assembled = Cluster::assemble(contributions, peers);
   WEIR_TRY(assembled.status());

@@ -49,15 +49,15 @@ struct Connected {
   /// Everything from `home` on. Collective.
   static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Door> door,
                                                   std::unique_ptr<Bootstrap> bootstrap,
-                                                  const NetworkChoice& network, bool uses_gpu);
+                                                  const NetworkChoice& network, const device::Gpu* gpu);
   /// Ranks on this machine, cores, transports and the way operations go: one line for the log.
   std::string describe() const;
 
  private:
-  Status find_routes(Runtime& runtime, const NetworkChoice& network);
+  Status find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu);
   void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                    const std::vector<Doorbell*>& doorbells);
-  Status meet(Runtime& runtime, bool uses_gpu);
+  Status meet(Runtime& runtime, const device::Gpu* gpu);
   void count_neighbours();
   algorithms::Layout layout() const;
   void make_selector(const algorithms::Layout& layout, const SharedScratch& scratch);

@@ -85,6 +85,7 @@ Seat Seat::own(const Options& options, const Routes& routes, const std::vector<P
   CoreSet all;
   all.bits.fill(~uint64_t{0});
   seat.quota = usable_cores(all);
+  seat.shares_gpu = options.shares_gpu;
   seat.calibrates = options.calibration && peers.size() > 1;
   seat.stated.gamma = 1 / kSumsPerSecond;
   for (Rank peer = 0; peer < routes.size(); ++peer) {
@@ -95,6 +96,42 @@ Seat Seat::own(const Options& options, const Routes& routes, const std::vector<P
     seat.stated = cost::slower(seat.stated, one);
   }
   return seat;
+}
+
+void Seat::put(ByteWriter& out) const {
+  out.put(machine).put(cores).put(quota).put(calibrates).put(knows).put(shares_gpu).put_string(gpu);
+  out.put(stated).put(known);
+}
+
+Seat Seat::get(ByteReader& in) {
+  Seat seat;
+  seat.machine = in.get<uint64_t>();
+  seat.cores = in.get<CoreSet>();
+  seat.quota = in.get<int>();
+  seat.calibrates = in.get<bool>();
+  seat.knows = in.get<bool>();
+  seat.shares_gpu = in.get<bool>();
+  seat.gpu = in.get_string();
+  seat.stated = in.get<cost::Rates>();
+  seat.known = in.get<cost::Rates>();
+  return seat;
+}
+
+Status check_sharing(std::span<const Seat> seats, const std::vector<PeerAddress>& peers) {
+  std::map<std::pair<uint64_t, std::string_view>, size_t> first;
+  for (size_t rank = 0; rank < seats.size(); ++rank) {
+    const Seat& seat = seats[rank];
+    if (!seat.uses_gpu()) continue;
+    const auto [known, added] = first.emplace(std::pair(seat.machine, std::string_view(seat.gpu)), rank);
+    const size_t other = known->second;
+    if (added || (seat.shares_gpu && seats[other].shares_gpu)) continue;
+    return {Code::invalid_usage,
+            fmt::format("Duplicate GPU detected : rank {} and rank {} both on GPU {} of host {}, and "
+                        "NCCL_MULTI_RANK_GPU_ENABLE is 0 on rank {}; expected a GPU of its own for each "
+                        "rank, or 1, which is the default",
+                        other, rank, seat.gpu, peers[rank].hostname, seat.shares_gpu ? other : rank)};
+  }
+  return {};
 }
 
 Terms Terms::of(const Options& options) {

@@ -24,14 +24,22 @@ struct Seat {
   int quota = 0;            ///< of cores, for its control group
   bool calibrates = false;  ///< rates may be measured
   bool knows = false;       ///< they were before
-  bool uses_gpu = false;    ///< its buffers may be memory of a GPU
+  bool shares_gpu = true;   ///< others may be on its GPU
+  std::string gpu;          ///< its address on the bus, else how this process calls it; empty: none
   cost::Rates stated;       ///< by the transports towards its peers, the slowest of them
   cost::Rates known;
 
   /// But for `known`.
   static Seat own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
                   Rank self);
+  void put(ByteWriter& out) const;
+  static Seat get(ByteReader& in);
+  bool uses_gpu() const { return !gpu.empty(); }
 };
+
+/// Whether no two ranks have one GPU of which either does not let the other share. Else invalid_usage, the
+/// same sentence on all ranks.
+Status check_sharing(std::span<const Seat> seats, const std::vector<PeerAddress>& peers);
 
 /// What rank 0's options say for all ranks.
 struct Terms {

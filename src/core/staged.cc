@@ -49,7 +49,7 @@ Staged::~Staged() {
   stop();
   if (gate_ == nullptr) return;
   settle_streams();
-  if (idle_ != nullptr) (void)gpu_->destroy_stream(idle_);
+  if (idle_ != nullptr) (void)parts_.gpu->destroy_stream(idle_);
 }
 
 void Staged::stop() {
@@ -87,36 +87,29 @@ bool Staged::is_away(const void* address) const {
   return kind == device::GpuMemory::device || kind == device::GpuMemory::managed;
 }
 
-/// The GPU of the streams; for the null stream that of the buffers. The first one stays.
-Status Staged::choose_gpu(std::span<const Operation> operations, std::span<const Place> places) {
-  device::Gpu* found = nullptr;
-  for (const Place& place : places)
-    if (found == nullptr && place.gpu != nullptr) found = parts_.gpus->of_stream(place.gpu);
+/// Whether streams and buffers are of the communicator's GPU.
+Status Staged::check(std::span<const Operation> operations, std::span<const Place> places) const {
+  const OwnGpu own(parts_.gpus, parts_.gpu, parts_.rank);
+  for (const Place& place : places) WEIR_TRY(own.check(place));
   for (const Operation& operation : operations) {
-    for (const void* buffer : {operation.input, static_cast<const void*>(operation.output)})
-      if (found == nullptr && is_away(buffer)) found = parts_.gpus->of(buffer);
+    if (operation.count == 0) continue;
+    const bool is_pair = operation.kind == Collective::send_recv;
+    const Cut cut = is_pair ? Cut() : cut_of(operation, parts_.rank, parts_.ranks);
+    if (is_pair ? operation.sends : cut.input_blocks > 0) WEIR_TRY(own.check(operation.input));
+    if (is_pair ? !operation.sends : cut.output_blocks > 0) WEIR_TRY(own.check(operation.output));
+    if (operation.reduction.scaling == Reduction::Scaling::premultiply_later)
+      WEIR_TRY(own.check(operation.reduction.factor_address()));
   }
-  if (found == nullptr) found = parts_.gpus->of_stream(nullptr);
-  if (found == nullptr) return {Code::invalid_usage, "the stream belongs to no GPU that this process uses"};
-  if (gpu_ == nullptr) {
-    WEIR_TRY(make_gate(found));
-    gpu_ = found;
-  }
-  if (gpu_ == found) return {};
-  return {
-      Code::invalid_usage,
-      fmt::format("a communicator works with one GPU: rank {} began with {} and is called with a stream or "
-                  "memory of {}",
-                  parts_.rank, gpu_->description(), found->description())};
+  return {};
 }
 
-Status Staged::make_gate(device::Gpu* gpu) {
-  auto idle = gpu->make_stream();
+Status Staged::make_gate() {
+  auto idle = parts_.gpu->make_stream();
   WEIR_TRY(idle.status());
   idle_ = *idle;
-  gate_ = std::make_shared<Gate>(*gpu);
+  gate_ = std::make_shared<Gate>(*parts_.gpu);
   WEIR_INFO(init, "rank {} works on memory of {} through pinned host memory", parts_.rank,
-            gpu->description());
+            parts_.gpu->description());
   return {};
 }
 
@@ -136,7 +129,8 @@ Result<std::shared_ptr<Launch>> Staged::prepare(std::span<const Operation> opera
   auto launch = std::make_shared<Launch>();
   launch->on_gpu = on_gpu > 0;
   if (launch->on_gpu) {
-    WEIR_TRY(choose_gpu(operations, places));
+    WEIR_TRY(check(operations, places));
+    if (gate_ == nullptr) WEIR_TRY(make_gate());
     WEIR_TRY(take_marks(*launch, places));
   }
   WEIR_TRY(lay_out(*launch, operations));
@@ -173,7 +167,7 @@ Result<Staged::StreamFlags> Staged::take_flags() {
 Status Staged::take_marks(Launch& launch, std::span<const Place> places) {
   launch.gate = gate_.get();
   for (const Place& place : places) {
-    auto captured = gpu_->captures(place.gpu);
+    auto captured = parts_.gpu->captures(place.gpu);
     WEIR_TRY(captured.status());
     if (&place != &places.front() && *captured != launch.captured)
       return {Code::invalid_usage,
@@ -240,14 +234,14 @@ Status Staged::queue_entry(const std::shared_ptr<Launch>& launch) {
   const device::GpuStream stream = marks[0].stream;
   if (!launch->captured && any_ && last_ != stream) {
     const StreamFlags& before = streams_.at(last_);
-    WEIR_TRY(gpu_->await(before.passed, before.calls, stream));
+    WEIR_TRY(parts_.gpu->await(before.passed, before.calls, stream));
   }
-  for (size_t i = 1; i < marks.size(); ++i) WEIR_TRY(gpu_->set(marks[i].entered, 1, marks[i].stream));
+  for (size_t i = 1; i < marks.size(); ++i) WEIR_TRY(parts_.gpu->set(marks[i].entered, 1, marks[i].stream));
   for (size_t i = 1; i < marks.size(); ++i) {
-    WEIR_TRY(gpu_->await(marks[i].entered, 1, stream));
-    WEIR_TRY(gpu_->set(marks[i].entered, 0, stream));
+    WEIR_TRY(parts_.gpu->await(marks[i].entered, 1, stream));
+    WEIR_TRY(parts_.gpu->set(marks[i].entered, 0, stream));
   }
-  if (launch->calls_back) WEIR_TRY(gpu_->call(&Launch::arrive, launch.get(), stream));
+  if (launch->calls_back) WEIR_TRY(parts_.gpu->call(&Launch::arrive, launch.get(), stream));
   return fill(*launch);
 }
 
@@ -260,13 +254,13 @@ Status Staged::fill(Launch& launch) {
   const device::GpuStream stream = launch.marks[0].stream;
   for (; may_fill(launch.filled); ++launch.filled) {
     WEIR_TRY(copy(launch.turns[launch.filled].in, stream));
-    WEIR_TRY(gpu_->set(launch.told, launch.first + static_cast<uint32_t>(launch.filled) + 1, stream));
+    WEIR_TRY(parts_.gpu->set(launch.told, launch.first + static_cast<uint32_t>(launch.filled) + 1, stream));
   }
   return {};
 }
 
 Status Staged::copy(std::span<const Turn::Copy> copies, device::GpuStream stream) {
-  for (const Turn::Copy& one : copies) WEIR_TRY(gpu_->copy(one.to, one.from, one.bytes, stream));
+  for (const Turn::Copy& one : copies) WEIR_TRY(parts_.gpu->copy(one.to, one.from, one.bytes, stream));
   return {};
 }
 
@@ -282,20 +276,21 @@ void Staged::follow(Launch& launch) {
 Status Staged::queue_turn(Launch& launch) {
   const device::GpuStream stream = launch.marks[0].stream;
   const size_t turn = launch.followed++;
-  WEIR_TRY(gpu_->await(launch.may_flag(turn), launch.may_value(turn), stream, device::GpuCondition::has_any));
+  WEIR_TRY(parts_.gpu->await(launch.may_flag(turn), launch.may_value(turn), stream,
+                             device::GpuCondition::has_any));
   WEIR_TRY(copy(launch.turns[turn].out, stream));
   return fill(launch);
 }
 
 Status Staged::queue_exit(const Launch& launch) {
   const auto& marks = launch.marks;
-  for (size_t i = 1; i < marks.size(); ++i) WEIR_TRY(gpu_->set(marks[i].left, 1, marks[0].stream));
+  for (size_t i = 1; i < marks.size(); ++i) WEIR_TRY(parts_.gpu->set(marks[i].left, 1, marks[0].stream));
   for (size_t i = 1; i < marks.size(); ++i) {
-    WEIR_TRY(gpu_->await(marks[i].left, 1, marks[i].stream));
-    WEIR_TRY(gpu_->set(marks[i].left, 0, marks[i].stream));
+    WEIR_TRY(parts_.gpu->await(marks[i].left, 1, marks[i].stream));
+    WEIR_TRY(parts_.gpu->set(marks[i].left, 0, marks[i].stream));
   }
   for (const Launch::Mark& mark : marks)
-    if (!launch.captured) WEIR_TRY(gpu_->set(mark.passed, mark.value, mark.stream));
+    if (!launch.captured) WEIR_TRY(parts_.gpu->set(mark.passed, mark.value, mark.stream));
   return {};
 }
 
@@ -315,7 +310,7 @@ void Staged::wait_idle() const {
 Status Staged::wait_until_told(const Launch& launch, size_t turn) const {
   Status asked;
   insist([&](int64_t naps) {
-    if (naps > 0 && naps % kNapsUntilAsked == 0) asked = gpu_->synchronize(idle_);
+    if (naps > 0 && naps % kNapsUntilAsked == 0) asked = parts_.gpu->synchronize(idle_);
     return is_reached(launch.told, launch.first + static_cast<uint32_t>(turn) + 1) || !asked.ok() ||
            launch.failed.load(std::memory_order_acquire) || parts_.aborted->load(std::memory_order_relaxed);
   });

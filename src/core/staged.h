@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "src/core/launch.h"
+#include "src/core/own_gpu.h"
 #include "src/core/streams.h"
 
 namespace weir::core {
@@ -29,6 +30,7 @@ class Staged {
     Rank rank = 0;
     int ranks = 1;
     device::Gpus* gpus = nullptr;  ///< null: this process uses none
+    device::Gpu* gpu = nullptr;    ///< of the communicator; null: as `gpus`
     /// Calls end before they return: ranks of this process on one GPU may have too few hardware queues for
     /// all their streams, and what one of them waits for may be queued behind it by another.
     bool waits = false;
@@ -81,8 +83,8 @@ class Staged {
     uint32_t turns = 0;
   };
 
-  Status choose_gpu(std::span<const Operation> operations, std::span<const Place> places);
-  Status make_gate(device::Gpu* gpu);
+  Status check(std::span<const Operation> operations, std::span<const Place> places) const;
+  Status make_gate();
   Status lay_out(Launch& launch, std::span<const Operation> operations);
   Status take_marks(Launch& launch, std::span<const Place> places);
   Result<StreamFlags> take_flags();
@@ -99,7 +101,6 @@ class Staged {
 
   const Parts parts_;
   std::unique_ptr<device::HostStream> thread_;
-  device::Gpu* gpu_ = nullptr;  ///< of the first call
   std::shared_ptr<Gate> gate_;
   device::GpuStream idle_ = nullptr;  ///< never used: tells whether the GPU has failed
   Rooms host_rooms_{nullptr};         ///< of pieces of a rank on host memory

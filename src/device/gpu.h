@@ -22,6 +22,9 @@ namespace weir::device {
 
 using GpuStream = void*;
 
+/// Null, or a handle of the drivers for a default stream: of the GPU that is current, whichever that is.
+inline bool is_default_stream(GpuStream stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+
 /// Where an address lies.
 enum class GpuMemory : uint8_t {
   host,     ///< the driver does not know it
@@ -118,9 +121,8 @@ class Gpus {
   /// first one where the thread has chosen none, as the vendors' runtimes have it); null: there is none.
   /// Stays for as long as this object.
   virtual Gpu* of(const void* address) = 0;
-  /// The GPU of a stream; of the null stream the one that is current. Null: it is no stream of a GPU.
-  /// What is neither null nor a handle of the driver's own default streams must be a stream: drivers look
-  /// into it.
+  /// The GPU of a stream; of default streams the one that is current. Null: it is no stream of a GPU.
+  /// What is no default stream must be one of the driver's: drivers look into it.
   virtual Gpu* of_stream(GpuStream stream) = 0;
   /// The GPU with this number among those that the process may see. Errors: system_error with the reason
   /// where there is none.

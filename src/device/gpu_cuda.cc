@@ -102,7 +102,6 @@ class CudaApi {
     *gpu = 0;
     return context == nullptr ? Status() : say("cuCtxGetDevice", table_.context_device(gpu));
   }
-  bool is_default(GpuStream stream) const { return reinterpret_cast<uintptr_t>(stream) <= 2; }
   Status stream_gpu(GpuStream stream, int* gpu) {
     CudaContext context = nullptr, popped = nullptr;
     WEIR_TRY(say("cuStreamGetCtx", table_.stream_context(stream, &context)));

@@ -113,7 +113,6 @@ class HipApi {
     return say("hipDeviceGetAttribute", table_.device_attribute(count, kMultiprocessors, gpu));
   }
   Status current(int* gpu) { return say("hipGetDevice", table_.get_device(gpu)); }
-  bool is_default(GpuStream stream) const { return reinterpret_cast<uintptr_t>(stream) <= 2; }
   Status stream_gpu(GpuStream stream, int* gpu) {
     *gpu = table_.stream_device(stream);
     if (*gpu >= 0) return {};

@@ -178,7 +178,7 @@ class VendorGpus final : public Gpus {
   Gpu* of_stream(GpuStream stream) override {
     Api* const api = loaded();
     if (api == nullptr) return nullptr;
-    if (api->is_default(stream)) return current(*api);
+    if (is_default_stream(stream)) return current(*api);
     int index = -1;
     return api->stream_gpu(stream, &index).ok() ? gpu(*api, index) : nullptr;
   }

@@ -19,7 +19,7 @@ inline FakeGpu& gpu() {
   return *kGpu;
 }
 inline FakeGpu& other_gpu() {
-  static auto* const kGpu = new FakeGpu;
+  static auto* const kGpu = new FakeGpu(1);
   return *kGpu;
 }
 

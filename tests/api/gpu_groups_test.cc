@@ -10,7 +10,10 @@
 namespace weir::api {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+
+constexpr int kSameGpu[3] = {0, 0, 0};
 
 class GpuGroups : public UsesGpu {};
 class GpuGraphs : public UsesGpu {};
@@ -37,7 +40,7 @@ TEST_F(GpuGroups, SeveralStreamsOfOneCommunicatorWaitForTheGroup) {
 TEST_F(GpuGroups, AllRanksInOneThreadOnOneStream) {
   constexpr int kRanks = 3;
   ncclComm_t comms[kRanks] = {};
-  ASSERT_EQ(ncclCommInitAll(comms, kRanks, nullptr), ncclSuccess) << last_sentence();
+  ASSERT_EQ(ncclCommInitAll(comms, kRanks, kSameGpu), ncclSuccess) << last_sentence();
   const OnGpu<int> zero(50), one(50), two(50);
   const OnGpu<int>* const data[kRanks] = {&zero, &one, &two};
   const GpuStream own;
@@ -194,7 +197,7 @@ TEST_F(GpuGraphs, OneThatOutlivesItsCommunicatorEnds) {
 
 TEST_F(GpuGraphs, AGroupOfAllRanksOnOneStream) {
   ncclComm_t comms[2] = {};
-  ASSERT_EQ(ncclCommInitAll(comms, 2, nullptr), ncclSuccess) << last_sentence();
+  ASSERT_EQ(ncclCommInitAll(comms, 2, kSameGpu), ncclSuccess) << last_sentence();
   const GpuStream own;
   const OnGpu<int> zero(10), one(10);
   gpu().begin_capture(static_cast<cudaStream_t>(own));
@@ -333,7 +336,8 @@ TEST_F(GpuRefusals, SayWhy) {
   EXPECT_THAT(last_sentence(), HasSubstr("neither a stream of a GPU nor a host stream"));
   EXPECT_EQ(ncclAllReduce(data.data(), data.data(), 10, ncclInt, ncclSum, comm, own), ncclSuccess);
   EXPECT_EQ(ncclAllReduce(data.data(), data.data(), 10, ncclInt, ncclSum, comm, foreign), ncclInvalidUsage);
-  EXPECT_THAT(last_sentence(), HasSubstr("works with one GPU"));
+  EXPECT_THAT(last_sentence(),
+              AllOf(HasSubstr("rank 0 has fake GPU 0"), HasSubstr("a stream of fake GPU 1")));
   weirStream_t host = nullptr;
   ASSERT_EQ(weirStreamCreate(&host), ncclSuccess);
   ncclGroupStart();

@@ -16,6 +16,8 @@ TEST(Host, IdentityIsStableAndCanBeReplaced) {
   EXPECT_NE(host_identity("a"), host_identity(""));
 }
 
+TEST(Host, KnowsItsOwnFile) { EXPECT_TRUE(own_file().ends_with("base_test")) << own_file(); }
+
 TEST(Host, NamesHaveNoDots) {
   EXPECT_FALSE(short_hostname().empty());
   EXPECT_EQ(short_hostname().find_first_of("./%"), std::string::npos);

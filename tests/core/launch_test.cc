@@ -28,6 +28,7 @@ class OneRank {
   OneRank() {
     Staged::Parts parts;
     parts.gpus = &gpus_;
+    parts.gpu = &gpu();
     parts.aborted = &aborted_;
     parts.run = [this](std::span<const Operation> operations) {
       for (const Operation& operation : operations) {

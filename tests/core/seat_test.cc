@@ -58,6 +58,52 @@ TEST(Seat, WhoSharesACoreWaitsForIt) {
   EXPECT_GT(surroundings_of(seats, on_hosts({70, 70})).rates.inside.alpha, 1e-6);
 }
 
+TEST(Seat, Travels) {
+  Seat told = seat(7, 0b0011, 99, 1e-7);
+  told.gpu = "0000:3b:00.0";
+  told.shares_gpu = false;
+  told.knows = true;
+  told.known.gamma = 3;
+  ByteWriter out;
+  told.put(out);
+  const Bytes bytes = out.take();
+  ByteReader in(bytes);
+  const Seat got = Seat::get(in);
+  EXPECT_TRUE(in.ok());
+  EXPECT_EQ(in.remaining(), 0u);
+  EXPECT_EQ(got.machine, 7u);
+  EXPECT_EQ(got.cores.bits, told.cores.bits);
+  EXPECT_EQ(got.quota, 99);
+  EXPECT_EQ(got.gpu, told.gpu);
+  EXPECT_FALSE(got.shares_gpu);
+  EXPECT_TRUE(got.knows);
+  EXPECT_EQ(got.stated.inside, told.stated.inside);
+  EXPECT_EQ(got.known.gamma, 3);
+}
+
+/// Ranks 1 and 3 are on one GPU, 0 on one with the same address on another machine, 2 on host memory.
+TEST(Seat, AGpuIsSharedOnlyIfAllOnItLetOthers) {
+  std::vector<Seat> seats = {seat(7, 1, 9, 1e-7), seat(8, 1, 9, 1e-7), seat(8, 1, 9, 1e-7),
+                             seat(8, 1, 9, 1e-7)};
+  for (const size_t rank : {0, 1, 3}) seats[rank].gpu = "0000:3b:00.0";
+  auto peers = on_hosts({70, 80, 80, 80});
+  for (PeerAddress& peer : peers) peer.hostname = "alpha";
+  EXPECT_TRUE(check_sharing(seats, peers).ok());
+  seats[0].shares_gpu = seats[2].shares_gpu = false;
+  EXPECT_TRUE(check_sharing(seats, peers).ok()) << "nobody else is on theirs";
+  for (const size_t rank : {1, 3}) {
+    seats[rank].shares_gpu = false;
+    const Status refused = check_sharing(seats, peers);
+    EXPECT_EQ(refused.code(), Code::invalid_usage);
+    EXPECT_THAT(
+        refused.message(),
+        HasSubstr("Duplicate GPU detected : rank 1 and rank 3 both on GPU 0000:3b:00.0 of host alpha, "
+                  "and NCCL_MULTI_RANK_GPU_ENABLE is 0 on rank " +
+                  std::to_string(rank)));
+    seats[rank].shares_gpu = true;
+  }
+}
+
 TEST(Terms, TravelAndOverride) {
   ByteWriter out;
   Terms told;

@@ -16,7 +16,7 @@ size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 }  // namespace
 
-FakeGpu::FakeGpu() {
+FakeGpu::FakeGpu(int index) : index_(index) {
   auto made = std::make_unique<Stream>();
   made->thread = std::move(*device::HostStream::create());
   streams_[nullptr] = std::move(made);
@@ -218,6 +218,13 @@ device::Gpu* FakeGpus::of(const void* address) {
     if (address == nullptr || gpu->kind_of(address) == device::GpuMemory::device) return gpu;
   }
   return nullptr;
+}
+
+Result<device::Gpu*> FakeGpus::at(int index) {
+  for (FakeGpu* gpu : gpus_) {
+    if (gpu->index() == index) return gpu;
+  }
+  return Status(Code::invalid_argument, "there is no fake GPU " + std::to_string(index));
 }
 
 device::Gpu* FakeGpus::of_stream(device::GpuStream stream) {

@@ -21,10 +21,11 @@ class FakeGpu final : public device::Gpu {
   using Step = std::function<Status()>;
   using Graph = std::vector<Step>;
 
-  FakeGpu();
+  explicit FakeGpu(int index = 0);
   ~FakeGpu() override;
 
-  std::string description() const override { return "fake GPU"; }
+  std::string description() const override { return "fake GPU " + std::to_string(index_); }
+  int index() const override { return index_; }
   Result<void*> allocate(size_t bytes, device::GpuMemory kind) override;
   Status free(void* memory, device::GpuMemory kind) override;
   Result<device::GpuFlag> flag_at(void* pinned) override;
@@ -79,6 +80,7 @@ class FakeGpu final : public device::Gpu {
   /// The block around an address, or the end.
   std::map<const std::byte*, Block>::const_iterator find(const void* address) const;
 
+  const int index_;
   mutable std::mutex mutex_;
   std::map<const std::byte*, Block> blocks_;
   std::map<device::GpuStream, std::unique_ptr<Stream>> streams_;
@@ -95,6 +97,7 @@ class FakeGpus final : public device::Gpus {
   /// The first one is current.
   device::Gpu* of(const void* address) override;
   device::Gpu* of_stream(device::GpuStream stream) override;
+  Result<device::Gpu*> at(int index) override;
 
  private:
   const std::vector<FakeGpu*> gpus_;

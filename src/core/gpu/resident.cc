@@ -33,7 +33,8 @@ Resident::Resident(Parts parts, std::unique_ptr<Island> island)
     : parts_(std::move(parts)),
       island_(std::move(island)),
       gpu_(island_->gpu()),
-      plans_(parts_.ranks, island_->executor()) {
+      own_(parts_.gpus, &gpu_, parts_.rank),
+      plans_(parts_.ranks, island_->executor(), island_->addresses_buffers()) {
   for (int t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     if (is_float(type)) average_factors_[static_cast<size_t>(t)] = device::ratio(type, 1, parts_.ranks);
@@ -116,29 +117,6 @@ bool Resident::is_away(const void* address) const {
   return address != nullptr && parts_.gpus->kind_of(address) == GpuMemory::host;
 }
 
-Status Resident::check_place(const Place& place) const {
-  if (!place.on_gpu) return {};
-  device::Gpu* const found = parts_.gpus->of_stream(place.gpu);
-  if (found == nullptr) return {Code::invalid_usage, "the stream belongs to no GPU that this process uses"};
-  if (found == &gpu_ || place.gpu == nullptr) return {};
-  return {
-      Code::invalid_usage,
-      fmt::format("a communicator works with the GPU that was chosen when it was made: rank {} has {} and "
-                  "is called with a stream of {}",
-                  parts_.rank, gpu_.description(), found->description())};
-}
-
-Status Resident::check_memory(const void* address) const {
-  if (address == nullptr || parts_.gpus->kind_of(address) != GpuMemory::device) return {};
-  device::Gpu* const found = parts_.gpus->of(address);
-  if (found == nullptr || found == &gpu_) return {};
-  return {
-      Code::invalid_usage,
-      fmt::format("a communicator works with the GPU that was chosen when it was made: rank {} has {} and "
-                  "is called with memory of {}",
-                  parts_.rank, gpu_.description(), found->description())};
-}
-
 size_t Resident::input_bytes(const Operation& operation) const {
   return cut_of(operation, parts_.rank, parts_.ranks).input_blocks * operation.count *
          size_of(operation.type);
@@ -168,8 +146,8 @@ Status Resident::place_buffers(const Operation& operation, exec::Work& work) {
   work.output = static_cast<std::byte*>(operation.output);
   const size_t in = input_bytes(operation);
   const size_t out = output_bytes(operation);
-  if (in > 0) WEIR_TRY(check_memory(operation.input));
-  if (out > 0) WEIR_TRY(check_memory(operation.output));
+  if (in > 0) WEIR_TRY(own_.check(operation.input));
+  if (out > 0) WEIR_TRY(own_.check(operation.output));
   if (in > 0 && is_away(operation.input)) {
     auto memory = bounce(in);
     WEIR_TRY(memory.status());
@@ -191,7 +169,10 @@ Status Resident::lay_out(const Operation& operation, Call& call) {
   ResidentPlans::Chosen& chosen = call.chosen.emplace_back();
   const uint32_t number = ++sequence_;
   if (operation.count == 0) return {};  // but it has a number
-  auto found = plans_.find(operation.kind, operation.root, operation.count * size_of(operation.type));
+  using Scaling = Reduction::Scaling;
+  const bool scales = operation.reduction.scaling == Scaling::premultiply ||
+                      operation.reduction.scaling == Scaling::premultiply_later;
+  auto found = plans_.find(operation.kind, operation.root, operation.count * size_of(operation.type), scales);
   WEIR_TRY(found.status());
   chosen = *found;
   WEIR_TRY(place_buffers(operation, work));
@@ -210,7 +191,7 @@ Status Resident::lay_out(const Operation& operation, Call& call) {
       break;
     case Reduction::Scaling::premultiply_later: {
       const void* const at = operation.reduction.factor_address();
-      WEIR_TRY(check_memory(at));
+      WEIR_TRY(own_.check(at));
       work.scales = true;
       work.factor_at = static_cast<const std::byte*>(at);
       if (!is_away(at)) break;
@@ -233,7 +214,7 @@ Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std:
   Call call;
   call.places = std::move(places);
   for (const Place& place : call.places) {
-    WEIR_TRY(check_place(place));
+    WEIR_TRY(own_.check(place));
     bool captured = false;
     if (place.on_gpu) {
       auto state = gpu_.captures(place.gpu);
@@ -250,7 +231,13 @@ Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std:
   call.own = !alone || call.places.size() > 1 || !call.places[0].on_gpu;
   call.stream = call.own ? island_->stream() : call.places[0].gpu;
   next_bounce_ = 0;
-  for (const Operation& operation : operations) WEIR_TRY(lay_out(operation, call));
+  const uint32_t before = sequence_;
+  for (const Operation& operation : operations) {
+    if (Status laid_out = lay_out(operation, call); !laid_out.ok()) {
+      sequence_ = before;  // as on ranks that make no such call
+      return laid_out;
+    }
+  }
   call.operations = std::move(operations);
   return call;
 }
@@ -314,6 +301,18 @@ Status Resident::queue(Call& call) {
     WEIR_TRY(island_->executor().queue(*call.chosen[i].ready, call.works[i], call.stream));
   }
   return {};
+}
+
+void Resident::give_up(const Call& call, const Status& why) {
+  if (call.captured) return;
+  const Status words(why.code(),
+                     fmt::format("rank {} could not queue a call: {}", parts_.rank, why.message()));
+  parts_.fail(words);
+  abort();
+  (void)parts_.bootstrap->watchdog().fail({parts_.rank, words});  // tells the others
+  // What was queued before the error ends soon: the end of the communicator waits for it.
+  const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
+  if (gpu_.set(done_, value, call.stream).ok()) calls_.store(value, std::memory_order_release);
 }
 
 void Resident::watch(const Call& call, uint32_t value) {

@@ -19,6 +19,7 @@ int cuCtxGetCurrent(void**);
 int cuCtxSetCurrent(void*);
 int cuCtxSynchronize();
 int cuMemAlloc_v2(Address*, size_t);
+int cuMemGetInfo_v2(size_t* left, size_t* whole);
 int cuMemAllocManaged(Address*, size_t, unsigned);
 int cuMemFree_v2(Address);
 int cuMemHostAlloc(void**, size_t, unsigned);

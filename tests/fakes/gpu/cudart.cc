@@ -74,6 +74,9 @@ int cudaMalloc(void** memory, size_t bytes) {
   const int code = cuMemAlloc_v2(&address, bytes);
   return *memory = reinterpret_cast<void*>(address), keep(code);
 }
+int cudaMemGetInfo(size_t* left, size_t* whole) {
+  return ready() != 0 ? last_error : keep(cuMemGetInfo_v2(left, whole));
+}
 int cudaMallocManaged(void** memory, size_t bytes, unsigned flags) {
   if (ready() != 0) return last_error;
   Address address = 0;

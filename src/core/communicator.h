@@ -123,6 +123,8 @@ class Communicator {
   /// Whether these operations go through staging, which Staged tells more about.
   bool is_staged(std::span<const Operation> operations, std::span<const Place> places) const;
   Result<Begun> begin_staged(std::vector<Operation> operations, std::vector<Place> places);
+  /// Queues a turn of the call; whether there is another one.
+  bool follow_staged(const Begun& begun);
   Status end_staged(const Begun& begun);
   Status run_staged(std::span<const Operation> operations, const Place& place);
   void submit_staged(std::shared_ptr<Launch> launch, const Admission::Load& load);

@@ -1,5 +1,6 @@
 // Calls on streams of a GPU, and those of all ranks that are cut because some rank has one.
 #include <algorithm>
+#include <cstdlib>
 
 #include "src/core/communicator.h"
 #include "src/core/connected.h"
@@ -7,15 +8,32 @@
 #include "src/core/staged.h"
 
 namespace weir::core {
+namespace {
+
+/// Of a GPU in this process, if the program says how many the driver is to make; else as many as CUDA makes.
+int hardware_queues() {
+  for (const char* const name : {"CUDA_DEVICE_MAX_CONNECTIONS", "GPU_MAX_HW_QUEUES"})
+    if (const char* const text = std::getenv(name); text != nullptr) return std::max(std::atoi(text), 1);
+  return 8;
+}
+
+/// Ranks of the communicator in this process.
+int ranks_here(const Bootstrap& bootstrap) {
+  const auto& peers = bootstrap.peers();
+  const PeerAddress& own = peers[static_cast<size_t>(bootstrap.rank())];
+  return static_cast<int>(std::ranges::count_if(
+      peers, [&](const PeerAddress& peer) { return peer.host == own.host && peer.pid == own.pid; }));
+}
+
+}  // namespace
 
 std::unique_ptr<Staged> Communicator::make_staged() {
   Staged::Parts parts;
   parts.rank = rank_;
   parts.ranks = ranks_;
-  parts.message_bytes = connected_->links->sizes().pair_bytes;
   parts.gpus = gpus_;
   parts.gpu = gpu_;
-  parts.pairs = connected_->pairs.get();
+  parts.waits = hardware_queues() < ranks_here(*connected_->bootstrap);
   parts.aborted = &aborted_;
   parts.run = [execution = connected_->execution.get()](std::span<const Operation> operations) {
     Execution* const one = execution;
@@ -44,13 +62,13 @@ Status Communicator::run_staged(std::span<const Operation> operations, const Pla
 Result<Communicator::Begun> Communicator::begin_staged(std::vector<Operation> operations,
                                                        std::vector<Place> places) {
   WEIR_TRY(usable());
-  auto prepared = staged_->prepare(std::move(operations), places);
+  auto prepared = staged_->prepare(operations, places);
   WEIR_TRY(prepared.status());
   Begun begun{std::move(*prepared), std::move(places), nullptr};
   Launch& launch = *begun.launch;
   queued_ = true;
   launch.submit = [this](std::shared_ptr<Launch> own) { submit_staged(std::move(own), {}); };
-  WEIR_TRY(staged_->begin(begun.launch));
+  staged_->begin(begun.launch);
   if (launch.calls_back) return begun;
   for (const Place& place : begun.places) {
     if (place.host == nullptr) continue;
@@ -59,7 +77,7 @@ Result<Communicator::Begun> Communicator::begin_staged(std::vector<Operation> op
     before.hold(&staged_->thread());
   }
   if (!launch.on_gpu && !config_.blocking) in_background_.fetch_add(1);
-  const Admission::Load load = admit(launch.operations);
+  const Admission::Load load = admit(operations);
   submit_staged(begun.launch, load);
   if (!launch.on_gpu) {
     begun.done = std::make_shared<device::HostEvent>();
@@ -68,8 +86,13 @@ Result<Communicator::Begun> Communicator::begin_staged(std::vector<Operation> op
   return begun;
 }
 
+bool Communicator::follow_staged(const Begun& begun) {
+  staged_->follow(*begun.launch);
+  return !begun.launch->ended;
+}
+
 Status Communicator::end_staged(const Begun& begun) {
-  WEIR_TRY(staged_->end(*begun.launch));
+  while (follow_staged(begun)) continue;
   if (begun.launch->on_gpu) return {};
   for (const Place& place : begun.places)
     if (place.host != nullptr) begun.done->hold(place.host);
@@ -96,7 +119,7 @@ Status Communicator::carry_out_staged(Launch& launch, uint64_t ticket, const Adm
   turns_.leave();
   if (load.operations > 0) admission_.leave(load);
   if (!launch.on_gpu && !config_.blocking) in_background_.fetch_sub(1);
-  launch.finish();
+  launch.finish(status.ok());
   staged_->leave(launch);
   return status;
 }

@@ -4,21 +4,23 @@
 
 namespace weir::core {
 
-void Launch::finish() const {
-  for (const Mark& mark : marks) mark.done.host->store(mark.value, std::memory_order_release);
+void Launch::finish(bool well) const {
+  if (marks.empty()) return;
+  if (well) return allow(turns.size() - 1);
+  for (const device::GpuFlag& flag : may) flag.host->store(kReleased, std::memory_order_release);
 }
 
-void Launch::arrive(void* mark) {
-  const Mark& own = *static_cast<const Mark*>(mark);
-  Launch& launch = *own.launch;
-  std::lock_guard lock(launch.gate->mutex);
-  if (launch.captured) own.done.host->store(0, std::memory_order_relaxed);  // since the last time
-  if (++launch.arrived < launch.marks.size()) return;
-  launch.arrived = 0;
-  if (!launch.gate->open) return launch.finish();
-  launch.submit(launch.shared_from_this());
-  if (launch.captured) return;
-  std::erase_if(launch.gate->expected, [&](const auto& other) { return other.get() == &launch; });
+void Launch::arrive(void* launch) {
+  Launch& own = *static_cast<Launch*>(launch);
+  std::lock_guard lock(own.gate->mutex);
+  if (!own.gate->open) return own.finish(false);
+  if (own.captured) {  // since the last time
+    own.told.host->store(0, std::memory_order_relaxed);
+    for (const device::GpuFlag& flag : own.may) flag.host->store(0, std::memory_order_relaxed);
+  }
+  own.submit(own.shared_from_this());
+  if (own.captured) return;
+  std::erase_if(own.gate->expected, [&](const auto& other) { return other.get() == &own; });
 }
 
 }  // namespace weir::core

@@ -1,61 +1,97 @@
-/// One call on streams of a GPU: its operations, and the flags by which the streams and the thread that
-/// carries them out tell each other how far they are.
+/// One call on streams of a GPU: its turns, and the flags by which the stream and the thread that carries
+/// them out tell each other how far they are.
 ///
-/// Of a plain call, each stream sets `begun` and goes on when `done` says so. Of a captured one, and of all
-/// that follow on the communicator, the driver calls back when the stream comes there: work of a graph and
-/// work beside it then keep the order of the stream, whenever the graph is launched.
+/// All that the call does on the GPU is queued on the first of its streams by the caller, in an order in
+/// which it can be done: so nothing is behind a wait that has to come before it, however few hardware queues
+/// there are. The stream says which turns it has brought to host memory (`told`), and waits before it takes a
+/// turn's output away until the host allows that (`may`). Further streams enter before it and leave after it.
+///
+/// A plain call is submitted to the thread by the caller. A captured one, and all that follow on the
+/// communicator, by the driver when the stream comes there: work of a graph and work beside it then keep the
+/// order of the stream, whenever the graph is launched.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "src/core/gpu_flags.h"
-#include "src/core/operation.h"
-#include "src/core/staged_collective.h"
+#include "src/core/turns.h"
 
 namespace weir::core {
 
 struct Launch;
 
+/// Memory that turns go through.
+struct Rooms {
+  explicit Rooms(device::Gpu* gpu) : slots(gpu), messages(gpu, 1) {}
+
+  size_t bytes() const { return slots.bytes() + messages.bytes(); }
+
+  Staging slots;
+  Staging messages;  ///< of sends and receives
+};
+
 /// What outlives a communicator if streams or graphs may still come to one of its launches.
 struct Gate {
-  explicit Gate(device::Gpu& gpu) : flags(gpu) {}
+  explicit Gate(device::Gpu& gpu) : flags(gpu), rooms(&gpu), graph_rooms(&gpu) {}
 
   std::mutex mutex;
   bool open = true;  ///< launches may be submitted
   GpuFlags flags;
+  Rooms rooms;                                    ///< of calls, which follow each other on all streams
+  Rooms graph_rooms;                              ///< of captured ones: graphs follow each other
   std::vector<std::shared_ptr<Launch>> expected;  ///< called back later; those of graphs stay
 };
 
 struct Launch : std::enable_shared_from_this<Launch> {
-  /// A stream's part.
+  /// Lets through whoever waits for anything, for good.
+  static constexpr uint32_t kReleased = 0xffffffff;
+
+  /// A stream.
   struct Mark {
     device::GpuStream stream = nullptr;
-    device::GpuFlag begun;
-    device::GpuFlag done;
+    device::GpuFlag entered;  ///< not of the first stream, nor is `left`
+    device::GpuFlag left;
     device::GpuFlag passed;  ///< the stream has seen that it is done; not of a captured launch
-    uint32_t value = 0;      ///< of the flags
-    Launch* launch = nullptr;
+    uint32_t value = 0;      ///< of `passed`
   };
 
-  std::vector<Operation> operations;
-  std::vector<OutOfReach> away;  ///< of each operation
-  std::vector<Mark> marks;       ///< none: the call is on host streams
-  bool on_gpu = false;           ///< goes through the GPU's engine, not the host's
+  std::vector<Turn> turns;
+  std::vector<Mark> marks;  ///< none: the call is on host streams
+  bool on_gpu = false;
   bool calls_back = false;
   bool captured = false;
-  size_t arrived = 0;  ///< streams that called back, guarded by gate->mutex
+
+  device::GpuFlag told;                              ///< turns of the stream that were brought
+  std::array<device::GpuFlag, Staging::kSlots> may;  ///< by turn of the stream; as may_value()
+  uint32_t first = 0;                                ///< the number of the first turn among the stream's
+
+  // Of who queues it.
+  size_t filled = 0;    ///< turns whose input is queued
+  size_t followed = 0;  ///< turns that are queued to their end
+  bool ended = false;   ///< all is queued, or something failed
+
+  /// Something could not be queued, and why: `trouble` is written before.
+  std::atomic<bool> failed{false};
+  Status trouble;
+
   /// For who calls back: hands the launch to the thread that carries it out.
   std::function<void(std::shared_ptr<Launch>)> submit;
   Gate* gate = nullptr;
-  Status status;  ///< of who carried it out, before `done` is set
+  Status status;  ///< of who carried it out, before finish()
 
-  /// Lets the streams go on.
-  void finish() const;
-  /// What the driver calls, with a Mark.
-  static void arrive(void* mark);
+  const device::GpuFlag& may_flag(size_t turn) const { return may[(first + turn) % may.size()]; }
+  /// One of two bits in turn, so that the value before is another one.
+  uint32_t may_value(size_t turn) const { return 1u << (first + turn) / may.size() % 2; }
+  void allow(size_t turn) const { may_flag(turn).host->store(may_value(turn), std::memory_order_release); }
+
+  /// The last touch: allows the last turn; if something went wrong all, whatever the stream waits for.
+  void finish(bool well) const;
+  /// What the driver calls, with the launch.
+  static void arrive(void* launch);
 };
 
 }  // namespace weir::core

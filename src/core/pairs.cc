@@ -47,7 +47,6 @@ Status Pairs::start(std::span<const Operation> operations, bool check) {
     transfer.left = operation.count * size_of(operation.type);
     transfer.total = transfer.left;
     transfer.tag = uint64_t{++direction->begun} << 32 | (check ? signature(operation) : 0);
-    transfer.ferried = ferry_ != nullptr && transfer.total > 0 && ferry_->carries(transfer.data);
   }
   return {};
 }
@@ -83,11 +82,7 @@ bool Pairs::send(Direction& direction) {
     if (slot == nullptr) return moved;
     Transfer& transfer = direction.queue[direction.next];
     const size_t now = std::min<size_t>(transfer.left, links_.sizes().pair_bytes);
-    const std::byte* const from =
-        transfer.ferried ? ferry_->fetch(direction.peer, transfer.data, transfer.left) : transfer.data;
-    if (from == nullptr && transfer.ferried) return wait_for_ferry(moved);
-    device::copy(slot, from, now, device::Traffic::handed);
-    if (transfer.ferried) ferry_->sent(direction.peer);
+    device::copy(slot, transfer.data, now, device::Traffic::handed);
     direction.sender->publish(transfer.tag, static_cast<uint32_t>(now));
     transfer.data += now;
     transfer.left -= now;
@@ -109,22 +104,13 @@ bool Pairs::receive(Direction& direction) {
       error_ = mismatch(direction);
       return moved;
     }
-    std::byte* const to = transfer.ferried ? ferry_->room(direction.peer) : transfer.data;
-    if (to == nullptr && transfer.ferried) return wait_for_ferry(moved);
-    device::copy(to, message->data, now);
-    if (transfer.ferried) ferry_->deliver(direction.peer, transfer.data, now);
+    device::copy(transfer.data, message->data, now);
     direction.receiver->release();
     transfer.data += now;
     transfer.left -= now;
     if (transfer.left == 0) ++direction.next;
     moved = true;
   }
-  return moved;
-}
-
-/// A copy is under way; or will never end, which is an error.
-bool Pairs::wait_for_ferry(bool moved) {
-  if (error_.ok()) error_ = ferry_->failure();
   return moved;
 }
 

@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "src/core/ferry.h"
 #include "src/core/links.h"
 #include "src/core/operation.h"
 #include "src/exec/task.h"
@@ -25,9 +24,6 @@ class Pairs final : public exec::Task {
   /// before advance()). REQUIRES: the last batch is done; there is a send_recv.
   Status start(std::span<const Operation> operations, bool check);
 
-  /// From now on `ferry`, which outlives this, carries what the host does not reach; null: it reaches all.
-  void use(Ferry* ferry) { ferry_ = ferry; }
-
   exec::Progress advance() override;
   Status serve(Rank& peer) override;
   Status error() const override { return error_; }
@@ -40,7 +36,6 @@ class Pairs final : public exec::Task {
     size_t left;
     size_t total;
     uint64_t tag;  ///< number of the transfer in its direction, and signature
-    bool ferried;  ///< the host does not reach `data`
   };
   /// One direction towards one peer. One of the two ends is null.
   struct Direction {
@@ -60,12 +55,10 @@ class Pairs final : public exec::Task {
   Status open(Rank peer, bool sends);
   bool send(Direction& direction);
   bool receive(Direction& direction);
-  bool wait_for_ferry(bool moved);
   Status mismatch(const Direction& direction) const;
 
   const Rank self_;
   Links& links_;
-  Ferry* ferry_ = nullptr;
   std::vector<std::unique_ptr<Direction>> directions_;  ///< by peer: from it, to it; null until used
   std::vector<Direction*> busy_;                        ///< what the batch still waits for
   Status error_;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "src/base/clock.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
+#include "src/core/cut.h"
 #include "src/core/insist.h"
 #include "src/device/host_stream.h"
 
@@ -17,6 +19,8 @@ namespace {
 /// other reasons.
 constexpr int64_t kAtTheEndNs = 2'000'000'000;
 constexpr int64_t kAfterAbortNs = 100'000'000;
+/// Naps after which the driver is asked whether the GPU has failed: about a second.
+constexpr int64_t kNapsUntilAsked = 10'000;
 
 /// Gates that streams or graphs may still come to. Never destroyed: graphs may outlive static destructors.
 void keep_for_good(std::shared_ptr<Gate> gate) {
@@ -30,23 +34,34 @@ bool is_reached(const device::GpuFlag& flag, uint32_t value) {
   return static_cast<int32_t>(flag.host->load(std::memory_order_acquire) - value) >= 0;
 }
 
+/// Of premultiply_later, now that it is there.
+void read_factor(Operation& operation) {
+  Reduction& reduction = operation.reduction;
+  if (reduction.scaling != Reduction::Scaling::premultiply_later) return;
+  const void* const from = reduction.factor_address();
+  reduction.scaling = Reduction::Scaling::premultiply;
+  std::memcpy(reduction.factor.bits, from, size_of(operation.type));
+}
+
 }  // namespace
 
 Staged::~Staged() {
   stop();
-  if (gate_ != nullptr) settle_streams();
+  if (gate_ == nullptr) return;
+  settle_streams();
+  if (idle_ != nullptr) (void)parts_.gpu->destroy_stream(idle_);
 }
 
 void Staged::stop() {
   if (gate_ != nullptr) {
     std::lock_guard lock(gate_->mutex);
     gate_->open = false;
-    for (const auto& launch : gate_->expected) launch->finish();
+    for (const auto& launch : gate_->expected) launch->finish(false);
   }
   thread_.reset();
 }
 
-/// Frees flags only if no stream looks at them any more.
+/// Frees flags and memory only if no stream uses them any more.
 void Staged::settle_streams() {
   const auto all_passed = [&] {
     return std::all_of(streams_.begin(), streams_.end(),
@@ -72,73 +87,33 @@ bool Staged::is_away(const void* address) const {
   return kind == device::GpuMemory::device || kind == device::GpuMemory::managed;
 }
 
-OutOfReach Staged::out_of_reach(const Operation& operation) const {
-  if (operation.count == 0) return {};
-  if (operation.kind == Collective::send_recv)
-    return {operation.sends && is_away(operation.input), !operation.sends && is_away(operation.output)};
-  const Cut cut = cut_of(operation, parts_.rank, parts_.ranks);
-  return {cut.input_blocks > 0 && is_away(operation.input),
-          cut.output_blocks > 0 && is_away(operation.output)};
-}
-
 /// Whether streams and buffers are of the communicator's GPU.
 Status Staged::check(std::span<const Operation> operations, std::span<const Place> places) const {
   const OwnGpu own(parts_.gpus, parts_.gpu, parts_.rank);
   for (const Place& place : places) WEIR_TRY(own.check(place));
   for (const Operation& operation : operations) {
-    const OutOfReach away = out_of_reach(operation);
-    if (away.input) WEIR_TRY(own.check(operation.input));
-    if (away.output) WEIR_TRY(own.check(operation.output));
+    if (operation.count == 0) continue;
+    const bool is_pair = operation.kind == Collective::send_recv;
+    const Cut cut = is_pair ? Cut() : cut_of(operation, parts_.rank, parts_.ranks);
+    if (is_pair ? operation.sends : cut.input_blocks > 0) WEIR_TRY(own.check(operation.input));
+    if (is_pair ? !operation.sends : cut.output_blocks > 0) WEIR_TRY(own.check(operation.output));
     if (operation.reduction.scaling == Reduction::Scaling::premultiply_later)
       WEIR_TRY(own.check(operation.reduction.factor_address()));
   }
   return {};
 }
 
-/// Made when it is first used.
-Result<Staged::Engine*> Staged::engine(bool on_gpu) {
-  std::unique_ptr<Engine>& engine = on_gpu ? gpu_engine_ : host_engine_;
-  if (engine == nullptr) {
-    auto made = make_engine(on_gpu ? parts_.gpu : nullptr);
-    WEIR_TRY(made.status());
-    engine = std::move(*made);
-  }
-  return engine.get();
+Status Staged::make_gate() {
+  auto idle = parts_.gpu->make_stream();
+  WEIR_TRY(idle.status());
+  idle_ = *idle;
+  gate_ = std::make_shared<Gate>(*parts_.gpu);
+  WEIR_INFO(init, "rank {} works on memory of {} through pinned host memory", parts_.rank,
+            parts_.gpu->description());
+  return {};
 }
 
-Result<std::unique_ptr<Staged::Engine>> Staged::make_engine(device::Gpu* gpu) {
-  auto engine = std::make_unique<Engine>(gpu);
-  device::GpuFlag flags[2];
-  if (gpu != nullptr) {
-    gate_ = std::make_shared<Gate>(*gpu);
-    for (device::GpuFlag& flag : flags) {
-      auto taken = gate_->flags.take();
-      WEIR_TRY(taken.status());
-      flag = *taken;
-    }
-    auto ordered = gate_->flags.take();
-    WEIR_TRY(ordered.status());
-    order_ = *ordered;
-    auto scalar = Pinned::allocate(gpu, sizeof(device::Scalar));
-    WEIR_TRY(scalar.status());
-    engine->scalar = std::move(*scalar);
-  }
-  auto in = CopyQueue::create(gpu, flags[0]);
-  WEIR_TRY(in.status());
-  engine->in = std::move(*in);
-  auto out = CopyQueue::create(gpu, flags[1]);
-  WEIR_TRY(out.status());
-  engine->out = std::move(*out);
-  if (gpu != nullptr) {
-    const Ferry::Parts parts{parts_.gpus, gpu, engine->in.get(), engine->out.get(), parts_.message_bytes};
-    engine->ferry = std::make_unique<Ferry>(parts, parts_.ranks);
-    WEIR_INFO(init, "rank {} works on memory of {} through pinned host memory", parts_.rank,
-              gpu->description());
-  }
-  return engine;
-}
-
-Result<std::shared_ptr<Launch>> Staged::prepare(std::vector<Operation> operations,
+Result<std::shared_ptr<Launch>> Staged::prepare(std::span<const Operation> operations,
                                                 std::span<const Place> places) {
   const auto on_gpu = std::count_if(places.begin(), places.end(), [](const Place& p) { return p.on_gpu; });
   if (on_gpu != 0 && static_cast<size_t>(on_gpu) != places.size()) {
@@ -153,41 +128,34 @@ Result<std::shared_ptr<Launch>> Staged::prepare(std::vector<Operation> operation
   }
   auto launch = std::make_shared<Launch>();
   launch->on_gpu = on_gpu > 0;
-  if (launch->on_gpu) WEIR_TRY(check(operations, places));
-  WEIR_TRY(engine(launch->on_gpu).status());
-  for (const Operation& operation : operations) launch->away.push_back(out_of_reach(operation));
-  launch->operations = std::move(operations);
-  WEIR_TRY(reserve(*launch));
-  if (launch->on_gpu) WEIR_TRY(take_marks(*launch, places));
+  if (launch->on_gpu) {
+    WEIR_TRY(check(operations, places));
+    if (gate_ == nullptr) WEIR_TRY(make_gate());
+    WEIR_TRY(take_marks(*launch, places));
+  }
+  WEIR_TRY(lay_out(*launch, operations));
   return launch;
 }
 
 /// Room for the operations, and a line in the log when it grew.
-Status Staged::reserve(const Launch& launch) {
-  Engine& engine = launch.on_gpu ? *gpu_engine_ : *host_engine_;
-  const auto held = [&] {
-    return engine.staging.bytes() + (engine.ferry != nullptr ? engine.ferry->bytes() : 0);
-  };
-  const size_t before = held();
-  for (size_t i = 0; i < launch.operations.size(); ++i) {
-    const Operation& operation = launch.operations[i];
-    const OutOfReach away = launch.away[i];
-    if (operation.kind != Collective::send_recv) {
-      const Cut cut = cut_of(operation, parts_.rank, parts_.ranks);
-      WEIR_TRY(engine.staging.reserve(StagedCollective::bytes_needed(operation, cut, away)));
-    } else if (away.input || away.output) {
-      WEIR_TRY(engine.ferry->reserve(operation.root, operation.sends));
-    }
-  }
-  if (held() > before)
+Status Staged::lay_out(Launch& launch, std::span<const Operation> operations) {
+  Rooms& rooms = !launch.on_gpu ? host_rooms_ : launch.captured ? gate_->graph_rooms : gate_->rooms;
+  const Turns layout(parts_.rank, parts_.ranks, [this](const void* address) { return is_away(address); });
+  const size_t before = rooms.bytes();
+  const Turns::Room room = layout.room_for(operations);
+  WEIR_TRY(rooms.slots.reserve(room.slot));
+  WEIR_TRY(rooms.messages.reserve(room.messages));
+  if (rooms.bytes() > before)
     WEIR_INFO(alloc, "rank {} stages operations in {} of {} memory", parts_.rank,
-              bytes_words(static_cast<double>(held())), launch.on_gpu ? "pinned" : "host");
+              bytes_words(static_cast<double>(rooms.bytes())), launch.on_gpu ? "pinned" : "host");
+  launch.turns = layout.lay_out(operations, rooms.slots.slots(), rooms.messages.slots().memory[0]);
   return {};
 }
 
 Result<Staged::StreamFlags> Staged::take_flags() {
   StreamFlags made;
-  for (device::GpuFlag* flag : {&made.begun, &made.done, &made.passed}) {
+  for (device::GpuFlag* flag :
+       {&made.told, &made.may[0], &made.may[1], &made.entered, &made.left, &made.passed}) {
     auto taken = gate_->flags.take();
     WEIR_TRY(taken.status());
     *flag = *taken;
@@ -208,58 +176,127 @@ Status Staged::take_marks(Launch& launch, std::span<const Place> places) {
     launch.captured = *captured;
   }
   for (const Place& place : places) {
-    Launch::Mark& mark = launch.marks.emplace_back();
-    mark.stream = place.gpu;
-    mark.launch = &launch;
     auto known = launch.captured ? streams_.end() : streams_.find(place.gpu);
     StreamFlags own;
     if (known == streams_.end()) {
       auto taken = take_flags();
       WEIR_TRY(taken.status());
       own = *taken;
-      if (!launch.captured) known = streams_.emplace(place.gpu, own).first;
+      if (!launch.captured) streams_.emplace(place.gpu, own);
     } else {
       own = known->second;
     }
-    mark.begun = own.begun;
-    mark.done = own.done;
-    mark.passed = own.passed;
-    mark.value = launch.captured ? 1 : known->second.calls + 1;
+    if (launch.marks.empty()) {
+      launch.told = own.told;
+      launch.may = own.may;
+      launch.first = own.turns;
+    }
+    launch.marks.push_back({place.gpu, own.entered, own.left, own.passed, own.calls + 1});
   }
   calls_back_ = calls_back_ || launch.captured;
   launch.calls_back = calls_back_;
   return {};
 }
 
-Status Staged::begin(const std::shared_ptr<Launch>& launch) {
-  const bool across = launch->calls_back && !launch->captured && ordered_ > 0;
+void Staged::begin(const std::shared_ptr<Launch>& launch) {
+  if (!launch->on_gpu) {
+    launch->ended = true;
+    pending_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   if (launch->calls_back) {
     std::lock_guard lock(gate_->mutex);
     gate_->expected.push_back(launch);
   }
-  for (Launch::Mark& mark : launch->marks) {
-    if (!launch->calls_back) {
-      WEIR_TRY(parts_.gpu->set(mark.begun, mark.value, mark.stream));
-    } else {
-      // Calls on one communicator keep their order, on whichever streams.
-      if (across && mark.stream != last_) WEIR_TRY(parts_.gpu->await(order_, ordered_, mark.stream));
-      WEIR_TRY(parts_.gpu->call(&Launch::arrive, &mark, mark.stream));
-    }
-    if (!launch->captured) streams_.at(mark.stream).calls = mark.value;
+  if (!launch->captured) {
+    for (const Launch::Mark& mark : launch->marks) streams_.at(mark.stream).calls = mark.value;
+    streams_.at(launch->marks[0].stream).turns += static_cast<uint32_t>(launch->turns.size());
+    pending_.fetch_add(1, std::memory_order_relaxed);
   }
-  if (launch->captured) return {};
-  pending_.fetch_add(1, std::memory_order_relaxed);
-  if (!launch->calls_back) return {};
-  last_ = launch->marks.back().stream;
-  return parts_.gpu->set(order_, ++ordered_, last_);
+  fail_if(*launch, queue_entry(launch));
+  if (launch->captured) return;
+  last_ = launch->marks[0].stream;
+  any_ = true;
 }
 
-Status Staged::end(const Launch& launch) {
-  for (const Launch::Mark& mark : launch.marks) {
-    WEIR_TRY(parts_.gpu->await(mark.done, mark.value, mark.stream));
-    if (!launch.captured) WEIR_TRY(parts_.gpu->set(mark.passed, mark.value, mark.stream));
+/// The thread sees it, and lets the streams go on, which pass as far as they can.
+void Staged::fail_if(Launch& launch, Status status) {
+  if (status.ok()) return;
+  launch.ended = true;
+  launch.trouble = std::move(status);
+  launch.failed.store(true, std::memory_order_release);
+  (void)queue_exit(launch);
+}
+
+/// The first stream comes after the others, and after the last call, whose memory this one uses.
+Status Staged::queue_entry(const std::shared_ptr<Launch>& launch) {
+  const auto& marks = launch->marks;
+  const device::GpuStream stream = marks[0].stream;
+  if (!launch->captured && any_ && last_ != stream) {
+    const StreamFlags& before = streams_.at(last_);
+    WEIR_TRY(parts_.gpu->await(before.passed, before.calls, stream));
+  }
+  for (size_t i = 1; i < marks.size(); ++i) WEIR_TRY(parts_.gpu->set(marks[i].entered, 1, marks[i].stream));
+  for (size_t i = 1; i < marks.size(); ++i) {
+    WEIR_TRY(parts_.gpu->await(marks[i].entered, 1, stream));
+    WEIR_TRY(parts_.gpu->set(marks[i].entered, 0, stream));
+  }
+  if (launch->calls_back) WEIR_TRY(parts_.gpu->call(&Launch::arrive, launch.get(), stream));
+  return fill(*launch);
+}
+
+/// Queues inputs of turns, as far ahead as there are slots.
+Status Staged::fill(Launch& launch) {
+  const auto may_fill = [&](size_t turn) {
+    return turn < launch.turns.size() && turn < launch.followed + Staging::kSlots &&
+           (!launch.turns[turn].begins || turn == launch.followed);
+  };
+  const device::GpuStream stream = launch.marks[0].stream;
+  for (; may_fill(launch.filled); ++launch.filled) {
+    WEIR_TRY(copy(launch.turns[launch.filled].in, stream));
+    WEIR_TRY(parts_.gpu->set(launch.told, launch.first + static_cast<uint32_t>(launch.filled) + 1, stream));
   }
   return {};
+}
+
+Status Staged::copy(std::span<const Turn::Copy> copies, device::GpuStream stream) {
+  for (const Turn::Copy& one : copies) WEIR_TRY(parts_.gpu->copy(one.to, one.from, one.bytes, stream));
+  return {};
+}
+
+void Staged::follow(Launch& launch) {
+  if (launch.ended) return;
+  if (parts_.waits && !launch.captured) wait_until_allowed(launch, launch.followed);
+  fail_if(launch, queue_turn(launch));
+  if (launch.ended || launch.followed < launch.turns.size()) return;
+  fail_if(launch, queue_exit(launch));
+  launch.ended = true;
+}
+
+Status Staged::queue_turn(Launch& launch) {
+  const device::GpuStream stream = launch.marks[0].stream;
+  const size_t turn = launch.followed++;
+  WEIR_TRY(parts_.gpu->await(launch.may_flag(turn), launch.may_value(turn), stream,
+                             device::GpuCondition::has_any));
+  WEIR_TRY(copy(launch.turns[turn].out, stream));
+  return fill(launch);
+}
+
+Status Staged::queue_exit(const Launch& launch) {
+  const auto& marks = launch.marks;
+  for (size_t i = 1; i < marks.size(); ++i) WEIR_TRY(parts_.gpu->set(marks[i].left, 1, marks[0].stream));
+  for (size_t i = 1; i < marks.size(); ++i) {
+    WEIR_TRY(parts_.gpu->await(marks[i].left, 1, marks[i].stream));
+    WEIR_TRY(parts_.gpu->set(marks[i].left, 0, marks[i].stream));
+  }
+  for (const Launch::Mark& mark : marks)
+    if (!launch.captured) WEIR_TRY(parts_.gpu->set(mark.passed, mark.value, mark.stream));
+  return {};
+}
+
+void Staged::wait_until_allowed(const Launch& launch, size_t turn) const {
+  const std::atomic<uint32_t>& word = *launch.may_flag(turn).host;
+  insist([&](int64_t) { return (word.load(std::memory_order_acquire) & launch.may_value(turn)) != 0; });
 }
 
 void Staged::leave(const Launch& launch) {
@@ -270,75 +307,32 @@ void Staged::wait_idle() const {
   insist([&](int64_t) { return idle() || parts_.aborted->load(std::memory_order_relaxed); });
 }
 
-Status Staged::wait_for_streams(const Launch& launch) const {
-  if (launch.calls_back) return {};
-  for (const Launch::Mark& mark : launch.marks) {
-    insist([&](int64_t) {
-      return is_reached(mark.begun, mark.value) || parts_.aborted->load(std::memory_order_relaxed);
-    });
-  }
-  if (!parts_.aborted->load(std::memory_order_relaxed)) return {};
-  return {Code::invalid_usage, "the communicator was aborted by ncclCommAbort"};
+Status Staged::wait_until_told(const Launch& launch, size_t turn) const {
+  Status asked;
+  insist([&](int64_t naps) {
+    if (naps > 0 && naps % kNapsUntilAsked == 0) asked = parts_.gpu->synchronize(idle_);
+    return is_reached(launch.told, launch.first + static_cast<uint32_t>(turn) + 1) || !asked.ok() ||
+           launch.failed.load(std::memory_order_acquire) || parts_.aborted->load(std::memory_order_relaxed);
+  });
+  if (launch.failed.load(std::memory_order_acquire)) return launch.trouble;
+  if (parts_.aborted->load(std::memory_order_relaxed))
+    return {Code::invalid_usage, "the communicator was aborted by ncclCommAbort"};
+  return asked;
 }
 
 Status Staged::carry_out(const Launch& launch) {
-  WEIR_TRY(wait_for_streams(launch));
-  Engine& engine = launch.on_gpu ? *gpu_engine_ : *host_engine_;
-  bool pairs_done = false;
-  Status status;
-  for (size_t i = 0; i < launch.operations.size() && status.ok(); ++i) {
-    const Operation& operation = launch.operations[i];
-    if (operation.kind != Collective::send_recv) {
-      status = carry_out_collective(operation, launch.away[i], engine);
-    } else if (!pairs_done) {
-      pairs_done = true;
-      status = carry_out_pairs(launch.operations, engine);
-    }
+  for (size_t i = 0; i < launch.turns.size(); ++i) {
+    const Turn& turn = launch.turns[i];
+    if (launch.on_gpu) WEIR_TRY(wait_until_told(launch, i));
+    for (const Turn::Copy& one : turn.in)
+      if (!launch.on_gpu) std::memmove(one.to, one.from, one.bytes);
+    std::vector<Operation> operations = turn.operations;
+    for (Operation& operation : operations) read_factor(operation);
+    WEIR_TRY(parts_.run(operations));
+    for (const Turn::Copy& one : turn.out)
+      if (!launch.on_gpu) std::memmove(one.to, one.from, one.bytes);
+    if (launch.on_gpu && i + 1 < launch.turns.size()) launch.allow(i);
   }
-  // Whatever has happened: when streams go on, nobody uses the caller's memory any more.
-  const Status in = engine.in->wait();
-  const Status out = engine.out->wait();
-  return !status.ok() ? status : in.ok() ? out : in;
-}
-
-Status Staged::carry_out_collective(Operation operation, OutOfReach away, Engine& engine) {
-  if (operation.reduction.scaling == Reduction::Scaling::premultiply_later)
-    WEIR_TRY(read_factor(operation.reduction, operation.type, engine));
-  const Cut cut = cut_of(operation, parts_.rank, parts_.ranks);
-  if (operation.count == 0) return parts_.run({&operation, 1});
-  StagedCollective staged(operation, cut, parts_.rank, away, engine.staging.slots(), *engine.in, *engine.out);
-  WEIR_TRY(staged.fill(0));
-  for (size_t piece = 0; piece < cut.pieces; ++piece) {
-    if (piece + 1 < cut.pieces) WEIR_TRY(staged.fill(piece + 1));
-    auto ready = staged.ready(piece);
-    WEIR_TRY(ready.status());
-    WEIR_TRY(parts_.run({&*ready, 1}));
-    staged.drain(piece);
-  }
-  return engine.out->wait();
-}
-
-/// All sends and receives of the call, side by side.
-Status Staged::carry_out_pairs(std::span<const Operation> operations, Engine& engine) {
-  std::vector<Operation> own;
-  for (const Operation& operation : operations)
-    if (operation.kind == Collective::send_recv) own.push_back(operation);
-  parts_.pairs->use(engine.ferry.get());
-  const Status status = parts_.run(own);
-  parts_.pairs->use(nullptr);
-  WEIR_TRY(status);
-  return engine.out->wait();
-}
-
-Status Staged::read_factor(Reduction& reduction, DataType type, Engine& engine) {
-  const void* from = reduction.factor_address();
-  reduction.scaling = Reduction::Scaling::premultiply;
-  if (is_away(from)) {
-    WEIR_TRY(engine.in->copy(engine.scalar.data(), from, size_of(type)));
-    WEIR_TRY(engine.in->wait(engine.in->mark()));
-    from = engine.scalar.data();
-  }
-  std::memcpy(reduction.factor.bits, from, size_of(type));
   return {};
 }
 

@@ -1,13 +1,14 @@
 /// How a communicator works on memory of a GPU with plans that know only host memory: copied into pinned
-/// memory, carried out there, copied back, on a thread of the communicator's own, in the order of the
-/// callers' streams. No multiprocessor is used, and no stream spins.
+/// memory, carried out there, copied back, in the order of the callers' streams. No multiprocessor is used,
+/// and no stream spins.
 ///
-/// A call goes through prepare(), begin(), then (of several communicators in one group: after all have begun)
-/// end(), on the caller's thread; submitted launches are carried out one after the other on the other.
-/// Memory is found in prepare(): from begin() on nothing waits for the driver.
+/// A call goes through prepare(), begin(), then (of several communicators in one group: after all have begun,
+/// and in turns) follow(), on the caller's thread, which queue its copies on the caller's stream; submitted
+/// launches are carried out one after the other on a thread of the communicator's own. Memory is found in
+/// prepare(): from begin() on nothing waits for the driver.
 ///
 /// Large collectives are cut into pieces (cut.h) where any rank of the communicator uses a GPU: ranks on host
-/// memory then go the same way.
+/// memory then go the same way, on the thread alone.
 #pragma once
 
 #include <atomic>
@@ -17,10 +18,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/core/ferry.h"
 #include "src/core/launch.h"
 #include "src/core/own_gpu.h"
-#include "src/core/pairs.h"
 #include "src/core/streams.h"
 
 namespace weir::core {
@@ -30,10 +29,11 @@ class Staged {
   struct Parts {
     Rank rank = 0;
     int ranks = 1;
-    size_t message_bytes = 0;      ///< of sends
     device::Gpus* gpus = nullptr;  ///< null: this process uses none
     device::Gpu* gpu = nullptr;    ///< of the communicator; null: as `gpus`
-    Pairs* pairs = nullptr;
+    /// Calls end before they return: ranks of this process on one GPU may have too few hardware queues for
+    /// all their streams, and what one of them waits for may be queued behind it by another.
+    bool waits = false;
     const std::atomic<bool>* aborted = nullptr;
     /// Carries operations on host memory out, on the thread of launches.
     std::function<Status(std::span<const Operation>)> run;
@@ -50,15 +50,17 @@ class Staged {
 
   /// Checks places, and makes memory and flags for the operations. Errors: invalid_usage where the places do
   /// not go together; those of the driver.
-  Result<std::shared_ptr<Launch>> prepare(std::vector<Operation> operations, std::span<const Place> places);
-  /// Queues on each stream that the call begins. A launch that calls back has `submit` set before.
-  Status begin(const std::shared_ptr<Launch>& launch);
-  /// Queues on each stream that it goes on when the call is done.
-  Status end(const Launch& launch);
+  Result<std::shared_ptr<Launch>> prepare(std::span<const Operation> operations,
+                                          std::span<const Place> places);
+  /// Queues what comes before the first wait. A launch that calls back has `submit` set before. What cannot
+  /// be queued fails the launch, not the call.
+  void begin(const std::shared_ptr<Launch>& launch);
+  /// Queues the next turn's end; until launch.ended. Likewise.
+  void follow(Launch& launch);
 
   /// The thread that carries launches out.
   device::HostStream& thread() { return *thread_; }
-  /// On that thread. Streams go on only after launch.finish().
+  /// On that thread. The last turn ends only after launch.finish().
   Status carry_out(const Launch& launch);
   /// Carries out what was submitted, then ends the thread; what streams come to later is done at once and
   /// does nothing. Again is nothing.
@@ -70,48 +72,42 @@ class Staged {
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
 
  private:
-  /// What operations go through: a GPU's, or (pieces of a rank on host memory) of host memory alone.
-  struct Engine {
-    explicit Engine(device::Gpu* gpu) : staging(gpu) {}
-
-    Staging staging;
-    Pinned scalar;
-    std::unique_ptr<CopyQueue> in;
-    std::unique_ptr<CopyQueue> out;
-    std::unique_ptr<Ferry> ferry;
-  };
-  /// Flags of one stream and the number of its last call.
+  /// Flags of one stream, and what it was given so far.
   struct StreamFlags {
-    device::GpuFlag begun;
-    device::GpuFlag done;
+    device::GpuFlag told;
+    std::array<device::GpuFlag, Staging::kSlots> may;
+    device::GpuFlag entered;
+    device::GpuFlag left;
     device::GpuFlag passed;
     uint32_t calls = 0;
+    uint32_t turns = 0;
   };
 
   Status check(std::span<const Operation> operations, std::span<const Place> places) const;
-  Result<Engine*> engine(bool on_gpu);
-  Result<std::unique_ptr<Engine>> make_engine(device::Gpu* gpu);
-  Status reserve(const Launch& launch);
+  Status make_gate();
+  Status lay_out(Launch& launch, std::span<const Operation> operations);
   Status take_marks(Launch& launch, std::span<const Place> places);
   Result<StreamFlags> take_flags();
-  OutOfReach out_of_reach(const Operation& operation) const;
   bool is_away(const void* address) const;
-  Status wait_for_streams(const Launch& launch) const;
-  Status carry_out_collective(Operation operation, OutOfReach away, Engine& engine);
-  Status carry_out_pairs(std::span<const Operation> operations, Engine& engine);
-  Status read_factor(Reduction& reduction, DataType type, Engine& engine);
+  void fail_if(Launch& launch, Status status);
+  Status queue_entry(const std::shared_ptr<Launch>& launch);
+  Status queue_turn(Launch& launch);
+  Status queue_exit(const Launch& launch);
+  Status fill(Launch& launch);
+  Status copy(std::span<const Turn::Copy> copies, device::GpuStream stream);
+  void wait_until_allowed(const Launch& launch, size_t turn) const;
+  Status wait_until_told(const Launch& launch, size_t turn) const;
   void settle_streams();
 
   const Parts parts_;
   std::unique_ptr<device::HostStream> thread_;
   std::shared_ptr<Gate> gate_;
-  std::unique_ptr<Engine> gpu_engine_;
-  std::unique_ptr<Engine> host_engine_;
+  device::GpuStream idle_ = nullptr;  ///< never used: tells whether the GPU has failed
+  Rooms host_rooms_{nullptr};         ///< of pieces of a rank on host memory
   std::unordered_map<device::GpuStream, StreamFlags> streams_;
-  bool calls_back_ = false;  ///< something was captured
-  device::GpuFlag order_;    ///< between streams, since then
-  uint32_t ordered_ = 0;     ///< calls
-  device::GpuStream last_ = nullptr;
+  bool calls_back_ = false;           ///< something was captured
+  device::GpuStream last_ = nullptr;  ///< the first stream of the last call that was not captured
+  bool any_ = false;                  ///< there was one
   std::atomic<int64_t> pending_{0};
 };
 

@@ -12,7 +12,7 @@ constexpr size_t kSmallest = size_t{64} << 10;
 
 Status Staging::reserve(size_t bytes) {
   if (bytes <= slots().bytes) return {};
-  auto block = Pinned::allocate(gpu_, kSlots * std::bit_ceil(std::max(bytes, kSmallest)));
+  auto block = Pinned::allocate(gpu_, slots_ * std::bit_ceil(std::max(bytes, kSmallest)));
   WEIR_TRY(block.status());
   std::lock_guard lock(mutex_);
   blocks_.push_back(std::move(*block));
@@ -23,8 +23,8 @@ Staging::Slots Staging::slots() const {
   std::lock_guard lock(mutex_);
   Slots slots;
   if (blocks_.empty()) return slots;
-  slots.bytes = blocks_.back().bytes() / kSlots;
-  for (size_t i = 0; i < kSlots; ++i) slots.memory[i] = blocks_.back().data() + i * slots.bytes;
+  slots.bytes = blocks_.back().bytes() / slots_;
+  for (size_t i = 0; i < slots_; ++i) slots.memory[i] = blocks_.back().data() + i * slots.bytes;
   return slots;
 }
 

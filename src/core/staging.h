@@ -16,15 +16,15 @@ namespace weir::core {
 
 class Staging {
  public:
-  /// One is filled while one is used and one is emptied.
-  static constexpr size_t kSlots = 3;
+  /// One is used while the other is emptied and filled.
+  static constexpr size_t kSlots = 2;
   struct Slots {
     std::array<std::byte*, kSlots> memory{};
     size_t bytes = 0;  ///< of each
   };
 
-  /// `gpu` may be null, else it outlives the slots.
-  explicit Staging(device::Gpu* gpu) : gpu_(gpu) {}
+  /// `gpu` may be null, else it outlives the slots, of which there are `slots`, at most kSlots.
+  explicit Staging(device::Gpu* gpu, size_t slots = kSlots) : gpu_(gpu), slots_(slots) {}
 
   /// Slots have room for `bytes` from now on. Errors: as device::Gpu.
   Status reserve(size_t bytes);
@@ -34,8 +34,9 @@ class Staging {
 
  private:
   device::Gpu* const gpu_;
+  const size_t slots_;
   mutable std::mutex mutex_;
-  std::vector<Pinned> blocks_;  ///< each is kSlots slots; the last one is used
+  std::vector<Pinned> blocks_;  ///< each is all slots; the last one is used
 };
 
 }  // namespace weir::core

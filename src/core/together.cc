@@ -115,7 +115,12 @@ Status Together::begin_staged() {
   return {};
 }
 
+/// In turns: what one communicator waits for may be what another one brings in its next turn.
 Status Together::end_staged() {
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto& [communicator, begun] : begun_) more |= communicator->follow_staged(begun);
+  }
   Status worst;
   for (const auto& [communicator, begun] : begun_) {
     Status status = communicator->end_staged(begun);

@@ -179,7 +179,7 @@ TEST_F(GpuGraphs, EveryCollectiveCanBeCaptured) {
   });
 }
 
-TEST_F(GpuGraphs, OneThatOutlivesItsCommunicatorDoesNothing) {
+TEST_F(GpuGraphs, OneThatOutlivesItsCommunicatorEnds) {
   FakeGpu::Graph graph;
   const GpuStream own;
   const OnGpu<int> data(10, 1);

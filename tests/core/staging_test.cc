@@ -1,11 +1,10 @@
-// What staging is made of: pinned memory, flags, slots and queues of copies.
+// What staging is made of: pinned memory, flags, slots.
 #include "src/core/staging.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "src/core/copy_queue.h"
 #include "src/core/gpu_flags.h"
 #include "tests/device/fake_gpu.h"
 
@@ -26,7 +25,7 @@ TEST(Staging, GrowsInPowersOfTwoAndKeepsWhatItHad) {
     ASSERT_TRUE(staging.reserve(100'000).ok());
     EXPECT_EQ(staging.slots().bytes, size_t{128} << 10);
     EXPECT_NE(staging.slots().memory[0], first.memory[0]);
-    first.memory[2][first.bytes - 1] = std::byte{1};  // somebody may still use it
+    first.memory[1][first.bytes - 1] = std::byte{1};  // somebody may still use it
     ASSERT_TRUE(staging.reserve(100'001).ok());
     EXPECT_EQ(staging.bytes(), Staging::kSlots * ((64 + 128) << 10));
     EXPECT_EQ(gpu.held(GpuMemory::pinned), staging.bytes());
@@ -54,48 +53,6 @@ TEST(GpuFlags, AreDifferentWordsAndZero) {
   }
   EXPECT_EQ(words.size(), 1500u);
   EXPECT_EQ(flags.bytes(), 8192u);
-}
-
-TEST(CopyQueue, MarksAreReachedInOrder) {
-  FakeGpu gpu;
-  GpuFlags flags(gpu);
-  const auto queue = std::move(*CopyQueue::create(&gpu, *flags.take()));
-  std::vector<int> values = {1, 2, 3};
-  auto* const memory = static_cast<int*>(*gpu.allocate(3 * sizeof(int), GpuMemory::device));
-  uint64_t last = 0;
-  EXPECT_TRUE(queue->reached(last)) << "nothing was queued";
-  for (size_t i = 0; i < 3; ++i) {
-    ASSERT_TRUE(queue->copy(memory + i, &values[i], sizeof(int)).ok());
-    const uint64_t mark = queue->mark();
-    EXPECT_GT(mark, last);
-    last = mark;
-  }
-  EXPECT_TRUE(queue->wait(last).ok());
-  EXPECT_TRUE(queue->reached(1));
-  EXPECT_EQ(gpu.inside(memory)[2], 3);
-  EXPECT_TRUE(gpu.free(memory, GpuMemory::device).ok());
-}
-
-TEST(CopyQueue, AFailureStaysAndEndsAllWaiting) {
-  FakeGpu gpu;
-  GpuFlags flags(gpu);
-  const auto queue = std::move(*CopyQueue::create(&gpu, *flags.take()));
-  int from = 1, to = 0;
-  gpu.break_copies(true);
-  EXPECT_EQ(queue->copy(&to, &from, sizeof(int)).code(), Code::device_error);
-  gpu.break_copies(false);
-  EXPECT_EQ(queue->copy(&to, &from, sizeof(int)).code(), Code::device_error);
-  EXPECT_EQ(queue->wait(queue->mark()).code(), Code::device_error);
-  EXPECT_EQ(queue->failure().code(), Code::device_error);
-  EXPECT_EQ(to, 0);
-}
-
-TEST(CopyQueue, WithoutAGpuCopiesAtOnce) {
-  const auto queue = std::move(*CopyQueue::create(nullptr, {}));
-  int from = 5, to = 0;
-  EXPECT_TRUE(queue->copy(&to, &from, sizeof(int)).ok());
-  EXPECT_EQ(to, 5);
-  EXPECT_TRUE(queue->reached(queue->mark()));
 }
 
 }  // namespace

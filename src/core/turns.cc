@@ -1,0 +1,168 @@
+#include "src/core/turns.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/core/cut.h"
+
+namespace weir::core {
+namespace {
+
+/// Between buffers in one slot.
+constexpr size_t kAlignment = 64;
+
+size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+bool is_pair(const Operation& operation) { return operation.kind == Collective::send_recv; }
+
+/// Copies `bytes` of each block; the blocks lie `to_block` and `from_block` bytes apart.
+void copy_blocks(std::vector<Turn::Copy>& copies, std::byte* to, size_t to_block, const std::byte* from,
+                 size_t from_block, size_t bytes, size_t blocks) {
+  if (to_block == bytes && from_block == bytes) return copies.push_back({to, from, bytes * blocks});
+  for (size_t block = 0; block < blocks; ++block)
+    copies.push_back({to + block * to_block, from + block * from_block, bytes});
+}
+
+}  // namespace
+
+/// One collective, piece by piece.
+class Turns::Pieces {
+ public:
+  Pieces(const Operation& operation, const Cut& cut, Rank rank, Away away)
+      : operation_(operation),
+        cut_(cut),
+        rank_(static_cast<size_t>(rank)),
+        element_(size_of(operation.type)) {
+    const auto scattered = [&](size_t blocks) { return blocks > 1 && cut.pieces > 1; };
+    staged_.input = cut.input_blocks > 0 && (away.input || scattered(cut.input_blocks));
+    staged_.output = cut.output_blocks > 0 && (away.output || scattered(cut.output_blocks));
+    staged_.factor = away.factor;
+  }
+
+  size_t count() const { return cut_.pieces; }
+  /// Of a slot; the factor lies behind the buffers.
+  size_t bytes() const { return buffer_bytes() + (staged_.factor ? sizeof(device::Scalar) : 0); }
+
+  Turn turn(size_t piece, std::byte* slot) const {
+    const size_t begin = piece * cut_.step;
+    const size_t now = std::min(cut_.step, operation_.count - begin) * element_;
+    Turn turn;
+    turn.begins = piece == 0;
+    Operation& own = turn.operations.emplace_back(operation_);
+    own.count = now / element_;
+    const auto* const input = static_cast<const std::byte*>(operation_.input);
+    auto* const output = static_cast<std::byte*>(operation_.output);
+    const size_t whole = operation_.count * element_;
+    if (staged_.input) {
+      std::byte* const at = slot + input_at(now);
+      copy_blocks(turn.in, at, now, input + begin * element_, whole, now, cut_.input_blocks);
+      own.input = at;
+    } else {
+      own.input = cut_.input_blocks == 0 ? nullptr : input + begin * element_;
+    }
+    if (staged_.output) {
+      std::byte* const at = slot + output_at(now);
+      copy_blocks(turn.out, output + begin * element_, whole, at, now, now, cut_.output_blocks);
+      own.output = at;
+    } else {
+      own.output = cut_.output_blocks == 0 ? nullptr : output + begin * element_;
+    }
+    if (staged_.factor) bring_factor(turn, slot + buffer_bytes());
+    return turn;
+  }
+
+ private:
+  size_t buffer_bytes() const {
+    const size_t block = cut_.step * element_;
+    const size_t input = staged_.input ? cut_.input_blocks * block : 0;
+    const size_t output = staged_.output ? cut_.output_blocks * block : 0;
+    return aligned(operation_.kind == Collective::all_to_all ? aligned(input) + output
+                                                             : std::max(input, output));
+  }
+  /// The collective is called in place if both buffers are staged: the input is a block of the output, or the
+  /// other way round.
+  size_t input_at(size_t block) const {
+    return cut_.output_blocks > cut_.input_blocks && staged_.output ? rank_ * block : 0;
+  }
+  size_t output_at(size_t block) const {
+    if (!staged_.input) return 0;
+    if (operation_.kind == Collective::all_to_all) return aligned(cut_.input_blocks * block);
+    return cut_.input_blocks > cut_.output_blocks ? rank_ * block : 0;
+  }
+  void bring_factor(Turn& turn, std::byte* at) const {
+    turn.in.push_back({at, operation_.reduction.factor_address(), element_});
+    std::memcpy(turn.operations.back().reduction.factor.bits, &at, sizeof(at));
+  }
+
+  const Operation& operation_;
+  const Cut cut_;
+  const size_t rank_;
+  const size_t element_;
+  Away staged_;  ///< also what the host reaches, but not in one piece
+};
+
+Turns::Away Turns::away(const Operation& operation) const {
+  if (operation.count == 0) return {};
+  if (is_pair(operation))
+    return {operation.sends && is_away_(operation.input), !operation.sends && is_away_(operation.output)};
+  const Cut cut = cut_of(operation, rank_, ranks_);
+  const bool reads = operation.reduction.scaling == Reduction::Scaling::premultiply_later;
+  return {cut.input_blocks > 0 && is_away_(operation.input),
+          cut.output_blocks > 0 && is_away_(operation.output),
+          reads && is_away_(operation.reduction.factor_address())};
+}
+
+Turns::Room Turns::room_for(std::span<const Operation> operations) const {
+  Room room;
+  for (const Operation& operation : operations) {
+    const Away own = away(operation);
+    if (!is_pair(operation)) {
+      const Pieces pieces(operation, cut_of(operation, rank_, ranks_), rank_, own);
+      room.slot = std::max(room.slot, pieces.bytes());
+    } else if (own.input || own.output) {
+      room.messages += aligned(operation.count * size_of(operation.type));
+    }
+  }
+  return room;
+}
+
+std::vector<Turn> Turns::lay_out(std::span<const Operation> operations, const Staging::Slots& slots,
+                                 std::byte* messages) const {
+  std::vector<Turn> turns;
+  bool pairs_done = false;
+  for (const Operation& operation : operations) {
+    if (!is_pair(operation)) {
+      const Pieces pieces(operation, cut_of(operation, rank_, ranks_), rank_, away(operation));
+      for (size_t piece = 0; piece < pieces.count(); ++piece)
+        turns.push_back(pieces.turn(piece, slots.memory[turns.size() % Staging::kSlots]));
+    } else if (!pairs_done) {
+      pairs_done = true;
+      turns.push_back(pairs(operations, messages));
+    }
+  }
+  return turns;
+}
+
+/// All sends and receives of the call, side by side. Whole messages: in parts they would wait for each other
+/// in the order of the stream, which need not be that of the other rank.
+Turn Turns::pairs(std::span<const Operation> operations, std::byte* messages) const {
+  Turn turn;
+  for (const Operation& operation : operations) {
+    if (!is_pair(operation)) continue;
+    Operation& own = turn.operations.emplace_back(operation);
+    const size_t bytes = operation.count * size_of(operation.type);
+    const Away there = away(operation);
+    if (!there.input && !there.output) continue;
+    if (there.input) {
+      turn.in.push_back({messages, operation.input, bytes});
+      own.input = messages;
+    } else {
+      turn.out.push_back({operation.output, messages, bytes});
+      own.output = messages;
+    }
+    messages += aligned(bytes);
+  }
+  return turn;
+}
+
+}  // namespace weir::core

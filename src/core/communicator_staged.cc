@@ -17,14 +17,6 @@ int hardware_queues() {
   return 8;
 }
 
-/// Ranks of the communicator in this process.
-int ranks_here(const Bootstrap& bootstrap) {
-  const auto& peers = bootstrap.peers();
-  const PeerAddress& own = peers[static_cast<size_t>(bootstrap.rank())];
-  return static_cast<int>(std::ranges::count_if(
-      peers, [&](const PeerAddress& peer) { return peer.host == own.host && peer.pid == own.pid; }));
-}
-
 }  // namespace
 
 std::unique_ptr<Staged> Communicator::make_staged() {
@@ -33,7 +25,7 @@ std::unique_ptr<Staged> Communicator::make_staged() {
   parts.ranks = ranks_;
   parts.gpus = gpus_;
   parts.gpu = gpu_;
-  parts.waits = hardware_queues() < ranks_here(*connected_->bootstrap);
+  parts.waits = hardware_queues() < connected_->gpu_sharers;
   parts.aborted = &aborted_;
   parts.run = [execution = connected_->execution.get()](std::span<const Operation> operations) {
     Execution* const one = execution;

@@ -244,6 +244,12 @@ void Connected::count_neighbours() {
     together |= seat.cores;
   }
   local_cores = usable_cores(together);
+  const auto& peers = bootstrap->peers();
+  const auto self = static_cast<size_t>(bootstrap->rank());
+  for (size_t rank = 0; rank < peers.size(); ++rank) {
+    const bool is_here = peers[rank].host == peers[self].host && peers[rank].pid == peers[self].pid;
+    if (is_here && seats_[self].uses_gpu() && seats_[rank].gpu == seats_[self].gpu) ++gpu_sharers;
+  }
 }
 
 /// As the cluster is, and as rank 0's file and words say.

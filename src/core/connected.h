@@ -44,6 +44,7 @@ struct Connected {
   Cluster cluster;
   int local_ranks = 0;          ///< on this machine, also if NCCL_HOSTID says that it is several hosts
   int local_cores = 0;          ///< that they may use between them
+  int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself among them
   bool gpus_somewhere = false;  ///< a rank's process uses GPUs
 
   /// Everything from `home` on. Collective.

@@ -23,9 +23,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/base/bytes.h"
 #include "src/base/types.h"
@@ -51,6 +53,10 @@ struct Reach {
   Cost cost;
   std::string why_not;
 };
+
+/// Names of the network ports (or their devices) that are nearest to the rank's GPU; none where all are as
+/// near or nobody knows. Asked only where there is a choice: the answer may take looking at the host.
+using NearestPorts = std::function<std::vector<std::string>()>;
 
 /// What a transport can do beyond channels.
 struct Traits {

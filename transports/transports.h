@@ -29,6 +29,7 @@ struct TransportContext {
   Door* door = nullptr;
   CreditBudget* credit = nullptr;  ///< one object for all ranks of the process
   NetworkChoice network;
+  NearestPorts nearest;  ///< null: the rank has no GPU
 };
 
 /// The transports that the options allow (WEIR_TRANSPORTS), the preferred one first. All ranks of a

@@ -44,6 +44,12 @@ class Builder {
   MoveId pull(Rank src, Rank dst, Operand from, Arrival arrival) {
     return add(src, dst, true, from, arrival);
   }
+  /// src writes chunks into the memory of dst, at `to`.
+  MoveId push(Rank src, Rank dst, Operand from, Operand to, uint32_t chunks) {
+    const MoveId move = add(src, dst, false, from, {.to = to, .chunks = chunks});
+    plan_.moves[move].push = true;
+    return move;
+  }
   /// A copy or reduction within one rank, in the lane where moves arrive.
   MoveId local(Rank rank, Operand from, Arrival arrival) {
     const MoveId move = add(rank, rank, false, from, arrival);
@@ -58,7 +64,7 @@ class Builder {
  private:
   MoveId add(Rank src, Rank dst, bool pull, Operand from, const Arrival& arrival) {
     plan_.moves.push_back(
-        {src, dst, src_lane_, dst_lane_, pull, arrival.chunks, from, arrival.with, arrival.to});
+        {src, dst, src_lane_, dst_lane_, pull, arrival.chunks, from, arrival.with, arrival.to, false});
     return static_cast<MoveId>(plan_.moves.size() - 1);
   }
 

@@ -75,7 +75,10 @@ std::string making(const Move& move) {
 }
 
 std::string at_destination(const Move& move) {
-  const std::string_view verb = move.src == move.dst ? "makes" : move.pull ? "pulls" : "gets";
+  const std::string_view verb = move.src == move.dst ? "makes"
+                                : move.pull          ? "pulls"
+                                : move.push          ? "is given"
+                                                     : "gets";
   const std::string kept =
       move.to.kind == Kind::none ? "hands it on" : "keeps it as " + words(move.to, move.chunks);
   return fmt::format("{} {}, {}", verb, making(move), kept);

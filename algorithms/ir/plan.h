@@ -61,6 +61,7 @@ struct Move {
   Operand from;
   Operand with;
   Operand to;
+  bool push = false;  ///< src writes the memory of dst itself, at `to`; dst only learns that it is done
 
   bool operator==(const Move&) const = default;
 };

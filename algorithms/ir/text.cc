@@ -24,11 +24,11 @@ void write_operand(std::string& text, std::string_view role, Operand operand) {
 }
 
 void write_move(std::string& text, size_t number, const Move& move) {
-  if (move.src == move.dst && move.src_lane == move.dst_lane && !move.pull) {
+  if (move.src == move.dst && move.src_lane == move.dst_lane && !move.pull && !move.push) {
     text += fmt::format("{} local {}.{}", number, move.dst, move.dst_lane);
   } else {
-    text += fmt::format("{} {} {}.{} {}.{}", number, move.pull ? "pull" : "send", move.src, move.src_lane,
-                        move.dst, move.dst_lane);
+    const std::string_view verb = move.pull ? "pull" : move.push ? "push" : "send";
+    text += fmt::format("{} {} {}.{} {}.{}", number, verb, move.src, move.src_lane, move.dst, move.dst_lane);
   }
   write_operand(text, "from", move.from);
   write_operand(text, "with", move.with);
@@ -218,8 +218,9 @@ class Reader {
       move.src_lane = move.dst_lane;
     } else {
       move.pull = line.peek() == "pull";
-      if (!line.take_if("send") && !line.take_if("pull")) {
-        return line.expected("\"send\", \"pull\" or \"local\"");
+      move.push = line.peek() == "push";
+      if (!line.take_if("send") && !line.take_if("pull") && !line.take_if("push")) {
+        return line.expected("\"send\", \"pull\", \"push\" or \"local\"");
       }
       WEIR_TRY(line.place(move.src, move.src_lane));
       WEIR_TRY(line.place(move.dst, move.dst_lane));

@@ -67,6 +67,7 @@ class Forms {
     if (move.pull && !move.from.in_memory()) {
       return wrong("move {} pulls a value: only memory can be read by another rank", number_);
     }
+    if (move.push) WEIR_TRY(check_push(move));
     if (move.with.kind != Kind::none && !reduces(plan_.shape.kind)) {
       return wrong("move {} sums chunks, but {} does not reduce", number_, name(plan_.shape.kind));
     }
@@ -78,6 +79,16 @@ class Forms {
     WEIR_TRY(check_operand(move, move.from, move.src, move.src_lane));
     WEIR_TRY(check_operand(move, move.with, move.dst, move.dst_lane));
     return check_operand(move, move.to, move.dst, move.dst_lane);
+  }
+
+  Status check_push(const Move& move) const {
+    if (move.pull) return wrong("move {} is both pulled and pushed: expected one of them", number_);
+    if (move.src == move.dst)
+      return wrong("move {} pushes at rank {} to itself: within a rank moves are local", number_, move.src);
+    if (move.with.kind != Kind::none)
+      return wrong("move {} pushes and sums: a rank that is pushed to does nothing itself", number_);
+    if (!move.to.in_memory()) return wrong("move {} pushes to no place: expected output or scratch", number_);
+    return {};
   }
 
   Status no_such_rank(std::string_view end, Rank rank) const {
@@ -104,6 +115,9 @@ class Forms {
       return wrong("move {} uses the value of move {} at rank {}, but it was made at rank {}", number_, maker,
                    at, made.dst);
     }
+    if (made.push)
+      return wrong("move {} uses the value of move {}, which was pushed: expected the place it was pushed to",
+                   number_, maker);
     if (made.to.kind == Kind::none && made.dst_lane != lane) {
       return wrong("move {} uses the value of move {} in lane {}, but it was made in lane {} and not kept",
                    number_, maker, lane, int{made.dst_lane});

@@ -84,8 +84,12 @@ Status Communicator::run_resident(std::span<const Operation> operations, const P
   WEIR_TRY(usable());
   auto call = resident_->prepare(std::move(collectives), {place}, pairs.empty());
   WEIR_TRY(call.status());
-  WEIR_TRY(resident_->enter(*call));
-  WEIR_TRY(resident_->queue(*call));
+  Status queued = resident_->enter(*call);
+  if (queued.ok()) queued = resident_->queue(*call);
+  if (!queued.ok()) {
+    resident_->give_up(*call, queued);
+    return queued;
+  }
   const Status beside = pairs.empty() ? Status() : run_pairs();
   WEIR_TRY(resident_->leave(*call));
   if (!place.on_gpu && place.host == nullptr) WEIR_TRY(usable());

@@ -12,6 +12,7 @@
 #include "src/core/credit.h"
 #include "src/core/found_rates.h"
 #include "src/core/known_rates.h"
+#include "src/core/near_ports.h"
 #include "src/core/ring_file.h"
 #include "topology/views/summary.h"
 
@@ -119,7 +120,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   WEIR_TRY(home.status());
   c.home = std::move(*home);
 
-  WEIR_TRY(c.find_routes(runtime, network));
+  WEIR_TRY(c.find_routes(runtime, network, gpu));
   c.links = std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()));
 
   auto island = view_island(*c.routes, self);
@@ -156,13 +157,22 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
 }
 
 /// Makes the transports, and agrees with all ranks on who uses which.
-Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network) {
+Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu) {
+  NearestPorts nearest;
+  if (gpu != nullptr) {
+    nearest = [&runtime, gpu]() -> std::vector<std::string> {
+      const auto host = runtime.own_host().host();
+      if (!host.ok()) return {};
+      return near_ports(**host, gpu->address());
+    };
+  }
   const TransportContext context{{bootstrap->uid(), bootstrap->rank(), runtime.host()},
                                  home.get(),
                                  &runtime.local_homes(),
                                  door.get(),
                                  &runtime.credit(),
-                                 network};
+                                 network,
+                                 std::move(nearest)};
   auto made = make_transports(context, runtime.options());
   WEIR_TRY(made.status());
   transports = std::move(*made);

@@ -54,7 +54,7 @@ struct Connected {
   std::string describe() const;
 
  private:
-  Status find_routes(Runtime& runtime, const NetworkChoice& network);
+  Status find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu);
   void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                    const std::vector<Doorbell*>& doorbells);
   Status meet(Runtime& runtime, const device::Gpu* gpu);

@@ -70,13 +70,22 @@ Status Together::begin_resident() {
     std::vector<Operation> collectives(rest, part.operations.end());
     part.operations.erase(rest, part.operations.end());
     if (collectives.empty()) continue;
-    Resident& resident = *part.communicator->resident_;
-    auto call = resident.prepare(std::move(collectives), part.places, false);
-    WEIR_TRY(call.status());
-    WEIR_TRY(resident.enter(*call));
+    auto call = part.communicator->resident_->prepare(std::move(collectives), part.places, false);
+    if (!call.ok()) {
+      for (const auto& [communicator, prepared] : queued_) communicator->resident_->forget(prepared);
+      return call.status();
+    }
     queued_.emplace_back(part.communicator, std::move(*call));
   }
-  for (auto& [communicator, call] : queued_) WEIR_TRY(communicator->resident_->queue(call));
+  Status status;
+  for (const auto& [communicator, call] : queued_)
+    if (status.ok()) status = communicator->resident_->enter(call);
+  for (auto& [communicator, call] : queued_)
+    if (status.ok()) status = communicator->resident_->queue(call);
+  if (!status.ok()) {
+    for (const auto& [communicator, call] : queued_) communicator->resident_->give_up(call, status);
+    return status;
+  }
   std::erase_if(parts_, [](const Part& part) { return part.operations.empty(); });
   return {};
 }

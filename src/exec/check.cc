@@ -94,6 +94,7 @@ class Simulation {
     }
     WEIR_TRY(no_lane_stuck());
     WEIR_TRY(no_message_left());
+    WEIR_TRY(no_visitor_left());
     return outputs_right();
   }
 
@@ -121,6 +122,10 @@ class Simulation {
   /// True if the lane could do its step.
   Result<bool> step(LaneState& lane) {
     const Step& step = (*lane.steps)[lane.step];
+    if (step.op != Op::move && !is_due(step, lane.pass == 0, lane.pass + 1 == options_.passes)) {
+      go_on(lane);
+      return true;
+    }
     if (!able(lane, step)) return false;
     lane.clock.tick(lane.number);
     if (step.op == Op::wait) {
@@ -130,11 +135,38 @@ class Simulation {
     } else {
       WEIR_TRY(step.op == Op::signal ? send(lane, place(lane, step.dst[0]), {}) : move(lane, step));
     }
-    if (++lane.step == lane.steps->size()) {
-      lane.step = 0;
-      ++lane.pass;
-    }
+    go_on(lane);
     return true;
+  }
+
+  static void go_on(LaneState& lane) {
+    if (++lane.step < lane.steps->size()) return;
+    lane.step = 0;
+    ++lane.pass;
+  }
+
+  /// Buffers belong to their rank's caller until the rank has begun, and from its end on.
+  Status visit(const LaneState& lane, const Place& place) {
+    if (place.kind != Place::Kind::peer_input && place.kind != Place::Kind::peer_output) return {};
+    const auto owner = static_cast<Rank>(place.index);
+    visits_[{lane.number, owner}] = lane.clock.at(lane.number);
+    for (const LaneState& other : lanes_) {
+      if (other.rank == owner && lane.clock.at(other.number) > 0) return {};
+    }
+    return refuse(lane, fmt::format("uses a buffer of rank {} before it knows that it has begun", owner));
+  }
+
+  Status no_visitor_left() const {
+    for (const auto& [ends, tick] : visits_) {
+      const auto& [visitor, owner] = ends;
+      bool known = false;
+      for (const LaneState& lane : lanes_) known |= lane.rank == owner && lane.clock.at(visitor) >= tick;
+      if (known) continue;
+      return {Code::invalid_argument,
+              fmt::format("rank {} may end while rank {} lane {} still uses its buffers", owner,
+                          lanes_[visitor].rank, lanes_[visitor].index)};
+    }
+    return {};
   }
 
   bool able(LaneState& lane, const Step& step) {
@@ -174,6 +206,7 @@ class Simulation {
 
   Status move(LaneState& lane, const Step& step) {
     std::vector<std::vector<Contribution>> sources;
+    std::vector<const Cell*> copied(step.chunks);  // by chunk, where there is one source
     for (int s = 0; s < step.sources; ++s) {
       const Place& from = place(lane, step.src[s]);
       if (from.kind == Place::Kind::receive) {
@@ -184,9 +217,11 @@ class Simulation {
       }
       auto& values = sources.emplace_back();
       for (uint32_t i = 0; i < step.chunks; ++i) {
+        WEIR_TRY(visit(lane, from));
         Cell& cell = this->cell(lane, from, step.chunk + i);
         WEIR_TRY(read(lane, cell));
         values.push_back(cell.value);
+        if (step.sources == 1) copied[i] = &cell;
       }
     }
     std::vector<Contribution> made(step.chunks);
@@ -208,7 +243,9 @@ class Simulation {
         continue;
       }
       for (uint32_t i = 0; i < step.chunks; ++i) {
+        WEIR_TRY(visit(lane, to));
         Cell& cell = this->cell(lane, to, step.chunk + i);
+        if (&cell == copied[i]) continue;  // what is in its place already is not written
         WEIR_TRY(write(lane, cell));
         cell.value = made[i];
       }
@@ -224,6 +261,12 @@ class Simulation {
         return cells_[lane.pass * map_.size() + map_.place(lane.rank, {Kind::input, index})];
       case Place::Kind::output:
         return cells_[lane.pass * map_.size() + map_.place(lane.rank, {Kind::output, index})];
+      case Place::Kind::peer_input:
+        return cells_[lane.pass * map_.size() +
+                      map_.place(static_cast<Rank>(place.index), {Kind::input, index})];
+      case Place::Kind::peer_output:
+        return cells_[lane.pass * map_.size() +
+                      map_.place(static_cast<Rank>(place.index), {Kind::output, index})];
       case Place::Kind::peer_scratch:
         return cells_[map_.place(static_cast<Rank>(place.index), {Kind::scratch, index})];
       default: return cells_[map_.place(lane.rank, {Kind::scratch, index})];  // the same in every pass
@@ -331,6 +374,7 @@ class Simulation {
   std::vector<LaneState> lanes_;
   std::vector<Cell> cells_;
   std::map<std::tuple<Rank, Rank, uint32_t>, Fifo> fifos_;
+  std::map<std::pair<size_t, Rank>, uint32_t> visits_;  ///< by lane and owner: the tick of the last one
 };
 
 }  // namespace

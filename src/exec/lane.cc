@@ -63,7 +63,8 @@ bool Run::advance_lane(Lane& lane) {
   bool moved = false;
   while (lane.pass < division_.passes) {
     const Step& step = lane.steps[lane.step];
-    const bool stepped = step.op == Op::move     ? move(step, lane)
+    const bool stepped = step.op == Op::move                                                ? move(step, lane)
+                         : !is_due(step, lane.pass == 0, lane.pass + 1 == division_.passes) ? true
                          : step.op == Op::signal ? signal(step, lane)
                                                  : wait(step, lane);
     if (!stepped) return moved;

@@ -7,8 +7,13 @@
 namespace weir::exec {
 namespace {
 
-bool is_local(const LaneBuilder::Site& site) {
+bool is_memory(const LaneBuilder::Site& site) {
   return site.kind != Place::Kind::receive && site.kind != Place::Kind::send;
+}
+/// Memory of this rank, which it can read again.
+bool is_local(const LaneBuilder::Site& site) {
+  using Kind = Place::Kind;
+  return site.kind == Kind::input || site.kind == Kind::output || site.kind == Kind::scratch;
 }
 
 LaneBuilder::Site local_site(const ir::Operand& operand) {
@@ -71,9 +76,8 @@ Status LaneBuilder::arrive(uint32_t id, const ir::Plan& plan, const Site& source
   return {};
 }
 
-Status LaneBuilder::depart(uint32_t id, const ir::Plan& plan, uint32_t channel, const Fact& fact) {
+Status LaneBuilder::depart(uint32_t id, const ir::Plan& plan, const Site& target, const Fact& fact) {
   const ir::Move& move = plan.moves[id];
-  const Site target{Place::Kind::send, channel, 0};
   const bool is_value = move.from.kind == ir::Operand::Kind::value;
   if (is_value && !open_.empty() && open_[0].value == move.from.index && open_[0].chunks == move.chunks) {
     add_destination(target);
@@ -89,20 +93,22 @@ Status LaneBuilder::depart(uint32_t id, const ir::Plan& plan, uint32_t channel, 
   return {};
 }
 
-void LaneBuilder::signal(uint32_t channel) {
+void LaneBuilder::signal(uint32_t channel, Turn turn) {
   close();
   Step step;
   step.op = Op::signal;
+  step.part = static_cast<uint32_t>(turn);
   step.destinations = 1;
   step.dst[0] = tables_.place({Place::Kind::send, 0, channel});
   steps_.push_back(step);
 }
 
-void LaneBuilder::wait(uint32_t channel, uint32_t messages) {
+void LaneBuilder::wait(uint32_t channel, uint32_t messages, Turn turn) {
   // An open fold with nothing stored or sent yet may wait for one more source: nobody depends on it so far.
   if (!open_.empty() && !open_[0].destinations.empty()) close();
   Step step;
   step.op = Op::wait;
+  step.part = static_cast<uint32_t>(turn);
   step.sources = 1;
   step.chunks = messages;
   step.src[0] = tables_.place({Place::Kind::receive, 0, channel});
@@ -165,7 +171,7 @@ Step LaneBuilder::encode(const Open& open) {
   step.part = open.fact.part;
   step.chunks = open.chunks;
   for (const auto* sites : {&open.sources, &open.destinations}) {
-    const auto local = std::find_if(sites->begin(), sites->end(), is_local);
+    const auto local = std::find_if(sites->begin(), sites->end(), is_memory);
     if (local != sites->end()) {
       step.chunk = local->chunk;
       break;
@@ -173,7 +179,7 @@ Step LaneBuilder::encode(const Open& open) {
   }
   const auto place_of = [&](const Site& site) {
     const int32_t bias =
-        is_local(site) ? static_cast<int32_t>(site.chunk) - static_cast<int32_t>(step.chunk) : 0;
+        is_memory(site) ? static_cast<int32_t>(site.chunk) - static_cast<int32_t>(step.chunk) : 0;
     return tables_.place({site.kind, bias, site.index});
   };
   for (const Site& site : open.sources) step.src[step.sources++] = place_of(site);

@@ -42,10 +42,10 @@ class LaneBuilder {
 
   /// The half of move `id` that makes its value here, the new bytes coming from `source`.
   Status arrive(uint32_t id, const ir::Plan& plan, const Site& source, const Fact& fact);
-  /// The half of move `id` that sends into `channel` what `from` names.
-  Status depart(uint32_t id, const ir::Plan& plan, uint32_t channel, const Fact& fact);
-  void signal(uint32_t channel);
-  void wait(uint32_t channel, uint32_t messages);
+  /// The half of move `id` that takes what `from` names to `target`: a channel, or memory of a peer.
+  Status depart(uint32_t id, const ir::Plan& plan, const Site& target, const Fact& fact);
+  void signal(uint32_t channel, Turn turn = Turn::every);
+  void wait(uint32_t channel, uint32_t messages, Turn turn = Turn::every);
   /// The finished steps; refused when a value was made for nothing.
   Result<std::vector<Step>> take();
 

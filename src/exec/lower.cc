@@ -44,8 +44,8 @@ std::vector<LaneBuilder::Fact> trace(const ir::Plan& plan) {
 
 class Lowering {
  public:
-  Lowering(const ir::Plan& plan, Rank rank)
-      : plan_(plan), rank_(rank), facts_(trace(plan)), tables_(program_) {}
+  Lowering(const ir::Plan& plan, Rank rank, Peers peers)
+      : plan_(plan), rank_(rank), peers_(peers), facts_(trace(plan)), tables_(program_) {}
 
   Result<Program> lower() {
     program_.shape = plan_.shape;
@@ -56,12 +56,15 @@ class Lowering {
       if (s.owner == rank_) sends_[s.after].push_back(s);
       if (s.reader == rank_) waits_[s.before].push_back(s);
     }
+    const std::set<Visit> visits = find_visits(plan_, rank_);
+    emit_welcomes(visits);
     emit_signals(Signal::kStart);
     for (uint32_t id = 0; id < plan_.moves.size(); ++id) {
       WEIR_TRY(emit(id));
       emit_signals(id);
     }
     emit_farewells(found.farewells);
+    emit_goodbyes(visits);
     for (LaneBuilder& lane : lanes_) {
       auto steps = lane.take();
       WEIR_TRY(steps.status());
@@ -96,11 +99,11 @@ class Lowering {
       }
     }
     if (move.src == rank_ && move.dst != rank_ && !move.pull) {
-      const uint32_t channel =
-          tables_.channel(move.dst, data_channel(move.src_lane, move.dst_lane), true, move.chunks);
-      WEIR_TRY(lanes_[move.src_lane].depart(id, plan_, channel, facts_[id]));
+      auto target = target_of(id);
+      WEIR_TRY(target.status());
+      WEIR_TRY(lanes_[move.src_lane].depart(id, plan_, *target, facts_[id]));
     }
-    if (move.dst == rank_) {
+    if (move.dst == rank_ && !move.push) {
       auto source = source_of(id);
       WEIR_TRY(source.status());
       WEIR_TRY(lanes_[move.dst_lane].arrive(id, plan_, *source, facts_[id]));
@@ -108,17 +111,39 @@ class Lowering {
     return {};
   }
 
+  /// Where move `id` takes its bytes to at its source.
+  Result<LaneBuilder::Site> target_of(uint32_t id) {
+    const Move& move = plan_.moves[id];
+    if (!move.push) {
+      const uint32_t number = data_channel(move.src_lane, move.dst_lane);
+      return LaneBuilder::Site{Place::Kind::send, tables_.channel(move.dst, number, true, move.chunks), 0};
+    }
+    if (peers_ != Peers::buffers || move.to.kind != ir::Operand::Kind::output) {
+      return Status(Code::invalid_argument,
+                    fmt::format("move {} pushes to {}; expected a plan in which ranks write only their own "
+                                "memory{}",
+                                id, move.to.kind == ir::Operand::Kind::output ? "output" : "scratch",
+                                peers_ == Peers::buffers ? " and output of others" : ""));
+    }
+    return LaneBuilder::Site{Place::Kind::peer_output, static_cast<uint32_t>(move.dst), move.to.index};
+  }
+
   /// Where the new bytes of move `id` come from at its destination.
   Result<LaneBuilder::Site> source_of(uint32_t id) {
     const Move& move = plan_.moves[id];
     using Kind = ir::Operand::Kind;
     if (move.pull) {
+      const auto peer = static_cast<uint32_t>(move.src);
+      if (peers_ == Peers::buffers && move.from.kind == Kind::input)
+        return LaneBuilder::Site{Place::Kind::peer_input, peer, move.from.index};
+      if (peers_ == Peers::buffers && move.from.kind == Kind::output)
+        return LaneBuilder::Site{Place::Kind::peer_output, peer, move.from.index};
       if (move.from.kind != Kind::scratch) {
         return Status(Code::invalid_argument,
                       fmt::format("move {} pulls from a buffer of the user; only scratch can be pulled", id));
       }
       pulled_.insert({move.src, move.dst_lane});
-      return LaneBuilder::Site{Place::Kind::peer_scratch, static_cast<uint32_t>(move.src), move.from.index};
+      return LaneBuilder::Site{Place::Kind::peer_scratch, peer, move.from.index};
     }
     if (move.src != rank_) {
       const uint32_t number = data_channel(move.src_lane, move.dst_lane);
@@ -146,12 +171,37 @@ class Lowering {
     }
   }
 
+  /// In the first pass: who is visited says that it has begun, all visitors hear that first of all.
+  void emit_welcomes(const std::set<Visit>& visits) {
+    for (const auto& [owner, visitor, lane] : visits) {
+      if (owner == rank_)
+        lanes_[0].signal(tables_.channel(visitor, signal_channel(0, lane), true, 0), Turn::first);
+    }
+    for (const auto& [owner, visitor, lane] : visits) {
+      if (visitor == rank_)
+        lanes_[lane].wait(tables_.channel(owner, signal_channel(0, lane), false, 0), 1, Turn::first);
+    }
+  }
+
+  /// In the last pass: nobody ends while others visit it.
+  void emit_goodbyes(const std::set<Visit>& visits) {
+    for (const auto& [owner, visitor, lane] : visits) {
+      if (visitor == rank_)
+        lanes_[lane].signal(tables_.channel(owner, signal_channel(lane, 0), true, 0), Turn::last);
+    }
+    for (const auto& [owner, visitor, lane] : visits) {
+      if (owner == rank_)
+        lanes_[0].wait(tables_.channel(visitor, signal_channel(lane, 0), false, 0), 1, Turn::last);
+    }
+  }
+
   /// At the end of a pass, who was pulled from must hear that its scratch may be written again, and so must
   /// lanes that share scratch.
   void emit_farewells(const std::vector<LaneFarewell>& farewells) {
     std::set<std::pair<Rank, uint8_t>> pullers;
     for (const Move& move : plan_.moves) {
-      if (move.pull && move.src == rank_ && move.dst != rank_) pullers.insert({move.dst, move.dst_lane});
+      const bool pulls = move.pull && move.from.kind == ir::Operand::Kind::scratch;
+      if (pulls && move.src == rank_ && move.dst != rank_) pullers.insert({move.dst, move.dst_lane});
     }
     for (const auto& [owner, lane] : pulled_) {
       if (owner != rank_)
@@ -173,6 +223,7 @@ class Lowering {
 
   const ir::Plan& plan_;
   const Rank rank_;
+  const Peers peers_;
   const std::vector<LaneBuilder::Fact> facts_;
   Program program_;
   ProgramTables tables_;
@@ -184,6 +235,8 @@ class Lowering {
 
 }  // namespace
 
-Result<Program> lower(const ir::Plan& plan, Rank rank) { return Lowering(plan, rank).lower(); }
+Result<Program> lower(const ir::Plan& plan, Rank rank, Peers peers) {
+  return Lowering(plan, rank, peers).lower();
+}
 
 }  // namespace weir::exec

@@ -12,7 +12,10 @@
 
 namespace weir::exec {
 
+/// What ranks may use of each other's memory: whoever runs the program decides.
+enum class Peers : uint8_t { scratch, buffers };
+
 /// The program of `rank`. REQUIRES: ir::verify(plan) succeeded.
-Result<Program> lower(const ir::Plan& plan, Rank rank);
+Result<Program> lower(const ir::Plan& plan, Rank rank, Peers peers = Peers::scratch);
 
 }  // namespace weir::exec

@@ -27,7 +27,8 @@ class Pulls {
 
   void find(uint32_t id, std::vector<Signal>& signals) {
     const Move& move = plan_.moves[id];
-    if (move.pull && (move.src == rank_ || move.dst == rank_)) await(id, signals);
+    const bool concerned = move.src == rank_ || move.dst == rank_;
+    if (move.pull && concerned && move.from.kind == Operand::Kind::scratch) await(id, signals);
     if (move.to.kind == Operand::Kind::scratch) writers_[move.dst].push_back(id);
   }
 
@@ -66,6 +67,10 @@ class Lanes {
   void find(uint32_t id, std::vector<Signal>& signals) {
     const Move& move = plan_.moves[id];
     if (move.src == rank_ && !move.pull) touch(id, move.from, false, lane_at(move, rank_), signals);
+    if (move.push) {
+      if (move.src == rank_) known_[{rank_, move.src_lane}][move.src_lane] = id;
+      return;
+    }
     if (move.src != move.dst && !move.pull) {  // what the sender knows comes with the message
       Known& sender = known_[{move.src, move.src_lane}];
       if (move.src == rank_) sender[move.src_lane] = id;
@@ -140,6 +145,17 @@ Signals find_signals(const ir::Plan& plan, Rank rank) {
     lanes.find(id, found.signals);
   }
   found.farewells = lanes.farewells();
+  return found;
+}
+
+std::set<Visit> find_visits(const ir::Plan& plan, Rank rank) {
+  std::set<Visit> found;
+  for (const Move& move : plan.moves) {
+    if (move.src != rank && move.dst != rank) continue;
+    if (move.pull && move.from.kind != Operand::Kind::scratch)
+      found.insert({move.src, move.dst, move.dst_lane});
+    if (move.push) found.insert({move.dst, move.src, move.src_lane});
+  }
   return found;
 }
 

@@ -2,7 +2,9 @@
 /// because no message with data says so. Used by lower() alone.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "algorithms/ir/plan.h"
@@ -35,6 +37,16 @@ struct Signals {
   std::vector<LaneFarewell> farewells;
 };
 
+/// A lane of `visitor` reads or writes the buffers of `owner`, which may take place only between two
+/// messages: the owner's, that it has begun, and the visitor's, that it is done.
+struct Visit {
+  Rank owner;
+  Rank visitor;
+  uint8_t lane;
+
+  auto operator<=>(const Visit&) const = default;
+};
+
 /// The lane of the rank `at` that carries out its half of `move`.
 constexpr uint8_t lane_at(const ir::Move& move, Rank at) {
   return move.dst == at ? move.dst_lane : move.src_lane;
@@ -44,5 +56,8 @@ constexpr uint8_t lane_at(const ir::Move& move, Rank at) {
 /// one of them writing, unless messages order them already. Input and output count as the same memory where
 /// the collective may be called in place. REQUIRES: a verified plan. Pure.
 Signals find_signals(const ir::Plan& plan, Rank rank);
+
+/// Every visit that `rank` makes or gets.
+std::set<Visit> find_visits(const ir::Plan& plan, Rank rank);
 
 }  // namespace weir::exec

@@ -14,6 +14,9 @@ enum class Op : uint8_t {
 inline constexpr int kFanIn = 4;
 inline constexpr int kFanOut = 4;
 
+/// In which of its passes a lane carries out a signal or a wait; moves are of every pass.
+enum class Turn : uint32_t { every, first, last };
+
 /// One instruction.
 struct alignas(32) Step {
   Op op = Op::move;
@@ -24,16 +27,22 @@ struct alignas(32) Step {
   uint16_t src[kFanIn] = {};  ///< indices into Program::places
   uint16_t dst[kFanOut] = {};
   uint32_t chunk = 0;  ///< first chunk; a place adds its bias
-  uint32_t part = 0;   ///< which part of a block the first chunk is: decides its length
+  uint32_t part = 0;   ///< which part of a block the first chunk is: decides its length; else a Turn
 };
 static_assert(sizeof(Step) == 32);
 
+/// Whether a signal or wait is of a pass. `first`, `last`: whether it is the lane's.
+constexpr bool is_due(const Step& step, bool first, bool last) {
+  const auto turn = static_cast<Turn>(step.part);
+  return turn == Turn::every || (turn == Turn::first && first) || (turn == Turn::last && last);
+}
+
 /// Where a step reads or writes.
 struct Place {
-  enum class Kind : uint8_t { input, output, scratch, peer_scratch, receive, send };
+  enum class Kind : uint8_t { input, output, scratch, peer_scratch, peer_input, peer_output, receive, send };
   Kind kind = Kind::input;
   int32_t bias = 0;    ///< added to Step::chunk
-  uint32_t index = 0;  ///< channel (receive, send), or rank (peer_scratch)
+  uint32_t index = 0;  ///< channel (receive, send), or rank (peer_...)
 
   bool operator==(const Place&) const = default;
 };

@@ -206,12 +206,13 @@ inline void run_and_check(Communicator& communicator, const Seated& seat, Collec
 /// What the log says while it lives.
 class Logged {
  public:
-  Logged()
+  explicit Logged(const char* subsystems = nullptr)
       : file_(fmt::format("{}/weir_resident_{}.log", std::filesystem::temp_directory_path().string(),
                           getpid())) {
     LogSettings settings;
     settings.level = "INFO";
     settings.file = file_;
+    if (subsystems != nullptr) settings.subsystems = subsystems;
     configure_log(settings);
   }
   ~Logged() {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <barrier>
 #include <random>
 
 #include "src/core/gpu/resident.h"
@@ -122,6 +123,73 @@ TEST_P(Ways, OneThreadHasAllRanksAndOneStream) {
   ranks.clear();
 }
 
+/// A call that a rank was refused counts for nothing: ranks that made no such call agree with it.
+TEST_P(Ways, ARefusedCallLeavesNoTrace) {
+  GpuSite site(options());
+  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, Seated& seat) {
+    Elements data(seat, 200), out(seat, 200);
+    const Seated elsewhere(site, 1 - rank);
+    Elements foreign(elsewhere, 100);
+    if (rank == 0) {
+      const Operation calls[] = {operation(Collective::all_reduce, data.data(), data.data(), 100),
+                                 operation(Collective::all_reduce, foreign.data(), foreign.data(), 100)};
+      EXPECT_EQ(communicator.run(calls, seat.place()).code(), Code::invalid_usage);
+    }
+    run_and_check(communicator, seat, Collective::all_reduce, 100, 0, data, out);
+    EXPECT_TRUE(communicator.state().ok()) << communicator.state().message();
+  });
+}
+
+/// Where a call cannot be queued the communicator ends on all ranks, and no stream waits for it.
+TEST(Resident, ACallThatFailsHalfWayEndsTheCommunicator) {
+  GpuSite site;
+  std::vector<Status> queued(2), after(2);
+  std::barrier all(2);
+  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, Seated& seat) {
+    auto host = std::move(*device::HostStream::create());
+    Elements data(seat, 100);
+    all.arrive_and_wait();
+    if (rank == 0) setenv("WEIR_FAKE_GPU_FAULTS", "launch=1", 1);
+    all.arrive_and_wait();
+    const Operation one = operation(Collective::all_reduce, data.data(), data.data(), 100);
+    const auto at = static_cast<size_t>(rank);
+    queued[at] = communicator.run({&one, 1}, Place{host.get()});
+    (void)host->synchronize();
+    while (communicator.state().ok()) std::this_thread::yield();
+    after[at] = communicator.state();
+    all.arrive_and_wait();
+    if (rank == 0) unsetenv("WEIR_FAKE_GPU_FAULTS");
+  });
+  const size_t failed = queued[0].ok() ? 1 : 0;
+  EXPECT_THAT(queued[failed].message(), HasSubstr("aunchKernel failed"));
+  EXPECT_TRUE(queued[1 - failed].ok()) << queued[1 - failed].message();
+  for (const Status& status : after)
+    EXPECT_EQ(status.message(),
+              fmt::format("rank {} could not queue a call: {}", failed, queued[failed].message()));
+}
+
+/// On one GPU ranks use each other's buffers where it pays: not between GPUs, nor for little, nor where each
+/// scales its own input.
+TEST(Resident, RanksOfOneGpuTakeTheDirectPlan) {
+  const auto first = [](size_t bytes, bool visits) {
+    return ResidentPlans::choices(Collective::all_reduce, 4, bytes, visits).front().algorithm;
+  };
+  EXPECT_EQ(first(size_t{1} << 20, true), "direct");
+  EXPECT_EQ(first(size_t{1} << 20, false), "ring");
+  EXPECT_EQ(first(1024, true), "one_shot");
+  for (const std::vector<int>& gpus : {std::vector<int>{0}, std::vector<int>{0, 1}}) {
+    const Logged logged("TUNING");
+    GpuSite site;
+    with_residents(site, 2, gpus, [](Communicator& communicator, int, Seated& seat) {
+      Elements in(seat, 120'000), out(seat, 120'000);
+      run_and_check(communicator, seat, Collective::all_reduce, 60'000, 0, in, out);
+    });
+    const bool directly = gpus.size() == 1;
+    EXPECT_EQ(logged.text().find("all_reduce on GPUs: direct") != std::string::npos, directly);
+    EXPECT_EQ(logged.text().find("all_reduce on GPUs: ring") != std::string::npos, !directly);
+  }
+}
+
 /// Calls on two streams in turn run in the order in which they were made.
 TEST(Resident, StreamsTakeTurns) {
   GpuSite site;
@@ -169,40 +237,43 @@ TEST_P(Ways, OtherHostMemoryIsCopied) {
 
 TEST_P(Ways, AveragesAndScalarsOfTheHostAndOfTheGpu) {
   GpuSite site(options());
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
-    constexpr size_t kCount = 100;
-    Elements in(seat, kCount), out(seat, kCount), scalar(seat, 1);
-    in.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
-    const int own = rank + 2;
-    scalar.fill(1, [&](size_t) { return own; });
-    const void* const on_gpu = scalar.data();
-    const auto run = [&](const Reduction& reduction) {
-      Operation one = operation(Collective::all_reduce, in.data(), out.data(), kCount);
-      one.reduction = reduction;
-      const Status status = communicator.run({&one, 1}, seat.place());
-      EXPECT_TRUE(status.ok()) << status.message();
-      return out.read(kCount);
-    };
-    const auto scaled = [](size_t i) { return 2 * put(0, 0, i) + 3 * put(1, 0, i); };
-    Reduction reduction;
-    reduction.scaling = Reduction::Scaling::premultiply;
-    reduction.factor.bits[0] = static_cast<unsigned char>(own);
-    std::vector<int> got = run(reduction);
-    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
-    reduction = {};
-    reduction.scaling = Reduction::Scaling::premultiply_later;
-    std::memcpy(reduction.factor.bits, &on_gpu, sizeof(on_gpu));
-    got = run(reduction);
-    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
-    const void* const on_host = &own;
-    std::memcpy(reduction.factor.bits, &on_host, sizeof(on_host));
-    got = run(reduction);
-    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
-    reduction = {};
-    reduction.scaling = Reduction::Scaling::average;
-    got = run(reduction);
-    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put_sum(2, 0, i) / 2);
-  });
+  // In packets, and in sizes for which ranks read each other's input where they can.
+  for (const size_t count : {size_t{100}, size_t{9000}}) {
+    with_residents(site, 2, {0}, [count](Communicator& communicator, int rank, Seated& seat) {
+      const size_t kCount = count;
+      Elements in(seat, kCount), out(seat, kCount), scalar(seat, 1);
+      in.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
+      const int own = rank + 2;
+      scalar.fill(1, [&](size_t) { return own; });
+      const void* const on_gpu = scalar.data();
+      const auto run = [&](const Reduction& reduction) {
+        Operation one = operation(Collective::all_reduce, in.data(), out.data(), kCount);
+        one.reduction = reduction;
+        const Status status = communicator.run({&one, 1}, seat.place());
+        EXPECT_TRUE(status.ok()) << status.message();
+        return out.read(kCount);
+      };
+      const auto scaled = [](size_t i) { return 2 * put(0, 0, i) + 3 * put(1, 0, i); };
+      Reduction reduction;
+      reduction.scaling = Reduction::Scaling::premultiply;
+      reduction.factor.bits[0] = static_cast<unsigned char>(own);
+      std::vector<int> got = run(reduction);
+      for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
+      reduction = {};
+      reduction.scaling = Reduction::Scaling::premultiply_later;
+      std::memcpy(reduction.factor.bits, &on_gpu, sizeof(on_gpu));
+      got = run(reduction);
+      for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
+      const void* const on_host = &own;
+      std::memcpy(reduction.factor.bits, &on_host, sizeof(on_host));
+      got = run(reduction);
+      for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
+      reduction = {};
+      reduction.scaling = Reduction::Scaling::average;
+      got = run(reduction);
+      for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put_sum(2, 0, i) / 2);
+    });
+  }
 }
 
 /// A captured call runs at each launch, with calls beside it; nothing is allocated or waited for meanwhile.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "algorithms/direct.h"
 #include "tests/exec/gpu_operation.h"
 #include "tests/exec/gpu_ranks.h"
 
@@ -121,6 +122,40 @@ TEST(GpuLane, PassesAreDealtOutToShards) {
       work.tile_bytes = 256;
       run_both(programs, gpus, work, 0, fmt::format("{} shards", shards));
       if (HasFatalFailure()) return;
+    }
+  }
+}
+
+/// Ranks that use each other's buffers, against ranks that use channels: whole numbers, whose sums do not
+/// depend on the order.
+TEST(GpuLane, RanksReadAndWriteEachOthersBuffers) {
+  uint32_t turn = 0;
+  for (const algorithms::Entry& entry : algorithms::catalogue()) {
+    if (entry.algorithm != "one_shot") continue;
+    for (const int ranks : kRanks) {
+      if (ranks == 1) continue;
+      const ir::Plan plan = plan_of(entry, ranks);
+      const auto in_channels = lower_all(plan);
+      const auto programs = lower_all(algorithms::direct(entry.kind, ranks, plan.shape.root), Peers::buffers);
+      RingOptions options;
+      options.visits = true;
+      options.shards = 1 + turn % 3;
+      GpuRanks gpus(programs, options);
+      for (const size_t count : {size_t{3}, size_t{4099}}) {  // the second time in other memory
+        Work work;
+        work.count = count;
+        work.type = DataType::uint32;
+        work.tag = (uint64_t{++turn} << 32) + 5;
+        work.tile_bytes = 1024;
+        work.divisor = reduces(entry.kind) ? 1 + turn % 2 : 1;
+        Operation want(plan.shape, work, 0, turn);
+        Operation got(plan.shape, work, 0, turn);
+        run_on_host(in_channels, want);
+        gpus.run(got.works);
+        for (size_t rank = 0; rank < programs.size(); ++rank)
+          ASSERT_EQ(got.output[rank].words, want.output[rank].words)
+              << label(entry, ranks) << " rank " << rank << " count " << count;
+      }
     }
   }
 }

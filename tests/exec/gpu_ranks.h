@@ -49,6 +49,7 @@ struct RingOptions {
   uint32_t slots = 2;
   uint32_t slot_bytes = 4096;
   uint64_t before = 0;
+  bool visits = false;  ///< ranks use each other's buffers
 };
 
 /// Programs of all ranks, with their rings.
@@ -120,6 +121,9 @@ class GpuRanks {
     std::memcpy(copies_.back().data(), image.bytes.data(), image.bytes.size());
     gpu::bind(launch, image, reinterpret_cast<const std::byte*>(copies_.back().data()));
     notes_.emplace_back(launch.lane_count * options_.shards);
+    buffers_.emplace_back(launch.lane_count * options_.shards * programs_.size());
+    if (options_.visits) launch.buffers = buffers_.back().data();
+    launch.ranks = static_cast<uint32_t>(programs_.size());
     launch.shards = options_.shards;
     launch.ordered = options_.ordered;
     launch.ports = ports_.back().data();
@@ -147,6 +151,7 @@ class GpuRanks {
   std::vector<std::vector<Line>> copies_;
   std::vector<std::vector<Port>> ports_;
   std::vector<std::vector<Note>> notes_;
+  std::vector<std::vector<BuffersOfRank>> buffers_;
   std::map<std::tuple<Rank, Rank, uint32_t, uint32_t>, std::unique_ptr<RingMemory>> rings_;
   std::vector<Launch> launches_;
   std::vector<std::thread> threads_;

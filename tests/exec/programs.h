@@ -13,10 +13,10 @@
 
 namespace weir::exec {
 
-inline std::vector<Program> lower_all(const ir::Plan& plan) {
+inline std::vector<Program> lower_all(const ir::Plan& plan, Peers peers = Peers::scratch) {
   std::vector<Program> programs;
   for (Rank rank = 0; rank < plan.shape.ranks; ++rank) {
-    auto program = lower(plan, rank);
+    auto program = lower(plan, rank, peers);
     EXPECT_TRUE(program.ok()) << plan.algorithm << ": " << program.status().message();
     if (program.ok()) programs.push_back(std::move(*program));
   }

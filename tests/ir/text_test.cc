@@ -89,7 +89,8 @@ TEST(Text, SaysWhatIsWrongWhere) {
             "line 6: expected the number after \"chunks\" (0 to 4294967295), found \"4294967296\"");
   EXPECT_EQ(said("scratch 5", "scratch 5 6"), "line 7: expected the end of the line, found \"6\"");
   EXPECT_EQ(said("1 send", "2 send"), "line 10: expected the number of move 1 of 4, found \"2\"");
-  EXPECT_EQ(said("0 send", "0 sent"), "line 9: expected \"send\", \"pull\" or \"local\", found \"sent\"");
+  EXPECT_EQ(said("0 send", "0 sent"),
+            "line 9: expected \"send\", \"pull\", \"push\" or \"local\", found \"sent\"");
   EXPECT_EQ(said("2.2", "2"), "line 10: expected a rank and a lane, as in 3.0, found \"2\"");
   EXPECT_EQ(said("2.2", "2.64"), "line 10: expected a rank and a lane of 0 to 63, as in 3.0, found \"2.64\"");
   EXPECT_EQ(said("1.0 from", "1.0 form"), "line 9: expected \"from\", found \"form\"");

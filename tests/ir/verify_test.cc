@@ -91,6 +91,14 @@ TEST(Verify, RefusesMovesThatMakeNoSense) {
   EXPECT_EQ(said([](Plan& p) { p.moves[1].pull = true; }),
             "move 1 pulls a value: only memory can be read by another rank");
   EXPECT_THAT(said([](Plan& p) { p.moves[4].dst = 2, p.moves[4].pull = true; }), HasSubstr("from itself"));
+  EXPECT_THAT(said([](Plan& p) { p.moves[0].push = p.moves[0].pull = true, p.moves[0].from = input(0); }),
+              HasSubstr("both pulled and pushed"));
+  EXPECT_THAT(said([](Plan& p) { p.moves[0].push = true, p.moves[0].with = {}, p.moves[0].to = {}; }),
+              HasSubstr("move 0 pushes to no place: expected output or scratch"));
+  EXPECT_THAT(said([](Plan& p) { p.moves[0].push = true, p.moves[0].with = input(0); }),
+              HasSubstr("move 0 pushes and sums"));
+  EXPECT_THAT(said([](Plan& p) { p.moves[0].push = true, p.moves[0].with = {}, p.moves[0].to = output(0); }),
+              HasSubstr("which was pushed: expected the place it was pushed to"));
   EXPECT_EQ(said([](Plan& p) { p.moves[4].dst = 2, p.moves[4].dst_lane = 1; }),
             "move 4 is local to rank 2, but names lanes 0 and 1");
   EXPECT_EQ(said([](Plan& p) { p.moves[3].to = input(0); }),

@@ -75,6 +75,11 @@ TEST_F(Choice, WhatWasMeasuredOnceIsKnown) {
   }
 }
 
+TEST_F(Choice, TheLogSaysWhoAnswers) {
+  EXPECT_THAT(log_of_sums({}, 2), AllOf(ContainsRegex("weir [0-9.]+ answers, from .*/libnccl\\.so"),
+                                        HasSubstr("rank 0 of 2 works with host memory")));
+}
+
 TEST_F(Choice, GraphFilesOfNcclOrderRanks) {
   const std::string ring = write("ring.xml", R"(<graphs version="1">
 <graph id="0" pattern="4" crossnic="0" nchannels="1" speedintra="24" speedinter="12" latencyinter="0" typeintra="NVL"

@@ -131,6 +131,36 @@ TEST(VerbsPairs, FollowNetworksNotNumbers) {
   EXPECT_THAT(port_pairs(theirs, ours), ElementsAre(Pair(0, 2), Pair(1, 0)));
 }
 
+TEST(VerbsPairs, PreferPortsNearTheGpus) {
+  std::vector<PortAddress> ours, theirs;
+  for (const char* network : {"10.0.0.", "10.1.0.", "10.2.0.", "10.3.0."}) {
+    ours.push_back(port_at(std::string(network) + "1", 24));
+    theirs.push_back(port_at(std::string(network) + "2", 24));
+  }
+  ours[2].near = true;
+  EXPECT_THAT(port_pairs(ours, theirs), ElementsAre(Pair(2, 2))) << "they do not care";
+  theirs[2].near = true;
+  EXPECT_THAT(port_pairs(ours, theirs), ElementsAre(Pair(2, 2)));
+  theirs[2].near = false;
+  theirs[1].near = true;  // of another network: one end of each is near
+  EXPECT_THAT(port_pairs(ours, theirs), ElementsAre(Pair(1, 1), Pair(2, 2)));
+  EXPECT_THAT(port_pairs(theirs, ours), ElementsAre(Pair(1, 1), Pair(2, 2)));
+  ours.resize(3);
+  theirs = {theirs[3]};  // none in common
+  EXPECT_THAT(port_pairs(ours, theirs), ElementsAre(Pair(2, 0)));
+}
+
+TEST(VerbsPairs, OfOneNetworkJoinTheNearOnes) {
+  std::vector<PortAddress> ours, theirs;
+  for (int i = 1; i < 5; ++i) {
+    ours.push_back(port_at("10.0.0." + std::to_string(i), 16));
+    theirs.push_back(port_at("10.0.1." + std::to_string(i), 16));
+  }
+  ours[3].near = theirs[0].near = true;
+  EXPECT_THAT(port_pairs(ours, theirs), ElementsAre(Pair(3, 0)));
+  EXPECT_THAT(port_pairs(theirs, ours), ElementsAre(Pair(0, 3)));
+}
+
 TEST(VerbsPairs, GiveEachPortOnePeer) {
   const std::vector<PortAddress> ours = {port_at("10.0.0.1", 16), port_at("10.0.1.1", 16)};
   EXPECT_THAT(port_pairs(ours, ours), ElementsAre(Pair(0, 0), Pair(1, 1)));

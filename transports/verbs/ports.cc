@@ -203,6 +203,7 @@ void PortAddress::put(ByteWriter& writer) const {
   writer.put_string(name)
       .put(ethernet)
       .put(routable)
+      .put(near)
       .put(lid)
       .put(mtu)
       .put(network_bits)
@@ -215,6 +216,7 @@ PortAddress PortAddress::get(ByteReader& reader) {
   address.name = reader.get_string();
   address.ethernet = reader.get<uint8_t>() != 0;
   address.routable = reader.get<uint8_t>() != 0;
+  address.near = reader.get<uint8_t>() != 0;
   address.lid = reader.get<uint16_t>();
   address.mtu = reader.get<uint32_t>();
   address.network_bits = std::min<uint32_t>(reader.get<uint32_t>(), 128);
@@ -251,11 +253,42 @@ uint32_t network_bits(const VerbsGid& gid) {
   return 0;
 }
 
+namespace {
+
+/// Those near the rank's GPU; all where none is.
+std::vector<size_t> near_ones(const std::vector<PortAddress>& ports) {
+  std::vector<size_t> near, all;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    all.push_back(i);
+    if (ports[i].near) near.push_back(i);
+  }
+  return near.empty() ? all : near;
+}
+
+}  // namespace
+
 std::vector<std::pair<size_t, size_t>> port_pairs(const std::vector<PortAddress>& ours,
                                                   const std::vector<PortAddress>& theirs) {
-  return pair_rails(
-      ours.size(), theirs.size(), [&](size_t i, size_t j) { return same_network(ours[i], theirs[j]); },
-      [&](size_t i, size_t j) { return can_route(ours[i], theirs[j]); });
+  using Pairs = std::vector<std::pair<size_t, size_t>>;
+  const auto joined = [&](size_t i, size_t j) { return same_network(ours[i], theirs[j]); };
+  const auto never = [](size_t, size_t) { return false; };
+  const std::vector<size_t> mine = near_ones(ours), others = near_ones(theirs);
+  const auto among_near = [&](auto same, auto route) {
+    Pairs pairs = pair_rails(
+        mine.size(), others.size(), [&](size_t i, size_t j) { return same(mine[i], others[j]); },
+        [&](size_t i, size_t j) { return route(mine[i], others[j]); });
+    for (auto& [i, j] : pairs) i = mine[i], j = others[j];
+    return pairs;
+  };
+  if (Pairs pairs = among_near(joined, never); !pairs.empty()) return pairs;
+  if (Pairs pairs = pair_rails(ours.size(), theirs.size(), joined, never); !pairs.empty()) {
+    const auto far = [&](const auto& pair) { return !ours[pair.first].near && !theirs[pair.second].near; };
+    if (!std::ranges::all_of(pairs, far)) std::erase_if(pairs, far);
+    return pairs;
+  }
+  const auto routed = [&](size_t i, size_t j) { return can_route(ours[i], theirs[j]); };
+  if (Pairs pairs = among_near(never, routed); !pairs.empty()) return pairs;
+  return pair_rails(ours.size(), theirs.size(), never, routed);
 }
 
 }  // namespace weir::verbs

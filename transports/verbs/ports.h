@@ -47,6 +47,7 @@ struct PortAddress {
   std::string name;  ///< "mlx5_0:1"
   bool ethernet = false;
   bool routable = false;  ///< RoCE v2
+  bool near = false;      ///< as near to the rank's GPU as any; false: to another, or nobody knows
   uint16_t lid = 0;
   uint32_t mtu = 0;           ///< bytes
   uint32_t network_bits = 0;  ///< how many bits of the GID name the network; 0: not known
@@ -67,7 +68,9 @@ std::string gid_text(const std::array<uint8_t, 16>& gid);
 uint32_t network_bits(const drivers::VerbsGid& gid);
 
 /// Pairs (ours, theirs) of ports that can talk, each port in one pair: those of one network, in the order of
-/// ours; if there is none, Ethernet ports with routable addresses of one family, first with first and so on.
+/// ours, between ports near the two GPUs where there are such, else those with one of them; if there is none,
+/// Ethernet ports with routable addresses of one family, first with first and so on, near ones alone if there
+/// are any.
 std::vector<std::pair<size_t, size_t>> port_pairs(const std::vector<PortAddress>& ours,
                                                   const std::vector<PortAddress>& theirs);
 

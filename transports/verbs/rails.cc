@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "src/base/clock.h"
 #include "src/base/log.h"
 
@@ -22,9 +24,22 @@ PortAddress address_of(const UsedPort& used) {
           .gid = gid.bytes};
 }
 
+/// Where some are nearer than others.
+void mark_near(std::vector<std::unique_ptr<Rail>>& rails, const NearestPorts& nearest) {
+  if (rails.size() < 2 || !nearest) return;
+  const std::vector<std::string> names = nearest();
+  for (const auto& rail : rails) {
+    rail->address.near = std::ranges::any_of(names, [&](const std::string& name) {
+      return name == rail->used.port.device || name == rail->address.name;
+    });
+    if (rail->address.near) WEIR_INFO(net, "RDMA port {} is near the GPU", rail->address.text());
+  }
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Rails>> Rails::open(drivers::Verbs& verbs, const Options& options) {
+Result<std::unique_ptr<Rails>> Rails::open(drivers::Verbs& verbs, const Options& options,
+                                           const NearestPorts& nearest) {
   Result<std::vector<drivers::VerbsPort>> found = verbs.ports();
   WEIR_TRY(found.status());
   PortChoice choice = choose_ports(std::move(*found), options);
@@ -52,6 +67,7 @@ Result<std::unique_ptr<Rails>> Rails::open(drivers::Verbs& verbs, const Options&
     WEIR_INFO(net, "RDMA port {}", sentence);
     why += fmt::format("{}{}", why.empty() ? "" : "; ", sentence);
   }
+  mark_near(made->rails_, nearest);
   if (made->rails_.empty())
     return Status(Code::system_error, fmt::format("no RDMA port of this host can be used: {}", why));
   return made;

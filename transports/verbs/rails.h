@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/drivers/verbs.h"
+#include "transports/transport.h"
 #include "transports/verbs/ports.h"
 
 namespace weir::verbs {
@@ -23,9 +24,11 @@ struct Rail {
 /// Thread-safe: the ends of a rank's channels may be used by several threads.
 class Rails {
  public:
-  /// Chooses ports and opens their devices; the log says which and why. Error: there is no port to use; the
+  /// Chooses ports and opens their devices; the log says which and why. `nearest` names ports or devices near
+  /// the rank's GPU; it is asked where there are several ports. Error: there is no port to use; the
   /// sentence says why for each.
-  static Result<std::unique_ptr<Rails>> open(drivers::Verbs& verbs, const Options& options);
+  static Result<std::unique_ptr<Rails>> open(drivers::Verbs& verbs, const Options& options,
+                                             const NearestPorts& nearest);
 
   size_t size() const { return rails_.size(); }
   Rail& operator[](size_t index) { return *rails_[index]; }

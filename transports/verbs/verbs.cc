@@ -15,7 +15,7 @@ namespace {
 
 using verbs::PortAddress;
 
-constexpr uint32_t kCardVersion = 1;
+constexpr uint32_t kCardVersion = 2;
 constexpr uint32_t kMostPorts = 1024;
 constexpr uint32_t kInlineBytes = 256;
 // Half a round trip of a small message between adapters of recent years.
@@ -50,7 +50,7 @@ std::string list_text(const std::vector<PortAddress>& ports) {
 class VerbsTransport final : public Transport {
  public:
   VerbsTransport(const Identity& self, Door* door, Result<std::unique_ptr<drivers::Verbs>> verbs,
-                 const Options& options)
+                 const Options& options, const NearestPorts& nearest)
       : self_(self), machine_(host_identity("")), door_(door), settings_(settings_of(options)) {
     if (options.ib_disable) {
       no_rails_ = Status(Code::invalid_usage, "NCCL_IB_DISABLE=1 forbids RDMA devices");
@@ -58,7 +58,7 @@ class VerbsTransport final : public Transport {
       no_rails_ = verbs.status();
     } else {
       verbs_ = std::move(*verbs);
-      auto rails = verbs::Rails::open(*verbs_, options);
+      auto rails = verbs::Rails::open(*verbs_, options, nearest);
       no_rails_ = rails.status();
       if (rails.ok()) rails_ = std::move(*rails);
     }
@@ -169,8 +169,9 @@ class VerbsTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> make_verbs(const Identity& self, Door* door,
-                                      Result<std::unique_ptr<drivers::Verbs>> verbs, const Options& options) {
-  return std::make_unique<VerbsTransport>(self, door, std::move(verbs), options);
+                                      Result<std::unique_ptr<drivers::Verbs>> verbs, const Options& options,
+                                      const NearestPorts& nearest) {
+  return std::make_unique<VerbsTransport>(self, door, std::move(verbs), options, nearest);
 }
 
 }  // namespace weir

@@ -15,8 +15,10 @@
 namespace weir {
 
 /// `door` may be null. `verbs` may be an error, then nobody is reached, and why_not says why. Of the options
-/// those count whose names begin with NCCL_IB_.
+/// those count whose names begin with NCCL_IB_. Ports that are `nearest` are used where they serve; a
+/// transport that does not know its GPU uses all.
 std::unique_ptr<Transport> make_verbs(const Identity& self, Door* door,
-                                      Result<std::unique_ptr<drivers::Verbs>> verbs, const Options& options);
+                                      Result<std::unique_ptr<drivers::Verbs>> verbs, const Options& options,
+                                      const NearestPorts& nearest = {});
 
 }  // namespace weir

@@ -179,6 +179,7 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool 
   blocks_ = UINT32_MAX;
   for (size_t rank = 0; rank < offers.size(); ++rank) {
     const Offer& offer = offers[rank];
+    one_gpu_ = one_gpu_ && offer.process == parts.process && offer.index == gpu_->index();
     homes_.bytes = std::min<size_t>(homes_.bytes, offer.home_bytes);
     const auto sharing = std::count_if(offers.begin(), offers.end(),
                                        [&](const Offer& other) { return other.shares_gpu(offer); });

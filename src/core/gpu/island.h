@@ -54,6 +54,9 @@ class Island {
   /// Calls go as operations of streams: no kernel waits for another rank.
   bool by_streams() const { return flags_ != nullptr; }
 
+  /// Kernels of all ranks address whatever their GPUs address: they are of one process, on one GPU.
+  bool addresses_buffers() const { return one_gpu_ && !by_streams(); }
+
   /// Tells all others that this rank uses nobody's home any more. REQUIRES: nothing is queued on stream(), or
   /// ever will be. Waits for at most a moment, as does everyone_left(); one of all islands of a process at a
   /// time.
@@ -91,6 +94,7 @@ class Island {
   std::unique_ptr<exec::gpu::FlagPages> flags_;  ///< of the way by streams
   std::unique_ptr<exec::gpu::Queued> executor_;
   uint32_t blocks_ = 0;
+  bool one_gpu_ = true;
   Pinned words_;  ///< a farewell to send, a flag, farewells that were read
   device::GpuFlag read_;
   uint32_t reads_ = 0;

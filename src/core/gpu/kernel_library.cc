@@ -17,6 +17,25 @@ std::string own_folder() {
 
 }  // namespace
 
+Result<exec::gpu::LoadedKernels> load_kernels(device::GpuKernels& driver, const void* image) {
+  auto module = driver.load(image);
+  WEIR_TRY(module.status());
+  exec::gpu::LoadedKernels kernels;
+  const std::pair<const char*, device::GpuKernel*> wanted[] = {{"weir_lanes_bandwidth", &kernels.bandwidth},
+                                                               {"weir_lanes_packet", &kernels.packet},
+                                                               {"weir_transfer", &kernels.transfer}};
+  for (const auto& [name, kernel] : wanted) {
+    auto found = driver.find(*module, name);
+    if (!found.ok()) {
+      (void)driver.unload(*module);
+      return found.status();
+    }
+    *kernel = *found;
+  }
+  kernels.most_threads = driver.code() == "hip" ? exec::gpu::kMostThreadsOfAmd : exec::gpu::kMostThreads;
+  return kernels;
+}
+
 Result<const void*> KernelLibrary::image(const std::string& name) {
   if (const auto known = images_.find(name); known != images_.end()) return known->second;
   const std::string beside = path_.empty() ? own_folder() + name : path_;
@@ -41,20 +60,9 @@ Result<exec::gpu::LoadedKernels> KernelLibrary::on(device::Gpu& gpu) {
   const std::string name = fmt::format("libweir_{}.so", driver->code());
   auto code = image(name);
   WEIR_TRY(code.status());
-  auto module = driver->load(*code);
-  WEIR_TRY(module.status());
-  exec::gpu::LoadedKernels kernels;
-  auto bandwidth = driver->find(*module, "weir_lanes_bandwidth");
-  WEIR_TRY(bandwidth.status());
-  auto packet = driver->find(*module, "weir_lanes_packet");
-  WEIR_TRY(packet.status());
-  kernels.bandwidth = *bandwidth;
-  kernels.packet = *packet;
-  auto transfer = driver->find(*module, "weir_transfer");
-  WEIR_TRY(transfer.status());
-  kernels.transfer = *transfer;
-  kernels.most_threads = driver->code() == "hip" ? exec::gpu::kMostThreadsOfAmd : exec::gpu::kMostThreads;
-  loaded_.emplace(&gpu, kernels);
+  auto kernels = load_kernels(*driver, *code);
+  WEIR_TRY(kernels.status());
+  loaded_.emplace(&gpu, *kernels);
   WEIR_INFO(init, "kernels of {} on {}", path_.empty() ? name : path_, gpu.description());
   return kernels;
 }

@@ -13,6 +13,9 @@
 
 namespace weir::core {
 
+/// The kernels of an image on the GPU of `driver`. Errors: those of the driver; then nothing stays loaded.
+Result<exec::gpu::LoadedKernels> load_kernels(device::GpuKernels& driver, const void* image);
+
 class KernelLibrary {
  public:
   /// `path` empty: the usual name, beside this library or where the loader looks.

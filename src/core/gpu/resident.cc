@@ -34,7 +34,7 @@ Resident::Resident(Parts parts, std::unique_ptr<Island> island)
       island_(std::move(island)),
       gpu_(island_->gpu()),
       own_(parts_.gpus, &gpu_, parts_.rank),
-      plans_(parts_.ranks, island_->executor()) {
+      plans_(parts_.ranks, island_->executor(), island_->addresses_buffers()) {
   for (int t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     if (is_float(type)) average_factors_[static_cast<size_t>(t)] = device::ratio(type, 1, parts_.ranks);
@@ -169,7 +169,10 @@ Status Resident::lay_out(const Operation& operation, Call& call) {
   ResidentPlans::Chosen& chosen = call.chosen.emplace_back();
   const uint32_t number = ++sequence_;
   if (operation.count == 0) return {};  // but it has a number
-  auto found = plans_.find(operation.kind, operation.root, operation.count * size_of(operation.type));
+  using Scaling = Reduction::Scaling;
+  const bool scales = operation.reduction.scaling == Scaling::premultiply ||
+                      operation.reduction.scaling == Scaling::premultiply_later;
+  auto found = plans_.find(operation.kind, operation.root, operation.count * size_of(operation.type), scales);
   WEIR_TRY(found.status());
   chosen = *found;
   WEIR_TRY(place_buffers(operation, work));
@@ -228,7 +231,13 @@ Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std:
   call.own = !alone || call.places.size() > 1 || !call.places[0].on_gpu;
   call.stream = call.own ? island_->stream() : call.places[0].gpu;
   next_bounce_ = 0;
-  for (const Operation& operation : operations) WEIR_TRY(lay_out(operation, call));
+  const uint32_t before = sequence_;
+  for (const Operation& operation : operations) {
+    if (Status laid_out = lay_out(operation, call); !laid_out.ok()) {
+      sequence_ = before;  // as on ranks that make no such call
+      return laid_out;
+    }
+  }
   call.operations = std::move(operations);
   return call;
 }
@@ -292,6 +301,18 @@ Status Resident::queue(Call& call) {
     WEIR_TRY(island_->executor().queue(*call.chosen[i].ready, call.works[i], call.stream));
   }
   return {};
+}
+
+void Resident::give_up(const Call& call, const Status& why) {
+  if (call.captured) return;
+  const Status words(why.code(),
+                     fmt::format("rank {} could not queue a call: {}", parts_.rank, why.message()));
+  parts_.fail(words);
+  abort();
+  (void)parts_.bootstrap->watchdog().fail({parts_.rank, words});  // tells the others
+  // What was queued before the error ends soon: the end of the communicator waits for it.
+  const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
+  if (gpu_.set(done_, value, call.stream).ok()) calls_.store(value, std::memory_order_release);
 }
 
 void Resident::watch(const Call& call, uint32_t value) {

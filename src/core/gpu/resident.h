@@ -65,11 +65,17 @@ class Resident {
   /// invalid_usage for streams or memory of other GPUs; those of the driver.
   /// `alone`: nothing else of a group is to be queued before it ends.
   Result<Call> prepare(std::vector<Operation> operations, std::vector<Place> places, bool alone);
+  /// Instead of the other steps: the call is not made. REQUIRES: nothing was prepared after it.
+  void forget(const Call& call) { sequence_ -= static_cast<uint32_t>(call.operations.size()); }
   /// The communicator's stream comes after what is queued at the places.
   Status enter(const Call& call);
   Status queue(Call& call);
   /// The places come after the call; those that are no streams: waits.
   Status leave(const Call& call);
+  /// After an error of enter() or queue(), or where another call of the group has one: other ranks would wait
+  /// for this one, so the communicator ends with `why` on all of them, and nothing waits for the call. Not of
+  /// captured calls, which run only if the capture goes well.
+  void give_up(const Call& call, const Status& why);
 
   /// What is queued ends soon, and so does what comes later.
   void abort();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "algorithms/catalogue.h"
+#include "algorithms/direct.h"
 #include "algorithms/ir/verify.h"
 #include "src/base/log.h"
 #include "src/exec/check.h"
@@ -29,6 +30,8 @@ constexpr uint32_t kPacketShards = 4;
 /// A shard gets at least so much of a chunk, ten times what a message costs.
 constexpr size_t kShardBytes = size_t{16} << 10;
 constexpr size_t kPacketShardBytes = size_t{1} << 10;
+
+constexpr std::string_view kDirect = "direct";
 
 /// All ranks' blocks together, as one_shot sends them.
 size_t sent_bytes(int ranks, size_t bytes) { return bytes * static_cast<size_t>(ranks - 1); }
@@ -55,12 +58,14 @@ std::string_view other_algorithm(Collective kind, std::string_view first) {
 
 }  // namespace
 
-std::array<ResidentChoice, 2> ResidentPlans::choices(Collective kind, int ranks, size_t bytes) {
+std::vector<ResidentChoice> ResidentPlans::choices(Collective kind, int ranks, size_t bytes, bool visits) {
   const bool packets = bytes <= kPacketsUpTo;
   const exec::gpu::Way way{packets ? Profile::packet : Profile::bandwidth,
                            packets ? kPacketShards : exec::gpu::HomeTable::kRings};
   const std::string_view first = algorithm_for(kind, ranks, bytes);
-  return {{{first, way}, {other_algorithm(kind, first), way}}};
+  std::vector<ResidentChoice> all{{first, way}, {other_algorithm(kind, first), way}};
+  if (visits && !packets && ranks > 1) all.insert(all.begin(), {kDirect, way});
+  return all;
 }
 
 size_t ResidentPlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint32_t chunks) {
@@ -72,10 +77,10 @@ size_t ResidentPlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, ui
   return std::clamp(part, least, ready.tile_bytes);
 }
 
-Result<ResidentPlans::Chosen> ResidentPlans::find(Collective kind, Rank root, size_t bytes) {
+Result<ResidentPlans::Chosen> ResidentPlans::find(Collective kind, Rank root, size_t bytes, bool scales) {
   if (ranks_ == 1 || !has_root(kind)) root = 0;
   Status trouble;
-  for (const ResidentChoice& choice : choices(kind, ranks_, bytes)) {
+  for (const ResidentChoice& choice : choices(kind, ranks_, bytes, visits_ && !scales)) {
     const Made& made = make(choice, kind, root);
     if (made.ready != nullptr) return Chosen{made.ready.get(), tile_bytes(*made.ready, bytes, made.chunks)};
     trouble = made.status;
@@ -101,14 +106,19 @@ const ResidentPlans::Made& ResidentPlans::make(const ResidentChoice& choice, Col
   return made_.emplace(key, std::move(entry)).first->second;
 }
 
-Result<ResidentPlans::Made> ResidentPlans::emit(const ResidentChoice& choice, Collective kind, Rank root) {
+Result<ir::Plan> ResidentPlans::plan_of(const ResidentChoice& choice, Collective kind, Rank root) const {
+  if (choice.algorithm == kDirect) return algorithms::direct(kind, ranks_, root);
   const algorithms::Entry* const entry = algorithms::find(choice.algorithm, kind);
   if (entry == nullptr)
     return Status(Code::internal_error, fmt::format("no {} for {}", choice.algorithm, name(kind)));
-  Made made;
-  made.chunks = algorithms::default_chunks(*entry, ranks_);
-  auto plan = algorithms::emit(choice.algorithm, {kind, ranks_, root, made.chunks});
+  return algorithms::emit(choice.algorithm, {kind, ranks_, root, algorithms::default_chunks(*entry, ranks_)});
+}
+
+Result<ResidentPlans::Made> ResidentPlans::emit(const ResidentChoice& choice, Collective kind, Rank root) {
+  auto plan = plan_of(choice, kind, root);
   WEIR_TRY(plan.status());
+  Made made;
+  made.chunks = plan->shape.chunks;
   const auto wrong = [&](const Status& proof) {
     return Status(Code::internal_error,
                   fmt::format("the {} plan for {} over {} ranks is wrong and was not run: {}",
@@ -117,12 +127,16 @@ Result<ResidentPlans::Made> ResidentPlans::emit(const ResidentChoice& choice, Co
   if (const Status proof = ir::verify(*plan); !proof.ok()) return wrong(proof);
   std::vector<exec::Program> programs;
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    auto program = exec::lower(*plan, rank);
+    auto program = exec::lower(*plan, rank, exec::Peers::buffers);
     WEIR_TRY(program.status());
     programs.push_back(std::move(*program));
   }
-  const exec::CheckOptions options{exec::gpu::HomeTable::kSlots};
+  exec::CheckOptions options{exec::gpu::HomeTable::kSlots};
   if (const Status proof = exec::check(programs, options); !proof.ok()) return wrong(proof);
+  if (choice.algorithm == kDirect && ir::has_in_place(kind)) {
+    options.placement = ir::Placement::in_place;
+    if (const Status proof = exec::check(programs, options); !proof.ok()) return wrong(proof);
+  }
   auto ready = executor_.prepare(*plan, programs, choice.way);
   WEIR_TRY(ready.status());
   made.ready = std::move(*ready);

@@ -5,11 +5,11 @@
 /// Not thread-safe.
 #pragma once
 
-#include <array>
 #include <map>
 #include <memory>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "src/exec/gpu/queued.h"
 
@@ -24,17 +24,20 @@ struct ResidentChoice {
 class ResidentPlans {
  public:
   /// The executor outlives it.
-  ResidentPlans(int ranks, exec::gpu::Queued& executor) : ranks_(ranks), executor_(executor) {}
+  /// `visits`: ranks address each other's buffers.
+  ResidentPlans(int ranks, exec::gpu::Queued& executor, bool visits)
+      : ranks_(ranks), executor_(executor), visits_(visits) {}
 
   struct Chosen {
     exec::gpu::Ready* ready = nullptr;
     size_t tile_bytes = 0;  ///< for Work
   };
-  /// For `bytes` per block. Errors: as Queued::prepare.
-  Result<Chosen> find(Collective kind, Rank root, size_t bytes);
+  /// For `bytes` per block. `scales`: ranks multiply their inputs, each by a factor of its own. Errors: as
+  /// Queued::prepare.
+  Result<Chosen> find(Collective kind, Rank root, size_t bytes, bool scales);
 
-  /// What find() tries, in this order, until one fits.
-  static std::array<ResidentChoice, 2> choices(Collective kind, int ranks, size_t bytes);
+  /// What find() tries, in this order, until one fits. `visits`: ranks may use each other's buffers.
+  static std::vector<ResidentChoice> choices(Collective kind, int ranks, size_t bytes, bool visits);
   /// Bytes of a chunk in a pass, such that the work spreads over the shards. Pure.
   static size_t tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint32_t chunks);
 
@@ -47,10 +50,12 @@ class ResidentPlans {
   using Key = std::tuple<std::string_view, Collective, Rank, exec::gpu::Profile>;
 
   const Made& make(const ResidentChoice& choice, Collective kind, Rank root);
+  Result<ir::Plan> plan_of(const ResidentChoice& choice, Collective kind, Rank root) const;
   Result<Made> emit(const ResidentChoice& choice, Collective kind, Rank root);
 
   const int ranks_;
   exec::gpu::Queued& executor_;
+  const bool visits_;
   std::map<Key, Made> made_;
 };
 

@@ -102,7 +102,7 @@ bool orders_memory(const ir::Plan& plan) {
     }
   };
   for (const ir::Move& move : plan.moves) {
-    if (move.pull) return true;
+    if (move.pull || move.push) return true;
     touch(move.src, move.src_lane, move.from, move.chunks, false);
     touch(move.dst, move.dst_lane, move.with, move.chunks, false);
     touch(move.dst, move.dst_lane, move.to, move.chunks, true);

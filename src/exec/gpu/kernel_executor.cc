@@ -13,6 +13,9 @@ namespace {
 constexpr uint32_t kMostBlocks = 512;
 constexpr size_t kCodeUnit = 256;
 constexpr uint32_t kLeastThreads = 64;
+/// Of a chunk in a pass where no message bounds it: large beside what a pass costs, and small enough for what
+/// all blocks have under way to stay in the caches of a GPU.
+constexpr size_t kVisitBytes = size_t{128} << 10;
 
 /// By channel: which of the rings with its peer, that way round, it takes. Both ends count alike.
 std::vector<uint32_t> rings_of(const Program& program) {
@@ -36,22 +39,33 @@ struct Needs {
   size_t scratch_chunks = 0;
   size_t image_bytes = 0;
   size_t channels = 0;
+  bool messages = false;  ///< with data
   bool pulls = false;
+  bool visits = false;
 };
 
 Needs needs_of(std::span<const Program> programs) {
   Needs all;
+  bool scratch = false;
   for (const Program& program : programs) {
     const std::vector<uint32_t> rings = rings_of(program);
     for (const uint32_t ring : rings) all.rings = std::max(all.rings, ring + 1);
     const Image image = image_of(program);
     all.lanes = std::max(all.lanes, image.lane_count);
-    all.scratch_chunks = std::max<size_t>(all.scratch_chunks, program.scratch_chunks);
     all.image_bytes = std::max(all.image_bytes, image.bytes.size());
     all.channels = std::max(all.channels, program.channels.size());
-    all.pulls |= std::any_of(program.places.begin(), program.places.end(),
-                             [](const Place& place) { return place.kind == Place::Kind::peer_scratch; });
+    all.messages |= std::any_of(program.channels.begin(), program.channels.end(),
+                                [](const Channel& channel) { return channel.chunks > 0; });
+    const auto has = [&](Place::Kind kind) {
+      return std::any_of(program.places.begin(), program.places.end(),
+                         [&](const Place& place) { return place.kind == kind; });
+    };
+    all.pulls |= has(Place::Kind::peer_scratch);
+    all.visits |= has(Place::Kind::peer_input) || has(Place::Kind::peer_output);
+    scratch |= has(Place::Kind::scratch);
+    all.scratch_chunks = std::max<size_t>(all.scratch_chunks, program.scratch_chunks);
   }
+  if (all.visits && !scratch) all.scratch_chunks = 0;
   return all;
 }
 
@@ -112,7 +126,9 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   const auto misfit = [](std::string words) {
     return Status(Code::invalid_argument, "the plan does not fit the ranks' homes: " + words);
   };
-  if (needs.pulls) return misfit("its ranks read each other's memory");
+  if (needs.pulls) return misfit("its ranks read each other's scratch");
+  if (needs.visits && way.profile == Profile::packet)
+    return misfit("its ranks use each other's buffers, and packets say nothing of other memory");
   const uint32_t shards =
       std::min({way.shards, HomeTable::kRings / needs.rings, limits_.blocks / needs.lanes});
   if (shards == 0)
@@ -121,7 +137,7 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   const Program& own = programs[static_cast<size_t>(homes_.rank)];
   auto bound = std::make_unique<Bound>(own, way.profile);
   bound->shards = shards;
-  size_t room = table_.message_bytes(way.profile) / own.message_chunks;
+  size_t room = needs.messages ? table_.message_bytes(way.profile) / own.message_chunks : kVisitBytes;
   if (needs.scratch_chunks > 0)
     room = std::min(room, table_.scratch().bytes / (shards * needs.scratch_chunks));
   bound->tile_bytes = room / kGrainBytes * kGrainBytes;
@@ -131,7 +147,10 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
                               shards * needs.scratch_chunks, table_.scratch().bytes));
   // On all ranks the same, so that homes are full on all of them at once.
   const size_t ports_at = up(needs.image_bytes, kCodeUnit);
-  bound->code_bytes = up(ports_at + shards * needs.channels * sizeof(Port), kCodeUnit);
+  const size_t ranks = homes_.at.size();
+  const size_t buffers_at = up(ports_at + shards * needs.channels * sizeof(Port), sizeof(BuffersOfRank));
+  const size_t buffers = needs.visits ? shards * needs.lanes * ranks : 0;
+  bound->code_bytes = up(buffers_at + buffers * sizeof(BuffersOfRank), kCodeUnit);
   if (code_used_ + bound->code_bytes > table_.code().bytes)
     return misfit(fmt::format("{} bytes of code are taken, of {}", code_used_, table_.code().bytes));
   bound->code_at = code_used_;
@@ -140,26 +159,35 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   const Image image = image_of(own);
   std::byte* const staged = pages_->code + bound->code_at;
   std::memcpy(staged, image.bytes.data(), image.bytes.size());
-  const std::vector<uint32_t> rings = rings_of(own);
-  auto* port = reinterpret_cast<Port*>(staged + ports_at);
-  for (uint32_t shard = 0; shard < shards; ++shard) {
-    for (size_t c = 0; c < own.channels.size(); ++c) {
-      const Channel& channel = own.channels[c];
-      *port++ =
-          table_.port(homes_, way.profile, channel.peer, channel.outgoing, shard * needs.rings + rings[c]);
-    }
-  }
+  write_ports(*bound, needs.rings, reinterpret_cast<Port*>(staged + ports_at));
   std::byte* const home = homes_.at[static_cast<size_t>(homes_.rank)];
   const std::byte* const code = home + table_.code().at + bound->code_at;
   Launch& launch = bound->launch;
   bind(launch, image, code);
   launch.ports = reinterpret_cast<const Port*>(code + ports_at);
+  if (needs.visits) {
+    std::memset(staged + buffers_at, 0, buffers * sizeof(BuffersOfRank));
+    launch.buffers = reinterpret_cast<BuffersOfRank*>(home + table_.code().at + bound->code_at + buffers_at);
+    launch.ranks = static_cast<uint32_t>(ranks);
+  }
   launch.ordered = orders_memory(plan);
   launch.scratch = home + table_.scratch().at;
   launch.scratch_bytes = own.scratch_chunks * bound->tile_bytes;
   launch.abort = reinterpret_cast<const uint64_t*>(pages_on_gpu_ + offsetof(Pages, abort));
   launch.notes = reinterpret_cast<Note*>(pages_on_gpu_ + offsetof(Pages, notes));
   return std::unique_ptr<Ready>(std::move(bound));
+}
+
+/// Of all channels of all shards, each with so many rings between two ranks.
+void KernelExecutor::write_ports(const Bound& bound, uint32_t rings_of_shard, Port* port) const {
+  const std::vector<uint32_t> rings = rings_of(bound.program);
+  for (uint32_t shard = 0; shard < bound.shards; ++shard) {
+    for (size_t c = 0; c < rings.size(); ++c) {
+      const Channel& channel = bound.program.channels[c];
+      *port++ = table_.port(homes_, bound.profile, channel.peer, channel.outgoing,
+                            shard * rings_of_shard + rings[c]);
+    }
+  }
 }
 
 Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream stream) {

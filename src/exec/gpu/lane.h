@@ -34,7 +34,8 @@ class LaneRun {
         const Step& step = launch_.steps[lane.first + at];
         if (step.op == Op::move) {
           if (!move(step, pass)) return;
-        } else if (leads_ && !left_) {
+        } else if (leads_ && !left_ &&
+                   is_due(step, pass == shard_, launch_.division.passes - pass <= launch_.shards)) {
           left_ = step.op == Op::signal ? !signal(ports_[index_of(step.dst[0])], index_of(step.dst[0]))
                                         : !wait(step);
         }
@@ -49,6 +50,24 @@ class LaneRun {
 
   /// Whether messages order other memory than their own bytes.
   WEIR_DEVICE bool orders() const { return !kPackets || launch_.ordered; }
+
+  /// Whether ranks use each other's buffers: then signals say where these are.
+  WEIR_DEVICE bool visits() const { return !kPackets && launch_.buffers != nullptr; }
+  WEIR_DEVICE BuffersOfRank& buffers_of(uint32_t rank) const {
+    return launch_.buffers[uint64_t{block_.index} * launch_.ranks + rank];
+  }
+  /// In the slot of a signal, which nothing else uses.
+  WEIR_DEVICE void tell_buffers(const Port& port) const {
+    auto* const words = reinterpret_cast<uint64_t*>(slot_of(port));
+    device::store_relaxed(words, reinterpret_cast<uintptr_t>(launch_.input));
+    device::store_relaxed(words + 1, reinterpret_cast<uintptr_t>(launch_.output));
+  }
+  WEIR_DEVICE void hear_buffers(const Port& port) const {
+    const auto* const words = reinterpret_cast<const uint64_t*>(slot_of(port));
+    BuffersOfRank& heard = buffers_of(port.peer);
+    heard.input = reinterpret_cast<const std::byte*>(device::load_relaxed(words));
+    heard.output = reinterpret_cast<std::byte*>(device::load_relaxed(words + 1));
+  }
 
   /// All threads. False: the block leaves.
   WEIR_DEVICE bool move(const Step& step, uint64_t pass) {
@@ -118,6 +137,7 @@ class LaneRun {
 
   WEIR_DEVICE bool signal(const Port& port, uint32_t channel) {
     if (!slot_free(port, channel)) return false;
+    if (visits()) tell_buffers(port);
     publish(port, true);
     return true;
   }
@@ -127,6 +147,7 @@ class LaneRun {
     WEIR_ROLLED
     for (uint32_t n = 0; n < step.chunks; ++n) {
       if (!arrived(ports_[channel], channel)) return false;
+      if (visits()) hear_buffers(ports_[channel]);
       release(ports_[channel]);
     }
     return true;
@@ -148,7 +169,8 @@ class LaneRun {
     for (int s = 0; s < step.sources; ++s) {
       const Place& place = launch_.places[step.src[s]];
       made.sources[s] = source(place, step.chunk + place.bias + i, piece, offset, element);
-      if (launch_.scales && place.kind == Place::Kind::input) made.scaled |= 1u << s;
+      if (launch_.scales && (place.kind == Place::Kind::input || place.kind == Place::Kind::peer_input))
+        made.scaled |= 1u << s;
       if (kPackets && place.kind == Place::Kind::receive) {
         made.from_packets |= 1u << s;
         made.source_flags[s] = flag_of(ports_[place.index]);
@@ -181,6 +203,10 @@ class LaneRun {
       case Place::Kind::output: return launch_.output + launch_.division.offset_of(chunk, piece) * element;
       case Place::Kind::scratch: return launch_.scratch + in_scratch(chunk);
       case Place::Kind::peer_scratch: return launch_.peer_scratch[place.index] + in_scratch(chunk);
+      case Place::Kind::peer_input:
+        return buffers_of(place.index).input + launch_.division.offset_of(chunk, piece) * element;
+      case Place::Kind::peer_output:
+        return buffers_of(place.index).output + launch_.division.offset_of(chunk, piece) * element;
       default: return payload(ports_[place.index], offset);
     }
   }
@@ -189,6 +215,8 @@ class LaneRun {
     switch (place.kind) {
       case Place::Kind::output: return launch_.output + launch_.division.offset_of(chunk, piece) * element;
       case Place::Kind::scratch: return launch_.scratch + in_scratch(chunk);
+      case Place::Kind::peer_output:
+        return buffers_of(place.index).output + launch_.division.offset_of(chunk, piece) * element;
       default: return payload(ports_[place.index], offset);
     }
   }

@@ -52,6 +52,13 @@ constexpr size_t slot_stride(Profile profile, size_t bytes) {
 /// Words behind Port::arrived.
 constexpr size_t arrived_words(uint32_t slots) { return 1 + size_t{slots}; }
 
+/// Where a rank has its buffers for an operation; what signals carry in the bandwidth profile where ranks
+/// visit each other (src/exec/signals.h). Addresses that count on all their GPUs.
+struct BuffersOfRank {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+};
+
 /// The steps of one lane: so many from there.
 struct LaneSteps {
   uint32_t first = 0;
@@ -81,11 +88,14 @@ struct Launch {
   // The rank, in memory of the device.
   const Port* ports = nullptr;                     ///< [shard * channels + channel]
   const std::byte* const* peer_scratch = nullptr;  ///< by rank; null where the program does not pull
-  std::byte* scratch = nullptr;                    ///< shards * scratch_bytes, on all ranks alike
-  uint64_t scratch_bytes = 0;                      ///< of a shard
-  uint64_t tile_bytes = 0;                         ///< of a chunk in scratch
-  Note* notes = nullptr;                           ///< by block
-  const uint64_t* abort = nullptr;                 ///< blocks that wait leave when it is not 0
+  BuffersOfRank* buffers =
+      nullptr;  ///< [block * ranks + rank], as they said; null: ranks do not visit others
+  uint32_t ranks = 1;
+  std::byte* scratch = nullptr;     ///< shards * scratch_bytes, on all ranks alike
+  uint64_t scratch_bytes = 0;       ///< of a shard
+  uint64_t tile_bytes = 0;          ///< of a chunk in scratch
+  Note* notes = nullptr;            ///< by block
+  const uint64_t* abort = nullptr;  ///< blocks that wait leave when it is not 0
 
   // The operation, as in Work. Buffers are aligned to their elements.
   const std::byte* input = nullptr;

@@ -1,0 +1,17 @@
+/// Which network ports of a host are nearest to one of its GPUs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topology/model/graph.h"
+
+namespace weir::core {
+
+/// The names of the ports that the GPU at this address of the PCI bus ("0000:3b:00.0") reaches by the nearest
+/// class of path (topology/model/paths.h), those that are down left out. Empty where all are as near, or the
+/// host's description has no such GPU. Pure; thread-safe.
+std::vector<std::string> near_ports(const topology::Graph& host, std::string_view gpu);
+
+}  // namespace weir::core

@@ -1,0 +1,48 @@
+#include "src/core/near_ports.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "topology/formats/any.h"
+
+namespace weir::core {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using topology::NodeKind;
+
+topology::Graph machine(const std::string& name) {
+  std::ifstream file(WEIR_MACHINES + name);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  auto graph = topology::read_any({name, text});
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  return std::move(*graph);
+}
+
+/// The address of the GPU with this number.
+std::string gpu(const topology::Graph& host, size_t number) {
+  return host.get<topology::GpuFacts>(host.all(NodeKind::gpu)[number])->pci.address;
+}
+
+TEST(NearPorts, AreThoseBehindTheGpusOwnSwitch) {
+  const topology::Graph host = machine("dgx1v.xml");
+  EXPECT_THAT(near_ports(host, gpu(host, 0)), ElementsAre("mlx5_0"));
+  EXPECT_THAT(near_ports(host, gpu(host, 1)), ElementsAre("mlx5_0"));
+  EXPECT_THAT(near_ports(host, gpu(host, 7)), ElementsAre("mlx5_3"));
+}
+
+TEST(NearPorts, AreNotAskedForWhereThereIsNoDifference) {
+  topology::Graph host = machine("dgx1v.xml");
+  EXPECT_THAT(near_ports(host, "0000:ff:1f.7"), IsEmpty()) << "no such GPU";
+  EXPECT_THAT(near_ports(host, "GPU 0"), IsEmpty()) << "no address";
+  for (const topology::Index port : host.all(NodeKind::port))
+    host.get<topology::PortFacts>(port)->active = host[port].name == "mlx5_1";
+  EXPECT_THAT(near_ports(host, gpu(host, 0)), IsEmpty()) << "one port is left";
+}
+
+}  // namespace
+}  // namespace weir::core

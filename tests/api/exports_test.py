@@ -74,6 +74,12 @@ class Exports(unittest.TestCase):
     for library, _ in self.each():
       self.assertLessEqual(set(dynamic(library, "NEEDED")), ALLOWED_NEEDED)
 
+  def test_calls_among_its_names_stay_inside(self):
+    """A vendor's library that was loaded for all has the same names, and would be called instead."""
+    for library, _ in self.each():
+      text = subprocess.run(["readelf", "-rW", library], check=True, capture_output=True, text=True).stdout
+      self.assertEqual(set(self.names) & set(text.split()), set())
+
   def test_loads_with_everything_bound_at_once(self):
     code = ("import ctypes, os, sys; library = ctypes.CDLL(sys.argv[1], mode=os.RTLD_NOW); version = ctypes.c_int(); "
             "sys.exit(library.ncclGetVersion(ctypes.byref(version)) or version.value != 22809)")

@@ -1,0 +1,417 @@
+// Every function of the interface is called, under its name and under its twin's, by one thread with two
+// ranks on GPUs; interface_test.py says which library is to answer.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tests/preload/interface.h"
+// After interface.h, which chooses the header of NCCL.
+#include "tests/conform/machine.h"
+
+namespace weir::preload {
+namespace {
+
+using conform::Buffer;
+using conform::choose_gpu;
+using conform::Stream;
+using ::testing::HasSubstr;
+using Floats = std::vector<float>;
+
+constexpr size_t kBlock = 4, kAll = 2 * kBlock;
+constexpr int kRanks = 2;
+
+/// kAll or fewer values: the first, and each one `step` more.
+Floats ramp(float first, float step = 1, size_t count = kAll) {
+  Floats values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = first + step * static_cast<float>(i);
+  return values;
+}
+Floats operator+(Floats first, const Floats& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+const Floats kNothing(kAll, -1), kNoBlock(kBlock, -1);
+
+class WholeInterface : public ::testing::TestWithParam<bool> {
+ protected:
+  using Comms = std::array<ncclComm_t, kRanks>;
+  using Act = std::function<ncclResult_t(int rank)>;
+
+  int gpu(int rank) const { return rank % conform::gpus(); }
+  size_t at(int rank) const { return static_cast<size_t>(rank); }
+  void ok(ncclResult_t result, const char* what) {
+    EXPECT_EQ(result, ncclSuccess) << what << ": " << our_(ncclGetLastError)(nullptr);
+  }
+  void refused(ncclResult_t result, const char* name) {
+    EXPECT_EQ(result, ncclInvalidUsage) << name;
+    EXPECT_THAT(our_(ncclGetLastError)(nullptr), HasSubstr(name));
+  }
+  /// Both ranks in one group.
+  void together(const char* what, const Act& act) {
+    ok(our_(ncclGroupStart)(), what);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      choose_gpu(gpu(rank));
+      ok(act(rank), what);
+    }
+    ok(our_(ncclGroupEnd)(), what);
+  }
+  /// `act` turns 10, 11, ... of rank 0 and 20, 21, ... of rank 1 into what is expected of each.
+  void gives(const char* what, const Act& act, const std::array<Floats, kRanks>& expected) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      choose_gpu(gpu(rank));
+      in_[at(rank)]->write(ramp(10 * static_cast<float>(rank + 1)), *streams_[at(rank)]);
+      out_[at(rank)]->write(kNothing, *streams_[at(rank)]);
+      streams_[at(rank)]->wait();
+    }
+    together(what, act);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      choose_gpu(gpu(rank));
+      EXPECT_EQ(out_[at(rank)]->read<float>(kAll, *streams_[at(rank)]), expected[at(rank)])
+          << what << ", rank " << rank;
+    }
+  }
+  void* in(int rank) const { return in_[at(rank)]->data(); }
+  void* out(int rank) const { return out_[at(rank)]->data(); }
+  cudaStream_t stream(int rank) const { return *streams_[at(rank)]; }
+
+  void SetUp() override {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      choose_gpu(gpu(rank));
+      streams_[at(rank)] = std::make_unique<Stream>();
+      in_[at(rank)] = std::make_unique<Buffer>(kAll * sizeof(float));
+      out_[at(rank)] = std::make_unique<Buffer>(kAll * sizeof(float));
+    }
+  }
+  void TearDown() override {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      choose_gpu(gpu(rank));
+      out_[at(rank)] = nullptr;
+      in_[at(rank)] = nullptr;
+      streams_[at(rank)] = nullptr;
+    }
+  }
+
+  void ask_the_library();
+  void ask_for_parameters();
+  void make_and_end(const Comms& parents);
+  void ask(ncclComm_t comm, int rank);
+  void use_memory(ncclComm_t comm, int rank);
+  void reduce(const Comms& comms);
+  void move(const Comms& comms);
+  void move_in_rccls_way(const Comms& comms);
+  void be_refused(ncclComm_t comm);
+  void use_the_device_interface(ncclComm_t comm, int rank);
+
+  Interface our_{GetParam()};
+
+ private:
+  std::array<std::unique_ptr<Stream>, kRanks> streams_;
+  std::array<std::unique_ptr<Buffer>, kRanks> in_, out_;
+};
+
+void WholeInterface::ask_the_library() {
+  int version = 0;
+  ok(our_(ncclGetVersion)(&version), "ncclGetVersion");
+  EXPECT_GE(version, 22809);
+  EXPECT_STREQ(our_(ncclGetErrorString)(ncclSuccess), "no error");
+  our_(ncclResetDebugInit)();
+  our_(ncclResetDebugInitInternal)();
+}
+
+void WholeInterface::ask_for_parameters() {
+  ncclParamHandle_t* slots = nullptr;
+  ok(our_(ncclParamBind)(&slots, "WEIR_SLOTS"), "ncclParamBind");
+  const auto number = [&](auto& function, auto value) {
+    ok(our_(function)(slots, &value), "ncclParamGet<number>");
+    EXPECT_EQ(static_cast<int>(value), 4);
+  };
+  number(ncclParamGetI8, int8_t{});
+  number(ncclParamGetI16, int16_t{});
+  number(ncclParamGetI32, int32_t{});
+  number(ncclParamGetI64, int64_t{});
+  number(ncclParamGetU8, uint8_t{});
+  number(ncclParamGetU16, uint16_t{});
+  number(ncclParamGetU32, uint32_t{});
+  number(ncclParamGetU64, uint64_t{});
+  const char* text = nullptr;
+  ok(our_(ncclParamGetStr)(slots, &text), "ncclParamGetStr");
+  EXPECT_STREQ(text, "4");
+  char bytes[4];
+  int length = 0;
+  ok(our_(ncclParamGet)(slots, bytes, sizeof(bytes), &length), "ncclParamGet");
+  EXPECT_EQ(std::string(bytes, static_cast<size_t>(length)), "4");
+  ok(our_(ncclParamGetParameter)("WEIR_SLOTS", &text, &length), "ncclParamGetParameter");
+  EXPECT_EQ(std::string(text, static_cast<size_t>(length)), "4");
+  const char** keys = nullptr;
+  ok(our_(ncclParamGetAllParameterKeys)(&keys, &length), "ncclParamGetAllParameterKeys");
+  EXPECT_GT(length, 0);
+  our_(ncclParamDumpAll)();
+}
+
+void WholeInterface::make_and_end(const Comms& parents) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  Comms made{};
+  ncclUniqueId id;
+  const auto from_an_id = [&](const char* what, const Act& act) {
+    ok(our_(ncclGetUniqueId)(&id), "ncclGetUniqueId");
+    together(what, act);
+    for (const ncclComm_t comm : made) ok(our_(ncclCommDestroy)(comm), what);
+  };
+  from_an_id("ncclCommInitRank",
+             [&](int rank) { return our_(ncclCommInitRank)(&made[at(rank)], kRanks, id, rank); });
+  from_an_id("ncclCommInitRankConfig", [&](int rank) {
+    return our_(ncclCommInitRankConfig)(&made[at(rank)], kRanks, id, rank, &config);
+  });
+  from_an_id("ncclCommInitRankScalable", [&](int rank) {
+    return our_(ncclCommInitRankScalable)(&made[at(rank)], kRanks, rank, 1, &id, &config);
+  });
+  together("ncclCommSplit", [&](int rank) {
+    return our_(ncclCommSplit)(parents[at(rank)], 0, -rank, &made[at(rank)], nullptr);
+  });
+  int own = -1;
+  ok(our_(ncclCommUserRank)(made[0], &own), "ncclCommUserRank");
+  EXPECT_EQ(own, 1) << "by keys";
+  for (const ncclComm_t comm : made) ok(our_(ncclCommAbort)(comm), "ncclCommAbort");
+}
+
+void WholeInterface::ask(ncclComm_t comm, int rank) {
+  int count = 0, own = -1, device = -1;
+  ncclResult_t error = ncclInternalError;
+  ok(our_(ncclCommCount)(comm, &count), "ncclCommCount");
+  ok(our_(ncclCommUserRank)(comm, &own), "ncclCommUserRank");
+  ok(our_(ncclCommCuDevice)(comm, &device), "ncclCommCuDevice");
+  ok(our_(ncclCommGetAsyncError)(comm, &error), "ncclCommGetAsyncError");
+  EXPECT_EQ(count, kRanks);
+  EXPECT_EQ(own, rank);
+  EXPECT_EQ(device, gpu(rank));
+  EXPECT_EQ(error, ncclSuccess);
+}
+
+void WholeInterface::use_memory(ncclComm_t comm, int rank) {
+  choose_gpu(gpu(rank));
+  constexpr size_t kBytes = 8192;
+  void *memory = nullptr, *registered = nullptr;
+  ncclWindow_t window = nullptr;
+  ok(our_(ncclMemAlloc)(&memory, kBytes), "ncclMemAlloc");
+  ok(our_(ncclCommRegister)(comm, memory, kBytes, &registered), "ncclCommRegister");
+  ok(our_(ncclCommWindowRegister)(comm, memory, kBytes, &window, NCCL_WIN_DEFAULT), "ncclCommWindowRegister");
+  ok(our_(ncclCommWindowDeregister)(comm, window), "ncclCommWindowDeregister");
+  ok(our_(ncclCommDeregister)(comm, registered), "ncclCommDeregister");
+  ok(our_(ncclMemFree)(memory), "ncclMemFree");
+}
+
+void WholeInterface::reduce(const Comms& comms) {
+  const Floats sum = ramp(30, 2);
+  gives("ncclAllReduce",
+        [&](int rank) {
+          return our_(ncclAllReduce)(in(rank), out(rank), kAll, ncclFloat32, ncclSum, comms[at(rank)],
+                                     stream(rank));
+        },
+        {sum, sum});
+  gives("ncclReduce",
+        [&](int rank) {
+          return our_(ncclReduce)(in(rank), out(rank), kAll, ncclFloat32, ncclSum, 1, comms[at(rank)],
+                                  stream(rank));
+        },
+        {kNothing, sum});
+  gives("ncclReduceScatter",
+        [&](int rank) {
+          return our_(ncclReduceScatter)(in(rank), out(rank), kBlock, ncclFloat32, ncclSum, comms[at(rank)],
+                                         stream(rank));
+        },
+        {ramp(30, 2, kBlock) + kNoBlock, ramp(38, 2, kBlock) + kNoBlock});
+  float two = 2;
+  std::array<ncclRedOp_t, kRanks> ops{};
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ok(our_(ncclRedOpCreatePreMulSum)(&ops[at(rank)], &two, ncclFloat32, ncclScalarHostImmediate,
+                                      comms[at(rank)]),
+       "ncclRedOpCreatePreMulSum");
+  }
+  gives("twice the sum",
+        [&](int rank) {
+          return our_(ncclAllReduce)(in(rank), out(rank), kAll, ncclFloat32, ops[at(rank)], comms[at(rank)],
+                                     stream(rank));
+        },
+        {ramp(60, 4), ramp(60, 4)});
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ok(our_(ncclRedOpDestroy)(ops[at(rank)], comms[at(rank)]), "ncclRedOpDestroy");
+  }
+}
+
+void WholeInterface::move(const Comms& comms) {
+  const Floats first_blocks = ramp(10, 1, kBlock) + ramp(20, 1, kBlock);
+  const Floats second_blocks = ramp(14, 1, kBlock) + ramp(24, 1, kBlock);
+  // A collective of blocks that only moves: all have the same arguments.
+  const auto moves = [&](const char* what, auto& function, size_t count,
+                         const std::array<Floats, kRanks>& expected, auto... root) {
+    gives(
+        what,
+        [&](int rank) {
+          return our_(function)(in(rank), out(rank), count, ncclFloat32, root..., comms[at(rank)],
+                                stream(rank));
+        },
+        expected);
+  };
+  moves("ncclBroadcast", ncclBroadcast, kAll, {ramp(20), ramp(20)}, 1);
+  moves("ncclAllGather", ncclAllGather, kBlock, {first_blocks, first_blocks});
+  moves("ncclAlltoAll", ncclAlltoAll, kBlock, {first_blocks, second_blocks});
+  moves("ncclAllToAll", ncclAllToAll, kBlock, {first_blocks, second_blocks});
+  moves("ncclGather", ncclGather, kBlock, {first_blocks, kNothing}, 0);
+  moves("ncclScatter", ncclScatter, kBlock, {ramp(20, 1, kBlock) + kNoBlock, ramp(24, 1, kBlock) + kNoBlock},
+        1);
+  gives("ncclSend, ncclRecv",
+        [&](int rank) {
+          ok(our_(ncclSend)(in(rank), kAll, ncclFloat32, 1 - rank, comms[at(rank)], stream(rank)),
+             "ncclSend");
+          return our_(ncclRecv)(out(rank), kAll, ncclFloat32, 1 - rank, comms[at(rank)], stream(rank));
+        },
+        {ramp(20), ramp(10)});
+  // In place, on what the last call left: all get the values that rank 1 has.
+  together("ncclBcast", [&](int rank) {
+    return our_(ncclBcast)(out(rank), kAll, ncclFloat32, 1, comms[at(rank)], stream(rank));
+  });
+  choose_gpu(gpu(0));
+  EXPECT_EQ(out_[0]->read<float>(kAll, stream(0)), ramp(10)) << "ncclBcast";
+}
+
+void WholeInterface::move_in_rccls_way(const Comms& comms) {
+  const size_t counts[] = {kBlock, kBlock}, places[] = {0, kBlock};
+  const std::array<Floats, kRanks> turned = {ramp(10, 1, kBlock) + ramp(20, 1, kBlock),
+                                             ramp(14, 1, kBlock) + ramp(24, 1, kBlock)};
+  for (auto* const function : {&ncclAlltoAllv, &ncclAllToAllv}) {
+    gives(
+        "ncclAlltoAllv",
+        [&](int rank) {
+          return our_(*function)(in(rank), counts, places, out(rank), counts, places, ncclFloat32,
+                                 comms[at(rank)], stream(rank));
+        },
+        turned);
+  }
+  gives("ncclAllReduceWithBias",
+        [&](int rank) {
+          return our_(ncclAllReduceWithBias)(in(rank), out(rank), kAll, ncclFloat32, ncclSum, comms[at(rank)],
+                                             stream(rank), nullptr);
+        },
+        {ramp(30, 2), ramp(30, 2)});
+  mscclAlgoHandle_t handle = 0;
+  refused(our_(mscclLoadAlgo)("/nowhere", &handle, 0), "mscclLoadAlgo");
+  refused(our_(mscclRunAlgo)(in(0), counts, places, out(0), counts, places, kAll, ncclFloat32, 0, 0, ncclSum,
+                             0, comms[0], stream(0)),
+          "mscclRunAlgo");
+  refused(our_(mscclUnloadAlgo)(handle), "mscclUnloadAlgo");
+}
+
+void WholeInterface::be_refused(ncclComm_t comm) {
+  ncclComm_t made = comm;
+  ncclUniqueId id{};
+  int excluded = 1;
+  uint64_t value = 0;
+  void* pointer = this;
+  ncclWaitSignalDesc_t wait{};
+  refused(our_(ncclCommRevoke)(comm, NCCL_REVOKE_DEFAULT), "ncclCommRevoke");
+  refused(our_(ncclCommShrink)(comm, &excluded, 1, &made, nullptr, NCCL_SHRINK_DEFAULT), "ncclCommShrink");
+  EXPECT_EQ(made, nullptr);
+  refused(our_(ncclCommGetUniqueId)(comm, &id), "ncclCommGetUniqueId");
+  refused(our_(ncclCommGrow)(comm, 3, &id, 0, &made, nullptr), "ncclCommGrow");
+  refused(our_(ncclCommSuspend)(comm, NCCL_SUSPEND_MEM), "ncclCommSuspend");
+  refused(our_(ncclCommResume)(comm), "ncclCommResume");
+  refused(our_(ncclCommMemStats)(comm, ncclStatGpuMemTotal, &value), "ncclCommMemStats");
+  refused(our_(ncclWinGetUserPtr)(comm, nullptr, &pointer), "ncclWinGetUserPtr");
+  EXPECT_EQ(pointer, nullptr);
+  refused(our_(ncclPutSignal)(in(0), 1, ncclFloat32, 1, nullptr, 0, 0, 0, 0, comm, stream(0)),
+          "ncclPutSignal");
+  refused(our_(ncclSignal)(1, 0, 0, 0, comm, stream(0)), "ncclSignal");
+  refused(our_(ncclWaitSignal)(1, &wait, comm, stream(0)), "ncclWaitSignal");
+  ncclSimInfo_t estimate = NCCL_SIM_INFO_INITIALIZER;
+  ok(our_(ncclGroupStart)(), "ncclGroupStart");
+  refused(our_(ncclGroupSimulateEnd)(&estimate), "ncclGroupSimulateEnd");
+}
+
+void WholeInterface::use_the_device_interface(ncclComm_t comm, int rank) {
+  ncclCommProperties_t properties{};
+  properties.size = sizeof(properties);
+  properties.magic = 0xcafebeef;
+  ok(our_(ncclCommQueryProperties)(comm, &properties), "ncclCommQueryProperties");
+  EXPECT_EQ(properties.rank, rank);
+  EXPECT_EQ(properties.nRanks, kRanks);
+  EXPECT_FALSE(properties.deviceApiSupport);
+  const ncclTeam_t world = our_(ncclTeamWorld)(comm), alone = our_(ncclTeamLsa)(comm);
+  EXPECT_EQ(world.nRanks, kRanks);
+  EXPECT_EQ(alone.nRanks, 1);
+  EXPECT_EQ(our_(ncclTeamRail)(comm).nRanks, kRanks);
+  EXPECT_EQ(our_(ncclTeamRankToWorld)(comm, world, 1), 1);
+  EXPECT_EQ(our_(ncclTeamRankToLsa)(comm, alone, 0), 0);
+  EXPECT_EQ(our_(ncclLLA2ACalcSlots)(3, 16), 6);
+  refused(our_(ncclDevCommCreate)(comm, nullptr, nullptr), "ncclDevCommCreate");
+  refused(our_(ncclDevCommDestroy)(comm, nullptr), "ncclDevCommDestroy");
+  refused(our_(ncclLsaBarrierCreateRequirement)(world, 1, nullptr, nullptr),
+          "ncclLsaBarrierCreateRequirement");
+  refused(our_(ncclGinBarrierCreateRequirement)(comm, world, 1, nullptr, nullptr),
+          "ncclGinBarrierCreateRequirement");
+  refused(our_(ncclLLA2ACreateRequirement)(1, 1, nullptr, nullptr), "ncclLLA2ACreateRequirement");
+  void* out = this;
+  refused(our_(ncclGetLsaDevicePointer)(nullptr, 0, 0, &out), "ncclGetLsaDevicePointer");
+  refused(our_(ncclGetPeerDevicePointer)(nullptr, 0, 0, &out), "ncclGetPeerDevicePointer");
+  refused(our_(ncclGetMultimemDevicePointer)(nullptr, 0, {nullptr}, &out), "ncclGetMultimemDevicePointer");
+  refused(our_(ncclGetLsaMultimemDevicePointer)(nullptr, 0, &out), "ncclGetLsaMultimemDevicePointer");
+  EXPECT_EQ(out, nullptr);
+}
+
+TEST_P(WholeInterface, IsThere) {
+  ask_the_library();
+  ask_for_parameters();
+  Comms comms{};
+  const int list[kRanks] = {gpu(0), gpu(1)};
+  ok(our_(ncclCommInitAll)(comms.data(), kRanks, list), "ncclCommInitAll");
+  ASSERT_NE(comms[1], nullptr);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ask(comms[at(rank)], rank);
+    use_the_device_interface(comms[at(rank)], rank);
+    use_memory(comms[at(rank)], rank);
+  }
+  reduce(comms);
+  move(comms);
+  move_in_rccls_way(comms);
+  be_refused(comms[0]);
+  make_and_end(comms);
+  together("ncclCommFinalize", [&](int rank) { return our_(ncclCommFinalize)(comms[at(rank)]); });
+  for (const ncclComm_t comm : comms) ok(our_(ncclCommDestroy)(comm), "ncclCommDestroy");
+  // The one function of RCCL's that is C++ only needs to be there.
+  const auto forgotten = our_.forgotten();
+  ASSERT_EQ(forgotten.size(), 1u) << *forgotten.begin();
+  EXPECT_THAT(*forgotten.begin(), HasSubstr("ncclCommDump"));
+}
+
+INSTANTIATE_TEST_SUITE_P(By, WholeInterface, ::testing::Bool(),
+                         [](const auto& twins) { return twins.param ? "twins" : "names"; });
+
+/// The file that an address was mapped from.
+std::string file_of(void* address) {
+  Dl_info found{};
+  if (address == nullptr || dladdr(address, &found) == 0) return "(no file)";
+  const std::unique_ptr<char, void (*)(void*)> path(realpath(found.dli_fname, nullptr), std::free);
+  return path == nullptr ? found.dli_fname : path.get();
+}
+
+TEST(Names, AreAllOfOneLibrary) {
+  const char* const expected = std::getenv("WEIR_INTERFACE_FROM");
+  ASSERT_NE(expected, nullptr) << "the file that is to answer";
+  const bool bound = library() == RTLD_DEFAULT;
+  for (const Name* name = weir_interface_names; name->plain != nullptr; ++name) {
+    EXPECT_EQ(file_of(dlsym(library(), name->plain)), expected) << name->plain;
+    if (bound) {
+      EXPECT_EQ(file_of(reinterpret_cast<void*>(name->linked)), expected) << name->plain;
+    }
+    if (name->twin == nullptr) continue;
+    EXPECT_EQ(file_of(dlsym(library(), name->twin)), expected) << name->twin;
+    if (bound) {
+      EXPECT_EQ(file_of(reinterpret_cast<void*>(name->linked_twin)), expected) << name->twin;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::preload

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""All of the interface is weir's, preloaded and opened beside the vendor's: interface_test.py PROGRAM LIBRARY"""
+
+import os
+import subprocess
+import sys
+import unittest
+
+
+class Interface(unittest.TestCase):
+  program = library = ""
+
+  def run_program(self, **environment):
+    return subprocess.run([self.program], env=dict(os.environ, WEIR_INTERFACE_FROM=self.library, **environment),
+                          capture_output=True, text=True, check=False)
+
+  def passes(self, done):
+    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+    self.assertIn("[  PASSED  ] 3 tests", done.stdout)
+    self.assertNotIn("was called", done.stderr)
+
+  def test_preloaded(self):
+    done = self.run_program(LD_PRELOAD=self.library)
+    self.passes(done)
+    self.assertNotIn("vendor", done.stderr)
+
+  def test_opened_where_the_vendors_is_loaded_for_all(self):
+    """As by programs that are told a path, beside a framework that was linked against the vendor's."""
+    done = self.run_program(WEIR_INTERFACE_OPEN=self.library)
+    self.passes(done)
+    self.assertIn("the vendor's library is loaded", done.stderr)
+
+
+if __name__ == "__main__":
+  Interface.program, Interface.library = sys.argv[1], os.path.realpath(sys.argv[2])
+  unittest.main(argv=sys.argv[:1])

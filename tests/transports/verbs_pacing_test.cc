@@ -55,7 +55,7 @@ class PacedStrands : public ::testing::Test, private verbs::StrandUser {
     Options options;
     options.ib_hca = devices;
     verbs_.push_back(fabric_.verbs());
-    auto opened = verbs::Rails::open(*verbs_.back(), options);
+    auto opened = verbs::Rails::open(*verbs_.back(), options, {});
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     return std::move(*opened);
   }

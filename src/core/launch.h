@@ -49,6 +49,8 @@ struct Gate {
 struct Launch : std::enable_shared_from_this<Launch> {
   /// Lets through whoever waits for anything, for good.
   static constexpr uint32_t kReleased = 0xffffffff;
+  /// A bit of it that no turn is allowed with.
+  static constexpr uint32_t kFailed = 1u << 2;
 
   /// A stream.
   struct Mark {

@@ -219,12 +219,15 @@ void Staged::begin(const std::shared_ptr<Launch>& launch) {
   any_ = true;
 }
 
-/// The thread sees it, and lets the streams go on, which pass as far as they can.
+/// The thread sees it, and lets the stream go on: who waits for the stream finds the error.
 void Staged::fail_if(Launch& launch, Status status) {
   if (status.ok()) return;
   launch.ended = true;
   launch.trouble = std::move(status);
   launch.failed.store(true, std::memory_order_release);
+  if (!launch.calls_back)
+    (void)parts_.gpu->await(launch.may_flag(0), Launch::kFailed, launch.marks[0].stream,
+                            device::GpuCondition::has_any);
   (void)queue_exit(launch);
 }
 

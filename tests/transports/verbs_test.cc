@@ -223,7 +223,7 @@ TEST(VerbsTest, SaysWhyNobodyIsReached) {
 TEST(VerbsTest, SharesNoNetworkWithAnotherKindOfPort) {
   FakeFabric fabric(4);
   const Node node = verbs_node(fabric, 0, {});
-  ByteWriter card = begin_card("verbs", 1, {1, host_identity("")});
+  ByteWriter card = begin_card("verbs", 2, {1, host_identity("")});
   card.put(node.door->address()).put(uint32_t{1});
   verbs::PortAddress{.name = "mlx5_0:1", .lid = 7, .network_bits = 64}.put(card);
   EXPECT_THAT(node.transport->reach(card.take()).why_not,

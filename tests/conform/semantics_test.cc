@@ -60,8 +60,9 @@ TEST(StreamOrder, SeveralStreamsOfOneCommunicator) {
   });
 }
 
+/// A GPU has one legacy default stream per process: ranks on threads would wait on it for each other.
 TEST(StreamOrder, DefaultStreams) {
-  with_comms({2}, [](ncclComm_t comm, int) {
+  with_comms({2, kOnGpus ? Way::processes : Way::threads}, [](ncclComm_t comm, int) {
     std::vector<cudaStream_t> streams = {nullptr};
     if (kOnGpus) {  // the legacy one and the thread's own by the runtimes' names for them
       streams.push_back(reinterpret_cast<cudaStream_t>(uintptr_t{1}));

@@ -37,7 +37,8 @@ gtests() {
     grep -A1 -m1 ': Skipped' <<<"$text" | tail -n 1
     return 77
   fi
-  grep -m1 -E '^\[  (PASSED|FAILED)  \]' <<<"$text" | tr -s ' '
+  # Ranks that are processes say so of themselves before.
+  if [[ "$code" == 0 ]]; then grep -E '^\[  PASSED  \]' <<<"$text" | tail -n 1; else grep -m1 -E '^\[  FAILED  \]' <<<"$text"; fi | tr -s ' '
   return "$code"
 }
 export -f gtests

@@ -204,11 +204,12 @@ class VendorGpus final : public Gpus {
   Api* loaded() {
     if (Api* const api = api_.load(std::memory_order_acquire); api != nullptr) return api;
     const uint64_t loads = drivers::Library::loads();
-    if (loads == looked_.load(std::memory_order_relaxed)) return nullptr;
-    const std::lock_guard lock(mutex_);
-    (void)look(false);
-    looked_.store(loads, std::memory_order_relaxed);
-    return api_.load(std::memory_order_acquire);
+    if (loads != looked_.load(std::memory_order_acquire)) {
+      const std::lock_guard lock(mutex_);
+      (void)look(false);
+      looked_.store(loads, std::memory_order_release);
+    }
+    return api_.load(std::memory_order_acquire);  // another thread may just have found it
   }
   Result<Api*> look(bool load) {
     if (owned_ == nullptr) {

@@ -47,7 +47,7 @@ class KernelExecutor final : public Queued {
   KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, Homes homes, const Limits& limits,
                  Pages* pages, uint64_t pages_on_gpu);
 
-  void write_ports(const Bound& bound, uint32_t rings_of_shard, Port* port) const;
+  void write_ports(const Bound& bound, HomeTable::Kind kind, uint32_t rings_of_shard, Port* port) const;
 
   device::Gpu& gpu_;
   const LoadedKernels kernels_;

@@ -1,4 +1,6 @@
 // Every collective, type and operation, in place and not, by sets of ranks in threads and processes.
+#include <barrier>
+
 #include "tests/conform/collectives.h"
 #include "tests/conform/team.h"
 
@@ -84,6 +86,32 @@ TEST(Graphs, ReplayEveryCollectiveOnNewInput) {
         EXPECT_EQ(player.check(one, stream), "");
       }
     }
+  });
+}
+
+/// They end, on any rank and without the others, when all have destroyed their communicators.
+TEST(Graphs, MayOutliveTheirCommunicators) {
+  std::barrier destroyed(2);
+  on_ranks({2}, [&](int rank, const ncclUniqueId& id) {
+    ncclComm_t comm = nullptr;
+    ASSERT_EQ(failure(ncclCommInitRank(&comm, 2, id, rank)), "");
+    const Stream stream;
+    const Player small(comm, rank, 2, kSmall, sizeof(float)), large(comm, rank, 2, kLarge, sizeof(float));
+    const Case few{Kind::all_reduce, kFloat32, ncclSum, false, kSmall, 1};
+    const Case many{Kind::all_reduce, kFloat32, ncclSum, false, kLarge, 1};
+    Graph::begin(stream);
+    EXPECT_EQ(failure(small.call(few, stream)), "");
+    EXPECT_EQ(failure(large.call(many, stream)), "");
+    const Graph graph(stream);
+    small.fill(few, stream);
+    large.fill(many, stream);
+    graph.launch(stream);
+    EXPECT_EQ(small.check(few, stream), "");
+    EXPECT_EQ(large.check(many, stream), "");
+    EXPECT_EQ(failure(ncclCommDestroy(comm)), "");
+    destroyed.arrive_and_wait();
+    if (rank == 0) graph.launch(stream);
+    stream.wait();
   });
 }
 #endif

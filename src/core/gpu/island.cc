@@ -22,6 +22,10 @@ using exec::gpu::StreamExecutor;
 constexpr int64_t kPatienceNs = 2'000'000'000;
 constexpr int64_t kLookNs = 100'000'000;
 
+/// What a rank that ends says to the others: all is done, or all but graphs that may still come.
+constexpr uint64_t kLeft = 1;
+constexpr uint64_t kLeftGraphs = 2;
+
 constexpr size_t kHomeAlignment = 4096;
 constexpr size_t head_bytes(int ranks) {
   return (static_cast<size_t>(ranks) * sizeof(uint64_t) + kHomeAlignment - 1) / kHomeAlignment *
@@ -269,7 +273,7 @@ Result<Island::Outcome> Island::join(const Parts& parts) {
 
 void Island::leave() {
   auto* const word = reinterpret_cast<uint64_t*>(words_.data());
-  *word = 1;
+  *word = graphs_ ? kLeftGraphs : kLeft;
   for (std::byte* const there : farewells_)
     (void)gpu_->copy(there + static_cast<size_t>(rank_) * sizeof(uint64_t), word, sizeof(uint64_t), exit_);
   (void)settle_exit();
@@ -291,7 +295,9 @@ bool Island::everyone_left() {
   const size_t ranks = homes_.at.size();
   auto* const said = reinterpret_cast<uint64_t*>(words_.data() + kHomeAlignment);
   if (!gpu_->copy(said, memory_, ranks * sizeof(uint64_t), exit_).ok()) return false;
-  return settle_exit() && std::all_of(said, said + ranks, [](uint64_t word) { return word != 0; });
+  if (!settle_exit() || std::find(said, said + ranks, uint64_t{0}) != said + ranks) return false;
+  graphs_ = graphs_ || std::find(said, said + ranks, kLeftGraphs) != said + ranks;
+  return true;
 }
 
 void Island::let_go() {
@@ -312,6 +318,17 @@ void LeftIslands::enter(uint64_t uid) {
   ++inside_[uid];
 }
 
+void LeftIslands::sweep() {
+  for (std::unique_ptr<Island>& island : left_) {
+    if (!island->everyone_left()) continue;
+    std::unique_ptr<Island> done = std::move(island);
+    if (!done->expects_graphs()) continue;
+    done->executor().retire();
+    kept_.push_back(std::move(done));
+  }
+  std::erase(left_, nullptr);
+}
+
 void LeftIslands::leave(std::unique_ptr<Island> island, bool idle) {
   const uint64_t uid = island->uid();
   bool last = false;
@@ -326,7 +343,7 @@ void LeftIslands::leave(std::unique_ptr<Island> island, bool idle) {
   const int64_t until = now_ns() + kPatienceNs;
   insist([&](int64_t) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(left_, [](const auto& one) { return one->everyone_left(); });
+    sweep();
     const bool waits =
         std::any_of(left_.begin(), left_.end(), [&](const auto& i) { return i->uid() == uid; });
     return !last || !waits || now_ns() > until;

@@ -57,9 +57,14 @@ class Island {
   /// Kernels of all ranks address whatever their GPUs address: they are of one process, on one GPU.
   bool addresses_buffers() const { return one_gpu_ && !by_streams(); }
 
-  /// Tells all others that this rank uses nobody's home any more. REQUIRES: nothing is queued on stream(), or
-  /// ever will be. Waits for at most a moment, as does everyone_left(); one of all islands of a process at a
-  /// time.
+  /// A call was captured: a graph may come to the homes of all ranks at any time.
+  void expect_graphs() { graphs_ = true; }
+  /// Of any rank. REQUIRES: everyone_left().
+  bool expects_graphs() const { return graphs_; }
+
+  /// Tells all others that this rank uses nobody's home any more, but for graphs. REQUIRES: nothing is queued
+  /// on stream(), or ever will be. Waits for at most a moment, as does everyone_left(); one of all islands of
+  /// a process at a time.
   void leave();
   /// All ranks have said so.
   bool everyone_left();
@@ -95,12 +100,14 @@ class Island {
   std::unique_ptr<exec::gpu::Queued> executor_;
   uint32_t blocks_ = 0;
   bool one_gpu_ = true;
+  bool graphs_ = false;
   Pinned words_;  ///< a farewell to send, a flag, farewells that were read
   device::GpuFlag read_;
   uint32_t reads_ = 0;
 };
 
-/// Homes of communicators that ended here while other ranks may still use them, until these have left too.
+/// Homes of communicators that ended here while other ranks may still use them, until these have left too;
+/// those of which calls were captured, for good: graphs that still come to them end without results.
 ///
 /// Thread-safe.
 class LeftIslands {
@@ -113,6 +120,8 @@ class LeftIslands {
   void leave(std::unique_ptr<Island> island, bool idle);
 
  private:
+  void sweep();
+
   std::mutex mutex_;
   std::map<uint64_t, int> inside_;
   std::vector<std::unique_ptr<Island>> left_;

@@ -228,6 +228,7 @@ Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std:
           "all or none");
     call.captured = captured;
   }
+  if (call.captured) island_->expect_graphs();
   call.own = !alone || call.places.size() > 1 || !call.places[0].on_gpu;
   call.stream = call.own ? island_->stream() : call.places[0].gpu;
   next_bounce_ = 0;
@@ -304,7 +305,7 @@ Status Resident::queue(Call& call) {
 }
 
 void Resident::give_up(const Call& call, const Status& why) {
-  if (call.captured) return;
+  if (call.captured) return forget(call);
   const Status words(why.code(),
                      fmt::format("rank {} could not queue a call: {}", parts_.rank, why.message()));
   parts_.fail(words);
@@ -323,6 +324,12 @@ void Resident::watch(const Call& call, uint32_t value) {
 }
 
 Status Resident::leave(const Call& call) {
+  const Status left = let_places_go_on(call);
+  if (!left.ok()) give_up(call, left);
+  return left;
+}
+
+Status Resident::let_places_go_on(const Call& call) {
   const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
   watch(call, value);  // before anything waits here
   for (size_t i = 0; i < call.operations.size(); ++i)

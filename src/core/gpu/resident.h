@@ -71,10 +71,11 @@ class Resident {
   Status enter(const Call& call);
   Status queue(Call& call);
   /// The places come after the call; those that are no streams: waits.
+  /// After an error: as give_up().
   Status leave(const Call& call);
   /// After an error of enter() or queue(), or where another call of the group has one: other ranks would wait
-  /// for this one, so the communicator ends with `why` on all of them, and nothing waits for the call. Not of
-  /// captured calls, which run only if the capture goes well.
+  /// for this one, so the communicator ends with `why` on all of them, and nothing waits for the call. A
+  /// captured call was not made: it would run only if the capture went well.
   void give_up(const Call& call, const Status& why);
 
   /// What is queued ends soon, and so does what comes later.
@@ -111,6 +112,7 @@ class Resident {
   void leave_to_host(device::HostStream* host, uint32_t value);
   bool reached(uint32_t value) const;
   void watch(const Call& call, uint32_t value);
+  Status let_places_go_on(const Call& call);
 
   Parts parts_;
   std::unique_ptr<Island> island_;

@@ -38,6 +38,7 @@ class KernelExecutor final : public Queued {
                                          const Way& way) override;
   Status queue(Ready& ready, const Work& work, device::GpuStream stream) override;
   void abort() override;
+  void retire() override { abort(); }
   Look look() override;
 
  private:

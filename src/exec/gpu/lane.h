@@ -27,6 +27,9 @@ class LaneRun {
 
   WEIR_DEVICE void run() {
     const LaneSteps lane = launch_.lanes[block_.index / launch_.shards];
+    // Buffers may be gone where the call is not wanted any more, as in a graph that outlives its
+    // communicator.
+    if (visits() && leads_) left_ = device::load_relaxed(launch_.abort) != 0;
     WEIR_ROLLED
     for (uint64_t pass = shard_; pass < launch_.division.passes; pass += launch_.shards) {
       WEIR_ROLLED

@@ -73,6 +73,8 @@ class Queued {
   virtual Status queue(Ready& ready, const Work& work, device::GpuStream stream) = 0;
   /// Ends soon whatever is queued or comes later, without results. Does not wait.
   virtual void abort() = 0;
+  /// No rank has any calls left, or will make any, but graphs may still come: they end, without results.
+  virtual void retire() = 0;
   /// What has been seen since the last call of look().
   virtual Look look() = 0;
 };

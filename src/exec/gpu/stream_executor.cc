@@ -13,8 +13,10 @@ namespace {
 
 /// A rank that has not seen for so long that another has given up is dead.
 constexpr int64_t kDeadNs = 1'000'000'000;
-/// Between releases of all flags.
+/// Between releases of all flags: while calls are to end, and where only graphs might come, which nobody
+/// waits for.
 constexpr std::chrono::microseconds kNap{100};
+constexpr std::chrono::microseconds kLongNap{10'000};
 
 struct StreamReady final : Ready {
   std::shared_ptr<const StreamExecutor::Prepared> prepared;
@@ -141,12 +143,17 @@ void StreamExecutor::abort() {
   releaser_ = std::thread([this] { release_on(); });
 }
 
+void StreamExecutor::retire() {
+  retired_.store(true);
+  abort();
+}
+
 void StreamExecutor::release_on() {
   const int64_t until = now_ns() + kDeadNs;
   for (bool begun = false; !ends_.load();) {
-    begun = begun || parts_.flags->all_left() || now_ns() > until;
+    begun = begun || retired_.load() || parts_.flags->all_left() || now_ns() > until;
     if (begun) parts_.flags->release();
-    std::this_thread::sleep_for(kNap);
+    std::this_thread::sleep_for(retired_.load() ? kLongNap : kNap);
   }
 }
 

@@ -52,6 +52,7 @@ class StreamExecutor final : public Queued {
   /// moves wrong bytes, so that begins when all ranks have aborted, which they do when they see that one has
   /// (Look::left); but for ranks that are dead, after a second.
   void abort() override;
+  void retire() override;
   Look look() override;
 
   /// What prepare() made, for as long as a call may be looked at.
@@ -86,6 +87,7 @@ class StreamExecutor final : public Queued {
   std::vector<Own> own_;
   device::GpuEvent forks_ = nullptr;
   std::atomic<bool> aborted_{false};
+  std::atomic<bool> retired_{false};
   std::atomic<bool> ends_{false};
   std::thread releaser_;
 

@@ -30,6 +30,17 @@ WEIR_DEVICE void run_block(const Launch& launch, uint32_t host_block) {
   weir::exec::gpu::LaneRun<kProfile>(launch, block, shared).run();
 }
 
+/// The only argument of a kernel, where the driver has put it. HIP's compiler makes a copy for each thread of
+/// what is indexed.
+template <typename T>
+WEIR_DEVICE const T& as_passed([[maybe_unused]] const T& argument) {
+#if defined(__HIP_DEVICE_COMPILE__)
+  return *(const T*)__builtin_amdgcn_kernarg_segment_ptr();
+#else
+  return argument;
+#endif
+}
+
 WEIR_DEVICE void run_pairs(const PairsLaunch& launch, uint32_t host_block) {
   WEIR_SHARED weir::exec::gpu::PairCopy shared;
   WEIR_SHARED weir::device::BarrierWords words;
@@ -54,7 +65,7 @@ WEIR_KERNEL weir_lanes_bandwidth(const WEIR_ARGUMENT Launch launch) {
 }
 WEIR_KERNEL weir_lanes_packet(const WEIR_ARGUMENT Launch launch) { run_block<Profile::packet>(launch, 0); }
 WEIR_KERNEL weir_transfer(const WEIR_ARGUMENT MoveLaunch launch) { run_move(launch, 0); }
-WEIR_KERNEL weir_pairs(const WEIR_ARGUMENT PairsLaunch launch) { run_pairs(launch, 0); }
+WEIR_KERNEL weir_pairs(const WEIR_ARGUMENT PairsLaunch launch) { run_pairs(as_passed(launch), 0); }
 #else
 WEIR_KERNEL weir_lanes_bandwidth(const Launch* launch, uint32_t block, uint32_t) {
   run_block<Profile::bandwidth>(*launch, block);

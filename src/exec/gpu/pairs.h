@@ -48,6 +48,7 @@ class PairsRun {
 
   WEIR_DEVICE void run() {
     if (launch_.store != nullptr) return store();
+    if (block_.index >= lanes()) return;
     if (leads_) begin();
     WEIR_ROLLED
     for (;;) {

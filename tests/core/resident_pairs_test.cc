@@ -76,10 +76,9 @@ INSTANTIATE_TEST_SUITE_P(Gpus, Exchanges,
 TEST_P(Exchanges, OfAllSizesAndSeveralToOnePeer) {
   const Logged logged;
   GpuSite site;
-  with_residents(site, GetParam().ranks, GetParam().gpus,
-                 [](Communicator& communicator, int, Seated& seat) {
-                   exchange(communicator, seat, {1, 0, 5000, 3, 70'001, 2});
-                 });
+  with_residents(site, GetParam().ranks, GetParam().gpus, [](Communicator& communicator, int, Seated& seat) {
+    exchange(communicator, seat, {1, 0, 5000, 3, 70'001, 2});
+  });
   EXPECT_THAT(logged.text(), AllOf(HasSubstr("by kernels on"), Not(HasSubstr("through pinned"))));
 }
 
@@ -132,8 +131,8 @@ TEST(ResidentPairs, BesideCollectives) {
       const Operation to = send(in.data(), kCount, 1 - rank);
       const Operation from = receive(out.data(), kCount, 1 - rank);
       // On two streams: the group goes to the communicator's own.
-      const std::vector<Operation> group = rank == 0 ? std::vector<Operation>{to, sum, from}
-                                                     : std::vector<Operation>{sum, from, to};
+      const std::vector<Operation> group =
+          rank == 0 ? std::vector<Operation>{to, sum, from} : std::vector<Operation>{sum, from, to};
       std::vector<Target> targets(3, {&communicator, seat.place()});
       targets[1].place = other.place();
       ASSERT_TRUE(run_together(targets, group).ok());

@@ -155,9 +155,9 @@ TEST(GpuPairs, BlocksSayWhomTheyWaitForUntilTheyAreAborted) {
   const Pair pairs[] = {{1, true, bytes.data(), bytes.size()}, {2, false, bytes.data(), 8}};
   all.start(0, pairs);
   while (__atomic_load_n(&all.note(0).waiting, __ATOMIC_RELAXED) == 0) std::this_thread::yield();
-  EXPECT_EQ(all.note(0).waiting, 3u) << "rather the one whose message is missing";
   all.abort();
   all.join();
+  EXPECT_EQ(all.note(0).waiting, 3u) << "rather the one whose message is missing";
 }
 
 TEST(GpuPairs, MessagesAreCutByTheirBytesAlone) {

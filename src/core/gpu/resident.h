@@ -1,6 +1,6 @@
 /// How a communicator works on memory of GPUs that reach each other's: its calls are queued as kernels which
-/// wait for each other on the GPUs; the host only queues. Of a group the collectives come first, in order, then
-/// all sends and receives at once.
+/// wait for each other on the GPUs; the host only queues. Of a group the collectives come first, in order,
+/// then all sends and receives at once.
 ///
 /// A call that is alone on one stream is queued there. Others, of groups, go to a stream of the
 /// communicator's own, which they enter from the callers' streams and leave to them by events: so several

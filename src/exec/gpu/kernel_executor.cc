@@ -254,9 +254,8 @@ Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream s
   const size_t table_at = up(lanes * sizeof(PairProgress), kCodeUnit);
   const size_t room = table_.scratch().bytes;
   if (table_at + table.bytes.size() > room)
-    return {Code::invalid_argument,
-            fmt::format("{} sends and receives in one group; there is room for {}", pairs.size(),
-                        (room - table_at) / sizeof(PairMessage))};
+    return {Code::invalid_argument, fmt::format("{} sends and receives in one group; there is room for {}",
+                                                pairs.size(), (room - table_at) / sizeof(PairMessage))};
   WEIR_TRY(send_code(0, homes_.at.size() * 2 * pair_rings_ * sizeof(Port), pair_ports_sent_, stream));
   std::byte* const scratch = homes_.at[static_cast<size_t>(homes_.rank)] + table_.scratch().at;
   PairsLaunch launch;

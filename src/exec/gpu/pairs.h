@@ -20,10 +20,7 @@ struct PairCopy {
 /// In units as wide as both addresses allow, what is left by bytes.
 WEIR_DEVICE void copy_bytes(const PairCopy& copy, const device::Block& block) {
   const uintptr_t addresses = reinterpret_cast<uintptr_t>(copy.from) | reinterpret_cast<uintptr_t>(copy.to);
-  const uint32_t widest = addresses % 16 == 0  ? 16
-                          : addresses % 8 == 0 ? 8
-                          : addresses % 4 == 0 ? 4
-                                               : 1;
+  const uint32_t widest = addresses % 16 == 0 ? 16 : addresses % 8 == 0 ? 8 : addresses % 4 == 0 ? 4 : 1;
   const uint32_t whole = copy.bytes / widest * widest;
   WEIR_ROLLED
   for (int rest = 0; rest < 2; ++rest) {

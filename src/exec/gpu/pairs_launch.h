@@ -46,14 +46,14 @@ struct PairsLaunch {
   static constexpr uint32_t kOwnBytes = 3072;
 
   const Port* ports = nullptr;
-  PairProgress* progress = nullptr;    ///< by lane; no launch before this one counts
-  const std::byte* table = nullptr;    ///< null: own
-  std::byte* store = nullptr;          ///< not null: nothing but own[0..own_bytes) goes there
-  Note* notes = nullptr;               ///< by block
-  const uint64_t* abort = nullptr;     ///< blocks that wait leave when it is not 0
+  PairProgress* progress = nullptr;  ///< by lane; no launch before this one counts
+  const std::byte* table = nullptr;  ///< null: own
+  std::byte* store = nullptr;        ///< not null: nothing but own[0..own_bytes) goes there
+  Note* notes = nullptr;             ///< by block
+  const uint64_t* abort = nullptr;   ///< blocks that wait leave when it is not 0
   uint32_t directions = 0;
-  uint32_t rings = 1;                  ///< most of a message: lane l is ring l % rings of direction l / rings
-  uint32_t blocks = 1;                 ///< lane l is block l % blocks's
+  uint32_t rings = 1;   ///< most of a message: lane l is ring l % rings of direction l / rings
+  uint32_t blocks = 1;  ///< lane l is block l % blocks's
   uint32_t own_bytes = 0;
   alignas(8) std::byte own[kOwnBytes];  ///< directions, then messages
 };

@@ -36,7 +36,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/include/rccl/rccl.h DESTINATION ${WEIR_INSTA
 # Programs, as far as they are built. They find libnccl.so.2 wherever the prefix is moved to.
 file(RELATIVE_PATH from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/nccl-compat)
 foreach(program weir all_reduce_perf all_gather_perf reduce_scatter_perf broadcast_perf reduce_perf alltoall_perf
-                alltoallv_perf gather_perf scatter_perf sendrecv_perf hypercube_perf)
+                alltoallv_perf gather_perf scatter_perf sendrecv_perf hypercube_perf weir-train)
   if(TARGET ${program})
     set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/${from_bin}")
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

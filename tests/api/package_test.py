@@ -120,10 +120,12 @@ class Package(unittest.TestCase):
       self.assertEqual(run([program], env=dict(environment, LD_LIBRARY_PATH=library)), "22809\n")
 
   def test_installed_programs_find_the_library(self):
-    program = os.path.join(self.prefix, "bin", "all_reduce_perf")
-    if not os.path.exists(program):
-      self.skipTest("the benchmarks are not built")
-    run([program, "--help"])
+    built = [name for name in ("weir", "all_reduce_perf", "weir-train")
+             if os.path.exists(os.path.join(self.build, "bin", name))]
+    if not built:
+      self.skipTest("no programs are built")
+    for name in built:
+      run([os.path.join(self.prefix, "bin", name), "--help"])
 
 
 if __name__ == "__main__":

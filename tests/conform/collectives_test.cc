@@ -55,6 +55,7 @@ const auto kThreads = ::testing::Values(Team{1}, Team{2}, Team{3}, Team{4});
 INSTANTIATE_TEST_SUITE_P(Threads, Collectives, kThreads, team_name);
 INSTANTIATE_TEST_SUITE_P(Processes, Collectives,
                          ::testing::Values(Team{2, Way::processes}, Team{3, Way::processes}), team_name);
+INSTANTIATE_TEST_SUITE_P(Mixed, Collectives, ::testing::ValuesIn(mixed_teams()), team_name);
 
 TEST(ManyRanks, EightShareTheGpus) {
   with_comms({8}, [](ncclComm_t comm, int rank) {

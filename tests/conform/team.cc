@@ -38,8 +38,18 @@ void as_rank(int rank, const ncclUniqueId& id, const std::function<void(int, con
   act(rank, id);
 }
 
-/// This program again, with this test alone.
-pid_t start_rank(int rank, const ncclUniqueId& id) {
+/// The program of a rank: this one again, or the one without GPUs.
+std::string program_of(Way way, int rank) {
+#ifdef WEIR_CONFORM_HOST_PROGRAM
+  if (way == Way::mixed && rank % 2 == 1) return WEIR_CONFORM_HOST_PROGRAM;
+#else
+  (void)way, (void)rank;
+#endif
+  return "/proc/self/exe";
+}
+
+/// With this test alone.
+pid_t start_rank(Way way, int rank, const ncclUniqueId& id) {
   const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
   const std::string filter = std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
   const std::string own_rank = std::string(kRank) + "=" + std::to_string(rank);
@@ -48,17 +58,24 @@ pid_t start_rank(int rank, const ncclUniqueId& id) {
   for (char** entry = environ; *entry != nullptr; ++entry)  // a report is the parent's to write
     if (strncmp(*entry, "GTEST_", 6) != 0) environment.push_back(*entry);
   environment.push_back(nullptr);
-  char program[] = "/proc/self/exe", quiet[] = "--gtest_brief=1";
-  char* const arguments[] = {program, const_cast<char*>(filter.c_str()), quiet, nullptr};
+  std::string program = program_of(way, rank);
+  char quiet[] = "--gtest_brief=1";
+  char* const arguments[] = {program.data(), const_cast<char*>(filter.c_str()), quiet, nullptr};
   pid_t pid = -1;
-  EXPECT_EQ(posix_spawn(&pid, program, nullptr, nullptr, arguments, environment.data()), 0);
+  EXPECT_EQ(posix_spawn(&pid, program.c_str(), nullptr, nullptr, arguments, environment.data()), 0);
   return pid;
 }
 
 }  // namespace
 
 std::string name_of(const Team& team) {
-  return (team.way == Way::threads ? "threads_" : "processes_") + std::to_string(team.ranks);
+  constexpr const char* kWays[] = {"threads_", "processes_", "mixed_"};
+  return kWays[static_cast<size_t>(team.way)] + std::to_string(team.ranks);
+}
+
+std::vector<Team> mixed_teams() {
+  if (!kOnGpus && getenv(kRank) == nullptr) return {};
+  return {{3, Way::mixed}};
 }
 
 void on_ranks(const Team& team, const std::function<void(int, const ncclUniqueId&)>& act) {
@@ -66,9 +83,9 @@ void on_ranks(const Team& team, const std::function<void(int, const ncclUniqueId
     return as_rank(std::atoi(rank), from_hex(getenv(kId)), act);
   ncclUniqueId id;
   ASSERT_EQ(failure(ncclGetUniqueId(&id)), "");
-  if (team.way == Way::processes) {
+  if (team.way != Way::threads) {
     std::vector<pid_t> children;
-    for (int rank = 0; rank < team.ranks; ++rank) children.push_back(start_rank(rank, id));
+    for (int rank = 0; rank < team.ranks; ++rank) children.push_back(start_rank(team.way, rank, id));
     for (int rank = 0; rank < team.ranks; ++rank) {
       int status = -1;
       waitpid(children[static_cast<size_t>(rank)], &status, 0);

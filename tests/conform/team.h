@@ -6,11 +6,13 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace weir::conform {
 
-/// How a test's ranks live.
-enum class Way { threads, processes };
+/// How a test's ranks live: of `mixed` ones, which are processes, every other one has no GPU, and runs the
+/// same test on host memory (in the program WEIR_CONFORM_HOST_PROGRAM).
+enum class Way { threads, processes, mixed };
 
 struct Team {
   int ranks = 2;
@@ -18,6 +20,9 @@ struct Team {
 };
 std::string name_of(const Team& team);
 inline void PrintTo(const Team& team, std::ostream* out) { *out << name_of(team); }
+
+/// Mixed teams, where this program has GPUs; without any, a rank of such a team has to know them.
+std::vector<Team> mixed_teams();
 
 /// What the library says of a call that was to succeed; empty: nothing, it did.
 inline std::string failure(ncclResult_t result) {

@@ -25,10 +25,10 @@ MICRO_BATCHES = ("0", "1", "3")
 TRANSPORTS = ("loop,shm", "loop,cma", "loop,tcp")
 
 
-def train(program, ranks, *options, steps=STEPS, **variables):
-  """(digest, losses by step)"""
+def train(program, ranks, *options, steps=STEPS, launch=None, **variables):
+  """(digest, losses by step). `launch`: what starts the ranks, and the program, instead of the program itself."""
   with tempfile.NamedTemporaryFile(suffix=".jsonl") as metrics:
-    command = [program, "--ranks", f"{ranks}", "--preset", "tiny", "--steps", f"{steps}", "--warm-up", "1", "--batch", "7",
+    command = [*(launch or (program, "--ranks", f"{ranks}")), "--preset", "tiny", "--steps", f"{steps}", "--warm-up", "1", "--batch", "7",
                "--evaluation-sequences", "4", "--sample", "0", "--metrics", metrics.name, *options]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | variables)
     assert run.returncode == 0, (command, run.stdout, run.stderr)

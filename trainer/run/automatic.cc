@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "trainer/run/budget.h"
 #include "trainer/run/survey.h"

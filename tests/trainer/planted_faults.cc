@@ -1,0 +1,109 @@
+// Faults for weir-train, to be preloaded: WEIR_PLANTED says which one rank 1 has.
+//
+//   none          nothing: the gates must hold
+//   skip-reduce   one gradient is left out of one sum
+//   scale-shard   its shards of parameters are 1.001 times as large when they are gathered
+//   bf16-reduce   its gradients are rounded to bf16 before they are summed
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "nccl.h"
+
+namespace {
+
+constexpr int kFaultyRank = 1;
+constexpr float kScale = 1.001F;
+constexpr int kWhichGather = 20;
+constexpr int kWhichSum = 5;
+
+std::atomic<int> rank_here{-1};
+std::atomic<int> sums{0};
+
+std::string_view planted() {
+  const char* text = std::getenv("WEIR_PLANTED");
+  return text == nullptr ? "none" : text;
+}
+
+bool faulty() { return rank_here == kFaultyRank; }
+
+template <typename Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+/// What is sent instead; kept to the end, as a stream may read it at any time.
+std::vector<float>& replacement(const void* values, size_t count) {
+  static std::mutex mutex;
+  static std::deque<std::vector<float>> all;
+  const std::lock_guard lock(mutex);
+  const auto* floats = static_cast<const float*>(values);
+  return all.emplace_back(floats, floats + count);
+}
+
+float rounded_to_bf16(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000U;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/// Gradients on their way into a sum.
+const void* gradients(const void* values, size_t count) {
+  if (!faulty() || count == 0) return values;
+  const int number = sums++;
+  if (planted() == "skip-reduce" && number == kWhichSum) {
+    std::vector<float>& nothing = replacement(values, count);
+    std::fill(nothing.begin(), nothing.end(), 0.0F);
+    return nothing.data();
+  }
+  if (planted() == "bf16-reduce") {
+    std::vector<float>& rounded = replacement(values, count);
+    for (float& value : rounded) value = rounded_to_bf16(value);
+    return rounded.data();
+  }
+  return values;
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+  rank_here = rank;
+  return real<decltype(ncclCommInitRank)>("ncclCommInitRank")(comm, ranks, id, rank);
+}
+
+ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
+  if (faulty() && type == ncclFloat && planted() == "scale-shard") {
+    std::vector<float>& scaled = replacement(from, count);
+    for (float& value : scaled) value *= kScale;
+    from = scaled.data();
+  }
+  return real<decltype(ncclAllGather)>("ncclAllGather")(from, to, count, type, comm, stream);
+}
+
+ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream) {
+  int ranks = 0;
+  if (const ncclResult_t result = ncclCommCount(comm, &ranks); result != ncclSuccess) return result;
+  return real<decltype(ncclReduceScatter)>("ncclReduceScatter")(gradients(from, count * ranks), to, count,
+                                                                type, op, comm, stream);
+}
+
+ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return real<decltype(ncclSend)>("ncclSend")(gradients(from, count), count, type, peer, comm, stream);
+}
+
+}  // extern "C"

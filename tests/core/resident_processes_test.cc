@@ -99,7 +99,7 @@ void kill_a_peer(const char* path, bool sends = false) {
   all.signal(1, SIGKILL);
   EXPECT_THAT(all.line(0), AllOf(HasSubstr(fmt::format("rank 1 (pid {} on host", all.pid(1))),
                                  HasSubstr("is dead: the process has ended"),
-                                 HasSubstr(sends ? "ncclRecv" : "ncclAllReduce")));
+                                 HasSubstr(sends ? "in sends and receives" : "ncclAllReduce")));
 }
 
 TEST(ResidentProcesses, AKilledPeerIsNamed) { kill_a_peer("auto"); }

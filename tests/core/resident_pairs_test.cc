@@ -34,13 +34,16 @@ int sent(Rank from, Rank to, size_t number, size_t i) {
   return static_cast<int>(1'000'000 * number + i) + 10'000'000 * from + 50'000'000 * to;
 }
 
-/// Groups in which everybody sends everybody some messages, itself included.
-void exchange(Communicator& communicator, const Seated& seat, const std::vector<size_t>& sizes) {
+size_t elements_of(const std::vector<size_t>& sizes, int ranks) {
+  return std::accumulate(sizes.begin(), sizes.end(), size_t{0}) * static_cast<size_t>(ranks);
+}
+
+/// A group in which everybody sends everybody some messages, itself included. Memory is taken and freed by
+/// the caller, when all is done: that waits for kernels of other ranks, which wait for this one.
+void exchange(Communicator& communicator, const Seated& seat, const std::vector<size_t>& sizes, Elements& in,
+              Elements& out) {
   const int ranks = communicator.size(), self = communicator.rank();
-  size_t all = 0;
-  for (const size_t size : sizes) all += size;
-  const size_t whole = all * static_cast<size_t>(ranks);
-  Elements in(seat, whole), out(seat, whole);
+  const size_t whole = elements_of(sizes, ranks);
   std::vector<int> given(whole), expected(whole);
   std::vector<Operation> group;
   size_t at = 0;
@@ -77,7 +80,9 @@ TEST_P(Exchanges, OfAllSizesAndSeveralToOnePeer) {
   const Logged logged;
   GpuSite site;
   with_residents(site, GetParam().ranks, GetParam().gpus, [](Communicator& communicator, int, Seated& seat) {
-    exchange(communicator, seat, {1, 0, 5000, 3, 70'001, 2});
+    const std::vector<size_t> sizes = {1, 0, 5000, 3, 70'001, 2};
+    Elements in(seat, elements_of(sizes, communicator.size())), out(seat, in.size());
+    exchange(communicator, seat, sizes, in, out);
   });
   EXPECT_THAT(logged.text(), AllOf(HasSubstr("by kernels on"), Not(HasSubstr("through pinned"))));
 }
@@ -88,8 +93,9 @@ TEST(ResidentPairs, ManyMessagesInAGroup) {
   with_residents(site, 2, {0}, [](Communicator& communicator, int, Seated& seat) {
     std::vector<size_t> sizes(300);
     for (size_t i = 0; i < sizes.size(); ++i) sizes[i] = i % 7 * 100;
-    exchange(communicator, seat, sizes);
-    exchange(communicator, seat, {4});
+    Elements in(seat, elements_of(sizes, 2)), out(seat, in.size());
+    exchange(communicator, seat, sizes, in, out);
+    exchange(communicator, seat, {4}, in, out);
   });
 }
 
@@ -213,14 +219,14 @@ TEST(ResidentPairs, SizesThatDoNotMatchAreNamed) {
 TEST(ResidentPairs, ASendToItselfNeedsItsReceive) {
   GpuSite site;
   with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
-    Elements data(seat, 10), out(seat, 20);
+    Elements data(seat, 20), out(seat, 20);
     const Operation sum = operation(Collective::all_reduce, data.data(), data.data(), 10);
     const Status alone = run(communicator, {sum, send(data.data(), 1, rank)}, seat);
     EXPECT_EQ(alone.code(), Code::invalid_usage);
     EXPECT_THAT(alone.message(), HasSubstr("1 sends to itself and 0 receives"));
     const Status longer = run(communicator, {send(data.data(), 1, rank), receive(out.data(), 2, rank)}, seat);
     EXPECT_THAT(longer.message(), HasSubstr("send of 4 bytes to itself has a receive of 8 bytes"));
-    exchange(communicator, seat, {10});
+    exchange(communicator, seat, {10}, data, out);
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "src/core/gpu/resident.h"
 #include "src/device/host_stream.h"
+#include "src/exec/gpu/kernel_executor.h"
 
 namespace weir::core {
 namespace {
@@ -188,6 +189,24 @@ TEST(Resident, RanksOfOneGpuTakeTheDirectPlan) {
     EXPECT_EQ(logged.text().find("all_reduce on GPUs: direct") != std::string::npos, directly);
     EXPECT_EQ(logged.text().find("all_reduce on GPUs: ring") != std::string::npos, !directly);
   }
+}
+
+/// Two ranks of a large GPU keep most of its blocks busy where shards need no room for messages.
+TEST(Resident, DirectPlansHaveMoreShardsThanThereAreRingsOfSlots) {
+  GpuSite site;
+  auto gpu = site.gpus->at(0);
+  ASSERT_TRUE(gpu.ok());
+  std::byte* const nowhere = reinterpret_cast<std::byte*>(size_t{1} << 30);  // nothing is run
+  const exec::gpu::Homes homes{0, {nowhere, nowhere + (size_t{8} << 20)}, size_t{7} << 20};
+  auto executor = exec::gpu::KernelExecutor::create(**gpu, {}, homes, {66});
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  const auto shards = [&](bool visits) {
+    ResidentPlans plans(2, **executor, visits);
+    const auto chosen = plans.find(Collective::all_reduce, 0, size_t{256} << 20, false);
+    return chosen.ok() ? chosen->ready->shards : 0;
+  };
+  EXPECT_EQ(shards(true), exec::gpu::HomeTable::kSignalRings);
+  EXPECT_LE(shards(false), exec::gpu::HomeTable::kRings);
 }
 
 /// Calls on two streams in turn run in the order in which they were made.

@@ -64,7 +64,8 @@ std::vector<ResidentChoice> ResidentPlans::choices(Collective kind, int ranks, s
                            packets ? kPacketShards : exec::gpu::HomeTable::kRings};
   const std::string_view first = algorithm_for(kind, ranks, bytes);
   std::vector<ResidentChoice> all{{first, way}, {other_algorithm(kind, first), way}};
-  if (visits && !packets && ranks > 1) all.insert(all.begin(), {kDirect, way});
+  if (visits && !packets && ranks > 1)
+    all.insert(all.begin(), {kDirect, {Profile::bandwidth, exec::gpu::HomeTable::kSignalRings}});
   return all;
 }
 
@@ -96,9 +97,12 @@ const ResidentPlans::Made& ResidentPlans::make(const ResidentChoice& choice, Col
   Made entry;
   if (made.ok()) {
     entry = std::move(*made);
-    WEIR_INFO(tuning, "{} on GPUs: {} in {}, {} shards, tiles of {} bytes", name(kind), choice.algorithm,
-              choice.way.profile == Profile::packet ? "packets" : "slots", entry.ready->shards,
-              entry.ready->tile_bytes);
+    const bool packets = choice.way.profile == Profile::packet;
+    WEIR_INFO(tuning, "{} on GPUs: {} {}, {} shards, tiles of {} bytes", name(kind), choice.algorithm,
+              choice.algorithm == kDirect ? "in place"
+              : packets                   ? "in packets"
+                                          : "in slots",
+              entry.ready->shards, entry.ready->tile_bytes);
   } else {
     entry.status = made.status();
     WEIR_INFO(tuning, "{} on GPUs: not {}: {}", name(kind), choice.algorithm, entry.status.message());

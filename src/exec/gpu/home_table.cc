@@ -7,7 +7,9 @@ constexpr size_t kLine = 128;  // what GPUs fetch at once
 constexpr size_t kCodeBytes = size_t{512} << 10;
 constexpr size_t kScratchBytes = size_t{512} << 10;
 constexpr size_t kPacketRing = HomeTable::kSlots * slot_stride(Profile::packet, HomeTable::kPacketBytes);
-constexpr size_t kRingsOfAPeer = 2 * HomeTable::kRings;  // both profiles
+constexpr size_t kSignalSlot = slot_stride(Profile::bandwidth, sizeof(BuffersOfRank));
+constexpr size_t kSignalRing = HomeTable::kSlots * kSignalSlot;
+constexpr size_t kRingsOfAPeer = 2 * HomeTable::kRings + HomeTable::kSignalRings;
 
 constexpr size_t up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -38,6 +40,7 @@ HomeTable::HomeTable(int ranks, size_t bytes) : ranks_(ranks) {
   code_ = take(kCodeBytes);
   scratch_ = take(kScratchBytes);
   packets_at_ = take(peers * kRings * kPacketRing).at;
+  signals_at_ = take(peers * kSignalRings * kSignalRing).at;
   slots_at_ = at;
   const size_t slots = peers * kRings * kSlots;
   slot_bytes_ = bytes > at ? (bytes - at) / slots / kLine * kLine : 0;
@@ -49,32 +52,47 @@ size_t HomeTable::least_bytes(int ranks) {
   return empty.slots_at_ + static_cast<size_t>(ranks) * kRings * kSlots * least_slot;
 }
 
-size_t HomeTable::words_at(Profile profile, Rank peer, uint32_t ring) const {
-  const size_t number =
-      static_cast<size_t>(peer) * kRingsOfAPeer + (profile == Profile::packet ? kRings : 0) + ring;
-  return number * sizeof(Words);
+size_t HomeTable::message_bytes(Kind kind) const {
+  switch (kind) {
+    case Kind::packet: return kPacketBytes;
+    case Kind::signal: return kSignalSlot;
+    default: return slot_bytes_;
+  }
 }
 
-size_t HomeTable::slots_at(Profile profile, Rank peer, uint32_t ring) const {
-  const size_t number = static_cast<size_t>(peer) * kRings + ring;
-  if (profile == Profile::packet) return packets_at_ + number * kPacketRing;
-  return slots_at_ + number * kSlots * slot_bytes_;
+size_t HomeTable::stride(Kind kind) const {
+  return slot_stride(kind == Kind::packet ? Profile::packet : Profile::bandwidth, message_bytes(kind));
 }
 
-Port HomeTable::port(const Homes& homes, Profile profile, Rank peer, bool outgoing, uint32_t ring) const {
+/// Of a peer, those of bandwidth come first, then packets', then signals'.
+size_t HomeTable::words_at(Kind kind, Rank peer, uint32_t ring) {
+  return (static_cast<size_t>(peer) * kRingsOfAPeer + static_cast<size_t>(kind) * kRings + ring) *
+         sizeof(Words);
+}
+
+size_t HomeTable::slots_at(Kind kind, Rank peer, uint32_t ring) const {
+  const size_t number = static_cast<size_t>(peer) * rings(kind) + ring;
+  switch (kind) {
+    case Kind::packet: return packets_at_ + number * kPacketRing;
+    case Kind::signal: return signals_at_ + number * kSignalRing;
+    default: return slots_at_ + number * kSlots * slot_bytes_;
+  }
+}
+
+Port HomeTable::port(const Homes& homes, Kind kind, Rank peer, bool outgoing, uint32_t ring) const {
   const Rank sender = outgoing ? homes.rank : peer;
   const Rank receiver = outgoing ? peer : homes.rank;
   std::byte* const there = homes.at[static_cast<size_t>(receiver)];
   std::byte* const here = homes.at[static_cast<size_t>(sender)];
-  auto* const at_receiver = reinterpret_cast<Words*>(there + words_at(profile, sender, ring));
-  auto* const at_sender = reinterpret_cast<Words*>(here + words_at(profile, receiver, ring));
+  auto* const at_receiver = reinterpret_cast<Words*>(there + words_at(kind, sender, ring));
+  auto* const at_sender = reinterpret_cast<Words*>(here + words_at(kind, receiver, ring));
   Port port;
-  port.slots = there + slots_at(profile, sender, ring);
+  port.slots = there + slots_at(kind, sender, ring);
   port.arrived = at_receiver->arrived.words;
   port.taken = &at_sender->taken.word;
   port.done = outgoing ? &at_sender->done.sent : &at_receiver->done.received;
   port.count = kSlots;
-  port.stride = static_cast<uint32_t>(slot_stride(profile, message_bytes(profile)));
+  port.stride = static_cast<uint32_t>(stride(kind));
   port.peer = static_cast<uint32_t>(peer);
   return port;
 }

@@ -140,22 +140,25 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   if (needs.pulls) return misfit("its ranks read each other's scratch");
   if (needs.visits && way.profile == Profile::packet)
     return misfit("its ranks use each other's buffers, and packets say nothing of other memory");
+  const HomeTable::Kind kind = way.profile == Profile::packet ? HomeTable::Kind::packet
+                               : needs.messages               ? HomeTable::Kind::bandwidth
+                                                              : HomeTable::Kind::signal;
   const uint32_t shards =
-      std::min({way.shards, HomeTable::kRings / needs.rings, limits_.blocks / needs.lanes});
+      std::min({way.shards, HomeTable::rings(kind) / needs.rings, limits_.blocks / needs.lanes});
   if (shards == 0)
     return misfit(fmt::format("it needs {} rings between two ranks, of {}, and {} blocks, of {}", needs.rings,
-                              HomeTable::kRings, needs.lanes, limits_.blocks));
+                              HomeTable::rings(kind), needs.lanes, limits_.blocks));
   const Program& own = programs[static_cast<size_t>(homes_.rank)];
   auto bound = std::make_unique<Bound>(own, way.profile);
   bound->shards = shards;
-  size_t room = needs.messages ? table_.message_bytes(way.profile) / own.message_chunks : kVisitBytes;
+  size_t room = needs.messages ? table_.message_bytes(kind) / own.message_chunks : kVisitBytes;
   if (needs.scratch_chunks > 0)
     room = std::min(room, table_.scratch().bytes / (shards * needs.scratch_chunks));
   bound->tile_bytes = room / kGrainBytes * kGrainBytes;
   if (bound->tile_bytes == 0)
     return misfit(fmt::format("{} chunks in a message of {} bytes, {} in {} bytes of scratch",
-                              own.message_chunks, table_.message_bytes(way.profile),
-                              shards * needs.scratch_chunks, table_.scratch().bytes));
+                              own.message_chunks, table_.message_bytes(kind), shards * needs.scratch_chunks,
+                              table_.scratch().bytes));
   // On all ranks the same, so that homes are full on all of them at once.
   const size_t ports_at = up(needs.image_bytes, kCodeUnit);
   const size_t ranks = homes_.at.size();
@@ -170,7 +173,7 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   const Image image = image_of(own);
   std::byte* const staged = pages_->code + bound->code_at;
   std::memcpy(staged, image.bytes.data(), image.bytes.size());
-  write_ports(*bound, needs.rings, reinterpret_cast<Port*>(staged + ports_at));
+  write_ports(*bound, kind, needs.rings, reinterpret_cast<Port*>(staged + ports_at));
   std::byte* const home = homes_.at[static_cast<size_t>(homes_.rank)];
   const std::byte* const code = home + table_.code().at + bound->code_at;
   Launch& launch = bound->launch;
@@ -199,7 +202,7 @@ void KernelExecutor::write_pair_ports() {
   for (size_t peer = 0; peer < homes_.at.size(); ++peer) {
     for (const bool sends : {false, true}) {
       for (uint32_t ring = 0; ring < pair_rings_; ++ring)
-        *port++ = table_.port(homes_, Profile::bandwidth, static_cast<Rank>(peer), sends, ring);
+        *port++ = table_.port(homes_, HomeTable::Kind::bandwidth, static_cast<Rank>(peer), sends, ring);
     }
   }
   code_used_ = up(homes_.at.size() * 2 * pair_rings_ * sizeof(Port), kCodeUnit);
@@ -216,13 +219,13 @@ Status KernelExecutor::send_code(size_t at, size_t bytes, bool& sent, device::Gp
 }
 
 /// Of all channels of all shards, each with so many rings between two ranks.
-void KernelExecutor::write_ports(const Bound& bound, uint32_t rings_of_shard, Port* port) const {
+void KernelExecutor::write_ports(const Bound& bound, HomeTable::Kind kind, uint32_t rings_of_shard,
+                                 Port* port) const {
   const std::vector<uint32_t> rings = rings_of(bound.program);
   for (uint32_t shard = 0; shard < bound.shards; ++shard) {
     for (size_t c = 0; c < rings.size(); ++c) {
       const Channel& channel = bound.program.channels[c];
-      *port++ = table_.port(homes_, bound.profile, channel.peer, channel.outgoing,
-                            shard * rings_of_shard + rings[c]);
+      *port++ = table_.port(homes_, kind, channel.peer, channel.outgoing, shard * rings_of_shard + rings[c]);
     }
   }
 }
@@ -249,7 +252,7 @@ Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
 /// The table goes along, or, where it is too long for that, by launches of its own to where collectives have
 /// their scratch.
 Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream stream) {
-  const PairTable table = pair_table(pairs, {pair_rings_, table_.message_bytes(Profile::bandwidth)});
+  const PairTable table = pair_table(pairs, {pair_rings_, table_.message_bytes(HomeTable::Kind::bandwidth)});
   const uint32_t lanes = table.directions * table.rings;
   const size_t table_at = up(lanes * sizeof(PairProgress), kCodeUnit);
   const size_t room = table_.scratch().bytes;

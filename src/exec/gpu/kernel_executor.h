@@ -50,7 +50,7 @@ class KernelExecutor final : public Queued {
   KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, Homes homes, const Limits& limits,
                  Pages* pages, uint64_t pages_on_gpu);
 
-  void write_ports(const Bound& bound, uint32_t rings_of_shard, Port* port) const;
+  void write_ports(const Bound& bound, HomeTable::Kind kind, uint32_t rings_of_shard, Port* port) const;
   void write_pair_ports();
   std::byte* code_in_home() const;
   Status send_code(size_t at, size_t bytes, bool& sent, device::GpuStream stream);

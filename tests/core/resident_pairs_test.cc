@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <random>
+#include <barrier>
 
 #include "src/device/host_stream.h"
 #include "tests/core/resident.h"
@@ -201,14 +201,16 @@ TEST(ResidentPairs, GraphsGoWithCalls) {
 
 TEST(ResidentPairs, SizesThatDoNotMatchAreNamed) {
   GpuSite site;
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+  std::barrier all(2);  // who has sent stays until that is seen
+  with_residents(site, 2, {0}, [&](Communicator& communicator, int rank, Seated& seat) {
     Elements data(seat, 50'000);
     const std::vector<Operation> one = {rank == 0 ? send(data.data(), 100, 1)
                                                   : receive(data.data(), 50'000, 0)};
     ASSERT_TRUE(run(communicator, one, seat).ok());
     seat.wait();
-    if (rank == 0) return;
+    if (rank == 0) return all.arrive_and_wait();
     while (communicator.state().ok()) std::this_thread::yield();
+    all.arrive_and_wait();
     EXPECT_EQ(communicator.state().code(), Code::invalid_usage);
     EXPECT_THAT(communicator.state().message(),
                 HasSubstr("rank 0's send of 400 bytes to rank 1 has another size than the receive of 200000 "

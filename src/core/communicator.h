@@ -134,7 +134,7 @@ class Communicator {
   Status make_resident();
   void end_resident();
   Status run_resident(std::span<const Operation> operations, const Place& place);
-  /// A collective that was called: goes by kernels.
+  /// Goes by kernels or by operations of streams.
   bool is_resident(const Operation& operation) const;
   Admission::Load admit(std::span<const Operation> operations);
   Result<device::HostStream*> background();

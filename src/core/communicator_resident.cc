@@ -69,10 +69,10 @@ void Communicator::end_resident() {
 }
 
 bool Communicator::is_resident(const Operation& operation) const {
-  return resident_ != nullptr && operation.kind != Collective::send_recv;
+  return resident_ != nullptr && (operation.kind != Collective::send_recv || resident_->exchanges());
 }
 
-/// Sends and receives go beside the collectives, staged.
+/// Where sends and receives do not go along, they go beside the collectives, staged.
 Status Communicator::run_resident(std::span<const Operation> operations, const Place& place) {
   std::vector<Operation> collectives(operations.begin(), operations.end());
   const auto rest = std::stable_partition(collectives.begin(), collectives.end(),

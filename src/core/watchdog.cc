@@ -311,6 +311,8 @@ std::string Watchdog::own_words() const {
   if (here.state == Snapshot::State::inside && here.call) {
     return fmt::format("; found by {} in {}", who, call_words(*here.call));
   }
+  // Sends and receives before the first collective have no record.
+  if (here.state == Snapshot::State::inside) return fmt::format("; found by {} in sends and receives", who);
   return fmt::format("; found by {} while setting up a communicator", who);
 }
 

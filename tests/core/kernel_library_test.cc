@@ -45,7 +45,8 @@ TEST(KernelLibrary, LoadsAllKernelsOrKeepsNothing) {
   EXPECT_EQ(kernels->transfer, &image);
   EXPECT_EQ(kernels->most_threads, exec::gpu::kMostThreadsOfAmd);
   EXPECT_EQ(whole.loaded(), 1);
-  for (const char* const name : {"weir_lanes_bandwidth", "weir_lanes_packet", "weir_transfer"}) {
+  for (const char* const name :
+       {"weir_lanes_bandwidth", "weir_lanes_packet", "weir_transfer", "weir_pairs"}) {
     Modules lacking(name);
     EXPECT_THAT(load_kernels(lacking, &image).status().message(), HasSubstr(name));
     EXPECT_EQ(lacking.loaded(), 0) << name;

@@ -75,7 +75,7 @@ TEST(ResidentProcesses, AreStagedWhereIpcIsRefused) {
 }
 
 /// What waits on a GPU for a rank whose process was killed ends, and the error names the rank.
-void kill_a_peer(const char* path) {
+void kill_a_peer(const char* path, bool sends = false) {
   const RootProcess root;
   const UniqueId id = root.id();
   Options options = resident_options();
@@ -87,7 +87,8 @@ void kill_a_peer(const char* path) {
       Elements data(seat, 100);
       voice.say("connected");
       if (rank == 1) pause();
-      const Operation one = operation(Collective::all_reduce, data.data(), data.data(), 100);
+      const Collective kind = sends ? Collective::send_recv : Collective::all_reduce;
+      const Operation one = operation(kind, data.data(), data.data(), 100, 1);
       const Status queued = communicator.run({&one, 1}, seat.place());
       seat.wait();
       while (communicator.state().ok()) std::this_thread::yield();
@@ -97,10 +98,12 @@ void kill_a_peer(const char* path) {
   for (const int rank : {0, 1}) EXPECT_EQ(all.line(rank), "connected");
   all.signal(1, SIGKILL);
   EXPECT_THAT(all.line(0), AllOf(HasSubstr(fmt::format("rank 1 (pid {} on host", all.pid(1))),
-                                 HasSubstr("is dead: the process has ended"), HasSubstr("ncclAllReduce")));
+                                 HasSubstr("is dead: the process has ended"),
+                                 HasSubstr(sends ? "in sends and receives" : "ncclAllReduce")));
 }
 
 TEST(ResidentProcesses, AKilledPeerIsNamed) { kill_a_peer("auto"); }
+TEST(ResidentProcesses, AKilledSenderIsNamed) { kill_a_peer("auto", true); }
 TEST(ResidentProcesses, AKilledPeerIsNamedByStreams) { kill_a_peer("stream"); }
 
 }  // namespace

@@ -9,7 +9,7 @@ import os
 import struct
 import sys
 
-KERNELS = ("weir_lanes_bandwidth", "weir_lanes_packet", "weir_transfer")
+KERNELS = ("weir_lanes_bandwidth", "weir_lanes_packet", "weir_transfer", "weir_pairs")
 # 512 threads on a multiprocessor of 65,536 registers.
 REGISTERS = 128
 CODE_BYTES = 160 * 1024

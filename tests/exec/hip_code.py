@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-KERNELS = ("weir_lanes_bandwidth", "weir_lanes_packet", "weir_transfer")
+KERNELS = ("weir_lanes_bandwidth", "weir_lanes_packet", "weir_transfer", "weir_pairs")
 # 256 threads are four waves, one on each SIMD unit: of 256 registers.
 REGISTERS = 256
 CODE_BYTES = 64 * 1024

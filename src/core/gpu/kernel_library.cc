@@ -23,7 +23,8 @@ Result<exec::gpu::LoadedKernels> load_kernels(device::GpuKernels& driver, const 
   exec::gpu::LoadedKernels kernels;
   const std::pair<const char*, device::GpuKernel*> wanted[] = {{"weir_lanes_bandwidth", &kernels.bandwidth},
                                                                {"weir_lanes_packet", &kernels.packet},
-                                                               {"weir_transfer", &kernels.transfer}};
+                                                               {"weir_transfer", &kernels.transfer},
+                                                               {"weir_pairs", &kernels.pairs}};
   for (const auto& [name, kernel] : wanted) {
     auto found = driver.find(*module, name);
     if (!found.ok()) {

@@ -118,10 +118,14 @@ bool Resident::is_away(const void* address) const {
 }
 
 size_t Resident::input_bytes(const Operation& operation) const {
+  if (operation.kind == Collective::send_recv)
+    return operation.sends ? operation.count * size_of(operation.type) : 0;
   return cut_of(operation, parts_.rank, parts_.ranks).input_blocks * operation.count *
          size_of(operation.type);
 }
 size_t Resident::output_bytes(const Operation& operation) const {
+  if (operation.kind == Collective::send_recv)
+    return operation.sends ? 0 : operation.count * size_of(operation.type);
   return cut_of(operation, parts_.rank, parts_.ranks).output_blocks * operation.count *
          size_of(operation.type);
 }
@@ -167,6 +171,7 @@ Status Resident::place_buffers(const Operation& operation, exec::Work& work) {
 Status Resident::lay_out(const Operation& operation, Call& call) {
   exec::Work& work = call.works.emplace_back();
   ResidentPlans::Chosen& chosen = call.chosen.emplace_back();
+  if (operation.kind == Collective::send_recv) return place_buffers(operation, work);
   const uint32_t number = ++sequence_;
   if (operation.count == 0) return {};  // but it has a number
   using Scaling = Reduction::Scaling;
@@ -209,6 +214,18 @@ Status Resident::lay_out(const Operation& operation, Call& call) {
   return {};
 }
 
+Status Resident::lay_out(Call& call) {
+  const auto pairs =
+      std::stable_partition(call.operations.begin(), call.operations.end(),
+                            [](const Operation& one) { return one.kind != Collective::send_recv; });
+  call.collectives = static_cast<size_t>(pairs - call.operations.begin());
+  for (const Operation& operation : call.operations) WEIR_TRY(lay_out(operation, call));
+  auto found = pairs_of(call.operations, call.works, parts_.rank);
+  WEIR_TRY(found.status());
+  call.pairs = std::move(*found);
+  return {};
+}
+
 Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std::vector<Place> places,
                                          bool alone) {
   Call call;
@@ -233,13 +250,11 @@ Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std:
   call.stream = call.own ? island_->stream() : call.places[0].gpu;
   next_bounce_ = 0;
   const uint32_t before = sequence_;
-  for (const Operation& operation : operations) {
-    if (Status laid_out = lay_out(operation, call); !laid_out.ok()) {
-      sequence_ = before;  // as on ranks that make no such call
-      return laid_out;
-    }
-  }
   call.operations = std::move(operations);
+  if (Status laid_out = lay_out(call); !laid_out.ok()) {
+    sequence_ = before;  // as on ranks that make no such call
+    return laid_out;
+  }
   return call;
 }
 
@@ -301,7 +316,10 @@ Status Resident::queue(Call& call) {
     if (call.chosen[i].ready == nullptr) continue;
     WEIR_TRY(island_->executor().queue(*call.chosen[i].ready, call.works[i], call.stream));
   }
-  return {};
+  for (const ResidentPairs::Copy& one : call.pairs.copies)
+    WEIR_TRY(gpu_.copy(one.to, one.from, one.bytes, call.stream));
+  if (call.pairs.pairs.empty()) return {};
+  return island_->executor().exchange(call.pairs.pairs, call.stream);
 }
 
 void Resident::give_up(const Call& call, const Status& why) {
@@ -318,9 +336,14 @@ void Resident::give_up(const Call& call, const Status& why) {
 
 void Resident::watch(const Call& call, uint32_t value) {
   if (call.captured) return watch_->add_graph();
-  uint32_t sequence = sequence_ - static_cast<uint32_t>(call.operations.size());
-  for (const Operation& operation : call.operations)
+  uint32_t sequence = sequence_ - static_cast<uint32_t>(call.collectives);
+  for (size_t i = 0; i < call.collectives; ++i) {
+    const Operation& operation = call.operations[i];
     watch_->add({value, {++sequence, parts_.check ? signature(operation) : 0, operation}});
+  }
+  // Sends and receives have no number of their own (execution.h).
+  if (call.collectives < call.operations.size())
+    watch_->add({value, {sequence, 0, call.operations[call.collectives]}});
 }
 
 Status Resident::leave(const Call& call) {

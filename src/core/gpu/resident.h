@@ -1,5 +1,6 @@
-/// How a communicator works on memory of GPUs that reach each other's: its collectives are queued as kernels
-/// which wait for each other on the GPUs; the host only queues.
+/// How a communicator works on memory of GPUs that reach each other's: its calls are queued as kernels which
+/// wait for each other on the GPUs; the host only queues. Of a group the collectives come first, in order,
+/// then all sends and receives at once.
 ///
 /// A call that is alone on one stream is queued there. Others, of groups, go to a stream of the
 /// communicator's own, which they enter from the callers' streams and leave to them by events: so several
@@ -18,6 +19,7 @@
 
 #include "src/core/cut.h"
 #include "src/core/gpu/island.h"
+#include "src/core/gpu/resident_pairs.h"
 #include "src/core/gpu/resident_plans.h"
 #include "src/core/gpu/resident_watch.h"
 #include "src/core/operation.h"
@@ -42,10 +44,12 @@ class Resident {
   };
   /// A call between its steps.
   struct Call {
-    std::vector<Operation> operations;
+    std::vector<Operation> operations;  ///< collectives first
+    size_t collectives = 0;
     std::vector<Place> places;
     std::vector<ResidentPlans::Chosen> chosen;  ///< of each operation; null: nothing is to be done
     std::vector<exec::Work> works;
+    ResidentPairs pairs;
     bool captured = false;
     device::GpuStream stream = nullptr;  ///< where it is queued
     bool own = true;                     ///< that is the communicator's own
@@ -61,12 +65,14 @@ class Resident {
   /// The island, once nothing of this object is used any more, and whether its stream is idle.
   static std::pair<std::unique_ptr<Island>, bool> end(std::unique_ptr<Resident> resident);
 
-  /// Checks, and makes what the operations need. REQUIRES: collectives, no sends or receives. Errors:
+  /// Whether sends and receives go this way, too; the same on all ranks.
+  bool exchanges() const { return island_->executor().exchanges(); }
+  /// Checks, and makes what the operations need. REQUIRES: collectives alone unless exchanges(). Errors:
   /// invalid_usage for streams or memory of other GPUs; those of the driver.
   /// `alone`: nothing else of a group is to be queued before it ends.
   Result<Call> prepare(std::vector<Operation> operations, std::vector<Place> places, bool alone);
   /// Instead of the other steps: the call is not made. REQUIRES: nothing was prepared after it.
-  void forget(const Call& call) { sequence_ -= static_cast<uint32_t>(call.operations.size()); }
+  void forget(const Call& call) { sequence_ -= static_cast<uint32_t>(call.collectives); }
   /// The communicator's stream comes after what is queued at the places.
   Status enter(const Call& call);
   Status queue(Call& call);
@@ -102,6 +108,7 @@ class Resident {
   Status make();
   bool is_away(const void* address) const;
   Result<std::byte*> bounce(size_t bytes);
+  Status lay_out(Call& call);
   Status lay_out(const Operation& operation, Call& call);
   Status place_buffers(const Operation& operation, exec::Work& work);
   Status bring(const Operation& operation, const exec::Work& work, device::GpuStream stream);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "src/base/clock.h"
+#include "src/core/gpu/resident_pairs.h"
+#include "src/exec/gpu/pairs_launch.h"
 
 namespace weir::core {
 namespace {
@@ -67,12 +69,21 @@ void ResidentWatch::look() {
     return fail(parts_.bootstrap->watchdog().explain(
         seen.left, {Code::remote_error, fmt::format("rank {} has given up", seen.left)}));
   if (seen.foreign < 0) return follow_wait(seen);
-  const Status found(
-      Code::invalid_usage,
-      fmt::format("rank {} sent a message of operation #{} where rank {} expected another one: the ranks "
-                  "called different operations, or the same ones in another order",
-                  seen.foreign, seen.foreign_tag >> 32, parts_.bootstrap->rank()));
-  fail(parts_.bootstrap->watchdog().explain(seen.foreign, found));
+  fail(parts_.bootstrap->watchdog().explain(seen.foreign, mismatch(seen)));
+}
+
+Status ResidentWatch::mismatch(const exec::gpu::Look& seen) const {
+  const Rank own = parts_.bootstrap->rank();
+  constexpr uint64_t kPair = exec::gpu::kPairTag;
+  if ((seen.foreign_tag & seen.expected & kPair) != 0)
+    return {Code::invalid_usage,
+            fmt::format("rank {}'s send of {} bytes to rank {} has another size than the receive of {} bytes "
+                        "that rank {} called for it",
+                        seen.foreign, seen.foreign_tag & ~kPair, own, seen.expected & ~kPair, own)};
+  return {Code::invalid_usage,
+          fmt::format("rank {} sent a message of {} where rank {} expected another one: the ranks "
+                      "called different operations, or the same ones in another order",
+                      seen.foreign, words_of_tag(seen.foreign_tag), own)};
 }
 
 /// Lets the activity say which call the GPU is at.
@@ -81,13 +92,14 @@ void ResidentWatch::follow_calls() {
   const uint32_t done = parts_.done.host->load(std::memory_order_acquire);
   while (!under_way_.empty()) {
     const Entry& entry = under_way_.front();
-    if (entry.record.sequence != begun_) {
+    if (!begun_) {
       own.begin(entry.record.sequence, entry.record.signature, entry.record.operation);
-      begun_ = entry.record.sequence;
+      begun_ = true;
     }
     if (static_cast<int32_t>(done - entry.call) < 0) return;
     own.end();
     under_way_.pop_front();
+    begun_ = false;
     peer_ = -1;
   }
 }

@@ -52,6 +52,7 @@ class ResidentWatch {
   void look();
   void follow_calls();
   void follow_wait(const exec::gpu::Look& seen);
+  Status mismatch(const exec::gpu::Look& seen) const;
   void fail(const Status& status);
 
   const Parts parts_;
@@ -62,7 +63,7 @@ class ResidentWatch {
   bool stop_ = false;
   // The thread's.
   std::deque<Entry> under_way_;
-  uint64_t begun_ = 0;  ///< the sequence number that the activity says
+  bool begun_ = false;  ///< the activity says the first of them
   bool failed_ = false;
   Rank peer_ = -1;        ///< that is waited for
   int64_t since_ns_ = 0;  ///< since when

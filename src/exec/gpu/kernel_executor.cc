@@ -7,6 +7,8 @@
 #include <map>
 #include <new>
 
+#include "src/exec/gpu/pair_table.h"
+
 namespace weir::exec::gpu {
 namespace {
 
@@ -71,6 +73,12 @@ Needs needs_of(std::span<const Program> programs) {
 
 constexpr size_t up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+/// As many as give each ring to all other ranks and from them a block.
+uint32_t pair_rings_of(size_t ranks, uint32_t blocks) {
+  const auto directions = static_cast<uint32_t>(2 * std::max<size_t>(ranks - 1, 1));
+  return std::clamp<uint32_t>(blocks / directions, 1, HomeTable::kRings);
+}
+
 }  // namespace
 
 /// Memory that the GPU and the host both use while calls run. `code` follows.
@@ -101,7 +109,10 @@ KernelExecutor::KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, H
       table_(static_cast<int>(homes_.at.size()), homes_.bytes),
       limits_{std::min(limits.blocks, kMostBlocks)},
       pages_(pages),
-      pages_on_gpu_(pages_on_gpu) {}
+      pages_on_gpu_(pages_on_gpu),
+      pair_rings_(pair_rings_of(homes_.at.size(), limits_.blocks)) {
+  write_pair_ports();
+}
 
 KernelExecutor::~KernelExecutor() { (void)gpu_.free(pages_, device::GpuMemory::pinned); }
 
@@ -181,6 +192,32 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   return std::unique_ptr<Ready>(std::move(bound));
 }
 
+std::byte* KernelExecutor::code_in_home() const {
+  return homes_.at[static_cast<size_t>(homes_.rank)] + table_.code().at;
+}
+
+/// The first in the room for code, as all plans of sends and receives use them.
+void KernelExecutor::write_pair_ports() {
+  auto* port = reinterpret_cast<Port*>(pages_->code);
+  for (size_t peer = 0; peer < homes_.at.size(); ++peer) {
+    for (const bool sends : {false, true}) {
+      for (uint32_t ring = 0; ring < pair_rings_; ++ring)
+        *port++ = table_.port(homes_, HomeTable::Kind::bandwidth, static_cast<Rank>(peer), sends, ring);
+    }
+  }
+  code_used_ = up(homes_.at.size() * 2 * pair_rings_ * sizeof(Port), kCodeUnit);
+}
+
+/// Once; again where the last time was in a graph, which nobody may have launched.
+Status KernelExecutor::send_code(size_t at, size_t bytes, bool& sent, device::GpuStream stream) {
+  if (sent) return {};
+  WEIR_TRY(gpu_.copy(code_in_home() + at, pages_->code + at, bytes, stream));
+  auto captured = gpu_.captures(stream);
+  WEIR_TRY(captured.status());
+  sent = !*captured;
+  return {};
+}
+
 /// Of all channels of all shards, each with so many rings between two ranks.
 void KernelExecutor::write_ports(const Bound& bound, HomeTable::Kind kind, uint32_t rings_of_shard,
                                  Port* port) const {
@@ -198,14 +235,7 @@ Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
   Launch launch = bound.launch;
   if (launch.lane_count == 0) return {};
   WEIR_TRY(set_work(launch, bound.program, work, bound.tile_bytes));
-  if (!bound.sent) {
-    std::byte* const home = homes_.at[static_cast<size_t>(homes_.rank)];
-    WEIR_TRY(gpu_.copy(home + table_.code().at + bound.code_at, pages_->code + bound.code_at,
-                       bound.code_bytes, stream));
-    auto captured = gpu_.captures(stream);  // then nothing is sent before the graph is launched
-    WEIR_TRY(captured.status());
-    bound.sent = !*captured;
-  }
+  WEIR_TRY(send_code(bound.code_at, bound.code_bytes, bound.sent, stream));
   launch.shards = static_cast<uint32_t>(std::min<size_t>(bound.shards, launch.division.passes));
   const bool packets = bound.profile == Profile::packet;
   const size_t piece = launch.division.tile * launch.element / (packets ? 8 : 64);
@@ -219,6 +249,46 @@ Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
   return gpu_.kernels()->launch(grid, stream);
 }
 
+/// The table goes along, or, where it is too long for that, by launches of its own to where collectives have
+/// their scratch.
+Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream stream) {
+  const PairTable table = pair_table(pairs, {pair_rings_, table_.message_bytes(HomeTable::Kind::bandwidth)});
+  const uint32_t lanes = table.directions * table.rings;
+  const size_t table_at = up(lanes * sizeof(PairProgress), kCodeUnit);
+  const size_t room = table_.scratch().bytes;
+  if (table_at + table.bytes.size() > room)
+    return {Code::invalid_argument, fmt::format("{} sends and receives in one group; there is room for {}",
+                                                pairs.size(), (room - table_at) / sizeof(PairMessage))};
+  WEIR_TRY(send_code(0, homes_.at.size() * 2 * pair_rings_ * sizeof(Port), pair_ports_sent_, stream));
+  std::byte* const scratch = homes_.at[static_cast<size_t>(homes_.rank)] + table_.scratch().at;
+  PairsLaunch launch;
+  void* arguments[] = {&launch};
+  device::GpuLaunch grid;
+  grid.kernel = kernels_.pairs;
+  grid.threads = kLeastThreads;
+  grid.arguments = arguments;
+  const bool along = table.bytes.size() <= PairsLaunch::kOwnBytes;
+  for (size_t at = 0; at < table.bytes.size(); at += PairsLaunch::kOwnBytes) {
+    launch.own_bytes =
+        static_cast<uint32_t>(std::min<size_t>(table.bytes.size() - at, PairsLaunch::kOwnBytes));
+    std::memcpy(launch.own, table.bytes.data() + at, launch.own_bytes);
+    launch.store = along ? nullptr : scratch + table_at + at;
+    if (!along) WEIR_TRY(gpu_.kernels()->launch(grid, stream));
+  }
+  launch.store = nullptr;
+  launch.table = along ? nullptr : scratch + table_at;
+  launch.ports = reinterpret_cast<const Port*>(code_in_home());
+  launch.progress = reinterpret_cast<PairProgress*>(scratch);
+  launch.abort = reinterpret_cast<const uint64_t*>(pages_on_gpu_ + offsetof(Pages, abort));
+  launch.notes = reinterpret_cast<Note*>(pages_on_gpu_ + offsetof(Pages, notes));
+  launch.directions = table.directions;
+  launch.rings = table.rings;
+  grid.blocks = launch.blocks = std::min(lanes, limits_.blocks);
+  grid.threads = std::min(static_cast<uint32_t>(up(std::max<size_t>(table.piece / 64, 1), kLeastThreads)),
+                          kernels_.most_threads);
+  return gpu_.kernels()->launch(grid, stream);
+}
+
 void KernelExecutor::abort() { __atomic_store_n(&pages_->abort, 1, __ATOMIC_RELEASE); }
 
 Look KernelExecutor::look() {
@@ -228,6 +298,7 @@ Look KernelExecutor::look() {
     if (foreign != 0 && seen.foreign < 0) {
       seen.foreign = static_cast<Rank>(foreign - 1);
       seen.foreign_tag = __atomic_load_n(&note.tag, __ATOMIC_RELAXED);
+      seen.expected = __atomic_load_n(&note.expected, __ATOMIC_RELAXED);
     }
     if (__atomic_load_n(&note.waiting, __ATOMIC_RELAXED) == 0) continue;
     seen.waiting_for = static_cast<Rank>(__atomic_exchange_n(&note.waiting, 0, __ATOMIC_RELAXED)) - 1;

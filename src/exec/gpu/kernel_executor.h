@@ -19,6 +19,7 @@ struct LoadedKernels {
   device::GpuKernel bandwidth = nullptr;
   device::GpuKernel packet = nullptr;
   device::GpuKernel transfer = nullptr;  ///< one move (move_launch.h)
+  device::GpuKernel pairs = nullptr;     ///< sends and receives (pairs_launch.h)
   uint32_t most_threads = kMostThreads;  ///< of a block
 };
 
@@ -37,6 +38,8 @@ class KernelExecutor final : public Queued {
   Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
                                          const Way& way) override;
   Status queue(Ready& ready, const Work& work, device::GpuStream stream) override;
+  bool exchanges() const override { return true; }
+  Status exchange(std::span<const Pair> pairs, device::GpuStream stream) override;
   void abort() override;
   void retire() override { abort(); }
   Look look() override;
@@ -49,6 +52,9 @@ class KernelExecutor final : public Queued {
                  Pages* pages, uint64_t pages_on_gpu);
 
   void write_ports(const Bound& bound, HomeTable::Kind kind, uint32_t rings_of_shard, Port* port) const;
+  void write_pair_ports();
+  std::byte* code_in_home() const;
+  Status send_code(size_t at, size_t bytes, bool& sent, device::GpuStream stream);
 
   device::Gpu& gpu_;
   const LoadedKernels kernels_;
@@ -57,7 +63,9 @@ class KernelExecutor final : public Queued {
   const Limits limits_;
   Pages* const pages_;  ///< pinned
   const uint64_t pages_on_gpu_;
-  size_t code_used_ = 0;  ///< bytes
+  const uint32_t pair_rings_;  ///< between two ranks, one way round, for sends; the same on all ranks
+  size_t code_used_ = 0;       ///< bytes
+  bool pair_ports_sent_ = false;
 };
 
 }  // namespace weir::exec::gpu

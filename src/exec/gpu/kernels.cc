@@ -1,6 +1,7 @@
 /// The kernels, compiled as CUDA, as HIP and for the host. See launch.h.
 #include "src/exec/gpu/lane.h"
 #include "src/exec/gpu/move_launch.h"
+#include "src/exec/gpu/pairs.h"
 
 #if defined(__CUDACC__)
 #define WEIR_KERNEL extern "C" __global__ __launch_bounds__(512, 1) void
@@ -16,6 +17,7 @@ namespace {
 
 using weir::exec::gpu::Launch;
 using weir::exec::gpu::MoveLaunch;
+using weir::exec::gpu::PairsLaunch;
 using weir::exec::gpu::Profile;
 
 static_assert(weir::exec::gpu::kMostThreads == 512 && weir::exec::gpu::kMostThreadsOfAmd == 256);
@@ -26,6 +28,24 @@ WEIR_DEVICE void run_block(const Launch& launch, uint32_t host_block) {
   WEIR_SHARED weir::device::BarrierWords words;
   weir::device::Block block = weir::device::Block::current(host_block, words);
   weir::exec::gpu::LaneRun<kProfile>(launch, block, shared).run();
+}
+
+/// The only argument of a kernel, where the driver has put it. HIP's compiler makes a copy for each thread of
+/// what is indexed.
+template <typename T>
+WEIR_DEVICE const T& as_passed([[maybe_unused]] const T& argument) {
+#if defined(__HIP_DEVICE_COMPILE__)
+  return *(const T*)__builtin_amdgcn_kernarg_segment_ptr();
+#else
+  return argument;
+#endif
+}
+
+WEIR_DEVICE void run_pairs(const PairsLaunch& launch, uint32_t host_block) {
+  WEIR_SHARED weir::exec::gpu::PairCopy shared;
+  WEIR_SHARED weir::device::BarrierWords words;
+  weir::device::Block block = weir::device::Block::current(host_block, words);
+  weir::exec::gpu::PairsRun(launch, block, shared).run();
 }
 
 /// All blocks are one large block.
@@ -45,6 +65,7 @@ WEIR_KERNEL weir_lanes_bandwidth(const WEIR_ARGUMENT Launch launch) {
 }
 WEIR_KERNEL weir_lanes_packet(const WEIR_ARGUMENT Launch launch) { run_block<Profile::packet>(launch, 0); }
 WEIR_KERNEL weir_transfer(const WEIR_ARGUMENT MoveLaunch launch) { run_move(launch, 0); }
+WEIR_KERNEL weir_pairs(const WEIR_ARGUMENT PairsLaunch launch) { run_pairs(as_passed(launch), 0); }
 #else
 WEIR_KERNEL weir_lanes_bandwidth(const Launch* launch, uint32_t block, uint32_t) {
   run_block<Profile::bandwidth>(*launch, block);
@@ -53,11 +74,13 @@ WEIR_KERNEL weir_lanes_packet(const Launch* launch, uint32_t block, uint32_t) {
   run_block<Profile::packet>(*launch, block);
 }
 WEIR_KERNEL weir_transfer(const MoveLaunch* launch, uint32_t block, uint32_t) { run_move(*launch, block); }
+WEIR_KERNEL weir_pairs(const PairsLaunch* launch, uint32_t block, uint32_t) { run_pairs(*launch, block); }
 // As the stand-in of a driver has no code object to ask.
 extern "C" {
 extern __attribute__((visibility("default"))) const size_t weir_lanes_bandwidth_argument_bytes =
     sizeof(Launch);
 extern __attribute__((visibility("default"))) const size_t weir_lanes_packet_argument_bytes = sizeof(Launch);
 extern __attribute__((visibility("default"))) const size_t weir_transfer_argument_bytes = sizeof(MoveLaunch);
+extern __attribute__((visibility("default"))) const size_t weir_pairs_argument_bytes = sizeof(PairsLaunch);
 }
 #endif

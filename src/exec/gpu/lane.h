@@ -267,6 +267,7 @@ class LaneRun {
     if (tag == launch_.tag) return true;
     Note& note = launch_.notes[block_.index];
     device::store_relaxed(&note.tag, tag);
+    device::store_relaxed(&note.expected, launch_.tag);
     device::store_release(&note.foreign, uint64_t{port.peer} + 1);
     return false;
   }

@@ -68,9 +68,10 @@ struct LaneSteps {
 /// What a block says while it runs, one per block, in memory that the host reads at any time. Zero before the
 /// first launch; the host may clear it.
 struct Note {
-  uint64_t waiting = 0;  ///< 1 + the rank that it has waited for longer than usual, said again and again
-  uint64_t foreign = 0;  ///< 1 + the rank that sent a message of another operation: the block has left
-  uint64_t tag = 0;      ///< of that message
+  uint64_t waiting = 0;   ///< 1 + the rank that it has waited for longer than usual, said again and again
+  uint64_t foreign = 0;   ///< 1 + the rank that sent a message of another operation: the block has left
+  uint64_t tag = 0;       ///< of that message
+  uint64_t expected = 0;  ///< the tag that it should have had
 };
 
 struct Launch {

@@ -49,11 +49,20 @@ class Ready {
   uint32_t shards = 1;
 };
 
+/// A send to a rank, or a receive from it, in memory that the GPU addresses.
+struct Pair {
+  Rank peer = 0;
+  bool sends = false;
+  std::byte* data = nullptr;  ///< what is sent is only read
+  size_t bytes = 0;
+};
+
 /// What an executor sees of the work that is under way.
 struct Look {
   Rank waiting_for = -1;     ///< a rank whose message or slot something has waited for long; -1: nobody
   Rank foreign = -1;         ///< a rank that sent a message of another operation; -1: nobody did
   uint64_t foreign_tag = 0;  ///< of that message
+  uint64_t expected = 0;     ///< the tag that it should have had; 0: not known
   Rank left = -1;            ///< a rank that has given up, so that results are worth nothing; -1: nobody has
 };
 
@@ -71,6 +80,12 @@ class Queued {
   /// allocates no memory of the GPU. Errors: invalid_argument for buffers that are not aligned to elements;
   /// those of the driver. `ready` is one of this executor's prepare().
   virtual Status queue(Ready& ready, const Work& work, device::GpuStream stream) = 0;
+  /// Whether exchange() can be called; the same on all ranks.
+  virtual bool exchanges() const = 0;
+  /// Queues the sends and receives of one group, none of which waits for another one of this rank but those
+  /// before it to (or from) the same peer. Both ends of a pair have them in the same order; beyond that
+  /// groups of two ranks need not be alike. Messages say their bytes (pair_tag). Otherwise as queue().
+  virtual Status exchange(std::span<const Pair> pairs, device::GpuStream stream) = 0;
   /// Ends soon whatever is queued or comes later, without results. Does not wait.
   virtual void abort() = 0;
   /// No rank has any calls left, or will make any, but graphs may still come: they end, without results.

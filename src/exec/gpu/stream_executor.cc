@@ -106,6 +106,10 @@ Status StreamExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
   return parts_.gpu->set(parts_.flags->done(), number, stream);
 }
 
+Status StreamExecutor::exchange(std::span<const Pair>, device::GpuStream) {
+  return {Code::internal_error, "sends and receives do not go by operations of streams"};
+}
+
 /// A stream for each lane: the caller's for the first that has steps, then own ones in turn.
 Result<std::vector<device::GpuStream>> StreamExecutor::fork(const Prepared& prepared,
                                                             device::GpuStream stream, bool captured) {

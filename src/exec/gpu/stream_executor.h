@@ -48,6 +48,8 @@ class StreamExecutor final : public Queued {
   Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
                                          const Way& way) override;
   Status queue(Ready& ready, const Work& work, device::GpuStream stream) override;
+  bool exchanges() const override { return false; }
+  Status exchange(std::span<const Pair> pairs, device::GpuStream stream) override;
   /// Sets all flags, on a thread of its own, again and again until the executor goes. What runs meanwhile
   /// moves wrong bytes, so that begins when all ranks have aborted, which they do when they see that one has
   /// (Look::left); but for ranks that are dead, after a second.

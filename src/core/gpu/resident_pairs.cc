@@ -1,0 +1,44 @@
+#include "src/core/gpu/resident_pairs.h"
+
+#include <fmt/format.h>
+
+#include "src/exec/gpu/pairs_launch.h"
+
+namespace weir::core {
+
+Result<ResidentPairs> pairs_of(std::span<const Operation> operations, std::span<const exec::Work> works,
+                               Rank self) {
+  ResidentPairs found;
+  std::vector<exec::gpu::Pair> sent, received;  // to and by the rank itself
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const Operation& operation = operations[i];
+    if (operation.kind != Collective::send_recv) continue;
+    exec::gpu::Pair pair;
+    pair.peer = operation.root;
+    pair.sends = operation.sends;
+    pair.data = operation.sends ? const_cast<std::byte*>(works[i].input) : works[i].output;
+    pair.bytes = operation.count * size_of(operation.type);
+    (pair.peer != self ? found.pairs : pair.sends ? sent : received).push_back(pair);
+  }
+  if (sent.size() != received.size())
+    return Status(Code::invalid_usage,
+                  fmt::format("rank {} has {} sends to itself and {} receives from itself in one group; "
+                              "expected as many of each",
+                              self, sent.size(), received.size()));
+  for (size_t i = 0; i < sent.size(); ++i) {
+    if (sent[i].bytes != received[i].bytes)
+      return Status(Code::invalid_usage,
+                    fmt::format("rank {}'s send of {} bytes to itself has a receive of {} bytes", self,
+                                sent[i].bytes, received[i].bytes));
+    if (sent[i].bytes == 0 || sent[i].data == received[i].data) continue;
+    found.copies.push_back({received[i].data, sent[i].data, sent[i].bytes});
+  }
+  return found;
+}
+
+std::string words_of_tag(uint64_t tag) {
+  if ((tag & exec::gpu::kPairTag) == 0) return fmt::format("operation #{}", tag >> 32);
+  return fmt::format("a send of {} bytes", tag & ~exec::gpu::kPairTag);
+}
+
+}  // namespace weir::core

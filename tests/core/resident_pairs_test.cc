@@ -1,0 +1,251 @@
+// Sends and receives of communicators whose calls go by kernels, ranks in threads of one process.
+#include "src/core/gpu/resident_pairs.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <barrier>
+
+#include "src/device/host_stream.h"
+#include "tests/core/resident.h"
+
+namespace weir::core {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Operation send(const int* from, size_t count, Rank peer) {
+  Operation one = operation(Collective::send_recv, from, nullptr, count, peer);
+  one.sends = true;
+  return one;
+}
+Operation receive(int* to, size_t count, Rank peer) {
+  return operation(Collective::send_recv, nullptr, to, count, peer);
+}
+
+Status run(Communicator& communicator, const std::vector<Operation>& operations, const Seated& seat) {
+  return communicator.run(operations, seat.place());
+}
+
+/// What the i-th element is that `from` sends to `to` as its `number`-th message.
+int sent(Rank from, Rank to, size_t number, size_t i) {
+  return static_cast<int>(1'000'000 * number + i) + 10'000'000 * from + 50'000'000 * to;
+}
+
+size_t elements_of(const std::vector<size_t>& sizes, int ranks) {
+  return std::accumulate(sizes.begin(), sizes.end(), size_t{0}) * static_cast<size_t>(ranks);
+}
+
+/// A group in which everybody sends everybody some messages, itself included. Memory is taken and freed by
+/// the caller, when all is done: that waits for kernels of other ranks, which wait for this one.
+void exchange(Communicator& communicator, const Seated& seat, const std::vector<size_t>& sizes, Elements& in,
+              Elements& out) {
+  const int ranks = communicator.size(), self = communicator.rank();
+  const size_t whole = elements_of(sizes, ranks);
+  std::vector<int> given(whole), expected(whole);
+  std::vector<Operation> group;
+  size_t at = 0;
+  for (Rank peer = 0; peer < ranks; ++peer) {
+    for (size_t number = 0; number < sizes.size(); ++number) {
+      const size_t size = sizes[number];
+      for (size_t i = 0; i < size; ++i) {
+        given[at + i] = sent(self, peer, number, i);
+        expected[at + i] = sent(peer, self, number, i);
+      }
+      group.push_back(send(in.data() + at, size, peer));
+      group.push_back(receive(out.data() + at, size, peer));
+      at += size;
+    }
+  }
+  in.fill(whole, [&](size_t i) { return given[i]; });
+  out.fill(whole, [](size_t) { return -1; });
+  const Status status = run(communicator, group, seat);
+  ASSERT_TRUE(status.ok()) << status.message();
+  const std::vector<int>& got = out.read(whole);
+  ASSERT_EQ(std::vector<int>(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(whole)), expected);
+}
+
+struct Seats {
+  int ranks;
+  std::vector<int> gpus;
+};
+class Exchanges : public ::testing::TestWithParam<Seats> {};
+INSTANTIATE_TEST_SUITE_P(Gpus, Exchanges,
+                         ::testing::Values(Seats{1, {0}}, Seats{2, {0}}, Seats{3, {0, 1}}, Seats{5, {1}}),
+                         [](const auto& info) { return fmt::format("{}Ranks", info.param.ranks); });
+
+// Nothing, one piece, one ring, all rings, and turns of them; nothing of it through the host.
+TEST_P(Exchanges, OfAllSizesAndSeveralToOnePeer) {
+  const Logged logged;
+  GpuSite site;
+  with_residents(site, GetParam().ranks, GetParam().gpus, [](Communicator& communicator, int, Seated& seat) {
+    const std::vector<size_t> sizes = {1, 0, 5000, 3, 70'001, 2};
+    Elements in(seat, elements_of(sizes, communicator.size())), out(seat, in.size());
+    exchange(communicator, seat, sizes, in, out);
+  });
+  EXPECT_THAT(logged.text(), AllOf(HasSubstr("by kernels on"), Not(HasSubstr("through pinned"))));
+}
+
+/// More messages than an argument of a kernel has room for, then few again.
+TEST(ResidentPairs, ManyMessagesInAGroup) {
+  GpuSite site;
+  with_residents(site, 2, {0}, [](Communicator& communicator, int, Seated& seat) {
+    std::vector<size_t> sizes(300);
+    for (size_t i = 0; i < sizes.size(); ++i) sizes[i] = i % 7 * 100;
+    Elements in(seat, elements_of(sizes, 2)), out(seat, in.size());
+    exchange(communicator, seat, sizes, in, out);
+    exchange(communicator, seat, {4}, in, out);
+  });
+}
+
+/// Who waits for a rank does not keep others from being served: groups of two ranks need not be alike.
+TEST(ResidentPairs, GroupsAreCutDifferently) {
+  GpuSite site;
+  with_residents(site, 3, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+    constexpr size_t kCount = 200'000;  // more than rings hold
+    Elements in(seat, kCount), first(seat, kCount), second(seat, kCount);
+    in.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
+    const int* const own = in.data();
+    std::vector<std::vector<Operation>> groups;
+    if (rank == 0) groups = {{send(own, kCount, 1), send(own, kCount, 2), receive(first.data(), kCount, 2)}};
+    if (rank == 1) groups = {{receive(first.data(), kCount, 2)}, {receive(second.data(), kCount, 0)}};
+    if (rank == 2)
+      groups = {{send(own, kCount, 1), send(own, kCount, 0)}, {receive(first.data(), kCount, 0)}};
+    for (const auto& group : groups) ASSERT_TRUE(run(communicator, group, seat).ok());
+    const auto& got = first.read(kCount);
+    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put(rank == 2 ? 0 : 2, 0, i)) << i;
+    if (rank == 1) {
+      const auto& other = second.read(kCount);
+      for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(other[i], put(0, 0, i)) << i;
+    }
+  });
+}
+
+/// Collectives of a group come first on all ranks, wherever they stand in it, and those after it use the same
+/// rings.
+TEST(ResidentPairs, BesideCollectives) {
+  GpuSite site;
+  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, Seated& seat) {
+    constexpr size_t kCount = 20'000;
+    const Seated other(site, rank % 2);
+    Elements data(seat, kCount), in(seat, kCount), out(seat, kCount), again(seat, kCount);
+    for (int round = 0; round < 3; ++round) {
+      data.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
+      in.fill(kCount, [&](size_t i) { return put(rank, 1, i) + round; });
+      const Operation sum = operation(Collective::all_reduce, data.data(), data.data(), kCount);
+      const Operation to = send(in.data(), kCount, 1 - rank);
+      const Operation from = receive(out.data(), kCount, 1 - rank);
+      // On two streams: the group goes to the communicator's own.
+      const std::vector<Operation> group =
+          rank == 0 ? std::vector<Operation>{to, sum, from} : std::vector<Operation>{sum, from, to};
+      std::vector<Target> targets(3, {&communicator, seat.place()});
+      targets[1].place = other.place();
+      ASSERT_TRUE(run_together(targets, group).ok());
+      run_and_check(communicator, seat, Collective::all_gather, kCount / 2, 0, data, again);
+      const auto& got = out.read(kCount);
+      for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put(1 - rank, 1, i) + round) << i;
+    }
+  });
+}
+
+/// One of the ends in host memory that the GPU does not address, on all kinds of streams.
+TEST(ResidentPairs, OtherHostMemoryIsCopied) {
+  GpuSite site;
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+    constexpr size_t kCount = 5000;
+    auto host = std::move(*device::HostStream::create());
+    for (const Place& place : {seat.place(), Place{}, Place{host.get()}}) {
+      std::vector<int> in(kCount), out(kCount, -1);
+      for (size_t i = 0; i < kCount; ++i) in[i] = put(rank, 0, i);
+      const Operation group[] = {send(in.data(), kCount, 1 - rank), receive(out.data(), kCount, 1 - rank)};
+      const Status status = communicator.run(group, place);
+      ASSERT_TRUE(status.ok()) << status.message();
+      if (place.on_gpu) seat.wait();
+      if (place.host != nullptr) {
+        EXPECT_TRUE(host->synchronize().ok());
+      }
+      for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(out[i], put(1 - rank, 0, i)) << i;
+    }
+  });
+}
+
+/// A graph on one rank goes with calls on the other, however often it is launched.
+TEST(ResidentPairs, GraphsGoWithCalls) {
+  GpuSite site;
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+    constexpr size_t kCount = 30'000;
+    Elements in(seat, kCount), out(seat, kCount);
+    const std::vector<Operation> group = {send(in.data(), kCount, 1 - rank),
+                                          receive(out.data(), kCount, 1 - rank)};
+    std::unique_ptr<device::UserGraph> graph;
+    if (rank == 0) {
+      EXPECT_EQ(device::user("StreamBeginCapture", seat.stream, 1), 0);
+      ASSERT_TRUE(run(communicator, group, seat).ok());
+      graph = std::make_unique<device::UserGraph>(seat.stream);
+      ASSERT_EQ(graph->code(), 0);
+    }
+    for (int round = 0; round < 3; ++round) {
+      in.fill(kCount, [&](size_t i) { return put(rank, 0, i) + round; });
+      if (rank == 0) {
+        graph->launch(seat.stream);
+      } else {
+        ASSERT_TRUE(run(communicator, group, seat).ok());
+      }
+      const auto& got = out.read(kCount);
+      for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put(1 - rank, 0, i) + round) << i;
+    }
+  });
+}
+
+TEST(ResidentPairs, SizesThatDoNotMatchAreNamed) {
+  GpuSite site;
+  std::barrier all(2);  // who has sent stays until that is seen
+  with_residents(site, 2, {0}, [&](Communicator& communicator, int rank, Seated& seat) {
+    Elements data(seat, 50'000);
+    const std::vector<Operation> one = {rank == 0 ? send(data.data(), 100, 1)
+                                                  : receive(data.data(), 50'000, 0)};
+    ASSERT_TRUE(run(communicator, one, seat).ok());
+    seat.wait();
+    if (rank == 0) return all.arrive_and_wait();
+    while (communicator.state().ok()) std::this_thread::yield();
+    all.arrive_and_wait();
+    EXPECT_EQ(communicator.state().code(), Code::invalid_usage);
+    EXPECT_THAT(communicator.state().message(),
+                HasSubstr("rank 0's send of 400 bytes to rank 1 has another size than the receive of 200000 "
+                          "bytes"));
+  });
+}
+
+/// Those to the rank itself have to be in the group, as with NCCL; a refused group leaves no trace.
+TEST(ResidentPairs, ASendToItselfNeedsItsReceive) {
+  GpuSite site;
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+    Elements data(seat, 20), out(seat, 20);
+    const Operation sum = operation(Collective::all_reduce, data.data(), data.data(), 10);
+    const Status alone = run(communicator, {sum, send(data.data(), 1, rank)}, seat);
+    EXPECT_EQ(alone.code(), Code::invalid_usage);
+    EXPECT_THAT(alone.message(), HasSubstr("1 sends to itself and 0 receives"));
+    const Status longer = run(communicator, {send(data.data(), 1, rank), receive(out.data(), 2, rank)}, seat);
+    EXPECT_THAT(longer.message(), HasSubstr("send of 4 bytes to itself has a receive of 8 bytes"));
+    exchange(communicator, seat, {10}, data, out);
+  });
+}
+
+TEST(ResidentPairs, AbortEndsAReceiveThatWaits) {
+  GpuSite site;
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+    Elements data(seat, 100);
+    if (rank == 1) return;
+    ASSERT_TRUE(run(communicator, {receive(data.data(), 100, 1)}, seat).ok());
+    std::thread other([&] { communicator.abort(); });
+    seat.wait();
+    other.join();
+    while (communicator.state().ok()) std::this_thread::yield();
+    EXPECT_THAT(communicator.state().message(), HasSubstr("aborted"));
+  });
+}
+
+}  // namespace
+}  // namespace weir::core

@@ -1,0 +1,179 @@
+// Sends and receives by the host's build of the kernel: a thread for each block, rings in memory.
+#include "src/exec/gpu/pair_table.h"
+
+#include <dlfcn.h>
+
+#include <deque>
+#include <random>
+
+#include "tests/exec/gpu_ranks.h"
+
+namespace weir::exec::gpu {
+namespace {
+
+constexpr size_t kSlotBytes = 4096;
+
+HostPairsKernel pairs_kernel() {
+  void* const library = dlopen(WEIR_HOST_KERNELS, RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(library, nullptr) << dlerror();
+  return reinterpret_cast<HostPairsKernel>(dlsym(library, "weir_pairs"));
+}
+
+/// Ranks with rings between all of them, and a launch each of as many blocks as they are told.
+class PairRanks {
+ public:
+  PairRanks(int ranks, uint32_t rings, uint32_t blocks) : cut_{rings, kSlotBytes}, blocks_(blocks) {
+    for (int i = 0; i < ranks * ranks * static_cast<int>(rings); ++i)
+      rings_.push_back(std::make_unique<RingMemory>(Profile::bandwidth, 2, kSlotBytes, 0));
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      Seat& seat = seats_.emplace_back();
+      for (Rank peer = 0; peer < ranks; ++peer) {
+        for (const bool sends : {false, true}) {
+          for (uint32_t ring = 0; ring < rings; ++ring) {
+            const Rank from = sends ? rank : peer, to = sends ? peer : rank;
+            const auto at = static_cast<uint32_t>(from * ranks + to) * rings + ring;
+            seat.ports.push_back(rings_[at]->port(sends));
+            seat.ports.back().peer = static_cast<uint32_t>(peer);
+          }
+        }
+      }
+      seat.notes.resize(blocks);
+    }
+  }
+  /// Begins the call of a rank. `along`: the table is in the argument.
+  void start(Rank rank, std::span<const Pair> pairs, bool along = true) {
+    Seat& seat = seats_[static_cast<size_t>(rank)];
+    const PairTable table = pair_table(pairs, cut_);
+    PairsLaunch& launch = seat.launch;
+    seat.progress.assign(table.directions * table.rings, {77, 77});
+    launch.ports = seat.ports.data();
+    launch.progress = seat.progress.data();
+    launch.notes = seat.notes.data();
+    launch.abort = &abort_;
+    launch.directions = table.directions;
+    launch.rings = table.rings;
+    launch.blocks = blocks_;
+    seat.table.assign(table.bytes.size() / 8, 0);
+    for (size_t at = 0; at < table.bytes.size(); at += PairsLaunch::kOwnBytes) {
+      launch.own_bytes =
+          static_cast<uint32_t>(std::min<size_t>(table.bytes.size() - at, PairsLaunch::kOwnBytes));
+      std::memcpy(launch.own, table.bytes.data() + at, launch.own_bytes);
+      launch.store = reinterpret_cast<std::byte*>(seat.table.data()) + at;
+      if (!along) kernel_(&launch, 0, 1);
+    }
+    launch.store = nullptr;
+    launch.table = along ? nullptr : reinterpret_cast<const std::byte*>(seat.table.data());
+    for (uint32_t block = 0; block < blocks_; ++block)
+      threads_.emplace_back([this, &launch, block] { kernel_(&launch, block, blocks_); });
+  }
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+  void abort() { __atomic_store_n(&abort_, 1, __ATOMIC_RELEASE); }
+  Note& note(Rank rank) { return seats_[static_cast<size_t>(rank)].notes[0]; }
+
+ private:
+  struct Seat {
+    std::vector<Port> ports;
+    std::vector<Note> notes;
+    std::vector<PairProgress> progress;
+    std::vector<uint64_t> table;
+    PairsLaunch launch;
+  };
+  const HostPairsKernel kernel_ = pairs_kernel();
+  const PairCut cut_;
+  const uint32_t blocks_;
+  std::vector<std::unique_ptr<RingMemory>> rings_;
+  std::deque<Seat> seats_;
+  std::vector<std::thread> threads_;
+  uint64_t abort_ = 0;
+};
+
+/// Messages of random sizes and addresses among all ranks.
+void exchange(PairRanks& all, int ranks, size_t messages, bool along, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::deque<std::vector<std::byte>> memory;
+  struct Message {
+    const std::byte *from, *to;
+    size_t bytes;
+  };
+  std::vector<Message> expected;
+  std::vector<std::vector<Pair>> pairs(static_cast<size_t>(ranks));
+  for (size_t i = 0; i < messages; ++i) {
+    const auto from = static_cast<Rank>(random() % static_cast<uint32_t>(ranks));
+    const auto to = static_cast<Rank>(random() % static_cast<uint32_t>(ranks));
+    const size_t bytes = i % 4 == 0 ? random() % 200'000 : random() % 40, shift = random() % 17;
+    auto& in = memory.emplace_back(bytes + shift + 1);
+    auto& out = memory.emplace_back(bytes + shift / 2 + 1);
+    for (std::byte& byte : in) byte = static_cast<std::byte>(random());
+    pairs[static_cast<size_t>(from)].push_back({to, true, in.data() + shift, bytes});
+    pairs[static_cast<size_t>(to)].push_back({from, false, out.data() + shift / 2, bytes});
+    expected.push_back({in.data() + shift, out.data() + shift / 2, bytes});
+  }
+  for (Rank rank = 0; rank < ranks; ++rank) all.start(rank, pairs[static_cast<size_t>(rank)], along);
+  all.join();
+  for (size_t i = 0; i < messages; ++i) {
+    const auto& [from, to, bytes] = expected[i];
+    ASSERT_EQ(std::memcmp(from, to, bytes), 0) << "message " << i << " of " << bytes << " bytes";
+    ASSERT_EQ(to[bytes], std::byte{0}) << "beyond message " << i;
+  }
+}
+
+/// One block has all lanes of a rank, two have some, many leave some idle; and again on the same rings.
+TEST(GpuPairs, AnyNumberOfBlocksWillDo) {
+  for (const uint32_t blocks : {1u, 2u, 40u}) {
+    PairRanks all(3, 4, blocks);
+    exchange(all, 3, 40, true, blocks);
+    exchange(all, 3, 40, true, blocks + 1);
+  }
+}
+
+TEST(GpuPairs, TablesThatAreTooLongForAnArgument) {
+  PairRanks all(2, 2, 3);
+  exchange(all, 2, 300, false, 5);
+  exchange(all, 2, 20, true, 6);
+}
+
+TEST(GpuPairs, WhoSendsOtherBytesIsNamed) {
+  PairRanks all(2, 4, 2);
+  std::vector<std::byte> in(100'000), out(100'000);
+  const Pair sends{1, true, in.data(), 100}, receives{0, false, out.data(), 100'000};
+  all.start(0, {&sends, 1});
+  all.start(1, {&receives, 1});
+  while (__atomic_load_n(&all.note(1).foreign, __ATOMIC_ACQUIRE) == 0) std::this_thread::yield();
+  EXPECT_EQ(all.note(1).foreign, 1u);
+  EXPECT_EQ(all.note(1).tag, pair_tag(100));
+  EXPECT_EQ(all.note(1).expected, pair_tag(100'000));
+  all.abort();  // other rings wait
+  all.join();
+}
+
+TEST(GpuPairs, BlocksSayWhomTheyWaitForUntilTheyAreAborted) {
+  PairRanks all(3, 1, 1);
+  std::vector<std::byte> bytes(3 * kSlotBytes);
+  const Pair pairs[] = {{1, true, bytes.data(), bytes.size()}, {2, false, bytes.data(), 8}};
+  all.start(0, pairs);
+  while (__atomic_load_n(&all.note(0).waiting, __ATOMIC_RELAXED) == 0) std::this_thread::yield();
+  all.abort();
+  all.join();
+  EXPECT_EQ(all.note(0).waiting, 3u) << "rather the one whose message is missing";
+}
+
+TEST(GpuPairs, MessagesAreCutByTheirBytesAlone) {
+  EXPECT_EQ(cut_pair(nullptr, 0, {16, 4096}).rings, 1u);
+  EXPECT_EQ(cut_pair(nullptr, 32'000, {16, 4096}).rings, 1u);
+  EXPECT_EQ(cut_pair(nullptr, 64 << 10, {16, 4096}).rings, 4u);
+  EXPECT_EQ(cut_pair(nullptr, 64 << 10, {16, 4096}).piece, 4096u);
+  EXPECT_EQ(cut_pair(nullptr, 64 << 10, {16, 1 << 20}).piece, 16u << 10);
+  EXPECT_EQ(cut_pair(nullptr, 1 << 30, {5, 4096}).rings, 5u);
+  const Pair pairs[] = {{1, true, nullptr, 9}, {0, false, nullptr, 8}, {1, true, nullptr, 100'000}};
+  const PairTable table = pair_table(pairs, {4, 4096});
+  EXPECT_EQ(table.directions, 2u);
+  EXPECT_EQ(table.rings, 4u);
+  EXPECT_EQ(table.piece, 4096u);
+  EXPECT_EQ(table.bytes.size(), 2 * sizeof(PairDirection) + 3 * sizeof(PairMessage));
+}
+
+}  // namespace
+}  // namespace weir::exec::gpu

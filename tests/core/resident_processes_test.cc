@@ -16,8 +16,22 @@ using testing::RootProcess;
 
 constexpr Collective kSome[] = {Collective::all_reduce, Collective::all_to_all, Collective::broadcast};
 
-/// `processes` processes with `ranks` ranks each, the ranks of process p on GPU gpus[p]: some collectives.
-/// What the log of rank 0's process says, or of what went wrong.
+/// Everybody sends to the next rank.
+void send_around(Communicator& communicator, const Seated& seat, size_t count, Elements& in, Elements& out) {
+  const int ranks = communicator.size(), rank = communicator.rank(), before = (rank + ranks - 1) % ranks;
+  in.fill(count, [&](size_t i) { return put(rank, 3, i); });
+  out.fill(count, [](size_t) { return -1; });
+  Operation both[] = {operation(Collective::send_recv, in.data(), nullptr, count, (rank + 1) % ranks),
+                      operation(Collective::send_recv, nullptr, out.data(), count, before)};
+  both[0].sends = true;
+  const Status status = communicator.run(both, seat.place());
+  ASSERT_TRUE(status.ok()) << status.message();
+  const std::vector<int>& got = out.read(count);
+  for (size_t i = 0; i < count; ++i) ASSERT_EQ(got[i], put(before, 3, i)) << i;
+}
+
+/// `processes` processes with `ranks` ranks each, the ranks of process p on GPU gpus[p]: some collectives,
+/// and sends. What the log of rank 0's process says, or of what went wrong.
 std::string run_in_processes(int processes, int ranks, const std::vector<int>& gpus, const Options& options) {
   const RootProcess root;
   const UniqueId id = root.id();
@@ -32,6 +46,8 @@ std::string run_in_processes(int processes, int ranks, const std::vector<int>& g
                            const auto all_ranks = static_cast<size_t>(processes * ranks);
                            Elements in(seat, 20'000 * all_ranks), out(seat, in.size());
                            for (const size_t count : {size_t{100}, size_t{20'000}}) {
+                             send_around(communicator, seat, count, in, out);
+                             if (::testing::Test::HasFatalFailure()) return;
                              for (const Collective kind : kSome) {
                                run_and_check(communicator, seat, kind, count, 1, in, out);
                                if (::testing::Test::HasFatalFailure()) return;

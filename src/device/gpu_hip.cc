@@ -250,7 +250,8 @@ class HipApi {
   using Mappings = drivers::HipMappingTable;
   using Address = void*;
   using Handle = void*;
-  bool maps() const { return maps_; }
+  /// Before HIP 6 the calls were a draft, and structures others.
+  bool maps() const { return maps_ && table_.properties_of_6 != nullptr; }
   Mappings& mappings() { return mappings_; }
   static Address to_address(void* pointer) { return pointer; }
   static void* to_pointer(Address address) { return address; }

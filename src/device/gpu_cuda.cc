@@ -8,6 +8,7 @@
 #include "src/device/gpu_vendor-inl.h"
 #include "src/device/gpus.h"
 #include "src/drivers/cuda_table.h"
+#include "src/drivers/mapping_table.h"
 
 namespace weir::device {
 namespace {
@@ -50,7 +51,8 @@ class CudaApi {
                     fmt::format("libcuda.so.1 lacks {}: drivers since 450 (CUDA 11) have it", missing));
     return api;
   }
-  explicit CudaApi(Library library) : library_(std::move(library)) {}
+  explicit CudaApi(Library library)
+      : library_(std::move(library)), maps_(mappings_.find_in(library_) == nullptr) {}
 
   /// The GPU's primary context is current while this lives.
   class Current {
@@ -235,6 +237,18 @@ class CudaApi {
     return say("cuIpcOpenEventHandle", table_.ipc_event_open(event, handle));
   }
 
+  // Virtual memory, for gpu_mappings-inl.h.
+  using Mappings = drivers::CudaMappingTable;
+  using Address = CudaAddress;
+  using Handle = unsigned long long;
+  bool maps() const { return maps_; }
+  Mappings& mappings() { return mappings_; }
+  static Address to_address(const void* pointer) { return address_of(pointer); }
+  static void* to_pointer(Address address) { return pointer_of(address); }
+  Status say_of(const char* call, int code) {
+    return code == 0 ? Status() : say((std::string("cu") + call).c_str(), code);
+  }
+
   // Kernels.
   Status load(const void* image, void** module) {
     return say("cuModuleLoadData", table_.module_load(module, image));
@@ -278,6 +292,8 @@ class CudaApi {
 
   const Library library_;
   CudaTable table_;
+  drivers::CudaMappingTable mappings_;
+  const bool maps_;
   std::array<std::atomic<CudaContext>, kMostGpus> contexts_{};
 };
 

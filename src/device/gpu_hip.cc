@@ -11,6 +11,7 @@
 #include "src/device/gpu_vendor-inl.h"
 #include "src/device/gpus.h"
 #include "src/drivers/hip_table.h"
+#include "src/drivers/mapping_table.h"
 
 namespace weir::device {
 namespace {
@@ -72,7 +73,8 @@ class HipApi {
                     fmt::format("libamdhip64.so lacks {}: ROCm since 5.2 has it", missing));
     return api;
   }
-  explicit HipApi(Library library) : library_(std::move(library)) {}
+  explicit HipApi(Library library)
+      : library_(std::move(library)), maps_(mappings_.find_in(library_) == nullptr) {}
 
   /// The GPU is the calling thread's while this lives.
   class Current {
@@ -244,6 +246,19 @@ class HipApi {
     return say("hipIpcOpenEventHandle", table_.ipc_event_open(event, handle));
   }
 
+  // Virtual memory, for gpu_mappings-inl.h.
+  using Mappings = drivers::HipMappingTable;
+  using Address = void*;
+  using Handle = void*;
+  /// Before HIP 6 the calls were a draft, and structures others.
+  bool maps() const { return maps_ && table_.properties_of_6 != nullptr; }
+  Mappings& mappings() { return mappings_; }
+  static Address to_address(void* pointer) { return pointer; }
+  static void* to_pointer(Address address) { return address; }
+  Status say_of(const char* call, int code) {
+    return code == 0 ? Status() : say((std::string("hip") + call).c_str(), code);
+  }
+
   // Kernels.
   Status load(const void* image, void** module) {
     return say("hipModuleLoadData", table_.module_load(module, image));
@@ -277,6 +292,8 @@ class HipApi {
 
   const Library library_;
   HipTable table_;
+  drivers::HipMappingTable mappings_;
+  const bool maps_;
   std::mutex mutex_;
   std::deque<FlagTask> tasks_;
 };

@@ -17,6 +17,7 @@
 
 #include "src/device/gpu.h"
 #include "src/device/gpu_kernels.h"
+#include "src/device/gpu_mappings-inl.h"
 #include "src/device/gpu_sharing-inl.h"
 #include "src/drivers/library.h"
 
@@ -72,12 +73,18 @@ template <typename Api>
 class VendorGpu final : public Gpu {
  public:
   VendorGpu(Api& api, GpuSelf self)
-      : api_(api), self_(std::move(self)), sharing_(api, self_), events_(api, self_), kernels_(api, self_) {}
+      : api_(api),
+        self_(std::move(self)),
+        sharing_(api, self_),
+        mappings_(api, self_),
+        events_(api, self_),
+        kernels_(api, self_) {}
 
   std::string description() const override { return self_.description; }
   std::string address() const override { return self_.address; }
   int index() const override { return self_.index; }
   GpuSharing* sharing() override { return &sharing_; }
+  GpuMappings* mappings() override { return api_.maps() ? &mappings_ : nullptr; }
   GpuEvents* events() override { return &events_; }
   GpuKernels* kernels() override { return &kernels_; }
 
@@ -156,6 +163,7 @@ class VendorGpu final : public Gpu {
   Api& api_;
   const GpuSelf self_;
   VendorSharing<Api> sharing_;
+  VendorMappings<Api> mappings_;
   VendorEvents<Api> events_;
   VendorKernels<Api> kernels_;
 };

@@ -83,11 +83,20 @@ TEST(ResidentProcesses, OfOneGpuGoByStreamsUnlessTold) {
   EXPECT_THAT(run_in_processes(2, 1, {0, 0}, options), HasSubstr("by kernels on"));
 }
 
-TEST(ResidentProcesses, AreStagedWhereIpcIsRefused) {
+/// As between containers.
+TEST(ResidentProcesses, ShareMemoryByFilesWhereIpcIsRefused) {
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "ipc", 1), 0);
+  const std::string said = run_in_processes(2, 2, {0, 1}, resident_options());
+  unsetenv("WEIR_FAKE_GPU_FAULTS");
+  EXPECT_THAT(said, AllOf(HasSubstr("by kernels on"), Not(HasSubstr("pinned memory"))));
+}
+
+TEST(ResidentProcesses, AreStagedWhereFilesAreRefusedToo) {
+  ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "ipc,vmm", 1), 0);
   const std::string said = run_in_processes(2, 1, {0, 1}, resident_options());
   unsetenv("WEIR_FAKE_GPU_FAULTS");
-  EXPECT_THAT(said, AllOf(HasSubstr("through pinned memory: rank"), HasSubstr("another process")));
+  EXPECT_THAT(said, AllOf(HasSubstr("through pinned memory: rank"), HasSubstr("another process"),
+                          HasSubstr("nor by files: rank"), HasSubstr("MemCreate failed")));
 }
 
 /// What waits on a GPU for a rank whose process was killed ends, and the error names the rank.

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "src/device/gpu_kernels.h"
+#include "src/device/gpu_mappings.h"
 #include "tests/device/gpu_user.h"
 
 namespace weir::device {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// What one process tells the other: a pipe each way.
@@ -93,6 +95,49 @@ TEST(GpuSharing, AnotherProcessSeesTheMemory) {
   ASSERT_TRUE(gpu.copy(&value, word, 4, nullptr).ok());
   EXPECT_EQ(value, 18);
   peer.end();
+}
+
+/// The GPU that maps it may be another one; the memory goes with the last mapping.
+TEST(GpuMappings, AFileStandsForMemory) {
+  const auto gpus = make_gpus();
+  Gpu& gpu = **gpus->at(0);
+  Gpu& other = **gpus->at(1);
+  ASSERT_NE(gpu.mappings(), nullptr);
+  Socket file;
+  auto made = gpu.mappings()->make(4097, file);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_GE(made->bytes, 4097u);
+  EXPECT_EQ(gpus->of(made->memory), &gpu);
+  EXPECT_FALSE(gpu.sharing()->share(made->memory).ok()) << "drivers have no IPC handles of such memory";
+  auto mapped = other.mappings()->map(file, made->bytes);
+  ASSERT_TRUE(mapped.ok()) << mapped.status().message();
+  file.close();
+  EXPECT_NE(mapped->memory, made->memory);
+  EXPECT_EQ(gpus->of(mapped->memory), &other);
+  int value = 17;
+  ASSERT_TRUE(gpu.copy(static_cast<char*>(made->memory) + 4092, &value, 4, nullptr).ok());
+  ASSERT_TRUE(gpu.synchronize(nullptr).ok());
+  EXPECT_TRUE(gpu.mappings()->free(*made).ok());
+  EXPECT_EQ(gpus->kind_of(made->memory), GpuMemory::host);
+  value = 0;
+  ASSERT_TRUE(other.copy(&value, static_cast<char*>(mapped->memory) + 4092, 4, nullptr).ok());
+  ASSERT_TRUE(other.synchronize(nullptr).ok());
+  EXPECT_EQ(value, 17);
+  EXPECT_TRUE(other.mappings()->free(*mapped).ok());
+  EXPECT_FALSE(other.mappings()->free(*mapped).ok()) << "once";
+}
+
+TEST(GpuMappings, RefusalsNameTheGpuAndTheCall) {
+  const auto gpus = make_gpus();
+  Gpu& gpu = **gpus->at(0);
+  const Socket none;
+  EXPECT_THAT(gpu.mappings()->map(none, 4096).status().message(),
+              AllOf(HasSubstr(gpu.description()), HasSubstr("MemImportFromShareableHandle failed")));
+  ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "vmm", 1), 0);
+  Socket file;
+  EXPECT_THAT(gpu.mappings()->make(4096, file).status().message(), HasSubstr("MemCreate failed"));
+  unsetenv("WEIR_FAKE_GPU_FAULTS");
+  EXPECT_FALSE(file.valid());
 }
 
 TEST(GpuSharing, EventsOrderStreamsOfTwoProcesses) {

@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include "src/drivers/mapping_table.h"
 #include "tests/drivers/same_call.h"
 
 namespace weir::drivers {
@@ -107,6 +108,39 @@ TEST(CudaTable, IsAsTheHeaderSays) {
   compare_first(compare);
   compare_second(compare);
   EXPECT_EQ(compare.left(), "");
+}
+
+TEST(CudaMappingTable, IsAsTheHeaderSays) {
+  Comparison<CudaMappingTable> compare;
+  EXPECT_EQ(compare.differ<decltype(cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity",
+                                                                    &CudaMappingTable::granularity),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuMemCreate)>("cuMemCreate", &CudaMappingTable::create), "");
+  EXPECT_EQ(compare.differ<decltype(cuMemRelease)>("cuMemRelease", &CudaMappingTable::release), "");
+  EXPECT_EQ(compare.differ<decltype(cuMemExportToShareableHandle)>("cuMemExportToShareableHandle",
+                                                                   &CudaMappingTable::to_file),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle",
+                                                                     &CudaMappingTable::from_file),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuMemAddressReserve)>("cuMemAddressReserve", &CudaMappingTable::reserve),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuMemAddressFree)>("cuMemAddressFree", &CudaMappingTable::forsake), "");
+  EXPECT_EQ(compare.differ<decltype(cuMemMap)>("cuMemMap", &CudaMappingTable::map), "");
+  EXPECT_EQ(compare.differ<decltype(cuMemUnmap)>("cuMemUnmap", &CudaMappingTable::unmap), "");
+  EXPECT_EQ(compare.differ<decltype(cuMemSetAccess)>("cuMemSetAccess", &CudaMappingTable::allow), "");
+  EXPECT_EQ(compare.left(), "");
+  static_assert(sizeof(MappingProperties) == sizeof(CUmemAllocationProp) &&
+                offsetof(MappingProperties, handle) == offsetof(CUmemAllocationProp, requestedHandleTypes) &&
+                offsetof(MappingProperties, place) == offsetof(CUmemAllocationProp, location));
+  static_assert(sizeof(MappingPlace) == sizeof(CUmemLocation) &&
+                sizeof(MappingAccess) == sizeof(CUmemAccessDesc) &&
+                offsetof(MappingAccess, access) == offsetof(CUmemAccessDesc, flags));
+  static_assert(kFileHandle == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
+                kBestGranularity == CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+  EXPECT_EQ(MappingPlace().kind, static_cast<int>(CU_MEM_LOCATION_TYPE_DEVICE));
+  EXPECT_EQ(MappingProperties().kind, static_cast<int>(CU_MEM_ALLOCATION_TYPE_PINNED));
+  EXPECT_EQ(MappingAccess().access, static_cast<int>(CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #define __HIP_DISABLE_CPP_FUNCTIONS__
 #include <hip/hip_runtime_api.h>
 
+#include "src/drivers/mapping_table.h"
 #include "tests/drivers/same_call.h"
 
 namespace weir::drivers {
@@ -106,6 +107,41 @@ TEST(HipTable, IsAsTheHeaderSays) {
   compare_first(compare);
   compare_second(compare);
   EXPECT_EQ(compare.left(), "hipGetDevicePropertiesR0600") << "which is asked for its being there alone";
+}
+
+TEST(HipMappingTable, IsAsTheHeaderSays) {
+  Comparison<HipMappingTable> compare;
+  EXPECT_EQ(compare.differ<decltype(hipMemGetAllocationGranularity)>("hipMemGetAllocationGranularity",
+                                                                     &HipMappingTable::granularity),
+            "");
+  EXPECT_EQ(compare.differ<decltype(hipMemCreate)>("hipMemCreate", &HipMappingTable::create), "");
+  EXPECT_EQ(compare.differ<decltype(hipMemRelease)>("hipMemRelease", &HipMappingTable::release), "");
+  EXPECT_EQ(compare.differ<decltype(hipMemExportToShareableHandle)>("hipMemExportToShareableHandle",
+                                                                    &HipMappingTable::to_file),
+            "");
+  EXPECT_EQ(compare.differ<decltype(hipMemImportFromShareableHandle)>("hipMemImportFromShareableHandle",
+                                                                      &HipMappingTable::from_file),
+            "");
+  EXPECT_EQ(compare.differ<decltype(hipMemAddressReserve)>("hipMemAddressReserve", &HipMappingTable::reserve),
+            "");
+  EXPECT_EQ(compare.differ<decltype(hipMemAddressFree)>("hipMemAddressFree", &HipMappingTable::forsake), "");
+  EXPECT_EQ(compare.differ<decltype(hipMemMap)>("hipMemMap", &HipMappingTable::map), "");
+  EXPECT_EQ(compare.differ<decltype(hipMemUnmap)>("hipMemUnmap", &HipMappingTable::unmap), "");
+  EXPECT_EQ(compare.differ<decltype(hipMemSetAccess)>("hipMemSetAccess", &HipMappingTable::allow), "");
+  EXPECT_EQ(compare.left(), "");
+#if HIP_VERSION_MAJOR >= 6  // before, it was a draft
+  static_assert(sizeof(MappingProperties) == sizeof(hipMemAllocationProp) &&
+                offsetof(MappingProperties, handle) == offsetof(hipMemAllocationProp, requestedHandleType) &&
+                offsetof(MappingProperties, place) == offsetof(hipMemAllocationProp, location));
+#endif
+  static_assert(sizeof(MappingPlace) == sizeof(hipMemLocation) &&
+                sizeof(MappingAccess) == sizeof(hipMemAccessDesc) &&
+                offsetof(MappingAccess, access) == offsetof(hipMemAccessDesc, flags));
+  static_assert(kFileHandle == hipMemHandleTypePosixFileDescriptor &&
+                kBestGranularity == hipMemAllocationGranularityRecommended);
+  EXPECT_EQ(MappingPlace().kind, static_cast<int>(hipMemLocationTypeDevice));
+  EXPECT_EQ(MappingProperties().kind, static_cast<int>(hipMemAllocationTypePinned));
+  EXPECT_EQ(MappingAccess().access, static_cast<int>(hipMemAccessFlagsProtReadWrite));
 }
 
 }  // namespace

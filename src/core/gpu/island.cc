@@ -21,6 +21,8 @@ using exec::gpu::StreamExecutor;
 /// How long a rank that ends looks for others to end too; what one look may take.
 constexpr int64_t kPatienceNs = 2'000'000'000;
 constexpr int64_t kLookNs = 100'000'000;
+/// How long ranks may take to hand their files over.
+constexpr int64_t kHandOverNs = 10'000'000'000;
 
 /// What a rank that ends says to the others: all is done, or all but graphs that may still come.
 constexpr uint64_t kLeft = 1;
@@ -45,7 +47,9 @@ struct Island::Offer {
   uint64_t memory = 0;
   uint64_t home_bytes = 0;
   device::GpuShareHandle handle;
-  std::string why_not_shared;  ///< with other processes; empty: `handle` is good
+  std::string why_not_shared;  ///< with other processes; empty: `handle` is good, or `post`
+  bool maps = false;           ///< its driver knows files
+  std::string post;            ///< where files are to be sent; empty: none are
   uint32_t blocks = 0;         ///< that its GPU runs at once
   std::string why_no_flags;    ///< for the way by streams; empty: these are good
   uint64_t flags = 0;
@@ -55,7 +59,7 @@ struct Island::Offer {
     ByteWriter out;
     out.put_string(why_not).put(machine).put(process).put_string(code).put_string(gpu).put(index);
     out.put(memory).put(home_bytes).put(handle).put_string(why_not_shared).put(blocks);
-    out.put_string(why_no_flags).put(flags).put(card);
+    out.put_string(why_no_flags).put(flags).put(card).put(maps).put_string(post);
     return out.take();
   }
   static Offer from(BytesView bytes) {
@@ -75,6 +79,8 @@ struct Island::Offer {
     offer.why_no_flags = in.get_string();
     offer.flags = in.get<uint64_t>();
     offer.card = in.get<device::ShareHandle>();
+    offer.maps = in.get<bool>();
+    offer.post = in.get_string();
     if (!in.ok()) offer.why_not = "it did not say what it has";
     return offer;
   }
@@ -84,13 +90,20 @@ struct Island::Offer {
 Island::~Island() { let_go(); }
 
 /// Memory of the GPU for a home, zero, and streams.
-Status Island::take_home(size_t bytes) {
+Status Island::take_home(size_t bytes, Means means) {
   const int ranks = static_cast<int>(homes_.at.size());
   bytes = std::max(bytes, exec::gpu::HomeTable::least_bytes(ranks));
-  auto memory = gpu_->allocate(head_bytes(ranks) + bytes, GpuMemory::device);
-  WEIR_TRY(memory.status());
-  memory_ = static_cast<std::byte*>(*memory);
-  memory_bytes_ = head_bytes(ranks) + bytes;
+  if (means == Means::files) {
+    auto made = gpu_->mappings()->make(head_bytes(ranks) + bytes, file_);
+    WEIR_TRY(made.status());
+    memory_ = static_cast<std::byte*>(made->memory);
+    memory_bytes_ = made->bytes;
+  } else {
+    auto memory = gpu_->allocate(head_bytes(ranks) + bytes, GpuMemory::device);
+    WEIR_TRY(memory.status());
+    memory_ = static_cast<std::byte*>(*memory);
+    memory_bytes_ = head_bytes(ranks) + bytes;
+  }
   auto words = Pinned::allocate(gpu_, kHomeAlignment + head_bytes(ranks));
   WEIR_TRY(words.status());
   words_ = std::move(*words);
@@ -110,7 +123,22 @@ Status Island::take_home(size_t bytes) {
   return gpu_->synchronize(stream_);
 }
 
-Island::Offer Island::offer_of(const Parts& parts, Island& island) {
+/// How others come to the home.
+Status Island::share_home(Means means, Offer& offer) {
+  if (means == Means::files) {
+    auto post = FilePost::open(uid_, rank_);
+    WEIR_TRY(post.status());
+    post_ = std::move(*post);
+    offer.post = post_->address();
+    return {};
+  }
+  auto handle = gpu_->sharing()->share(memory_);
+  WEIR_TRY(handle.status());
+  offer.handle = *handle;
+  return {};
+}
+
+Island::Offer Island::offer_of(const Parts& parts, Means means, Island& island) {
   Offer offer;
   offer.machine = kernel_identity();
   offer.process = parts.process;
@@ -134,14 +162,12 @@ Island::Offer Island::offer_of(const Parts& parts, Island& island) {
   if (!fitting.ok() || !processors.ok())
     return refuse(fitting.ok() ? processors.status().message() : fitting.status().message());
   offer.blocks = static_cast<uint32_t>(std::max(0, *fitting * *processors));
-  if (const Status taken = island.take_home(parts.home_bytes); !taken.ok()) return refuse(taken.message());
+  if (const Status taken = island.take_home(parts.home_bytes, means); !taken.ok())
+    return refuse(taken.message());
   offer.memory = reinterpret_cast<uint64_t>(island.memory_);
   offer.home_bytes = island.memory_bytes_ - head_bytes(static_cast<int>(island.homes_.at.size()));
-  if (auto handle = parts.gpu->sharing()->share(island.memory_); handle.ok()) {
-    offer.handle = *handle;
-  } else {
-    offer.why_not_shared = handle.status().message();
-  }
+  offer.maps = parts.gpu->mappings() != nullptr;
+  offer.why_not_shared = island.share_home(means, offer).message();
   const auto ranks = static_cast<int>(island.homes_.at.size());
   if (auto flags = exec::gpu::FlagPages::create(*parts.gpu, island.rank_, ranks); flags.ok()) {
     island.flags_ = std::move(*flags);
@@ -165,7 +191,8 @@ Island::Verdict Island::verdict(const std::vector<Offer>& offers, const std::str
       return {fmt::format("rank {} is on a GPU of {}, rank 0 on one of {}", rank, one.code, first.code)};
     for (size_t other = 0; other < rank; ++other) {
       if (one.process == offers[other].process) continue;
-      if (!one.why_not_shared.empty()) return {fmt::format("rank {}: {}", rank, one.why_not_shared)};
+      if (!one.why_not_shared.empty())
+        return {fmt::format("rank {}: {}", rank, one.why_not_shared), false, true};
       streams = streams || (path != "kernel" && one.shares_gpu(offers[other]));
     }
   }
@@ -176,9 +203,40 @@ Island::Verdict Island::verdict(const std::vector<Offer>& offers, const std::str
   return {"", streams};
 }
 
+/// The home of another rank, or of this one, with what is before it. `file`: that of the home; null: there is
+/// none.
+Result<std::byte*> Island::reach_home(const Parts& parts, const Offer& offer, const Socket* file) {
+  const bool here = offer.process == parts.process;
+  if (here && offer.index == gpu_->index()) return reinterpret_cast<std::byte*>(offer.memory);
+  if (file != nullptr) {
+    auto mapped =
+        gpu_->mappings()->map(*file, offer.home_bytes + head_bytes(static_cast<int>(homes_.at.size())));
+    WEIR_TRY(mapped.status());
+    attached_.push_back(*mapped);
+  } else if (!here) {
+    auto attached = gpu_->sharing()->attach(offer.handle);
+    WEIR_TRY(attached.status());
+    attached_.push_back({*attached, 0});
+  } else {
+    auto other = parts.gpus->at(offer.index);
+    WEIR_TRY(other.status());
+    WEIR_TRY(gpu_->sharing()->reach(**other));
+    return reinterpret_cast<std::byte*>(offer.memory);
+  }
+  return static_cast<std::byte*>(attached_.back().memory);
+}
+
 /// Addresses of all homes, and how many blocks a launch may have.
 Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
   const size_t head = head_bytes(static_cast<int>(offers.size()));
+  std::vector<Socket> files;
+  if (post_) {
+    std::vector<std::string> posts;
+    for (const Offer& offer : offers) posts.push_back(offer.post);
+    auto handed = post_->exchange(posts, file_, kHandOverNs);
+    WEIR_TRY(handed.status());
+    files = std::move(*handed);
+  }
   homes_.bytes = offers.front().home_bytes;
   blocks_ = UINT32_MAX;
   for (size_t rank = 0; rank < offers.size(); ++rank) {
@@ -188,19 +246,10 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool 
     const auto sharing = std::count_if(offers.begin(), offers.end(),
                                        [&](const Offer& other) { return other.shares_gpu(offer); });
     blocks_ = std::min(blocks_, offer.blocks / static_cast<uint32_t>(sharing));
-    auto* memory = reinterpret_cast<std::byte*>(offer.memory);
-    if (offer.process != parts.process) {
-      auto attached = gpu_->sharing()->attach(offer.handle);
-      WEIR_TRY(attached.status());
-      attached_.push_back(*attached);
-      memory = static_cast<std::byte*>(*attached);
-    } else if (offer.index != gpu_->index()) {
-      auto other = parts.gpus->at(offer.index);
-      WEIR_TRY(other.status());
-      WEIR_TRY(gpu_->sharing()->reach(**other));
-    }
-    farewells_[rank] = memory;
-    homes_.at[rank] = memory + head;
+    auto memory = reach_home(parts, offer, files.empty() ? nullptr : &files[rank]);
+    WEIR_TRY(memory.status());
+    farewells_[rank] = *memory;
+    homes_.at[rank] = *memory + head;
   }
   if (blocks_ == 0)
     return {Code::system_error,
@@ -234,6 +283,18 @@ Status Island::make_executor(const Parts& parts, const std::vector<Offer>& offer
 }
 
 Result<Island::Outcome> Island::join(const Parts& parts) {
+  auto first = attempt(parts, Means::handles);
+  WEIR_TRY(first.status());
+  if (!first->may_use_files) return std::move(first->outcome);
+  auto second = attempt(parts, Means::files);
+  WEIR_TRY(second.status());
+  if (second->outcome.island == nullptr)
+    second->outcome.why_not =
+        fmt::format("{}; nor by files: {}", first->outcome.why_not, second->outcome.why_not);
+  return std::move(second->outcome);
+}
+
+Result<Island::Attempt> Island::attempt(const Parts& parts, Means means) {
   Bootstrap& bootstrap = *parts.bootstrap;
   const auto ranks = static_cast<size_t>(bootstrap.size());
   std::unique_ptr<Island> island(new Island);
@@ -243,7 +304,7 @@ Result<Island::Outcome> Island::join(const Parts& parts) {
   island->homes_.at.resize(ranks);
   island->farewells_.resize(ranks);
   ByteWriter told;  // rank 0's path counts for all
-  told.put_bytes(offer_of(parts, *island).bytes()).put_string(parts.path);
+  told.put_bytes(offer_of(parts, means, *island).bytes()).put_string(parts.path);
   auto all = bootstrap.all_gather(told.take());
   WEIR_TRY(all.status());
   std::vector<Offer> offers;
@@ -254,7 +315,9 @@ Result<Island::Outcome> Island::join(const Parts& parts) {
     if (offers.size() == 1) path = in.get_string();
   }
   const Verdict found = verdict(offers, path);
-  std::string why_not = found.why_not;
+  Attempt made;
+  std::string& why_not = made.outcome.why_not = found.why_not;
+  bool unshared = found.unshared;
   if (why_not.empty()) {
     const Status reached = island->reach(parts, offers, found.streams);
     auto results = bootstrap.all_gather(ByteWriter().put_string(reached.message()).take());
@@ -263,12 +326,21 @@ Result<Island::Outcome> Island::join(const Parts& parts) {
       const std::string words = ByteReader((*results)[rank]).get_string();
       if (!words.empty()) why_not = fmt::format("rank {}: {}", rank, words);
     }
+    unshared = !why_not.empty();
   }
-  if (why_not.empty()) return Outcome{std::move(island), ""};
+  if (why_not.empty()) {
+    made.outcome.island = std::move(island);
+    return made;
+  }
   // Drivers wait for the GPU when memory is freed: nobody goes on to queue anything before all have done so.
   island.reset();
   WEIR_TRY(bootstrap.barrier());
-  return Outcome{nullptr, std::move(why_not)};
+  const auto maps = [](const Offer& offer) { return offer.maps; };
+  const auto elsewhere = [&](const Offer& offer) { return offer.process != offers.front().process; };
+  made.may_use_files = means == Means::handles && unshared &&
+                       std::all_of(offers.begin(), offers.end(), maps) &&
+                       std::any_of(offers.begin(), offers.end(), elsewhere);
+  return made;
 }
 
 void Island::leave() {
@@ -307,8 +379,13 @@ void Island::let_go() {
   const auto warn = [](const Status& done) {
     if (!done.ok()) WEIR_INFO(alloc, "memory of a GPU was not freed: {}", done.message());
   };
-  for (void* const memory : attached_) warn(gpu_->sharing()->detach(memory));
-  if (memory_ != nullptr) warn(gpu_->free(memory_, GpuMemory::device));
+  for (const device::GpuMapping& home : attached_)
+    warn(home.bytes == 0 ? gpu_->sharing()->detach(home.memory) : gpu_->mappings()->free(home));
+  if (file_.valid()) {
+    warn(gpu_->mappings()->free({memory_, memory_bytes_}));
+  } else if (memory_ != nullptr) {
+    warn(gpu_->free(memory_, GpuMemory::device));
+  }
   for (const device::GpuStream stream : {stream_, exit_})
     if (stream != nullptr) warn(gpu_->destroy_stream(stream));
 }

@@ -1,18 +1,21 @@
 /// Whether the ranks of a communicator can work on each other's GPU memory, and the memory through which they
 /// do: each gives a home (src/exec/gpu/queued.h) and reaches those of all others, by plain addresses in one
-/// process, by IPC handles across processes.
+/// process, across processes by IPC handles, or by files that are handed over where those are refused.
 ///
 /// All ranks have homes, or none has: where one cannot, all get the same sentence that says which and why.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "src/base/file_post.h"
 #include "src/base/options.h"
 #include "src/core/bootstrap.h"
 #include "src/core/gpu/kernel_library.h"
 #include "src/core/pinned.h"
+#include "src/device/gpu_mappings.h"
 #include "src/device/gpu_sharing.h"
 #include "src/exec/gpu/flag_pages.h"
 #include "src/exec/gpu/queued.h"
@@ -72,15 +75,26 @@ class Island {
  private:
   struct Offer;
 
+  /// How homes come into other processes.
+  enum class Means : uint8_t { handles, files };
+  struct Attempt {
+    Outcome outcome;
+    bool may_use_files = false;  ///< memory could not be shared, and all ranks' drivers know files
+  };
+
   Island() = default;
-  static Offer offer_of(const Parts& parts, Island& island);
-  Status take_home(size_t bytes);
+  static Result<Attempt> attempt(const Parts& parts, Means means);
+  static Offer offer_of(const Parts& parts, Means means, Island& island);
+  Status take_home(size_t bytes, Means means);
+  Status share_home(Means means, Offer& offer);
   struct Verdict {
-    std::string why_not;   ///< there can be no island; empty: there can
-    bool streams = false;  ///< by operations of streams, not by kernels that wait
+    std::string why_not;    ///< there can be no island; empty: there can
+    bool streams = false;   ///< by operations of streams, not by kernels that wait
+    bool unshared = false;  ///< as memory cannot be shared
   };
   static Verdict verdict(const std::vector<Offer>& offers, const std::string& path);
   Status reach(const Parts& parts, const std::vector<Offer>& offers, bool streams);
+  Result<std::byte*> reach_home(const Parts& parts, const Offer& offer, const Socket* file);
   Status make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams);
   bool settle_exit();
   void let_go();
@@ -94,8 +108,10 @@ class Island {
   size_t memory_bytes_ = 0;
   exec::gpu::LoadedKernels kernels_;
   exec::gpu::Homes homes_;
-  std::vector<std::byte*> farewells_;  ///< by rank: where its memory begins
-  std::vector<void*> attached_;
+  std::vector<std::byte*> farewells_;            ///< by rank: where its memory begins
+  std::vector<device::GpuMapping> attached_;     ///< of no bytes: by handles
+  std::optional<FilePost> post_;                 ///< homes go by files
+  Socket file_;                                  ///< that of the home
   std::unique_ptr<exec::gpu::FlagPages> flags_;  ///< of the way by streams
   std::unique_ptr<exec::gpu::Queued> executor_;
   uint32_t blocks_ = 0;

@@ -7,6 +7,7 @@
 #include "src/drivers/cuda_table.h"
 #include "tests/fakes/gpu/calls.h"
 #include "tests/fakes/gpu/graphs.h"
+#include "tests/fakes/gpu/mappings.h"
 #include "tests/fakes/gpu/modules.h"
 
 using namespace fake;
@@ -229,6 +230,43 @@ int cuIpcOpenMemHandle_v2(CudaAddress* address, CudaIpcHandle handle, unsigned) 
 int cuIpcCloseMemHandle(CudaAddress address) {
   const int code = ready_and_free();
   return code != kSuccess ? code : detach(pointer_of(address));
+}
+using Memory = unsigned long long;
+static_assert(sizeof(Memory) == sizeof(uint64_t));
+int cuMemGetAllocationGranularity(size_t* bytes, const weir::drivers::MappingProperties* properties, int) {
+  const int code = started();
+  return code != kSuccess ? code : mapping_unit(bytes, properties);
+}
+int cuMemCreate(Memory* memory, size_t bytes, const weir::drivers::MappingProperties* properties, Memory) {
+  uint64_t handle = 0;
+  const int code = started() != kSuccess ? started() : make_memory(&handle, bytes, properties);
+  return *memory = handle, code;
+}
+int cuMemRelease(Memory memory) { return drop_memory(memory); }
+int cuMemExportToShareableHandle(void* file, Memory memory, int kind, Memory) {
+  return memory_to_file(file, memory, kind);
+}
+int cuMemImportFromShareableHandle(Memory* memory, void* file, int kind) {
+  uint64_t handle = 0;
+  const int code = memory_from_file(&handle, file, kind);
+  return *memory = handle, code;
+}
+int cuMemAddressReserve(CudaAddress* address, size_t bytes, size_t, CudaAddress, Memory) {
+  void* at = nullptr;
+  const int code = reserve_addresses(&at, bytes);
+  return *address = address_of(at), code;
+}
+int cuMemAddressFree(CudaAddress address, size_t bytes) { return free_addresses(pointer_of(address), bytes); }
+int cuMemMap(CudaAddress address, size_t bytes, size_t offset, Memory memory, Memory) {
+  return map_memory(pointer_of(address), bytes, offset, memory);
+}
+int cuMemUnmap(CudaAddress address, size_t bytes) {
+  const int code = ready_and_free();
+  return code != kSuccess ? code : unmap_memory(pointer_of(address), bytes);
+}
+int cuMemSetAccess(CudaAddress address, size_t bytes, const weir::drivers::MappingAccess* access,
+                   size_t count) {
+  return allow_access(pointer_of(address), bytes, access, count);
 }
 
 int cuStreamCreate(void** stream, unsigned flags) {

@@ -6,6 +6,7 @@
 #include "src/drivers/hip_table.h"
 #include "tests/fakes/gpu/calls.h"
 #include "tests/fakes/gpu/graphs.h"
+#include "tests/fakes/gpu/mappings.h"
 #include "tests/fakes/gpu/modules.h"
 
 using namespace fake;
@@ -177,6 +178,38 @@ int hipIpcOpenMemHandle(void** address, HipIpcHandle handle, unsigned) {
 int hipIpcCloseMemHandle(void* address) {
   const int code = ready_and_free();
   return code != kSuccess ? code : keep(detach(address));
+}
+int hipMemGetAllocationGranularity(size_t* bytes, const weir::drivers::MappingProperties* properties, int) {
+  return keep(mapping_unit(bytes, properties));
+}
+int hipMemCreate(void** memory, size_t bytes, const weir::drivers::MappingProperties* properties,
+                 unsigned long long) {
+  uint64_t handle = 0;
+  const int code = make_memory(&handle, bytes, properties);
+  return *memory = reinterpret_cast<void*>(handle), keep(code);
+}
+int hipMemRelease(void* memory) { return keep(drop_memory(reinterpret_cast<uint64_t>(memory))); }
+int hipMemExportToShareableHandle(void* file, void* memory, int kind, unsigned long long) {
+  return keep(memory_to_file(file, reinterpret_cast<uint64_t>(memory), kind));
+}
+int hipMemImportFromShareableHandle(void** memory, void* file, int kind) {
+  uint64_t handle = 0;
+  const int code = memory_from_file(&handle, file, kind);
+  return *memory = reinterpret_cast<void*>(handle), keep(code);
+}
+int hipMemAddressReserve(void** address, size_t bytes, size_t, void*, unsigned long long) {
+  return keep(reserve_addresses(address, bytes));
+}
+int hipMemAddressFree(void* address, size_t bytes) { return keep(free_addresses(address, bytes)); }
+int hipMemMap(void* address, size_t bytes, size_t offset, void* memory, unsigned long long) {
+  return keep(map_memory(address, bytes, offset, reinterpret_cast<uint64_t>(memory)));
+}
+int hipMemUnmap(void* address, size_t bytes) {
+  const int code = ready_and_free();
+  return code != kSuccess ? code : keep(unmap_memory(address, bytes));
+}
+int hipMemSetAccess(void* address, size_t bytes, const weir::drivers::MappingAccess* access, size_t count) {
+  return keep(allow_access(address, bytes, access, count));
 }
 
 int hipStreamCreateWithFlags(void** stream, unsigned flags) {

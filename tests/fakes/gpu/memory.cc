@@ -107,7 +107,7 @@ int release(bool pinned, void* address) {
   Memory& memory = Memory::get();
   Block block;
   if (!find_block(address, &block) || block.begin != address || block.attached || block.foreign ||
-      pinned != (block.kind == Kind::pinned))
+      block.placed || pinned != (block.kind == Kind::pinned))
     return kInvalidValue;
   synchronize_gpu(block.gpu);
   const std::lock_guard lock(memory.mutex);
@@ -175,7 +175,8 @@ std::atomic<uint32_t>* word_at(const void* address) {
 
 int make_handle(const void* base, MemoryHandle* handle) {
   Block block;
-  if (!find_block(base, &block) || block.kind != Kind::device || block.attached) return kInvalidValue;
+  if (!find_block(base, &block) || block.kind != Kind::device || block.attached || block.placed)
+    return kInvalidValue;  // as drivers refuse what they did not allocate in one
   *handle = MemoryHandle{};
   std::memcpy(handle->magic, kMagic, sizeof(kMagic));
   handle->process = getpid();
@@ -215,6 +216,38 @@ int detach(void* base) {
   unmap(found->second);
   memory.blocks.erase(found);
   return kSuccess;
+}
+
+int place(void* at, size_t bytes, int file, int gpu) {
+  Memory& memory = Memory::get();
+  const std::lock_guard lock(memory.mutex);
+  Block block;
+  block.gpu = gpu;
+  block.bytes = block.mapped = bytes;
+  block.placed = true;
+  block.file = file;
+  void* const view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (view == MAP_FAILED) return kMapFailed;
+  block.view = static_cast<char*>(view);
+  const int open = memory.open > 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+  block.begin = static_cast<char*>(mmap(at, bytes, open, MAP_SHARED | MAP_FIXED, file, 0));
+  memory.blocks.emplace(reinterpret_cast<uintptr_t>(at), block);
+  return block.begin == at ? kSuccess : kMapFailed;
+}
+
+int displace(void* at, size_t bytes) {
+  Block block;
+  if (!find_block(at, &block) || block.begin != at || !block.placed || block.bytes != bytes)
+    return kInvalidValue;
+  synchronize_gpu(block.gpu);
+  Memory& memory = Memory::get();
+  const std::lock_guard lock(memory.mutex);
+  memory.blocks.erase(reinterpret_cast<uintptr_t>(at));
+  munmap(block.view, bytes);
+  close(block.file);
+  const void* const left =
+      mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  return left == at ? kSuccess : kMapFailed;
 }
 
 Opened::Opened() {

@@ -18,6 +18,7 @@ struct Block {
   int file = -1;
   bool attached = false;  ///< it is another process's
   bool foreign = false;   ///< it was mapped by somebody else
+  bool placed = false;    ///< at addresses that were reserved before (mappings.h)
   uint64_t number = 0;
 };
 
@@ -52,6 +53,11 @@ std::atomic<uint32_t>* word_at(const void* address);
 int make_handle(const void* base, MemoryHandle* handle);
 int attach(const MemoryHandle& handle, int gpu, void** base);
 int detach(void* base);
+
+/// What is behind `file` as device memory at addresses that are reserved, and not any more. The file is the
+/// block's.
+int place(void* at, size_t bytes, int file, int gpu);
+int displace(void* at, size_t bytes);
 
 /// While one lives, threads of this process may touch device memory by the callers' addresses: kernels run.
 class Opened {

@@ -15,7 +15,7 @@
 ///   WEIR_FAKE_GPU_FAULTS=words   a list with commas. alloc=n: the n-th allocation from then on fails;
 ///   launch=n,
 ///                                copy=n: likewise; fault=n: the n-th copy or launch breaks the GPU; init;
-///                                peer; ipc
+///                                peer; ipc; vmm
 ///
 /// Errors are CUDA's numbers, which are HIP's as well. Thread-safe.
 #pragma once

@@ -1,0 +1,81 @@
+/// The functions of CUDA's and HIP's virtual memory management that are used: memory that is one thing,
+/// addresses that are another, and files that stand for memory in other processes. Both vendors have the same
+/// calls with the same structures, HIP since version 6; tests/drivers compares them with the headers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/drivers/library.h"
+
+namespace weir::drivers {
+
+/// CUmemLocation, hipMemLocation.
+struct MappingPlace {
+  int kind = 1;  ///< a GPU
+  int gpu = 0;
+};
+
+/// CUmemAllocationProp, hipMemAllocationProp.
+struct MappingProperties {
+  int kind = 1;    ///< stays where it is
+  int handle = 1;  ///< kFileHandle
+  MappingPlace place;
+  void* only_on_windows = nullptr;
+  uint64_t flags = 0;
+};
+static_assert(sizeof(MappingProperties) == 32);
+
+/// CUmemAccessDesc, hipMemAccessDesc.
+struct MappingAccess {
+  MappingPlace place;
+  int access = 3;  ///< reads and writes
+};
+static_assert(sizeof(MappingAccess) == 12);
+
+inline constexpr int kFileHandle = 1;       ///< a POSIX file descriptor
+inline constexpr int kBestGranularity = 1;  ///< as the vendors recommend
+
+/// `Address` and `Handle` as the vendor has them; `kHip`: its names are HIP's.
+template <typename Address, typename Handle, bool kHip>
+struct MappingTable {
+  int (*granularity)(size_t*, const MappingProperties*, int) = nullptr;
+  int (*create)(Handle*, size_t, const MappingProperties*, unsigned long long) = nullptr;
+  int (*release)(Handle) = nullptr;
+  int (*to_file)(void*, Handle, int, unsigned long long) = nullptr;
+  int (*from_file)(Handle*, void*, int) = nullptr;
+  int (*reserve)(Address*, size_t, size_t, Address, unsigned long long) = nullptr;
+  int (*forsake)(Address, size_t) = nullptr;
+  int (*map)(Address, size_t, size_t, Handle, unsigned long long) = nullptr;
+  int (*unmap)(Address, size_t) = nullptr;
+  int (*allow)(Address, size_t, const MappingAccess*, size_t) = nullptr;
+
+  /// Calls visit(name, function, whether nothing works without it) for each.
+  template <typename Visitor>
+  void each(Visitor&& visit) {
+    visit(kHip ? "hipMemGetAllocationGranularity" : "cuMemGetAllocationGranularity", granularity, true);
+    visit(kHip ? "hipMemCreate" : "cuMemCreate", create, true);
+    visit(kHip ? "hipMemRelease" : "cuMemRelease", release, true);
+    visit(kHip ? "hipMemExportToShareableHandle" : "cuMemExportToShareableHandle", to_file, true);
+    visit(kHip ? "hipMemImportFromShareableHandle" : "cuMemImportFromShareableHandle", from_file, true);
+    visit(kHip ? "hipMemAddressReserve" : "cuMemAddressReserve", reserve, true);
+    visit(kHip ? "hipMemAddressFree" : "cuMemAddressFree", forsake, true);
+    visit(kHip ? "hipMemMap" : "cuMemMap", map, true);
+    visit(kHip ? "hipMemUnmap" : "cuMemUnmap", unmap, true);
+    visit(kHip ? "hipMemSetAccess" : "cuMemSetAccess", allow, true);
+  }
+
+  /// The name that `library` lacks, or null. Drivers before CUDA 10.2 and ROCm 5.2 lack all.
+  const char* find_in(const Library& library) {
+    const char* missing = nullptr;
+    each([&](const char* name, auto*& function, bool) {
+      if (!library.find(name, function) && missing == nullptr) missing = name;
+    });
+    return missing;
+  }
+};
+
+using CudaMappingTable = MappingTable<unsigned long long, unsigned long long, false>;
+using HipMappingTable = MappingTable<void*, void*, true>;
+
+}  // namespace weir::drivers

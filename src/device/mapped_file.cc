@@ -7,8 +7,8 @@
 #include <sys/sysmacros.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -51,23 +51,19 @@ bool is_file(const Descriptor& file, const Mapping& mapping) {
          info.st_ino == mapping.inode && info.st_dev == mapping.device;
 }
 
-/// A descriptor of this process that is that file, copied.
-Descriptor copy_own_descriptor(const Mapping& mapping) {
-  DIR* const directory = opendir("/proc/self/fd");
+/// The file of a descriptor that is open in this process, opened once more. By names under /proc only: other
+/// threads open and close descriptors meanwhile.
+Descriptor reopen_own_descriptor(const Mapping& mapping, int flags) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir("/proc/self/fd"), closedir);
   if (directory == nullptr) return Descriptor(-1);
-  Descriptor found(-1);
-  while (const dirent* entry = readdir(directory)) {
-    const int fd = std::atoi(entry->d_name);
+  while (const dirent* entry = readdir(directory.get())) {
+    const std::string name = fmt::format("/proc/self/fd/{}", entry->d_name);
     struct stat info;
-    if (entry->d_name[0] == '.' || fstat(fd, &info) != 0 || info.st_ino != mapping.inode) continue;
-    if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR) continue;
-    Descriptor copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-    if (!is_file(copy, mapping)) continue;
-    found = std::move(copy);
-    break;
+    if (stat(name.c_str(), &info) != 0 || info.st_ino != mapping.inode || !S_ISREG(info.st_mode)) continue;
+    Descriptor file(open(name.c_str(), flags));
+    if (is_file(file, mapping)) return file;
   }
-  closedir(directory);
-  return found;
+  return Descriptor(-1);
 }
 
 /// By its name, by a descriptor that is open, or (with CAP_CHECKPOINT_RESTORE) by the mapping itself.
@@ -75,7 +71,7 @@ Result<Descriptor> open_file(const Mapping& mapping) {
   constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   Descriptor file(mapping.path.starts_with('/') ? open(mapping.path.c_str(), kFlags) : -1);
   if (is_file(file, mapping)) return file;
-  file = copy_own_descriptor(mapping);
+  file = reopen_own_descriptor(mapping, kFlags);
   if (file.ok()) return file;
   file = Descriptor(
       open(fmt::format("/proc/self/map_files/{:x}-{:x}", mapping.begin, mapping.end).c_str(), kFlags));

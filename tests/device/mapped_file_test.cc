@@ -7,7 +7,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "src/device/host_memory.h"
@@ -74,6 +77,16 @@ TEST_F(Mapped, AClosedMemfd) {
   }
   EXPECT_EQ(found.status().code(), Code::system_error);
   EXPECT_THAT(found.status().message(), HasSubstr("keep its descriptor open"));
+}
+
+/// Which the thread sanitizer watches.
+TEST_F(Mapped, OtherThreadsOpenAndCloseMeanwhile) {
+  constexpr int kBehindOthers = 100;
+  close(std::exchange(fd_, fcntl(fd_, F_DUPFD_CLOEXEC, kBehindOthers)));
+  std::jthread other([](const std::stop_token& stop) {
+    while (!stop.stop_requested()) close(memfd_create("another's", MFD_CLOEXEC));
+  });
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(find_mapped_file(data_, kBytes).ok());
 }
 
 TEST_F(Mapped, ANamedFileNeedsNoDescriptor) {

@@ -111,7 +111,7 @@ Result<std::unique_ptr<Ranks>> Ranks::create(device::Gpu& gpu, const LoadedKerne
 
   std::unique_ptr<Ranks> made(new Ranks(gpu));
   exec::gpu::Homes homes;
-  homes.bytes = std::max(options.home, exec::gpu::HomeTable::least_bytes(count));
+  homes.bytes = std::max(options.home, exec::gpu::HomeTable::least_bytes({count, count}));
   for (Rank rank = 0; rank < count; ++rank) {
     auto stream = gpu.make_stream();
     WEIR_TRY(stream.status());

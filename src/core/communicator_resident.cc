@@ -11,6 +11,15 @@
 #include "src/core/runtime.h"
 
 namespace weir::core {
+namespace {
+
+std::string proxied_words(const exec::gpu::ProxyRings* rings) {
+  if (rings == nullptr) return "";
+  return fmt::format(", with proxies to {} rank{} of other hosts", rings->peers(),
+                     rings->peers() == 1 ? "" : "s");
+}
+
+}  // namespace
 
 Status Communicator::make_resident() {
   Bootstrap& bootstrap = *connected_->bootstrap;
@@ -34,9 +43,9 @@ Status Communicator::make_resident() {
     WEIR_INFO(init, "GPUs: rank {} does collectives by operations of streams on {}, with {} of its memory",
               rank_, gpu_->description(), home);
   } else {
-    WEIR_INFO(init,
-              "GPUs: rank {} does collectives by kernels on {}, with {} of its memory, in up to {} blocks",
-              rank_, gpu_->description(), home, joined->island->blocks());
+    WEIR_INFO(
+        init, "GPUs: rank {} does collectives by kernels on {}, with {} of its memory, in up to {} blocks{}",
+        rank_, gpu_->description(), home, joined->island->blocks(), proxied_words(joined->island->proxied()));
   }
   std::vector<Rank> everybody;
   for (Rank rank = 0; rank < ranks_; ++rank) everybody.push_back(rank);
@@ -50,6 +59,8 @@ Status Communicator::make_resident() {
   parts.check = options.check;
   parts.gpus = gpus_;
   parts.aborted = &aborted_;
+  parts.routes = connected_->routes.get();
+  parts.layout = connected_->plans->layout();
   parts.bootstrap = std::move(*own);
   parts.fail = [this, activity = &bootstrap.activity()](const Status& status) {
     activity->fail({-1, status});  // for those who wait for this rank's sends

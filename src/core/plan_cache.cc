@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "algorithms/catalogue.h"
-#include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
+#include "algorithms/ordered.h"
 #include "src/base/log.h"
 #include "src/core/pace.h"
 #include "src/exec/lower.h"
@@ -67,7 +67,7 @@ Result<Prepared*> PlanCache::prepare(std::string_view algorithm, const ir::Shape
 }
 
 Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, const ir::Shape& shape) {
-  auto plan = emit(algorithm, shape);
+  auto plan = algorithms::emit_in_order(algorithm, shape, layout_);
   WEIR_TRY(plan.status());
   if (plan->moves.size() <= kMostMovesVerified) {
     if (const Status proof = ir::verify(*plan); !proof.ok()) {
@@ -90,22 +90,6 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, 
   }
   prepared->run = std::make_unique<exec::Run>(*prepared->program, std::move(*binding));
   return prepared;
-}
-
-/// The plan, its ranks in the layout's order. Those that move several ranks' blocks at once stay in the
-/// user's: they are for small messages.
-Result<ir::Plan> PlanCache::emit(const std::string& algorithm, const ir::Shape& shape) const {
-  const std::vector<Rank>& order = layout_.order;
-  if (!std::is_sorted(order.begin(), order.end())) {
-    ir::Shape ordered = shape;
-    const auto place = std::find(order.begin(), order.end(), shape.root) - order.begin();
-    if (has_root(shape.kind)) ordered.root = static_cast<Rank>(place);
-    auto plan = algorithms::emit(algorithm, ordered, layout_);
-    WEIR_TRY(plan.status());
-    auto relabelled = ir::relabelled(std::move(*plan), order);
-    if (relabelled.ok()) return relabelled;
-  }
-  return algorithms::emit(algorithm, shape, layout_);
 }
 
 Result<exec::Binding> PlanCache::bind(const exec::Program& program) {

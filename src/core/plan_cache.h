@@ -49,6 +49,8 @@ class PlanCache {
   PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedScratch scratch, Selector& selector,
             double pace_share);
 
+  const algorithms::Layout& layout() const { return layout_; }
+
   /// The plan for `bytes` per block, if it was asked for before; else null.
   Chosen hit(Collective kind, Rank root, size_t bytes) const {
     const Chosen& last = hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))];
@@ -63,7 +65,6 @@ class PlanCache {
 
   Result<Prepared*> prepare(std::string_view algorithm, const ir::Shape& shape);
   Result<std::unique_ptr<Prepared>> make(const std::string& algorithm, const ir::Shape& shape);
-  Result<ir::Plan> emit(const std::string& algorithm, const ir::Shape& shape) const;
   Result<exec::Binding> bind(const exec::Program& program);
 
   const Rank self_;

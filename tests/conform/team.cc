@@ -38,6 +38,9 @@ void as_rank(int rank, const ncclUniqueId& id, const std::function<void(int, con
   act(rank, id);
 }
 
+/// WEIR_CONFORM_HOSTS: each rank is a process, on a host of its own.
+bool has_hosts() { return getenv("WEIR_CONFORM_HOSTS") != nullptr; }
+
 /// The program of a rank: this one again, or the one without GPUs.
 std::string program_of(Way way, int rank) {
 #ifdef WEIR_CONFORM_HOST_PROGRAM
@@ -55,6 +58,8 @@ pid_t start_rank(Way way, int rank, const ncclUniqueId& id) {
   const std::string own_rank = std::string(kRank) + "=" + std::to_string(rank);
   const std::string own_id = std::string(kId) + "=" + hex(id);
   std::vector<char*> environment = {const_cast<char*>(own_rank.c_str()), const_cast<char*>(own_id.c_str())};
+  const std::string own_host = "NCCL_HOSTID=conform " + std::to_string(rank);
+  if (has_hosts()) environment.push_back(const_cast<char*>(own_host.c_str()));
   for (char** entry = environ; *entry != nullptr; ++entry)  // a report is the parent's to write
     if (strncmp(*entry, "GTEST_", 6) != 0) environment.push_back(*entry);
   environment.push_back(nullptr);
@@ -83,7 +88,7 @@ void on_ranks(const Team& team, const std::function<void(int, const ncclUniqueId
     return as_rank(std::atoi(rank), from_hex(getenv(kId)), act);
   ncclUniqueId id;
   ASSERT_EQ(failure(ncclGetUniqueId(&id)), "");
-  if (team.way != Way::threads) {
+  if (team.way != Way::threads || has_hosts()) {
     std::vector<pid_t> children;
     for (int rank = 0; rank < team.ranks; ++rank) children.push_back(start_rank(team.way, rank, id));
     for (int rank = 0; rank < team.ranks; ++rank) {

@@ -190,10 +190,11 @@ inline void run_and_check(Communicator& communicator, const Seated& seat, Collec
   const size_t used = count * static_cast<size_t>(ranks);
   in.fill(used, [&](size_t i) { return put(rank, i / count, i % count); });
   out.fill(used, [](size_t) { return -1; });
-  const Operation one = operation(kind, in.data(), out.data(), count, root);
+  const Operation one = operation(kind, in.data(), out.data(), count, has_root(kind) ? root : 0);
   const Status status = communicator.run({&one, 1}, seat.place());
   ASSERT_TRUE(status.ok()) << status.message();
   const std::vector<int>& got = out.read(used);
+  ASSERT_TRUE(communicator.state().ok()) << communicator.state().message();
   for (size_t block = 0; block < blocks_out(kind, ranks, rank, root); ++block) {
     for (size_t i = 0; i < count; ++i) {
       ASSERT_EQ(got[block * count + i], expected(kind, ranks, rank, root, block, i))

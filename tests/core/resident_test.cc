@@ -173,7 +173,10 @@ TEST(Resident, ACallThatFailsHalfWayEndsTheCommunicator) {
 /// scales its own input.
 TEST(Resident, RanksOfOneGpuTakeTheDirectPlan) {
   const auto first = [](size_t bytes, bool visits) {
-    return ResidentPlans::choices(Collective::all_reduce, 4, bytes, visits).front().algorithm;
+    return ResidentPlans::choices(Collective::all_reduce, 4, bytes,
+                                  visits ? ResidentPlans::Means::visits : ResidentPlans::Means::slots)
+        .front()
+        .algorithm;
   };
   EXPECT_EQ(first(size_t{1} << 20, true), "direct");
   EXPECT_EQ(first(size_t{1} << 20, false), "ring");
@@ -201,7 +204,7 @@ TEST(Resident, DirectPlansHaveMoreShardsThanThereAreRingsOfSlots) {
   auto executor = exec::gpu::KernelExecutor::create(**gpu, {}, homes, {66});
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   const auto shards = [&](bool visits) {
-    ResidentPlans plans(2, **executor, visits);
+    ResidentPlans plans({2, executor->get(), visits});
     const auto chosen = plans.find(Collective::all_reduce, 0, size_t{256} << 20, false);
     return chosen.ok() ? chosen->ready->shards : 0;
   };

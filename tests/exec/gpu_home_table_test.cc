@@ -16,8 +16,9 @@ constexpr Kind kKinds[] = {Kind::bandwidth, Kind::packet, Kind::signal};
 class HomeTables : public ::testing::TestWithParam<int> {
  protected:
   const int ranks = GetParam();
-  const size_t bytes = std::max(HomeTable::least_bytes(ranks), size_t{7} << 20);
-  const HomeTable table{ranks, bytes};
+  const HomeTable::Ranks all{ranks, ranks};
+  const size_t bytes = std::max(HomeTable::least_bytes(all), size_t{7} << 20);
+  const HomeTable table{all, bytes};
 
   /// Homes that follow each other, by number only: nothing is stored there.
   Homes homes_of(Rank rank) const {
@@ -78,6 +79,83 @@ TEST_P(HomeTables, BothEndsNameTheSame) {
       }
     }
   }
+}
+
+/// Ranks of two hosts: homes have room for the neighbours alone, and for what is counted of rings to others.
+TEST(HomeTable, OfSeveralHosts) {
+  Homes homes;
+  homes.rank = 2;
+  homes.bytes = size_t{7} << 20;
+  homes.local_ranks = {0, 0, 1, 1, 2};  // 0, 3 and 1, 2, 4
+  for (const size_t number : {0, 1, 2, 0, 3})
+    homes.at.push_back(reinterpret_cast<std::byte*>(number * (size_t{8} << 20)));
+  const HomeTable::Ranks ranks = HomeTable::Ranks::of(homes);
+  EXPECT_EQ(ranks.on_host, 3);
+  EXPECT_EQ(ranks.all, 5);
+  const HomeTable table(ranks, homes.bytes), of_one_host({5, 5}, homes.bytes);
+  EXPECT_GT(table.message_bytes(Kind::bandwidth), of_one_host.message_bytes(Kind::bandwidth));
+  const Room code = table.code();
+  std::vector<uint64_t*> counts;
+  for (const Rank peer : {0, 3}) {
+    for (const bool outgoing : {false, true}) {
+      for (uint32_t ring = 0; ring < ProxyRings::kRings; ++ring) {
+        counts.push_back(table.count(homes, {peer, outgoing, ring}));
+        EXPECT_LE(reinterpret_cast<std::byte*>(counts.back() + 1), homes.own() + code.at);
+      }
+    }
+  }
+  std::sort(counts.begin(), counts.end());
+  EXPECT_EQ(std::adjacent_find(counts.begin(), counts.end()), counts.end());
+  const Port out = table.port(homes, Kind::bandwidth, 4, true, 15);
+  Homes others = homes;
+  others.rank = 4;
+  const Port in = table.port(others, Kind::bandwidth, 2, false, 15);
+  EXPECT_EQ(out.slots, in.slots);
+  EXPECT_EQ(out.arrived, in.arrived);
+  EXPECT_EQ(out.taken, in.taken);
+}
+
+/// Ends of rings between hosts lie in their memory and apart; host and GPU name the same bytes.
+TEST(ProxyRings, EndsLieApart) {
+  ProxyRings rings({1, 5, 6}, 640);
+  const size_t host = 1 << 20, on_gpu = size_t{1} << 40;
+  rings.bind(reinterpret_cast<std::byte*>(host), reinterpret_cast<std::byte*>(on_gpu));
+  std::vector<std::pair<size_t, size_t>> taken;  // begin, end
+  const auto take = [&](const void* at, size_t bytes) {
+    taken.emplace_back(reinterpret_cast<size_t>(at), reinterpret_cast<size_t>(at) + bytes);
+  };
+  for (const Rank peer : {1, 5, 6}) {
+    for (const bool outgoing : {false, true}) {
+      for (uint32_t ring = 0; ring < ProxyRings::kRings; ++ring) {
+        const Port port = rings.on_host({peer, outgoing, ring});
+        EXPECT_EQ(port.peer, static_cast<uint32_t>(peer));
+        EXPECT_EQ(reinterpret_cast<size_t>(port.slots) % 128, 0u);
+        take(port.slots, size_t{port.count} * port.stride);
+        take(port.arrived, arrived_words(port.count) * sizeof(uint64_t));
+        take(port.taken, sizeof(uint64_t));
+        const Port there = rings.on_gpu({peer, outgoing, ring});
+        EXPECT_EQ(reinterpret_cast<size_t>(there.slots) - on_gpu,
+                  reinterpret_cast<size_t>(port.slots) - host);
+        EXPECT_EQ(reinterpret_cast<size_t>(there.taken) - on_gpu,
+                  reinterpret_cast<size_t>(port.taken) - host);
+      }
+    }
+  }
+  std::sort(taken.begin(), taken.end());
+  EXPECT_GE(taken.front().first, host);
+  EXPECT_LE(taken.back().second, host + rings.bytes());
+  for (size_t i = 1; i < taken.size(); ++i) ASSERT_GE(taken[i].first, taken[i - 1].second) << i;
+}
+
+TEST(ProxyRings, EndsAreWantedOnce) {
+  ProxyRings rings({3}, 64);
+  const ProxyRings::End one{3, true, 7}, other{3, false, 7};
+  rings.want(one);
+  rings.want(other);
+  rings.want(one);
+  EXPECT_EQ(rings.newly_wanted(), (std::vector{one, other}));
+  rings.want(other);
+  EXPECT_TRUE(rings.newly_wanted().empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, HomeTables, ::testing::Values(2, 3, 8), ::testing::PrintToStringParamName());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "src/base/clock.h"
 #include "src/base/host.h"
@@ -27,6 +28,10 @@ constexpr int64_t kHandOverNs = 10'000'000'000;
 /// What a rank that ends says to the others: all is done, or all but graphs that may still come.
 constexpr uint64_t kLeft = 1;
 constexpr uint64_t kLeftGraphs = 2;
+
+/// With more ranks than that on several hosts, plans take too long to check, and proxies too much memory.
+constexpr size_t kMostWithProxies = 128;
+constexpr size_t kMostProxiedBytes = size_t{256} << 20;
 
 constexpr size_t kHomeAlignment = 4096;
 constexpr size_t head_bytes(int ranks) {
@@ -92,7 +97,7 @@ Island::~Island() { let_go(); }
 /// Memory of the GPU for a home, zero, and streams.
 Status Island::take_home(size_t bytes, Means means) {
   const int ranks = static_cast<int>(homes_.at.size());
-  bytes = std::max(bytes, exec::gpu::HomeTable::least_bytes(ranks));
+  bytes = std::max(bytes, exec::gpu::HomeTable::least_bytes(exec::gpu::HomeTable::Ranks::of(homes_)));
   if (means == Means::files) {
     auto made = gpu_->mappings()->make(head_bytes(ranks) + bytes, file_);
     WEIR_TRY(made.status());
@@ -180,22 +185,34 @@ Island::Offer Island::offer_of(const Parts& parts, Means means, Island& island) 
 }
 
 /// The same on all ranks. Kernels of two processes on one GPU would run in turns, and crawl.
-Island::Verdict Island::verdict(const std::vector<Offer>& offers, const std::string& path) {
+Island::Verdict Island::verdict(const std::vector<Offer>& offers, const std::vector<PeerAddress>& peers,
+                                const std::string& path) {
   const Offer& first = offers.front();
   bool streams = path == "stream";
+  bool several_hosts = false;
   for (size_t rank = 0; rank < offers.size(); ++rank) {
     const Offer& one = offers[rank];
     if (!one.why_not.empty()) return {fmt::format("rank {}: {}", rank, one.why_not)};
-    if (one.machine != first.machine) return {fmt::format("rank {} is on another host than rank 0", rank)};
     if (one.code != first.code)
       return {fmt::format("rank {} is on a GPU of {}, rank 0 on one of {}", rank, one.code, first.code)};
     for (size_t other = 0; other < rank; ++other) {
       if (one.process == offers[other].process) continue;
+      streams = streams || (path != "kernel" && one.shares_gpu(offers[other]));
+      if (peers[rank].host != peers[other].host) {
+        several_hosts = true;
+        continue;
+      }
+      if (one.machine != offers[other].machine)
+        return {fmt::format("rank {} is said to be on the host of rank {}, but is on another", rank, other)};
       if (!one.why_not_shared.empty())
         return {fmt::format("rank {}: {}", rank, one.why_not_shared), false, true};
-      streams = streams || (path != "kernel" && one.shares_gpu(offers[other]));
     }
   }
+  if (several_hosts && streams)
+    return {"operations of streams, as for processes that share a GPU, do not reach other hosts"};
+  if (several_hosts && offers.size() > kMostWithProxies)
+    return {fmt::format("{} ranks are on several hosts; kernels serve at most {}", offers.size(),
+                        kMostWithProxies)};
   for (size_t rank = 0; rank < offers.size() && streams; ++rank) {
     if (!offers[rank].why_no_flags.empty())
       return {fmt::format("rank {}: {}", rank, offers[rank].why_no_flags)};
@@ -203,8 +220,23 @@ Island::Verdict Island::verdict(const std::vector<Offer>& offers, const std::str
   return {"", streams};
 }
 
-/// The home of another rank, or of this one, with what is before it. `file`: that of the home; null: there is
-/// none.
+/// Who is on which host.
+void Island::find_neighbours(const std::vector<PeerAddress>& peers) {
+  std::map<uint64_t, uint32_t> on_host;
+  std::vector<uint32_t> local_ranks;
+  for (size_t rank = 0; rank < peers.size(); ++rank) {
+    local_ranks.push_back(on_host[peers[rank].host]++);
+    if (peers[rank].host != peers[static_cast<size_t>(rank_)].host) far_.push_back(static_cast<Rank>(rank));
+  }
+  if (on_host.size() > 1) homes_.local_ranks = std::move(local_ranks);
+}
+
+bool Island::is_near(size_t rank) const {
+  return std::find(far_.begin(), far_.end(), static_cast<Rank>(rank)) == far_.end();
+}
+
+/// The home of another rank of the host, or of this one, with what is before it. `file`: that of the home;
+/// null: there is none.
 Result<std::byte*> Island::reach_home(const Parts& parts, const Offer& offer, const Socket* file) {
   const bool here = offer.process == parts.process;
   if (here && offer.index == gpu_->index()) return reinterpret_cast<std::byte*>(offer.memory);
@@ -226,13 +258,14 @@ Result<std::byte*> Island::reach_home(const Parts& parts, const Offer& offer, co
   return static_cast<std::byte*>(attached_.back().memory);
 }
 
-/// Addresses of all homes, and how many blocks a launch may have.
+/// Addresses of the homes, and how many blocks a launch may have.
 Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
   const size_t head = head_bytes(static_cast<int>(offers.size()));
   std::vector<Socket> files;
   if (post_) {
     std::vector<std::string> posts;
-    for (const Offer& offer : offers) posts.push_back(offer.post);
+    for (size_t rank = 0; rank < offers.size(); ++rank)
+      posts.push_back(is_near(rank) ? offers[rank].post : "");
     auto handed = post_->exchange(posts, file_, kHandOverNs);
     WEIR_TRY(handed.status());
     files = std::move(*handed);
@@ -246,6 +279,7 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool 
     const auto sharing = std::count_if(offers.begin(), offers.end(),
                                        [&](const Offer& other) { return other.shares_gpu(offer); });
     blocks_ = std::min(blocks_, offer.blocks / static_cast<uint32_t>(sharing));
+    if (!is_near(rank)) continue;
     auto memory = reach_home(parts, offer, files.empty() ? nullptr : &files[rank]);
     WEIR_TRY(memory.status());
     farewells_[rank] = *memory;
@@ -254,14 +288,35 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool 
   if (blocks_ == 0)
     return {Code::system_error,
             fmt::format("{} has no room for the blocks of all its ranks", gpu_->description())};
+  if (!far_.empty()) WEIR_TRY(make_proxied());
   return make_executor(parts, offers, streams);
+}
+
+/// Rings to other hosts, whose messages are as large as those inside.
+Status Island::make_proxied() {
+  using exec::gpu::HomeTable;
+  const HomeTable table(HomeTable::Ranks::of(homes_), homes_.bytes);
+  auto rings = std::make_unique<exec::gpu::ProxyRings>(far_, table.message_bytes(HomeTable::Kind::bandwidth));
+  if (rings->bytes() > kMostProxiedBytes)
+    return {Code::system_error,
+            fmt::format("rings to {} ranks of other hosts need {} bytes of pinned memory; kernels are given "
+                        "at most {}",
+                        far_.size(), rings->bytes(), kMostProxiedBytes)};
+  auto memory = Pinned::allocate(gpu_, rings->bytes());
+  WEIR_TRY(memory.status());
+  proxied_memory_ = std::move(*memory);
+  auto first_word = gpu_->flag_at(proxied_memory_.data());
+  WEIR_TRY(first_word.status());
+  rings->bind(proxied_memory_.data(), reinterpret_cast<std::byte*>(first_word->device));
+  proxied_ = std::move(rings);
+  return {};
 }
 
 /// Ranks of one process on one GPU have a stream each: they need a hardware queue each (stream_executor.h).
 Status Island::make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
   if (!streams) {
     flags_.reset();
-    auto executor = KernelExecutor::create(*gpu_, kernels_, homes_, {blocks_});
+    auto executor = KernelExecutor::create(*gpu_, kernels_, homes_, {blocks_}, proxied_.get());
     WEIR_TRY(executor.status());
     executor_ = std::move(*executor);
     return {};
@@ -303,6 +358,7 @@ Result<Island::Attempt> Island::attempt(const Parts& parts, Means means) {
   island->gpu_ = parts.gpu;
   island->homes_.at.resize(ranks);
   island->farewells_.resize(ranks);
+  island->find_neighbours(bootstrap.peers());
   ByteWriter told;  // rank 0's path counts for all
   told.put_bytes(offer_of(parts, means, *island).bytes()).put_string(parts.path);
   auto all = bootstrap.all_gather(told.take());
@@ -314,7 +370,7 @@ Result<Island::Attempt> Island::attempt(const Parts& parts, Means means) {
     offers.push_back(Offer::from(in.get_bytes()));
     if (offers.size() == 1) path = in.get_string();
   }
-  const Verdict found = verdict(offers, path);
+  const Verdict found = verdict(offers, bootstrap.peers(), path);
   Attempt made;
   std::string& why_not = made.outcome.why_not = found.why_not;
   bool unshared = found.unshared;
@@ -346,8 +402,10 @@ Result<Island::Attempt> Island::attempt(const Parts& parts, Means means) {
 void Island::leave() {
   auto* const word = reinterpret_cast<uint64_t*>(words_.data());
   *word = graphs_ ? kLeftGraphs : kLeft;
-  for (std::byte* const there : farewells_)
+  for (std::byte* const there : farewells_) {
+    if (there == nullptr) continue;
     (void)gpu_->copy(there + static_cast<size_t>(rank_) * sizeof(uint64_t), word, sizeof(uint64_t), exit_);
+  }
   (void)settle_exit();
 }
 
@@ -367,7 +425,9 @@ bool Island::everyone_left() {
   const size_t ranks = homes_.at.size();
   auto* const said = reinterpret_cast<uint64_t*>(words_.data() + kHomeAlignment);
   if (!gpu_->copy(said, memory_, ranks * sizeof(uint64_t), exit_).ok()) return false;
-  if (!settle_exit() || std::find(said, said + ranks, uint64_t{0}) != said + ranks) return false;
+  if (!settle_exit()) return false;
+  for (size_t rank = 0; rank < ranks; ++rank)
+    if (farewells_[rank] != nullptr && said[rank] == 0) return false;
   graphs_ = graphs_ || std::find(said, said + ranks, kLeftGraphs) != said + ranks;
   return true;
 }

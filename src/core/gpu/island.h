@@ -1,6 +1,7 @@
 /// Whether the ranks of a communicator can work on each other's GPU memory, and the memory through which they
-/// do: each gives a home (src/exec/gpu/queued.h) and reaches those of all others, by plain addresses in one
-/// process, across processes by IPC handles, or by files that are handed over where those are refused.
+/// do: each gives a home (src/exec/gpu/queued.h) and reaches those of all others of its host, by plain
+/// addresses in one process, across processes by IPC handles, or by files that are handed over where those
+/// are refused. Between ranks of different hosts there are rings in pinned memory, for a proxy to serve.
 ///
 /// All ranks have homes, or none has: where one cannot, all get the same sentence that says which and why.
 #pragma once
@@ -18,6 +19,7 @@
 #include "src/device/gpu_mappings.h"
 #include "src/device/gpu_sharing.h"
 #include "src/exec/gpu/flag_pages.h"
+#include "src/exec/gpu/proxy_rings.h"
 #include "src/exec/gpu/queued.h"
 
 namespace weir::core {
@@ -57,6 +59,9 @@ class Island {
   /// Calls go as operations of streams: no kernel waits for another rank.
   bool by_streams() const { return flags_ != nullptr; }
 
+  /// Rings to ranks of other hosts, for a proxy; null: all are on one.
+  exec::gpu::ProxyRings* proxied() const { return proxied_.get(); }
+
   /// Kernels of all ranks address whatever their GPUs address: they are of one process, on one GPU.
   bool addresses_buffers() const { return one_gpu_ && !by_streams(); }
 
@@ -92,9 +97,13 @@ class Island {
     bool streams = false;   ///< by operations of streams, not by kernels that wait
     bool unshared = false;  ///< as memory cannot be shared
   };
-  static Verdict verdict(const std::vector<Offer>& offers, const std::string& path);
+  static Verdict verdict(const std::vector<Offer>& offers, const std::vector<PeerAddress>& peers,
+                         const std::string& path);
+  void find_neighbours(const std::vector<PeerAddress>& peers);
+  bool is_near(size_t rank) const;
   Status reach(const Parts& parts, const std::vector<Offer>& offers, bool streams);
   Result<std::byte*> reach_home(const Parts& parts, const Offer& offer, const Socket* file);
+  Status make_proxied();
   Status make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams);
   bool settle_exit();
   void let_go();
@@ -108,7 +117,10 @@ class Island {
   size_t memory_bytes_ = 0;
   exec::gpu::LoadedKernels kernels_;
   exec::gpu::Homes homes_;
-  std::vector<std::byte*> farewells_;            ///< by rank: where its memory begins
+  std::vector<Rank> far_;  ///< ranks of other hosts
+  Pinned proxied_memory_;
+  std::unique_ptr<exec::gpu::ProxyRings> proxied_;
+  std::vector<std::byte*> farewells_;            ///< by rank: where its memory begins; null: on another host
   std::vector<device::GpuMapping> attached_;     ///< of no bytes: by handles
   std::optional<FilePost> post_;                 ///< homes go by files
   Socket file_;                                  ///< that of the home

@@ -34,7 +34,8 @@ Resident::Resident(Parts parts, std::unique_ptr<Island> island)
       island_(std::move(island)),
       gpu_(island_->gpu()),
       own_(parts_.gpus, &gpu_, parts_.rank),
-      plans_(parts_.ranks, island_->executor(), island_->addresses_buffers()) {
+      plans_({parts_.ranks, &island_->executor(), island_->addresses_buffers(), island_->proxied() != nullptr,
+              parts_.layout}) {
   for (int t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     if (is_float(type)) average_factors_[static_cast<size_t>(t)] = device::ratio(type, 1, parts_.ranks);
@@ -62,7 +63,11 @@ Status Resident::make() {
   auto done = gpu_.flag_at(flags_.data() + 128);
   WEIR_TRY(done.status());
   done_ = *done;
+  if (island_->proxied() != nullptr)
+    proxy_ = std::make_unique<Proxy>(Proxy::Parts{parts_.rank, island_->proxied(), parts_.routes,
+                                                  parts_.aborted, [this] { return !idle(); }});
   ResidentWatch::Parts watch;
+  watch.proxy = proxy_.get();
   watch.executor = &island_->executor();
   watch.bootstrap = parts_.bootstrap.get();
   watch.done = done_;
@@ -74,6 +79,7 @@ Status Resident::make() {
 
 Resident::~Resident() {
   watch_.reset();
+  proxy_.reset();
   for (const device::GpuEvent event : {entered_, left_, last_})
     if (event != nullptr) (void)gpu_.events()->destroy(event);
   for (const Bounce& bounce : bounces_) (void)gpu_.free(bounce.memory, GpuMemory::device);
@@ -87,11 +93,12 @@ std::pair<std::unique_ptr<Island>, bool> Resident::end(std::unique_ptr<Resident>
     insist([&](int64_t) { return resident->idle() || now_ns() > until + kAfterAbortNs; });
   }
   const bool idle = resident->idle();
+  resident->watch_.reset();
+  resident->proxy_.reset();
   std::unique_ptr<Island> island = std::move(resident->island_);
   if (!idle) {
     WEIR_INFO(init, "rank {} leaves while its calls are queued on {}: what they use is kept",
               resident->parts_.rank, resident->gpu_.description());
-    resident->watch_.reset();
     keep_for_good(std::move(resident));  // the stream may come to its flags at any time
   }
   return {std::move(island), idle};
@@ -335,7 +342,10 @@ void Resident::give_up(const Call& call, const Status& why) {
 }
 
 void Resident::watch(const Call& call, uint32_t value) {
-  if (call.captured) return watch_->add_graph();
+  if (call.captured) {
+    if (proxy_ != nullptr) proxy_->expect_graphs();
+    return watch_->add_graph();
+  }
   uint32_t sequence = sequence_ - static_cast<uint32_t>(call.collectives);
   for (size_t i = 0; i < call.collectives; ++i) {
     const Operation& operation = call.operations[i];
@@ -361,6 +371,7 @@ Status Resident::let_places_go_on(const Call& call) {
     WEIR_TRY(gpu_.set(done_, value, call.stream));
     WEIR_TRY(gpu_.events()->record(last_, call.stream));
     calls_.store(value, std::memory_order_release);
+    if (proxy_ != nullptr) proxy_->wake();
   }
   if (call.own) WEIR_TRY(gpu_.events()->record(left_, call.stream));
   bool waits = false;

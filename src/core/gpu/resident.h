@@ -19,6 +19,7 @@
 
 #include "src/core/cut.h"
 #include "src/core/gpu/island.h"
+#include "src/core/gpu/proxy.h"
 #include "src/core/gpu/resident_pairs.h"
 #include "src/core/gpu/resident_plans.h"
 #include "src/core/gpu/resident_watch.h"
@@ -37,6 +38,9 @@ class Resident {
     bool check = true;  ///< signatures travel with operations
     device::Gpus* gpus = nullptr;
     const std::atomic<bool>* aborted = nullptr;
+    /// To ranks of other hosts; nobody else uses their transports.
+    const Routes* routes = nullptr;
+    algorithms::Layout layout;
     /// Who asks about peers, of a scope of its own.
     std::unique_ptr<Bootstrap> bootstrap;
     /// Called once, by another thread, with the first error of a call.
@@ -138,7 +142,8 @@ class Resident {
   std::atomic<bool> aborted_{false};
   uint32_t sequence_ = 0;
   std::vector<Bounce> bounces_;
-  size_t next_bounce_ = 0;  ///< of the call that is prepared
+  size_t next_bounce_ = 0;        ///< of the call that is prepared
+  std::unique_ptr<Proxy> proxy_;  ///< null: all ranks are on one host
   std::unique_ptr<ResidentWatch> watch_;
 };
 

@@ -7,6 +7,7 @@
 #include "algorithms/catalogue.h"
 #include "algorithms/direct.h"
 #include "algorithms/ir/verify.h"
+#include "algorithms/ordered.h"
 #include "src/base/log.h"
 #include "src/exec/check.h"
 #include "src/exec/gpu/home_table.h"
@@ -58,13 +59,14 @@ std::string_view other_algorithm(Collective kind, std::string_view first) {
 
 }  // namespace
 
-std::vector<ResidentChoice> ResidentPlans::choices(Collective kind, int ranks, size_t bytes, bool visits) {
-  const bool packets = bytes <= kPacketsUpTo;
+/// What a network needs in blocks, the rest of the GPU does not.
+std::vector<ResidentChoice> ResidentPlans::choices(Collective kind, int ranks, size_t bytes, Means means) {
+  const bool packets = bytes <= kPacketsUpTo && means != Means::proxies;
   const exec::gpu::Way way{packets ? Profile::packet : Profile::bandwidth,
                            packets ? kPacketShards : exec::gpu::HomeTable::kRings};
   const std::string_view first = algorithm_for(kind, ranks, bytes);
   std::vector<ResidentChoice> all{{first, way}, {other_algorithm(kind, first), way}};
-  if (visits && !packets && ranks > 1)
+  if (means == Means::visits && !packets && ranks > 1)
     all.insert(all.begin(), {kDirect, {Profile::bandwidth, exec::gpu::HomeTable::kSignalRings}});
   return all;
 }
@@ -79,9 +81,10 @@ size_t ResidentPlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, ui
 }
 
 Result<ResidentPlans::Chosen> ResidentPlans::find(Collective kind, Rank root, size_t bytes, bool scales) {
-  if (ranks_ == 1 || !has_root(kind)) root = 0;
+  if (parts_.ranks == 1 || !has_root(kind)) root = 0;
+  const Means means = parts_.far ? Means::proxies : parts_.visits && !scales ? Means::visits : Means::slots;
   Status trouble;
-  for (const ResidentChoice& choice : choices(kind, ranks_, bytes, visits_ && !scales)) {
+  for (const ResidentChoice& choice : choices(kind, parts_.ranks, bytes, means)) {
     const Made& made = make(choice, kind, root);
     if (made.ready != nullptr) return Chosen{made.ready.get(), tile_bytes(*made.ready, bytes, made.chunks)};
     trouble = made.status;
@@ -111,11 +114,15 @@ const ResidentPlans::Made& ResidentPlans::make(const ResidentChoice& choice, Col
 }
 
 Result<ir::Plan> ResidentPlans::plan_of(const ResidentChoice& choice, Collective kind, Rank root) const {
-  if (choice.algorithm == kDirect) return algorithms::direct(kind, ranks_, root);
+  const int ranks = parts_.ranks;
+  if (choice.algorithm == kDirect) return algorithms::direct(kind, ranks, root);
   const algorithms::Entry* const entry = algorithms::find(choice.algorithm, kind);
   if (entry == nullptr)
     return Status(Code::internal_error, fmt::format("no {} for {}", choice.algorithm, name(kind)));
-  return algorithms::emit(choice.algorithm, {kind, ranks_, root, algorithms::default_chunks(*entry, ranks_)});
+  if (!parts_.far)
+    return algorithms::emit(choice.algorithm, {kind, ranks, root, algorithms::default_chunks(*entry, ranks)});
+  const uint32_t chunks = algorithms::default_chunks(*entry, ranks, parts_.layout);
+  return algorithms::emit_in_order(choice.algorithm, {kind, ranks, root, chunks}, parts_.layout);
 }
 
 Result<ResidentPlans::Made> ResidentPlans::emit(const ResidentChoice& choice, Collective kind, Rank root) {
@@ -126,11 +133,11 @@ Result<ResidentPlans::Made> ResidentPlans::emit(const ResidentChoice& choice, Co
   const auto wrong = [&](const Status& proof) {
     return Status(Code::internal_error,
                   fmt::format("the {} plan for {} over {} ranks is wrong and was not run: {}",
-                              choice.algorithm, name(kind), ranks_, proof.message()));
+                              choice.algorithm, name(kind), parts_.ranks, proof.message()));
   };
   if (const Status proof = ir::verify(*plan); !proof.ok()) return wrong(proof);
   std::vector<exec::Program> programs;
-  for (Rank rank = 0; rank < ranks_; ++rank) {
+  for (Rank rank = 0; rank < parts_.ranks; ++rank) {
     auto program = exec::lower(*plan, rank, exec::Peers::buffers);
     WEIR_TRY(program.status());
     programs.push_back(std::move(*program));
@@ -141,7 +148,7 @@ Result<ResidentPlans::Made> ResidentPlans::emit(const ResidentChoice& choice, Co
     options.placement = ir::Placement::in_place;
     if (const Status proof = exec::check(programs, options); !proof.ok()) return wrong(proof);
   }
-  auto ready = executor_.prepare(*plan, programs, choice.way);
+  auto ready = parts_.executor->prepare(*plan, programs, choice.way);
   WEIR_TRY(ready.status());
   made.ready = std::move(*ready);
   return made;

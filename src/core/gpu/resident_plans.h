@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "algorithms/layout.h"
 #include "src/exec/gpu/queued.h"
 
 namespace weir::core {
@@ -23,10 +24,14 @@ struct ResidentChoice {
 
 class ResidentPlans {
  public:
-  /// The executor outlives it.
-  /// `visits`: ranks address each other's buffers.
-  ResidentPlans(int ranks, exec::gpu::Queued& executor, bool visits)
-      : ranks_(ranks), executor_(executor), visits_(visits) {}
+  struct Parts {
+    int ranks = 1;
+    exec::gpu::Queued* executor = nullptr;  ///< outlives the plans
+    bool visits = false;                    ///< ranks address each other's buffers
+    bool far = false;                       ///< ranks are on several hosts
+    algorithms::Layout layout = {};         ///< of those; else not looked at
+  };
+  explicit ResidentPlans(Parts parts) : parts_(std::move(parts)) {}
 
   struct Chosen {
     exec::gpu::Ready* ready = nullptr;
@@ -36,8 +41,14 @@ class ResidentPlans {
   /// Queued::prepare.
   Result<Chosen> find(Collective kind, Rank root, size_t bytes, bool scales);
 
-  /// What find() tries, in this order, until one fits. `visits`: ranks may use each other's buffers.
-  static std::vector<ResidentChoice> choices(Collective kind, int ranks, size_t bytes, bool visits);
+  /// How ranks come to each other's data.
+  enum class Means : uint8_t {
+    slots,    ///< in homes
+    visits,   ///< as they like
+    proxies,  ///< between hosts
+  };
+  /// What find() tries, in this order, until one fits.
+  static std::vector<ResidentChoice> choices(Collective kind, int ranks, size_t bytes, Means means);
   /// Bytes of a chunk in a pass, such that the work spreads over the shards. Pure.
   static size_t tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint32_t chunks);
 
@@ -53,9 +64,7 @@ class ResidentPlans {
   Result<ir::Plan> plan_of(const ResidentChoice& choice, Collective kind, Rank root) const;
   Result<Made> emit(const ResidentChoice& choice, Collective kind, Rank root);
 
-  const int ranks_;
-  exec::gpu::Queued& executor_;
-  const bool visits_;
+  const Parts parts_;
   std::map<Key, Made> made_;
 };
 

@@ -65,6 +65,8 @@ void ResidentWatch::look() {
     return fail({Code::invalid_usage, "the communicator was aborted by ncclCommAbort"});
   if (own.failed()) return fail(own.status());
   const exec::gpu::Look seen = parts_.executor->look();
+  if (const auto trouble = parts_.proxy != nullptr ? parts_.proxy->trouble(seen.waiting_for) : std::nullopt)
+    return fail(parts_.bootstrap->watchdog().explain(trouble->peer, trouble->status));
   if (seen.foreign < 0 && seen.left >= 0)
     return fail(parts_.bootstrap->watchdog().explain(
         seen.left, {Code::remote_error, fmt::format("rank {} has given up", seen.left)}));

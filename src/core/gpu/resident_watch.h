@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "src/core/bootstrap.h"
+#include "src/core/gpu/proxy.h"
 #include "src/device/gpu.h"
 #include "src/exec/gpu/queued.h"
 
@@ -26,6 +27,7 @@ class ResidentWatch {
   /// All outlive the watch.
   struct Parts {
     exec::gpu::Queued* executor = nullptr;
+    const Proxy* proxy = nullptr;  ///< null: all ranks are on one host
     Bootstrap* bootstrap = nullptr;
     device::GpuFlag done;  ///< the number of the last call that is done
     const std::atomic<bool>* aborted = nullptr;

@@ -1,5 +1,7 @@
 #include "src/exec/gpu/home_table.h"
 
+#include <algorithm>
+
 namespace weir::exec::gpu {
 namespace {
 
@@ -29,14 +31,22 @@ struct HomeTable::Words {
   } done;  ///< this rank is the writer
 };
 
-HomeTable::HomeTable(int ranks, size_t bytes) : ranks_(ranks) {
-  const size_t peers = static_cast<size_t>(ranks);
+HomeTable::Ranks HomeTable::Ranks::of(const Homes& homes) {
+  const int all = static_cast<int>(homes.at.size());
+  if (!homes.has_several_hosts()) return {all, all};
+  return {static_cast<int>(*std::max_element(homes.local_ranks.begin(), homes.local_ranks.end())) + 1, all};
+}
+
+HomeTable::HomeTable(const Ranks& ranks, size_t bytes) {
+  const size_t peers = static_cast<size_t>(ranks.on_host);
   size_t at = peers * kRingsOfAPeer * sizeof(Words);
   const auto take = [&at](size_t wanted) {
     const Room room{at, wanted};
     at = up(at + wanted, kLine);
     return room;
   };
+  if (ranks.all > ranks.on_host)
+    counts_at_ = take(static_cast<size_t>(ranks.all) * 2 * ProxyRings::kRings * sizeof(uint64_t)).at;
   code_ = take(kCodeBytes);
   scratch_ = take(kScratchBytes);
   packets_at_ = take(peers * kRings * kPacketRing).at;
@@ -46,10 +56,10 @@ HomeTable::HomeTable(int ranks, size_t bytes) : ranks_(ranks) {
   slot_bytes_ = bytes > at ? (bytes - at) / slots / kLine * kLine : 0;
 }
 
-size_t HomeTable::least_bytes(int ranks) {
+size_t HomeTable::least_bytes(const Ranks& ranks) {
   const HomeTable empty(ranks, 0);
-  const size_t least_slot = up(kGrainBytes * kSlots * static_cast<size_t>(ranks), kLine);
-  return empty.slots_at_ + static_cast<size_t>(ranks) * kRings * kSlots * least_slot;
+  const size_t least_slot = up(kGrainBytes * kSlots * static_cast<size_t>(ranks.all), kLine);
+  return empty.slots_at_ + static_cast<size_t>(ranks.on_host) * kRings * kSlots * least_slot;
 }
 
 size_t HomeTable::message_bytes(Kind kind) const {
@@ -65,13 +75,12 @@ size_t HomeTable::stride(Kind kind) const {
 }
 
 /// Of a peer, those of bandwidth come first, then packets', then signals'.
-size_t HomeTable::words_at(Kind kind, Rank peer, uint32_t ring) {
-  return (static_cast<size_t>(peer) * kRingsOfAPeer + static_cast<size_t>(kind) * kRings + ring) *
-         sizeof(Words);
+size_t HomeTable::words_at(Kind kind, uint32_t local_rank, uint32_t ring) {
+  return (size_t{local_rank} * kRingsOfAPeer + static_cast<size_t>(kind) * kRings + ring) * sizeof(Words);
 }
 
-size_t HomeTable::slots_at(Kind kind, Rank peer, uint32_t ring) const {
-  const size_t number = static_cast<size_t>(peer) * rings(kind) + ring;
+size_t HomeTable::slots_at(Kind kind, uint32_t local_rank, uint32_t ring) const {
+  const size_t number = size_t{local_rank} * rings(kind) + ring;
   switch (kind) {
     case Kind::packet: return packets_at_ + number * kPacketRing;
     case Kind::signal: return signals_at_ + number * kSignalRing;
@@ -84,10 +93,14 @@ Port HomeTable::port(const Homes& homes, Kind kind, Rank peer, bool outgoing, ui
   const Rank receiver = outgoing ? peer : homes.rank;
   std::byte* const there = homes.at[static_cast<size_t>(receiver)];
   std::byte* const here = homes.at[static_cast<size_t>(sender)];
-  auto* const at_receiver = reinterpret_cast<Words*>(there + words_at(kind, sender, ring));
-  auto* const at_sender = reinterpret_cast<Words*>(here + words_at(kind, receiver, ring));
+  const auto number = [&](Rank rank) {
+    return homes.has_several_hosts() ? homes.local_ranks[static_cast<size_t>(rank)]
+                                     : static_cast<uint32_t>(rank);
+  };
+  auto* const at_receiver = reinterpret_cast<Words*>(there + words_at(kind, number(sender), ring));
+  auto* const at_sender = reinterpret_cast<Words*>(here + words_at(kind, number(receiver), ring));
   Port port;
-  port.slots = there + slots_at(kind, sender, ring);
+  port.slots = there + slots_at(kind, number(sender), ring);
   port.arrived = at_receiver->arrived.words;
   port.taken = &at_sender->taken.word;
   port.done = outgoing ? &at_sender->done.sent : &at_receiver->done.received;
@@ -95,6 +108,12 @@ Port HomeTable::port(const Homes& homes, Kind kind, Rank peer, bool outgoing, ui
   port.stride = static_cast<uint32_t>(stride(kind));
   port.peer = static_cast<uint32_t>(peer);
   return port;
+}
+
+uint64_t* HomeTable::count(const Homes& homes, const ProxyRings::End& end) const {
+  const size_t number =
+      (static_cast<size_t>(end.peer) * 2 + (end.outgoing ? 1 : 0)) * ProxyRings::kRings + end.ring;
+  return reinterpret_cast<uint64_t*>(homes.own() + counts_at_) + number;
 }
 
 }  // namespace weir::exec::gpu

@@ -1,12 +1,13 @@
-/// How a home is laid out for the lane kernels: a function of the number of ranks and of the bytes, so both
+/// How a home is laid out for the lane kernels: a function of the numbers of ranks and of the bytes, so both
 /// ends of a ring find it alike.
 ///
-///     | words of rings | code | scratch | slots of packets | slots of signals | slots of bandwidth |
+///     | words of rings | counts of rings to other hosts | code | scratch |
+///     | slots of packets | slots of signals | slots of bandwidth |
 ///
-/// Between any two ranks there are rings each way, kRings for each profile and kSignalRings for plans in
-/// which ranks only tell each other things. All plans use them in turn: messages are in order along each,
-/// whatever plan they belong to, so the counts of both ends go on from plan to plan. Slots, and the words
-/// that the other end writes, lie with who reads them.
+/// Between any two ranks of a host there are rings each way, kRings for each profile and kSignalRings for
+/// plans in which ranks only tell each other things. All plans use them in turn: messages are in order along
+/// each, whatever plan they belong to, so the counts of both ends go on from plan to plan. Slots, and the
+/// words that the other end writes, lie with who reads them.
 ///
 /// Pure; thread-safe.
 #pragma once
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/exec/gpu/proxy_rings.h"
 #include "src/exec/gpu/queued.h"
 
 namespace weir::exec::gpu {
@@ -34,10 +36,18 @@ class HomeTable {
   static constexpr uint32_t kSlots = 2;
   static constexpr size_t kPacketBytes = 2048;  ///< of data in a message of packets
 
+  /// How many homes address each other, and how many ranks there are.
+  struct Ranks {
+    int on_host = 1;  ///< on the host that has most
+    int all = 1;
+
+    static Ranks of(const Homes& homes);
+  };
+
   /// REQUIRES: bytes >= least_bytes(ranks).
-  HomeTable(int ranks, size_t bytes);
+  HomeTable(const Ranks& ranks, size_t bytes);
   /// With slots of kGrainBytes * kSlots, below which plans do not fit.
-  static size_t least_bytes(int ranks);
+  static size_t least_bytes(const Ranks& ranks);
 
   static constexpr uint32_t rings(Kind kind) { return kind == Kind::signal ? kSignalRings : kRings; }
   /// Most bytes of a message.
@@ -46,17 +56,19 @@ class HomeTable {
   Room code() const { return code_; }
   Room scratch() const { return scratch_; }
 
-  /// One end of ring `ring` between the homes' rank and `peer`.
+  /// One end of ring `ring` between the homes' rank and `peer`, of the same host.
   Port port(const Homes& homes, Kind kind, Rank peer, bool outgoing, uint32_t ring) const;
+  /// Port::done of a ring to another host.
+  uint64_t* count(const Homes& homes, const ProxyRings::End& end) const;
 
  private:
   /// Of rings with one peer, one way round each.
   struct Words;
-  static size_t words_at(Kind kind, Rank peer, uint32_t ring);
-  size_t slots_at(Kind kind, Rank peer, uint32_t ring) const;
+  static size_t words_at(Kind kind, uint32_t local_rank, uint32_t ring);
+  size_t slots_at(Kind kind, uint32_t local_rank, uint32_t ring) const;
   size_t stride(Kind kind) const;
 
-  int ranks_;
+  size_t counts_at_ = 0;
   Room code_;
   Room scratch_;
   size_t packets_at_ = 0;

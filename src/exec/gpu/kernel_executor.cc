@@ -71,12 +71,27 @@ Needs needs_of(std::span<const Program> programs) {
   return all;
 }
 
+Status misfit(std::string_view words) {
+  return {Code::invalid_argument, fmt::format("the plan does not fit the ranks' homes: {}", words)};
+}
+
+/// Whether ranks may do so; `far`: some are on other hosts.
+Status allows(const Needs& needs, const Way& way, bool far) {
+  const bool packets = way.profile == Profile::packet;
+  if (needs.pulls) return misfit("its ranks read each other's scratch");
+  if (needs.visits && packets)
+    return misfit("its ranks use each other's buffers, and packets say nothing of other memory");
+  if (far && (needs.visits || packets))
+    return misfit("between hosts there are messages in slots, and nothing else");
+  return {};
+}
+
 constexpr size_t up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 /// As many as give each ring to all other ranks and from them a block.
-uint32_t pair_rings_of(size_t ranks, uint32_t blocks) {
+uint32_t pair_rings_of(size_t ranks, uint32_t blocks, uint32_t most) {
   const auto directions = static_cast<uint32_t>(2 * std::max<size_t>(ranks - 1, 1));
-  return std::clamp<uint32_t>(blocks / directions, 1, HomeTable::kRings);
+  return std::clamp<uint32_t>(blocks / directions, 1, most);
 }
 
 }  // namespace
@@ -102,23 +117,25 @@ class KernelExecutor::Bound final : public Ready {
 };
 
 KernelExecutor::KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, Homes homes,
-                               const Limits& limits, Pages* pages, uint64_t pages_on_gpu)
+                               const Limits& limits, ProxyRings* proxied, Pages* pages, uint64_t pages_on_gpu)
     : gpu_(gpu),
       kernels_(kernels),
       homes_(std::move(homes)),
-      table_(static_cast<int>(homes_.at.size()), homes_.bytes),
+      table_(HomeTable::Ranks::of(homes_), homes_.bytes),
+      proxied_(proxied),
       limits_{std::min(limits.blocks, kMostBlocks)},
       pages_(pages),
       pages_on_gpu_(pages_on_gpu),
-      pair_rings_(pair_rings_of(homes_.at.size(), limits_.blocks)) {
+      pair_rings_(pair_rings_of(homes_.at.size(), limits_.blocks, rings(HomeTable::Kind::bandwidth))) {
   write_pair_ports();
 }
 
 KernelExecutor::~KernelExecutor() { (void)gpu_.free(pages_, device::GpuMemory::pinned); }
 
 Result<std::unique_ptr<KernelExecutor>> KernelExecutor::create(device::Gpu& gpu, const LoadedKernels& kernels,
-                                                               Homes homes, const Limits& limits) {
-  const HomeTable table(static_cast<int>(homes.at.size()), homes.bytes);
+                                                               Homes homes, const Limits& limits,
+                                                               ProxyRings* proxied) {
+  const HomeTable table(HomeTable::Ranks::of(homes), homes.bytes);
   auto memory = gpu.allocate(sizeof(Pages) + table.code().bytes, device::GpuMemory::pinned);
   WEIR_TRY(memory.status());
   auto* const pages = new (*memory) Pages;
@@ -128,26 +145,32 @@ Result<std::unique_ptr<KernelExecutor>> KernelExecutor::create(device::Gpu& gpu,
     return first_word.status();
   }
   return std::unique_ptr<KernelExecutor>(
-      new KernelExecutor(gpu, kernels, std::move(homes), limits, pages, first_word->device));
+      new KernelExecutor(gpu, kernels, std::move(homes), limits, proxied, pages, first_word->device));
+}
+
+/// Between two ranks.
+uint32_t KernelExecutor::rings(HomeTable::Kind kind) const {
+  return proxied_ == nullptr ? HomeTable::rings(kind) : std::min(HomeTable::rings(kind), ProxyRings::kRings);
+}
+
+Port KernelExecutor::port(HomeTable::Kind kind, const ProxyRings::End& end) const {
+  if (homes_.is_near(end.peer)) return table_.port(homes_, kind, end.peer, end.outgoing, end.ring);
+  Port port = proxied_->on_gpu(end);
+  port.done = table_.count(homes_, end);
+  return port;
 }
 
 Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
                                                        std::span<const Program> programs, const Way& way) {
   const Needs needs = needs_of(programs);
-  const auto misfit = [](std::string words) {
-    return Status(Code::invalid_argument, "the plan does not fit the ranks' homes: " + words);
-  };
-  if (needs.pulls) return misfit("its ranks read each other's scratch");
-  if (needs.visits && way.profile == Profile::packet)
-    return misfit("its ranks use each other's buffers, and packets say nothing of other memory");
+  WEIR_TRY(allows(needs, way, proxied_ != nullptr));
   const HomeTable::Kind kind = way.profile == Profile::packet ? HomeTable::Kind::packet
                                : needs.messages               ? HomeTable::Kind::bandwidth
                                                               : HomeTable::Kind::signal;
-  const uint32_t shards =
-      std::min({way.shards, HomeTable::rings(kind) / needs.rings, limits_.blocks / needs.lanes});
+  const uint32_t shards = std::min({way.shards, rings(kind) / needs.rings, limits_.blocks / needs.lanes});
   if (shards == 0)
     return misfit(fmt::format("it needs {} rings between two ranks, of {}, and {} blocks, of {}", needs.rings,
-                              HomeTable::rings(kind), needs.lanes, limits_.blocks));
+                              rings(kind), needs.lanes, limits_.blocks));
   const Program& own = programs[static_cast<size_t>(homes_.rank)];
   auto bound = std::make_unique<Bound>(own, way.profile);
   bound->shards = shards;
@@ -174,7 +197,7 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   std::byte* const staged = pages_->code + bound->code_at;
   std::memcpy(staged, image.bytes.data(), image.bytes.size());
   write_ports(*bound, kind, needs.rings, reinterpret_cast<Port*>(staged + ports_at));
-  std::byte* const home = homes_.at[static_cast<size_t>(homes_.rank)];
+  std::byte* const home = homes_.own();
   const std::byte* const code = home + table_.code().at + bound->code_at;
   Launch& launch = bound->launch;
   bind(launch, image, code);
@@ -192,9 +215,7 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   return std::unique_ptr<Ready>(std::move(bound));
 }
 
-std::byte* KernelExecutor::code_in_home() const {
-  return homes_.at[static_cast<size_t>(homes_.rank)] + table_.code().at;
-}
+std::byte* KernelExecutor::code_in_home() const { return homes_.own() + table_.code().at; }
 
 /// The first in the room for code, as all plans of sends and receives use them.
 void KernelExecutor::write_pair_ports() {
@@ -202,7 +223,7 @@ void KernelExecutor::write_pair_ports() {
   for (size_t peer = 0; peer < homes_.at.size(); ++peer) {
     for (const bool sends : {false, true}) {
       for (uint32_t ring = 0; ring < pair_rings_; ++ring)
-        *port++ = table_.port(homes_, HomeTable::Kind::bandwidth, static_cast<Rank>(peer), sends, ring);
+        *port++ = this->port(HomeTable::Kind::bandwidth, {static_cast<Rank>(peer), sends, ring});
     }
   }
   code_used_ = up(homes_.at.size() * 2 * pair_rings_ * sizeof(Port), kCodeUnit);
@@ -225,7 +246,9 @@ void KernelExecutor::write_ports(const Bound& bound, HomeTable::Kind kind, uint3
   for (uint32_t shard = 0; shard < bound.shards; ++shard) {
     for (size_t c = 0; c < rings.size(); ++c) {
       const Channel& channel = bound.program.channels[c];
-      *port++ = table_.port(homes_, kind, channel.peer, channel.outgoing, shard * rings_of_shard + rings[c]);
+      const ProxyRings::End end{channel.peer, channel.outgoing, shard * rings_of_shard + rings[c]};
+      *port++ = this->port(kind, end);
+      if (!homes_.is_near(end.peer)) proxied_->want(end);
     }
   }
 }
@@ -252,7 +275,8 @@ Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
 /// The table goes along, or, where it is too long for that, by launches of its own to where collectives have
 /// their scratch.
 Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream stream) {
-  const PairTable table = pair_table(pairs, {pair_rings_, table_.message_bytes(HomeTable::Kind::bandwidth)});
+  const PairCut cut{pair_rings_, table_.message_bytes(HomeTable::Kind::bandwidth)};
+  const PairTable table = pair_table(pairs, cut);
   const uint32_t lanes = table.directions * table.rings;
   const size_t table_at = up(lanes * sizeof(PairProgress), kCodeUnit);
   const size_t room = table_.scratch().bytes;
@@ -260,7 +284,7 @@ Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream s
     return {Code::invalid_argument, fmt::format("{} sends and receives in one group; there is room for {}",
                                                 pairs.size(), (room - table_at) / sizeof(PairMessage))};
   WEIR_TRY(send_code(0, homes_.at.size() * 2 * pair_rings_ * sizeof(Port), pair_ports_sent_, stream));
-  std::byte* const scratch = homes_.at[static_cast<size_t>(homes_.rank)] + table_.scratch().at;
+  std::byte* const scratch = homes_.own() + table_.scratch().at;
   PairsLaunch launch;
   void* arguments[] = {&launch};
   device::GpuLaunch grid;
@@ -274,6 +298,11 @@ Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream s
     std::memcpy(launch.own, table.bytes.data() + at, launch.own_bytes);
     launch.store = along ? nullptr : scratch + table_at + at;
     if (!along) WEIR_TRY(gpu_.kernels()->launch(grid, stream));
+  }
+  for (const Pair& pair : pairs) {
+    if (homes_.is_near(pair.peer)) continue;
+    const uint32_t used = cut_pair(pair.data, pair.bytes, cut).rings;
+    for (uint32_t ring = 0; ring < used; ++ring) proxied_->want({pair.peer, pair.sends, ring});
   }
   launch.store = nullptr;
   launch.table = along ? nullptr : scratch + table_at;

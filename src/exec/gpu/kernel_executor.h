@@ -11,6 +11,7 @@
 #include "src/device/gpu_kernels.h"
 #include "src/exec/gpu/home_table.h"
 #include "src/exec/gpu/image.h"
+#include "src/exec/gpu/proxy_rings.h"
 
 namespace weir::exec::gpu {
 
@@ -29,9 +30,11 @@ class KernelExecutor final : public Queued {
     uint32_t blocks = 1;  ///< of a launch, the same on all ranks
   };
 
-  /// The GPU, and memory behind the homes, outlive it. Errors: those of the driver.
+  /// The GPU, memory behind the homes, and the rings to other hosts, bound, outlive it; these are null where
+  /// all ranks are on one. Errors: those of the driver.
   static Result<std::unique_ptr<KernelExecutor>> create(device::Gpu& gpu, const LoadedKernels& kernels,
-                                                        Homes homes, const Limits& limits);
+                                                        Homes homes, const Limits& limits,
+                                                        ProxyRings* proxied = nullptr);
   /// REQUIRES: nothing that is queued runs any more. May wait for the GPU.
   ~KernelExecutor() override;
 
@@ -49,8 +52,10 @@ class KernelExecutor final : public Queued {
   struct Pages;
 
   KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, Homes homes, const Limits& limits,
-                 Pages* pages, uint64_t pages_on_gpu);
+                 ProxyRings* proxied, Pages* pages, uint64_t pages_on_gpu);
 
+  uint32_t rings(HomeTable::Kind kind) const;
+  Port port(HomeTable::Kind kind, const ProxyRings::End& end) const;
   void write_ports(const Bound& bound, HomeTable::Kind kind, uint32_t rings_of_shard, Port* port) const;
   void write_pair_ports();
   std::byte* code_in_home() const;
@@ -60,6 +65,7 @@ class KernelExecutor final : public Queued {
   const LoadedKernels kernels_;
   const Homes homes_;
   const HomeTable table_;
+  ProxyRings* const proxied_;  ///< null: all ranks are near
   const Limits limits_;
   Pages* const pages_;  ///< pinned
   const uint64_t pages_on_gpu_;

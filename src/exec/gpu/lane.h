@@ -89,7 +89,7 @@ class LaneRun {
       if (orders()) device::before_barrier();
       if (block_.any(left_)) return false;
     }
-    if (leads_) left_ = !close(step);
+    if (leads_) left_ = !close(step, offset);
     return true;
   }
 
@@ -116,8 +116,8 @@ class LaneRun {
     return true;
   }
 
-  /// After the bytes: gives messages and slots away.
-  WEIR_DEVICE bool close(const Step& step) {
+  /// After the bytes, so many of a message: gives messages and slots away.
+  WEIR_DEVICE bool close(const Step& step, uint64_t bytes) {
     if (kPackets && launch_.ordered) {
       WEIR_ROLLED
       for (int s = 0; s < step.sources; ++s) {
@@ -128,7 +128,7 @@ class LaneRun {
     WEIR_ROLLED
     for (int d = 0; d < step.destinations; ++d) {
       const Place& place = launch_.places[step.dst[d]];
-      if (place.kind == Place::Kind::send) publish(ports_[place.index], launch_.ordered);
+      if (place.kind == Place::Kind::send) publish(ports_[place.index], launch_.ordered, bytes);
     }
     WEIR_ROLLED
     for (int s = 0; s < step.sources; ++s) {
@@ -141,7 +141,7 @@ class LaneRun {
   WEIR_DEVICE bool signal(const Port& port, uint32_t channel) {
     if (!slot_free(port, channel)) return false;
     if (visits()) tell_buffers(port);
-    publish(port, true);
+    publish(port, true, 0);
     return true;
   }
 
@@ -285,12 +285,14 @@ class LaneRun {
     }
   }
 
-  WEIR_DEVICE void publish(const Port& port, bool releases) const {
+  WEIR_DEVICE void publish(const Port& port, bool releases, uint64_t bytes) const {
     const uint64_t done = *port.done;
     if constexpr (kPackets) {
       if (releases) write_header(port, true);
     } else {
-      device::store_relaxed(port.arrived + 1 + done % port.count, launch_.tag);
+      uint64_t* const slot = port.arrived + 1 + done % port.count;
+      device::store_relaxed(slot, launch_.tag);
+      device::store_relaxed(slot + port.count, bytes);
       device::store_release(port.arrived, done + 1);
     }
     *port.done = done + 1;

@@ -9,7 +9,8 @@
 /// blocks of all ranks must be able to run at the same time: they wait for each other.
 ///
 /// Rings. A channel has one ring per shard, in memory that both its ends address: slots and `arrived` in the
-/// receiver's memory, `taken` in the sender's. Before the first launch they are zero. A ring goes on where
+/// receiver's memory, `taken` in the sender's; or, between hosts, in memory of each end, between which a
+/// proxy carries messages (proxy_rings.h). Before the first launch they are zero. A ring goes on where
 /// the last launch left it, so a launch in a graph can be replayed, and it is reset only with both ends.
 ///
 /// Profiles. `bandwidth`: a message is its slot, and a number that is written after it. `packet`: every 8
@@ -37,7 +38,7 @@ inline constexpr uint32_t kMostThreadsOfAmd = 256;
 /// One end of a ring, with addresses of the device that runs the kernel.
 struct Port {
   std::byte* slots = nullptr;   ///< `count` of `stride` bytes; receiver's memory, aligned to 16 bytes
-  uint64_t* arrived = nullptr;  ///< receiver's memory: messages sent so far, then the tag of each slot
+  uint64_t* arrived = nullptr;  ///< receiver's memory: messages sent so far, the tag of each slot, its bytes
   uint64_t* taken = nullptr;    ///< sender's memory: messages taken so far
   uint64_t* done = nullptr;     ///< memory of this end alone: messages it has sent or taken so far
   uint32_t count = 0;
@@ -50,7 +51,7 @@ constexpr size_t slot_stride(Profile profile, size_t bytes) {
   return profile == Profile::packet ? 16 + 2 * bytes : bytes;
 }
 /// Words behind Port::arrived.
-constexpr size_t arrived_words(uint32_t slots) { return 1 + size_t{slots}; }
+constexpr size_t arrived_words(uint32_t slots) { return 1 + 2 * size_t{slots}; }
 
 /// Where a rank has its buffers for an operation; what signals carry in the bandwidth profile where ranks
 /// visit each other (src/exec/signals.h). Addresses that count on all their GPUs.

@@ -171,7 +171,9 @@ class PairsRun {
     const uint64_t done = *port.done;
     *port.done = done + 1;
     if (lane_.direction.sends != 0) {
-      device::store_relaxed(port.arrived + 1 + done % port.count, pair_tag(lane_.message.bytes));
+      uint64_t* const slot = port.arrived + 1 + done % port.count;
+      device::store_relaxed(slot, pair_tag(lane_.message.bytes));
+      device::store_relaxed(slot + port.count, uint64_t{copy_.bytes});
       device::store_release(port.arrived, done + 1);
     } else {
       device::store_release(port.taken, done + 1);

@@ -1,9 +1,9 @@
 /// Programs that are queued on streams of a GPU, whatever carries them out there: what a communicator sees of
 /// an executor.
 ///
-/// Homes. Each rank has a home, a piece of device memory that the GPUs of all ranks address. How it is laid
-/// out is the executor's, the same on all ranks, a function of the number of ranks and the size. It is zero
-/// before anybody queues, stays until all are done, and belongs to whoever made it.
+/// Homes. Each rank has a home, a piece of device memory that the GPUs of all ranks of its host address. How
+/// it is laid out is the executor's, the same on all ranks, a function of the number of ranks and the size.
+/// It is zero before anybody queues, stays until all are done, and belongs to whoever made it.
 ///
 /// Order. The calls of a communicator are prepared in the same order on all ranks and run in the same order
 /// on all GPUs, one after the other; replays of graphs take their turn in it.
@@ -29,8 +29,13 @@ namespace weir::exec::gpu {
 /// The homes of a communicator as one rank's GPU names them. Plain data.
 struct Homes {
   Rank rank = 0;
-  std::vector<std::byte*> at;  ///< by rank, aligned to 256 bytes
-  size_t bytes = 0;            ///< of each
+  std::vector<std::byte*> at;              ///< by rank, aligned to 256 bytes; null: on another host
+  size_t bytes = 0;                        ///< of each
+  std::vector<uint32_t> local_ranks = {};  ///< by rank: its number on its host; empty: all are on one
+
+  bool has_several_hosts() const { return !local_ranks.empty(); }
+  bool is_near(Rank rank) const { return at[static_cast<size_t>(rank)] != nullptr; }
+  std::byte* own() const { return at[static_cast<size_t>(this->rank)]; }
 };
 
 /// How a plan is to run; the same on all ranks.

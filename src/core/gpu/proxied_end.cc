@@ -1,0 +1,105 @@
+#include "src/core/gpu/proxied_end.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace weir::core {
+namespace {
+
+using exec::gpu::Port;
+using exec::gpu::ProxyRings;
+
+/// Far from the numbers of other channels (src/exec/program.h, src/core/pairs.cc).
+constexpr uint32_t kFirstChannel = 1u << 21;
+
+uint64_t load(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+void store(uint64_t* word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
+
+/// From the ring, into which kernels write, to the channel.
+class Outgoing final : public ProxiedEnd {
+ public:
+  Outgoing(const Port& ring, std::unique_ptr<Sender> channel)
+      : ProxiedEnd(ring), channel_(std::move(channel)) {}
+
+  Result<bool> carry() override {
+    if (!ready_) {
+      auto ready = channel_->ready();
+      WEIR_TRY(ready.status());
+      ready_ = *ready;
+      if (!ready_) return false;
+    }
+    bool moved = false;
+    for (; carried_ < load(ring_.arrived) && channel_->acquire() != nullptr; moved = true) {
+      const size_t slot = carried_ % ring_.count;
+      const uint64_t tag = __atomic_load_n(ring_.arrived + 1 + slot, __ATOMIC_RELAXED);
+      const uint64_t bytes = __atomic_load_n(ring_.arrived + 1 + ring_.count + slot, __ATOMIC_RELAXED);
+      if (bytes > ring_.stride)
+        return Status(Code::internal_error,
+                      fmt::format("a kernel has put {} bytes into a slot of {}", bytes, ring_.stride));
+      channel_->publish_from(tag, ring_.slots + slot * ring_.stride, static_cast<uint32_t>(bytes));
+      store(ring_.taken, ++carried_);
+    }
+    if (!moved && !drained()) WEIR_TRY(channel_->progress());
+    return moved;
+  }
+  bool is_incoming() const override { return false; }
+  bool drained() const override { return carried_ == load(ring_.arrived) && channel_->flushed(); }
+
+ private:
+  const std::unique_ptr<Sender> channel_;
+};
+
+/// From the channel to the ring, from which kernels read.
+class Incoming final : public ProxiedEnd {
+ public:
+  Incoming(const Port& ring, std::unique_ptr<Receiver> channel)
+      : ProxiedEnd(ring), channel_(std::move(channel)) {}
+
+  Result<bool> carry() override {
+    if (!ready_) {
+      auto ready = channel_->ready();
+      WEIR_TRY(ready.status());
+      ready_ = *ready;
+      if (!ready_) return false;
+    }
+    bool moved = false;
+    const Message* message = nullptr;
+    for (; (message = channel_->peek()) != nullptr; moved = true) {
+      if (carried_ - load(ring_.taken) == ring_.count) return moved;
+      const size_t slot = carried_ % ring_.count;
+      if (message->bytes > 0) std::memcpy(ring_.slots + slot * ring_.stride, message->data, message->bytes);
+      __atomic_store_n(ring_.arrived + 1 + slot, message->tag, __ATOMIC_RELAXED);
+      store(ring_.arrived, ++carried_);
+      channel_->release();
+    }
+    if (moved) return true;
+    const Status served = channel_->progress();
+    if (!served.ok() && channel_->peek() == nullptr) return served;
+    return false;
+  }
+  bool is_incoming() const override { return true; }
+  bool drained() const override { return true; }
+
+ private:
+  const std::unique_ptr<Receiver> channel_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ProxiedEnd>> ProxiedEnd::open(Rank self, const ProxyRings& rings,
+                                                     const ProxyRings::End& end, const Routes& routes) {
+  const Route& route = routes.to(end.peer);
+  const LinkSpec spec{self, end.peer, kFirstChannel + end.ring, ProxyRings::kSlots,
+                      static_cast<uint32_t>(rings.slot_bytes())};
+  if (end.outgoing) {
+    auto channel = route.transport->open_sender(route.card, spec);
+    WEIR_TRY(channel.status());
+    return std::unique_ptr<ProxiedEnd>(new Outgoing(rings.on_host(end), std::move(*channel)));
+  }
+  auto channel = route.transport->open_receiver(route.card, spec);
+  WEIR_TRY(channel.status());
+  return std::unique_ptr<ProxiedEnd>(new Incoming(rings.on_host(end), std::move(*channel)));
+}
+
+}  // namespace weir::core

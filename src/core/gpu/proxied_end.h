@@ -1,0 +1,37 @@
+/// One end of a ring between hosts, and the transport channel that carries its messages: what a proxy serves.
+///
+/// Not thread-safe; the kernels at the ring's other side may run meanwhile. Never blocks.
+#pragma once
+
+#include <memory>
+
+#include "src/core/routes.h"
+#include "src/exec/gpu/proxy_rings.h"
+
+namespace weir::core {
+
+class ProxiedEnd {
+ public:
+  /// Opens the channel; `rings` and the route's transport outlive the end. Errors: the transport's.
+  static Result<std::unique_ptr<ProxiedEnd>> open(Rank self, const exec::gpu::ProxyRings& rings,
+                                                  const exec::gpu::ProxyRings::End& end,
+                                                  const Routes& routes);
+  virtual ~ProxiedEnd() = default;
+
+  Rank peer() const { return static_cast<Rank>(ring_.peer); }
+  /// Moves what can be moved: whether anything was. Errors: those of a broken channel; of
+  /// an incoming one, perhaps only that the peer is done.
+  virtual Result<bool> carry() = 0;
+  virtual bool is_incoming() const = 0;
+  /// Nothing that a kernel of this rank has sent is still here.
+  virtual bool drained() const = 0;
+
+ protected:
+  explicit ProxiedEnd(const exec::gpu::Port& ring) : ring_(ring) {}
+
+  const exec::gpu::Port ring_;  ///< as the host names it
+  uint64_t carried_ = 0;        ///< messages
+  bool ready_ = false;          ///< the channel
+};
+
+}  // namespace weir::core

@@ -1,0 +1,120 @@
+#include "src/core/gpu/proxy.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "src/base/clock.h"
+
+namespace weir::core {
+namespace {
+
+/// How long it looks again and again though nothing moves, while calls are under way; and while none is, but
+/// graphs may be.
+constexpr int64_t kEagerNs = 10'000'000;
+constexpr int64_t kEagerForGraphsNs = 1'000'000;
+constexpr std::chrono::microseconds kNap{50};
+/// What kernels have sent is with the peer by then, or never will be.
+constexpr int64_t kAtTheEndNs = 2'000'000'000;
+
+}  // namespace
+
+Proxy::Proxy(Parts parts) : parts_(std::move(parts)), thread_([this] { work(); }) {}
+
+Proxy::~Proxy() {
+  stop_.store(true);
+  wake();
+  thread_.join();
+}
+
+void Proxy::wake() {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  changed_.notify_one();
+}
+
+void Proxy::expect_graphs() {
+  const std::lock_guard lock(mutex_);
+  woken_ = graphs_ = true;
+  changed_.notify_one();
+}
+
+std::optional<Proxy::Trouble> Proxy::trouble(Rank waited_for) const {
+  const std::lock_guard lock(mutex_);
+  if (trouble_) return trouble_;
+  for (const Trouble& one : closed_)
+    if (one.peer == waited_for) return one;
+  return std::nullopt;
+}
+
+void Proxy::work() {
+  int64_t moved_ns = now_ns();
+  int64_t stop_ns = 0;
+  for (;;) {
+    const int64_t now = now_ns();
+    if (carry_all() || rest(now - moved_ns)) moved_ns = now_ns();
+    if (!stop_.load(std::memory_order_relaxed)) continue;
+    if (stop_ns == 0) stop_ns = now;
+    if (trouble() || parts_.aborted->load(std::memory_order_relaxed) || drained()) return;
+    if (now - stop_ns > kAtTheEndNs) return;
+  }
+}
+
+/// Whether anything moved.
+bool Proxy::carry_all() {
+  if (parts_.aborted->load(std::memory_order_relaxed) || trouble()) return false;
+  for (const exec::gpu::ProxyRings::End& end : parts_.rings->newly_wanted()) {
+    auto opened = ProxiedEnd::open(parts_.self, *parts_.rings, end, *parts_.routes);
+    if (!opened.ok()) {
+      const std::lock_guard lock(mutex_);
+      trouble_ = Trouble{end.peer, opened.status()};
+      return false;
+    }
+    ends_.push_back(std::move(*opened));
+  }
+  bool moved = false;
+  for (size_t i = ends_.size(); i-- > 0;) {
+    const Result<bool> carried = ends_[i]->carry();
+    if (!carried.ok()) give_up(i, carried.status());
+    moved |= carried.ok() && *carried;
+  }
+  return moved;
+}
+
+bool Proxy::drained() const {
+  return std::all_of(ends_.begin(), ends_.end(), [](const auto& end) { return end->drained(); });
+}
+
+/// After a look in vain, so long after anything has moved. True: there is something new.
+bool Proxy::rest(int64_t idle_ns) {
+  const bool busy = parts_.busy() || !drained();
+  std::unique_lock lock(mutex_);
+  const bool over = trouble_.has_value() || parts_.aborted->load(std::memory_order_relaxed);
+  const auto woken = [this] { return woken_; };
+  if (stop_.load(std::memory_order_relaxed) || (!over && idle_ns < (busy ? kEagerNs : kEagerForGraphsNs))) {
+    lock.unlock();
+    sched_yield();
+    return false;
+  }
+  if (over || (!busy && !graphs_)) {
+    changed_.wait(lock, woken);
+  } else {
+    changed_.wait_for(lock, kNap, woken);
+  }
+  return std::exchange(woken_, false);
+}
+
+void Proxy::give_up(size_t end, const Status& why) {
+  const std::lock_guard lock(mutex_);
+  const Trouble trouble{ends_[end]->peer(), why};
+  if (ends_[end]->is_incoming()) {
+    closed_.push_back(trouble);
+  } else if (!trouble_) {
+    trouble_ = trouble;
+  }
+  ends_.erase(ends_.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
+}  // namespace weir::core

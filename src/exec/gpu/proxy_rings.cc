@@ -1,0 +1,65 @@
+#include "src/exec/gpu/proxy_rings.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::exec::gpu {
+namespace {
+
+constexpr size_t kLine = 128;
+
+size_t ends_of(size_t peers) { return peers * 2 * ProxyRings::kRings; }
+
+}  // namespace
+
+/// Each line has one writer.
+struct ProxyRings::Words {
+  struct alignas(kLine) {
+    uint64_t words[arrived_words(kSlots)];
+  } arrived;
+  struct alignas(kLine) {
+    uint64_t word;
+  } taken;
+};
+
+ProxyRings::ProxyRings(std::vector<Rank> peers, size_t slot_bytes)
+    : peers_(std::move(peers)), slot_bytes_(slot_bytes), wanted_(ends_of(peers_.size())) {}
+
+size_t ProxyRings::bytes() const { return ends_of(peers_.size()) * (sizeof(Words) + kSlots * slot_bytes_); }
+
+void ProxyRings::bind(std::byte* host, std::byte* on_gpu) {
+  host_ = host;
+  on_gpu_ = on_gpu;
+}
+
+size_t ProxyRings::number_of(const End& end) const {
+  const auto peer = std::find(peers_.begin(), peers_.end(), end.peer) - peers_.begin();
+  return (static_cast<size_t>(peer) * 2 + (end.outgoing ? 1 : 0)) * kRings + end.ring;
+}
+
+/// All words come first, then all slots.
+Port ProxyRings::port(std::byte* memory, const End& end) const {
+  const size_t number = number_of(end);
+  auto* const words = reinterpret_cast<Words*>(memory) + number;
+  Port port;
+  port.slots = memory + ends_of(peers_.size()) * sizeof(Words) + number * kSlots * slot_bytes_;
+  port.arrived = words->arrived.words;
+  port.taken = &words->taken.word;
+  port.count = kSlots;
+  port.stride = static_cast<uint32_t>(slot_bytes_);
+  port.peer = static_cast<uint32_t>(end.peer);
+  return port;
+}
+
+void ProxyRings::want(const End& end) {
+  if (wanted_[number_of(end)].exchange(true, std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  news_.push_back(end);
+}
+
+std::vector<ProxyRings::End> ProxyRings::newly_wanted() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(news_, {});
+}
+
+}  // namespace weir::exec::gpu

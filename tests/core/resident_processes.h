@@ -1,0 +1,123 @@
+/// Help for tests of communicators whose collectives go by kernels, with ranks in several processes. Each
+/// case forks before it uses a GPU itself.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include "tests/core/rank.h"
+#include "tests/core/resident.h"
+
+namespace weir::core {
+
+using testing::Processes;
+using testing::RootProcess;
+
+inline constexpr Collective kSome[] = {Collective::all_reduce, Collective::all_to_all, Collective::broadcast};
+
+/// Everybody sends to the next rank.
+inline void send_around(Communicator& communicator, const Seated& seat, size_t count, Elements& in,
+                        Elements& out) {
+  const int ranks = communicator.size(), rank = communicator.rank(), before = (rank + ranks - 1) % ranks;
+  in.fill(count, [&](size_t i) { return put(rank, 3, i); });
+  out.fill(count, [](size_t) { return -1; });
+  Operation both[] = {operation(Collective::send_recv, in.data(), nullptr, count, (rank + 1) % ranks),
+                      operation(Collective::send_recv, nullptr, out.data(), count, before)};
+  both[0].sends = true;
+  const Status status = communicator.run(both, seat.place());
+  ASSERT_TRUE(status.ok()) << status.message();
+  const std::vector<int>& got = out.read(count);
+  ASSERT_TRUE(communicator.state().ok()) << communicator.state().message();
+  for (size_t i = 0; i < count; ++i) ASSERT_EQ(got[i], put(before, 3, i)) << i;
+}
+
+/// Of a process that is on a host of its own.
+inline Options options_of(int host, bool has_hosts, Options options) {
+  if (has_hosts) options.host_id = fmt::format("host {}", host);
+  return options;
+}
+
+struct ProcessesOfRanks {
+  int processes = 1;
+  int ranks = 1;          ///< of each
+  int hosts = 1;          ///< that the processes are said to be on, so many after each other
+  std::vector<int> gpus;  ///< by process
+};
+
+/// Some collectives, and sends. What the log of rank 0's process says, or of what went wrong.
+inline std::string run_in_processes(const ProcessesOfRanks& all_of, const Options& options) {
+  const auto [processes, ranks, hosts, gpus] = all_of;
+  const RootProcess root;
+  const UniqueId id = root.id();
+  Processes all(processes, [&](int process, const Processes::Voice& voice) {
+    const Logged logged;
+    {
+      GpuSite site(options_of(process / (processes / hosts), hosts > 1, options));
+      std::vector<int> here;
+      for (int i = 0; i < ranks; ++i) here.push_back(process * ranks + i);
+      with_own_residents(site, id, processes * ranks, here, {gpus[static_cast<size_t>(process)]},
+                         [&](Communicator& communicator, int, Seated& seat) {
+                           const auto all_ranks = static_cast<size_t>(processes * ranks);
+                           Elements in(seat, 20'000 * all_ranks), out(seat, in.size());
+                           for (const size_t count : {size_t{100}, size_t{20'000}}) {
+                             send_around(communicator, seat, count, in, out);
+                             if (::testing::Test::HasFatalFailure()) return;
+                             for (const Collective kind : kSome) {
+                               run_and_check(communicator, seat, kind, count, 1, in, out);
+                               if (::testing::Test::HasFatalFailure()) return;
+                             }
+                           }
+                         });
+    }
+    std::string said = logged.text();
+    const size_t at = said.find("GPUs: ");
+    said = at == std::string::npos ? "nothing of GPUs" : said.substr(at, said.find('\n', at) - at);
+    voice.say(::testing::Test::HasFailure() ? "failed" : said);
+  });
+  const std::string said = all.line(0);
+  for (int process = 0; process < processes; ++process) {
+    if (process > 0) {
+      EXPECT_NE(all.line(process), "failed");
+    }
+    EXPECT_TRUE(all.ended_well(process));
+  }
+  return said;
+}
+
+/// What waits on a GPU for a rank whose process was killed ends, and the error names the rank.
+struct Killing {
+  std::string path = "auto";
+  bool sends = false;
+  bool hosts = false;  ///< each rank is on its own
+};
+inline void kill_a_peer(const Killing& killing) {
+  using ::testing::AllOf;
+  using ::testing::HasSubstr;
+
+  const RootProcess root;
+  const UniqueId id = root.id();
+  Options options = resident_options();
+  options.peer_timeout_s = 2;
+  options.gpu_path = killing.path;
+  Processes all(2, [&](int rank, const Processes::Voice& voice) {
+    GpuSite site(options_of(rank, killing.hosts, options));
+    with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, Seated& seat) {
+      Elements data(seat, 100);
+      voice.say("connected");
+      if (rank == 1) pause();
+      const Collective kind = killing.sends ? Collective::send_recv : Collective::all_reduce;
+      const Operation one = operation(kind, data.data(), data.data(), 100, 1);
+      const Status queued = communicator.run({&one, 1}, seat.place());
+      seat.wait();
+      while (communicator.state().ok()) std::this_thread::yield();
+      voice.say(queued.ok() ? communicator.state().message() : queued.message());
+    });
+  });
+  for (const int rank : {0, 1}) EXPECT_EQ(all.line(rank), "connected");
+  all.signal(1, SIGKILL);
+  EXPECT_THAT(all.line(0), AllOf(HasSubstr(fmt::format("rank 1 (pid {} on host", all.pid(1))),
+                                 HasSubstr("is dead: the process has ended"),
+                                 HasSubstr(killing.sends ? "in sends and receives" : "ncclAllReduce")));
+}
+
+}  // namespace weir::core

@@ -20,6 +20,8 @@
 /// never less. Messages arrive in order, once, unharmed, or progress() fails.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -33,6 +35,7 @@
 #include "src/base/types.h"
 #include "transports/memory/home_view.h"
 #include "transports/net_counters.h"
+#include "transports/slot_memory.h"
 #include "weir/status.h"
 
 namespace weir {
@@ -70,6 +73,10 @@ struct LinkSpec {
   uint32_t channel = 0;  ///< same number at both ends; one channel per (source, destination, number)
   uint32_t slots = 4;
   uint32_t slot_bytes = 64 * 1024;
+  /// Not null: in memory that the transport was lent, where this end has its slots, slot_bytes apart. The
+  /// host does not touch them: acquire() and Message::data name them, message n being in slot n % slots.
+  /// REQUIRES: slot_bytes is a multiple of 64. The other end need not know.
+  std::byte* lent = nullptr;
 };
 
 /// One arrived message. The bytes stay valid and unchanged until release().
@@ -130,6 +137,11 @@ class Transport {
   virtual Reach reach(BytesView peer_card) const = 0;
   virtual Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) = 0;
   virtual Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) = 0;
+  /// From now on ends may have their slots in this memory; both outlive these. An error says why not; then
+  /// nothing is different.
+  virtual Status lend(SlotMemory&) {
+    return {Code::invalid_usage, fmt::format("{} has its slots in memory of the host", name())};
+  }
   /// The home of the peer in this address space; an error where traits().maps is false. Valid
   /// until the transport is destroyed.
   virtual Result<HomeView> map(BytesView peer_card) = 0;

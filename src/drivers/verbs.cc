@@ -198,6 +198,19 @@ Result<std::unique_ptr<VerbsRegion>> OpenedVerbsDevice::enroll(std::byte* memory
                                                 refused.message(), bytes));
 }
 
+Result<std::unique_ptr<VerbsRegion>> OpenedVerbsDevice::enroll_file(int file, std::byte* memory,
+                                                                    size_t bytes) {
+  if (table_.reg_dmabuf_mr == nullptr)
+    return Status(Code::system_error, fmt::format("RDMA device {} cannot register a dmabuf: libibverbs.so.1 "
+                                                  "lacks ibv_reg_dmabuf_mr, which rdma-core has since 34",
+                                                  name_));
+  VerbsOwned<ibv_mr> region(table_.reg_dmabuf_mr(domain_.get(), 0, bytes, reinterpret_cast<uintptr_t>(memory),
+                                                 file, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
+                            {&table_});
+  if (region == nullptr) return verbs_error(name_, "register a dmabuf", errno);
+  return std::unique_ptr<VerbsRegion>(std::make_unique<Region>(std::move(region)));
+}
+
 Result<std::unique_ptr<VerbsPair>> OpenedVerbsDevice::make_pair(const VerbsPairSpec& spec) {
   if (spec.sends > most_requests_ || spec.receives > most_requests_) {
     return Status(

@@ -141,6 +141,9 @@ class VerbsDevice {
  public:
   virtual ~VerbsDevice() = default;
   virtual Result<std::unique_ptr<VerbsRegion>> enroll(std::byte* memory, size_t bytes) = 0;
+  /// Memory of another device: all of a dmabuf, at the addresses `memory` names. The descriptor is not needed
+  /// afterwards.
+  virtual Result<std::unique_ptr<VerbsRegion>> enroll_file(int file, std::byte* memory, size_t bytes) = 0;
   virtual Result<std::unique_ptr<VerbsPair>> make_pair(const VerbsPairSpec& spec) = 0;
   /// The oldest event not yet told. Never blocks.
   virtual std::optional<VerbsEvent> next_event() = 0;

@@ -28,6 +28,7 @@ class OpenedVerbsDevice final : public VerbsDevice {
   static Result<std::unique_ptr<VerbsDevice>> open(const VerbsTable& table, ibv_device* device);
 
   Result<std::unique_ptr<VerbsRegion>> enroll(std::byte* memory, size_t bytes) override;
+  Result<std::unique_ptr<VerbsRegion>> enroll_file(int file, std::byte* memory, size_t bytes) override;
   Result<std::unique_ptr<VerbsPair>> make_pair(const VerbsPairSpec& spec) override;
   std::optional<VerbsEvent> next_event() override;
 

@@ -31,6 +31,8 @@ struct VerbsTable {
   decltype(ibv_dealloc_pd)* dealloc_pd;
   ibv_mr* (*reg_mr)(ibv_pd*, void*, size_t, int);
   decltype(ibv_dereg_mr)* dereg_mr;
+  /// Since rdma-core 34; null before.
+  ibv_mr* (*reg_dmabuf_mr)(ibv_pd*, uint64_t, size_t, uint64_t, int, int);
   decltype(ibv_create_cq)* create_cq;
   decltype(ibv_destroy_cq)* destroy_cq;
   decltype(ibv_create_qp)* create_qp;
@@ -64,6 +66,7 @@ struct VerbsTable {
     find("ibv_create_qp", create_qp);
     find("ibv_modify_qp", modify_qp);
     find("ibv_destroy_qp", destroy_qp);
+    if (!library.find("ibv_reg_dmabuf_mr", reg_dmabuf_mr)) reg_dmabuf_mr = nullptr;
     return missing;
   }
 };

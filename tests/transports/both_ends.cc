@@ -5,8 +5,8 @@ namespace weir::testing {
 void BothEnds::open_channel(uint32_t channel, uint32_t slot_bytes, const Bytes& card) {
   close_channel();
   sent_ = taken_ = 0;
-  const LinkSpec spec{.self = 0, .peer = 1, .channel = channel, .slots = kSlots, .slot_bytes = slot_bytes};
-  const LinkSpec other{.self = 1, .peer = 0, .channel = channel, .slots = kSlots, .slot_bytes = slot_bytes};
+  const LinkSpec spec{0, 1, channel, kSlots, slot_bytes, lent_[0]};
+  const LinkSpec other{1, 0, channel, kSlots, slot_bytes, lent_[1]};
   auto sender = nodes_[0].transport->open_sender(card, spec);
   auto receiver = nodes_[1].transport->open_receiver(nodes_[0].transport->card(), other);
   ASSERT_TRUE(sender.ok()) << sender.status().message();

@@ -24,6 +24,7 @@ class BothEnds : public ::testing::Test {
   void take_all(uint32_t bytes);
   void exchange(int rounds, uint32_t bytes);
 
+  std::byte* lent_[2] = {};  ///< where a rank's slots are to be; null: as the transport likes
   Node nodes_[2];
   std::unique_ptr<Sender> sender_;
   std::unique_ptr<Receiver> receiver_;

@@ -1,6 +1,7 @@
 #include "tests/transports/fake_verbs.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +18,7 @@ struct FakeFabric::State {
   struct Device {
     Wire wire = Wire::works;
     bool failed = false;
+    bool refuses = false;  ///< regions
     uint64_t bytes = 0;
     drivers::VerbsPacing pacing;
     std::vector<std::deque<VerbsEvent>*> listeners;
@@ -24,6 +26,10 @@ struct FakeFabric::State {
   struct Range {
     std::byte* begin;
     size_t bytes;
+    std::byte* view = nullptr;  ///< where the fabric reads and writes what is there
+
+    bool has(const std::byte* at, size_t count) const { return at >= begin && at + count <= begin + bytes; }
+    std::byte* seen(const std::byte* at) const { return view + (at - begin); }
   };
 
   std::mutex mutex;
@@ -142,14 +148,14 @@ class FakePair final : public drivers::VerbsPair {
   }
   void copy(const drivers::VerbsWrite& write) {
     EXPECT_LE(write.bytes, state_.most_bytes);
-    auto* const to = reinterpret_cast<std::byte*>(write.to);
-    const State::Range& range = state_.regions[write.remote_key];
+    const State::Range& there = state_.regions[write.remote_key];
     const State::Range& own = state_.regions[write.local_key];
-    ASSERT_TRUE(to >= range.begin && to + write.bytes <= range.begin + range.bytes)
-        << "write out of the region";
-    ASSERT_TRUE(write.from >= own.begin && write.from + write.bytes <= own.begin + own.bytes);
+    ASSERT_TRUE(there.has(reinterpret_cast<std::byte*>(write.to), write.bytes)) << "write out of the region";
+    ASSERT_TRUE(own.has(write.from, write.bytes));
+    std::byte* const to = there.seen(reinterpret_cast<std::byte*>(write.to));
+    const std::byte* const from = own.seen(write.from);
     // What is written again may be read at the same time; its bytes do not change.
-    if (std::memcmp(to, write.from, write.bytes) != 0) std::memcpy(to, write.from, write.bytes);
+    if (std::memcmp(to, from, write.bytes) != 0) std::memcpy(to, from, write.bytes);
   }
   void receive(uint32_t immediate) {
     state_.overflows += ++waiting_ > spec_.receives ? 1 : 0;
@@ -177,20 +183,25 @@ namespace {
 
 class FakeRegion final : public drivers::VerbsRegion {
  public:
-  FakeRegion(State& state, std::byte* memory, size_t bytes) : state_(state) {
+  /// `view`: of a file, where it is mapped for this region; else the memory itself.
+  FakeRegion(State& state, std::byte* memory, size_t bytes, std::byte* view)
+      : state_(state), bytes_(bytes), mapped_(view != memory ? view : nullptr) {
     const std::lock_guard lock(state_.mutex);
     key_ = ++state_.last_number;
-    state_.regions[key_] = {memory, bytes};
+    state_.regions[key_] = {memory, bytes, view};
   }
   ~FakeRegion() override {
     const std::lock_guard lock(state_.mutex);
     state_.regions.erase(key_);
+    if (mapped_ != nullptr) munmap(mapped_, bytes_);
   }
   uint32_t local_key() const override { return key_; }
   uint32_t remote_key() const override { return key_; }
 
  private:
   State& state_;
+  const size_t bytes_;
+  std::byte* const mapped_;
   uint32_t key_ = 0;
 };
 
@@ -205,7 +216,16 @@ class FakeDevice final : public drivers::VerbsDevice {
     std::erase(state_.devices[name_].listeners, &events_);
   }
   Result<std::unique_ptr<drivers::VerbsRegion>> enroll(std::byte* memory, size_t bytes) override {
-    return std::unique_ptr<drivers::VerbsRegion>(std::make_unique<FakeRegion>(state_, memory, bytes));
+    WEIR_TRY(takes_regions());
+    return std::unique_ptr<drivers::VerbsRegion>(std::make_unique<FakeRegion>(state_, memory, bytes, memory));
+  }
+  Result<std::unique_ptr<drivers::VerbsRegion>> enroll_file(int file, std::byte* memory,
+                                                            size_t bytes) override {
+    WEIR_TRY(takes_regions());
+    void* const view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (view == MAP_FAILED) return Status(Code::system_error, "the file cannot be mapped");
+    return std::unique_ptr<drivers::VerbsRegion>(
+        std::make_unique<FakeRegion>(state_, memory, bytes, static_cast<std::byte*>(view)));
   }
   Result<std::unique_ptr<drivers::VerbsPair>> make_pair(const drivers::VerbsPairSpec& spec) override {
     return std::unique_ptr<drivers::VerbsPair>(std::make_unique<FakePair>(state_, name_, spec));
@@ -219,6 +239,12 @@ class FakeDevice final : public drivers::VerbsDevice {
   }
 
  private:
+  Status takes_regions() {
+    const std::lock_guard lock(state_.mutex);
+    if (!state_.devices[name_].refuses) return {};
+    return {Code::system_error, name_ + " takes no regions"};
+  }
+
   State& state_;
   const std::string name_;
   std::deque<VerbsEvent> events_;
@@ -265,6 +291,11 @@ FakeFabric::FakeFabric(int devices, uint32_t most_bytes) : state_(std::make_uniq
 FakeFabric::~FakeFabric() = default;
 
 std::unique_ptr<drivers::Verbs> FakeFabric::verbs() { return std::make_unique<FakeVerbs>(*state_); }
+
+void FakeFabric::refuse_regions(const std::string& device) {
+  const std::lock_guard lock(state_->mutex);
+  state_->devices[device].refuses = true;
+}
 
 void FakeFabric::set_wire(const std::string& device, Wire wire) {
   const std::lock_guard lock(state_->mutex);

@@ -36,6 +36,8 @@ class FakeFabric {
   /// The pairs of the device, and their peers once they send, find out that nothing goes: they complete with
   /// errors.
   void fail(const std::string& device);
+  /// The device registers no more memory.
+  void refuse_regions(const std::string& device);
   /// Everybody who opened the device is told.
   void tell(const std::string& device, drivers::VerbsEvent::Kind kind);
   /// Pairs of the device can be paced so from now on; before, not at all.

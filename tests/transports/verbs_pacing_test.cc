@@ -41,11 +41,11 @@ class PacedStrands : public ::testing::Test, private verbs::StrandUser {
   void SetUp() override {
     const auto peer = rails("fake2,fake3");
     rails_ = rails("fake0,fake1");
-    auto memory = verbs::Memory::allocate(4096);
-    ASSERT_TRUE(memory.ok()) << memory.status().message();
-    memory_ = std::make_unique<verbs::Memory>(std::move(*memory));
+    auto slots = verbs::Slots::make({}, nullptr);
+    ASSERT_TRUE(slots.ok()) << slots.status().message();
+    slots_ = std::make_unique<verbs::Slots>(std::move(*slots));
     strands_ = std::make_unique<verbs::Strands>(*rails_, "channel 0", "rank 1");
-    ASSERT_TRUE(strands_->make({{0, 0}, {1, 1}, {0, 0}, {1, 1}}, {}, 8, *memory_).ok());
+    ASSERT_TRUE(strands_->make({{0, 0}, {1, 1}, {0, 0}, {1, 1}}, {}, 8, *slots_).ok());
     for (uint32_t i = 0; i < strands_->size(); ++i) {
       const uint16_t port = i % 2;
       ASSERT_TRUE(strands_->connect(i, {.pair = 7 + i, .gid = peer->addresses()[port].gid}).ok());
@@ -76,7 +76,7 @@ class PacedStrands : public ::testing::Test, private verbs::StrandUser {
 
   std::vector<std::unique_ptr<drivers::Verbs>> verbs_;
   std::unique_ptr<verbs::Rails> rails_;
-  std::unique_ptr<verbs::Memory> memory_;
+  std::unique_ptr<verbs::Slots> slots_;
 
  protected:
   std::unique_ptr<verbs::Strands> strands_;

@@ -6,7 +6,7 @@
 
 #include "src/base/host.h"
 #include "tests/transports/both_ends.h"
-#include "tests/transports/fake_verbs.h"
+#include "tests/transports/verbs_node.h"
 #include "transports/card.h"
 #include "transports/line.h"
 #include "transports/verbs/ports.h"
@@ -19,24 +19,6 @@ using drivers::VerbsEvent;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Node verbs_node(FakeFabric& fabric, Rank rank, Options options) {
-  Node node;
-  auto door = Door::open(SocketAddress::loopback(AF_INET, 0), nullptr);
-  EXPECT_TRUE(door.ok()) << door.status().message();
-  if (!door.ok()) return node;
-  node.door = std::move(*door);
-  options.ib_hca = rank == 0 ? "fake0,fake1" : "fake2,fake3";
-  node.transport = make_verbs(test_identity(rank), node.door.get(), fabric.verbs(), options);
-  return node;
-}
-
-Options strands_per_rail(int64_t count, bool split) {
-  Options options;
-  options.ib_qps_per_connection = count;
-  options.ib_split_data = split;
-  return options;
-}
 
 std::vector<Setup> setups() {
   const auto node = [](int devices, const Options& options) {
@@ -223,7 +205,7 @@ TEST(VerbsTest, SaysWhyNobodyIsReached) {
 TEST(VerbsTest, SharesNoNetworkWithAnotherKindOfPort) {
   FakeFabric fabric(4);
   const Node node = verbs_node(fabric, 0, {});
-  ByteWriter card = begin_card("verbs", 2, {1, host_identity("")});
+  ByteWriter card = begin_card("verbs", 3, {1, host_identity("")});
   card.put(node.door->address()).put(uint32_t{1});
   verbs::PortAddress{.name = "mlx5_0:1", .lid = 7, .network_bits = 64}.put(card);
   EXPECT_THAT(node.transport->reach(card.take()).why_not,

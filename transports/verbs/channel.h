@@ -25,6 +25,7 @@ struct ChannelContext {
   SocketAddress peer_door;
   StrandSettings settings;
   NetTally* tally = nullptr;
+  const LentMemory* lent = nullptr;  ///< that has LinkSpec::lent; null where that is
 };
 
 /// `places`: one or more strands, at most kMostStrands.
@@ -38,14 +39,15 @@ Result<std::unique_ptr<Receiver>> open_verbs_receiver(const ChannelContext& cont
 /// "rank 3 (door 10.0.0.1:99)".
 std::string peer_text(const ChannelContext& context, const LinkSpec& spec);
 
-/// Parts that a message of a channel has at most, over `strands` strands of `rails`.
+/// Parts that the body of a message of a channel has at most, with its head, over `strands` strands of
+/// `rails`.
 uint32_t most_parts(const StrandSettings& settings, uint32_t strands, uint32_t slot_bytes,
                     uint32_t most_bytes);
 
-/// Requests that a queue pair must take: all parts of all slots may come to be on one strand, and news of
-/// other strands.
+/// Requests that a queue pair must take: all parts of all slots, and heads that are apart, may come to be on
+/// one strand, and news of other strands.
 inline uint32_t depth_of(uint32_t slots, uint32_t parts, uint32_t strands) {
-  return slots * parts + strands * (strands + 1) + 2;
+  return slots * (parts + 1) + strands * (strands + 1) + 2;
 }
 
 }  // namespace weir::verbs

@@ -31,4 +31,33 @@ Result<const drivers::VerbsRegion*> Memory::enroll(drivers::VerbsDevice& device)
   return region.get();
 }
 
+Result<LentMemory> LentMemory::enroll(SlotMemory& memory, std::span<drivers::VerbsDevice* const> devices) {
+  LentMemory made(memory);
+  const Result<Socket> file = memory.file();
+  for (drivers::VerbsDevice* const device : devices) {
+    if (made.regions_.contains(device)) continue;
+    auto region = file.ok() ? device->enroll_file(file->fd(), memory.begin(), memory.bytes())
+                            : device->enroll(memory.begin(), memory.bytes());
+    const Status by_file = region.status();
+    if (file.ok() && !region.ok()) region = device->enroll(memory.begin(), memory.bytes());
+    if (!region.ok())
+      return Status(
+          region.status().code(),
+          fmt::format("{}; nor by its addresses: {}", file.ok() ? by_file.message() : file.status().message(),
+                      region.status().message()));
+    made.regions_[device] = std::move(*region);
+  }
+  return made;
+}
+
+bool LentMemory::has(const std::byte* begin, size_t bytes) const {
+  return begin >= memory_->begin() && bytes <= memory_->bytes() &&
+         begin <= memory_->begin() + (memory_->bytes() - bytes);
+}
+
+const drivers::VerbsRegion* LentMemory::region(drivers::VerbsDevice& device) const {
+  const auto found = regions_.find(&device);
+  return found != regions_.end() ? found->second.get() : nullptr;
+}
+
 }  // namespace weir::verbs

@@ -1,12 +1,14 @@
-/// The slots of a channel end of verbs: pages of this process that devices read and write.
+/// Memory that RDMA devices read and write: pages of this process, and what the transport was lent.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 
 #include "src/drivers/verbs.h"
+#include "transports/slot_memory.h"
 #include "weir/status.h"
 
 namespace weir::verbs {
@@ -31,6 +33,24 @@ class Memory {
   std::unique_ptr<std::byte, Unmap> pages_;
   std::map<drivers::VerbsDevice*, std::unique_ptr<drivers::VerbsRegion>>
       regions_;  // forgotten before the pages go
+};
+
+/// Memory of a GPU, registered with all devices that may come to use it.
+class LentMemory {
+ public:
+  /// By its file, or else by its addresses. `memory` outlives it.
+  static Result<LentMemory> enroll(SlotMemory& memory, std::span<drivers::VerbsDevice* const> devices);
+
+  /// Whether these bytes are all of it.
+  bool has(const std::byte* begin, size_t bytes) const;
+  /// Null: of another device.
+  const drivers::VerbsRegion* region(drivers::VerbsDevice& device) const;
+
+ private:
+  explicit LentMemory(SlotMemory& memory) : memory_(&memory) {}
+
+  SlotMemory* memory_;
+  std::map<drivers::VerbsDevice*, std::unique_ptr<drivers::VerbsRegion>> regions_;
 };
 
 }  // namespace weir::verbs

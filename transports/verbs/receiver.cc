@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "transports/line.h"
 #include "transports/link_check.h"
@@ -18,13 +17,12 @@ struct Coming {
 
 class VerbsReceiver final : public Receiver, private StrandUser {
  public:
-  VerbsReceiver(const ChannelContext& context, Door& door, const LinkSpec& spec, Memory memory)
+  VerbsReceiver(const ChannelContext& context, Door& door, const LinkSpec& spec, Slots slots)
       : context_(context),
         door_(door),
         spec_(spec),
         peer_(peer_text(context, spec)),
-        stride_(slot_stride(spec.slot_bytes)),
-        memory_(std::move(memory)),
+        slots_(std::move(slots)),
         strands_(*context.rails, incoming_name(spec), peer_),
         coming_(spec.slots) {}
 
@@ -45,9 +43,8 @@ class VerbsReceiver final : public Receiver, private StrandUser {
     if (ready_ && !front().complete) strands_.serve(*this);
     wanting_ = !front().complete;
     if (wanting_) return nullptr;
-    MessageHead head;
-    std::memcpy(&head, slot(taken_), sizeof(head));
-    message_ = {head.tag, head.bytes, slot(taken_) + sizeof(head)};
+    const MessageHead& head = *slots_.head(taken_);
+    message_ = {head.tag, head.bytes, slots_.body(taken_)};
     held_ = true;
     return &message_;
   }
@@ -80,7 +77,6 @@ class VerbsReceiver final : public Receiver, private StrandUser {
   }
 
  private:
-  std::byte* slot(uint64_t message) const { return memory_.begin() + message % spec_.slots * stride_; }
   Coming& front() { return coming_[taken_ % spec_.slots]; }
 
   /// Meets the sender at the door. A connection that ended before the channel worked was of an earlier life.
@@ -108,8 +104,12 @@ class VerbsReceiver final : public Receiver, private StrandUser {
     ByteWriter told;
     Answer answer{.slots = spec_.slots,
                   .slot_bytes = spec_.slot_bytes,
-                  .memory = reinterpret_cast<uintptr_t>(memory_.begin()),
-                  .strands = offer.strands};
+                  .strands = offer.strands,
+                  .apart = slots_.apart() ? 1u : 0u,
+                  .head_stride = static_cast<uint32_t>(slots_.head_stride()),
+                  .body_stride = static_cast<uint32_t>(slots_.body_stride()),
+                  .heads = reinterpret_cast<uintptr_t>(slots_.head(0)),
+                  .bodies = reinterpret_cast<uintptr_t>(slots_.body(0))};
     if (reader.ok() && (offer.slots != spec_.slots || offer.slot_bytes != spec_.slot_bytes)) {
       line_.put(FrameKind::answer, told.put(answer).take());
       line_.serve();
@@ -139,7 +139,7 @@ class VerbsReceiver final : public Receiver, private StrandUser {
     const auto strands = static_cast<uint32_t>(places.size());
     const uint32_t parts = most_parts(context_.settings, strands, spec_.slot_bytes,
                                       (*context_.rails)[places[0].rail].used.port.most_bytes);
-    WEIR_TRY(strands_.make(places, context_.settings, depth_of(spec_.slots, parts, strands), memory_));
+    WEIR_TRY(strands_.make(places, context_.settings, depth_of(spec_.slots, parts, strands), slots_));
     for (uint32_t i = 0; i < strands; ++i) WEIR_TRY(strands_.connect(i, ends[i]));
     return {};
   }
@@ -153,8 +153,7 @@ class VerbsReceiver final : public Receiver, private StrandUser {
     Coming& coming = coming_[sequence % spec_.slots];
     coming.parts |= uint64_t{1} << what.part;
     if (coming.complete || (coming.parts & 1) == 0) return;  // the head comes with the first part
-    MessageHead head;
-    std::memcpy(&head, slot(sequence), sizeof(head));
+    const MessageHead& head = *slots_.head(sequence);
     if (head.sequence != sequence || head.bytes > spec_.slot_bytes || head.parts == 0 || head.parts > 64) {
       error_ = Status(
           Code::remote_error,
@@ -187,9 +186,8 @@ class VerbsReceiver final : public Receiver, private StrandUser {
   Door& door_;
   const LinkSpec spec_;
   const std::string peer_;
-  const size_t stride_;
   Line line_;
-  Memory memory_;
+  Slots slots_;
   Strands strands_;
   std::vector<Coming> coming_;  // by slot
   bool answered_ = false;
@@ -208,9 +206,9 @@ class VerbsReceiver final : public Receiver, private StrandUser {
 Result<std::unique_ptr<Receiver>> open_verbs_receiver(const ChannelContext& context, Door& door,
                                                       const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
-  Result<Memory> memory = Memory::allocate(spec.slots * slot_stride(spec.slot_bytes));
-  WEIR_TRY(memory.status());
-  return std::unique_ptr<Receiver>(std::make_unique<VerbsReceiver>(context, door, spec, std::move(*memory)));
+  Result<Slots> slots = Slots::make(spec, context.lent);
+  WEIR_TRY(slots.status());
+  return std::unique_ptr<Receiver>(std::make_unique<VerbsReceiver>(context, door, spec, std::move(*slots)));
 }
 
 }  // namespace weir::verbs

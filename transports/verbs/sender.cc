@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "src/base/log.h"
 #include "transports/line.h"
@@ -23,15 +23,14 @@ struct Part {
 
 class VerbsSender final : public Sender, private StrandUser {
  public:
-  VerbsSender(const ChannelContext& context, const LinkSpec& spec, Memory memory, uint32_t parts)
+  VerbsSender(const ChannelContext& context, const LinkSpec& spec, Slots slots, uint32_t parts)
       : spec_(spec),
         uid_(context.uid),
         door_(context.peer_door),
         peer_(peer_text(context, spec)),
         split_(context.settings.split),
         tally_(*context.tally),
-        stride_(slot_stride(spec.slot_bytes)),
-        memory_(std::move(memory)),
+        slots_(std::move(slots)),
         strands_(*context.rails, outgoing_name(spec), peer_),
         least_parts_(parts),
         parts_(spec.slots) {}
@@ -43,7 +42,7 @@ class VerbsSender final : public Sender, private StrandUser {
 
   /// Makes the strands and the offer. `depth` requests per strand.
   Status begin(const std::vector<Strands::Place>& places, const StrandSettings& settings, uint32_t depth) {
-    WEIR_TRY(strands_.make(places, settings, depth, memory_));
+    WEIR_TRY(strands_.make(places, settings, depth, slots_));
     ByteWriter offer;
     offer.put(Offer{.slots = spec_.slots, .slot_bytes = spec_.slot_bytes, .strands = strands_.size()});
     for (uint32_t i = 0; i < strands_.size(); ++i) offer.put(strands_.end(i));
@@ -60,19 +59,19 @@ class VerbsSender final : public Sender, private StrandUser {
   std::byte* acquire() override {
     if (ready_ && published_ - free_ >= spec_.slots) strands_.serve(*this);
     wanting_ = !ready_ || published_ - free_ >= spec_.slots || strands_.live() == 0;
-    return wanting_ ? nullptr : slot(published_) + sizeof(MessageHead);
+    return wanting_ ? nullptr : slots_.body(published_);
   }
 
   void publish(uint64_t tag, uint32_t bytes) override {
-    const size_t total = sizeof(MessageHead) + bytes;
     std::vector<Part>& parts = parts_[published_ % spec_.slots];
+    const size_t own = apart() ? 1 : 0;  // of the head
+    const size_t total = bytes + (apart() ? 0 : sizeof(MessageHead));
     const size_t wanted =
         std::max<size_t>(least_parts_, split_ ? std::min<size_t>(strands_.live(), total / kLeastPart) : 1);
-    const size_t share = part_bytes(total, wanted);
-    parts.assign((total + share - 1) / share, Part{});
-    const MessageHead head{
+    const size_t share = part_bytes(total, std::min(wanted, kPartsPerId - own));
+    parts.assign(own + (share > 0 ? (total + share - 1) / share : 0), Part{});
+    *slots_.head(published_) = {
         .tag = tag, .sequence = published_, .bytes = bytes, .parts = static_cast<uint32_t>(parts.size())};
-    std::memcpy(slot(published_), &head, sizeof(head));
     ++published_;
     tally_.sent(bytes);
     for (uint32_t i = 0; i < parts.size(); ++i) post(published_ - 1, i);
@@ -110,9 +109,14 @@ class VerbsSender final : public Sender, private StrandUser {
   }
 
  private:
-  std::byte* slot(uint64_t message) const { return memory_.begin() + message % spec_.slots * stride_; }
+  /// Heads travel as parts of their own.
+  bool apart() const { return slots_.apart() || remote_.apart != 0; }
   static size_t part_bytes(size_t total, size_t parts) {
     return ((total + parts - 1) / parts + kPartAlign - 1) / kPartAlign * kPartAlign;
+  }
+  static std::pair<size_t, uint32_t> range_of(size_t total, size_t part, size_t parts) {
+    const size_t share = part_bytes(total, parts);
+    return {part * share, static_cast<uint32_t>(std::min(share, total - part * share))};
   }
   bool all_arrived(uint64_t message) const {
     return std::ranges::all_of(parts_[message % spec_.slots], &Part::arrived);
@@ -150,7 +154,7 @@ class VerbsSender final : public Sender, private StrandUser {
                     fmt::format("{} answered the offer of {} with what is no answer to it", peer_,
                                 outgoing_name(spec_)));
     }
-    remote_ = answer.memory;
+    remote_ = answer;
     for (uint32_t i = 0; i < strands_.size(); ++i) WEIR_TRY(strands_.connect(i, reader.get<StrandEnd>()));
     line_.put(FrameKind::go, {});
     answered_ = true;
@@ -170,21 +174,28 @@ class VerbsSender final : public Sender, private StrandUser {
   void post(uint64_t message, uint32_t part) {
     if (strands_.live() == 0) return;  // progress() will say so
     std::vector<Part>& parts = parts_[message % spec_.slots];
-    MessageHead head;
-    std::memcpy(&head, slot(message), sizeof(head));
-    const size_t total = sizeof(MessageHead) + head.bytes;
-    const size_t share = part_bytes(total, parts.size());
-    const size_t begin = part * share;
     const uint32_t strand = strands_.next();
     parts[part] = {.strand = strand, .arrived = false};
-    const drivers::VerbsWrite write{.from = slot(message) + begin,
-                                    .bytes = static_cast<uint32_t>(std::min(share, total - begin)),
-                                    .local_key = strands_.local_key(strand),
-                                    .to = remote_ + message % spec_.slots * stride_ + begin,
-                                    .remote_key = strands_.remote_key(strand)};
+    const drivers::VerbsWrite write = write_of(message, part, parts.size(), strand);
     strands_.post(strand, &write,
                   {.kind = Immediate::Kind::data, .part = part, .count = static_cast<uint32_t>(message)},
                   message * kPartsPerId + part);
+  }
+
+  drivers::VerbsWrite write_of(uint64_t message, size_t part, size_t parts, uint32_t strand) const {
+    const MessageHead& head = *slots_.head(message);
+    const auto* const from = reinterpret_cast<const std::byte*>(&head);
+    const SlotKeys &own = strands_.own_keys(strand), &peer = strands_.peer_keys(strand);
+    const uint64_t slot = message % spec_.slots;
+    const uint64_t to = remote_.heads + slot * remote_.head_stride;
+    if (!apart()) {
+      const auto [begin, bytes] = range_of(sizeof(MessageHead) + head.bytes, part, parts);
+      return {from + begin, bytes, own.heads.local, to + begin, peer.heads.remote};
+    }
+    if (part == 0) return {from, sizeof(head), own.heads.local, to, peer.heads.remote};
+    const auto [begin, bytes] = range_of(head.bytes, part - 1, parts - 1);
+    return {slots_.body(message) + begin, bytes, own.bodies.local,
+            remote_.bodies + slot * remote_.body_stride + begin, peer.bodies.remote};
   }
 
   void completed(uint32_t strand, uint64_t id) override {
@@ -241,14 +252,13 @@ class VerbsSender final : public Sender, private StrandUser {
   const std::string peer_;
   const bool split_;
   NetTally& tally_;
-  const size_t stride_;
   Bytes offer_;
   Line line_;
-  Memory memory_;
+  Slots slots_;
   Strands strands_;
   const uint32_t least_parts_;            // of every message, so that none is too long for the device
   std::vector<std::vector<Part>> parts_;  // by slot
-  uint64_t remote_ = 0;                   // address of the peer's first slot
+  Answer remote_;                         // where the peer's slots are
   double pace_ = 0;                       // asked for last
   bool paced_ = true;                     // the devices see to it
   bool answered_ = false;
@@ -289,10 +299,10 @@ Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
                     outgoing_name(spec), spec.slots, spec.slot_bytes, kMostChannels, kMostSlots, kPartsPerId,
                     most_bytes));
   }
-  Result<Memory> memory = Memory::allocate(spec.slots * slot_stride(spec.slot_bytes));
-  WEIR_TRY(memory.status());
+  Result<Slots> slots = Slots::make(spec, context.lent);
+  WEIR_TRY(slots.status());
   const uint32_t least = most_parts({}, 1, spec.slot_bytes, most_bytes);
-  auto sender = std::make_unique<VerbsSender>(context, spec, std::move(*memory), least);
+  auto sender = std::make_unique<VerbsSender>(context, spec, std::move(*slots), least);
   WEIR_TRY(sender->begin(places, context.settings, depth_of(spec.slots, parts, strands)));
   return std::unique_ptr<Sender>(std::move(sender));
 }

@@ -17,7 +17,7 @@ constexpr uint32_t kPacketNumbers = 0xffffff;
 }  // namespace
 
 Status Strands::make(const std::vector<Place>& places, const StrandSettings& settings, uint32_t depth,
-                     Memory& memory) {
+                     Slots& slots) {
   strands_.clear();
   live_ = 0;
   for (const Place& place : places) {
@@ -26,10 +26,9 @@ Status Strands::make(const std::vector<Place>& places, const StrandSettings& set
     strand.peer_port = place.peer_port;
     // Packets of an earlier pair with the same number do not fit in.
     strand.first = static_cast<uint32_t>(random_bits()) & kPacketNumbers;
-    const auto region = memory.enroll(*strand.rail->device);
-    WEIR_TRY(region.status());
-    strand.local_key = (*region)->local_key();
-    strand.own_key = (*region)->remote_key();
+    const Result<SlotKeys> keys = slots.enroll(*strand.rail->device);
+    WEIR_TRY(keys.status());
+    strand.own = *keys;
     drivers::VerbsPairSpec spec = settings.pair;
     spec.port = strand.rail->used.port.number;
     spec.gid_index = strand.rail->used.choice.gid.index;
@@ -49,7 +48,8 @@ StrandEnd Strands::end(uint32_t index) const {
   const PortAddress& address = strand.rail->address;
   return {.pair = strand.pair->number(),
           .first = strand.first,
-          .key = strand.own_key,
+          .key = strand.own.heads.remote,
+          .body_key = strand.own.bodies.remote,
           .mtu = address.mtu,
           .lid = address.lid,
           .peer_port = strand.peer_port,
@@ -63,7 +63,8 @@ Status Strands::connect(uint32_t index, const StrandEnd& peer) {
                                  .lid = peer.lid,
                                  .gid = peer.gid,
                                  .mtu = std::min(peer.mtu, strand.rail->address.mtu)}));
-  strand.remote_key = peer.key;
+  strand.peer.heads.remote = peer.key;
+  strand.peer.bodies.remote = peer.body_key;
   strand.peer_gid = gid_text(peer.gid);
   strand.live = true;
   ++live_;

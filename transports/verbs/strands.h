@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "src/drivers/verbs.h"
-#include "transports/verbs/memory.h"
 #include "transports/verbs/rails.h"
+#include "transports/verbs/slots.h"
 #include "transports/verbs/wire.h"
 
 namespace weir::verbs {
@@ -49,13 +49,12 @@ class Strands {
   static constexpr uint64_t kNoId = UINT64_MAX - 1;  ///< of posts that nobody waits for
 
   /// `name` is the channel's, `peer` the peer's, for sentences. `rails` outlives the strands, and so does
-  /// `memory`.
+  /// what make() is given.
   Strands(Rails& rails, std::string name, std::string peer)
       : rails_(rails), name_(std::move(name)), peer_(std::move(peer)) {}
 
   /// Makes the queue pairs, for `depth` requests each, instead of those that there were.
-  Status make(const std::vector<Place>& places, const StrandSettings& settings, uint32_t depth,
-              Memory& memory);
+  Status make(const std::vector<Place>& places, const StrandSettings& settings, uint32_t depth, Slots& slots);
   uint32_t size() const { return static_cast<uint32_t>(strands_.size()); }
   /// This end of a strand, to tell the peer.
   StrandEnd end(uint32_t strand) const;
@@ -66,8 +65,9 @@ class Strands {
   bool is_live(uint32_t strand) const { return strands_[strand].live; }
   /// The live strands in turn. REQUIRES: live() > 0.
   uint32_t next();
-  uint32_t local_key(uint32_t strand) const { return strands_[strand].local_key; }
-  uint32_t remote_key(uint32_t strand) const { return strands_[strand].remote_key; }
+  /// Of this end's memory, for its devices; of the peer's, for the peer's.
+  const SlotKeys& own_keys(uint32_t strand) const { return strands_[strand].own; }
+  const SlotKeys& peer_keys(uint32_t strand) const { return strands_[strand].peer; }
   /// Posts on a live strand. If it breaks, serve() finds out.
   void post(uint32_t strand, const drivers::VerbsWrite* write, const Immediate& immediate, uint64_t id);
   /// From now on the devices send at most so many bytes per second, over all live strands together, each with
@@ -92,9 +92,8 @@ class Strands {
     std::unique_ptr<drivers::VerbsPair> pair;
     uint16_t peer_port = 0;
     uint32_t first = 0;
-    uint32_t local_key = 0;
-    uint32_t own_key = 0;     // with which the peer may write here
-    uint32_t remote_key = 0;  // with which this end may write there
+    SlotKeys own;
+    SlotKeys peer;
     std::string peer_gid;
     uint32_t under_way = 0;
     bool live = false;

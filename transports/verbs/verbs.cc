@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "src/base/host.h"
 #include "src/drivers/rdma_counters.h"
@@ -15,7 +16,7 @@ namespace {
 
 using verbs::PortAddress;
 
-constexpr uint32_t kCardVersion = 2;
+constexpr uint32_t kCardVersion = 3;
 constexpr uint32_t kMostPorts = 1024;
 constexpr uint32_t kInlineBytes = 256;
 // Half a round trip of a small message between adapters of recent years.
@@ -98,16 +99,32 @@ class VerbsTransport final : public Transport {
         if (places.size() < verbs::kMostStrands) places.push_back({mine, static_cast<uint16_t>(theirs)});
       }
     }
-    return open_verbs_sender(context(*owner), std::move(places), spec);
+    auto with = context(*owner, spec);
+    WEIR_TRY(with.status());
+    return open_verbs_sender(*with, std::move(places), spec);
   }
 
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
     const Result<Owner> owner = owner_of(peer_card);
     if (!owner.ok()) return owner.status();
     count_at_ports();
-    return open_verbs_receiver(context(*owner), *door_, spec);
+    auto with = context(*owner, spec);
+    WEIR_TRY(with.status());
+    return open_verbs_receiver(*with, *door_, spec);
   }
 
+  Status lend(SlotMemory& memory) override {
+    WEIR_TRY(no_rails_);
+    std::vector<drivers::VerbsDevice*> devices;
+    for (size_t i = 0; i < rails_->size(); ++i) {
+      WEIR_TRY(memory.allows((*rails_)[i].used.port.device));
+      devices.push_back((*rails_)[i].device);
+    }
+    auto lent = verbs::LentMemory::enroll(memory, devices);
+    WEIR_TRY(lent.status());
+    lent_.push_back(std::move(*lent));
+    return {};
+  }
   Result<HomeView> map(BytesView) override {
     return Status(Code::invalid_usage, "verbs cannot map the memory of a peer");
   }
@@ -128,8 +145,16 @@ class VerbsTransport final : public Transport {
     ports_.begin(ports);
   }
 
-  verbs::ChannelContext context(const Owner& owner) {
-    return {rails_.get(), self_.uid, owner.door, settings_, &tally_};
+  Result<verbs::ChannelContext> context(const Owner& owner, const LinkSpec& spec) {
+    verbs::ChannelContext made{rails_.get(), self_.uid, owner.door, settings_, &tally_};
+    if (spec.lent == nullptr) return made;
+    const size_t bytes = size_t{spec.slots} * spec.slot_bytes;
+    for (const verbs::LentMemory& lent : lent_)
+      if (lent.has(spec.lent, bytes)) made.lent = &lent;
+    if (made.lent != nullptr && spec.slot_bytes % 64 == 0) return made;
+    return Status(Code::invalid_argument,
+                  fmt::format("{} slots of {} bytes at {} are not in memory that verbs was lent", spec.slots,
+                              spec.slot_bytes, static_cast<void*>(spec.lent)));
   }
 
   /// The owner of the card, if we have ports in common.
@@ -161,6 +186,7 @@ class VerbsTransport final : public Transport {
   const verbs::StrandSettings settings_;
   std::unique_ptr<drivers::Verbs> verbs_;
   std::unique_ptr<verbs::Rails> rails_;
+  std::deque<verbs::LentMemory> lent_;  ///< its regions are forgotten before the devices
   Status no_rails_;
   NetTally tally_;
   drivers::RdmaCounters ports_{drivers::files_below("")};

@@ -30,15 +30,16 @@ inline constexpr uint32_t kMostSlots = 1u << 16;
 
 /// One end of a strand.
 struct StrandEnd {
-  uint32_t pair = 0;   ///< number of the queue pair
-  uint32_t first = 0;  ///< packet number with which this end begins
-  uint32_t key = 0;    ///< of the receiver's slots, for the device of this strand
-  uint32_t mtu = 0;    ///< bytes
+  uint32_t pair = 0;      ///< number of the queue pair
+  uint32_t first = 0;     ///< packet number with which this end begins
+  uint32_t key = 0;       ///< of the receiver's heads, for the device of this strand
+  uint32_t body_key = 0;  ///< of its bodies
+  uint32_t mtu = 0;       ///< bytes
   uint16_t lid = 0;
   uint16_t peer_port = 0;  ///< in an offer: which port of the receiver's card the strand goes to
   std::array<uint8_t, 16> gid{};
 };
-static_assert(sizeof(StrandEnd) == 36);
+static_assert(sizeof(StrandEnd) == 40);
 
 struct Offer {
   uint32_t slots = 0;
@@ -49,11 +50,16 @@ struct Offer {
 struct Answer {
   uint32_t slots = 0;  ///< of the receiver's end; other than the sender's: a refusal
   uint32_t slot_bytes = 0;
-  uint64_t memory = 0;  ///< address of the first slot
   uint32_t strands = 0;
+  uint32_t apart = 0;        ///< 1: bodies do not follow their heads
+  uint32_t head_stride = 0;  ///< bytes from slot to slot
+  uint32_t body_stride = 0;
+  uint64_t heads = 0;  ///< address of the first
+  uint64_t bodies = 0;
 };
 
-/// In front of the bytes of a message, in its slot.
+/// What comes with the bytes of a message, its body: in front of them, or, where slots of either end are in
+/// lent memory, as a part of its own, the first one.
 struct MessageHead {
   uint64_t tag = 0;
   uint64_t sequence = 0;  ///< from 0

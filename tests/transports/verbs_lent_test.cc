@@ -1,0 +1,131 @@
+// Channels of verbs whose slots lie in memory that the transport was lent, as that of GPUs is.
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "tests/transports/both_ends.h"
+#include "tests/transports/lent_memory.h"
+#include "tests/transports/verbs_node.h"
+
+namespace weir::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Both ends' slots lie in the middle of lent memory.
+struct Lending {
+  std::string name;
+  bool sender = false;
+  bool receiver = false;
+  int64_t strands = 1;
+  bool split = false;
+};
+
+class VerbsLent : public BothEnds, public ::testing::WithParamInterface<Lending> {
+ protected:
+  static constexpr size_t kAt = 4096;
+
+  void SetUp() override {
+    const Lending& lending = GetParam();
+    for (const Rank rank : {0, 1}) {
+      nodes_[rank] = verbs_node(fabric_, rank, strands_per_rail(lending.strands, lending.split));
+      if (!(rank == 0 ? lending.sender : lending.receiver)) continue;
+      const Status lent = nodes_[rank].transport->lend(memory_[rank]);
+      ASSERT_TRUE(lent.ok()) << lent.message();
+      lent_[rank] = memory_[rank].begin() + kAt;
+    }
+  }
+  ~VerbsLent() override {
+    close_channel();
+    for (Node& node : nodes_) node = Node();  // before the fabric and the memory
+  }
+
+  FakeFabric fabric_{4};
+  LentFile memory_[2]{LentFile(1 << 20), LentFile(1 << 20)};
+};
+
+TEST_P(VerbsLent, MessagesOfAllSizes) {
+  open_channel(1, 20480);
+  for (const uint32_t bytes : {0u, 1u, 127u, 4096u, 20480u}) exchange(3, bytes);
+  EXPECT_EQ(fabric_.overflows(), 0);
+}
+
+TEST_P(VerbsLent, MessagesAreInTheSlotsOfTheirNumbers) {
+  open_channel(1, 4096);
+  for (uint64_t i = 0; i < 6; ++i) {
+    std::byte* const slot = sender_->acquire();
+    ASSERT_NE(slot, nullptr);
+    if (lent_[0] != nullptr) {
+      EXPECT_EQ(slot, lent_[0] + i % kSlots * 4096);
+    }
+    std::memset(slot, static_cast<int>(i + 1), 100);
+    sender_->publish(i, 100);
+    eventually("a message",
+               [&] { return serve(*sender_) && serve(*receiver_) && receiver_->peek() != nullptr; });
+    const Message& message = *receiver_->peek();
+    EXPECT_EQ(message.tag, i);
+    EXPECT_EQ(message.bytes, 100u);
+    if (lent_[1] != nullptr) {
+      EXPECT_EQ(message.data, lent_[1] + i % kSlots * 4096);
+    }
+    EXPECT_EQ(message.data[99], static_cast<std::byte>(i + 1));
+    receiver_->release();
+    eventually("a free slot",
+               [&] { return serve(*receiver_) && serve(*sender_) && sender_->acquire() != nullptr; });
+  }
+}
+
+TEST_P(VerbsLent, WhatALostRailSwallowedIsSentAgain) {
+  open_channel(1, 4096);
+  exchange(3, 500);
+  fabric_.set_wire("fake0", Wire::silent);
+  fill_slots(500);
+  fabric_.fail("fake0");
+  take_all(500);
+  exchange(10, 500);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ends, VerbsLent,
+                         ::testing::Values(Lending{"both", true, true}, Lending{"sender", true, false},
+                                           Lending{"receiver", false, true},
+                                           Lending{"both_split", true, true, 3, true}),
+                         [](const auto& info) { return info.param.name; });
+
+/// What adapters do not take is refused, and channels go as before.
+class VerbsLending : public ::testing::Test {
+ protected:
+  FakeFabric fabric_{4};
+  LentFile memory_{1 << 16};
+  Node node_ = verbs_node(fabric_, 0, {});
+};
+
+TEST_F(VerbsLending, ByAddressesWhereThereIsNoFile) {
+  memory_.has_file = false;
+  EXPECT_TRUE(node_.transport->lend(memory_).ok());
+}
+
+TEST_F(VerbsLending, NotToPortsThatAreTooFarAway) {
+  memory_.forbidden = "fake1";
+  const Status lent = node_.transport->lend(memory_);
+  EXPECT_EQ(lent.code(), Code::invalid_usage);
+  EXPECT_THAT(lent.message(), HasSubstr("fake1 is too far away"));
+}
+
+TEST_F(VerbsLending, RefusedRegistrationsAreSaid) {
+  fabric_.refuse_regions("fake0");
+  const Status lent = node_.transport->lend(memory_);
+  EXPECT_EQ(lent.code(), Code::system_error);
+  EXPECT_THAT(lent.message(), HasSubstr("fake0 takes no regions; nor by its addresses: fake0 takes no"));
+}
+
+TEST_F(VerbsLending, SlotsOutsideAreRefused) {
+  ASSERT_TRUE(node_.transport->lend(memory_).ok());
+  for (std::byte* const at : {memory_.begin() - 4096, memory_.begin() + (1 << 16) - 4096}) {
+    const auto sender = node_.transport->open_sender(node_.transport->card(), {0, 1, 7, 2, 4096, at});
+    EXPECT_EQ(sender.status().code(), Code::invalid_argument);
+    EXPECT_THAT(sender.status().message(), HasSubstr("not in memory that verbs was lent"));
+  }
+}
+
+}  // namespace
+}  // namespace weir::testing

@@ -11,7 +11,7 @@
 
 namespace weir {
 
-/// Outlives the transports that it was lent to. Used by one thread at a time.
+/// Stays until it is taken back from all transports. Used by one thread at a time.
 class SlotMemory {
  public:
   virtual ~SlotMemory() = default;

@@ -137,11 +137,13 @@ class Transport {
   virtual Reach reach(BytesView peer_card) const = 0;
   virtual Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) = 0;
   virtual Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) = 0;
-  /// From now on ends may have their slots in this memory; both outlive these. An error says why not; then
-  /// nothing is different.
+  /// From now on ends may have their slots in this memory, until it is taken back. An error says why not;
+  /// then nothing is different.
   virtual Status lend(SlotMemory&) {
     return {Code::invalid_usage, fmt::format("{} has its slots in memory of the host", name())};
   }
+  /// REQUIRES: no end has its slots there.
+  virtual void take_back(SlotMemory&) {}
   /// The home of the peer in this address space; an error where traits().maps is false. Valid
   /// until the transport is destroyed.
   virtual Result<HomeView> map(BytesView peer_card) = 0;

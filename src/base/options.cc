@@ -106,6 +106,12 @@ constexpr std::array kTable = {
         "WEIR_GPU_PATH", &Options::gpu_path, "", 0, 0,
         "how collectives on GPUs go: kernel (they wait for each other on the GPUs), stream (as copies and "
         "short kernels, for processes that share a GPU), staged (through pinned memory), or auto"},
+    OptionRow{
+        "NCCL_NET_GDR_LEVEL", &Options::gdr_level, "", 0, 0,
+        "how far from a GPU an adapter may be that writes and reads its memory: LOC (not at all), PIX, PXB "
+        "(where it is not set), PHB or SYS, or 0 to 4"},
+    OptionRow{"NCCL_NET_GDR_READ", &Options::gdr_read, "", 0, 1,
+              "0: adapters write memory of GPUs, but do not read it"},
     OptionRow{"WEIR_GPU_KERNELS", &Options::gpu_kernels, "", 0, 0,
               "file with the kernels; unset is libweir_cuda.so or libweir_hip.so beside this library"},
     OptionRow{"NCCL_MULTI_RANK_GPU_ENABLE", &Options::shares_gpu, "", 0, 1,

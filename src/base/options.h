@@ -60,6 +60,8 @@ struct Options {
   int64_t window_bytes = 2 * 1024 * 1024;
   // GPUs
   std::string gpu_path = "auto";
+  std::string gdr_level;
+  bool gdr_read = true;
   std::string gpu_kernels;
   bool shares_gpu = true;
   int64_t gpu_home_bytes = 7 * 1024 * 1024;

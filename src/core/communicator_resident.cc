@@ -8,6 +8,7 @@
 #include "src/core/communicator.h"
 #include "src/core/connected.h"
 #include "src/core/gpu/resident.h"
+#include "src/core/near_ports.h"
 #include "src/core/runtime.h"
 
 namespace weir::core {
@@ -32,6 +33,13 @@ Status Communicator::make_resident() {
   offered.process = runtime_.process();
   offered.path = options.gpu_path;
   offered.home_bytes = static_cast<size_t>(options.gpu_home_bytes);
+  offered.routes = connected_->routes.get();
+  offered.allows_adapter = [this, &options](const std::string& adapter) -> Status {
+    const auto host = runtime_.own_host().host();
+    WEIR_TRY(host.status());
+    return is_near_enough(**host, gpu_->address(), adapter, options.gdr_level);
+  };
+  offered.adapters_read = options.gdr_read;
   auto joined = Island::join(offered);
   WEIR_TRY(joined.status());
   if (joined->island == nullptr) {

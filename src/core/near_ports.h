@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "topology/model/graph.h"
+#include "weir/status.h"
 
 namespace weir::core {
 
@@ -13,5 +14,11 @@ namespace weir::core {
 /// class of path (topology/model/paths.h), those that are down left out. Empty where all are as near, or the
 /// host's description has no such GPU. Pure; thread-safe.
 std::vector<std::string> near_ports(const topology::Graph& host, std::string_view gpu);
+
+/// Whether the ports of an adapter ("mlx5_0") are near enough to that GPU to come to its memory, as
+/// NCCL_NET_GDR_LEVEL says (src/base/options.cc); else how far they are, or that nobody knows. Errors:
+/// invalid_argument for what is no level. Pure; thread-safe.
+Status is_near_enough(const topology::Graph& host, std::string_view gpu, std::string_view adapter,
+                      const std::string& level);
 
 }  // namespace weir::core

@@ -50,6 +50,7 @@ struct GpuShareHandle {
 
 class GpuKernels;
 class GpuEvents;
+class GpuDirect;
 class GpuMappings;
 class GpuSharing;
 
@@ -96,10 +97,11 @@ class Gpu : public GpuQueues {
   virtual Status unpin(void* memory);
 
   /// The number that the driver gives it in this process, and what more it can do (gpu_sharing.h,
-  /// gpu_mappings.h, gpu_kernels.h). Null: it cannot. All live as long as this object.
+  /// gpu_mappings.h, gpu_direct.h, gpu_kernels.h). Null: it cannot. All live as long as this object.
   virtual int index() const { return 0; }
   virtual GpuSharing* sharing() { return nullptr; }
   virtual GpuMappings* mappings() { return nullptr; }
+  virtual GpuDirect* direct() { return nullptr; }
   virtual GpuEvents* events() { return nullptr; }
   virtual GpuKernels* kernels() { return nullptr; }
 };

@@ -8,6 +8,7 @@
 #include "src/device/gpu_vendor-inl.h"
 #include "src/device/gpus.h"
 #include "src/drivers/cuda_table.h"
+#include "src/drivers/direct_table.h"
 #include "src/drivers/mapping_table.h"
 
 namespace weir::device {
@@ -52,7 +53,9 @@ class CudaApi {
     return api;
   }
   explicit CudaApi(Library library)
-      : library_(std::move(library)), maps_(mappings_.find_in(library_) == nullptr) {}
+      : library_(std::move(library)), maps_(mappings_.find_in(library_) == nullptr) {
+    direct_.find_in(library_);
+  }
 
   /// The GPU's primary context is current while this lives.
   class Current {
@@ -249,6 +252,24 @@ class CudaApi {
     return code == 0 ? Status() : say((std::string("cu") + call).c_str(), code);
   }
 
+  // Adapters that come to its memory, for gpu_direct-inl.h.
+  Status to_dmabuf(void* memory, size_t bytes, int* descriptor) {
+    if (direct_.to_dmabuf == nullptr) return too_old("cuMemGetHandleForAddressRange");
+    return say("cuMemGetHandleForAddressRange",
+               direct_.to_dmabuf(descriptor, address_of(memory), bytes, drivers::kDmabufHandle, 0));
+  }
+  Status sees_writes(int gpu, bool* flushes) {
+    int ordering = 0, options = 0;
+    if (table_.device_attribute(&ordering, drivers::kWritesOrdering, gpu) != 0) ordering = 0;
+    if (table_.device_attribute(&options, drivers::kFlushOptions, gpu) != 0) options = 0;
+    *flushes = ordering < drivers::kOrderedForOwner;
+    if (!*flushes || (direct_.flush != nullptr && options % 2 != 0)) return {};
+    return {Code::system_error, "kernels may miss what adapters write, and the driver cannot flush it"};
+  }
+  Status flush_writes() {
+    return say("cuFlushGPUDirectRDMAWrites", direct_.flush(drivers::kCurrentContext, drivers::kToOwner));
+  }
+
   // Kernels.
   Status load(const void* image, void** module) {
     return say("cuModuleLoadData", table_.module_load(module, image));
@@ -293,6 +314,7 @@ class CudaApi {
   const Library library_;
   CudaTable table_;
   drivers::CudaMappingTable mappings_;
+  drivers::CudaDirectTable direct_;
   const bool maps_;
   std::array<std::atomic<CudaContext>, kMostGpus> contexts_{};
 };

@@ -10,6 +10,7 @@
 #include "src/device/gpu_error.h"
 #include "src/device/gpu_vendor-inl.h"
 #include "src/device/gpus.h"
+#include "src/drivers/direct_table.h"
 #include "src/drivers/hip_table.h"
 #include "src/drivers/mapping_table.h"
 
@@ -74,7 +75,9 @@ class HipApi {
     return api;
   }
   explicit HipApi(Library library)
-      : library_(std::move(library)), maps_(mappings_.find_in(library_) == nullptr) {}
+      : library_(std::move(library)), maps_(mappings_.find_in(library_) == nullptr) {
+    direct_.find_in(library_);
+  }
 
   /// The GPU is the calling thread's while this lives.
   class Current {
@@ -259,6 +262,20 @@ class HipApi {
     return code == 0 ? Status() : say((std::string("hip") + call).c_str(), code);
   }
 
+  // Adapters that come to its memory, for gpu_direct-inl.h.
+  Status to_dmabuf(void* memory, size_t bytes, int* descriptor) {
+    if (direct_.to_dmabuf == nullptr)
+      return {Code::system_error, "the driver lacks hipMemGetHandleForAddressRange: HIP 7 has it"};
+    return say("hipMemGetHandleForAddressRange",
+               direct_.to_dmabuf(descriptor, memory, bytes, drivers::kDmabufHandle, 0));
+  }
+  /// HIP says nothing of it.
+  Status sees_writes(int, bool* flushes) {
+    *flushes = true;
+    return {Code::system_error, "nobody says whether kernels see what adapters write"};
+  }
+  Status flush_writes() { return {}; }
+
   // Kernels.
   Status load(const void* image, void** module) {
     return say("hipModuleLoadData", table_.module_load(module, image));
@@ -293,6 +310,7 @@ class HipApi {
   const Library library_;
   HipTable table_;
   drivers::HipMappingTable mappings_;
+  drivers::HipDirectTable direct_;
   const bool maps_;
   std::mutex mutex_;
   std::deque<FlagTask> tasks_;

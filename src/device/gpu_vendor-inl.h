@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "src/device/gpu.h"
+#include "src/device/gpu_direct-inl.h"
 #include "src/device/gpu_kernels.h"
 #include "src/device/gpu_mappings-inl.h"
 #include "src/device/gpu_sharing-inl.h"
@@ -77,6 +78,7 @@ class VendorGpu final : public Gpu {
         self_(std::move(self)),
         sharing_(api, self_),
         mappings_(api, self_),
+        direct_(api, self_),
         events_(api, self_),
         kernels_(api, self_) {}
 
@@ -85,6 +87,7 @@ class VendorGpu final : public Gpu {
   int index() const override { return self_.index; }
   GpuSharing* sharing() override { return &sharing_; }
   GpuMappings* mappings() override { return api_.maps() ? &mappings_ : nullptr; }
+  GpuDirect* direct() override { return &direct_; }
   GpuEvents* events() override { return &events_; }
   GpuKernels* kernels() override { return &kernels_; }
 
@@ -164,6 +167,7 @@ class VendorGpu final : public Gpu {
   const GpuSelf self_;
   VendorSharing<Api> sharing_;
   VendorMappings<Api> mappings_;
+  VendorDirect<Api> direct_;
   VendorEvents<Api> events_;
   VendorKernels<Api> kernels_;
 };

@@ -12,6 +12,7 @@ namespace weir::core {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using topology::NodeKind;
 
@@ -42,6 +43,23 @@ TEST(NearPorts, AreNotAskedForWhereThereIsNoDifference) {
   for (const topology::Index port : host.all(NodeKind::port))
     host.get<topology::PortFacts>(port)->active = host[port].name == "mlx5_1";
   EXPECT_THAT(near_ports(host, gpu(host, 0)), IsEmpty()) << "one port is left";
+}
+
+TEST(NearEnough, IsWhatNcclsLevelsSay) {
+  const topology::Graph host = machine("dgx1v.xml");
+  const auto from_0 = [&](const char* adapter, const char* level) {
+    return is_near_enough(host, gpu(host, 0), adapter, level);
+  };
+  EXPECT_TRUE(from_0("mlx5_0", "").ok());
+  EXPECT_TRUE(from_0("mlx5_0", "PIX").ok());
+  EXPECT_THAT(from_0("mlx5_0", "LOC").message(), HasSubstr("mlx5_0 is PIX from GPU 0000:"));
+  EXPECT_EQ(from_0("mlx5_3", "").code(), Code::invalid_usage);
+  EXPECT_THAT(from_0("mlx5_3", "PXB").message(), HasSubstr("NCCL_NET_GDR_LEVEL is PXB"));
+  EXPECT_TRUE(from_0("mlx5_3", "SYS").ok());
+  EXPECT_TRUE(from_0("mlx5_3", "4").ok());
+  EXPECT_EQ(from_0("mlx5_0", "NEAR").code(), Code::invalid_argument);
+  EXPECT_THAT(from_0("mlx5", "SYS").message(), HasSubstr("nobody knows how far mlx5 is"));
+  EXPECT_FALSE(is_near_enough(host, "0000:ff:1f.7", "mlx5_0", "SYS").ok());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include "src/drivers/direct_table.h"
 #include "src/drivers/mapping_table.h"
 #include "tests/drivers/same_call.h"
 
@@ -108,6 +109,24 @@ TEST(CudaTable, IsAsTheHeaderSays) {
   compare_first(compare);
   compare_second(compare);
   EXPECT_EQ(compare.left(), "");
+}
+
+TEST(CudaDirectTable, IsAsTheHeaderSays) {
+  Comparison<CudaDirectTable> compare;
+  EXPECT_EQ(compare.differ<decltype(cuMemGetHandleForAddressRange)>("cuMemGetHandleForAddressRange",
+                                                                    &CudaDirectTable::to_dmabuf),
+            "");
+  EXPECT_EQ(compare.differ<decltype(cuFlushGPUDirectRDMAWrites)>("cuFlushGPUDirectRDMAWrites",
+                                                                 &CudaDirectTable::flush),
+            "");
+  EXPECT_EQ(compare.left(), "");
+  static_assert(kDmabufHandle == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD &&
+                kFlushOptions == CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS &&
+                kWritesOrdering == CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING);
+  static_assert(kOrderedForOwner == CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER &&
+                kCurrentContext == CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX &&
+                kToOwner == CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER &&
+                CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST == 1);
 }
 
 TEST(CudaMappingTable, IsAsTheHeaderSays) {

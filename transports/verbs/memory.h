@@ -41,7 +41,8 @@ class LentMemory {
   /// By its file, or else by its addresses. `memory` outlives it.
   static Result<LentMemory> enroll(SlotMemory& memory, std::span<drivers::VerbsDevice* const> devices);
 
-  /// Whether these bytes are all of it.
+  bool is(const SlotMemory& memory) const { return memory_ == &memory; }
+  /// Whether all these bytes are in it.
   bool has(const std::byte* begin, size_t bytes) const;
   /// Null: of another device.
   const drivers::VerbsRegion* region(drivers::VerbsDevice& device) const;

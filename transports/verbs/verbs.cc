@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
+#include <list>
 
 #include "src/base/host.h"
 #include "src/drivers/rdma_counters.h"
@@ -125,6 +125,9 @@ class VerbsTransport final : public Transport {
     lent_.push_back(std::move(*lent));
     return {};
   }
+  void take_back(SlotMemory& memory) override {
+    std::erase_if(lent_, [&](const verbs::LentMemory& lent) { return lent.is(memory); });
+  }
   Result<HomeView> map(BytesView) override {
     return Status(Code::invalid_usage, "verbs cannot map the memory of a peer");
   }
@@ -186,7 +189,7 @@ class VerbsTransport final : public Transport {
   const verbs::StrandSettings settings_;
   std::unique_ptr<drivers::Verbs> verbs_;
   std::unique_ptr<verbs::Rails> rails_;
-  std::deque<verbs::LentMemory> lent_;  ///< its regions are forgotten before the devices
+  std::list<verbs::LentMemory> lent_;  ///< its regions are forgotten before the devices
   Status no_rails_;
   NetTally tally_;
   drivers::RdmaCounters ports_{drivers::files_below("")};

@@ -288,12 +288,12 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool 
   if (blocks_ == 0)
     return {Code::system_error,
             fmt::format("{} has no room for the blocks of all its ranks", gpu_->description())};
-  if (!far_.empty()) WEIR_TRY(make_proxied());
+  if (!far_.empty()) WEIR_TRY(make_proxied(parts));
   return make_executor(parts, offers, streams);
 }
 
 /// Rings to other hosts, whose messages are as large as those inside.
-Status Island::make_proxied() {
+Status Island::make_proxied(const Parts& parts) {
   using exec::gpu::HomeTable;
   const HomeTable table(HomeTable::Ranks::of(homes_), homes_.bytes);
   auto rings = std::make_unique<exec::gpu::ProxyRings>(far_, table.message_bytes(HomeTable::Kind::bandwidth));
@@ -309,7 +309,45 @@ Status Island::make_proxied() {
   WEIR_TRY(first_word.status());
   rings->bind(proxied_memory_.data(), reinterpret_cast<std::byte*>(first_word->device));
   proxied_ = std::move(rings);
+  lend_slots(parts);
   return {};
+}
+
+/// Puts slots into memory of the GPU where the transport's adapters come to it. Each end for itself: what is
+/// refused here is no business of others.
+void Island::lend_slots(const Parts& parts) {
+  if (parts.routes == nullptr || gpu_->direct() == nullptr || !parts.allows_adapter) return;
+  std::map<Transport*, Status> asked;
+  const Status writes = gpu_->direct()->may_be_written();
+  for (const Rank peer : far_) {
+    Transport* const transport = parts.routes->to(peer).transport;
+    const auto [lent, is_new] = asked.try_emplace(transport);
+    if (is_new) {
+      lent->second = lend_slots_to(*transport, parts.allows_adapter);
+      WEIR_INFO(net, "GPUDirect RDMA: rank {}, {} to {}: {}", rank_, transport->name(), gpu_->description(),
+                !lent->second.ok()     ? "no: " + lent->second.message()
+                : !writes.ok()         ? "adapters only read: " + writes.message()
+                : !parts.adapters_read ? "adapters only write, as NCCL_NET_GDR_READ says"
+                                       : "yes");
+    }
+    if (!lent->second.ok()) continue;
+    if (writes.ok()) proxied_->place_slots(peer, false, slots_->begin());
+    if (parts.adapters_read) proxied_->place_slots(peer, true, slots_->begin());
+  }
+  if (slots_ != nullptr && !slots_->is_lent()) slots_.reset();
+}
+
+Status Island::lend_slots_to(Transport& transport, const GpuSlots::Allows& allows) {
+  if (slots_ == nullptr) {
+    auto made = GpuSlots::make(*gpu_, proxied_->slots_bytes(), allows);
+    WEIR_TRY(made.status());
+    slots_ = std::move(*made);
+  }
+  return slots_->lend_to(transport);
+}
+
+void Island::take_back() {
+  if (slots_ != nullptr) slots_->take_back();
 }
 
 /// Ranks of one process on one GPU have a stream each: they need a hardware queue each (stream_executor.h).

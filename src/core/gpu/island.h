@@ -14,8 +14,10 @@
 #include "src/base/file_post.h"
 #include "src/base/options.h"
 #include "src/core/bootstrap.h"
+#include "src/core/gpu/gpu_slots.h"
 #include "src/core/gpu/kernel_library.h"
 #include "src/core/pinned.h"
+#include "src/core/routes.h"
 #include "src/device/gpu_mappings.h"
 #include "src/device/gpu_sharing.h"
 #include "src/exec/gpu/flag_pages.h"
@@ -34,6 +36,9 @@ class Island {
     uint64_t process = 0;  ///< the same for the ranks of this process alone
     std::string path;      ///< WEIR_GPU_PATH
     size_t home_bytes = 0;
+    const Routes* routes = nullptr;  ///< to ranks of other hosts
+    GpuSlots::Allows allows_adapter;
+    bool adapters_read = true;  ///< memory of GPUs, and do not only write it
   };
   /// What became of it: an island, or why there is none.
   struct Outcome {
@@ -61,6 +66,9 @@ class Island {
 
   /// Rings to ranks of other hosts, for a proxy; null: all are on one.
   exec::gpu::ProxyRings* proxied() const { return proxied_.get(); }
+
+  /// Nobody serves those rings any more: transports forget memory that they were lent. REQUIRES: they live.
+  void take_back();
 
   /// Kernels of all ranks address whatever their GPUs address: they are of one process, on one GPU.
   bool addresses_buffers() const { return one_gpu_ && !by_streams(); }
@@ -103,7 +111,9 @@ class Island {
   bool is_near(size_t rank) const;
   Status reach(const Parts& parts, const std::vector<Offer>& offers, bool streams);
   Result<std::byte*> reach_home(const Parts& parts, const Offer& offer, const Socket* file);
-  Status make_proxied();
+  Status make_proxied(const Parts& parts);
+  void lend_slots(const Parts& parts);
+  Status lend_slots_to(Transport& transport, const GpuSlots::Allows& allows);
   Status make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams);
   bool settle_exit();
   void let_go();
@@ -119,6 +129,7 @@ class Island {
   exec::gpu::Homes homes_;
   std::vector<Rank> far_;  ///< ranks of other hosts
   Pinned proxied_memory_;
+  std::unique_ptr<GpuSlots> slots_;  ///< of those rings; null: they lie in that memory
   std::unique_ptr<exec::gpu::ProxyRings> proxied_;
   std::vector<std::byte*> farewells_;            ///< by rank: where its memory begins; null: on another host
   std::vector<device::GpuMapping> attached_;     ///< of no bytes: by handles

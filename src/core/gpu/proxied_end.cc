@@ -16,11 +16,12 @@ constexpr uint32_t kFirstChannel = 1u << 21;
 uint64_t load(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 void store(uint64_t* word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
 
-/// From the ring, into which kernels write, to the channel.
+/// From the ring, into which kernels write, to the channel. With `shares` the ring's slots are the channel's:
+/// what a kernel has written is sent from there, and a slot is free again when the channel says so.
 class Outgoing final : public ProxiedEnd {
  public:
-  Outgoing(const Port& ring, std::unique_ptr<Sender> channel)
-      : ProxiedEnd(ring), channel_(std::move(channel)) {}
+  Outgoing(const Port& ring, std::unique_ptr<Sender> channel, bool shares)
+      : ProxiedEnd(ring), channel_(std::move(channel)), shares_(shares) {}
 
   Result<bool> carry() override {
     if (!ready_) {
@@ -30,15 +31,20 @@ class Outgoing final : public ProxiedEnd {
       if (!ready_) return false;
     }
     bool moved = false;
-    for (; carried_ < load(ring_.arrived) && channel_->acquire() != nullptr; moved = true) {
+    for (; has_room() && carried_ < load(ring_.arrived); moved = true) {
       const size_t slot = carried_ % ring_.count;
       const uint64_t tag = __atomic_load_n(ring_.arrived + 1 + slot, __ATOMIC_RELAXED);
       const uint64_t bytes = __atomic_load_n(ring_.arrived + 1 + ring_.count + slot, __ATOMIC_RELAXED);
       if (bytes > ring_.stride)
         return Status(Code::internal_error,
                       fmt::format("a kernel has put {} bytes into a slot of {}", bytes, ring_.stride));
-      channel_->publish_from(tag, ring_.slots + slot * ring_.stride, static_cast<uint32_t>(bytes));
-      store(ring_.taken, ++carried_);
+      ++carried_;
+      if (shares_) {
+        channel_->publish(tag, static_cast<uint32_t>(bytes));
+      } else {
+        channel_->publish_from(tag, ring_.slots + slot * ring_.stride, static_cast<uint32_t>(bytes));
+        store(ring_.taken, carried_);
+      }
     }
     if (!moved && !drained()) WEIR_TRY(channel_->progress());
     return moved;
@@ -47,7 +53,18 @@ class Outgoing final : public ProxiedEnd {
   bool drained() const override { return carried_ == load(ring_.arrived) && channel_->flushed(); }
 
  private:
+  /// The channel takes a message; if that frees a slot of the ring, it is given back.
+  bool has_room() {
+    if (!shares_ && carried_ == load(ring_.arrived)) return false;
+    if (channel_->acquire() == nullptr) return false;
+    const uint64_t free = shares_ && carried_ >= ring_.count ? carried_ + 1 - ring_.count : 0;
+    if (free > freed_) store(ring_.taken, freed_ = free);
+    return true;
+  }
+
   const std::unique_ptr<Sender> channel_;
+  const bool shares_;
+  uint64_t freed_ = 0;  ///< slots that are shared
 };
 
 /// From the channel to the ring, from which kernels read.
@@ -85,21 +102,70 @@ class Incoming final : public ProxiedEnd {
   const std::unique_ptr<Receiver> channel_;
 };
 
+/// The same where the ring's slots are the channel's: adapters have written the message there. The channel
+/// has its slot back when a kernel has taken it.
+class SharedIncoming final : public ProxiedEnd {
+ public:
+  SharedIncoming(const Port& ring, std::unique_ptr<Receiver> channel, device::GpuDirect& direct)
+      : ProxiedEnd(ring), channel_(std::move(channel)), direct_(direct) {}
+
+  Result<bool> carry() override {
+    if (!ready_) {
+      auto ready = channel_->ready();
+      WEIR_TRY(ready.status());
+      ready_ = *ready;
+      if (!ready_) return false;
+    }
+    bool moved = false;
+    if (shown_ && load(ring_.taken) == carried_) {
+      channel_->release();
+      shown_ = false;
+      moved = true;
+    }
+    if (shown_) return moved;
+    const Message* const message = channel_->peek();
+    if (message == nullptr) {
+      const Status served = channel_->progress();
+      if (!served.ok() && channel_->peek() == nullptr) return served;
+      return moved;
+    }
+    WEIR_TRY(direct_.settle());
+    __atomic_store_n(ring_.arrived + 1 + carried_ % ring_.count, message->tag, __ATOMIC_RELAXED);
+    store(ring_.arrived, ++carried_);
+    return shown_ = true;
+  }
+  bool is_incoming() const override { return true; }
+  bool drained() const override { return !shown_; }
+
+ private:
+  const std::unique_ptr<Receiver> channel_;
+  device::GpuDirect& direct_;
+  bool shown_ = false;  ///< the channel's oldest message, to kernels
+};
+
 }  // namespace
 
-Result<std::unique_ptr<ProxiedEnd>> ProxiedEnd::open(Rank self, const ProxyRings& rings,
+Result<std::unique_ptr<ProxiedEnd>> ProxiedEnd::open(Rank self, device::Gpu& gpu, const ProxyRings& rings,
                                                      const ProxyRings::End& end, const Routes& routes) {
   const Route& route = routes.to(end.peer);
-  const LinkSpec spec{self, end.peer, kFirstChannel + end.ring, ProxyRings::kSlots,
-                      static_cast<uint32_t>(rings.slot_bytes())};
+  const Port ring = rings.on_host(end);
+  const bool shares = rings.is_placed(end);
+  const LinkSpec spec{self,
+                      end.peer,
+                      kFirstChannel + end.ring,
+                      ProxyRings::kSlots,
+                      static_cast<uint32_t>(rings.slot_bytes()),
+                      shares ? ring.slots : nullptr};
   if (end.outgoing) {
     auto channel = route.transport->open_sender(route.card, spec);
     WEIR_TRY(channel.status());
-    return std::unique_ptr<ProxiedEnd>(new Outgoing(rings.on_host(end), std::move(*channel)));
+    return std::unique_ptr<ProxiedEnd>(new Outgoing(ring, std::move(*channel), shares));
   }
   auto channel = route.transport->open_receiver(route.card, spec);
   WEIR_TRY(channel.status());
-  return std::unique_ptr<ProxiedEnd>(new Incoming(rings.on_host(end), std::move(*channel)));
+  if (shares)
+    return std::unique_ptr<ProxiedEnd>(new SharedIncoming(ring, std::move(*channel), *gpu.direct()));
+  return std::unique_ptr<ProxiedEnd>(new Incoming(ring, std::move(*channel)));
 }
 
 }  // namespace weir::core

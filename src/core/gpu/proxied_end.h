@@ -6,14 +6,17 @@
 #include <memory>
 
 #include "src/core/routes.h"
+#include "src/device/gpu_direct.h"
 #include "src/exec/gpu/proxy_rings.h"
 
 namespace weir::core {
 
 class ProxiedEnd {
  public:
-  /// Opens the channel; `rings` and the route's transport outlive the end. Errors: the transport's.
-  static Result<std::unique_ptr<ProxiedEnd>> open(Rank self, const exec::gpu::ProxyRings& rings,
+  /// Opens the channel; `rings`, the GPU whose they are and the route's transport outlive the end. Errors:
+  /// the transport's.
+  static Result<std::unique_ptr<ProxiedEnd>> open(Rank self, device::Gpu& gpu,
+                                                  const exec::gpu::ProxyRings& rings,
                                                   const exec::gpu::ProxyRings::End& end,
                                                   const Routes& routes);
   virtual ~ProxiedEnd() = default;

@@ -66,7 +66,7 @@ void Proxy::work() {
 bool Proxy::carry_all() {
   if (parts_.aborted->load(std::memory_order_relaxed) || trouble()) return false;
   for (const exec::gpu::ProxyRings::End& end : parts_.rings->newly_wanted()) {
-    auto opened = ProxiedEnd::open(parts_.self, *parts_.rings, end, *parts_.routes);
+    auto opened = ProxiedEnd::open(parts_.self, *parts_.gpu, *parts_.rings, end, *parts_.routes);
     if (!opened.ok()) {
       const std::lock_guard lock(mutex_);
       trouble_ = Trouble{end.peer, opened.status()};

@@ -27,6 +27,7 @@ class Proxy {
   /// All outlive the proxy. Nobody else uses the transports of the routes meanwhile.
   struct Parts {
     Rank self = 0;
+    device::Gpu* gpu = nullptr;
     exec::gpu::ProxyRings* rings = nullptr;
     const Routes* routes = nullptr;
     const std::atomic<bool>* aborted = nullptr;

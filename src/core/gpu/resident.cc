@@ -64,7 +64,7 @@ Status Resident::make() {
   WEIR_TRY(done.status());
   done_ = *done;
   if (island_->proxied() != nullptr)
-    proxy_ = std::make_unique<Proxy>(Proxy::Parts{parts_.rank, island_->proxied(), parts_.routes,
+    proxy_ = std::make_unique<Proxy>(Proxy::Parts{parts_.rank, &gpu_, island_->proxied(), parts_.routes,
                                                   parts_.aborted, [this] { return !idle(); }});
   ResidentWatch::Parts watch;
   watch.proxy = proxy_.get();
@@ -95,6 +95,7 @@ std::pair<std::unique_ptr<Island>, bool> Resident::end(std::unique_ptr<Resident>
   const bool idle = resident->idle();
   resident->watch_.reset();
   resident->proxy_.reset();
+  resident->island_->take_back();
   std::unique_ptr<Island> island = std::move(resident->island_);
   if (!idle) {
     WEIR_INFO(init, "rank {} leaves while its calls are queued on {}: what they use is kept",

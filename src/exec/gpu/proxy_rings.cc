@@ -23,18 +23,35 @@ struct ProxyRings::Words {
 };
 
 ProxyRings::ProxyRings(std::vector<Rank> peers, size_t slot_bytes)
-    : peers_(std::move(peers)), slot_bytes_(slot_bytes), wanted_(ends_of(peers_.size())) {}
+    : peers_(std::move(peers)),
+      slot_bytes_(slot_bytes),
+      placed_(2 * peers_.size(), nullptr),
+      wanted_(ends_of(peers_.size())) {}
 
-size_t ProxyRings::bytes() const { return ends_of(peers_.size()) * (sizeof(Words) + kSlots * slot_bytes_); }
+size_t ProxyRings::slots_bytes() const { return ends_of(peers_.size()) * kSlots * slot_bytes_; }
+size_t ProxyRings::bytes() const { return ends_of(peers_.size()) * sizeof(Words) + slots_bytes(); }
 
 void ProxyRings::bind(std::byte* host, std::byte* on_gpu) {
   host_ = host;
   on_gpu_ = on_gpu;
 }
 
+void ProxyRings::place_slots(Rank peer, bool outgoing, std::byte* slots) {
+  placed_[way_of(peer, outgoing)] = slots;
+}
+
+bool ProxyRings::is_placed(const End& end) const {
+  return placed_[way_of(end.peer, end.outgoing)] != nullptr;
+}
+
+/// To a peer, or from it.
+size_t ProxyRings::way_of(Rank peer, bool outgoing) const {
+  const auto place = std::find(peers_.begin(), peers_.end(), peer) - peers_.begin();
+  return static_cast<size_t>(place) * 2 + (outgoing ? 1 : 0);
+}
+
 size_t ProxyRings::number_of(const End& end) const {
-  const auto peer = std::find(peers_.begin(), peers_.end(), end.peer) - peers_.begin();
-  return (static_cast<size_t>(peer) * 2 + (end.outgoing ? 1 : 0)) * kRings + end.ring;
+  return way_of(end.peer, end.outgoing) * kRings + end.ring;
 }
 
 /// All words come first, then all slots.
@@ -42,7 +59,9 @@ Port ProxyRings::port(std::byte* memory, const End& end) const {
   const size_t number = number_of(end);
   auto* const words = reinterpret_cast<Words*>(memory) + number;
   Port port;
-  port.slots = memory + ends_of(peers_.size()) * sizeof(Words) + number * kSlots * slot_bytes_;
+  std::byte* const placed = placed_[way_of(end.peer, end.outgoing)];
+  port.slots = (placed != nullptr ? placed : memory + ends_of(peers_.size()) * sizeof(Words)) +
+               number * kSlots * slot_bytes_;
   port.arrived = words->arrived.words;
   port.taken = &words->taken.word;
   port.count = kSlots;

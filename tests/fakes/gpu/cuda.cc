@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "src/drivers/cuda_table.h"
+#include "src/drivers/direct_table.h"
 #include "tests/fakes/gpu/calls.h"
 #include "tests/fakes/gpu/graphs.h"
 #include "tests/fakes/gpu/mappings.h"
@@ -78,10 +79,11 @@ int cuDeviceGetPCIBusId(char* text, int bytes, int device) {
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   if (device < 0 || device >= gpu_count()) return kInvalidDevice;
-  *value = attribute == 16   ? 4
-           : attribute == 75 ? 9
-           : attribute == 76 ? 0
-                             : 1;  // multiprocessors; capability 9.0
+  *value = attribute == 16                               ? 4
+           : attribute == 75                             ? 9
+           : attribute == 76                             ? 0
+           : attribute == weir::drivers::kWritesOrdering ? 0
+                                                         : 1;  // multiprocessors; capability 9.0
   return kSuccess;
 }
 
@@ -230,6 +232,17 @@ int cuIpcOpenMemHandle_v2(CudaAddress* address, CudaIpcHandle handle, unsigned) 
 int cuIpcCloseMemHandle(CudaAddress address) {
   const int code = ready_and_free();
   return code != kSuccess ? code : detach(pointer_of(address));
+}
+int cuMemGetHandleForAddressRange(void* file, CudaAddress address, size_t bytes, int kind,
+                                  unsigned long long) {
+  const int code = started();
+  if (code != kSuccess || kind != weir::drivers::kDmabufHandle)
+    return code != kSuccess ? code : kInvalidValue;
+  return dmabuf_of(pointer_of(address), bytes, static_cast<int*>(file));
+}
+int cuFlushGPUDirectRDMAWrites(int target, int scope) {
+  if (ready_and_free() != kSuccess) return ready_and_free();
+  return target == 0 && scope == 100 && !fault_is_set("flush") ? kSuccess : kNotSupported;
 }
 using Memory = unsigned long long;
 static_assert(sizeof(Memory) == sizeof(uint64_t));

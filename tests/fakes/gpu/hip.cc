@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "src/drivers/direct_table.h"
 #include "src/drivers/hip_table.h"
 #include "tests/fakes/gpu/calls.h"
 #include "tests/fakes/gpu/graphs.h"
@@ -178,6 +179,11 @@ int hipIpcOpenMemHandle(void** address, HipIpcHandle handle, unsigned) {
 int hipIpcCloseMemHandle(void* address) {
   const int code = ready_and_free();
   return code != kSuccess ? code : keep(detach(address));
+}
+int hipMemGetHandleForAddressRange(void* file, void* address, size_t bytes, int kind, unsigned long long) {
+  if (const int code = start(); code != kSuccess) return keep(code);
+  if (kind != weir::drivers::kDmabufHandle) return keep(kInvalidValue);
+  return keep(dmabuf_of(address, bytes, static_cast<int*>(file)));
 }
 int hipMemGetAllocationGranularity(size_t* bytes, const weir::drivers::MappingProperties* properties, int) {
   return keep(mapping_unit(bytes, properties));

@@ -218,6 +218,15 @@ int detach(void* base) {
   return kSuccess;
 }
 
+int dmabuf_of(const void* base, size_t bytes, int* file) {
+  Block block;
+  if (fault_is_set("dmabuf")) return kNotSupported;
+  if (!find_block(base, &block) || block.kind != Kind::device || block.begin != base || block.mapped != bytes)
+    return kInvalidValue;
+  *file = fcntl(block.file, F_DUPFD_CLOEXEC, 0);
+  return *file < 0 ? kOutOfMemory : kSuccess;
+}
+
 int place(void* at, size_t bytes, int file, int gpu) {
   Memory& memory = Memory::get();
   const std::lock_guard lock(memory.mutex);

@@ -54,6 +54,9 @@ int make_handle(const void* base, MemoryHandle* handle);
 int attach(const MemoryHandle& handle, int gpu, void** base);
 int detach(void* base);
 
+/// A descriptor of what is behind all pages of a block.
+int dmabuf_of(const void* base, size_t bytes, int* file);
+
 /// What is behind `file` as device memory at addresses that are reserved, and not any more. The file is the
 /// block's.
 int place(void* at, size_t bytes, int file, int gpu);

@@ -1,0 +1,48 @@
+/// Memory of a GPU that is lent to transports, whose adapters write and read messages there (GPUDirect RDMA).
+///
+/// Not thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "src/device/gpu_direct.h"
+#include "transports/transport.h"
+
+namespace weir::core {
+
+class GpuSlots final : public SlotMemory {
+ public:
+  /// Whether an adapter may come to the GPU's memory.
+  using Allows = std::function<Status(const std::string& adapter)>;
+
+  /// Takes memory of the GPU, which outlives it. REQUIRES: gpu.direct() is not null.
+  static Result<std::unique_ptr<GpuSlots>> make(device::Gpu& gpu, size_t bytes, Allows allows);
+  /// REQUIRES: nothing that is queued uses it. Takes it back first.
+  ~GpuSlots() override;
+  GpuSlots(const GpuSlots&) = delete;
+  GpuSlots& operator=(const GpuSlots&) = delete;
+
+  Status lend_to(Transport& transport);
+  bool is_lent() const { return !borrowers_.empty(); }
+  /// From all transports that have it; these live still.
+  void take_back();
+
+  std::byte* begin() const override { return memory_; }
+  size_t bytes() const override { return bytes_; }
+  Result<Socket> file() const override { return gpu_.direct()->file_of(memory_, bytes_); }
+  Status allows(const std::string& adapter) const override { return allows_(adapter); }
+
+ private:
+  GpuSlots(device::Gpu& gpu, std::byte* memory, size_t bytes, Allows allows)
+      : gpu_(gpu), memory_(memory), bytes_(bytes), allows_(std::move(allows)) {}
+
+  device::Gpu& gpu_;
+  std::byte* const memory_;
+  const size_t bytes_;
+  const Allows allows_;
+  std::vector<Transport*> borrowers_;
+};
+
+}  // namespace weir::core

@@ -1,0 +1,64 @@
+#include "src/device/gpu_direct.h"
+
+#include <gmock/gmock.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "tests/device/gpu_user.h"
+
+namespace weir::device {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(GpuDirect, AFileIsTheMemoryOfTheGpu) {
+  const auto gpus = make_gpus();
+  Gpu& gpu = **gpus->at(1);
+  ASSERT_NE(gpu.direct(), nullptr);
+  constexpr size_t kBytes = 1 << 16;
+  auto memory = gpu.allocate(kBytes, GpuMemory::device);
+  ASSERT_TRUE(memory.ok());
+  auto file = gpu.direct()->file_of(*memory, kBytes);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  auto* const seen =
+      static_cast<int*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd(), 0));
+  ASSERT_NE(seen, MAP_FAILED);
+  const int value = 17;
+  ASSERT_TRUE(gpu.copy(static_cast<int*>(*memory) + 5, &value, sizeof(value), nullptr).ok());
+  ASSERT_TRUE(gpu.synchronize(nullptr).ok());
+  EXPECT_EQ(seen[5], 17);
+  munmap(seen, kBytes);
+  EXPECT_FALSE(gpu.direct()->file_of(static_cast<char*>(*memory) + 4096, kBytes).ok());
+  EXPECT_TRUE(gpu.free(*memory, GpuMemory::device).ok());
+}
+
+TEST(GpuDirect, ARefusalNamesTheGpu) {
+  const auto gpus = make_gpus();
+  Gpu& gpu = **gpus->at(0);
+  auto memory = gpu.allocate(1 << 16, GpuMemory::device);
+  ASSERT_TRUE(memory.ok());
+  ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "dmabuf,flush", 1), 0);
+  EXPECT_THAT(gpu.direct()->file_of(*memory, 1 << 16).status().message(),
+              AllOf(HasSubstr("GPU 0"), HasSubstr("MemGetHandleForAddressRange failed")));
+  if (gpu.direct()->may_be_written().ok()) {
+    EXPECT_THAT(gpu.direct()->settle().message(), HasSubstr("cuFlushGPUDirectRDMAWrites failed"));
+  }
+  unsetenv("WEIR_FAKE_GPU_FAULTS");
+  EXPECT_TRUE(gpu.free(*memory, GpuMemory::device).ok());
+}
+
+/// CUDA's driver says what is needed; HIP's says nothing, so adapters only read there.
+TEST(GpuDirect, WhatAdaptersWriteIsSeenOrRefused) {
+  const auto gpus = make_gpus();
+  GpuDirect& direct = *(*gpus->at(0))->direct();
+  EXPECT_EQ(direct.may_be_written().ok(), !kIsHip);
+  if (kIsHip) {
+    EXPECT_THAT(direct.may_be_written().message(), HasSubstr("whether kernels see"));
+  } else {
+    EXPECT_TRUE(direct.settle().ok());
+  }
+}
+
+}  // namespace
+}  // namespace weir::device

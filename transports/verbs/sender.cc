@@ -12,6 +12,7 @@ namespace weir::verbs {
 namespace {
 
 constexpr uint64_t kPartsPerId = 64;  // ids of posts: message * 64 + part
+constexpr uint64_t kMostBodyParts = kPartsPerId - 1;  // heads may be apart, as parts of their own
 constexpr size_t kPartAlign = 128;
 constexpr size_t kLeastPart = 4096;  // smaller messages are not split
 
@@ -291,17 +292,17 @@ Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
   for (const Strands::Place& place : places)
     most_bytes = std::min(most_bytes, (*context.rails)[place.rail].used.port.most_bytes);
   const uint32_t parts = most_parts(context.settings, strands, spec.slot_bytes, most_bytes);
-  if (spec.channel >= kMostChannels || spec.slots > kMostSlots || parts > kPartsPerId) {
+  const uint32_t least = most_parts({}, 1, spec.slot_bytes, most_bytes);
+  if (spec.channel >= kMostChannels || spec.slots > kMostSlots || least > kMostBodyParts) {
     return Status(
         Code::invalid_argument,
         fmt::format("{} was asked for with {} slots of {} bytes; verbs has channels below {} of at most {} "
                     "slots, each sent as at most {} requests of {} bytes",
-                    outgoing_name(spec), spec.slots, spec.slot_bytes, kMostChannels, kMostSlots, kPartsPerId,
+                    outgoing_name(spec), spec.slots, spec.slot_bytes, kMostChannels, kMostSlots, kMostBodyParts,
                     most_bytes));
   }
   Result<Slots> slots = Slots::make(spec, context.lent);
   WEIR_TRY(slots.status());
-  const uint32_t least = most_parts({}, 1, spec.slot_bytes, most_bytes);
   auto sender = std::make_unique<VerbsSender>(context, spec, std::move(*slots), least);
   WEIR_TRY(sender->begin(places, context.settings, depth_of(spec.slots, parts, strands)));
   return std::unique_ptr<Sender>(std::move(sender));

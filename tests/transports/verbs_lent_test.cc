@@ -133,7 +133,8 @@ TEST_F(VerbsLending, SlotsOutsideAreRefused) {
 TEST_F(VerbsLending, ThroughDecoratorsUntilItIsTakenBack) {
   node_.transport = make_faulty(make_paced(std::move(node_.transport)), {});
   const auto open = [&] {
-    return node_.transport->open_sender(node_.transport->card(), {0, 1, 7, 2, 4096, memory_.begin()}).status();
+    return node_.transport->open_sender(node_.transport->card(), {0, 1, 7, 2, 4096, memory_.begin()})
+        .status();
   };
   EXPECT_EQ(open().code(), Code::invalid_argument);
   const Status lent = node_.transport->lend(memory_);

@@ -11,7 +11,7 @@
 namespace weir::verbs {
 namespace {
 
-constexpr uint64_t kPartsPerId = 64;  // ids of posts: message * 64 + part
+constexpr uint64_t kPartsPerId = 64;                  // ids of posts: message * 64 + part
 constexpr uint64_t kMostBodyParts = kPartsPerId - 1;  // heads may be apart, as parts of their own
 constexpr size_t kPartAlign = 128;
 constexpr size_t kLeastPart = 4096;  // smaller messages are not split
@@ -168,6 +168,7 @@ class VerbsSender final : public Sender, private StrandUser {
     if (const auto payload = line_.take(FrameKind::farewell)) {
       const auto taken = ByteReader(*payload).get<uint64_t>();
       if (taken > credited_ && taken <= published_) credited_ = taken;
+      free_slots();
     }
     if (!line_.ended().empty()) strands_.expect_no_more();
   }
@@ -298,8 +299,8 @@ Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
         Code::invalid_argument,
         fmt::format("{} was asked for with {} slots of {} bytes; verbs has channels below {} of at most {} "
                     "slots, each sent as at most {} requests of {} bytes",
-                    outgoing_name(spec), spec.slots, spec.slot_bytes, kMostChannels, kMostSlots, kMostBodyParts,
-                    most_bytes));
+                    outgoing_name(spec), spec.slots, spec.slot_bytes, kMostChannels, kMostSlots,
+                    kMostBodyParts, most_bytes));
   }
   Result<Slots> slots = Slots::make(spec, context.lent);
   WEIR_TRY(slots.status());

@@ -34,12 +34,12 @@ Status Communicator::make_resident() {
   offered.path = options.gpu_path;
   offered.home_bytes = static_cast<size_t>(options.gpu_home_bytes);
   offered.routes = connected_->routes.get();
-  offered.allows_adapter = [this, &options](const std::string& adapter) -> Status {
+  offered.adapters.allows = [this, &options](const std::string& adapter) -> Status {
     const auto host = runtime_.own_host().host();
     WEIR_TRY(host.status());
     return is_near_enough(**host, gpu_->address(), adapter, options.gdr_level);
   };
-  offered.adapters_read = options.gdr_read;
+  offered.adapters.read = options.gdr_read;
   auto joined = Island::join(offered);
   WEIR_TRY(joined.status());
   if (joined->island == nullptr) {

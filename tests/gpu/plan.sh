@@ -88,6 +88,9 @@ done
 perf hypercube.threads.4 20 hypercube -t 4 -b 1K -e "$checked" -f 64 -n "$iterations"
 perf all_gather.processes.2 20 all_gather --ranks 2 -b 1K -e "$checked" -f 64 -n "$iterations"
 perf sendrecv.processes.2 20 sendrecv --ranks 2 -b 1K -e "$checked" -f 64 -n "$iterations"
+# Two processes that take themselves for hosts: kernels, proxies and tcp. The GPU runs them in turns, so it is slow.
+program all_reduce.hosts.2 60 "$(command -v env)" WEIR_GPU_PATH=kernel "$bin/weir" run -n 2 --nodes 2 --plain -- \
+  "$bin/all_reduce_perf" --device "$vendor" -b 8 -e "$checked" -f 64 -n 2 -w 1 -T 60
 rm -f "$out/ring.json"
 ring_options=(--ranks 2,4,8 --to "$largest")
 [[ "$fake" == 1 ]] && ring_options=(--ranks 2 --from 4096 --to "$middle" --kernels "$tests/fake_cuda/libfake_gpu_image.so"

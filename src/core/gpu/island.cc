@@ -29,9 +29,8 @@ constexpr int64_t kHandOverNs = 10'000'000'000;
 constexpr uint64_t kLeft = 1;
 constexpr uint64_t kLeftGraphs = 2;
 
-/// With more ranks than that on several hosts, plans take too long to check, and proxies too much memory.
+/// With more ranks than that on several hosts plans take too long to check.
 constexpr size_t kMostWithProxies = 128;
-constexpr size_t kMostProxiedBytes = size_t{256} << 20;
 
 constexpr size_t kHomeAlignment = 4096;
 constexpr size_t head_bytes(int ranks) {
@@ -296,65 +295,22 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool 
 Status Island::make_proxied(const Parts& parts) {
   using exec::gpu::HomeTable;
   const HomeTable table(HomeTable::Ranks::of(homes_), homes_.bytes);
-  auto rings = std::make_unique<exec::gpu::ProxyRings>(far_, table.message_bytes(HomeTable::Kind::bandwidth));
-  if (rings->bytes() > kMostProxiedBytes)
-    return {Code::system_error,
-            fmt::format("rings to {} ranks of other hosts need {} bytes of pinned memory; kernels are given "
-                        "at most {}",
-                        far_.size(), rings->bytes(), kMostProxiedBytes)};
-  auto memory = Pinned::allocate(gpu_, rings->bytes());
-  WEIR_TRY(memory.status());
-  proxied_memory_ = std::move(*memory);
-  auto first_word = gpu_->flag_at(proxied_memory_.data());
-  WEIR_TRY(first_word.status());
-  rings->bind(proxied_memory_.data(), reinterpret_cast<std::byte*>(first_word->device));
-  proxied_ = std::move(rings);
-  lend_slots(parts);
+  const size_t slot_bytes = table.message_bytes(HomeTable::Kind::bandwidth);
+  auto made = ProxiedMemory::make({rank_, gpu_, far_, slot_bytes, parts.routes, parts.adapters});
+  WEIR_TRY(made.status());
+  proxied_ = std::move(*made);
   return {};
 }
 
-/// Puts slots into memory of the GPU where the transport's adapters come to it. Each end for itself: what is
-/// refused here is no business of others.
-void Island::lend_slots(const Parts& parts) {
-  if (parts.routes == nullptr || gpu_->direct() == nullptr || !parts.allows_adapter) return;
-  std::map<Transport*, Status> asked;
-  const Status writes = gpu_->direct()->may_be_written();
-  for (const Rank peer : far_) {
-    Transport* const transport = parts.routes->to(peer).transport;
-    const auto [lent, is_new] = asked.try_emplace(transport);
-    if (is_new) {
-      lent->second = lend_slots_to(*transport, parts.allows_adapter);
-      WEIR_INFO(net, "GPUDirect RDMA: rank {}, {} to {}: {}", rank_, transport->name(), gpu_->description(),
-                !lent->second.ok()     ? "no: " + lent->second.message()
-                : !writes.ok()         ? "adapters only read: " + writes.message()
-                : !parts.adapters_read ? "adapters only write, as NCCL_NET_GDR_READ says"
-                                       : "yes");
-    }
-    if (!lent->second.ok()) continue;
-    if (writes.ok()) proxied_->place_slots(peer, false, slots_->begin());
-    if (parts.adapters_read) proxied_->place_slots(peer, true, slots_->begin());
-  }
-  if (slots_ != nullptr && !slots_->is_lent()) slots_.reset();
-}
-
-Status Island::lend_slots_to(Transport& transport, const GpuSlots::Allows& allows) {
-  if (slots_ == nullptr) {
-    auto made = GpuSlots::make(*gpu_, proxied_->slots_bytes(), allows);
-    WEIR_TRY(made.status());
-    slots_ = std::move(*made);
-  }
-  return slots_->lend_to(transport);
-}
-
 void Island::take_back() {
-  if (slots_ != nullptr) slots_->take_back();
+  if (proxied_ != nullptr) proxied_->take_back();
 }
 
 /// Ranks of one process on one GPU have a stream each: they need a hardware queue each (stream_executor.h).
 Status Island::make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
   if (!streams) {
     flags_.reset();
-    auto executor = KernelExecutor::create(*gpu_, kernels_, homes_, {blocks_}, proxied_.get());
+    auto executor = KernelExecutor::create(*gpu_, kernels_, homes_, {blocks_}, proxied());
     WEIR_TRY(executor.status());
     executor_ = std::move(*executor);
     return {};

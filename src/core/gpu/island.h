@@ -14,14 +14,12 @@
 #include "src/base/file_post.h"
 #include "src/base/options.h"
 #include "src/core/bootstrap.h"
-#include "src/core/gpu/gpu_slots.h"
 #include "src/core/gpu/kernel_library.h"
+#include "src/core/gpu/proxied_memory.h"
 #include "src/core/pinned.h"
-#include "src/core/routes.h"
 #include "src/device/gpu_mappings.h"
 #include "src/device/gpu_sharing.h"
 #include "src/exec/gpu/flag_pages.h"
-#include "src/exec/gpu/proxy_rings.h"
 #include "src/exec/gpu/queued.h"
 
 namespace weir::core {
@@ -37,8 +35,7 @@ class Island {
     std::string path;      ///< WEIR_GPU_PATH
     size_t home_bytes = 0;
     const Routes* routes = nullptr;  ///< to ranks of other hosts
-    GpuSlots::Allows allows_adapter;
-    bool adapters_read = true;  ///< memory of GPUs, and do not only write it
+    ProxiedMemory::Adapters adapters;
   };
   /// What became of it: an island, or why there is none.
   struct Outcome {
@@ -65,7 +62,7 @@ class Island {
   bool by_streams() const { return flags_ != nullptr; }
 
   /// Rings to ranks of other hosts, for a proxy; null: all are on one.
-  exec::gpu::ProxyRings* proxied() const { return proxied_.get(); }
+  exec::gpu::ProxyRings* proxied() const { return proxied_ != nullptr ? &proxied_->rings() : nullptr; }
 
   /// Nobody serves those rings any more: transports forget memory that they were lent. REQUIRES: they live.
   void take_back();
@@ -112,8 +109,6 @@ class Island {
   Status reach(const Parts& parts, const std::vector<Offer>& offers, bool streams);
   Result<std::byte*> reach_home(const Parts& parts, const Offer& offer, const Socket* file);
   Status make_proxied(const Parts& parts);
-  void lend_slots(const Parts& parts);
-  Status lend_slots_to(Transport& transport, const GpuSlots::Allows& allows);
   Status make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams);
   bool settle_exit();
   void let_go();
@@ -127,10 +122,8 @@ class Island {
   size_t memory_bytes_ = 0;
   exec::gpu::LoadedKernels kernels_;
   exec::gpu::Homes homes_;
-  std::vector<Rank> far_;  ///< ranks of other hosts
-  Pinned proxied_memory_;
-  std::unique_ptr<GpuSlots> slots_;  ///< of those rings; null: they lie in that memory
-  std::unique_ptr<exec::gpu::ProxyRings> proxied_;
+  std::vector<Rank> far_;                        ///< ranks of other hosts
+  std::unique_ptr<ProxiedMemory> proxied_;       ///< null: there are none
   std::vector<std::byte*> farewells_;            ///< by rank: where its memory begins; null: on another host
   std::vector<device::GpuMapping> attached_;     ///< of no bytes: by handles
   std::optional<FilePost> post_;                 ///< homes go by files

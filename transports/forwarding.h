@@ -56,6 +56,8 @@ class ForwardingTransport : public Transport {
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
     return inner_->open_receiver(peer_card, spec);
   }
+  Status lend(SlotMemory& memory) override { return inner_->lend(memory); }
+  void take_back(SlotMemory& memory) override { inner_->take_back(memory); }
   Result<HomeView> map(BytesView peer_card) override { return inner_->map(peer_card); }
   NetCounters counters() const override { return inner_->counters(); }
 

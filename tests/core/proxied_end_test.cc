@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <functional>
 #include <numeric>
 #include <thread>
 
@@ -20,6 +22,7 @@ namespace {
 using exec::gpu::Port;
 using exec::gpu::ProxyRings;
 using testing::FakeFabric;
+using ::testing::HasSubstr;
 using testing::Site;
 
 constexpr size_t kSlotBytes = 4096;
@@ -90,10 +93,10 @@ std::vector<int> payload(uint64_t message) {
 }
 
 /// What a kernel that sends does.
-void send_all(Host& host) {
+void send_all(Host& host, uint64_t messages = kMessages) {
   const Port port = host.rings.on_gpu(kOut);
   const Port words = host.rings.on_host(kOut);
-  for (uint64_t n = 0; n < kMessages; ++n) {
+  for (uint64_t n = 0; n < messages; ++n) {
     ASSERT_TRUE(serve(host, [&] { return n < port.count || load(words.taken) + port.count > n; }));
     const size_t slot = n % port.count;
     const std::vector<int> data = payload(n);
@@ -128,9 +131,9 @@ void take_all(Host& host) {
   ASSERT_TRUE(serve(host, [&, looks = 0]() mutable { return host.end->drained() && ++looks > 100; }));
 }
 
-class ProxiedEnds : public ::testing::TestWithParam<Placed> {};
-
-TEST_P(ProxiedEnds, CarryMessagesThroughMemoryOfGpus) {
+/// Two ranks, of which rank 0 sends.
+void run(Placed placed, const std::function<void(Host&)>& sender,
+         const std::function<void(Host&)>& receiver) {
   FakeFabric fabric(2);
   GpuSite gpus;
   Site site;
@@ -149,16 +152,49 @@ TEST_P(ProxiedEnds, CarryMessagesThroughMemoryOfGpus) {
       auto routes = Routes::find(**bootstrap, host.transports);
       ASSERT_TRUE(routes.ok()) << routes.status().message();
       host.routes = std::make_unique<Routes>(std::move(*routes));
-      host.open(rank, rank == 0 ? GetParam().sender : GetParam().receiver);
-      if (host.end != nullptr) {
-        if (rank == 0) send_all(host);
-        if (rank == 1) take_all(host);
-      }
+      host.open(rank, rank == 0 ? placed.sender : placed.receiver);
+      if (host.end != nullptr) (rank == 0 ? sender : receiver)(host);
       ++done;
       while (done < 2) std::this_thread::yield();
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+class ProxiedEnds : public ::testing::TestWithParam<Placed> {};
+
+TEST_P(ProxiedEnds, CarryMessagesThroughMemoryOfGpus) {
+  run(
+      GetParam(), [](Host& host) { send_all(host); }, take_all);
+}
+
+/// The adapter has delivered everything, but the kernel waits for room.
+TEST(ProxiedEnd, ASenderWithoutRoomLearnsThatThePeerIsGone) {
+  constexpr uint64_t kTaken = 1;
+  std::atomic<bool> delivered{false};
+  const auto sender = [&](Host& host) {
+    send_all(host, ProxyRings::kSlots + kTaken);
+    delivered = true;
+    Result<bool> carried = true;
+    while (carried.ok()) {
+      carried = host.end->carry();
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(carried.status().code(), Code::remote_error);
+    EXPECT_THAT(carried.status().message(), HasSubstr("rank 1"));
+    EXPECT_TRUE(host.end->awaits_peer());
+  };
+  const auto receiver = [&](Host& host) {
+    const Port words = host.rings.on_host(kIn);
+    ASSERT_TRUE(serve(host, [&] { return load(words.arrived) == kTaken; }));
+    EXPECT_TRUE(host.end->drained()) << "nothing to do until a kernel has taken the message";
+    store(words.taken, kTaken);
+    EXPECT_FALSE(host.end->drained());
+    ASSERT_TRUE(serve(host, [&] { return load(words.arrived) == kTaken + 1; }));
+    ASSERT_TRUE(serve(host, [&] { return delivered.load(); }));
+    host.end.reset();
+  };
+  run({true, true}, sender, receiver);
 }
 
 INSTANTIATE_TEST_SUITE_P(Slots, ProxiedEnds,

@@ -6,6 +6,8 @@
 #include "tests/transports/both_ends.h"
 #include "tests/transports/lent_memory.h"
 #include "tests/transports/verbs_node.h"
+#include "transports/faulty.h"
+#include "transports/paced.h"
 
 namespace weir::testing {
 namespace {
@@ -125,6 +127,38 @@ TEST_F(VerbsLending, SlotsOutsideAreRefused) {
     EXPECT_EQ(sender.status().code(), Code::invalid_argument);
     EXPECT_THAT(sender.status().message(), HasSubstr("not in memory that verbs was lent"));
   }
+}
+
+/// Decorators hand it on. What was taken back is no longer there to open ends in.
+TEST_F(VerbsLending, ThroughDecoratorsUntilItIsTakenBack) {
+  node_.transport = make_faulty(make_paced(std::move(node_.transport)), {});
+  const auto open = [&] {
+    return node_.transport->open_sender(node_.transport->card(), {0, 1, 7, 2, 4096, memory_.begin()})
+        .status();
+  };
+  EXPECT_EQ(open().code(), Code::invalid_argument);
+  const Status lent = node_.transport->lend(memory_);
+  ASSERT_TRUE(lent.ok()) << lent.message();
+  EXPECT_TRUE(open().ok()) << open().message();
+  node_.transport->take_back(memory_);
+  EXPECT_EQ(open().code(), Code::invalid_argument);
+}
+
+/// With heads apart a message has a part more; devices that take short requests only have room for that.
+class VerbsLentInShortRequests : public VerbsLending {
+ protected:
+  static constexpr uint32_t kMostBytes = 1024;
+
+  Status open(uint32_t slot_bytes) {
+    FakeFabric fabric(4, kMostBytes);
+    Node node = verbs_node(fabric, 0, {});
+    return node.transport->open_sender(node.transport->card(), {0, 1, 7, 2, slot_bytes}).status();
+  }
+};
+
+TEST_F(VerbsLentInShortRequests, ManyPartsLeaveRoomForTheHead) {
+  EXPECT_TRUE(open(62 * kMostBytes).ok());
+  EXPECT_THAT(open(64 * kMostBytes - 64).message(), HasSubstr("at most 63 requests of 1024 bytes"));
 }
 
 }  // namespace

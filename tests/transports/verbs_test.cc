@@ -6,6 +6,7 @@
 
 #include "src/base/host.h"
 #include "tests/transports/both_ends.h"
+#include "tests/transports/lent_slots.h"
 #include "tests/transports/verbs_node.h"
 #include "transports/card.h"
 #include "transports/line.h"
@@ -21,12 +22,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::vector<Setup> setups() {
-  const auto node = [](int devices, const Options& options) {
+  const auto node = [](int devices, const Options& options, bool lends = false) {
     const auto fabric = std::make_shared<FakeFabric>(devices);
-    return [=](Rank rank) { return verbs_node(*fabric, rank, options); };
+    return [=](Rank rank) {
+      Node node = verbs_node(*fabric, rank, options);
+      if (lends) node.transport = std::make_unique<LentSlots>(std::move(node.transport));
+      return node;
+    };
   };
   return with_faults({{"threads", PeerKind::threads, node(4, {}), true},
-                      {"threads_split", PeerKind::threads, node(4, strands_per_rail(3, true)), true}});
+                      {"threads_split", PeerKind::threads, node(4, strands_per_rail(3, true)), true},
+                      {"threads_lent", PeerKind::threads, node(4, {}, true), true}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::ValuesIn(setups()), setup_name);

@@ -11,7 +11,8 @@
 namespace weir::verbs {
 namespace {
 
-constexpr uint64_t kPartsPerId = 64;  // ids of posts: message * 64 + part
+constexpr uint64_t kPartsPerId = 64;                  // ids of posts: message * 64 + part
+constexpr uint64_t kMostBodyParts = kPartsPerId - 1;  // heads may be apart, as parts of their own
 constexpr size_t kPartAlign = 128;
 constexpr size_t kLeastPart = 4096;  // smaller messages are not split
 
@@ -167,6 +168,7 @@ class VerbsSender final : public Sender, private StrandUser {
     if (const auto payload = line_.take(FrameKind::farewell)) {
       const auto taken = ByteReader(*payload).get<uint64_t>();
       if (taken > credited_ && taken <= published_) credited_ = taken;
+      free_slots();
     }
     if (!line_.ended().empty()) strands_.expect_no_more();
   }
@@ -291,17 +293,17 @@ Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
   for (const Strands::Place& place : places)
     most_bytes = std::min(most_bytes, (*context.rails)[place.rail].used.port.most_bytes);
   const uint32_t parts = most_parts(context.settings, strands, spec.slot_bytes, most_bytes);
-  if (spec.channel >= kMostChannels || spec.slots > kMostSlots || parts > kPartsPerId) {
+  const uint32_t least = most_parts({}, 1, spec.slot_bytes, most_bytes);
+  if (spec.channel >= kMostChannels || spec.slots > kMostSlots || least > kMostBodyParts) {
     return Status(
         Code::invalid_argument,
         fmt::format("{} was asked for with {} slots of {} bytes; verbs has channels below {} of at most {} "
                     "slots, each sent as at most {} requests of {} bytes",
-                    outgoing_name(spec), spec.slots, spec.slot_bytes, kMostChannels, kMostSlots, kPartsPerId,
-                    most_bytes));
+                    outgoing_name(spec), spec.slots, spec.slot_bytes, kMostChannels, kMostSlots,
+                    kMostBodyParts, most_bytes));
   }
   Result<Slots> slots = Slots::make(spec, context.lent);
   WEIR_TRY(slots.status());
-  const uint32_t least = most_parts({}, 1, spec.slot_bytes, most_bytes);
   auto sender = std::make_unique<VerbsSender>(context, spec, std::move(*slots), least);
   WEIR_TRY(sender->begin(places, context.settings, depth_of(spec.slots, parts, strands)));
   return std::unique_ptr<Sender>(std::move(sender));

@@ -46,10 +46,10 @@ class Outgoing final : public ProxiedEnd {
         store(ring_.taken, carried_);
       }
     }
-    if (!moved && !drained()) WEIR_TRY(channel_->progress());
+    if (!moved && (!drained() || awaits_peer())) WEIR_TRY(channel_->progress());
     return moved;
   }
-  bool is_incoming() const override { return false; }
+  bool awaits_peer() const override { return shares_ && carried_ - freed_ == ring_.count && drained(); }
   bool drained() const override { return carried_ == load(ring_.arrived) && channel_->flushed(); }
 
  private:
@@ -95,7 +95,7 @@ class Incoming final : public ProxiedEnd {
     if (!served.ok() && channel_->peek() == nullptr) return served;
     return false;
   }
-  bool is_incoming() const override { return true; }
+  bool awaits_peer() const override { return true; }
   bool drained() const override { return true; }
 
  private:
@@ -134,8 +134,8 @@ class SharedIncoming final : public ProxiedEnd {
     store(ring_.arrived, ++carried_);
     return shown_ = true;
   }
-  bool is_incoming() const override { return true; }
-  bool drained() const override { return !shown_; }
+  bool awaits_peer() const override { return true; }
+  bool drained() const override { return !shown_ || load(ring_.taken) != carried_; }
 
  private:
   const std::unique_ptr<Receiver> channel_;

@@ -22,11 +22,12 @@ class ProxiedEnd {
   virtual ~ProxiedEnd() = default;
 
   Rank peer() const { return static_cast<Rank>(ring_.peer); }
-  /// Moves what can be moved: whether anything was. Errors: those of a broken channel; of
-  /// an incoming one, perhaps only that the peer is done.
+  /// Moves what can be moved: whether anything was. Errors: those of a broken channel; where
+  /// kernels wait for the peer first, perhaps only that it is done.
   virtual Result<bool> carry() = 0;
-  virtual bool is_incoming() const = 0;
-  /// Nothing that a kernel of this rank has sent is still here.
+  /// Whether a kernel that uses the ring next waits for the peer first, be it for a message or for room.
+  virtual bool awaits_peer() const = 0;
+  /// Nothing that a kernel of this rank has sent or taken is still to be told to the peer.
   virtual bool drained() const = 0;
 
  protected:

@@ -109,7 +109,7 @@ bool Proxy::rest(int64_t idle_ns) {
 void Proxy::give_up(size_t end, const Status& why) {
   const std::lock_guard lock(mutex_);
   const Trouble trouble{ends_[end]->peer(), why};
-  if (ends_[end]->is_incoming()) {
+  if (ends_[end]->awaits_peer()) {
     closed_.push_back(trouble);
   } else if (!trouble_) {
     trouble_ = trouble;

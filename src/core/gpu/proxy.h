@@ -4,7 +4,7 @@
 /// Channels are opened when a call first wants their rings. The thread gives its core away between looks
 /// while something moves, naps when nothing has for long, and sleeps while nothing is under way and nobody
 /// waits for what kernels have sent. After trouble it does nothing any more. A channel that the peer has
-/// closed is no trouble as long as nobody waits for its messages.
+/// closed is no trouble as long as nobody waits for its messages, or for room where it has taken none.
 ///
 /// Thread-safe.
 #pragma once
@@ -49,7 +49,7 @@ class Proxy {
   void wake();
   /// A graph may run calls at any time: from now on it never sleeps for long.
   void expect_graphs();
-  /// `waited_for`: a rank for whose messages a kernel waits; -1: nobody.
+  /// `waited_for`: a rank for which a kernel waits; -1: nobody.
   std::optional<Trouble> trouble(Rank waited_for = -1) const;
 
  private:
@@ -65,7 +65,7 @@ class Proxy {
   bool woken_ = false;
   bool graphs_ = false;
   std::optional<Trouble> trouble_;
-  std::vector<Trouble> closed_;  ///< incoming channels
+  std::vector<Trouble> closed_;  ///< of ends that await the peer
   std::atomic<bool> stop_{false};
   std::vector<std::unique_ptr<ProxiedEnd>> ends_;  ///< the thread's
   std::thread thread_;

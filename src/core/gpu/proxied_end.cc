@@ -23,13 +23,8 @@ class Outgoing final : public ProxiedEnd {
   Outgoing(const Port& ring, std::unique_ptr<Sender> channel, bool shares)
       : ProxiedEnd(ring), channel_(std::move(channel)), shares_(shares) {}
 
-  Result<bool> carry() override {
-    if (!ready_) {
-      auto ready = channel_->ready();
-      WEIR_TRY(ready.status());
-      ready_ = *ready;
-      if (!ready_) return false;
-    }
+  Result<bool> ready() override { return channel_->ready(); }
+  Result<bool> move() override {
     bool moved = false;
     for (; has_room() && carried_ < load(ring_.arrived); moved = true) {
       const size_t slot = carried_ % ring_.count;
@@ -73,13 +68,8 @@ class Incoming final : public ProxiedEnd {
   Incoming(const Port& ring, std::unique_ptr<Receiver> channel)
       : ProxiedEnd(ring), channel_(std::move(channel)) {}
 
-  Result<bool> carry() override {
-    if (!ready_) {
-      auto ready = channel_->ready();
-      WEIR_TRY(ready.status());
-      ready_ = *ready;
-      if (!ready_) return false;
-    }
+  Result<bool> ready() override { return channel_->ready(); }
+  Result<bool> move() override {
     bool moved = false;
     const Message* message = nullptr;
     for (; (message = channel_->peek()) != nullptr; moved = true) {
@@ -109,13 +99,8 @@ class SharedIncoming final : public ProxiedEnd {
   SharedIncoming(const Port& ring, std::unique_ptr<Receiver> channel, device::GpuDirect& direct)
       : ProxiedEnd(ring), channel_(std::move(channel)), direct_(direct) {}
 
-  Result<bool> carry() override {
-    if (!ready_) {
-      auto ready = channel_->ready();
-      WEIR_TRY(ready.status());
-      ready_ = *ready;
-      if (!ready_) return false;
-    }
+  Result<bool> ready() override { return channel_->ready(); }
+  Result<bool> move() override {
     bool moved = false;
     if (shown_ && load(ring_.taken) == carried_) {
       channel_->release();
@@ -144,6 +129,15 @@ class SharedIncoming final : public ProxiedEnd {
 };
 
 }  // namespace
+
+Result<bool> ProxiedEnd::carry() {
+  if (!ready_) {
+    const Result<bool> ready = this->ready();
+    WEIR_TRY(ready.status());
+    ready_ = *ready;
+  }
+  return ready_ ? move() : Result<bool>(false);
+}
 
 Result<std::unique_ptr<ProxiedEnd>> ProxiedEnd::open(Rank self, device::Gpu& gpu, const ProxyRings& rings,
                                                      const ProxyRings::End& end, const Routes& routes) {

@@ -22,9 +22,9 @@ class ProxiedEnd {
   virtual ~ProxiedEnd() = default;
 
   Rank peer() const { return static_cast<Rank>(ring_.peer); }
-  /// Moves what can be moved: whether anything was. Errors: those of a broken channel; where
-  /// kernels wait for the peer first, perhaps only that it is done.
-  virtual Result<bool> carry() = 0;
+  /// Moves what can be moved: whether anything was. Errors: those of a broken channel; where kernels
+  /// wait for the peer first, perhaps only that it is done.
+  Result<bool> carry();
   /// Whether a kernel that uses the ring next waits for the peer first, be it for a message or for room.
   virtual bool awaits_peer() const = 0;
   /// Nothing that a kernel of this rank has sent or taken is still to be told to the peer.
@@ -33,9 +33,15 @@ class ProxiedEnd {
  protected:
   explicit ProxiedEnd(const exec::gpu::Port& ring) : ring_(ring) {}
 
+  /// Of the channel; and carry() once it is.
+  virtual Result<bool> ready() = 0;
+  virtual Result<bool> move() = 0;
+
   const exec::gpu::Port ring_;  ///< as the host names it
   uint64_t carried_ = 0;        ///< messages
-  bool ready_ = false;          ///< the channel
+
+ private:
+  bool ready_ = false;
 };
 
 }  // namespace weir::core

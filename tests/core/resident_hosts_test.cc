@@ -18,25 +18,32 @@ class ResidentHosts : public ::testing::Test {
 };
 
 TEST_F(ResidentHosts, GoByKernelsAndProxies) {
-  EXPECT_THAT(run_in_processes({2, 1, 2, {0, 1}}, resident_options()),
+  EXPECT_THAT(run_in_processes({2, 1, {0, 1}, {0, 1}}, resident_options()),
               AllOf(HasSubstr("by kernels on"), HasSubstr("with proxies to 1 rank of other hosts")));
 }
 
 TEST_F(ResidentHosts, OfSeveralRanksEach) {
-  EXPECT_THAT(run_in_processes({2, 2, 2, {0, 1}}, resident_options()), HasSubstr("with proxies to 2 ranks"));
-  EXPECT_THAT(run_in_processes({4, 1, 2, {0, 1, 2, 3}}, resident_options()),
+  EXPECT_THAT(run_in_processes({2, 2, {0, 1}, {0, 1}}, resident_options()),
               HasSubstr("with proxies to 2 ranks"));
+  EXPECT_THAT(run_in_processes({4, 1, {0, 0, 1, 1}, {0, 1, 2, 3}}, resident_options()),
+              HasSubstr("with proxies to 2 ranks"));
+}
+
+/// Not as many on each, and not one after the other.
+TEST_F(ResidentHosts, OfDifferentSizes) {
+  EXPECT_THAT(run_in_processes({4, 1, {0, 1, 0, 0}, {0, 1, 2, 3}}, resident_options()),
+              HasSubstr("with proxies to 1 rank"));
 }
 
 /// Three hosts, one rank each, with messages of one grain.
 TEST_F(ResidentHosts, WithLittleMemory) {
   Options options = resident_options();
   options.gpu_home_bytes = 1;
-  EXPECT_THAT(run_in_processes({3, 1, 3, {0, 1, 2}}, options), HasSubstr("with proxies to 2 ranks"));
+  EXPECT_THAT(run_in_processes({3, 1, {0, 1, 2}, {0, 1, 2}}, options), HasSubstr("with proxies to 2 ranks"));
 }
 
 TEST_F(ResidentHosts, WhoseProcessesShareAGpuAreStaged) {
-  EXPECT_THAT(run_in_processes({4, 1, 2, {0, 0, 1, 1}}, resident_options()),
+  EXPECT_THAT(run_in_processes({4, 1, {0, 0, 1, 1}, {0, 0, 1, 1}}, resident_options()),
               AllOf(HasSubstr("through pinned memory: operations of streams"), Not(HasSubstr("proxies"))));
 }
 
@@ -48,7 +55,7 @@ TEST_F(ResidentHosts, DifferentCallsAreNamed) {
   const RootProcess root;
   const UniqueId id = root.id();
   Processes all(2, [&](int rank, const Processes::Voice& voice) {
-    GpuSite site(options_of(rank, true, resident_options()));
+    GpuSite site(options_of(rank, resident_options()));
     with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, Seated& seat) {
       Elements data(seat, 200);
       const Collective kind = rank == 0 ? Collective::all_reduce : Collective::all_gather;
@@ -69,7 +76,7 @@ TEST_F(ResidentHosts, AbortsEndWhatWaits) {
   const RootProcess root;
   const UniqueId id = root.id();
   Processes all(2, [&](int rank, const Processes::Voice& voice) {
-    GpuSite site(options_of(rank, true, resident_options()));
+    GpuSite site(options_of(rank, resident_options()));
     with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, Seated& seat) {
       Elements data(seat, 100);
       const Operation one = operation(Collective::all_reduce, data.data(), data.data(), 100);

@@ -31,17 +31,17 @@ inline void send_around(Communicator& communicator, const Seated& seat, size_t c
   for (size_t i = 0; i < count; ++i) ASSERT_EQ(got[i], put(before, 3, i)) << i;
 }
 
-/// Of a process that is on a host of its own.
-inline Options options_of(int host, bool has_hosts, Options options) {
-  if (has_hosts) options.host_id = fmt::format("host {}", host);
+/// Of a process on a host that is told apart.
+inline Options options_of(int host, Options options) {
+  options.host_id = fmt::format("host {}", host);
   return options;
 }
 
 struct ProcessesOfRanks {
   int processes = 1;
-  int ranks = 1;          ///< of each
-  int hosts = 1;          ///< that the processes are said to be on, so many after each other
-  std::vector<int> gpus;  ///< by process
+  int ranks = 1;           ///< of each
+  std::vector<int> hosts;  ///< by process; empty: this one
+  std::vector<int> gpus;   ///< by process
 };
 
 /// Some collectives, and sends. What the log of rank 0's process says, or of what went wrong.
@@ -52,7 +52,7 @@ inline std::string run_in_processes(const ProcessesOfRanks& all_of, const Option
   Processes all(processes, [&](int process, const Processes::Voice& voice) {
     const Logged logged;
     {
-      GpuSite site(options_of(process / (processes / hosts), hosts > 1, options));
+      GpuSite site(hosts.empty() ? options : options_of(hosts[static_cast<size_t>(process)], options));
       std::vector<int> here;
       for (int i = 0; i < ranks; ++i) here.push_back(process * ranks + i);
       with_own_residents(site, id, processes * ranks, here, {gpus[static_cast<size_t>(process)]},
@@ -100,7 +100,7 @@ inline void kill_a_peer(const Killing& killing) {
   options.peer_timeout_s = 2;
   options.gpu_path = killing.path;
   Processes all(2, [&](int rank, const Processes::Voice& voice) {
-    GpuSite site(options_of(rank, killing.hosts, options));
+    GpuSite site(killing.hosts ? options_of(rank, options) : options);
     with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, Seated& seat) {
       Elements data(seat, 100);
       voice.say("connected");

@@ -14,30 +14,30 @@ using testing::Processes;
 using testing::RootProcess;
 
 TEST(ResidentProcesses, ShareMemoryByIpc) {
-  EXPECT_THAT(run_in_processes({2, 2, 1, {0, 1}}, resident_options()), HasSubstr("by kernels on"));
+  EXPECT_THAT(run_in_processes({2, 2, {}, {0, 1}}, resident_options()), HasSubstr("by kernels on"));
 }
 
 TEST(ResidentProcesses, OfOneGpuGoByStreamsUnlessTold) {
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_QUEUES", "1", 1), 0);
-  EXPECT_THAT(run_in_processes({2, 1, 1, {0, 0}}, resident_options()),
+  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}}, resident_options()),
               HasSubstr("by operations of streams on"));
   unsetenv("WEIR_FAKE_GPU_QUEUES");
   Options options = resident_options();
   options.gpu_path = "kernel";
-  EXPECT_THAT(run_in_processes({2, 1, 1, {0, 0}}, options), HasSubstr("by kernels on"));
+  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}}, options), HasSubstr("by kernels on"));
 }
 
 /// As between containers.
 TEST(ResidentProcesses, ShareMemoryByFilesWhereIpcIsRefused) {
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "ipc", 1), 0);
-  const std::string said = run_in_processes({2, 2, 1, {0, 1}}, resident_options());
+  const std::string said = run_in_processes({2, 2, {}, {0, 1}}, resident_options());
   unsetenv("WEIR_FAKE_GPU_FAULTS");
   EXPECT_THAT(said, AllOf(HasSubstr("by kernels on"), Not(HasSubstr("pinned memory"))));
 }
 
 TEST(ResidentProcesses, AreStagedWhereFilesAreRefusedToo) {
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "ipc,vmm", 1), 0);
-  const std::string said = run_in_processes({2, 1, 1, {0, 1}}, resident_options());
+  const std::string said = run_in_processes({2, 1, {}, {0, 1}}, resident_options());
   unsetenv("WEIR_FAKE_GPU_FAULTS");
   EXPECT_THAT(said, AllOf(HasSubstr("through pinned memory: rank"), HasSubstr("another process"),
                           HasSubstr("nor by files: rank"), HasSubstr("MemCreate failed")));

@@ -87,9 +87,9 @@ class ResidentDirect : public ::testing::Test {
 };
 
 #ifdef WEIR_TEST_HIP
-constexpr const char* kYes = "verbs to Stand-in (GPU 0): adapters only read";
+constexpr const char* kYes = ": adapters only read: ";
 #else
-constexpr const char* kYes = "yes";
+constexpr const char* kYes = "): yes";
 #endif
 
 TEST_F(ResidentDirect, AdaptersComeToMemoryOfGpus) {

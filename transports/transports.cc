@@ -61,8 +61,10 @@ std::unique_ptr<Transport> net_plugin(const TransportContext& context, const Opt
 std::unique_ptr<Transport> verbs(const TransportContext& context, const Options& options) {
   const std::string& network = network_of(context, options);
   if (network.empty() || equals_ignoring_case(network, "IB"))
-    return paced(make_verbs(context.self, context.door, drivers::load_verbs(), options, context.nearest),
-                 options);
+    return paced(
+        make_verbs(context.self, context.door, context.verbs ? context.verbs() : drivers::load_verbs(),
+                   options, context.nearest),
+        options);
   return make_verbs(
       context.self, context.door,
       Status(Code::invalid_usage,

@@ -1,12 +1,14 @@
 /// The list of transports: the one place that names them all.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "src/base/door.h"
 #include "src/base/options.h"
+#include "src/drivers/verbs.h"
 #include "transports/credit_budget.h"
 #include "transports/memory/home.h"
 #include "transports/memory/transport.h"
@@ -20,6 +22,9 @@ struct NetworkChoice {
   int traffic_class = -1;  ///< told to net plugins; -1: not given
 };
 
+/// How RDMA devices are come to.
+using VerbsLoader = std::function<Result<std::unique_ptr<drivers::Verbs>>()>;
+
 /// What transports are made from. Everything pointed to outlives them; a transport whose part is null (no
 /// home, no door) is made all the same, reaches nobody and says why.
 struct TransportContext {
@@ -30,6 +35,7 @@ struct TransportContext {
   CreditBudget* credit = nullptr;  ///< one object for all ranks of the process
   NetworkChoice network;
   NearestPorts nearest;  ///< null: the rank has no GPU
+  VerbsLoader verbs;     ///< null: drivers::load_verbs
 };
 
 /// The transports that the options allow (WEIR_TRANSPORTS), the preferred one first. All ranks of a

@@ -172,7 +172,8 @@ Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network, co
                                  door.get(),
                                  &runtime.credit(),
                                  network,
-                                 std::move(nearest)};
+                                 std::move(nearest),
+                                 runtime.verbs()};
   auto made = make_transports(context, runtime.options());
   WEIR_TRY(made.status());
   transports = std::move(*made);

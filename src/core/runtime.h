@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "src/base/door.h"
 #include "src/base/interfaces.h"
@@ -24,6 +25,7 @@
 #include "src/device/host_memory.h"
 #include "transports/credit_budget.h"
 #include "transports/memory/home.h"
+#include "transports/transports.h"
 #include "weir/status.h"
 
 namespace weir::core {
@@ -45,6 +47,9 @@ class Runtime {
   device::Gpus* gpus() const { return gpus_.load(std::memory_order_acquire); }
   /// Communicators that are made from now on work with these, which outlive them.
   void set_gpus(device::Gpus* gpus) { gpus_.store(gpus, std::memory_order_release); }
+  /// Null: as the system has it. REQUIRES of who sets it: no communicator is being made.
+  const VerbsLoader& verbs() const { return verbs_; }
+  void set_verbs(VerbsLoader verbs) { verbs_ = std::move(verbs); }
   KernelLibrary& kernels() { return kernels_; }
   LeftIslands& left_islands() { return left_islands_; }
   /// A number that no other process of this host has.
@@ -69,6 +74,7 @@ class Runtime {
   Watch watch_;
   Roots roots_;
   std::atomic<device::Gpus*> gpus_{&device::gpus()};
+  VerbsLoader verbs_;
   KernelLibrary kernels_;
   LeftIslands left_islands_;
   const uint64_t process_;

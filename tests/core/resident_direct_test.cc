@@ -62,9 +62,13 @@ class ResidentDirect : public ::testing::Test {
     {
       GpuSite first(options_of(0)), second(options_of(1));
       GpuSite* const sites[] = {&first, &second};
-      for (GpuSite* const site : sites)
+      for (GpuSite* const site : sites) {
         site->runtime.set_verbs(
             [&fabric] { return Result<std::unique_ptr<drivers::Verbs>>(fabric.verbs()); });
+        // Before there are threads: the thread sanitizer does not know the lock under which libraries are
+        // opened and closed.
+        EXPECT_TRUE(site->runtime.own_host().host().ok());
+      }
       const auto id = first.runtime.make_unique_id();
       EXPECT_TRUE(id.ok());
       std::vector<std::thread> hosts;
@@ -103,6 +107,12 @@ TEST_F(ResidentDirect, OrStayAwayWhereTheUserSaysSo) {
   given_.gdr_level = "LOC";
   EXPECT_THAT(run(), AllOf(HasSubstr("GPUDirect RDMA: rank 1, verbs to "), HasSubstr("fake1 is PIX from GPU"),
                            HasSubstr("NCCL_NET_GDR_LEVEL is LOC")));
+}
+
+TEST_F(ResidentDirect, WhatIsNoLevelIsWarnedOf) {
+  given_.gdr_level = "NEAR";
+  EXPECT_THAT(run(),
+              HasSubstr("WARN NCCL_NET_GDR_LEVEL=NEAR: expected LOC, PIX, PXB, PHB or SYS, or 0 to 4"));
 }
 
 /// Under a pace the transport is a decorated one.

@@ -43,6 +43,7 @@ void ProxiedMemory::lend(const Parts& parts) {
     const auto [lent, is_new] = asked.try_emplace(transport);
     if (is_new) {
       lent->second = lend_to(*transport, parts);
+      if (lent->second.code() == Code::invalid_argument) WEIR_WARN("{}", lent->second.message());
       WEIR_INFO(net, "GPUDirect RDMA: rank {}, {} to {}: {}", parts.rank, transport->name(),
                 parts.gpu->description(),
                 !lent->second.ok()     ? "no: " + lent->second.message()

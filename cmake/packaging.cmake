@@ -28,6 +28,9 @@ foreach(kernels weir_cuda weir_hip)
     install(FILES ${link} DESTINATION ${rocm_compat})
   endif()
 endforeach()
+if(TARGET weir_train_cuda)
+  install(TARGETS weir_train_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})  # weir-train looks in ../lib
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/include/nccl.h DESTINATION ${WEIR_INSTALL_COMPAT_HEADERS})

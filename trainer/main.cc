@@ -13,14 +13,14 @@
 
 #include "trainer/data/baselines.h"
 #include "trainer/data/text.h"
-#include "trainer/math/products.h"
+#include "trainer/math/ops.h"
 #include "trainer/model/model.h"
 #include "trainer/plan/command.h"
 #include "trainer/run/automatic.h"
+#include "trainer/run/device.h"
 #include "trainer/run/sharded.h"
 #include "trainer/run/train.h"
 #include "trainer/run/world.h"
-#include "trainer/shard/groups.h"
 #include "weir/launched.h"
 
 namespace weir::trainer {
@@ -34,10 +34,12 @@ struct Arguments {
   std::string preset = "small";
   std::string data;
   std::string determinism = "run";
+  DeviceChoice device = DeviceChoice::cpu;
   int blocks = 0;
   int threads = 1;
   int ranks = 0;  ///< 0: as the launcher says
   bool automatic = false;
+  bool regroup = false;
   Given given;
 };
 
@@ -63,6 +65,13 @@ void add_model(CLI::App& app, Arguments& arguments) {
                  "transport and micro-batch, too")
       ->check(CLI::IsMember({"run", "canonical"}))
       ->capture_default_str();
+  const std::map<std::string, DeviceChoice> devices{
+      {"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"gpu", DeviceChoice::gpu}};
+  app.add_option(
+         "--device", arguments.device,
+         "cpu (default), gpu (NVIDIA's, by cuBLAS; ranks take the GPUs of a host in turn), or auto: a GPU "
+         "where one is found that can do what is asked")
+      ->transform(CLI::CheckedTransformer(devices));
   app.add_option("--threads", arguments.threads, "Threads of matrix products")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -104,6 +113,13 @@ void add_sharding(CLI::App& app, Arguments& arguments) {
          "hybrid (full inside a group, replicas across), FSDP's NO_SHARD, SHARD_GRAD_OP, FULL_SHARD, "
          "HYBRID_SHARD")
       ->transform(CLI::CheckedTransformer(strategies));
+  app.add_option("--pipeline", arguments.settings.parts.stages,
+                 "Stages that the model is cut into, one after the other; each has ranks of its own, and "
+                 "--strategy is that of the ranks with the same part of the model")
+      ->capture_default_str();
+  app.add_option("--tensor", arguments.settings.parts.slices,
+                 "Slices that each block is cut into, which ranks of one host compute together")
+      ->capture_default_str();
   app.add_option("--shard-ranks", sharding.shard_ranks, "Ranks of a group of hybrid; 0: those of a host")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -131,6 +147,9 @@ void add_sharding(CLI::App& app, Arguments& arguments) {
       "prefetch and limiter, as far as they are not given, for the shortest step that fits --memory");
   app.add_option("--gather", sharding.gather, "What parameters travel as: fp32 (default) or bf16")
       ->transform(CLI::CheckedTransformer(precisions));
+  app.add_option("--reduce", sharding.reduce,
+                 "What gradients travel and are added as between ranks: fp32 (default) or bf16")
+      ->transform(CLI::CheckedTransformer(precisions));
 }
 
 void add_report(CLI::App& app, Arguments& arguments) {
@@ -150,6 +169,10 @@ void add_report(CLI::App& app, Arguments& arguments) {
       "Folder that all ranks see; goes on from the newest one there, whatever ranks and strategy wrote it");
   app.add_option("--checkpoint-every", settings.checkpoint_every, "Steps; 0: after the last one only")
       ->capture_default_str();
+  app.add_flag(
+      "--regroup", arguments.regroup,
+      "When ranks die, stop or cannot be reached, the others go on from the newest checkpoint (from the "
+      "beginning without --checkpoints)");
   app.add_option("--keep", settings.checkpoints_kept, "Checkpoints kept, the newest ones")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
@@ -169,7 +192,8 @@ void add_report(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
 }
 
-std::string memory_words(const Settings& settings, const Sharded& engine) {
+std::string memory_words(const Sharded& engine) {
+  const Settings& settings = engine.settings();
   std::string words = "a rank's arrays take " + engine.memory().describe();
   if (settings.memory > 0)
     words += fmt::format("; of the budget of {:.1f}, in micro-batches of {}",
@@ -178,55 +202,120 @@ std::string memory_words(const Settings& settings, const Sharded& engine) {
   return words;
 }
 
-void print_beginning(const Arguments& arguments, const Model& model, const Text& text,
-                     const Products& products, const Sharded& engine) {
-  const Settings& settings = arguments.settings;
-  const Config& config = settings.config;
-  fmt::print("preset {}: {} blocks of width {}, {} heads, sequences of {} bytes, {:.2f} M parameters\n",
-             config.name, config.layers, config.width, config.heads, config.length,
-             static_cast<double>(model.parameter_floats()) / 1e6);
-  if (engine.shards().ranks() > 1)
-    fmt::print("{} ranks, {}: {} of {} in shards, {} replica{}\n", engine.shards().ranks(),
-               shard::name_of(settings.sharding.strategy), engine.shards().places()[0].shards,
-               engine.shards().ranks(), engine.shards().places()[0].replicas,
-               engine.shards().places()[0].replicas == 1 ? "" : "s");
+std::string model_words(const Model& model) {
+  const Config& config = model.config();
+  return fmt::format("preset {}: {} blocks of width {}, {} heads, sequences of {} bytes, {:.2f} M parameters",
+                     config.name, config.layers, config.width, config.heads, config.length,
+                     static_cast<double>(model.parameter_floats()) / 1e6);
+}
+
+std::string plural(int count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// How parameters and work are divided between the ranks.
+std::string ranks_words(const Sharded& engine) {
+  const parallel::Team& team = engine.team();
+  const parallel::Shape& shape = team.shape();
+  const int ranks = engine.shards().ranks();
+  const shard::Place& place = engine.shards().places()[0];
+  std::string words = fmt::format("{} ranks, {}: {} of {} in shards, {}", ranks * shape.parts(),
+                                  shard::name_of(engine.settings().sharding.strategy), place.shards, ranks,
+                                  plural(place.replicas, "replica"));
+  if (shape.parts() == 1) return words;
+  words += fmt::format(";\neach {} have the model between them:", plural(shape.parts(), "rank"));
+  if (shape.stages > 1)
+    words += fmt::format(" {} stages, 1F1B, in micro-batches of {}; the first has {} of {} units",
+                         shape.stages, shape_of_batch(engine.settings(), ranks).sequences,
+                         engine.units().count(), engine.model().units().size());
+  if (shape.slices > 1)
+    words += fmt::format("{} {} slices of each block", shape.stages > 1 ? ";" : "", shape.slices);
+  if (team.across_leaves() > 0)
+    words += fmt::format("; {} across leaves", plural(team.across_leaves(), "pipeline"));
+  return words;
+}
+
+void print_beginning(const Arguments& arguments, int ranks, const Text& text, const Ops& ops,
+                     const Sharded& engine) {
+  fmt::print("{}\n", model_words(engine.model()));
+  if (ranks > 1) fmt::print("{}\n", ranks_words(engine));
   fmt::print("text {}: {} bytes, the last {} held out\n", text.name(), text.bytes().size(),
              text.held_out().size());
-  fmt::print("oneDNN {}, {}{}, {} thread{}: at most {:.3f} TFLOP/s measured\n", products_version(),
-             settings.precision == Precision::bf16 ? "bf16" : "fp32",
-             products.native() ? "" : " rounded, computed in fp32", arguments.threads,
-             arguments.threads == 1 ? "" : "s", arguments.report.peak / 1e12);
-  fmt::print("{}\n", memory_words(settings, engine));
+  fmt::print("{}, {}: at most {:.3f} TFLOP/s measured\n", ops.description(),
+             plural(arguments.threads, "thread"), arguments.report.peak / 1e12);
+  fmt::print("{}\n", memory_words(engine));
 }
 
 /// For the page: what was run, and losses to compare with.
-Status tell_page(JournalSettings& journal, const Arguments& arguments, const Model& model, const Text& text,
+Status tell_page(JournalSettings& journal, const Arguments& arguments, const Text& text, const Ops& ops,
                  const Sharded& engine) {
   if (journal.page.empty()) return {};
-  const Settings& settings = arguments.settings;
-  const Config& config = settings.config;
-  const shard::Place& place = engine.shards().places()[0];
-  journal.facts = {
-      {"model",
-       fmt::format("preset {}: {} blocks of width {}, {} heads, sequences of {} bytes, {:.2f} M parameters",
-                   config.name, config.layers, config.width, config.heads, config.length,
-                   static_cast<double>(model.parameter_floats()) / 1e6)},
-      {"text", fmt::format("{}, {} bytes, the last {} held out", text.name(), text.bytes().size(),
-                           text.held_out().size())},
-      {"ranks", fmt::format("{}, {}: shards {}, replicas {}", engine.shards().ranks(),
-                            shard::name_of(settings.sharding.strategy), place.shards, place.replicas)},
-      {"batch", fmt::format("{} sequences, learning rate {:g}, seed {}", settings.batch,
-                            settings.learning_rate, settings.seed)},
-      {"products",
-       fmt::format("oneDNN {}, {}, at most {:.3f} TFLOP/s per rank measured", products_version(),
-                   settings.precision == Precision::bf16 ? "bf16" : "fp32", arguments.report.peak / 1e12)},
-      {"memory", memory_words(settings, engine)},
-      {"determinism", arguments.determinism}};
+  const Settings& settings = engine.settings();
+  journal.facts = {{"model", model_words(engine.model())},
+                   {"text", fmt::format("{}, {} bytes, the last {} held out", text.name(),
+                                        text.bytes().size(), text.held_out().size())},
+                   {"ranks", ranks_words(engine)},
+                   {"batch", fmt::format("{} sequences, learning rate {:g}, seed {}", settings.batch,
+                                         settings.learning_rate, settings.seed)},
+                   {"products", fmt::format("{}, at most {:.3f} TFLOP/s per rank measured", ops.description(),
+                                            arguments.report.peak / 1e12)},
+                   {"memory", memory_words(engine)},
+                   {"determinism", arguments.determinism}};
   journal.levels = {{"order-1 entropy of the text", order_one_entropy(text.bytes())}};
   const Result<double> xz = xz_bits(text.held_out());
   if (!xz.ok()) return xz.status();
   journal.levels.push_back({"xz of the held-out tenth", *xz});
   return {};
+}
+
+/// Gives up what fewer ranks cannot do any more; whether there was something.
+bool simplify(Settings& settings) {
+  if (settings.parts.parts() > 1) {
+    settings.parts = {};
+    return true;
+  }
+  const bool hybrid = settings.sharding.strategy == shard::Strategy::hybrid_shard;
+  if (hybrid) settings.sharding.strategy = shard::Strategy::full_shard;
+  return hybrid;
+}
+
+/// Where `regrouped`, parts of the model and groups of ranks that fewer ranks do not make are given up.
+Result<std::unique_ptr<Sharded>> make_engine(const World& world, bool regrouped, Settings settings,
+                                             const Text& text, Ops& ops) {
+  for (;;) {
+    auto engine = Sharded::create(world, settings, text, ops);
+    if (engine.ok() || !regrouped || engine.status().code() != Code::invalid_argument || !simplify(settings))
+      return engine;
+    if (world.rank() == 0)
+      fmt::print("{} of whole models now: {}\n", shard::name_of(settings.sharding.strategy),
+                 engine.status().message());
+  }
+}
+
+/// With the ranks that are there, from the newest checkpoint on.
+Status train_together(const World& world, const Arguments& arguments, const Text& text, Ops& ops) {
+  auto engine = make_engine(world, arguments.report.goes_on, arguments.settings, text, ops);
+  WEIR_TRY(engine.status());
+  ReportSettings report = arguments.report;
+  report.ranks = world.ranks();
+  report.prints = world.rank() == 0;
+  if (report.prints) {
+    print_beginning(arguments, report.ranks, text, ops, **engine);
+    WEIR_TRY(tell_page(report.journal, arguments, text, ops, **engine));
+  }
+  const Status status = train(**engine, (*engine)->settings(), report);
+  if (!status.ok()) (*engine)->abort();
+  return status;
+}
+
+/// Before ranks meet: communicators are on the GPU that is current.
+Result<Device> choose_device(const Arguments& arguments) {
+  std::string cpu_because;
+  if (arguments.automatic) cpu_because = "--auto measures CPUs";
+  const Launched launched =
+      find_launched([](const char* name) { return std::getenv(name); }).value_or(Launched());
+  return open_device(arguments.device, launched.local_rank.value_or(launched.rank),
+                     arguments.settings.precision, cpu_because);
 }
 
 Status run(Arguments& arguments) {
@@ -243,32 +332,32 @@ Status run(Arguments& arguments) {
   WEIR_TRY(text->check_length(settings.config.length));
 
   use_threads(arguments.threads);
-  Products products(settings.precision);
-  arguments.report.peak = measured_peak(products);
+  auto device = choose_device(arguments);
+  WEIR_TRY(device.status());
+  Ops& ops = device->ops();
+  settings.sharding.gpu = device->gpu_ops.get();
+  arguments.report.peak = device->peak;
   auto world = World::join();
   WEIR_TRY(world.status());
+  if (arguments.automatic && settings.parts.parts() > 1)
+    return Status(
+        Code::invalid_argument,
+        "--auto with --pipeline or --tensor: it chooses among ways that leave models whole; expected "
+        "one of both");
   if (arguments.automatic) {
-    const auto plan = plan_run(*world, settings, arguments.given, products);
+    const auto plan = plan_run(*world, settings, arguments.given, ops);
     WEIR_TRY(plan.status());
     arguments.report.predicted = plan->step_seconds();
     if (world->rank() == 0) fmt::print("{}\n", plan->describe());
   }
-  const Model model(settings.config, settings.recompute);
-  if (settings.memory > 0) {
-    const auto places =
-        shard::make_places(world->comm(), settings.sharding.strategy, settings.sharding.shard_ranks);
-    WEIR_TRY(places.status());
-    WEIR_TRY(fit(settings, model, places->front(), world->ranks()));
+  for (;;) {
+    const Status status = train_together(*world, arguments, *text, ops);
+    if (status.ok() || !arguments.regroup || status.code() == Code::invalid_argument) return status;
+    const auto gone = world->regroup(status);
+    WEIR_TRY(gone.status());
+    if (world->rank() == 0) fmt::print("{}, after: {}\n", *gone, status.message());
+    arguments.report.goes_on = true;
   }
-  auto engine = Sharded::create(*world, settings, model, *text, products);
-  WEIR_TRY(engine.status());
-  arguments.report.ranks = world->ranks();
-  arguments.report.prints = world->rank() == 0;
-  if (arguments.report.prints) {
-    print_beginning(arguments, model, *text, products, **engine);
-    WEIR_TRY(tell_page(arguments.report.journal, arguments, model, *text, **engine));
-  }
-  return train(**engine, settings, arguments.report);
 }
 
 // Arrays that do not fit are told like any other error.
@@ -320,8 +409,8 @@ int train_model(int argc, char** argv) {
   arguments.given = {given("--strategy"),  given("--shard-ranks"), given("--micro-batch"),
                      given("--recompute"), given("--prefetch"),    given("--limiter") || given("--gathers")};
   const bool launched = find_launched([](const char* name) { return std::getenv(name); }).has_value();
-  const Status status =
-      arguments.ranks > 0 && !launched ? launch(arguments.ranks, argv) : run_in_memory(arguments);
+  const Status status = arguments.ranks > 0 && !launched ? launch(arguments.ranks, arguments.regroup, argv)
+                                                         : run_in_memory(arguments);
   if (status.ok()) return 0;
   fmt::print(stderr, "weir-train: {}\n", status.message());
   return status.code() == Code::invalid_argument ? kExitUsage : 1;

@@ -1,8 +1,7 @@
 #include "algorithms/cost/leaf_border.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <iterator>
 
 #include "topology/model/derive.h"
 
@@ -10,20 +9,14 @@ namespace weir::cost {
 
 std::optional<Border> leaf_border(const topology::Graph& graph, std::span<const topology::Index> hosts) {
   const std::vector<topology::Leaf> leaves = topology::leaves(graph);
-  std::map<topology::Index, std::set<size_t>> leaves_of;  // by host
-  for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
-    for (const topology::Index host : leaves[leaf].hosts) leaves_of[host].insert(leaf);
-  std::map<std::set<size_t>, int> groups;
   Border border;
-  for (const topology::Index host : hosts) {
-    const auto number = static_cast<int>(groups.size());
-    border.group_of.push_back(groups.try_emplace(leaves_of[host], number).first->second);
-  }
-  if (groups.size() < 2) return std::nullopt;
+  border.group_of = topology::groups_by_leaf(leaves, hosts);
+  if (std::ranges::count(border.group_of, 0) == std::ssize(border.group_of)) return std::nullopt;
   double narrowest = 0;
-  for (const auto& [own, unused] : groups) {
+  for (const topology::Index host : hosts) {
     double up = 0;
-    for (const size_t leaf : own) up += leaves[leaf].up_gb_per_s;
+    for (const topology::Leaf& leaf : leaves)
+      if (std::ranges::binary_search(leaf.hosts, host)) up += leaf.up_gb_per_s;
     if (up <= 0) return std::nullopt;
     narrowest = narrowest == 0 ? up : std::min(narrowest, up);
   }

@@ -18,7 +18,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TEXT = os.path.join(HERE, "..", "..", "trainer", "data", "kjv.txt.xz")
-LENGTHS = {"tiny": 64, "small": 128, "124M": 1024}
+LENGTHS = {"tiny": 64, "small": 128, "medium": 256, "124M": 1024}
 WARM_UP = 3
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 

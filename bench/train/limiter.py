@@ -5,7 +5,8 @@ Four hosts with one rank each, ports of --mbit (tests/netlab), and a budget of m
 left for activations, so the limiter decides how many sequences go through the model together, and with that how often parameters
 travel. Each limiter in turn within a round; efficiency is tokens per second beside four ranks that train side by side on the same
 cores without any network. The prediction is that of weir-train --plan-only for these hosts; the speed of computing is measured, with
-those four ranks, two constants are fitted or given.
+those four ranks; two constants are fitted or given: the part of the ports that collectives get, and the time of a processor that a
+byte takes, which computing then lacks. Both belong to the hosts, not to the speed of their ports.
 """
 
 import argparse
@@ -80,9 +81,10 @@ class Model:
     share = arguments.batch // HOSTS
     self.compute = share * LENGTH / alone * operations_per_token(arguments.blocks) * 4 / 3  # forward runs twice
 
-  def predict(self, usable, contention):
+  def predict(self, usable, ns_per_byte):
     """{limiter: tokens per second of all ranks}"""
     arguments, share = self.arguments, self.arguments.batch // HOSTS
+    contention = min(0.99, ns_per_byte * arguments.mbit / 8e3)
     lines = ["weir cluster 1", "title paced links", f"nodes {HOSTS}", "gpus 1", "memory 1 GB", "reserve 0 GB assumed",
              "peak 1 TFLOP/s", f"compute {self.compute / 1e12:.6f} TFLOP/s given", "inside 1 GB/s assumed",
              f"nic {arguments.mbit / 8e3:.6f} GB/s given", f"usable {usable:.4f} fitted", "latency 100 us assumed",
@@ -101,14 +103,15 @@ class Model:
     return {limiter: HOSTS * float(words.replace(",", "")) for limiter, words in zip(self.micro_batches, found)}
 
   def fit(self, measured):
-    """(usable, contention) that are nearest for the first and the last limiter."""
+    """(usable, ns per byte) that are nearest for the first and the last limiter."""
     header = (MTU - 52) / (MTU + 14)
 
     def error(constants):
       predicted = self.predict(*constants)
       return sum(math.log(predicted[limiter] / measured[limiter]) ** 2 for limiter in (LIMITERS[0], LIMITERS[-1]))
 
-    return min(((header * part / 20, lost / 20) for part in range(8, 21) for lost in range(0, 13)), key=error)
+    per_byte = 8e3 / self.arguments.mbit
+    return min(((header * part / 20, per_byte * lost / 20) for part in range(8, 21) for lost in range(0, 18)), key=error)
 
 
 def parser():
@@ -123,9 +126,9 @@ def parser():
   add("--rounds", type=int, default=2)
   add("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
   add("--timeout", type=float, default=600)
-  add("--constants", type=lambda text: tuple(map(float, text.split(","))), metavar="USABLE,CONTENTION",
-      help="of the prediction: the part of the ports that collectives get, and the part of computing that a transfer takes; "
-      "default: fitted to the first and the last limiter")
+  add("--constants", type=lambda text: tuple(map(float, text.split(","))), metavar="USABLE,NS",
+      help="of the prediction: the part of the ports that collectives get, and nanoseconds of a processor that a byte of a port "
+      "takes; default: fitted to the first and the last limiter")
   return result
 
 
@@ -151,7 +154,7 @@ def report(arguments, seconds, micro_batches, model):
   fitted = () if arguments.constants else (LIMITERS[0], LIMITERS[-1])
   print(f"\n{HOSTS} hosts, {arguments.mbit:g} Mbit/s, {arguments.blocks} blocks of preset small, {arguments.batch} sequences per step, "
         f"{arguments.memory} per rank; without a network {measured['alone']:.0f} tokens/s")
-  print(f"constants: usable {constants[0]:.3f}, contention {constants[1]:.2f}{'' if arguments.constants else ' (fitted)'}\n")
+  print(f"constants: usable {constants[0]:.3f}, {constants[1]:.1f} ns per byte{'' if arguments.constants else ' (fitted)'}\n")
   print("| limiter | micro-batches | tokens/s | efficiency | predicted | off by |")
   print("|---|---|---|---|---|---|")
   for limiter in LIMITERS:

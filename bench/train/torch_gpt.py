@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-PRESETS = {"tiny": (4, 128, 4, 64), "small": (4, 256, 4, 128), "124M": (12, 768, 12, 1024)}
+PRESETS = {"tiny": (4, 128, 4, 64), "small": (4, 256, 4, 128), "medium": (6, 384, 6, 256), "124M": (12, 768, 12, 1024)}
 VOCABULARY = 256
 
 

@@ -17,6 +17,7 @@
 
 #include "src/api/abi.h"
 #include "src/core/communicator.h"
+#include "src/core/grains/tree_sums.h"
 #include "src/core/registration.h"
 #include "weir/status.h"
 
@@ -40,6 +41,7 @@ struct HandleState {
   std::vector<std::unique_ptr<core::Registration>> registrations;
   /// Splits of a non-blocking communicator in which this rank takes part without belonging to the result.
   std::vector<std::unique_ptr<core::Communicator>> bystanders;
+  std::shared_ptr<core::FloatPool> grain_arrays;  ///< of its sums over grains; null: there was none yet
   uint32_t operator_tag = 0;  ///< part of the numbers of its operators, so that foreign ones are noticed
   int device = 0;
   uint64_t group = 0;  ///< the last group that named it

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "src/api/group.h"
@@ -114,6 +115,68 @@ Status split(ncclComm* parent, int color, int key, ncclComm_t* out, const ncclCo
   return set_up(parent, std::move(job));
 }
 
+/// The list in order, each rank once.
+Result<std::vector<Rank>> read_excluded(const char* function, const int* list, int count, Rank own,
+                                        int ranks) {
+  const auto wrong = [&](const std::string& what) {
+    return Status(Code::invalid_argument, fmt::format("{} : {}", function, what));
+  };
+  if (count < 1 || count >= ranks)
+    return wrong(fmt::format("excludeRanksCount is {}; expected 1 to {}, as there are {} ranks", count,
+                             ranks - 1, ranks));
+  if (list == nullptr) return wrong("excludeRanksList argument is NULL");
+  std::vector<Rank> excluded(list, list + count);
+  std::ranges::sort(excluded);
+  for (size_t i = 0; i < excluded.size(); ++i) {
+    if (excluded[i] < 0 || excluded[i] >= ranks)
+      return wrong(fmt::format("excludeRanksList has rank {} (0 <= rank < {})", excluded[i], ranks));
+    if (excluded[i] == own)
+      return wrong(
+          fmt::format("excludeRanksList has rank {}, which is the caller; only the others shrink", own));
+    if (i > 0 && excluded[i] == excluded[i - 1])
+      return wrong(fmt::format("excludeRanksList has rank {} twice", excluded[i]));
+  }
+  return excluded;
+}
+
+Status shrink(ncclComm* parent, const int* list, int count, ncclComm_t* out, const ncclConfig_t* config,
+              int flags) {
+  constexpr const char* kFunction = "ncclCommShrink";
+  if (out == nullptr) return null_argument(kFunction, "newcomm");
+  *out = nullptr;
+  const Entry entry(parent);
+  if (!entry) return explain_no_entry(parent, kFunction);
+  if (flags != NCCL_SHRINK_DEFAULT && flags != NCCL_SHRINK_ABORT) {
+    return {Code::invalid_argument,
+            fmt::format("{} : invalid shrinkFlags {}; expected NCCL_SHRINK_DEFAULT or NCCL_SHRINK_ABORT",
+                        kFunction, flags)};
+  }
+  Result<std::vector<Rank>> excluded =
+      read_excluded(kFunction, list, count, parent->core->rank(), parent->core->size());
+  if (!excluded.ok()) return excluded.status();
+  Result<core::Config> read = communicator_config(config, &parent->core->config());
+  if (!read.ok()) return read.status();
+  auto job = [parent, excluded = std::move(*excluded), flags, out, config = std::move(*read)] {
+    return connect_child(
+        parent,
+        std::make_unique<core::Communicator>(*parent->core, excluded, flags == NCCL_SHRINK_ABORT, config),
+        true, out);
+  };
+  return set_up(parent, std::move(job));
+}
+
+Status revoke(ncclComm* handle, int flags) {
+  constexpr const char* kFunction = "ncclCommRevoke";
+  const Entry entry(handle);
+  if (!entry) return explain_no_entry(handle, kFunction);
+  if (flags != NCCL_REVOKE_DEFAULT)
+    return {Code::invalid_argument,
+            fmt::format("{} : invalid revokeFlags {}; expected NCCL_REVOKE_DEFAULT", kFunction, flags)};
+  if (handle->core->revoked())
+    return {Code::invalid_argument, fmt::format("{} : the communicator was revoked before", kFunction)};
+  return handle->core->revoke();
+}
+
 /// The GPUs of the ranks of ncclCommInitAll; all null where the process uses none.
 Result<std::vector<device::Gpu*>> gpus_of_all(const char* function, int ranks, const int* devices) {
   std::vector<device::Gpu*> chosen(static_cast<size_t>(ranks), nullptr);
@@ -173,6 +236,9 @@ Status finalize(ncclComm* handle) {
   {
     const Entry entry(handle);
     if (!entry) return explain_no_entry(handle, kFunction);
+    if (handle->core->revoked())
+      return {Code::invalid_argument,
+              fmt::format("{} : the communicator was revoked; expected ncclCommDestroy", kFunction)};
     status = handle->core->finalize();
   }
   mark_finalized(handle);
@@ -252,6 +318,17 @@ ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* new
   return finish(split(comm, color, key, newcomm, config));
 }
 WEIR_WEAK_ALIAS(ncclCommSplit);
+
+ncclResult_t pncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,
+                             ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags) {
+  return finish(shrink(comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags));
+}
+WEIR_WEAK_ALIAS(ncclCommShrink);
+
+ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags) {
+  return comm == nullptr ? ncclSuccess : report(revoke(comm, revokeFlags));
+}
+WEIR_WEAK_ALIAS(ncclCommRevoke);
 
 ncclResult_t pncclCommFinalize(ncclComm_t comm) {
   return comm == nullptr ? ncclSuccess : report(finalize(comm));

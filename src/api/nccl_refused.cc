@@ -4,18 +4,6 @@
 
 using weir::api::refuse;
 
-ncclResult_t pncclCommRevoke(ncclComm_t, int) {
-  return refuse("ncclCommRevoke", "use ncclCommAbort, and ncclCommInitRank for a new communicator");
-}
-WEIR_WEAK_ALIAS(ncclCommRevoke);
-
-ncclResult_t pncclCommShrink(ncclComm_t, int*, int, ncclComm_t* newcomm, ncclConfig_t*, int) {
-  if (newcomm != nullptr) *newcomm = nullptr;
-  return refuse("ncclCommShrink",
-                "use ncclCommSplit while all ranks live, else ncclCommAbort and ncclCommInitRank");
-}
-WEIR_WEAK_ALIAS(ncclCommShrink);
-
 ncclResult_t pncclCommGetUniqueId(ncclComm_t, ncclUniqueId*) {
   return refuse("ncclCommGetUniqueId", "communicators do not grow; use ncclGetUniqueId and ncclCommInitRank");
 }

@@ -85,6 +85,7 @@ struct Options {
   // Trouble
   double peer_timeout_s = 5;
   double stuck_timeout_s = 0;
+  double stuck_warning_s = 30;
   // What we say we are
   int64_t nccl_version = 22809;
 

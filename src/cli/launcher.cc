@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -18,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <string_view>
 #include <vector>
 
 namespace weir::cli {
@@ -170,7 +172,7 @@ Result<int> Launcher::run() {
     wait_for_something();
   }
   end_what_is_left();
-  return code_;
+  return code_ == 0 && !ended_well_ ? missed_ : code_;
 }
 
 size_t Launcher::running() const {
@@ -216,6 +218,7 @@ void Launcher::find_ended() {
   for (size_t i = 0; i < ranks_.size(); ++i) {
     // Left as zombies until the end: so long nobody else can get the number of their process group.
     siginfo_t info{};
+    if (!ranks_[i].ended) note_stop(ranks_[i]);
     if (ranks_[i].ended ||
         waitid(P_PID, static_cast<id_t>(ranks_[i].pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
         info.si_pid == 0)
@@ -223,18 +226,44 @@ void Launcher::find_ended() {
     ranks_[i].ended = true;
     note_end(static_cast<int>(i), info.si_code != CLD_EXITED, info.si_status);
   }
+  if (!request_.keep_going || !only_stopped_are_left()) return;
+  for (const Rank& rank : ranks_) {
+    if (rank.ended || kills_stopped_) continue;
+    fmt::print(stderr, "weir run: rank {} (pid {}) is stopped, and the others have ended: killing it\n",
+               &rank - ranks_.data(), rank.pid);
+  }
+  kills_stopped_ = true;
+  signal_all(SIGKILL);
+}
+
+void Launcher::note_stop(Rank& rank) {
+  siginfo_t info{};
+  const auto id = static_cast<id_t>(rank.pid);
+  while (waitid(P_PID, id, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 && info.si_pid != 0) {
+    rank.stopped = info.si_code == CLD_STOPPED;
+    info = {};
+  }
+}
+
+bool Launcher::only_stopped_are_left() const {
+  const auto lives = [](const Rank& rank) { return !rank.ended && !rank.stopped; };
+  return ended_well_ && std::ranges::none_of(ranks_, lives);
 }
 
 void Launcher::note_end(int rank, bool killed, int status) {
+  ended_well_ |= !killed && status == 0;
   if ((!killed && status == 0) || code_ != 0) return;
-  code_ = killed ? 128 + status : status;
-  if (passed_on_ > 0) return;  // it was asked to
   const size_t others = running();
+  const bool missed = request_.keep_going && killed && passed_on_ == 0;
+  int& code = missed ? missed_ : code_;
+  if (code == 0) code = killed ? 128 + status : status;
+  if (passed_on_ > 0 || kills_stopped_) return;  // it was asked to
+  const std::string_view then = missed ? "the other {} go on" : "stopping the other {}";
   std::string how = killed ? fmt::format("was killed by signal {} ({})", status, strsignal(status))
                            : fmt::format("ended with code {}", status);
   fmt::print(stderr, "weir run: rank {} (pid {}) {}{}\n", rank, ranks_[static_cast<size_t>(rank)].pid, how,
-             others > 0 ? fmt::format("; stopping the other {}", others) : "");
-  if (others == 0) return;
+             others > 0 ? "; " + fmt::format(fmt::runtime(then), others) : "");
+  if (others == 0 || missed) return;
   signal_all(SIGTERM);
   signal_all(SIGCONT);  // a stopped process could not end
   kill_at_ = Clock::now() + kAfterDeath;

@@ -18,6 +18,7 @@ struct LaunchRequest {
   int ranks = 1;
   int nodes = 1;  ///< several: as if the ranks were on that many hosts, in equal shares (NCCL_HOSTID)
   BindMode bind = BindMode::automatic;
+  bool keep_going = false;             ///< ranks that a signal has killed are not the end of the others
   bool plain = false;                  ///< output goes out as it is, without "[rank] "
   std::optional<std::string> comm_id;  ///< NCCL_COMM_ID; nothing: a free port of the loopback; empty: unset
   std::string preload;                 ///< library for LD_PRELOAD; empty: none
@@ -25,8 +26,10 @@ struct LaunchRequest {
 
 /// Each rank sees RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL_COMM_ID.
 /// When one dies (by a signal, or with a code other than 0) the others get SIGTERM, and two seconds later
-/// SIGKILL. SIGINT, SIGTERM and SIGHUP, where they are not ignored, are passed on to all; a second one kills.
-/// Nothing that the ranks have started is left when run() returns.
+/// SIGKILL. With `keep_going` that holds for codes other than 0 only: who is killed by a signal is missed by
+/// nobody here, and ranks that are stopped by a signal are killed when all others have ended. SIGINT, SIGTERM
+/// and SIGHUP, where they are not ignored, are passed on to all; a second one kills. Nothing that the ranks
+/// have started is left when run() returns.
 class Launcher {
  public:
   explicit Launcher(LaunchRequest request);
@@ -34,8 +37,9 @@ class Launcher {
   Launcher& operator=(const Launcher&) = delete;
   ~Launcher();
 
-  /// The exit code of the rank that died first: its own, or 128 plus the signal; 0 if none did. Fails if the
-  /// program cannot be started. Once. REQUIRES: this process has one thread and no other children.
+  /// The exit code of the rank that died first: its own, or 128 plus the signal; 0 if none did, or with
+  /// `keep_going` if a signal killed them and others ended well. Fails if the program cannot be started.
+  /// Once. REQUIRES: this process has one thread and no other children.
   Result<int> run();
 
  private:
@@ -43,6 +47,7 @@ class Launcher {
   struct Rank {
     pid_t pid;
     bool ended = false;
+    bool stopped = false;
   };
 
   Status start_all();
@@ -51,6 +56,8 @@ class Launcher {
   void read_signals();
   void find_ended();
   void note_end(int rank, bool killed, int status);
+  void note_stop(Rank& rank);
+  bool only_stopped_are_left() const;
   void signal_all(int signal);
   void end_what_is_left();
   size_t running() const;
@@ -60,7 +67,10 @@ class Launcher {
   std::vector<LineRelay> relays_;
   int signals_ = -1;  ///< a signalfd
   int code_ = 0;
-  int passed_on_ = 0;  ///< signals that came from outside
+  int missed_ = 0;              ///< what code_ is if nobody ends well
+  bool ended_well_ = false;     ///< somebody
+  bool kills_stopped_ = false;  ///< those that nobody else would end
+  int passed_on_ = 0;           ///< signals that came from outside
   std::optional<Clock::time_point> kill_at_;
 };
 

@@ -43,6 +43,9 @@ void add_run(CLI::App& app, RunArguments& arguments) {
   run->add_option("--bind", arguments.bind, "auto (on cores of their own if there are enough), core or none")
       ->check(CLI::IsMember({"auto", "core", "none"}))
       ->capture_default_str();
+  run->add_flag(
+      "--keep-going", arguments.request.keep_going,
+      "Let the others go on when a signal kills a rank; for programs that can (weir-train --regroup)");
   run->add_flag("--plain", arguments.request.plain, "Pass output on as it is, without '[rank] '");
   run->add_option("--comm-id", arguments.comm_id,
                   "NCCL_COMM_ID of the ranks: host:port, or none (else a free port of the loopback)");

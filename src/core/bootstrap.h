@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "src/base/door.h"
@@ -20,6 +21,14 @@
 #include "weir/status.h"
 
 namespace weir::core {
+
+/// How a rank looks to another one.
+enum class Presence {
+  present,  ///< its process answers, and has the communicator
+  left,     ///< its process answers, and has destroyed or aborted it
+  silent,   ///< no answer: it is stopped, or out of reach
+  dead,     ///< its process has ended
+};
 
 class Bootstrap {
  public:
@@ -42,6 +51,11 @@ class Bootstrap {
   /// `uid`. Local: nothing is sent. All members must give the same list and uid.
   static Result<std::unique_ptr<Bootstrap>> subset(const Bootstrap& parent, const std::vector<Rank>& members,
                                                    uint64_t uid, const std::atomic<bool>* abort);
+  /// The ranks of `parent` but `excluded` (sorted, without this one), in their order. Collective over those;
+  /// the excluded may be dead. After an error, which all of them get, it can be tried again with a longer
+  /// list.
+  static Result<std::unique_ptr<Bootstrap>> without(Bootstrap& parent, const std::vector<Rank>& excluded,
+                                                    const std::atomic<bool>* abort);
   ~Bootstrap();
 
   Rank rank() const { return rank_; }
@@ -58,10 +72,14 @@ class Bootstrap {
   /// What this rank does, for others to ask; calls of the communicator are noted here.
   Activity& activity() { return *activity_; }
   Watchdog& watchdog() { return *watchdog_; }
+  /// How each rank looks from here, by rank. Asks their processes, which takes at most Timeouts::peer_ms for
+  /// each 256 of them, and next to no time where all answer or are dead.
+  std::vector<Presence> presences() const;
 
  private:
   Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
             std::shared_ptr<Activity> activity);
+  void ask(std::span<const Rank> ranks, std::vector<Presence>& found) const;
 
   const Spec spec_;
   const uint64_t uid_;
@@ -69,6 +87,7 @@ class Bootstrap {
   const std::shared_ptr<Activity> activity_;
   const std::unique_ptr<Watchdog> watchdog_;
   uint64_t exchanges_ = 0;
+  uint32_t shrinks_ = 0;  ///< begun
 };
 
 }  // namespace weir::core

@@ -159,4 +159,15 @@ Status Cluster::dump(Rank rank, const std::string& file) const {
   return {Code::system_error, fmt::format("the topology could not be written to {}", file)};
 }
 
+std::vector<RankPlace> Cluster::places() const {
+  const std::vector<int> leaf = topology::groups_by_leaf(topology::leaves(graph), hosts);
+  std::unordered_map<Index, int> numbers;
+  std::vector<RankPlace> places;
+  for (size_t rank = 0; rank < hosts.size(); ++rank) {
+    const int host = numbers.try_emplace(hosts[rank], static_cast<int>(numbers.size())).first->second;
+    places.push_back({host, leaf[rank]});
+  }
+  return places;
+}
+
 }  // namespace weir::core

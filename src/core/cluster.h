@@ -10,6 +10,7 @@
 #include "src/base/bytes.h"
 #include "src/base/types.h"
 #include "src/core/own_host.h"
+#include "src/core/rank_place.h"
 #include "src/core/watchdog.h"
 #include "topology/model/graph.h"
 
@@ -28,6 +29,8 @@ struct Cluster {
   static Result<Cluster> assemble(const std::vector<Bytes>& contributions,
                                   const std::vector<PeerAddress>& peers);
 
+  /// Of all ranks.
+  std::vector<RankPlace> places() const;
   /// The host of that rank as a file of NCCL or RCCL. Errors: system_error.
   Status dump(Rank rank, const std::string& file) const;
 };

@@ -71,6 +71,19 @@ Communicator::Communicator(Communicator& parent, int color, int key, Config conf
       state_(not_connected()),
       admission_(limits_of(runtime_.options())) {}
 
+Communicator::Communicator(Communicator& parent, std::vector<Rank> excluded, bool after_failure,
+                           Config config)
+    : runtime_(parent.runtime_),
+      gpu_(parent.gpu_),
+      gpus_(parent.gpus_),
+      id_(parent.id_),
+      shrunk_(ShrunkFrom{&parent, std::move(excluded), after_failure}),
+      ranks_(0),
+      rank_(-1),
+      config_(std::move(config)),
+      state_(not_connected()),
+      admission_(limits_of(runtime_.options())) {}
+
 Communicator::~Communicator() {
   if (state().code() == Code::in_progress) abort();
   background_.reset();
@@ -89,18 +102,23 @@ Communicator::~Communicator() {
 
 Status Communicator::connect() {
   set_state({Code::in_progress, "the communicator is being set up"});
+  if (shrunk_ && shrunk_->after_failure) shrunk_->parent->abort();
   if (config_.blocking) return connect_now();
-  // Splits of one parent use its bootstrap one after the other: they wait in the parent's line.
-  auto background = (split_ ? *split_->parent : *this).background();
+  // Children of one parent use its bootstrap one after the other: they wait in the parent's line.
+  auto background = (parent() != nullptr ? *parent() : *this).background();
   WEIR_TRY(background.status());
   (*background)->submit([this] { return connect_now(); });
   return {Code::in_progress, "the communicator is being set up"};
 }
 
 Status Communicator::connect_now() {
-  Status status = split_ ? join_split() : join_root();
+  Status status = split_ ? join_split() : shrunk_ ? join_shrunk() : join_root();
   set_state(status);
   return status;
+}
+
+Communicator* Communicator::parent() const {
+  return split_ ? split_->parent : shrunk_ ? shrunk_->parent : nullptr;
 }
 
 Status Communicator::join_root() {
@@ -123,8 +141,9 @@ Status Communicator::join_root() {
 
 Status Communicator::join_split() {
   Communicator& parent = *split_->parent;
-  WEIR_TRY(parent.usable());
-  Bootstrap& bootstrap = *parent.connected_->bootstrap;
+  auto fresh = fresh_meeting(parent);
+  WEIR_TRY(fresh.status());
+  Bootstrap& bootstrap = *fresh != nullptr ? **fresh : *parent.connected_->bootstrap;
   const uint32_t number = ++parent.splits_;
   const Member own{split_->color, split_->key};
   auto gathered = bootstrap.all_gather(ByteWriter().put(own).take());
@@ -140,6 +159,33 @@ Status Communicator::join_split() {
   ranks_ = (*subset)->size();
   rank_ = (*subset)->rank();
   return build(parent.connected_->door, std::move(*subset));
+}
+
+/// What was revoked answers nobody any more.
+Result<std::unique_ptr<Bootstrap>> Communicator::fresh_meeting(Communicator& parent) {
+  if (parent.revoked()) return Bootstrap::without(*parent.connected_->bootstrap, {}, &aborted_);
+  WEIR_TRY(parent.usable());
+  return std::unique_ptr<Bootstrap>();
+}
+
+Status Communicator::join_shrunk() {
+  Communicator& parent = *shrunk_->parent;
+  parent.wait_idle();
+  if (parent.connected_ == nullptr) {
+    const Status why = parent.state();
+    return {Code::invalid_usage, "the communicator never met its ranks, so there is none to shrink" +
+                                     (why.ok() ? std::string() : ": " + why.message())};
+  }
+  if (shrunk_->after_failure)
+    parent.set_state(
+        {Code::invalid_usage, "the communicator was aborted by ncclCommShrink with NCCL_SHRINK_ABORT"});
+  else if (!parent.revoked())
+    WEIR_TRY(parent.usable());
+  auto rest = Bootstrap::without(*parent.connected_->bootstrap, shrunk_->excluded, &aborted_);
+  WEIR_TRY(rest.status());
+  ranks_ = (*rest)->size();
+  rank_ = (*rest)->rank();
+  return build(parent.connected_->door, std::move(*rest));
 }
 
 Status Communicator::build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap> bootstrap) {
@@ -210,10 +256,14 @@ Status Communicator::carry_out(std::span<Share> shares) {
 Status Communicator::finalize() {
   finalizing_.store(true);
   if (!config_.blocking && !all_done()) return {Code::in_progress, "operations are under way"};
+  wait_idle();
+  return state();
+}
+
+void Communicator::wait_idle() {
   if (resident_ != nullptr) resident_->wait_idle();
   if (staged_ != nullptr) staged_->wait_idle();
   turns_.wait_idle();
-  return state();
 }
 
 void Communicator::abort() {
@@ -225,10 +275,29 @@ void Communicator::abort() {
   if (resident_ != nullptr) resident_->abort();
 }
 
+Status Communicator::revoke() {
+  if (connected_ == nullptr) {
+    const Status why = state();
+    return why.ok() ? not_connected() : why;
+  }
+  revoked_.store(true);
+  Watchdog& watchdog = connected_->bootstrap->watchdog();
+  const std::string who = watchdog.peers()[static_cast<size_t>(rank_)].describe(rank_);
+  const Status revoked(Code::invalid_usage, "the communicator was revoked (ncclCommRevoke) by " + who);
+  (void)watchdog.fail({-1, revoked});
+  abort();
+  wait_idle();
+  set_state(revoked);
+  return {};
+}
+
 Status Communicator::state() const {
   std::lock_guard lock(mutex_);
   if (state_.ok() && !config_.blocking && (finalizing_.load() ? !all_done() : in_background_.load() != 0))
     return {Code::in_progress, "operations are under way"};
+  // What another rank has told, to one that is in no call.
+  if (state_.ok() && code_.load(std::memory_order_relaxed) == 0 && connected_ != nullptr)
+    return connected_->bootstrap->activity().status();
   return state_;
 }
 
@@ -243,6 +312,22 @@ Result<NetCounters> Communicator::net_counters() const {
   NetCounters all;
   for (const auto& transport : connected_->transports) all += transport->counters();
   return all;
+}
+
+Result<std::vector<Presence>> Communicator::presences() const {
+  if (connected_ == nullptr) {
+    const Status why = state();
+    return why.ok() ? not_connected() : why;
+  }
+  return connected_->bootstrap->presences();
+}
+
+Result<std::vector<RankPlace>> Communicator::places() const {
+  if (connected_ == nullptr) {
+    const Status why = state();
+    return why.ok() ? not_connected() : why;
+  }
+  return connected_->cluster.places();
 }
 
 /// A line for each network that carried something.

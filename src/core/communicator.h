@@ -20,6 +20,7 @@
 
 #include "src/core/admission.h"
 #include "src/core/operation.h"
+#include "src/core/rank_place.h"
 #include "src/core/streams.h"
 #include "src/core/turnstile.h"
 #include "src/core/unique_id.h"
@@ -33,6 +34,7 @@ class Door;
 namespace weir::core {
 
 class Bootstrap;
+enum class Presence;
 class Resident;
 class Runtime;
 class Staged;
@@ -54,6 +56,10 @@ class Communicator {
   /// The part of a split that the parent's rank will belong to, not connected; connecting is collective over
   /// the parent, which must live until then. color < 0: takes part in the split, and ends with size() 0.
   Communicator(Communicator& parent, int color, int key, Config config);
+  /// The parent without the ranks `excluded` (sorted, without this one), not connected; connecting is
+  /// collective over the others, and the parent must live until then. `after_failure`: what is under way on
+  /// the parent, which may have failed, ends with an error first; else connecting waits until it is done.
+  Communicator(Communicator& parent, std::vector<Rank> excluded, bool after_failure, Config config);
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -73,11 +79,22 @@ class Communicator {
   /// Ends whatever is under way, here and soon, with an error. Does not wait.
   void abort();
 
+  /// Ends whatever is under way with an error, here and on the other ranks, which are told; from then on it
+  /// is only good for children. Takes 200 ms where one of them cannot be told. By the thread that runs
+  /// operations; waits until nothing is under way. invalid_usage where it never met its peers.
+  Status revoke();
+  bool revoked() const { return revoked_.load(); }
+
   /// Success, in_progress, or the first error. An error stays.
   Status state() const;
   /// What its transports have carried over networks so far, calibration included, over all of them. Does not
   /// wait for operations. An error that says why, where it has not met its peers (yet).
   Result<NetCounters> net_counters() const;
+  /// How each rank looks from here, by rank (Bootstrap::presences). By the thread that runs operations. An
+  /// error that says why, where it never met its peers.
+  Result<std::vector<Presence>> presences() const;
+  /// Where the ranks are, by rank. An error that says why, where it never met its peers.
+  Result<std::vector<RankPlace>> places() const;
   /// The GPUs of this process; null where it used none when the communicator was made: then all buffers are
   /// host memory.
   device::Gpus* gpus() const { return gpus_; }
@@ -94,6 +111,11 @@ class Communicator {
     Communicator* parent;
     int color;
     int key;
+  };
+  struct ShrunkFrom {
+    Communicator* parent;
+    std::vector<Rank> excluded;
+    bool after_failure;
   };
   /// Operations of one communicator and their place in its line.
   struct Share {
@@ -113,6 +135,12 @@ class Communicator {
   Status connect_now();
   Status join_root();
   Status join_split();
+  Status join_shrunk();
+  Communicator* parent() const;
+  /// Among which the ranks of a split find each other; null: the parent's own will do.
+  Result<std::unique_ptr<Bootstrap>> fresh_meeting(Communicator& parent);
+  /// Until nothing is queued or under way.
+  void wait_idle();
   Status build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap> bootstrap);
   Status usable() const;
   Status run_in_turn(std::span<const Operation> operations, device::HostStream* stream);
@@ -147,12 +175,14 @@ class Communicator {
   device::Gpus* const gpus_;  ///< null: as gpu_
   const UniqueId id_;
   const std::optional<SplitFrom> split_;
+  const std::optional<ShrunkFrom> shrunk_;
   int ranks_;
   Rank rank_;
   const Config config_;
   uint32_t splits_ = 0;  ///< begun from this communicator; the same number on all its ranks
   bool queued_ = false;  ///< something was queued once: from then on every operation waits for its turn
   std::atomic<bool> aborted_{false};
+  std::atomic<bool> revoked_{false};
   std::atomic<bool> finalizing_{false};
   std::atomic<int64_t> in_background_{0};                         ///< calls
   std::atomic<int> code_{static_cast<int>(Code::invalid_usage)};  ///< of state_, for the quick look of run()

@@ -76,7 +76,7 @@ bool Execution::begin_next() {
   if (chosen.plan == nullptr) {
     auto found = parts_.plans->find(operation.kind, operation.root, bytes);
     if (!found.ok()) {
-      fail(found.status());
+      fail(explain_opening(found.status()));
       return false;
     }
     chosen = *found;
@@ -94,7 +94,7 @@ bool Execution::begin_pairs() {
   pairs_begun_ = true;
   parts_.activity->begin(sequence_, 0, operations_[next_ - 1]);
   if (Status begun = parts_.pairs->start(operations_, parts_.check); !begun.ok()) {
-    fail(std::move(begun));
+    fail(explain_opening(begun));
     return false;
   }
   prepared_ = nullptr;
@@ -134,7 +134,14 @@ Progress Execution::fail(Status status) {
 
 /// The task found that a peer called something else: the watchdog can say what.
 Status Execution::explain(const Status& found) {
-  return found.code() == Code::invalid_usage ? parts_.watchdog->explain(task_->waiting_for(), found) : found;
+  return found.code() == Code::invalid_usage ? parts_.watchdog->explain(task_->waiting_for(), found, task_)
+                                             : found;
+}
+
+/// A peer to which no channel can be opened may be gone.
+Status Execution::explain_opening(const Status& found) {
+  const Rank peer = parts_.links->refused_by();
+  return peer >= 0 ? parts_.watchdog->explain(peer, found) : found;
 }
 
 Status Execution::aborted_status() const {
@@ -151,10 +158,10 @@ void Execution::look_around(int64_t waited_ns) {
   if (trouble.ok() && task_ != nullptr && !opening_) {
     Rank peer = waiting_for();
     trouble = task_->serve(peer);
-    if (!trouble.ok()) trouble = parts_.watchdog->explain(peer, trouble);
+    if (!trouble.ok()) trouble = parts_.watchdog->explain(peer, trouble, task_);
   }
   if (trouble.ok() && waited_ns >= kLookEveryNs && task_ != nullptr) {
-    trouble = parts_.watchdog->examine(waiting_for(), waited_ns, opening_);
+    trouble = parts_.watchdog->examine(waiting_for(), waited_ns, opening_, task_);
   }
   if (!trouble.ok()) fail(std::move(trouble));
 }

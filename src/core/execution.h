@@ -63,6 +63,7 @@ class Execution {
   void lay_out(const Operation& operation, uint32_t mark);
   exec::Progress fail(Status status);
   Status explain(const Status& found);
+  Status explain_opening(const Status& found);
   Status aborted_status() const;
   const WaitPolicy& patience() const {
     return parts_.exchange != nullptr && task_ == parts_.exchange ? parts_.exchange_patience

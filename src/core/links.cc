@@ -38,6 +38,7 @@ Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
   const Route& route = routes_.to(channel.peer);
   const LinkSpec spec{self_, channel.peer, channel.number, sizes_.slots,
                       channel.chunks > 0 ? slot_bytes : kSignalBytes};
+  refused_by_ = channel.peer;  // until it is opened
   if (channel.outgoing && !senders_.contains(key)) {
     auto end = route.transport->open_sender(route.card, spec);
     WEIR_TRY(end.status());
@@ -50,6 +51,7 @@ Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
     opening_receivers_.emplace_back(channel.peer, end->get());
     receivers_[key] = std::move(*end);
   }
+  refused_by_ = -1;
   return {};
 }
 

@@ -42,6 +42,8 @@ class Links {
   bool settled() const { return opening_senders_.empty() && opening_receivers_.empty(); }
   /// The peer of an end that is not ready yet; REQUIRES: ready() gave false or an error.
   Rank not_ready() const { return not_ready_; }
+  /// The peer of the end that the last open() could not open; -1: it could.
+  Rank refused_by() const { return refused_by_; }
 
   Sender* sender(const exec::Channel& channel) const;
   Receiver* receiver(const exec::Channel& channel) const;
@@ -59,6 +61,7 @@ class Links {
   std::vector<std::pair<Rank, Sender*>> opening_senders_;
   std::vector<std::pair<Rank, Receiver*>> opening_receivers_;
   Rank not_ready_ = 0;
+  Rank refused_by_ = -1;
 };
 
 }  // namespace weir::core

@@ -32,6 +32,9 @@ constexpr int64_t kLingerNs = 10'000 * kMs;   ///< for ranks that come after it 
 constexpr int64_t kPortMs = 1'000;            ///< for a port that is in use
 constexpr int64_t kStallNs = 500 * kMs;       ///< a turn that takes longer: this process was stopped itself
 
+/// Whether a rank is one of this process.
+bool is_here(const PeerAddress& peer) { return peer.pid == getpid() && peer.hostname == short_hostname(); }
+
 /// "1, 3-5 and 7", at most eight runs.
 std::string list_ranks(const std::vector<bool>& there) {
   std::vector<std::string> runs;
@@ -332,10 +335,13 @@ void Root::fail(const Status& status, Rank culprit) {
   lingers_.store(true);
   WEIR_INFO(bootstrap, "setting up a communicator failed: {}", status.message());
   if (introduced()) tell_at_doors({culprit, status});
-  for (Guest& guest : guests_) {
-    if (!guest.hello || guest.gone) continue;
-    guest.frames.send(root_wire::encode_failed(status));
-    ++told_;
+  // Those of this process last: it may end as soon as they know.
+  for (const bool here : {false, true}) {
+    for (Guest& guest : guests_) {
+      if (!guest.hello || guest.gone || is_here(guest.hello->peer) != here) continue;
+      guest.frames.send(root_wire::encode_failed(status));
+      ++told_;
+    }
   }
 }
 

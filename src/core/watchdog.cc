@@ -15,6 +15,7 @@ namespace weir::core {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kPeriodNs = 1000 * kMs;
 constexpr int64_t kConfirmNs =
     300 * kMs;  ///< what a rank sent, or was told, before it went has arrived by then
 constexpr int64_t kStallNs = 500 * kMs;  ///< not called for so long: this process was stopped itself
@@ -98,14 +99,14 @@ class Watchdog::Chase {
 Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)) {}
 Watchdog::~Watchdog() = default;
 
-// Together with the time to confirm and to tell, these stay below peer_ms.
-int64_t Watchdog::period_ns() const {
-  return std::min<int64_t>(1000 * kMs, spec_.timeouts.peer_ms * kMs / 5);
-}
+// Together with the time to confirm and to tell, these stay below peer_ms. Who looks more often takes a rank
+// that has given up, and ended, for the culprit before its word of the real one arrives on a busy machine.
+int64_t Watchdog::period_ns() const { return std::min<int64_t>(kPeriodNs, spec_.timeouts.peer_ms * kMs / 5); }
 int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kMs * 65 / 100; }
 
-Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening) {
+Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, const exec::Task* task) {
   Activity& own = *spec_.activity;
+  task_ = task;
   if (own.failed()) return own.status();
   own.wait_for(waiting_for);
   const int64_t now = now_ns();
@@ -116,6 +117,7 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening) {
     chases_ = 0;
     both_called_ns_ = 0;
     warned_ = false;
+    warned_of_slow_ = false;
   }
   if (pause > kStallNs) both_called_ns_ = 0;
   opening_ = opening;
@@ -154,9 +156,10 @@ Status Watchdog::pursue(int64_t now) {
     if (chase_->hops() == 0) WEIR_TRY(judge_opening(finding, now));
     if (finding.kind != Finding::Kind::waits) return conclude(finding, now);
     // Far down the chain, somebody nearer sees more: look there seldom, but always before giving anybody up.
-    const bool stuck = spec_.timeouts.stuck_ms > 0 && waited_ns_ >= spec_.timeouts.stuck_ms * kMs;
-    const bool far = stuck || suspicion_ || (chases_ & (chases_ - 1)) == 0;
-    if (finding.next == spec_.rank || chase_->visited(finding.next)) return give_up_the_slow(finding, now);
+    const bool slow =
+        has_waited(spec_.timeouts.stuck_ms) || (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms));
+    const bool far = slow || suspicion_ || (chases_ & (chases_ - 1)) == 0;
+    if (finding.next == spec_.rank || chase_->visited(finding.next)) return judge_the_slow(finding, now);
     if (!far || chase_->hops() >= kMostHops) {
       rest(now, period_ns());
       return {};
@@ -239,7 +242,7 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Answer& answer) const {
 /// The end of a chain.
 Status Watchdog::conclude(const Finding& finding, int64_t now) {
   using Kind = Finding::Kind;
-  if (finding.kind == Kind::lives) return give_up_the_slow(finding, now);
+  if (finding.kind == Kind::lives) return judge_the_slow(finding, now);
   if (finding.kind == Kind::failed) {
     spec_.activity->fail(finding.failure);
     return spec_.activity->status();
@@ -255,26 +258,32 @@ Status Watchdog::conclude(const Finding& finding, int64_t now) {
   }
   const Code code = finding.kind == Kind::mismatched ? Code::invalid_usage : Code::remote_error;
   std::string words = finding.words;
-  if (finding.kind != Kind::mismatched) words += own_words();
+  if (finding.kind != Kind::mismatched) words += own_words() + wait_words();
   return fail({finding.rank, Status(code, std::move(words))}, finding.kind != Kind::mismatched);
 }
 
 /// Nobody is dead; but perhaps this has lasted too long.
-Status Watchdog::give_up_the_slow(const Finding& finding, int64_t now) {
-  const int64_t stuck_ms = spec_.timeouts.stuck_ms;
-  if (stuck_ms == 0 || waited_ns_ < stuck_ms * kMs) {
-    suspicion_.reset();
-    rest(now, period_ns());
-    return {};
-  }
-  std::string words = finding.words;
+Status Watchdog::judge_the_slow(const Finding& finding, int64_t now) {
   const bool ring = finding.kind == Finding::Kind::waits;
-  if (ring) words += ", which closes a ring of ranks that wait for each other";
-  return fail(
-      {ring ? -1 : finding.rank,
-       Status(Code::remote_error, fmt::format("{}; given up after {:.1f} s (WEIR_STUCK_TIMEOUT){}", words,
-                                              static_cast<double>(waited_ns_) / 1e9, own_words()))});
+  const auto words = [&](std::string_view verdict) {
+    return fmt::format("{}{}; {}{}{}", finding.words,
+                       ring ? ", which closes a ring of ranks that wait for each other" : "", verdict,
+                       own_words(), wait_words());
+  };
+  if (has_waited(spec_.timeouts.stuck_ms)) {
+    return fail(
+        {ring ? -1 : finding.rank, Status(Code::remote_error, words("given up (WEIR_STUCK_TIMEOUT)"))});
+  }
+  if (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms)) {
+    WEIR_WARN("{}", words("nothing moves (WEIR_STUCK_WARNING)"));
+    warned_of_slow_ = true;
+  }
+  suspicion_.reset();
+  rest(now, period_ns());
+  return {};
 }
+
+bool Watchdog::has_waited(int64_t ms) const { return ms > 0 && waited_ns_ >= ms * kMs; }
 
 /// Whether a channel should have opened long ago, after what the rank at its other end does.
 Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
@@ -305,11 +314,19 @@ Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
   return {};
 }
 
+/// For whom this rank waits since when.
+std::string Watchdog::wait_words() const {
+  return fmt::format(", after {:.1f} s of waiting for rank {}", static_cast<double>(waited_ns_) / 1e9,
+                     waiting_for_);
+}
+
 std::string Watchdog::own_words() const {
   const Snapshot here = spec_.activity->snapshot(spec_.activity->snapshot(0).sequence);
   const std::string who = spec_.peers[static_cast<size_t>(spec_.rank)].describe(spec_.rank);
   if (here.state == Snapshot::State::inside && here.call) {
-    return fmt::format("; found by {} in {}", who, call_words(*here.call));
+    const std::string place = task_ != nullptr ? task_->place() : "";
+    return fmt::format("; found by {} in {}{}{}", who, call_words(*here.call), place.empty() ? "" : ", at ",
+                       place);
   }
   // Sends and receives before the first collective have no record.
   if (here.state == Snapshot::State::inside) return fmt::format("; found by {} in sends and receives", who);
@@ -354,8 +371,9 @@ void Watchdog::tell(const Failure& failure, Rank except) const {
   }
 }
 
-Status Watchdog::explain(Rank peer, const Status& what) {
+Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) {
   using Kind = Finding::Kind;
+  task_ = task;
   Activity& own = *spec_.activity;
   const bool broke = what.code() != Code::invalid_usage;  // else a peer sent what does not fit
   const Deadline deadline = Deadline::in_ms(kExplainMs, spec_.abort);

@@ -8,8 +8,9 @@
 ///   no answer, at none of its addresses    it is stopped, or its host is out of reach   remote_error
 ///   the rank left the communicator         destroyed or aborted too early               remote_error
 ///   another call with the same number      the calls do not match: both are named       invalid_usage
-///   in no call                             a slow caller: no error, unless Timeouts::stuck_ms says so
-///   at work, or a ring of waiting ranks    no error, likewise
+///   in no call                             a slow caller: a warning after Timeouts::warn_ms, and no
+///                                          error unless Timeouts::stuck_ms says so
+///   at work, or a ring of waiting ranks    likewise
 ///   it made the same call, but no channel  something between the hosts takes
 ///   between us has opened since            connections and does not pass them on        remote_error
 ///
@@ -17,8 +18,9 @@
 /// number that both ranks know: there it is a warning, once, where the other rank waits for this one.
 ///
 /// Who finds a culprit first tells all other ranks before it returns the error, so that nobody takes a rank
-/// that gave up for the culprit. From the moment somebody dies or stops it takes at most Timeouts::peer_ms
-/// until examine() returns the error on every waiting rank.
+/// that gave up for the culprit. From the moment somebody dies, on a host that lives, it takes less than
+/// two seconds until examine() returns the error on every waiting rank, and ranks in no call have been told.
+/// Where somebody stops, or a host dies, it takes at most Timeouts::peer_ms.
 #pragma once
 
 #include <atomic>
@@ -30,6 +32,7 @@
 
 #include "src/base/door.h"
 #include "src/core/watch.h"
+#include "src/exec/task.h"
 #include "weir/status.h"
 
 namespace weir::core {
@@ -40,6 +43,7 @@ struct Timeouts {
   int64_t peer_ms = 5'000;   ///< a dead or stopped process
   int64_t stuck_ms = 0;      ///< a process that runs but does not make its call; 0: wait for ever
   int64_t open_ms = 60'000;  ///< a channel that does not open though both its ranks wait for it
+  int64_t warn_ms = 30'000;  ///< in which nothing moves, before a warning; 0: none
 };
 
 /// Who a rank is and where its process can be asked.
@@ -74,8 +78,9 @@ class Watchdog {
   /// Success while there is hope. Call it, with how long nothing has moved, whenever a look was in vain and
   /// the waiter is patient: at least every 100 ms. Never blocks, but for at most 200 ms when it has found a
   /// culprit and tells the others; costs two looks at the clock when there is nothing to do. `opening`: a
-  /// channel between the two ranks has not opened yet. Used by the waiting thread only.
-  Status examine(Rank waiting_for, int64_t waited_ns, bool opening = false);
+  /// channel between the two ranks has not opened yet. `task`, if any, is what waits, for the error's words.
+  /// Used by the waiting thread only.
+  Status examine(Rank waiting_for, int64_t waited_ns, bool opening = false, const exec::Task* task = nullptr);
 
   /// The error of this communicator for something that this rank found out: tells the others, then returns
   /// what counts (an earlier failure, if there was one).
@@ -83,7 +88,7 @@ class Watchdog {
   /// The error for a broken connection to `peer`: finds out, for at most a second, whether peer is dead or
   /// whether it only gave up because of somebody else. `what` is said too if the peer is gone, or if
   /// nothing better is found.
-  Status explain(Rank peer, const Status& what);
+  Status explain(Rank peer, const Status& what, const exec::Task* task = nullptr);
 
   const std::vector<PeerAddress>& peers() const { return spec_.peers; }
 
@@ -113,8 +118,10 @@ class Watchdog {
   Finding interpret(Rank rank, const Report& report) const;
   Finding interpret(Rank rank, const Answer& answer) const;
   Status conclude(const Finding& finding, int64_t now);
-  Status give_up_the_slow(const Finding& finding, int64_t now);
+  Status judge_the_slow(const Finding& finding, int64_t now);
   Status judge_opening(const Finding& finding, int64_t now);
+  bool has_waited(int64_t ms) const;
+  std::string wait_words() const;
   std::string own_words() const;
   void rest(int64_t now, int64_t pause_ns);
   bool is_local(Rank rank) const;
@@ -124,12 +131,14 @@ class Watchdog {
   const Spec spec_;
   std::unique_ptr<Chase> chase_;
   std::optional<Suspicion> suspicion_;
-  Rank waiting_for_ = -1;       ///< of the last examine()
-  int64_t waited_ns_ = 0;       ///< same
-  bool opening_ = false;        ///< same
-  int64_t examined_ns_ = 0;     ///< when
-  int64_t both_called_ns_ = 0;  ///< since when the ranks of the channel are known to; 0: they are not
-  bool warned_ = false;         ///< of it, during this wait
+  Rank waiting_for_ = -1;             ///< of the last examine()
+  int64_t waited_ns_ = 0;             ///< same
+  bool opening_ = false;              ///< same
+  const exec::Task* task_ = nullptr;  ///< of the examine() or explain() under way
+  int64_t examined_ns_ = 0;           ///< when
+  int64_t both_called_ns_ = 0;        ///< since when the ranks of the channel are known to; 0: they are not
+  bool warned_ = false;               ///< of it, during this wait
+  bool warned_of_slow_ = false;       ///< same
   int64_t next_chase_ns_ = 0;
   uint32_t chases_ = 0;  ///< during this wait
 };

@@ -272,18 +272,33 @@ Status Run::serve(Rank& peer) {
 
 /// Of several blocked lanes, one that waits for a message: who waits for a free slot waits for a rank that
 /// itself waits, so only messages lead to the rank that holds everybody up.
-Rank Run::waiting_for() const {
-  Rank peer = program_.rank;
+const Run::Lane* Run::blocked_lane() const {
+  const Lane* found = nullptr;
   for (const Lane& lane : lanes_) {
     if (lane.pass == division_.passes) continue;
-    const Channel& channel = program_.channels[lane.blocked_on];
-    peer = channel.peer;
-    if (!channel.outgoing) return peer;
+    found = &lane;
+    if (!program_.channels[lane.blocked_on].outgoing) break;
   }
+  return found;
+}
+
+Rank Run::waiting_for() const {
+  const Lane* const lane = blocked_lane();
+  Rank peer = lane != nullptr ? program_.channels[lane->blocked_on].peer : program_.rank;
+  if (lane != nullptr && !program_.channels[lane->blocked_on].outgoing) return peer;
   for (size_t i = 0; i < binding_.senders.size() && peer == program_.rank; ++i) {  // all sent, not all taken
     if (binding_.senders[i] != nullptr && !binding_.senders[i]->flushed()) peer = program_.channels[i].peer;
   }
   return peer;
+}
+
+std::string Run::place() const {
+  const Lane* const lane = blocked_lane();
+  if (lane == nullptr) return "the end, with messages that are not taken yet";
+  const auto number = std::ranges::find_if(
+      program_.lanes, [&](const std::vector<Step>& steps) { return steps.data() == lane->steps.data(); });
+  return fmt::format("step {} of {} of lane {}, tile {} of {}", lane->step + 1, lane->steps.size(),
+                     number - program_.lanes.begin(), lane->pass + 1, division_.passes);
 }
 
 }  // namespace weir::exec

@@ -43,6 +43,7 @@ class Run final : public Task {
   Status serve(Rank& peer) override;
   Status error() const override { return error_; }
   Rank waiting_for() const override;
+  std::string place() const override;
 
  private:
   struct Lane {
@@ -52,6 +53,7 @@ class Run final : public Task {
     uint32_t waited = 0;      ///< messages the current wait has taken
     uint32_t blocked_on = 0;  ///< channel
   };
+  const Lane* blocked_lane() const;
   bool advance_lane(Lane& lane);
   bool wait(const Step& step, Lane& lane);
   bool signal(const Step& step, Lane& lane);

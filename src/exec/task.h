@@ -4,6 +4,8 @@
 /// Tasks never block. One thread may advance several tasks in turn, also of ranks that depend on each other.
 #pragma once
 
+#include <string>
+
 #include "src/base/types.h"
 #include "weir/status.h"
 
@@ -28,6 +30,9 @@ class Task {
   virtual Status error() const = 0;
   /// The rank whose action the task waits for; REQUIRES: advance() just said blocked.
   virtual Rank waiting_for() const = 0;
+  /// Which of its steps waits, for a person: "step 3 of 12 of lane 0"; nothing where it has no steps. As
+  /// waiting_for().
+  virtual std::string place() const { return {}; }
 };
 
 }  // namespace weir::exec

@@ -140,10 +140,10 @@ TEST(Words, EveryResultHasItsString) {
 
 TEST(Words, WhatIsNotOfferedSaysWhatToUseInstead) {
   ncclComm_t comm = reinterpret_cast<ncclComm_t>(1);
-  EXPECT_EQ(ncclCommRevoke(comm, 0), ncclInvalidUsage);
-  EXPECT_THAT(last_sentence(), AllOf(HasSubstr("ncclCommRevoke is not offered"), HasSubstr("ncclCommAbort")));
-  EXPECT_EQ(ncclCommShrink(nullptr, nullptr, 0, &comm, nullptr, 0), ncclInvalidUsage);
-  EXPECT_THAT(last_sentence(), AllOf(HasSubstr("ncclCommShrink"), HasSubstr("ncclCommSplit")));
+  EXPECT_EQ(ncclCommSuspend(comm, 0), ncclInvalidUsage);
+  EXPECT_THAT(last_sentence(), AllOf(HasSubstr("ncclCommSuspend is not offered"), HasSubstr("destroy")));
+  EXPECT_EQ(ncclCommGrow(nullptr, 3, nullptr, 0, &comm, nullptr), ncclInvalidUsage);
+  EXPECT_THAT(last_sentence(), AllOf(HasSubstr("ncclCommGrow"), HasSubstr("ncclCommInitRank")));
   EXPECT_EQ(comm, nullptr);
   EXPECT_EQ(ncclPutSignal(nullptr, 0, ncclInt8, 0, nullptr, 0, 0, 0, 0, nullptr, nullptr), ncclInvalidUsage);
   EXPECT_THAT(last_sentence(), HasSubstr("ncclSend"));

@@ -153,6 +153,23 @@ TEST(WeirRun, NamesTheSignalThatKilledARank) {
           "rank 0 \\(pid [0-9]+\\) was killed by signal 11 \\(Segmentation fault\\); stopping the other 1"));
 }
 
+TEST(WeirRun, GoesOnWithoutRanksThatASignalKilled) {
+  const CommandResult result = weir_command(
+      "run -n 3 --keep-going -- sh -c '[ $RANK = 1 ] && kill -KILL $$; [ $RANK = 2 ] && kill -STOP $$; sleep "
+      "0.3; "
+      "echo done'");
+  EXPECT_EQ(result.code, 0) << result.text;
+  EXPECT_THAT(
+      result.text,
+      AllOf(ContainsRegex("rank 1 \\(pid [0-9]+\\) was killed by signal 9 \\(Killed\\); the other 2 go on"),
+            HasSubstr("[0] done")));
+  const CommandResult none = weir_command("run -n 2 --keep-going -- sh -c 'kill -KILL $$'");
+  EXPECT_EQ(none.code, 128 + SIGKILL) << "nobody ended well";
+  const CommandResult code =
+      weir_command("run -n 2 --keep-going -- sh -c '[ $RANK = 0 ] && exit 7; sleep 60'");
+  EXPECT_EQ(code.code, 7) << "an error is one";
+}
+
 TEST(WeirRun, KillsThoseWhoDoNotListen) {
   CommandResult result = weir_command(
       "run -n 2 -- sh -c 'echo $$; [ $RANK = 0 ] && { sleep 0.3; exit 3; }; trap \"\" TERM; while :; do "

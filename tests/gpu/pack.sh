@@ -14,12 +14,12 @@ pack_to() { # file
   [[ -x "$build/bin/weir" ]] || "$here/build.sh" "$root" || return 1
   folder="$(mktemp -d)"
   mkdir -p "$folder/bin" "$folder/lib/needed" "$folder/tests" "$folder/gpu" "$folder/bench"
-  for file in "$build"/bin/weir "$build"/bin/*_perf; do
+  for file in "$build"/bin/weir "$build"/bin/weir-train "$build"/bin/*_perf; do
     [[ -f "$file" ]] && install -s -m 755 "$file" "$folder/bin/"
   done
   [[ -f "$build/bench/gpu_ring" ]] && install -s -m 755 "$build/bench/gpu_ring" "$folder/bench/"
   install -s -m 755 "$(realpath "$build/lib/libnccl.so.2")" "$folder/lib/libnccl.so.2"
-  for name in libweir_cuda.so libweir_hip.so libweir_host_kernels.so libring_by_hand_cuda.so libring_by_hand_hip.so; do
+  for name in libweir_cuda.so libweir_train_cuda.so libweir_hip.so libweir_host_kernels.so libring_by_hand_cuda.so libring_by_hand_hip.so; do
     [[ -f "$build/lib/$name" ]] && install -m 644 "$build/lib/$name" "$folder/lib/"
   done
   for file in "$build"/tests/gpu_*_device_test "$build"/tests/conform_cuda* "$build"/tests/conform_hip*; do

@@ -71,6 +71,15 @@ for path in "$tests"/conform_"$vendor"* "$tests"/gpu_"$vendor"_conform*; do
   [[ -x "$path" && ! -d "$path" ]] && suite "conform.${path##*/}" 90 "$path"
 done
 
+# The trainer: as on the CPU, with 1, 2 and 4 ranks on the GPU.
+if [[ "$vendor" == cuda && -x "$bin/weir-train" ]]; then
+  folder=()
+  [[ "$fake" == 1 ]] && folder=("$tests/fake_cuda")
+  step train 90 bash -c 'ours "$@"' - "${python[@]}" "$here/train.py" "$bin/weir-train" "${folder[@]}"
+else
+  skip train "weir-train is for NVIDIA's GPUs, and not built everywhere"
+fi
+
 for ranks in 1 2 4 8; do
   perf "all_reduce.threads.$ranks" 40 all_reduce -g "$ranks" -b 8 -e "$checked" -f 8 -n "$iterations" --limit
 done

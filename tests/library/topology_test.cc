@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tests/library/processes.h"
+#include "weir/places.h"
 
 namespace weir::testing {
 namespace {
@@ -128,6 +129,27 @@ TEST_F(Topology, SimulatedNodesReadTheirFilesAndTheFabric) {
                         "leaves, 1 spine, 2:1 oversubscribed"));
   EXPECT_THAT(log_of(2), HasSubstr("host read from " + host));
   EXPECT_THAT(log_of(3), Not(HasSubstr("Topology")));
+}
+
+/// Ranks 0 and 1 on node0, 2 and 3 on node1 and so on; node0 and node1 share a leaf.
+TEST_F(Topology, PlacesAreHostsAndLeaves) {
+  const std::string fabric = write("fabric",
+                                   "weir fabric 1\nleaf leaf[0-1]\nhost node[0-2]\n"
+                                   "attach node[0-1] to leaf0 25G\nattach node2 to leaf1 25G\n");
+  EXPECT_TRUE(all_well(run_ranks(6, [&](const Rank& rank) {
+    simulate_nodes(rank);
+    setenv("WEIR_FABRIC_FILE", fabric.c_str(), 1);
+    ncclComm_t comm = rank.connect();
+    weirPlace_t places[6];
+    ASSERT_EQ(weirCommPlaces(comm, places), ncclSuccess) << ncclGetLastError(comm);
+    for (int other = 0; other < 6; ++other) {
+      EXPECT_EQ(places[other].host, other / 2) << other;
+      EXPECT_EQ(places[other].leaf, other / 4) << other;
+    }
+    EXPECT_EQ(weirCommPlaces(comm, nullptr), ncclInvalidArgument);
+    EXPECT_EQ(weirCommPlaces(nullptr, places), ncclInvalidArgument);
+    expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+  })));
 }
 
 /// Plans then take ranks in another order than their numbers; blocks must still be those of the numbers.

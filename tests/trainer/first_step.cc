@@ -15,13 +15,13 @@ int main() {
   settings.batch = 3;
   const auto text = Text::built_in();
   if (!text.ok()) return 1;
-  const Model model(settings.config, settings.recompute);
-  Products products(settings.precision);
+  CpuOps ops(settings.precision);
   const auto world = World::join();
   if (!world.ok()) return 1;
-  const auto made = Sharded::create(*world, settings, model, *text, products);
+  const auto made = Sharded::create(*world, settings, *text, ops);
   if (!made.ok()) return 1;
   Sharded& engine = **made;
+  const Model& model = engine.model();
 
   json tensors = json::object();
   const auto add = [&](const char* what, auto arrays) {

@@ -53,7 +53,7 @@ class Collected final : public Gradients {
 class Learner {
  public:
   Learner(Recompute recompute, Precision precision, bool canonical)
-      : model_(kConfig, recompute), products_(precision), canonical_(canonical) {
+      : model_(kConfig, recompute), ops_(precision), canonical_(canonical) {
     for (const auto& unit : model_.units()) {
       Buffer values(unit->parameters().size());
       initialise(unit->parameters(), 5, 0, values.size(), values.data());
@@ -70,7 +70,7 @@ class Learner {
   }
 
   const Model& model() const { return model_; }
-  Products& products() { return products_; }
+  Products& products() { return ops_.products(); }
   std::vector<Buffer>& parameters() { return parameters_; }
   const std::vector<float>& losses() const { return losses_; }
 
@@ -87,7 +87,7 @@ class Learner {
       micro_batch(sequences, first, std::min(at_once, sequences - first), sums, pieces);
     if (canonical_)
       for (size_t unit = 0; unit < sums.size(); ++unit) sums[unit] = pieces[unit].sum();
-    EXPECT_TRUE(products_.status().ok()) << products_.status().message();
+    EXPECT_TRUE(ops_.status().ok()) << ops_.status().message();
     return sums;
   }
 
@@ -106,7 +106,7 @@ class Learner {
                       .loss_scale = 1.0f / static_cast<float>(all * kConfig.length),
                       .by_sequence = canonical_};
     Buffer scratch(model_.scratch_floats(batch));
-    const Compute compute{products_, scratch.data()};
+    const Compute compute{ops_, scratch.data()};
     const size_t units = parameters_.size();
     std::vector<Buffer> activations;
     std::vector<Buffer> saved;
@@ -127,7 +127,7 @@ class Learner {
   }
 
   Model model_;
-  Products products_;
+  CpuOps ops_;
   bool canonical_;
   std::vector<Buffer> parameters_;
   std::vector<float> losses_;
@@ -269,12 +269,13 @@ TEST(Optimise, PartsGiveTheSameBitsAndVectorsDoNotDecay) {
                  .weight_decay = 0.5f,
                  .gradient_scale = 1.0f,
                  .step = 1};
+  CpuOps ops(Precision::fp32);
   const auto update = [&](Index part) {
     std::vector<float> values(static_cast<size_t>(size), 1.0f);
     std::vector<float> mean(values.size());
     std::vector<float> variance(values.size());
     for (Index begin = 0; begin < size; begin += part)
-      optimise(table, settings, begin, std::min(size, begin + part), values.data() + begin,
+      optimise(ops, table, settings, begin, std::min(size, begin + part), values.data() + begin,
                gradients.data() + begin, mean.data() + begin, variance.data() + begin);
     return values;
   };
@@ -297,7 +298,7 @@ TEST(Config, PresetsAreFoundByName) {
     ASSERT_TRUE(config.ok());
     EXPECT_EQ(config->width % config->heads, 0);
   }
-  EXPECT_THAT(preset("huge").status().message(), testing::HasSubstr("tiny, small, 124M"));
+  EXPECT_THAT(preset("huge").status().message(), testing::HasSubstr("tiny, small, medium, 124M"));
   // 12 blocks of width 768 with 1024 positions, bytes instead of 50257 tokens: 85 M in blocks, 1.2 M around
   // them.
   EXPECT_NEAR(static_cast<double>(Model(*preset("124M"), Recompute::full).parameter_floats()), 86.2e6, 0.1e6);

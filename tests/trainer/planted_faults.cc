@@ -12,11 +12,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "nccl.h"
+#include "weir/grains.h"
 
 namespace {
 
@@ -74,6 +76,13 @@ const void* gradients(const void* values, size_t count) {
   return values;
 }
 
+/// What is being added to, by sum; the thread that trains is the only one to ask.
+struct OpenSum {
+  size_t elements = 0;
+  float* array = nullptr;
+};
+std::map<weirGrainSum_t, OpenSum> open_sums;
+
 }  // namespace
 
 extern "C" {
@@ -101,9 +110,24 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDat
                                                                 type, op, comm, stream);
 }
 
-ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
-                      cudaStream_t stream) {
-  return real<decltype(ncclSend)>("ncclSend")(gradients(from, count), count, type, peer, comm, stream);
+int weirGrainSumCreate(weirGrainSum_t* sum, ncclComm* comm, size_t elements,
+                       const weirElementRange_t* pieces) {
+  const int result = real<decltype(weirGrainSumCreate)>("weirGrainSumCreate")(sum, comm, elements, pieces);
+  if (result == 0) open_sums[*sum].elements = elements;
+  return result;
+}
+
+int weirGrainSumOpen(weirGrainSum_t sum, float** array) {
+  const int result = real<decltype(weirGrainSumOpen)>("weirGrainSumOpen")(sum, array);
+  if (result == 0) open_sums[sum].array = *array;
+  return result;
+}
+
+int weirGrainSumClose(weirGrainSum_t sum, uint64_t first, uint64_t end) {
+  const auto& [elements, array] = open_sums[sum];
+  if (const void* instead = gradients(array, elements); instead != array)
+    std::memcpy(array, instead, elements * sizeof(float));
+  return real<decltype(weirGrainSumClose)>("weirGrainSumClose")(sum, first, end);
 }
 
 }  // extern "C"

@@ -11,6 +11,14 @@ const double* tensor(const ParameterTable& table, const Values& values, const st
   throw std::out_of_range(name);
 }
 
+Values transposed(size_t rows, size_t columns, const double* matrix) {
+  Values out(rows * columns);
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t column = 0; column < columns; ++column)
+      out[column * rows + row] = matrix[row * columns + column];
+  return out;
+}
+
 void add(const Values& addend, Values& sum) {
   for (size_t at = 0; at < sum.size(); ++at) sum[at] += addend[at];
 }
@@ -29,11 +37,13 @@ void block(const Shape& shape, const ParameterTable& table, const Values& values
   const size_t width = shape.width;
   const Values normal1 = layer_norm(rows, width, x.data(), at("norm1.gain"), at("norm1.bias"));
   const Values all_three =
-      linear(rows, width, 3 * width, normal1.data(), at("attention.weight"), at("attention.bias"));
+      linear(rows, width, 3 * width, normal1.data(),
+             transposed(3 * width, width, at("attention.weight")).data(), at("attention.bias"));
   const Values mixed = attention(shape.sequences, shape.length, shape.heads, width, all_three);
   add(linear(rows, width, width, mixed.data(), at("mix.weight"), at("mix.bias")), x);
   const Values normal2 = layer_norm(rows, width, x.data(), at("norm2.gain"), at("norm2.bias"));
-  Values widened = linear(rows, width, 4 * width, normal2.data(), at("widen.weight"), at("widen.bias"));
+  Values widened = linear(rows, width, 4 * width, normal2.data(),
+                          transposed(4 * width, width, at("widen.weight")).data(), at("widen.bias"));
   for (double& value : widened) value = gelu(value);
   add(linear(rows, 4 * width, width, widened.data(), at("narrow.weight"), at("narrow.bias")), x);
 }

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "trainer/data/text.h"
-#include "trainer/math/products.h"
+#include "trainer/math/ops.h"
 #include "trainer/run/sharded.h"
 #include "trainer/run/survey.h"
 
@@ -40,10 +40,10 @@ Settings small_settings() {
 struct Rank {
   explicit Rank(const Settings& settings)
       : text(std::move(*Text::built_in())),
-        model(settings.config, settings.recompute),
-        products(settings.precision),
+        ops(settings.precision),
         world(std::move(*World::join())),
-        engine(std::move(*Sharded::create(world, settings, model, text, products))) {}
+        engine(std::move(*Sharded::create(world, settings, text, ops))),
+        model(engine->model()) {}
 
   std::vector<StepResult> train(Index from, Index to) {
     std::vector<StepResult> results;
@@ -65,10 +65,10 @@ struct Rank {
   }
 
   Text text;
-  Model model;
-  Products products;
+  CpuOps ops;
   World world;
   std::unique_ptr<Sharded> engine;
+  const Model& model;
 };
 
 class Learning : public testing::TestWithParam<Precision> {};
@@ -306,7 +306,7 @@ TEST(Program, PlansWhatIsLeftOpen) {
 TEST(Survey, MeasuresTheRanksThatAreHere) {
   const Settings settings = small_settings();
   Rank rank(settings);
-  const auto cluster = survey(rank.world, settings, rank.model, rank.products);
+  const auto cluster = survey(rank.world, settings, rank.model, rank.ops);
   ASSERT_TRUE(cluster.ok()) << cluster.status().message();
   EXPECT_EQ(cluster->nodes, 1);
   EXPECT_EQ(cluster->gpus, 1);

@@ -121,7 +121,7 @@ TEST(ShardEngine, CanonicalBitsAreThoseOfTheTree) {
         std::vector<float> parts;
         for (uint64_t grain = 0; grain < run.grains; ++grain)
           parts.push_back(toy::gradient(number, i, grain, parameter));
-        const float mean = tree_sum(parts) * (1.0F / static_cast<float>(tokens));
+        const float mean = weirTreeSum(parts.data(), parts.size()) * (1.0F / static_cast<float>(tokens));
         expected.push_back(parameter - 0.125F * mean);
       }
     EXPECT_EQ(outcome->parameters, expected);
@@ -145,6 +145,32 @@ TEST(ShardEngine, Bfloat16GathersGiveOneResultInEveryWorld) {
         EXPECT_EQ(outcome->parameters, bits);
         for (float value : bits) ASSERT_EQ(std::bit_cast<uint32_t>(value) & 0xffff, 0U);
       }
+    });
+}
+
+/// Rounded once by each rank and once per sum of two, but not where nothing travels.
+TEST(ShardEngine, Bfloat16ReductionsAreTheSumsRounded) {
+  for (int world : {1, 2, 4})
+    toy::with_ranks(world, [&](int, ncclComm_t comm) {
+      for (const Way& way : ways(world))
+        for (int number : {4, 9, 14}) {  // of each micro-batch size
+          toy::Run run = variant(way, number);
+          run.options.reduce = Precision::bfloat16;
+          SCOPED_TRACE(text_of(world, run));
+          Result<toy::Outcome> outcome = toy::train(comm, run);
+          ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+          double norm = 0;
+          const std::vector<double> expected = toy::reference(run, &norm);
+          double moved = 0, worst = 0;
+          for (size_t unit = 0, i = 0; unit < toy::units().size(); ++unit)
+            for (size_t at = 0; at < toy::units()[unit].parameters; ++at, ++i) {
+              const double begin = toy::initial(static_cast<int>(unit), at);
+              moved = std::max(moved, std::abs(expected[i] - begin));
+              worst = std::max(worst, std::abs(outcome->parameters[i] - expected[i]));
+            }
+          EXPECT_LT(worst, 0.03 * moved);
+          EXPECT_EQ(worst > 1e-5 * moved, world > 1) << worst << " of " << moved;
+        }
     });
 }
 
@@ -188,9 +214,9 @@ TEST(ShardEngine, StrategiesGatherAsOftenAsTheyShould) {
       toy::Run run;
       run.per_micro = 3;  // two micro-batches for the 5 or 6 grains of a rank
       EXPECT_TRUE(toy::step(**engine, run).ok());
-      EXPECT_EQ((*engine)->counts().intervals.size(),
-                (*engine)->counts().gathers + (*engine)->counts().reductions);
-      return (*engine)->counts().gathers;
+      EXPECT_EQ((*engine)->record().counts.intervals.size(),
+                (*engine)->record().counts.gathers + (*engine)->record().counts.reductions);
+      return (*engine)->record().counts.gathers;
     };
     EXPECT_EQ(gathers(Strategy::no_shard), 0U);
     EXPECT_EQ(gathers(Strategy::shard_grad_op), 5U);
@@ -210,7 +236,7 @@ TEST(ShardEngine, ScalarsOfGrainsAreSummedInTheOrderOfTheTree) {
       Result<float> sum =
           (*engine)->sum_over_grains(plan, std::span<const float>(values).subspan(own.first, own.count()));
       ASSERT_TRUE(sum.ok()) << sum.status().message();
-      EXPECT_EQ(*sum, tree_sum(values));
+      EXPECT_EQ(*sum, weirTreeSum(values.data(), values.size()));
     });
 }
 
@@ -227,6 +253,10 @@ TEST(ShardEngine, MisuseIsRefusedWithASentence) {
 
     options = {};
     options.canonical = true;
+    options.reduce = Precision::bfloat16;
+    EXPECT_THAT(Engine::create(comm, toy::units(), options).status().message(),
+                HasSubstr("expected fp32, as canonical sums are"));
+    options.reduce = Precision::float32;
     Result<std::unique_ptr<Engine>> made = Engine::create(comm, toy::units(), options);
     ASSERT_TRUE(made.ok()) << made.status().message();
     Engine& engine = **made;
@@ -244,7 +274,7 @@ TEST(ShardEngine, MisuseIsRefusedWithASentence) {
     ASSERT_TRUE(engine.gathered(4).ok());
     EXPECT_THAT(engine.release(4).message(), HasSubstr("before its gradients were reduced"));
     ASSERT_TRUE(engine.gradients(4).ok());
-    ASSERT_TRUE(engine.subtree_done(4, Node{1, 0}).ok());
+    ASSERT_TRUE(engine.close(4, {0, 2}).ok());
     EXPECT_THAT(engine.reduce(4).message(), HasSubstr("expected each of its grains once"));
     EXPECT_THAT(engine.finish_step(1).status().message(), HasSubstr("before all units"));
   });

@@ -24,7 +24,10 @@ def block(torch, x, heads, parameter):
     return functional.layer_norm(values, (width,), parameter(name + ".gain")[0], parameter(name + ".bias")[0])
 
   def layer(name, values):
-    return values @ parameter(name + ".weight") + parameter(name + ".bias")
+    weights = parameter(name + ".weight")
+    if name in ("attention", "widen"):  # of which rows are outputs
+      weights = weights.T
+    return values @ weights + parameter(name + ".bias")
 
   def by_head(values):
     return values.reshape(sequences, length, heads, width // heads).transpose(1, 2)

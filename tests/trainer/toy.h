@@ -69,7 +69,7 @@ inline Status backward(Engine& engine, const Run& run, int unit, GrainRange grai
     Result<std::span<float>> sums = engine.gradients(unit);
     if (!sums.ok()) return sums.status();
     for (size_t i = 0; i < sums->size(); ++i) (*sums)[i] += gradient(unit, i, grain, (*parameters)[i]);
-    if (run.options.canonical) WEIR_TRY(engine.subtree_done(unit, Node{0, grain}));
+    if (run.options.canonical) WEIR_TRY(engine.close(unit, {grain, grain + 1}));
   }
   WEIR_TRY(engine.reduce(unit));
   return engine.release(unit);

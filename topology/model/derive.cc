@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -128,6 +129,17 @@ std::vector<Leaf> leaves(const Graph& graph) {
     }
   }
   return found;
+}
+
+std::vector<int> groups_by_leaf(const std::vector<Leaf>& leaves, std::span<const Index> hosts) {
+  std::map<Index, std::set<size_t>> leaves_of;  // by host
+  for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
+    for (const Index host : leaves[leaf].hosts) leaves_of[host].insert(leaf);
+  std::map<std::set<size_t>, int> numbers;
+  std::vector<int> groups;
+  for (const Index host : hosts)
+    groups.push_back(numbers.try_emplace(leaves_of[host], static_cast<int>(numbers.size())).first->second);
+  return groups;
 }
 
 Groups rails(const Graph& graph) {

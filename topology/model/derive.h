@@ -1,6 +1,7 @@
 /// What follows from a graph: which GPUs and hosts belong together, and where bytes have to squeeze through.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "topology/model/graph.h"
@@ -31,6 +32,9 @@ struct Leaf {
   double oversubscription() const { return up_gb_per_s > 0 ? down_gb_per_s / up_gb_per_s : 0; }
 };
 std::vector<Leaf> leaves(const Graph& graph);
+/// For each of `hosts` the number of its group: hosts that are attached to the same leaves, or to none, are
+/// of one group. Numbered from 0 in the order in which they come.
+std::vector<int> groups_by_leaf(const std::vector<Leaf>& leaves, std::span<const Index> hosts);
 
 /// Ports with the same rail number where numbers are given; else those that are the first of their hosts, the
 /// second, and so on (active ones, in the order of the graph).

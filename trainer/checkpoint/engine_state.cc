@@ -3,9 +3,10 @@
 namespace weir::checkpoint {
 namespace {
 
-Contents contents_of(const shard::Engine& engine, std::span<const ShardArray> arrays) {
+Contents contents_of(const shard::Engine& engine, std::span<const ShardArray> arrays,
+                     const WholeModel& whole) {
   Contents contents;
-  contents.units = engine.units();
+  contents.units = whole.units.empty() ? engine.units() : whole.units;
   contents.arrays.emplace_back("parameters");
   for (const ShardArray& array : arrays) contents.arrays.push_back(array.name);
   return contents;
@@ -20,31 +21,51 @@ std::span<float> values_of(shard::Engine& engine, std::span<const ShardArray> ar
 }  // namespace
 
 Status start_saving(Saver& saver, shard::Engine& engine, std::span<const ShardArray> arrays, uint64_t step,
-                    std::vector<uint64_t> words) {
-  Contents contents = contents_of(engine, arrays);
+                    std::vector<uint64_t> words, const WholeModel& whole) {
+  Contents contents = contents_of(engine, arrays, whole);
   contents.step = step;
   contents.words = std::move(words);
   std::vector<Part> parts;
-  for (int unit = 0; unit < static_cast<int>(contents.units.size()); ++unit) {
-    const shard::Range piece = engine.piece_range(unit);
-    if (piece.count == 0) continue;
-    const size_t offset = piece.first - engine.shard_range(unit).first;
-    for (size_t array = 0; array < contents.arrays.size(); ++array)
-      parts.push_back({static_cast<uint32_t>(unit), static_cast<uint32_t>(array), piece.first,
-                       values_of(engine, arrays, array, unit).subspan(offset, piece.count)});
+  for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit) {
+    const size_t begin = engine.shard_range(unit).first;
+    for (const shard::Stretch& own : stretches_in(engine.units()[unit], engine.piece_range(unit)))
+      for (size_t array = 0; own.counts && array < contents.arrays.size(); ++array)
+        parts.push_back({whole.first + static_cast<uint32_t>(unit), static_cast<uint32_t>(array), own.whole,
+                         values_of(engine, arrays, array, unit).subspan(own.first - begin, own.count)});
   }
-  return saver.start(contents, std::move(parts));
+  WEIR_TRY(saver.start(contents, std::move(parts), engine.arrays()));
+  return engine.arrays().status();
 }
 
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder, shard::Engine& engine,
-                                          std::span<const ShardArray> arrays) {
-  const Contents expected = contents_of(engine, arrays);
+                                          std::span<const ShardArray> arrays, const WholeModel& whole) {
+  const Contents expected = contents_of(engine, arrays, whole);
+  // Where the arrays are a GPU's, files are read to the host first.
+  const bool elsewhere = engine.arrays().gpu() != nullptr;
   std::vector<Want> wants;
-  for (int unit = 0; unit < static_cast<int>(expected.units.size()); ++unit)
-    for (size_t array = 0; array < expected.arrays.size(); ++array)
-      wants.push_back({static_cast<uint32_t>(unit), static_cast<uint32_t>(array),
-                       engine.shard_range(unit).first, values_of(engine, arrays, array, unit)});
-  return load_latest(world, folder, expected, wants);
+  std::vector<std::span<float>> destinations;
+  for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit) {
+    const shard::Range range = engine.shard_range(unit);
+    for (const shard::Stretch& own : stretches_in(engine.units()[unit], range))
+      for (size_t array = 0; array < expected.arrays.size(); ++array) {
+        const auto values =
+            values_of(engine, arrays, array, unit).subspan(own.first - range.first, own.count);
+        destinations.push_back(values);
+        wants.push_back(
+            {whole.first + static_cast<uint32_t>(unit), static_cast<uint32_t>(array), own.whole, values});
+      }
+  }
+  std::vector<std::vector<float>> read(elsewhere ? wants.size() : 0);
+  for (size_t at = 0; at < read.size(); ++at) {
+    read[at].resize(wants[at].values.size());
+    wants[at].values = read[at];
+  }
+  auto loaded = load_latest(world, folder, expected, wants);
+  if (!loaded.ok() || !loaded->has_value()) return loaded;
+  for (size_t at = 0; at < read.size(); ++at)
+    engine.arrays().copy(read[at].data(), destinations[at].size_bytes(), destinations[at].data());
+  WEIR_TRY(engine.arrays().status());
+  return loaded;
 }
 
 }  // namespace weir::checkpoint

@@ -28,7 +28,7 @@ Status Saver::prepare() {
   return files_.make_folder(temporary());
 }
 
-Status Saver::start(const Contents& contents, std::vector<Part> parts) {
+Status Saver::start(const Contents& contents, std::vector<Part> parts, const shard::Arrays& where) {
   if (saving_) return Status(Code::invalid_usage, "a checkpoint is being written; expected finish() first");
   WEIR_TRY(shard::checked(ncclCommUserRank(world_, &rank_), "saving"));
   saving_.emplace();
@@ -41,11 +41,12 @@ Status Saver::start(const Contents& contents, std::vector<Part> parts) {
   }
   size_t elements = 0;
   for (const Part& part : parts) elements += part.values.size();
-  saving_->values.reserve(elements);
+  saving_->values.resize(elements);
+  size_t at = 0;
   for (Part& part : parts) {
-    const size_t at = saving_->values.size();
-    saving_->values.insert(saving_->values.end(), part.values.begin(), part.values.end());
-    part.values = std::span<const float>(saving_->values).subspan(at);
+    where.copy(part.values.data(), part.values.size_bytes(), saving_->values.data() + at);
+    part.values = std::span<const float>(saving_->values).subspan(at, part.values.size());
+    at += part.values.size();
   }
   saving_->parts = std::move(parts);
   saving_->thread = std::thread([this, path = temporary() + "/" + file_name(rank_), saving = &*saving_] {

@@ -16,6 +16,7 @@
 #include "trainer/checkpoint/files.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/rank_file.h"
+#include "trainer/shard/arrays.h"
 #include "weir/status.h"
 
 namespace weir::checkpoint {
@@ -31,9 +32,10 @@ class Saver {
   /// Waits for this rank's file; without finish() there is no checkpoint.
   ~Saver();
 
-  /// Copies this rank's parts, which with those of the others are all of all arrays, and begins to write
-  /// them. invalid_usage while another save is under way.
-  Status start(const Contents& contents, std::vector<Part> parts);
+  /// Copies this rank's parts from where they are; with those of the others they are all of all arrays.
+  /// Begins to write them. invalid_usage while another save is under way.
+  Status start(const Contents& contents, std::vector<Part> parts,
+               const shard::Arrays& where = shard::Arrays(nullptr));
   /// Whether start() was called and finish() was not.
   bool under_way() const { return saving_.has_value(); }
   /// Whether this rank's file is written: a hint that finish() will not wait long.

@@ -1,24 +1,10 @@
 // Biases, residuals and GELU.
+#include "trainer/math/row_parts.h"
 #include "trainer/math/rows.h"
 
 namespace weir::trainer {
-namespace {
-
-constexpr float kRootTwoOverPi = 0.79788456080286536f;
-constexpr float kCubic = 0.044715f;
-
-// 1/2 (1 + tanh u) is the logistic function of 2 u.
-[[gnu::always_inline]] inline Lanes gate(Lanes x) {
-  const Lanes twice_u = 2.0f * kRootTwoOverPi * (x + kCubic * x * x * x);
-  return 1.0f / (1.0f + exponential(-twice_u));
-}
-
-[[gnu::always_inline]] inline Lanes gelu_gradient(Lanes x) {
-  const Lanes open = gate(x);
-  return open + x * open * (1.0f - open) * (2.0f * kRootTwoOverPi) * (1.0f + 3.0f * kCubic * x * x);
-}
-
-}  // namespace
+using parts::gate;
+using parts::gelu_gradient;
 
 WEIR_TRAINER_CLONES void add_bias_and_residual(Index rows, Index width, float* out, const float* bias,
                                                const float* residual) {

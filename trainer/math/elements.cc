@@ -1,7 +1,8 @@
-// What touches each element by itself: sums, bfloat16, AdamW.
-#include <cmath>
+// What touches each element by itself: sums, bfloat16, AdamW; and sums of squares.
+#include <algorithm>
 
 #include "trainer/math/bfloat16.h"
+#include "trainer/math/row_parts.h"
 #include "trainer/math/rows.h"
 
 namespace weir::trainer {
@@ -18,22 +19,28 @@ WEIR_TRAINER_CLONES void round_to_bfloat16(Index count, const float* from, float
   for (Index at = 0; at < count; ++at) to[at] = from_bfloat16(to_bfloat16(from[at]));
 }
 
+WEIR_TRAINER_CLONES void from_bfloat16(Index count, const uint16_t* from, float* to) {
+  for (Index at = 0; at < count; ++at) to[at] = from_bfloat16(from[at]);
+}
+
+WEIR_TRAINER_CLONES void add_bfloat16(Index count, const uint16_t* from, float* sum) {
+  for (Index at = 0; at < count; ++at) sum[at] += from_bfloat16(from[at]);
+}
+
+WEIR_TRAINER_CLONES void scale(Index count, float factor, float* values) {
+  for (Index at = 0; at < count; ++at) values[at] *= factor;
+}
+
+WEIR_TRAINER_CLONES void square_blocks(Index count, const float* values, float* sums) {
+  for (Index first = 0; first < count; first += kSquareBlock)
+    *sums++ = parts::sum_of_squares(std::min(kSquareBlock, count - first), values + first);
+}
+
 WEIR_TRAINER_CLONES void adamw_step(const AdamW& settings, Index count, float* parameters,
                                     const float* gradients, float* mean, float* variance) {
-  const AdamW set = settings;  // a copy that the arrays cannot change
-  const double step = static_cast<double>(set.step);
-  const float mean_factor = static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(set.beta1), step)));
-  const float variance_factor =
-      static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(set.beta2), step)));
-  const float kept = 1.0f - set.learning_rate * set.weight_decay;
-  for (Index at = 0; at < count; ++at) {
-    const float gradient = gradients[at] * set.gradient_scale;
-    mean[at] = set.beta1 * mean[at] + (1.0f - set.beta1) * gradient;
-    variance[at] = set.beta2 * variance[at] + (1.0f - set.beta2) * gradient * gradient;
-    const float root = std::sqrt(variance[at] * variance_factor);
-    parameters[at] =
-        kept * parameters[at] - set.learning_rate * (mean[at] * mean_factor) / (root + set.epsilon);
-  }
+  const parts::AdamWFactors factors = parts::factors_of(settings);
+  for (Index at = 0; at < count; ++at)
+    parts::adamw(factors, parameters[at], gradients[at], mean[at], variance[at]);
 }
 
 }  // namespace weir::trainer

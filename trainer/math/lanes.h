@@ -6,6 +6,9 @@
 /// bits on all of them.
 ///
 /// Everything here must be inlined: what a lane is passed in differs between instruction sets.
+///
+/// In code for GPUs (gpu/device_lanes.inc) the lanes are sixteen threads, each of which has one of the
+/// floats: the same source, the same order of sums.
 #pragma once
 
 #include <cstddef>
@@ -19,46 +22,55 @@
 #define WEIR_TRAINER_CLONES
 #endif
 
+#if defined(__CUDACC__)
+#define WEIR_TRAINER_INLINE __device__ __forceinline__
+#else
+#define WEIR_TRAINER_INLINE [[gnu::always_inline]] inline
+#endif
+
 namespace weir::trainer {
 
 using Index = std::ptrdiff_t;  ///< counts and positions of elements
 
+inline constexpr Index kLanes = 16;
+
+}  // namespace weir::trainer
+
+#if defined(__CUDACC__)
+#include "trainer/math/gpu/device_lanes.inc"
+#else
+
+namespace weir::trainer {
+
 using Lanes = float __attribute__((vector_size(64)));
 using LaneBits = uint32_t __attribute__((vector_size(64)));
 
-inline constexpr Index kLanes = 16;
+WEIR_TRAINER_INLINE LaneBits bits_of(Lanes lanes) { return reinterpret_cast<LaneBits>(lanes); }
+WEIR_TRAINER_INLINE Lanes from_bits(LaneBits bits) { return reinterpret_cast<Lanes>(bits); }
 
-[[gnu::always_inline]] inline Lanes all(float value) { return Lanes{} + value; }
-
-[[gnu::always_inline]] inline Lanes load(const float* from) {
+WEIR_TRAINER_INLINE Lanes load(const float* from) {
   Lanes lanes;
   __builtin_memcpy(&lanes, from, sizeof(lanes));
   return lanes;
 }
 
-[[gnu::always_inline]] inline void store(float* to, Lanes lanes) {
-  __builtin_memcpy(to, &lanes, sizeof(lanes));
-}
+WEIR_TRAINER_INLINE void store(float* to, Lanes lanes) { __builtin_memcpy(to, &lanes, sizeof(lanes)); }
 
 /// The first `count` lanes (1 to 15) from memory, the others `rest`.
-[[gnu::always_inline]] inline Lanes load_first(const float* from, Index count, float rest) {
+WEIR_TRAINER_INLINE Lanes load_first(const float* from, Index count, float rest) {
   float lanes[kLanes];
   for (Index lane = 0; lane < kLanes; ++lane) lanes[lane] = lane < count ? from[lane] : rest;
   return load(lanes);
 }
 
-[[gnu::always_inline]] inline void store_first(float* to, Lanes lanes, Index count) {
+WEIR_TRAINER_INLINE void store_first(float* to, Lanes lanes, Index count) {
   float values[kLanes];
   store(values, lanes);
   for (Index lane = 0; lane < count; ++lane) to[lane] = values[lane];
 }
 
-[[gnu::always_inline]] inline Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
-
-[[gnu::always_inline]] inline Lanes smaller(Lanes a, Lanes b) { return a < b ? a : b; }
-
 /// The sum of the lanes: halves are added to halves.
-[[gnu::always_inline]] inline float sum_of(Lanes lanes) {
+WEIR_TRAINER_INLINE float sum_of(Lanes lanes) {
   float values[kLanes];
   store(values, lanes);
   for (Index half = kLanes / 2; half > 0; half /= 2)
@@ -66,7 +78,7 @@ inline constexpr Index kLanes = 16;
   return values[0];
 }
 
-[[gnu::always_inline]] inline float largest_of(Lanes lanes) {
+WEIR_TRAINER_INLINE float largest_of(Lanes lanes) {
   float values[kLanes];
   store(values, lanes);
   float largest = values[0];
@@ -74,9 +86,21 @@ inline constexpr Index kLanes = 16;
   return largest;
 }
 
+}  // namespace weir::trainer
+
+#endif
+
+namespace weir::trainer {
+
+WEIR_TRAINER_INLINE Lanes all(float value) { return Lanes{} + value; }
+
+WEIR_TRAINER_INLINE Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
+
+WEIR_TRAINER_INLINE Lanes smaller(Lanes a, Lanes b) { return a < b ? a : b; }
+
 /// e to the power of each lane, within 2 units in the last place from -87 to 88; beyond, the value at the
 /// border. Reduction by ln 2 in two parts and a polynomial of degree 7 as in the Cephes library (S. Moshier).
-[[gnu::always_inline]] inline Lanes exponential(Lanes x) {
+WEIR_TRAINER_INLINE Lanes exponential(Lanes x) {
   x = larger(smaller(x, all(88.0f)), all(-87.0f));
   // Adding 1.5 * 2^23 rounds to an integer, which is then found in the lowest bits.
   const Lanes shifted = x * 1.44269504088896341f + 12582912.0f;
@@ -88,8 +112,8 @@ inline constexpr Index kLanes = 16;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  const LaneBits exponent = (reinterpret_cast<LaneBits>(shifted) << 23) + 0x3F800000u;
-  return p * reinterpret_cast<Lanes>(exponent);
+  const LaneBits exponent = (bits_of(shifted) << 23) + 0x3F800000u;
+  return p * from_bits(exponent);
 }
 
 }  // namespace weir::trainer

@@ -1,61 +1,11 @@
-#include <cmath>
-
+#include "trainer/math/row_parts.h"
 #include "trainer/math/rows.h"
 
 namespace weir::trainer {
-namespace {
-
-constexpr float kEpsilon = 1e-5f;
-
-struct Moments {
-  float mean;
-  float reciprocal_deviation;
-};
-
-[[gnu::always_inline]] inline Moments moments(Index width, const float* x) {
-  Lanes sums{};
-  Index at = 0;
-  for (; at + kLanes <= width; at += kLanes) sums += load(x + at);
-  if (at < width) sums += load_first(x + at, width - at, 0.0f);
-  const float mean = sum_of(sums) / static_cast<float>(width);
-  Lanes squares{};
-  for (at = 0; at + kLanes <= width; at += kLanes) {
-    const Lanes distance = load(x + at) - mean;
-    squares += distance * distance;
-  }
-  if (at < width) {
-    const Lanes distance = load_first(x + at, width - at, mean) - mean;
-    squares += distance * distance;
-  }
-  const float variance = sum_of(squares) / static_cast<float>(width);
-  return {mean, 1.0f / std::sqrt(variance + kEpsilon)};
-}
-
-struct MeanGradients {
-  float plain;       ///< mean of gain * gradient
-  float normalised;  ///< mean of gain * gradient * normalised x
-};
-
-[[gnu::always_inline]] inline MeanGradients mean_gradients(Index width, const float* out_gradient,
-                                                           const float* x, const float* gain, Moments of) {
-  Lanes plain{};
-  Lanes normalised{};
-  Index at = 0;
-  for (; at + kLanes <= width; at += kLanes) {
-    const Lanes gradient = load(out_gradient + at) * load(gain + at);
-    plain += gradient;
-    normalised += gradient * ((load(x + at) - of.mean) * of.reciprocal_deviation);
-  }
-  if (at < width) {
-    const Index rest = width - at;
-    const Lanes gradient = load_first(out_gradient + at, rest, 0.0f) * load_first(gain + at, rest, 0.0f);
-    plain += gradient;
-    normalised += gradient * ((load_first(x + at, rest, 0.0f) - of.mean) * of.reciprocal_deviation);
-  }
-  return {sum_of(plain) / static_cast<float>(width), sum_of(normalised) / static_cast<float>(width)};
-}
-
-}  // namespace
+using parts::mean_gradients;
+using parts::MeanGradients;
+using parts::Moments;
+using parts::moments;
 
 WEIR_TRAINER_CLONES void layer_norm_forward(Index rows, Index width, const float* x, const float* gain,
                                             const float* bias, float* out, float* statistics) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <dnnl.hpp>
 #include <map>
+#include <optional>
 
 #include "trainer/math/buffer.h"
 #include "trainer/math/rows.h"
@@ -52,21 +53,42 @@ bool has_bfloat16(const dnnl::engine& engine) {
   }
 }
 
+// oneDNN reads a transposed operand of a narrow fp32 product where it is, and rows that are a multiple of
+// 2 KiB apart fall into the same sets of the caches: half the speed (docs/trainer.md). Such an operand is
+// turned around first.
+bool is_turned(const ProductShape& shape, Type type) {
+  return type == Type::f32 && shape.transpose_a && shape.count == 1 && shape.columns < 384 &&
+         shape.rows % 512 == 0;
+}
+
 // What oneDNN prepared for one shape; the memories point to the operands of the call under way.
 struct Prepared {
-  dnnl::matmul product;
   dnnl::memory a;
   dnnl::memory b;
   dnnl::memory c;
+  dnnl::matmul product;
+  std::optional<dnnl::reorder> turn;  ///< of `a`
+  dnnl::memory turned;                ///< what the product reads then
 };
 
 Prepared prepare(const ProductShape& shape, Type type, const dnnl::engine& engine) {
-  const auto description = describe(shape, type, engine);
   const auto memory = [&](const dnnl::memory::desc& of) {
     return dnnl::memory(of, engine, DNNL_MEMORY_NONE);
   };
-  return {dnnl::matmul(description), memory(description.src_desc()), memory(description.weights_desc()),
-          memory(description.dst_desc())};
+  ProductShape read = shape;
+  if (is_turned(shape, type)) read.transpose_a = false;
+  const auto description = describe(read, type, engine);
+  Prepared prepared{memory(description.src_desc()),
+                    memory(description.weights_desc()),
+                    memory(description.dst_desc()),
+                    dnnl::matmul(description),
+                    std::nullopt,
+                    {}};
+  if (!is_turned(shape, type)) return prepared;
+  prepared.turned = prepared.a;
+  prepared.a = memory(matrices(1, shape.rows, shape.depth, true, type));
+  prepared.turn.emplace(prepared.a, prepared.turned);
+  return prepared;
 }
 
 }  // namespace
@@ -121,8 +143,15 @@ class Products::State {
     ready.a.set_data_handle(a);
     ready.b.set_data_handle(b);
     ready.c.set_data_handle(c);
-    ready.product.execute(stream_,
-                          {{DNNL_ARG_SRC, ready.a}, {DNNL_ARG_WEIGHTS, ready.b}, {DNNL_ARG_DST, ready.c}});
+    if (ready.turn) {
+      const Index count = shape.rows * shape.depth;
+      if (turned_.size() < count) turned_ = Buffer(count);
+      ready.turned.set_data_handle(turned_.data());
+      ready.turn->execute(stream_, ready.a, ready.turned);
+    }
+    ready.product.execute(stream_, {{DNNL_ARG_SRC, ready.turn ? ready.turned : ready.a},
+                                    {DNNL_ARG_WEIGHTS, ready.b},
+                                    {DNNL_ARG_DST, ready.c}});
     stream_.wait();
   }
 
@@ -135,6 +164,7 @@ class Products::State {
   std::map<ProductShape, Prepared> prepared_;
   Buffer a_;
   Buffer b_;
+  Buffer turned_;
 };
 
 Products::Products(Precision precision) : state_(std::make_unique<State>(precision)) {}

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "trainer/math/lanes.h"
+#include "trainer/math/row_calls.h"
 
 namespace weir::trainer {
 
@@ -33,12 +33,6 @@ void gelu_forward(Index count, const float* x, float* out);
 void gelu_backward(Index count, const float* x, float* gradient);
 
 // --- heads.cc: [sequences, length, heads * size] as [sequences, heads, length, size] and back.
-struct HeadShape {
-  Index sequences;
-  Index length;
-  Index heads;
-  Index size;  ///< of one head
-};
 /// Cuts rows of query, key and value side by side, with `bias` added, into three arrays by head.
 void split_queries_keys_values(const HeadShape& shape, const float* rows, const float* bias, float* queries,
                                float* keys, float* values);
@@ -71,21 +65,20 @@ void embedding_backward(Index rows, Index length, Index width, const uint8_t* to
 // --- elements.cc
 /// sum += addend
 void add(Index count, const float* addend, float* sum);
+/// values *= factor
+void scale(Index count, float factor, float* values);
 /// To bfloat16 (bfloat16.h).
 void to_bfloat16(Index count, const float* from, uint16_t* to);
+void from_bfloat16(Index count, const uint16_t* from, float* to);
+/// sum += from
+void add_bfloat16(Index count, const uint16_t* from, float* sum);
 /// As to_bfloat16, left as floats.
 void round_to_bfloat16(Index count, const float* from, float* to);
 
-/// One step of AdamW (Loshchilov and Hutter, 2019) on `count` elements.
-struct AdamW {
-  float learning_rate;
-  float beta1;
-  float beta2;
-  float epsilon;
-  float weight_decay;    ///< 0 where a tensor does not decay
-  float gradient_scale;  ///< what gradients are multiplied with first (clipping)
-  int64_t step;          ///< from 1
-};
+/// sums[block] = the sum of the squares of kSquareBlock values each, the last ones of fewer.
+inline constexpr Index kSquareBlock = 1024;
+void square_blocks(Index count, const float* values, float* sums);
+
 void adamw_step(const AdamW& settings, Index count, float* parameters, const float* gradients, float* mean,
                 float* variance);
 

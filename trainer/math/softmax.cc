@@ -1,49 +1,17 @@
 // Softmax: of attention, and of the loss.
-#include <cmath>
 #include <cstring>
-#include <limits>
 
+#include "trainer/math/row_parts.h"
 #include "trainer/math/rows.h"
 
 namespace weir::trainer {
+
+using parts::cross_entropy;
+using parts::exponentials;
+using parts::inner_product;
+using parts::row_maximum;
+
 namespace {
-
-constexpr float kLowest = -std::numeric_limits<float>::max();
-
-[[gnu::always_inline]] inline float row_maximum(Index count, const float* x) {
-  Lanes largest = all(kLowest);
-  Index at = 0;
-  for (; at + kLanes <= count; at += kLanes) largest = larger(largest, load(x + at));
-  if (at < count) largest = larger(largest, load_first(x + at, count - at, kLowest));
-  return largest_of(largest);
-}
-
-// out = exp(scale * (x - maximum)); its sum.
-[[gnu::always_inline]] inline float exponentials(Index count, const float* x, float scale, float maximum,
-                                                 float* out) {
-  Lanes sums{};
-  Index at = 0;
-  for (; at + kLanes <= count; at += kLanes) {
-    const Lanes value = exponential(scale * (load(x + at) - maximum));
-    store(out + at, value);
-    sums += value;
-  }
-  float sum = sum_of(sums);
-  if (at < count) {
-    const Lanes value = exponential(scale * (load_first(x + at, count - at, maximum) - maximum));
-    store_first(out + at, value, count - at);
-    sum += sum_of(load_first(out + at, count - at, 0.0f));
-  }
-  return sum;
-}
-
-[[gnu::always_inline]] inline float inner_product(Index count, const float* a, const float* b) {
-  Lanes sums{};
-  Index at = 0;
-  for (; at + kLanes <= count; at += kLanes) sums += load(a + at) * load(b + at);
-  if (at < count) sums += load_first(a + at, count - at, 0.0f) * load_first(b + at, count - at, 0.0f);
-  return sum_of(sums);
-}
 
 // What lies after the diagonal.
 [[gnu::always_inline]] inline void clear_rest(Index length, Index from, float* row) {
@@ -77,15 +45,8 @@ WEIR_TRAINER_CLONES void causal_softmax_backward(Index matrices, Index length, f
 
 WEIR_TRAINER_CLONES void cross_entropy_forward(Index rows, Index classes, const float* logits,
                                                const uint8_t* targets, float* losses) {
-  for (Index row = 0; row < rows; ++row, logits += classes) {
-    const float maximum = row_maximum(classes, logits);
-    Lanes sums{};
-    Index at = 0;
-    for (; at + kLanes <= classes; at += kLanes) sums += exponential(load(logits + at) - maximum);
-    float sum = sum_of(sums);
-    for (; at < classes; ++at) sum += std::exp(logits[at] - maximum);
-    losses[row] = std::log(sum) - (logits[targets[row]] - maximum);
-  }
+  for (Index row = 0; row < rows; ++row, logits += classes)
+    losses[row] = cross_entropy(classes, logits, targets[row]);
 }
 
 WEIR_TRAINER_CLONES void cross_entropy_backward(Index rows, Index classes, float scale, const float* logits,

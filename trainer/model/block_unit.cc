@@ -5,51 +5,56 @@
 #include <cmath>
 #include <string>
 
-#include "trainer/math/rows.h"
-
 namespace weir::trainer {
 namespace {
 
 // As GPT-2: what is added to the residual stream begins smaller the more layers add to it.
-ParameterTable make_table(const Config& config, Index layer, uint32_t stream) {
+// Weights of which a slice has some outputs, and then those of which it has some inputs: what the other
+// slices have to add is added up after the second ones only (Shoeybi et al., 2019).
+ParameterTable make_table(const Config& config, Index layer, uint32_t stream, Slice slice) {
   const float deviation = 0.02f;
   const float added = deviation / std::sqrt(2.0f * static_cast<float>(config.layers));
   const Index width = config.width;
   const std::string name = fmt::format("block{}.", layer);
-  ParameterTable table(stream);
+  ParameterTable table(stream, slice);
   table.add_vector(name + "norm1.gain", width, 1.0f);
   table.add_vector(name + "norm1.bias", width, 0.0f);
-  table.add_matrix(name + "attention.weight", width, 3 * width, deviation);
-  table.add_vector(name + "attention.bias", 3 * width, 0.0f);
-  table.add_matrix(name + "mix.weight", width, width, added);
+  table.add_rows(name + "attention.weight", 3 * width, width, deviation, 3);
+  table.add_elements(name + "attention.bias", 3 * width, 0.0f, 3);
+  table.add_rows(name + "mix.weight", width, width, added);
   table.add_vector(name + "mix.bias", width, 0.0f);
   table.add_vector(name + "norm2.gain", width, 1.0f);
   table.add_vector(name + "norm2.bias", width, 0.0f);
-  table.add_matrix(name + "widen.weight", width, 4 * width, deviation);
-  table.add_vector(name + "widen.bias", 4 * width, 0.0f);
-  table.add_matrix(name + "narrow.weight", 4 * width, width, added);
+  table.add_rows(name + "widen.weight", 4 * width, width, deviation);
+  table.add_elements(name + "widen.bias", 4 * width, 0.0f);
+  table.add_rows(name + "narrow.weight", 4 * width, width, added);
   table.add_vector(name + "narrow.bias", width, 0.0f);
   return table;
+}
+
+void sum_over_slices(const Compute& compute, Index count, float* array) {
+  if (compute.slices != nullptr) compute.slices->sum(count, array);
 }
 
 }  // namespace
 
 // What backward reads beside the input. In the saved array or in scratch, as recomputation says.
 struct BlockUnit::State {
-  State(const HeadShape& shape, Recompute recompute, Carver& saved, Carver& scratch) {
+  State(const HeadShape& shape, Index width, Recompute recompute, Carver& saved, Carver& scratch) {
     Carver& cheap = recompute == Recompute::none ? saved : scratch;
     Carver& dear = recompute == Recompute::full ? scratch : saved;
     const Index rows = shape.sequences * shape.length;
+    const Index whole = rows * width;
     const Index floats = rows * shape.heads * shape.size;
-    normal1 = cheap.take(floats);
+    normal1 = cheap.take(whole);
     statistics1 = dear.take(2 * rows);
     queries = dear.take(floats);
     keys = dear.take(floats);
     values = dear.take(floats);
     probabilities = cheap.take(rows * shape.heads * shape.length);
     mixed = dear.take(floats);
-    middle = dear.take(floats);
-    normal2 = cheap.take(floats);
+    middle = dear.take(whole);
+    normal2 = cheap.take(whole);
     statistics2 = dear.take(2 * rows);
     widened = dear.take(4 * floats);
     activated = cheap.take(4 * floats);
@@ -69,9 +74,10 @@ struct BlockUnit::State {
   float* activated;  ///< after GELU
 };
 
-BlockUnit::BlockUnit(const Config& config, Index layer, Recompute recompute, uint32_t stream)
-    : Unit(make_table(config, layer, stream), config.width, recompute),
-      heads_(config.heads),
+BlockUnit::BlockUnit(const Config& config, Index layer, Recompute recompute, uint32_t stream, Slice slice)
+    : Unit(make_table(config, layer, stream, slice), config.width, recompute),
+      heads_(config.heads / slice.count),
+      inner_(config.width / slice.count),
       at_(offsets_of(parameters())) {}
 
 BlockUnit::Offsets BlockUnit::offsets_of(const ParameterTable& table) {
@@ -80,21 +86,22 @@ BlockUnit::Offsets BlockUnit::offsets_of(const ParameterTable& table) {
 }
 
 HeadShape BlockUnit::head_shape(const Batch& piece) const {
-  return {piece.sequences, piece.length, heads_, width() / heads_};
+  return {piece.sequences, piece.length, heads_, inner_ / heads_};
 }
 
 Unit::Sizes BlockUnit::sizes(const Batch& piece) const {
   Carver saved(nullptr);
   Carver scratch(nullptr);
   const HeadShape shape = head_shape(piece);
-  State(shape, recompute(), saved, scratch);
-  const Index floats = piece.rows() * width();
+  State(shape, width(), recompute(), saved, scratch);
+  const Index whole = piece.rows() * width();
+  const Index floats = piece.rows() * inner_;
   const Index squares = piece.rows() * heads_ * piece.length;
   // The larger of the halves' backward passes; forward needs less than attention's.
   Carver mlp = scratch;
   mlp.take(4 * floats);
-  mlp.take(floats);
-  scratch.take(floats);
+  mlp.take(whole);
+  scratch.take(whole);
   scratch.take(3 * floats);
   scratch.take(floats);
   scratch.take(squares);
@@ -105,63 +112,66 @@ Unit::Sizes BlockUnit::sizes(const Batch& piece) const {
 void BlockUnit::attention_input(const Compute& compute, const Batch& piece, const float* parameters,
                                 const float* input, const State& state, Carver scratch) const {
   const Index rows = piece.rows();
-  layer_norm_forward(rows, width(), input, parameters + at_.norm1_gain, parameters + at_.norm1_bias,
-                     state.normal1, state.statistics1);
-  float* all_three = scratch.take(3 * rows * width());
-  project(compute, rows, width(), 3 * width(), state.normal1, parameters + at_.attention_weights, all_three);
-  split_queries_keys_values(head_shape(piece), all_three, parameters + at_.attention_bias, state.queries,
-                            state.keys, state.values);
+  compute.ops.run(LayerNormForward{rows, width(), input, parameters + at_.norm1_gain,
+                                   parameters + at_.norm1_bias, state.normal1, state.statistics1});
+  float* all_three = scratch.take(3 * rows * inner_);
+  project(compute, rows, attention_layer(), state.normal1, parameters + at_.attention_weights, all_three);
+  compute.ops.run(SplitQueriesKeysValues{head_shape(piece), all_three, parameters + at_.attention_bias,
+                                         state.queries, state.keys, state.values});
 }
 
 void BlockUnit::probabilities(const Compute& compute, const Batch& piece, const State& state) const {
   const HeadShape shape = head_shape(piece);
   const Index matrices = shape.sequences * shape.heads;
-  compute.products.run({.count = matrices,
-                        .rows = shape.length,
-                        .depth = shape.size,
-                        .columns = shape.length,
-                        .transpose_b = true},
-                       state.queries, state.keys, state.probabilities);
-  causal_softmax_forward(matrices, shape.length, 1.0f / std::sqrt(static_cast<float>(shape.size)),
-                         state.probabilities);
+  compute.ops.run(ProductShape{.count = matrices,
+                               .rows = shape.length,
+                               .depth = shape.size,
+                               .columns = shape.length,
+                               .transpose_b = true},
+                  state.queries, state.keys, state.probabilities);
+  compute.ops.run(CausalSoftmaxForward{
+      matrices, shape.length, 1.0f / std::sqrt(static_cast<float>(shape.size)), state.probabilities});
 }
 
 void BlockUnit::attention_output(const Compute& compute, const Batch& piece, const float* parameters,
                                  const float* input, const State& state, Carver scratch) const {
   const HeadShape shape = head_shape(piece);
   const Index rows = piece.rows();
-  float* by_head = scratch.take(rows * width());
-  compute.products.run({.count = shape.sequences * shape.heads,
-                        .rows = shape.length,
-                        .depth = shape.length,
-                        .columns = shape.size},
-                       state.probabilities, state.values, by_head);
-  join_heads(shape, by_head, state.mixed);
-  project(compute, rows, width(), width(), state.mixed, parameters + at_.mix_weights, state.middle);
-  add_bias_and_residual(rows, width(), state.middle, parameters + at_.mix_bias, input);
+  float* by_head = scratch.take(rows * inner_);
+  compute.ops.run(ProductShape{.count = shape.sequences * shape.heads,
+                               .rows = shape.length,
+                               .depth = shape.length,
+                               .columns = shape.size},
+                  state.probabilities, state.values, by_head);
+  compute.ops.run(JoinHeads{shape, by_head, state.mixed});
+  project(compute, rows, mix_layer(), state.mixed, parameters + at_.mix_weights, state.middle);
+  sum_over_slices(compute, rows * width(), state.middle);
+  compute.ops.run(AddBiasAndResidual{rows, width(), state.middle, parameters + at_.mix_bias, input});
 }
 
 void BlockUnit::mlp_input(const Compute& compute, const Batch& piece, const float* parameters,
                           const State& state) const {
   const Index rows = piece.rows();
-  layer_norm_forward(rows, width(), state.middle, parameters + at_.norm2_gain, parameters + at_.norm2_bias,
-                     state.normal2, state.statistics2);
-  project(compute, rows, width(), 4 * width(), state.normal2, parameters + at_.widen_weights, state.widened);
-  bias_gelu_forward(rows, 4 * width(), state.widened, parameters + at_.widen_bias, state.activated);
+  compute.ops.run(LayerNormForward{rows, width(), state.middle, parameters + at_.norm2_gain,
+                                   parameters + at_.norm2_bias, state.normal2, state.statistics2});
+  project(compute, rows, widen_layer(), state.normal2, parameters + at_.widen_weights, state.widened);
+  compute.ops.run(
+      BiasGeluForward{rows, 4 * inner_, state.widened, parameters + at_.widen_bias, state.activated});
 }
 
 void BlockUnit::forward_piece(const Compute& compute, const Batch& piece, const float* parameters,
                               const float* input, float* output, float* saved) const {
   Carver kept(saved);
   Carver scratch(compute.scratch);
-  const State state(head_shape(piece), recompute(), kept, scratch);
+  const State state(head_shape(piece), width(), recompute(), kept, scratch);
   attention_input(compute, piece, parameters, input, state, scratch);
   probabilities(compute, piece, state);
   attention_output(compute, piece, parameters, input, state, scratch);
   mlp_input(compute, piece, parameters, state);
-  project(compute, piece.rows(), 4 * width(), width(), state.activated, parameters + at_.narrow_weights,
-          output);
-  add_bias_and_residual(piece.rows(), width(), output, parameters + at_.narrow_bias, state.middle);
+  project(compute, piece.rows(), narrow_layer(), state.activated, parameters + at_.narrow_weights, output);
+  sum_over_slices(compute, piece.rows() * width(), output);
+  compute.ops.run(
+      AddBiasAndResidual{piece.rows(), width(), output, parameters + at_.narrow_bias, state.middle});
 }
 
 // Computes again what forward did not save.
@@ -175,12 +185,12 @@ void BlockUnit::restore(const Compute& compute, const Batch& piece, const float*
     mlp_input(compute, piece, parameters, state);
   }
   if (recompute() == Recompute::selective) {
-    layer_norm_forward(rows, width(), input, parameters + at_.norm1_gain, parameters + at_.norm1_bias,
-                       state.normal1, state.statistics1);
+    compute.ops.run(LayerNormForward{rows, width(), input, parameters + at_.norm1_gain,
+                                     parameters + at_.norm1_bias, state.normal1, state.statistics1});
     probabilities(compute, piece, state);
-    layer_norm_forward(rows, width(), state.middle, parameters + at_.norm2_gain, parameters + at_.norm2_bias,
-                       state.normal2, state.statistics2);
-    gelu_forward(rows * 4 * width(), state.widened, state.activated);
+    compute.ops.run(LayerNormForward{rows, width(), state.middle, parameters + at_.norm2_gain,
+                                     parameters + at_.norm2_bias, state.normal2, state.statistics2});
+    compute.ops.run(GeluForward{rows * 4 * inner_, state.widened, state.activated});
   }
 }
 
@@ -189,7 +199,7 @@ void BlockUnit::backward_piece(const Compute& compute, const Batch& piece, const
                                float* parameter_gradients) const {
   Carver kept(saved);
   Carver scratch(compute.scratch);
-  const State state(head_shape(piece), recompute(), kept, scratch);
+  const State state(head_shape(piece), width(), recompute(), kept, scratch);
   restore(compute, piece, parameters, input, state, scratch);
   mlp_backward(compute, piece, parameters, state, scratch, gradient, parameter_gradients);
   attention_backward(compute, piece, parameters, input, state, scratch, gradient, parameter_gradients);
@@ -198,43 +208,47 @@ void BlockUnit::backward_piece(const Compute& compute, const Batch& piece, const
 void BlockUnit::mlp_backward(const Compute& compute, const Batch& piece, const float* parameters,
                              const State& state, Carver scratch, float* gradient, float* sums) const {
   const Index rows = piece.rows();
-  float* widened_gradient = scratch.take(4 * rows * width());
+  float* widened_gradient = scratch.take(4 * rows * inner_);
   float* normal_gradient = scratch.take(rows * width());
-  bias_backward(rows, width(), gradient, sums + at_.narrow_bias);
-  project_backward(compute, rows, 4 * width(), width(), state.activated, parameters + at_.narrow_weights,
-                   gradient, widened_gradient, sums + at_.narrow_weights);
-  gelu_backward(rows * 4 * width(), state.widened, widened_gradient);
-  bias_backward(rows, 4 * width(), widened_gradient, sums + at_.widen_bias);
-  project_backward(compute, rows, width(), 4 * width(), state.normal2, parameters + at_.widen_weights,
+  compute.ops.run(BiasBackward{rows, width(), gradient, sums + at_.narrow_bias});
+  project_backward(compute, rows, narrow_layer(), state.activated, parameters + at_.narrow_weights, gradient,
+                   widened_gradient, sums + at_.narrow_weights);
+  compute.ops.run(GeluBackward{rows * 4 * inner_, state.widened, widened_gradient});
+  compute.ops.run(BiasBackward{rows, 4 * inner_, widened_gradient, sums + at_.widen_bias});
+  project_backward(compute, rows, widen_layer(), state.normal2, parameters + at_.widen_weights,
                    widened_gradient, normal_gradient, sums + at_.widen_weights);
+  sum_over_slices(compute, rows * width(), normal_gradient);
   // What came past the half is in `gradient` already.
-  layer_norm_backward(rows, width(), normal_gradient, state.middle, parameters + at_.norm2_gain,
-                      state.statistics2, gradient, sums + at_.norm2_gain, sums + at_.norm2_bias);
+  compute.ops.run(LayerNormBackward{rows, width(), normal_gradient, state.middle, parameters + at_.norm2_gain,
+                                    state.statistics2, gradient, sums + at_.norm2_gain,
+                                    sums + at_.norm2_bias});
 }
 
 void BlockUnit::attention_backward(const Compute& compute, const Batch& piece, const float* parameters,
                                    const float* input, const State& state, Carver scratch, float* gradient,
                                    float* sums) const {
   const Index rows = piece.rows();
-  float* mixed_gradient = scratch.take(rows * width());
-  float* rows_gradient = scratch.take(3 * rows * width());
-  bias_backward(rows, width(), gradient, sums + at_.mix_bias);
-  project_backward(compute, rows, width(), width(), state.mixed, parameters + at_.mix_weights, gradient,
+  float* mixed_gradient = scratch.take(rows * width());  // and then that of the norm, which is wider
+  float* rows_gradient = scratch.take(3 * rows * inner_);
+  compute.ops.run(BiasBackward{rows, width(), gradient, sums + at_.mix_bias});
+  project_backward(compute, rows, mix_layer(), state.mixed, parameters + at_.mix_weights, gradient,
                    mixed_gradient, sums + at_.mix_weights);
   heads_backward(compute, piece, state, scratch, mixed_gradient, rows_gradient);
-  bias_backward(rows, 3 * width(), rows_gradient, sums + at_.attention_bias);
+  compute.ops.run(BiasBackward{rows, 3 * inner_, rows_gradient, sums + at_.attention_bias});
   float* normal_gradient = mixed_gradient;  // which nobody reads any more
-  project_backward(compute, rows, width(), 3 * width(), state.normal1, parameters + at_.attention_weights,
+  project_backward(compute, rows, attention_layer(), state.normal1, parameters + at_.attention_weights,
                    rows_gradient, normal_gradient, sums + at_.attention_weights);
-  layer_norm_backward(rows, width(), normal_gradient, input, parameters + at_.norm1_gain, state.statistics1,
-                      gradient, sums + at_.norm1_gain, sums + at_.norm1_bias);
+  sum_over_slices(compute, rows * width(), normal_gradient);
+  compute.ops.run(LayerNormBackward{rows, width(), normal_gradient, input, parameters + at_.norm1_gain,
+                                    state.statistics1, gradient, sums + at_.norm1_gain,
+                                    sums + at_.norm1_bias});
 }
 
 void BlockUnit::heads_backward(const Compute& compute, const Batch& piece, const State& state, Carver scratch,
                                const float* mixed_gradient, float* rows_gradient) const {
   const HeadShape shape = head_shape(piece);
   const Index matrices = shape.sequences * shape.heads;
-  const Index floats = piece.rows() * width();
+  const Index floats = piece.rows() * inner_;
   float* by_head = scratch.take(floats);
   float* scores = scratch.take(matrices * shape.length * shape.length);
   float* queries = scratch.take(floats);
@@ -250,14 +264,14 @@ void BlockUnit::heads_backward(const Compute& compute, const Batch& piece, const
   ProductShape transposed_to_heads = to_heads;
   transposed_to_heads.transpose_a = true;
 
-  split_heads(shape, mixed_gradient, by_head);
-  compute.products.run(transposed_to_heads, state.probabilities, by_head, values);
-  compute.products.run(to_scores, by_head, state.values, scores);
-  causal_softmax_backward(matrices, shape.length, 1.0f / std::sqrt(static_cast<float>(shape.size)),
-                          state.probabilities, scores);
-  compute.products.run(to_heads, scores, state.keys, queries);
-  compute.products.run(transposed_to_heads, scores, state.queries, keys);
-  join_queries_keys_values(shape, queries, keys, values, rows_gradient);
+  compute.ops.run(SplitHeads{shape, mixed_gradient, by_head});
+  compute.ops.run(transposed_to_heads, state.probabilities, by_head, values);
+  compute.ops.run(to_scores, by_head, state.values, scores);
+  compute.ops.run(CausalSoftmaxBackward{
+      matrices, shape.length, 1.0f / std::sqrt(static_cast<float>(shape.size)), state.probabilities, scores});
+  compute.ops.run(to_heads, scores, state.keys, queries);
+  compute.ops.run(transposed_to_heads, scores, state.queries, keys);
+  compute.ops.run(JoinQueriesKeysValues{shape, queries, keys, values, rows_gradient});
 }
 
 }  // namespace weir::trainer

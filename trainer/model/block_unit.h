@@ -9,7 +9,8 @@ namespace weir::trainer {
 
 class BlockUnit final : public Unit {
  public:
-  BlockUnit(const Config& config, Index layer, Recompute recompute, uint32_t stream);
+  /// REQUIRES: heads that make equal slices.
+  BlockUnit(const Config& config, Index layer, Recompute recompute, uint32_t stream, Slice slice = {});
 
  private:
   // Where the tensors begin in the unit's array.
@@ -28,6 +29,10 @@ class BlockUnit final : public Unit {
                       float* saved, float* gradient, float* parameter_gradients) const override;
 
   HeadShape head_shape(const Batch& piece) const;
+  Layer attention_layer() const { return {width(), 3 * inner_, true}; }
+  Layer mix_layer() const { return {inner_, width()}; }
+  Layer widen_layer() const { return {width(), 4 * inner_, true}; }
+  Layer narrow_layer() const { return {4 * inner_, width()}; }
 
   // The parts of forward; each writes what the state names.
   void attention_input(const Compute& compute, const Batch& piece, const float* parameters,
@@ -49,7 +54,8 @@ class BlockUnit final : public Unit {
   void heads_backward(const Compute& compute, const Batch& piece, const State& state, Carver scratch,
                       const float* mixed_gradient, float* rows_gradient) const;
 
-  Index heads_;
+  Index heads_;  ///< of the slice
+  Index inner_;  ///< their width
   Offsets at_;
 };
 

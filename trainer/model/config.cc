@@ -10,6 +10,7 @@ const std::vector<Config>& presets() {
   static const std::vector<Config> all{
       {.name = "tiny", .layers = 4, .width = 128, .heads = 4, .length = 64},
       {.name = "small", .layers = 4, .width = 256, .heads = 4, .length = 128},
+      {.name = "medium", .layers = 6, .width = 384, .heads = 6, .length = 256},
       {.name = "124M", .layers = 12, .width = 768, .heads = 12, .length = 1024},
   };
   return all;

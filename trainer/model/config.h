@@ -28,7 +28,7 @@ struct Config {
 
 inline constexpr Index kVocabulary = 256;
 
-/// "tiny", "small" or "124M"; else an error that lists them.
+/// "tiny", "small", "medium" or "124M"; else an error that lists them.
 Result<Config> preset(std::string_view name);
 std::vector<std::string> preset_names();
 

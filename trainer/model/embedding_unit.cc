@@ -6,8 +6,9 @@ namespace {
 // The standard deviation of GPT-2's initial weights.
 constexpr float kDeviation = 0.02f;
 
-ParameterTable make_table(const Config& config, uint32_t stream) {
-  ParameterTable table(stream);
+// Every slice has all of it.
+ParameterTable make_table(const Config& config, uint32_t stream, Slice slice) {
+  ParameterTable table(stream, slice);
   table.add_matrix("embedding.tokens", kVocabulary, config.width, kDeviation);
   table.add_matrix("embedding.positions", config.length, config.width, kDeviation);
   return table;
@@ -15,24 +16,24 @@ ParameterTable make_table(const Config& config, uint32_t stream) {
 
 }  // namespace
 
-EmbeddingUnit::EmbeddingUnit(const Config& config, uint32_t stream)
-    : Unit(make_table(config, stream), config.width, Recompute::none),
+EmbeddingUnit::EmbeddingUnit(const Config& config, uint32_t stream, Slice slice)
+    : Unit(make_table(config, stream, slice), config.width, Recompute::none),
       tokens_(parameters().tensors()[0].offset),
       positions_(parameters().tensors()[1].offset) {}
 
 Unit::Sizes EmbeddingUnit::sizes(const Batch& /*piece*/) const { return {}; }
 
-void EmbeddingUnit::forward_piece(const Compute& /*compute*/, const Batch& piece, const float* parameters,
+void EmbeddingUnit::forward_piece(const Compute& compute, const Batch& piece, const float* parameters,
                                   const float* /*input*/, float* output, float* /*saved*/) const {
-  embedding_forward(piece.rows(), piece.length, width(), piece.tokens, parameters + tokens_,
-                    parameters + positions_, output);
+  compute.ops.run(EmbeddingForward{piece.rows(), piece.length, width(), piece.tokens, parameters + tokens_,
+                                   parameters + positions_, output});
 }
 
-void EmbeddingUnit::backward_piece(const Compute& /*compute*/, const Batch& piece,
-                                   const float* /*parameters*/, const float* /*input*/, float* /*saved*/,
-                                   float* gradient, float* parameter_gradients) const {
-  embedding_backward(piece.rows(), piece.length, width(), piece.tokens, gradient,
-                     parameter_gradients + tokens_, parameter_gradients + positions_);
+void EmbeddingUnit::backward_piece(const Compute& compute, const Batch& piece, const float* /*parameters*/,
+                                   const float* /*input*/, float* /*saved*/, float* gradient,
+                                   float* parameter_gradients) const {
+  compute.ops.run(EmbeddingBackward{piece.rows(), piece.length, width(), piece.tokens, gradient,
+                                    parameter_gradients + tokens_, parameter_gradients + positions_});
 }
 
 }  // namespace weir::trainer

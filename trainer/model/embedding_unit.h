@@ -8,7 +8,7 @@ namespace weir::trainer {
 
 class EmbeddingUnit final : public Unit {
  public:
-  EmbeddingUnit(const Config& config, uint32_t stream);
+  EmbeddingUnit(const Config& config, uint32_t stream, Slice slice = {});
 
  private:
   Sizes sizes(const Batch& piece) const override;

@@ -1,8 +1,5 @@
 #include "trainer/model/head_unit.h"
 
-#include <cstring>
-
-#include "trainer/math/rows.h"
 #include "trainer/model/carver.h"
 
 namespace weir::trainer {
@@ -10,8 +7,9 @@ namespace {
 
 constexpr float kDeviation = 0.02f;
 
-ParameterTable make_table(const Config& config, uint32_t stream) {
-  ParameterTable table(stream);
+// Every slice has all of it.
+ParameterTable make_table(const Config& config, uint32_t stream, Slice slice) {
+  ParameterTable table(stream, slice);
   table.add_vector("head.norm.gain", config.width, 1.0f);
   table.add_vector("head.norm.bias", config.width, 0.0f);
   table.add_matrix("head.weight", config.width, kVocabulary, kDeviation);
@@ -33,8 +31,8 @@ struct HeadUnit::State {
   float* logits;
 };
 
-HeadUnit::HeadUnit(const Config& config, Recompute recompute, uint32_t stream)
-    : Unit(make_table(config, stream), config.width, recompute),
+HeadUnit::HeadUnit(const Config& config, Recompute recompute, uint32_t stream, Slice slice)
+    : Unit(make_table(config, stream, slice), config.width, recompute),
       gain_(parameters().tensors()[0].offset),
       bias_(parameters().tensors()[1].offset),
       weights_(parameters().tensors()[2].offset) {}
@@ -58,9 +56,9 @@ void HeadUnit::logits(const Compute& compute, const Batch& batch, const float* p
 
 void HeadUnit::compute_logits(const Compute& compute, const Batch& piece, const float* parameters,
                               const float* input, const State& state) const {
-  layer_norm_forward(piece.rows(), width(), input, parameters + gain_, parameters + bias_, state.normal,
-                     state.statistics);
-  project(compute, piece.rows(), width(), kVocabulary, state.normal, parameters + weights_, state.logits);
+  compute.ops.run(LayerNormForward{piece.rows(), width(), input, parameters + gain_, parameters + bias_,
+                                   state.normal, state.statistics});
+  project(compute, piece.rows(), {width(), kVocabulary}, state.normal, parameters + weights_, state.logits);
 }
 
 void HeadUnit::forward_piece(const Compute& compute, const Batch& piece, const float* parameters,
@@ -69,7 +67,7 @@ void HeadUnit::forward_piece(const Compute& compute, const Batch& piece, const f
   Carver scratch(compute.scratch);
   const State state(piece, width(), recompute() != Recompute::full, kept, scratch);
   compute_logits(compute, piece, parameters, input, state);
-  cross_entropy_forward(piece.rows(), kVocabulary, state.logits, piece.targets, piece.losses);
+  compute.ops.run(CrossEntropyForward{piece.rows(), kVocabulary, state.logits, piece.targets, piece.losses});
 }
 
 void HeadUnit::backward_piece(const Compute& compute, const Batch& piece, const float* parameters,
@@ -83,12 +81,14 @@ void HeadUnit::backward_piece(const Compute& compute, const Batch& piece, const 
   const Index rows = piece.rows();
   float* logit_gradient = scratch.take(rows * kVocabulary);
   float* normal_gradient = scratch.take(rows * width());
-  cross_entropy_backward(rows, kVocabulary, piece.loss_scale, state.logits, piece.targets, logit_gradient);
-  project_backward(compute, rows, width(), kVocabulary, state.normal, parameters + weights_, logit_gradient,
+  compute.ops.run(
+      CrossEntropyBackward{rows, kVocabulary, piece.loss_scale, state.logits, piece.targets, logit_gradient});
+  project_backward(compute, rows, {width(), kVocabulary}, state.normal, parameters + weights_, logit_gradient,
                    normal_gradient, parameter_gradients + weights_);
-  std::memset(gradient, 0, static_cast<size_t>(rows * width()) * sizeof(float));
-  layer_norm_backward(rows, width(), normal_gradient, input, parameters + gain_, state.statistics, gradient,
-                      parameter_gradients + gain_, parameter_gradients + bias_);
+  compute.ops.clear(rows * width(), gradient);
+  compute.ops.run(LayerNormBackward{rows, width(), normal_gradient, input, parameters + gain_,
+                                    state.statistics, gradient, parameter_gradients + gain_,
+                                    parameter_gradients + bias_});
 }
 
 }  // namespace weir::trainer

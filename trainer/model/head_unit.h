@@ -8,7 +8,7 @@ namespace weir::trainer {
 
 class HeadUnit final : public Unit {
  public:
-  HeadUnit(const Config& config, Recompute recompute, uint32_t stream);
+  HeadUnit(const Config& config, Recompute recompute, uint32_t stream, Slice slice = {});
 
   /// The logits of every position, [rows, kVocabulary], as forward computes them; for sampling text.
   void logits(const Compute& compute, const Batch& batch, const float* parameters, const float* input,

@@ -14,21 +14,31 @@ constexpr uint32_t kStreamsPerUnit = 64;
 
 }  // namespace
 
-Model::Model(Config config, Recompute recompute) : config_(std::move(config)) {
+Model::Model(Config config, Recompute recompute, Slice slice) : config_(std::move(config)), slice_(slice) {
   uint32_t stream = 0;
   const auto next_stream = [&] { return std::exchange(stream, stream + kStreamsPerUnit); };
-  units_.push_back(std::make_unique<EmbeddingUnit>(config_, next_stream()));
+  units_.push_back(std::make_unique<EmbeddingUnit>(config_, next_stream(), slice_));
   for (Index layer = 0; layer < config_.layers; ++layer)
-    units_.push_back(std::make_unique<BlockUnit>(config_, layer, recompute, next_stream()));
-  auto head = std::make_unique<HeadUnit>(config_, recompute, next_stream());
+    units_.push_back(std::make_unique<BlockUnit>(config_, layer, recompute, next_stream(), slice_));
+  auto head = std::make_unique<HeadUnit>(config_, recompute, next_stream(), slice_);
   head_ = head.get();
   units_.push_back(std::move(head));
 }
 
 Index Model::parameter_floats() const {
   Index floats = 0;
-  for (const auto& unit : units_) floats += unit->parameters().size();
+  for (const auto& unit : units_) floats += unit->parameters().whole_size();
   return floats;
+}
+
+/// One per parameter of a product, and attention's two products of [length, width]; the embedding only adds.
+std::vector<double> Model::unit_costs() const {
+  std::vector<double> costs;
+  for (const auto& unit : units_) costs.push_back(static_cast<double>(unit->parameters().whole_size()));
+  for (size_t at = 1; at + 1 < costs.size(); ++at)
+    costs[at] += 2.0 * static_cast<double>(config_.length * config_.width);
+  costs.front() = static_cast<double>(config_.width);
+  return costs;
 }
 
 Index Model::scratch_floats(const Batch& batch) const {

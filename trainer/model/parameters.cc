@@ -21,20 +21,49 @@ void for_each_part(const ParameterTable& table, Index begin, Index end, Visit vi
 
 }  // namespace
 
-Index ParameterTable::add(Tensor tensor) {
+void ParameterTable::add(Tensor tensor) {
+  const auto padded = [](Index floats) { return (floats + kLanes - 1) / kLanes * kLanes; };
   tensor.offset = size_;
+  tensor.whole_offset = whole_size_;
   tensor.stream = next_stream_++;
-  size_ += (tensor.size() + kLanes - 1) / kLanes * kLanes;
+  size_ += padded(tensor.size());
+  whole_size_ += padded(tensor.size() * tensor.slice.count);
   tensors_.push_back(std::move(tensor));
-  return tensors_.back().offset;
 }
 
-Index ParameterTable::add_matrix(std::string name, Index rows, Index columns, float deviation) {
-  return add({.name = std::move(name), .rows = rows, .columns = columns, .deviation = deviation});
+void ParameterTable::add_matrix(std::string name, Index rows, Index columns, float deviation) {
+  add({.name = std::move(name), .rows = rows, .columns = columns, .deviation = deviation});
 }
 
-Index ParameterTable::add_vector(std::string name, Index columns, float value) {
-  return add({.name = std::move(name), .columns = columns, .mean = value});
+void ParameterTable::add_vector(std::string name, Index columns, float value) {
+  add({.name = std::move(name), .columns = columns, .mean = value});
+}
+
+void ParameterTable::add_rows(std::string name, Index rows, Index columns, float deviation, Index parts) {
+  add({.name = std::move(name),
+       .rows = rows / slice_.count,
+       .columns = columns,
+       .parts = parts,
+       .slice = slice_,
+       .deviation = deviation});
+}
+
+void ParameterTable::add_elements(std::string name, Index columns, float value, Index parts) {
+  add({.name = std::move(name),
+       .columns = columns / slice_.count,
+       .parts = parts,
+       .slice = slice_,
+       .mean = value});
+}
+
+std::vector<Stretch> ParameterTable::stretches() const {
+  if (slice_.count == 1) return {{0, 0, size_, false}};
+  std::vector<Stretch> stretches;
+  for (const Tensor& tensor : tensors_)
+    for (Index first = 0; first < tensor.size(); first += tensor.stretch())
+      stretches.push_back({tensor.offset + first, tensor.whole_offset + tensor.in_whole(first),
+                           tensor.stretch(), tensor.slice.count == 1});
+  return stretches;
 }
 
 void initialise(const ParameterTable& table, uint64_t seed, Index begin, Index end, float* values) {
@@ -45,22 +74,23 @@ void initialise(const ParameterTable& table, uint64_t seed, Index begin, Index e
       return;
     }
     for (Index at = first; at < last;) {
-      const Index element = at - tensor.offset;
+      const Index element = tensor.in_whole(at - tensor.offset);
       const auto normals = to_normals(
           random_block(seed, Purpose::initialise, tensor.stream, static_cast<uint64_t>(element / 4)));
-      for (Index part = element % 4; part < 4 && at < last; ++part, ++at)
+      const Index stretch_end = at + tensor.stretch() - (at - tensor.offset) % tensor.stretch();
+      for (Index part = element % 4; part < 4 && at < std::min(last, stretch_end); ++part, ++at)
         values[at - begin] = tensor.mean + tensor.deviation * normals[static_cast<size_t>(part)];
     }
   });
 }
 
-void optimise(const ParameterTable& table, const AdamW& settings, Index begin, Index end, float* values,
-              const float* gradients, float* mean, float* variance) {
+void optimise(Ops& ops, const ParameterTable& table, const AdamW& settings, Index begin, Index end,
+              float* values, const float* gradients, float* mean, float* variance) {
   for_each_part(table, begin, end, [&](const Tensor& tensor, Index first, Index last) {
     AdamW own = settings;
     if (!tensor.decays()) own.weight_decay = 0.0f;
     const Index at = first - begin;
-    adamw_step(own, last - first, values + at, gradients + at, mean + at, variance + at);
+    ops.run(AdamWStep{own, last - first, values + at, gradients + at, mean + at, variance + at});
   });
 }
 

@@ -1,6 +1,6 @@
 #include "trainer/model/unit.h"
 
-#include "trainer/math/rows.h"
+#include <utility>
 
 namespace weir::trainer {
 namespace {
@@ -58,18 +58,30 @@ void Unit::backward(const Compute& compute, const Batch& batch, const float* par
   });
 }
 
-void Unit::project(const Compute& compute, Index rows, Index in, Index out, const float* x,
+void Unit::project(const Compute& compute, Index rows, const Layer& layer, const float* x,
                    const float* weights, float* result) {
-  compute.products.run({.rows = rows, .depth = in, .columns = out}, x, weights, result);
+  compute.ops.run(
+      ProductShape{
+          .rows = rows, .depth = layer.in, .columns = layer.out, .transpose_b = layer.rows_are_outputs},
+      x, weights, result);
 }
 
-void Unit::project_backward(const Compute& compute, Index rows, Index in, Index out, const float* x,
+void Unit::project_backward(const Compute& compute, Index rows, const Layer& layer, const float* x,
                             const float* weights, const float* result_gradient, float* x_gradient,
                             float* weight_gradient_sum) {
-  compute.products.run({.rows = in, .depth = rows, .columns = out, .transpose_a = true, .accumulate = true},
-                       x, result_gradient, weight_gradient_sum);
-  compute.products.run({.rows = rows, .depth = out, .columns = in, .transpose_b = true}, result_gradient,
-                       weights, x_gradient);
+  ProductShape to_weights{
+      .rows = layer.in, .depth = rows, .columns = layer.out, .transpose_a = true, .accumulate = true};
+  const float* left = x;
+  const float* right = result_gradient;
+  if (layer.rows_are_outputs) {
+    std::swap(to_weights.rows, to_weights.columns);
+    std::swap(left, right);
+  }
+  compute.ops.run(to_weights, left, right, weight_gradient_sum);
+  compute.ops.run(
+      ProductShape{
+          .rows = rows, .depth = layer.out, .columns = layer.in, .transpose_b = !layer.rows_are_outputs},
+      result_gradient, weights, x_gradient);
 }
 
 }  // namespace weir::trainer

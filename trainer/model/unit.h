@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "trainer/math/products.h"
+#include "trainer/math/ops.h"
 #include "trainer/model/gradients.h"
 #include "trainer/model/parameters.h"
 
@@ -38,12 +38,22 @@ struct Batch {
   Index rows() const { return sequences * length; }
 };
 
+/// The ranks that have the other slices of the same units.
+class OtherSlices {
+ public:
+  virtual ~OtherSlices() = default;
+  /// array[0 .. count) becomes the sum over all slices, with the same bits on all ranks. In order with what
+  /// the rank's Ops are given before and after. After an error nothing is done any more.
+  virtual void sum(Index count, float* array) = 0;
+};
+
 /// What a pass computes with, of one rank; not thread-safe.
 struct Compute {
-  Products& products;
+  Ops& ops;
   /// Scratch of at least Unit::scratch_floats() floats, on a cache line; its contents mean nothing between
   /// calls.
   float* scratch = nullptr;
+  OtherSlices* slices = nullptr;  ///< null: units are whole
 };
 
 class Unit {
@@ -81,12 +91,21 @@ class Unit {
   Index width() const { return width_; }
   Recompute recompute() const { return recompute_; }
 
-  // For the pieces, of which the arrays are dense matrices [rows, ...]: what a layer of weights computes.
+  /// A layer of weights, the rows of which belong to its inputs, [in, out], or to its outputs, [out, in]:
+  /// slices are of rows.
+  struct Layer {
+    Index in = 0;
+    Index out = 0;
+    bool rows_are_outputs = false;
+  };
+
+  // For the pieces, of which the arrays are dense matrices [rows, ...]: what a layer computes.
   /// result = x weights
-  static void project(const Compute& compute, Index rows, Index in, Index out, const float* x,
+  static void project(const Compute& compute, Index rows, const Layer& layer, const float* x,
                       const float* weights, float* result);
-  /// weight_gradient_sum += x^T result_gradient, and x_gradient = result_gradient weights^T.
-  static void project_backward(const Compute& compute, Index rows, Index in, Index out, const float* x,
+  /// weight_gradient_sum += x^T result_gradient, and x_gradient = result_gradient weights^T; of weights
+  /// [in, out].
+  static void project_backward(const Compute& compute, Index rows, const Layer& layer, const float* x,
                                const float* weights, const float* result_gradient, float* x_gradient,
                                float* weight_gradient_sum);
 

@@ -1,5 +1,5 @@
 /// The time of a step with tensor and pipeline parallelism beside sharded data parallelism (1F1B,
-/// interleaved), so far as published figures need it. The trainer itself runs neither.
+/// interleaved), so far as published figures need it; the trainer's own are in trainer/parallel.
 ///
 /// Thread safety: pure functions.
 #pragma once

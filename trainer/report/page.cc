@@ -28,7 +28,7 @@ polyline.s0 { stroke: var(--c0); } polyline.s1 { stroke: var(--c1); } polyline.s
 circle.s0 { fill: var(--c0); } circle.s1 { fill: var(--c1); } circle.s2 { fill: var(--c2); }
 .legend { font-weight: 600; } .t0 { fill: var(--c0); } .t1 { fill: var(--c1); } .t2 { fill: var(--c2); }
 .forward { fill: var(--c1); } .backward { fill: var(--c0); } .update { fill: var(--c3); } .wait { fill: var(--c2); }
-.gather { fill: var(--c1); } .reduce { fill: var(--c0); }
+.gather, .move { fill: var(--c1); } .reduce, .sum { fill: var(--c0); }
 pre { background: color-mix(in srgb, var(--grid) 45%, transparent); padding: .8rem; white-space: pre-wrap; }
 .key span { margin-right: 1rem; } .key i { display: inline-block; width: .8rem; height: .8rem; margin-right: .3rem; }
 </style>
@@ -72,6 +72,15 @@ std::string plots_of(const Story& story) {
   return plots + svg_of(wire);
 }
 
+/// Of each rank: one rank only computes, and the last row is for those that have parts of a model.
+size_t rows_of(const Timeline& timeline) {
+  if (timeline.spans.size() == 1) return 1;
+  for (const auto& spans : timeline.spans)
+    if (std::ranges::any_of(spans, [](const Span& span) { return span.row == Row::parts; }))
+      return kRowNames.size();
+  return kRowNames.size() - 1;
+}
+
 /// Rows of all ranks of the last step, to scale.
 std::string timeline_of(const Story& story) {
   constexpr double kWidth = 720, kLeft = 130, kRow = 13, kGap = 8;
@@ -85,7 +94,7 @@ std::string timeline_of(const Story& story) {
   }
   if (begin >= end) return "";
   const size_t ranks = std::min(story.last_step.spans.size(), kMostRanks);
-  const size_t rows = ranks == 1 ? 1 : kRowNames.size();
+  const size_t rows = rows_of(story.last_step);
   const double height = static_cast<double>(ranks) * (static_cast<double>(rows) * kRow + kGap) + 24;
   std::string svg = fmt::format("<svg viewBox=\"0 0 {} {:.0f}\">\n", kWidth, height);
   const auto out = std::back_inserter(svg);
@@ -118,8 +127,10 @@ std::string timeline_of(const Story& story) {
 }
 
 constexpr const char* kKey =
-    "<p class=\"key\"><span><i style=\"background: var(--c1)\"></i>forward, gather</span><span><i "
-    "style=\"background: var(--c0)\"></i>backward, reduce</span><span><i style=\"background: "
+    "<p class=\"key\"><span><i style=\"background: var(--c1)\"></i>forward, gather, move to another "
+    "stage</span><span><i "
+    "style=\"background: var(--c0)\"></i>backward, reduce, sum over slices</span><span><i "
+    "style=\"background: "
     "var(--c3)\"></i>update</span><span><i style=\"background: var(--c2)\"></i>waiting for "
     "communication</span></p>\n";
 

@@ -120,13 +120,12 @@ std::string AutomaticPlan::describe() const {
   return text;
 }
 
-Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const Given& given,
-                               Products& products) {
+Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const Given& given, Ops& ops) {
   const int ranks = world.ranks();
   const std::array<Model, 3> models = {Model(settings.config, Recompute::none),
                                        Model(settings.config, Recompute::selective),
                                        Model(settings.config, Recompute::full)};
-  auto cluster = survey(world, settings, models[0], products);
+  auto cluster = survey(world, settings, models[0], ops);
   WEIR_TRY(cluster.status());
   const int host_ranks = static_cast<int>(cluster->gpus);
   plan::Wish wish = wish_of(settings, given, ranks);

@@ -31,7 +31,6 @@ struct AutomaticPlan {
 
 /// Measures, chooses, and writes what was chosen into the settings. Collective: all ranks choose the same.
 /// invalid_usage with what is needed where nothing fits into memory.
-Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const Given& given,
-                               Products& products);
+Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const Given& given, Ops& ops);
 
 }  // namespace weir::trainer

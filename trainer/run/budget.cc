@@ -5,16 +5,25 @@
 #include <algorithm>
 #include <vector>
 
+#include "trainer/parallel/pipeline_schedule.h"
 #include "trainer/shard/gathers.h"
+#include "trainer/shard/grains.h"
+#include "trainer/shard/reductions.h"
 
 namespace weir::trainer {
 namespace {
 
-std::vector<shard::Cut> cuts_of(const Model& model, const shard::Place& place) {
+std::vector<shard::Cut> cuts_of(const Model& model, const parallel::UnitRange& units,
+                                const shard::Place& place) {
   std::vector<shard::Cut> cuts;
-  for (const auto& unit : model.units())
-    cuts.emplace_back(static_cast<size_t>(unit->parameters().size()), place.shards, place.replicas);
+  for (size_t at = units.first; at < units.end; ++at)
+    cuts.emplace_back(static_cast<size_t>(model.units()[at]->parameters().size()), place.shards,
+                      place.replicas);
   return cuts;
+}
+
+std::vector<shard::Cut> cuts_of(const Model& model, const shard::Place& place) {
+  return cuts_of(model, {0, model.units().size()}, place);
 }
 
 /// The most that `count` units in a row take while they are gathered.
@@ -64,14 +73,20 @@ std::string RankMemory::describe() const {
 Batch shape_of_batch(const Settings& settings, int ranks) {
   const Index share = (settings.batch + ranks - 1) / ranks;
   Batch batch;
-  batch.sequences = settings.micro_batch > 0 ? std::min(settings.micro_batch, share) : share;
+  const Index parts = settings.parts.stages > 1 ? Index{4} * settings.parts.stages : 1;
+  batch.sequences =
+      settings.micro_batch > 0 ? std::min(settings.micro_batch, share) : (share + parts - 1) / parts;
   batch.length = settings.config.length;
   batch.by_sequence = settings.canonical;
   return batch;
 }
 
-RankMemory memory_of(const Settings& settings, const Model& model, const shard::Place& place, int ranks) {
-  const std::vector<shard::Cut> cuts = cuts_of(model, place);
+namespace {
+
+/// Of a rank with these units, and room for `slots` micro-batches between forward and backward.
+RankMemory memory_of_stage(const Settings& settings, const Model& model, const parallel::UnitRange& units,
+                           int slots, const shard::Place& place, const Batch& batch) {
+  const std::vector<shard::Cut> cuts = cuts_of(model, units, place);
   const shard::EngineOptions& sharding = settings.sharding;
   RankMemory memory;
   size_t largest = 0;
@@ -80,22 +95,51 @@ RankMemory memory_of(const Settings& settings, const Model& model, const shard::
         std::max(cut.shard_length(), cut.piece_length() * static_cast<size_t>(place.replicas));
     const size_t moments = 2 * std::min(cut.shard_length(), cut.parameters());
     memory.states += (cut.shard_length() + gradients + moments) * sizeof(float);
-    largest = std::max(largest, cut.padded() * sizeof(float));
+    largest = std::max(largest, cut.padded());
   }
   if (gathers_anything(settings, place)) {
     memory.gathered = widest(cuts, cuts.size(), sharding.gather);
     if (limits_bytes(settings) && sharding.limiter.bytes > 0)
       memory.gathered = std::min(memory.gathered, sharding.limiter.bytes);
   }
-  if (!settings.canonical && place.shards > 1)
-    memory.gradients = static_cast<size_t>(sharding.reductions) * largest;
-  const Batch batch = shape_of_batch(settings, ranks);
+  if (!settings.canonical)
+    memory.gradients =
+        static_cast<size_t>(sharding.reductions) * largest * shard::bytes_under_way(place, sharding.reduce);
   const Index between = batch.rows() * settings.config.width;
-  Index floats = between + model.scratch_floats(batch);  // the gradient on its way back
-  for (const auto& unit : model.units())
-    floats += unit->saved_floats(batch) + (unit.get() == &model.head() ? 0 : between);
+  Index slot = units.first > 0 ? between : 0;  // what comes from the stage before
+  for (size_t at = units.first; at < units.end; ++at) {
+    const Unit& unit = *model.units()[at];
+    slot += unit.saved_floats(batch) + (&unit == &model.head() ? 0 : between);
+  }
+  const Index ways_back = settings.parts.stages > 1 ? 2 : 1;
+  const Index floats = slots * slot + ways_back * between + model.scratch_floats(batch);
   memory.activations = static_cast<size_t>(floats) * sizeof(float);
   return memory;
+}
+
+}  // namespace
+
+std::vector<parallel::UnitRange> stages_of(const Settings& settings, const Model& model) {
+  return *parallel::balance(model.unit_costs(), settings.parts.stages);
+}
+
+int slots_of(const Settings& settings, int ranks, int stage) {
+  const Batch batch = shape_of_batch(settings, ranks);
+  const shard::GrainPlan plan(static_cast<uint64_t>(settings.batch), ranks,
+                              static_cast<uint64_t>(batch.sequences));
+  return parallel::most_in_flight(stage, settings.parts.stages, plan.micro_batches());
+}
+
+RankMemory memory_of(const Settings& settings, const Model& model, const shard::Place& place, int ranks) {
+  const Batch batch = shape_of_batch(settings, ranks);
+  RankMemory most;
+  int stage = 0;
+  for (const parallel::UnitRange& units : stages_of(settings, model)) {
+    const int slots = slots_of(settings, ranks, stage++);
+    const RankMemory memory = memory_of_stage(settings, model, units, slots, place, batch);
+    if (memory.total() > most.total()) most = memory;
+  }
+  return most;
 }
 
 RankMemory memory_within(const Settings& settings, const Model& model, const shard::Place& place, int ranks) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "trainer/model/model.h"
 #include "trainer/run/settings.h"
@@ -25,9 +26,17 @@ struct RankMemory {
   std::string describe() const;
 };
 
-/// A batch of as many sequences as go through the model of a rank together, without its arrays.
+/// A batch of as many sequences as go through the model of a rank together, without its arrays. `ranks` are
+/// those of data parallelism. Pipelines whose micro-batch is not given get four per stage, so that stages
+/// stand still for at most a fifth of the time.
 Batch shape_of_batch(const Settings& settings, int ranks);
 
+/// The units of each stage. REQUIRES: settings that check() accepts, here and below.
+std::vector<parallel::UnitRange> stages_of(const Settings& settings, const Model& model);
+/// Micro-batches of which a rank of that stage keeps activations at once.
+int slots_of(const Settings& settings, int ranks, int stage);
+
+/// `place` and `ranks` are among the ranks with the same part of the model, here and below.
 RankMemory memory_of(const Settings& settings, const Model& model, const shard::Place& place, int ranks);
 /// The same as fit() would have it at best: under a budget the limiter, where its bytes were left open, gets
 /// those of as many units as prefetch and limiter allow at once.

@@ -8,10 +8,38 @@
 
 namespace weir::trainer {
 
+namespace {
+
+Status check_parts(const Settings& settings) {
+  const auto wrong = [](std::string what) { return Status(Code::invalid_argument, std::move(what)); };
+  const auto [stages, slices] = settings.parts;
+  const Index units = settings.config.layers + 2;
+  if (stages < 1 || stages > units)
+    return wrong(
+        fmt::format("--pipeline {}: the model has {} units; expected 1 to {} stages", stages, units, units));
+  if (slices < 1 || settings.config.heads % slices != 0)
+    return wrong(
+        fmt::format("--tensor {}: the model has {} heads; expected a number of slices that divides it",
+                    slices, settings.config.heads));
+  if (slices > 1 && settings.config.width % kLanes != 0)
+    return wrong(fmt::format("--tensor {}: the model's width is {}; expected a multiple of {}", slices,
+                             settings.config.width, kLanes));
+  if (slices > 1 && settings.canonical)
+    return wrong(
+        fmt::format("--tensor {} with --deterministic canonical: sums over slices are those of their number; "
+                    "expected one "
+                    "of both (--pipeline keeps canonical bits)",
+                    slices));
+  return {};
+}
+
+}  // namespace
+
 Status check(const Settings& settings) {
   const auto wrong = [](std::string what) { return Status(Code::invalid_argument, std::move(what)); };
   if (settings.steps < 1) return wrong(fmt::format("--steps {} is not at least 1", settings.steps));
   if (settings.batch < 1) return wrong(fmt::format("--batch {} is not at least 1", settings.batch));
+  WEIR_TRY(check_parts(settings));
   if (settings.micro_batch < 0)
     return wrong(fmt::format("--micro-batch {} is below 0", settings.micro_batch));
   if (settings.checkpoint_every < 0)

@@ -7,6 +7,7 @@
 #include "trainer/math/products.h"
 #include "trainer/model/config.h"
 #include "trainer/model/unit.h"
+#include "trainer/parallel/grid.h"
 #include "trainer/shard/engine.h"
 
 namespace weir::trainer {
@@ -34,6 +35,7 @@ struct Settings {
   std::string checkpoints;           ///< folder; empty: none are kept
   Index checkpoint_every = 100;      ///< steps, and after the last one
   int checkpoints_kept = 2;
+  parallel::Shape parts;          ///< that the model is cut into, each of its own ranks
   shard::EngineOptions sharding;  ///< all but `canonical`, which follows the one above
 };
 

@@ -6,35 +6,11 @@
 
 #include "trainer/data/samples.h"
 #include "trainer/math/philox.h"
-#include "trainer/math/rows.h"
+#include "trainer/parallel/pipeline_schedule.h"
+#include "trainer/shard/groups.h"
 
 namespace weir::trainer {
 namespace {
-
-/// The gradients of a unit's pieces, on their way to the shards.
-class ShardedGradients final : public Gradients {
- public:
-  ShardedGradients(shard::Engine& shards, int unit) : shards_(shards), unit_(unit) {}
-
-  float* open() override {
-    auto sum = shards_.gradients(unit_);
-    if (sum.ok()) return sum->data();
-    if (status_.ok()) status_ = sum.status();
-    lost_ = Buffer(static_cast<Index>(shards_.units()[static_cast<size_t>(unit_)].parameters));
-    return lost_.data();
-  }
-  void close(Index first) override {
-    Status closed = shards_.subtree_done(unit_, {0, static_cast<uint64_t>(first)});
-    if (status_.ok()) status_ = std::move(closed);
-  }
-  const Status& status() const { return status_; }
-
- private:
-  shard::Engine& shards_;
-  const int unit_;
-  Status status_;
-  Buffer lost_;  ///< where gradients go after an error
-};
 
 /// Time in which at least one collective was under way.
 double busy_ms(std::vector<shard::Interval> intervals) {
@@ -64,50 +40,111 @@ std::string name_of_unit(size_t at, size_t units) {
   return at + 1 == units ? "head" : "block " + std::to_string(at);
 }
 
+/// The units of the whole model, or of the part of it in `range`, of which this rank has a slice.
+std::vector<shard::Unit> units_in(const Model& model, const parallel::UnitRange& range) {
+  std::vector<shard::Unit> units;
+  for (size_t at = range.first; at < range.end; ++at) {
+    const ParameterTable& table = model.units()[at]->parameters();
+    shard::Unit& unit = units.emplace_back();
+    unit.name = name_of_unit(at, model.units().size());
+    unit.parameters = static_cast<size_t>(table.size());
+    for (const Stretch& stretch : table.stretches())
+      unit.stretches.push_back({static_cast<size_t>(stretch.first), static_cast<size_t>(stretch.whole),
+                                static_cast<size_t>(stretch.count),
+                                !stretch.copied || model.slice().index == 0});
+  }
+  return units;
+}
+
+/// Where a collective is shown.
+struct Shown {
+  Row row;
+  Phase phase;
+};
+
+Shown shown_as(shard::Kind kind) {
+  switch (kind) {
+    case shard::Kind::gather: return {Row::gathers, Phase::gather};
+    case shard::Kind::reduce: return {Row::reductions, Phase::reduce};
+    case shard::Kind::move: return {Row::parts, Phase::move};
+    case shard::Kind::sum: return {Row::parts, Phase::sum};
+  }
+  return {Row::parts, Phase::move};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Sharded>> Sharded::create(const World& world, const Settings& settings,
-                                                 const Model& model, const Text& text, Products& products) {
-  std::vector<shard::Unit> units;
-  for (size_t at = 0; at < model.units().size(); ++at)
-    units.push_back({name_of_unit(at, model.units().size()),
-                     static_cast<size_t>(model.units()[at]->parameters().size())});
-  shard::EngineOptions options = settings.sharding;
-  options.canonical = settings.canonical;
-  auto shards = shard::Engine::create(world.comm(), std::move(units), options);
-  WEIR_TRY(shards.status());
-  std::unique_ptr<Sharded> engine(new Sharded(world, settings, model, text, products, std::move(*shards)));
-  engine->make_arrays();
+                                                 const Text& text, Ops& ops) {
+  WEIR_TRY(check(settings));
+  auto team = parallel::Team::join(world.comm(), settings.parts, settings.sharding.gpu);
+  WEIR_TRY(team.status());
+  std::unique_ptr<Sharded> engine(new Sharded(world, settings, text, ops, std::move(*team)));
+  WEIR_TRY(engine->make_shards());
+  WEIR_TRY(engine->make_arrays());
   if (!settings.checkpoints.empty())
     engine->saver_.emplace(world.comm(), settings.checkpoints, settings.checkpoints_kept);
   return engine;
 }
 
-Sharded::Sharded(const World& world, const Settings& settings, const Model& model, const Text& text,
-                 Products& products, std::unique_ptr<shard::Engine> shards)
+Sharded::Sharded(const World& world, const Settings& settings, const Text& text, Ops& ops,
+                 std::unique_ptr<parallel::Team> team)
     : world_(world),
       settings_(settings),
-      model_(model),
       text_(text),
-      products_(products),
-      shards_(std::move(shards)) {}
+      ops_(ops),
+      where_(settings.sharding.gpu),
+      team_(std::move(team)),
+      model_(settings.config, settings.recompute, {team_->seat().slice, team_->shape().slices}),
+      units_(stages_of(settings, model_)[static_cast<size_t>(team_->seat().stage)]) {}
 
-void Sharded::make_arrays() {
-  const size_t rows = static_cast<size_t>(most_sequences() * settings_.config.length);
-  tokens_ = {std::vector<uint8_t>(rows), std::vector<uint8_t>(rows), std::vector<float>(rows)};
-  const Batch batch = make_batch({0, static_cast<uint64_t>(most_sequences())});
-  const Index activations = batch.rows() * settings_.config.width;
-  for (size_t at = 0; at < model_.units().size(); ++at) {
-    const Unit& unit = *model_.units()[at];
-    const shard::Range own = shards_->shard_range(static_cast<int>(at));
-    const bool is_last = &unit == &model_.head();
-    arrays_.push_back({Buffer(static_cast<Index>(own.count)), Buffer(static_cast<Index>(own.count)),
-                       Buffer(unit.saved_floats(batch)), Buffer(is_last ? 0 : activations)});
-    initialise(unit.parameters(), settings_.seed, static_cast<Index>(own.first),
-               static_cast<Index>(own.end()), shards_->shard(static_cast<int>(at)).data());
+Status Sharded::make_shards() {
+  const shard::EngineOptions& asked = settings_.sharding;
+  const auto places = shard::make_places(team_->data(), asked.strategy, asked.shard_ranks);
+  WEIR_TRY(places.status());
+  WEIR_TRY(fit(settings_, model_, places->front(), static_cast<int>(places->size())));
+  shard::EngineOptions options = settings_.sharding;
+  options.canonical = settings_.canonical;
+  options.replica = team_->replica();
+  auto shards = shard::Engine::create(team_->data(), units_in(model_, units_), options);
+  WEIR_TRY(shards.status());
+  shards_ = std::move(*shards);
+  return {};
+}
+
+Status Sharded::make(Array& array, Index count) const {
+  auto made = Array::make(count, where_.gpu());
+  if (made.ok()) array = std::move(*made);
+  return made.status();
+}
+
+Status Sharded::make_arrays() {
+  const int slots = slots_of(settings_, shards_->ranks(), team_->seat().stage);
+  for (int slot = 0; slot < slots; ++slot) {
+    auto tokens = Tokens::make(most_sequences(), settings_, where_);
+    WEIR_TRY(tokens.status());
+    tokens_.push_back(std::move(*tokens));
   }
-  gradient_ = Buffer(activations);
-  scratch_ = Buffer(model_.scratch_floats(batch));
+  auto passes = Passes::make({model_, units_, *team_, *shards_, ops_, recorder_, where_},
+                             shape_of_batch(settings_, shards_->ranks()), slots);
+  WEIR_TRY(passes.status());
+  passes_.emplace(std::move(*passes));
+  for (size_t at = 0; at < units_.count(); ++at) {
+    const shard::Range own = shards_->shard_range(static_cast<int>(at));
+    Moments& moments = moments_.emplace_back();
+    WEIR_TRY(make(moments.mean, static_cast<Index>(own.count)));
+    WEIR_TRY(make(moments.variance, static_cast<Index>(own.count)));
+    std::vector<float> values(own.count);
+    initialise(unit(at).parameters(), settings_.seed, static_cast<Index>(own.first),
+               static_cast<Index>(own.end()), values.data());
+    where_.copy(values.data(), own.count * sizeof(float), shards_->shard(static_cast<int>(at)).data());
+  }
+  return where_.status();
+}
+
+void Sharded::abort() {
+  shards_->abort();
+  team_->abort();
 }
 
 shard::GrainPlan Sharded::deal_out(Index sequences) const {
@@ -117,135 +154,87 @@ shard::GrainPlan Sharded::deal_out(Index sequences) const {
 /// That go through the model of this rank together.
 Index Sharded::most_sequences() const { return shape_of_batch(settings_, shards_->ranks()).sequences; }
 
-Batch Sharded::make_batch(shard::GrainRange sequences) {
-  return {.sequences = static_cast<Index>(sequences.count()),
-          .length = settings_.config.length,
-          .first = static_cast<Index>(sequences.first),
-          .tokens = tokens_.inputs.data(),
-          .targets = tokens_.targets.data(),
-          .losses = tokens_.losses.data(),
-          .loss_scale = 1,
-          .by_sequence = settings_.canonical};
-}
-
-void Sharded::draw(Index step, const Batch& batch) {
-  const auto text = text_.training();
-  for (Index sequence = 0; sequence < batch.sequences; ++sequence) {
-    const Index begin = sample_begin(settings_.seed, step, batch.first + sequence,
-                                     static_cast<Index>(text.size()), batch.length);
-    const Index at = sequence * batch.length;
-    copy_sample(text, begin, batch.length, tokens_.inputs.data() + at, tokens_.targets.data() + at);
-  }
-}
-
-void Sharded::draw_held_out(Index count, const Batch& batch) {
-  const auto text = text_.held_out();
-  for (Index sequence = 0; sequence < batch.sequences; ++sequence) {
-    const Index begin =
-        evaluation_begin(batch.first + sequence, count, static_cast<Index>(text.size()), batch.length);
-    const Index at = sequence * batch.length;
-    copy_sample(text, begin, batch.length, tokens_.inputs.data() + at, tokens_.targets.data() + at);
-  }
-}
-
-Result<std::span<const float>> Sharded::gathered(int unit) {
-  const int64_t begin = Recorder::steady_ns();
-  auto parameters = shards_->gathered(unit);
-  recorder_.add(Phase::wait, unit, begin);
-  return parameters;
-}
-
-Status Sharded::forward(const Batch& batch) {
-  const float* input = nullptr;
-  for (size_t at = 0; at < arrays_.size(); ++at) {
-    const int unit = static_cast<int>(at);
-    auto parameters = gathered(unit);
-    WEIR_TRY(parameters.status());
-    const int64_t begin = Recorder::steady_ns();
-    if (batch.sequences > 0)
-      model_.units()[at]->forward(compute(), batch, parameters->data(), input, arrays_[at].output.data(),
-                                  arrays_[at].saved.data());
-    recorder_.add(Phase::forward, unit, begin);
-    WEIR_TRY(shards_->release(unit));
-    input = arrays_[at].output.data();
-  }
-  return products_.status();
-}
-
-Status Sharded::backward(const Batch& batch) {
-  for (size_t at = arrays_.size(); at-- > 0;) {
-    const int unit = static_cast<int>(at);
-    const float* input = at > 0 ? arrays_[at - 1].output.data() : nullptr;
-    auto parameters = gathered(unit);
-    WEIR_TRY(parameters.status());
-    int64_t begin = Recorder::steady_ns();
-    if (batch.sequences > 0) {
-      ShardedGradients gradients(*shards_, unit);
-      model_.units()[at]->backward(compute(), batch, parameters->data(), input, arrays_[at].saved.data(),
-                                   gradient_.data(), gradients);
-      WEIR_TRY(gradients.status());
+/// The losses of the sequences of this rank; meaningless but in the last stage.
+Result<std::vector<float>> Sharded::train_on(const shard::GrainPlan& plan, Index step) {
+  const std::vector<shard::Pass> passes =
+      parallel::one_forward_one_backward(team_->seat().stage, team_->shape().stages, plan.micro_batches());
+  WEIR_TRY(shards_->begin_step(plan, passes));
+  WEIR_TRY(team_->begin());
+  std::vector<float> losses;
+  for (const shard::Pass& pass : passes) {
+    Tokens& tokens = tokens_[static_cast<size_t>(pass.micro_batch) % tokens_.size()];
+    const Batch batch = tokens.batch(plan.of(shards_->rank(), pass.micro_batch));
+    if (pass.backward) {
+      WEIR_TRY(passes_->backward(batch, pass.micro_batch));
+    } else {
+      WEIR_TRY(tokens.draw(text_, step, batch));
+      WEIR_TRY(passes_->forward(batch, pass.micro_batch));
+      WEIR_TRY(tokens.append_losses(batch, losses));
     }
-    recorder_.add(Phase::backward, unit, begin);
-    begin = Recorder::steady_ns();
-    WEIR_TRY(shards_->reduce(unit));
-    recorder_.add(Phase::wait, unit, begin);
-    WEIR_TRY(shards_->release(unit));
   }
-  return products_.status();
+  WEIR_TRY(team_->pipeline().all_sent());
+  return losses;
 }
 
-void Sharded::append_losses(const Batch& batch, std::vector<float>& sums) {
-  for (Index sequence = 0; sequence < batch.sequences; ++sequence) {
-    double sum = 0;
-    for (Index at = 0; at < batch.length; ++at)
-      sum += static_cast<double>(batch.losses[sequence * batch.length + at]);
-    sums.push_back(static_cast<float>(sum));
-  }
+/// On all ranks.
+Result<float> Sharded::sum_of_losses(const shard::GrainPlan& plan, const std::vector<float>& own) {
+  auto sum = shards_->sum_over_grains(plan, own);
+  WEIR_TRY(sum.status());
+  WEIR_TRY(team_->share_of_last(&*sum, sizeof *sum));
+  return sum;
 }
 
 Result<StepResult> Sharded::step(Index step) {
   const shard::GrainPlan plan = deal_out(settings_.batch);
   recorder_.begin(step);
-  WEIR_TRY(shards_->begin_step(plan));
-  std::vector<float> losses;
-  for (int micro = 0; micro < plan.micro_batches(); ++micro) {
-    const Batch batch = make_batch(plan.of(shards_->rank(), micro));
-    draw(step, batch);
-    WEIR_TRY(forward(batch));
-    WEIR_TRY(backward(batch));
-    append_losses(batch, losses);
-  }
+  const auto losses = train_on(plan, step);
+  WEIR_TRY(losses.status());
   const auto own = static_cast<Index>(plan.of(shards_->rank()).count());
   int64_t begin = Recorder::steady_ns();
   const auto sums = shards_->finish_step(static_cast<uint64_t>(own * settings_.config.length));
   WEIR_TRY(sums.status());
-  const auto loss = shards_->sum_over_grains(plan, losses);
+  const auto loss = sum_of_losses(plan, *losses);
   WEIR_TRY(loss.status());
   recorder_.add(Phase::wait, -1, begin);
   begin = Recorder::steady_ns();
-  update(step, sums->gradient_norm);
+  WEIR_TRY(update(step, sums->gradient_norm));
   recorder_.add(Phase::update, -1, begin);
   record_collectives();
   WEIR_TRY(complete_checkpoint());
-  const shard::PassCounts& counts = shards_->counts();
-  return StepResult{.loss = static_cast<double>(*loss) / static_cast<double>(sums->tokens),
-                    .gradient_norm = static_cast<double>(sums->gradient_norm),
+  return result_of(step, *sums, *loss);
+}
+
+StepResult Sharded::result_of(Index step, const shard::StepSums& sums, float loss) {
+  const shard::PassCounts& shards = shards_->record().counts;
+  const shard::PassCounts& parts = team_->record().counts;
+  std::vector<shard::Interval> all = shards.intervals;
+  const double apart =
+      (static_cast<double>(team_->record().begun_ns()) - static_cast<double>(shards_->record().begun_ns())) /
+      1e6;
+  for (const shard::Interval& own : parts.intervals)
+    all.push_back({own.kind, own.unit, own.begin_ms + apart, own.end_ms + apart});
+  return StepResult{.loss = static_cast<double>(loss) / static_cast<double>(sums.tokens),
+                    .gradient_norm = static_cast<double>(sums.gradient_norm),
                     .learning_rate = learning_rate_at(settings_, step),
-                    .waited_ms = counts.gather_wait_ms + counts.reduce_wait_ms,
-                    .busy_ms = busy_ms(counts.intervals),
-                    .bytes = counts.gather_bytes + counts.reduce_bytes,
+                    .waited_ms = shards.gather_wait_ms + shards.reduce_wait_ms + parts.part_wait_ms,
+                    .busy_ms = busy_ms(std::move(all)),
+                    .bytes = shards.gather_bytes + shards.reduce_bytes + parts.part_bytes,
                     .memory = used_memory(),
                     .spans = recorder_.spans()};
 }
 
 void Sharded::record_collectives() {
-  const auto begun = static_cast<int64_t>(shards_->pass_begun_ns());
-  for (const shard::Interval& interval : shards_->counts().intervals) {
-    const bool gathers = interval.kind == shard::Kind::gather;
-    recorder_.add(gathers ? Row::gathers : Row::reductions, gathers ? Phase::gather : Phase::reduce,
-                  interval.unit, begun + static_cast<int64_t>(interval.begin_ms * 1e6),
-                  begun + static_cast<int64_t>(interval.end_ms * 1e6));
-  }
+  const auto add = [this](const shard::PassRecord& record, int first_unit) {
+    for (const shard::Interval& interval : record.counts.intervals) {
+      const auto begun = static_cast<int64_t>(record.begun_ns());
+      const Shown shown = shown_as(interval.kind);
+      recorder_.add(shown.row, shown.phase, interval.unit + first_unit,
+                    begun + static_cast<int64_t>(interval.begin_ms * 1e6),
+                    begun + static_cast<int64_t>(interval.end_ms * 1e6));
+    }
+  };
+  add(shards_->record(), static_cast<int>(units_.first));
+  add(team_->record(), 0);
 }
 
 Result<Timeline> Sharded::timeline(std::span<const Span> own) {
@@ -262,7 +251,8 @@ Result<Timeline> Sharded::timeline(std::span<const Span> own) {
       ncclAllGather(sent.data(), all.data(), most * sizeof(Span), ncclInt8, world_.comm(), nullptr),
       "gathering spans"));
   Timeline timeline;
-  for (const shard::Unit& unit : shards_->units()) timeline.units.push_back(unit.name);
+  for (size_t at = 0; at < model_.units().size(); ++at)
+    timeline.units.push_back(name_of_unit(at, model_.units().size()));
   for (size_t rank = 0; rank < ranks; ++rank) {
     const auto first = all.begin() + static_cast<ptrdiff_t>(rank * most);
     timeline.spans.emplace_back(first, first + static_cast<ptrdiff_t>(counts[rank]));
@@ -270,7 +260,7 @@ Result<Timeline> Sharded::timeline(std::span<const Span> own) {
   return timeline;
 }
 
-void Sharded::update(Index step, float norm) {
+Status Sharded::update(Index step, float norm) {
   const AdamW adamw{
       .learning_rate = learning_rate_at(settings_, step),
       .beta1 = settings_.beta1,
@@ -279,13 +269,15 @@ void Sharded::update(Index step, float norm) {
       .weight_decay = settings_.weight_decay,
       .gradient_scale = settings_.clip > 0 && norm > settings_.clip ? settings_.clip / norm : 1.0f,
       .step = step + 1};
-  for (size_t at = 0; at < arrays_.size(); ++at) {
-    const int unit = static_cast<int>(at);
-    const shard::Range own = shards_->shard_range(unit);
-    optimise(model_.units()[at]->parameters(), adamw, static_cast<Index>(own.first),
-             static_cast<Index>(own.end()), shards_->shard(unit).data(), shards_->gradient_shard(unit).data(),
-             arrays_[at].mean.data(), arrays_[at].variance.data());
+  for (size_t at = 0; at < moments_.size(); ++at) {
+    const int number = static_cast<int>(at);
+    const shard::Range own = shards_->shard_range(number);
+    optimise(ops_, unit(at).parameters(), adamw, static_cast<Index>(own.first), static_cast<Index>(own.end()),
+             shards_->shard(number).data(), shards_->gradient_shard(number).data(), moments_[at].mean.data(),
+             moments_[at].variance.data());
   }
+  ops_.finish();
+  return ops_.status();
 }
 
 Result<double> Sharded::evaluate() {
@@ -293,22 +285,33 @@ Result<double> Sharded::evaluate() {
   const Index asked = settings_.evaluation_sequences;
   const Index count = asked > 0 ? std::min(asked, limit) : limit;
   const shard::GrainPlan plan = deal_out(count);
+  WEIR_TRY(team_->begin());
   std::vector<float> losses;
   for (int micro = 0; micro < plan.micro_batches(); ++micro) {
-    const Batch batch = make_batch(plan.of(shards_->rank(), micro));
-    draw_held_out(count, batch);
+    Tokens& tokens = tokens_.front();
+    const Batch batch = tokens.batch(plan.of(shards_->rank(), micro));
+    WEIR_TRY(tokens.draw_held_out(text_, count, batch));
     WEIR_TRY(shards_->begin_evaluation());
-    WEIR_TRY(forward(batch));
-    append_losses(batch, losses);
+    WEIR_TRY(passes_->forward(batch, 0));
+    WEIR_TRY(tokens.append_losses(batch, losses));
   }
-  const auto loss = shards_->sum_over_grains(plan, losses);
+  WEIR_TRY(team_->pipeline().all_sent());
+  const auto loss = sum_of_losses(plan, losses);
   WEIR_TRY(loss.status());
   return static_cast<double>(*loss) / static_cast<double>(count * settings_.config.length);
 }
 
+checkpoint::WholeModel Sharded::whole_model() const {
+  checkpoint::WholeModel whole{units_in(model_, {0, model_.units().size()}),
+                               static_cast<uint32_t>(units_.first)};
+  for (size_t at = 0; at < whole.units.size(); ++at)
+    whole.units[at].parameters = static_cast<size_t>(model_.units()[at]->parameters().whole_size());
+  return whole;
+}
+
 std::vector<checkpoint::ShardArray> Sharded::moments() {
   std::vector<checkpoint::ShardArray> moments = {{"mean", {}}, {"variance", {}}};
-  for (UnitArrays& own : arrays_) {
+  for (Moments& own : moments_) {
     const auto count = static_cast<size_t>(own.mean.size());
     moments[0].units.emplace_back(own.mean.data(), count);
     moments[1].units.emplace_back(own.variance.data(), count);
@@ -322,7 +325,8 @@ std::vector<uint64_t> Sharded::words() const {
 
 Result<Resumed> Sharded::resume() {
   if (!saver_) return Resumed();
-  auto loaded = checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, moments());
+  auto loaded =
+      checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, moments(), whole_model());
   WEIR_TRY(loaded.status());
   if (!loaded->has_value()) return Resumed();
   Resumed resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
@@ -335,7 +339,8 @@ Result<Resumed> Sharded::resume() {
 Status Sharded::save(Index steps) {
   if (!saver_) return {};
   WEIR_TRY(finish_saving());
-  return checkpoint::start_saving(*saver_, *shards_, moments(), static_cast<uint64_t>(steps), words());
+  return checkpoint::start_saving(*saver_, *shards_, moments(), static_cast<uint64_t>(steps), words(),
+                                  whole_model());
 }
 
 /// Once all ranks' files are written, so that it is good for something before the next one begins.
@@ -349,43 +354,28 @@ Status Sharded::complete_checkpoint() {
 
 Status Sharded::finish_saving() { return saver_ && saver_->under_way() ? saver_->finish() : Status(); }
 
-/// A sum over elements, each mixed with its place: the order of ranks and shards does not matter.
+/// A sum over elements, each mixed with its place: the order of ranks, shards and parts does not matter.
 Result<uint64_t> Sharded::digest() {
   uint64_t sum = 0;
-  for (size_t at = 0; at < arrays_.size(); ++at) {
-    const int unit = static_cast<int>(at);
-    const shard::Range shard = shards_->shard_range(unit);
-    const shard::Range own = shards_->piece_range(unit);
-    const float* const kept[] = {shards_->shard(unit).data(), arrays_[at].mean.data(),
-                                 arrays_[at].variance.data()};
-    for (uint64_t array = 0; array < std::size(kept); ++array)
-      for (size_t place = own.first; place < own.end(); ++place)
-        sum +=
-            mixed(at << 48 | array << 44 | place, std::bit_cast<uint32_t>(kept[array][place - shard.first]));
+  for (size_t at = 0; at < moments_.size(); ++at) {
+    const int number = static_cast<int>(at);
+    const shard::Range shard = shards_->shard_range(number);
+    const auto own = stretches_in(shards_->units()[at], shards_->piece_range(number));
+    const float* const kept[] = {shards_->shard(number).data(), moments_[at].mean.data(),
+                                 moments_[at].variance.data()};
+    std::vector<float> values(shard.count);
+    for (uint64_t array = 0; array < std::size(kept); ++array) {
+      where_.copy(kept[array], shard.count * sizeof(float), values.data());
+      for (const shard::Stretch& stretch : own)
+        for (size_t place = 0; stretch.counts && place < stretch.count; ++place)
+          sum += mixed((units_.first + at) << 48 | array << 44 | (stretch.whole + place),
+                       std::bit_cast<uint32_t>(values[stretch.first + place - shard.first]));
+    }
   }
+  WEIR_TRY(where_.status());
   WEIR_TRY(
       shard::checked(ncclAllReduce(&sum, &sum, 1, ncclUint64, ncclSum, world_.comm(), nullptr), "digest"));
   return sum;
-}
-
-/// A pass of which only the head's logits count.
-Status Sharded::draw_logits(const Batch& batch, float* logits) {
-  WEIR_TRY(shards_->begin_evaluation());
-  const float* input = nullptr;
-  for (size_t at = 0; at < arrays_.size(); ++at) {
-    const int unit = static_cast<int>(at);
-    auto parameters = shards_->gathered(unit);
-    WEIR_TRY(parameters.status());
-    if (at + 1 < arrays_.size()) {
-      model_.units()[at]->forward(compute(), batch, parameters->data(), input, arrays_[at].output.data(),
-                                  arrays_[at].saved.data());
-    } else {
-      model_.head().logits(compute(), batch, parameters->data(), input, logits);
-    }
-    WEIR_TRY(shards_->release(unit));
-    input = arrays_[at].output.data();
-  }
-  return products_.status();
 }
 
 uint8_t Sharded::draw_byte(const float* logits, float temperature, Index place) const {
@@ -401,18 +391,26 @@ uint8_t Sharded::draw_byte(const float* logits, float temperature, Index place) 
 }
 
 Result<std::string> Sharded::generate(const std::string& prompt, Index count, float temperature) {
-  const Index length = settings_.config.length;
-  const Batch batch = make_batch({0, 1});
-  Buffer logits(batch.rows() * kVocabulary);
+  Tokens& tokens = tokens_.front();
+  const Batch batch = tokens.batch({0, 1});
+  Array computed;
+  WEIR_TRY(make(computed, batch.rows() * kVocabulary));
+  std::vector<float> logits(static_cast<size_t>(computed.size()));
   std::string text = prompt.empty() ? "\n" : prompt;
+  WEIR_TRY(team_->begin());
   for (Index drawn = 0; drawn < count; ++drawn) {
     // The window's end lies at the last byte, or where causality keeps what follows from being seen.
-    const auto seen = std::min(static_cast<Index>(text.size()), length);
-    std::fill(tokens_.inputs.begin(), tokens_.inputs.begin() + length, uint8_t{0});
-    std::copy(text.end() - seen, text.end(), tokens_.inputs.begin());
-    WEIR_TRY(draw_logits(batch, logits.data()));
-    text += static_cast<char>(draw_byte(logits.data() + (seen - 1) * kVocabulary, temperature, drawn));
+    const auto seen = std::min(static_cast<Index>(text.size()), settings_.config.length);
+    WEIR_TRY(tokens.put(std::span<const char>(text).last(static_cast<size_t>(seen))));
+    WEIR_TRY(shards_->begin_evaluation());
+    WEIR_TRY(passes_->forward(batch, 0, computed.data()));
+    where_.copy(computed.data(), logits.size() * sizeof(float), logits.data());
+    uint8_t byte = 0;
+    if (team_->is_last()) byte = draw_byte(logits.data() + (seen - 1) * kVocabulary, temperature, drawn);
+    WEIR_TRY(team_->share_of_last(&byte, 1));
+    text += static_cast<char>(byte);
   }
+  WEIR_TRY(team_->pipeline().all_sent());
   return text;
 }
 
@@ -424,13 +422,10 @@ size_t Sharded::used_memory() const {
 
 RankMemory Sharded::memory() const {
   const shard::EngineMemory shards = shards_->memory();
-  Index states = 0, activations = gradient_.size() + scratch_.size();
-  for (const UnitArrays& own : arrays_) {
-    states += own.mean.size() + own.variance.size();
-    activations += own.saved.size() + own.output.size();
-  }
-  return {shards.shards + static_cast<size_t>(states) * sizeof(float), shards.gathered, shards.gradients,
-          static_cast<size_t>(activations) * sizeof(float)};
+  Index moments = 0;
+  for (const Moments& own : moments_) moments += own.mean.size() + own.variance.size();
+  return {shards.shards + static_cast<size_t>(moments) * sizeof(float), shards.gathered, shards.gradients,
+          static_cast<size_t>(passes_->floats()) * sizeof(float)};
 }
 
 }  // namespace weir::trainer

@@ -1,7 +1,8 @@
-/// The engine of one of any number of ranks: parameters, gradients and moments are sharded (trainer/shard),
-/// the sequences of a global batch are dealt out in order.
+/// The engine of any number of ranks: parameters, gradients and moments are sharded (trainer/shard), the
+/// sequences of a global batch are dealt out in order. With Settings::parts the model is cut into stages and
+/// slices (trainer/parallel), each of its own ranks, and what is said above holds for each of them.
 ///
-/// This is where the two loops of training are: forward over the units, backward over them in reverse.
+/// The loops over units are in passes.h.
 #pragma once
 
 #include <memory>
@@ -12,14 +13,18 @@
 
 #include "trainer/checkpoint/engine_state.h"
 #include "trainer/data/text.h"
-#include "trainer/math/buffer.h"
-#include "trainer/math/products.h"
+#include "trainer/math/ops.h"
 #include "trainer/model/model.h"
+#include "trainer/parallel/team.h"
+#include "trainer/run/array.h"
 #include "trainer/run/budget.h"
 #include "trainer/run/engine.h"
+#include "trainer/run/passes.h"
 #include "trainer/run/recorder.h"
 #include "trainer/run/settings.h"
+#include "trainer/run/tokens.h"
 #include "trainer/run/world.h"
+#include "trainer/shard/arrays.h"
 #include "trainer/shard/engine.h"
 
 namespace weir::trainer {
@@ -27,9 +32,10 @@ namespace weir::trainer {
 /// Not thread-safe. Keeps references to what it is made of.
 class Sharded final : public Engine {
  public:
-  /// Collective. Errors: those of the library, and of settings that cannot be.
+  /// Collective. With Settings::memory what was left open is fitted into it. Errors: those of the library;
+  /// invalid_argument for settings that cannot be.
   static Result<std::unique_ptr<Sharded>> create(const World& world, const Settings& settings,
-                                                 const Model& model, const Text& text, Products& products);
+                                                 const Text& text, Ops& ops);
 
   Result<StepResult> step(Index step) override;
   Result<Resumed> resume() override;
@@ -40,66 +46,65 @@ class Sharded final : public Engine {
   Result<std::string> generate(const std::string& prompt, Index count, float temperature) override;
   Result<Timeline> timeline(std::span<const Span> own) override;
 
+  /// After an error: ends what is under way, here and soon on other ranks. It can only be destroyed then.
+  void abort();
+
+  /// As fitted.
+  const Settings& settings() const { return settings_; }
+  const Model& model() const { return model_; }
+  const parallel::Team& team() const { return *team_; }
+  /// Of the model, that this rank trains.
+  const parallel::UnitRange& units() const { return units_; }
+  const shard::Engine& shards() const { return *shards_; }
   /// What its arrays take, at most.
   RankMemory memory() const;
-  /// The own shard of a unit, and of its gradients in the last step.
+  /// The own shard of a unit of this part of the model, and of its gradients in the last step.
   std::span<const float> parameters(size_t unit) const { return shards_->shard(static_cast<int>(unit)); }
   std::span<const float> gradients(size_t unit) const {
     return shards_->gradient_shard(static_cast<int>(unit));
   }
-  const shard::Engine& shards() const { return *shards_; }
 
  private:
-  // What the engine keeps for one unit.
-  struct UnitArrays {
-    Buffer mean;  ///< AdamW's moments of the own shard
-    Buffer variance;
-    Buffer saved;   ///< by forward for backward
-    Buffer output;  ///< the activations that leave the unit
+  // AdamW's moments of the own shard of a unit.
+  struct Moments {
+    Array mean;
+    Array variance;
   };
 
-  // A micro-batch and the memory of its tokens.
-  struct Tokens {
-    std::vector<uint8_t> inputs;
-    std::vector<uint8_t> targets;
-    std::vector<float> losses;
-  };
-
-  Sharded(const World& world, const Settings& settings, const Model& model, const Text& text,
-          Products& products, std::unique_ptr<shard::Engine> shards);
-  void make_arrays();
-  Batch make_batch(shard::GrainRange sequences);
+  Sharded(const World& world, const Settings& settings, const Text& text, Ops& ops,
+          std::unique_ptr<parallel::Team> team);
+  Status make_shards();
+  Status make_arrays();
+  Status make(Array& array, Index count) const;
+  const Unit& unit(size_t at) const { return *model_.units()[units_.first + at]; }
   Index most_sequences() const;
-  void draw(Index step, const Batch& batch);
-  void draw_held_out(Index count, const Batch& batch);
-  Result<std::span<const float>> gathered(int unit);
-  Status forward(const Batch& batch);
-  Status backward(const Batch& batch);
-  /// Appends the losses of the batch's sequences.
-  static void append_losses(const Batch& batch, std::vector<float>& sums);
-  void update(Index step, float norm);
+  shard::GrainPlan deal_out(Index sequences) const;
+  Result<std::vector<float>> train_on(const shard::GrainPlan& plan, Index step);
+  Result<float> sum_of_losses(const shard::GrainPlan& plan, const std::vector<float>& own);
+  Status update(Index step, float norm);
+  StepResult result_of(Index step, const shard::StepSums& sums, float loss);
   void record_collectives();
   size_t used_memory() const;
-  Status draw_logits(const Batch& batch, float* logits);
   uint8_t draw_byte(const float* logits, float temperature, Index place) const;
-  Compute compute() { return {products_, scratch_.data()}; }
   Status complete_checkpoint();
+  checkpoint::WholeModel whole_model() const;
   std::vector<checkpoint::ShardArray> moments();
   /// What a run has to have in common with the one that it goes on from.
   std::vector<uint64_t> words() const;
-  shard::GrainPlan deal_out(Index sequences) const;
 
   const World& world_;
-  const Settings settings_;
-  const Model& model_;
+  Settings settings_;
   const Text& text_;
-  Products& products_;
+  Ops& ops_;
+  const shard::Arrays where_;  ///< the arrays are
+  std::unique_ptr<parallel::Team> team_;
+  const Model model_;
+  parallel::UnitRange units_;
   std::unique_ptr<shard::Engine> shards_;
-  std::vector<UnitArrays> arrays_;  ///< by unit
-  Tokens tokens_;
+  std::vector<Moments> moments_;  ///< by unit of the part
+  std::vector<Tokens> tokens_;    ///< by slot of passes_
   Recorder recorder_;
-  Buffer gradient_;  ///< of the activations between units, on its way back
-  Buffer scratch_;
+  std::optional<Passes> passes_;
   std::optional<checkpoint::Saver> saver_;  ///< where checkpoints are kept; after what it copies from
 };
 

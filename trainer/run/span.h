@@ -9,13 +9,14 @@
 
 namespace weir::trainer {
 
-/// Rows of a rank: its own thread, and the streams of gathers and of reductions.
-enum class Row : uint8_t { computing, gathers, reductions };
-inline constexpr std::array<std::string_view, 3> kRowNames = {"computing", "gathers", "reductions"};
+/// Rows of a rank: its own thread, the streams of gathers and of reductions, and what goes between the parts
+/// of a model: moves from stage to stage, sums over slices.
+enum class Row : uint8_t { computing, gathers, reductions, parts };
+inline constexpr std::array<std::string_view, 4> kRowNames = {"computing", "gathers", "reductions", "parts"};
 
-enum class Phase : uint8_t { forward, backward, update, wait, gather, reduce };
-inline constexpr std::array<std::string_view, 6> kPhaseNames = {"forward", "backward", "update",
-                                                                "wait",    "gather",   "reduce"};
+enum class Phase : uint8_t { forward, backward, update, wait, gather, reduce, move, sum };
+inline constexpr std::array<std::string_view, 8> kPhaseNames = {"forward", "backward", "update", "wait",
+                                                                "gather",  "reduce",   "move",   "sum"};
 
 /// Plain data: ranks send it to each other as bytes.
 struct Span {

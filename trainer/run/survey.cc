@@ -56,8 +56,8 @@ class Block {
 
   double tokens() const { return static_cast<double>(batch_.rows()); }
   size_t parameters() const { return static_cast<size_t>(parameters_.size()); }
-  void compute(Products& products) {
-    const Compute with{products, scratch_.data()};
+  void compute(Ops& ops) {
+    const Compute with{ops, scratch_.data()};
     unit_.forward(with, batch_, parameters_.data(), input_.data(), output_.data(), saved_.data());
     std::copy_n(input_.data(), gradient_.size(), gradient_.data());
     PlainGradients sum(gradients_.data());
@@ -71,16 +71,16 @@ class Block {
 };
 
 /// Seconds that a rank takes for the block, all ranks at once.
-Result<double> compute_seconds(ncclComm_t comm, Block& block, Products& products) {
-  block.compute(products);  // makes what oneDNN keeps
+Result<double> compute_seconds(ncclComm_t comm, Block& block, Ops& ops) {
+  block.compute(ops);  // makes what oneDNN keeps
   double best = 0;
   for (int turn = 0; turn < kTurns; ++turn) {
     WEIR_TRY(largest(comm, 0).status());  // begin together
-    const auto slowest = largest(comm, seconds_of([&] { block.compute(products); }));
+    const auto slowest = largest(comm, seconds_of([&] { block.compute(ops); }));
     WEIR_TRY(slowest.status());
     best = turn == 0 ? *slowest : std::min(best, *slowest);
   }
-  WEIR_TRY(products.status());
+  WEIR_TRY(ops.status());
   return best;
 }
 
@@ -135,7 +135,7 @@ Result<Link> link_of(ncclComm_t comm, int ranks, size_t floats) {
 }
 
 /// The part of its speed that computing loses while gathers are under way.
-Result<double> contention(ncclComm_t comm, int ranks, Block& block, Products& products, double alone) {
+Result<double> contention(ncclComm_t comm, int ranks, Block& block, Ops& ops, double alone) {
   Gather gather(comm, ranks, block.parameters() / static_cast<size_t>(ranks) + 1);
   const auto each = gather.seconds();
   WEIR_TRY(each.status());
@@ -148,7 +148,7 @@ Result<double> contention(ncclComm_t comm, int ranks, Block& block, Products& pr
   for (int turn = 0; turn < kTurns; ++turn) {
     for (int at = 0; at < count; ++at) WEIR_TRY(gather.queue(stream->cuda()));
     WEIR_TRY(end->record(*stream));
-    const double own = seconds_of([&] { block.compute(products); });
+    const double own = seconds_of([&] { block.compute(ops); });
     WEIR_TRY(checked(weirEventSynchronize(end->handle()), "survey"));
     const auto slowest = largest(comm, own);
     WEIR_TRY(slowest.status());
@@ -233,21 +233,21 @@ plan::Model plan_model(const Model& model) {
   return seen;
 }
 
-Result<plan::Cluster> survey(const World& world, const Settings& settings, const Model& model,
-                             Products& products) {
+Result<plan::Cluster> survey(const World& world, const Settings& settings, const Model& model, Ops& ops) {
   shard::Place place;
   WEIR_TRY(find_shape(world, place));
   plan::Cluster cluster;
   cluster.title = "the ranks that are here";
   cluster.nodes = place.replicas;
   cluster.gpus = place.shards;
-  cluster.precision = {settings.sharding.gather == shard::Precision::bfloat16 ? 2.0 : 4.0, 4, 4};
+  const auto bytes = [](shard::Precision of) { return of == shard::Precision::bfloat16 ? 2.0 : 4.0; };
+  cluster.precision = {bytes(settings.sharding.gather), bytes(settings.sharding.reduce), 4};
   const auto memory = memory_per_rank(world, settings, place.shards);
   WEIR_TRY(memory.status());
   cluster.memory = *memory;
 
   Block block(settings, model, world.ranks());
-  const auto seconds = compute_seconds(world.comm(), block, products);
+  const auto seconds = compute_seconds(world.comm(), block, ops);
   WEIR_TRY(seconds.status());
   const plan::Model seen = plan_model(model);
   cluster.compute = block.tokens() * 3 * plan::forward_flops(seen, seen.units[1]) / *seconds;
@@ -257,7 +257,7 @@ Result<plan::Cluster> survey(const World& world, const Settings& settings, const
   cluster.nic = 0;
   WEIR_TRY(measure_links(world, place, block.parameters(), cluster));
   if (place.replicas == 1) cluster.nic = cluster.inside;
-  const auto lost = contention(world.comm(), world.ranks(), block, products, *seconds);
+  const auto lost = contention(world.comm(), world.ranks(), block, ops, *seconds);
   WEIR_TRY(lost.status());
   cluster.contention = *lost;
   return cluster;

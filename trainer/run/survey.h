@@ -16,7 +16,6 @@ plan::Model plan_model(const Model& model);
 /// have not. FLOP/s are those of a block, forward and backward, while all ranks compute; rates and latencies
 /// those of all-gathers of a block's parameters; the slowest rank counts. Memory is Settings::memory, or else
 /// four fifths of what the host with least has left per rank. Collective.
-Result<plan::Cluster> survey(const World& world, const Settings& settings, const Model& model,
-                             Products& products);
+Result<plan::Cluster> survey(const World& world, const Settings& settings, const Model& model, Ops& ops);
 
 }  // namespace weir::trainer

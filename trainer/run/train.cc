@@ -28,10 +28,10 @@ double in_bits(double nats) { return nats / std::numbers::ln2; }
 /// The file of metrics, or nothing.
 class Metrics {
  public:
-  Status open(const std::string& path) {
+  Status open(const std::string& path, bool adds) {
     if (path.empty()) return {};
     path_ = path;
-    file_.reset(std::fopen(path.c_str(), "w"));
+    file_.reset(std::fopen(path.c_str(), adds ? "a" : "w"));
     return file_ == nullptr ? failed("opened") : Status();
   }
 
@@ -191,7 +191,7 @@ std::string printable(const std::string& text) {
 
 Status train(Engine& engine, const Settings& settings, const ReportSettings& report) {
   Metrics metrics;
-  if (report.prints) WEIR_TRY(metrics.open(report.metrics));
+  if (report.prints) WEIR_TRY(metrics.open(report.metrics, report.goes_on));
   Progress progress(settings, report);
   Journal journal(report.journal);
   if (report.prints) WEIR_TRY(journal.begin());

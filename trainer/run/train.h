@@ -13,6 +13,7 @@ struct ReportSettings {
   Index every = 10;            ///< steps between lines
   Index evaluate_every = 100;  ///< steps; 0: at the end only
   std::string metrics;         ///< file of one JSON object per line; empty: none
+  bool goes_on = false;        ///< the file is added to, as ranks of this run were there before
   JournalSettings journal;
   std::string prompt = "And God said";
   Index sample_bytes = 300;  ///< generated at the end

@@ -36,13 +36,14 @@ World::~World() {
   if (comm_ != nullptr) (void)ncclCommDestroy(comm_);
 }
 
-Status launch(int ranks, char** arguments) {
+Status launch(int ranks, bool regroups, char** arguments) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return Status(Code::system_error, fmt::format("cannot find this program: {}", error.message()));
   const std::string launcher = self.parent_path() / "weir";
-  std::vector<std::string> words = {"weir",    "run", "-n",         std::to_string(ranks),
-                                    "--plain", "--",  self.string()};
+  std::vector<std::string> words = {"weir", "run", "-n", std::to_string(ranks), "--plain"};
+  if (regroups) words.emplace_back("--keep-going");
+  words.insert(words.end(), {"--", self.string()});
   for (char** word = arguments + 1; *word != nullptr; ++word) words.emplace_back(*word);
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

@@ -3,6 +3,7 @@
 
 #include <nccl.h>
 
+#include <string>
 #include <utility>
 
 #include "weir/status.h"
@@ -21,12 +22,19 @@ class World {
   World& operator=(World&&) = delete;
   ~World();
 
+  /// After `failure` of a collective: waits until some ranks are found dead or silent, and goes on with the
+  /// others, which do the same; `comm`, `rank` and `ranks` are new then. Returns who is gone, in words.
+  /// Errors: `failure` itself where nobody is gone; that of a world of which no majority is left that can be
+  /// reached.
+  Result<std::string> regroup(const Status& failure);
+
   ncclComm_t comm() const { return comm_; }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
  private:
   World(ncclComm_t comm, int rank, int ranks) : comm_(comm), rank_(rank), ranks_(ranks) {}
+  Status take(ncclComm_t smaller);
 
   ncclComm_t comm_ = nullptr;
   int rank_ = 0;
@@ -34,7 +42,8 @@ class World {
 };
 
 /// Replaces this process by `weir run`, found beside the program, which starts it again as `ranks` processes
-/// with the same arguments. Returns only where that is impossible, with the reason.
-Status launch(int ranks, char** arguments);
+/// with the same arguments. `regroups`: ranks that die do not end the others. Returns only where that is
+/// impossible, with the reason.
+Status launch(int ranks, bool regroups, char** arguments);
 
 }  // namespace weir::trainer

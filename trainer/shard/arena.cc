@@ -7,8 +7,8 @@ namespace weir::shard {
 
 Arena::Arena(Memory memory) : memory_(std::move(memory)) { gaps_.emplace(0, memory_.bytes()); }
 
-Result<Arena> Arena::make(size_t bytes) {
-  Result<Memory> memory = Memory::allocate(std::max(rounded(bytes), kAlignment));
+Result<Arena> Arena::make(size_t bytes, GpuOps* gpu) {
+  Result<Memory> memory = Memory::allocate(std::max(rounded(bytes), kAlignment), gpu);
   if (!memory.ok()) return memory.status();
   return Arena(std::move(*memory));
 }

@@ -17,7 +17,7 @@ class Arena {
   static size_t rounded(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
   /// Room for `bytes`, rounded up.
-  static Result<Arena> make(size_t bytes);
+  static Result<Arena> make(size_t bytes, GpuOps* gpu = nullptr);
 
   /// Null where no gap is long enough. An empty arena has one gap, as long as all of it.
   char* take(size_t bytes);

@@ -4,76 +4,96 @@
 #include <deque>
 #include <optional>
 
-#include "trainer/shard/canonical.h"
+#include "trainer/shard/arrays.h"
 #include "trainer/shard/reductions.h"
 
 namespace weir::shard {
 namespace {
 
+/// One sum per unit over the grains of the global batch, which the library adds in the order of their tree;
+/// in host memory, to which a GPU's gradients of each grain are copied.
 class CanonicalReductions final : public Reductions {
  public:
-  CanonicalReductions(ReductionSetup setup, Communicator world, Communicator replicas, Stream stream)
+  CanonicalReductions(ReductionSetup setup, Communicator world, Communicator replicas, Stream stream,
+                      Stream between_replicas)
       : setup_(std::move(setup)),
         world_(std::move(world)),
         replicas_(std::move(replicas)),
-        current_(setup_.units.size()),
-        stream_(std::move(stream)) {}
+        arrays_(setup_.gpu),
+        stream_(std::move(stream)),
+        between_replicas_(std::move(between_replicas)) {}
 
-  Status begin(const GrainPlan& plan) override {
-    plan_ = plan;
-    tree_ = GrainTree(plan.grains());
-    local_.assign(setup_.units.size(), TreeSums(tree_, pool_));
-    owned_.assign(setup_.units.size(), TreeSums(tree_, pool_));
+  Status make_sums() {
     for (size_t unit = 0; unit < setup_.units.size(); ++unit) {
       const Cut& cut = setup_.cuts[unit];
-      std::fill_n(setup_.shards[unit], cut.piece_length() * setup_.place().replicas, 0.0F);
+      std::vector<weirElementRange_t> pieces;
+      for (const Place& place : setup_.places) {
+        const Range piece = cut.piece(place);
+        pieces.push_back({piece.first, piece.count});
+      }
+      Result<GrainSum> sum = GrainSum::make(world_.handle(), cut.parameters(), pieces);
+      if (!sum.ok()) return sum.status();
+      sums_.push_back(std::move(*sum));
     }
+    if (setup_.gpu == nullptr) return Status();
+    size_t largest = 0;
+    for (const Cut& cut : setup_.cuts) largest = std::max(largest, cut.parameters());
+    Result<Memory> grain = Memory::allocate(largest * sizeof(float), setup_.gpu);
+    if (!grain.ok()) return grain.status();
+    grain_ = std::move(*grain);
     return Status();
   }
 
-  Result<std::span<float>> gradients(int unit) override {
-    Floats& array = current_[unit];
-    if (array.empty()) {
-      array = pool_.take(setup_.cuts[unit].parameters());
-      std::fill(array.begin(), array.end(), 0.0F);
+  Status begin(const GrainPlan& plan) override {
+    plan_ = plan;
+    for (size_t unit = 0; unit < sums_.size(); ++unit)
+      WEIR_TRY(checked(weirGrainSumBegin(sums_[unit].handle(), plan.grains()), name(unit)));
+    for (size_t unit = 0; unit < setup_.units.size(); ++unit) {
+      const Cut& cut = setup_.cuts[unit];
+      arrays_.clear(setup_.shards[unit], cut.piece_length() * setup_.place().replicas);
     }
-    return std::span<float>(array);
+    return arrays_.status();
   }
 
-  Status subtree_done(int unit, Node node) override {
-    if (current_[unit].empty())
-      return Status(Code::invalid_usage, fmt::format("a sub-tree of {} without gradients", name(unit)));
-    const Status added = local_[unit].add(node, std::exchange(current_[unit], Floats()));
-    return added.ok() ? added
-                      : Status(added.code(), fmt::format("gradients of {}: {}", name(unit), added.message()));
+  Result<std::span<float>> gradients(int unit) override {
+    const size_t count = setup_.cuts[unit].parameters();
+    WEIR_TRY(checked(weirGrainSumOpen(sums_[unit].handle(), &opened_), name(unit)));
+    if (setup_.gpu == nullptr) return std::span<float>(opened_, count);
+    arrays_.clear(grain_.floats(), count);
+    return std::span<float>(grain_.floats(), count);
+  }
+
+  Status close(int unit, GrainRange grains) override {
+    if (setup_.gpu != nullptr) {
+      arrays_.copy(grain_.floats(), setup_.cuts[unit].parameters() * sizeof(float), opened_);
+      WEIR_TRY(arrays_.status());
+    }
+    return checked(weirGrainSumClose(sums_[unit].handle(), grains.first, grains.end),
+                   "gradients of " + name(unit));
   }
 
   Status reduce(int unit, int micro_batch) override {
-    CanonicalShape shape;
-    shape.rank = setup_.rank;
+    std::vector<weirGrainRange_t> ranges;
     for (int rank = 0; rank < plan_->ranks(); ++rank) {
-      shape.roots.push_back(tree_.cover(plan_->of(rank, micro_batch)));
-      shape.pieces.push_back(setup_.cuts[unit].piece(setup_.places[rank]));
+      const GrainRange range = plan_->of(rank, micro_batch);
+      ranges.push_back({range.first, range.end});
     }
     Result<PassRecord::Mark> mark = setup_.record->start(stream_);
     if (!mark.ok()) return mark.status();
-    Result<CanonicalReduction> reduction = CanonicalReduction::start(std::move(shape), local_[unit].take(),
-                                                                     pool_, world_.handle(), stream_.cuda());
-    if (!reduction.ok())
-      return Status(reduction.status().code(),
-                    fmt::format("reducing {}: {}", name(unit), reduction.status().message()));
+    size_t sent = 0;
+    WEIR_TRY(checked(weirGrainSumExchange(sums_[unit].handle(), ranges.data(), stream_.handle(), &sent),
+                     "reducing " + name(unit)));
     WEIR_TRY(setup_.record->stop(*mark, stream_));
     ++setup_.record->counts.reductions;
-    setup_.record->counts.reduce_bytes += reduction->bytes_sent();
-    const bool last = micro_batch + 1 == plan_->micro_batches();
-    under_way_.push_back(UnderWay{unit, last, std::move(*reduction), std::move(*mark)});
+    setup_.record->counts.reduce_bytes += sent;
+    under_way_.push_back(UnderWay{unit, micro_batch + 1 == plan_->micro_batches(), std::move(*mark)});
     while (under_way_.size() > static_cast<size_t>(setup_.under_way)) WEIR_TRY(wait_for_oldest());
     return Status();
   }
 
   Status finish() override {
     while (!under_way_.empty()) WEIR_TRY(wait_for_oldest());
-    for (auto& [unit, mark] : copies_) WEIR_TRY(wait(mark, unit));
+    for (auto& [unit, mark] : copies_) WEIR_TRY(wait(mark, unit, between_replicas_));
     copies_.clear();
     return Status();
   }
@@ -87,15 +107,14 @@ class CanonicalReductions final : public Reductions {
   struct UnderWay {
     int unit;
     bool last;  ///< of the pass
-    CanonicalReduction reduction;
     PassRecord::Mark mark;
   };
 
-  const std::string& name(int unit) const { return setup_.units[unit].name; }
+  const std::string& name(size_t unit) const { return setup_.units[unit].name; }
 
-  Status wait(PassRecord::Mark& mark, int unit) {
+  Status wait(PassRecord::Mark& mark, int unit, const Stream& stream) {
     const uint64_t since = PassRecord::now_ns();
-    WEIR_TRY(setup_.record->wait(mark, stream_, Kind::reduce, unit, ("reducing " + name(unit)).c_str()));
+    WEIR_TRY(setup_.record->wait(mark, stream, Kind::reduce, unit, ("reducing " + name(unit)).c_str()));
     setup_.record->waited(Kind::reduce, since);
     return Status();
   }
@@ -103,8 +122,8 @@ class CanonicalReductions final : public Reductions {
   Status wait_for_oldest() {
     UnderWay oldest = std::move(under_way_.front());
     under_way_.pop_front();
-    WEIR_TRY(wait(oldest.mark, oldest.unit));
-    WEIR_TRY(oldest.reduction.finish(owned_[oldest.unit]));
+    WEIR_TRY(wait(oldest.mark, oldest.unit, stream_));
+    WEIR_TRY(checked(weirGrainSumSettle(sums_[oldest.unit].handle()), "reducing " + name(oldest.unit)));
     return oldest.last ? complete(oldest.unit) : Status();
   }
 
@@ -113,36 +132,42 @@ class CanonicalReductions final : public Reductions {
     const Cut& cut = setup_.cuts[unit];
     const Place& place = setup_.place();
     float* mine = setup_.shards[unit] + place.replica * cut.piece_length();
-    for (auto& [node, sum] : owned_[unit].take()) {
-      if (node != tree_.root())
-        return Status(Code::internal_error, fmt::format("grains of {} are missing in its sum", name(unit)));
-      std::copy(sum.begin(), sum.end(), mine);
-      pool_.give(std::move(sum));
-    }
+    WEIR_TRY(bring_sum(unit, mine));
     if (replicas_.handle() == nullptr) return Status();
-    Result<PassRecord::Mark> mark = setup_.record->start(stream_);
+    Result<PassRecord::Mark> mark = setup_.record->start(between_replicas_);
     if (!mark.ok()) return mark.status();
     WEIR_TRY(checked(ncclAllGather(mine, setup_.shards[unit], cut.piece_length(), ncclFloat,
-                                   replicas_.handle(), stream_.cuda()),
+                                   replicas_.handle(), between_replicas_.cuda()),
                      "reducing " + name(unit)));
-    WEIR_TRY(setup_.record->stop(*mark, stream_));
+    WEIR_TRY(setup_.record->stop(*mark, between_replicas_));
     setup_.record->counts.reduce_bytes += (place.replicas - 1) * cut.piece_length() * sizeof(float);
     copies_.emplace_back(unit, std::move(*mark));
     return Status();
   }
 
+  Status bring_sum(int unit, float* mine) {
+    const auto finish = [&](float* to) {
+      return checked(weirGrainSumFinish(sums_[unit].handle(), to), "reducing " + name(unit));
+    };
+    if (setup_.gpu == nullptr) return finish(mine);
+    std::vector<float> sum(setup_.cuts[unit].piece(setup_.place()).count);
+    WEIR_TRY(finish(sum.data()));
+    arrays_.copy(sum.data(), sum.size() * sizeof(float), mine);
+    return arrays_.status();
+  }
+
   ReductionSetup setup_;
   Communicator world_;
   Communicator replicas_;
-  FloatPool pool_;
-  GrainTree tree_{1};
+  std::vector<GrainSum> sums_;  ///< by unit; they end before their communicator
   std::optional<GrainPlan> plan_;
-  std::vector<TreeSums> local_;  ///< by unit: of own grains, whole arrays
-  std::vector<TreeSums> owned_;  ///< by unit: of all grains, own pieces
-  std::vector<Floats> current_;  ///< by unit: what is being added up; empty: nothing
   std::deque<UnderWay> under_way_;
   std::vector<std::pair<int, PassRecord::Mark>> copies_;  ///< from replicas, under way; by unit
-  Stream stream_;                                         ///< last: its end waits for what uses the rest
+  Arrays arrays_;
+  float* opened_ = nullptr;  ///< the library's array of the grain that is open
+  Memory grain_;             ///< of a GPU: its gradients
+  Stream stream_;            ///< of exchanges; last: their ends wait for what uses the rest
+  Stream between_replicas_;  ///< where the shards are
 };
 
 }  // namespace
@@ -151,8 +176,12 @@ Result<std::unique_ptr<Reductions>> canonical_reductions(ReductionSetup setup, C
                                                          Communicator replicas) {
   Result<Stream> stream = Stream::make();
   if (!stream.ok()) return stream.status();
-  return std::unique_ptr<Reductions>(std::make_unique<CanonicalReductions>(
-      std::move(setup), std::move(world), std::move(replicas), std::move(*stream)));
+  Result<Stream> between_replicas = Stream::make(setup.gpu);
+  if (!between_replicas.ok()) return between_replicas.status();
+  auto made = std::make_unique<CanonicalReductions>(std::move(setup), std::move(world), std::move(replicas),
+                                                    std::move(*stream), std::move(*between_replicas));
+  WEIR_TRY(made->make_sums());
+  return std::unique_ptr<Reductions>(std::move(made));
 }
 
 }  // namespace weir::shard

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "trainer/shard/groups.h"
 #include "trainer/shard/norm.h"
@@ -23,10 +24,35 @@ size_t bytes_of(const std::vector<Memory>& arrays) {
   return bytes;
 }
 
+std::vector<Pass> in_turn(int micro_batches) {
+  std::vector<Pass> passes;
+  for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch)
+    passes.insert(passes.end(), {{micro_batch, false}, {micro_batch, true}});
+  return passes;
+}
+
+Status check_order(const std::vector<Pass>& passes, int micro_batches) {
+  int forward = 0, backward = 0;
+  bool ordered = true;
+  for (const Pass& pass : passes) {
+    int& next = pass.backward ? backward : forward;
+    ordered = ordered && pass.micro_batch == next++ && backward <= forward;
+  }
+  if (ordered && forward == micro_batches && backward == micro_batches) return Status();
+  return Status(Code::invalid_argument,
+                fmt::format("an order of {} passes for {} micro-batches; expected each forward once and then "
+                            "backward once, in order",
+                            passes.size(), micro_batches));
+}
+
 }  // namespace
 
 Engine::Engine(ncclComm_t world, std::vector<Unit> units, const EngineOptions& options)
-    : world_(world), units_(std::move(units)), options_(options), reduced_(units_.size()) {}
+    : world_(world),
+      units_(std::move(units)),
+      options_(options),
+      arrays_(options.gpu),
+      reduced_(units_.size()) {}
 
 Result<std::unique_ptr<Engine>> Engine::create(ncclComm_t world, std::vector<Unit> units,
                                                const EngineOptions& options) {
@@ -38,6 +64,9 @@ Result<std::unique_ptr<Engine>> Engine::create(ncclComm_t world, std::vector<Uni
   if (options.reductions < 1)
     return Status(Code::invalid_argument,
                   fmt::format("{} reductions may be under way; expected at least 1", options.reductions));
+  if (options.canonical && options.reduce == Precision::bfloat16)
+    return Status(Code::invalid_argument,
+                  "canonical sums of gradients that travel as bf16; expected fp32, as canonical sums are");
   std::unique_ptr<Engine> engine(new Engine(world, std::move(units), options));
   WEIR_TRY(engine->kept(engine->set_up()));
   return engine;
@@ -52,12 +81,13 @@ Status Engine::set_up() {
   if (!places.ok()) return places.status();
   places_ = std::move(*places);
   WEIR_TRY(checked(ncclCommUserRank(world_, &rank_), "engine"));
-  Result<PassRecord> record = PassRecord::make();
+  Result<PassRecord> record = PassRecord::make(options_.gpu);
   if (!record.ok()) return record.status();
   record_.emplace(std::move(*record));
   WEIR_TRY(make_shards());
   WEIR_TRY(make_gathers());
-  return make_reductions();
+  WEIR_TRY(make_reductions());
+  return join_parts();
 }
 
 Status Engine::make_shards() {
@@ -65,9 +95,9 @@ Status Engine::make_shards() {
   for (const Unit& unit : units_) {
     const Cut& cut = cuts_.emplace_back(unit.parameters, place.shards, place.replicas);
     const size_t gradients = std::max(cut.shard_length(), cut.piece_length() * place.replicas);
-    Result<Memory> master = Memory::allocate(cut.shard_length() * sizeof(float));
+    Result<Memory> master = Memory::allocate(cut.shard_length() * sizeof(float), options_.gpu);
     if (!master.ok()) return master.status();
-    Result<Memory> gradient = Memory::allocate(gradients * sizeof(float));
+    Result<Memory> gradient = Memory::allocate(gradients * sizeof(float), options_.gpu);
     if (!gradient.ok()) return gradient.status();
     masters_.push_back(std::move(*master));
     gradients_.push_back(std::move(*gradient));
@@ -89,6 +119,7 @@ Status Engine::make_gathers() {
   options.backward_prefetch = options_.backward_prefetch;
   options.precision = options_.gather;
   options.limiter = options_.limiter;
+  options.gpu = options_.gpu;
   Result<Gathers> gathers =
       Gathers::make(units_, cuts_, floats_of(masters_), std::move(comm), options, *record_);
   if (!gathers.ok()) return gathers.status();
@@ -99,7 +130,7 @@ Status Engine::make_gathers() {
 Status Engine::make_reductions() {
   const Place& place = places_[rank_];
   Communicator shards, replicas;
-  if (options_.canonical ? ranks() > 1 : place.shards > 1) {
+  if (options_.canonical || place.shards > 1) {
     const int color = options_.canonical ? 0 : place.replica;
     const int key = options_.canonical ? rank_ : place.shard;
     Result<Communicator> made = Communicator::split(world_, color, key, "reductions");
@@ -111,7 +142,9 @@ Status Engine::make_reductions() {
     if (!made.ok()) return made.status();
     replicas = std::move(*made);
   }
-  ReductionSetup setup{units_, cuts_, places_, rank_, floats_of(gradients_), options_.reductions, &*record_};
+  ReductionSetup setup{
+      units_,          cuts_,     places_,     rank_, floats_of(gradients_), options_.reductions,
+      options_.reduce, &*record_, options_.gpu};
   const auto make = options_.canonical ? canonical_reductions : plain_reductions;
   Result<std::unique_ptr<Reductions>> made = make(std::move(setup), std::move(shards), std::move(replicas));
   if (!made.ok()) return made.status();
@@ -130,7 +163,7 @@ Status Engine::usable() const {
                  : Status();
 }
 
-Status Engine::begin_step(const GrainPlan& plan) {
+Status Engine::begin_step(const GrainPlan& plan, std::vector<Pass> passes) {
   WEIR_TRY(usable());
   if (!gathers_->finished())
     return Status(Code::invalid_usage, "begin_step before all units of the last pass were released");
@@ -139,10 +172,12 @@ Status Engine::begin_step(const GrainPlan& plan) {
                   fmt::format("a plan of {} grains for {} ranks; expected at least one "
                               "grain, for {} ranks",
                               plan.grains(), plan.ranks(), ranks()));
+  if (passes.empty()) passes = in_turn(plan.micro_batches());
+  WEIR_TRY(check_order(passes, plan.micro_batches()));
   training_ = true;
   WEIR_TRY(kept(record_->begin()));
   WEIR_TRY(kept(reductions_->begin(plan)));
-  return kept(gathers_->begin(Visits(static_cast<int>(units_.size()), plan.micro_batches(), true)));
+  return kept(gathers_->begin(Visits(static_cast<int>(units_.size()), std::move(passes))));
 }
 
 Status Engine::begin_evaluation() {
@@ -188,9 +223,9 @@ Result<std::span<float>> Engine::gradients(int unit) {
   return array;
 }
 
-Status Engine::subtree_done(int unit, Node node) {
-  WEIR_TRY(check_backward(unit, "subtree_done"));
-  return reductions_->subtree_done(unit, node);
+Status Engine::close(int unit, GrainRange grains) {
+  WEIR_TRY(check_backward(unit, "close"));
+  return reductions_->close(unit, grains);
 }
 
 Status Engine::reduce(int unit) {
@@ -211,8 +246,10 @@ Result<StepSums> Engine::finish_step(uint64_t tokens) {
     return Status(Code::invalid_argument, "the step has no tokens; expected at least one");
   WEIR_TRY(kept(reductions_->finish()));
   const float share = 1.0F / static_cast<float>(sums.tokens);
-  for (size_t unit = 0; unit < units_.size(); ++unit)
-    for (float& gradient : gradient_shard(static_cast<int>(unit))) gradient *= share;
+  for (size_t unit = 0; unit < units_.size(); ++unit) {
+    const std::span<float> gradients = gradient_shard(static_cast<int>(unit));
+    arrays_.scale(share, gradients.size(), gradients.data());
+  }
   Result<float> norm = gradient_norm();
   if (!norm.ok()) return kept(norm.status());
   sums.gradient_norm = *norm;
@@ -221,19 +258,42 @@ Result<StepSums> Engine::finish_step(uint64_t tokens) {
 
 /// Each block of a unit is squared by the one rank of a copy that has it; the others add 0.
 Result<float> Engine::gradient_norm() {
-  std::vector<float> blocks;
+  std::vector<float> blocks(norm_blocks_);
+  size_t before = norm_blocks_before_;
   for (size_t unit = 0; unit < units_.size(); ++unit) {
-    const size_t first = blocks.size();
-    blocks.resize(first + (units_[unit].parameters + kNormBlock - 1) / kNormBlock);
     const Range own = shard_range(static_cast<int>(unit));
-    if (own.count > 0)
-      square_blocks(gradient_shard(static_cast<int>(unit)), blocks.data() + first + own.first / kNormBlock);
+    const std::span<const float> gradients = gradient_shard(static_cast<int>(unit));
+    for (const NormPart& part : norm_parts(units_[unit], own))
+      arrays_.square_blocks(gradients.subspan(part.range.first - own.first, part.range.count),
+                            blocks.data() + before + part.block);
+    before += norm_blocks(units_[unit]);
   }
-  if (ncclComm_t comm = gathers_->communicator().handle(); comm != nullptr)
-    WEIR_TRY(
-        checked(ncclAllReduce(blocks.data(), blocks.data(), blocks.size(), ncclFloat, ncclSum, comm, nullptr),
-                "the norm of gradients"));
-  return std::sqrt(tree_sum(blocks));
+  WEIR_TRY(arrays_.status());
+  for (ncclComm_t comm : {gathers_->communicator().handle(), options_.replica})
+    if (comm != nullptr)
+      WEIR_TRY(checked(
+          ncclAllReduce(blocks.data(), blocks.data(), blocks.size(), ncclFloat, ncclSum, comm, nullptr),
+          "the norm of gradients"));
+  return std::sqrt(weirTreeSum(blocks.data(), blocks.size()));
+}
+
+/// How many blocks of the norm other parts of the model have.
+Status Engine::join_parts() {
+  int part = 0, parts = 1;
+  if (options_.replica != nullptr) {
+    WEIR_TRY(checked(ncclCommUserRank(options_.replica, &part), "parts"));
+    WEIR_TRY(checked(ncclCommCount(options_.replica, &parts), "parts"));
+  }
+  std::vector<uint64_t> blocks(static_cast<size_t>(parts));
+  for (const Unit& unit : units_) blocks[static_cast<size_t>(part)] += norm_blocks(unit);
+  if (options_.replica != nullptr)
+    WEIR_TRY(checked(ncclAllGather(&blocks[static_cast<size_t>(part)], blocks.data(), 1, ncclUint64,
+                                   options_.replica, nullptr),
+                     "parts"));
+  const auto own = blocks.begin() + part;
+  norm_blocks_before_ = std::accumulate(blocks.begin(), own, size_t{0});
+  norm_blocks_ = std::accumulate(own, blocks.end(), norm_blocks_before_);
+  return {};
 }
 
 Result<float> Engine::sum_over_grains(const GrainPlan& plan, std::span<const float> own) {
@@ -247,16 +307,17 @@ Result<float> Engine::sum_over_grains(const GrainPlan& plan, std::span<const flo
   WEIR_TRY(
       kept(checked(ncclAllReduce(all.data(), all.data(), all.size(), ncclFloat, ncclSum, world_, nullptr),
                    "summing over grains")));
-  return tree_sum(all);
+  return weirTreeSum(all.data(), all.size());
 }
 
 EngineMemory Engine::memory() const {
   size_t largest = 0;
-  for (const Cut& cut : cuts_) largest = std::max(largest, cut.padded() * sizeof(float));
+  for (const Cut& cut : cuts_) largest = std::max(largest, cut.padded());
   EngineMemory memory;
   memory.shards = bytes_of(masters_) + bytes_of(gradients_);
   memory.gathered = gathers_->capacity();
-  memory.gradients = options_.canonical || places_[rank_].shards == 1 ? 0 : options_.reductions * largest;
+  if (!options_.canonical)
+    memory.gradients = options_.reductions * largest * bytes_under_way(places_[rank_], options_.reduce);
   return memory;
 }
 

@@ -35,9 +35,15 @@ struct EngineOptions {
   int forward_prefetch = 1;
   int backward_prefetch = 1;
   Precision gather = Precision::float32;  ///< bfloat16: parameters are rounded to it when gathered
-  LimiterOptions limiter;                 ///< of gathers; its bytes are the memory they may take
-  bool canonical = false;                 ///< the same bits for any number of ranks; else the library's order
-  int reductions = 2;                     ///< units whose whole gradients may be on their way
+  /// bfloat16: gradients are rounded to it, and added so between ranks; micro-batches are added in fp32.
+  Precision reduce = Precision::float32;
+  LimiterOptions limiter;  ///< of gathers; its bytes are the memory they may take
+  bool canonical = false;  ///< the same bits for any number of ranks; else the library's order
+  /// Where engines of several ranks train a part of a model each: one rank for each part, in their order.
+  /// Norms are those of all parts. Null: this one trains all of it. Outlives the engine.
+  ncclComm_t replica = nullptr;
+  GpuOps* gpu = nullptr;  ///< whose memory all arrays are in; null: the host's. Outlives the engine
+  int reductions = 2;     ///< units whose whole gradients may be on their way
 };
 
 /// What a step adds up to over all ranks.
@@ -72,13 +78,16 @@ class Engine {
   Range shard_range(int unit) const { return cuts_[unit].shard(places_[rank_].shard); }
   /// Those that it alone has: what it writes to a checkpoint.
   Range piece_range(int unit) const { return cuts_[unit].piece(places_[rank_]); }
-  /// The parameters of shard_range(), fp32: written by the owner, between passes only.
+  /// The parameters of shard_range(), fp32: written by the owner, between passes only. In the GPU's memory
+  /// where the engine is on one.
   std::span<float> shard(int unit);
   /// Their gradients, valid from finish_step() to begin_step().
   std::span<float> gradient_shard(int unit);
 
-  /// Starts a training step, and its first gathers.
-  Status begin_step(const GrainPlan& plan);
+  /// Starts a training step, and its first gathers. `passes` is the order in which this rank goes forward and
+  /// backward: each micro-batch once, in order, backward after forward; empty: one micro-batch after the
+  /// other.
+  Status begin_step(const GrainPlan& plan, std::vector<Pass> passes = {});
   /// Starts one forward pass without gradients.
   Status begin_evaluation();
   /// Whole parameters, for the visit that is due; waits for them. Valid until release().
@@ -88,8 +97,8 @@ class Engine {
 
   /// Where gradients are added, see Reductions; only between gathered() and release() of a backward visit.
   Result<std::span<float>> gradients(int unit);
-  /// Canonical sums: what was added is complete for these grains. Else without effect.
-  Status subtree_done(int unit, Node node);
+  /// Canonical sums: what was added is complete for these grains, one sub-tree. Else without effect.
+  Status close(int unit, GrainRange grains);
   Status reduce(int unit);
   /// Waits for all gradients, and scales them. `tokens` are those of this rank in all its micro-batches.
   Result<StepSums> finish_step(uint64_t tokens);
@@ -99,10 +108,10 @@ class Engine {
 
   const LimiterCounts& limiter() const { return gathers_->limiter(); }
   /// Since the pass began.
-  const PassCounts& counts() const { return record_->counts; }
-  /// When it began: nanoseconds of the steady clock.
-  uint64_t pass_begun_ns() const { return record_->begun_ns(); }
+  const PassRecord& record() const { return *record_; }
   EngineMemory memory() const;
+  /// Where all its arrays are.
+  const Arrays& arrays() const { return arrays_; }
   /// Ends what is under way on this rank with an error, and soon on others too.
   void abort();
 
@@ -115,6 +124,7 @@ class Engine {
   Status usable() const;
   Status check_backward(int unit, const char* function) const;
   Result<float> gradient_norm();
+  Status join_parts();
   /// After an error of a collective nothing can go on.
   Status kept(Status status);
 
@@ -124,9 +134,12 @@ class Engine {
   int rank_ = 0;
   std::vector<Place> places_;
   std::vector<Cut> cuts_;
+  Arrays arrays_;
   std::vector<Memory> masters_;    ///< by unit: the own shard, padded
   std::vector<Memory> gradients_;  ///< by unit: of the own shard, padded
   std::vector<bool> reduced_;      ///< by unit: in the present micro-batch
+  size_t norm_blocks_before_ = 0;  ///< of the parts of the model before this one
+  size_t norm_blocks_ = 0;         ///< of all parts
   std::optional<PassRecord> record_;
   std::optional<Gathers> gathers_;
   std::unique_ptr<Reductions> reductions_;

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "trainer/math/bfloat16.h"
-
 namespace weir::shard {
 namespace {
 
@@ -55,6 +53,7 @@ Gathers::Gathers(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<flo
       arena_(std::move(arena)),
       limiter_(options.reshard ? options.limiter : LimiterOptions{Limit::off, 0, 0}),
       residents_(units_.size()),
+      arrays_(options.gpu),
       halves_(options.precision == Precision::bfloat16 ? units_.size() : 0),
       stream_(std::move(stream)) {}
 
@@ -62,7 +61,7 @@ Result<Gathers> Gathers::make(std::vector<Unit> units, std::vector<Cut> cuts, st
                               Communicator comm, const GatherOptions& options, PassRecord& record) {
   const bool needs_memory = comm.handle() != nullptr || options.precision == Precision::bfloat16;
   if (needs_memory) WEIR_TRY(check_limit(units, cuts, options));
-  Result<Stream> stream = Stream::make();
+  Result<Stream> stream = Stream::make(options.gpu);
   if (!stream.ok()) return stream.status();
   std::optional<Arena> arena;
   if (needs_memory) {
@@ -70,7 +69,7 @@ Result<Gathers> Gathers::make(std::vector<Unit> units, std::vector<Cut> cuts, st
     const LimiterOptions& limiter = options.limiter;
     if (options.reshard && limiter.kind != Limit::off && limiter.bytes != 0)
       bytes = std::min(bytes, limiter.bytes / Arena::kAlignment * Arena::kAlignment);
-    Result<Arena> made = Arena::make(bytes);
+    Result<Arena> made = Arena::make(bytes, options.gpu);
     if (!made.ok()) return made.status();
     arena.emplace(std::move(*made));
   }
@@ -161,9 +160,7 @@ Result<bool> Gathers::queue(int position) {
   const Cut& cut = cuts_[unit];
   const bool half = options_.precision == Precision::bfloat16;
   if (half) {
-    halves_[unit].resize(cut.shard_length());
-    std::transform(masters_[unit], masters_[unit] + cut.shard_length(), halves_[unit].begin(),
-                   trainer::to_bfloat16);
+    WEIR_TRY(make_halves(unit));
   }
   if (!shared()) return true;
   const void* from = half ? static_cast<const void*>(halves_[unit].data()) : masters_[unit];
@@ -180,6 +177,18 @@ Result<bool> Gathers::queue(int position) {
   return true;
 }
 
+/// The own shard, rounded.
+Status Gathers::make_halves(int unit) {
+  const size_t length = cuts_[unit].shard_length();
+  if (halves_[unit].data() == nullptr) {
+    Result<Memory> memory = Memory::allocate(length * sizeof(uint16_t), options_.gpu);
+    WEIR_TRY(memory.status());
+    halves_[unit] = std::move(*memory);
+  }
+  arrays_.to_halves(masters_[unit], length, reinterpret_cast<uint16_t*>(halves_[unit].data()));
+  return arrays_.status();
+}
+
 Status Gathers::wait(int unit) {
   Resident& resident = residents_[unit];
   if (!resident.queued)
@@ -191,14 +200,14 @@ Status Gathers::wait(int unit) {
     WEIR_TRY(record_->wait(*resident.mark, stream_, Kind::gather, unit,
                            ("gathering " + units_[unit].name).c_str()));
     record_->waited(Kind::gather, since);
+    WEIR_TRY(comm_.status("gathering " + units_[unit].name));
   }
   if (options_.precision == Precision::bfloat16) {
-    const uint16_t* from = shared() ? wire(unit) : halves_[unit].data();
-    std::transform(from, from + cuts_[unit].parameters(), reinterpret_cast<float*>(resident.block),
-                   trainer::from_bfloat16);
+    const uint16_t* from = shared() ? wire(unit) : reinterpret_cast<const uint16_t*>(halves_[unit].data());
+    arrays_.from_halves(from, cuts_[unit].parameters(), reinterpret_cast<float*>(resident.block));
   }
   resident.arrived = true;
-  return Status();
+  return arrays_.status();
 }
 
 }  // namespace weir::shard

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trainer/shard/arena.h"
+#include "trainer/shard/arrays.h"
 #include "trainer/shard/calls.h"
 #include "trainer/shard/layout.h"
 #include "trainer/shard/limiter.h"
@@ -19,14 +20,13 @@
 
 namespace weir::shard {
 
-enum class Precision { float32, bfloat16 };
-
 struct GatherOptions {
   bool reshard = true;       ///< release after every use, not only after the last one of a pass
   int forward_prefetch = 1;  ///< visits ahead of the present one, at least 0
   int backward_prefetch = 1;
   Precision precision = Precision::float32;  ///< of what travels
   LimiterOptions limiter;                    ///< without effect where `reshard` is false
+  GpuOps* gpu = nullptr;                     ///< whose memory all arrays are in; null: the host's
 };
 
 /// Gathers are queued in the order of visits on every rank, whatever the limiter does, so ranks never wait
@@ -77,6 +77,7 @@ class Gathers {
   Status prefetch(int until);
   /// False: not admitted.
   Result<bool> queue(int position);
+  Status make_halves(int unit);
   Status wait(int unit);
   uint16_t* wire(int unit) const;
 
@@ -90,7 +91,8 @@ class Gathers {
   Limiter limiter_;
   Visits visits_;
   std::vector<Resident> residents_;
-  std::vector<std::vector<uint16_t>> halves_;  ///< own shards as bf16
+  Arrays arrays_;
+  std::vector<Memory> halves_;  ///< own shards as bf16, once they were gathered
   int position_ = 0;
   int next_ = 0;  ///< the first position whose gather was not looked at
   uint64_t asked_ = 0;

@@ -40,6 +40,18 @@ Result<Strategy> strategy_named(std::string_view name) {
                             name));
 }
 
+std::vector<Stretch> stretches_in(const Unit& unit, const Range& range) {
+  const std::vector<Stretch> whole = {{0, 0, unit.parameters, true}};
+  std::vector<Stretch> found;
+  for (const Stretch& stretch : unit.stretches.empty() ? whole : unit.stretches) {
+    const size_t first = std::max(stretch.first, range.first);
+    const size_t end = std::min(stretch.first + stretch.count, range.end());
+    if (first < end)
+      found.push_back({first, stretch.whole + (first - stretch.first), end - first, stretch.counts});
+  }
+  return found;
+}
+
 Cut::Cut(size_t parameters, int shards, int replicas)
     : parameters_(parameters),
       shards_(shards),

@@ -27,11 +27,8 @@ const char* name_of(Strategy strategy);
 /// invalid_argument with the names there are.
 Result<Strategy> strategy_named(std::string_view name);
 
-/// One flat fp32 array of parameters that is gathered as a whole.
-struct Unit {
-  std::string name;
-  size_t parameters = 0;
-};
+/// What travels between ranks.
+enum class Precision { float32, bfloat16 };
 
 /// Elements [first, first + count).
 struct Range {
@@ -39,6 +36,24 @@ struct Range {
   size_t count = 0;
   size_t end() const { return first + count; }
 };
+
+/// Elements that lie in a row in a unit, and in the unit of the whole model of which this one is a slice.
+struct Stretch {
+  size_t first = 0;
+  size_t whole = 0;  ///< the first one's number there
+  size_t count = 0;
+  bool counts = true;  ///< false: a copy of what another slice has
+};
+
+/// One flat fp32 array of parameters that is gathered as a whole.
+struct Unit {
+  std::string name;
+  size_t parameters = 0;
+  std::vector<Stretch> stretches = {};  ///< empty: it is no slice
+};
+
+/// The parts of a unit's stretches that lie in a range of its elements.
+std::vector<Stretch> stretches_in(const Unit& unit, const Range& range);
 
 /// Which shard a rank has, and which of its replicas it is.
 struct Place {

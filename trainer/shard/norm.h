@@ -12,4 +12,16 @@ namespace weir::shard {
 /// sums. fp32, in 16 lanes that are added as a tree.
 void square_blocks(std::span<const float> values, float* sums);
 
+/// Blocks of the stretches of a unit that count.
+size_t norm_blocks(const Unit& unit);
+
+/// Elements in a row of which the blocks' sums are taken together, beginning with block `block` of the unit.
+/// Where stretches are not cut at blocks, two ranks may have a part of one each.
+struct NormPart {
+  Range range;
+  size_t block = 0;
+};
+/// What a rank with these elements of a unit has to square.
+std::vector<NormPart> norm_parts(const Unit& unit, const Range& own);
+
 }  // namespace weir::shard

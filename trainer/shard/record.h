@@ -9,7 +9,7 @@
 
 namespace weir::shard {
 
-enum class Kind { gather, reduce };
+enum class Kind { gather, reduce, move, sum };
 
 /// One collective, in milliseconds since the pass began.
 struct Interval {
@@ -24,8 +24,10 @@ struct PassCounts {
   uint64_t gather_bytes = 0;  ///< received by this rank from others
   uint64_t reductions = 0;
   uint64_t reduce_bytes = 0;  ///< sent by this rank to others, as if by a ring where the library chooses
+  uint64_t part_bytes = 0;    ///< moved between stages, or added up between slices, of a model
   double gather_wait_ms = 0;  ///< that the caller stood still
   double reduce_wait_ms = 0;  ///< likewise
+  double part_wait_ms = 0;    ///< likewise
   std::vector<Interval> intervals;  ///< that are over
 };
 
@@ -37,7 +39,8 @@ class PassRecord {
     Event begin, end;
   };
 
-  static Result<PassRecord> make();
+  /// Of host streams, and those of `gpu` if there is one.
+  static Result<PassRecord> make(GpuOps* gpu = nullptr);
 
   /// Forgets the last pass.
   Status begin();
@@ -46,7 +49,9 @@ class PassRecord {
   /// Waits for the end of a mark and keeps its times; `what` begins the error of the library. The stream's
   /// errors are asked for, as an event is reached in any case.
   Status wait(Mark& mark, const Stream& stream, Kind kind, int unit, const char* what);
-  /// Adds time since `since_ns` (now_ns()) to what the caller waited.
+  /// Keeps what ran on this thread from `since_ns` (now_ns()) on.
+  void add(Kind kind, uint64_t since_ns);
+  /// Adds time since `since_ns` to what the caller waited.
   void waited(Kind kind, uint64_t since_ns);
   static uint64_t now_ns();
   /// When the pass began, as now_ns().
@@ -55,8 +60,11 @@ class PassRecord {
   PassCounts counts;
 
  private:
-  explicit PassRecord(Event base) : base_(std::move(base)) {}
-  Event base_;
+  PassRecord(Event base, Event host_base) : base_(std::move(base)), host_base_(std::move(host_base)) {}
+  const Event& base_of(const Stream& stream) const { return stream.gpu() != nullptr ? base_ : host_base_; }
+
+  Event base_;  ///< when the pass began: of the GPU's streams, if there is one
+  Event host_base_;
   uint64_t begun_ns_ = 0;
 };
 

@@ -1,7 +1,9 @@
-/// The order in which a pass uses units: forward from the first to the last, backward in reverse. Pure.
+/// The order in which units are used: forward from the first to the last, backward in reverse. Pure.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <utility>
+#include <vector>
 
 namespace weir::shard {
 
@@ -11,34 +13,42 @@ struct Visit {
   int micro_batch = 0;
 };
 
+/// A visit to every unit, for one micro-batch.
+struct Pass {
+  int micro_batch = 0;
+  bool backward = false;
+};
+
 class Visits {
  public:
   Visits() = default;
+  /// REQUIRES: units > 0.
+  Visits(int units, std::vector<Pass> passes) : units_(units), passes_(std::move(passes)) {}
   /// `micro_batches` times forward, and backward if asked for.
-  Visits(int units, int micro_batches, bool with_backward)
-      : units_(units), per_micro_(with_backward ? 2 * units : units), count_(micro_batches * per_micro_) {}
+  Visits(int units, int micro_batches, bool with_backward) : units_(units) {
+    for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+      passes_.push_back({micro_batch, false});
+      if (with_backward) passes_.push_back({micro_batch, true});
+    }
+  }
 
-  int count() const { return count_; }
+  int count() const { return units_ * static_cast<int>(passes_.size()); }
   /// REQUIRES: 0 <= position < count().
   Visit at(int position) const {
-    const int place = position % per_micro_;
-    const bool backward = place >= units_;
-    return Visit{backward ? 2 * units_ - 1 - place : place, backward, position / per_micro_};
+    const Pass& pass = passes_[static_cast<size_t>(position / units_)];
+    const int place = position % units_;
+    return Visit{pass.backward ? units_ - 1 - place : place, pass.backward, pass.micro_batch};
   }
-  /// Whether the visit after `position` is to the same unit: at the turn between forward and backward.
+  /// Whether the visit after `position` is to the same unit, as at the turn between forward and backward.
   bool stays(int position) const {
-    return position + 1 < count_ && at(position + 1).unit == at(position).unit;
+    return position + 1 < count() && at(position + 1).unit == at(position).unit;
   }
   /// Whether no visit after `position` is to its unit.
-  bool is_last(int position) const {
-    const int left = count_ - 1 - position;
-    return left < per_micro_ && (per_micro_ == units_ || at(position).backward);
-  }
+  bool is_last(int position) const { return position + units_ >= count(); }
 
  private:
-  int units_ = 0;
-  int per_micro_ = 1;
-  int count_ = 0;
+  int units_ = 1;
+  std::vector<Pass> passes_;
 };
 
 }  // namespace weir::shard

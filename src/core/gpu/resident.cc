@@ -326,8 +326,19 @@ Status Resident::queue(Call& call) {
   }
   for (const ResidentPairs::Copy& one : call.pairs.copies)
     WEIR_TRY(gpu_.copy(one.to, one.from, one.bytes, call.stream));
-  if (call.pairs.pairs.empty()) return {};
-  return island_->executor().exchange(call.pairs.pairs, call.stream);
+  if (!call.pairs.pairs.empty()) WEIR_TRY(island_->executor().exchange(call.pairs.pairs, call.stream));
+  begin(call);
+  return {};
+}
+
+/// Kernels may run from now on. A copy to memory that is not pinned waits for them here, on the host: who
+/// watches and carries for them must know before.
+void Resident::begin(const Call& call) {
+  const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
+  watch(call, value);
+  if (call.captured) return;
+  calls_.store(value, std::memory_order_release);
+  if (proxy_ != nullptr) proxy_->wake();
 }
 
 void Resident::give_up(const Call& call, const Status& why) {
@@ -364,15 +375,12 @@ Status Resident::leave(const Call& call) {
 }
 
 Status Resident::let_places_go_on(const Call& call) {
-  const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
-  watch(call, value);  // before anything waits here
+  const uint32_t value = calls_.load(std::memory_order_relaxed);
   for (size_t i = 0; i < call.operations.size(); ++i)
     WEIR_TRY(take_back(call.operations[i], call.works[i], call.stream));
   if (!call.captured) {
     WEIR_TRY(gpu_.set(done_, value, call.stream));
     WEIR_TRY(gpu_.events()->record(last_, call.stream));
-    calls_.store(value, std::memory_order_release);
-    if (proxy_ != nullptr) proxy_->wake();
   }
   if (call.own) WEIR_TRY(gpu_.events()->record(left_, call.stream));
   bool waits = false;

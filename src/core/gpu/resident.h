@@ -122,6 +122,7 @@ class Resident {
   void enter_from_host(device::HostStream* host, uint32_t value);
   void leave_to_host(device::HostStream* host, uint32_t value);
   bool reached(uint32_t value) const;
+  void begin(const Call& call);
   void watch(const Call& call, uint32_t value);
   Status let_places_go_on(const Call& call);
 

@@ -335,6 +335,9 @@ int cuEventCreate(void** event, unsigned flags) {
 int cuEventDestroy_v2(void* event) { return event == nullptr ? kInvalidHandle : destroy_event(event); }
 int cuEventRecord(void* event, void* stream) { return record(static_cast<Event*>(event), stream_of(stream)); }
 int cuEventQuery(void* event) { return query(static_cast<Event*>(event)); }
+int cuEventElapsedTime_v2(float* milliseconds, void* begin, void* end) {
+  return elapsed(static_cast<Event*>(begin), static_cast<Event*>(end), milliseconds);
+}
 int cuEventSynchronize(void* event) { return synchronize(static_cast<Event*>(event)); }
 int cuIpcGetEventHandle(CudaIpcHandle* handle, void* event) {
   EventHandle made;

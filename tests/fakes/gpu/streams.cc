@@ -268,11 +268,14 @@ int record(Event* event, const std::shared_ptr<Stream>& stream) {
     event->capture = nullptr;
   }
   const uint64_t number = event->page->recorded.fetch_add(1) + 1;
-  return enqueue(stream, {nullptr, [page = event->page, number] {
-                            uint64_t done = page->done.load();
-                            while (done < number && !page->done.compare_exchange_weak(done, number)) continue;
-                            return static_cast<int>(kSuccess);
-                          }});
+  return enqueue(stream,
+                 {nullptr, [page = event->page, number] {
+                    page->reached_ns =
+                        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+                    uint64_t done = page->done.load();
+                    while (done < number && !page->done.compare_exchange_weak(done, number)) continue;
+                    return static_cast<int>(kSuccess);
+                  }});
 }
 
 int wait(Event* event, const std::shared_ptr<Stream>& stream) {
@@ -304,6 +307,15 @@ int synchronize(Event* event) {
       if (const int code = sticky(gpu); code != kSuccess) return code;
     pause(round);
   }
+}
+
+int elapsed(Event* begin, Event* end, float* milliseconds) {
+  for (Event* const event : {begin, end}) {
+    if (event == nullptr || event->page->recorded.load() == 0) return kInvalidHandle;
+    if (const int code = query(event); code != kSuccess) return code;
+  }
+  *milliseconds = static_cast<float>(end->page->reached_ns - begin->page->reached_ns) / 1e6f;
+  return kSuccess;
 }
 
 int make_handle(Event* event, EventHandle* handle) {

@@ -49,6 +49,7 @@ struct Stream {
 struct EventPage {
   std::atomic<uint64_t> recorded{0};
   std::atomic<uint64_t> done{0};
+  std::atomic<int64_t> reached_ns{0};  ///< of the steady clock
 };
 struct Event {
   std::shared_ptr<EventPage> page;
@@ -86,6 +87,8 @@ int record(Event* event, const std::shared_ptr<Stream>& stream);
 int wait(Event* event, const std::shared_ptr<Stream>& stream);
 int query(Event* event);
 int synchronize(Event* event);
+/// Between two that were reached; kNotReady while one was not.
+int elapsed(Event* begin, Event* end, float* milliseconds);
 int make_handle(Event* event, EventHandle* handle);
 int open_event(const EventHandle& handle, void** event);
 

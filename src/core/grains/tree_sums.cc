@@ -1,28 +1,38 @@
-#include "trainer/shard/tree_sums.h"
+#include "src/core/grains/tree_sums.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace weir::shard {
+namespace weir::core {
 
 Floats FloatPool::take(size_t length) {
-  std::vector<Floats>& idle = idle_[length];
-  if (idle.empty()) return Floats(length);
-  Floats array = std::move(idle.back());
-  idle.pop_back();
-  return array;
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<Floats>& idle = idle_[length];
+    if (!idle.empty()) {
+      Floats array = std::move(idle.back());
+      idle.pop_back();
+      return array;
+    }
+  }
+  return Floats(length);
 }
 
-bool TreeSums::overlaps(Node node) const {
+void FloatPool::give(Floats array) {
+  const std::lock_guard lock(mutex_);
+  idle_[array.size()].push_back(std::move(array));
+}
+
+bool TreeSums::overlaps(GrainNode node) const {
   return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
-    const Node& other = entry.first;
+    const GrainNode& other = entry.first;
     const int level = std::max(node.level, other.level);
     return node.index >> (level - node.level) == other.index >> (level - other.level);
   });
 }
 
-Status TreeSums::add(Node node, Floats sum) {
+Status TreeSums::add(GrainNode node, Floats sum) {
   if (!tree_.has(node) || overlaps(node))
     return Status(
         Code::invalid_argument,
@@ -30,7 +40,7 @@ Status TreeSums::add(Node node, Floats sum) {
                     tree_.has(node) ? "was added before, or a part of it was"
                                     : fmt::format("is none of a tree of {} grains", tree_.grains())));
   while (node != tree_.root()) {
-    if (const std::optional<Node> sibling = tree_.sibling(node)) {
+    if (const std::optional<GrainNode> sibling = tree_.sibling(node)) {
       const auto found = waiting_.find(*sibling);
       if (found == waiting_.end()) break;
       Floats other = std::move(found->second);
@@ -45,9 +55,9 @@ Status TreeSums::add(Node node, Floats sum) {
   return Status();
 }
 
-std::vector<std::pair<Node, Floats>> TreeSums::take() {
-  std::vector<std::pair<Node, Floats>> sums(std::make_move_iterator(waiting_.begin()),
-                                            std::make_move_iterator(waiting_.end()));
+std::vector<std::pair<GrainNode, Floats>> TreeSums::take() {
+  std::vector<std::pair<GrainNode, Floats>> sums(std::make_move_iterator(waiting_.begin()),
+                                                 std::make_move_iterator(waiting_.end()));
   waiting_.clear();
   std::sort(sums.begin(), sums.end(), [](const auto& a, const auto& b) {
     return a.first.index << a.first.level < b.first.index << b.first.level;
@@ -55,4 +65,4 @@ std::vector<std::pair<Node, Floats>> TreeSums::take() {
   return sums;
 }
 
-}  // namespace weir::shard
+}  // namespace weir::core

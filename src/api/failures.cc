@@ -1,0 +1,43 @@
+/// The C function of weir/failures.h.
+#include <fmt/format.h>
+
+#include "src/api/handle.h"
+#include "src/api/process.h"
+#include "src/core/bootstrap.h"
+
+#pragma GCC visibility push(default)
+#include "weir/failures.h"
+#pragma GCC visibility pop
+
+namespace weir::api {
+namespace {
+
+constexpr const char* kFunction = "weirCommRankStates";
+
+int number(core::Presence presence) {
+  switch (presence) {
+    case core::Presence::present: return weirRankPresent;
+    case core::Presence::left: return weirRankLeft;
+    case core::Presence::silent: return weirRankSilent;
+    case core::Presence::dead: return weirRankDead;
+  }
+  return weirRankSilent;
+}
+
+Status rank_states(ncclComm* comm, int* states) {
+  const Entry entry(comm);
+  if (!entry) return explain_no_entry(comm, kFunction);
+  if (states == nullptr)
+    return {Code::invalid_argument, fmt::format("{} : states argument is NULL", kFunction)};
+  const auto presences = comm->core->presences();
+  WEIR_TRY(presences.status());
+  for (const core::Presence presence : *presences) *states++ = number(presence);
+  return {};
+}
+
+}  // namespace
+}  // namespace weir::api
+
+int weirCommRankStates(ncclComm* comm, int* states) {
+  return weir::api::report(weir::api::rank_states(comm, states));
+}

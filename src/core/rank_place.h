@@ -1,0 +1,15 @@
+/// Where a rank is. Plain data.
+#pragma once
+
+namespace weir::core {
+
+/// Hosts, and groups of hosts on the same leaf switches, are numbered from 0 in the order of their lowest
+/// ranks.
+struct RankPlace {
+  int host = 0;
+  int leaf = 0;
+
+  bool operator==(const RankPlace&) const = default;
+};
+
+}  // namespace weir::core

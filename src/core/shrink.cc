@@ -1,0 +1,110 @@
+// The part of Bootstrap that goes on where ranks are gone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "src/base/host.h"
+#include "src/base/inquiry.h"
+#include "src/base/log.h"
+#include "src/core/bootstrap.h"
+#include "src/core/survivors.h"
+
+namespace weir::core {
+namespace {
+
+constexpr size_t kAtOnce = 256;  ///< ranks that are asked
+
+std::vector<Rank> all_but(const std::vector<Rank>& excluded, int ranks) {
+  std::vector<Rank> members;
+  for (Rank rank = 0; rank < ranks; ++rank)
+    if (!std::ranges::binary_search(excluded, rank)) members.push_back(rank);
+  return members;
+}
+
+Presence presence_of(const Report& report) {
+  return report.presence == Report::Presence::left ? Presence::left : Presence::present;
+}
+
+Presence presence_of(const Answer& answer) {
+  if (answer.kind == Answer::Kind::refused) return Presence::dead;
+  const auto report = answer.kind == Answer::Kind::given ? Watch::read_report(answer.bytes) : std::nullopt;
+  return report ? presence_of(*report) : Presence::silent;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const std::vector<Rank>& excluded,
+                                                      const std::atomic<bool>* abort) {
+  const Spec& spec = parent.spec_;
+  const auto circle = static_cast<uint32_t>(parent.uid_ >> 32);
+  const uint64_t uid =
+      uid_in_circle(circle, hash_text(fmt::format("{:x} shrink {}", parent.uid_, ++parent.shrinks_)));
+  auto activity = spec.watch->enter(uid, parent.rank_);
+  activity->exchange();
+  Watchdog watchdog({uid, parent.rank_, parent.peers(), spec.watch, activity, spec.timeouts, abort});
+  const Status agreed = agree({spec.door.get(), uid, parent.rank_, excluded, &watchdog, spec.timeouts.peer_ms,
+                               spec.timeouts.init_ms, abort});
+  activity->end();
+  spec.watch->leave(uid, parent.rank_);
+  spec.door->forget(uid, parent.rank_);
+  WEIR_TRY(agreed);
+  const std::vector<Rank> members = all_but(excluded, parent.size());
+  WEIR_INFO(bootstrap, "rank {} goes on with {} of {} ranks, without {}", parent.rank_, members.size(),
+            parent.size(), rank_words(excluded));
+  return subset(parent, members, uid_in_circle(circle, hash_text(fmt::format("{:x} survivors", uid))), abort);
+}
+
+std::vector<Presence> Bootstrap::presences() const {
+  std::vector<Presence> found(peers().size(), Presence::silent);
+  std::vector<Rank> asked;
+  for (Rank rank = 0; rank < size(); ++rank) {
+    if (peers()[static_cast<size_t>(rank)].door == spec_.door->address())
+      found[static_cast<size_t>(rank)] = presence_of(spec_.watch->report(uid_, rank, 0));
+    else
+      asked.push_back(rank);
+  }
+  for (std::span<const Rank> rest(asked); !rest.empty();) {
+    const std::span<const Rank> now = rest.first(std::min(rest.size(), kAtOnce));
+    ask(now, found);
+    rest = rest.subspan(now.size());
+  }
+  return found;
+}
+
+/// Each rank at its first door, and while that one stays silent at the next.
+void Bootstrap::ask(std::span<const Rank> ranks, std::vector<Presence>& found) const {
+  struct Asked {
+    Rank rank;
+    size_t door = 0;
+    std::unique_ptr<Inquiry> inquiry = nullptr;
+  };
+  std::vector<Asked> open;
+  size_t doors = 1;
+  for (const Rank rank : ranks) {
+    open.push_back({rank});
+    doors = std::max(doors, 1 + peers()[static_cast<size_t>(rank)].other_doors.size());
+  }
+  for (size_t door = 0; door < doors && !open.empty(); ++door) {
+    for (Asked& asked : open) {
+      const PeerAddress& peer = peers()[static_cast<size_t>(asked.rank)];
+      if (door > peer.other_doors.size()) continue;
+      const SocketAddress& at = door == 0 ? peer.door : peer.other_doors[door - 1];
+      asked.inquiry = std::make_unique<Inquiry>(at, uid_, Watch::question(asked.rank, 0));
+    }
+    const Deadline deadline = Deadline::in_ms(spec_.timeouts.peer_ms / static_cast<int64_t>(doors));
+    const auto is_known = [&](Asked& asked) {
+      if (!asked.inquiry->advance()) return false;
+      const Presence presence = presence_of(asked.inquiry->take());
+      found[static_cast<size_t>(asked.rank)] = presence;
+      return presence != Presence::silent;
+    };
+    while (!open.empty() && !deadline.over()) {
+      std::erase_if(open, is_known);
+      if (!open.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+}
+
+}  // namespace weir::core

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""The whole program on a GPU trains as on the CPU: train.py WEIR_TRAIN [FOLDER_OF_STAND_INS].
+
+With a folder on stand-ins of the driver and of cuBLAS: one rank, two ranks with a GPU each, two that share a model by
+stages or slices, and two on one GPU with halves on the wire. Without one on the GPU that is there: 1, 2 and 4 ranks on
+it, also with parts of models, and more steps. Losses are the CPU's within rounding, and a run's parameters have the same
+bits once more.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+TOLERANCE = 1e-5
+# Of 40 steps, in which what differs in rounding grows.
+REAL_TOLERANCE = 5e-3
+HALVES_TOLERANCE = 2e-3
+RUN = ["--preset", "tiny", "--blocks", "1", "--steps", "3", "--batch", "3", "--micro-batch", "1", "--evaluate-every", "0",
+       "--evaluation-sequences", "2", "--sample", "1"]
+
+
+def environment(folder, gpus):
+  return os.environ | {
+      "LD_LIBRARY_PATH": folder,
+      "WEIR_TRAIN_KERNELS": os.path.join(folder, "libfake_train_image.so"),
+      "WEIR_GPU_KERNELS": os.path.join(folder, "libfake_gpu_image.so"),
+      "WEIR_FAKE_GPUS": str(gpus),
+  }
+
+
+def train(program, options, env):
+  """(losses by step, digest, what was printed)."""
+  with tempfile.NamedTemporaryFile("r") as metrics:
+    done = subprocess.run([program, *RUN, "--metrics", metrics.name, *options], env=env, timeout=240,
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+      sys.exit(f"{' '.join(options)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    losses = [line["loss"] for line in map(json.loads, metrics) if "loss" in line]
+  return losses, re.search(r"parameters and moments: (\w+)", done.stdout).group(1), done.stdout
+
+
+def compare(name, got, expected, tolerance):
+  if len(got) != len(expected) or not got:
+    sys.exit(f"{name}: {len(got)} losses, expected {len(expected)}")
+  worst = max(abs(a - b) for a, b in zip(got, expected))
+  print(f"{name}: losses at most {worst:.1e} from the CPU's")
+  if worst > tolerance:
+    sys.exit(f"{name}: {got}, expected {expected} within {tolerance}")
+
+
+def on_real_gpu(program):
+  """1, 2 and 4 ranks on one GPU, which must be the first; 77 where there is none."""
+  libraries = os.environ.get("LD_LIBRARY_PATH", "") + ":/usr/local/cuda/lib64"
+  env = os.environ | {"CUDA_VISIBLE_DEVICES": "0", "LD_LIBRARY_PATH": libraries}
+  first = subprocess.run([program, *RUN, "--device", "gpu"], env=env, capture_output=True, text=True, check=False)
+  if first.returncode != 0:
+    print(f"skipped: {first.stderr.strip()}")
+    sys.exit(77)
+  steps = ["--preset", "tiny", "--blocks", "4", "--steps", "40", "--batch", "16", "--micro-batch", "4"]
+  expected, _, _ = train(program, [*steps, "--device", "cpu"], env)
+  for ranks in ("", "--ranks 2", "--ranks 4", "--ranks 2 --pipeline 2", "--ranks 2 --tensor 2"):
+    options = [*steps, "--device", "gpu", *ranks.split()]
+    losses, digest, _ = train(program, options, env)
+    compare(ranks or "one rank", losses, expected, REAL_TOLERANCE)
+    if train(program, options, env)[1] != digest:
+      sys.exit(f"{ranks or 'one rank'}: a second run has other bits")
+
+
+def checkpoints(program, folder):
+  """What ranks on GPUs save is what ranks on CPUs have after loading it, and the other way."""
+  for first, then in (("gpu", "cpu"), ("cpu", "gpu")):
+    with tempfile.TemporaryDirectory() as kept:
+      keep = ["--checkpoints", kept, "--stop-after", "2"]
+      losses, digest, _ = train(program, [*keep, "--device", first, "--ranks", "2"], environment(folder, 2))
+      none, loaded, _ = train(program, [*keep, "--device", then], environment(folder, 1))
+      if len(losses) != 2 or none or loaded != digest:
+        sys.exit(f"a checkpoint from a {first} on a {then}: {len(losses)} and {len(none)} steps, {digest} and {loaded}")
+
+
+def main():
+  program = sys.argv[1]
+  if len(sys.argv) == 2:
+    on_real_gpu(program)
+    return
+  folder = sys.argv[2]
+  expected, _, _ = train(program, ["--device", "cpu"], os.environ)
+  one, digest, printed = train(program, ["--device", "gpu"], environment(folder, 1))
+  if "cuBLAS" not in printed:
+    sys.exit(f"not on a GPU:\n{printed}")
+  compare("one rank", one, expected, TOLERANCE)
+  if train(program, ["--device", "auto"], environment(folder, 1))[1] != digest:
+    sys.exit("a second run, which takes the GPU that it finds, has other bits")
+  two = ["--device", "gpu", "--ranks", "2"]
+  compare("two GPUs", train(program, two, environment(folder, 2))[0], expected, TOLERANCE)
+  for part, gpus in (("--pipeline", 2), ("--tensor", 1)):
+    compare(f"two ranks, {part} 2", train(program, [*two, part, "2"], environment(folder, gpus))[0], expected, TOLERANCE)
+  halves = [*two, "--gather", "bf16", "--reduce", "bf16"]
+  compare("one GPU for two", train(program, halves, environment(folder, 1))[0], expected, HALVES_TOLERANCE)
+  canonical = ["--device", "gpu", "--deterministic", "canonical"]
+  digests = {train(program, [*canonical, *ranks.split()], environment(folder, 2))[1]
+             for ranks in ("", "--ranks 2", "--ranks 2 --strategy none", "--ranks 3 --strategy hybrid --shard-ranks 1")}
+  if len(digests) != 1:
+    sys.exit(f"canonical sums on GPUs depend on who makes them: {digests}")
+  checkpoints(program, folder)
+  none = subprocess.run([program, *RUN, "--device", "gpu"], env=os.environ | {"LD_LIBRARY_PATH": "/nowhere"},
+                        capture_output=True, text=True, check=False)
+  if none.returncode == 0 or "GPU" not in none.stderr:
+    sys.exit(f"no GPU: {none.returncode} {none.stderr}")
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,42 @@
+/// Matrix products by cuBLAS, found at run time. One object per stream: its workspace is its own, so that
+/// what other streams do does not change how a product is computed; no TF32, no atomics. On one GPU model and
+/// release the same shapes and numbers give the same bits.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "trainer/math/gpu/gpu.h"
+#include "trainer/math/products.h"
+
+namespace weir::trainer::gpu {
+
+struct CublasTable;
+
+/// Used by one thread at a time.
+class Cublas {
+ public:
+  /// On a stream of the GPU that is current. system_error where no cuBLAS is found or it does not start.
+  static Result<std::unique_ptr<Cublas>> open(Gpu& gpu, Stream stream);
+  ~Cublas();
+  Cublas(const Cublas&) = delete;
+  Cublas& operator=(const Cublas&) = delete;
+
+  /// Queues the products; operands are fp32, or bf16 where `half`, C is fp32. Sums are in fp32.
+  Status multiply(const ProductShape& shape, bool half, const void* a, const void* b, float* c);
+
+  /// "13.0.2"
+  std::string version() const;
+
+ private:
+  Cublas(Gpu& gpu, std::unique_ptr<CublasTable> table);
+  Status start(Stream stream);
+  Status checked(int code, const std::string& what) const;
+
+  Gpu& gpu_;
+  std::unique_ptr<CublasTable> table_;
+  void* handle_ = nullptr;
+  void* workspace_ = nullptr;
+};
+
+}  // namespace weir::trainer::gpu

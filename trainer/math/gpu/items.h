@@ -1,0 +1,53 @@
+/// How many items each call of the kernel has; for the host, which needs as many teams, and for the kernel.
+#pragma once
+
+#include "trainer/math/gpu/launch.h"
+
+#if defined(__CUDACC__)
+#define WEIR_TRAINER_BOTH __host__ __device__ inline
+#else
+#define WEIR_TRAINER_BOTH inline
+#endif
+
+namespace weir::trainer::gpu {
+
+inline constexpr Index kTokens = 256;
+inline constexpr Index kSquareBlockValues = 1024;
+
+/// Sixteen elements are a piece, the last ones fewer.
+WEIR_TRAINER_BOTH Index pieces(Index count) { return (count + kLanes - 1) / kLanes; }
+WEIR_TRAINER_BOTH Index chunks_of(Index rows) { return (rows + kChunkRows - 1) / kChunkRows; }
+WEIR_TRAINER_BOTH Index rows_of(const HeadShape& shape) {
+  return shape.sequences * shape.length * shape.heads;
+}
+
+WEIR_TRAINER_BOTH Index items(const LayerNormForward& c) { return c.rows; }
+WEIR_TRAINER_BOTH Index items(const LayerNormInput& c) { return c.call.rows; }
+WEIR_TRAINER_BOTH Index items(const ChunkSums& c) { return chunks_of(c.rows) * pieces(c.width); }
+WEIR_TRAINER_BOTH Index items(const ChunkTotals& c) { return pieces(c.width); }
+WEIR_TRAINER_BOTH Index items(const AddBiasAndResidual& c) { return c.rows; }
+WEIR_TRAINER_BOTH Index items(const BiasGeluForward& c) { return c.rows; }
+WEIR_TRAINER_BOTH Index items(const GeluForward& c) { return pieces(c.count); }
+WEIR_TRAINER_BOTH Index items(const GeluBackward& c) { return pieces(c.count); }
+WEIR_TRAINER_BOTH Index items(const SplitQueriesKeysValues& c) { return rows_of(c.shape); }
+WEIR_TRAINER_BOTH Index items(const JoinQueriesKeysValues& c) { return rows_of(c.shape); }
+WEIR_TRAINER_BOTH Index items(const SplitHeads& c) { return rows_of(c.shape); }
+WEIR_TRAINER_BOTH Index items(const JoinHeads& c) { return rows_of(c.shape); }
+WEIR_TRAINER_BOTH Index items(const CausalSoftmaxForward& c) { return c.matrices * c.length; }
+WEIR_TRAINER_BOTH Index items(const CausalSoftmaxBackward& c) { return c.matrices * c.length; }
+WEIR_TRAINER_BOTH Index items(const CrossEntropyForward& c) { return c.rows; }
+WEIR_TRAINER_BOTH Index items(const CrossEntropyBackward& c) { return c.rows; }
+WEIR_TRAINER_BOTH Index items(const EmbeddingForward& c) { return c.rows; }
+/// Each token's row of the table, then each position's.
+WEIR_TRAINER_BOTH Index items(const EmbeddingBackward& c) { return (kTokens + c.length) * pieces(c.width); }
+WEIR_TRAINER_BOTH Index items(const Add& c) { return pieces(c.count); }
+WEIR_TRAINER_BOTH Index items(const Scale& c) { return pieces(c.count); }
+WEIR_TRAINER_BOTH Index items(const ToBfloat16& c) { return pieces(c.count); }
+WEIR_TRAINER_BOTH Index items(const FromBfloat16& c) { return pieces(c.count); }
+WEIR_TRAINER_BOTH Index items(const AddBfloat16& c) { return pieces(c.count); }
+WEIR_TRAINER_BOTH Index items(const AdamWElements& c) { return pieces(c.count); }
+WEIR_TRAINER_BOTH Index items(const SquareBlocks& c) {
+  return (c.count + kSquareBlockValues - 1) / kSquareBlockValues;
+}
+
+}  // namespace weir::trainer::gpu

@@ -1,0 +1,269 @@
+/// One item of each call, by one team. On the host a team is one thread with all lanes.
+#pragma once
+
+#include "trainer/math/bfloat16.h"
+#include "trainer/math/gpu/items.h"
+#include "trainer/math/row_parts.h"
+
+namespace weir::trainer::gpu {
+
+/// Calls visit(at) for the elements [0, count) that are of the calling thread's lane: at % 16. On the host
+/// for all of them.
+template <typename Visit>
+WEIR_TRAINER_INLINE void each_at(Index count, Visit visit) {
+#if defined(__CUDACC__)
+  for (Index at = own_lane(); at < count; at += kLanes) visit(at);
+#else
+  for (Index at = 0; at < count; ++at) visit(at);
+#endif
+}
+
+/// The same for the elements of a piece of an array of `count`.
+template <typename Visit>
+WEIR_TRAINER_INLINE void each_in_piece(Index piece, Index count, Visit visit) {
+  const Index first = piece * kLanes;
+  const Index rest = count - first;
+  each_at(rest < kLanes ? rest : kLanes, [&](Index at) { visit(first + at); });
+}
+
+/// visit() by one thread of the team.
+template <typename Visit>
+WEIR_TRAINER_INLINE void once(Visit visit) {
+  each_at(1, [&](Index) { visit(); });
+}
+
+WEIR_TRAINER_INLINE void run_item(const LayerNormForward& c, Index row) {
+  const float* x = c.x + row * c.width;
+  float* out = c.out + row * c.width;
+  const parts::Moments of = parts::moments(c.width, x);
+  once([&] {
+    c.statistics[2 * row] = of.mean;
+    c.statistics[2 * row + 1] = of.reciprocal_deviation;
+  });
+  each_at(c.width,
+          [&](Index at) { out[at] = (x[at] - of.mean) * of.reciprocal_deviation * c.gain[at] + c.bias[at]; });
+}
+
+WEIR_TRAINER_INLINE void run_item(const LayerNormInput& both, Index row) {
+  const LayerNormBackward& c = both.call;
+  const float* x = c.x + row * c.width;
+  const float* out_gradient = c.out_gradient + row * c.width;
+  float* x_gradient_sum = c.x_gradient_sum + row * c.width;
+  const parts::Moments of{c.statistics[2 * row], c.statistics[2 * row + 1]};
+  const parts::MeanGradients mean = parts::mean_gradients(c.width, out_gradient, x, c.gain, of);
+  each_at(c.width, [&](Index at) {
+    const float normalised = (x[at] - of.mean) * of.reciprocal_deviation;
+    const float gradient = out_gradient[at] * c.gain[at] - mean.plain - normalised * mean.normalised;
+    x_gradient_sum[at] += gradient * of.reciprocal_deviation;
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const ChunkSums& c, Index item) {
+  const Index chunk = item / pieces(c.width);
+  const Index first = chunk * kChunkRows;
+  const Index end = first + kChunkRows < c.rows ? first + kChunkRows : c.rows;
+  each_in_piece(item % pieces(c.width), c.width, [&](Index at) {
+    float bias = 0;
+    float gain = 0;
+    for (Index row = first; row < end; ++row) {
+      const float gradient = c.out_gradient[row * c.width + at];
+      bias += gradient;
+      if (c.x != nullptr)
+        gain += gradient * ((c.x[row * c.width + at] - c.statistics[2 * row]) * c.statistics[2 * row + 1]);
+    }
+    c.bias_partials[chunk * c.width + at] = bias;
+    if (c.x != nullptr) c.gain_partials[chunk * c.width + at] = gain;
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const ChunkTotals& c, Index piece) {
+  each_in_piece(piece, c.width, [&](Index at) {
+    float bias = c.bias_sum[at];
+    for (Index chunk = 0; chunk < c.chunks; ++chunk) bias += c.bias_partials[chunk * c.width + at];
+    c.bias_sum[at] = bias;
+    if (c.gain_sum == nullptr) return;
+    float gain = c.gain_sum[at];
+    for (Index chunk = 0; chunk < c.chunks; ++chunk) gain += c.gain_partials[chunk * c.width + at];
+    c.gain_sum[at] = gain;
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const AddBiasAndResidual& c, Index row) {
+  float* out = c.out + row * c.width;
+  const float* residual = c.residual + row * c.width;
+  each_at(c.width, [&](Index at) { out[at] = out[at] + c.bias[at] + residual[at]; });
+}
+
+WEIR_TRAINER_INLINE void run_item(const BiasGeluForward& c, Index row) {
+  float* x = c.x + row * c.width;
+  float* out = c.out + row * c.width;
+  Index at = 0;
+  for (; at + kLanes <= c.width; at += kLanes) {
+    const Lanes value = load(x + at) + load(c.bias + at);
+    store(x + at, value);
+    store(out + at, value * parts::gate(value));
+  }
+  if (at < c.width) {
+    const Index rest = c.width - at;
+    const Lanes value = load_first(x + at, rest, 0.0f) + load_first(c.bias + at, rest, 0.0f);
+    store_first(x + at, value, rest);
+    store_first(out + at, value * parts::gate(value), rest);
+  }
+}
+
+WEIR_TRAINER_INLINE void run_item(const GeluForward& c, Index piece) {
+  const Index at = piece * kLanes;
+  const Index rest = c.count - at < kLanes ? c.count - at : kLanes;
+  const Lanes value = load_first(c.x + at, rest, 0.0f);
+  store_first(c.out + at, value * parts::gate(value), rest);
+}
+
+WEIR_TRAINER_INLINE void run_item(const GeluBackward& c, Index piece) {
+  const Index at = piece * kLanes;
+  const Index rest = c.count - at < kLanes ? c.count - at : kLanes;
+  const Lanes product =
+      load_first(c.gradient + at, rest, 0.0f) * parts::gelu_gradient(load_first(c.x + at, rest, 0.0f));
+  store_first(c.gradient + at, product, rest);
+}
+
+/// Where the piece of one head lies: in rows, and by head.
+struct HeadPiece {
+  Index row, head, by_head;
+};
+WEIR_TRAINER_INLINE HeadPiece piece_of(const HeadShape& shape, Index item) {
+  const Index head = item % shape.heads;
+  const Index row = item / shape.heads;
+  const Index position = row % shape.length;
+  const Index sequence = row / shape.length;
+  return {row, head, ((sequence * shape.heads + head) * shape.length + position) * shape.size};
+}
+
+WEIR_TRAINER_INLINE void run_item(const SplitQueriesKeysValues& c, Index item) {
+  const Index width = c.shape.heads * c.shape.size;
+  const HeadPiece piece = piece_of(c.shape, item);
+  const float* from = c.rows + piece.row * 3 * width + piece.head * c.shape.size;
+  const float* bias = c.bias + piece.head * c.shape.size;
+  each_at(c.shape.size, [&](Index at) {
+    c.queries[piece.by_head + at] = from[at] + bias[at];
+    c.keys[piece.by_head + at] = from[width + at] + bias[width + at];
+    c.values[piece.by_head + at] = from[2 * width + at] + bias[2 * width + at];
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const JoinQueriesKeysValues& c, Index item) {
+  const Index width = c.shape.heads * c.shape.size;
+  const HeadPiece piece = piece_of(c.shape, item);
+  float* to = c.rows + piece.row * 3 * width + piece.head * c.shape.size;
+  each_at(c.shape.size, [&](Index at) {
+    to[at] = c.queries[piece.by_head + at];
+    to[width + at] = c.keys[piece.by_head + at];
+    to[2 * width + at] = c.values[piece.by_head + at];
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const SplitHeads& c, Index item) {
+  const HeadPiece piece = piece_of(c.shape, item);
+  const float* from = c.rows + (piece.row * c.shape.heads + piece.head) * c.shape.size;
+  each_at(c.shape.size, [&](Index at) { c.heads[piece.by_head + at] = from[at]; });
+}
+
+WEIR_TRAINER_INLINE void run_item(const JoinHeads& c, Index item) {
+  const HeadPiece piece = piece_of(c.shape, item);
+  float* to = c.rows + (piece.row * c.shape.heads + piece.head) * c.shape.size;
+  each_at(c.shape.size, [&](Index at) { to[at] = c.heads[piece.by_head + at]; });
+}
+
+WEIR_TRAINER_INLINE void run_item(const CausalSoftmaxForward& c, Index item) {
+  float* scores = c.scores + item * c.length;
+  const Index seen = item % c.length + 1;
+  const float maximum = parts::row_maximum(seen, scores);
+  const float factor = 1.0f / parts::exponentials(seen, scores, c.scale, maximum, scores);
+  each_at(c.length, [&](Index at) { scores[at] = at < seen ? scores[at] * factor : 0.0f; });
+}
+
+WEIR_TRAINER_INLINE void run_item(const CausalSoftmaxBackward& c, Index item) {
+  const float* probabilities = c.probabilities + item * c.length;
+  float* gradient = c.gradient + item * c.length;
+  const Index seen = item % c.length + 1;
+  const float mean = parts::inner_product(seen, probabilities, gradient);
+  each_at(c.length, [&](Index at) {
+    gradient[at] = at < seen ? c.scale * probabilities[at] * (gradient[at] - mean) : 0.0f;
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const CrossEntropyForward& c, Index row) {
+  const float loss = parts::cross_entropy(c.classes, c.logits + row * c.classes, c.targets[row]);
+  once([&] { c.losses[row] = loss; });
+}
+
+WEIR_TRAINER_INLINE void run_item(const CrossEntropyBackward& c, Index row) {
+  const float* logits = c.logits + row * c.classes;
+  float* gradient = c.logit_gradient + row * c.classes;
+  const float maximum = parts::row_maximum(c.classes, logits);
+  const float factor = c.scale / parts::exponentials(c.classes, logits, 1.0f, maximum, gradient);
+  each_at(c.classes, [&](Index at) {
+    const float value = gradient[at] * factor;
+    gradient[at] = at == c.targets[row] ? value - c.scale : value;
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const EmbeddingForward& c, Index row) {
+  const float* token = c.token_table + c.tokens[row] * c.width;
+  const float* position = c.position_table + row % c.length * c.width;
+  float* out = c.out + row * c.width;
+  each_at(c.width, [&](Index at) { out[at] = token[at] + position[at]; });
+}
+
+/// In the order of rows, as the CPU adds them: all rows are looked at for each token, so that none is written
+/// by two teams.
+WEIR_TRAINER_INLINE void run_item(const EmbeddingBackward& c, Index item) {
+  const Index line = item / pieces(c.width);
+  each_in_piece(item % pieces(c.width), c.width, [&](Index at) {
+    if (line < kTokens) {
+      float sum = c.token_table_gradient_sum[line * c.width + at];
+      for (Index row = 0; row < c.rows; ++row)
+        if (c.tokens[row] == line) sum += c.out_gradient[row * c.width + at];
+      c.token_table_gradient_sum[line * c.width + at] = sum;
+      return;
+    }
+    const Index position = line - kTokens;
+    float sum = c.position_table_gradient_sum[position * c.width + at];
+    for (Index row = position; row < c.rows; row += c.length) sum += c.out_gradient[row * c.width + at];
+    c.position_table_gradient_sum[position * c.width + at] = sum;
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const Add& c, Index piece) {
+  each_in_piece(piece, c.count, [&](Index at) { c.sum[at] += c.addend[at]; });
+}
+
+WEIR_TRAINER_INLINE void run_item(const Scale& c, Index piece) {
+  each_in_piece(piece, c.count, [&](Index at) { c.values[at] *= c.factor; });
+}
+
+WEIR_TRAINER_INLINE void run_item(const ToBfloat16& c, Index piece) {
+  each_in_piece(piece, c.count, [&](Index at) { c.to[at] = to_bfloat16(c.from[at]); });
+}
+
+WEIR_TRAINER_INLINE void run_item(const FromBfloat16& c, Index piece) {
+  each_in_piece(piece, c.count, [&](Index at) { c.to[at] = from_bfloat16(c.from[at]); });
+}
+
+WEIR_TRAINER_INLINE void run_item(const AddBfloat16& c, Index piece) {
+  each_in_piece(piece, c.count, [&](Index at) { c.sum[at] += from_bfloat16(c.from[at]); });
+}
+
+WEIR_TRAINER_INLINE void run_item(const AdamWElements& c, Index piece) {
+  each_in_piece(piece, c.count, [&](Index at) {
+    parts::adamw(c.factors, c.parameters[at], c.gradients[at], c.mean[at], c.variance[at]);
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const SquareBlocks& c, Index block) {
+  const Index first = block * kSquareBlockValues;
+  const Index rest = c.count - first < kSquareBlockValues ? c.count - first : kSquareBlockValues;
+  const float sum = parts::sum_of_squares(rest, c.values + first);
+  once([&] { c.sums[block] = sum; });
+}
+
+}  // namespace weir::trainer::gpu

@@ -1,0 +1,177 @@
+/// Calls of row kernels as values: what Ops (ops.h) is given, and what a kernel of a GPU is passed. Names and
+/// fields are the functions of rows.h and their arguments, which also say what each does.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "trainer/math/lanes.h"
+
+namespace weir::trainer {
+
+/// Rows by head and back, see rows.h.
+struct HeadShape {
+  Index sequences;
+  Index length;
+  Index heads;
+  Index size;  ///< of one head
+};
+
+/// One step of AdamW (Loshchilov and Hutter, 2019) on `count` elements.
+struct AdamW {
+  float learning_rate;
+  float beta1;
+  float beta2;
+  float epsilon;
+  float weight_decay;    ///< 0 where a tensor does not decay
+  float gradient_scale;  ///< what gradients are multiplied with first (clipping)
+  int64_t step;          ///< from 1
+};
+
+struct LayerNormForward {
+  Index rows, width;
+  const float *x, *gain, *bias;
+  float *out, *statistics;
+};
+struct LayerNormBackward {
+  Index rows, width;
+  const float *out_gradient, *x, *gain, *statistics;
+  float *x_gradient_sum, *gain_gradient_sum, *bias_gradient_sum;
+};
+struct AddBiasAndResidual {
+  Index rows, width;
+  float* out;
+  const float *bias, *residual;
+};
+struct BiasBackward {
+  Index rows, width;
+  const float* out_gradient;
+  float* bias_gradient_sum;
+};
+struct BiasGeluForward {
+  Index rows, width;
+  float* x;
+  const float* bias;
+  float* out;
+};
+struct GeluForward {
+  Index count;
+  const float* x;
+  float* out;
+};
+struct GeluBackward {
+  Index count;
+  const float* x;
+  float* gradient;
+};
+struct SplitQueriesKeysValues {
+  HeadShape shape;
+  const float *rows, *bias;
+  float *queries, *keys, *values;
+};
+struct JoinQueriesKeysValues {
+  HeadShape shape;
+  const float *queries, *keys, *values;
+  float* rows;
+};
+struct SplitHeads {
+  HeadShape shape;
+  const float* rows;
+  float* heads;
+};
+struct JoinHeads {
+  HeadShape shape;
+  const float* heads;
+  float* rows;
+};
+struct CausalSoftmaxForward {
+  Index matrices, length;
+  float scale;
+  float* scores;
+};
+struct CausalSoftmaxBackward {
+  Index matrices, length;
+  float scale;
+  const float* probabilities;
+  float* gradient;
+};
+struct CrossEntropyForward {
+  Index rows, classes;
+  const float* logits;
+  const uint8_t* targets;
+  float* losses;
+};
+struct CrossEntropyBackward {
+  Index rows, classes;
+  float scale;
+  const float* logits;
+  const uint8_t* targets;
+  float* logit_gradient;
+};
+struct EmbeddingForward {
+  Index rows, length, width;
+  const uint8_t* tokens;
+  const float *token_table, *position_table;
+  float* out;
+};
+struct EmbeddingBackward {
+  Index rows, length, width;
+  const uint8_t* tokens;
+  const float* out_gradient;
+  float *token_table_gradient_sum, *position_table_gradient_sum;
+};
+struct Add {
+  Index count;
+  const float* addend;
+  float* sum;
+};
+struct Scale {
+  Index count;
+  float factor;
+  float* values;
+};
+struct ToBfloat16 {
+  Index count;
+  const float* from;
+  uint16_t* to;
+};
+struct FromBfloat16 {
+  Index count;
+  const uint16_t* from;
+  float* to;
+};
+struct AddBfloat16 {
+  Index count;
+  const uint16_t* from;
+  float* sum;
+};
+struct AdamWStep {
+  AdamW settings;
+  Index count;
+  float* parameters;
+  const float* gradients;
+  float *mean, *variance;
+};
+/// sums[block] = the sum of the squares of 1024 values each, the last ones of fewer.
+struct SquareBlocks {
+  Index count;
+  const float* values;
+  float* sums;
+};
+
+using RowCall =
+    std::variant<LayerNormForward, LayerNormBackward, AddBiasAndResidual, BiasBackward, BiasGeluForward,
+                 GeluForward, GeluBackward, SplitQueriesKeysValues, JoinQueriesKeysValues, SplitHeads,
+                 JoinHeads, CausalSoftmaxForward, CausalSoftmaxBackward, CrossEntropyForward,
+                 CrossEntropyBackward, EmbeddingForward, EmbeddingBackward, Add, Scale, ToBfloat16,
+                 FromBfloat16, AddBfloat16, AdamWStep, SquareBlocks>;
+
+/// A value for each alternative: std::visit(Each{[](const Add& call) {...}, ...}, call).
+template <typename... Visitors>
+struct Each : Visitors... {
+  using Visitors::operator()...;
+};
+template <typename... Visitors>
+Each(Visitors...) -> Each<Visitors...>;
+
+}  // namespace weir::trainer

@@ -1,0 +1,155 @@
+/// What row kernels do inside a row, once for all devices: the CPU's (bias.cc, layernorm.cc, softmax.cc,
+/// elements.cc) and GPUs' (gpu/kernels.cc) differ in who takes which row. Everything must be inlined, as
+/// lanes.h says.
+#pragma once
+
+#include <cmath>
+
+#include "trainer/math/lanes.h"
+#include "trainer/math/row_calls.h"
+
+namespace weir::trainer::parts {
+
+// --- GELU: 1/2 (1 + tanh u) is the logistic function of 2 u.
+inline constexpr float kRootTwoOverPi = 0.79788456080286536f;
+inline constexpr float kCubic = 0.044715f;
+
+WEIR_TRAINER_INLINE Lanes gate(Lanes x) {
+  const Lanes twice_u = 2.0f * kRootTwoOverPi * (x + kCubic * x * x * x);
+  return 1.0f / (1.0f + exponential(-twice_u));
+}
+
+WEIR_TRAINER_INLINE Lanes gelu_gradient(Lanes x) {
+  const Lanes open = gate(x);
+  return open + x * open * (1.0f - open) * (2.0f * kRootTwoOverPi) * (1.0f + 3.0f * kCubic * x * x);
+}
+
+// --- Layer norm
+inline constexpr float kEpsilon = 1e-5f;
+
+struct Moments {
+  float mean;
+  float reciprocal_deviation;
+};
+
+WEIR_TRAINER_INLINE Moments moments(Index width, const float* x) {
+  Lanes sums{};
+  Index at = 0;
+  for (; at + kLanes <= width; at += kLanes) sums += load(x + at);
+  if (at < width) sums += load_first(x + at, width - at, 0.0f);
+  const float mean = sum_of(sums) / static_cast<float>(width);
+  Lanes squares{};
+  for (at = 0; at + kLanes <= width; at += kLanes) {
+    const Lanes distance = load(x + at) - mean;
+    squares += distance * distance;
+  }
+  if (at < width) {
+    const Lanes distance = load_first(x + at, width - at, mean) - mean;
+    squares += distance * distance;
+  }
+  const float variance = sum_of(squares) / static_cast<float>(width);
+  return {mean, 1.0f / std::sqrt(variance + kEpsilon)};
+}
+
+struct MeanGradients {
+  float plain;       ///< mean of gain * gradient
+  float normalised;  ///< mean of gain * gradient * normalised x
+};
+
+WEIR_TRAINER_INLINE MeanGradients mean_gradients(Index width, const float* out_gradient, const float* x,
+                                                 const float* gain, Moments of) {
+  Lanes plain{};
+  Lanes normalised{};
+  Index at = 0;
+  for (; at + kLanes <= width; at += kLanes) {
+    const Lanes gradient = load(out_gradient + at) * load(gain + at);
+    plain += gradient;
+    normalised += gradient * ((load(x + at) - of.mean) * of.reciprocal_deviation);
+  }
+  if (at < width) {
+    const Index rest = width - at;
+    const Lanes gradient = load_first(out_gradient + at, rest, 0.0f) * load_first(gain + at, rest, 0.0f);
+    plain += gradient;
+    normalised += gradient * ((load_first(x + at, rest, 0.0f) - of.mean) * of.reciprocal_deviation);
+  }
+  return {sum_of(plain) / static_cast<float>(width), sum_of(normalised) / static_cast<float>(width)};
+}
+
+// --- Softmax
+inline constexpr float kLowest = -3.402823466e38f;
+
+WEIR_TRAINER_INLINE float row_maximum(Index count, const float* x) {
+  Lanes largest = all(kLowest);
+  Index at = 0;
+  for (; at + kLanes <= count; at += kLanes) largest = larger(largest, load(x + at));
+  if (at < count) largest = larger(largest, load_first(x + at, count - at, kLowest));
+  return largest_of(largest);
+}
+
+/// out = exp(scale * (x - maximum)); its sum.
+WEIR_TRAINER_INLINE float exponentials(Index count, const float* x, float scale, float maximum, float* out) {
+  Lanes sums{};
+  Index at = 0;
+  for (; at + kLanes <= count; at += kLanes) {
+    const Lanes value = exponential(scale * (load(x + at) - maximum));
+    store(out + at, value);
+    sums += value;
+  }
+  float sum = sum_of(sums);
+  if (at < count) {
+    const Lanes value = exponential(scale * (load_first(x + at, count - at, maximum) - maximum));
+    store_first(out + at, value, count - at);
+    sum += sum_of(load_first(out + at, count - at, 0.0f));
+  }
+  return sum;
+}
+
+WEIR_TRAINER_INLINE float inner_product(Index count, const float* a, const float* b) {
+  Lanes sums{};
+  Index at = 0;
+  for (; at + kLanes <= count; at += kLanes) sums += load(a + at) * load(b + at);
+  if (at < count) sums += load_first(a + at, count - at, 0.0f) * load_first(b + at, count - at, 0.0f);
+  return sum_of(sums);
+}
+
+/// -ln softmax(logits)[target]
+WEIR_TRAINER_INLINE float cross_entropy(Index classes, const float* logits, Index target) {
+  const float maximum = row_maximum(classes, logits);
+  Lanes sums{};
+  Index at = 0;
+  for (; at + kLanes <= classes; at += kLanes) sums += exponential(load(logits + at) - maximum);
+  float sum = sum_of(sums);
+  for (; at < classes; ++at) sum += std::exp(logits[at] - maximum);
+  return std::log(sum) - (logits[target] - maximum);
+}
+
+// --- Sums of squares
+WEIR_TRAINER_INLINE float sum_of_squares(Index count, const float* x) { return inner_product(count, x, x); }
+
+// --- AdamW
+/// What is the same for all elements.
+struct AdamWFactors {
+  AdamW set;
+  float mean_factor;
+  float variance_factor;
+  float kept;
+};
+
+/// On the host, whatever the device: powers are the same for all.
+inline AdamWFactors factors_of(const AdamW& set) {
+  const double step = static_cast<double>(set.step);
+  return {set, static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(set.beta1), step))),
+          static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(set.beta2), step))),
+          1.0f - set.learning_rate * set.weight_decay};
+}
+
+WEIR_TRAINER_INLINE void adamw(const AdamWFactors& of, float& parameter, float gradient_sum, float& mean,
+                               float& variance) {
+  const float gradient = gradient_sum * of.set.gradient_scale;
+  mean = of.set.beta1 * mean + (1.0f - of.set.beta1) * gradient;
+  variance = of.set.beta2 * variance + (1.0f - of.set.beta2) * gradient * gradient;
+  const float root = std::sqrt(variance * of.variance_factor);
+  parameter = of.kept * parameter - of.set.learning_rate * (mean * of.mean_factor) / (root + of.set.epsilon);
+}
+
+}  // namespace weir::trainer::parts

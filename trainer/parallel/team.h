@@ -1,0 +1,65 @@
+/// This rank's part of a model, and what joins it to the ranks that have the others.
+#pragma once
+
+#include <nccl.h>
+
+#include <memory>
+#include <optional>
+
+#include "trainer/parallel/grid.h"
+#include "trainer/parallel/pipeline.h"
+#include "trainer/parallel/slice_sums.h"
+#include "trainer/shard/calls.h"
+#include "trainer/shard/record.h"
+#include "weir/status.h"
+
+namespace weir::parallel {
+
+/// Used by one thread at a time. Where the model is not cut nothing is made, and data() is the world.
+class Team {
+ public:
+  /// Collective over `world`, which outlives this as `gpu` does; as make_grid() with the places of its ranks.
+  static Result<std::unique_ptr<Team>> join(ncclComm_t world, const Shape& shape,
+                                            shard::GpuOps* gpu = nullptr);
+
+  const Shape& shape() const { return shape_; }
+  const Seat& seat() const { return seat_; }
+  /// Replicas that are not within the hosts of one leaf.
+  int across_leaves() const { return across_leaves_; }
+  bool is_first() const { return seat_.stage == 0; }
+  bool is_last() const { return seat_.stage == shape_.stages - 1; }
+
+  /// The ranks that have the same part, in the order of their replicas.
+  ncclComm_t data() const { return shape_.parts() == 1 ? world_ : data_.handle(); }
+  /// The ranks of the replica, slices of the first stage first; null where it is this rank alone.
+  ncclComm_t replica() const { return replica_.handle(); }
+  /// The stages of the replica for this slice.
+  Pipeline& pipeline() { return pipeline_; }
+  /// What adds up slices; null where there is one.
+  SliceSums* slices() { return slices_ ? &*slices_ : nullptr; }
+
+  /// Forgets what was recorded: before each pass over the data.
+  Status begin() { return record_.begin(); }
+  /// What has moved between parts.
+  const shard::PassRecord& record() const { return record_; }
+  /// The bytes of the last stage's array, on all ranks of the replica.
+  Status share_of_last(void* data, size_t bytes);
+  /// Ends what is under way with an error, here and soon on other ranks.
+  void abort();
+
+ private:
+  Team(ncclComm_t world, const Shape& shape, shard::PassRecord record)
+      : world_(world), shape_(shape), record_(std::move(record)), pipeline_(record_) {}
+  Status meet(shard::GpuOps* gpu);
+
+  ncclComm_t world_;
+  Shape shape_;
+  Seat seat_;
+  int across_leaves_ = 0;
+  shard::PassRecord record_;
+  shard::Communicator data_, replica_, slice_comm_;
+  Pipeline pipeline_;
+  std::optional<SliceSums> slices_;
+};
+
+}  // namespace weir::parallel

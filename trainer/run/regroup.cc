@@ -1,0 +1,91 @@
+// The part of World that goes on where ranks are gone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "trainer/run/world.h"
+#include "trainer/shard/calls.h"
+#include "weir/failures.h"
+
+namespace weir::trainer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A rank that dies is noticed by its broken connections before its process is gone, and one that failed for
+// another reason ends only when it has said so.
+constexpr auto kLooksFor = std::chrono::seconds(10);
+constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
+constexpr int kAttempts = 10;  ///< of ranks that see others die while they regroup
+
+struct View {
+  std::vector<int> gone;
+  int present = 0;
+  int unknown = 0;  ///< gone, but perhaps going on without this rank
+  std::string words;
+};
+
+Result<View> look(ncclComm_t comm, int ranks) {
+  std::vector<int> states(static_cast<size_t>(ranks));
+  WEIR_TRY(shard::checked(weirCommRankStates(comm, states.data()), "asking who is there"));
+  View view;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int state = states[static_cast<size_t>(rank)];
+    if (state == weirRankPresent) {
+      ++view.present;
+      continue;
+    }
+    view.gone.push_back(rank);
+    view.unknown += state == weirRankDead ? 0 : 1;
+    view.words += fmt::format("{}rank {} {}", view.words.empty() ? "" : ", ", rank,
+                              state == weirRankDead     ? "is dead"
+                              : state == weirRankSilent ? "does not answer"
+                                                        : "has left");
+  }
+  return view;
+}
+
+/// Until somebody is gone, or for a while.
+Result<View> look_for_the_gone(ncclComm_t comm, int ranks) {
+  for (const auto end = Clock::now() + kLooksFor;;) {
+    Result<View> view = look(comm, ranks);
+    if (!view.ok() || !view->gone.empty() || Clock::now() > end) return view;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+}  // namespace
+
+Status World::take(ncclComm_t smaller) {
+  (void)ncclCommAbort(std::exchange(comm_, smaller));
+  WEIR_TRY(shard::checked(ncclCommUserRank(comm_, &rank_), "regrouping"));
+  return shard::checked(ncclCommCount(comm_, &ranks_), "regrouping");
+}
+
+Result<std::string> World::regroup(const Status& failure) {
+  Status last = failure;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Result<View> view = look_for_the_gone(comm_, ranks_);
+    WEIR_TRY(view.status());
+    if (view->gone.empty()) return last;
+    // Two parts of a network that came apart must not both go on.
+    if (view->present <= view->unknown)
+      return Status(
+          Code::remote_error,
+          fmt::format("{}; {} of {} ranks are left, and as many or more may have gone on without them: {}",
+                      view->words, view->present, ranks_, failure.message()));
+    ncclComm_t smaller = nullptr;
+    last = shard::checked(ncclCommShrink(comm_, view->gone.data(), static_cast<int>(view->gone.size()),
+                                         &smaller, nullptr, NCCL_SHRINK_ABORT),
+                          "regrouping");
+    if (!last.ok()) continue;
+    WEIR_TRY(take(smaller));
+    return fmt::format("{}; {} ranks go on", view->words, ranks_);
+  }
+  return last;
+}
+
+}  // namespace weir::trainer

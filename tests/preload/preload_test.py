@@ -11,7 +11,7 @@ SOME = "ManyRanks.*:Graphs.*:OneThread.*:MemoryCalls.*:Captures.*:NonBlocking.*:
 
 
 class Preload(unittest.TestCase):
-  program = library = ""
+  program = answering = ""
 
   def run_program(self, *options, **environment):
     return subprocess.run([self.program, *options], env=dict(os.environ, **environment), capture_output=True, text=True,
@@ -23,17 +23,17 @@ class Preload(unittest.TestCase):
     self.assertRegex(done.stderr, r"the vendor's library is loaded\n(.|\n)*the vendor's nccl\w+ was called\n")
 
   def test_with_it_weir_answers_alone(self):
-    done = self.run_program(f"--gtest_filter={SOME}", LD_PRELOAD=self.library)
+    done = self.run_program(f"--gtest_filter={SOME}", LD_PRELOAD=self.answering)
     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
     self.assertRegex(done.stdout, r"\[  PASSED  \] [1-9]\d* tests")
     self.assertNotIn("vendor", done.stderr)
 
   def test_the_log_says_which_library_answers(self):
-    done = self.run_program("--gtest_filter=Split.*", LD_PRELOAD=self.library, NCCL_DEBUG="INFO")
+    done = self.run_program("--gtest_filter=Split.*", LD_PRELOAD=self.answering, NCCL_DEBUG="INFO")
     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
     self.assertRegex(done.stdout + done.stderr, r"weir \d+\.\d+\.\d+|\+weir\d+\.\d+\.\d+")
 
 
 if __name__ == "__main__":
-  Preload.program, Preload.library = sys.argv[1:3]
+  Preload.program, Preload.answering = sys.argv[1:3]
   unittest.main(argv=sys.argv[:1])

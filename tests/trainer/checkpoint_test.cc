@@ -1,4 +1,5 @@
 /// Checkpoints: written by some ranks, read by others; damage; failures while saving.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include "tests/trainer/dying_files.h"
 #include "tests/trainer/temporary_folder.h"
 #include "tests/trainer/toy.h"
+#include "trainer/checkpoint/checksum.h"
 #include "trainer/checkpoint/engine_state.h"
 #include "trainer/checkpoint/folder.h"
 
@@ -268,6 +270,14 @@ TEST(Checkpoint, DamagedValuesAreNamedByArrayAndUnit) {
 
 /// Each call of the file layer fails once, on one rank of two: all ranks get the error, the last complete
 /// checkpoint is there, and the next save works.
+TEST(Checkpoint, AnOlderFormatIsRefused) {
+  std::string text = text_of({});
+  text.replace(text.find("checkpoint 2"), 12, "checkpoint 1");
+  text.resize(text.rfind("checksum"));
+  text += fmt::format("checksum {:016x}\n", checksum(text.data(), text.size()));
+  EXPECT_THAT(parse_manifest(text).status().message(), HasSubstr("line 1: expected 'weir checkpoint 2'"));
+}
+
 TEST(Checkpoint, AFailureAtAnyCallIsToldToAllRanksAndHarmsNothing) {
   for (int failing : {0, 1}) {
     int calls = 0;

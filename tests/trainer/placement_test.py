@@ -34,7 +34,7 @@ def run(network, program, folder, steps, knows_leaves):
     processes.append(network.start(host, rank, RANKS, command, LOCAL_RANK=f"{local[host]}", LOCAL_WORLD_SIZE="2", **variables))
   said = [process.communicate(timeout=180) for process in processes]
   assert all(process.returncode == 0 for process in processes), said
-  return said[0][0], [now - then for now, then in zip(network.sent_upwards(), before)]
+  return said[0][0], [end - begin for begin, end in zip(before, network.sent_upwards())]
 
 
 def sent_per_step(network, program, folder, knows_leaves):

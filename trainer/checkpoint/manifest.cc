@@ -101,7 +101,7 @@ Result<FileEntry> read_entry(Lines& reader) {
 }
 
 Status read_contents(Lines& reader, Contents& contents) {
-  WEIR_TRY(reader.line("weir checkpoint 1"));
+  WEIR_TRY(reader.line("weir checkpoint 2"));
   WEIR_TRY(reader.end_of_line());
   WEIR_TRY(reader.line("step"));
   Result<uint64_t> step = reader.number();
@@ -133,7 +133,7 @@ Status check(const Contents& contents) {
 std::string text_of(const Manifest& manifest) {
   const Contents& contents = manifest.contents;
   std::string text =
-      fmt::format("weir checkpoint 1\nstep {}\nwords {}", contents.step, contents.words.size());
+      fmt::format("weir checkpoint 2\nstep {}\nwords {}", contents.step, contents.words.size());
   for (uint64_t word : contents.words) text += fmt::format(" {}", word);
   text += fmt::format("\narrays {}", contents.arrays.size());
   for (const std::string& name : contents.arrays) text += " " + name;

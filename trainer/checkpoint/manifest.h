@@ -1,6 +1,6 @@
 /// What a checkpoint holds: the text file `manifest`. Pure.
 ///
-///     weir checkpoint 1
+///     weir checkpoint 2
 ///     step 20
 ///     words 2 17 4711
 ///     arrays 2 parameters moment1
@@ -12,7 +12,7 @@
 ///     checksum 0123456789abcdef            of everything before this line
 ///
 /// A checkpoint is a folder `step-00000020` with the manifest and a file of each rank that wrote it,
-/// `rank-00000` on. Which ranks wrote what does not matter to readers.
+/// `rank-00000` on. Which ranks wrote what does not matter to readers. Format 1 had other layouts of weights.
 #pragma once
 
 #include <cstdint>

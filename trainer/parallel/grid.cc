@@ -41,9 +41,9 @@ Result<Grid> make_grid(const std::vector<weirPlace_t>& places, const Shape& shap
   if (shape.stages < 1 || shape.slices < 1 || ranks % static_cast<size_t>(shape.parts()) != 0)
     return Status(
         Code::invalid_argument,
-        fmt::format("{} ranks cannot have a model in {} parts ({} by stages, {} by slices); expected a "
-                    "multiple of the parts",
-                    ranks, shape.parts(), shape.stages, shape.slices));
+        fmt::format("a model in {} parts ({} by stages, {} by slices) needs a multiple of that many ranks, "
+                    "not {}",
+                    shape.parts(), shape.stages, shape.slices, ranks));
   auto by_leaf = slices_by_leaf(places, static_cast<size_t>(shape.slices));
   if (!by_leaf.ok()) return by_leaf.status();
   std::vector<Slices> replicas;  // all their ranks, stage by stage

@@ -24,9 +24,6 @@ class Pipeline {
   /// memory of `gpu`, or the host's.
   Status join(const shard::Communicator& chain, int stage, int stages, shard::GpuOps* gpu);
 
-  int stage() const { return stage_; }
-  int stages() const { return stages_; }
-
   /// Nothing for the first stage, nor where `count` is 0. Waits. `unit` is told to the record, here and
   /// below.
   Status receive_activations(float* to, size_t count, int unit);

@@ -32,7 +32,6 @@ class Passes {
   /// `largest`: the largest micro-batch; `slots`: those that may be between forward and backward.
   static Result<Passes> make(const With& with, const Batch& largest, int slots);
 
-  int slots() const { return static_cast<int>(slots_.size()); }
   /// With `logits` the head writes these instead of losses: [rows, kVocabulary].
   Status forward(const Batch& batch, int micro_batch, float* logits = nullptr);
   /// After forward with the same batch.

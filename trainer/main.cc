@@ -310,12 +310,10 @@ Status train_together(const World& world, const Arguments& arguments, const Text
 
 /// Before ranks meet: communicators are on the GPU that is current.
 Result<Device> choose_device(const Arguments& arguments) {
-  std::string cpu_because;
-  if (arguments.automatic) cpu_because = "--auto measures CPUs";
   const Launched launched =
       find_launched([](const char* name) { return std::getenv(name); }).value_or(Launched());
   return open_device(arguments.device, launched.local_rank.value_or(launched.rank),
-                     arguments.settings.precision, cpu_because);
+                     arguments.settings.precision);
 }
 
 Status run(Arguments& arguments) {

@@ -18,6 +18,7 @@ TOLERANCE = 1e-5
 # Of 40 steps, in which what differs in rounding grows.
 REAL_TOLERANCE = 5e-3
 HALVES_TOLERANCE = 2e-3
+GPU_MIB = 1024  # of a stand-in
 RUN = ["--preset", "tiny", "--blocks", "1", "--steps", "3", "--batch", "3", "--micro-batch", "1", "--evaluate-every", "0",
        "--evaluation-sequences", "2", "--sample", "1"]
 
@@ -28,6 +29,7 @@ def environment(folder, gpus):
       "WEIR_TRAIN_KERNELS": os.path.join(folder, "libfake_train_image.so"),
       "WEIR_GPU_KERNELS": os.path.join(folder, "libfake_gpu_image.so"),
       "WEIR_FAKE_GPUS": str(gpus),
+      "WEIR_FAKE_GPU_BYTES": str(GPU_MIB << 20),
   }
 
 
@@ -80,6 +82,16 @@ def checkpoints(program, folder):
         sys.exit(f"a checkpoint from a {first} on a {then}: {len(losses)} and {len(none)} steps, {digest} and {loaded}")
 
 
+def automatic(program, folder, expected):
+  """A plan for two ranks that share a GPU, made from what it measures and the memory that the GPU has left."""
+  losses, _, printed = train(program, ["--device", "gpu", "--ranks", "2", "--auto"], environment(folder, 1))
+  compare("--auto", losses, expected, TOLERANCE)
+  budget = re.search(r"predicted, [\d.]+ of (\d+) MiB", printed)
+  most = GPU_MIB * 4 / 5 / 2
+  if "measured here" not in printed or budget is None or not most / 2 < int(budget.group(1)) <= most:
+    sys.exit(f"--auto: expected a half of four fifths of what is left of {GPU_MIB} MiB:\n{printed}")
+
+
 def main():
   program = sys.argv[1]
   if len(sys.argv) == 2:
@@ -105,6 +117,7 @@ def main():
   if len(digests) != 1:
     sys.exit(f"canonical sums on GPUs depend on who makes them: {digests}")
   checkpoints(program, folder)
+  automatic(program, folder, expected)
   none = subprocess.run([program, *RUN, "--device", "gpu"], env=os.environ | {"LD_LIBRARY_PATH": "/nowhere"},
                         capture_output=True, text=True, check=False)
   if none.returncode == 0 or "GPU" not in none.stderr:

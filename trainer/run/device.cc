@@ -21,11 +21,8 @@ Result<Device> open_gpu(int local_rank, Precision precision) {
 
 }  // namespace
 
-Result<Device> open_device(DeviceChoice choice, int local_rank, Precision precision,
-                           const std::string& cpu_because) {
-  if (choice == DeviceChoice::gpu && !cpu_because.empty())
-    return Status(Code::invalid_argument, "not on a GPU: " + cpu_because + "; expected --device cpu");
-  if (choice != DeviceChoice::cpu && cpu_because.empty()) {
+Result<Device> open_device(DeviceChoice choice, int local_rank, Precision precision) {
+  if (choice != DeviceChoice::cpu) {
     Result<Device> device = open_gpu(local_rank, precision);
     if (device.ok() || choice == DeviceChoice::gpu) return device;
   }

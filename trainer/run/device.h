@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "trainer/math/gpu/gpu_ops.h"
 #include "trainer/math/ops.h"
@@ -21,9 +20,7 @@ struct Device {
 };
 
 /// `local_rank` is the rank's number on its host: ranks take its GPUs in turn, several may share one.
-/// `cpu_because` is what of the run a GPU cannot do, or empty. Errors, for the choice `gpu` alone:
-/// invalid_argument with that; why there is no GPU to be used.
-Result<Device> open_device(DeviceChoice choice, int local_rank, Precision precision,
-                           const std::string& cpu_because);
+/// Errors, for the choice `gpu` alone: why there is no GPU to be used.
+Result<Device> open_device(DeviceChoice choice, int local_rank, Precision precision);
 
 }  // namespace weir::trainer

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/math/buffer.h"
+#include "trainer/run/array.h"
 #include "trainer/run/budget.h"
+#include "trainer/shard/arrays.h"
 #include "trainer/shard/calls.h"
 #include "trainer/shard/groups.h"
 
@@ -38,36 +39,55 @@ Result<double> largest(ncclComm_t comm, double value) {
 /// One block with memory of its own.
 class Block {
  public:
-  Block(const Settings& settings, const Model& model, int ranks)
-      : unit_(*model.units()[1]), batch_(shape_of_batch(settings, ranks)) {
-    batch_.sequences = std::min(batch_.sequences, kMostSequences);
-    batch_.loss_scale = 1;
-    const Index between = batch_.rows() * settings.config.width;
-    parameters_ = Buffer(unit_.parameters().size());
-    gradients_ = Buffer(parameters_.size());
-    initialise(unit_.parameters(), settings.seed, 0, parameters_.size(), parameters_.data());
-    input_ = Buffer(between);
-    for (Index at = 0; at < between; ++at) input_.data()[at] = parameters_.data()[at % parameters_.size()];
-    output_ = Buffer(between);
-    gradient_ = Buffer(between);
-    saved_ = Buffer(unit_.saved_floats(batch_));
-    scratch_ = Buffer(unit_.scratch_floats(batch_));
+  static Result<Block> make(const Settings& settings, const Model& model, int ranks) {
+    Block block(*model.units()[1], shape_of_batch(settings, ranks), settings.sharding.gpu);
+    const Index between = block.batch_.rows() * settings.config.width;
+    const Index count = block.unit_.parameters().size();
+    for (auto [array, size] : {std::pair{&block.parameters_, count},
+                               {&block.gradients_, count},
+                               {&block.input_, between},
+                               {&block.output_, between},
+                               {&block.gradient_, between},
+                               {&block.saved_, block.unit_.saved_floats(block.batch_)},
+                               {&block.scratch_, block.unit_.scratch_floats(block.batch_)}}) {
+      auto made = Array::make(size, settings.sharding.gpu);
+      WEIR_TRY(made.status());
+      *array = std::move(*made);
+    }
+    Buffer values(count);
+    initialise(block.unit_.parameters(), settings.seed, 0, count, values.data());
+    block.where_.copy(values.data(), static_cast<size_t>(count) * sizeof(float), block.parameters_.data());
+    for (Index at = 0; at < between; at += count)
+      block.where_.copy(values.data(), static_cast<size_t>(std::min(count, between - at)) * sizeof(float),
+                        block.input_.data() + at);
+    WEIR_TRY(block.where_.status());
+    return block;
   }
 
   double tokens() const { return static_cast<double>(batch_.rows()); }
   size_t parameters() const { return static_cast<size_t>(parameters_.size()); }
+  /// Forward and backward, complete on return.
   void compute(Ops& ops) {
     const Compute with{ops, scratch_.data()};
     unit_.forward(with, batch_, parameters_.data(), input_.data(), output_.data(), saved_.data());
-    std::copy_n(input_.data(), gradient_.size(), gradient_.data());
+    // Gradients as large as the input's values are as good as others.
+    ops.clear(gradient_.size(), gradient_.data());
+    ops.run(Add{gradient_.size(), input_.data(), gradient_.data()});
     PlainGradients sum(gradients_.data());
     unit_.backward(with, batch_, parameters_.data(), input_.data(), saved_.data(), gradient_.data(), sum);
+    ops.finish();
   }
 
  private:
+  Block(const Unit& unit, Batch batch, gpu::GpuOps* gpu) : unit_(unit), batch_(batch), where_(gpu) {
+    batch_.sequences = std::min(batch_.sequences, kMostSequences);
+    batch_.loss_scale = 1;
+  }
+
   const Unit& unit_;
   Batch batch_;
-  Buffer parameters_, gradients_, input_, output_, gradient_, saved_, scratch_;
+  shard::Arrays where_;
+  Array parameters_, gradients_, input_, output_, gradient_, saved_, scratch_;
 };
 
 /// Seconds that a rank takes for the block, all ranks at once.
@@ -84,22 +104,38 @@ Result<double> compute_seconds(ncclComm_t comm, Block& block, Ops& ops) {
   return best;
 }
 
-/// All-gathers of `floats` of each rank.
+/// All-gathers of `floats` of each rank, on a stream.
 class Gather {
  public:
-  Gather(ncclComm_t comm, int ranks, size_t floats)
-      : comm_(comm), ranks_(ranks), own_(floats), all_(floats * static_cast<size_t>(ranks)) {}
-
-  Status queue(cudaStream_t stream) {
-    return checked(ncclAllGather(own_.data(), all_.data(), own_.size(), ncclFloat32, comm_, stream),
-                   "survey");
+  static Result<Gather> make(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu) {
+    auto own = Array::make(static_cast<Index>(floats), gpu);
+    WEIR_TRY(own.status());
+    auto all = Array::make(static_cast<Index>(floats) * ranks, gpu);
+    WEIR_TRY(all.status());
+    auto stream = shard::Stream::make(gpu);
+    WEIR_TRY(stream.status());
+    auto end = shard::Event::make(gpu);
+    WEIR_TRY(end.status());
+    return Gather(comm, ranks, std::move(*own), std::move(*all), std::move(*stream), std::move(*end));
   }
+
+  Status queue(int count) {
+    for (int at = 0; at < count; ++at)
+      WEIR_TRY(checked(ncclAllGather(own_.data(), all_.data(), static_cast<size_t>(own_.size()), ncclFloat32,
+                                     comm_, stream_.cuda()),
+                       "survey"));
+    return end_.record(stream_);
+  }
+  Status wait() { return end_.synchronize("survey"); }
   /// Of one, while nobody computes.
   Result<double> seconds() {
     double best = 0;
     for (int turn = 0; turn <= kTurns; ++turn) {
       Status status;
-      const double own = seconds_of([&] { status = queue(nullptr); });
+      const double own = seconds_of([&] {
+        status = queue(1);
+        if (status.ok()) status = wait();
+      });
       WEIR_TRY(std::move(status));
       const auto slowest = largest(comm_, own);
       WEIR_TRY(slowest.status());
@@ -107,14 +143,24 @@ class Gather {
     }
     return best;
   }
-  double bytes() const { return static_cast<double>(all_.size() * sizeof(float)); }
+  double bytes() const { return static_cast<double>(all_.size()) * sizeof(float); }
   double part() const { return (ranks_ - 1.0) / ranks_; }
   int steps() const { return ranks_ - 1; }
 
  private:
+  Gather(ncclComm_t comm, int ranks, Array own, Array all, shard::Stream stream, shard::Event end)
+      : comm_(comm),
+        ranks_(ranks),
+        own_(std::move(own)),
+        all_(std::move(all)),
+        stream_(std::move(stream)),
+        end_(std::move(end)) {}
+
   ncclComm_t comm_;
   int ranks_;
-  std::vector<float> own_, all_;
+  Array own_, all_;
+  shard::Stream stream_;
+  shard::Event end_;
 };
 
 struct Link {
@@ -123,42 +169,48 @@ struct Link {
 };
 
 /// t = bytes (W-1)/W / rate + (W-1) latency, as wire.h has it, solved for both by two sizes.
-Result<Link> link_of(ncclComm_t comm, int ranks, size_t floats) {
-  Gather small(comm, ranks, kSmallFloats);
-  Gather large(comm, ranks, std::max(floats / static_cast<size_t>(ranks), 16 * kSmallFloats));
-  const auto short_one = small.seconds();
+Result<Link> link_of(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu) {
+  auto small = Gather::make(comm, ranks, kSmallFloats, gpu);
+  WEIR_TRY(small.status());
+  auto large =
+      Gather::make(comm, ranks, std::max(floats / static_cast<size_t>(ranks), 16 * kSmallFloats), gpu);
+  WEIR_TRY(large.status());
+  const auto short_one = small->seconds();
   WEIR_TRY(short_one.status());
-  const auto long_one = large.seconds();
+  const auto long_one = large->seconds();
   WEIR_TRY(long_one.status());
-  const double bytes = large.bytes() * large.part() - small.bytes() * small.part();
-  return Link{bytes / std::max(*long_one - *short_one, *long_one / 100), *short_one / small.steps()};
+  const double bytes = large->bytes() * large->part() - small->bytes() * small->part();
+  return Link{bytes / std::max(*long_one - *short_one, *long_one / 100), *short_one / small->steps()};
 }
 
 /// The part of its speed that computing loses while gathers are under way.
-Result<double> contention(ncclComm_t comm, int ranks, Block& block, Ops& ops, double alone) {
-  Gather gather(comm, ranks, block.parameters() / static_cast<size_t>(ranks) + 1);
-  const auto each = gather.seconds();
+Result<double> contention(ncclComm_t comm, int ranks, Block& block, Ops& ops, double alone,
+                          gpu::GpuOps* gpu) {
+  auto gather = Gather::make(comm, ranks, block.parameters() / static_cast<size_t>(ranks) + 1, gpu);
+  WEIR_TRY(gather.status());
+  const auto each = gather->seconds();
   WEIR_TRY(each.status());
   const int count = std::clamp(static_cast<int>(2 * alone / *each) + 1, 1, 256);
-  auto stream = shard::Stream::make();
-  WEIR_TRY(stream.status());
-  auto end = shard::Event::make();
-  WEIR_TRY(end.status());
   double best = 0;
   for (int turn = 0; turn < kTurns; ++turn) {
-    for (int at = 0; at < count; ++at) WEIR_TRY(gather.queue(stream->cuda()));
-    WEIR_TRY(end->record(*stream));
+    WEIR_TRY(gather->queue(count));
     const double own = seconds_of([&] { block.compute(ops); });
-    WEIR_TRY(checked(weirEventSynchronize(end->handle()), "survey"));
+    WEIR_TRY(gather->wait());
     const auto slowest = largest(comm, own);
     WEIR_TRY(slowest.status());
     best = turn == 0 ? *slowest : std::min(best, *slowest);
   }
+  WEIR_TRY(ops.status());
   return std::clamp(1 - alone / best, 0.0, kMostContention);
 }
 
-/// Bytes that programs may still have on this machine.
-Result<double> available_bytes() {
+/// Bytes that programs may still have on this machine, or on its GPU.
+Result<double> available_bytes(gpu::GpuOps* gpu) {
+  if (gpu != nullptr) {
+    const auto left = gpu->gpu().available();
+    WEIR_TRY(left.status());
+    return static_cast<double>(*left);
+  }
   std::ifstream file("/proc/meminfo");
   for (std::string word; file >> word;) {
     double kib = 0;
@@ -168,11 +220,19 @@ Result<double> available_bytes() {
                 "/proc/meminfo does not say how much memory is available; say --memory BYTES");
 }
 
-Result<double> memory_per_rank(const World& world, const Settings& settings, double ranks_of_host) {
+/// Ranks of a host take its GPUs in turn.
+Result<double> memory_per_rank(const World& world, const Settings& settings, int ranks_of_host) {
   if (settings.memory > 0) return static_cast<double>(settings.memory);
-  const auto available = available_bytes();
+  int sharing = ranks_of_host;
+  if (settings.sharding.gpu != nullptr) {
+    const auto gpus = gpu::Gpu::count();
+    WEIR_TRY(gpus.status());
+    sharing = (ranks_of_host + *gpus - 1) / *gpus;
+  }
+  WEIR_TRY(largest(world.comm(), 0).status());  // before anyone looks, all have what they have
+  const auto available = available_bytes(settings.sharding.gpu);
   WEIR_TRY(available.status());
-  const auto least = largest(world.comm(), -*available / ranks_of_host);
+  const auto least = largest(world.comm(), -*available / sharing);
   WEIR_TRY(least.status());
   return -*least * kPartOfMemory;
 }
@@ -185,9 +245,10 @@ Status find_shape(const World& world, shard::Place& place) {
   return places.ok() || places.status().code() == Code::invalid_argument ? Status() : places.status();
 }
 
-Status measure_links(const World& world, const shard::Place& place, size_t floats, plan::Cluster& cluster) {
+Status measure_links(const World& world, const shard::Place& place, size_t floats, gpu::GpuOps* gpu,
+                     plan::Cluster& cluster) {
   if (place.replicas > 1) {
-    const auto between = link_of(world.comm(), world.ranks(), floats);
+    const auto between = link_of(world.comm(), world.ranks(), floats, gpu);
     WEIR_TRY(between.status());
     cluster.nic = between->rate;
     cluster.latency = between->latency;
@@ -196,7 +257,7 @@ Status measure_links(const World& world, const shard::Place& place, size_t float
   if (place.shards > 1) {
     auto host = shard::Communicator::split(world.comm(), place.replica, place.shard, "survey");
     WEIR_TRY(host.status());
-    const auto own = link_of(host->handle(), place.shards, floats);
+    const auto own = link_of(host->handle(), place.shards, floats, gpu);
     WEIR_TRY(own.status());
     // The slowest host counts.
     const auto pace = largest(world.comm(), 1 / own->rate);
@@ -246,18 +307,19 @@ Result<plan::Cluster> survey(const World& world, const Settings& settings, const
   WEIR_TRY(memory.status());
   cluster.memory = *memory;
 
-  Block block(settings, model, world.ranks());
-  const auto seconds = compute_seconds(world.comm(), block, ops);
+  auto block = Block::make(settings, model, world.ranks());
+  WEIR_TRY(block.status());
+  const auto seconds = compute_seconds(world.comm(), *block, ops);
   WEIR_TRY(seconds.status());
   const plan::Model seen = plan_model(model);
-  cluster.compute = block.tokens() * 3 * plan::forward_flops(seen, seen.units[1]) / *seconds;
+  cluster.compute = block->tokens() * 3 * plan::forward_flops(seen, seen.units[1]) / *seconds;
   cluster.peak = cluster.compute;
   cluster.inside = cluster.nic = 1;  // of one rank, which sends nothing
   if (world.ranks() == 1) return cluster;
   cluster.nic = 0;
-  WEIR_TRY(measure_links(world, place, block.parameters(), cluster));
+  WEIR_TRY(measure_links(world, place, block->parameters(), settings.sharding.gpu, cluster));
   if (place.replicas == 1) cluster.nic = cluster.inside;
-  const auto lost = contention(world.comm(), world.ranks(), block, ops, *seconds);
+  const auto lost = contention(world.comm(), world.ranks(), *block, ops, *seconds, settings.sharding.gpu);
   WEIR_TRY(lost.status());
   cluster.contention = *lost;
   return cluster;

@@ -32,6 +32,7 @@ Result<Driver> Driver::load() {
   find("cuDeviceGetAttribute", driver.device_attribute);
   find("cuDevicePrimaryCtxRetain", driver.context_retain);
   find("cuCtxSetCurrent", driver.context_set);
+  find("cuMemGetInfo_v2", driver.memory_info);
   find("cuMemAlloc_v2", driver.allocate);
   find("cuMemFree_v2", driver.free);
   find("cuMemcpyAsync", driver.copy);

@@ -42,6 +42,7 @@ struct Driver {
   int (*device_attribute)(int*, int, int) = nullptr;
   int (*context_retain)(void**, int) = nullptr;
   int (*context_set)(void*) = nullptr;
+  int (*memory_info)(size_t*, size_t*) = nullptr;
   int (*allocate)(Address*, size_t) = nullptr;
   int (*free)(Address) = nullptr;
   int (*copy)(Address, Address, size_t, void*) = nullptr;

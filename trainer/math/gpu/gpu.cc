@@ -65,6 +65,13 @@ Status Gpu::load_kernel() {
                          "finding weir_train_rows");
 }
 
+Result<size_t> Gpu::available() const {
+  size_t left = 0;
+  size_t all = 0;
+  WEIR_TRY(driver_.checked(driver_.memory_info(&left, &all), "asking for the memory of " + description_));
+  return left;
+}
+
 Result<void*> Gpu::allocate(size_t bytes) {
   Address address = 0;
   const size_t whole = std::max<size_t>(bytes, 1);

@@ -28,6 +28,8 @@ class Gpu {
   /// "GPU 0 (NVIDIA H200)"
   const std::string& description() const { return description_; }
 
+  /// Bytes that programs may still have.
+  Result<size_t> available() const;
   /// Memory of the GPU, zeroed.
   Result<void*> allocate(size_t bytes);
   void free(void* memory);

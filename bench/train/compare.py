@@ -3,7 +3,8 @@
 
 The same model, batch and optimizer (torch_gpt.py), one thread per rank, the built-in text. Programs take turns within a round; a figure
 is the median over all rounds of the medians of the steps after the first three. PyTorch needs Debian's python3-torch, and a
-BLAS that is fast (libopenblas0-pthread), since its own package brings none.
+BLAS that is fast (libopenblas0-pthread), since its own package brings none. OpenBLAS takes processors that are younger than
+itself for very old ones; so it gets the name of those whose products are quickest here.
 """
 
 import argparse
@@ -20,6 +21,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TEXT = os.path.join(HERE, "..", "..", "trainer", "data", "kjv.txt.xz")
 LENGTHS = {"tiny": 64, "small": 128, "medium": 256, "124M": 1024}
 WARM_UP = 3
+# OpenBLAS's name of a core, and what a processor must have for it.
+CORES = {None: "", "Haswell": "avx2", "SkylakeX": "avx512f"}
+PROBE = """
+import time, torch
+torch.set_num_threads(1)
+a, b = torch.randn(2048, 256), torch.randn(1024, 256)
+rates = []
+for _ in range(20):
+  begin = time.perf_counter()
+  torch.nn.functional.linear(a, b)
+  rates.append(1 / (time.perf_counter() - begin))
+print(max(rates))
+"""
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -29,6 +43,20 @@ def python_with_torch():
     if subprocess.run([python, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
       return python
   return None
+
+
+def quickest_core(python):
+  """Variables for OpenBLAS."""
+  with open("/proc/cpuinfo", encoding="utf-8") as file:
+    flags = next((line for line in file if line.startswith("flags")), "").split()
+  rates = {}
+  for core, needs in CORES.items():
+    if needs and needs not in flags:
+      continue
+    variables = {"OPENBLAS_CORETYPE": core} if core else {}
+    done = subprocess.run([python, "-c", PROBE], env={**os.environ, **ONE_THREAD, **variables}, capture_output=True, check=True)
+    rates[core] = float(done.stdout), variables
+  return max(rates.values(), key=lambda found: found[0])[1]
 
 
 def free_port():
@@ -44,10 +72,10 @@ def median_step(lines):
   return statistics.median(seconds)
 
 
-def run_torch(python, arguments, ranks, text):
+def run_torch(python, arguments, ranks, text, core):
   command = [python, os.path.join(HERE, "torch_gpt.py"), "--preset", arguments.preset, "--steps", str(arguments.steps)]
   command += ["--batch", str(arguments.batch), "--data", text]
-  meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(ranks)}
+  meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(ranks), **core}
   started = [
       subprocess.Popen(command, env={**os.environ, **ONE_THREAD, **meeting, "RANK": str(rank)}, stdout=subprocess.PIPE)
       for rank in range(ranks)
@@ -80,8 +108,10 @@ def main():
   python = python_with_torch()
   if python is None:
     sys.exit("PyTorch is not installed (Debian's python3-torch)")
+  core = quickest_core(python)
   tokens = arguments.batch * LENGTHS[arguments.preset]
-  print(f"preset {arguments.preset}, {arguments.batch} sequences per step, fp32; tokens/s, and times PyTorch's\n")
+  print(f"preset {arguments.preset}, {arguments.batch} sequences per step, fp32; tokens/s, and times PyTorch's"
+        f"{''.join(f' with {name}={value}' for name, value in core.items())}\n")
   print("| ranks | PyTorch, DDP over Gloo | weir-train --strategy none | full |")
   print("|---|---|---|---|")
   with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +121,7 @@ def main():
     for ranks in map(int, arguments.ranks.split(",")):
       taken = {"torch": [], "none": [], "full": []}
       for _ in range(arguments.rounds):
-        taken["torch"].append(run_torch(python, arguments, ranks, text))
+        taken["torch"].append(run_torch(python, arguments, ranks, text, core))
         for strategy in ("none", "full"):
           taken[strategy].append(run_weir(arguments.programs, arguments, ranks, strategy, folder))
       speed = {name: tokens / statistics.median(seconds) for name, seconds in taken.items()}

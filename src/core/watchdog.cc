@@ -15,12 +15,13 @@ namespace weir::core {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kPeriodNs = 1000 * kMs;
+constexpr int64_t kPeriodNs = 250 * kMs;
 constexpr int64_t kConfirmNs =
     300 * kMs;  ///< what a rank sent, or was told, before it went has arrived by then
 constexpr int64_t kStallNs = 500 * kMs;  ///< not called for so long: this process was stopped itself
 constexpr int64_t kRetryNs = 200 * kMs;
-constexpr int64_t kTellMs = 200;
+constexpr int64_t kTellMs =
+    1000;  ///< a busy process has heard it by then, and takes nobody who went for the culprit
 constexpr int64_t kExplainMs = 1000;
 constexpr size_t kMostHops = 16;
 constexpr size_t kDoorsAtOnce = 256;
@@ -99,8 +100,7 @@ class Watchdog::Chase {
 Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)) {}
 Watchdog::~Watchdog() = default;
 
-// Together with the time to confirm and to tell, these stay below peer_ms. Who looks more often takes a rank
-// that has given up, and ended, for the culprit before its word of the real one arrives on a busy machine.
+// Together with the time to confirm and to tell, these stay below peer_ms.
 int64_t Watchdog::period_ns() const { return std::min<int64_t>(kPeriodNs, spec_.timeouts.peer_ms * kMs / 5); }
 int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kMs * 65 / 100; }
 
@@ -363,7 +363,7 @@ void Watchdog::tell(const Failure& failure, Rank except) const {
     if (tells && std::ranges::find(doors, door) == doors.end()) doors.push_back(door);
   }
   const Bytes notice = Watch::notice(failure);
-  const Deadline deadline = Deadline::in_ms(kTellMs);
+  const Deadline deadline = Deadline::in_ms(kTellMs, spec_.abort);
   for (std::span<const SocketAddress> rest(doors); !rest.empty() && !deadline.over();) {
     const size_t now = std::min(rest.size(), kDoorsAtOnce);
     ask_all(rest.first(now), spec_.uid, notice, deadline);

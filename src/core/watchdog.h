@@ -1,6 +1,6 @@
 /// Finds out why a rank waits for long, and tells everybody.
 ///
-/// The waiting thread calls examine() again and again. About once a second the watchdog asks the process of
+/// The waiting thread calls examine() again and again. Four times a second the watchdog asks the process of
 /// the rank that it waits for, at its door, what that rank is doing, and follows the chain of "it waits for
 /// ..." to its end:
 ///
@@ -19,7 +19,7 @@
 ///
 /// Who finds a culprit first tells all other ranks before it returns the error, so that nobody takes a rank
 /// that gave up for the culprit. From the moment somebody dies, on a host that lives, it takes less than
-/// two seconds until examine() returns the error on every waiting rank, and ranks in no call have been told.
+/// a second until examine() returns the error on every waiting rank, and ranks in no call have been told.
 /// Where somebody stops, or a host dies, it takes at most Timeouts::peer_ms.
 #pragma once
 
@@ -76,7 +76,7 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
 
   /// Success while there is hope. Call it, with how long nothing has moved, whenever a look was in vain and
-  /// the waiter is patient: at least every 100 ms. Never blocks, but for at most 200 ms when it has found a
+  /// the waiter is patient: at least every 100 ms. Never blocks, but for at most a second when it has found a
   /// culprit and tells the others; costs two looks at the clock when there is nothing to do. `opening`: a
   /// channel between the two ranks has not opened yet. `task`, if any, is what waits, for the error's words.
   /// Used by the waiting thread only.

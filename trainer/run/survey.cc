@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/math/gpu/gpu_ops.h"
 #include "trainer/run/array.h"
 #include "trainer/run/budget.h"
 #include "trainer/shard/arrays.h"

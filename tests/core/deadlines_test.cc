@@ -100,7 +100,7 @@ auto names(const Hit& hit) {
 }
 
 /// A third of the time in which a lost peer is noticed, so that a busy machine keeps to it as well. Without
-/// other work it is less than two seconds (RecordProperty).
+/// other work it is less than a second (RecordProperty).
 void expect_death_noticed_soon(const std::vector<Wait>& waits, const char* transports,
                                const std::string& found_in) {
   SCOPED_TRACE(transports);

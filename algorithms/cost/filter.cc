@@ -36,13 +36,8 @@ Names every_name() {
 
 /// The algorithms that a word means; nothing for a word that has no meaning.
 std::optional<Names> meaning(std::string_view word) {
-  for (const Word& known : kWords) {
-    if (!equals_ignoring_case(known.nccl, word)) continue;
-    Names names;
-    for (const std::string_view name : known.ours)
-      if (!name.empty()) names.push_back(name);
-    return names;
-  }
+  for (const Word& known : kWords)
+    if (equals_ignoring_case(known.nccl, word)) return algorithms_like(known.nccl);
   for (const std::string_view name : every_name())
     if (equals_ignoring_case(name, word)) return Names{name};
   return std::nullopt;
@@ -57,6 +52,16 @@ std::string expected_words() {
 }
 
 }  // namespace
+
+Names algorithms_like(std::string_view nccl) {
+  Names names;
+  for (const Word& known : kWords) {
+    if (known.nccl != nccl) continue;
+    for (const std::string_view name : known.ours)
+      if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
 
 Result<Filter> Filter::parse(std::string_view text) {
   auto refused = left_out(text, {"algorithm", every_name(), expected_words(), meaning});

@@ -12,6 +12,10 @@
 
 namespace weir::cost {
 
+/// The algorithms of the catalogue that go the ways of NCCL's "tree", "ring" or "pat"; none for any other
+/// word.
+Names algorithms_like(std::string_view nccl);
+
 class Filter {
  public:
   /// Everything.

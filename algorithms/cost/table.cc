@@ -159,12 +159,15 @@ std::vector<Row> Table::rows() const {
   return rows;
 }
 
+Estimate Table::estimate(std::string_view algorithm, size_t bytes) const {
+  for (const Candidate& candidate : candidates_)
+    if (candidate.entry->algorithm == algorithm) return candidate.estimate(static_cast<double>(bytes));
+  return {};
+}
+
 double Table::seconds(std::string_view algorithm, size_t bytes) const {
-  for (const Candidate& candidate : candidates_) {
-    if (candidate.entry->algorithm == algorithm)
-      return candidate.estimate(static_cast<double>(bytes)).seconds;
-  }
-  return -1;
+  const Estimate found = estimate(algorithm, bytes);
+  return found.entry != nullptr ? found.seconds : -1;
 }
 
 std::vector<std::string> lines_of(const Table& table) {

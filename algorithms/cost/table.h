@@ -63,6 +63,8 @@ class Table {
   }
   /// From one byte to 2^40 - 1, sizes with the same best algorithm and tiles merged.
   std::vector<Row> rows() const;
+  /// The algorithm in its best tiles; no entry where it is not among the candidates.
+  Estimate estimate(std::string_view algorithm, size_t bytes) const;
   /// What the algorithm is predicted to take; negative where it is not among the candidates.
   double seconds(std::string_view algorithm, size_t bytes) const;
 

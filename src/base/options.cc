@@ -118,6 +118,8 @@ constexpr std::array kTable = {
               "0: a communicator with another rank on this rank's GPU is refused"},
     OptionRow{"WEIR_GPU_HOME_BYTES", &Options::gpu_home_bytes, "bytes", 0, 1 << 30,
               "memory of its GPU that each rank of a communicator gives to kernels; the smallest counts"},
+    OptionRow{"NCCL_TUNER_PLUGIN", &Options::tuner_plugin, "", 0, 0,
+              "tuner plugin of NCCL that has a say in algorithms, a file or a name; none: no plugin"},
     OptionRow{"WEIR_ALGO", &Options::algorithm, "", 0, 0,
               "the algorithm to use wherever it can; empty is automatic"},
     OptionRow{

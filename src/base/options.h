@@ -66,6 +66,7 @@ struct Options {
   bool shares_gpu = true;
   int64_t gpu_home_bytes = 7 * 1024 * 1024;
   // Plans
+  std::string tuner_plugin;
   std::string algorithm;
   std::string nccl_algorithms;
   std::string nccl_protocols;

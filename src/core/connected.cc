@@ -125,11 +125,13 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
 
   auto island = view_island(*c.routes, self);
   WEIR_TRY(island.status());
+  c.tuner = tuner_for(options, *c.bootstrap);
   // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
   WEIR_TRY(c.meet(runtime, gpu));
   c.join_island(runtime, island->windows, island->doorbells);
   const algorithms::Layout layout = c.layout();
   c.make_selector(layout, island->scratch);
+  if (c.terms_.tuned) c.advice = std::make_unique<Advice>();
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
                                         options.pace_share);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
@@ -142,6 +144,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.pairs = c.pairs.get();
   parts.exchange = c.exchange.get();
   parts.exchanged = c.exchanged;
+  parts.advice = c.advice.get();
   parts.activity = &c.bootstrap->activity();
   parts.watchdog = &c.bootstrap->watchdog();
   parts.rings = c.routes->all_ring();
@@ -152,6 +155,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.execution = std::make_unique<Execution>(parts);
   WEIR_INFO(init, "{}", c.describe());
   WEIR_TRY(c.settle_rates(options));
+  WEIR_TRY(c.take_advice());
   c.limit_senders(runtime);
   return made;
 }
@@ -210,7 +214,11 @@ Status Connected::meet(Runtime& runtime, const device::Gpu* gpu) {
   ByteWriter told;
   seat.put(told);
   told.put_bytes(Cluster::contribution(runtime.own_host(), peers, self));
-  if (self == 0) Terms::of(options).put(told);
+  if (self == 0) {
+    Terms terms = Terms::of(options);
+    terms.tuned = tuner != nullptr;
+    terms.put(told);
+  }
   auto all = bootstrap->all_gather(told.take());
   WEIR_TRY(all.status());
   std::vector<Bytes> contributions;
@@ -302,6 +310,20 @@ Status Connected::settle_rates(const Options& options) {
   if (exchanged[static_cast<size_t>(Collective::all_reduce)]) return {};
   for (const std::string& line : cost::lines_of(selector->table(Collective::all_reduce)))
     WEIR_INFO(init, "all_reduce {}", line);
+  return {};
+}
+
+/// Rank 0 asks its tuner, once rates are known, and tells all.
+Status Connected::take_advice() {
+  if (advice == nullptr || bootstrap->size() == 1) return {};
+  Bytes own;
+  if (bootstrap->rank() == 0) own = Advice::of(*tuner, *selector, exchanged).encode();
+  auto all = bootstrap->all_gather(own);
+  WEIR_TRY(all.status());
+  auto told = Advice::decode(all->front());
+  WEIR_TRY(told.status());
+  *advice = *told;
+  selector->follow(*advice);
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/base/host.h"
+#include "src/core/advice.h"
 #include "src/core/bootstrap.h"
 #include "src/core/cluster.h"
 #include "src/core/execution.h"
@@ -36,7 +37,9 @@ struct Connected {
   std::unique_ptr<Links> links;
   std::unique_ptr<exec::Allocations> allocations;  ///< of an island; else null, like exchange
   std::unique_ptr<exec::Exchange> exchange;
-  std::bitset<kCollectives> exchanged;  ///< that it does here
+  std::bitset<kCollectives> exchanged;    ///< that it does here
+  std::unique_ptr<drivers::Tuner> tuner;  ///< null: none
+  std::unique_ptr<Advice> advice;         ///< of rank 0's tuner, on all ranks; null: it has none
   std::unique_ptr<Selector> selector;
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<Pairs> pairs;
@@ -63,6 +66,7 @@ struct Connected {
   algorithms::Layout layout() const;
   void make_selector(const algorithms::Layout& layout, const SharedScratch& scratch);
   Status settle_rates(const Options& options);
+  Status take_advice();
   void limit_senders(Runtime& runtime) const;
 
   std::vector<Seat> seats_;  ///< by rank

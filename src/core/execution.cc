@@ -55,6 +55,14 @@ Progress Execution::advance() {
   }
 }
 
+inline bool Execution::is_exchanged(const Operation& operation) const {
+  if (!parts_.exchanged[static_cast<size_t>(operation.kind)]) return false;
+  if (parts_.advice == nullptr) [[likely]]
+    return true;
+  const size_t bytes = operation.count * size_of(operation.type);
+  return parts_.advice->at(operation.kind, bytes).way != Advice::Way::plan;
+}
+
 /// False: failed.
 bool Execution::begin_next() {
   const Operation& operation = operations_[next_++];
@@ -66,7 +74,7 @@ bool Execution::begin_next() {
     return true;
   }
   lay_out(operation, mark);
-  if (parts_.exchanged[static_cast<size_t>(operation.kind)]) {
+  if (is_exchanged(operation)) {
     parts_.exchange->start(operation.kind, work_);
     task_ = parts_.exchange;
     return true;

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "src/base/doorbell.h"
+#include "src/core/advice.h"
 #include "src/core/links.h"
 #include "src/core/operation.h"
 #include "src/core/pairs.h"
@@ -38,9 +39,10 @@ class Execution {
     Watchdog* watchdog = nullptr;
     Doorbell* doorbell = nullptr;
     bool rings = true;  ///< everything this rank waits for rings the doorbell; else transports must be served
-    WaitPolicy patience;           ///< while waiting for channels
-    WaitPolicy exchange_patience;  ///< for the exchange
-    bool check = true;             ///< signatures travel with operations
+    WaitPolicy patience;             ///< while waiting for channels
+    WaitPolicy exchange_patience;    ///< for the exchange
+    const Advice* advice = nullptr;  ///< where it wants a plan, nothing is exchanged; may be null
+    bool check = true;               ///< signatures travel with operations
   };
   explicit Execution(const Parts& parts);
 
@@ -58,6 +60,7 @@ class Execution {
  private:
   friend Status drive(std::span<Execution* const> executions);
 
+  bool is_exchanged(const Operation& operation) const;
   bool begin_next();
   bool begin_pairs();
   void lay_out(const Operation& operation, uint32_t mark);

@@ -10,6 +10,7 @@
 #include "algorithms/ordered.h"
 #include "src/base/log.h"
 #include "src/core/pace.h"
+#include "src/core/ring_file.h"
 #include "src/exec/lower.h"
 
 namespace weir::core {
@@ -36,26 +37,38 @@ PlanCache::PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedS
 Result<Chosen> PlanCache::find(Collective kind, Rank root, size_t bytes) {
   if (const Chosen known = hit(kind, root, bytes); known.plan != nullptr) return known;
   // All sizes of a class (from a power of two to the next) share a plan and its tiles.
-  const cost::Estimate& best = selector_.table(kind).at(bytes).best;
-  if (best.entry == nullptr) {
+  Selector::Choice choice = selector_.choose(kind, bytes);
+  if (choice.entry == nullptr) {
     return Status(Code::internal_error, fmt::format("no plan for {} over {} ranks", name(kind), ranks_));
   }
-  const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*best.entry, ranks_, layout_)};
-  auto plan = prepare(best.entry->algorithm, shape);
+  const algorithms::Layout& layout = layout_with(choice.rings);
+  if (choice.rings > 0) choice.entry = algorithms::find(layout.rings.empty() ? "ring" : "ring_set", kind);
+  const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*choice.entry, ranks_, layout)};
+  auto plan = prepare(choice.entry->algorithm, shape, layout);
   WEIR_TRY(plan.status());
-  const size_t part = (*plan)->run->most_tile_bytes() / static_cast<size_t>(best.tile_divisor);
+  const size_t part = (*plan)->run->most_tile_bytes() / static_cast<size_t>(choice.tile_divisor);
   const Chosen chosen{*plan, std::max(part / kTileAlignment, size_t{1}) * kTileAlignment};
+  WEIR_INFO(tuning, "{}: {} bytes -> {} in {} chunks", name(kind), bytes, choice.entry->algorithm,
+            shape.chunks);
   hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))] = chosen;
   return chosen;
 }
 
-Result<Prepared*> PlanCache::prepare(std::string_view algorithm, const ir::Shape& shape) {
+const algorithms::Layout& PlanCache::layout_with(size_t rings) {
+  if (rings == 0) return layout_;
+  const auto [found, added] = layouts_.try_emplace(rings, layout_);
+  if (added) limit_rings(found->second, rings, rings);
+  return found->second;
+}
+
+Result<Prepared*> PlanCache::prepare(std::string_view algorithm, const ir::Shape& shape,
+                                     const algorithms::Layout& layout) {
   const auto known = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& p) {
     return p->algorithm == algorithm && p->program->shape == shape;
   });
   if (known != prepared_.end()) return known->get();
 
-  auto made = make(std::string(algorithm), shape);
+  auto made = make(std::string(algorithm), shape, layout);
   WEIR_TRY(made.status());
   if (prepared_.size() >= kMost) {
     hits_ = {};
@@ -66,8 +79,9 @@ Result<Prepared*> PlanCache::prepare(std::string_view algorithm, const ir::Shape
   return prepared_.back().get();
 }
 
-Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, const ir::Shape& shape) {
-  auto plan = algorithms::emit_in_order(algorithm, shape, layout_);
+Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, const ir::Shape& shape,
+                                                  const algorithms::Layout& layout) {
+  auto plan = algorithms::emit_in_order(algorithm, shape, layout);
   WEIR_TRY(plan.status());
   if (plan->moves.size() <= kMostMovesVerified) {
     if (const Status proof = ir::verify(*plan); !proof.ok()) {

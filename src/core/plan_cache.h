@@ -7,6 +7,7 @@
 
 #include <array>
 #include <bit>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,13 +64,18 @@ class PlanCache {
   static constexpr int kSizeClasses = 64;  // by the number of significant bits of `bytes`
   static constexpr size_t kMost = 256;
 
-  Result<Prepared*> prepare(std::string_view algorithm, const ir::Shape& shape);
-  Result<std::unique_ptr<Prepared>> make(const std::string& algorithm, const ir::Shape& shape);
+  /// With so many rings; 0: as it is.
+  const algorithms::Layout& layout_with(size_t rings);
+  Result<Prepared*> prepare(std::string_view algorithm, const ir::Shape& shape,
+                            const algorithms::Layout& layout);
+  Result<std::unique_ptr<Prepared>> make(const std::string& algorithm, const ir::Shape& shape,
+                                         const algorithms::Layout& layout);
   Result<exec::Binding> bind(const exec::Program& program);
 
   const Rank self_;
   const int ranks_;
   const algorithms::Layout layout_;
+  std::map<size_t, algorithms::Layout> layouts_;  ///< by the number of rings that was asked for
   Links& links_;
   const SharedScratch scratch_;
   Selector& selector_;

@@ -162,7 +162,7 @@ Terms Terms::of(const Options& options) {
 
 void Terms::put(ByteWriter& out) const {
   out.put_string(costs).put_string(algorithm).put_string(nccl_algorithms).put_string(nccl_protocols);
-  out.put_string(graphs).put(fast_paths).put(least_rings).put(most_rings);
+  out.put_string(graphs).put(fast_paths).put(tuned).put(least_rings).put(most_rings);
 }
 
 Terms Terms::get(ByteReader& in) {
@@ -173,6 +173,7 @@ Terms Terms::get(ByteReader& in) {
   terms.nccl_protocols = in.get_string();
   terms.graphs = in.get_string();
   terms.fast_paths = in.get<bool>();
+  terms.tuned = in.get<bool>();
   terms.least_rings = in.get<size_t>();
   terms.most_rings = in.get<size_t>();
   return terms;

@@ -49,6 +49,7 @@ struct Terms {
   std::string nccl_protocols;
   std::string graphs;  ///< text of a graph file of NCCL
   bool fast_paths = true;
+  bool tuned = false;      ///< rank 0 has a tuner plugin
   size_t least_rings = 1;  ///< of plans over rings
   size_t most_rings = SIZE_MAX;
 

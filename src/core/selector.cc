@@ -12,6 +12,21 @@ bool Selector::allows(const algorithms::Entry& entry) const {
   return filter_.allows(entry) || (entry.algorithm == "ring_set" && filter_.allows("ring", entry.kind));
 }
 
+Selector::Choice Selector::choose(Collective kind, size_t bytes) {
+  const Advice::Answer said = advice_ != nullptr ? advice_->at(kind, bytes) : Advice::Answer();
+  Choice choice;
+  if (said.way == Advice::Way::plan) {
+    choice = {&algorithms::catalogue()[said.entry], said.tile_divisor};
+  } else {
+    const cost::Estimate& best = table(kind).at(bytes).best;
+    choice = {best.entry, best.tile_divisor};
+  }
+  const bool over_rings =
+      choice.entry != nullptr && (choice.entry->algorithm == "ring" || choice.entry->algorithm == "ring_set");
+  if (said.rings > 0 && over_rings) choice = {choice.entry, 1, said.rings};
+  return choice;
+}
+
 const cost::Table& Selector::table(Collective kind) {
   std::optional<cost::Table>& table = tables_[static_cast<size_t>(kind)];
   if (!table) {

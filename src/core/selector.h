@@ -9,6 +9,7 @@
 
 #include "algorithms/cost/filter.h"
 #include "algorithms/cost/table.h"
+#include "src/core/advice.h"
 
 namespace weir::core {
 
@@ -23,6 +24,17 @@ class Selector {
   /// From now on these rates count. REQUIRES: no table was asked for yet.
   void set_rates(const cost::Rates& rates);
 
+  /// From now on what it says counts more than costs. It outlives the selector.
+  void follow(const Advice& advice) { advice_ = &advice; }
+
+  /// What an operation takes.
+  struct Choice {
+    const algorithms::Entry* entry = nullptr;  ///< null: there is none
+    int tile_divisor = 1;                      ///< as in cost::Estimate
+    size_t rings = 0;  ///< of an entry over rings: so many, instead of those of the layout; 0: these
+  };
+  Choice choose(Collective kind, size_t bytes);
+
   /// The table of a collective, made when first asked for.
   const cost::Table& table(Collective kind);
 
@@ -31,6 +43,7 @@ class Selector {
 
   cost::Surroundings surroundings_;
   const cost::Filter filter_;
+  const Advice* advice_ = nullptr;
   std::array<std::optional<cost::Table>, kCollectives> tables_;
 };
 

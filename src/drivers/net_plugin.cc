@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
 #include <map>
 #include <mutex>
 #include <optional>
 
 #include "src/base/log.h"
 #include "src/base/text.h"
+#include "src/drivers/plugin_file.h"
 
 namespace weir::drivers {
 namespace {
@@ -18,7 +17,7 @@ namespace {
 constexpr size_t kMostPlugins = 14;
 constexpr int kMostDevices = 1024;
 constexpr int kUnknownSpeed = 10000;  // Mbit/s, as NCCL takes it
-constexpr std::string_view kDefault = "libnccl-net.so";
+constexpr std::string_view kKind = "net";
 
 /// Starting, listing devices and ending are not for several threads at once, as NCCL has it; communicators of
 /// one process share the plugin.
@@ -41,60 +40,6 @@ Life& life_of(const NetTable& table) {
   return lives[table.own];
 }
 
-/// A plugin's line goes into the log as if it were ours; flags are the bits of NCCL's subsystems, which are
-/// those of Subsystem.
-void log_line(int level, unsigned long flags, const char* place, int line, const char* format, ...) {
-  constexpr int kWarn = 2, kInfo = 3, kTrace = 5;
-  const auto on = [&](const std::atomic<uint32_t>& mask) {
-    return (mask.load(std::memory_order_relaxed) & flags) != 0;
-  };
-  const bool wanted = level == kWarn || (level == kInfo && on(log_detail::info_mask)) ||
-                      (level == kTrace && on(log_detail::trace_mask));
-  if (!wanted || format == nullptr) return;
-  char text[1024];
-  va_list arguments;
-  va_start(arguments, format);
-  const int length = std::vsnprintf(text, sizeof(text), format, arguments);
-  va_end(arguments);
-  if (length < 0) return;
-  const char* const from = place != nullptr ? place : "net plugin";
-  if (level == kWarn) log_detail::warn(from, line, text);
-  if (level == kInfo) log_detail::info(text);
-  if (level == kTrace) log_detail::trace(from, line, text);
-}
-
-/// In the words of nccl.h.
-std::string_view result_words(int result) {
-  constexpr std::string_view kWords[] = {"success",        "device error",     "system or network error",
-                                         "internal error", "invalid argument", "invalid usage",
-                                         "remote error",   "in progress"};
-  return result >= 0 && result < 8 ? kWords[result] : "unknown result";
-}
-
-/// The files that a name of NCCL_NET_PLUGIN may mean.
-std::vector<std::string> files_of(std::string_view name) {
-  std::vector<std::string> files{std::string(name)};
-  const bool is_file =
-      name.find('/') != std::string_view::npos || (name.starts_with("lib") && name.ends_with(".so"));
-  if (name == kDefault) files.emplace_back("librccl-net.so");
-  if (is_file) return files;
-  for (const char* prefix : {"libnccl-net-", "librccl-net-"})
-    files.push_back(fmt::format("{}{}.so", prefix, name));
-  return files;
-}
-
-/// One thread after the other: who finds a plugin loaded sees what its initializers wrote.
-Result<Library> open_library(const std::string& file) {
-  const std::scoped_lock lock(life_mutex());
-  return equals_ignoring_case(file, "STATIC_PLUGIN") ? Library::open_program()
-                                                     : Library::open_for_good(file.c_str());
-}
-
-/// The file itself, not one that it needs.
-bool is_missing(const Status& status, const std::string& file) {
-  return status.message().starts_with(file) && status.message().find("No such file") != std::string::npos;
-}
-
 bool share_port(const NetDevice& a, const NetDevice& b) {
   return a.port == b.port && (a.guid != 0 ? a.guid == b.guid : a.name == b.name);
 }
@@ -106,8 +51,9 @@ void add_reason(std::string& reasons, std::string_view reason) {
 }  // namespace
 
 Result<std::unique_ptr<NetPlugin>> NetPlugin::load(const NetPluginSpec& spec) {
+  const std::string fallback = default_plugin(kKind);
   std::vector<std::string_view> names = split_list(spec.plugins);
-  if (names.empty()) names.push_back(kDefault);
+  if (names.empty()) names.push_back(fallback);
   if (names.size() > kMostPlugins) {
     WEIR_INFO(net, "NCCL_NET_PLUGIN has {} names; the first {} count", names.size(), kMostPlugins);
     names.resize(kMostPlugins);
@@ -117,8 +63,8 @@ Result<std::unique_ptr<NetPlugin>> NetPlugin::load(const NetPluginSpec& spec) {
   std::string reasons;
   for (const std::string_view name : names) {
     std::string missing;
-    for (const std::string& file : files_of(name)) {
-      Result<Library> library = open_library(file);
+    for (const std::string& file : plugin_files(kKind, name)) {
+      Result<Library> library = open_plugin(file);
       if (!library.ok() && is_missing(library.status(), file)) {
         missing += fmt::format("{}{}", missing.empty() ? "" : ", ", file);
         continue;
@@ -184,7 +130,7 @@ Status NetPlugin::begin(uint64_t communicator) {
   Life& life = life_of(table_);
   const bool has_contexts = table_.finalize != nullptr;
   if (!has_contexts && life.begun) return {};
-  WEIR_TRY(check(table_.init(table_.own, &context_, communicator, traffic_class_, log_line), "init"));
+  WEIR_TRY(check(table_.init(table_.own, &context_, communicator, traffic_class_, log_of_plugin), "init"));
   life.begun = true;
   if (!has_contexts) return {};
   started_ = true;
@@ -242,12 +188,11 @@ NetPlugin::~NetPlugin() {
 
 Status NetPlugin::check(int result, const char* call, const NetDevice* device) const {
   if (result == 0) return {};
-  const bool known = result > 0 && result <= static_cast<int>(Code::remote_error);
   const std::string where =
       device == nullptr ? "" : fmt::format(", device {} {}", device->number, device->name);
-  return Status(known ? static_cast<Code>(result) : Code::internal_error,
-                fmt::format("net plugin {} ({}, version {}){}: {} failed with result {} ({})", table_.name,
-                            file_, table_.version, where, call, result, result_words(result)));
+  return plugin_result(
+      result, fmt::format("net plugin {} ({}, version {}){}", table_.name, file_, table_.version, where),
+      call);
 }
 
 /// One end of a connection, with the memory registered at it.

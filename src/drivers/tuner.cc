@@ -1,0 +1,142 @@
+#include "src/drivers/tuner.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "src/base/log.h"
+#include "src/drivers/plugin_file.h"
+
+namespace weir::drivers {
+namespace {
+
+using tuner_abi::Constants;
+using tuner_abi::Domains;
+using tuner_abi::TableV4;
+using tuner_abi::TableV5;
+
+/// Figures that plugins for NCCL start from. What they make of them has no effect: costs are measured.
+Constants nccl_constants() {
+  constexpr int kTree = 0, kRing = 1, kDirect = 2, kChain = 3, kNvls = 4, kNvlsTree = 5, kPat = 6;
+  constexpr int kSimple = 2;
+  Constants all{};
+  const auto set = [](double(&row)[tuner_abi::kProtocols], double ll, double ll128, double simple) {
+    row[0] = ll;
+    row[1] = ll128;
+    row[2] = simple;
+  };
+  set(all.base_latencies[kTree], 6.8, 14, 8.4);
+  set(all.base_latencies[kRing], 6.6, 14, 8.4);
+  set(all.link_latencies[0][kTree], 0.6, 1.25, 4);
+  set(all.link_latencies[0][kRing], 0.6, 1.9, 3.4);
+  set(all.link_latencies[1][kTree], 1, 1.9, 4);
+  set(all.link_latencies[1][kRing], 1, 2.5, 5.7);
+  set(all.link_latencies[2][kTree], 5, 8.5, 14);
+  set(all.link_latencies[2][kRing], 2.7, 4, 14);
+  const auto set_simple = [&](int algorithm, double base, double nvlink, double pci, double network) {
+    all.base_latencies[algorithm][kSimple] = base;
+    all.link_latencies[0][algorithm][kSimple] = nvlink;
+    all.link_latencies[1][algorithm][kSimple] = pci;
+    all.link_latencies[2][algorithm][kSimple] = network;
+  };
+  set_simple(kDirect, 0, 3.7, 3.7, 31);
+  set_simple(kChain, 0, 2.8, 2.8, 30);
+  set_simple(kNvls, 0, 25, 0, 18);
+  set_simple(kNvlsTree, 0, 25, 0, 20.9);
+  set_simple(kPat, 8, 4, 4, 14);
+  using Rates = double[tuner_abi::kGenerations][tuner_abi::kScales];
+  const auto copy = [](Rates& to, const Rates& from) {
+    for (int g = 0; g < tuner_abi::kGenerations; ++g)
+      for (int s = 0; s < tuner_abi::kScales; ++s) to[g][s] = from[g][s];
+  };
+  copy(all.most_ll, {{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}});
+  copy(all.most_ring_ll128, {{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 36.7}, {40, 40, 40}});
+  copy(all.most_tree_ll128, {{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}});
+  copy(all.most_tree, {{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}});
+  copy(all.most_nvls_tree, {{26.5, 18.5, 10}, {24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 80}});
+  return all;
+}
+
+Status incomplete(const std::string& file, int version) {
+  return {Code::system_error,
+          fmt::format("tuner plugin {} has an ncclTunerPlugin_v{} that lacks a name or a function", file,
+                      version)};
+}
+
+}  // namespace
+
+std::string_view name(TunedAlgorithm algorithm) {
+  constexpr std::string_view kNames[] = {"Tree",     "Ring", "CollNetDirect", "CollNetChain", "NVLS",
+                                         "NVLSTree", "PAT"};
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
+std::string_view name(TunedProtocol protocol) {
+  constexpr std::string_view kNames[] = {"LL", "LL128", "Simple"};
+  return kNames[static_cast<size_t>(protocol)];
+}
+
+Result<std::unique_ptr<Tuner>> Tuner::load(const TunerSpec& spec) {
+  auto found = find_plugin({.kind = "tuner",
+                            .variable = "NCCL_TUNER_PLUGIN",
+                            .symbol = "ncclTunerPlugin_v",
+                            .newest = 5,
+                            .oldest = 4,
+                            .name = spec.plugin,
+                            .net_plugins = spec.net_plugins});
+  WEIR_TRY(found.status());
+  if (!*found) return std::unique_ptr<Tuner>();
+  FoundPlugin& plugin = **found;
+  std::unique_ptr<Tuner> tuner(new Tuner(std::move(plugin.library), plugin.file, plugin.version));
+  WEIR_TRY(tuner->start(spec, plugin.table));
+  WEIR_INFO(init, "TUNER/Plugin: Using {} (v{}) of {}", tuner->name_, tuner->version_, tuner->file_);
+  return tuner;
+}
+
+Status Tuner::start(const TunerSpec& spec, const void* table) {
+  const auto take = [&](const auto& own) {
+    if (own.name == nullptr || own.init == nullptr || own.ask == nullptr || own.finalize == nullptr)
+      return false;
+    name_ = own.name;
+    ask_ = own.ask;
+    return true;
+  };
+  if (version_ == 4) {
+    const auto& own = *static_cast<const TableV4*>(table);
+    if (!take(own)) return incomplete(file_, version_);
+    WEIR_TRY(check(own.init(spec.ranks, spec.nodes, log_of_plugin, &context_), "init"));
+    finalize_ = own.finalize;
+    return {};
+  }
+  const auto& own = *static_cast<const TableV5*>(table);
+  if (!take(own)) return incomplete(file_, version_);
+  Domains domains{static_cast<int>(spec.nodes), spec.least_ranks_per_node, spec.most_ranks_per_node};
+  Constants constants = nccl_constants();
+  WEIR_TRY(check(
+      own.init(&context_, spec.communicator, spec.ranks, spec.nodes, log_of_plugin, &domains, &constants),
+      "init"));
+  finalize_ = own.finalize;
+  return {};
+}
+
+Tuner::~Tuner() {
+  if (finalize_ == nullptr) return;
+  WEIR_INFO(init, "TUNER/Plugin: Closing tuner: '{}'", name_);
+  const Status ended = check(finalize_(context_), version_ == 4 ? "destroy" : "finalize");
+  if (!ended.ok()) WEIR_INFO(init, "{}", ended.message());
+}
+
+Status Tuner::ask(TunedFunction function, size_t bytes, TunedCosts& costs, int& channels) {
+  channels = 0;
+  return check(
+      ask_(context_, static_cast<int>(function), bytes, 1, reinterpret_cast<float**>(costs.us.data()),
+           tuner_abi::kAlgorithms, tuner_abi::kProtocols, 0, &channels),
+      "getCollInfo");
+}
+
+Status Tuner::check(int result, const char* call) const {
+  if (result == 0) return {};
+  return plugin_result(result, fmt::format("tuner plugin {} ({}, version {})", name_, file_, version_), call);
+}
+
+}  // namespace weir::drivers

@@ -1,0 +1,62 @@
+/// The binary interface of NCCL's tuner plugins, versions 4 and 5; for tuner.* only.
+///
+/// A plugin is a shared object that exports one table per version it knows, ncclTunerPlugin_v5 and _v4. Every
+/// function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.28 on 64-bit machines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/drivers/plugin_file.h"
+
+namespace weir::drivers::tuner_abi {
+
+inline constexpr int kAlgorithms = 7;
+inline constexpr int kProtocols = 3;
+inline constexpr int kLinks = 3;        ///< NVLink, PCI, network
+inline constexpr int kGenerations = 4;  ///< Volta, Ampere, Hopper, Blackwell
+inline constexpr int kScales = 3;       ///< one node, two, more
+
+struct Domains {
+  int count;
+  int least_ranks;
+  int most_ranks;
+};
+static_assert(sizeof(Domains) == 12);
+
+/// Figures of NCCL's own model of costs: us, and GB/s per channel. A plugin may change them.
+struct Constants {
+  double base_latencies[kAlgorithms][kProtocols];
+  double link_latencies[kLinks][kAlgorithms][kProtocols];
+  double most_ll[kGenerations][kScales];
+  double most_ring_ll128[kGenerations][kScales];
+  double most_tree_ll128[kGenerations][kScales];
+  double most_tree[kGenerations][kScales];
+  double most_nvls_tree[kGenerations][kScales];
+};
+static_assert(sizeof(Constants) == 1152 && offsetof(Constants, link_latencies) == 168);
+static_assert(offsetof(Constants, most_ll) == 672 && offsetof(Constants, most_nvls_tree) == 1056);
+
+/// Fills the table of costs, float[kAlgorithms][kProtocols], which is passed as if it were an array of
+/// pointers.
+using Ask = int(void* context, int function, size_t bytes, int operations, float** costs, int algorithms,
+                int protocols, int registered, int* channels);
+
+struct TableV4 {
+  const char* name;
+  int (*init)(size_t ranks, size_t nodes, PluginLogger* logger, void** context);
+  Ask* ask;
+  int (*finalize)(void* context);
+};
+static_assert(sizeof(TableV4) == 32 && offsetof(TableV4, ask) == 16);
+
+struct TableV5 {
+  const char* name;
+  int (*init)(void** context, uint64_t communicator, size_t ranks, size_t nodes, PluginLogger* logger,
+              Domains* domains, Constants* constants);
+  Ask* ask;
+  int (*finalize)(void* context);
+};
+static_assert(sizeof(TableV5) == 32 && offsetof(TableV5, ask) == 16);
+
+}  // namespace weir::drivers::tuner_abi

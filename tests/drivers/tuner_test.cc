@@ -1,0 +1,186 @@
+#include "src/drivers/tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+// A tuner in the program itself, for STATIC_PLUGIN.
+namespace {
+int finalized = 0;
+int init(size_t, size_t, void*, void** context) {
+  *context = &finalized;
+  return 0;
+}
+int ask(void*, int, size_t, int, float** costs, int, int, int, int* channels) {
+  reinterpret_cast<float(*)[3]>(costs)[6][2] = 0.5F;
+  *channels = 7;
+  return 0;
+}
+int finalize(void* context) {
+  ++*static_cast<int*>(context);
+  return 0;
+}
+struct Table {
+  const char* name;
+  int (*init)(size_t, size_t, void*, void**);
+  int (*ask)(void*, int, size_t, int, float**, int, int, int, int*);
+  int (*finalize)(void*);
+};
+}  // namespace
+extern "C" [[gnu::visibility("default")]] const Table ncclTunerPlugin_v4;
+const Table ncclTunerPlugin_v4 = {"static tuner", init, ask, finalize};
+
+namespace weir::drivers {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::string kFolder = WEIR_FAKE_PLUGINS;
+
+/// Settings of the fake plugins, until the end of the test, and what they write.
+class TunerPlugin : public ::testing::Test {
+ protected:
+  TunerPlugin() {
+    char name[] = "/tmp/weir_tuner_XXXXXX";
+    folder_ = mkdtemp(name);
+    set("FAKE_TUNER_FILE", folder_ + "/calls");
+  }
+  ~TunerPlugin() override {
+    for (const std::string& name : set_) unsetenv(name.c_str());
+    std::filesystem::remove_all(folder_);
+  }
+  void set(const std::string& name, const std::string& value) {
+    setenv(name.c_str(), value.c_str(), 1);
+    set_.push_back(name);
+  }
+  std::string calls() const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ + "/calls").rdbuf();
+    return text.str();
+  }
+  static TunerSpec spec(const std::string& plugin) {
+    return {.plugin = plugin,
+            .net_plugins = "none",
+            .communicator = 77,
+            .ranks = 6,
+            .nodes = 2,
+            .least_ranks_per_node = 2,
+            .most_ranks_per_node = 4};
+  }
+
+ private:
+  std::string folder_;
+  std::vector<std::string> set_;
+};
+
+TEST_F(TunerPlugin, OfBothVersionsIsBegunAskedAndEnded) {
+  set("FAKE_TUNER_ANSWERS", "4:1:2:3:100:200");
+  for (const int version : {4, 5}) {
+    auto tuner = Tuner::load(spec(kFolder + "/libnccl-tuner-fake" + std::to_string(version) + ".so"));
+    ASSERT_TRUE(tuner.ok()) << tuner.status().message();
+    ASSERT_NE(*tuner, nullptr);
+    EXPECT_EQ((*tuner)->plugin_name(), "fake tuner");
+    EXPECT_EQ((*tuner)->version(), version);
+    TunedCosts costs;
+    costs.at(TunedAlgorithm::ring, TunedProtocol::simple) = 12.5;
+    costs.at(TunedAlgorithm::tree, TunedProtocol::ll) = 3;
+    TunedCosts wanted = costs;
+    int channels = -1;
+    EXPECT_TRUE((*tuner)->ask(TunedFunction::all_reduce, 99, costs, channels).ok());
+    EXPECT_EQ(costs, wanted);
+    EXPECT_EQ(channels, 0);
+    EXPECT_TRUE((*tuner)->ask(TunedFunction::all_reduce, 100, costs, channels).ok());
+    wanted.at(TunedAlgorithm::ring, TunedProtocol::simple) = 0;
+    EXPECT_EQ(costs, wanted);
+    EXPECT_EQ(channels, 3);
+  }
+  const std::string costs = " 3 -1 -1 -1 -1 12.5" + [] {
+    std::string rest;
+    for (int i = 0; i < 15; ++i) rest += " -1";
+    return rest;
+  }();
+  const std::string asked = "ask 4 of 99:" + costs + "\nask 4 of 100:" + costs + "\nfinalize\n";
+  EXPECT_EQ(calls(), "init 6 ranks 2 nodes\n" + asked +
+                         "init 6 ranks 2 nodes, 2 domains of 2 to 4 ranks, tree 8.4 us, 80 GB/s\n" + asked);
+}
+
+TEST_F(TunerPlugin, ThatFailsSaysHow) {
+  set("FAKE_TUNER_INIT", "3");
+  const auto failed = Tuner::load(spec(kFolder + "/libnccl-tuner-fake5.so"));
+  EXPECT_EQ(failed.status().code(), Code::internal_error);
+  EXPECT_THAT(
+      failed.status().message(),
+      AllOf(StartsWith("tuner plugin fake tuner ("),
+            EndsWith("libnccl-tuner-fake5.so, version 5): init failed with result 3 (internal error)")));
+  EXPECT_THAT(calls(), Not(HasSubstr("finalize")));
+  set("FAKE_TUNER_INIT", "0");
+  set("FAKE_TUNER_RESULT", "5");
+  const auto tuner = Tuner::load(spec(kFolder + "/libnccl-tuner-fake4.so"));
+  ASSERT_TRUE(tuner.ok() && *tuner != nullptr);
+  TunedCosts costs;
+  int channels = 0;
+  const Status asked = (*tuner)->ask(TunedFunction::reduce, 1, costs, channels);
+  EXPECT_EQ(asked.code(), Code::invalid_usage);
+  EXPECT_THAT(asked.message(), EndsWith("version 4): getCollInfo failed with result 5 (invalid usage)"));
+}
+
+TEST_F(TunerPlugin, IsFoundByItsName) {
+  for (const char* const name : {"fake5", "libnccl-tuner-fake5.so"}) {
+    const auto tuner = Tuner::load(spec(name));
+    ASSERT_TRUE(tuner.ok() && *tuner != nullptr) << tuner.status().message();
+    EXPECT_EQ((*tuner)->version(), 5);
+  }
+  const auto none = Tuner::load(spec("nobody"));
+  EXPECT_EQ(
+      none.status().message(),
+      "NCCL_TUNER_PLUGIN=nobody: could not find nobody, libnccl-tuner-nobody.so, librccl-tuner-nobody.so");
+  const auto other = Tuner::load(spec(kFolder + "/libnccl-net-fake11.so"));
+  EXPECT_THAT(other.status().message(), EndsWith("exports none of ncclTunerPlugin_v4 to _v5"));
+}
+
+TEST_F(TunerPlugin, IsNoMatterWhereNoneIsAskedFor) {
+  for (const char* const name : {"", "none", "NONE"}) {
+    const auto tuner = Tuner::load(spec(name));
+    EXPECT_TRUE(tuner.ok()) << tuner.status().message();
+    EXPECT_EQ(*tuner, nullptr);
+  }
+}
+
+TEST_F(TunerPlugin, MayBeTheProgramItself) {
+  auto tuner = Tuner::load(spec("static_plugin"));
+  ASSERT_TRUE(tuner.ok() && *tuner != nullptr) << tuner.status().message();
+  EXPECT_EQ((*tuner)->plugin_name(), "static tuner");
+  TunedCosts costs;
+  int channels = 0;
+  EXPECT_TRUE((*tuner)->ask(TunedFunction::all_gather, 1, costs, channels).ok());
+  EXPECT_EQ(costs.at(TunedAlgorithm::pat, TunedProtocol::simple), 0.5F);
+  EXPECT_EQ(channels, 7);
+  tuner->reset();
+  EXPECT_EQ(finalized, 1);
+}
+
+TEST_F(TunerPlugin, MayBeInANetPluginThatIsLoaded) {
+  TunerSpec mixed = spec("");
+  mixed.net_plugins = "nobody,mixed";
+  const auto before = Tuner::load(mixed);
+  ASSERT_TRUE(before.ok());
+  EXPECT_EQ(*before, nullptr) << "no network has loaded it";
+  const auto loaded = Library::open("libnccl-net-mixed.so");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  for (const char* const name : {"", "nobody"}) {
+    mixed.plugin = name;
+    const auto after = Tuner::load(mixed);
+    ASSERT_TRUE(after.ok() && *after != nullptr) << after.status().message();
+    EXPECT_EQ((*after)->version(), 5);
+  }
+}
+
+}  // namespace
+}  // namespace weir::drivers

@@ -162,6 +162,8 @@ constexpr std::array kTable = {
               "after how long a rank that runs but does not make its call is given up; 0 is never"},
     OptionRow{"WEIR_STUCK_WARNING", &Options::stuck_warning_s, "s", 0, kBig,
               "after how long in which nothing moves a warning says whom that is due to; 0 is never"},
+    OptionRow{"NCCL_PROFILER_PLUGIN", &Options::profiler_plugin, "", 0, 0,
+              "profiler plugin of NCCL that is told of operations, a file or a name; none: no plugin"},
     OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999,
               "version that ncclGetVersion reports"},
 };

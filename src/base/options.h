@@ -87,6 +87,7 @@ struct Options {
   double peer_timeout_s = 5;
   double stuck_timeout_s = 0;
   double stuck_warning_s = 30;
+  std::string profiler_plugin;
   // What we say we are
   int64_t nccl_version = 22809;
 

@@ -189,7 +189,8 @@ Status Communicator::join_shrunk() {
 }
 
 Status Communicator::build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap> bootstrap) {
-  auto connected = Connected::build(runtime_, std::move(door), std::move(bootstrap), config_.network, gpu_);
+  auto connected =
+      Connected::build(runtime_, std::move(door), std::move(bootstrap), config_.network, gpu_, config_.name);
   WEIR_TRY(connected.status());
   connected_ = std::move(*connected);
   if (connected_->gpus_somewhere) {

@@ -103,7 +103,8 @@ void log_rings(const algorithms::Layout& layout) {
 
 Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Door> door,
                                                     std::unique_ptr<Bootstrap> bootstrap,
-                                                    const NetworkChoice& network, const device::Gpu* gpu) {
+                                                    const NetworkChoice& network, const device::Gpu* gpu,
+                                                    const std::string& name) {
   const Options& options = runtime.options();
   auto made = std::make_unique<Connected>();
   Connected& c = *made;
@@ -121,7 +122,9 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.home = std::move(*home);
 
   WEIR_TRY(c.find_routes(runtime, network, gpu));
-  c.links = std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()));
+  c.profile = Profile::of(options, *c.bootstrap, name);
+  c.links =
+      std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()), c.profile.get());
 
   auto island = view_island(*c.routes, self);
   WEIR_TRY(island.status());
@@ -145,6 +148,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.exchange = c.exchange.get();
   parts.exchanged = c.exchanged;
   parts.advice = c.advice.get();
+  parts.profile = c.profile.get();
   parts.activity = &c.bootstrap->activity();
   parts.watchdog = &c.bootstrap->watchdog();
   parts.rings = c.routes->all_ring();
@@ -154,9 +158,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.check = options.check;
   c.execution = std::make_unique<Execution>(parts);
   WEIR_INFO(init, "{}", c.describe());
-  WEIR_TRY(c.settle_rates(options));
-  WEIR_TRY(c.take_advice());
-  c.limit_senders(runtime);
+  WEIR_TRY(c.settle(runtime));
   return made;
 }
 
@@ -277,6 +279,15 @@ algorithms::Layout Connected::layout() const {
   if (bootstrap->rank() == 0) log_rings(layout);
   join_hosts(cluster, layout);
   return layout;
+}
+
+/// What takes messages between the ranks, or follows from those.
+Status Connected::settle(Runtime& runtime) {
+  WEIR_TRY(settle_rates(runtime.options()));
+  WEIR_TRY(take_advice());
+  limit_senders(runtime);
+  if (profile != nullptr) profile->start();
+  return {};
 }
 
 void Connected::make_selector(const algorithms::Layout& layout, const SharedScratch& scratch) {

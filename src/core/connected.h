@@ -17,6 +17,7 @@
 #include "src/core/links.h"
 #include "src/core/pairs.h"
 #include "src/core/plan_cache.h"
+#include "src/core/profile.h"
 #include "src/core/routes.h"
 #include "src/core/runtime.h"
 #include "src/core/seat.h"
@@ -34,6 +35,7 @@ struct Connected {
   std::unique_ptr<Home> home;
   std::vector<std::unique_ptr<Transport>> transports;
   std::unique_ptr<Routes> routes;
+  std::unique_ptr<Profile> profile;  ///< null: no plugin
   std::unique_ptr<Links> links;
   std::unique_ptr<exec::Allocations> allocations;  ///< of an island; else null, like exchange
   std::unique_ptr<exec::Exchange> exchange;
@@ -50,10 +52,11 @@ struct Connected {
   int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself among them
   bool gpus_somewhere = false;  ///< a rank's process uses GPUs
 
-  /// Everything from `home` on. Collective.
+  /// Everything from `home` on. `name`: of the communicator, for profilers. Collective.
   static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Door> door,
                                                   std::unique_ptr<Bootstrap> bootstrap,
-                                                  const NetworkChoice& network, const device::Gpu* gpu);
+                                                  const NetworkChoice& network, const device::Gpu* gpu,
+                                                  const std::string& name);
   /// Ranks on this machine, cores, transports and the way operations go: one line for the log.
   std::string describe() const;
 
@@ -65,6 +68,7 @@ struct Connected {
   void count_neighbours();
   algorithms::Layout layout() const;
   void make_selector(const algorithms::Layout& layout, const SharedScratch& scratch);
+  Status settle(Runtime& runtime);
   Status settle_rates(const Options& options);
   Status take_advice();
   void limit_senders(Runtime& runtime) const;

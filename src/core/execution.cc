@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/core/profile.h"
+
 namespace weir::core {
 namespace {
 
@@ -27,6 +29,8 @@ void Execution::begin(std::span<const Operation> operations) {
   task_ = nullptr;
   opening_ = false;
   if (!status_.ok()) status_ = {};
+  if (parts_.profile != nullptr) [[unlikely]]
+    parts_.profile->begin_group(operations);
 }
 
 Progress Execution::advance() {
@@ -34,6 +38,8 @@ Progress Execution::advance() {
     if (task_ == nullptr) {
       if (next_ == operations_.size()) {
         finished_ = true;
+        if (parts_.profile != nullptr) [[unlikely]]
+          parts_.profile->end_group();
         return Progress::done;
       }
       if (aborted_.load(std::memory_order_relaxed)) return fail(aborted_status());
@@ -52,6 +58,8 @@ Progress Execution::advance() {
     if (progress != Progress::done) return progress;
     task_ = nullptr;
     parts_.activity->end();
+    if (parts_.profile != nullptr) [[unlikely]]
+      parts_.profile->end_task();
   }
 }
 
@@ -75,6 +83,8 @@ bool Execution::begin_next() {
   }
   lay_out(operation, mark);
   if (is_exchanged(operation)) {
+    if (parts_.profile != nullptr) [[unlikely]]
+      parts_.profile->begin_collective(next_ - 1, sequence_, {}, 0);
     parts_.exchange->start(operation.kind, work_);
     task_ = parts_.exchange;
     return true;
@@ -90,6 +100,9 @@ bool Execution::begin_next() {
     chosen = *found;
   }
   prepared_ = chosen.plan;
+  if (parts_.profile != nullptr) [[unlikely]]
+    parts_.profile->begin_collective(next_ - 1, sequence_, prepared_->algorithm,
+                                     prepared_->program->lanes.size());
   work_.tile_bytes = chosen.tile_bytes;
   task_ = prepared_->run.get();
   opening_ = !parts_.links->settled();
@@ -101,6 +114,8 @@ bool Execution::begin_next() {
 bool Execution::begin_pairs() {
   pairs_begun_ = true;
   parts_.activity->begin(sequence_, 0, operations_[next_ - 1]);
+  if (parts_.profile != nullptr) [[unlikely]]
+    parts_.profile->begin_pairs();
   if (Status begun = parts_.pairs->start(operations_, parts_.check); !begun.ok()) {
     fail(explain_opening(begun));
     return false;
@@ -135,6 +150,8 @@ void Execution::lay_out(const Operation& operation, uint32_t mark) {
 
 Progress Execution::fail(Status status) {
   parts_.activity->end();
+  if (parts_.profile != nullptr) [[unlikely]]
+    parts_.profile->end_group();
   status_ = std::move(status);
   finished_ = true;
   return Progress::failed;

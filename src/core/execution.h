@@ -24,6 +24,8 @@
 
 namespace weir::core {
 
+class Profile;
+
 class Execution {
  public:
   /// What an execution works with; all outlive it. `exchange` may be null.
@@ -41,6 +43,7 @@ class Execution {
     bool rings = true;  ///< everything this rank waits for rings the doorbell; else transports must be served
     WaitPolicy patience;             ///< while waiting for channels
     WaitPolicy exchange_patience;    ///< for the exchange
+    Profile* profile = nullptr;      ///< null: nobody is told
     const Advice* advice = nullptr;  ///< where it wants a plan, nothing is exchanged; may be null
     bool check = true;               ///< signatures travel with operations
   };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/core/profile.h"
+
 namespace weir::core {
 namespace {
 
@@ -42,12 +44,14 @@ Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
   if (channel.outgoing && !senders_.contains(key)) {
     auto end = route.transport->open_sender(route.card, spec);
     WEIR_TRY(end.status());
+    if (profile_ != nullptr) *end = profile_->told(std::move(*end), spec);
     opening_senders_.emplace_back(channel.peer, end->get());
     senders_[key] = std::move(*end);
   }
   if (!channel.outgoing && !receivers_.contains(key)) {
     auto end = route.transport->open_receiver(route.card, spec);
     WEIR_TRY(end.status());
+    if (profile_ != nullptr) *end = profile_->told(std::move(*end), spec);
     opening_receivers_.emplace_back(channel.peer, end->get());
     receivers_[key] = std::move(*end);
   }

@@ -16,6 +16,8 @@
 
 namespace weir::core {
 
+class Profile;
+
 /// What channels hold: the same on all ranks of a communicator.
 struct SlotSizes {
   uint32_t slots = 0;       ///< messages
@@ -30,8 +32,9 @@ struct SlotSizes {
 
 class Links {
  public:
-  Links(Rank self, const Routes& routes, const SlotSizes& sizes)
-      : self_(self), routes_(routes), sizes_(sizes) {}
+  /// `profile` may be null: nobody is told of messages.
+  Links(Rank self, const Routes& routes, const SlotSizes& sizes, Profile* profile = nullptr)
+      : self_(self), routes_(routes), sizes_(sizes), profile_(profile) {}
 
   /// Opens what `channel` needs and was not open, for messages of at most `slot_bytes`: the same whenever it
   /// is asked for. Never waits for the peer.
@@ -56,6 +59,7 @@ class Links {
   const Rank self_;
   const Routes& routes_;
   const SlotSizes sizes_;
+  Profile* const profile_;
   std::map<Key, std::unique_ptr<Sender>> senders_;
   std::map<Key, std::unique_ptr<Receiver>> receivers_;
   std::vector<std::pair<Rank, Sender*>> opening_senders_;

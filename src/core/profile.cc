@@ -1,0 +1,249 @@
+#include "src/core/profile.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <utility>
+
+#include "algorithms/catalogue.h"
+#include "src/base/log.h"
+#include "src/core/bootstrap.h"
+#include "transports/forwarding.h"
+
+namespace weir::core {
+namespace {
+
+namespace abi = drivers::profiler_abi;
+
+constexpr int kChannelEvents = abi::kProxy | abi::kStep;
+
+/// As NCCL calls them.
+const char* function_of(const Operation& operation) {
+  constexpr const char* kNames[kCollectives] = {"AllReduce", "Reduce",        "Broadcast",
+                                                "AllGather", "ReduceScatter", "AlltoAll",
+                                                "Gather",    "Scatter",       "Recv"};
+  return operation.sends ? "Send" : kNames[static_cast<size_t>(operation.kind)];
+}
+
+const char* type_of(const Operation& operation) {
+  constexpr const char* kNames[kDataTypes] = {
+      "ncclInt8",    "ncclUint8",   "ncclInt32",   "ncclUint32",   "ncclInt64",      "ncclUint64",
+      "ncclFloat16", "ncclFloat32", "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
+  return kNames[static_cast<size_t>(operation.type)];
+}
+
+drivers::Profiler::Collective described(const Operation& operation) {
+  drivers::Profiler::Collective one;
+  one.function = function_of(operation);
+  one.type = type_of(operation);
+  one.input = operation.input;
+  one.output = operation.output;
+  one.count = operation.count;
+  one.root = operation.root;
+  return one;
+}
+
+drivers::Profiler::Pair described_pair(const Operation& operation) {
+  drivers::Profiler::Pair one;
+  one.function = function_of(operation);
+  one.type = type_of(operation);
+  one.buffer = operation.sends ? const_cast<void*>(operation.input) : operation.output;
+  one.count = operation.count;
+  one.peer = operation.root;
+  return one;
+}
+
+}  // namespace
+
+/// What both ends of channels tell: a proxy event for the task, a step in it for each message.
+class Profile::ToldEnd {
+ public:
+  ToldEnd(Profile& profile, const LinkSpec& spec, bool sends)
+      : profile_(profile), spec_(spec), sends_(sends) {}
+  virtual ~ToldEnd() { std::erase(profile_.busy_, this); }
+  ToldEnd(const ToldEnd&) = delete;
+
+  /// The task is over.
+  void end() {
+    for (const Event step : under_way_) profile_.profiler_->end(step);
+    under_way_.clear();
+    profile_.profiler_->end(proxy_);
+    proxy_ = nullptr;
+    next_ = 0;
+    begun_ = false;
+  }
+
+ protected:
+  void begin_step() {
+    drivers::Profiler& profiler = *profile_.profiler_;
+    if (begun_ || profile_.task_.empty() || !profiler.wants(kChannelEvents)) return;
+    begun_ = true;
+    if (next_ == 0) {
+      proxy_ = profiler.proxy(profile_.parent_for(spec_.peer, sends_), static_cast<int>(spec_.channel & 0xff),
+                              spec_.peer, static_cast<int>(spec_.slot_bytes), sends_);
+      profile_.busy_.push_back(this);
+    }
+    // A message that takes the slot of another one: that one has been received.
+    if (under_way_.size() == spec_.slots) end_oldest();
+    under_way_.push_back(profiler.step(proxy_, next_++));
+    profiler.state(under_way_.back(), sends_ ? abi::kSendGpuWait : abi::kReceiveWait, 0);
+  }
+  void move_step(int state, size_t bytes) {
+    if (begun_) profile_.profiler_->state(under_way_.back(), state, bytes);
+  }
+  void leave_step() { begun_ = false; }
+  void end_oldest() {
+    if (under_way_.empty()) return;
+    profile_.profiler_->end(under_way_.front());
+    under_way_.pop_front();
+  }
+
+ private:
+  Profile& profile_;
+  const LinkSpec spec_;
+  const bool sends_;
+  Event proxy_ = nullptr;
+  int next_ = 0;
+  bool begun_ = false;  ///< the last one under way is the message that is filled, or waited for
+  std::deque<Event> under_way_;
+};
+
+class Profile::ToldSender final : public ForwardingSender, private ToldEnd {
+ public:
+  ToldSender(std::unique_ptr<Sender> inner, Profile& profile, const LinkSpec& spec)
+      : ForwardingSender(std::move(inner)), ToldEnd(profile, spec, true) {}
+
+  std::byte* acquire() override {
+    std::byte* const slot = ForwardingSender::acquire();
+    if (slot != nullptr) begin_step();
+    return slot;
+  }
+  void publish(uint64_t tag, uint32_t bytes) override {
+    ForwardingSender::publish(tag, bytes);
+    published(bytes);
+  }
+  void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
+    begin_step();
+    ForwardingSender::publish_from(tag, source, bytes);
+    published(bytes);
+  }
+
+ private:
+  void published(uint32_t bytes) {
+    move_step(abi::kSendWait, bytes);
+    leave_step();
+  }
+};
+
+class Profile::ToldReceiver final : public ForwardingReceiver, private ToldEnd {
+ public:
+  ToldReceiver(std::unique_ptr<Receiver> inner, Profile& profile, const LinkSpec& spec)
+      : ForwardingReceiver(std::move(inner)), ToldEnd(profile, spec, false) {}
+
+  const Message* peek() override {
+    begin_step();
+    const Message* const message = ForwardingReceiver::peek();
+    if (message != nullptr && !seen_) {
+      seen_ = true;
+      move_step(abi::kReceiveGpuWait, message->bytes);
+    }
+    return message;
+  }
+  void release() override {
+    ForwardingReceiver::release();
+    seen_ = false;
+    end_oldest();
+    leave_step();
+  }
+
+ private:
+  bool seen_ = false;
+};
+
+std::unique_ptr<Profile> Profile::of(const Options& options, const Bootstrap& bootstrap,
+                                     const std::string& name) {
+  std::set<uint64_t> hosts;
+  for (const PeerAddress& peer : bootstrap.peers()) hosts.insert(peer.host);
+  auto profiler = drivers::Profiler::load({.plugin = options.profiler_plugin,
+                                           .net_plugins = options.net_plugins,
+                                           .communicator = bootstrap.uid(),
+                                           .name = name,
+                                           .nodes = static_cast<int>(hosts.size()),
+                                           .ranks = bootstrap.size(),
+                                           .rank = bootstrap.rank()});
+  if (!profiler.ok()) {
+    WEIR_WARN("{}; nothing is profiled", profiler.status().message());
+    return nullptr;
+  }
+  return *profiler != nullptr ? std::make_unique<Profile>(std::move(*profiler)) : nullptr;
+}
+
+void Profile::begin_group(std::span<const Operation> operations) {
+  if (!started_) return;
+  operations_ = operations;
+  calls_.clear();
+  group_call_ = profiler_->group_call(1);
+  for (const Operation& operation : operations) {
+    calls_.push_back(operation.kind == Collective::send_recv
+                         ? profiler_->pair_call(described_pair(operation), group_call_)
+                         : profiler_->collective_call(described(operation), group_call_));
+  }
+  group_ = profiler_->group();
+}
+
+void Profile::end_group() {
+  end_task();
+  profiler_->end(std::exchange(group_, nullptr));
+  for (const Event call : calls_) profiler_->end(call);
+  calls_.clear();
+  profiler_->end(std::exchange(group_call_, nullptr));
+  operations_ = {};
+}
+
+void Profile::begin_collective(size_t index, uint64_t sequence, std::string_view algorithm, size_t channels) {
+  if (operations_.empty()) return;
+  const algorithms::Entry* const entry = algorithms::find(algorithm, operations_[index].kind);
+  drivers::Profiler::Collective one = described(operations_[index]);
+  one.sequence = sequence;
+  one.algorithm = entry != nullptr ? entry->algorithm.data() : "exchange";
+  one.protocol = entry != nullptr ? "SIMPLE" : "LL";
+  one.channels = static_cast<uint8_t>(std::min<size_t>(channels, UINT8_MAX));
+  task_.push_back({index, profiler_->collective(one, calls_[index], group_)});
+}
+
+void Profile::begin_pairs() {
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    if (operations_[i].kind == Collective::send_recv)
+      task_.push_back({i, profiler_->pair(described_pair(operations_[i]), calls_[i], group_)});
+  }
+}
+
+/// Steps end before their proxies, and these before what they are for.
+void Profile::end_task() {
+  for (ToldEnd* const end : busy_) end->end();
+  busy_.clear();
+  for (const auto& [index, event] : task_) {
+    profiler_->end(event);
+    profiler_->end(std::exchange(calls_[index], nullptr));
+  }
+  task_.clear();
+}
+
+/// The event that what goes along a channel belongs to: of several sends to one rank, the first.
+Profile::Event Profile::parent_for(Rank peer, bool sends) const {
+  const auto found = std::ranges::find_if(task_, [&](const Begun& begun) {
+    const Operation& operation = operations_[begun.index];
+    return operation.kind != Collective::send_recv || (operation.root == peer && operation.sends == sends);
+  });
+  return found != task_.end() ? found->event : nullptr;
+}
+
+std::unique_ptr<Sender> Profile::told(std::unique_ptr<Sender> inner, const LinkSpec& spec) {
+  return std::make_unique<ToldSender>(std::move(inner), *this, spec);
+}
+
+std::unique_ptr<Receiver> Profile::told(std::unique_ptr<Receiver> inner, const LinkSpec& spec) {
+  return std::make_unique<ToldReceiver>(std::move(inner), *this, spec);
+}
+
+}  // namespace weir::core

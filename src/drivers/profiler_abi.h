@@ -1,0 +1,147 @@
+/// The binary interface of NCCL's profiler plugins, versions 4 and 5; for profiler.* only.
+///
+/// A plugin is a shared object that exports one table per version it knows, ncclProfiler_v5 and _v4. Every
+/// function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.28 on 64-bit machines.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/drivers/plugin_file.h"
+
+namespace weir::drivers::profiler_abi {
+
+/// Kinds of events: bits of the mask by which a plugin says what it wants.
+inline constexpr int kGroup = 1 << 0;
+inline constexpr int kCollective = 1 << 1;
+inline constexpr int kPair = 1 << 2;  ///< a send or a receive
+inline constexpr int kProxy = 1 << 3;
+inline constexpr int kStep = 1 << 4;
+inline constexpr int kGroupCall = 1 << 8;  ///< from version 5 on, like the next two
+inline constexpr int kCollectiveCall = 1 << 9;
+inline constexpr int kPairCall = 1 << 10;
+
+/// What happens to a step.
+inline constexpr int kSendWait = 9;         ///< it is with the network
+inline constexpr int kReceiveWait = 10;     ///< for a message
+inline constexpr int kReceiveGpuWait = 12;  ///< it has come, and is taken
+inline constexpr int kSendGpuWait = 8;      ///< it is filled
+
+struct GroupCall {
+  bool captured;
+  int depth;
+};
+struct CollectiveCall {
+  const char* function;
+  size_t count;
+  const char* type;
+  int root;
+  void* stream;
+  bool captured;
+};
+struct PairCall {
+  const char* function;
+  size_t count;
+  const char* type;
+  void* stream;
+  bool captured;
+};
+struct Proxy {
+  pid_t pid;
+  uint8_t channel;
+  int peer;
+  int steps;
+  int chunk_bytes;
+  int sends;
+};
+struct Step {
+  int step;
+};
+
+struct CollectiveV4 {
+  uint64_t sequence;
+  const char* function;
+  const void* input;
+  void* output;
+  size_t count;
+  int root;
+  const char* type;
+  uint8_t channels;
+  uint8_t warps;
+  const char* algorithm;
+  const char* protocol;
+};
+struct PairV4 {
+  const char* function;
+  void* buffer;
+  const char* type;
+  size_t count;
+  int peer;
+  uint8_t channels;
+};
+struct EventV4 {
+  uint8_t kind;
+  void* parent;
+  int rank;
+  union {
+    CollectiveV4 collective;
+    PairV4 pair;
+    Proxy proxy;
+    Step step;
+  };
+};
+static_assert(sizeof(EventV4) == 104 && offsetof(EventV4, rank) == 16 && offsetof(EventV4, collective) == 24);
+
+struct CollectiveV5 {
+  CollectiveV4 older;
+  void* group;
+};
+struct PairV5 {
+  PairV4 older;
+  void* group;
+};
+struct EventV5 {
+  uint64_t kind;
+  void* parent;
+  int rank;
+  union {
+    GroupCall group_call;
+    CollectiveCall collective_call;
+    PairCall pair_call;
+    CollectiveV5 collective;
+    PairV5 pair;
+    Proxy proxy;
+    Step step;
+  };
+};
+static_assert(sizeof(EventV5) == 112 && offsetof(EventV5, rank) == 16 && offsetof(EventV5, collective) == 24);
+static_assert(offsetof(CollectiveV5, group) == 80 && offsetof(PairV5, group) == 40);
+static_assert(sizeof(Proxy) == 24 && sizeof(CollectiveCall) == 48 && sizeof(PairCall) == 40);
+
+/// What is told with a state.
+union StateArguments {
+  size_t bytes;  ///< of a step
+  void* any;
+};
+static_assert(sizeof(StateArguments) == 8);
+
+template <typename Init, typename Event>
+struct Table {
+  const char* name;
+  Init* init;
+  int (*start)(void* context, void** event, Event* description);
+  int (*stop)(void* event);
+  int (*record)(void* event, int state, StateArguments* arguments);
+  int (*finalize)(void* context);
+};
+using InitV4 = int(void** context, int* mask, const char* name, uint64_t communicator, int nodes, int ranks,
+                   int rank, PluginLogger* logger);
+using InitV5 = int(void** context, uint64_t communicator, int* mask, const char* name, int nodes, int ranks,
+                   int rank, PluginLogger* logger);
+using TableV4 = Table<InitV4, EventV4>;
+using TableV5 = Table<InitV5, EventV5>;
+static_assert(sizeof(TableV4) == 48 && sizeof(TableV5) == 48);
+
+}  // namespace weir::drivers::profiler_abi

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -13,6 +14,8 @@
 #include <optional>
 #include <sstream>
 
+#include "src/base/nccl_variables.h"
+#include "src/base/spelling.h"
 #include "src/base/text.h"
 
 namespace weir {
@@ -243,6 +246,28 @@ const OptionRow* find_row(std::string_view name) {
 /// NCCL_CONF_FILE says where to look and belongs to the launch of programs; these never reach the table.
 bool is_known_elsewhere(std::string_view name) { return name == "NCCL_CONF_FILE"; }
 
+bool is_ours(std::string_view name) { return name.starts_with("WEIR_"); }
+
+/// Of a name that is no option: a warning where it is probably misspelt. NCCL has more variables than it
+/// documents, so others of its names may be meant for it.
+Options::Note note_on_unknown(const std::string& name, const Options::Value& value) {
+  using Kind = Options::Note::Kind;
+  if (std::ranges::find(kNcclVariables, name) != std::end(kNcclVariables))
+    return {Kind::info,
+            fmt::format("{} set by {} to {} has no effect in weir", name, value.origin, value.text)};
+  Nearest nearest(name);
+  for (const OptionRow& row : kTable) nearest.consider(row.name);
+  if (!is_ours(name))
+    for (const std::string_view variable : kNcclVariables) nearest.consider(variable);
+  const std::string meant = nearest.found().empty() ? "" : fmt::format("; did you mean {}?", nearest.found());
+  if (is_ours(name))
+    return {Kind::warning,
+            fmt::format("{} is set by {}, but weir has no such option{}", name, value.origin, meant)};
+  return {meant.empty() ? Kind::info : Kind::warning,
+          fmt::format("{} set by {} to {} has no effect in weir, and NCCL does not document it{}", name,
+                      value.origin, value.text, meant)};
+}
+
 /// Relative paths do not count, says the XDG base directory specification.
 std::string absolute(const char* folder, const char* below) {
   return folder != nullptr && folder[0] == '/' ? std::string(folder) + below : std::string();
@@ -289,15 +314,10 @@ std::string value_text(const Options& options, const OptionRow& row) {
 Options Options::from(const std::map<std::string, Value>& values) {
   Options options;
   for (const auto& [name, value] : values) {
-    const bool ours = name.starts_with("WEIR_");
-    if ((!ours && !name.starts_with("NCCL_")) || is_known_elsewhere(name)) continue;
+    if (!(is_ours(name) || name.starts_with("NCCL_")) || is_known_elsewhere(name)) continue;
     const OptionRow* row = find_row(name);
     if (row == nullptr) {
-      options.notes.push_back(
-          ours ? Note{Note::Kind::warning,
-                      fmt::format("{} is set by {}, but weir has no such option", name, value.origin)}
-               : Note{Note::Kind::info, fmt::format("{} set by {} to {} has no effect in weir", name,
-                                                    value.origin, value.text)});
+      options.notes.push_back(note_on_unknown(name, value));
     } else if (store(options, *row, value.text)) {
       options.notes.push_back(
           {Note::Kind::info, fmt::format("{} set by {} to {}", name, value.origin, value.text)});

@@ -91,8 +91,8 @@ struct Options {
   // What we say we are
   int64_t nccl_version = 22809;
 
-  /// Sentences about what was found: set values, files read, bad values (the default stays), names that
-  /// nobody knows.
+  /// Sentences about what was found: set values, bad values (the default stays), names of NCCL's that mean
+  /// nothing here, names that nobody knows.
   struct Note {
     enum class Kind : uint8_t { info, warning };
     Kind kind;

@@ -108,29 +108,5 @@ TEST(Life, NamesOfTheLibrary) {
   EXPECT_EQ(weirDescribe(nullptr, 0), length);
 }
 
-TEST(Life, ParametersByName) {
-  ncclParamHandle_t* handle = nullptr;
-  EXPECT_EQ(ncclParamBind(&handle, "NCCL_NO_SUCH_THING"), ncclInvalidArgument);
-  EXPECT_EQ(handle, nullptr);
-  ASSERT_EQ(ncclParamBind(&handle, "WEIR_SLOTS"), ncclSuccess);
-  int8_t small = 0;
-  uint64_t large = 0;
-  const char* text = nullptr;
-  EXPECT_EQ(ncclParamGetI8(handle, &small), ncclSuccess);
-  EXPECT_EQ(ncclParamGetU64(handle, &large), ncclSuccess);
-  EXPECT_EQ(ncclParamGetStr(handle, &text), ncclSuccess);
-  EXPECT_EQ(small, 4);
-  EXPECT_EQ(large, 4u);
-  EXPECT_STREQ(text, "4");
-  ASSERT_EQ(ncclParamBind(&handle, "WEIR_WINDOW_BYTES"), ncclSuccess);
-  EXPECT_EQ(ncclParamGetI8(handle, &small), ncclInvalidArgument);
-  EXPECT_THAT(last_sentence(), HasSubstr("2097152"));
-  const char** keys = nullptr;
-  int count = 0;
-  ASSERT_EQ(ncclParamGetAllParameterKeys(&keys, &count), ncclSuccess);
-  EXPECT_THAT(std::vector<std::string>(keys, keys + count), ::testing::Contains("NCCL_DEBUG"));
-  EXPECT_EQ(ncclParamGetI8(reinterpret_cast<ncclParamHandle_t*>(&count), &small), ncclInvalidArgument);
-}
-
 }  // namespace
 }  // namespace weir::api

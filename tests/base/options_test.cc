@@ -113,6 +113,19 @@ TEST(Options, UnknownNamesAreNamedOnce) {
               ::testing::ElementsAre(HasSubstr("WEIR_SLOT is set by the test, but weir has no such option")));
   ASSERT_EQ(options.notes.size(), 2u);
   EXPECT_THAT(options.notes[0].text, HasSubstr("NCCL_IB_AR_THRESHOLD set by the test to 106 has no effect"));
+  EXPECT_EQ(options.notes[0].kind, Options::Note::Kind::info);
+}
+
+TEST(Options, MisspeltNamesAreGuessedAt) {
+  EXPECT_THAT(warnings(from({{"WEIR_SLOT", "4"}, {"NCCL_DEUBG", "INFO"}, {"NCCL_IB_AR_TRESHOLD", "1"}})),
+              ::testing::UnorderedElementsAre(HasSubstr("did you mean WEIR_SLOTS?"),
+                                              HasSubstr("did you mean NCCL_DEBUG?"),
+                                              HasSubstr("did you mean NCCL_IB_AR_THRESHOLD?")));
+  // NCCL's source has names that its documents have not: nothing to be warned of.
+  const Options options = from({{"NCCL_QUITE_SOMETHING_ELSE", "1"}});
+  ASSERT_EQ(options.notes.size(), 1u);
+  EXPECT_EQ(options.notes[0].kind, Options::Note::Kind::info);
+  EXPECT_THAT(options.notes[0].text, HasSubstr("NCCL does not document it"));
 }
 
 TEST(Options, TheTableIsWhole) {

@@ -5,6 +5,7 @@ import tempfile
 import unittest
 
 import budgets
+import compatibility
 import cpp_shape
 import documents
 import floors
@@ -213,6 +214,74 @@ class Documents(ToyTree):
     complaints = documents.check(self.root)
     self.assertEqual([complaint.split(": ")[0] for complaint in complaints],
                      ["README.md:2", "docs/README.md:1", "README.md:3", "README.md:4", "README.md:6", "src/base/a.cc:3", "cmake/a.sh:1", "cmake/a.sh:2"])
+
+
+COMPATIBILITY = """# Compatibility
+## Symbols
+| symbol | since | state | remark | tested by |
+|---|---|---|---|---|
+| `ncclInit` | 2.0 | implemented | | [api/x_test.cc](../tests/api/x_test.cc) |
+| `ncclGrow` | 2.29.2 | refused | use ncclInit | [api/x_test.cc](../tests/api/x_test.cc) |
+| `ncclDump` | rccl | implemented | | [api/x_test.cc](../tests/api/x_test.cc) |
+## Fields of ncclConfig_t
+| field | state | remark |
+|---|---|---|
+| `size` | implemented | |
+| `netName` | without effect | there is one network |
+## Variables of the environment
+| variable | state | remark |
+|---|---|---|
+| `NCCL_DEBUG` | honoured | |
+| `NCCL_CONF_FILE` | honoured | |
+| `NCCL_NVLS` | without meaning | |
+"""
+
+
+class Compatibility(ToyTree):
+  def setUp(self):
+    super().setUp()
+    self.write(compatibility.NAMES, "# all\nncclInit 2.0\nncclGrow 2.29.2\n_Z8ncclDumpP8ncclComm rccl !\n")
+    self.write(compatibility.HEADER, "typedef struct WEIR_NCCL_CONFIG_TAG {\n  size_t size; /* int old; */\n"
+               "#ifdef NEW\n  const char* netName;\n#endif\n} ncclConfig_t;\n")
+    self.write(compatibility.OPTIONS, 'OptionRow{"NCCL_DEBUG", 1},\nOptionRow{\n  "WEIR_SLOTS", 1},\n// OptionRow{"NCCL_OLD"\n')
+    self.write(compatibility.VARIABLES, '"NCCL_DEBUG", "NCCL_CONF_FILE", "NCCL_NVLS",\n')
+    self.write("src/api/refused.cc", 'return refuse("ncclGrow", "use ncclInit");\n')
+    self.write("tests/api/x_test.cc", "ncclInit(); ncclGrow(); ncclDump();\n")
+
+  def complaints(self, before="", after=""):
+    assert not before or before in COMPATIBILITY
+    self.write(compatibility.PAGE, COMPATIBILITY.replace(before, after) if before else COMPATIBILITY)
+    return compatibility.check(self.root)
+
+  def test_a_true_page(self):
+    self.assertEqual(self.complaints(), [])
+
+  def test_rows_that_are_missing_too_many_or_double(self):
+    row = "| `ncclInit` | 2.0 | implemented | | [api/x_test.cc](../tests/api/x_test.cc) |\n"
+    self.assertEqual(self.complaints(row), ["docs/compatibility.md:1: has no row for ncclInit of src/api/names.txt"])
+    self.assertEqual(self.complaints(row, row + row), ["docs/compatibility.md:6: ncclInit has a second row"])
+    self.assertIn("docs/compatibility.md:12: netname is not in ncclConfig_t (include/nccl.h)",
+                  self.complaints("`netName`", "`netname`"))
+    self.assertIn("docs/compatibility.md:1: has no row for NCCL_NVLS of src/base/options.cc or src/base/nccl_variables.h",
+                  self.complaints("| `NCCL_NVLS` | without meaning | |\n"))
+
+  def test_versions_and_states(self):
+    self.assertEqual(self.complaints("`ncclInit` | 2.0", "`ncclInit` | 2.1"),
+                     ["docs/compatibility.md:5: ncclInit is there since 2.0, says src/api/names.txt, not 2.1"])
+    self.assertEqual(self.complaints("2.29.2 | refused", "2.29.2 | implemented"),
+                     ["docs/compatibility.md:6: src/api refuses ncclGrow, and the row says that it is implemented"])
+    self.assertEqual(len(self.complaints("use ncclInit", "")), 1)
+    self.assertEqual(len(self.complaints("| size | implemented".replace("size", "`size`"), "| `size` | refused")), 2)
+    self.assertEqual(self.complaints("`NCCL_NVLS` | without meaning", "`NCCL_NVLS` | honoured"),
+                     ["docs/compatibility.md:18: NCCL_NVLS is 'honoured'; by src/base/options.cc it is without meaning"])
+    self.assertEqual(len(self.complaints("`NCCL_DEBUG` | honoured", "`NCCL_DEBUG` | without meaning")), 1)
+
+  def test_the_tests_that_are_named(self):
+    self.write("tests/api/x_test.cc", "ncclInitAll(); ncclGrow(); ncclDump();\n")
+    self.assertEqual(self.complaints(), ["docs/compatibility.md:5: tests/api/x_test.cc does not mention ncclInit"])
+    os.remove(os.path.join(self.root, "tests/api/x_test.cc"))
+    self.assertEqual(len(self.complaints()), 3)
+    self.assertIn("there is no file", self.complaints()[0])
 
 
 if __name__ == "__main__":

@@ -155,8 +155,8 @@ typedef struct WEIR_NCCL_CONFIG_TAG {
   unsigned int magic;
   unsigned int version;
   int blocking;       /* 1: calls return when done or queued; 0: they may return ncclInProgress */
-  int cgaClusterSize; /* the CTA fields are hints for GPU kernels; checked, without effect on host memory */
-  int minCTAs;
+  int cgaClusterSize; /* checked, without effect, as all of these fields of which nothing is said */
+  int minCTAs;        /* rings that plans run side by side, at least and at most; those of rank 0 count */
   int maxCTAs;
   const char* netName;
   int splitShare;
@@ -191,7 +191,7 @@ typedef struct ncclSimInfo_v22200 {
   size_t size;
   unsigned int magic;
   unsigned int version;
-  float estimatedTime; /* seconds; NCCL_UNDEF_FLOAT where there is no estimate */
+  float estimatedTime; /* microseconds; NCCL_UNDEF_FLOAT where there is no estimate */
 } ncclSimInfo_t;
 
 #define NCCL_SIM_INFO_INITIALIZER \
@@ -294,6 +294,9 @@ ncclResult_t pncclCommRegister(const ncclComm_t comm, void* buff, size_t size, v
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle);
 ncclResult_t pncclCommDeregister(const ncclComm_t comm, void* handle);
 
+/* Makes memory of this rank one that others may write (ncclPutSignal), and that peers use directly where they
+ * can map it. Waits for nobody; all ranks register in the same order. The memory must stay until it is
+ * deregistered. */
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win,
                                     int winFlags);
 ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win,
@@ -390,7 +393,8 @@ ncclResult_t ncclGroupStart(void);
 ncclResult_t pncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
 ncclResult_t pncclGroupEnd(void);
-/* Ends the group without carrying it out and estimates the time it would take. */
+/* Ends the group without carrying it out and predicts the time that it would take, by the costs that choose
+ * plans. NULL: as ncclGroupEnd. ncclInvalidUsage where a rank uses a GPU, and for groups of set-up calls. */
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* simInfo);
 ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo);
 
@@ -408,37 +412,54 @@ typedef struct {
 } ncclWaitSignalDesc_t;
 
 typedef enum {
-  ncclStatGpuMemSuspend = 0,
-  ncclStatGpuMemSuspended = 1,
-  ncclStatGpuMemPersist = 2,
-  ncclStatGpuMemTotal = 3
+  ncclStatGpuMemSuspend = 0,   /* what ncclCommSuspend gives back, or gave */
+  ncclStatGpuMemSuspended = 1, /* 1 while it is suspended, else 0 */
+  ncclStatGpuMemPersist = 2,   /* what it keeps: nothing that is counted */
+  ncclStatGpuMemTotal = 3      /* both */
 } ncclCommMemStat_t;
 
+/* Makes the id by which a communicator grows; of one of its ranks, the coordinator. */
 ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId);
 ncclResult_t pncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId);
+/* Makes a communicator of comm's ranks, which keep theirs, and of newcomers up to nRanks. Ranks of comm pass
+ * rank -1, and one of them the id of ncclCommGetUniqueId, the others NULL; newcomers pass NULL for comm, the
+ * id and their rank. Waits for all; comm goes on. config NULL: ranks of comm have its, newcomers the
+ * defaults. */
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId, int rank,
                           ncclComm_t* newcomm, ncclConfig_t* config);
 ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId, int rank,
                            ncclComm_t* newcomm, ncclConfig_t* config);
+/* Gives back the memory, channels and connections of a communicator once nothing is under way, until
+ * ncclCommResume makes them again. Both are called by all ranks. Meanwhile it can be asked, finalized,
+ * aborted and destroyed; all else gives ncclInvalidUsage. flags: NCCL_SUSPEND_MEM. */
 ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
 ncclResult_t pncclCommSuspend(ncclComm_t comm, int flags);
 ncclResult_t ncclCommResume(ncclComm_t comm);
 ncclResult_t pncclCommResume(ncclComm_t comm);
+/* Bytes that the communicator holds for this rank, or gave back when it was suspended: pages in use of memory
+ * that ranks of a host share, and what it took of the GPU. Any thread. */
 ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value);
 ncclResult_t pncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value);
+/* The memory of a window. */
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void** outUserPtr);
 ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void** outUserPtr);
 
+/* Writes into a window of the peer, the one that it registered as peerWin was here, then raises signal sigIdx
+ * of ctx of this rank at the peer, which need not be in a call. Done when both have arrived. Host memory.
+ * flags: 0. */
 ncclResult_t ncclPutSignal(const void* localbuff, size_t count, ncclDataType_t datatype, int peer,
                            ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
                            unsigned int flags, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t pncclPutSignal(const void* localbuff, size_t count, ncclDataType_t datatype, int peer,
                             ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
                             unsigned int flags, ncclComm_t comm, cudaStream_t stream);
+/* Raises a signal alone. */
 ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
                         cudaStream_t stream);
 ncclResult_t pncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
                          cudaStream_t stream);
+/* Waits until opCnt signals have come for each entry, and takes them off. What was put before them is there.
+ * The list is read before this returns. */
 ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclComm_t comm,
                             cudaStream_t stream);
 ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclComm_t comm,

@@ -55,6 +55,7 @@ ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t* pro
         own.rank = core.rank();
         own.nRanks = core.size();
         own.cudaDev = own.nvmlDev = state.device;
+        own.hostRmaSupport = core.gpus() == nullptr;
         own.nLsaTeams = core.size();  // no rank can reach into another's device memory
       });
   if (!status.ok()) return report(status);

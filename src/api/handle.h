@@ -33,12 +33,21 @@ struct Operator {
   device::Scalar factor = {};
 };
 
-/// What a communicator has besides its core; used by its own thread only, but for `registrations`, which
-/// look_at() guards.
+/// Memory that the user registered with ncclCommWindowRegister; what an ncclWindow_t points to.
+struct Window {
+  uint32_t number = 0;  ///< of its landing
+  void* data = nullptr;
+  size_t bytes = 0;
+  std::unique_ptr<core::Registration> registration;  ///< null: peers cannot map it
+};
+
+/// What a communicator has besides its core; used by its own thread only, but for `registrations`
+/// and `windows`, which look_at() guards.
 struct HandleState {
   std::unique_ptr<core::Communicator> communicator;
   std::vector<Operator> operators;
   std::vector<std::unique_ptr<core::Registration>> registrations;
+  std::vector<std::unique_ptr<Window>> windows;
   /// Splits of a non-blocking communicator in which this rank takes part without belonging to the result.
   std::vector<std::unique_ptr<core::Communicator>> bystanders;
   std::shared_ptr<core::FloatPool> grain_arrays;  ///< of its sums over grains; null: there was none yet

@@ -24,12 +24,14 @@ struct Call {
   int type = ncclInt8;  ///< an ncclDataType_t, and this an ncclRedOp_t; any number may come
   int op = ncclSum;
   int root = 0;
+  const void* bias = nullptr;  ///< not null: of ncclAllReduceWithBias
 };
 
 inline const char* name_of(const Call& call) {
   static constexpr std::array<const char*, kCollectives> kNames = {
       "ncclAllReduce", "ncclReduce", "ncclBroadcast", "ncclAllGather", "ncclReduceScatter",
       "ncclAlltoAll",  "ncclGather", "ncclScatter",   "ncclRecv"};
+  if (call.bias != nullptr) return "ncclAllReduceWithBias";
   return call.sends ? "ncclSend" : kNames[static_cast<size_t>(call.kind)];
 }
 
@@ -69,9 +71,18 @@ inline bool fits(const Call& call, int ranks) {
 
 inline bool is_type(int type) { return static_cast<unsigned>(type) < kDataTypes; }
 
+/// Where the result would overwrite the bias before it is read. REQUIRES: fits().
+inline bool overwrites_bias(const Call& call) {
+  if (call.bias == nullptr) [[likely]]
+    return false;
+  const auto bias = reinterpret_cast<uintptr_t>(call.bias), out = reinterpret_cast<uintptr_t>(call.output);
+  const size_t bytes = call.count * size_of(static_cast<DataType>(call.type));
+  return bias < out + bytes && out < bias + bytes;
+}
+
 inline bool is_valid(const Call& call, int ranks, int rank) {
   return is_type(call.type) && (!names_a_rank(call.kind) || (call.root >= 0 && call.root < ranks)) &&
-         fits(call, ranks) &&
+         fits(call, ranks) && !overwrites_bias(call) &&
          (call.count == 0 || ((call.input != nullptr || !reads_input(call, rank)) &&
                               (call.output != nullptr || !writes_output(call, rank))));
 }
@@ -94,6 +105,10 @@ Status explain_invalid(Call call, int ranks) {
                         call.count, weir::name(static_cast<DataType>(call.type)),
                         has_blocks(call.kind) ? fmt::format(" times {} ranks", ranks) : "")};
   }
+  if (overwrites_bias(call)) {
+    return {Code::invalid_argument,
+            fmt::format("{} : acc overlaps recvbuff; expected a buffer of its own", name)};
+  }
   return {Code::invalid_argument, fmt::format("{} : {} is NULL, with count {}", name,
                                               call.input == nullptr ? "sendbuff" : "recvbuff", call.count)};
 }
@@ -107,12 +122,16 @@ inline void fill(const Call& call, core::Operation& operation) {
   operation.input = call.input;
   operation.output = call.output;
   operation.count = call.count;
+  operation.bias = call.bias;
 }
 
 /// Everything but the plain case: a stream, an operator of the user's, a process that uses a GPU.
 Status issue_special(Call call, ncclComm* comm, cudaStream_t stream) {
   const auto type = static_cast<DataType>(call.type);
   const int rank = comm->core->rank();
+  if (call.bias != nullptr && comm->core->gpus() != nullptr)
+    return not_offered("ncclAllReduceWithBias with a bias, in a process that uses GPUs,",
+                       "use ncclAllReduce and add the bias afterwards");
   core::Reduction reduction;
   const void* scalar = nullptr;
   if (reduces(call.kind)) {
@@ -158,6 +177,16 @@ inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
 }  // namespace
 }  // namespace weir::api
 
+// RCCL's; declared there with hipStream_t, which is a pointer as cudaStream_t is.
+#pragma GCC visibility push(default)
+extern "C" {
+ncclResult_t ncclAllReduceWithBias(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
+                                   cudaStream_t, const void*);
+ncclResult_t pncclAllReduceWithBias(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
+                                    cudaStream_t, const void*);
+}
+#pragma GCC visibility pop
+
 using namespace weir;
 using namespace weir::api;
 
@@ -172,6 +201,20 @@ ncclResult_t pncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, 
                       comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclAllReduce);
+
+ncclResult_t pncclAllReduceWithBias(const void* sendbuff, void* recvbuff, size_t count,
+                                    ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                                    cudaStream_t stream, const void* acc) {
+  return finish(issue({.kind = Collective::all_reduce,
+                       .input = sendbuff,
+                       .output = recvbuff,
+                       .count = count,
+                       .type = number(datatype),
+                       .op = number(op),
+                       .bias = acc},
+                      comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclAllReduceWithBias);
 
 ncclResult_t pncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                          ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "src/api/group.h"
 #include "src/api/handle.h"
@@ -25,6 +26,8 @@ Status make_id(ncclUniqueId* out) {
   std::memcpy(out, bytes.data(), sizeof(bytes));
   return {};
 }
+
+constexpr const char* kGrow = "ncclCommGrow";
 
 struct Init {
   const char* function;
@@ -165,6 +168,40 @@ Status shrink(ncclComm* parent, const int* list, int count, ncclComm_t* out, con
   return set_up(parent, std::move(job));
 }
 
+/// Of a rank that is there already; newcomers join as to any communicator.
+Status grow(ncclComm* parent, int ranks, const ncclUniqueId* id, int rank, ncclComm_t* out,
+            const ncclConfig_t* config) {
+  const Entry entry(parent);
+  if (!entry) return explain_no_entry(parent, kGrow);
+  if (ranks <= parent->core->size())
+    return {Code::invalid_argument, fmt::format("{} : nRanks is {}; expected more than the {} that there are",
+                                                kGrow, ranks, parent->core->size())};
+  if (rank != -1)
+    return {Code::invalid_argument,
+            fmt::format("{} : rank is {}; ranks of the communicator keep theirs, and pass -1", kGrow, rank)};
+  std::optional<core::UniqueId> read_id;
+  if (id != nullptr) {
+    Result<core::UniqueId> read =
+        core::UniqueId::decode({reinterpret_cast<const std::byte*>(id), sizeof(ncclUniqueId)});
+    if (!read.ok()) return read.status();
+    read_id = *read;
+  }
+  Result<core::Config> read = communicator_config(config, &parent->core->config());
+  if (!read.ok()) return read.status();
+  auto job = [parent, ranks, read_id, out, config = std::move(*read)] {
+    return connect_child(parent, std::make_unique<core::Communicator>(*parent->core, ranks, read_id, config),
+                         true, out);
+  };
+  return set_up(parent, std::move(job));
+}
+
+Status id_to_grow(ncclComm* comm, ncclUniqueId* out) {
+  constexpr const char* kFunction = "ncclCommGetUniqueId";
+  if (out == nullptr) return null_argument(kFunction, "uniqueId");
+  WEIR_TRY(look_at(comm, kFunction, [](const core::Communicator&, const HandleState&) {}));
+  return make_id(out);
+}
+
 Status revoke(ncclComm* handle, int flags) {
   constexpr const char* kFunction = "ncclCommRevoke";
   const Entry entry(handle);
@@ -193,6 +230,15 @@ Result<std::vector<device::Gpu*>> gpus_of_all(const char* function, int ranks, c
     chosen[static_cast<size_t>(rank)] = *gpu;
   }
   return chosen;
+}
+
+Status grow_or_join(ncclComm* comm, int ranks, const ncclUniqueId* id, int rank, ncclComm_t* out,
+                    const ncclConfig_t* config) {
+  if (out == nullptr) return null_argument(kGrow, "newcomm");
+  *out = nullptr;
+  if (comm != nullptr) return grow(comm, ranks, id, rank, out, config);
+  if (id == nullptr) return null_argument(kGrow, "comm is NULL, as new ranks pass it, and uniqueId");
+  return init_rank({kGrow, out, ranks, id, rank, config, 0});
 }
 
 /// All ranks of one communicator in this thread: a group of init_rank().
@@ -324,6 +370,17 @@ ncclResult_t pncclCommShrink(ncclComm_t comm, int* excludeRanksList, int exclude
   return finish(shrink(comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags));
 }
 WEIR_WEAK_ALIAS(ncclCommShrink);
+
+ncclResult_t pncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId) {
+  return report(id_to_grow(comm, uniqueId));
+}
+WEIR_WEAK_ALIAS(ncclCommGetUniqueId);
+
+ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId, int rank,
+                           ncclComm_t* newcomm, ncclConfig_t* config) {
+  return finish(grow_or_join(comm, nRanks, uniqueId, rank, newcomm, config));
+}
+WEIR_WEAK_ALIAS(ncclCommGrow);
 
 ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags) {
   return comm == nullptr ? ncclSuccess : report(revoke(comm, revokeFlags));

@@ -93,6 +93,8 @@ Result<core::Config> communicator_config(const ncclConfig_t* config, const core:
     if (read->commName != nullptr) result.name = read->commName;
     if (read->netName != nullptr) result.network.name = read->netName;
     if (read->trafficClass != kUnset) result.network.traffic_class = read->trafficClass;
+    if (read->minCTAs != kUnset) result.least_rings = static_cast<size_t>(read->minCTAs);
+    if (read->maxCTAs != kUnset) result.most_rings = static_cast<size_t>(read->maxCTAs);
   } else if (parent != nullptr) {
     result = *parent;
   }

@@ -62,7 +62,7 @@ Status check_members(const std::vector<ncclComm*>& members) {
   return {};
 }
 
-Status end_outermost(ThreadGroup& group) {
+Status end_outermost(ThreadGroup& group, double* simulated) {
   std::vector<ncclComm*> members;
   members.swap(group.members);
   size_t entered = 0;
@@ -74,7 +74,7 @@ Status end_outermost(ThreadGroup& group) {
   }
   for (Steps& steps : group.steps) group.group.add_job(std::move(steps));
   group.steps.clear();
-  const Status status = group.group.end();
+  const Status status = simulated != nullptr ? group.group.simulate(*simulated) : group.group.end();
   for (size_t i = 0; i < entered; ++i) leave(members[i]);
   group.streams.clear();
   members.clear();
@@ -125,12 +125,13 @@ static void start_group() {
   open_group->group.start();
 }
 
-/// Leaves one level; in_progress and errors as core::Group::end().
-static Status end_group() {
+/// Leaves one level; in_progress and errors as core::Group::end(). `simulated` is set to the seconds that the
+/// outermost one is predicted to take, and nothing is carried out; null: it is.
+static Status end_group(double* simulated = nullptr) {
   ThreadGroup& group = open_group != nullptr ? *open_group : thread_group();
   if (group.group.depth() != 1) return group.group.end();
   open_group = nullptr;
-  return end_outermost(group);
+  return end_outermost(group, simulated);
 }
 
 Status run_group(const std::function<Status()>& body) {
@@ -160,11 +161,13 @@ ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
     return finish(weir::Status(weir::Code::invalid_argument,
                                "ncclGroupSimulateEnd : simInfo was not made with NCCL_SIM_INFO_INITIALIZER"));
   }
-  if (open_group == nullptr) return pncclGroupEnd();
-  simInfo->estimatedTime = NCCL_UNDEF_FLOAT;
-  open_group->group.fail({weir::Code::invalid_usage,
-                          "ncclGroupSimulateEnd : weir has no estimate of times; the group was dropped, use "
-                          "ncclGroupEnd to carry a group out"});
-  return pncclGroupEnd();
+  constexpr double kMicroseconds = 1e6;
+  double seconds = -1;
+  const weir::Status status = end_group(&seconds);
+  const float time =
+      status.ok() && seconds >= 0 ? static_cast<float>(seconds * kMicroseconds) : NCCL_UNDEF_FLOAT;
+  const size_t room = offsetof(ncclSimInfo_t, estimatedTime) + sizeof(time);
+  if (simInfo->size >= room) simInfo->estimatedTime = time;
+  return report(status);
 }
 WEIR_WEAK_ALIAS(ncclGroupSimulateEnd);

@@ -83,17 +83,6 @@ Status register_memory(ncclComm* comm, const char* function, const void* buffer,
   return {};
 }
 
-Status register_window(ncclComm* comm, void* buffer, size_t size, ncclWindow_t* window, int flags) {
-  constexpr const char* kFunction = "ncclCommWindowRegister";
-  if ((flags & ~(NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING)) != 0) {
-    return {Code::invalid_argument, fmt::format("{} : invalid flags {:#x}", kFunction, flags)};
-  }
-  void* handle = nullptr;
-  WEIR_TRY(register_memory(comm, kFunction, buffer, size, window == nullptr ? nullptr : &handle));
-  *window = static_cast<ncclWindow_t>(handle);
-  return {};
-}
-
 }  // namespace
 }  // namespace weir::api
 
@@ -122,14 +111,3 @@ ncclResult_t pncclCommDeregister(const ncclComm_t comm, void* handle) {
   return report(deregister(comm, "ncclCommDeregister", handle));
 }
 WEIR_WEAK_ALIAS(ncclCommDeregister);
-
-ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win,
-                                     int winFlags) {
-  return report(register_window(comm, buff, size, win, winFlags));
-}
-WEIR_WEAK_ALIAS(ncclCommWindowRegister);
-
-ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win) {
-  return report(deregister(comm, "ncclCommWindowDeregister", win));
-}
-WEIR_WEAK_ALIAS(ncclCommWindowDeregister);

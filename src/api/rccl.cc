@@ -62,14 +62,6 @@ ncclResult_t pncclAllToAllv(const void* sendbuff, const size_t sendcounts[], con
 }
 WEIR_WEAK_ALIAS(ncclAllToAllv);
 
-ncclResult_t pncclAllReduceWithBias(const void* sendbuff, void* recvbuff, size_t count,
-                                    ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
-                                    hipStream_t stream, const void* acc) {
-  if (acc == nullptr) return pncclAllReduce(sendbuff, recvbuff, count, datatype, op, comm, stream);
-  return finish(not_offered("ncclAllReduceWithBias", "use ncclAllReduce and add the bias afterwards"));
-}
-WEIR_WEAK_ALIAS(ncclAllReduceWithBias);
-
 ncclResult_t pmscclLoadAlgo(const char*, mscclAlgoHandle_t*, int) {
   return refuse("mscclLoadAlgo", "use ncclAllReduce and its like; schedules are chosen by the library");
 }

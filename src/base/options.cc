@@ -278,12 +278,14 @@ std::string user_cache() {
   return folder.empty() ? absolute(std::getenv("HOME"), "/.cache/weir") : folder;
 }
 
-void read_conf_file(const std::string& path, std::map<std::string, Options::Value>& values) {
+/// False: there is none that can be read.
+bool read_conf_file(const std::string& path, std::map<std::string, Options::Value>& values) {
   std::ifstream file(path);
-  if (!file) return;
+  if (!file) return false;
   std::ostringstream text;
   text << file.rdbuf();
   read_conf_text(text.str(), path, values);
+  return true;
 }
 
 }  // namespace
@@ -342,13 +344,17 @@ Options Options::from_environment() {
                        Value{std::string(text.substr(equals + 1)), "the environment"});
   }
   const char* const home = std::getenv("HOME");
+  std::string unread;  // a file that was asked for
   if (const auto conf = values.find("NCCL_CONF_FILE"); conf != values.end()) {
-    read_conf_file(conf->second.text, values);
+    const std::string path = conf->second.text;
+    if (!read_conf_file(path, values)) unread = path;
   } else if (home != nullptr) {
     read_conf_file(std::string(home) + "/.nccl.conf", values);
   }
   read_conf_file("/etc/nccl.conf", values);
   Options options = from(values);
+  if (!unread.empty())
+    options.notes.push_back({Note::Kind::warning, fmt::format("NCCL_CONF_FILE={} cannot be read", unread)});
   if (options.cache_dir.empty()) options.cache_dir = user_cache();
   return options;
 }

@@ -46,6 +46,11 @@ device::Gpu* gpu_of(const Config& config, device::Gpus* gpus) {
 
 Status not_connected() { return {Code::invalid_usage, "the communicator was not connected"}; }
 
+Status suspended_status() {
+  return {Code::invalid_usage,
+          "the communicator is suspended (ncclCommSuspend); expected ncclCommResume on all ranks first"};
+}
+
 }  // namespace
 
 Communicator::Communicator(Runtime& runtime, const UniqueId& id, int ranks, Rank rank, Config config)
@@ -84,6 +89,18 @@ Communicator::Communicator(Communicator& parent, std::vector<Rank> excluded, boo
       state_(not_connected()),
       admission_(limits_of(runtime_.options())) {}
 
+Communicator::Communicator(Communicator& parent, int ranks, std::optional<UniqueId> id, Config config)
+    : runtime_(parent.runtime_),
+      gpu_(parent.gpu_),
+      gpus_(parent.gpus_),
+      id_(parent.id_),
+      grown_(GrownFrom{&parent, id}),
+      ranks_(ranks),
+      rank_(parent.rank_),
+      config_(std::move(config)),
+      state_(not_connected()),
+      admission_(limits_of(runtime_.options())) {}
+
 Communicator::~Communicator() {
   if (state().code() == Code::in_progress) abort();
   background_.reset();
@@ -112,20 +129,20 @@ Status Communicator::connect() {
 }
 
 Status Communicator::connect_now() {
-  Status status = split_ ? join_split() : shrunk_ ? join_shrunk() : join_root();
+  Status status = split_ ? join_split() : shrunk_ ? join_shrunk() : grown_ ? join_grown() : join_root(id_);
   set_state(status);
   return status;
 }
 
 Communicator* Communicator::parent() const {
-  return split_ ? split_->parent : shrunk_ ? shrunk_->parent : nullptr;
+  return split_ ? split_->parent : shrunk_ ? shrunk_->parent : grown_ ? grown_->parent : nullptr;
 }
 
-Status Communicator::join_root() {
-  auto door = runtime_.door(id_.root);
+Status Communicator::join_root(const UniqueId& id) {
+  auto door = runtime_.door(id.root);
   WEIR_TRY(door.status());
   Bootstrap::Spec spec;
-  spec.id = id_;
+  spec.id = id;
   spec.ranks = ranks_;
   spec.rank = rank_;
   spec.door = *door;
@@ -171,6 +188,7 @@ Result<std::unique_ptr<Bootstrap>> Communicator::fresh_meeting(Communicator& par
 Status Communicator::join_shrunk() {
   Communicator& parent = *shrunk_->parent;
   parent.wait_idle();
+  if (parent.suspended()) return suspended_status();
   if (parent.connected_ == nullptr) {
     const Status why = parent.state();
     return {Code::invalid_usage, "the communicator never met its ranks, so there is none to shrink" +
@@ -189,10 +207,10 @@ Status Communicator::join_shrunk() {
 }
 
 Status Communicator::build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap> bootstrap) {
-  auto connected =
-      Connected::build(runtime_, std::move(door), std::move(bootstrap), config_.network, gpu_, config_.name);
+  auto connected = Connected::build(runtime_, std::move(door), std::move(bootstrap), config_, gpu_);
   WEIR_TRY(connected.status());
   connected_ = std::move(*connected);
+  connected_->take_seat(runtime_.landings(), landings_);
   if (connected_->gpus_somewhere) {
     staged_ = make_staged();
     queued_ = true;  // operations may have to be cut
@@ -271,16 +289,14 @@ void Communicator::abort() {
   aborted_.store(true);
   admission_.abort();
   std::lock_guard lock(mutex_);
-  if (connected_ == nullptr || code_.load() == static_cast<int>(Code::in_progress)) return;
+  const bool being_made = code_.load() == static_cast<int>(Code::in_progress) && !suspending_.load();
+  if (connected_ == nullptr || being_made) return;
   connected_->execution->abort();
   if (resident_ != nullptr) resident_->abort();
 }
 
 Status Communicator::revoke() {
-  if (connected_ == nullptr) {
-    const Status why = state();
-    return why.ok() ? not_connected() : why;
-  }
+  if (connected_ == nullptr) return why_not_connected();
   revoked_.store(true);
   Watchdog& watchdog = connected_->bootstrap->watchdog();
   const std::string who = watchdog.peers()[static_cast<size_t>(rank_)].describe(rank_);
@@ -297,6 +313,7 @@ Status Communicator::state() const {
   if (state_.ok() && !config_.blocking && (finalizing_.load() ? !all_done() : in_background_.load() != 0))
     return {Code::in_progress, "operations are under way"};
   // What another rank has told, to one that is in no call.
+  if (state_.ok() && resting_ != nullptr) return resting_->activity().status();
   if (state_.ok() && code_.load(std::memory_order_relaxed) == 0 && connected_ != nullptr)
     return connected_->bootstrap->activity().status();
   return state_;
@@ -304,30 +321,31 @@ Status Communicator::state() const {
 
 Result<NetCounters> Communicator::net_counters() const {
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(mutex_);  // it may be suspended meanwhile
     if (state_.code() == Code::in_progress)
       return Status(Code::invalid_usage, "the communicator is being set up; there is nothing to count yet");
-    if (connected_ == nullptr) return state_.ok() ? not_connected() : state_;
+    if (connected_ != nullptr) {
+      NetCounters all;
+      for (const auto& transport : connected_->transports) all += transport->counters();
+      return all;
+    }
   }
-  // From here on it stays as it is until the destructor.
-  NetCounters all;
-  for (const auto& transport : connected_->transports) all += transport->counters();
-  return all;
+  return why_not_connected();
+}
+
+Status Communicator::why_not_connected() const {
+  const Status why = state();
+  if (!why.ok()) return why;
+  return suspended() ? suspended_status() : not_connected();
 }
 
 Result<std::vector<Presence>> Communicator::presences() const {
-  if (connected_ == nullptr) {
-    const Status why = state();
-    return why.ok() ? not_connected() : why;
-  }
+  if (connected_ == nullptr) return why_not_connected();
   return connected_->bootstrap->presences();
 }
 
 Result<std::vector<RankPlace>> Communicator::places() const {
-  if (connected_ == nullptr) {
-    const Status why = state();
-    return why.ok() ? not_connected() : why;
-  }
+  if (connected_ == nullptr) return why_not_connected();
   return connected_->cluster.places();
 }
 
@@ -346,7 +364,8 @@ void Communicator::set_state(const Status& status) {
       !state_.ok() && state_.code() != Code::in_progress && status.code() != Code::in_progress;
   if (failed && connected_ != nullptr) return;  // the first error stays
   state_ = status;
-  code_.store(static_cast<int>(status.code()), std::memory_order_release);
+  const Code code = status.ok() && suspended_.load() ? Code::invalid_usage : status.code();
+  code_.store(static_cast<int>(code), std::memory_order_release);
 }
 
 /// Success, or why no operation can be begun now.
@@ -356,6 +375,7 @@ Status Communicator::usable() const {
     return {Code::invalid_argument,
             "Attempt to use communicator before the previous operation returned ncclSuccess"};
   }
+  if (state_.ok() && suspended_.load()) return suspended_status();
   return state_;
 }
 

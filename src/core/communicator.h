@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "src/core/admission.h"
+#include "src/core/config.h"
+#include "src/core/landing.h"
 #include "src/core/operation.h"
 #include "src/core/rank_place.h"
 #include "src/core/streams.h"
@@ -41,14 +43,6 @@ class Staged;
 struct Connected;
 struct Launch;
 
-/// What a user may configure per communicator (ncclConfig_t after checking; environment already applied).
-struct Config {
-  bool blocking = true;  ///< false: connect and run return in_progress at once and go on in the background
-  std::string name;      ///< for messages; may be empty
-  NetworkChoice network;
-  device::Gpu* gpu = nullptr;  ///< this rank's; null: the one that the thread which makes it has current
-};
-
 class Communicator {
  public:
   /// A communicator of `ranks` ranks, not connected. `runtime` must outlive it.
@@ -60,6 +54,10 @@ class Communicator {
   /// collective over the others, and the parent must live until then. `after_failure`: what is under way on
   /// the parent, which may have failed, ends with an error first; else connecting waits until it is done.
   Communicator(Communicator& parent, std::vector<Rank> excluded, bool after_failure, Config config);
+  /// The parent with further ranks, not connected: its ranks keep theirs, newcomers (made of `id` as any
+  /// communicator's ranks) have those up to `ranks`. Connecting is collective over all of them, and the
+  /// parent must live until then. `id`: of one of the parent's ranks, the coordinator; none on the others.
+  Communicator(Communicator& parent, int ranks, std::optional<UniqueId> id, Config config);
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -85,6 +83,18 @@ class Communicator {
   Status revoke();
   bool revoked() const { return revoked_.load(); }
 
+  /// Waits until nothing is under way, then gives back memory, channels and connections, but not what ranks
+  /// know of each other. From then on resume(), state(), abort(), finalize() and the destructor are allowed;
+  /// all else gives invalid_usage. Collective; not blocking: in_progress, and state() tells the rest.
+  /// invalid_usage where it is suspended.
+  Status suspend();
+  /// Makes again what suspend() gave back. Collective, likewise. invalid_usage where it is not suspended.
+  Status resume();
+  bool suspended() const { return suspended_.load(); }
+  /// Bytes of memory that it holds for this rank, or gave back when it was suspended: pages in use of the
+  /// memory that ranks of a host share, and what it took of its GPU. Any thread.
+  uint64_t memory_bytes() const;
+
   /// Success, in_progress, or the first error. An error stays.
   Status state() const;
   /// What its transports have carried over networks so far, calibration included, over all of them. Does not
@@ -93,8 +103,15 @@ class Communicator {
   /// How each rank looks from here, by rank (Bootstrap::presences). By the thread that runs operations. An
   /// error that says why, where it never met its peers.
   Result<std::vector<Presence>> presences() const;
+  /// Seconds that operations of one call or group are predicted to take, by the costs that choose plans
+  /// (algorithms/cost): collectives one after the other, sends and receives side by side, at the place of the
+  /// first. By the thread that runs operations. Errors: as run(); invalid_usage where a rank uses a GPU,
+  /// whose costs are not known.
+  Result<double> predict(std::span<const Operation> operations) const;
   /// Where the ranks are, by rank. An error that says why, where it never met its peers.
   Result<std::vector<RankPlace>> places() const;
+  /// Memory of this rank that others write. Stays while it is suspended.
+  LandingSpace& landings() { return *landings_; }
   /// The GPUs of this process; null where it used none when the communicator was made: then all buffers are
   /// host memory.
   device::Gpus* gpus() const { return gpus_; }
@@ -117,6 +134,10 @@ class Communicator {
     std::vector<Rank> excluded;
     bool after_failure;
   };
+  struct GrownFrom {
+    Communicator* parent;
+    std::optional<UniqueId> id;
+  };
   /// Operations of one communicator and their place in its line.
   struct Share {
     Communicator* communicator;
@@ -133,9 +154,16 @@ class Communicator {
   };
 
   Status connect_now();
-  Status join_root();
+  Status join_root(const UniqueId& id);
   Status join_split();
   Status join_shrunk();
+  Status join_grown();
+  Status suspend_now();
+  Status resume_now();
+  /// Why it has no connections now.
+  Status why_not_connected() const;
+  /// Does it now, or where it is not blocking in the background.
+  Status in_turn(Status (Communicator::*step)(), const char* doing);
   Communicator* parent() const;
   /// Among which the ranks of a split find each other; null: the parent's own will do.
   Result<std::unique_ptr<Bootstrap>> fresh_meeting(Communicator& parent);
@@ -176,6 +204,7 @@ class Communicator {
   const UniqueId id_;
   const std::optional<SplitFrom> split_;
   const std::optional<ShrunkFrom> shrunk_;
+  const std::optional<GrownFrom> grown_;
   int ranks_;
   Rank rank_;
   const Config config_;
@@ -183,6 +212,10 @@ class Communicator {
   bool queued_ = false;  ///< something was queued once: from then on every operation waits for its turn
   std::atomic<bool> aborted_{false};
   std::atomic<bool> revoked_{false};
+  std::atomic<bool> suspending_{false};
+  std::atomic<bool> suspended_{false};
+  uint64_t suspended_bytes_ = 0;  ///< given back; guarded by mutex_
+  uint32_t resumed_ = 0;          ///< so often
   std::atomic<bool> finalizing_{false};
   std::atomic<int64_t> in_background_{0};                         ///< calls
   std::atomic<int> code_{static_cast<int>(Code::invalid_usage)};  ///< of state_, for the quick look of run()
@@ -190,6 +223,9 @@ class Communicator {
   Status state_;
   Turnstile turns_;
   Admission admission_;
+  std::shared_ptr<Door> resting_door_;  ///< of a suspended one, which has no connected_; else null
+  const std::shared_ptr<LandingSpace> landings_ = std::make_shared<LandingSpace>();
+  std::unique_ptr<Bootstrap> resting_;  ///< likewise
   std::unique_ptr<Connected> connected_;
   std::unique_ptr<Staged> staged_;      ///< null where no rank uses a GPU
   std::unique_ptr<Resident> resident_;  ///< null where collectives do not go by kernels

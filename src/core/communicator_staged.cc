@@ -54,6 +54,11 @@ Status Communicator::run_staged(std::span<const Operation> operations, const Pla
 Result<Communicator::Begun> Communicator::begin_staged(std::vector<Operation> operations,
                                                        std::vector<Place> places) {
   WEIR_TRY(usable());
+  if (std::ranges::any_of(operations, [](const Operation& operation) {
+        return operation.bias != nullptr || operation.side != Operation::Side::none;
+      }))
+    return Status(Code::invalid_usage,
+                  "biases and one-sided calls need ranks on host memory only, and some rank uses a GPU");
   auto prepared = staged_->prepare(operations, places);
   WEIR_TRY(prepared.status());
   Begun begun{std::move(*prepared), std::move(places), nullptr};

@@ -48,6 +48,14 @@ struct IslandViews {
   SharedScratch scratch;
 };
 
+Result<std::unique_ptr<Home>> make_home(const Bootstrap& bootstrap, size_t exchange_bytes) {
+  Home::Spec spec;
+  spec.uid = bootstrap.uid();
+  spec.rank = bootstrap.rank();
+  spec.window_bytes = exchange_bytes + kSharedScratchBytes;
+  return Home::create(spec);
+}
+
 /// The homes of all ranks in this address space; nothing where they cannot all be here, or are too many.
 Result<IslandViews> view_island(const Routes& routes, Rank self) {
   IslandViews island;
@@ -103,8 +111,7 @@ void log_rings(const algorithms::Layout& layout) {
 
 Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Door> door,
                                                     std::unique_ptr<Bootstrap> bootstrap,
-                                                    const NetworkChoice& network, const device::Gpu* gpu,
-                                                    const std::string& name) {
+                                                    const Config& config, const device::Gpu* gpu) {
   const Options& options = runtime.options();
   auto made = std::make_unique<Connected>();
   Connected& c = *made;
@@ -113,16 +120,12 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   const Rank self = c.bootstrap->rank();
   const int ranks = c.bootstrap->size();
 
-  Home::Spec spec;
-  spec.uid = c.bootstrap->uid();
-  spec.rank = self;
-  spec.window_bytes = static_cast<size_t>(options.window_bytes) + kSharedScratchBytes;
-  auto home = Home::create(spec);
+  auto home = make_home(*c.bootstrap, static_cast<size_t>(options.window_bytes));
   WEIR_TRY(home.status());
   c.home = std::move(*home);
 
-  WEIR_TRY(c.find_routes(runtime, network, gpu));
-  c.profile = Profile::of(options, *c.bootstrap, name);
+  WEIR_TRY(c.find_routes(runtime, config.network, gpu));
+  c.profile = Profile::of(options, *c.bootstrap, config.name);
   c.links =
       std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()), c.profile.get());
 
@@ -130,7 +133,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   WEIR_TRY(island.status());
   c.tuner = tuner_for(options, *c.bootstrap);
   // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
-  WEIR_TRY(c.meet(runtime, gpu));
+  WEIR_TRY(c.meet(runtime, config, gpu));
   c.join_island(runtime, island->windows, island->doorbells);
   const algorithms::Layout layout = c.layout();
   c.make_selector(layout, island->scratch);
@@ -138,6 +141,8 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
                                         options.pace_share);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
+  c.one_sided = std::make_unique<OneSidedTask>(OneSidedTask::Parts{
+      self, c.bootstrap->uid(), &runtime.landings(), &c.bootstrap->peers(), runtime.timeouts().peer_ms});
 
   Execution::Parts parts;
   parts.rank = self;
@@ -145,6 +150,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.links = c.links.get();
   parts.plans = c.plans.get();
   parts.pairs = c.pairs.get();
+  parts.one_sided = c.one_sided.get();
   parts.exchange = c.exchange.get();
   parts.exchanged = c.exchanged;
   parts.advice = c.advice.get();
@@ -202,7 +208,7 @@ void Connected::join_island(Runtime& runtime, const std::vector<exec::Window>& w
 }
 
 /// All tell each other where they run and, one per host, what that is made of.
-Status Connected::meet(Runtime& runtime, const device::Gpu* gpu) {
+Status Connected::meet(Runtime& runtime, const Config& config, const device::Gpu* gpu) {
   const std::vector<PeerAddress>& peers = bootstrap->peers();
   const Rank self = bootstrap->rank();
   const Options& options = runtime.options();
@@ -219,6 +225,7 @@ Status Connected::meet(Runtime& runtime, const device::Gpu* gpu) {
   if (self == 0) {
     Terms terms = Terms::of(options);
     terms.tuned = tuner != nullptr;
+    terms.narrow(config.least_rings, config.most_rings);
     terms.put(told);
   }
   auto all = bootstrap->all_gather(told.take());
@@ -336,6 +343,12 @@ Status Connected::take_advice() {
   *advice = *told;
   selector->follow(*advice);
   return {};
+}
+
+void Connected::take_seat(Landings& landings, std::shared_ptr<LandingSpace> space) {
+  Doorbell* const bell = routes->all_ring() ? home->view().doorbell : nullptr;
+  seat =
+      std::make_unique<Landings::Seat>(landings, bootstrap->uid(), bootstrap->rank(), std::move(space), bell);
 }
 
 std::string Connected::describe() const {

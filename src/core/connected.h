@@ -13,6 +13,7 @@
 #include "src/core/advice.h"
 #include "src/core/bootstrap.h"
 #include "src/core/cluster.h"
+#include "src/core/config.h"
 #include "src/core/execution.h"
 #include "src/core/links.h"
 #include "src/core/pairs.h"
@@ -45,7 +46,9 @@ struct Connected {
   std::unique_ptr<Selector> selector;
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<Pairs> pairs;
+  std::unique_ptr<OneSidedTask> one_sided;
   std::unique_ptr<Execution> execution;
+  std::unique_ptr<Landings::Seat> seat;  ///< of its landings; null before take_seat()
   Cluster cluster;
   int local_ranks = 0;          ///< on this machine, also if NCCL_HOSTID says that it is several hosts
   int local_cores = 0;          ///< that they may use between them
@@ -54,9 +57,10 @@ struct Connected {
 
   /// Everything from `home` on. `name`: of the communicator, for profilers. Collective.
   static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Door> door,
-                                                  std::unique_ptr<Bootstrap> bootstrap,
-                                                  const NetworkChoice& network, const device::Gpu* gpu,
-                                                  const std::string& name);
+                                                  std::unique_ptr<Bootstrap> bootstrap, const Config& config,
+                                                  const device::Gpu* gpu);
+  /// From now on other ranks write to `space`.
+  void take_seat(Landings& landings, std::shared_ptr<LandingSpace> space);
   /// Ranks on this machine, cores, transports and the way operations go: one line for the log.
   std::string describe() const;
 
@@ -64,7 +68,7 @@ struct Connected {
   Status find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu);
   void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                    const std::vector<Doorbell*>& doorbells);
-  Status meet(Runtime& runtime, const device::Gpu* gpu);
+  Status meet(Runtime& runtime, const Config& config, const device::Gpu* gpu);
   void count_neighbours();
   algorithms::Layout layout() const;
   void make_selector(const algorithms::Layout& layout, const SharedScratch& scratch);

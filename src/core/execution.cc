@@ -57,6 +57,8 @@ Progress Execution::advance() {
     if (progress == Progress::failed) return fail(explain(task_->error()));
     if (progress != Progress::done) return progress;
     task_ = nullptr;
+    if (operations_[next_ - 1].bias != nullptr) [[unlikely]]
+      add_bias(operations_[next_ - 1]);
     parts_.activity->end();
     if (parts_.profile != nullptr) [[unlikely]]
       parts_.profile->end_task();
@@ -74,7 +76,10 @@ inline bool Execution::is_exchanged(const Operation& operation) const {
 /// False: failed.
 bool Execution::begin_next() {
   const Operation& operation = operations_[next_++];
-  if (operation.kind == Collective::send_recv) return pairs_begun_ || begin_pairs();
+  if (operation.kind == Collective::send_recv) {
+    if (operation.side != Operation::Side::none) return begin_one_sided(operation);
+    return pairs_begun_ || begin_pairs();
+  }
   const uint32_t mark = parts_.check ? signature(operation) : 0;
   parts_.activity->begin(++sequence_, mark, operation);
   if (operation.count == 0) {
@@ -126,6 +131,15 @@ bool Execution::begin_pairs() {
   return true;
 }
 
+bool Execution::begin_one_sided(const Operation& operation) {
+  parts_.activity->begin(sequence_, 0, operation);
+  parts_.one_sided->start(operation);
+  prepared_ = nullptr;
+  task_ = parts_.one_sided;
+  opening_ = false;
+  return true;
+}
+
 /// Makes work_ of an operation. In place, field by field: reading it back at once would stall otherwise.
 void Execution::lay_out(const Operation& operation, uint32_t mark) {
   work_.input = static_cast<const std::byte*>(operation.input);
@@ -148,6 +162,11 @@ void Execution::lay_out(const Operation& operation, uint32_t mark) {
   }
 }
 
+void Execution::add_bias(const Operation& operation) {
+  const void* const sources[] = {operation.output, operation.bias};
+  device::fold(operation.type, operation.reduction.op, operation.output, sources, 2, operation.count);
+}
+
 Progress Execution::fail(Status status) {
   parts_.activity->end();
   if (parts_.profile != nullptr) [[unlikely]]
@@ -159,8 +178,9 @@ Progress Execution::fail(Status status) {
 
 /// The task found that a peer called something else: the watchdog can say what.
 Status Execution::explain(const Status& found) {
-  return found.code() == Code::invalid_usage ? parts_.watchdog->explain(task_->waiting_for(), found, task_)
-                                             : found;
+  // What a door said of a put is no matter of calls that do not match; a door that said nothing may be gone.
+  const Code unclear = task_ == parts_.one_sided ? Code::remote_error : Code::invalid_usage;
+  return found.code() == unclear ? parts_.watchdog->explain(task_->waiting_for(), found, task_) : found;
 }
 
 /// A peer to which no channel can be opened may be gone.

@@ -16,6 +16,7 @@
 #include "src/base/doorbell.h"
 #include "src/core/advice.h"
 #include "src/core/links.h"
+#include "src/core/one_sided.h"
 #include "src/core/operation.h"
 #include "src/core/pairs.h"
 #include "src/core/plan_cache.h"
@@ -35,6 +36,7 @@ class Execution {
     Links* links = nullptr;
     PlanCache* plans = nullptr;
     Pairs* pairs = nullptr;
+    OneSidedTask* one_sided = nullptr;
     exec::Exchange* exchange = nullptr;
     std::bitset<kCollectives> exchanged;  ///< collectives that it does; none where it is null
     Activity* activity = nullptr;
@@ -66,7 +68,9 @@ class Execution {
   bool is_exchanged(const Operation& operation) const;
   bool begin_next();
   bool begin_pairs();
+  bool begin_one_sided(const Operation& operation);
   void lay_out(const Operation& operation, uint32_t mark);
+  static void add_bias(const Operation& operation);
   exec::Progress fail(Status status);
   Status explain(const Status& found);
   Status explain_opening(const Status& found);

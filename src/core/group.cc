@@ -1,6 +1,8 @@
 #include "src/core/group.h"
 
+#include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace weir::core {
 namespace {
@@ -29,15 +31,45 @@ void Group::fail(const Status& status) {
 }
 
 Status Group::end() {
+  return end([this] { return carry_out(); });
+}
+
+Status Group::simulate(double& seconds) {
+  return end([&] { return predict(seconds); });
+}
+
+Status Group::end(const std::function<Status()>& outermost) {
   if (depth_ == 0)
     return {Code::invalid_usage, "ncclGroupEnd: not in a group call: ncclGroupStart must come first"};
   if (--depth_ > 0) return {};
   Status status = std::exchange(failed_, {});
-  if (status.ok()) status = carry_out();
+  if (status.ok()) status = outermost();
   jobs_.clear();
   targets_.clear();
   operations_.clear();
   return status;
+}
+
+Status Group::predict(double& seconds) {
+  if (!jobs_.empty())
+    return {Code::invalid_usage,
+            "ncclGroupSimulateEnd : the group holds communicator set-up (init, split), whose time nobody "
+            "predicts; expected communication only"};
+  std::vector<std::pair<const Communicator*, std::vector<Operation>>> parts;
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    const Communicator* const communicator = targets_[i].communicator;
+    auto part = std::ranges::find(parts, communicator, [](const auto& p) { return p.first; });
+    if (part == parts.end()) part = parts.insert(part, {communicator, {}});
+    part->second.push_back(operations_[i]);
+  }
+  double longest = 0;
+  for (const auto& [communicator, operations] : parts) {
+    const Result<double> predicted = communicator->predict(operations);
+    WEIR_TRY(predicted.status());
+    longest = std::max(longest, *predicted);
+  }
+  seconds = longest;
+  return {};
 }
 
 Status Group::carry_out() {

@@ -28,9 +28,15 @@ class Group {
   void fail(const Status& status);
   /// Leaves one level. The outermost one runs jobs, then operations. invalid_usage without start().
   Status end();
+  /// Like end(), but nothing is carried out: what it is predicted to take, as long as the communicator that
+  /// takes longest. Of the outermost level only; `seconds` is left alone by others. invalid_usage where the
+  /// group holds set-up steps.
+  Status simulate(double& seconds);
 
  private:
+  Status end(const std::function<Status()>& outermost);
   Status carry_out();
+  Status predict(double& seconds);
 
   int depth_ = 0;
   Status failed_;

@@ -9,6 +9,8 @@ std::string_view call_name(const Operation& operation) {
   constexpr std::string_view kNames[kCollectives] = {"ncclAllReduce", "ncclReduce",        "ncclBroadcast",
                                                      "ncclAllGather", "ncclReduceScatter", "ncclAlltoAll",
                                                      "ncclGather",    "ncclScatter",       "ncclRecv"};
+  constexpr std::string_view kSides[] = {"", "ncclPutSignal", "ncclSignal", "ncclWaitSignal"};
+  if (operation.side != Operation::Side::none) return kSides[static_cast<int>(operation.side)];
   return operation.sends ? "ncclSend" : kNames[static_cast<int>(operation.kind)];
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "src/base/types.h"
@@ -31,10 +32,20 @@ struct Reduction {
   }
 };
 
+struct OneSidedCall;
+
 /// A collective, a send or a receive. `count` is the count of the user's call: elements per block (per rank
 /// for all_gather, reduce_scatter, all_to_all, gather and scatter). Pointers are the user's and are not
 /// owned.
 struct Operation {
+  /// What a one-sided call does: send_recv operations that nobody answers.
+  enum class Side : uint8_t {
+    none,    ///< it is none
+    put,     ///< `count` elements of `input` go to rank `root`, then a signal
+    signal,  ///< a signal goes there
+    wait,    ///< signals of one or several ranks are waited for, of `root` first
+  };
+
   Collective kind = Collective::all_reduce;
   bool sends =
       false;  ///< send_recv only: this is the send half, to rank `root`; else the receive half, from it
@@ -44,6 +55,11 @@ struct Operation {
   const void* input = nullptr;
   void* output = nullptr;
   size_t count = 0;
+  /// all_reduce only: operands on host memory that the result is combined with last, by `reduction.op`; the
+  /// same on all ranks. Null: none.
+  const void* bias = nullptr;
+  Side side = Side::none;
+  std::shared_ptr<const OneSidedCall> one_sided;  ///< its rest; null where side is none
 };
 
 /// "ncclAllReduce(count 1024, ncclFloat32, ncclSum)": the call in the user's words.

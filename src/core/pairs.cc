@@ -35,7 +35,7 @@ Status Pairs::open(Rank peer, bool sends) {
 
 Status Pairs::start(std::span<const Operation> operations, bool check) {
   for (const Operation& operation : operations) {
-    if (operation.kind != Collective::send_recv) continue;
+    if (operation.kind != Collective::send_recv || operation.side != Operation::Side::none) continue;
     const std::unique_ptr<Direction>& direction = entry(operation.root, operation.sends);
     if (direction == nullptr) [[unlikely]]
       WEIR_TRY(open(operation.root, operation.sends));

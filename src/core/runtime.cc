@@ -75,7 +75,7 @@ Result<std::shared_ptr<Door>> Runtime::door(const SocketAddress& reach) {
   const auto ports = PortRange::parse(options_.ports);
   WEIR_TRY(ports.status());
   auto opened = Door::open(addresses, *ports, [this](uint64_t scope, BytesView question) {
-    return watch_.answer(scope, question);
+    return Landings::is_meant(question) ? landings_.answer(scope, question) : watch_.answer(scope, question);
   });
   WEIR_TRY(opened.status());
   std::shared_ptr<Door> door = std::move(*opened);

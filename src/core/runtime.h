@@ -16,6 +16,7 @@
 #include "src/base/options.h"
 #include "src/core/gpu/island.h"
 #include "src/core/gpu/kernel_library.h"
+#include "src/core/landing.h"
 #include "src/core/own_host.h"
 #include "src/core/root.h"
 #include "src/core/unique_id.h"
@@ -42,6 +43,7 @@ class Runtime {
   LocalHomes& local_homes() { return local_homes_; }
   CreditBudget& credit() { return credit_; }
   Watch& watch() { return watch_; }
+  Landings& landings() { return landings_; }
   Roots& roots() { return roots_; }
   /// The GPUs of the process, whether it uses them or not; null: none were ever set.
   device::Gpus* gpus() const { return gpus_.load(std::memory_order_acquire); }
@@ -72,6 +74,7 @@ class Runtime {
   LocalHomes local_homes_;
   CreditBudget credit_;
   Watch watch_;
+  Landings landings_;
   Roots roots_;
   std::atomic<device::Gpus*> gpus_{&device::gpus()};
   VerbsLoader verbs_;

@@ -179,6 +179,11 @@ Terms Terms::get(ByteReader& in) {
   return terms;
 }
 
+void Terms::narrow(size_t least, size_t most) {
+  if (most > 0) most_rings = std::min(most_rings, most);
+  least_rings = std::min(std::max(least_rings, least), most_rings);
+}
+
 cost::Filter Terms::filter() const {
   if (!algorithm.empty()) return cost::Filter::only(algorithm);
   const auto filter = cost::Filter::parse(nccl_algorithms);

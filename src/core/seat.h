@@ -59,6 +59,9 @@ struct Terms {
   void put(ByteWriter& out) const;
   static Terms get(ByteReader& in);
 
+  /// Rings within what is asked for here, too; 0: anything. Where both cannot be, the most counts.
+  void narrow(size_t least, size_t most);
+
   cost::Filter filter() const;
   /// The collectives whose fast paths may be taken: those are not switched off, and neither is what they
   /// stand for (NCCL_PROTO, NCCL_ALGO, WEIR_ALGO).

@@ -28,7 +28,8 @@ Failure read_failure(ByteReader& in) {
 bool is_known(const Operation& operation) {
   return static_cast<int>(operation.kind) < kCollectives && static_cast<int>(operation.type) < kDataTypes &&
          operation.reduction.op <= RedOp::min &&
-         operation.reduction.scaling <= Reduction::Scaling::premultiply;
+         operation.reduction.scaling <= Reduction::Scaling::premultiply &&
+         operation.side <= Operation::Side::wait;
 }
 
 }  // namespace
@@ -61,7 +62,8 @@ Operation Activity::unpack(uint64_t what, uint64_t count) {
   operation.sends = (what >> 7 & 1) != 0;
   operation.type = static_cast<DataType>(what >> 8 & 0xff);
   operation.reduction.op = static_cast<RedOp>(what >> 16 & 0xff);
-  operation.reduction.scaling = static_cast<Reduction::Scaling>(what >> 24 & 0xff);
+  operation.reduction.scaling = static_cast<Reduction::Scaling>(what >> 24 & 0xf);
+  operation.side = static_cast<Operation::Side>(what >> 28 & 0xf);
   operation.root = static_cast<Rank>(what >> 32);
   operation.count = count;
   return operation;

@@ -93,7 +93,7 @@ class Activity {
     return static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.sends) << 7 |
            static_cast<uint64_t>(operation.type) << 8 | static_cast<uint64_t>(operation.reduction.op) << 16 |
            static_cast<uint64_t>(operation.reduction.scaling) << 24 |
-           static_cast<uint64_t>(operation.root) << 32;
+           static_cast<uint64_t>(operation.side) << 28 | static_cast<uint64_t>(operation.root) << 32;
   }
   static Operation unpack(uint64_t what, uint64_t count);
 

@@ -254,6 +254,13 @@ Result<SharedMemory> SharedMemory::attach(const ShareHandle& handle, Pages pages
   return SharedMemory(handle, -1, data.value(), true);
 }
 
+size_t SharedMemory::used_bytes() const {
+  constexpr size_t kBlock = 512;  // of st_blocks, whatever the file system's are
+  struct stat info {};
+  if (owned_fd_ < 0 || fstat(owned_fd_, &info) != 0) return 0;
+  return static_cast<size_t>(info.st_blocks) * kBlock;
+}
+
 void SharedMemory::reset() {
   if (data_ != nullptr && owns_mapping_) munmap(data_, handle_.size);
   if (owned_fd_ >= 0) close(owned_fd_);

@@ -63,6 +63,9 @@ class SharedMemory {
   /// Whether attach() would find the segment: the same errors, nothing mapped.
   static Status probe(const ShareHandle& handle);
 
+  /// Bytes of the pages that somebody has touched, whoever it was. Of the owner; 0 for others.
+  size_t used_bytes() const;
+
   std::byte* data() const { return data_; }
   size_t size() const { return handle_.size; }
   /// What peers attach with. The same for the owner and for those attached.

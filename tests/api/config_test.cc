@@ -142,6 +142,20 @@ TEST(Config, WithoutOneTheParentsIsInherited) {
   EXPECT_EQ(given.value().name, "own");
 }
 
+TEST(Config, BoundsOfCtasAreBoundsOfRings) {
+  ncclConfig_t config = initial();
+  const auto without = communicator_config(&config, nullptr);
+  ASSERT_TRUE(without.ok());
+  EXPECT_EQ(without->least_rings, 0u);
+  EXPECT_EQ(without->most_rings, 0u);
+  config.minCTAs = 2;
+  config.maxCTAs = 5;
+  const auto given = communicator_config(&config, nullptr);
+  ASSERT_TRUE(given.ok());
+  EXPECT_EQ(given->least_rings, 2u);
+  EXPECT_EQ(given->most_rings, 5u);
+}
+
 TEST(Config, NetworkAndTrafficClassReachTheCommunicator) {
   ncclConfig_t config = initial();
   const auto without = communicator_config(&config, nullptr);

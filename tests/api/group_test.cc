@@ -1,4 +1,5 @@
 // Groups of the C interface.
+#include <functional>
 #include <numeric>
 
 #include "tests/api/ranks.h"
@@ -67,17 +68,83 @@ TEST(Group, AStreamDestroyedBeforeTheEndStillWorks) {
   EXPECT_EQ(out, 7);
 }
 
-TEST(Group, SimulatedEndsAreHonest) {
+/// What a group of `calls` is predicted to take, in microseconds.
+float simulated(const std::function<void()>& calls) {
+  ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+  EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+  calls();
+  EXPECT_EQ(ncclGroupSimulateEnd(&info), ncclSuccess) << last_sentence();
+  return info.estimatedTime;
+}
+
+TEST(Group, SimulatedEndsPredictAndCarryNothingOut) {
+  with_ranks(3, [](ncclComm_t comm, int rank) {
+    std::vector<float> in(1 << 20, 1), out(1 << 20, -1);
+    const auto all_reduce = [&](size_t count) {
+      EXPECT_EQ(ncclAllReduce(in.data(), out.data(), count, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
+    };
+    const float small = simulated([&] { all_reduce(2); });
+    const float large = simulated([&] { all_reduce(1 << 20); });
+    EXPECT_GT(small, 0);
+    EXPECT_GT(large, 4 * small) << "half a million times the bytes";
+    EXPECT_NEAR(simulated([&] {
+                  all_reduce(1 << 20);
+                  all_reduce(1 << 20);
+                }),
+                2 * large, large * 1e-3);
+    EXPECT_EQ(simulated([&] { all_reduce(0); }), 0);
+    EXPECT_EQ(simulated([] {}), 0);
+    const int next = (rank + 1) % 3, previous = (rank + 2) % 3;
+    const auto exchange = [&](size_t count) {
+      EXPECT_EQ(ncclSend(in.data(), count, ncclFloat, next, comm, nullptr), ncclSuccess);
+      EXPECT_EQ(ncclRecv(out.data(), count, ncclFloat, previous, comm, nullptr), ncclSuccess);
+    };
+    const float passed = simulated([&] { exchange(1); });
+    EXPECT_GT(passed, 0);
+    EXPECT_GT(simulated([&] { exchange(1 << 20); }), passed);
+    EXPECT_THAT(out, ::testing::Each(-1.0f)) << "nothing was carried out";
+    all_reduce(4);
+    EXPECT_EQ(out[3], 3) << "the communicator is as before";
+  });
+}
+
+TEST(Group, OnlyTheOutermostSimulatedEndPredicts) {
+  Alone comm;
+  int in = 7, out = 0;
+  ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(&in, &out, 1, ncclInt, ncclSum, comm, nullptr), ncclSuccess);
+  EXPECT_EQ(ncclGroupSimulateEnd(&info), ncclSuccess);
+  EXPECT_EQ(info.estimatedTime, NCCL_UNDEF_FLOAT);
+  EXPECT_EQ(ncclGroupSimulateEnd(&info), ncclSuccess);
+  EXPECT_GE(info.estimatedTime, 0);
+  EXPECT_EQ(out, 0);
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(&in, &out, 1, ncclInt, ncclSum, comm, nullptr), ncclSuccess);
+  EXPECT_EQ(ncclGroupSimulateEnd(nullptr), ncclSuccess) << "as ncclGroupEnd";
+  EXPECT_EQ(out, 7);
+}
+
+TEST(Group, WhatCannotBeSimulated) {
   Alone comm;
   int in = 7, out = 0;
   ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
   EXPECT_EQ(ncclGroupSimulateEnd(&info), ncclInvalidUsage) << "not in a group";
   ASSERT_EQ(ncclGroupStart(), ncclSuccess);
   EXPECT_EQ(ncclAllReduce(&in, &out, 1, ncclInt, ncclSum, comm, nullptr), ncclSuccess);
-  EXPECT_EQ(ncclGroupSimulateEnd(&info), ncclInvalidUsage);
-  EXPECT_THAT(last_sentence(), HasSubstr("no estimate"));
-  EXPECT_EQ(out, 0);
+  EXPECT_EQ(ncclReduce(&in, &out, 1, ncclInt, ncclSum, 5, comm, nullptr), ncclInvalidArgument);
+  EXPECT_EQ(ncclGroupSimulateEnd(&info), ncclInvalidArgument) << "a call of it was wrong";
+  EXPECT_EQ(info.estimatedTime, NCCL_UNDEF_FLOAT);
   EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage) << "the group has ended";
+  ncclUniqueId id;
+  ncclComm_t other = nullptr;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclCommInitRank(&other, 1, id, 0), ncclSuccess);
+  EXPECT_EQ(ncclGroupSimulateEnd(&info), ncclInvalidUsage);
+  EXPECT_THAT(last_sentence(), HasSubstr("set-up"));
+  EXPECT_EQ(ncclCommDestroy(other), ncclSuccess);
   ASSERT_EQ(ncclGroupStart(), ncclSuccess);
   info.magic = 0;
   EXPECT_EQ(ncclGroupSimulateEnd(&info), ncclInvalidArgument);

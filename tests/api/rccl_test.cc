@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "tests/api/ranks.h"
+#include "weir/stream.h"
 
 // Declared as in rccl/rccl.h, which cannot be included beside nccl.h.
 extern "C" {
@@ -12,13 +13,17 @@ ncclResult_t ncclAlltoAllv(const void*, const size_t*, const size_t*, void*, con
                            ncclDataType_t, ncclComm_t, cudaStream_t);
 ncclResult_t ncclAllToAllv(const void*, const size_t*, const size_t*, void*, const size_t*, const size_t*,
                            ncclDataType_t, ncclComm_t, cudaStream_t);
+ncclResult_t ncclAllReduceWithBias(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
+                                   cudaStream_t, const void*);
 }
 ncclResult_t ncclCommDump(const ncclComm_t comm, std::unordered_map<std::string, std::string>& map);
 
 namespace weir::api {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::FloatEq;
 using ::testing::HasSubstr;
 
 using Counts = std::array<size_t, 2>;
@@ -58,6 +63,63 @@ TEST(Rccl, CountsMayNotBeMissing) {
   EXPECT_EQ(ncclAlltoAllv(&in, &one, &at, &out, &one, &at, ncclInt, nullptr, nullptr), ncclInvalidArgument);
   EXPECT_EQ(ncclAlltoAllv(&in, &one, &at, &out, &one, &at, ncclInt, comm, nullptr), ncclSuccess);
   EXPECT_EQ(out, 7);
+}
+
+TEST(Rccl, ABiasIsCombinedWithTheResult) {
+  constexpr size_t kCount = 1001;
+  with_ranks(3, [](ncclComm_t comm, int rank) {
+    const std::vector<float> in(kCount, static_cast<float>(rank + 1)), bias(kCount, 10);
+    const auto reduced = [&](ncclRedOp_t op, const void* acc, bool in_place) {
+      std::vector<float> out = in_place ? in : std::vector<float>(kCount, -1);
+      EXPECT_EQ(ncclAllReduceWithBias(in_place ? out.data() : in.data(), out.data(), kCount, ncclFloat, op,
+                                      comm, nullptr, acc),
+                ncclSuccess)
+          << last_sentence();
+      return out;
+    };
+    for (const bool in_place : {false, true}) {
+      EXPECT_THAT(reduced(ncclSum, bias.data(), in_place), Each(16.0f));
+      EXPECT_THAT(reduced(ncclProd, bias.data(), in_place), Each(60.0f));
+      EXPECT_THAT(reduced(ncclMax, bias.data(), in_place), Each(10.0f));
+      EXPECT_THAT(reduced(ncclMin, bias.data(), in_place), Each(1.0f));
+      EXPECT_THAT(reduced(ncclAvg, bias.data(), in_place), Each(FloatEq(12.0f)));
+      EXPECT_THAT(reduced(ncclSum, nullptr, in_place), Each(6.0f)) << "none";
+    }
+  });
+}
+
+TEST(Rccl, BiasesInGroupsAndOnStreams) {
+  with_ranks(2, [](ncclComm_t comm, int rank) {
+    weirStream_t stream;
+    ASSERT_EQ(weirStreamCreate(&stream), 0);
+    for (const auto place : {cudaStream_t{}, reinterpret_cast<cudaStream_t>(stream)}) {
+      int first = rank, second = rank, plain = rank;
+      const int ten = 10, hundred = 100;
+      ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+      EXPECT_EQ(ncclAllReduceWithBias(&first, &first, 1, ncclInt, ncclSum, comm, place, &ten), ncclSuccess);
+      EXPECT_EQ(ncclAllReduce(&plain, &plain, 1, ncclInt, ncclSum, comm, place), ncclSuccess);
+      EXPECT_EQ(ncclAllReduceWithBias(&second, &second, 1, ncclInt, ncclSum, comm, place, &hundred),
+                ncclSuccess);
+      ASSERT_EQ(ncclGroupEnd(), ncclSuccess) << last_sentence();
+      EXPECT_EQ(weirStreamSynchronize(stream), 0);
+      EXPECT_EQ(first, 11);
+      EXPECT_EQ(plain, 1);
+      EXPECT_EQ(second, 101);
+    }
+    EXPECT_EQ(weirStreamDestroy(stream), 0);
+  });
+}
+
+TEST(Rccl, ABiasThatTheResultWouldOverwrite) {
+  Alone comm;
+  float values[4] = {1, 2, 3, 4};
+  EXPECT_EQ(ncclAllReduceWithBias(values, values, 4, ncclFloat, ncclSum, comm, nullptr, values + 3),
+            ncclInvalidArgument);
+  EXPECT_THAT(last_sentence(), HasSubstr("acc overlaps recvbuff"));
+  EXPECT_EQ(values[0], 1);
+  EXPECT_EQ(ncclAllReduceWithBias(values, values, 1, ncclFloat, ncclSum, comm, nullptr, values + 3),
+            ncclSuccess);
+  EXPECT_EQ(values[0], 5);
 }
 
 TEST(Rccl, DumpsTellWhoIsWho) {

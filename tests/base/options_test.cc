@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -172,6 +173,40 @@ TEST(Options, TheEnvironmentWinsOverFiles) {
   std::remove(path.c_str());
   EXPECT_EQ(options.slots, 8);
   EXPECT_EQ(options.algorithm, "ring");
+}
+
+/// With HOME where `text` is in .nccl.conf, and NCCL_CONF_FILE as given.
+Options with_home(const std::string& text, const char* conf_file) {
+  std::string folder = ::testing::TempDir() + "weir-options-XXXXXX";
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/.nccl.conf";
+  std::ofstream(path) << text;
+  const char* const home = std::getenv("HOME");
+  const std::string before = home == nullptr ? "" : home;
+  setenv("HOME", folder.c_str(), 1);
+  if (conf_file != nullptr) setenv("NCCL_CONF_FILE", conf_file, 1);
+  Options options = Options::from_environment();
+  unsetenv("NCCL_CONF_FILE");
+  if (home != nullptr) {
+    setenv("HOME", before.c_str(), 1);
+  } else {
+    unsetenv("HOME");
+  }
+  std::remove(path.c_str());
+  rmdir(folder.c_str());
+  return options;
+}
+
+TEST(Options, TheUsersFileIsReadUnlessAnotherOneIsNamed) {
+  EXPECT_EQ(with_home("WEIR_SLOTS=9\n#WEIR_SLOTS=7\nWEIR_SLOTS=6", nullptr).slots, 9);
+  const Options other = with_home("WEIR_SLOTS=9\n", "/dev/null");
+  EXPECT_EQ(other.slots, Options().slots);
+  EXPECT_THAT(warnings(other), IsEmpty());
+}
+
+TEST(Options, AFileThatIsNamedAndNotThereIsWarnedOf) {
+  EXPECT_THAT(warnings(with_home("WEIR_SLOTS=9\n", "/no/such/file")),
+              ::testing::ElementsAre(HasSubstr("NCCL_CONF_FILE=/no/such/file cannot be read")));
 }
 
 }  // namespace

@@ -37,13 +37,15 @@ class Choice : public ::testing::Test {
   }
 
   /// Some ranks that sum; what rank 0 logs.
-  std::string log_of_sums(const Settings& settings, int ranks = 3) const {
+  std::string log_of_sums(const Settings& settings, int ranks = 3,
+                          ncclConfig_t config = NCCL_CONFIG_INITIALIZER) const {
     EXPECT_TRUE(all_well(run_ranks(ranks, [&](const Rank& rank) {
       setenv("NCCL_DEBUG", "INFO", 1);
       setenv("NCCL_DEBUG_FILE", path("log" + std::to_string(rank.rank())).c_str(), 1);
       setenv("WEIR_CACHE_DIR", path("cache").c_str(), 1);
       for (const auto& [name, value] : settings) setenv(name.c_str(), value.c_str(), 1);
-      ncclComm_t comm = rank.connect();
+      ncclConfig_t own = config;
+      ncclComm_t comm = rank.connect(&own);
       for (const size_t count : {size_t{1}, size_t{100'000}}) {
         std::vector<float> data(count, 1);
         expect_success(ncclAllReduce(data.data(), data.data(), count, ncclFloat, ncclSum, comm, nullptr),
@@ -123,6 +125,25 @@ TEST_F(Choice, SeveralRingsRunSideBySide) {
   EXPECT_THAT(log({{"NCCL_MIN_NCHANNELS", "3"}, {"NCCL_MAX_NCHANNELS", "2"}}),
               AllOf(HasSubstr("NCCL_MIN_NCHANNELS=3 and NCCL_MAX_NCHANNELS=2 are ignored"),
                     Not(HasSubstr("Ring 00"))));
+}
+
+TEST_F(Choice, BoundsOfTheConfigBoundRings) {
+  const auto log = [&](int least, int most, const Settings& more) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.minCTAs = least;
+    config.maxCTAs = most;
+    Settings all = {{"WEIR_FAST", "0"},
+                    {"WEIR_ALGO", "ring"},
+                    {"NCCL_DEBUG_SUBSYS", "INIT,GRAPH"},
+                    {"WEIR_TRANSPORTS", "loop,shm"},
+                    {"WEIR_CALIBRATION", "0"}};
+    all.insert(all.end(), more.begin(), more.end());
+    return log_of_sums(all, 3, config);
+  };
+  EXPECT_THAT(log(3, 4, {}), HasSubstr("Ring 02/03 : 0 1 2"));
+  EXPECT_THAT(log(1, 64, {}), Not(HasSubstr("Ring 00")));
+  EXPECT_THAT(log(1, 2, {{"NCCL_MIN_NCHANNELS", "4"}}), HasSubstr("Ring 01/02"));
+  EXPECT_THAT(log(3, 3, {{"NCCL_MAX_NCHANNELS", "2"}}), HasSubstr("Ring 01/02"));
 }
 
 TEST_F(Choice, SimulatedHostsMeasureWhatIsBetween) {

@@ -56,11 +56,11 @@ ncclUniqueId Rank::id() const {
   return shared->id;
 }
 
-ncclComm_t Rank::connect() const {
+ncclComm_t Rank::connect(ncclConfig_t* config) const {
   ncclComm_t comm = nullptr;
-  const ncclResult_t result = ncclCommInitRank(&comm, ranks_, id(), rank_);
+  const ncclResult_t result = ncclCommInitRankConfig(&comm, ranks_, id(), rank_, config);
   if (result != ncclSuccess) {
-    fprintf(stderr, "ncclCommInitRank: %d %s\n", result, ncclGetLastError(nullptr));
+    fprintf(stderr, "ncclCommInitRankConfig: %d %s\n", result, ncclGetLastError(nullptr));
     fflush(nullptr);
     _exit(2);
   }

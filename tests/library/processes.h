@@ -20,7 +20,7 @@ class Rank {
   /// The id that rank 0 makes; waits until it is there.
   ncclUniqueId id() const;
   /// A communicator of all ranks. Ends the process when that fails.
-  ncclComm_t connect() const;
+  ncclComm_t connect(ncclConfig_t* config = nullptr) const;
   /// Tells the test that the rank has come so far, and waits for others to come as far.
   void reach(int point) const;
   void wait_until_reached(int rank, int point) const;

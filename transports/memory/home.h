@@ -47,6 +47,8 @@ class Home {
   /// What a peer attaches with.
   const device::ShareHandle& handle() const { return memory_->handle(); }
   const HomeMemory& memory() const { return memory_; }
+  /// Memory that it takes: pages that somebody has touched.
+  size_t used_bytes() const { return memory_->used_bytes(); }
   /// Where channels to this rank are made. Receivers use it; it lives as long as the home.
   Inbox& inbox() { return *inbox_; }
 

@@ -57,6 +57,8 @@ class Island {
   device::GpuStream stream() const { return stream_; }
   exec::gpu::Queued& executor() const { return *executor_; }
   size_t home_bytes() const { return homes_.bytes; }
+  /// Of this rank's GPU, with what is around the home.
+  size_t memory_bytes() const { return memory_bytes_; }
   uint32_t blocks() const { return blocks_; }
   /// Calls go as operations of streams: no kernel waits for another rank.
   bool by_streams() const { return flags_ != nullptr; }

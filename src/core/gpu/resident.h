@@ -69,6 +69,8 @@ class Resident {
   /// The island, once nothing of this object is used any more, and whether its stream is idle.
   static std::pair<std::unique_ptr<Island>, bool> end(std::unique_ptr<Resident> resident);
 
+  /// Memory of its GPU that it holds.
+  size_t gpu_bytes() const { return island_->memory_bytes(); }
   /// Whether sends and receives go this way, too; the same on all ranks.
   bool exchanges() const { return island_->executor().exchanges(); }
   /// Checks, and makes what the operations need. REQUIRES: collectives alone unless exchanges(). Errors:

@@ -114,7 +114,8 @@ std::vector<Operation> GrainSum::sends_and_receives(Exchange& exchange, std::spa
                           .reduction = {},
                           .input = input,
                           .output = output,
-                          .count = count});
+                          .count = count,
+                          .one_sided = nullptr});
   };
   for (Rank step = 1; step < ranks; ++step) {
     // Every rank begins with another peer.

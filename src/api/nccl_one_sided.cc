@@ -1,0 +1,247 @@
+// Windows, and calls on them that only one side makes: puts, signals, and waits for signals.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+
+#include "src/api/group.h"
+#include "src/api/handle.h"
+#include "src/api/process.h"
+#include "src/api/stream.h"
+#include "src/core/one_sided.h"
+
+namespace weir::api {
+namespace {
+
+using Side = core::Operation::Side;
+
+constexpr const char* kRegister = "ncclCommWindowRegister";
+constexpr const char* kPut = "ncclPutSignal";
+
+Status wrong(const char* function, const std::string& what) {
+  return {Code::invalid_argument, fmt::format("{} : {}", function, what)};
+}
+
+bool is_on_host(const void* address) {
+  device::Gpus* const gpus = runtime().gpus();
+  return gpus == nullptr || gpus->kind_of(address) == device::GpuMemory::host;
+}
+
+Status register_window(ncclComm* comm, void* buffer, size_t size, ncclWindow_t* out, int flags) {
+  WEIR_TRY(look_at(comm, kRegister, [](const core::Communicator&, const HandleState&) {}));
+  if ((flags & ~(NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING)) != 0)
+    return wrong(kRegister, fmt::format("invalid flags {:#x}", flags));
+  if (buffer == nullptr || size == 0 || out == nullptr)
+    return wrong(kRegister,
+                 fmt::format("invalid arguments: buffer {}, size {}, output {}; none may be NULL or 0",
+                             fmt::ptr(buffer), size, fmt::ptr(out)));
+  auto window = std::make_unique<Window>();
+  window->data = buffer;
+  window->bytes = size;
+  const bool on_host = is_on_host(buffer);
+  if (on_host) {
+    auto registration = core::Registration::make(runtime().memory(), buffer, size);
+    if (registration.ok()) window->registration = std::move(*registration);
+  }
+  Window* const made = window.get();
+  WEIR_TRY(look_at(comm, kRegister, [&](core::Communicator& core, HandleState& state) {
+    made->number = core.landings().add(buffer, size, on_host);
+    state.windows.push_back(std::move(window));
+  }));
+  *out = reinterpret_cast<ncclWindow_t>(made);
+  return {};
+}
+
+/// The window behind a handle, whatever that is; null: none of this communicator.
+const Window* find_window(const HandleState& state, ncclWindow_t handle) {
+  const auto found = std::ranges::find_if(
+      state.windows, [&](const auto& own) { return own.get() == reinterpret_cast<const Window*>(handle); });
+  return found == state.windows.end() ? nullptr : found->get();
+}
+
+Status unknown_window(const char* function, ncclWindow_t window) {
+  return wrong(function, fmt::format("{} is no window of this communicator (any more); expected one from {}",
+                                     fmt::ptr(window), kRegister));
+}
+
+Status deregister_window(ncclComm* comm, ncclWindow_t handle) {
+  constexpr const char* kFunction = "ncclCommWindowDeregister";
+  std::unique_ptr<Window> taken;  // ends after the lock is let go
+  WEIR_TRY(look_at(comm, kFunction, [&](core::Communicator& core, HandleState& state) {
+    const Window* const window = find_window(state, handle);
+    const auto found =
+        std::ranges::find_if(state.windows, [&](const auto& own) { return own.get() == window; });
+    if (found == state.windows.end()) return;
+    core.landings().remove(window->number);
+    taken = std::move(*found);
+    state.windows.erase(found);
+  }));
+  if (taken != nullptr || handle == nullptr) return {};
+  return {Code::invalid_usage,
+          fmt::format("{} : {} was not registered with this communicator", kFunction, fmt::ptr(handle))};
+}
+
+Status window_pointer(ncclComm* comm, ncclWindow_t handle, void** out) {
+  constexpr const char* kFunction = "ncclWinGetUserPtr";
+  if (out != nullptr) *out = nullptr;
+  void* data = nullptr;
+  WEIR_TRY(look_at(comm, kFunction, [&](const core::Communicator&, const HandleState& state) {
+    const Window* const window = find_window(state, handle);
+    if (window != nullptr) data = window->data;
+  }));
+  if (out == nullptr) return wrong(kFunction, "outUserPtr argument is NULL");
+  if (data == nullptr) return unknown_window(kFunction, handle);
+  *out = data;
+  return {};
+}
+
+/// What the three calls have in common. `buffers`: that it works on.
+struct OneSided {
+  const char* function;
+  Side side;
+  int peer = 0;
+  int index = 0;
+  int context = 0;
+  unsigned flags = 0;
+};
+
+Status check(const OneSided& call, const core::Communicator& core) {
+  if (core.gpus() != nullptr)
+    return not_offered(fmt::format("{}, in a process that uses GPUs,", call.function).c_str(),
+                       "use ncclSend and ncclRecv");
+  if (call.peer < 0 || call.peer >= core.size())
+    return wrong(call.function, fmt::format("invalid peer {} (0 <= peer < {})", call.peer, core.size()));
+  if (call.index < 0 || call.context < 0)
+    return wrong(call.function,
+                 fmt::format("invalid sigIdx {} or ctx {}; expected 0 or more", call.index, call.context));
+  if (call.flags != 0)
+    return wrong(call.function, fmt::format("invalid flags {:#x}; expected 0", call.flags));
+  return {};
+}
+
+/// Issues a checked call; `operation` has what differs.
+Status issue(const OneSided& call, ncclComm* comm, cudaStream_t stream, core::Operation operation,
+             core::OneSidedCall rest) {
+  std::shared_ptr<device::HostStream> host;
+  const auto place = place_of(*comm->core, stream, {}, call.function, host);
+  WEIR_TRY(place.status());
+  operation.kind = Collective::send_recv;
+  operation.side = call.side;
+  operation.sends = call.side != Side::wait;
+  operation.root = call.peer;
+  operation.one_sided = std::make_shared<const core::OneSidedCall>(std::move(rest));
+  if (open_group == nullptr) return comm->core->run({&operation, 1}, *place);
+  add_to_group(*open_group, comm, *place, std::move(host)) = std::move(operation);
+  return {};
+}
+
+Status check_put(const core::Operation& put, const Window& window, size_t offset) {
+  const size_t room = offset > window.bytes ? 0 : window.bytes - offset;
+  if (offset > window.bytes || put.count > room / size_of(put.type))
+    return wrong(kPut,
+                 fmt::format("{} elements of type {} do not fit at offset {} into the window, which has "
+                             "{} bytes",
+                             put.count, name(put.type), offset, window.bytes));
+  if (put.input == nullptr && put.count > 0)
+    return wrong(kPut, fmt::format("localbuff is NULL, with count {}", put.count));
+  return {};
+}
+
+Status put_signal(const OneSided& call, core::Operation put, int type, ncclWindow_t handle, size_t offset,
+                  ncclComm* comm, cudaStream_t stream) {
+  const Entry entry(comm);
+  if (!entry) return explain_no_entry(comm, kPut);
+  WEIR_TRY(check(call, *comm->core));
+  if (static_cast<unsigned>(type) >= kDataTypes)
+    return wrong(kPut, fmt::format("invalid type {}; expected 0 to {}", type, kDataTypes - 1));
+  put.type = static_cast<DataType>(type);
+  core::OneSidedCall rest;
+  Status fits = unknown_window(kPut, handle);
+  WEIR_TRY(look_at(comm, kPut, [&](const core::Communicator&, const HandleState& state) {
+    const Window* const window = find_window(state, handle);
+    if (window == nullptr) return;
+    rest.landing = window->number;
+    fits = check_put(put, *window, offset);
+  }));
+  WEIR_TRY(fits);
+  rest.offset = offset;
+  rest.index = call.index;
+  rest.context = call.context;
+  return issue(call, comm, stream, std::move(put), std::move(rest));
+}
+
+Status signal(const OneSided& call, ncclComm* comm, cudaStream_t stream) {
+  const Entry entry(comm);
+  if (!entry) return explain_no_entry(comm, call.function);
+  WEIR_TRY(check(call, *comm->core));
+  core::OneSidedCall rest;
+  rest.index = call.index;
+  rest.context = call.context;
+  return issue(call, comm, stream, {}, std::move(rest));
+}
+
+Status wait_signal(int count, const ncclWaitSignalDesc_t* list, ncclComm* comm, cudaStream_t stream) {
+  constexpr const char* kFunction = "ncclWaitSignal";
+  const Entry entry(comm);
+  if (!entry) return explain_no_entry(comm, kFunction);
+  OneSided call{kFunction, Side::wait};
+  WEIR_TRY(check(call, *comm->core));
+  if (count < 1 || list == nullptr)
+    return wrong(kFunction,
+                 fmt::format("nDesc is {} and signalDescs {}; expected at least one", count, fmt::ptr(list)));
+  core::OneSidedCall rest;
+  for (const ncclWaitSignalDesc_t& one : std::span(list, static_cast<size_t>(count))) {
+    WEIR_TRY(check({kFunction, Side::wait, one.peer, one.sigIdx, one.ctx}, *comm->core));
+    if (one.opCnt < 0)
+      return wrong(kFunction, fmt::format("invalid opCnt {}; expected 0 or more", one.opCnt));
+    rest.awaited.push_back({{one.peer, one.sigIdx, one.ctx}, static_cast<uint64_t>(one.opCnt)});
+  }
+  call.peer = list[0].peer;
+  return issue(call, comm, stream, {}, std::move(rest));
+}
+
+}  // namespace
+}  // namespace weir::api
+
+using namespace weir;
+using namespace weir::api;
+
+ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win,
+                                     int winFlags) {
+  return report(register_window(comm, buff, size, win, winFlags));
+}
+WEIR_WEAK_ALIAS(ncclCommWindowRegister);
+
+ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win) {
+  return report(deregister_window(comm, win));
+}
+WEIR_WEAK_ALIAS(ncclCommWindowDeregister);
+
+ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void** outUserPtr) {
+  return report(window_pointer(comm, win, outUserPtr));
+}
+WEIR_WEAK_ALIAS(ncclWinGetUserPtr);
+
+ncclResult_t pncclPutSignal(const void* localbuff, size_t count, ncclDataType_t datatype, int peer,
+                            ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
+                            unsigned int flags, ncclComm_t comm, cudaStream_t stream) {
+  core::Operation put;
+  put.input = localbuff;
+  put.count = count;
+  return finish(put_signal({kPut, Side::put, peer, sigIdx, ctx, flags}, std::move(put), number(datatype),
+                           peerWin, peerWinOffset, comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclPutSignal);
+
+ncclResult_t pncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
+                         cudaStream_t stream) {
+  return finish(signal({"ncclSignal", Side::signal, peer, sigIdx, ctx, flags}, comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclSignal);
+
+ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclComm_t comm,
+                             cudaStream_t stream) {
+  return finish(wait_signal(nDesc, signalDescs, comm, stream));
+}
+WEIR_WEAK_ALIAS(ncclWaitSignal);

@@ -1,0 +1,107 @@
+// Communicators that give back what they hold for a while.
+#include <fmt/format.h>
+
+#include "src/base/log.h"
+#include "src/base/text.h"
+#include "src/core/communicator.h"
+#include "src/core/connected.h"
+#include "src/core/gpu/resident.h"
+#include "src/device/host_stream.h"
+
+namespace weir::core {
+
+Status Communicator::suspend() {
+  WEIR_TRY(usable());
+  if (revoked()) return {Code::invalid_usage, "the communicator was revoked; expected ncclCommDestroy"};
+  if (connected_->gpus_somewhere)
+    return {
+        Code::invalid_usage,
+        "ncclCommSuspend is not offered where a rank uses a GPU, whose graphs may hold the memory; destroy "
+        "the communicator and make it again later"};
+  return in_turn(&Communicator::suspend_now, "the communicator is being suspended");
+}
+
+Status Communicator::resume() {
+  if (const Status now = state(); !now.ok()) return now;
+  if (!suspended()) return {Code::invalid_usage, "ncclCommResume : the communicator is not suspended"};
+  return in_turn(&Communicator::resume_now, "the communicator is being resumed");
+}
+
+Status Communicator::in_turn(Status (Communicator::*step)(), const char* doing) {
+  if (config_.blocking) return (this->*step)();
+  const Status under_way(Code::in_progress, doing);
+  auto thread = background();
+  WEIR_TRY(thread.status());
+  set_state(under_way);
+  (*thread)->submit([this, step] {
+    Status status = (this->*step)();
+    set_state(status);
+    return status;
+  });
+  return under_way;
+}
+
+Status Communicator::suspend_now() {
+  suspending_.store(true);  // what is under way can be aborted
+  wait_idle();
+  // Nobody's memory goes while somebody is not done with it.
+  if (Status met = connected_->bootstrap->barrier(); !met.ok()) {
+    set_state(met);
+    suspending_.store(false);
+    return met;
+  }
+  const uint64_t bytes = connected_->home->used_bytes();
+  std::unique_ptr<Connected> left;
+  {
+    std::lock_guard lock(mutex_);
+    left = std::move(connected_);
+    resting_ = std::move(left->bootstrap);
+    resting_door_ = left->door;
+    suspended_bytes_ = bytes;
+    suspended_.store(true);
+    suspending_.store(false);
+    code_.store(static_cast<int>(Code::invalid_usage), std::memory_order_release);
+  }
+  left.reset();
+  WEIR_INFO(init, "rank {} is suspended and has given {} back", rank_,
+            bytes_words(static_cast<double>(bytes)));
+  return {};
+}
+
+/// Under a name of its own, so that nothing of now meets anything of before.
+Status Communicator::resume_now() {
+  std::vector<Rank> everybody;
+  for (Rank rank = 0; rank < ranks_; ++rank) everybody.push_back(rank);
+  const uint64_t before = resting_->uid();
+  const uint64_t uid = uid_in_circle(static_cast<uint32_t>(before >> 32),
+                                     hash_text(fmt::format("{:x} resumed {}", before, ++resumed_)));
+  auto fresh = Bootstrap::subset(*resting_, everybody, uid, &aborted_);
+  WEIR_TRY(fresh.status());
+  auto connected = Connected::build(runtime_, resting_door_, std::move(*fresh), config_, gpu_);
+  if (!connected.ok()) {
+    set_state(connected.status());
+    return connected.status();
+  }
+  (*connected)->take_seat(runtime_.landings(), landings_);
+  std::unique_ptr<Bootstrap> left;
+  {
+    std::lock_guard lock(mutex_);
+    connected_ = std::move(*connected);
+    left = std::move(resting_);
+    resting_door_.reset();
+    suspended_bytes_ = 0;
+    suspended_.store(false);
+    if (state_.ok()) code_.store(static_cast<int>(Code::success), std::memory_order_release);
+  }
+  if (aborted_.load()) connected_->execution->abort();
+  return {};
+}
+
+uint64_t Communicator::memory_bytes() const {
+  std::lock_guard lock(mutex_);
+  if (connected_ == nullptr || state_.code() == Code::in_progress) return suspended_bytes_;
+  const uint64_t on_gpu = resident_ != nullptr ? resident_->gpu_bytes() : 0;
+  return connected_->home->used_bytes() + on_gpu;
+}
+
+}  // namespace weir::core

@@ -1,0 +1,160 @@
+#include "src/core/landing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace weir::core {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kUid = 77;
+constexpr SignalKey kSignal{3, 1, 2};
+
+BytesView view(const std::vector<int>& values) { return std::as_bytes(std::span(values)); }
+
+class LandingTest : public ::testing::Test {
+ protected:
+  Delivered deliver(const Delivery& delivery) { return landings_.deliver(kUid, 0, delivery); }
+  /// As a process elsewhere would.
+  std::optional<Delivered> ask(BytesView question) {
+    return Landings::read_answer(landings_.answer(kUid, question));
+  }
+
+  Landings landings_;
+  std::shared_ptr<LandingSpace> space_ = std::make_shared<LandingSpace>();
+  std::vector<int> memory_ = std::vector<int>(8, -1);
+  uint32_t number_ = space_->add(memory_.data(), memory_.size() * sizeof(int), true);
+};
+
+TEST_F(LandingTest, NobodyIsThereBeforeTheSeatIsTakenNorAfterItIsLeft) {
+  const std::vector<int> data = {1, 2};
+  const Delivery put{number_, 8, view(data), kSignal};
+  EXPECT_EQ(deliver(put).code(), Code::in_progress);
+  {
+    const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+    EXPECT_EQ(landings_.deliver(kUid, 1, put).code(), Code::in_progress) << "another rank";
+    EXPECT_EQ(landings_.deliver(kUid + 1, 0, put).code(), Code::in_progress) << "another communicator";
+    EXPECT_TRUE(deliver(put).ok());
+  }
+  EXPECT_EQ(deliver(put).code(), Code::in_progress);
+  EXPECT_EQ(memory_, (std::vector<int>{-1, -1, 1, 2, -1, -1, -1, -1}));
+  EXPECT_TRUE(space_->consume(kSignal, 1)) << "what has come stays";
+  EXPECT_FALSE(space_->consume(kSignal, 1));
+}
+
+TEST_F(LandingTest, QuestionsDoWhatCallsDo) {
+  const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+  const std::vector<int> data = {5};
+  const Bytes question = Landings::question(0, {number_, 28, view(data), kSignal});
+  EXPECT_TRUE(Landings::is_meant(question));
+  const auto answered = ask(question);
+  ASSERT_TRUE(answered);
+  EXPECT_TRUE(answered->ok()) << answered->message();
+  EXPECT_EQ(memory_.back(), 5);
+  EXPECT_TRUE(space_->consume(kSignal, 1));
+}
+
+TEST_F(LandingTest, OutsideOfALandingNothingIsWritten) {
+  const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+  const std::vector<int> data = {1, 2};
+  for (const uint64_t offset : {uint64_t{28}, uint64_t{32}, uint64_t{33}, ~uint64_t{0}, ~uint64_t{0} - 7}) {
+    const auto answered = ask(Landings::question(0, {number_, offset, view(data), kSignal}));
+    ASSERT_TRUE(answered);
+    EXPECT_EQ(answered->code(), Code::invalid_argument) << offset;
+    EXPECT_THAT(answered->message(), HasSubstr("has 32 bytes"));
+  }
+  EXPECT_EQ(deliver({number_ + 1, 0, view(data), kSignal}).code(), Code::in_progress) << "not made yet";
+  const uint32_t elsewhere = space_->add(memory_.data(), 32, false);
+  EXPECT_EQ(deliver({elsewhere, 0, view(data), kSignal}).code(), Code::invalid_usage);
+  space_->remove(number_);
+  EXPECT_EQ(deliver({number_, 0, view(data), kSignal}).code(), Code::invalid_usage);
+  EXPECT_THAT(memory_, Each(-1));
+  EXPECT_FALSE(space_->consume(kSignal, 1)) << "no signal without its data";
+}
+
+TEST_F(LandingTest, QuestionsThatMakeNoSenseDoNothing) {
+  const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+  const std::vector<int> data = {1, 2};
+  const Bytes right = Landings::question(0, {number_, 0, view(data), kSignal});
+  for (size_t size = 1; size < right.size(); ++size)
+    EXPECT_FALSE(ask(BytesView(right).first(size))) << size << " bytes of " << right.size();
+  Bytes longer = right;
+  longer.push_back(std::byte{0});
+  EXPECT_FALSE(ask(longer));
+  EXPECT_THAT(memory_, Each(-1));
+  std::mt19937 random(1);
+  for (int i = 0; i < 10'000; ++i) {
+    Bytes garbage(random() % 60);
+    for (std::byte& byte : garbage) byte = static_cast<std::byte>(random());
+    (void)Landings::read_answer(garbage);
+    if (!garbage.empty()) (void)landings_.answer(random() % 2 == 0 ? kUid : random(), garbage);
+  }
+  EXPECT_FALSE(Landings::is_meant({}));
+}
+
+TEST_F(LandingTest, SignalsAreCountedByKey) {
+  const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(deliver({0, 0, {}, kSignal}).ok());
+  EXPECT_TRUE(deliver({0, 0, {}, SignalKey{3, 1, 0}}).ok());
+  EXPECT_FALSE(space_->consume(kSignal, 4));
+  EXPECT_TRUE(space_->consume(kSignal, 2));
+  EXPECT_TRUE(space_->consume(kSignal, 1));
+  EXPECT_TRUE(space_->consume(kSignal, 0));
+  EXPECT_FALSE(space_->consume({4, 1, 0}, 1));
+  EXPECT_TRUE(space_->consume({3, 1, 0}, 1));
+}
+
+/// One rank waits, others write; a seat that is left ends all writing before its memory goes.
+TEST_F(LandingTest, ManyThreads) {
+  constexpr int kWriters = 3, kRounds = 2000;
+  std::atomic<bool> stops{false};
+  std::vector<std::thread> threads;
+  {
+    const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+    for (int writer = 0; writer < kWriters; ++writer) {
+      threads.emplace_back([&, writer] {
+        for (int round = 0; round < kRounds && !stops.load(); ++round) {
+          const std::vector<int> data = {round};
+          const Delivery put{number_, static_cast<uint64_t>(writer) * 4, view(data), SignalKey{writer, 0, 0}};
+          EXPECT_TRUE(deliver(put).ok());
+          while (!space_->consume({writer, 1, 0}, 1) && !stops.load()) std::this_thread::yield();
+        }
+      });
+    }
+    for (int round = 0; round < kRounds; ++round) {
+      for (int writer = 0; writer < kWriters; ++writer) {
+        while (!space_->consume({writer, 0, 0}, 1)) std::this_thread::yield();
+        ASSERT_EQ(memory_[static_cast<size_t>(writer)], round);
+        EXPECT_TRUE(deliver({0, 0, {}, SignalKey{writer, 1, 0}}).ok());
+      }
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  threads.clear();
+  for (int writer = 0; writer < kWriters; ++writer) {
+    threads.emplace_back([&] {
+      const std::vector<int> data = {9};
+      while (!stops.load()) (void)deliver({number_, 0, view(data), std::nullopt});
+    });
+  }
+  for (int i = 0; i < 100; ++i) {
+    { const Landings::Seat seat(landings_, kUid, 0, space_, nullptr); }
+    memory_[0] = i;  // nobody else writes now
+    EXPECT_EQ(memory_[0], i);
+  }
+  stops.store(true);
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace weir::core

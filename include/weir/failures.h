@@ -1,5 +1,5 @@
-/// Who is gone: what a program asks after a communicator has failed, to go on without those ranks. C and C++;
-/// needs no other header.
+/// Who is gone: what a program asks after a communicator has failed, to go on without those ranks; and how
+/// long ranks that run may keep the others waiting. C and C++; needs no other header.
 ///
 ///     int states[RANKS], gone[RANKS], count = 0;
 ///     weirCommRankStates(comm, states);
@@ -36,6 +36,17 @@ enum {
    used by another thread, or `states` is NULL; else why the communicator never met its ranks.
    ncclGetLastError says in a sentence what was wrong. Used by one thread of a communicator at a time. */
 int weirCommRankStates(struct ncclComm* comm, int* states);
+
+/* From now on a call of this communicator fails when for so many milliseconds nothing moved because a rank,
+   which runs, did not make its call, or because ranks wait for each other; 0: it waits for ever. Takes the
+   place of WEIR_STUCK_TIMEOUT for this communicator, of which splits and shrunk ones start with that again.
+   Ranks that are dead, stopped or out of reach are noticed as always. Each rank sets it for itself, with the
+   same number on all unless it wants to give up first; whoever gives up tells the others, and the
+   communicator has failed on all of them. Not collective. Returns an ncclResult_t: 0; 4 (ncclInvalidArgument)
+   where `comm` is no communicator, or is used by another thread, or `milliseconds` is negative; else why the
+   communicator never met its ranks. ncclGetLastError says in a sentence what was wrong. Used by one thread of
+   a communicator at a time. */
+int weirCommSetStuckTimeout(struct ncclComm* comm, long long milliseconds);
 
 #ifdef __cplusplus
 }

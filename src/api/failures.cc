@@ -1,4 +1,4 @@
-/// The C function of weir/failures.h.
+/// The C functions of weir/failures.h.
 #include <fmt/format.h>
 
 #include "src/api/handle.h"
@@ -35,8 +35,22 @@ Status rank_states(ncclComm* comm, int* states) {
   return {};
 }
 
+Status set_stuck_timeout(ncclComm* comm, long long milliseconds) {
+  constexpr const char* kName = "weirCommSetStuckTimeout";
+  const Entry entry(comm);
+  if (!entry) return explain_no_entry(comm, kName);
+  if (milliseconds < 0)
+    return {Code::invalid_argument,
+            fmt::format("{} : milliseconds is {}, expected 0 or more", kName, milliseconds)};
+  return comm->core->set_stuck_timeout(milliseconds);
+}
+
 }  // namespace
 }  // namespace weir::api
+
+int weirCommSetStuckTimeout(ncclComm* comm, long long milliseconds) {
+  return weir::api::report(weir::api::set_stuck_timeout(comm, milliseconds));
+}
 
 int weirCommRankStates(ncclComm* comm, int* states) {
   return weir::api::report(weir::api::rank_states(comm, states));

@@ -344,6 +344,15 @@ Result<std::vector<Presence>> Communicator::presences() const {
   return connected_->bootstrap->presences();
 }
 
+Status Communicator::set_stuck_timeout(int64_t ms) {
+  if (connected_ == nullptr) {
+    const Status why = state();
+    return why.ok() ? not_connected() : why;
+  }
+  connected_->bootstrap->watchdog().set_stuck_ms(ms);
+  return {};
+}
+
 Result<std::vector<RankPlace>> Communicator::places() const {
   if (connected_ == nullptr) return why_not_connected();
   return connected_->cluster.places();

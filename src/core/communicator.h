@@ -108,6 +108,9 @@ class Communicator {
   /// first. By the thread that runs operations. Errors: as run(); invalid_usage where a rank uses a GPU,
   /// whose costs are not known.
   Result<double> predict(std::span<const Operation> operations) const;
+  /// How long a rank that runs may keep the others waiting in a call, from now on; 0: for ever. By the thread
+  /// that runs operations. An error that says why, where it never met its peers.
+  Status set_stuck_timeout(int64_t ms);
   /// Where the ranks are, by rank. An error that says why, where it never met its peers.
   Result<std::vector<RankPlace>> places() const;
   /// Memory of this rank that others write. Stays while it is suspended.

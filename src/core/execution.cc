@@ -11,6 +11,9 @@ using exec::Progress;
 
 /// How often a blocked thread that waits in vain looks at the time and asks about its peers.
 constexpr int64_t kLookEveryNs = 20'000'000;
+/// An eager waiter looks at the clock so seldom: where many share a core, it yields for seconds before it is
+/// patient.
+constexpr uint32_t kTurnsPerLook = 32;
 
 }  // namespace
 
@@ -219,6 +222,7 @@ Status drive(std::span<Execution* const> executions) {
   Waiter waiter(first.patience(), first.parts_.doorbell);
   int64_t blocked_since = 0;
   int64_t looked = 0;
+  uint32_t turns = 0;
   const auto advance_all = [&] {
     bool moved = false;
     for (Execution* execution : executions) {
@@ -236,11 +240,13 @@ Status drive(std::span<Execution* const> executions) {
       continue;
     }
     const bool serves = !first.parts_.rings;
-    if (!waiter.patient() && !serves && !first.aborted_.load(std::memory_order_relaxed)) continue;
+    const bool eager = !waiter.patient() && !serves && !first.aborted_.load(std::memory_order_relaxed);
+    if (eager && ++turns % kTurnsPerLook != 0) continue;
     const int64_t now = now_ns();
     if (blocked_since == 0) blocked_since = looked = now;
     const int64_t waited = now - looked >= kLookEveryNs ? now - blocked_since : 0;
     if (waited > 0) looked = now;
+    if (eager && waited == 0) continue;
     for (Execution* execution : executions) {
       if (!execution->finished_) execution->look_around(waited);
     }

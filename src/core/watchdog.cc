@@ -97,7 +97,7 @@ class Watchdog::Chase {
   int64_t retry_ns_ = 0;
 };
 
-Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)) {}
+Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)), stuck_ms_(spec_.timeouts.stuck_ms) {}
 Watchdog::~Watchdog() = default;
 
 // Together with the time to confirm and to tell, these stay below peer_ms.
@@ -156,8 +156,7 @@ Status Watchdog::pursue(int64_t now) {
     if (chase_->hops() == 0) WEIR_TRY(judge_opening(finding, now));
     if (finding.kind != Finding::Kind::waits) return conclude(finding, now);
     // Far down the chain, somebody nearer sees more: look there seldom, but always before giving anybody up.
-    const bool slow =
-        has_waited(spec_.timeouts.stuck_ms) || (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms));
+    const bool slow = has_waited(stuck_ms_) || (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms));
     const bool far = slow || suspicion_ || (chases_ & (chases_ - 1)) == 0;
     if (finding.next == spec_.rank || chase_->visited(finding.next)) return judge_the_slow(finding, now);
     if (!far || chase_->hops() >= kMostHops) {
@@ -270,9 +269,12 @@ Status Watchdog::judge_the_slow(const Finding& finding, int64_t now) {
                        ring ? ", which closes a ring of ranks that wait for each other" : "", verdict,
                        own_words(), wait_words());
   };
-  if (has_waited(spec_.timeouts.stuck_ms)) {
-    return fail(
-        {ring ? -1 : finding.rank, Status(Code::remote_error, words("given up (WEIR_STUCK_TIMEOUT)"))});
+  if (const int64_t most_ms = stuck_ms_; has_waited(most_ms)) {
+    const bool own = most_ms != spec_.timeouts.stuck_ms;
+    const std::string verdict =
+        own ? fmt::format("given up: the communicator waits for {:.1f} s", static_cast<double>(most_ms) / 1e3)
+            : "given up (WEIR_STUCK_TIMEOUT)";
+    return fail({ring ? -1 : finding.rank, Status(Code::remote_error, words(verdict))});
   }
   if (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms)) {
     WEIR_WARN("{}", words("nothing moves (WEIR_STUCK_WARNING)"));

@@ -90,6 +90,9 @@ class Watchdog {
   /// nothing better is found.
   Status explain(Rank peer, const Status& what, const exec::Task* task = nullptr);
 
+  /// From now on instead of Timeouts::stuck_ms; 0: wait for ever. Any thread.
+  void set_stuck_ms(int64_t ms) { stuck_ms_.store(ms, std::memory_order_relaxed); }
+
   const std::vector<PeerAddress>& peers() const { return spec_.peers; }
 
  private:
@@ -129,6 +132,7 @@ class Watchdog {
   void tell(const Failure& failure, Rank except) const;
 
   const Spec spec_;
+  std::atomic<int64_t> stuck_ms_;
   std::unique_ptr<Chase> chase_;
   std::optional<Suspicion> suspicion_;
   Rank waiting_for_ = -1;             ///< of the last examine()

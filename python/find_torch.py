@@ -1,0 +1,16 @@
+"""Prints what the build has to know about this Python's PyTorch, separated by semicolons: version, folder, suffix of
+extensions, folder of Python.h, definitions for the compiler. Fails with the reason in the last line where there is none."""
+
+import os
+import sysconfig
+
+import torch
+
+facts = [torch.__version__, os.path.dirname(torch.__file__), sysconfig.get_config_var("EXT_SUFFIX"),
+         sysconfig.get_path("include"), f"_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"]
+# With which pybind11 its classes can be shared.
+for name in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI"):
+  value = getattr(torch._C, f"_PYBIND11_{name}", None)
+  if value is not None:
+    facts.append(f'PYBIND11_{name}="{value}"')
+print(";".join(facts))

@@ -1,0 +1,51 @@
+"""weir as a back end of torch.distributed.
+
+    import torch.distributed as dist
+    import weir_torch
+
+    dist.init_process_group("weir")
+
+Importing the package registers the back end 'weir'. Everything else is torch.distributed's own interface.
+"""
+
+import torch
+import torch.distributed as _dist
+
+from . import _C
+
+__all__ = ["abort", "monitored_barrier"]
+
+
+def _register():
+  options = {"devices": ["cpu"]} if int(torch.__version__.split(".", maxsplit=1)[0]) >= 2 else {}
+  _dist.Backend.register_backend("weir", _C.create, **options)
+
+
+def _backend_of(group):
+  """What a process group does its work with: itself before PyTorch 2."""
+  group = _dist.group.WORLD if group is None else group
+  return group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
+
+
+def abort(group=None):
+  """Ends what is under way in the group, in this process, with an error; every later operation fails. Any thread may call it.
+
+  Other ranks notice that this one has left when they wait for it.
+  """
+  _C.abort(_backend_of(group))
+
+
+def monitored_barrier(group=None, timeout=None, wait_all_ranks=True):
+  """torch.distributed.monitored_barrier, which is for Gloo alone: a barrier whose error names the missing ranks.
+
+  All of them are named, on every rank that came, whatever wait_all_ranks says. timeout is a datetime.timedelta; None: the
+  group's.
+  """
+  backend = _backend_of(group)
+  if timeout is None:
+    backend.monitored_barrier(wait_all_ranks=wait_all_ranks)
+  else:
+    backend.monitored_barrier(timeout, wait_all_ranks=wait_all_ranks)
+
+
+_register()

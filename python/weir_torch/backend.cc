@@ -1,0 +1,302 @@
+#include <Python.h>  // before all others, as it asks
+
+#include "python/weir_torch/backend.h"
+
+#include <numeric>
+
+#include "python/weir_torch/roll_call.h"
+#include "python/weir_torch/words.h"
+
+namespace weir_torch {
+namespace {
+
+using c10d::OpType;
+
+/// What was issued but not waited for has so long when the group goes.
+constexpr Milliseconds kLastCall{10'000};
+
+int root_of(int64_t root, int size, const char* name) {
+  if (root < 0 || root >= size)
+    refuse(std::string(name) + " has root " + std::to_string(root) + ", expected 0 to " +
+           std::to_string(size - 1));
+  return static_cast<int>(root);
+}
+
+void check_count(size_t count, size_t wanted, const char* name, const char* what) {
+  if (count != wanted) {
+    refuse(std::string(name) + " was given " + std::to_string(count) + " " + what + ", expected " +
+           std::to_string(wanted));
+  }
+}
+
+/// Lets go of the interpreter's lock, if this thread has it: functions of Python may hang on tasks that are
+/// ending.
+class WithoutPython {
+ public:
+  WithoutPython() {
+    if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) saved_ = PyEval_SaveThread();
+  }
+  ~WithoutPython() {
+    if (saved_ != nullptr) PyEval_RestoreThread(saved_);
+  }
+  WithoutPython(const WithoutPython&) = delete;
+  WithoutPython& operator=(const WithoutPython&) = delete;
+
+ private:
+  PyThreadState* saved_ = nullptr;
+};
+
+}  // namespace
+
+Backend::Backend(StorePtr store, int rank, int size, Milliseconds timeout)
+    : Base(rank, size),
+      store_(std::move(store)),
+      timeout_(timeout),
+      communicator_(store_, "weir", rank, size),
+      mail_(store_, rank, size) {}
+
+Backend::~Backend() {
+  const WithoutPython let_callbacks_run;
+  if (!line_->drain(kLastCall)) communicator_.abort();
+  line_->close();
+}
+
+Milliseconds Backend::effective(Milliseconds asked) const { return asked.count() < 0 ? timeout_ : asked; }
+
+WorkPtr Backend::submit(OpType type, const char* name, Tensors outputs, Milliseconds timeout, Body body) {
+  ++issued_;
+  const Milliseconds longest = effective(timeout);
+  auto task = c10::make_intrusive<Task>(line_, type, name, std::move(outputs), longest,
+                                        [this, longest, body = std::move(body)] {
+                                          body(Peers{communicator_, communicator_.get(longest)});
+                                        });
+  line_->submit(task);
+  return task;
+}
+
+void Backend::check_blocks(const Tensors& blocks, const at::Tensor& whole, const char* name) const {
+  check_count(blocks.size(), static_cast<size_t>(getSize()), name, "tensors for the ranks");
+  check_tensors(blocks, name);
+  check_tensors({blocks.front(), whole}, name);
+}
+
+void Backend::check_ratio(const at::Tensor& large, const at::Tensor& small, const char* name) const {
+  check_tensors({large, small}, name);
+  if (large.numel() != small.numel() * getSize()) {
+    refuse(std::string(name) + " was given tensors of " + std::to_string(large.numel()) + " and " +
+           std::to_string(small.numel()) + " elements, expected " + std::to_string(getSize()) +
+           " times as many");
+  }
+}
+
+void Backend::check_splits(const at::Tensor& tensor, const std::vector<int64_t>& sizes,
+                           const char* name) const {
+  check_tensor(tensor, name);
+  const int64_t rows = tensor.dim() == 0 ? 0 : tensor.size(0);
+  if (sizes.empty()) {
+    if (rows % getSize() != 0)
+      refuse(std::string(name) + " cannot cut " + std::to_string(rows) + " rows in " +
+             std::to_string(getSize()) + " equal parts");
+    return;
+  }
+  check_count(sizes.size(), static_cast<size_t>(getSize()), name, "split sizes");
+  for (const int64_t size : sizes) {
+    if (size < 0) refuse(std::string(name) + " has a negative split size");
+  }
+  if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != rows)
+    refuse(std::string(name) + " has split sizes that do not add up to " + std::to_string(rows) + " rows");
+}
+
+WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
+  const at::Tensor tensor = only(tensors, "broadcast");
+  const int root = root_of(options.rootRank, getSize(), "broadcast");
+  return submit(OpType::BROADCAST, "broadcast", {tensor}, options.timeout,
+                [=](const Peers& peers) { weir_torch::broadcast(peers, tensor, root); });
+}
+
+WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
+  const at::Tensor tensor = only(tensors, "all_reduce");
+  const Reduction reduction(options.reduceOp, tensor.scalar_type(), "all_reduce");
+  return submit(OpType::ALLREDUCE, "all_reduce", {tensor}, options.timeout,
+                [=](const Peers& peers) { all_reduce(peers, {tensor}, reduction); });
+}
+
+WorkPtr Backend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
+  if (tensors.empty()) refuse("all_reduce_coalesced was given no tensor");
+  check_tensors(tensors, "all_reduce_coalesced");
+  const Reduction reduction(options.reduceOp, tensors.front().scalar_type(), "all_reduce_coalesced");
+  return submit(OpType::ALLREDUCE_COALESCED, "all_reduce_coalesced", tensors, options.timeout,
+                [=](const Peers& peers) { all_reduce(peers, tensors, reduction); });
+}
+
+WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
+  const at::Tensor tensor = only(tensors, "reduce");
+  const int root = root_of(options.rootRank, getSize(), "reduce");
+  const Reduction reduction(options.reduceOp, tensor.scalar_type(), "reduce");
+  return submit(OpType::REDUCE, "reduce", {tensor}, options.timeout,
+                [=](const Peers& peers) { weir_torch::reduce(peers, tensor, reduction, root); });
+}
+
+WorkPtr Backend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                           const c10d::AllgatherOptions& options) {
+  const at::Tensor input = only(inputs, "all_gather");
+  check_count(outputs.size(), 1, "all_gather", "lists of outputs");
+  const Tensors blocks = outputs.front();
+  check_blocks(blocks, input, "all_gather");
+  if (blocks[static_cast<size_t>(getRank())].numel() != input.numel())
+    refuse("all_gather: the output of this rank has another size than its input");
+  return submit(OpType::ALLGATHER, "all_gather", blocks, options.timeout,
+                [=](const Peers& peers) { all_gather_blocks(peers, blocks, input); });
+}
+
+WorkPtr Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
+                                 const c10d::AllgatherOptions& options) {
+  check_ratio(output, input, "all_gather_into_tensor");
+  return submit(OpType::_ALLGATHER_BASE, "all_gather_into_tensor", {output}, options.timeout,
+                [output, input](const Peers& peers) { all_gather(peers, {output}, {input}); });
+}
+
+WorkPtr Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                                     const c10d::AllgatherOptions& options) {
+  check_count(outputs.size(), static_cast<size_t>(getSize()), "all_gather_coalesced", "lists of outputs");
+  Tensors all;
+  for (const Tensors& list : outputs) {
+    check_count(list.size(), inputs.size(), "all_gather_coalesced", "outputs of a rank");
+    for (size_t i = 0; i < list.size(); ++i) check_tensors({inputs[i], list[i]}, "all_gather_coalesced");
+    all.insert(all.end(), list.begin(), list.end());
+  }
+  return submit(OpType::ALLGATHER_COALESCED, "all_gather_coalesced", all, options.timeout,
+                [outputs, inputs](const Peers& peers) { all_gather_lists(peers, outputs, inputs); });
+}
+
+WorkPtr Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) {
+  const at::Tensor input = only(inputs, "gather");
+  const int root = root_of(options.rootRank, getSize(), "gather");
+  Tensors blocks;
+  if (getRank() == root) {
+    check_count(outputs.size(), 1, "gather", "lists of outputs");
+    blocks = outputs.front();
+    check_blocks(blocks, input, "gather");
+    for (const at::Tensor& block : blocks) {
+      if (block.numel() != input.numel()) refuse("gather: an output has another size than the input");
+    }
+  }
+  return submit(OpType::GATHER, "gather", blocks, options.timeout,
+                [=](const Peers& peers) { weir_torch::gather(peers, blocks, input, root); });
+}
+
+WorkPtr Backend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                         const c10d::ScatterOptions& options) {
+  const at::Tensor output = only(outputs, "scatter");
+  const int root = root_of(options.rootRank, getSize(), "scatter");
+  Tensors blocks;
+  if (getRank() == root) {
+    check_count(inputs.size(), 1, "scatter", "lists of inputs");
+    blocks = inputs.front();
+    check_blocks(blocks, output, "scatter");
+    for (const at::Tensor& block : blocks) {
+      if (block.numel() != output.numel()) refuse("scatter: an input has another size than the output");
+    }
+  }
+  return submit(OpType::SCATTER, "scatter", {output}, options.timeout,
+                [=](const Peers& peers) { weir_torch::scatter(peers, output, blocks, root); });
+}
+
+WorkPtr Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                const c10d::ReduceScatterOptions& options) {
+  const at::Tensor output = only(outputs, "reduce_scatter");
+  check_count(inputs.size(), 1, "reduce_scatter", "lists of inputs");
+  const Tensors blocks = inputs.front();
+  check_blocks(blocks, output, "reduce_scatter");
+  if (blocks[static_cast<size_t>(getRank())].numel() != output.numel())
+    refuse("reduce_scatter: the input for this rank has another size than its output");
+  const Reduction reduction(options.reduceOp, output.scalar_type(), "reduce_scatter");
+  return submit(OpType::REDUCE_SCATTER, "reduce_scatter", {output}, options.timeout,
+                [=](const Peers& peers) { reduce_scatter_blocks(peers, output, blocks, reduction); });
+}
+
+WorkPtr Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                      const c10d::ReduceScatterOptions& options) {
+  check_ratio(input, output, "reduce_scatter_tensor");
+  const Reduction reduction(options.reduceOp, output.scalar_type(), "reduce_scatter_tensor");
+  return submit(OpType::_REDUCE_SCATTER_BASE, "reduce_scatter_tensor", {output}, options.timeout,
+                [output, input, reduction](const Peers& peers) {
+                  weir_torch::reduce_scatter(peers, {output}, {input}, reduction);
+                });
+}
+
+WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
+                               std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) {
+  check_tensors({output, input}, "all_to_all_single");
+  check_splits(output, output_sizes, "all_to_all_single");
+  check_splits(input, input_sizes, "all_to_all_single");
+  return submit(OpType::ALLTOALL_BASE, "all_to_all_single", {output}, options.timeout,
+                [output, input, output_sizes, input_sizes](const Peers& peers) {
+                  all_to_all(peers, output, input, output_sizes, input_sizes);
+                });
+}
+
+WorkPtr Backend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) {
+  check_count(outputs.size(), static_cast<size_t>(getSize()), "all_to_all", "outputs");
+  check_count(inputs.size(), static_cast<size_t>(getSize()), "all_to_all", "inputs");
+  check_tensors(outputs, "all_to_all");
+  check_tensors(inputs, "all_to_all");
+  check_tensors({outputs.front(), inputs.front()}, "all_to_all");
+  return submit(OpType::ALLTOALL, "all_to_all", outputs, options.timeout,
+                [outputs, inputs](const Peers& peers) { all_to_all_blocks(peers, outputs, inputs); });
+}
+
+WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
+  return submit(OpType::BARRIER, "barrier", {}, options.timeout,
+                [](const Peers& peers) { weir_torch::barrier(peers); });
+}
+
+#if TORCH_VERSION_MAJOR >= 2
+WorkPtr Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                 const c10d::AllgatherOptions& options) {
+  check_count(outputs.size(), inputs.size(), "all_gather_into_tensor_coalesced", "outputs");
+  for (size_t i = 0; i < inputs.size(); ++i)
+    check_ratio(outputs[i], inputs[i], "all_gather_into_tensor_coalesced");
+  return submit(OpType::COALESCED, "all_gather_into_tensor_coalesced", outputs, options.timeout,
+                [outputs, inputs](const Peers& peers) { all_gather(peers, outputs, inputs); });
+}
+
+WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                 const c10d::ReduceScatterOptions& options) {
+  check_count(outputs.size(), inputs.size(), "reduce_scatter_tensor_coalesced", "outputs");
+  if (outputs.empty()) refuse("reduce_scatter_tensor_coalesced was given no tensor");
+  check_tensors(outputs, "reduce_scatter_tensor_coalesced");
+  for (size_t i = 0; i < inputs.size(); ++i)
+    check_ratio(inputs[i], outputs[i], "reduce_scatter_tensor_coalesced");
+  const Reduction reduction(options.reduceOp, outputs.front().scalar_type(),
+                            "reduce_scatter_tensor_coalesced");
+  return submit(OpType::COALESCED, "reduce_scatter_tensor_coalesced", outputs, options.timeout,
+                [outputs, inputs, reduction](const Peers& peers) {
+                  weir_torch::reduce_scatter(peers, outputs, inputs, reduction);
+                });
+}
+#endif
+
+WorkPtr Backend::send(Tensors& tensors, int to, int tag) {
+  return mail_.send(only(tensors, "send"), to, tag, timeout_);
+}
+
+WorkPtr Backend::recv(Tensors& tensors, int from, int tag) {
+  return mail_.receive(only(tensors, "receive"), from, tag, timeout_);
+}
+
+WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
+  return mail_.receive_from_any(only(tensors, "receive"), tag, timeout_);
+}
+
+void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool /*wait_all_ranks*/) {
+  monitored_barrier(*store_, "monitored/" + std::to_string(monitored_++), getRank(), getSize(),
+                    effective(options.timeout));
+}
+
+void Backend::abort() {
+  communicator_.abort();
+  mail_.abort();
+}
+
+}  // namespace weir_torch

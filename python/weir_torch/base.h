@@ -1,0 +1,30 @@
+/// The class of PyTorch that a back end derives from: ProcessGroup before PyTorch 2, Backend since then. The
+/// only place that knows which.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <torch/version.h>
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <torch/csrc/distributed/c10d/Types.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#if TORCH_VERSION_MAJOR >= 2
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#else
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#endif
+
+namespace weir_torch {
+
+#if TORCH_VERSION_MAJOR >= 2
+using Base = c10d::Backend;
+#else
+using Base = c10d::ProcessGroup;
+#endif
+
+using Milliseconds = std::chrono::milliseconds;
+using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+using Tensors = std::vector<at::Tensor>;
+
+}  // namespace weir_torch

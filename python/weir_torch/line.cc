@@ -1,0 +1,110 @@
+#include "python/weir_torch/line.h"
+
+#include "python/weir_torch/task.h"
+
+namespace weir_torch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How long a task waits for somebody who wants it before the line's thread takes it: one to two naps.
+constexpr std::chrono::microseconds kNap{200};
+/// After so long without a task the thread sleeps until it is woken.
+constexpr Milliseconds kAlert{20};
+
+}  // namespace
+
+Line::~Line() {
+  if (thread_.joinable()) thread_.detach();  // not closed: the process is about to end
+}
+
+void Line::submit(TaskPtr task) {
+  std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(task));
+  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  if (asleep_) wake_.notify_one();
+}
+
+void Line::carry_out_first(std::unique_lock<std::mutex>& lock) {
+  const TaskPtr task = std::move(queue_.front());
+  queue_.pop_front();
+  ++taken_;
+  busy_ = true;
+  lock.unlock();
+  task->run();
+  lock.lock();
+  busy_ = false;
+  if (draining_ && queue_.empty()) idle_.notify_all();
+}
+
+void Line::help(const Task& task) {
+  std::unique_lock lock(mutex_);
+  while (!task.done() && !busy_ && !queue_.empty()) {
+    if (help_ == Help::own && queue_.front().get() != &task) {
+      urged_ = true;
+      break;
+    }
+    carry_out_first(lock);
+  }
+  if (!busy_ && (!queue_.empty() || closing_)) wake_.notify_one();
+}
+
+void Line::urge() {
+  std::lock_guard lock(mutex_);
+  if (queue_.empty()) return;
+  urged_ = true;
+  wake_.notify_one();
+}
+
+bool Line::drain(Milliseconds longest) {
+  std::unique_lock lock(mutex_);
+  urged_ = !queue_.empty();
+  wake_.notify_one();
+  draining_ = true;
+  return idle_.wait_for(lock, longest, [this] { return queue_.empty() && !busy_; });
+}
+
+void Line::close() {
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+    wake_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Line::work() {
+  std::unique_lock lock(mutex_);
+  uint64_t seen = UINT64_MAX;  // taken_ when there was a task the last time
+  auto last = Clock::now();
+  for (;;) {
+    if (busy_) {
+      seen = UINT64_MAX;
+      wake_.wait_for(lock, kAlert);  // whoever is busy goes on, or wakes this thread
+      continue;
+    }
+    if (queue_.empty()) {
+      urged_ = false;
+      if (closing_) return;
+      seen = UINT64_MAX;
+      if (Clock::now() - last < kAlert) {
+        wake_.wait_for(lock, kNap);
+      } else {
+        asleep_ = true;
+        wake_.wait(lock);
+        asleep_ = false;
+        last = Clock::now();
+      }
+      continue;
+    }
+    last = Clock::now();
+    if (urged_ || closing_ || seen == taken_) {
+      carry_out_first(lock);
+      continue;
+    }
+    seen = taken_;
+    wake_.wait_for(lock, kNap);
+  }
+}
+
+}  // namespace weir_torch

@@ -1,0 +1,312 @@
+#include "python/weir_torch/mail.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "python/weir_torch/roll_call.h"
+#include "python/weir_torch/tensors.h"
+#include "python/weir_torch/words.h"
+
+namespace weir_torch {
+namespace {
+
+constexpr cudaStream_t kNow = nullptr;
+constexpr int kSender = 0, kReceiver = 1;
+constexpr Milliseconds kForever{24LL * 3600 * 1000};
+/// What was given to the line but not waited for has so long when the group goes.
+constexpr Milliseconds kLastCall{10'000};
+
+/// What goes first: a message that fits is complete with it.
+struct Envelope {
+  int64_t tag;
+  uint64_t bytes;
+  char contents[1008];
+};
+static_assert(sizeof(Envelope) == 1024);
+
+std::string name_of(int from, int to) { return "mail/" + std::to_string(from) + "/" + std::to_string(to); }
+std::string about(int from, int to) {
+  return "message from rank " + std::to_string(from) + " (below: rank 0) to rank " + std::to_string(to) +
+         " (below: rank 1): ";
+}
+std::string words(const char* what, int peer, int tag) {
+  return std::string(what) + std::to_string(peer) + " with tag " + std::to_string(tag);
+}
+Milliseconds patience(Milliseconds timeout) { return timeout.count() > 0 ? timeout : kForever; }
+
+}  // namespace
+
+Outbox::Outbox(StorePtr store, int from, int to)
+    : store_(store),
+      to_(to),
+      name_(name_of(from, to)),
+      communicator_(store, name_, kSender, 2, about(from, to)) {}
+
+TaskPtr Outbox::send(const at::Tensor& tensor, int tag, Milliseconds timeout) {
+  auto task =
+      c10::make_intrusive<Task>(line_, c10d::OpType::SEND, words("send to rank ", to_, tag), Tensors{tensor},
+                                timeout, [this, tensor, tag, timeout] { carry(tensor, tag, timeout); });
+  line_->submit(task);
+  return task;
+}
+
+void Outbox::carry(const at::Tensor& tensor, int tag, Milliseconds timeout) {
+  if (!met_) {
+    if (!await_key(*store_, name_ + "/asked", patience(timeout),
+                   [this] { return communicator_.aborted(); })) {
+      if (communicator_.aborted()) refuse("the group was aborted");
+      refuse("rank " + std::to_string(to_) + " has not asked for a message of this rank within " +
+             seconds(timeout));
+    }
+    met_ = true;
+  }
+  ncclComm_t comm = communicator_.get(timeout);
+  const at::Tensor flat = packed(tensor);
+  Envelope envelope;
+  envelope.tag = tag;
+  envelope.bytes = flat.nbytes();
+  const bool fits = flat.nbytes() <= sizeof(envelope.contents);
+  if (fits && flat.nbytes() > 0) std::memcpy(envelope.contents, flat.data_ptr(), flat.nbytes());
+  communicator_.check(ncclSend(&envelope, sizeof(envelope), ncclUint8, kReceiver, comm, kNow));
+  if (!fits) communicator_.check(ncclSend(flat.data_ptr(), flat.nbytes(), ncclUint8, kReceiver, comm, kNow));
+}
+
+Inbox::Inbox(StorePtr store, int from, int to)
+    : store_(store),
+      from_(from),
+      name_(name_of(from, to)),
+      communicator_(store, name_, kReceiver, 2, about(from, to)) {}
+
+TaskPtr Inbox::receive(const WantedPtr& wanted, Milliseconds timeout) {
+  wanted->task = c10::make_intrusive<Task>(
+      line_, c10d::OpType::RECV, words("receive from rank ", from_, wanted->tag), Tensors{wanted->tensor},
+      timeout, [this, wanted, timeout] { serve(wanted, timeout); });
+  std::vector<char> bytes;
+  {
+    std::lock_guard lock(mutex_);
+    if (!take_kept(wanted, bytes)) {
+      wanted_.push_back(wanted);
+      line_->submit(wanted->task);
+      return wanted->task;
+    }
+  }
+  deliver(wanted, bytes);
+  return wanted->task;
+}
+
+void Inbox::look_for(const WantedPtr& wanted) {
+  std::vector<char> bytes;
+  {
+    std::lock_guard lock(mutex_);
+    if (wanted->claimed) return;
+    if (!take_kept(wanted, bytes)) {
+      wanted_.push_back(wanted);
+      line_->submit(c10::make_intrusive<Task>(line_, c10d::OpType::RECVANYSOURCE, "receive from any rank",
+                                              Tensors{}, Milliseconds(0),
+                                              [this, wanted] { serve(wanted, Milliseconds(0)); }));
+      line_->urge();
+      return;
+    }
+  }
+  deliver(wanted, bytes);
+}
+
+bool Inbox::take_kept(const WantedPtr& wanted, std::vector<char>& bytes) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [&](const Message& message) { return message.tag == wanted->tag; });
+  if (found == kept_.end() || wanted->claimed.exchange(true)) return false;
+  bytes = std::move(found->bytes);
+  kept_.erase(found);
+  return true;
+}
+
+WantedPtr Inbox::claim(int tag) {
+  std::lock_guard lock(mutex_);
+  for (auto it = wanted_.begin(); it != wanted_.end();) {
+    const WantedPtr wanted = *it;
+    if (wanted->claimed) {  // by another inbox
+      it = wanted_.erase(it);
+    } else if (wanted->tag == tag && !wanted->claimed.exchange(true)) {
+      wanted_.erase(it);
+      return wanted;
+    } else {
+      ++it;
+    }
+  }
+  return nullptr;
+}
+
+void Inbox::serve(const WantedPtr& wanted, Milliseconds timeout) {
+  try {
+    if (!met_ && !wanted->claimed) {
+      const std::vector<uint8_t> yes{'1'};
+      store_->set(name_ + "/asked", yes);
+      const bool sent = await_key(*store_, name_ + "/id", patience(timeout),
+                                  [&] { return closed_ || wanted->claimed || communicator_.aborted(); });
+      if (wanted->claimed) return;
+      if (closed_ || communicator_.aborted()) refuse("the group was aborted");
+      if (!sent)
+        refuse("rank " + std::to_string(from_) + " has sent nothing to this rank within " + seconds(timeout));
+      met_ = true;
+    }
+    while (!wanted->claimed) take_one(communicator_.get(timeout));
+  } catch (...) {  // of this end: nobody gets a message from here any more
+    std::deque<WantedPtr> all;
+    {
+      std::lock_guard lock(mutex_);
+      all.swap(wanted_);
+    }
+    for (const WantedPtr& each : all) {
+      if (!each->claimed.exchange(true)) finish(each, std::current_exception());
+    }
+    throw;
+  }
+}
+
+void Inbox::take_one(ncclComm_t comm) {
+  Envelope envelope;
+  communicator_.check(ncclRecv(&envelope, sizeof(envelope), ncclUint8, kSender, comm, kNow));
+  const int tag = static_cast<int>(envelope.tag);
+  const size_t size = envelope.bytes;
+  const bool fits = size <= sizeof(envelope.contents);
+  const WantedPtr wanted = claim(tag);
+  if (!fits && wanted && is_packed(wanted->tensor) && wanted->tensor.nbytes() == size) {
+    std::exception_ptr error;
+    try {
+      communicator_.check(ncclRecv(wanted->tensor.data_ptr(), size, ncclUint8, kSender, comm, kNow));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    finish(wanted, error);
+    if (error) std::rethrow_exception(error);
+    return;
+  }
+  std::vector<char> bytes(size);
+  if (fits) {
+    std::memcpy(bytes.data(), envelope.contents, size);
+  } else {
+    try {
+      communicator_.check(ncclRecv(bytes.data(), size, ncclUint8, kSender, comm, kNow));
+    } catch (...) {
+      if (wanted) finish(wanted, std::current_exception());
+      throw;
+    }
+  }
+  if (wanted) {
+    deliver(wanted, bytes);
+  } else {
+    std::unique_lock lock(mutex_);
+    kept_.push_back({tag, std::move(bytes)});
+    // Somebody may have asked since claim() looked.
+    const auto late = std::find_if(wanted_.begin(), wanted_.end(),
+                                   [&](const WantedPtr& each) { return each->tag == tag && !each->claimed; });
+    std::vector<char> message;
+    if (late == wanted_.end() || !take_kept(*late, message)) return;
+    const WantedPtr to = *late;
+    wanted_.erase(late);
+    lock.unlock();
+    deliver(to, message);
+  }
+}
+
+void Inbox::deliver(const WantedPtr& wanted, const std::vector<char>& bytes) const {
+  std::exception_ptr error;
+  try {
+    const at::Tensor& tensor = wanted->tensor;
+    if (bytes.size() != tensor.nbytes()) {
+      refuse("the message from rank " + std::to_string(from_) + " with tag " + std::to_string(wanted->tag) +
+             " has " + std::to_string(bytes.size()) + " bytes, the tensor that receives it " +
+             std::to_string(tensor.nbytes()));
+    }
+    const at::NoGradGuard plain;
+    const Target target(tensor, /*keep=*/false);
+    if (!bytes.empty()) std::memcpy(target.data(), bytes.data(), bytes.size());
+    target.give_back();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  finish(wanted, error);
+}
+
+void Inbox::finish(const WantedPtr& wanted, const std::exception_ptr& error) const {
+  if (!error) wanted->task->set_source(from_);
+  wanted->task->finish(error);
+}
+
+void Inbox::close() {
+  closed_ = true;
+  communicator_.abort();
+  line_->close();
+}
+
+Mail::Mail(StorePtr store, int rank, int size) : store_(std::move(store)), rank_(rank), size_(size) {}
+
+Mail::~Mail() {
+  for (auto& [to, outbox] : outboxes_) {
+    if (!outbox->line().drain(kLastCall)) outbox->communicator().abort();
+    outbox->line().close();
+  }
+  for (auto& [from, inbox] : inboxes_) inbox->close();
+}
+
+void Mail::check_peer(int peer, const char* what) const {
+  if (peer < 0 || peer >= size_ || peer == rank_) {
+    refuse(std::string(what) + " rank " + std::to_string(peer) + ", expected another rank of the group's " +
+           std::to_string(size_));
+  }
+}
+
+Outbox& Mail::outbox(int to) {
+  std::lock_guard lock(mutex_);
+  auto& box = outboxes_[to];
+  if (!box) box = std::make_unique<Outbox>(store_, rank_, to);
+  if (aborted_) box->communicator().abort();
+  return *box;
+}
+
+Inbox& Mail::inbox(int from) {
+  std::lock_guard lock(mutex_);
+  auto& box = inboxes_[from];
+  if (!box) box = std::make_unique<Inbox>(store_, from, rank_);
+  if (aborted_) box->communicator().abort();
+  return *box;
+}
+
+TaskPtr Mail::send(const at::Tensor& tensor, int to, int tag, Milliseconds timeout) {
+  check_peer(to, "send to");
+  return outbox(to).send(tensor, tag, timeout);
+}
+
+TaskPtr Mail::receive(const at::Tensor& tensor, int from, int tag, Milliseconds timeout) {
+  check_peer(from, "receive from");
+  auto wanted = std::make_shared<Wanted>();
+  wanted->tensor = tensor;
+  wanted->tag = tag;
+  return inbox(from).receive(wanted, timeout);
+}
+
+TaskPtr Mail::receive_from_any(const at::Tensor& tensor, int tag, Milliseconds timeout) {
+  auto wanted = std::make_shared<Wanted>();
+  wanted->tensor = tensor;
+  wanted->tag = tag;
+  wanted->task = c10::make_intrusive<Task>(nullptr, c10d::OpType::RECVANYSOURCE,
+                                           "receive from any rank with tag " + std::to_string(tag),
+                                           Tensors{tensor}, timeout, nullptr);
+  for (int from = 0; from < size_; ++from) {
+    if (from != rank_) inbox(from).look_for(wanted);
+  }
+  return wanted->task;
+}
+
+void Mail::abort() {
+  std::vector<Communicator*> all;
+  {
+    std::lock_guard lock(mutex_);
+    aborted_ = true;
+    for (auto& [to, outbox] : outboxes_) all.push_back(&outbox->communicator());
+    for (auto& [from, inbox] : inboxes_) all.push_back(&inbox->communicator());
+  }
+  for (Communicator* communicator : all) communicator->abort();
+}
+
+}  // namespace weir_torch

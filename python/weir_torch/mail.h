@@ -1,0 +1,119 @@
+/// Messages between two ranks, with tags, in both directions, beside the collectives and without waiting for
+/// them.
+///
+/// Each direction between two ranks has a communicator of its own, made when its first message is sent: a
+/// sender's and a receiver's end. Messages of one tag arrive in the order in which they were sent; a receiver
+/// may ask for tags in any order. What comes before it is asked for is kept.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "python/weir_torch/communicator.h"
+#include "python/weir_torch/task.h"
+
+namespace weir_torch {
+
+/// A message that somebody wants.
+struct Wanted {
+  at::Tensor tensor;  ///< where it goes
+  int tag = 0;
+  std::atomic<bool> claimed{false};  ///< a message was found for it
+  TaskPtr task;
+};
+using WantedPtr = std::shared_ptr<Wanted>;
+
+/// The sender's end.
+class Outbox {
+ public:
+  Outbox(StorePtr store, int from, int to);
+  TaskPtr send(const at::Tensor& tensor, int tag, Milliseconds timeout);
+  Line& line() { return *line_; }
+  Communicator& communicator() { return communicator_; }
+
+ private:
+  void carry(const at::Tensor& tensor, int tag, Milliseconds timeout);
+
+  const StorePtr store_;
+  const int to_;
+  const std::string name_;
+  Communicator communicator_;
+  bool met_ = false;  ///< the receiver has asked for a message once
+  const std::shared_ptr<Line> line_ = std::make_shared<Line>();
+};
+
+/// The receiver's end.
+class Inbox {
+ public:
+  Inbox(StorePtr store, int from, int to);
+  /// wanted->task is set here.
+  TaskPtr receive(const WantedPtr& wanted, Milliseconds timeout);
+  /// Looks for a message to a task that others may find one for, too, and has no deadline.
+  void look_for(const WantedPtr& wanted);
+  Line& line() { return *line_; }
+  Communicator& communicator() { return communicator_; }
+  /// Ends every wait here and from now on.
+  void close();
+
+ private:
+  struct Message {
+    int tag;
+    std::vector<char> bytes;
+  };
+
+  /// Takes messages until `wanted` has one.
+  void serve(const WantedPtr& wanted, Milliseconds timeout);
+  /// Reads one message and gives it to who wants it, or keeps it.
+  void take_one(ncclComm_t comm);
+  /// From what was kept. REQUIRES: mutex_ is held.
+  bool take_kept(const WantedPtr& wanted, std::vector<char>& bytes);
+  /// The first that wants this tag, now claimed, or null.
+  WantedPtr claim(int tag);
+  void deliver(const WantedPtr& wanted, const std::vector<char>& bytes) const;
+  void finish(const WantedPtr& wanted, const std::exception_ptr& error) const;
+
+  const StorePtr store_;
+  const int from_;
+  const std::string name_;
+  Communicator communicator_;
+  std::atomic<bool> closed_{false};
+  bool met_ = false;
+  std::mutex mutex_;
+  std::deque<WantedPtr> wanted_;
+  std::deque<Message> kept_;
+  const std::shared_ptr<Line> line_ = std::make_shared<Line>(Line::Help::own);
+};
+
+/// All directions of one rank. Thread-safe.
+class Mail {
+ public:
+  Mail(StorePtr store, int rank, int size);
+  ~Mail();
+  Mail(const Mail&) = delete;
+  Mail& operator=(const Mail&) = delete;
+
+  TaskPtr send(const at::Tensor& tensor, int to, int tag, Milliseconds timeout);
+  TaskPtr receive(const at::Tensor& tensor, int from, int tag, Milliseconds timeout);
+  TaskPtr receive_from_any(const at::Tensor& tensor, int tag, Milliseconds timeout);
+  /// Ends what is under way; every message from now on fails.
+  void abort();
+
+ private:
+  Outbox& outbox(int to);
+  Inbox& inbox(int from);
+  void check_peer(int peer, const char* what) const;
+
+  const StorePtr store_;
+  const int rank_;
+  const int size_;
+  std::mutex mutex_;
+  bool aborted_ = false;
+  std::map<int, std::unique_ptr<Outbox>> outboxes_;
+  std::map<int, std::unique_ptr<Inbox>> inboxes_;
+};
+
+}  // namespace weir_torch

@@ -1,0 +1,135 @@
+#include "python/weir_torch/task.h"
+
+#include <ATen/core/ivalue_inl.h>
+#include <ATen/core/jit_type.h>
+#include <sched.h>
+
+#include "python/weir_torch/words.h"
+
+namespace weir_torch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How long a waiting thread looks again and again before it sleeps.
+constexpr std::chrono::microseconds kSpin{50};
+
+}  // namespace
+
+Task::Task(std::shared_ptr<Line> line, c10d::OpType type, std::string what, Tensors outputs,
+           Milliseconds timeout, std::function<void()> body)
+    : c10d::Work(-1, type),
+      line_(std::move(line)),
+      what_(std::move(what)),
+      outputs_(std::move(outputs)),
+      timeout_(timeout),
+      body_(std::move(body)) {}
+
+void Task::run() {
+  if (done()) return;
+  std::exception_ptr error;
+  try {
+    const at::NoGradGuard plain;
+    body_();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  finish(error);
+  body_ = nullptr;
+}
+
+void Task::finish(std::exception_ptr error) {
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  {
+    std::lock_guard lock(state_mutex_);
+    if (done()) return;
+    error_ = std::move(error);
+    done_.store(true, std::memory_order_release);
+    if (waiters_ > 0) finished_.notify_all();
+    future = future_;
+  }
+  if (future) settle(*future);
+}
+
+void Task::settle(c10::ivalue::Future& future) const {
+  if (error_) {
+    future.setError(error_);
+  } else {
+    future.markCompleted(c10::IValue(outputs_));
+  }
+}
+
+bool Task::isSuccess() const {
+  std::lock_guard lock(state_mutex_);
+  return done() && !error_;
+}
+
+std::exception_ptr Task::exception() const {
+  std::lock_guard lock(state_mutex_);
+  return error_;
+}
+
+Tensors Task::result() {
+  if (!done()) refuse(what_ + " is not done yet");
+  return outputs_;
+}
+
+bool Task::await(Milliseconds timeout) {
+  const auto start = Clock::now();
+  while (Clock::now() - start < kSpin) {
+    if (done()) return true;
+    sched_yield();
+  }
+  std::unique_lock lock(state_mutex_);
+  ++waiters_;
+  const auto is_done = [this] { return done(); };
+  bool in_time = true;
+  if (timeout.count() > 0) {
+    in_time = finished_.wait_until(lock, start + timeout, is_done);
+  } else {
+    finished_.wait(lock, is_done);
+  }
+  --waiters_;
+  return in_time;
+}
+
+bool Task::wait(Milliseconds timeout) {
+  if (!done() && line_ != nullptr) {
+    if (timeout.count() > 0) {
+      line_->urge();
+    } else {
+      line_->help(*this);
+    }
+  }
+  if (!done()) {
+    const Milliseconds longest = timeout.count() > 0 || line_ != nullptr ? timeout : timeout_;
+    if (!await(longest)) refuse(what_ + " was not done within " + seconds(longest));
+  }
+  std::exception_ptr error;
+  {
+    std::lock_guard lock(state_mutex_);
+    error = error_;
+  }
+  if (error) std::rethrow_exception(error);
+  return true;
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> Task::getFuture() {
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  bool late = false;
+  {
+    std::lock_guard lock(state_mutex_);
+    if (future_) return future_;
+    future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    future = future_;
+    late = done();
+  }
+  if (late) {
+    settle(*future);
+  } else if (line_ != nullptr) {
+    line_->urge();
+  }
+  return future;
+}
+
+}  // namespace weir_torch

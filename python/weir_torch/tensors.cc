@@ -1,0 +1,142 @@
+#include "python/weir_torch/tensors.h"
+
+#include <c10/util/StringUtil.h>
+
+#include <cstring>
+
+#include "python/weir_torch/words.h"
+
+namespace weir_torch {
+namespace {
+
+char* bytes_of(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
+
+}  // namespace
+
+Wire wire_of(at::ScalarType type) {
+  switch (type) {
+    case at::kChar: return {ncclInt8, 1};
+    case at::kInt: return {ncclInt32, 1};
+    case at::kLong: return {ncclInt64, 1};
+    case at::kHalf: return {ncclFloat16, 1};
+    case at::kBFloat16: return {ncclBfloat16, 1};
+    case at::kFloat: return {ncclFloat32, 1};
+    case at::kDouble: return {ncclFloat64, 1};
+    case at::kComplexHalf: return {ncclFloat16, 2};
+    case at::kComplexFloat: return {ncclFloat32, 2};
+    case at::kComplexDouble: return {ncclFloat64, 2};
+    default: return {ncclUint8, c10::elementSize(type)};
+  }
+}
+
+size_t count_on(const Wire& wire, const at::Tensor& tensor) {
+  return static_cast<size_t>(tensor.numel()) * wire.per_element;
+}
+
+void check_tensor(const at::Tensor& tensor, const char* operation) {
+  if (!tensor.defined()) refuse(std::string(operation) + " was given an undefined tensor");
+  if (!tensor.device().is_cpu()) {
+    refuse(
+        std::string(operation) + " was given a tensor on " + tensor.device().str() +
+        "; this back end works on CPU tensors, and weir's libnccl.so.2 in place of NCCL's on those of GPUs");
+  }
+  if (tensor.layout() != at::kStrided) {
+    refuse(std::string(operation) + " was given a sparse tensor, expected a dense one");
+  }
+}
+
+void check_tensors(const Tensors& tensors, const char* operation) {
+  for (const at::Tensor& tensor : tensors) {
+    check_tensor(tensor, operation);
+    if (tensor.scalar_type() != tensors.front().scalar_type()) {
+      refuse(std::string(operation) + " was given tensors of " +
+             c10::toString(tensors.front().scalar_type()) + " and " + c10::toString(tensor.scalar_type()) +
+             ", expected one type");
+    }
+  }
+}
+
+const at::Tensor& only(const Tensors& tensors, const char* operation) {
+  if (tensors.size() != 1) {
+    refuse(std::string(operation) + " was given " + std::to_string(tensors.size()) +
+           " tensors, expected one: a process is one rank");
+  }
+  check_tensor(tensors.front(), operation);
+  return tensors.front();
+}
+
+bool is_packed(const at::Tensor& tensor) {
+  return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
+}
+
+at::Tensor packed(const at::Tensor& tensor) {
+  return is_packed(tensor) ? tensor : tensor.resolve_conj().resolve_neg().contiguous();
+}
+
+int64_t elements(const Tensors& tensors) {
+  int64_t sum = 0;
+  for (const at::Tensor& tensor : tensors) sum += tensor.numel();
+  return sum;
+}
+
+bool are_adjacent(const Tensors& tensors) {
+  const char* next = nullptr;
+  for (const at::Tensor& tensor : tensors) {
+    if (!is_packed(tensor)) return false;
+    if (tensor.numel() == 0) continue;
+    if (next != nullptr && bytes_of(tensor) != next) return false;
+    next = bytes_of(tensor) + tensor.nbytes();
+  }
+  return true;
+}
+
+at::Tensor joined(const Tensors& tensors) {
+  const int64_t count = elements(tensors);
+  if (count > 0 && are_adjacent(tensors)) {
+    for (const at::Tensor& tensor : tensors) {  // the storage has room for all: they lie in it
+      if (tensor.numel() == 0) continue;
+      const int64_t room = static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize());
+      if (tensor.storage_offset() + count <= room) return tensor.as_strided({count}, {1});
+      break;
+    }
+  }
+  at::Tensor flat = at::empty({count}, tensors.front().options());
+  char* to = bytes_of(flat);
+  for (const at::Tensor& tensor : tensors) {
+    const at::Tensor source = packed(tensor);
+    if (source.nbytes() > 0) std::memcpy(to, source.data_ptr(), source.nbytes());
+    to += source.nbytes();
+  }
+  return flat;
+}
+
+void deal_out(const at::Tensor& flat, const Tensors& tensors) {
+  const char* from = bytes_of(flat);
+  int64_t at = 0;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.numel() == 0) continue;
+    if (is_packed(tensor)) {
+      if (bytes_of(tensor) != from) std::memcpy(tensor.data_ptr(), from, tensor.nbytes());
+    } else {
+      tensor.copy_(flat.narrow(0, at, tensor.numel()).view(tensor.sizes()));
+    }
+    from += tensor.nbytes();
+    at += tensor.numel();
+  }
+}
+
+Target::Target(const at::Tensor& tensor, bool keep) : tensor_(tensor) {
+  if (is_packed(tensor)) {
+    flat_ = tensor;
+  } else if (keep) {
+    flat_ = packed(tensor);
+  } else {
+    flat_ = at::empty(tensor.sizes(), tensor.options().memory_format(at::MemoryFormat::Contiguous));
+  }
+}
+
+void Target::give_back() const {
+  if (!flat_.is_same(tensor_)) tensor_.copy_(flat_);
+}
+
+}  // namespace weir_torch

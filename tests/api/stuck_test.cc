@@ -1,0 +1,60 @@
+/// weirCommSetStuckTimeout: ranks that run but do not come, a deadline of each communicator's own.
+#include "tests/api/ranks.h"
+#include "weir/failures.h"
+
+namespace weir::api {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+ncclResult_t sum(ncclComm_t comm, int* value) {
+  return ncclAllReduce(value, value, 1, ncclInt, ncclSum, comm, nullptr);
+}
+
+TEST(StuckTimeout, EndsTheWaitForARankThatDoesNotCome) {
+  with_ranks(3, [](ncclComm_t comm, int rank) {
+    int value = 1;
+    ASSERT_EQ(sum(comm, &value), ncclSuccess) << last_sentence();
+    ASSERT_EQ(weirCommSetStuckTimeout(comm, 500), 0) << last_sentence();
+    if (rank == 1) {  // never comes
+      ncclResult_t state = ncclSuccess;
+      while (state == ncclSuccess) {
+        ASSERT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      EXPECT_EQ(state, ncclRemoteError);
+      return;
+    }
+    EXPECT_EQ(sum(comm, &value), ncclRemoteError);
+    EXPECT_THAT(last_sentence(),
+                AllOf(HasSubstr("rank 1 "), HasSubstr("in no call of this communicator"),
+                      HasSubstr("given up"), HasSubstr("0.5 s"), HasSubstr("ncclAllReduce")));
+  });
+}
+
+TEST(StuckTimeout, IsOfOneCommunicatorAndCanBeTakenBack) {
+  with_ranks(2, [](ncclComm_t comm, int rank) {
+    ASSERT_EQ(weirCommSetStuckTimeout(comm, 200), 0) << last_sentence();
+    ncclComm_t other = nullptr;
+    ASSERT_EQ(ncclCommSplit(comm, 0, rank, &other, nullptr), ncclSuccess) << last_sentence();
+    ASSERT_EQ(weirCommSetStuckTimeout(comm, 0), 0) << last_sentence();
+    for (ncclComm_t each : {comm, other}) {
+      if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(900));
+      int value = 1;
+      EXPECT_EQ(sum(each, &value), ncclSuccess) << last_sentence();
+      EXPECT_EQ(value, 2);
+    }
+    EXPECT_EQ(ncclCommDestroy(other), ncclSuccess);
+  });
+}
+
+TEST(StuckTimeout, RefusesWhatItCannotUse) {
+  const Alone comm;
+  EXPECT_EQ(weirCommSetStuckTimeout(comm, -1), 4);
+  EXPECT_THAT(last_sentence(), HasSubstr("milliseconds is -1, expected 0 or more"));
+  EXPECT_EQ(weirCommSetStuckTimeout(nullptr, 1), 4);
+}
+
+}  // namespace
+}  // namespace weir::api

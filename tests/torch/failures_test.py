@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""What goes wrong ends in time, on every rank, with a sentence that names the culprit:
+failures_test.py PACKAGE --ranks N [check...]. Each check has a group of its own; the last one kills rank 1."""
+
+import datetime
+import os
+import signal
+import threading
+import time
+
+import ranks as harness
+from ranks import error_of, expect, expect_same
+
+SHORT = 4.0    # seconds: a group's timeout that is meant to pass
+LONG = 120.0   # one that is not
+CULPRIT = 1
+
+
+def new_group(ranks, seconds, used=True):
+  """A group of all with this timeout, whose communicator works already if it was `used`."""
+  ranks.dist.barrier()  # new_group itself gives late ranks no more time than that
+  group = ranks.dist.new_group(timeout=datetime.timedelta(seconds=seconds))
+  if used:
+    ranks.dist.barrier(group=group)
+  return group
+
+
+def sum_of_ones(ranks, group, count=4):
+  tensor = ranks.torch.ones(count)
+  ranks.dist.all_reduce(tensor, group=group)
+  return tensor
+
+
+def expect_words(error, *words):
+  for word in words:
+    expect(word in error, f"the error does not say '{word}':", error)
+
+
+def late_rank(ranks):
+  """Who does not come to a collective is named when the group's timeout has passed."""
+  group = new_group(ranks, SHORT)
+  if ranks.rank != CULPRIT:
+    error = error_of("an all_reduce without rank 1", lambda: sum_of_ones(ranks, group))
+    expect_words(error, "rank 1 ", "is in no call of this communicator", "given up", "4.0 s", "ncclAllReduce")
+  ranks.meet("late_rank")
+  # The others' parts of the first sum may still be there for rank 1.
+  error = error_of("all_reduces too late", lambda: [sum_of_ones(ranks, group) for _ in range(3)])
+  expect_words(error, "rank 1 ")
+
+
+def first_operation(ranks):
+  """The same where the ranks have not met before."""
+  group = new_group(ranks, SHORT, used=False)
+  if ranks.rank != CULPRIT:
+    error = error_of("a first all_reduce without rank 1", lambda: sum_of_ones(ranks, group))
+    expect_words(error, "rank 1 did not come to the first operation of the group within 4.0 s")
+  ranks.meet("first_operation")
+
+
+def futures(ranks):
+  """Errors come in the future as well."""
+  group = new_group(ranks, SHORT)
+  if ranks.rank != CULPRIT:
+    work = ranks.dist.all_reduce(ranks.torch.ones(3), group=group, async_op=True)
+    future = work.get_future()
+    expect_words(error_of("a future", future.wait), "rank 1 ", "given up")
+    expect(work.is_completed() and not work.is_success(), "a failed work is not completed, or a success")
+  ranks.meet("futures")
+
+
+def patience(ranks):
+  """wait(timeout) raises and harms nobody: the operation goes on."""
+  group = new_group(ranks, LONG)
+  if ranks.rank == CULPRIT:
+    ranks.meet("patience", wait=False)
+    while not all(os.path.exists(f"{ranks.folder}/patience.{rank}") for rank in range(ranks.size)):
+      time.sleep(0.01)
+    tensor = sum_of_ones(ranks, group)
+  else:
+    tensor = ranks.torch.ones(4)
+    work = ranks.dist.all_reduce(tensor, group=group, async_op=True)
+    error = error_of("wait", lambda: work.wait(datetime.timedelta(seconds=0.5)))
+    expect_words(error, "all_reduce was not done within 0.5 s")
+    ranks.meet("patience", wait=False)
+    work.wait()
+  expect_same("after waiting in vain", tensor, ranks.torch.full((4,), float(ranks.size)))
+
+
+def mismatch(ranks):
+  """Ranks that call different things are told which."""
+  group = new_group(ranks, LONG)
+  error = error_of("a mismatch", lambda: sum_of_ones(ranks, group, 10 if ranks.rank == CULPRIT else 20))
+  expect_words(error, "do not match", "count 10", "count 20")
+
+
+def abort(ranks):
+  """An all_reduce that waits ends when another thread aborts the group, and others are told that this rank has left."""
+  group = new_group(ranks, LONG)
+  if ranks.rank == CULPRIT:
+    ranks.meet("abort")
+    return
+  errors = []
+  waiting = threading.Thread(target=lambda: errors.append(error_of("all_reduce", lambda: sum_of_ones(ranks, group))))
+  waiting.start()
+  time.sleep(0.3)
+  ranks.weir.abort(group)
+  waiting.join(60)
+  expect(errors, "an all_reduce goes on after abort")
+  expect_words(error_of("after abort", lambda: sum_of_ones(ranks, group)), "the group was aborted")
+  receive = error_of("a message after abort", lambda: ranks.dist.recv(ranks.torch.ones(1), CULPRIT, group=group))
+  expect_words(receive, "abort")
+  ranks.meet("abort")
+
+
+def no_message(ranks):
+  """Who sends nothing is named, by those who know whom they wait for."""
+  group = new_group(ranks, SHORT)
+  if ranks.rank != CULPRIT:
+    tensor = ranks.torch.ones(1)
+    error = error_of("recv", lambda: ranks.dist.recv(tensor, CULPRIT, group=group))
+    expect_words(error, "rank 1 has sent nothing to this rank within 4.0 s")
+    error = error_of("send", lambda: ranks.dist.send(tensor, CULPRIT, group=group))
+    expect_words(error, "rank 1 has not asked for a message of this rank within 4.0 s")
+    error = error_of("recv from any", lambda: ranks.dist.recv(tensor, group=group))
+    expect_words(error, "receive from any rank with tag 0 was not done within 4.0 s")
+  ranks.meet("no_message")
+
+
+def killed_rank(ranks):
+  """A rank that dies is named on all others, long before the timeout; messages from it fail, too."""
+  group, messages = new_group(ranks, LONG), new_group(ranks, LONG)
+  for peer in range(ranks.size):  # the ways that messages take are made
+    if ranks.rank == CULPRIT and peer != CULPRIT:
+      ranks.dist.send(ranks.torch.ones(1), peer, group=messages)
+    elif ranks.rank == peer != CULPRIT:
+      ranks.dist.recv(ranks.torch.ones(1), CULPRIT, group=messages)
+  if ranks.rank == CULPRIT:
+    os.kill(os.getpid(), signal.SIGKILL)
+  start = time.monotonic()
+  work = ranks.dist.irecv(ranks.torch.ones(1), CULPRIT, group=messages)
+  expect_words(error_of("an all_reduce with a dead rank", lambda: sum_of_ones(ranks, group)), "rank 1 ", "is dead",
+               "ncclAllReduce")
+  expect_words(error_of("a message of a dead rank", work.wait), "message from rank 1", "is dead")
+  expect(time.monotonic() - start < LONG, "it took as long as the timeout")
+
+
+CHECKS = (late_rank, first_operation, futures, patience, mismatch, abort, no_message, killed_rank)
+
+
+def started(check):
+  def run(ranks):
+    if not ranks.dist.is_initialized():
+      ranks.start(gloo=False)
+    check(ranks)
+  return run
+
+
+if __name__ == "__main__":
+  harness.main({check.__name__: started(check) for check in CHECKS}, killed=(CULPRIT,))

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Process groups over weir: groups_test.py PACKAGE --ranks N [check...]."""
+
+import datetime
+import os
+
+import ranks as harness
+from ranks import expect, expect_same
+
+
+def sub_groups(ranks):
+  """Groups that overlap, used at once; ranks of a group are not those of the world."""
+  dist, torch = ranks.dist, ranks.torch
+  world = list(range(ranks.size))
+  members = {"last": world[1:], "ends": [0, ranks.size - 1], "one": [1]}
+  groups = {name: dist.new_group(list_) for name, list_ in members.items()}
+  works = []
+  for name, group in groups.items():
+    if ranks.rank in members[name]:
+      tensor = torch.tensor([float(ranks.rank)])
+      works.append((dist.all_reduce(tensor, group=group, async_op=True), tensor, float(sum(members[name]))))
+  for work, tensor, total in works:
+    work.wait()
+    expect(tensor.item() == total, "a group's sum is", tensor.item(), "and not", total)
+  if ranks.rank in members["last"]:
+    tensor = torch.tensor([ranks.rank])
+    dist.broadcast(tensor, world[-1], group=groups["last"])
+    expect(tensor.item() == world[-1], "a group's broadcast is", tensor.item())
+  if ranks.rank in members["ends"] and ranks.size > 1:
+    tensor = torch.tensor([ranks.rank])
+    if ranks.rank == 0:
+      dist.send(tensor, world[-1], group=groups["ends"])
+    else:
+      dist.recv(tensor, 0, group=groups["ends"])
+      expect(tensor.item() == 0, "a group's message is", tensor.item())
+  for name, group in groups.items():
+    if ranks.rank in members[name]:
+      dist.destroy_process_group(group)
+  dist.barrier()
+
+
+def objects(ranks):
+  dist = ranks.dist
+  mine = {"rank": ranks.rank, "text": "x" * (1 + 1000 * ranks.rank)}
+  everything = [None] * ranks.size
+  dist.all_gather_object(everything, mine)
+  expect([one["rank"] for one in everything] == list(range(ranks.size)), "all_gather_object gives", everything)
+  expect(len(everything[-1]["text"]) == 1 + 1000 * (ranks.size - 1), "a text was cut")
+  gathered = [None] * ranks.size if ranks.rank == 0 else None
+  dist.gather_object(mine, gathered, dst=0)
+  expect(ranks.rank != 0 or gathered == everything, "gather_object gives", gathered)
+  given = [("a", 1), None] if ranks.rank == 1 else [None, None]
+  dist.broadcast_object_list(given, src=1)
+  expect(given == [("a", 1), None], "broadcast_object_list gives", given)
+  got = [None]
+  dist.scatter_object_list(got, [f"for {rank}" for rank in range(ranks.size)] if ranks.rank == 0 else None, src=0)
+  expect(got == [f"for {ranks.rank}"], "scatter_object_list gives", got)
+
+
+def monitored_barrier(ranks):
+  ranks.weir.monitored_barrier()
+  ranks.weir.monitored_barrier(timeout=datetime.timedelta(seconds=60))
+  error = ""
+  if ranks.rank != 1:
+    error = harness.error_of("a barrier without rank 1",
+                             lambda: ranks.weir.monitored_barrier(timeout=datetime.timedelta(seconds=1)))
+    expect("rank 1 did not come to the monitored barrier within 1.0 s" in error, error)
+  ranks.meet("after_monitored")
+  ranks.dist.all_reduce(ranks.torch.ones(1))  # the group is as good as before
+
+
+def sequence_numbers(ranks):
+  group = ranks.dist.group.WORLD
+  before = group._get_sequence_number_for_group()
+  ranks.dist.barrier()
+  expect(group._get_sequence_number_for_group() == before + 1, "a barrier is not one operation")
+
+
+def again(ranks):
+  """A process may leave its group and join another one."""
+  ranks.dist.destroy_process_group()
+  ranks.dist.init_process_group("weir", init_method=f"file://{ranks.folder}/again", rank=ranks.rank,
+                                world_size=ranks.size)
+  tensor = ranks.torch.ones(2)
+  ranks.dist.all_reduce(tensor)
+  expect_same("after joining again", tensor, ranks.torch.full((2,), float(ranks.size)))
+  ranks.dist.destroy_process_group()
+  os.environ.update(MASTER_ADDR="127.0.0.1", RANK=str(ranks.rank), WORLD_SIZE=str(ranks.size))
+  if ranks.rank == 0:
+    import socket
+    with socket.socket() as free:
+      free.bind(("127.0.0.1", 0))
+      with open(f"{ranks.folder}/port.new", "w", encoding="utf-8") as file:
+        file.write(str(free.getsockname()[1]))
+    os.rename(f"{ranks.folder}/port.new", f"{ranks.folder}/port")
+  ranks.meet("port_known")
+  with open(f"{ranks.folder}/port", encoding="utf-8") as file:
+    os.environ["MASTER_PORT"] = file.read()
+  ranks.dist.init_process_group("weir")  # env://
+  ranks.dist.all_reduce(tensor)
+  expect_same("with env://", tensor, ranks.torch.full((2,), float(ranks.size**2)))
+  ranks.dist.barrier()
+
+
+CHECKS = (sub_groups, objects, monitored_barrier, sequence_numbers, again)
+
+
+def started(check):
+  def run(ranks):
+    if not ranks.dist.is_initialized():
+      ranks.start(gloo=False)
+    check(ranks)
+  return run
+
+
+if __name__ == "__main__":
+  harness.main({check.__name__: started(check) for check in CHECKS})

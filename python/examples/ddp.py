@@ -2,10 +2,12 @@
 """Trains a small byte-level transformer with DistributedDataParallel on CPUs, over weir or another back end.
 
     PYTHONPATH=build/python /usr/bin/python3 python/examples/ddp.py --ranks 2
-    PYTHONPATH=build/python /usr/bin/python3 -m torch.distributed.run --nproc_per_node 2 python/examples/ddp.py
+    PYTHONPATH=build/python /usr/bin/python3 -m torch.distributed.run --nproc_per_node 2 \\
+        --redirects 1 --tee 1 python/examples/ddp.py
 
---ranks starts the processes itself; a launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT does as well. The
-last line tells tokens/s of all ranks together and a hash of all parameters: the same options give the same hash.
+--ranks starts the processes itself; a launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT does as well (the
+two options are for PyTorch 1.13 on Python 3.11, where their defaults fail). The last line tells tokens/s of all ranks
+together and a hash of all parameters: the same options give the same hash.
 """
 
 import argparse

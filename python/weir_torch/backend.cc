@@ -59,6 +59,7 @@ Backend::~Backend() {
   const WithoutPython let_callbacks_run;
   if (!line_->drain(kLastCall)) communicator_.abort();
   line_->close();
+  mail_.close();
 }
 
 Milliseconds Backend::effective(Milliseconds asked) const { return asked.count() < 0 ? timeout_ : asked; }

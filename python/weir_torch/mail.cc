@@ -241,7 +241,7 @@ void Inbox::close() {
 
 Mail::Mail(StorePtr store, int rank, int size) : store_(std::move(store)), rank_(rank), size_(size) {}
 
-Mail::~Mail() {
+void Mail::close() {
   for (auto& [to, outbox] : outboxes_) {
     if (!outbox->line().drain(kLastCall)) outbox->communicator().abort();
     outbox->line().close();

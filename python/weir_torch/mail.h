@@ -92,7 +92,8 @@ class Inbox {
 class Mail {
  public:
   Mail(StorePtr store, int rank, int size);
-  ~Mail();
+  /// REQUIRES: close() was called.
+  ~Mail() = default;
   Mail(const Mail&) = delete;
   Mail& operator=(const Mail&) = delete;
 
@@ -101,6 +102,9 @@ class Mail {
   TaskPtr receive_from_any(const at::Tensor& tensor, int tag, Milliseconds timeout);
   /// Ends what is under way; every message from now on fails.
   void abort();
+  /// Gives sends that nobody waited for a last chance, and ends all threads. Once, when nobody calls anything
+  /// any more.
+  void close();
 
  private:
   Outbox& outbox(int to);

@@ -61,7 +61,7 @@ class Door {
   /// As if a message had come: for ranks of one process.
   virtual void put(const DeliveryKey& key, Bytes message) = 0;
   /// From now on deliveries and messages come in for scopes of this circle; before the first call, for any.
-  /// Questions, which do no harm, are always answered.
+  /// Questions are always answered; those that do more than ask name a scope, which only its ranks know.
   virtual void admit(uint32_t circle) = 0;
   /// Drops what came for rank `to` of `scope` and was never collected, and whatever still comes for it.
   virtual void forget(uint64_t scope, int32_t to) = 0;

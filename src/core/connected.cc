@@ -163,6 +163,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.exchange_patience = patience(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
   parts.check = options.check;
   c.execution = std::make_unique<Execution>(parts);
+  c.one_sided->watch(c.execution->aborted());
   WEIR_INFO(init, "{}", c.describe());
   WEIR_TRY(c.settle(runtime));
   return made;

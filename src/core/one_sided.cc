@@ -15,6 +15,12 @@ using exec::Progress;
 /// Bytes that go with a question: little enough that a door is not busy with them for long.
 constexpr size_t kPiece = size_t{1} << 20;
 
+/// A put of so many has its signal in the same question. That of a larger one goes alone: its pieces, which
+/// do no harm when they come twice, are sent again where a door that is short of time has closed the
+/// connection.
+constexpr size_t kTogether = size_t{64} << 10;
+constexpr int kAttempts = 3;
+
 }  // namespace
 
 void OneSidedTask::start(const Operation& operation) {
@@ -22,6 +28,7 @@ void OneSidedTask::start(const Operation& operation) {
   done_ = 0;
   error_ = {};
   waiting_for_ = operation.root;
+  if (operation.side == Operation::Side::wait) own_ = parts_.landings->find(parts_.uid, parts_.rank);
 }
 
 Progress OneSidedTask::advance() { return operation_->side == Operation::Side::wait ? wait() : deliver(); }
@@ -29,15 +36,14 @@ Progress OneSidedTask::advance() { return operation_->side == Operation::Side::w
 /// In the order of the list; what has come for later ones stays for them.
 Progress OneSidedTask::wait() {
   const std::vector<OneSidedCall::Awaited>& awaited = operation_->one_sided->awaited;
-  const std::shared_ptr<LandingSpace> own = parts_.landings->find(parts_.uid, parts_.rank);
   const size_t before = done_;
-  while (done_ < awaited.size() && own->consume(awaited[done_].key, awaited[done_].count)) ++done_;
+  while (done_ < awaited.size() && own_->consume(awaited[done_].key, awaited[done_].count)) ++done_;
   if (done_ == awaited.size()) return Progress::done;
   waiting_for_ = awaited[done_].key.from;
   return done_ > before ? Progress::moved : Progress::blocked;
 }
 
-/// The next piece; the last one brings the signal.
+/// The next piece, or the signal.
 Progress OneSidedTask::deliver() {
   const OneSidedCall& call = *operation_->one_sided;
   const size_t total = operation_->count * size_of(operation_->type);
@@ -47,7 +53,8 @@ Progress OneSidedTask::deliver() {
   delivery.offset = call.offset + done_;
   const size_t now = is_local(peer) ? total - done_ : std::min(total - done_, kPiece);
   if (now > 0) delivery.bytes = {static_cast<const std::byte*>(operation_->input) + done_, now};
-  if (done_ + now == total) delivery.signal = SignalKey{parts_.rank, call.index, call.context};
+  if (now == 0 || is_local(peer) || total <= kTogether)
+    delivery.signal = SignalKey{parts_.rank, call.index, call.context};
   const Delivered delivered = send(peer, delivery);
   if (delivered.code() == Code::in_progress) return Progress::blocked;  // the peer has to come so far
   if (!delivered.ok()) {
@@ -56,7 +63,7 @@ Progress OneSidedTask::deliver() {
     return Progress::failed;
   }
   done_ += now;
-  return done_ == total ? Progress::done : Progress::moved;
+  return delivery.signal ? Progress::done : Progress::moved;
 }
 
 bool OneSidedTask::is_local(Rank peer) const {
@@ -67,12 +74,17 @@ bool OneSidedTask::is_local(Rank peer) const {
 
 Delivered OneSidedTask::send(Rank peer, const Delivery& delivery) const {
   if (is_local(peer)) return parts_.landings->deliver(parts_.uid, peer, delivery);
-  const Answer answer =
-      ask((*parts_.peers)[static_cast<size_t>(peer)].door, parts_.uid, Landings::question(peer, delivery),
-          Deadline::in_ms(parts_.answer_ms, parts_.abort));
-  if (answer.kind != Answer::Kind::given) return {Code::remote_error, answer.why};
-  const std::optional<Delivered> read = Landings::read_answer(answer.bytes);
-  return read ? *read : Delivered(Code::remote_error, "its process gave no answer that makes sense");
+  const SocketAddress& door = (*parts_.peers)[static_cast<size_t>(peer)].door;
+  const Bytes question = Landings::question(peer, delivery);
+  for (int attempt = 1;; ++attempt) {
+    const Answer answer = ask(door, parts_.uid, question, Deadline::in_ms(parts_.answer_ms, abort_));
+    if (answer.kind == Answer::Kind::given) {
+      const std::optional<Delivered> read = Landings::read_answer(answer.bytes);
+      return read ? *read : Delivered(Code::remote_error, "its process gave no answer that makes sense");
+    }
+    const bool again = answer.kind == Answer::Kind::refused && !delivery.signal && attempt < kAttempts;
+    if (!again) return {Code::remote_error, answer.why};
+  }
 }
 
 }  // namespace weir::core

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "src/core/landing.h"
@@ -41,9 +42,10 @@ class OneSidedTask final : public exec::Task {
     Landings* landings = nullptr;  ///< of this process
     const std::vector<PeerAddress>* peers = nullptr;
     int64_t answer_ms = 5000;  ///< for a door
-    const std::atomic<bool>* abort = nullptr;
   };
   explicit OneSidedTask(const Parts& parts) : parts_(parts) {}
+  /// Waits for no door any more once this is true. Outlives it.
+  void watch(const std::atomic<bool>& abort) { abort_ = &abort; }
 
   /// REQUIRES: the last one is done; operation.side is not none. What it names lives until it is done.
   void start(const Operation& operation);
@@ -60,8 +62,10 @@ class OneSidedTask final : public exec::Task {
   Delivered send(Rank peer, const Delivery& delivery) const;
 
   const Parts parts_;
+  const std::atomic<bool>* abort_ = nullptr;
   const Operation* operation_ = nullptr;
-  size_t done_ = 0;  ///< bytes of a put, or waits
+  std::shared_ptr<LandingSpace> own_;  ///< of a wait
+  size_t done_ = 0;                    ///< bytes of a put, or waits
   Status error_;
   Rank waiting_for_ = 0;
 };

@@ -110,6 +110,15 @@ void end_close(ncclComm* handle) {
   free_list().resting.push_back(handle);
 }
 
+void orphan_handles() {
+  const size_t used = free_list().fresh;
+  for (size_t i = 0; i < used; ++i) {
+    slots[i].inside.store(0, std::memory_order_relaxed);
+    if (slots[i].phase.load(std::memory_order_relaxed) != Phase::free)
+      slots[i].phase.store(Phase::orphaned, std::memory_order_relaxed);
+  }
+}
+
 Status explain_no_entry(const ncclComm* handle, const char* function) {
   if (handle == nullptr) return {Code::invalid_argument, fmt::format("{} : comm argument is NULL", function)};
   if (!is_slot(handle)) {
@@ -127,6 +136,11 @@ Status explain_no_entry(const ncclComm* handle, const char* function) {
       return {Code::invalid_argument,
               fmt::format("{} : comm argument {} was finalized; only ncclCommDestroy and "
                           "ncclCommAbort may follow ncclCommFinalize",
+                          function, fmt::ptr(handle))};
+    case Phase::orphaned:
+      return {Code::invalid_usage,
+              fmt::format("{} : comm argument {} belongs to the process that forked this one; a child makes "
+                          "communicators of its own, and the parent destroys its",
                           function, fmt::ptr(handle))};
     case Phase::live: break;
   }

@@ -23,7 +23,8 @@
 
 namespace weir::api {
 
-enum class Phase : uint32_t { free, live, finalized, closing };
+/// `orphaned`: of the process that forked this one.
+enum class Phase : uint32_t { free, live, finalized, closing, orphaned };
 
 /// An operator made by ncclRedOpCreatePreMulSum.
 struct Operator {
@@ -86,6 +87,10 @@ bool begin_close(ncclComm* handle);
 void wait_until_outside(const ncclComm* handle);
 /// Waits until nobody is inside, frees what the handle has, and the slot. REQUIRES: begin_close() was true.
 void end_close(ncclComm* handle);
+
+/// For a forked child, of whose threads none is inside anything: no handle that it has inherited is used any
+/// more. REQUIRES: lifecycle_mutex is held.
+void orphan_handles();
 
 /// True for the address of a slot, used or not.
 inline bool is_slot(const ncclComm* handle) {

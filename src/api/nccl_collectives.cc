@@ -8,6 +8,7 @@
 #include "src/api/group.h"
 #include "src/api/handle.h"
 #include "src/api/operators.h"
+#include "src/api/pointers.h"
 #include "src/api/process.h"
 #include "src/api/stream.h"
 
@@ -125,6 +126,22 @@ inline void fill(const Call& call, core::Operation& operation) {
   operation.bias = call.bias;
 }
 
+/// NCCL_CHECK_POINTERS. Which memory a GPU has is for its driver to say.
+Status check_pointers(const Call& call, const core::Communicator& communicator) {
+  if (communicator.gpus() != nullptr || call.count == 0) return {};
+  const int rank = communicator.rank();
+  const size_t block = call.count * size_of(static_cast<DataType>(call.type));
+  const size_t blocks = static_cast<size_t>(communicator.size());
+  const bool many_in = call.kind == Collective::reduce_scatter || call.kind == Collective::all_to_all ||
+                       call.kind == Collective::scatter;
+  const bool many_out = call.kind == Collective::all_gather || call.kind == Collective::all_to_all ||
+                        call.kind == Collective::gather;
+  if (reads_input(call, rank))
+    WEIR_TRY(check_buffer(name_of(call), "sendbuff", call.input, block * (many_in ? blocks : 1)));
+  if (!writes_output(call, rank)) return {};
+  return check_buffer(name_of(call), "recvbuff", call.output, block * (many_out ? blocks : 1));
+}
+
 /// Everything but the plain case: a stream, an operator of the user's, a process that uses a GPU.
 Status issue_special(Call call, ncclComm* comm, cudaStream_t stream) {
   const auto type = static_cast<DataType>(call.type);
@@ -156,6 +173,19 @@ Status issue_special(Call call, ncclComm* comm, cudaStream_t stream) {
   return open_group != nullptr ? Status() : comm->core->run({&operation, 1}, *place);
 }
 
+/// A send to oneself, or a receive, waits for the other one, which a lone call cannot bring.
+inline bool waits_for_itself(const Call& call, int rank) {
+  return call.kind == Collective::send_recv && call.root == rank && open_group == nullptr;
+}
+
+Status explain_waiting_for_itself(const Call& call) {
+  return {
+      Code::invalid_usage,
+      fmt::format("{} : peer {} is the caller itself; a send to oneself and its receive go into one group "
+                  "(ncclGroupStart, ncclGroupEnd)",
+                  name_of(call), call.root)};
+}
+
 inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
   const Entry entry(comm);
   if (!entry) [[unlikely]]
@@ -163,6 +193,10 @@ inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
   if (!is_valid(call, comm->core->size(), comm->core->rank())) [[unlikely]] {
     return explain_invalid(call, comm->core->size());
   }
+  if (waits_for_itself(call, comm->core->rank())) [[unlikely]]
+    return explain_waiting_for_itself(call);
+  if (comm->core->config().check_pointers) [[unlikely]]
+    WEIR_TRY(check_pointers(call, *comm->core));
   if (stream != nullptr || comm->core->gpus() != nullptr || (reduces(call.kind) && !is_builtin(call.op)))
       [[unlikely]]
     return issue_special(call, comm, stream);

@@ -98,6 +98,7 @@ Result<core::Config> communicator_config(const ncclConfig_t* config, const core:
   } else if (parent != nullptr) {
     result = *parent;
   }
+  result.check_pointers = runtime().options().check_pointers;
   const int64_t blocking = runtime().options().comm_blocking;
   if (blocking >= 0) result.blocking = blocking != 0;
   return result;

@@ -1,22 +1,65 @@
 #include "src/api/process.h"
 
+#include <pthread.h>
+
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 
+#include "src/api/handle.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
 
 namespace weir::api {
 
-core::Runtime& runtime() {
-  // Threads of the application may outlive static destructors, so this is never destroyed.
-  static core::Runtime* const kRuntime = [] {
-    Options options = Options::from_environment();
-    configure_log(options.log);
-    std::atexit([] { runtime().roots().tidy(); });  // their threads are joined, not left behind
-    return new core::Runtime(std::move(options));
+namespace {
+
+constinit std::mutex making;
+constinit std::atomic<core::Runtime*> current{nullptr};
+
+/// Threads are joined, not left behind.
+void tidy_roots() {
+  if (core::Runtime* const runtime = current.load()) runtime->roots().tidy();
+}
+
+/// A forked child has the memory of its parent, but none of the threads that work in it: what the parent made
+/// is not used there, and what the child needs is made anew.
+void prepare_fork() {
+  making.lock();
+  lifecycle_mutex.lock();
+}
+void go_on_in_parent() {
+  lifecycle_mutex.unlock();
+  making.unlock();
+}
+void begin_in_child() {
+  orphan_handles();
+  current.store(nullptr);
+  go_on_in_parent();
+}
+
+core::Runtime& make_runtime() {
+  const std::scoped_lock lock(making);
+  if (core::Runtime* const made = current.load()) return *made;
+  Options options = Options::from_environment();
+  configure_log(options.log);
+  static const bool kOnce = [] {
+    std::atexit(tidy_roots);
+    return pthread_atfork(prepare_fork, go_on_in_parent, begin_in_child) == 0;
   }();
-  return *kRuntime;
+  (void)kOnce;
+  auto* const runtime = new core::Runtime(std::move(options));
+  current.store(runtime, std::memory_order_release);
+  return *runtime;
+}
+
+}  // namespace
+
+/// Threads of the application may outlive static destructors, so it is never destroyed.
+core::Runtime& runtime() {
+  if (core::Runtime* const made = current.load(std::memory_order_acquire)) [[likely]]
+    return *made;
+  return make_runtime();
 }
 
 void say_version() {

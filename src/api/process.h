@@ -9,7 +9,7 @@
 
 namespace weir::api {
 
-/// Made on first use (the environment is read then), never destroyed.
+/// Made on first use (the environment is read then), never destroyed. A forked child gets one of its own.
 core::Runtime& runtime();
 
 /// Prints the line that says who answers, once per process, if NCCL_DEBUG asks for anything.

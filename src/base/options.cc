@@ -148,6 +148,8 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_FAST", &Options::fast_paths, "", 0, 1,
               "0: no fast paths, every call interprets its plan"},
     OptionRow{"WEIR_CHECK", &Options::check, "", 0, 1, "0: ranks do not compare their calls"},
+    OptionRow{"NCCL_CHECK_POINTERS", &Options::check_pointers, "", 0, 1,
+              "1: each call looks whether its buffers are memory of this process; not where it uses GPUs"},
     OptionRow{"WEIR_ADMIT_BYTES", &Options::admitted_bytes, "bytes", 0, kBig,
               "bytes of operations that a communicator's streams hold; a call that would exceed it waits; 0 "
               "is any"},

@@ -17,6 +17,7 @@ namespace weir::core {
 struct Config {
   bool blocking = true;  ///< false: connect and run return in_progress at once and go on in the background
   std::string name;      ///< for messages; may be empty
+  bool check_pointers = false;  ///< buffers are looked at before they are used
   NetworkChoice network;
   device::Gpu* gpu = nullptr;  ///< this rank's; null: the one that the thread which makes it has current
   /// Rings of plans, side by side, within what the options allow; rank 0's count for all. 0: as those say.

@@ -1,8 +1,13 @@
 #include "src/core/group.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <thread>
 #include <utility>
+
+#include "src/base/text.h"
 
 namespace weir::core {
 namespace {
@@ -79,7 +84,31 @@ Status Group::carry_out() {
         "ncclGroupEnd: a group holds either communicator set-up (init, split) or communication, not both"};
   }
   if (!jobs_.empty()) return run_side_by_side(jobs_);
+  WEIR_TRY(check_own_pairs());
   return operations_.empty() ? Status() : run_together(targets_, operations_);
+}
+
+/// Nobody else can bring what a rank wants of itself.
+Status Group::check_own_pairs() const {
+  std::map<const Communicator*, std::pair<int, int>> own;  // sends and receives
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    const Communicator* const communicator = targets_[i].communicator;
+    const Operation& operation = operations_[i];
+    const bool is_pair = operation.kind == Collective::send_recv && operation.side == Operation::Side::none;
+    if (!is_pair || operation.root != communicator->rank()) continue;
+    auto& [sends, receives] = own[communicator];
+    ++(operation.sends ? sends : receives);
+  }
+  for (const auto& [communicator, counts] : own) {
+    const auto [sends, receives] = counts;
+    if (sends == receives) continue;
+    return {
+        Code::invalid_usage,
+        fmt::format("ncclGroupEnd : rank {} sends {} to itself and receives {} from itself; expected as many "
+                    "receives as sends in one group",
+                    communicator->rank(), plural(sends, "message"), plural(receives, "message"))};
+  }
+  return {};
 }
 
 }  // namespace weir::core

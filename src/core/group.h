@@ -37,6 +37,7 @@ class Group {
   Status end(const std::function<Status()>& outermost);
   Status carry_out();
   Status predict(double& seconds);
+  Status check_own_pairs() const;
 
   int depth_ = 0;
   Status failed_;

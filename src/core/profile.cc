@@ -32,6 +32,11 @@ const char* type_of(const Operation& operation) {
   return kNames[static_cast<size_t>(operation.type)];
 }
 
+/// A send or a receive; one-sided calls are not told.
+bool is_pair(const Operation& operation) {
+  return operation.kind == Collective::send_recv && operation.side == Operation::Side::none;
+}
+
 drivers::Profiler::Collective described(const Operation& operation) {
   drivers::Profiler::Collective one;
   one.function = function_of(operation);
@@ -184,6 +189,10 @@ void Profile::begin_group(std::span<const Operation> operations) {
   calls_.clear();
   group_call_ = profiler_->group_call(1);
   for (const Operation& operation : operations) {
+    if (operation.side != Operation::Side::none) {
+      calls_.push_back(nullptr);
+      continue;
+    }
     calls_.push_back(operation.kind == Collective::send_recv
                          ? profiler_->pair_call(described_pair(operation), group_call_)
                          : profiler_->collective_call(described(operation), group_call_));
@@ -213,7 +222,7 @@ void Profile::begin_collective(size_t index, uint64_t sequence, std::string_view
 
 void Profile::begin_pairs() {
   for (size_t i = 0; i < operations_.size(); ++i) {
-    if (operations_[i].kind == Collective::send_recv)
+    if (is_pair(operations_[i]))
       task_.push_back({i, profiler_->pair(described_pair(operations_[i]), calls_[i], group_)});
   }
 }
@@ -233,7 +242,7 @@ void Profile::end_task() {
 Profile::Event Profile::parent_for(Rank peer, bool sends) const {
   const auto found = std::ranges::find_if(task_, [&](const Begun& begun) {
     const Operation& operation = operations_[begun.index];
-    return operation.kind != Collective::send_recv || (operation.root == peer && operation.sends == sends);
+    return !is_pair(operation) || (operation.root == peer && operation.sends == sends);
   });
   return found != task_.end() ? found->event : nullptr;
 }

@@ -37,7 +37,8 @@ Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const r
     const std::string_view perhaps =
         id.fixed ? "" : "; it has ended, or this id has served a communicator already";
     return Status(socket.status().code(),
-                  fmt::format("{}, cannot be reached: {}{}", where(id), socket.status().message(), perhaps));
+                  fmt::format("{}{} cannot be reached: {}{}", where(id), id.fixed ? "" : ",",
+                              socket.status().message(), perhaps));
   }
   std::unique_ptr<RootLink> link(new RootLink(std::move(*socket), id, timeouts, deadline.abort_flag()));
   link->frames_.send(hello.encode());

@@ -205,6 +205,15 @@ class Documents(ToyTree):
     self.write("docs/README.md", "[how](architecture.md)\n[more](more.md)\n")
     self.assertEqual(documents.check(self.root), [])
 
+  def test_troubles_name_tests_that_are_there(self):
+    self.write("docs/README.md", "[how](architecture.md) [trouble](troubleshooting.md)\n")
+    self.write("tests/a_test.cc", "TEST(A, B) {}\nTEST_F(C, D) {}\n")
+    self.write("docs/troubleshooting.md", "| symptom | sentence | cause | test |\n|---|---|---|---|\n"
+               "| a | b | c | `A.B`, `C.D` |\n| a | b | c | `A.C` |\n| a | b | c | none |\n")
+    complaints = documents.check(self.root)
+    self.assertEqual(complaints, ["docs/troubleshooting.md:4: there is no test A.C",
+                                  "docs/troubleshooting.md:5: the row names no test"])
+
   def test_what_has_gone_stale_is_named_with_its_line(self):
     self.write("README.md", "# Toy\n[gone](docs/gone.md)\n| `src/gone` | what |\n"
                "| `A::gone` | `src/base/a.cc` | x |\n| `b` | `src/base/a.cc` | x |\n| `c` | `src/c.cc` | x |\n")

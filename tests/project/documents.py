@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pages and scripts that have gone stale: documents.py ROOT.
 
-Links in Markdown lead to files that exist, docs/README.md lists every page of docs/, folders and the way of one call
+Links in Markdown lead to files that exist, docs/README.md lists every page of docs/, tests that docs/troubleshooting.md names are there, folders and the way of one call
 in README's tables exist, shell scripts parse, and no source says that something is left to be done.
 """
 
@@ -59,6 +59,27 @@ def check_way(root):
       yield f"README.md:{number}: {path} does not have {name}"
 
 
+def check_tests(root):
+  """Names in code in the last cells of docs/troubleshooting.md are tests in C++, `Suite.Name`."""
+  page = "docs/troubleshooting.md"
+  if not os.path.isfile(os.path.join(root, page)):
+    return
+  known = set()
+  for path in source_tree.source_files(root, source_tree.CPP_SUFFIXES):
+    if path.startswith("tests/"):
+      known.update(".".join(test) for test in re.findall(r"\bTEST(?:_F|_P)?\((\w+),\s*(\w+)\)", source_tree.read(root, path)))
+  for number, line in _lines(root, page):
+    cells = line.strip("|").split("|")
+    if not line.startswith("|") or len(cells) < 4 or set(line) <= set("|-"):
+      continue
+    named = re.findall(r"`(\w+\.\w+)`", cells[-1])
+    if not named and cells[-1].strip() != "test":
+      yield f"{page}:{number}: the row names no test"
+    for test in named:
+      if test not in known:
+        yield f"{page}:{number}: there is no test {test}"
+
+
 def check_unfinished(root):
   for path in source_tree.source_files(root, source_tree.CPP_SUFFIXES + source_tree.SCRIPT_SUFFIXES + (".txt",)):
     if path.startswith("tests/project/"):
@@ -82,7 +103,8 @@ def check_scripts(root):
 
 def check(root):
   """All complaints as 'file:line: sentence'."""
-  return [complaint for rule in (check_links, check_index, check_folders, check_way, check_unfinished, check_scripts)
+  return [complaint for rule in (check_links, check_index, check_folders, check_way, check_tests,
+                                check_unfinished, check_scripts)
           for complaint in rule(root)]
 
 

@@ -1,0 +1,352 @@
+// Mistakes that users make, and the sentence that each of them gets. docs/troubleshooting.md lists them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "tests/library/processes.h"
+
+namespace weir::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+std::string sentence() { return ncclGetLastError(nullptr); }
+
+/// Calls act(rank) in a process per rank, with the settings; each has to end well.
+void in_processes(int ranks, const std::vector<std::pair<std::string, std::string>>& settings,
+                  const std::function<void(const Rank&)>& act) {
+  EXPECT_TRUE(all_well(run_ranks(ranks, [&](const Rank& rank) {
+    for (const auto& [name, value] : settings) setenv(name.c_str(), value.c_str(), 1);
+    act(rank);
+  })));
+}
+
+ncclComm_t alone() {
+  ncclUniqueId id;
+  ncclComm_t comm = nullptr;
+  expect_success(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  expect_success(ncclCommInitRank(&comm, 1, id, 0), "ncclCommInitRank");
+  return comm;
+}
+
+ncclResult_t sum(ncclComm_t comm, const void* in, void* out, size_t count) {
+  return ncclAllReduce(in, out, count, ncclFloat, ncclSum, comm, nullptr);
+}
+
+/// Sums over all ranks of a communicator that was made just now.
+void expect_sum(const ncclUniqueId& id, int ranks, int rank) {
+  ncclComm_t comm = nullptr;
+  expect_success(ncclCommInitRank(&comm, ranks, id, rank), "ncclCommInitRank");
+  if (comm == nullptr) return;
+  std::vector<float> data(1000, 1);
+  expect_success(sum(comm, data.data(), data.data(), data.size()), "ncclAllReduce");
+  EXPECT_EQ(data, std::vector<float>(1000, static_cast<float>(ranks)));
+  expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+}
+
+/// Runs act() in a forked child, which ends like a program does.
+void expect_child_does_well(const std::function<void()>& act) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    act();
+    fflush(nullptr);
+    exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "of the child";
+}
+
+TEST(Mistakes, AnInterfaceThatIsNotThere) {
+  in_processes(1, {{"NCCL_SOCKET_IFNAME", "nosuch"}}, [](const Rank&) {
+    ncclUniqueId id;
+    EXPECT_NE(ncclGetUniqueId(&id), ncclSuccess);
+    EXPECT_THAT(sentence(),
+                AllOf(HasSubstr("no running network interface fits NCCL_SOCKET_IFNAME=nosuch; there are: "),
+                      HasSubstr("lo (127.0.0.1)")));
+  });
+}
+
+TEST(Mistakes, AnInterfaceThatWasNotMeant) {
+  const std::string file = "/tmp/weir_mistakes_" + std::to_string(getpid());
+  in_processes(1, {{"NCCL_SOCKET_IFNAME", "=lo"}, {"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_FILE", file}},
+               [](const Rank&) { expect_success(ncclCommDestroy(alone()), "ncclCommDestroy"); });
+  std::ostringstream log;
+  log << std::ifstream(file).rdbuf();
+  std::filesystem::remove(file);
+  EXPECT_THAT(log.str(), HasSubstr("NCCL INFO Bootstrap: Using lo: "));
+}
+
+/// Gives this process a host name of its own; false where the system does not allow it.
+bool take_host_name(const std::string& name) {
+  if (unshare(CLONE_NEWUTS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWUTS) != 0) return false;
+  return sethostname(name.data(), name.size()) == 0;
+}
+
+bool may_take_host_name() {
+  const pid_t child = fork();
+  if (child == 0) _exit(take_host_name("weir-other") ? 0 : 1);
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
+
+TEST(Mistakes, AnInterfaceThatOtherHostsDoNotReach) {
+  if (!may_take_host_name()) GTEST_SKIP() << "this system gives processes no host names of their own";
+  in_processes(2, {{"NCCL_SOCKET_IFNAME", "lo"}}, [](const Rank& rank) {
+    if (rank.rank() == 1 && !take_host_name("weir-other")) _exit(3);
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(ncclCommInitRank(&comm, 2, rank.id(), rank.rank()), ncclInvalidUsage);
+    EXPECT_THAT(sentence(),
+                AllOf(HasSubstr("which only its own host can reach, but there are ranks on other hosts; set "
+                                "NCCL_SOCKET_IFNAME to an interface that all hosts can reach")));
+  });
+}
+
+/// A port that is taken.
+class TakenPort {
+ public:
+  TakenPort() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(listen(socket_, 1), 0);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = std::to_string(ntohs(address.sin_port));
+  }
+  ~TakenPort() { close(socket_); }
+  const std::string& port() const { return port_; }
+
+ private:
+  int socket_;
+  std::string port_;
+};
+
+TEST(Mistakes, PortsThatAreAllTaken) {
+  const TakenPort taken;
+  in_processes(1, {{"WEIR_PORTS", taken.port()}, {"NCCL_SOCKET_IFNAME", "lo"}}, [&](const Rank&) {
+    ncclUniqueId id;
+    EXPECT_NE(ncclGetUniqueId(&id), ncclSuccess);
+    EXPECT_THAT(sentence(), AllOf(HasSubstr("no port of WEIR_PORTS=" + taken.port() + " is free"),
+                                  HasSubstr("wider range")));
+  });
+}
+
+TEST(Mistakes, APortForRankZeroThatIsTaken) {
+  const TakenPort taken;
+  in_processes(1, {{"NCCL_COMM_ID", "127.0.0.1:" + taken.port()}}, [&](const Rank&) {
+    ncclUniqueId id;
+    ncclComm_t comm = nullptr;
+    expect_success(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    EXPECT_NE(ncclCommInitRank(&comm, 2, id, 0), ncclSuccess);
+    EXPECT_THAT(sentence(), AllOf(HasSubstr("127.0.0.1:" + taken.port()),
+                                  HasSubstr("is already used by another program; choose another port")));
+  });
+}
+
+TEST(Mistakes, ARankZeroThatIsOutOfReach) {
+  // An address for examples (RFC 5737): nobody answers there.
+  in_processes(1, {{"NCCL_COMM_ID", "198.51.100.1:4000"}, {"WEIR_INIT_TIMEOUT", "2"}}, [](const Rank&) {
+    ncclUniqueId id;
+    ncclComm_t comm = nullptr;
+    expect_success(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    EXPECT_NE(ncclCommInitRank(&comm, 2, id, 1), ncclSuccess);
+    EXPECT_THAT(sentence(), HasSubstr("rank 0 at NCCL_COMM_ID=198.51.100.1:4000 cannot be reached: "));
+  });
+}
+
+TEST(Mistakes, AnIdWhoseProcessHasEnded) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  in_processes(1, {}, [&](const Rank&) {
+    ncclUniqueId id;
+    expect_success(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    EXPECT_EQ(write(ends[1], &id, sizeof(id)), static_cast<ssize_t>(sizeof(id)));
+  });
+  ncclUniqueId id;
+  ASSERT_EQ(read(ends[0], &id, sizeof(id)), static_cast<ssize_t>(sizeof(id)));
+  close(ends[0]);
+  close(ends[1]);
+  in_processes(1, {{"WEIR_INIT_TIMEOUT", "3"}}, [&](const Rank&) {
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(ncclCommInitRank(&comm, 2, id, 1), ncclRemoteError);
+    EXPECT_THAT(sentence(), AllOf(HasSubstr("the process that made the unique id, at "),
+                                  HasSubstr("it has ended, or this id has served a communicator already")));
+  });
+}
+
+TEST(Mistakes, RanksOneAfterTheOtherInOneThread) {
+  in_processes(1, {{"WEIR_INIT_TIMEOUT", "2"}}, [](const Rank& rank) {
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(ncclCommInitRank(&comm, 2, rank.id(), 0), ncclRemoteError);
+    EXPECT_THAT(sentence(), HasSubstr("1 of 2 ranks have not joined within 2 s (WEIR_INIT_TIMEOUT): rank 1"));
+  });
+}
+
+/// Of one that comes when the others have failed already.
+const auto kCameLate = HasSubstr("it has ended, or this id has served a communicator already");
+
+TEST(Mistakes, TwoProcessesThatAreTheSameRank) {
+  in_processes(3, {}, [](const Rank& rank) {
+    ncclComm_t comm = nullptr;
+    EXPECT_NE(ncclCommInitRank(&comm, 3, rank.id(), rank.rank() == 2 ? 1 : rank.rank()), ncclSuccess);
+    const auto clash = HasSubstr("two processes or threads say that they are rank 1: pid ");
+    if (rank.rank() == 0) {
+      EXPECT_THAT(sentence(), AnyOf(clash, kCameLate));
+    } else {
+      EXPECT_THAT(sentence(), clash);
+    }
+  });
+}
+
+TEST(Mistakes, RanksThatDisagreeHowManyTheyAre) {
+  in_processes(3, {}, [](const Rank& rank) {
+    ncclComm_t comm = nullptr;
+    EXPECT_NE(ncclCommInitRank(&comm, rank.rank() == 2 ? 4 : 3, rank.id(), rank.rank()), ncclSuccess);
+    const auto clash = AllOf(HasSubstr("the ranks do not agree on their number: rank "), HasSubstr(" says 3"),
+                             HasSubstr(" says 4"));
+    if (rank.rank() == 2) {
+      EXPECT_THAT(sentence(), clash);
+    } else {
+      EXPECT_THAT(sentence(), AnyOf(clash, kCameLate));
+    }
+  });
+}
+
+TEST(Mistakes, NoRoomForSharedMemory) {
+  in_processes(1, {}, [](const Rank& rank) {
+    const ncclUniqueId id = rank.id();
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit little{4096, 4096};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclSystemError);
+    EXPECT_THAT(sentence(), AllOf(HasSubstr("shared memory of "),
+                                  HasSubstr("exceeds the file size limit of 4096 bytes; raise it with "
+                                            "ulimit -f unlimited")));
+  });
+}
+
+TEST(Mistakes, ASendToOneselfAlone) {
+  in_processes(1, {}, [](const Rank&) {
+    ncclComm_t comm = alone();
+    float in = 5, out = 0;
+    EXPECT_EQ(ncclSend(&in, 1, ncclFloat, 0, comm, nullptr), ncclInvalidUsage);
+    EXPECT_EQ(sentence(),
+              "ncclSend : peer 0 is the caller itself; a send to oneself and its receive go into one group "
+              "(ncclGroupStart, ncclGroupEnd)");
+    EXPECT_EQ(ncclRecv(&out, 1, ncclFloat, 0, comm, nullptr), ncclInvalidUsage);
+    expect_success(ncclGroupStart(), "ncclGroupStart");
+    expect_success(ncclSend(&in, 1, ncclFloat, 0, comm, nullptr), "ncclSend");
+    EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+    EXPECT_EQ(sentence(),
+              "ncclGroupEnd : rank 0 sends 1 message to itself and receives 0 messages from itself; expected "
+              "as many "
+              "receives as sends in one group");
+    expect_success(ncclGroupStart(), "ncclGroupStart");
+    expect_success(ncclRecv(&out, 1, ncclFloat, 0, comm, nullptr), "ncclRecv");
+    expect_success(ncclSend(&in, 1, ncclFloat, 0, comm, nullptr), "ncclSend");
+    expect_success(ncclGroupEnd(), "ncclGroupEnd");
+    EXPECT_EQ(out, 5) << "and the communicator is as good as before";
+    expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+  });
+}
+
+TEST(Mistakes, ABufferThatWasFreed) {
+  in_processes(1, {{"NCCL_CHECK_POINTERS", "1"}}, [](const Rank&) {
+    ncclComm_t comm = alone();
+    const auto page = static_cast<size_t>(getpagesize());
+    void* const memory = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    char* const bytes = static_cast<char*>(memory);
+    expect_success(sum(comm, bytes, bytes, 2 * page / sizeof(float)), "ncclAllReduce");
+    munmap(bytes + page, page);
+    std::vector<char> other(2 * page);
+    EXPECT_EQ(sum(comm, bytes, other.data(), 2 * page / sizeof(float)), ncclInvalidArgument);
+    EXPECT_THAT(sentence(),
+                ContainsRegex("ncclAllReduce : sendbuff 0x[0-9a-f]+ is not 8192 bytes of memory of this "
+                              "process: its last byte is not there; was it freed\\?"));
+    munmap(bytes, page);
+    EXPECT_EQ(sum(comm, other.data(), bytes, 1), ncclInvalidArgument);
+    EXPECT_THAT(sentence(), HasSubstr("recvbuff"));
+    EXPECT_THAT(sentence(), HasSubstr("its first byte is not there"));
+    expect_success(sum(comm, other.data(), other.data(), 4), "ncclAllReduce");
+    expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+  });
+}
+
+TEST(Mistakes, AForkedChildWithItsParentsCommunicator) {
+  in_processes(2, {}, [](const Rank& rank) {
+    ncclComm_t comm = rank.connect();
+    std::vector<float> data(1000, 1);
+    expect_child_does_well([&] {
+      EXPECT_EQ(sum(comm, data.data(), data.data(), data.size()), ncclInvalidUsage);
+      EXPECT_THAT(sentence(),
+                  AllOf(HasSubstr("ncclAllReduce : comm argument "),
+                        HasSubstr(" belongs to the process that forked this one; a child makes communicators "
+                                  "of its own, and the parent destroys its")));
+      EXPECT_EQ(ncclCommDestroy(comm), ncclInvalidUsage);
+      EXPECT_EQ(ncclCommAbort(comm), ncclInvalidUsage);
+      int count = 0;
+      EXPECT_EQ(ncclCommCount(comm, &count), ncclInvalidUsage);
+    });
+    expect_success(sum(comm, data.data(), data.data(), data.size()), "ncclAllReduce");
+    EXPECT_EQ(data, std::vector<float>(1000, 2));
+    expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+  });
+}
+
+/// Threads of the library do not live in a child; it has to begin anew.
+TEST(Mistakes, AForkedChildMakesCommunicatorsOfItsOwn) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  in_processes(2, {}, [&](const Rank& rank) {
+    ncclComm_t comm = rank.connect();
+    rank.reach(1);
+    expect_child_does_well([&] {
+      ncclUniqueId id;
+      if (rank.rank() == 0) {
+        expect_success(ncclGetUniqueId(&id), "ncclGetUniqueId");
+        EXPECT_EQ(write(ends[1], &id, sizeof(id)), static_cast<ssize_t>(sizeof(id)));
+      } else {
+        EXPECT_EQ(read(ends[0], &id, sizeof(id)), static_cast<ssize_t>(sizeof(id)));
+      }
+      expect_sum(id, 2, rank.rank());
+    });
+    float one = 1;
+    expect_success(sum(comm, &one, &one, 1), "ncclAllReduce");
+    EXPECT_EQ(one, 2);
+    expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+  });
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(Mistakes, AForkAfterAnIdWasMade) {
+  in_processes(1, {}, [](const Rank& rank) {
+    const ncclUniqueId id = rank.id();
+    expect_child_does_well([] {});
+    expect_sum(id, 1, 0);
+  });
+}
+
+}  // namespace
+}  // namespace weir::testing

@@ -80,8 +80,10 @@ Bytes delivery_hello(const DeliveryKey& key);
 /// Connects to a door and delivers the connection under `key`. Does not wait until it is collected.
 Result<Socket> deliver(const SocketAddress& door, const DeliveryKey& key, const Deadline& deadline);
 
-/// Sends a message. Success means that it is on its way, not that it was collected.
-Status post(const SocketAddress& door, const DeliveryKey& key, BytesView message, const Deadline& deadline);
+/// Sends a message. Success means that it is on its way, not that it was collected. `meanwhile`, if any, is
+/// called about every 20 ms while the door does not take it; its error ends the attempt and is returned.
+Status post(const SocketAddress& door, const DeliveryKey& key, BytesView message, const Deadline& deadline,
+            const std::function<Status()>& meanwhile = {});
 
 /// What became of a question.
 struct Answer {

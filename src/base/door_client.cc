@@ -10,6 +10,8 @@ namespace {
 using door_wire::Hello;
 using door_wire::Kind;
 
+constexpr int kMeanwhileMs = 20;
+
 Bytes with_body(Kind kind, const DeliveryKey& key, BytesView body) {
   Bytes bytes = Hello{kind, static_cast<uint32_t>(body.size()), key}.encode();
   bytes.insert(bytes.end(), body.begin(), body.end());
@@ -102,15 +104,34 @@ Result<Socket> deliver(const SocketAddress& door, const DeliveryKey& key, const 
   return socket;
 }
 
-Status post(const SocketAddress& door, const DeliveryKey& key, BytesView message, const Deadline& deadline) {
+Status post(const SocketAddress& door, const DeliveryKey& key, BytesView message, const Deadline& deadline,
+            const std::function<Status()>& meanwhile) {
   if (message.size() > Door::kMostBytes) {
     return Status(Code::invalid_argument,
                   fmt::format("a message of {} bytes is longer than a door takes ({})", message.size(),
                               Door::kMostBytes));
   }
-  auto socket = Socket::connect(door, deadline);
+  auto socket = Socket::start_connect(door);
   WEIR_TRY(socket.status());
-  return socket->send_all(with_body(Kind::message, key, message), deadline);
+  const Bytes bytes = with_body(Kind::message, key, message);
+  size_t sent = 0;
+  for (bool connected = false; !connected || sent < bytes.size();) {
+    if (!connected) {
+      auto ready = socket->connected();
+      WEIR_TRY(ready.status());
+      connected = *ready;
+    }
+    if (connected) {
+      auto more = socket->try_send(BytesView(bytes).subspan(sent));
+      WEIR_TRY(more.status());
+      sent += *more;
+      if (*more > 0) continue;
+    }
+    if (deadline.over()) return Status(Code::remote_error, fmt::format("{} does not answer", door.text()));
+    if (!wait_for(socket->fd(), POLLOUT, deadline.within_ms(kMeanwhileMs)) && meanwhile)
+      WEIR_TRY(meanwhile());
+  }
+  return {};
 }
 
 std::vector<Answer> ask_all(std::span<const SocketAddress> doors, uint64_t scope, BytesView question,

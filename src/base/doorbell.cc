@@ -9,10 +9,14 @@
 
 #include <climits>
 
+#include "src/base/clock.h"
+
 namespace weir {
 namespace {
 
 constexpr int64_t kBlindNapNs = 100'000;
+constexpr int64_t kMostYieldingNs = 100'000'000;
+constexpr uint32_t kYieldsPerClock = 16;  ///< looks at it
 
 /// True if the kernel can make all registered processes pass a barrier, and has this one registered.
 bool barrier_ready() {
@@ -52,11 +56,12 @@ void Doorbell::wake() {
 }
 
 void Waiter::give_way() {
-  if (turns_++ < policy_.spins) {
-    pause_instruction();
-  } else {
-    sched_yield();
-  }
+  if (turns_++ < policy_.spins) return pause_instruction();
+  sched_yield();
+  if ((turns_ - policy_.spins) % kYieldsPerClock != 1) return;
+  const int64_t now = now_ns();
+  if (turns_ - policy_.spins == 1) yielding_since_ns_ = now;
+  if (now - yielding_since_ns_ > kMostYieldingNs) turns_ = policy_.spins + policy_.yields;
 }
 
 void Waiter::announce() {

@@ -41,7 +41,8 @@ static_assert(sizeof(Doorbell) == 64);
 
 /// How often to look before giving the core away, and before sleeping. Going to sleep interrupts all cores
 /// (membarrier), so it is for what takes long. Time would be a bad measure of that: it also passes while
-/// others work on this core.
+/// others work on this core. But there a yield may take tens of milliseconds and thousands of them minutes,
+/// so that after 100 ms of them it sleeps all the same, and looks for trouble.
 struct WaitPolicy {
   uint32_t spins = 2000;   ///< looks with a pause instruction between; few when ranks outnumber cores
   uint32_t yields = 5000;  ///< looks with sched_yield between; fewer when very many ranks share a core
@@ -85,6 +86,7 @@ class Waiter {
   Doorbell* doorbell_;
   uint32_t turns_ = 0;
   uint32_t ticket_ = 0;
+  int64_t yielding_since_ns_ = 0;
 };
 
 }  // namespace weir

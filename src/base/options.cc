@@ -165,6 +165,8 @@ constexpr std::array kTable = {
               "after how long a lost or stopped process is given up"},
     OptionRow{"WEIR_STUCK_TIMEOUT", &Options::stuck_timeout_s, "s", 0, kBig,
               "after how long a rank that runs but does not make its call is given up; 0 is never"},
+    OptionRow{"WEIR_DEADLOCK_TIMEOUT", &Options::deadlock_timeout_s, "s", 0, kBig,
+              "after how long ranks that all wait for each other are given up; 0 is never"},
     OptionRow{"WEIR_STUCK_WARNING", &Options::stuck_warning_s, "s", 0, kBig,
               "after how long in which nothing moves a warning says whom that is due to; 0 is never"},
     OptionRow{"NCCL_PROFILER_PLUGIN", &Options::profiler_plugin, "", 0, 0,

@@ -87,6 +87,7 @@ struct Options {
   // Trouble
   double peer_timeout_s = 5;
   double stuck_timeout_s = 0;
+  double deadlock_timeout_s = 30;
   double stuck_warning_s = 30;
   std::string profiler_plugin;
   // What we say we are

@@ -28,8 +28,11 @@ Status send(const BruckSpec& spec, const DeliveryKey& key, Bytes message) {
     spec.door->put(key, std::move(message));
     return {};
   }
-  const Status status = post(door, key, message, Deadline::in_ms(spec.send_ms, spec.abort));
-  if (status.ok() || (spec.abort != nullptr && spec.abort->load())) return status;
+  const int64_t start = now_ns();
+  Status verdict;
+  const Status status = post(door, key, message, Deadline::in_ms(spec.send_ms, spec.abort),
+                             [&] { return verdict = spec.while_waiting(key.to, now_ns() - start); });
+  if (status.ok() || !verdict.ok() || (spec.abort != nullptr && spec.abort->load())) return status;
   return spec.broken(key.to, status);
 }
 

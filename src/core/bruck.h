@@ -26,8 +26,9 @@ struct BruckSpec {
   const std::atomic<bool>* abort = nullptr;
   /// The door of a rank that is a power of two below this one.
   std::function<SocketAddress(Rank)> door_of;
-  /// Called about every 20 ms while nothing comes from `from`; an error ends the exchange.
-  std::function<Status(Rank from, int64_t waited_ns)> while_waiting;
+  /// Called about every 20 ms while nothing comes from `peer`, or it does not take what it is sent; an error
+  /// ends the exchange.
+  std::function<Status(Rank peer, int64_t waited_ns)> while_waiting;
   /// The error of the exchange when `to` could not be reached.
   std::function<Status(Rank to, const Status&)> broken;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 #include "src/base/host.h"
 #include "src/base/log.h"
@@ -129,7 +130,12 @@ Status Communicator::connect() {
 }
 
 Status Communicator::connect_now() {
-  Status status = split_ ? join_split() : shrunk_ ? join_shrunk() : grown_ ? join_grown() : join_root(id_);
+  Status status;
+  try {
+    status = split_ ? join_split() : shrunk_ ? join_shrunk() : grown_ ? join_grown() : join_root(id_);
+  } catch (const std::bad_alloc&) {  // as drive()
+    status = {Code::system_error, fmt::format("rank {} has no memory left to set up a communicator", rank_)};
+  }
   set_state(status);
   return status;
 }

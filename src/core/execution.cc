@@ -1,6 +1,7 @@
 #include "src/core/execution.h"
 
 #include <algorithm>
+#include <new>
 
 #include "src/core/profile.h"
 
@@ -11,9 +12,6 @@ using exec::Progress;
 
 /// How often a blocked thread that waits in vain looks at the time and asks about its peers.
 constexpr int64_t kLookEveryNs = 20'000'000;
-/// An eager waiter looks at the clock so seldom: where many share a core, it yields for seconds before it is
-/// patient.
-constexpr uint32_t kTurnsPerLook = 32;
 
 }  // namespace
 
@@ -214,7 +212,7 @@ void Execution::look_around(int64_t waited_ns) {
   if (!trouble.ok()) fail(std::move(trouble));
 }
 
-Status drive(std::span<Execution* const> executions) {
+Status Execution::drive_on(std::span<Execution* const> executions) {
   Execution& first = *executions[0];
   if (executions.size() == 1) {  // the common case: done at once
     if (first.advance() == Progress::done) return {};
@@ -222,7 +220,6 @@ Status drive(std::span<Execution* const> executions) {
   Waiter waiter(first.patience(), first.parts_.doorbell);
   int64_t blocked_since = 0;
   int64_t looked = 0;
-  uint32_t turns = 0;
   const auto advance_all = [&] {
     bool moved = false;
     for (Execution* execution : executions) {
@@ -240,19 +237,31 @@ Status drive(std::span<Execution* const> executions) {
       continue;
     }
     const bool serves = !first.parts_.rings;
-    const bool eager = !waiter.patient() && !serves && !first.aborted_.load(std::memory_order_relaxed);
-    if (eager && ++turns % kTurnsPerLook != 0) continue;
+    if (!waiter.patient() && !serves && !first.aborted_.load(std::memory_order_relaxed)) continue;
     const int64_t now = now_ns();
     if (blocked_since == 0) blocked_since = looked = now;
     const int64_t waited = now - looked >= kLookEveryNs ? now - blocked_since : 0;
     if (waited > 0) looked = now;
-    if (eager && waited == 0) continue;
     for (Execution* execution : executions) {
       if (!execution->finished_) execution->look_around(waited);
     }
   }
   for (const Execution* execution : executions) WEIR_TRY(execution->status_);
   return {};
+}
+
+Status drive(std::span<Execution* const> executions) {
+  try {
+    return Execution::drive_on(executions);
+  } catch (
+      const std::bad_alloc&) {  // programs in C could not catch it, and the others would only see a death
+    Status first;
+    for (Execution* execution : executions) {
+      if (!execution->finished_) execution->fail(execution->parts_.watchdog->exhausted(execution->task_));
+      if (first.ok()) first = execution->status_;
+    }
+    return first;
+  }
 }
 
 }  // namespace weir::core

@@ -64,6 +64,7 @@ class Execution {
 
  private:
   friend Status drive(std::span<Execution* const> executions);
+  static Status drive_on(std::span<Execution* const> executions);
 
   bool is_exchanged(const Operation& operation) const;
   bool begin_next();

@@ -74,6 +74,15 @@ exec::Progress Pairs::advance() {
   return moved ? exec::Progress::moved : exec::Progress::blocked;
 }
 
+std::vector<Rank> Pairs::awaited() const {
+  std::vector<Rank> ranks;
+  for (const Direction* direction : busy_) {
+    if (direction->receiver != nullptr) ranks.push_back(direction->peer);
+  }
+  if (ranks.empty()) ranks.push_back(waiting_for_);
+  return ranks;
+}
+
 /// Sends what finds room. True if anything did.
 bool Pairs::send(Direction& direction) {
   bool moved = false;

@@ -28,6 +28,7 @@ class Pairs final : public exec::Task {
   Status serve(Rank& peer) override;
   Status error() const override { return error_; }
   Rank waiting_for() const override { return waiting_for_; }
+  std::vector<Rank> awaited() const override;
 
  private:
   /// A send or receive. At least one message goes, if only an empty one.

@@ -28,6 +28,7 @@ using root_wire::Word;
 
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kGreetingNs = 5'000 * kMs;  ///< for a hello
+constexpr int64_t kTellMs = 1'000;            ///< a busy process has heard it by then
 constexpr int64_t kLingerNs = 10'000 * kMs;   ///< for ranks that come after it has failed
 constexpr int64_t kPortMs = 1'000;            ///< for a port that is in use
 constexpr int64_t kStallNs = 500 * kMs;       ///< a turn that takes longer: this process was stopped itself
@@ -351,7 +352,7 @@ void Root::tell_at_doors(const Failure& failure) const {
   for (const Hello* hello : first_) {
     if (hello->rank != failure.culprit) doors.push_back(hello->peer.door);
   }
-  ask_all(doors, uid_, Watch::notice(failure), Deadline::in_ms(200));
+  ask_all(doors, uid_, Watch::notice(failure), Deadline::in_ms(kTellMs));
 }
 
 /// All is said.

@@ -40,8 +40,8 @@ Runtime::Runtime(Options options)
 
 Timeouts Runtime::timeouts() const {
   const auto ms = [](double seconds) { return static_cast<int64_t>(seconds * 1000); };
-  return {ms(options_.init_timeout_s), ms(options_.peer_timeout_s), ms(options_.stuck_timeout_s),
-          ms(options_.init_timeout_s), ms(options_.stuck_warning_s)};
+  return {ms(options_.init_timeout_s), ms(options_.peer_timeout_s),     ms(options_.stuck_timeout_s),
+          ms(options_.init_timeout_s), ms(options_.deadlock_timeout_s), ms(options_.stuck_warning_s)};
 }
 
 Result<InterfaceChoice> Runtime::listen_at(const std::optional<SocketAddress>& reach) const {

@@ -47,12 +47,12 @@ Status Activity::status() const {
   return failure_->status;
 }
 
-void Activity::wait_for(Rank peer) {
+void Activity::wait_for(std::span<const Rank> peers, int64_t waited_ns) {
   const int64_t now = now_ns();
-  if (waiting_for_.load(std::memory_order_relaxed) != peer) {
-    waiting_since_ns_.store(now, std::memory_order_relaxed);
-    waiting_for_.store(peer, std::memory_order_release);
-  }
+  for (size_t i = 0; i < kAlso; ++i)
+    also_[i].store(i + 1 < peers.size() ? peers[i + 1] : -1, std::memory_order_relaxed);
+  waiting_since_ns_.store(now - waited_ns, std::memory_order_relaxed);
+  waiting_for_.store(peers.front(), std::memory_order_release);
   looked_ns_.store(now, std::memory_order_relaxed);
 }
 
@@ -88,6 +88,10 @@ Snapshot Activity::snapshot(uint64_t sequence) const {
   if (out.state != Snapshot::State::outside && now - looked_ns_.load(std::memory_order_relaxed) < kFreshNs) {
     out.waiting_for = waiting_for_.load(std::memory_order_acquire);
     out.waiting_ns = now - waiting_since_ns_.load(std::memory_order_relaxed);
+    for (const std::atomic<Rank>& other : also_) {
+      const Rank rank = other.load(std::memory_order_relaxed);
+      if (out.waiting_for >= 0 && rank >= 0) out.also.push_back(rank);
+    }
   }
   out.call = recall(sequence);
   if (failed()) {
@@ -149,6 +153,8 @@ Bytes Watch::answer(uint64_t uid, BytesView question) {
   ByteWriter out;
   const Snapshot& now = what.snapshot;
   out.put(what.presence).put(now.state).put(now.sequence).put(now.waiting_for).put(now.waiting_ns);
+  out.put(static_cast<uint8_t>(now.also.size()));
+  for (const Rank rank : now.also) out.put(rank);
   out.put(now.call.has_value()).put(now.failure.has_value());
   if (now.call) {
     const Operation& call = now.call->operation;
@@ -167,6 +173,7 @@ std::optional<Report> Watch::read_report(BytesView answer) {
   now.sequence = in.get<uint64_t>();
   now.waiting_for = in.get<Rank>();
   now.waiting_ns = in.get<int64_t>();
+  for (auto others = in.get<uint8_t>(); in.ok() && others > 0; --others) now.also.push_back(in.get<Rank>());
   const bool call = in.get<uint8_t>() != 0;
   const bool failure = in.get<uint8_t>() != 0;
   if (call) {

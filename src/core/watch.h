@@ -13,7 +13,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "src/base/bytes.h"
 #include "src/base/types.h"
@@ -45,6 +47,7 @@ struct Snapshot {
   State state = State::outside;
   uint64_t sequence = 0;           ///< of the call it began last; 0: none yet
   Rank waiting_for = -1;           ///< -1: for nobody, it works
+  std::vector<Rank> also;          ///< for whom else it waits at the same time, as far as it tells
   int64_t waiting_ns = 0;          ///< for how long
   std::optional<CallRecord> call;  ///< its call with the sequence number that was asked for, if remembered
   std::optional<Failure> failure;
@@ -54,6 +57,8 @@ struct Snapshot {
 /// at a time. fail and everything const may be called from any thread.
 class Activity {
  public:
+  static constexpr size_t kAlso = 7;  ///< that wait_for() tells beside the first
+
   /// Costs a few plain stores. `signature` 0: not to be compared.
   void begin(uint64_t sequence, uint32_t signature, const Operation& operation) {
     Entry& entry = entries_[sequence % kRemembered];
@@ -74,9 +79,9 @@ class Activity {
     const uint64_t sequence = head_.load(std::memory_order_relaxed) & ~uint64_t{3};
     head_.store(sequence | static_cast<uint64_t>(Snapshot::State::joining), std::memory_order_release);
   }
-  /// Waits for `peer`, has looked in vain just now, and says so again at least every 100 ms while that lasts;
-  /// else it counts as working. Watchdog::examine does this.
-  void wait_for(Rank peer);
+  /// Waits for these, of which the first few are told to others, has looked in vain for `waited_ns`, and says
+  /// so again at least every 100 ms while that lasts; else it counts as working. Watchdog::examine does this.
+  void wait_for(std::span<const Rank> peers, int64_t waited_ns = 0);
 
   /// The communicator has failed. The first failure stays.
   void fail(Failure failure);
@@ -99,7 +104,6 @@ class Activity {
 
  private:
   static constexpr size_t kRemembered = 16;
-
   /// One remembered call; `sequence` is 0 while the rest changes.
   struct Entry {
     std::atomic<uint64_t> sequence{0};
@@ -112,6 +116,7 @@ class Activity {
 
   std::atomic<uint64_t> head_{0};  ///< sequence << 2 | state
   std::atomic<Rank> waiting_for_{-1};
+  std::array<std::atomic<Rank>, kAlso> also_{};  ///< while waiting_for_ is not -1; -1: none
   std::atomic<int64_t> waiting_since_ns_{0};
   std::atomic<int64_t> looked_ns_{0};
   std::atomic<bool> failed_{false};

@@ -23,7 +23,7 @@ constexpr int64_t kRetryNs = 200 * kMs;
 constexpr int64_t kTellMs =
     1000;  ///< a busy process has heard it by then, and takes nobody who went for the culprit
 constexpr int64_t kExplainMs = 1000;
-constexpr size_t kMostHops = 16;
+constexpr size_t kMostMet = 256;  ///< ranks of one walk
 constexpr size_t kDoorsAtOnce = 256;
 
 /// The kernel's letter for the state of a process of this host ('T': stopped); '\0' if there is none.
@@ -45,18 +45,39 @@ std::string PeerAddress::describe(Rank rank) const {
   return fmt::format("rank {} (pid {} on host {})", rank, pid, hostname);
 }
 
-/// A walk along the chain of waiting ranks, with the question that is under way.
+/// A walk from rank to rank, each waited for by one before it, with the question that is under way.
 class Watchdog::Chase {
  public:
-  explicit Chase(Rank first) : path_{first} {}
+  explicit Chase(std::vector<Rank> first) : ranks_(std::move(first)), own_(ranks_.size()) {}
 
-  Rank at() const { return path_.back(); }
-  size_t hops() const { return path_.size() - 1; }
-  bool visited(Rank rank) const { return std::ranges::find(path_, rank) != path_.end(); }
-  void follow(Rank next) {
-    path_.push_back(next);
-    ask_again();
+  Rank at() const { return ranks_[at_]; }
+  /// Whether this rank itself waits for it.
+  bool is_direct() const { return at_ < own_; }
+  /// They come later, each once.
+  void add(const std::vector<Rank>& ranks, Rank except) {
+    complete_ = complete_ && ranks.size() <= Activity::kAlso && ranks_.size() < kMostMet;
+    if (ranks_.size() >= kMostMet) return;
+    for (const Rank rank : ranks) {
+      if (rank != except && std::ranges::find(ranks_, rank) == ranks_.end()) ranks_.push_back(rank);
+    }
   }
+  /// Nobody was left out who may hold the others up.
+  bool complete() const { return complete_; }
+  /// Goes to the next one; false: there is none.
+  bool go_on() {
+    if (at_ + 1 == ranks_.size()) return false;
+    ++at_;
+    ask_again();
+    return true;
+  }
+  /// One that lives and waits for nobody; of several, one that is in no call.
+  void note(const Finding& slow) {
+    if (!slow_ || (slow.absent && !slow_->absent)) slow_ = slow;
+  }
+  const std::optional<Finding>& slow() const { return slow_; }
+  /// One of those met waits for so long.
+  void note_wait(int64_t ns) { least_wait_ns_ = std::min(least_wait_ns_, ns); }
+  int64_t least_wait_ns() const { return least_wait_ns_; }
 
   /// The answer of the rank it is at, once it is there or `silence_ns` have passed, of which each of its
   /// doors has the same share. Asks again meanwhile where the question could not be brought there (no route,
@@ -90,7 +111,12 @@ class Watchdog::Chase {
   void forgive(int64_t stalled_ns) { asked_ns_ += stalled_ns; }
 
  private:
-  std::vector<Rank> path_;
+  std::vector<Rank> ranks_;  ///< those before at_ were asked
+  const size_t own_;         ///< of them this rank waits for itself
+  size_t at_ = 0;
+  std::optional<Finding> slow_;
+  int64_t least_wait_ns_ = INT64_MAX;
+  bool complete_ = true;
   std::unique_ptr<Inquiry> inquiry_;
   int64_t door_ = 0;      ///< of the rank, which the inquiry is at
   int64_t asked_ns_ = 0;  ///< first; 0: not yet
@@ -108,7 +134,8 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
   Activity& own = *spec_.activity;
   task_ = task;
   if (own.failed()) return own.status();
-  own.wait_for(waiting_for);
+  const std::vector<Rank> awaited = task != nullptr && !opening ? task->awaited() : std::vector{waiting_for};
+  own.wait_for(awaited, waited_ns);
   const int64_t now = now_ns();
   const int64_t pause = now - std::exchange(examined_ns_, now);
   if (waiting_for != waiting_for_ || waited_ns < waited_ns_) {  // something moved: a new wait
@@ -125,7 +152,7 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
   waited_ns_ = waited_ns;
   if (chase_ == nullptr) {
     if (waited_ns < period_ns() || now < next_chase_ns_) return {};
-    chase_ = std::make_unique<Chase>(waiting_for);
+    chase_ = std::make_unique<Chase>(awaited);
     ++chases_;
   } else if (pause > kStallNs) {
     chase_->forgive(pause);
@@ -144,8 +171,12 @@ std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint6
   return interpret(rank, *answer);
 }
 
-/// Goes along the chain as far as the answers have come.
+/// Goes from rank to rank as far as the answers have come.
 Status Watchdog::pursue(int64_t now) {
+  // Far away, somebody nearer sees more: look there seldom, but always before giving anybody up.
+  const bool slow = has_waited(stuck_ms_) || has_waited(spec_.timeouts.deadlock_ms) ||
+                    (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms));
+  const bool far = slow || suspicion_ || (chases_ & (chases_ - 1)) == 0;
   for (;;) {
     const bool known_silent = suspicion_ && suspicion_->finding.kind == Finding::Kind::silent &&
                               suspicion_->finding.rank == chase_->at();
@@ -153,17 +184,19 @@ Status Watchdog::pursue(int64_t now) {
     const std::optional<Finding> found = known_silent ? suspicion_->finding : look(*chase_, now, latest);
     if (!found) return {};
     const Finding& finding = *found;
-    if (chase_->hops() == 0) WEIR_TRY(judge_opening(finding, now));
-    if (finding.kind != Finding::Kind::waits) return conclude(finding, now);
-    // Far down the chain, somebody nearer sees more: look there seldom, but always before giving anybody up.
-    const bool slow = has_waited(stuck_ms_) || (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms));
-    const bool far = slow || suspicion_ || (chases_ & (chases_ - 1)) == 0;
-    if (finding.next == spec_.rank || chase_->visited(finding.next)) return judge_the_slow(finding, now);
-    if (!far || chase_->hops() >= kMostHops) {
-      rest(now, period_ns());
-      return {};
+    if (chase_->is_direct()) WEIR_TRY(judge_opening(finding, now));
+    if (finding.kind == Finding::Kind::waits) {
+      chase_->note_wait(finding.waited_ns);
+      if (far) chase_->add(finding.next, spec_.rank);
+    } else if (finding.kind == Finding::Kind::lives) {
+      chase_->note(finding);
+    } else {
+      return conclude(finding, now);
     }
-    chase_->follow(finding.next);
+    if (!chase_->go_on()) {
+      const bool ring = far && chase_->complete();
+      return ring || chase_->slow() ? judge_the_slow(chase_->slow().value_or(finding), now) : pause(now);
+    }
   }
 }
 
@@ -175,6 +208,7 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
   finding.calls = there.sequence;
   if (report.presence == Report::Presence::not_yet) {
     finding.words = fmt::format("{} runs, but has not made this communicator yet", peer.describe(rank));
+    finding.absent = true;
     return finding;
   }
   if (there.failure) {
@@ -200,11 +234,16 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
   }
   const bool has_next = there.waiting_for >= 0 && static_cast<size_t>(there.waiting_for) < spec_.peers.size();
   if (there.state == Snapshot::State::outside) {
+    finding.absent = true;
     finding.words = fmt::format("{} runs, but is in no call of this communicator (it has made {})",
                                 peer.describe(rank), there.sequence);
   } else if (has_next) {
     finding.kind = Finding::Kind::waits;
-    finding.next = there.waiting_for;
+    finding.waited_ns = there.waiting_ns;
+    finding.next = {there.waiting_for};
+    for (const Rank other : there.also) {
+      if (other >= 0 && static_cast<size_t>(other) < spec_.peers.size()) finding.next.push_back(other);
+    }
     finding.words = fmt::format("{} waits for rank {}", peer.describe(rank), there.waiting_for);
   } else {
     finding.words = fmt::format("{} is at work in its call {}", peer.describe(rank), there.sequence);
@@ -241,12 +280,11 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Answer& answer) const {
 /// The end of a chain.
 Status Watchdog::conclude(const Finding& finding, int64_t now) {
   using Kind = Finding::Kind;
-  if (finding.kind == Kind::lives) return judge_the_slow(finding, now);
   if (finding.kind == Kind::failed) {
     spec_.activity->fail(finding.failure);
     return spec_.activity->status();
   }
-  const bool direct = chase_->hops() == 0;
+  const bool direct = chase_->is_direct();
   const bool sure = finding.kind == Kind::mismatched || (finding.kind == Kind::silent && direct);
   const bool same =
       suspicion_ && suspicion_->finding.kind == finding.kind && suspicion_->finding.rank == finding.rank;
@@ -269,6 +307,11 @@ Status Watchdog::judge_the_slow(const Finding& finding, int64_t now) {
                        ring ? ", which closes a ring of ranks that wait for each other" : "", verdict,
                        own_words(), wait_words());
   };
+  // All of a ring must have waited: two that exchange data over a slow network wait for each other again and
+  // again.
+  if (ring && has_waited(spec_.timeouts.deadlock_ms) &&
+      chase_->least_wait_ns() >= spec_.timeouts.deadlock_ms * kMs)
+    return fail({-1, Status(Code::remote_error, words("given up (WEIR_DEADLOCK_TIMEOUT)"))});
   if (const int64_t most_ms = stuck_ms_; has_waited(most_ms)) {
     const bool own = most_ms != spec_.timeouts.stuck_ms;
     const std::string verdict =
@@ -280,6 +323,11 @@ Status Watchdog::judge_the_slow(const Finding& finding, int64_t now) {
     WEIR_WARN("{}", words("nothing moves (WEIR_STUCK_WARNING)"));
     warned_of_slow_ = true;
   }
+  return pause(now);
+}
+
+/// Nothing is wrong so far.
+Status Watchdog::pause(int64_t now) {
   suspicion_.reset();
   rest(now, period_ns());
   return {};
@@ -302,7 +350,7 @@ Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
   const int64_t lasted_ns = now - both_called_ns_;
   if (lasted_ns < spec_.timeouts.open_ms * kMs || warned_) return {};
   const bool numbered = here.call && here.call->operation.kind != Collective::send_recv;
-  if (!numbered && finding.next != spec_.rank) return {};
+  if (!numbered && std::ranges::find(finding.next, spec_.rank) == finding.next.end()) return {};
   const PeerAddress& peer = spec_.peers[static_cast<size_t>(finding.rank)];
   const std::string words = fmt::format(
       "{} answers and {}, but a channel between it (door {}) and this rank (door {}) has not opened for "
@@ -344,6 +392,15 @@ bool Watchdog::is_local(Rank rank) const {
   return spec_.peers[static_cast<size_t>(rank)].door == spec_.peers[static_cast<size_t>(spec_.rank)].door;
 }
 
+Status Watchdog::exhausted(const exec::Task* task) {
+  task_ = task;
+  const std::string words =
+      fmt::format("{} has no memory left{}",
+                  spec_.peers[static_cast<size_t>(spec_.rank)].describe(spec_.rank), own_words());
+  (void)fail({spec_.rank, Status(Code::remote_error, words)});
+  return {Code::system_error, words};
+}
+
 Status Watchdog::fail(Failure failure) { return fail(std::move(failure), false); }
 
 Status Watchdog::fail(Failure failure, bool culprit_is_gone) {
@@ -379,7 +436,7 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
   Activity& own = *spec_.activity;
   const bool broke = what.code() != Code::invalid_usage;  // else a peer sent what does not fit
   const Deadline deadline = Deadline::in_ms(kExplainMs, spec_.abort);
-  Chase chase(peer);
+  Chase chase({peer});
   std::optional<Finding> finding;
   int64_t gone_ns = 0;
   uint64_t call = own.snapshot(0).sequence;
@@ -412,9 +469,12 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
     return fail({peer, Status(Code::invalid_usage, finding->words)});
   }
   if (!broke) return fail({peer, what});
-  const std::string who = spec_.peers[static_cast<size_t>(peer)].describe(peer);
-  return fail({peer, Status(what.code(), fmt::format("the connection to {} broke: {}{}", who, what.message(),
-                                                     own_words()))});
+  // Either end may be the one that is in trouble.
+  const auto who = [&](Rank rank) { return spec_.peers[static_cast<size_t>(rank)].describe(rank); };
+  const std::string words = fmt::format("the connection of {} to {} broke: {}{}", who(spec_.rank), who(peer),
+                                        what.message(), own_words());
+  const Status told = fail({peer, Status(Code::remote_error, words)});
+  return told.message() == words ? Status(what.code(), words) : told;
 }
 
 }  // namespace weir::core

@@ -1,8 +1,8 @@
 /// Finds out why a rank waits for long, and tells everybody.
 ///
-/// The waiting thread calls examine() again and again. Four times a second the watchdog asks the process of
-/// the rank that it waits for, at its door, what that rank is doing, and follows the chain of "it waits for
-/// ..." to its end:
+/// The waiting thread calls examine() again and again. Four times a second the watchdog asks the processes of
+/// the ranks that it waits for, at their doors, what those ranks are doing, and now and then those that they
+/// wait for in turn, and so on, until it meets one that does not wait:
 ///
 ///   nobody listens at the door any more    the process is dead                          remote_error
 ///   no answer, at none of its addresses    it is stopped, or its host is out of reach   remote_error
@@ -10,7 +10,8 @@
 ///   another call with the same number      the calls do not match: both are named       invalid_usage
 ///   in no call                             a slow caller: a warning after Timeouts::warn_ms, and no
 ///                                          error unless Timeouts::stuck_ms says so
-///   at work, or a ring of waiting ranks    likewise
+///   at work                                likewise
+///   nobody else: all wait for each other   after Timeouts::deadlock_ms                  remote_error
 ///   it made the same call, but no channel  something between the hosts takes
 ///   between us has opened since            connections and does not pass them on        remote_error
 ///
@@ -39,11 +40,12 @@ namespace weir::core {
 
 /// Milliseconds.
 struct Timeouts {
-  int64_t init_ms = 60'000;  ///< ranks that never join
-  int64_t peer_ms = 5'000;   ///< a dead or stopped process
-  int64_t stuck_ms = 0;      ///< a process that runs but does not make its call; 0: wait for ever
-  int64_t open_ms = 60'000;  ///< a channel that does not open though both its ranks wait for it
-  int64_t warn_ms = 30'000;  ///< in which nothing moves, before a warning; 0: none
+  int64_t init_ms = 60'000;      ///< ranks that never join
+  int64_t peer_ms = 5'000;       ///< a dead or stopped process
+  int64_t stuck_ms = 0;          ///< a process that runs but does not make its call; 0: wait for ever
+  int64_t open_ms = 60'000;      ///< a channel that does not open though both its ranks wait for it
+  int64_t deadlock_ms = 30'000;  ///< ranks that all wait for each other; 0: for ever
+  int64_t warn_ms = 30'000;      ///< in which nothing moves, before a warning; 0: none
 };
 
 /// Who a rank is and where its process can be asked.
@@ -78,8 +80,8 @@ class Watchdog {
   /// Success while there is hope. Call it, with how long nothing has moved, whenever a look was in vain and
   /// the waiter is patient: at least every 100 ms. Never blocks, but for at most a second when it has found a
   /// culprit and tells the others; costs two looks at the clock when there is nothing to do. `opening`: a
-  /// channel between the two ranks has not opened yet. `task`, if any, is what waits, for the error's words.
-  /// Used by the waiting thread only.
+  /// channel between the two ranks has not opened yet. `task`, if any, is what waits: it knows whom else for,
+  /// and words for the error. Used by the waiting thread only.
   Status examine(Rank waiting_for, int64_t waited_ns, bool opening = false, const exec::Task* task = nullptr);
 
   /// The error of this communicator for something that this rank found out: tells the others, then returns
@@ -92,6 +94,8 @@ class Watchdog {
 
   /// From now on instead of Timeouts::stuck_ms; 0: wait for ever. Any thread.
   void set_stuck_ms(int64_t ms) { stuck_ms_.store(ms, std::memory_order_relaxed); }
+  /// The error where this process has no memory left for what it does, of which it tells the others.
+  Status exhausted(const exec::Task* task = nullptr);
 
   const std::vector<PeerAddress>& peers() const { return spec_.peers; }
 
@@ -103,10 +107,12 @@ class Watchdog {
     enum class Kind : uint8_t { waits, lives, failed, dead, silent, left, mismatched };
     Kind kind = Kind::lives;
     Rank rank = 0;
-    Rank next = -1;      ///< waits: for whom
-    std::string words;   ///< what the rank does, or what is wrong with it
-    Failure failure;     ///< failed: what it knows
-    uint64_t calls = 0;  ///< that the rank has begun, if it runs
+    std::vector<Rank> next;  ///< waits: for whom
+    bool absent = false;     ///< lives: in no call
+    int64_t waited_ns = 0;   ///< waits: how long nothing has moved there
+    std::string words;       ///< what the rank does, or what is wrong with it
+    Failure failure;         ///< failed: what it knows
+    uint64_t calls = 0;      ///< that the rank has begun, if it runs
   };
   /// A finding that must be confirmed, because its reason may be that the rank was done and went.
   struct Suspicion {
@@ -122,6 +128,7 @@ class Watchdog {
   Finding interpret(Rank rank, const Answer& answer) const;
   Status conclude(const Finding& finding, int64_t now);
   Status judge_the_slow(const Finding& finding, int64_t now);
+  Status pause(int64_t now);
   Status judge_opening(const Finding& finding, int64_t now);
   bool has_waited(int64_t ms) const;
   std::string wait_words() const;

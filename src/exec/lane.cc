@@ -292,6 +292,19 @@ Rank Run::waiting_for() const {
   return peer;
 }
 
+/// Each lane may wait for another rank: what one of them waits for need not be what holds the others up.
+std::vector<Rank> Run::awaited() const {
+  std::vector<Rank> ranks;
+  for (const Lane& lane : lanes_) {
+    if (lane.pass == division_.passes) continue;
+    const Channel& channel = program_.channels[lane.blocked_on];
+    const bool new_one = std::ranges::find(ranks, channel.peer) == ranks.end();
+    if (!channel.outgoing && channel.peer != program_.rank && new_one) ranks.push_back(channel.peer);
+  }
+  if (ranks.empty()) ranks.push_back(waiting_for());
+  return ranks;
+}
+
 std::string Run::place() const {
   const Lane* const lane = blocked_lane();
   if (lane == nullptr) return "the end, with messages that are not taken yet";

@@ -43,6 +43,7 @@ class Run final : public Task {
   Status serve(Rank& peer) override;
   Status error() const override { return error_; }
   Rank waiting_for() const override;
+  std::vector<Rank> awaited() const override;
   std::string place() const override;
 
  private:

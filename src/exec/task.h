@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/base/types.h"
 #include "weir/status.h"
@@ -30,6 +31,8 @@ class Task {
   virtual Status error() const = 0;
   /// The rank whose action the task waits for; REQUIRES: advance() just said blocked.
   virtual Rank waiting_for() const = 0;
+  /// All of them, if it waits for several at once, each once. As waiting_for().
+  virtual std::vector<Rank> awaited() const { return {waiting_for()}; }
   /// Which of its steps waits, for a person: "step 3 of 12 of lane 0"; nothing where it has no steps. As
   /// waiting_for().
   virtual std::string place() const { return {}; }

@@ -116,6 +116,11 @@ TEST(Waiter, BecomesPatientAndEagerAgain) {
   EXPECT_FALSE(waiter.patient());
 }
 
+TEST(Waiter, DoesNotYieldForEver) {
+  Waiter waiter(WaitPolicy{0, 1u << 30}, nullptr);
+  while (!waiter.patient()) EXPECT_FALSE(waiter.pause([] { return false; }));
+}
+
 TEST(Waiter, ANapEndsByItself) {
   Doorbell bell;
   Waiter waiter(kSleepAtOnce, &bell);

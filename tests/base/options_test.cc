@@ -37,6 +37,7 @@ TEST(Options, NothingSetGivesDefaults) {
   EXPECT_EQ(options.transports, "loop,shm,cma,net_plugin,verbs,tcp");
   EXPECT_EQ(options.peer_timeout_s, 5);
   EXPECT_EQ(options.stuck_timeout_s, 0);
+  EXPECT_EQ(options.deadlock_timeout_s, 30);
   EXPECT_EQ(options.stuck_warning_s, 30);
 }
 

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <array>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "src/base/log.h"
 #include "tests/core/processes.h"
@@ -15,6 +19,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::Processes;
 using testing::Site;
@@ -202,20 +207,76 @@ TEST(Watchdog, ASlowCallerIsGivenUpIfTheUserWantsThat) {
   }
 }
 
-TEST(Watchdog, RanksThatWaitForEachOtherAreNoErrorUnlessTheUserWantsThat) {
-  for (const int64_t stuck_ms : {0, 1000}) {
+TEST(Watchdog, RanksThatWaitForEachOtherAreGivenUpInTheEnd) {
+  for (const int64_t deadlock_ms : {0, 1000}) {
     Timeouts timeouts = kQuick;
-    timeouts.stuck_ms = stuck_ms;
-    Joined ranks(3, timeouts, [](Bootstrap& bootstrap, const Processes::Voice&) {
+    timeouts.deadlock_ms = deadlock_ms;
+    Joined ranks(3, timeouts, [deadlock_ms](Bootstrap& bootstrap, const Processes::Voice&) {
       bootstrap.activity().begin(1, 0, all_reduce(8));
-      const Status status = wait_in_vain(bootstrap, (bootstrap.rank() + 1) % 3, 1500);
+      const Status status =
+          wait_in_vain(bootstrap, (bootstrap.rank() + 1) % 3, deadlock_ms == 0 ? 1500 : 20'000);
       bootstrap.activity().end();
       std::this_thread::sleep_for(std::chrono::milliseconds(500));  // nobody leaves while others still wait
       return status;
     });
     for (const int rank : {0, 1, 2}) {
-      EXPECT_THAT(ranks->line(rank), stuck_ms == 0 ? HasSubstr("ok") : HasSubstr("ring of ranks that wait"));
+      EXPECT_THAT(ranks->line(rank),
+                  deadlock_ms == 0 ? HasSubstr("ok") : HasSubstr("given up (WEIR_DEADLOCK_TIMEOUT)"));
     }
+  }
+}
+
+/// Lanes that wait for several ranks at once.
+class Lanes final : public exec::Task {
+ public:
+  explicit Lanes(std::vector<Rank> ranks) : ranks_(std::move(ranks)) {}
+  exec::Progress advance() override { return exec::Progress::blocked; }
+  Status serve(Rank&) override { return {}; }
+  Status error() const override { return {}; }
+  Rank waiting_for() const override { return ranks_.front(); }
+  std::vector<Rank> awaited() const override { return ranks_; }
+
+ private:
+  const std::vector<Rank> ranks_;
+};
+
+/// Ranks 0 and 1 wait for each other in one lane, and for rank 2 in the next one, which does `odd`.
+void expect_the_odd_one(const Timeouts& timeouts, const std::function<void()>& odd) {
+  Joined ranks(3, timeouts, [&](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+    if (bootstrap.rank() == 2) odd();
+    const Lanes lanes({1 - bootstrap.rank(), 2});
+    bootstrap.activity().begin(1, 0xabc, all_reduce(8));
+    const int64_t start = now_ns();
+    Status status;
+    while (status.ok() && now_ns() - start < 20'000'000'000) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      status = bootstrap.watchdog().examine(lanes.waiting_for(), now_ns() - start, false, &lanes);
+    }
+    return status;
+  });
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(ranks->line(rank), AllOf(StartsWith("6: "), names(*ranks.operator->(), 2)));
+  }
+}
+
+TEST(Watchdog, LanesThatWaitForEachOtherDoNotHideWhoHoldsThemUp) {
+  expect_the_odd_one(kQuick, [] { raise(SIGKILL); });
+  expect_the_odd_one(kQuick, [] { raise(SIGSTOP); });
+  Timeouts timeouts = kQuick;
+  timeouts.stuck_ms = 1000;
+  expect_the_odd_one(timeouts, [] { pause(); });
+}
+
+TEST(Watchdog, WhoRunsOutOfMemoryIsNamed) {
+  Joined ranks(3, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+    bootstrap.activity().begin(1, 0xabc, all_reduce(8));
+    if (bootstrap.rank() != 1) return wait_in_vain(bootstrap, 1, 20'000);
+    return bootstrap.watchdog().exhausted();
+  });
+  EXPECT_THAT(ranks->line(1), AllOf(StartsWith("2: "), HasSubstr("has no memory left")));
+  for (const int rank : {0, 2}) {
+    EXPECT_THAT(ranks->line(rank),
+                AllOf(StartsWith("6: "), names(*ranks.operator->(), 1), HasSubstr("has no memory left")));
   }
 }
 
@@ -306,7 +367,7 @@ class Opening : public ::testing::Test {
     Status said;
     while (said.ok() && now_ns() - start < ms * 1'000'000) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      if (other_waits) other_->wait_for(0);
+      if (other_waits) other_->wait_for(std::array<Rank, 1>{0});
       waited_ns_ += 1'000'000;
       said = watchdog_->examine(1, waited_ns_, opening);
     }
@@ -443,11 +504,12 @@ TEST(Watch, AnswersWhatRanksDo) {
   operation.root = 5;
   operation.count = size_t{1} << 40;
   activity->begin(17, 0xdeadbeef, operation);
-  activity->wait_for(3);
+  activity->wait_for(std::array<Rank, 3>{3, 6, 4});
   Report report = ask(1, 17);
   EXPECT_EQ(report.snapshot.state, Snapshot::State::inside);
   EXPECT_EQ(report.snapshot.sequence, 17u);
   EXPECT_EQ(report.snapshot.waiting_for, 3);
+  EXPECT_THAT(report.snapshot.also, ElementsAre(6, 4));
   ASSERT_TRUE(report.snapshot.call.has_value());
   EXPECT_EQ(report.snapshot.call->signature, 0xdeadbeefu);
   EXPECT_EQ(describe(report.snapshot.call->operation), describe(operation));

@@ -1,0 +1,159 @@
+"""torch.distributed over weir beside Gloo on this machine's CPUs.
+
+    bench/compare-torch                       # all operations, 8 B to 64 MiB, 2 and 4 processes
+    bench/compare-torch --quick
+    bench/compare-torch --ops all_reduce --ranks 2 --sizes 8,64K
+    bench/compare-torch --train               # tokens/s of python/examples/ddp.py instead
+
+All back ends live in the same processes and take turns, call batch by call batch; a figure is the median over the repetitions, a
+ratio the median of the ratios of neighbours. `bytes` is the larger buffer of a rank: all-gather's output, reduce-scatter's and
+all-to-all's input. Gloo has no reduce-scatter: its figure is an all-reduce and a copy, as its users do it. Ratios above 1: weir is
+ahead. Exit code 1 if a result was wrong or a rank failed.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+OPS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
+UNITS = {"K": 1 << 10, "M": 1 << 20}
+SIZES = "8,256,4K,64K,1M,8M,64M"
+QUICK_SIZES = "8,4K,1M"
+
+
+def size(text):
+  unit = UNITS.get(text[-1:].upper(), 1)
+  return int(text if unit == 1 else text[:-1]) * unit
+
+
+def listed(kind):
+  return lambda text: [kind(part) for part in text.split(",") if part]
+
+
+def parse(arguments):
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("--build", default=os.path.join(ROOT, "build"), help="build folder (default: %(default)s)")
+  parser.add_argument("--ops", type=listed(str), default=list(OPS), help=f"default: {','.join(OPS)}")
+  parser.add_argument("--ranks", type=listed(int), default=[2, 4], help="default: 2,4")
+  parser.add_argument("--sizes", type=listed(size), help=f"bytes, with K and M (default: {SIZES})")
+  parser.add_argument("--reps", type=int, help="repetitions (default: 9; --quick: 3)")
+  parser.add_argument("--budget-ms", type=float, help="for one batch of calls (default: 40; --quick: 10)")
+  parser.add_argument("--timeout", type=float, default=1800, help="seconds for the ranks of one world (default: %(default)s)")
+  parser.add_argument("--json", help="file for all rows, a line of JSON each")
+  parser.add_argument("--train", action="store_true", help="tokens/s of the example of data parallel training")
+  parser.add_argument("--quick", action="store_true", help="a minute: less of everything")
+  options = parser.parse_args(arguments)
+  options.sizes = options.sizes or listed(size)(QUICK_SIZES if options.quick else SIZES)
+  options.reps = options.reps or (3 if options.quick else 9)
+  options.budget_ms = options.budget_ms or (10 if options.quick else 40)
+  for op in options.ops:
+    if op not in OPS:
+      parser.error(f"there is no operation called '{op}'; there are {', '.join(OPS)}")
+  if min(options.ranks) < 2:
+    parser.error("a world has at least 2 ranks")
+  return options
+
+
+def run_world(ranks, options):
+  """The rows that rank 0 printed."""
+  module = os.path.join(options.build, "python")
+  what = json.dumps({"backends": ["gloo", "weir"], "ops": options.ops, "sizes": options.sizes, "repetitions": options.reps,
+                     "budget_ms": options.budget_ms, "module": module})
+  with tempfile.TemporaryDirectory(prefix="weir-compare-torch-") as folder:
+    processes = []
+    try:
+      for rank in range(ranks):
+        out = open(os.path.join(folder, f"out{rank}"), "w+", encoding="utf-8")  # pylint: disable=consider-using-with
+        command = [sys.executable, os.path.join(HERE, "rank.py"), str(rank), str(ranks), os.path.join(folder, "store"), what]
+        processes.append((subprocess.Popen(command, stdout=out, env={**os.environ, "OMP_NUM_THREADS": "1"}), out))
+      codes = [process.wait(options.timeout) for process, _ in processes]
+    except subprocess.TimeoutExpired:
+      sys.exit(f"compare-torch: {ranks} ranks did not end within {options.timeout} s")
+    finally:
+      for process, _ in processes:
+        process.kill()
+        process.wait()
+    if any(codes):
+      sys.exit(f"compare-torch: exit codes of the {ranks} ranks: {codes}")
+    processes[0][1].seek(0)
+    return [json.loads(line) for line in processes[0][1]]
+
+
+def human(count):
+  for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+    if count >= unit and count % unit == 0:
+      return f"{count // unit} {name}"
+  return f"{count} B"
+
+
+def figure(value):
+  return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def table(rows):
+  """Lines of Markdown."""
+  yield "| operation | ranks | bytes | weir us | Gloo us | Gloo / weir |"
+  yield "|---|---|---|---|---|---|"
+  points = {}
+  for row in rows:
+    points.setdefault((row["op"], row["ranks"], row["bytes"]), {})[row["backend"]] = row["us"]
+  for (op, ranks, count), times in points.items():
+    ratio = statistics.median(gloo / weir for gloo, weir in zip(times["gloo"], times["weir"]))
+    own, peer = (figure(statistics.median(times[backend])) for backend in ("weir", "gloo"))
+    yield f"| {op} | {ranks} | {human(count)} | {own} | {peer} | {ratio:.1f} |"
+
+
+def tokens_per_second(backend, ranks, options):
+  """Of one run of the example."""
+  command = [sys.executable, os.path.join(ROOT, "python", "examples", "ddp.py"), "--backend", backend, "--ranks", str(ranks)]
+  python_path = os.pathsep.join([os.path.join(options.build, "python"), os.environ.get("PYTHONPATH", "")])
+  environment = {**os.environ, "PYTHONPATH": python_path, "OMP_NUM_THREADS": "1"}
+  steps = ["--steps", "20" if options.quick else "100"]
+  try:
+    done = subprocess.run(command + steps, env=environment, capture_output=True, text=True, timeout=options.timeout, check=False)
+  except subprocess.TimeoutExpired:
+    sys.exit(f"compare-torch: the example did not end within {options.timeout} s over {backend}")
+  found = re.search(r"([0-9]+) tokens/s", done.stdout)
+  if done.returncode or not found:
+    sys.exit(f"compare-torch: the example failed over {backend}: {done.stderr.strip()[-500:]}")
+  return float(found.group(1))
+
+
+def compare_training(options):
+  print("| ranks | weir tokens/s | Gloo tokens/s | weir / Gloo |\n|---|---|---|---|")
+  for ranks in options.ranks:
+    runs = [(tokens_per_second("weir", ranks, options), tokens_per_second("gloo", ranks, options)) for _ in range(options.reps)]
+    own, peer = (statistics.median(run[i] for run in runs) for i in (0, 1))
+    print(f"| {ranks} | {own:.0f} | {peer:.0f} | {statistics.median(run[0] / run[1] for run in runs):.2f} |", flush=True)
+  return 0
+
+
+def compare_calls(options):
+  rows = [row for ranks in options.ranks for row in run_world(ranks, options)]
+  for line in table(rows):
+    print(line)
+  if options.json:
+    with open(options.json, "w", encoding="utf-8") as file:
+      file.writelines(json.dumps(row) + "\n" for row in rows)
+  wrong = [row for row in rows if not row["ok"]]
+  for row in wrong:
+    print(f"compare-torch: wrong result: {row['op']} of {row['bytes']} bytes over {row['backend']}", file=sys.stderr)
+  return 1 if wrong else 0
+
+
+def main():
+  options = parse(sys.argv[1:])
+  if not os.path.isdir(os.path.join(options.build, "python", "weir_torch")):
+    sys.exit(f"compare-torch: {options.build}/python/weir_torch was not built (cmake -DWEIR_TORCH=ON says what is missing)")
+  return compare_training(options) if options.train else compare_calls(options)
+
+
+if __name__ == "__main__":
+  sys.exit(main())

@@ -16,6 +16,8 @@ namespace {
 
 constinit std::mutex making;
 constinit std::atomic<core::Runtime*> current{nullptr};
+/// The parent's, in a forked child: it cannot be taken down without its threads, and is no leak.
+constinit std::atomic<core::Runtime*> inherited{nullptr};
 
 /// Threads are joined, not left behind.
 void tidy_roots() {
@@ -34,7 +36,7 @@ void go_on_in_parent() {
 }
 void begin_in_child() {
   orphan_handles();
-  current.store(nullptr);
+  inherited.store(current.exchange(nullptr));
   go_on_in_parent();
 }
 

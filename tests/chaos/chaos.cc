@@ -3,9 +3,9 @@
 //   chaos [--rounds 500] [--seed 1] [--verbose]     rounds with the seeds 1, 2, ...; --rounds 1 --seed N
 //   repeats one
 //
-// No rank may hang beyond the deadlines, compute wrongly or leave anything behind, and in all but one of each hundred
-// rounds begun every survivor must name the right culprit. Prints a table by injury: how often it was named, and how long
-// the last survivor took.
+// No rank may hang beyond the deadlines, compute wrongly or leave anything behind, and in all but one of each
+// hundred rounds begun every survivor must name the right culprit. Prints a table by injury: how often it was
+// named, and how long the last survivor took.
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>

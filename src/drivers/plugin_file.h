@@ -42,7 +42,7 @@ struct PluginSearch {
   std::string net_plugins;  ///< likewise of NCCL_NET_PLUGIN: where there is no file, what of these is loaded
 };
 struct FoundPlugin {
-  Library library;
+  Library opened;
   std::string file;
   int version = 0;
   const void* table = nullptr;

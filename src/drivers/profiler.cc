@@ -46,7 +46,7 @@ Result<std::unique_ptr<Profiler>> Profiler::load(const ProfilerSpec& spec) {
   WEIR_TRY(found.status());
   if (!*found) return std::unique_ptr<Profiler>();
   FoundPlugin& plugin = **found;
-  std::unique_ptr<Profiler> profiler(new Profiler(std::move(plugin.library), plugin.file, plugin.version));
+  std::unique_ptr<Profiler> profiler(new Profiler(std::move(plugin.opened), plugin.file, plugin.version));
   WEIR_TRY(profiler->start(spec, plugin.table));
   WEIR_INFO(init, "PROFILER/Plugin: Using {} (v{}) of {}", profiler->name_, profiler->version_,
             profiler->file_);

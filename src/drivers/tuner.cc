@@ -87,7 +87,7 @@ Result<std::unique_ptr<Tuner>> Tuner::load(const TunerSpec& spec) {
   WEIR_TRY(found.status());
   if (!*found) return std::unique_ptr<Tuner>();
   FoundPlugin& plugin = **found;
-  std::unique_ptr<Tuner> tuner(new Tuner(std::move(plugin.library), plugin.file, plugin.version));
+  std::unique_ptr<Tuner> tuner(new Tuner(std::move(plugin.opened), plugin.file, plugin.version));
   WEIR_TRY(tuner->start(spec, plugin.table));
   WEIR_INFO(init, "TUNER/Plugin: Using {} (v{}) of {}", tuner->name_, tuner->version_, tuner->file_);
   return tuner;

@@ -22,19 +22,13 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "bench", "compare"))
+from compare import listed, size  # noqa: E402
+from table import human  # noqa: E402
+
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
-UNITS = {"K": 1 << 10, "M": 1 << 20}
 SIZES = "8,256,4K,64K,1M,8M,64M"
 QUICK_SIZES = "8,4K,1M"
-
-
-def size(text):
-  unit = UNITS.get(text[-1:].upper(), 1)
-  return int(text if unit == 1 else text[:-1]) * unit
-
-
-def listed(kind):
-  return lambda text: [kind(part) for part in text.split(",") if part]
 
 
 def parse(arguments):
@@ -84,13 +78,6 @@ def run_world(ranks, options):
       sys.exit(f"compare-torch: exit codes of the {ranks} ranks: {codes}")
     processes[0][1].seek(0)
     return [json.loads(line) for line in processes[0][1]]
-
-
-def human(count):
-  for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-    if count >= unit and count % unit == 0:
-      return f"{count // unit} {name}"
-  return f"{count} B"
 
 
 def figure(value):

@@ -351,10 +351,7 @@ Result<std::vector<Presence>> Communicator::presences() const {
 }
 
 Status Communicator::set_stuck_timeout(int64_t ms) {
-  if (connected_ == nullptr) {
-    const Status why = state();
-    return why.ok() ? not_connected() : why;
-  }
+  if (connected_ == nullptr) return why_not_connected();
   connected_->bootstrap->watchdog().set_stuck_ms(ms);
   return {};
 }

@@ -77,6 +77,7 @@ Status Communicator::resume_now() {
                                      hash_text(fmt::format("{:x} resumed {}", before, ++resumed_)));
   auto fresh = Bootstrap::subset(*resting_, everybody, uid, &aborted_);
   WEIR_TRY(fresh.status());
+  (*fresh)->watchdog().set_stuck_ms(resting_->watchdog().stuck_ms());
   auto connected = Connected::build(runtime_, resting_door_, std::move(*fresh), config_, gpu_);
   if (!connected.ok()) {
     set_state(connected.status());

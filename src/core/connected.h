@@ -55,7 +55,7 @@ struct Connected {
   int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself among them
   bool gpus_somewhere = false;  ///< a rank's process uses GPUs
 
-  /// Everything from `home` on. `name`: of the communicator, for profilers. Collective.
+  /// Everything from `home` on. Collective.
   static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Door> door,
                                                   std::unique_ptr<Bootstrap> bootstrap, const Config& config,
                                                   const device::Gpu* gpu);

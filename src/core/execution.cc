@@ -253,8 +253,8 @@ Status Execution::drive_on(std::span<Execution* const> executions) {
 Status drive(std::span<Execution* const> executions) {
   try {
     return Execution::drive_on(executions);
-  } catch (
-      const std::bad_alloc&) {  // programs in C could not catch it, and the others would only see a death
+  } catch (const std::bad_alloc&) {
+    // Programs in C could not catch it, and the others would only see a death.
     Status first;
     for (Execution* execution : executions) {
       if (!execution->finished_) execution->fail(execution->parts_.watchdog->exhausted(execution->task_));

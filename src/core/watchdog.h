@@ -94,6 +94,7 @@ class Watchdog {
 
   /// From now on instead of Timeouts::stuck_ms; 0: wait for ever. Any thread.
   void set_stuck_ms(int64_t ms) { stuck_ms_.store(ms, std::memory_order_relaxed); }
+  int64_t stuck_ms() const { return stuck_ms_.load(std::memory_order_relaxed); }
   /// The error where this process has no memory left for what it does, of which it tells the others.
   Status exhausted(const exec::Task* task = nullptr);
 

@@ -12,12 +12,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-int sum_over(ncclComm_t comm, int value) {
-  EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr), ncclSuccess)
-      << last_sentence();
-  return value;
-}
-
 /// Calls act(comm, rank, id, has_id): on each old rank with its communicator, on each newcomer with NULL and
 /// its rank. Rank `coordinator` has made the id.
 void with_newcomers(int old_ranks, int newcomers, int coordinator,

@@ -34,6 +34,13 @@ inline void with_ranks(int ranks, const std::function<void(ncclComm_t, int)>& ac
   });
 }
 
+/// The sum of all ranks' values.
+inline int sum_over(ncclComm_t comm, int value) {
+  EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr), ncclSuccess)
+      << last_sentence();
+  return value;
+}
+
 /// A communicator of one rank.
 class Alone {
  public:

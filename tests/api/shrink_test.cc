@@ -12,12 +12,6 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-int sum_over(ncclComm_t comm, int value) {
-  EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr), ncclSuccess)
-      << last_sentence();
-  return value;
-}
-
 TEST(Shrink, RanksKeepTheirOrderAgainAndAgain) {
   with_ranks(5, [](ncclComm_t comm, int rank) {
     if (rank == 1) return;  // not asked

@@ -16,12 +16,6 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-int sum_over(ncclComm_t comm, int value) {
-  EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr), ncclSuccess)
-      << last_sentence();
-  return value;
-}
-
 uint64_t stat_of(ncclComm_t comm, ncclCommMemStat_t stat) {
   uint64_t value = ~uint64_t{0};
   EXPECT_EQ(ncclCommMemStats(comm, stat, &value), ncclSuccess) << last_sentence();

@@ -327,13 +327,5 @@ CHECKS = {name.__name__: name for name in (reductions, scattered_reductions, coa
                                            exchanges, shapes, large, asynchronous, refusals)}
 
 
-def started(check):
-  def run(ranks):
-    if ranks.gloo is None:
-      ranks.start()
-    check(ranks)
-  return run
-
-
 if __name__ == "__main__":
-  harness.main({name: started(check) for name, check in CHECKS.items()})
+  harness.main({name: harness.started(check, gloo=True) for name, check in CHECKS.items()})

@@ -147,13 +147,5 @@ def killed_rank(ranks):
 CHECKS = (late_rank, first_operation, futures, patience, mismatch, abort, no_message, killed_rank)
 
 
-def started(check):
-  def run(ranks):
-    if not ranks.dist.is_initialized():
-      ranks.start(gloo=False)
-    check(ranks)
-  return run
-
-
 if __name__ == "__main__":
-  harness.main({check.__name__: started(check) for check in CHECKS}, killed=(CULPRIT,))
+  harness.main({check.__name__: harness.started(check) for check in CHECKS}, killed=(CULPRIT,))

@@ -105,13 +105,5 @@ def again(ranks):
 CHECKS = (sub_groups, objects, monitored_barrier, sequence_numbers, again)
 
 
-def started(check):
-  def run(ranks):
-    if not ranks.dist.is_initialized():
-      ranks.start(gloo=False)
-    check(ranks)
-  return run
-
-
 if __name__ == "__main__":
-  harness.main({check.__name__: started(check) for check in CHECKS})
+  harness.main({check.__name__: harness.started(check) for check in CHECKS})

@@ -143,6 +143,15 @@ def options_of(argv=None):
   return parser.parse_intermixed_args(argv)
 
 
+def started(check, gloo=False):
+  """The check, with the ranks begun before the first one."""
+  def run(ranks):
+    if not ranks.dist.is_initialized():
+      ranks.start(gloo=gloo)
+    check(ranks)
+  return run
+
+
 def main(checks, killed=()):
   """`killed`: ranks that have to end by SIGKILL."""
   options = options_of()

@@ -49,6 +49,28 @@ TEST(StuckTimeout, IsOfOneCommunicatorAndCanBeTakenBack) {
   });
 }
 
+TEST(StuckTimeout, OutlastsARest) {
+  with_ranks(2, [](ncclComm_t comm, int rank) {
+    ASSERT_EQ(weirCommSetStuckTimeout(comm, 500), 0) << last_sentence();
+    ASSERT_EQ(ncclCommSuspend(comm, NCCL_SUSPEND_MEM), ncclSuccess) << last_sentence();
+    EXPECT_EQ(weirCommSetStuckTimeout(comm, 100), ncclInvalidUsage);
+    EXPECT_THAT(last_sentence(), HasSubstr("is suspended"));
+    ASSERT_EQ(ncclCommResume(comm), ncclSuccess) << last_sentence();
+    int value = 1;
+    if (rank == 0) {
+      EXPECT_EQ(sum(comm, &value), ncclRemoteError);
+      EXPECT_THAT(last_sentence(), HasSubstr("0.5 s"));
+      return;
+    }
+    ncclResult_t state = ncclSuccess;
+    while (state == ncclSuccess) {
+      ASSERT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(state, ncclRemoteError);
+  });
+}
+
 TEST(StuckTimeout, RefusesWhatItCannotUse) {
   const Alone comm;
   EXPECT_EQ(weirCommSetStuckTimeout(comm, -1), 4);

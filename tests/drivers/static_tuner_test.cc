@@ -1,5 +1,5 @@
-// A tuner in the program itself, for STATIC_PLUGIN. A program of its own: where it also opened plugins of the same name
-// from files, the address sanitizer would rightly see one global defined twice.
+// A tuner in the program itself, for STATIC_PLUGIN. A program of its own: where it also opened plugins of the
+// same name from files, the address sanitizer would rightly see one global defined twice.
 #include <gtest/gtest.h>
 
 #include "src/drivers/tuner.h"

@@ -1,9 +1,10 @@
-# For those who change weir: a compiler cache where there is one, and the targets `format` and `tidy`.
+# For those who change weir: a compiler cache where there is one, which serves all clones of a machine, and the targets
+# `format` and `tidy`.
 find_program(WEIR_CCACHE ccache)
 if(WEIR_CCACHE AND PROJECT_IS_TOP_LEVEL)
   foreach(language C CXX)
     if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
-      set(CMAKE_${language}_COMPILER_LAUNCHER ${WEIR_CCACHE})
+      set(CMAKE_${language}_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=true ${WEIR_CCACHE})
     endif()
   endforeach()
 endif()

@@ -8,6 +8,7 @@
 #include <dnnl.hpp>
 #include <map>
 #include <optional>
+#include <string_view>
 
 #include "trainer/math/buffer.h"
 #include "trainer/math/rows.h"
@@ -53,12 +54,13 @@ bool has_bfloat16(const dnnl::engine& engine) {
   }
 }
 
-// oneDNN reads a transposed operand of a narrow fp32 product where it is, and rows that are a multiple of
-// 2 KiB apart fall into the same sets of the caches: half the speed (docs/trainer.md). Such an operand is
-// turned around first.
-bool is_turned(const ProductShape& shape, Type type) {
-  return type == Type::f32 && shape.transpose_a && shape.count == 1 && shape.columns < 384 &&
-         shape.rows % 512 == 0;
+// Without AVX-512 oneDNN reads a transposed operand of a narrow fp32 product where it is, and rows that are a
+// multiple of 2 KiB apart fall into the same sets of the caches: half the speed (docs/trainer.md). Such an
+// operand is turned around first. Its products for AVX-512, which it calls brg, gather it by themselves.
+bool is_turned(const ProductShape& shape, Type type, const dnnl::engine& engine) {
+  const bool narrow = type == Type::f32 && shape.transpose_a && shape.count == 1 && shape.columns < 384 &&
+                      shape.rows % 512 == 0;
+  return narrow && !std::string_view(describe(shape, type, engine).impl_info_str()).starts_with("brg");
 }
 
 // What oneDNN prepared for one shape; the memories point to the operands of the call under way.
@@ -76,7 +78,8 @@ Prepared prepare(const ProductShape& shape, Type type, const dnnl::engine& engin
     return dnnl::memory(of, engine, DNNL_MEMORY_NONE);
   };
   ProductShape read = shape;
-  if (is_turned(shape, type)) read.transpose_a = false;
+  const bool turned = is_turned(shape, type, engine);
+  if (turned) read.transpose_a = false;
   const auto description = describe(read, type, engine);
   Prepared prepared{memory(description.src_desc()),
                     memory(description.weights_desc()),
@@ -84,7 +87,7 @@ Prepared prepare(const ProductShape& shape, Type type, const dnnl::engine& engin
                     dnnl::matmul(description),
                     std::nullopt,
                     {}};
-  if (!is_turned(shape, type)) return prepared;
+  if (!turned) return prepared;
   prepared.turned = prepared.a;
   prepared.a = memory(matrices(1, shape.rows, shape.depth, true, type));
   prepared.turn.emplace(prepared.a, prepared.turned);

@@ -39,6 +39,7 @@ WaitPolicy patience(int ranks, int cores, const Options& asked, uint32_t spins_w
   if (asked.spins >= 0) policy.spins = static_cast<uint32_t>(asked.spins);
   policy.yields = std::min(policy.yields, static_cast<uint32_t>(kLooksPerCore * cores / ranks));
   if (asked.yields >= 0) policy.yields = static_cast<uint32_t>(asked.yields);
+  policy.crowd = static_cast<uint32_t>(std::max(1, ranks / cores));
   return policy;
 }
 

@@ -34,12 +34,14 @@ class Shelf {
  public:
   using Thing = std::variant<Socket, Bytes>;
 
-  void put(const DeliveryKey& key, Thing thing) {
+  /// `bounded`: it counts for kMostKept. What ranks of this process put is bounded by their number.
+  void put(const DeliveryKey& key, Thing thing, bool bounded) {
     const std::lock_guard lock(mutex_);
     if (forgotten_.contains({key.scope, key.to})) return;
     kept_.emplace(std::pair(key, ++serial_), std::move(thing));
-    by_age_.emplace(serial_, key);
-    if (kept_.size() > Door::kMostKept) erase(kept_.find({by_age_.begin()->second, by_age_.begin()->first}));
+    if (bounded) by_age_.emplace(serial_, key);
+    if (by_age_.size() > Door::kMostKept)
+      erase(kept_.find({by_age_.begin()->second, by_age_.begin()->first}));
     if (const auto waiting = waiting_.find(key); waiting != waiting_.end()) waiting->second->notify_one();
   }
 
@@ -149,7 +151,7 @@ class OpenDoor final : public Door {
   std::optional<Bytes> receive(const DeliveryKey& key, const Deadline& deadline) override {
     return shelf_.wait(key, deadline);
   }
-  void put(const DeliveryKey& key, Bytes message) override { shelf_.put(key, std::move(message)); }
+  void put(const DeliveryKey& key, Bytes message) override { shelf_.put(key, std::move(message), false); }
   void admit(uint32_t circle) override { circles_.admit(circle); }
   void forget(uint64_t scope, int32_t to) override { shelf_.forget(scope, to); }
 
@@ -286,7 +288,7 @@ bool OpenDoor::understand(Visitor& visitor) {
     }
     if (visitor.hello->kind == Kind::delivery) {
       if (by_tag_.contains(&visitor)) watch(EPOLL_CTL_DEL, visitor.socket.fd(), 0, nullptr);
-      shelf_.put(visitor.hello->key, std::move(visitor.socket));
+      shelf_.put(visitor.hello->key, std::move(visitor.socket), true);
       return false;
     }
     visitor.in.assign(visitor.hello->body, std::byte{0});
@@ -294,7 +296,7 @@ bool OpenDoor::understand(Visitor& visitor) {
     if (!visitor.in.empty()) return true;
   }
   if (visitor.hello->kind == Kind::message) {
-    shelf_.put(visitor.hello->key, std::move(visitor.in));
+    shelf_.put(visitor.hello->key, std::move(visitor.in), true);
     return false;
   }
   const Bytes answer = handler_ ? handler_(visitor.hello->key.scope, visitor.in) : Bytes();

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "src/base/clock.h"
+#include "src/base/descriptors.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/core/frames.h"
@@ -240,6 +241,7 @@ void Root::welcome(Guest& guest, Hello hello, int64_t now) {
     return;
   }
   if (const Status status = check(hello); !status.ok()) return fail(status);
+  if (first_.empty()) allow_descriptors(static_cast<size_t>(hello.ranks));
   first_.resize(static_cast<size_t>(hello.ranks));
   first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(std::move(hello));
   ++came_;

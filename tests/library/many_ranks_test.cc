@@ -12,9 +12,11 @@ namespace weir::testing {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kThreads = 8;  // per process
+constexpr int kMany = 16;  // threads of a process
+constexpr int kSome = 6;
 #else
-constexpr int kThreads = 100;
+constexpr int kMany = 256;
+constexpr int kSome = 48;
 #endif
 
 /// One rank's part: sums over all, over all of the same parity, and who is where.
@@ -38,30 +40,30 @@ void take_part(const ncclUniqueId& id, int ranks, int rank) {
   expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
 }
 
-/// Ranks of a process in a row, or dealt out in turns.
-void run_threads(const Rank& process, bool in_turns) {
+/// Each process has `count` ranks: in a row, or dealt out in turns.
+void run_threads(const Rank& process, int count, bool in_turns) {
   std::vector<std::thread> threads;
   const ncclUniqueId id = process.id();
-  const int ranks = process.ranks() * kThreads;
-  for (int i = 0; i < kThreads; ++i) {
-    const int rank = in_turns ? i * process.ranks() + process.rank() : process.rank() * kThreads + i;
+  const int ranks = process.ranks() * count;
+  for (int i = 0; i < count; ++i) {
+    const int rank = in_turns ? i * process.ranks() + process.rank() : process.rank() * count + i;
     threads.emplace_back([&id, ranks, rank] { take_part(id, ranks, rank); });
   }
   for (std::thread& thread : threads) thread.join();
 }
 
 TEST(ManyRanks, AsThreadsOfOneProcess) {
-  EXPECT_TRUE(all_well(run_ranks(1, [](const Rank& process) { run_threads(process, false); })));
+  EXPECT_TRUE(all_well(run_ranks(1, [](const Rank& process) { run_threads(process, kMany, false); })));
 }
 
 TEST(ManyRanks, AsThreadsOfThreeProcessesInTurns) {
-  EXPECT_TRUE(all_well(run_ranks(3, [](const Rank& process) { run_threads(process, true); })));
+  EXPECT_TRUE(all_well(run_ranks(3, [](const Rank& process) { run_threads(process, kSome, true); })));
 }
 
 TEST(ManyRanks, OnTwoHosts) {
   EXPECT_TRUE(all_well(run_ranks(2, [](const Rank& process) {
     setenv("NCCL_HOSTID", process.rank() == 0 ? "one" : "other", 1);
-    run_threads(process, false);
+    run_threads(process, kSome, false);
   })));
 }
 

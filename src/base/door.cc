@@ -37,14 +37,12 @@ class Shelf {
  public:
   using Thing = std::variant<Socket, Bytes>;
 
-  /// `bounded`: it counts for kMostKept. What ranks of this process put is bounded by their number.
-  void put(const DeliveryKey& key, Thing thing, bool bounded) {
+  void put(const DeliveryKey& key, Thing thing) {
     const std::lock_guard lock(mutex_);
     if (forgotten_.contains({key.scope, key.to})) return;
     kept_.emplace(std::pair(key, ++serial_), std::move(thing));
-    if (bounded) by_age_.emplace(serial_, key);
-    if (by_age_.size() > Door::kMostKept)
-      erase(kept_.find({by_age_.begin()->second, by_age_.begin()->first}));
+    by_age_.emplace(serial_, key);
+    if (kept_.size() > Door::kMostKept) erase(kept_.find({by_age_.begin()->second, by_age_.begin()->first}));
     if (const auto waiting = waiting_.find(key); waiting != waiting_.end()) waiting->second->notify_one();
   }
 
@@ -154,7 +152,7 @@ class OpenDoor final : public Door {
   std::optional<Bytes> receive(const DeliveryKey& key, const Deadline& deadline) override {
     return shelf_.wait(key, deadline);
   }
-  void put(const DeliveryKey& key, Bytes message) override { shelf_.put(key, std::move(message), false); }
+  void put(const DeliveryKey& key, Bytes message) override { shelf_.put(key, std::move(message)); }
   void admit(uint32_t circle) override { circles_.admit(circle); }
   void forget(uint64_t scope, int32_t to) override { shelf_.forget(scope, to); }
 
@@ -291,7 +289,7 @@ bool OpenDoor::understand(Visitor& visitor) {
     }
     if (visitor.hello->kind == Kind::delivery) {
       if (by_tag_.contains(&visitor)) watch(EPOLL_CTL_DEL, visitor.socket.fd(), 0, nullptr);
-      shelf_.put(visitor.hello->key, std::move(visitor.socket), true);
+      shelf_.put(visitor.hello->key, std::move(visitor.socket));
       return false;
     }
     visitor.in.assign(visitor.hello->body, std::byte{0});
@@ -299,7 +297,7 @@ bool OpenDoor::understand(Visitor& visitor) {
     if (!visitor.in.empty()) return true;
   }
   if (visitor.hello->kind == Kind::message) {
-    shelf_.put(visitor.hello->key, std::move(visitor.in), true);
+    shelf_.put(visitor.hello->key, std::move(visitor.in));
     return false;
   }
   const Bytes answer = handler_ ? handler_(visitor.hello->key.scope, visitor.in) : Bytes();

@@ -11,8 +11,7 @@
 ///
 /// Connections that do not bring a right hello (and message or question) within 20 seconds are closed, and
 /// so are deliveries and messages of strangers, who do not know the secret half of a scope; the log names
-/// them. What nobody collects is bounded: the oldest goes when more than kMostKept have come and wait.
-/// Thread-safe.
+/// them. What nobody collects is bounded: the oldest goes when more than kMostKept wait. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,10 @@ namespace {
 using door_wire::Hello;
 using door_wire::Kind;
 
-constexpr int64_t kGreetingNs = 2'000'000'000;
+/// For a visitor to say all it must. Where a thousand processes share two cores, one may be kept from its
+/// core for seconds between its connection and its first byte, and what it then says would be lost.
+constexpr int64_t kGreetingNs = 20'000'000'000;
+constexpr size_t kMostVisitors = 4096;  ///< then the oldest has to go
 constexpr size_t kMostForgotten = 4096;
 
 /// What came and was not collected yet.
@@ -327,7 +330,9 @@ void OpenDoor::dismiss(Visitors::iterator visitor) {
 
 void OpenDoor::dismiss_the_slow() {
   const int64_t now = now_ns();
-  while (!visitors_.empty() && now - visitors_.front().since_ns > kGreetingNs) dismiss(visitors_.begin());
+  while (!visitors_.empty() &&
+         (visitors_.size() > kMostVisitors || now - visitors_.front().since_ns > kGreetingNs))
+    dismiss(visitors_.begin());
 }
 
 Result<std::unique_ptr<Door>> open_behind(std::vector<Socket> listeners, Door::Handler handler) {

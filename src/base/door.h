@@ -9,7 +9,7 @@
 ///    busy or stuck ("what are you doing?"), which is how a dead, a stopped and a slow process are told
 ///    apart.
 ///
-/// Connections that do not bring a right hello (and message or question) within two seconds are closed, and
+/// Connections that do not bring a right hello (and message or question) within 20 seconds are closed, and
 /// so are deliveries and messages of strangers, who do not know the secret half of a scope; the log names
 /// them. What nobody collects is bounded: the oldest goes when more than kMostKept wait. Thread-safe.
 #pragma once

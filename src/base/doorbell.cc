@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 
 #include "src/base/clock.h"
@@ -15,6 +16,10 @@ namespace weir {
 namespace {
 
 constexpr int64_t kBlindNapNs = 100'000;
+constexpr int64_t kMostBlindNapNs = 10'000'000;
+constexpr int64_t kBlindNapNsPerRank = 20'000;  // of a crowd
+constexpr int64_t kMostNapNs = 50'000'000;      // whoever sleeps looks for trouble, too
+constexpr int64_t kNapNsPerRank = 200'000;      // of a crowd: looks take about a twentieth of the core
 constexpr int64_t kMostYieldingNs = 100'000'000;
 constexpr uint32_t kYieldsPerClock = 16;  ///< looks at it
 
@@ -72,8 +77,15 @@ void Waiter::announce() {
                          // the look
 }
 
+/// Longer than kNapNs only where no ring is missed.
+int64_t Waiter::nap_ns() const {
+  const int64_t crowd = policy_.crowd;
+  if (doorbell_ == nullptr) return std::clamp(crowd * kBlindNapNsPerRank, kBlindNapNs, kMostBlindNapNs);
+  return barrier_ready() ? std::clamp(crowd * kNapNsPerRank, kNapNs, kMostNapNs) : kNapNs;
+}
+
 void Waiter::nap() {
-  const timespec time = duration(doorbell_ != nullptr ? kNapNs : kBlindNapNs);
+  const timespec time = duration(nap_ns());
   if (doorbell_ == nullptr) {
     nanosleep(&time, nullptr);
   } else {

@@ -6,7 +6,8 @@
 /// The common case, nobody sleeping, costs the ringer one load of a line that stays shared in its cache: no
 /// fence, no locked instruction. The sleeper pays instead: it announces itself, makes every process that
 /// called prepare_doorbells() pass a barrier (membarrier, where the kernel has it), looks once more, then
-/// sleeps for at most kNapNs, so that even without membarrier a missed ring costs one nap and never a hang.
+/// sleeps for a nap, so that even without membarrier a missed ring costs one nap of at most kNapNs and never
+/// a hang.
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,7 @@
 
 namespace weir {
 
-/// The longest sleep, in nanoseconds.
+/// The longest sleep of a rank that has few beside it, in nanoseconds.
 inline constexpr int64_t kNapNs = 1'000'000;
 
 /// Makes this process one whose rings are never missed. Idempotent; cheapest before threads are started. A
@@ -46,6 +47,9 @@ static_assert(sizeof(Doorbell) == 64);
 struct WaitPolicy {
   uint32_t spins = 2000;   ///< looks with a pause instruction between; few when ranks outnumber cores
   uint32_t yields = 5000;  ///< looks with sched_yield between; fewer when very many ranks share a core
+  /// Ranks that share a core. Where there are many, naps are longer: else those who only look whether there
+  /// is something to look for leave no time to those who have work.
+  uint32_t crowd = 1;
 };
 
 /// Paces a waiting loop:
@@ -56,7 +60,7 @@ struct WaitPolicy {
 /// `pause` returns true if its look found something. One waiter per waiting loop; not thread-safe.
 class Waiter {
  public:
-  /// doorbell may be null: then nothing rings, and naps last 100 us or a little more.
+  /// doorbell may be null: then nothing rings, and naps last 100 us or a little more, in a crowd up to 10 ms.
   Waiter(WaitPolicy policy, Doorbell* doorbell) : policy_(policy), doorbell_(doorbell) {}
 
   template <typename Look>
@@ -79,6 +83,7 @@ class Waiter {
  private:
   void give_way();  // one spin or yield
   void announce();
+  int64_t nap_ns() const;
   void nap();
   void withdraw();
 

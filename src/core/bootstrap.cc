@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
+#include <chrono>
 
+#include "src/base/descriptors.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/core/bruck.h"
@@ -13,6 +16,8 @@
 namespace weir::core {
 namespace {
 
+/// Where all ranks are in one process: both ends of its connection to the root, and its home.
+constexpr size_t kDescriptorsPerRank = 3;
 constexpr int64_t kVerdictMs = 1000;  ///< for the root to name whoever did not take a message
 
 Bytes encode(const PeerAddress& peer) {
@@ -78,8 +83,10 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
       uid_(uid),
       rank_(spec.rank),
       activity_(std::move(activity)),
-      watchdog_(std::make_unique<Watchdog>(Watchdog::Spec{uid, spec.rank, std::move(peers), spec.watch,
-                                                          activity_, spec.timeouts, spec.abort})) {}
+      watchdog_(std::make_unique<Watchdog>(Watchdog::Spec{uid, spec.rank,
+                                                          spec.gatherings->share(uid, std::move(peers)),
+                                                          spec.watch, activity_, spec.timeouts, spec.abort})),
+      company_(Company::of(this->peers(), rank_)) {}
 
 Bootstrap::~Bootstrap() {
   spec_.watch->leave(uid_, rank_);
@@ -89,6 +96,7 @@ Bootstrap::~Bootstrap() {
 Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   if (spec.id.fixed && spec.rank == 0) WEIR_TRY(spec.roots->start_fixed(spec.id, spec.timeouts, spec.abort));
   root_wire::Hello hello;
+  allow_descriptors(kDescriptorsPerRank * static_cast<size_t>(std::max(spec.ranks, 1)));
   hello.nonce = spec.id.nonce;
   hello.rank = spec.rank;
   hello.ranks = spec.ranks;
@@ -144,13 +152,91 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent,
   return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(peers), std::move(activity)));
 }
 
+Result<std::shared_ptr<Gathered>> Bootstrap::gather(BytesView own) {
+  const auto number = static_cast<uint32_t>(++exchanges_);
+  const std::shared_ptr<Gatherings::Meeting> meeting = spec_.gatherings->enter(uid_, number);
+  activity_->exchange();
+  {
+    const std::lock_guard lock(meeting->mutex);
+    meeting->said.emplace(rank_, Bytes(own.begin(), own.end()));
+    if (rank_ == company_.speaker) meeting->expected = company_.here.size();
+    if (meeting->said.size() == meeting->expected) meeting->came.notify_one();
+  }
+  Result<std::shared_ptr<Gathered>> all = std::shared_ptr<Gathered>();
+  if (rank_ != company_.speaker) {
+    all = listen(*meeting);
+  } else if (const Status came = await_company(*meeting); !came.ok()) {
+    all = came;
+  } else if (all = speak(meeting->said, number); all.ok()) {  // nobody else touches what was said any more
+    const std::lock_guard lock(meeting->mutex);
+    meeting->result = *all;
+    meeting->done.notify_all();
+  }
+  activity_->end();
+  return all;
+}
+
 Result<std::vector<Bytes>> Bootstrap::all_gather(BytesView own) {
+  auto all = gather(own);
+  WEIR_TRY(all.status());
+  return (*all)->by_rank();
+}
+
+namespace {
+
+/// How long those who wait in one process rest between two looks for trouble: the more there are, the longer.
+std::chrono::milliseconds rest_of(int ranks) {
+  return std::chrono::milliseconds(std::clamp(ranks / 8, 20, 100));
+}
+
+Status aborted_while_waiting(Rank peer) {
+  return {Code::invalid_usage, fmt::format("aborted while waiting for rank {}", peer)};
+}
+
+}  // namespace
+
+/// Waits for what the speaker of this process brings.
+Result<std::shared_ptr<Gathered>> Bootstrap::listen(Gatherings::Meeting& meeting) {
+  const int64_t start = now_ns();
+  std::unique_lock lock(meeting.mutex);
+  for (;;) {
+    if (meeting.result != nullptr) return meeting.result;
+    meeting.done.wait_for(lock, rest_of(size()));
+    if (meeting.result != nullptr) return meeting.result;
+    lock.unlock();
+    if (spec_.abort != nullptr && spec_.abort->load()) return aborted_while_waiting(company_.speaker);
+    WEIR_TRY(watchdog_->examine(company_.speaker, now_ns() - start));
+    lock.lock();
+  }
+}
+
+/// Of the speaker: until all ranks of this process have said what they have to say.
+Status Bootstrap::await_company(Gatherings::Meeting& meeting) {
+  const int64_t start = now_ns();
+  std::unique_lock lock(meeting.mutex);
+  while (meeting.said.size() < meeting.expected) {
+    meeting.came.wait_for(lock, rest_of(size()));
+    if (meeting.said.size() == meeting.expected) break;
+    const auto missing =
+        *std::ranges::find_if(company_.here, [&](Rank rank) { return !meeting.said.contains(rank); });
+    lock.unlock();
+    if (spec_.abort != nullptr && spec_.abort->load()) return aborted_while_waiting(missing);
+    WEIR_TRY(watchdog_->examine(missing, now_ns() - start));
+    lock.lock();
+  }
+  return {};
+}
+
+/// Of the speaker: exchanges what the ranks of this process have said with the other processes.
+Result<std::shared_ptr<Gathered>> Bootstrap::speak(const std::map<Rank, Bytes>& said, uint32_t number) {
+  const std::vector<Rank>& speakers = company_.speakers;
   BruckSpec exchange;
   exchange.door = spec_.door.get();
   exchange.uid = uid_;
-  exchange.number = static_cast<uint32_t>(++exchanges_);
-  exchange.rank = rank_;
-  exchange.ranks = size();
+  exchange.number = number;
+  exchange.members = speakers;
+  exchange.rank = static_cast<Rank>(std::ranges::find(speakers, rank_) - speakers.begin());
+  exchange.ranks = static_cast<int>(speakers.size());
   exchange.send_ms = spec_.timeouts.peer_ms;
   exchange.abort = spec_.abort;
   exchange.door_of = [this](Rank to) { return peers()[static_cast<size_t>(to)].door; };
@@ -158,12 +244,27 @@ Result<std::vector<Bytes>> Bootstrap::all_gather(BytesView own) {
     return watchdog_->examine(from, waited_ns);
   };
   exchange.broken = [this](Rank to, const Status& status) { return watchdog_->explain(to, status); };
-  activity_->exchange();
-  auto all = bruck_all_gather(exchange, own);
-  activity_->end();
-  return all;
+  ByteWriter own;
+  for (const auto& [rank, bytes] : said) own.put(rank).put_bytes(bytes);
+  auto bundles = bruck_all_gather(exchange, own.take());
+  WEIR_TRY(bundles.status());
+  std::vector<Bytes> all(peers().size());
+  size_t came = 0;
+  for (size_t i = 0; i < bundles->size(); ++i) {
+    ByteReader in((*bundles)[i]);
+    for (; in.remaining() > 0 && in.ok(); ++came) {
+      const auto rank = static_cast<size_t>(in.get<Rank>());
+      Bytes bytes = in.get_bytes();
+      if (in.ok() && rank < all.size()) all[rank] = std::move(bytes);
+    }
+  }
+  if (came != all.size()) {
+    return Status(Code::remote_error,
+                  fmt::format("{} ranks have said something in an exchange of {}", came, all.size()));
+  }
+  return std::make_shared<Gathered>(std::move(all));
 }
 
-Status Bootstrap::barrier() { return all_gather({}).status(); }
+Status Bootstrap::barrier() { return gather({}).status(); }
 
 }  // namespace weir::core

@@ -3,7 +3,8 @@
 ///
 /// Joining: every rank says hello to the root (root.h), which waits until all are there and tells each rank
 /// the doors of those log2(n) ranks that it will send to. What everybody must know travels among the ranks
-/// themselves in a Bruck all-gather, as messages to doors; nothing stays open between exchanges.
+/// themselves in a Bruck all-gather, as messages to doors; nothing stays open between exchanges. Once ranks
+/// know which of them are in one process, only processes send messages (gathering.h).
 ///
 /// Every wait ends: with a deadline, the abort flag, or an error that names who did not answer. Used by one
 /// thread at a time; several ranks may be threads of one process and share its door.
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "src/base/door.h"
+#include "src/core/gathering.h"
 #include "src/core/root.h"
 #include "src/core/unique_id.h"
 #include "src/core/watchdog.h"
@@ -38,9 +40,10 @@ class Bootstrap {
     int ranks = 1;
     Rank rank = 0;
     std::shared_ptr<Door> door;
-    Watch* watch = nullptr;  ///< outlives the bootstrap; answers at `door`
-    Roots* roots = nullptr;  ///< where rank 0 starts the root of a fixed id
-    uint64_t host = 0;       ///< host_identity()
+    Watch* watch = nullptr;            ///< outlives the bootstrap; answers at `door`
+    Roots* roots = nullptr;            ///< where rank 0 starts the root of a fixed id
+    Gatherings* gatherings = nullptr;  ///< of this process; outlives the bootstrap
+    uint64_t host = 0;                 ///< host_identity()
     Timeouts timeouts;
     const std::atomic<bool>* abort = nullptr;
   };
@@ -64,7 +67,9 @@ class Bootstrap {
   uint64_t uid() const { return uid_; }
   const std::vector<PeerAddress>& peers() const { return watchdog_->peers(); }
 
-  /// Everybody's bytes, by rank. Collective.
+  /// Everybody's bytes: one object for all ranks of a process. Collective.
+  Result<std::shared_ptr<Gathered>> gather(BytesView own);
+  /// The same as a copy, by rank. Collective.
   Result<std::vector<Bytes>> all_gather(BytesView own);
   /// Returns when all ranks have called it. Collective.
   Status barrier();
@@ -80,12 +85,16 @@ class Bootstrap {
   Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
             std::shared_ptr<Activity> activity);
   void ask(std::span<const Rank> ranks, std::vector<Presence>& found) const;
+  Result<std::shared_ptr<Gathered>> listen(Gatherings::Meeting& meeting);
+  Status await_company(Gatherings::Meeting& meeting);
+  Result<std::shared_ptr<Gathered>> speak(const std::map<Rank, Bytes>& said, uint32_t number);
 
   const Spec spec_;
   const uint64_t uid_;
   const Rank rank_;
   const std::shared_ptr<Activity> activity_;
   const std::unique_ptr<Watchdog> watchdog_;
+  const Company company_;
   uint64_t exchanges_ = 0;
   uint32_t shrinks_ = 0;  ///< begun
 };

@@ -41,18 +41,22 @@ Status send(const BruckSpec& spec, const DeliveryKey& key, Bytes message) {
 Result<std::vector<Bytes>> bruck_all_gather(const BruckSpec& spec, BytesView own) {
   const auto ranks = static_cast<size_t>(spec.ranks);
   const auto rank = static_cast<size_t>(spec.rank);
+  const auto member = [&](size_t index) {
+    return spec.members.empty() ? static_cast<Rank>(index) : spec.members[index];
+  };
+  const Rank self = member(rank);
   std::vector<Bytes> from_here = {Bytes(own.begin(), own.end())};  // of rank, rank + 1, ...
   uint32_t round = 0;
   for (size_t distance = 1; distance < ranks; distance *= 2, ++round) {
-    const auto below = static_cast<Rank>((rank + ranks - distance) % ranks);
-    const auto above = static_cast<Rank>((rank + distance) % ranks);
+    const Rank below = member((rank + ranks - distance) % ranks);
+    const Rank above = member((rank + distance) % ranks);
     const size_t count = std::min(distance, ranks - distance);
     // Exchanges of one rank follow each other, so a few bits of the number tell them apart.
     const uint32_t purpose = kPurpose | (spec.number & 0x7ff) << 5 | round;
     ByteWriter out;
     for (size_t i = 0; i < count; ++i) out.put_bytes(from_here[i]);
-    WEIR_TRY(send(spec, {spec.uid, purpose, spec.rank, below}, out.take()));
-    auto message = await(spec, {spec.uid, purpose, above, spec.rank});
+    WEIR_TRY(send(spec, {spec.uid, purpose, self, below}, out.take()));
+    auto message = await(spec, {spec.uid, purpose, above, self});
     WEIR_TRY(message.status());
     ByteReader in(*message);
     for (size_t i = 0; i < count; ++i) from_here.push_back(in.get_bytes());

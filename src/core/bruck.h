@@ -1,4 +1,4 @@
-/// An all-gather of small byte strings in ceil(log2(n)) rounds of one message each (Bruck's algorithm),
+/// An all-gather of byte strings in ceil(log2(n)) rounds of one message each (Bruck's algorithm),
 /// through doors.
 ///
 /// In the round of distance d, rank r sends what it has (its own bytes and those of the ranks above it, at
@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "src/base/door.h"
@@ -22,9 +23,11 @@ struct BruckSpec {
       0;  ///< of the exchange: equal on all ranks, different for exchanges of one uid that may overlap
   Rank rank = 0;
   int ranks = 1;
+  /// Who takes part, if these are not all: then `rank` and `ranks` count in this list.
+  std::span<const Rank> members = {};
   int64_t send_ms = 5000;  ///< for bringing a message to a door
   const std::atomic<bool>* abort = nullptr;
-  /// The door of a rank that is a power of two below this one.
+  /// The door of a member that is a power of two below this one.
   std::function<SocketAddress(Rank)> door_of;
   /// Called about every 20 ms while nothing comes from `peer`, or it does not take what it is sent; an error
   /// ends the exchange.
@@ -33,7 +36,7 @@ struct BruckSpec {
   std::function<Status(Rank to, const Status&)> broken;
 };
 
-/// Everybody's bytes, by rank.
+/// Everybody's bytes, by rank, or in the order of the members.
 Result<std::vector<Bytes>> bruck_all_gather(const BruckSpec& spec, BytesView own);
 
 }  // namespace weir::core

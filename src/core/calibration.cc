@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kLongNs = 10'000'000;      // of a ring: then it is enough, if it was measured some times
 constexpr int64_t kLongestNs = 300'000'000;  // also where the times do not fit
-constexpr int kMostHosts = 16;               // in the ring between hosts
+constexpr size_t kMostHosts = 16;            // in the ring between hosts
+constexpr size_t kMostInside = 32;           // ranks in the ring of a host: more would only take longer
 constexpr int kRepeats = 20;  // the least counts: whoever else uses the cores does not add to it
 constexpr int kLeastRepeats = 5;
 constexpr size_t kSmall = 8;          // bytes
@@ -196,18 +197,29 @@ double measure_sums() {
   return seconds(least) / (kCount * sizeof(float));
 }
 
-/// Ranks of one host; or, if `host` is negative, the first of each of the first hosts.
+/// The first ranks of one host; or, if `host` is negative, the first of each of the first hosts.
 std::vector<Rank> ring_of(const std::vector<int>& host_of, int host) {
   std::vector<Rank> ranks;
   std::vector<int> seen;
   for (Rank rank = 0; rank < static_cast<Rank>(host_of.size()); ++rank) {
     const int own = host_of[static_cast<size_t>(rank)];
-    if (host >= 0 ? own != host : std::ranges::find(seen, own) != seen.end() || seen.size() == kMostHosts)
-      continue;
+    if (ranks.size() == (host >= 0 ? kMostInside : kMostHosts)) break;
+    if (host >= 0 ? own != host : std::ranges::find(seen, own) != seen.end()) continue;
     seen.push_back(own);
     ranks.push_back(rank);
   }
   return ranks;
+}
+
+/// Ranks of this machine that are in the ring of a host: all of them measure at once.
+int busy_on(int machine, const cost::Surroundings& by_rank) {
+  std::vector<int> counted(by_rank.host_of.size());  // by host
+  int busy = 0;
+  for (size_t rank = 0; rank < by_rank.host_of.size(); ++rank) {
+    if (counted[static_cast<size_t>(by_rank.host_of[rank])]++ >= static_cast<int>(kMostInside)) continue;
+    busy += by_rank.machine_of[rank] == machine;
+  }
+  return busy;
 }
 
 /// Of the machine where most of these ranks share a core.
@@ -243,13 +255,13 @@ Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Surro
   const auto inside = ring_of(by_rank.host_of, by_rank.host_of[own]);
   const auto between = ring_of(by_rank.host_of, -1);
   if (inside.front() == self) rates.gamma = measure_sums();
-  if (inside.size() > 1) {
+  if (inside.size() > 1 && std::ranges::find(inside, self) != inside.end()) {
     Ring ring(execution, inside, self, {});
     auto channel = ring.measure();
     WEIR_TRY(channel.status());
     if (ring.first()) {
       const int machine = by_rank.machine_of[own];
-      const double busy = static_cast<double>(std::ranges::count(by_rank.machine_of, machine));
+      const double busy = busy_on(machine, by_rank);
       const double crowd = std::max(1.0, busy / by_rank.cores[static_cast<size_t>(machine)]);
       rates.inside = {channel->alpha, channel->overhead / crowd, channel->beta / crowd};
       // Who shares a core is measured too roughly for a message's work.

@@ -154,6 +154,7 @@ Status Communicator::join_root(const UniqueId& id) {
   spec.door = *door;
   spec.watch = &runtime_.watch();
   spec.roots = &runtime_.roots();
+  spec.gatherings = &runtime_.gatherings();
   spec.host = runtime_.host();
   spec.timeouts = runtime_.timeouts();
   spec.abort = &aborted_;
@@ -169,11 +170,11 @@ Status Communicator::join_split() {
   Bootstrap& bootstrap = *fresh != nullptr ? **fresh : *parent.connected_->bootstrap;
   const uint32_t number = ++parent.splits_;
   const Member own{split_->color, split_->key};
-  auto gathered = bootstrap.all_gather(ByteWriter().put(own).take());
+  auto gathered = bootstrap.gather(ByteWriter().put(own).take());
   WEIR_TRY(gathered.status());
   if (split_->color < 0) return {};
   std::vector<Member> all;
-  for (const Bytes& bytes : *gathered) all.push_back(ByteReader(bytes).get<Member>());
+  for (const Bytes& bytes : (*gathered)->by_rank()) all.push_back(ByteReader(bytes).get<Member>());
   const uint64_t uid =
       uid_in_circle(static_cast<uint32_t>(bootstrap.uid() >> 32),
                     hash_text(fmt::format("{:x} split {} color {}", bootstrap.uid(), number, split_->color)));
@@ -358,7 +359,7 @@ Status Communicator::set_stuck_timeout(int64_t ms) {
 
 Result<std::vector<RankPlace>> Communicator::places() const {
   if (connected_ == nullptr) return why_not_connected();
-  return connected_->cluster.places();
+  return connected_->roster->cluster.places();
 }
 
 /// A line for each network that carried something.

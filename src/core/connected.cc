@@ -39,6 +39,7 @@ WaitPolicy patience(int ranks, int cores, const Options& asked, uint32_t spins_w
   if (asked.spins >= 0) policy.spins = static_cast<uint32_t>(asked.spins);
   policy.yields = std::min(policy.yields, static_cast<uint32_t>(kLooksPerCore * cores / ranks));
   if (asked.yields >= 0) policy.yields = static_cast<uint32_t>(asked.yields);
+  policy.crowd = static_cast<uint32_t>(std::max(1, ranks / cores));
   return policy;
 }
 
@@ -107,6 +108,26 @@ void log_rings(const algorithms::Layout& layout) {
   }
 }
 
+/// What all have told, for the ranks of this process, of which `self` is one.
+Result<std::shared_ptr<Roster>> read_roster(const std::vector<Bytes>& all,
+                                            const std::vector<PeerAddress>& peers, Rank self) {
+  const SocketAddress& own = peers[static_cast<size_t>(self)].door;
+  const auto here = static_cast<int>(std::ranges::count(peers, own, &PeerAddress::door));
+  std::shared_ptr<Roster> roster(new Roster{{}, {}, {}, {}, ProvenPlans(here)});
+  std::vector<Bytes> contributions;
+  for (const Bytes& bytes : all) {
+    ByteReader reader(bytes);
+    roster->seats.push_back(Seat::get(reader));
+    contributions.push_back(reader.get_bytes());
+    if (contributions.size() == 1) roster->terms = Terms::get(reader);
+  }
+  WEIR_TRY(check_sharing(roster->seats, peers));
+  auto assembled = Cluster::assemble(contributions, peers);
+  WEIR_TRY(assembled.status());
+  roster->cluster = std::move(*assembled);
+  return roster;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Door> door,
@@ -137,9 +158,9 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.join_island(runtime, island->windows, island->doorbells);
   const algorithms::Layout layout = c.layout();
   c.make_selector(layout, island->scratch);
-  if (c.terms_.tuned) c.advice = std::make_unique<Advice>();
+  if (c.roster->terms.tuned) c.advice = std::make_unique<Advice>();
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
-                                        options.pace_share);
+                                        c.roster->plans, options.pace_share);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
   c.one_sided = std::make_unique<OneSidedTask>(OneSidedTask::Parts{
       self, c.bootstrap->uid(), &runtime.landings(), &c.bootstrap->peers(), runtime.timeouts().peer_ms});
@@ -199,7 +220,7 @@ Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network, co
 /// Makes the exchange, where all ranks can address each other's homes.
 void Connected::join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                             const std::vector<Doorbell*>& doorbells) {
-  exchanged = windows.empty() ? std::bitset<kCollectives>() : terms_.exchanged();
+  exchanged = windows.empty() ? std::bitset<kCollectives>() : roster->terms.exchanged();
   if (exchanged.none()) return;
   const Rank self = bootstrap->rank();
   allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), windows);
@@ -229,23 +250,16 @@ Status Connected::meet(Runtime& runtime, const Config& config, const device::Gpu
     terms.narrow(config.least_rings, config.most_rings);
     terms.put(told);
   }
-  auto all = bootstrap->all_gather(told.take());
+  auto all = bootstrap->gather(told.take());
   WEIR_TRY(all.status());
-  std::vector<Bytes> contributions;
-  for (const Bytes& bytes : *all) {
-    ByteReader reader(bytes);
-    seats_.push_back(Seat::get(reader));
-    contributions.push_back(reader.get_bytes());
-    if (contributions.size() == 1) terms_ = Terms::get(reader);
-  }
-  gpus_somewhere = std::ranges::any_of(seats_, &Seat::uses_gpu);
-  WEIR_TRY(check_sharing(seats_, peers));
+  auto derived = (*all)->derive<Roster>([&] { return read_roster((*all)->by_rank(), peers, self); });
+  WEIR_TRY(derived.status());
+  roster = std::move(*derived);
+  const Cluster& cluster = roster->cluster;
+  gpus_somewhere = std::ranges::any_of(roster->seats, &Seat::uses_gpu);
   WEIR_INFO(init, "rank {} of {} works with {}", self, bootstrap->size(),
             gpu != nullptr ? gpu->description() : "host memory");
   count_neighbours();
-  auto assembled = Cluster::assemble(contributions, peers);
-  WEIR_TRY(assembled.status());
-  cluster = std::move(*assembled);
   if (self == 0) WEIR_INFO(init, "Topology: {}", topology::summary_of(cluster.graph));
   if (self != options.topology_dump_rank || options.topology_dump_file.empty()) return {};
   if (const Status dumped = cluster.dump(self, options.topology_dump_file); !dumped.ok())
@@ -255,9 +269,9 @@ Status Connected::meet(Runtime& runtime, const Config& config, const device::Gpu
 
 /// Counts the ranks of this machine and the cores that they may use between them.
 void Connected::count_neighbours() {
-  const uint64_t own = seats_[static_cast<size_t>(bootstrap->rank())].machine;
+  const uint64_t own = roster->seats[static_cast<size_t>(bootstrap->rank())].machine;
   CoreSet together;
-  for (const Seat& seat : seats_) {
+  for (const Seat& seat : roster->seats) {
     if (seat.machine != own) continue;
     ++local_ranks;
     together |= seat.cores;
@@ -267,25 +281,26 @@ void Connected::count_neighbours() {
   const auto self = static_cast<size_t>(bootstrap->rank());
   for (size_t rank = 0; rank < peers.size(); ++rank) {
     const bool is_here = peers[rank].host == peers[self].host && peers[rank].pid == peers[self].pid;
-    if (is_here && seats_[self].uses_gpu() && seats_[rank].gpu == seats_[self].gpu) ++gpu_sharers;
+    if (is_here && roster->seats[self].uses_gpu() && roster->seats[rank].gpu == roster->seats[self].gpu)
+      ++gpu_sharers;
   }
 }
 
 /// As the cluster is, and as rank 0's file and words say.
 algorithms::Layout Connected::layout() const {
-  algorithms::Layout layout = algorithms::layout_of(cluster.graph, cluster.hosts);
-  if (!terms_.graphs.empty()) {
-    const auto rings = devices_in_rings(terms_.graphs, "NCCL_GRAPH_FILE");
+  algorithms::Layout layout = algorithms::layout_of(roster->cluster.graph, roster->cluster.hosts);
+  if (!roster->terms.graphs.empty()) {
+    const auto rings = devices_in_rings(roster->terms.graphs, "NCCL_GRAPH_FILE");
     if (rings.ok()) {  // rank 0 has seen to that
-      follow_rings(layout, cluster.hosts, *rings);
+      follow_rings(layout, roster->cluster.hosts, *rings);
       if (bootstrap->rank() == 0)
         WEIR_INFO(init, "NCCL_GRAPH_FILE: plans take the devices of a host in the order {}",
                   fmt::join(rings->front(), ", "));
     }
   }
-  limit_rings(layout, terms_.least_rings, terms_.most_rings);
+  limit_rings(layout, roster->terms.least_rings, roster->terms.most_rings);
   if (bootstrap->rank() == 0) log_rings(layout);
-  join_hosts(cluster, layout);
+  join_hosts(roster->cluster, layout);
   return layout;
 }
 
@@ -299,15 +314,16 @@ Status Connected::settle(Runtime& runtime) {
 }
 
 void Connected::make_selector(const algorithms::Layout& layout, const SharedScratch& scratch) {
-  cost::Surroundings around = surroundings_of(seats_, bootstrap->peers());
+  cost::Surroundings around = surroundings_of(roster->seats, bootstrap->peers());
   if (layout.network) around.lines = cost::Lines::of(*layout.network);
-  auto leaves = around.lines == nullptr ? cost::leaf_border(cluster.graph, cluster.hosts) : std::nullopt;
+  auto leaves = around.lines == nullptr ? cost::leaf_border(roster->cluster.graph, roster->cluster.hosts)
+                                        : std::nullopt;
   if (leaves) around.borders.push_back(std::move(*leaves));
   around = in_order(std::move(around), layout.order);
   around.layout = layout;
   around.slot_bytes = links->sizes().plan_bytes;
   around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
-  selector = std::make_unique<Selector>(std::move(around), terms_.filter());
+  selector = std::make_unique<Selector>(std::move(around), roster->terms.filter(), roster->tables);
 }
 
 /// Once rates are known.
@@ -321,7 +337,7 @@ void Connected::limit_senders(Runtime& runtime) const {
 
 /// Once everything else is there, for what has to be measured.
 Status Connected::settle_rates(const Options& options) {
-  auto rates = find_rates({options, *bootstrap, *routes, seats_, terms_}, *execution);
+  auto rates = find_rates({options, *bootstrap, *routes, roster->seats, roster->terms}, *execution);
   WEIR_TRY(rates.status());
   selector->set_rates(*rates);
   if (bootstrap->rank() != 0 || bootstrap->size() == 1 || log_level() < LogLevel::info) return {};

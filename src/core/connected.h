@@ -13,6 +13,7 @@
 #include "src/core/advice.h"
 #include "src/core/bootstrap.h"
 #include "src/core/cluster.h"
+#include "src/core/common.h"
 #include "src/core/config.h"
 #include "src/core/execution.h"
 #include "src/core/links.h"
@@ -30,9 +31,20 @@
 
 namespace weir::core {
 
+/// What follows, for all ranks alike, from what they told each other. One for those of a process, which only
+/// read it, but for tables and plans, whose callers may be several.
+struct Roster {
+  std::vector<Seat> seats;  ///< by rank
+  Terms terms;
+  Cluster cluster;
+  SharedTables tables;
+  ProvenPlans plans;
+};
+
 struct Connected {
   std::shared_ptr<Door> door;
   std::unique_ptr<Bootstrap> bootstrap;
+  std::shared_ptr<Roster> roster;
   std::unique_ptr<Home> home;
   std::vector<std::unique_ptr<Transport>> transports;
   std::unique_ptr<Routes> routes;
@@ -49,7 +61,6 @@ struct Connected {
   std::unique_ptr<OneSidedTask> one_sided;
   std::unique_ptr<Execution> execution;
   std::unique_ptr<Landings::Seat> seat;  ///< of its landings; null before take_seat()
-  Cluster cluster;
   int local_ranks = 0;          ///< on this machine, also if NCCL_HOSTID says that it is several hosts
   int local_cores = 0;          ///< that they may use between them
   int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself among them
@@ -76,9 +87,6 @@ struct Connected {
   Status settle_rates(const Options& options);
   Status take_advice();
   void limit_senders(Runtime& runtime) const;
-
-  std::vector<Seat> seats_;  ///< by rank
-  Terms terms_;
 };
 
 }  // namespace weir::core

@@ -31,10 +31,11 @@ Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::Su
   const Rank self = met.bootstrap.rank();
   auto own = calibrate(execution, self, by_rank);
   WEIR_TRY(own.status());
-  auto all = met.bootstrap.all_gather(ByteWriter().put(*own).take());
+  auto all = met.bootstrap.gather(ByteWriter().put(*own).take());
   WEIR_TRY(all.status());
   cost::Rates rates;
-  for (const Bytes& bytes : *all) rates = cost::slower(rates, ByteReader(bytes).get<cost::Rates>());
+  for (const Bytes& bytes : (*all)->by_rank())
+    rates = cost::slower(rates, ByteReader(bytes).get<cost::Rates>());
   if (!believable(rates.inside, by_rank.rates.inside)) {
     WEIR_INFO(init,
               "channels inside hosts seemed far slower than they are: the hosts are busy, nothing is kept");

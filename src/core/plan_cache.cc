@@ -22,16 +22,30 @@ constexpr size_t kMostMovesVerified = 100'000;
 
 constexpr size_t kTileAlignment = exec::kGrainBytes;  // tiles of all chunks begin at cache lines
 
+Result<ir::Plan> emit_proven(const std::string& algorithm, const ir::Shape& shape,
+                             const algorithms::Layout& layout) {
+  auto plan = algorithms::emit_in_order(algorithm, shape, layout);
+  WEIR_TRY(plan.status());
+  if (plan->moves.size() > kMostMovesVerified) return plan;
+  if (const Status proof = ir::verify(*plan); !proof.ok()) {
+    return Status(Code::internal_error,
+                  fmt::format("the {} plan for {} over {} ranks is wrong and was not run: {}", algorithm,
+                              name(shape.kind), shape.ranks, proof.message()));
+  }
+  return plan;
+}
+
 }  // namespace
 
 PlanCache::PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedScratch scratch,
-                     Selector& selector, double pace_share)
+                     Selector& selector, ProvenPlans& proven, double pace_share)
     : self_(self),
       ranks_(static_cast<int>(layout.order.size())),
       layout_(std::move(layout)),
       links_(links),
       scratch_(std::move(scratch)),
       selector_(selector),
+      proven_(proven),
       pace_share_(pace_share) {}
 
 Result<Chosen> PlanCache::find(Collective kind, Rank root, size_t bytes) {
@@ -44,7 +58,7 @@ Result<Chosen> PlanCache::find(Collective kind, Rank root, size_t bytes) {
   const algorithms::Layout& layout = layout_with(choice.rings);
   if (choice.rings > 0) choice.entry = algorithms::find(layout.rings.empty() ? "ring" : "ring_set", kind);
   const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*choice.entry, ranks_, layout)};
-  auto plan = prepare(choice.entry->algorithm, shape, layout);
+  auto plan = prepare(choice.entry->algorithm, shape, choice.rings);
   WEIR_TRY(plan.status());
   const size_t part = (*plan)->run->most_tile_bytes() / static_cast<size_t>(choice.tile_divisor);
   const Chosen chosen{*plan, std::max(part / kTileAlignment, size_t{1}) * kTileAlignment};
@@ -61,14 +75,13 @@ const algorithms::Layout& PlanCache::layout_with(size_t rings) {
   return found->second;
 }
 
-Result<Prepared*> PlanCache::prepare(std::string_view algorithm, const ir::Shape& shape,
-                                     const algorithms::Layout& layout) {
+Result<Prepared*> PlanCache::prepare(std::string_view algorithm, const ir::Shape& shape, size_t rings) {
   const auto known = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& p) {
     return p->algorithm == algorithm && p->program->shape == shape;
   });
   if (known != prepared_.end()) return known->get();
 
-  auto made = make(std::string(algorithm), shape, layout);
+  auto made = make(std::string(algorithm), shape, rings);
   WEIR_TRY(made.status());
   if (prepared_.size() >= kMost) {
     hits_ = {};
@@ -80,17 +93,12 @@ Result<Prepared*> PlanCache::prepare(std::string_view algorithm, const ir::Shape
 }
 
 Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, const ir::Shape& shape,
-                                                  const algorithms::Layout& layout) {
-  auto plan = algorithms::emit_in_order(algorithm, shape, layout);
-  WEIR_TRY(plan.status());
-  if (plan->moves.size() <= kMostMovesVerified) {
-    if (const Status proof = ir::verify(*plan); !proof.ok()) {
-      return Status(Code::internal_error,
-                    fmt::format("the {} plan for {} over {} ranks is wrong and was not run: {}", algorithm,
-                                name(shape.kind), shape.ranks, proof.message()));
-    }
-  }
-  auto program = exec::lower(*plan, self_);
+                                                  size_t rings) {
+  const algorithms::Layout& layout = layout_with(rings);
+  auto proven = proven_.of({algorithm, shape, rings}, [&] { return emit_proven(algorithm, shape, layout); });
+  WEIR_TRY(proven.status());
+  const ir::Plan& plan = (*proven)->plan;
+  auto program = exec::lower(plan, (*proven)->facts, self_);
   WEIR_TRY(program.status());
   auto prepared = std::make_unique<Prepared>();
   prepared->algorithm = algorithm;
@@ -99,8 +107,7 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, 
   auto binding = bind(*prepared->program);
   WEIR_TRY(binding.status());
   if (pace_share_ > 0) {
-    binding->paces =
-        paces_of(*plan, *prepared->program, pace_share_, layout_.order, selector_.surroundings());
+    binding->paces = paces_of(plan, *prepared->program, pace_share_, layout_.order, selector_.surroundings());
   }
   prepared->run = std::make_unique<exec::Run>(*prepared->program, std::move(*binding));
   return prepared;

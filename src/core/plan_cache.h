@@ -14,6 +14,7 @@
 
 #include "algorithms/catalogue.h"
 #include "algorithms/layout.h"
+#include "src/core/common.h"
 #include "src/core/links.h"
 #include "src/core/operation.h"
 #include "src/core/selector.h"
@@ -47,8 +48,10 @@ class PlanCache {
  public:
   /// `layout`: the order in which plans take the ranks, and their groups; the same on all of them, as is what
   /// `selector` says. `pace_share`: of a channel's fair share of the network, to which it keeps; 0: no pace.
+  /// `proven` are the plans of the communicator in this process; like `links` and `selector` they outlive the
+  /// cache.
   PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedScratch scratch, Selector& selector,
-            double pace_share);
+            ProvenPlans& proven, double pace_share);
 
   const algorithms::Layout& layout() const { return layout_; }
 
@@ -66,10 +69,9 @@ class PlanCache {
 
   /// With so many rings; 0: as it is.
   const algorithms::Layout& layout_with(size_t rings);
-  Result<Prepared*> prepare(std::string_view algorithm, const ir::Shape& shape,
-                            const algorithms::Layout& layout);
-  Result<std::unique_ptr<Prepared>> make(const std::string& algorithm, const ir::Shape& shape,
-                                         const algorithms::Layout& layout);
+  /// `rings`: as for layout_with().
+  Result<Prepared*> prepare(std::string_view algorithm, const ir::Shape& shape, size_t rings);
+  Result<std::unique_ptr<Prepared>> make(const std::string& algorithm, const ir::Shape& shape, size_t rings);
   Result<exec::Binding> bind(const exec::Program& program);
 
   const Rank self_;
@@ -79,6 +81,7 @@ class PlanCache {
   Links& links_;
   const SharedScratch scratch_;
   Selector& selector_;
+  ProvenPlans& proven_;
   const double pace_share_;
   std::array<std::array<Chosen, kSizeClasses + 1>, kCollectives> hits_{};  ///< with the root asked for last
   std::vector<std::unique_ptr<Prepared>> prepared_;

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "src/base/clock.h"
+#include "src/base/descriptors.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/core/frames.h"
@@ -80,12 +81,13 @@ class Root {
     int64_t heard_ns = now_ns();
     bool done = false;
     bool gone = false;
+    bool due = true;  ///< something has come, or can go
   };
 
   void serve();
   bool wait();
   void turn(int64_t now);
-  void admit();
+  void admit(int64_t now);
   void listen_to(Guest& guest, int64_t now);
   void welcome(Guest& guest, Hello hello, int64_t now);
   Status check(const Hello& hello) const;
@@ -158,19 +160,24 @@ bool Root::wait() {
   const bool idle = guests_.empty() && first_.empty();
   poll(polls.data(), polls.size(),
        idle ? -1 : static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, 250)));
+  auto poll_of = polls.cbegin() + 2;
+  for (Guest& guest : guests_) guest.due = (poll_of++)->revents != 0;
   return polls[0].revents == 0;
 }
 
 void Root::turn(int64_t now) {
-  admit();
-  for (Guest& guest : guests_) listen_to(guest, now);
+  // Of very many guests few have something to say at a time.
+  for (Guest& guest : guests_) {
+    if (guest.due || !guest.hello) listen_to(guest, now);
+  }
+  admit(now);
   std::erase_if(guests_, [](const Guest& guest) { return guest.gone; });
   if (!failure_.ok()) return;
   if (all_came() && !introduced()) introduce();
   look_for_trouble(now);
 }
 
-void Root::admit() {
+void Root::admit(int64_t now) {
   for (;;) {
     auto accepted = listener_.accept();
     if (!accepted.ok()) {
@@ -180,7 +187,7 @@ void Root::admit() {
                       getpid(), short_hostname(), accepted.status().message())));
     }
     if (!accepted->has_value()) return;
-    guests_.emplace_back(std::move(**accepted));
+    listen_to(guests_.emplace_back(std::move(**accepted)), now);
   }
 }
 
@@ -234,6 +241,7 @@ void Root::welcome(Guest& guest, Hello hello, int64_t now) {
     return;
   }
   if (const Status status = check(hello); !status.ok()) return fail(status);
+  if (first_.empty()) allow_descriptors(static_cast<size_t>(hello.ranks));
   first_.resize(static_cast<size_t>(hello.ranks));
   first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(std::move(hello));
   ++came_;

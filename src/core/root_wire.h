@@ -14,7 +14,7 @@ namespace weir::core::root_wire {
 
 inline constexpr uint64_t kMagic = 0x746f6f72'72696577;
 /// Changes whenever anything that ranks exchange while they set up a communicator changes.
-inline constexpr uint32_t kProtocol = 6;
+inline constexpr uint32_t kProtocol = 7;
 
 enum class Word : uint8_t { hello = 1, alive, done, ping, doors, failed };
 

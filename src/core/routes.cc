@@ -4,26 +4,24 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <map>
+#include <numeric>
+#include <tuple>
 
 namespace weir::core {
 namespace {
 
 using Transports = std::vector<std::unique_ptr<Transport>>;
 
-/// The cards of all ranks: cards[rank][transport].
-Result<std::vector<std::vector<Bytes>>> exchange_cards(Bootstrap& bootstrap, const Transports& transports) {
-  ByteWriter own;
-  own.put(static_cast<uint32_t>(transports.size()));
-  for (const auto& transport : transports) own.put_string(transport->name()).put_bytes(transport->card());
-  auto all = bootstrap.all_gather(own.take());
-  WEIR_TRY(all.status());
-  std::vector<std::vector<Bytes>> cards;
-  for (const Bytes& published : *all) {
+/// The cards of all ranks: cards[rank][transport]. Empty: the rank does not offer it.
+using Cards = std::vector<std::vector<Bytes>>;
+
+Result<std::shared_ptr<Cards>> read_cards(const std::vector<Bytes>& all, const Transports& transports) {
+  auto cards = std::make_shared<Cards>();
+  for (const Bytes& published : all) {
     ByteReader reader(published);
-    const auto rank = cards.size();
-    auto& row = cards.emplace_back(transports.size());
+    const auto rank = cards->size();
+    auto& row = cards->emplace_back(transports.size());
     const auto count = reader.get<uint32_t>();
     for (uint32_t i = 0; i < count && reader.ok(); ++i) {
       const std::string name = reader.get_string();
@@ -38,67 +36,153 @@ Result<std::vector<std::vector<Bytes>>> exchange_cards(Bootstrap& bootstrap, con
   return cards;
 }
 
+Result<std::shared_ptr<Cards>> exchange_cards(Bootstrap& bootstrap, const Transports& transports) {
+  ByteWriter own;
+  own.put(static_cast<uint32_t>(transports.size()));
+  for (const auto& transport : transports) own.put_string(transport->name()).put_bytes(transport->card());
+  auto all = bootstrap.gather(own.take());
+  WEIR_TRY(all.status());
+  return (*all)->derive<Cards>([&] { return read_cards((*all)->by_rank(), transports); });
+}
+
 /// What this rank found out about its peers, transport by transport.
 class Trials {
  public:
-  Trials(const Transports& transports, const std::vector<std::vector<Bytes>>& cards)
+  Trials(const Transports& transports, const Cards& cards)
       : transports_(transports), cards_(cards), found_(cards.size()) {}
 
   /// Tries the transports towards every peer in turn, those that were tried left out. REQUIRES: `all`, or no
   /// trial before: up to the first that reaches it.
   void run(bool all) {
     for (size_t p = 0; p < cards_.size(); ++p) {
-      while (found_[p].size() < transports_.size() && (all || found_[p].empty() || !found_[p].back().ok)) {
-        const size_t t = found_[p].size();
-        const Bytes& card = cards_[p][t];
-        found_[p].push_back(card.empty() ? Reach{false, {}, "the peer does not offer it"}
-                                         : transports_[t]->reach(card));
+      Found& found = found_[p];
+      for (; found.tried < transports_.size() && (all || found.bits == 0); ++found.tried) {
+        const Reach reach = try_one(p, found.tried);
+        if (!reach.ok) continue;
+        found.bits |= uint32_t{1} << found.tried;
+        found.cost = reach.cost;
+        found.costs = found.tried;
       }
     }
   }
 
-  /// One word per peer; bit t: this rank reaches it by transport t.
-  Bytes bits() const {
+  /// Bit t: this rank reaches the peer by transport t.
+  uint32_t bits(size_t peer) const { return found_[peer].bits; }
+  /// REQUIRES: the transport reached the peer.
+  Cost cost(size_t peer, size_t transport) const {
+    const Found& found = found_[peer];
+    return found.costs == transport ? found.cost : try_one(peer, transport).cost;
+  }
+  Reach try_one(size_t peer, size_t transport) const {
+    const Bytes& card = cards_[peer][transport];
+    return card.empty() ? Reach{false, {}, "the peer does not offer it"}
+                        : transports_[transport]->reach(card);
+  }
+
+ private:
+  struct Found {
+    uint32_t bits = 0;
+    size_t tried = 0;
+    size_t costs = 0;  ///< the transport of `cost`
+    Cost cost;
+  };
+
+  const Transports& transports_;
+  const Cards& cards_;
+  std::vector<Found> found_;  ///< by peer
+};
+
+/// What one rank found, in runs of peers that look alike; peers in an order in which those of a process and
+/// of a host follow each other, so that there are few runs.
+class Row {
+ public:
+  static Bytes encode(const Trials& trials, const std::vector<Rank>& order) {
     ByteWriter out;
-    for (const std::vector<Reach>& row : found_) {
-      uint32_t word = 0;
-      for (size_t t = 0; t < row.size(); ++t) word |= static_cast<uint32_t>(row[t].ok) << t;
-      out.put(word);
+    for (size_t first = 0; first < order.size();) {
+      const uint32_t bits = trials.bits(static_cast<size_t>(order[first]));
+      size_t end = first + 1;
+      while (end < order.size() && trials.bits(static_cast<size_t>(order[end])) == bits) ++end;
+      out.put(bits).put(static_cast<uint32_t>(end));
+      first = end;
     }
     return out.take();
   }
-
-  /// REQUIRES: run(true), or the transport reached the peer.
-  const Reach& at(size_t peer, size_t transport) const { return found_[peer][transport]; }
-
- private:
-  const Transports& transports_;
-  const std::vector<std::vector<Bytes>>& cards_;
-  std::vector<std::vector<Reach>> found_;  ///< by peer and transport, as far as tried
-};
-
-/// What all ranks found: bit t of matrix[a][b] says that a reaches b by transport t.
-using Matrix = std::vector<std::vector<uint32_t>>;
-
-Result<Matrix> gather_bits(Bootstrap& bootstrap, const Trials& trials) {
-  auto all = bootstrap.all_gather(trials.bits());
-  WEIR_TRY(all.status());
-  Matrix matrix;
-  for (const Bytes& row : *all) {
-    std::vector<uint32_t>& words = matrix.emplace_back(all->size());
-    if (row.size() == words.size() * sizeof(uint32_t)) std::memcpy(words.data(), row.data(), row.size());
-  }
-  return matrix;
-}
-
-/// Whether every pair has a transport that both sides can use.
-bool all_connected(const Matrix& matrix) {
-  for (size_t a = 0; a < matrix.size(); ++a) {
-    for (size_t b = 0; b <= a; ++b) {
-      if ((matrix[a][b] & matrix[b][a]) == 0) return false;
+  explicit Row(BytesView encoded) {
+    for (ByteReader in(encoded); in.remaining() > 0 && in.ok();) {
+      const auto bits = in.get<uint32_t>();
+      runs_.push_back({bits, in.get<uint32_t>()});
     }
   }
-  return true;
+  /// 0 for places that were not told of.
+  uint32_t bits(size_t place) const {
+    const auto run = std::ranges::upper_bound(runs_, place, {}, &Run::end);
+    return run != runs_.end() ? run->bits : 0;
+  }
+
+ private:
+  struct Run {
+    uint32_t bits;
+    uint32_t end;  ///< place after the last
+  };
+  std::vector<Run> runs_;
+};
+
+/// What all ranks found.
+struct Matrix {
+  std::shared_ptr<std::vector<Row>> rows;  ///< by rank
+  size_t own_place = 0;
+
+  /// The transports by which that rank reaches this one.
+  uint32_t towards_self(size_t peer) const { return (*rows)[peer].bits(own_place); }
+};
+
+std::vector<Rank> by_process(const std::vector<PeerAddress>& peers) {
+  std::vector<Rank> order(peers.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](Rank rank) {
+    const PeerAddress& peer = peers[static_cast<size_t>(rank)];
+    return std::tuple(peer.host, peer.pid, peer.door.port());
+  });
+  return order;
+}
+
+Result<Matrix> gather_bits(Bootstrap& bootstrap, const Trials& trials) {
+  const std::vector<Rank> order = by_process(bootstrap.peers());
+  auto all = bootstrap.gather(Row::encode(trials, order));
+  WEIR_TRY(all.status());
+  auto rows = (*all)->derive<std::vector<Row>>([&]() -> Result<std::shared_ptr<std::vector<Row>>> {
+    const std::vector<Bytes>& encoded = (*all)->by_rank();
+    return std::make_shared<std::vector<Row>>(encoded.begin(), encoded.end());
+  });
+  WEIR_TRY(rows.status());
+  return Matrix{*rows, static_cast<size_t>(std::ranges::find(order, bootstrap.rank()) - order.begin())};
+}
+
+/// Whether every pair has a transport that both sides can use. Each rank looks at its own pairs; all must
+/// decide alike.
+Result<bool> all_connected(Bootstrap& bootstrap, const Trials& trials, const Matrix& matrix) {
+  bool own = true;
+  for (size_t p = 0; p < matrix.rows->size(); ++p)
+    own = own && (trials.bits(p) & matrix.towards_self(p)) != 0;
+  auto all = bootstrap.gather(ByteWriter().put(own).take());
+  WEIR_TRY(all.status());
+  auto connected = (*all)->derive<bool>([&]() -> Result<std::shared_ptr<bool>> {
+    return std::make_shared<bool>(std::ranges::all_of(
+        (*all)->by_rank(), [](const Bytes& said) { return ByteReader(said).get<uint8_t>() != 0; }));
+  });
+  WEIR_TRY(connected.status());
+  return **connected;
+}
+
+Status no_transport(const Transports& transports, const Trials& trials, Rank self, size_t peer) {
+  std::string reasons;
+  for (size_t t = 0; t < transports.size(); ++t) {
+    const Reach reach = trials.try_one(peer, t);
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", transports[t]->name(),
+                           reach.ok ? "the peer could not reach this rank" : reach.why_not);
+  }
+  return {Code::system_error,
+          fmt::format("no transport between rank {} and rank {} ({})", self, peer, reasons)};
 }
 
 }  // namespace
@@ -106,32 +190,25 @@ bool all_connected(const Matrix& matrix) {
 Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports) {
   auto cards = exchange_cards(bootstrap, transports);
   WEIR_TRY(cards.status());
-  Trials trials(transports, *cards);
+  Trials trials(transports, **cards);
   trials.run(false);
   auto matrix = gather_bits(bootstrap, trials);
   WEIR_TRY(matrix.status());
-  if (!all_connected(*matrix)) {  // all ranks see the same matrix, and so decide alike
+  auto connected = all_connected(bootstrap, trials, *matrix);
+  WEIR_TRY(connected.status());
+  if (!*connected) {
     trials.run(true);
     matrix = gather_bits(bootstrap, trials);
     WEIR_TRY(matrix.status());
   }
 
   Routes routes;
-  const auto self = static_cast<size_t>(bootstrap.rank());
-  for (size_t p = 0; p < cards->size(); ++p) {
-    const uint32_t common = (*matrix)[self][p] & (*matrix)[p][self];
-    if (common == 0) {
-      std::string reasons;
-      for (size_t t = 0; t < transports.size(); ++t) {
-        const Reach& reach = trials.at(p, t);
-        reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", transports[t]->name(),
-                               reach.ok ? "the peer could not reach this rank" : reach.why_not);
-      }
-      return Status(Code::system_error,
-                    fmt::format("no transport between rank {} and rank {} ({})", self, p, reasons));
-    }
+  routes.cards_ = *cards;
+  for (size_t p = 0; p < (*cards)->size(); ++p) {
+    const uint32_t common = trials.bits(p) & matrix->towards_self(p);
+    if (common == 0) return no_transport(transports, trials, bootstrap.rank(), p);
     const auto t = static_cast<size_t>(std::countr_zero(common));
-    routes.routes_.push_back({transports[t].get(), (*cards)[p][t], trials.at(p, t).cost});
+    routes.routes_.push_back({transports[t].get(), (**cards)[p][t], trials.cost(p, t)});
   }
   return routes;
 }

@@ -16,7 +16,7 @@ namespace weir::core {
 
 struct Route {
   Transport* transport = nullptr;
-  Bytes card;  ///< the peer's, for `transport`
+  BytesView card;  ///< the peer's, for `transport`; lasts as long as the routes
   Cost cost;
 };
 
@@ -35,6 +35,8 @@ class Routes {
   std::string summary(Rank self) const;
 
  private:
+  std::shared_ptr<const std::vector<std::vector<Bytes>>>
+      cards_;  ///< of all ranks; one for those of a process
   std::vector<Route> routes_;
 };
 

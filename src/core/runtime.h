@@ -14,6 +14,7 @@
 #include "src/base/door.h"
 #include "src/base/interfaces.h"
 #include "src/base/options.h"
+#include "src/core/gathering.h"
 #include "src/core/gpu/island.h"
 #include "src/core/gpu/kernel_library.h"
 #include "src/core/landing.h"
@@ -45,6 +46,7 @@ class Runtime {
   Watch& watch() { return watch_; }
   Landings& landings() { return landings_; }
   Roots& roots() { return roots_; }
+  Gatherings& gatherings() { return gatherings_; }
   /// The GPUs of the process, whether it uses them or not; null: none were ever set.
   device::Gpus* gpus() const { return gpus_.load(std::memory_order_acquire); }
   /// Communicators that are made from now on work with these, which outlive them.
@@ -76,6 +78,7 @@ class Runtime {
   Watch watch_;
   Landings landings_;
   Roots roots_;
+  Gatherings gatherings_;
   std::atomic<device::Gpus*> gpus_{&device::gpus()};
   VerbsLoader verbs_;
   KernelLibrary kernels_;

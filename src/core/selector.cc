@@ -27,14 +27,17 @@ Selector::Choice Selector::choose(Collective kind, size_t bytes) {
   return choice;
 }
 
+cost::Table Selector::make_table(Collective kind) const {
+  cost::Table table(kind, surroundings_, [this](const algorithms::Entry& entry) { return allows(entry); });
+  // What was asked for may need more than these ranks have: then it is as if it was not asked for.
+  if (table.at(0).best.entry == nullptr) table = cost::Table(kind, surroundings_);
+  for (const std::string& line : cost::lines_of(table)) WEIR_INFO(tuning, "{}: {}", name(kind), line);
+  return table;
+}
+
 const cost::Table& Selector::table(Collective kind) {
-  std::optional<cost::Table>& table = tables_[static_cast<size_t>(kind)];
-  if (!table) {
-    table.emplace(kind, surroundings_, [this](const algorithms::Entry& entry) { return allows(entry); });
-    // What was asked for may need more than these ranks have: then it is as if it was not asked for.
-    if (table->at(0).best.entry == nullptr) table.emplace(kind, surroundings_);
-    for (const std::string& line : cost::lines_of(*table)) WEIR_INFO(tuning, "{}: {}", name(kind), line);
-  }
+  const cost::Table*& table = tables_[static_cast<size_t>(kind)];
+  if (table == nullptr) table = &shared_.of(kind, [&] { return make_table(kind); });
   return *table;
 }
 

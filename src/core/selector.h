@@ -5,20 +5,20 @@
 #pragma once
 
 #include <array>
-#include <optional>
 
 #include "algorithms/cost/filter.h"
 #include "algorithms/cost/table.h"
 #include "src/core/advice.h"
+#include "src/core/common.h"
 
 namespace weir::core {
 
 class Selector {
  public:
   /// `surroundings` and `filter` are the same on all ranks. Where the layout has several rings, "ring" means
-  /// all of them.
-  Selector(cost::Surroundings surroundings, cost::Filter filter)
-      : surroundings_(std::move(surroundings)), filter_(std::move(filter)) {}
+  /// all of them. `tables` are those of the communicator in this process and outlive the selector.
+  Selector(cost::Surroundings surroundings, cost::Filter filter, SharedTables& tables)
+      : surroundings_(std::move(surroundings)), filter_(std::move(filter)), shared_(tables) {}
 
   const cost::Surroundings& surroundings() const { return surroundings_; }
   /// From now on these rates count. REQUIRES: no table was asked for yet.
@@ -40,11 +40,13 @@ class Selector {
 
  private:
   bool allows(const algorithms::Entry& entry) const;
+  cost::Table make_table(Collective kind) const;
 
   cost::Surroundings surroundings_;
   const cost::Filter filter_;
   const Advice* advice_ = nullptr;
-  std::array<std::optional<cost::Table>, kCollectives> tables_;
+  SharedTables& shared_;
+  std::array<const cost::Table*, kCollectives> tables_{};  ///< of those that were asked for; else null
 };
 
 }  // namespace weir::core

@@ -43,7 +43,8 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const s
       uid_in_circle(circle, hash_text(fmt::format("{:x} shrink {}", parent.uid_, ++parent.shrinks_)));
   auto activity = spec.watch->enter(uid, parent.rank_);
   activity->exchange();
-  Watchdog watchdog({uid, parent.rank_, parent.peers(), spec.watch, activity, spec.timeouts, abort});
+  Watchdog watchdog(
+      {uid, parent.rank_, parent.watchdog_->shared_peers(), spec.watch, activity, spec.timeouts, abort});
   const Status agreed = agree({spec.door.get(), uid, parent.rank_, excluded, &watchdog, spec.timeouts.peer_ms,
                                spec.timeouts.init_ms, abort});
   activity->end();

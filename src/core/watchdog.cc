@@ -165,7 +165,7 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
 std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint64_t call) const {
   const Rank rank = chase.at();
   if (is_local(rank)) return interpret(rank, spec_.watch->report(spec_.uid, rank, call));
-  const PeerAddress& peer = spec_.peers[static_cast<size_t>(rank)];
+  const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
   auto answer = chase.ask(peer, spec_.uid, Watch::question(rank, call), now, silence_ns());
   if (!answer) return std::nullopt;
   return interpret(rank, *answer);
@@ -201,7 +201,7 @@ Status Watchdog::pursue(int64_t now) {
 }
 
 Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
-  const PeerAddress& peer = spec_.peers[static_cast<size_t>(rank)];
+  const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
   Finding finding;
   finding.rank = rank;
   const Snapshot& there = report.snapshot;
@@ -228,11 +228,11 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
     finding.words =
         fmt::format("the ranks' calls do not match: call {} of the communicator is {} on {}, but {} on {}",
                     here.call->sequence, describe(here.call->operation),
-                    spec_.peers[static_cast<size_t>(spec_.rank)].describe(spec_.rank),
+                    peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank),
                     describe(there.call->operation), peer.describe(rank));
     return finding;
   }
-  const bool has_next = there.waiting_for >= 0 && static_cast<size_t>(there.waiting_for) < spec_.peers.size();
+  const bool has_next = there.waiting_for >= 0 && static_cast<size_t>(there.waiting_for) < peers().size();
   if (there.state == Snapshot::State::outside) {
     finding.absent = true;
     finding.words = fmt::format("{} runs, but is in no call of this communicator (it has made {})",
@@ -242,7 +242,7 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
     finding.waited_ns = there.waiting_ns;
     finding.next = {there.waiting_for};
     for (const Rank other : there.also) {
-      if (other >= 0 && static_cast<size_t>(other) < spec_.peers.size()) finding.next.push_back(other);
+      if (other >= 0 && static_cast<size_t>(other) < peers().size()) finding.next.push_back(other);
     }
     finding.words = fmt::format("{} waits for rank {}", peer.describe(rank), there.waiting_for);
   } else {
@@ -252,13 +252,13 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
 }
 
 Watchdog::Finding Watchdog::interpret(Rank rank, const Answer& answer) const {
-  const PeerAddress& peer = spec_.peers[static_cast<size_t>(rank)];
+  const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
   if (answer.kind == Answer::Kind::given) {
     if (const auto report = Watch::read_report(answer.bytes)) return interpret(rank, *report);
   }
   Finding finding;
   finding.rank = rank;
-  const bool same_host = peer.host == spec_.peers[static_cast<size_t>(spec_.rank)].host;
+  const bool same_host = peer.host == peers()[static_cast<size_t>(spec_.rank)].host;
   const char state = same_host ? process_state(peer.pid) : '\0';
   if (answer.kind == Answer::Kind::silent) {
     finding.kind = Finding::Kind::silent;
@@ -351,12 +351,12 @@ Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
   if (lasted_ns < spec_.timeouts.open_ms * kMs || warned_) return {};
   const bool numbered = here.call && here.call->operation.kind != Collective::send_recv;
   if (!numbered && std::ranges::find(finding.next, spec_.rank) == finding.next.end()) return {};
-  const PeerAddress& peer = spec_.peers[static_cast<size_t>(finding.rank)];
+  const PeerAddress& peer = peers()[static_cast<size_t>(finding.rank)];
   const std::string words = fmt::format(
       "{} answers and {}, but a channel between it (door {}) and this rank (door {}) has not opened for "
       "{:.1f} s (WEIR_INIT_TIMEOUT): something between the hosts may take connections and not pass them on{}",
       peer.describe(finding.rank), numbered ? "has made the same call" : "waits for this rank",
-      peer.door.text(), spec_.peers[static_cast<size_t>(spec_.rank)].door.text(),
+      peer.door.text(), peers()[static_cast<size_t>(spec_.rank)].door.text(),
       static_cast<double>(lasted_ns) / 1e9, own_words());
   if (numbered) return fail({-1, Status(Code::remote_error, words)});
   WEIR_WARN("{}", words);
@@ -372,7 +372,7 @@ std::string Watchdog::wait_words() const {
 
 std::string Watchdog::own_words() const {
   const Snapshot here = spec_.activity->snapshot(spec_.activity->snapshot(0).sequence);
-  const std::string who = spec_.peers[static_cast<size_t>(spec_.rank)].describe(spec_.rank);
+  const std::string who = peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank);
   if (here.state == Snapshot::State::inside && here.call) {
     const std::string place = task_ != nullptr ? task_->place() : "";
     return fmt::format("; found by {} in {}{}{}", who, call_words(*here.call), place.empty() ? "" : ", at ",
@@ -389,14 +389,13 @@ void Watchdog::rest(int64_t now, int64_t pause_ns) {
 }
 
 bool Watchdog::is_local(Rank rank) const {
-  return spec_.peers[static_cast<size_t>(rank)].door == spec_.peers[static_cast<size_t>(spec_.rank)].door;
+  return peers()[static_cast<size_t>(rank)].door == peers()[static_cast<size_t>(spec_.rank)].door;
 }
 
 Status Watchdog::exhausted(const exec::Task* task) {
   task_ = task;
-  const std::string words =
-      fmt::format("{} has no memory left{}",
-                  spec_.peers[static_cast<size_t>(spec_.rank)].describe(spec_.rank), own_words());
+  const std::string words = fmt::format(
+      "{} has no memory left{}", peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank), own_words());
   (void)fail({spec_.rank, Status(Code::remote_error, words)});
   return {Code::system_error, words};
 }
@@ -416,8 +415,8 @@ Status Watchdog::fail(Failure failure, bool culprit_is_gone) {
 /// Best effort: whoever is not reached finds out by itself.
 void Watchdog::tell(const Failure& failure, Rank except) const {
   std::vector<SocketAddress> doors;
-  for (size_t rank = 0; rank < spec_.peers.size(); ++rank) {
-    const SocketAddress& door = spec_.peers[rank].door;
+  for (size_t rank = 0; rank < peers().size(); ++rank) {
+    const SocketAddress& door = peers()[rank].door;
     const bool tells = !is_local(static_cast<Rank>(rank)) && static_cast<Rank>(rank) != except;
     if (tells && std::ranges::find(doors, door) == doors.end()) doors.push_back(door);
   }
@@ -470,7 +469,7 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
   }
   if (!broke) return fail({peer, what});
   // Either end may be the one that is in trouble.
-  const auto who = [&](Rank rank) { return spec_.peers[static_cast<size_t>(rank)].describe(rank); };
+  const auto who = [&](Rank rank) { return peers()[static_cast<size_t>(rank)].describe(rank); };
   const std::string words = fmt::format("the connection of {} to {} broke: {}{}", who(spec_.rank), who(peer),
                                         what.message(), own_words());
   const Status told = fail({peer, Status(Code::remote_error, words)});

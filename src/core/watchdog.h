@@ -65,8 +65,8 @@ class Watchdog {
   struct Spec {
     uint64_t uid = 0;
     Rank rank = 0;
-    std::vector<PeerAddress> peers;  ///< by rank, this one included
-    Watch* watch = nullptr;          ///< of this process; outlives the watchdog
+    std::shared_ptr<const std::vector<PeerAddress>> peers;  ///< by rank, this one included
+    Watch* watch = nullptr;                                 ///< of this process; outlives the watchdog
     std::shared_ptr<Activity> activity;
     Timeouts timeouts;
     const std::atomic<bool>* abort = nullptr;  ///< may be null; outlives the watchdog
@@ -98,7 +98,9 @@ class Watchdog {
   /// The error where this process has no memory left for what it does, of which it tells the others.
   Status exhausted(const exec::Task* task = nullptr);
 
-  const std::vector<PeerAddress>& peers() const { return spec_.peers; }
+  const std::vector<PeerAddress>& peers() const { return *spec_.peers; }
+  /// The same, to keep.
+  const std::shared_ptr<const std::vector<PeerAddress>>& shared_peers() const { return spec_.peers; }
 
  private:
   class Chase;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
+#include "src/exec/lower.h"
 #include "src/exec/program.h"
 #include "weir/status.h"
 
@@ -26,11 +27,6 @@ class ProgramTables {
 /// comes that does not fit.
 class LaneBuilder {
  public:
-  /// What is known of a move's value: the part of a block it belongs to, and whether it is the final sum.
-  struct Fact {
-    uint32_t part = 0;
-    bool completes = false;
-  };
   /// A place with its absolute chunk.
   struct Site {
     Place::Kind kind;

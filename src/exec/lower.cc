@@ -15,37 +15,10 @@ namespace {
 
 using ir::Move;
 
-/// What every move's first chunk is: carries the plan out symbolically. REQUIRES: a verified plan.
-std::vector<LaneBuilder::Fact> trace(const ir::Plan& plan) {
-  ir::Symbols symbols(plan.shape);
-  const ir::MemoryMap map(plan.shape, plan.scratch_chunks, ir::Placement::apart);
-  std::vector<ir::Contribution> memory = map.start(symbols);
-  const ir::SetId everyone = ir::RankSets(plan.shape.ranks).all();
-  std::vector<std::vector<ir::Contribution>> made;  // by move, by chunk
-  std::vector<LaneBuilder::Fact> facts;
-  for (const Move& move : plan.moves) {
-    const bool folds = move.with.kind != ir::Operand::Kind::none;
-    std::vector<ir::Contribution>& values = made.emplace_back(move.chunks);
-    for (uint32_t i = 0; i < move.chunks; ++i) {
-      const auto read = [&](Rank rank, const ir::Operand& operand) {
-        if (operand.kind == ir::Operand::Kind::value) return made[operand.index][i];
-        return memory[map.place(rank, {operand.kind, operand.index + i})];
-      };
-      values[i] = read(move.src, move.from);
-      if (folds) symbols.add(read(move.dst, move.with), values[i], values[i]);
-      if (move.to.in_memory()) memory[map.place(move.dst, {move.to.kind, move.to.index + i})] = values[i];
-    }
-    const bool whole = symbols.equal(values[0], {values[0].chunk, everyone});
-    facts.push_back({values[0].chunk % plan.shape.chunks,
-                     reduces(plan.shape.kind) && (folds || plan.shape.ranks == 1) && whole});
-  }
-  return facts;
-}
-
 class Lowering {
  public:
-  Lowering(const ir::Plan& plan, Rank rank, Peers peers)
-      : plan_(plan), rank_(rank), peers_(peers), facts_(trace(plan)), tables_(program_) {}
+  Lowering(const ir::Plan& plan, std::span<const Fact> facts, Rank rank, Peers peers)
+      : plan_(plan), rank_(rank), peers_(peers), facts_(facts), tables_(program_) {}
 
   Result<Program> lower() {
     program_.shape = plan_.shape;
@@ -224,7 +197,7 @@ class Lowering {
   const ir::Plan& plan_;
   const Rank rank_;
   const Peers peers_;
-  const std::vector<LaneBuilder::Fact> facts_;
+  const std::span<const Fact> facts_;
   Program program_;
   ProgramTables tables_;
   std::vector<LaneBuilder> lanes_;
@@ -235,8 +208,38 @@ class Lowering {
 
 }  // namespace
 
+std::vector<Fact> facts_of(const ir::Plan& plan) {
+  ir::Symbols symbols(plan.shape);
+  const ir::MemoryMap map(plan.shape, plan.scratch_chunks, ir::Placement::apart);
+  std::vector<ir::Contribution> memory = map.start(symbols);
+  const ir::SetId everyone = ir::RankSets(plan.shape.ranks).all();
+  std::vector<std::vector<ir::Contribution>> made;  // by move, by chunk
+  std::vector<Fact> facts;
+  for (const Move& move : plan.moves) {
+    const bool folds = move.with.kind != ir::Operand::Kind::none;
+    std::vector<ir::Contribution>& values = made.emplace_back(move.chunks);
+    for (uint32_t i = 0; i < move.chunks; ++i) {
+      const auto read = [&](Rank rank, const ir::Operand& operand) {
+        if (operand.kind == ir::Operand::Kind::value) return made[operand.index][i];
+        return memory[map.place(rank, {operand.kind, operand.index + i})];
+      };
+      values[i] = read(move.src, move.from);
+      if (folds) symbols.add(read(move.dst, move.with), values[i], values[i]);
+      if (move.to.in_memory()) memory[map.place(move.dst, {move.to.kind, move.to.index + i})] = values[i];
+    }
+    const bool whole = symbols.equal(values[0], {values[0].chunk, everyone});
+    facts.push_back({values[0].chunk % plan.shape.chunks,
+                     reduces(plan.shape.kind) && (folds || plan.shape.ranks == 1) && whole});
+  }
+  return facts;
+}
+
+Result<Program> lower(const ir::Plan& plan, std::span<const Fact> facts, Rank rank, Peers peers) {
+  return Lowering(plan, facts, rank, peers).lower();
+}
+
 Result<Program> lower(const ir::Plan& plan, Rank rank, Peers peers) {
-  return Lowering(plan, rank, peers).lower();
+  return lower(plan, facts_of(plan), rank, peers);
 }
 
 }  // namespace weir::exec

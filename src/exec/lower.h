@@ -6,6 +6,10 @@
 /// wait steps are added. What the program form cannot express is refused with a sentence, never skipped.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "algorithms/ir/plan.h"
 #include "src/exec/program.h"
 #include "weir/status.h"
@@ -15,7 +19,20 @@ namespace weir::exec {
 /// What ranks may use of each other's memory: whoever runs the program decides.
 enum class Peers : uint8_t { scratch, buffers };
 
-/// The program of `rank`. REQUIRES: ir::verify(plan) succeeded.
+/// What is known of a move's value: the part of a block it belongs to, and whether it is the final sum.
+struct Fact {
+  uint32_t part = 0;
+  bool completes = false;
+};
+
+/// By move; found by carrying the plan out symbolically, so that it pays to keep them where several ranks are
+/// lowered. REQUIRES: ir::verify(plan) succeeded.
+std::vector<Fact> facts_of(const ir::Plan& plan);
+
+/// The program of `rank`. REQUIRES: ir::verify(plan) succeeded; `facts` are those of the plan.
+Result<Program> lower(const ir::Plan& plan, std::span<const Fact> facts, Rank rank,
+                      Peers peers = Peers::scratch);
+/// The same, with facts found for this rank alone.
 Result<Program> lower(const ir::Plan& plan, Rank rank, Peers peers = Peers::scratch);
 
 }  // namespace weir::exec

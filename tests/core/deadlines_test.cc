@@ -155,7 +155,8 @@ TEST(Deadlines, ASlowRankIsAWarningOnce) {
   Watchdog::Spec spec;
   spec.uid = 7;
   const auto door = SocketAddress::loopback(AF_INET, 4711);
-  spec.peers = {{door, 1, 1, "here"}, {door, 1, 2, "here"}};
+  spec.peers = std::make_shared<const std::vector<PeerAddress>>(
+      std::vector<PeerAddress>{{door, 1, 1, "here"}, {door, 1, 2, "here"}});
   spec.watch = &watch;
   spec.activity = watch.enter(7, 0);
   spec.timeouts.peer_ms = 100;

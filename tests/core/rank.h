@@ -29,6 +29,7 @@ struct Site {
     out.door = door;
     out.watch = &watch;
     out.roots = &roots;
+    out.gatherings = &gatherings;
     out.host = host;
     out.timeouts = timeouts;
     return out;
@@ -36,6 +37,7 @@ struct Site {
 
   core::Watch watch;
   core::Roots roots;
+  core::Gatherings gatherings;
   std::shared_ptr<Door> door;
   core::Timeouts timeouts;
 };

@@ -309,8 +309,9 @@ Status examine_rank_at(const std::vector<SocketAddress>& doors) {
   Watchdog::Spec spec;
   spec.uid = 7;
   spec.rank = 0;
-  spec.peers = {{(*self)->address(), 1, 1, "here"}, {doors[0], 2, 2, "there"}};
-  spec.peers[1].other_doors.assign(doors.begin() + 1, doors.end());
+  std::vector<PeerAddress> peers = {{(*self)->address(), 1, 1, "here"}, {doors[0], 2, 2, "there"}};
+  peers[1].other_doors.assign(doors.begin() + 1, doors.end());
+  spec.peers = std::make_shared<const std::vector<PeerAddress>>(std::move(peers));
   spec.watch = &watch;
   spec.activity = watch.enter(7, 0);
   spec.timeouts = kQuick;
@@ -345,7 +346,8 @@ class Opening : public ::testing::Test {
     spec.uid = 7;
     spec.rank = 0;
     const auto door = SocketAddress::loopback(AF_INET, 4711);
-    spec.peers = {{door, 1, 1, "here"}, {door, 1, 2, "here"}};
+    spec.peers = std::make_shared<const std::vector<PeerAddress>>(
+        std::vector<PeerAddress>{{door, 1, 1, "here"}, {door, 1, 2, "here"}});
     spec.watch = &watch_;
     spec.activity = own_;
     spec.timeouts = kTimes;

@@ -116,16 +116,17 @@ Result<PeerHome> view_peer(HomeMemory memory, uint64_t uid, Rank rank) {
 
 void LocalHomes::add(const HomeMemory& memory) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(entries_, [](const Entry& entry) { return entry.memory.expired(); });
-  entries_.push_back({getpid(), memory->handle().token, memory});
+  if (entries_.size() >= tidy_at_) {
+    std::erase_if(entries_, [](const auto& entry) { return entry.second.memory.expired(); });
+    tidy_at_ = std::max<size_t>(64, 2 * entries_.size());
+  }
+  entries_.insert_or_assign(memory->handle().token, Entry{getpid(), memory});
 }
 
 HomeMemory LocalHomes::find(const device::ShareHandle& handle) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return entry.token == handle.token && entry.pid == getpid();
-  });
-  return found == entries_.end() ? nullptr : found->memory.lock();
+  const auto found = entries_.find(handle.token);
+  return found == entries_.end() || found->second.pid != getpid() ? nullptr : found->second.memory.lock();
 }
 
 }  // namespace weir

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
+#include <unordered_map>
 
 #include "src/base/types.h"
 #include "src/device/shared_memory.h"
@@ -83,11 +83,11 @@ class LocalHomes {
  private:
   struct Entry {
     int32_t pid;
-    uint64_t token;
     std::weak_ptr<device::SharedMemory> memory;
   };
   std::mutex mutex_;
-  std::vector<Entry> entries_;
+  std::unordered_map<uint64_t, Entry> entries_;  ///< by token
+  size_t tidy_at_ = 64;                          ///< entries: time to drop those of homes that are gone
 };
 
 }  // namespace weir

@@ -1,0 +1,71 @@
+// Communicators of many more ranks than there are cores: they start, and their sums stay right.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/library/processes.h"
+
+namespace weir::testing {
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int kMany = 16;  // threads of a process
+constexpr int kSome = 6;
+#else
+constexpr int kMany = 256;
+constexpr int kSome = 48;
+#endif
+
+/// One rank's part: sums over all, over all of the same parity, and who is where.
+void take_part(const ncclUniqueId& id, int ranks, int rank) {
+  ncclComm_t comm = nullptr;
+  expect_success(ncclCommInitRank(&comm, ranks, id, rank), "ncclCommInitRank");
+  if (comm == nullptr) return;
+  const auto expect_sum = [](ncclComm_t of, double own, double sum) {
+    expect_success(ncclAllReduce(&own, &own, 1, ncclFloat64, ncclSum, of, nullptr), "ncclAllReduce");
+    EXPECT_EQ(own, sum);
+  };
+  const double n = ranks;
+  for (int turn = 0; turn < 3; ++turn) expect_sum(comm, rank, n * (n - 1) / 2);
+  std::vector<int> everybody(static_cast<size_t>(ranks));
+  expect_success(ncclAllGather(&rank, everybody.data(), 1, ncclInt32, comm, nullptr), "ncclAllGather");
+  for (int other = 0; other < ranks; ++other) EXPECT_EQ(everybody[static_cast<size_t>(other)], other);
+  ncclComm_t half = nullptr;
+  expect_success(ncclCommSplit(comm, rank % 2, -rank, &half, nullptr), "ncclCommSplit");
+  if (half != nullptr) expect_sum(half, 1, ranks / 2);
+  expect_success(ncclCommDestroy(half), "ncclCommDestroy");
+  expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+}
+
+/// Each process has `count` ranks: in a row, or dealt out in turns.
+void run_threads(const Rank& process, int count, bool in_turns) {
+  std::vector<std::thread> threads;
+  const ncclUniqueId id = process.id();
+  const int ranks = process.ranks() * count;
+  for (int i = 0; i < count; ++i) {
+    const int rank = in_turns ? i * process.ranks() + process.rank() : process.rank() * count + i;
+    threads.emplace_back([&id, ranks, rank] { take_part(id, ranks, rank); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(ManyRanks, AsThreadsOfOneProcess) {
+  EXPECT_TRUE(all_well(run_ranks(1, [](const Rank& process) { run_threads(process, kMany, false); })));
+}
+
+TEST(ManyRanks, AsThreadsOfThreeProcessesInTurns) {
+  EXPECT_TRUE(all_well(run_ranks(3, [](const Rank& process) { run_threads(process, kSome, true); })));
+}
+
+TEST(ManyRanks, OnTwoHosts) {
+  EXPECT_TRUE(all_well(run_ranks(2, [](const Rank& process) {
+    setenv("NCCL_HOSTID", process.rank() == 0 ? "one" : "other", 1);
+    run_threads(process, kSome, false);
+  })));
+}
+
+}  // namespace
+}  // namespace weir::testing

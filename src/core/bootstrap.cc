@@ -79,7 +79,9 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
       rank_(spec.rank),
       activity_(std::move(activity)),
       watchdog_(std::make_unique<Watchdog>(Watchdog::Spec{uid, spec.rank, std::move(peers), spec.watch,
-                                                          activity_, spec.timeouts, spec.abort})) {}
+                                                          activity_, spec.timeouts, spec.abort})) {
+  activity_->tell_peers(&watchdog_->peers());
+}
 
 Bootstrap::~Bootstrap() {
   spec_.watch->leave(uid_, rank_);

@@ -126,8 +126,11 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
 
   WEIR_TRY(c.find_routes(runtime, config.network, gpu));
   c.profile = Profile::of(options, *c.bootstrap, config.name);
-  c.links =
-      std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()), c.profile.get());
+  Activity& activity = c.bootstrap->activity();
+  activity.tell_about(
+      {config.name, gpu != nullptr ? gpu->description() : "host memory", &c.bootstrap->peers()});
+  c.links = std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()),
+                                    c.profile.get(), &activity.recorder());
 
   auto island = view_island(*c.routes, self);
   WEIR_TRY(island.status());
@@ -155,7 +158,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.exchanged = c.exchanged;
   parts.advice = c.advice.get();
   parts.profile = c.profile.get();
-  parts.activity = &c.bootstrap->activity();
+  parts.activity = &activity;
   parts.watchdog = &c.bootstrap->watchdog();
   parts.rings = c.routes->all_ring();
   parts.doorbell = parts.rings ? c.home->view().doorbell : nullptr;
@@ -295,6 +298,8 @@ Status Connected::settle(Runtime& runtime) {
   WEIR_TRY(take_advice());
   limit_senders(runtime);
   if (profile != nullptr) profile->start();
+  bootstrap->activity().recorder().forget();
+  bootstrap->activity().set_stage(Activity::Stage::connected);
   return {};
 }
 

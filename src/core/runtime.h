@@ -14,6 +14,7 @@
 #include "src/base/door.h"
 #include "src/base/interfaces.h"
 #include "src/base/options.h"
+#include "src/core/dumper.h"
 #include "src/core/gpu/island.h"
 #include "src/core/gpu/kernel_library.h"
 #include "src/core/landing.h"
@@ -43,6 +44,9 @@ class Runtime {
   LocalHomes& local_homes() { return local_homes_; }
   CreditBudget& credit() { return credit_; }
   Watch& watch() { return watch_; }
+  const Watch& watch() const { return watch_; }
+  /// Writes what the process is doing to files.
+  Dumper& dumper() { return dumper_; }
   Landings& landings() { return landings_; }
   Roots& roots() { return roots_; }
   /// The GPUs of the process, whether it uses them or not; null: none were ever set.
@@ -74,6 +78,7 @@ class Runtime {
   LocalHomes local_homes_;
   CreditBudget credit_;
   Watch watch_;
+  Dumper dumper_;
   Landings landings_;
   Roots roots_;
   std::atomic<device::Gpus*> gpus_{&device::gpus()};

@@ -91,6 +91,7 @@ std::vector<LinkRate> rates_between(const std::vector<Asked>& before, const std:
     if (!sends && is.contains({id, peer, rank, number, true})) continue;  // the sender tells
     const Rank from = sends ? rank : peer;
     const Rank to = sends ? peer : rank;
+    if (from == to) continue;  // between lanes of a rank
     LinkRate& link = links[{id, from, to, end.transport}];
     link.communicator = id;
     link.from = from;

@@ -23,7 +23,7 @@ constexpr int kRanks = 3;
 
 Options quiet_options(const std::string& transports = "") {
   Options options;
-  options.transports = transports;
+  if (!transports.empty()) options.transports = transports;
   options.calibration = false;
   return options;
 }
@@ -139,7 +139,7 @@ TEST(ProcessReport, CountsWhatChannelsCarry) {
       uint64_t sent = 0, received = 0;
       for (const ChannelReport& channel : report_of_rank(runtime, communicator.rank()).channels) {
         EXPECT_EQ(channel.transport, "tcp");
-        EXPECT_NE(channel.peer, communicator.rank());
+        if (channel.peer == communicator.rank()) continue;  // between its own lanes
         (channel.sends ? sent : received) += channel.bytes;
       }
       return std::pair(sent, received);

@@ -19,7 +19,7 @@ namespace {
 
 /// What the handler may touch. It is never destroyed: a signal may come at any time.
 sem_t wanted;
-std::atomic<bool> taken{false};
+std::atomic<pid_t> taken_by{0};  ///< process; 0: none. A forked child has the handler, but not the thread
 
 void on_signal(int) {
   const int before = errno;
@@ -55,7 +55,7 @@ Dumper::~Dumper() {
   ::sem_post(&wanted);
   thread_.join();
   ::sem_destroy(&wanted);
-  taken.store(false);
+  taken_by.store(0);
 }
 
 void Dumper::listen(int signal) {
@@ -64,8 +64,9 @@ void Dumper::listen(int signal) {
     WEIR_WARN("WEIR_DUMP_SIGNAL: signal {} cannot be handled: {}", signal, std::strerror(errno));
     return;
   }
+  const bool inherited = now.sa_handler == on_signal && taken_by.load() != getpid();
   const bool handled = (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL;
-  if (handled || taken.exchange(true)) {
+  if ((handled && !inherited) || taken_by.exchange(getpid()) == getpid()) {
     WEIR_WARN("WEIR_DUMP_SIGNAL: signal {} ({}) is handled by the program already; it is left alone", signal,
               strsignal(signal));
     return;
@@ -77,7 +78,7 @@ void Dumper::listen(int signal) {
   ::sigemptyset(&own.sa_mask);
   if (::sigaction(signal, &own, nullptr) != 0) {
     WEIR_WARN("WEIR_DUMP_SIGNAL: signal {} cannot be handled: {}", signal, std::strerror(errno));
-    taken.store(false);
+    taken_by.store(0);
     return;
   }
   signal_ = signal;

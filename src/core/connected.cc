@@ -126,11 +126,8 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
 
   WEIR_TRY(c.find_routes(runtime, config.network, gpu));
   c.profile = Profile::of(options, *c.bootstrap, config.name);
-  Activity& activity = c.bootstrap->activity();
-  activity.tell_about(
-      {config.name, gpu != nullptr ? gpu->description() : "host memory", &c.bootstrap->peers()});
   c.links = std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()),
-                                    c.profile.get(), &activity.recorder());
+                                    c.profile.get(), &c.bootstrap->activity().recorder());
 
   auto island = view_island(*c.routes, self);
   WEIR_TRY(island.status());
@@ -158,7 +155,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.exchanged = c.exchanged;
   parts.advice = c.advice.get();
   parts.profile = c.profile.get();
-  parts.activity = &activity;
+  parts.activity = &c.bootstrap->activity();
   parts.watchdog = &c.bootstrap->watchdog();
   parts.rings = c.routes->all_ring();
   parts.doorbell = parts.rings ? c.home->view().doorbell : nullptr;
@@ -216,6 +213,8 @@ Status Connected::meet(Runtime& runtime, const Config& config, const device::Gpu
   const std::vector<PeerAddress>& peers = bootstrap->peers();
   const Rank self = bootstrap->rank();
   const Options& options = runtime.options();
+  bootstrap->activity().tell_about(
+      {config.name, gpu != nullptr ? gpu->description() : "host memory", &peers});
   Seat seat = Seat::own(options, *routes, peers, self);
   if (gpu != nullptr) seat.gpu = gpu->address().empty() ? gpu->description() : gpu->address();
   if (seat.calibrates) {

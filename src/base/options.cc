@@ -169,6 +169,13 @@ constexpr std::array kTable = {
               "after how long ranks that all wait for each other are given up; 0 is never"},
     OptionRow{"WEIR_STUCK_WARNING", &Options::stuck_warning_s, "s", 0, kBig,
               "after how long in which nothing moves a warning says whom that is due to; 0 is never"},
+    OptionRow{"WEIR_RECORDER", &Options::recorded, "", 0, 1 << 20,
+              "operations of each communicator that its flight recorder remembers; 0 records nothing"},
+    OptionRow{
+        "WEIR_DUMP_FILE", &Options::dump_file, "", 0, 0,
+        "file for what the process was doing when a communicator failed; %h is the host, %p the process"},
+    OptionRow{"WEIR_DUMP_SIGNAL", &Options::dump_signal, "", 0, 64,
+              "number of a signal that makes the process write that file, too; 0 is none"},
     OptionRow{"NCCL_PROFILER_PLUGIN", &Options::profiler_plugin, "", 0, 0,
               "profiler plugin of NCCL that is told of operations, a file or a name; none: no plugin"},
     OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999,

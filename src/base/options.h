@@ -90,6 +90,9 @@ struct Options {
   double deadlock_timeout_s = 30;
   double stuck_warning_s = 30;
   std::string profiler_plugin;
+  int64_t recorded = 128;
+  std::string dump_file;
+  int64_t dump_signal = 0;
   // What we say we are
   int64_t nccl_version = 22809;
 

@@ -13,8 +13,11 @@
 #include "src/cli/library.h"
 #include "src/cli/measure.h"
 #include "src/cli/plan.h"
+#include "src/cli/ps.h"
 #include "src/cli/sim.h"
+#include "src/cli/top.h"
 #include "src/cli/topo.h"
+#include "src/cli/trace.h"
 #include "src/cli/verify.h"
 
 namespace weir::cli {
@@ -118,6 +121,12 @@ int main(int argc, char** argv) {
   weir::cli::add_verify(app, verify);
   weir::cli::MeasureArguments measure;
   weir::cli::add_measure(app, measure);
+  weir::cli::PsArguments ps;
+  weir::cli::add_ps(app, ps);
+  weir::cli::TopArguments top;
+  weir::cli::add_top(app, top);
+  weir::cli::TraceArguments trace;
+  weir::cli::add_trace(app, trace);
   app.add_subcommand("options", "Print all options that weir reads from the environment");
   // What follows the first -- is nobody's business here.
   char** const end =
@@ -130,6 +139,9 @@ int main(int argc, char** argv) {
   if (app.got_subcommand("options")) return weir::cli::print_options();
   if (app.got_subcommand("topo")) return weir::cli::run_topo(topo);
   if (app.got_subcommand("measure")) return weir::cli::run_measure(measure);
+  if (app.got_subcommand("ps")) return weir::cli::run_ps(ps);
+  if (app.got_subcommand("top")) return weir::cli::run_top(top);
+  if (app.got_subcommand("trace")) return weir::cli::run_trace(trace);
   if (app.got_subcommand("plan")) return weir::cli::run_plan(plan);
   if (app.got_subcommand("explain")) return weir::cli::run_explain(explain);
   if (app.got_subcommand("sim")) return weir::cli::run_sim(sim);

@@ -86,7 +86,9 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
       watchdog_(std::make_unique<Watchdog>(Watchdog::Spec{uid, spec.rank,
                                                           spec.gatherings->share(uid, std::move(peers)),
                                                           spec.watch, activity_, spec.timeouts, spec.abort})),
-      company_(Company::of(this->peers(), rank_)) {}
+      company_(Company::of(this->peers(), rank_)) {
+  activity_->tell_peers(watchdog_->shared_peers());
+}
 
 Bootstrap::~Bootstrap() {
   spec_.watch->leave(uid_, rank_);

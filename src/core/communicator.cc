@@ -158,6 +158,7 @@ Status Communicator::join_root(const UniqueId& id) {
   spec.host = runtime_.host();
   spec.timeouts = runtime_.timeouts();
   spec.abort = &aborted_;
+  const Watch::JoiningNote note(runtime_.watch(), {rank_, ranks_, id.root.text()});
   auto bootstrap = Bootstrap::join(spec);
   WEIR_TRY(bootstrap.status());
   return build(std::move(*door), std::move(*bootstrap));
@@ -298,6 +299,7 @@ void Communicator::abort() {
   std::lock_guard lock(mutex_);
   const bool being_made = code_.load() == static_cast<int>(Code::in_progress) && !suspending_.load();
   if (connected_ == nullptr || being_made) return;
+  connected_->bootstrap->activity().set_stage(Activity::Stage::aborted);
   connected_->execution->abort();
   if (resident_ != nullptr) resident_->abort();
 }
@@ -372,13 +374,16 @@ void Communicator::log_counters() const {
 }
 
 void Communicator::set_state(const Status& status) {
-  std::lock_guard lock(mutex_);
-  const bool failed =
-      !state_.ok() && state_.code() != Code::in_progress && status.code() != Code::in_progress;
-  if (failed && connected_ != nullptr) return;  // the first error stays
-  state_ = status;
-  const Code code = status.ok() && suspended_.load() ? Code::invalid_usage : status.code();
-  code_.store(static_cast<int>(code), std::memory_order_release);
+  {
+    std::lock_guard lock(mutex_);
+    const bool failed =
+        !state_.ok() && state_.code() != Code::in_progress && status.code() != Code::in_progress;
+    if (failed && connected_ != nullptr) return;  // the first error stays
+    state_ = status;
+    const Code code = status.ok() && suspended_.load() ? Code::invalid_usage : status.code();
+    code_.store(static_cast<int>(code), std::memory_order_release);
+  }
+  if (!status.ok() && status.code() != Code::in_progress) runtime_.dumper().note_failure();
 }
 
 /// Success, or why no operation can be begun now.

@@ -61,6 +61,8 @@ Status Communicator::make_resident() {
                                      hash_text(fmt::format("{:x} kernels", bootstrap.uid())));
   auto own = Bootstrap::subset(bootstrap, everybody, uid, &aborted_);
   WEIR_TRY(own.status());
+  (*own)->activity().tell_about(config_.name + " (kernels)", gpu_->description());
+  (*own)->activity().set_stage(Activity::Stage::connected);
   Resident::Parts parts;
   parts.rank = rank_;
   parts.ranks = ranks_;

@@ -56,6 +56,7 @@ Status Communicator::suspend_now() {
     std::lock_guard lock(mutex_);
     left = std::move(connected_);
     resting_ = std::move(left->bootstrap);
+    resting_->activity().set_stage(Activity::Stage::suspended);
     resting_door_ = left->door;
     suspended_bytes_ = bytes;
     suspended_.store(true);

@@ -147,8 +147,8 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
 
   WEIR_TRY(c.find_routes(runtime, config.network, gpu));
   c.profile = Profile::of(options, *c.bootstrap, config.name);
-  c.links =
-      std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()), c.profile.get());
+  c.links = std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()),
+                                    c.profile.get(), &c.bootstrap->activity().recorder());
 
   auto island = view_island(*c.routes, self);
   WEIR_TRY(island.status());
@@ -234,6 +234,7 @@ Status Connected::meet(Runtime& runtime, const Config& config, const device::Gpu
   const std::vector<PeerAddress>& peers = bootstrap->peers();
   const Rank self = bootstrap->rank();
   const Options& options = runtime.options();
+  bootstrap->activity().tell_about(config.name, gpu != nullptr ? gpu->description() : "host memory");
   Seat seat = Seat::own(options, *routes, peers, self);
   if (gpu != nullptr) seat.gpu = gpu->address().empty() ? gpu->description() : gpu->address();
   if (seat.calibrates) {
@@ -310,6 +311,8 @@ Status Connected::settle(Runtime& runtime) {
   WEIR_TRY(take_advice());
   limit_senders(runtime);
   if (profile != nullptr) profile->start();
+  bootstrap->activity().recorder().forget();
+  bootstrap->activity().set_stage(Activity::Stage::connected);
   return {};
 }
 

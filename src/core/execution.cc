@@ -106,6 +106,7 @@ bool Execution::begin_next() {
     chosen = *found;
   }
   prepared_ = chosen.plan;
+  parts_.activity->recorder().plan(prepared_->plan);
   if (parts_.profile != nullptr) [[unlikely]]
     parts_.profile->begin_collective(next_ - 1, sequence_, prepared_->algorithm,
                                      prepared_->program->lanes.size());
@@ -120,6 +121,10 @@ bool Execution::begin_next() {
 bool Execution::begin_pairs() {
   pairs_begun_ = true;
   parts_.activity->begin(sequence_, 0, operations_[next_ - 1]);
+  for (const Operation& other : operations_.subspan(next_)) {
+    const bool pair = other.kind == Collective::send_recv && other.side == Operation::Side::none;
+    if (pair) parts_.activity->note(sequence_, other);
+  }
   if (parts_.profile != nullptr) [[unlikely]]
     parts_.profile->begin_pairs();
   if (Status begun = parts_.pairs->start(operations_, parts_.check); !begun.ok()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/core/counted.h"
 #include "src/core/profile.h"
 
 namespace weir::core {
@@ -35,6 +36,12 @@ SlotSizes SlotSizes::of(const Options& options, const std::vector<PeerAddress>& 
   return {slots, one_host ? kInside : kBetween, kInside};
 }
 
+std::shared_ptr<ChannelTally> Links::tally(const LinkSpec& spec, bool sends,
+                                           const Transport& transport) const {
+  if (recorder_ == nullptr) return nullptr;
+  return recorder_->add_channel(spec.peer, spec.channel, sends, std::string(transport.name()));
+}
+
 Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
   const Key key{channel.peer, channel.number};
   const Route& route = routes_.to(channel.peer);
@@ -45,6 +52,7 @@ Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
     auto end = route.transport->open_sender(route.card, spec);
     WEIR_TRY(end.status());
     if (profile_ != nullptr) *end = profile_->told(std::move(*end), spec);
+    *end = counted(std::move(*end), tally(spec, true, *route.transport));
     opening_senders_.emplace_back(channel.peer, end->get());
     senders_[key] = std::move(*end);
   }
@@ -52,6 +60,7 @@ Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
     auto end = route.transport->open_receiver(route.card, spec);
     WEIR_TRY(end.status());
     if (profile_ != nullptr) *end = profile_->told(std::move(*end), spec);
+    *end = counted(std::move(*end), tally(spec, false, *route.transport));
     opening_receivers_.emplace_back(channel.peer, end->get());
     receivers_[key] = std::move(*end);
   }

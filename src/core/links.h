@@ -32,9 +32,10 @@ struct SlotSizes {
 
 class Links {
  public:
-  /// `profile` may be null: nobody is told of messages.
-  Links(Rank self, const Routes& routes, const SlotSizes& sizes, Profile* profile = nullptr)
-      : self_(self), routes_(routes), sizes_(sizes), profile_(profile) {}
+  /// `profile` may be null: nobody is told of messages. `recorder` may be null: nobody counts them.
+  Links(Rank self, const Routes& routes, const SlotSizes& sizes, Profile* profile = nullptr,
+        Recorder* recorder = nullptr)
+      : self_(self), routes_(routes), sizes_(sizes), profile_(profile), recorder_(recorder) {}
 
   /// Opens what `channel` needs and was not open, for messages of at most `slot_bytes`: the same whenever it
   /// is asked for. Never waits for the peer.
@@ -53,6 +54,8 @@ class Links {
   const SlotSizes& sizes() const { return sizes_; }
 
  private:
+  std::shared_ptr<ChannelTally> tally(const LinkSpec& spec, bool sends, const Transport& transport) const;
+
   using Key = std::tuple<Rank, uint32_t>;  // peer, number
   static constexpr uint32_t kSignalBytes = 64;
 
@@ -60,6 +63,7 @@ class Links {
   const Routes& routes_;
   const SlotSizes sizes_;
   Profile* const profile_;
+  Recorder* const recorder_;
   std::map<Key, std::unique_ptr<Sender>> senders_;
   std::map<Key, std::unique_ptr<Receiver>> receivers_;
   std::vector<std::pair<Rank, Sender*>> opening_senders_;

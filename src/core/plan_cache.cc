@@ -102,6 +102,7 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, 
   WEIR_TRY(program.status());
   auto prepared = std::make_unique<Prepared>();
   prepared->algorithm = algorithm;
+  prepared->plan = algorithms::find(algorithm, shape.kind)->algorithm.data();
   prepared->root = shape.root;
   prepared->program = std::make_unique<exec::Program>(std::move(*program));
   auto binding = bind(*prepared->program);

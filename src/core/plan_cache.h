@@ -25,6 +25,7 @@ namespace weir::core {
 /// A plan ready to run on this rank.
 struct Prepared {
   std::string algorithm;
+  const char* plan = nullptr;  ///< the same in the catalogue, which stays
   uint32_t chunks = 1;
   Rank root = 0;
   std::unique_ptr<exec::Program> program;

@@ -2,10 +2,12 @@
 
 #include <random>
 
+#include "src/base/door_sign.h"
 #include "src/base/doorbell.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/core/credit.h"
+#include "src/core/process_report.h"
 
 namespace weir::core {
 namespace {
@@ -21,6 +23,20 @@ void log_rails(const InterfaceChoice& choice) {
   for (const std::string& sentence : choice.left_out) WEIR_INFO(net, "NET/Socket : Not using {}", sentence);
 }
 
+/// A door that others of this host find.
+struct AnnouncedDoor {
+  explicit AnnouncedDoor(std::unique_ptr<Door> opened) : door(std::move(opened)) {
+    auto hung = hang_sign(door->address());
+    if (hung.ok())
+      sign = std::move(*hung);
+    else
+      WEIR_INFO(bootstrap, "weir ps will not find this process: {}", hung.status().message());
+  }
+
+  std::unique_ptr<Door> door;
+  Socket sign;
+};
+
 uint64_t random_number() {
   std::random_device source;
   return uint64_t{source()} << 32 | source();
@@ -33,6 +49,8 @@ Runtime::Runtime(Options options)
       host_(host_identity(options_.host_id)),
       own_host_(options_, host_),
       credit_(first_credit(options_)),
+      watch_(static_cast<size_t>(options_.recorded)),
+      dumper_(options_, watch_, host_),
       kernels_(options_.gpu_kernels),
       process_(random_number()) {
   prepare_doorbells();  // cheapest while the process has few threads
@@ -75,10 +93,12 @@ Result<std::shared_ptr<Door>> Runtime::door(const SocketAddress& reach) {
   const auto ports = PortRange::parse(options_.ports);
   WEIR_TRY(ports.status());
   auto opened = Door::open(addresses, *ports, [this](uint64_t scope, BytesView question) {
+    if (is_report_question(question)) return answer_report_question(watch_, host_, question);
     return Landings::is_meant(question) ? landings_.answer(scope, question) : watch_.answer(scope, question);
   });
   WEIR_TRY(opened.status());
-  std::shared_ptr<Door> door = std::move(*opened);
+  const auto announced = std::make_shared<AnnouncedDoor>(std::move(*opened));
+  std::shared_ptr<Door> door(announced, announced->door.get());
   door_ = door;
   return door;
 }

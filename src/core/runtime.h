@@ -14,6 +14,7 @@
 #include "src/base/door.h"
 #include "src/base/interfaces.h"
 #include "src/base/options.h"
+#include "src/core/dumper.h"
 #include "src/core/gathering.h"
 #include "src/core/gpu/island.h"
 #include "src/core/gpu/kernel_library.h"
@@ -44,6 +45,9 @@ class Runtime {
   LocalHomes& local_homes() { return local_homes_; }
   CreditBudget& credit() { return credit_; }
   Watch& watch() { return watch_; }
+  const Watch& watch() const { return watch_; }
+  /// Writes what the process is doing to files.
+  Dumper& dumper() { return dumper_; }
   Landings& landings() { return landings_; }
   Roots& roots() { return roots_; }
   Gatherings& gatherings() { return gatherings_; }
@@ -76,6 +80,7 @@ class Runtime {
   LocalHomes local_homes_;
   CreditBudget credit_;
   Watch watch_;
+  Dumper dumper_;
   Landings landings_;
   Roots roots_;
   Gatherings gatherings_;

@@ -49,11 +49,28 @@ Status Activity::status() const {
 
 void Activity::wait_for(std::span<const Rank> peers, int64_t waited_ns) {
   const int64_t now = now_ns();
+  recorder_.waits_since(now - waited_ns);
   for (size_t i = 0; i < kAlso; ++i)
     also_[i].store(i + 1 < peers.size() ? peers[i + 1] : -1, std::memory_order_relaxed);
   waiting_since_ns_.store(now - waited_ns, std::memory_order_relaxed);
   waiting_for_.store(peers.front(), std::memory_order_release);
   looked_ns_.store(now, std::memory_order_relaxed);
+}
+
+void Activity::tell_about(std::string name, std::string device) {
+  const std::lock_guard lock(mutex_);
+  about_.name = std::move(name);
+  about_.device = std::move(device);
+}
+
+void Activity::tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers) {
+  const std::lock_guard lock(mutex_);
+  about_.peers = std::move(peers);
+}
+
+Activity::About Activity::about() const {
+  const std::lock_guard lock(mutex_);
+  return about_;
 }
 
 Operation Activity::unpack(uint64_t what, uint64_t count) {
@@ -104,7 +121,7 @@ Snapshot Activity::snapshot(uint64_t sequence) const {
 std::shared_ptr<Activity> Watch::enter(uint64_t uid, Rank rank) {
   const std::lock_guard lock(mutex_);
   auto& entry = activities_[{uid, rank}];
-  if (entry == nullptr) entry = std::make_shared<Activity>();
+  if (entry == nullptr) entry = std::make_shared<Activity>(recorded_);
   return entry;
 }
 
@@ -112,11 +129,33 @@ void Watch::leave(uint64_t uid, Rank rank) {
   const std::lock_guard lock(mutex_);
   auto node = activities_.extract({uid, rank});
   if (node.empty()) return;
+  node.mapped()->tell_peers(nullptr);
   left_by_age_.push_back(node.key());
   left_.insert(std::move(node));
   if (left_by_age_.size() <= kMostLeft) return;
   left_.erase(left_by_age_.front());
   left_by_age_.pop_front();
+}
+
+Watch::JoiningNote::JoiningNote(Watch& watch, Joining joining) : watch_(watch) {
+  joining.since_ns = now_ns();
+  const std::lock_guard lock(watch_.mutex_);
+  at_ = watch_.joining_.insert(watch_.joining_.end(), std::move(joining));
+}
+
+Watch::JoiningNote::~JoiningNote() {
+  const std::lock_guard lock(watch_.mutex_);
+  watch_.joining_.erase(at_);
+}
+
+std::vector<Watch::Joining> Watch::joining() const {
+  const std::lock_guard lock(mutex_);
+  return {joining_.begin(), joining_.end()};
+}
+
+void Watch::visit(const Visit& each) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, activity] : activities_) each(key.first, key.second, *activity);
 }
 
 Report Watch::report(uint64_t uid, Rank rank, uint64_t sequence) const {

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,6 +22,8 @@
 #include "src/base/bytes.h"
 #include "src/base/types.h"
 #include "src/core/operation.h"
+#include "src/core/peer_address.h"
+#include "src/core/recorder.h"
 #include "weir/status.h"
 
 namespace weir::core {
@@ -59,18 +63,38 @@ class Activity {
  public:
   static constexpr size_t kAlso = 7;  ///< that wait_for() tells beside the first
 
+  /// What the communicator is at, as far as operations do not tell.
+  enum class Stage : uint8_t { joining, connected, suspended, aborted };
+  /// What does not change, once it is known.
+  struct About {
+    std::string name;                                       ///< that the user gave; may be empty
+    std::string device;                                     ///< "host memory", or the GPU
+    std::shared_ptr<const std::vector<PeerAddress>> peers;  ///< by rank; null: not in the Watch any more
+  };
+
+  explicit Activity(size_t recorded = Recorder::kDefaultCapacity) : recorder_(recorded) {}
+
   /// Costs a few plain stores. `signature` 0: not to be compared.
   void begin(uint64_t sequence, uint32_t signature, const Operation& operation) {
     Entry& entry = entries_[sequence % kRemembered];
+    const uint64_t what = pack(operation);
     entry.sequence.store(0, std::memory_order_relaxed);
-    entry.what.store(pack(operation), std::memory_order_release);
+    entry.what.store(what, std::memory_order_release);
     entry.count.store(operation.count, std::memory_order_release);
     entry.signature.store(signature, std::memory_order_release);
     entry.sequence.store(sequence, std::memory_order_release);
     head_.store(sequence << 2 | static_cast<uint64_t>(Snapshot::State::inside), std::memory_order_release);
+    recorder_.begin(sequence, operation.kind, what, operation.count,
+                    operation.count * size_of(operation.type));
+  }
+  /// A further operation that is begun beside the last one: for the recorder only.
+  void note(uint64_t sequence, const Operation& operation) {
+    recorder_.begin(sequence, operation.kind, pack(operation), operation.count,
+                    operation.count * size_of(operation.type));
   }
   /// Left the call, or the exchange.
   void end() {
+    recorder_.end();
     head_.store(head_.load(std::memory_order_relaxed) & ~uint64_t{3}, std::memory_order_release);
     if (waiting_for_.load(std::memory_order_relaxed) != -1) waiting_for_.store(-1, std::memory_order_relaxed);
   }
@@ -85,6 +109,15 @@ class Activity {
 
   /// The communicator has failed. The first failure stays.
   void fail(Failure failure);
+  Recorder& recorder() { return recorder_; }
+  const Recorder& recorder() const { return recorder_; }
+  void set_stage(Stage stage) { stage_.store(stage, std::memory_order_relaxed); }
+  Stage stage() const { return stage_.load(std::memory_order_relaxed); }
+  /// Any thread.
+  void tell_about(std::string name, std::string device);
+  void tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers);
+  About about() const;
+
   /// One load.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// Success while not failed().
@@ -120,9 +153,12 @@ class Activity {
   std::atomic<int64_t> waiting_since_ns_{0};
   std::atomic<int64_t> looked_ns_{0};
   std::atomic<bool> failed_{false};
+  std::atomic<Stage> stage_{Stage::joining};
+  Recorder recorder_;
   std::array<Entry, kRemembered> entries_;
   mutable std::mutex mutex_;
   std::optional<Failure> failure_;
+  About about_;
 };
 
 /// What a process answers about a rank.
@@ -139,6 +175,34 @@ struct Report {
 /// Thread-safe. Outlives the door that it answers for.
 class Watch {
  public:
+  /// `recorded`: so many operations of each communicator are remembered.
+  explicit Watch(size_t recorded = Recorder::kDefaultCapacity) : recorded_(recorded) {}
+
+  /// A rank that looks for the others of a communicator, which has no name yet.
+  struct Joining {
+    Rank rank = 0;
+    int ranks = 0;
+    std::string root;  ///< where they gather
+    int64_t since_ns = 0;
+  };
+  /// Says so while it lives.
+  class JoiningNote {
+   public:
+    JoiningNote(Watch& watch, Joining joining);
+    ~JoiningNote();
+    JoiningNote(const JoiningNote&) = delete;
+
+   private:
+    Watch& watch_;
+    std::list<Joining>::iterator at_;
+  };
+  std::vector<Joining> joining() const;
+
+  using Visit = std::function<void(uint64_t uid, Rank rank, const Activity& activity)>;
+  /// Calls it for each rank of a communicator that lives in this process, which cannot leave meanwhile. It
+  /// must not call this object.
+  void visit(const Visit& each) const;
+
   /// Makes the record of rank `rank` of communicator `uid` and answers questions about it until leave().
   std::shared_ptr<Activity> enter(uint64_t uid, Rank rank);
   void leave(uint64_t uid, Rank rank);
@@ -160,10 +224,12 @@ class Watch {
   using Key = std::pair<uint64_t, Rank>;
   static constexpr size_t kMostLeft = 1024;
 
+  const size_t recorded_;
   mutable std::mutex mutex_;
   std::map<Key, std::shared_ptr<Activity>> activities_;
   std::map<Key, std::shared_ptr<Activity>> left_;
   std::deque<Key> left_by_age_;
+  std::list<Joining> joining_;
 };
 
 }  // namespace weir::core

@@ -41,10 +41,6 @@ std::string call_words(const CallRecord& call) {
 
 }  // namespace
 
-std::string PeerAddress::describe(Rank rank) const {
-  return fmt::format("rank {} (pid {} on host {})", rank, pid, hostname);
-}
-
 /// A walk from rank to rank, each waited for by one before it, with the question that is under way.
 class Watchdog::Chase {
  public:

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "src/base/door.h"
+#include "src/core/peer_address.h"
 #include "src/core/watch.h"
 #include "src/exec/task.h"
 #include "weir/status.h"
@@ -46,18 +47,6 @@ struct Timeouts {
   int64_t open_ms = 60'000;      ///< a channel that does not open though both its ranks wait for it
   int64_t deadlock_ms = 30'000;  ///< ranks that all wait for each other; 0: for ever
   int64_t warn_ms = 30'000;      ///< in which nothing moves, before a warning; 0: none
-};
-
-/// Who a rank is and where its process can be asked.
-struct PeerAddress {
-  SocketAddress door;
-  uint64_t host = 0;  ///< host_identity()
-  int32_t pid = 0;
-  std::string hostname;
-  std::vector<SocketAddress> other_doors = {};  ///< of further interfaces, for when that one does not answer
-
-  /// "rank 3 (pid 4711 on host alpha)".
-  std::string describe(Rank rank) const;
 };
 
 class Watchdog {

@@ -1,0 +1,166 @@
+// What watching costs: all_reduce over two ranks of one process with the recorder, the signatures and the
+// watchdog's looks, and without, in turns. Turns are short, and the fast ones count (a tenth of them took
+// less): those that nobody disturbed.
+//
+//     build/bench/overhead [ROUNDS [TRANSPORTS]]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/host.h"
+#include "src/core/communicator.h"
+#include "src/core/runtime.h"
+
+namespace weir {
+namespace {
+
+constexpr int kRanks = 2;
+
+struct Variant {
+  const char* name;
+  bool recorder;
+  bool signatures;
+};
+constexpr std::array kVariants = {
+    Variant{"nothing", false, false},       Variant{"recorder", true, false},
+    Variant{"signatures", false, true},     Variant{"both", true, true},
+    Variant{"nothing again", false, false},
+};
+
+struct Size {
+  const char* name;
+  size_t bytes;
+  int calls;  ///< in a turn
+};
+constexpr std::array kSizes = {Size{"8 B", 8, 4'000}, Size{"64 KiB", 64 << 10, 100}};
+
+/// nanoseconds per call, by size, variant and round.
+using Times = std::array<std::array<std::vector<double>, kVariants.size()>, kSizes.size()>;
+
+Options options_of(const Variant& variant, const char* transports) {
+  Options options;
+  if (*transports != 0) options.transports = transports;
+  options.calibration = false;
+  options.check = variant.signatures;
+  if (!variant.recorder) options.recorded = 0;
+  return options;
+}
+
+class Rank0And1 {
+ public:
+  Rank0And1(core::Runtime& runtime, const core::UniqueId& id, Rank rank)
+      : communicator_(runtime, id, kRanks, rank, {}) {}
+  Status meet() { return communicator_.connect(); }
+  Status sum(std::vector<float>& values, size_t bytes, int calls) {
+    core::Operation operation;
+    operation.kind = Collective::all_reduce;
+    operation.type = DataType::float32;
+    operation.reduction.op = RedOp::max;
+    operation.count = bytes / sizeof(float);
+    operation.input = operation.output = values.data();
+    for (int i = 0; i < calls; ++i) WEIR_TRY(communicator_.run({&operation, 1}, nullptr));
+    return {};
+  }
+
+ private:
+  core::Communicator communicator_;
+};
+
+Status measure(Rank rank, const std::vector<std::unique_ptr<core::Runtime>>& runtimes,
+               const std::vector<core::UniqueId>& ids, int rounds, Times& times) {
+  std::vector<std::unique_ptr<Rank0And1>> ranks;
+  for (size_t v = 0; v < runtimes.size(); ++v) {
+    ranks.push_back(std::make_unique<Rank0And1>(*runtimes[v], ids[v], rank));
+    WEIR_TRY(ranks.back()->meet());
+  }
+  std::vector<float> values(1 << 16, 1.0F);
+  for (int round = -1; round < rounds; ++round) {
+    for (size_t s = 0; s < kSizes.size(); ++s) {
+      for (size_t turn = 0; turn < ranks.size(); ++turn) {
+        const size_t v = (turn + static_cast<size_t>(round + 1)) % ranks.size();
+        WEIR_TRY(ranks[v]->sum(values, kSizes[s].bytes, kSizes[s].calls / 10));  // warm, and together
+        const int64_t begin = now_ns();
+        WEIR_TRY(ranks[v]->sum(values, kSizes[s].bytes, kSizes[s].calls));
+        const double each = static_cast<double>(now_ns() - begin) / kSizes[s].calls;
+        if (round >= 0 && rank == 0) times[s][v].push_back(each);
+      }
+    }
+  }
+  return {};
+}
+
+double quantile(std::vector<double> values, double share) {
+  std::ranges::sort(values);
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+/// What begin() and end() of an operation cost by themselves, in nanoseconds: the least of many short runs.
+double alone(size_t recorded) {
+  core::Activity activity(recorded);
+  core::Operation operation;
+  operation.count = 2;
+  constexpr int kCalls = 2'000;
+  double least = 1e9;
+  uint64_t sequence = 0;
+  for (int run = 0; run < 2'000; ++run) {
+    const int64_t begin = now_ns();
+    for (int i = 0; i < kCalls; ++i) {
+      activity.begin(++sequence, 1, operation);
+      activity.end();
+    }
+    least = std::min(least, static_cast<double>(now_ns() - begin) / kCalls);
+  }
+  return least;
+}
+
+int print(const Times& times) {
+  fmt::print("a call's notes, without recorder {:.1f} ns, with it {:.1f} ns\n", alone(0),
+             alone(core::Recorder::kDefaultCapacity));
+  fmt::print("{:<8} {:<14} {:>12} {:>12} {:>12}\n", "size", "with", "median ns", "tenth ns", "more");
+  for (size_t s = 0; s < kSizes.size(); ++s) {
+    for (size_t v = 0; v < kVariants.size(); ++v) {
+      const double fast = quantile(times[s][v], 0.1);
+      fmt::print("{:<8} {:<14} {:>12.1f} {:>12.1f} {:>+11.2f}%\n", kSizes[s].name, kVariants[v].name,
+                 quantile(times[s][v], 0.5), fast, 100 * (fast / quantile(times[s][0], 0.1) - 1));
+    }
+  }
+  return 0;
+}
+
+int run(int rounds, const char* transports) {
+  std::vector<std::unique_ptr<core::Runtime>> runtimes;
+  std::vector<core::UniqueId> ids;
+  for (const Variant& variant : kVariants) {
+    runtimes.push_back(std::make_unique<core::Runtime>(options_of(variant, transports)));
+    const auto id = runtimes.back()->make_unique_id();
+    if (!id.ok()) return fmt::print(stderr, "{}\n", id.status().message()), 1;
+    ids.push_back(*id);
+  }
+  Times times;
+  std::array<Status, kRanks> statuses;
+  std::vector<std::thread> threads;
+  for (Rank rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back(
+        [&, rank] { statuses[static_cast<size_t>(rank)] = measure(rank, runtimes, ids, rounds, times); });
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& status : statuses) {
+    if (!status.ok()) return fmt::print(stderr, "{}\n", status.message()), 1;
+  }
+  return print(times);
+}
+
+}  // namespace
+}  // namespace weir
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 300;
+  return weir::run(std::max(rounds, 1), argc > 2 ? argv[2] : "");
+}

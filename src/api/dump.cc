@@ -1,0 +1,12 @@
+/// The C function of weir/dump.h.
+#include "src/api/process.h"
+
+#pragma GCC visibility push(default)
+#include "weir/dump.h"
+#pragma GCC visibility pop
+
+int weirDump(const char* path) {
+  if (path == nullptr || *path == '\0')
+    return weir::api::report({weir::Code::invalid_argument, "weirDump : path is NULL or empty"});
+  return weir::api::report(weir::api::runtime().dumper().write(path));
+}

@@ -1,0 +1,173 @@
+#include "src/cli/ps.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "src/base/text.h"
+#include "src/cli/rank_words.h"
+
+namespace weir::cli {
+namespace {
+
+using core::CommunicatorReport;
+using core::RankState;
+
+std::string operation_words(const CommunicatorReport& report) {
+  if (!report.last) return "";
+  const core::OperationReport& last = *report.last;
+  std::string words = core::describe(last.operation);
+  if (words.starts_with("nccl")) words.erase(0, 4);
+  if (!last.plan.empty()) words += " by " + last.plan;
+  return words;
+}
+
+/// "waits for 2, 3 since 1.2 s".
+std::string state_words(const CommunicatorReport& report) {
+  const std::string state(name(report.state));
+  if (report.state == RankState::waiting)
+    return fmt::format("waits for {} since {}", rank_ranges(report.waiting_for),
+                       seconds_words(static_cast<double>(report.waiting_ns) / 1e9));
+  if (report.state == RankState::failed) return "failed: " + report.sentence;
+  if (report.state == RankState::running && report.last && report.last->took_ns > 0 && report.last->exact)
+    return fmt::format("running since {}", seconds_words(static_cast<double>(report.last->took_ns) / 1e9));
+  return state;
+}
+
+/// Each group of ranks that wait for the same ones.
+std::string waits_of(const Gathered& communicator) {
+  std::map<std::vector<Rank>, std::vector<Rank>> groups;
+  for (size_t rank = 0; rank < communicator.members.size(); ++rank) {
+    const auto& report = communicator.members[rank].report;
+    if (report && report->state == RankState::waiting)
+      groups[report->waiting_for].push_back(static_cast<Rank>(rank));
+  }
+  std::string out;
+  for (const auto& [awaited, waiting] : groups) {
+    const bool one = waiting.size() == 1;
+    out += fmt::format("  {} {} {} for {}\n", one ? "rank" : "ranks", rank_ranges(waiting),
+                       one ? "waits" : "wait", rank_ranges(awaited));
+  }
+  return out;
+}
+
+/// Rows: ranks that have done the same. Columns: operations, as begun/ended; '<' marks who is behind.
+std::string matrix_of(const Gathered& communicator) {
+  using Counts = std::array<std::pair<uint64_t, uint64_t>, kCollectives>;
+  std::map<Counts, std::vector<Rank>> rows;
+  Counts most{};
+  for (size_t rank = 0; rank < communicator.members.size(); ++rank) {
+    const auto& report = communicator.members[rank].report;
+    if (!report) continue;
+    Counts counts{};
+    for (size_t kind = 0; kind < counts.size(); ++kind) {
+      counts[kind] = {report->counts[kind].begun, report->counts[kind].ended};
+      most[kind].first = std::max(most[kind].first, counts[kind].first);
+    }
+    rows[counts].push_back(static_cast<Rank>(rank));
+  }
+  std::string out = fmt::format("  {:<20}", "begun/ended");
+  for (size_t kind = 0; kind < most.size(); ++kind) {
+    if (most[kind].first > 0) out += fmt::format(" {:>18}", name(static_cast<Collective>(kind)));
+  }
+  out += "\n";
+  std::map<Rank, std::string> lines;  // in the order of the lowest rank
+  for (const auto& [counts, ranks] : rows) {
+    std::string& line = lines[ranks.front()];
+    line = fmt::format("  {:<20}", (ranks.size() == 1 ? "rank " : "ranks ") + rank_ranges(ranks));
+    for (size_t kind = 0; kind < most.size(); ++kind) {
+      if (most[kind].first == 0) continue;
+      // Sends and receives differ between ranks.
+      const bool behind =
+          static_cast<Collective>(kind) != Collective::send_recv && counts[kind].first < most[kind].first;
+      line += fmt::format(" {:>18}",
+                          fmt::format("{}{}/{}", behind ? "<" : "", counts[kind].first, counts[kind].second));
+    }
+  }
+  for (const auto& [rank, line] : lines) out += line + "\n";
+  return lines.empty() ? "" : out;
+}
+
+std::string json_of(const std::vector<Asked>& asked) {
+  nlohmann::ordered_json out = {{"format", "weir ps 1"}};
+  out["processes"] = nlohmann::ordered_json::array();
+  for (const Asked& one : asked) {
+    nlohmann::ordered_json process = {
+        {"pid", one.pid}, {"host", one.host}, {"answers", one.report.has_value()}};
+    if (one.report)
+      process["report"] = nlohmann::ordered_json::parse(core::to_json(*one.report));
+    else
+      process["why_not"] = one.why_not;
+    out["processes"].push_back(std::move(process));
+  }
+  return out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string process_words(const Asked& process) {
+  if (!process.report)
+    return fmt::format("process {} on {} {}\n", process.pid, process.host, process.why_not);
+  std::string out;
+  for (const core::Watch::Joining& one : process.report->joining) {
+    out += fmt::format("process {} on {}: rank {} of {} has looked for the others at {} for {}\n",
+                       process.pid, process.host, one.rank, one.ranks, one.root,
+                       seconds_words(static_cast<double>(process.report->time_ns - one.since_ns) / 1e9));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string table_of(const Gathered& communicator) {
+  const std::string called = communicator.name.empty() ? "" : fmt::format(" \"{}\"", communicator.name);
+  std::string out = fmt::format("communicator {}{}: {}\n", communicator.id, called,
+                                plural(static_cast<int64_t>(communicator.members.size()), "rank"));
+  out +=
+      fmt::format("  {:>5} {:<28} {:>8}  {:<52} {}\n", "rank", "process", "calls", "last operation", "state");
+  for (size_t rank = 0; rank < communicator.members.size(); ++rank) {
+    const Gathered::Member& one = communicator.members[rank];
+    const std::string process = fmt::format("{} {} {}", one.host, one.pid, one.program);
+    if (one.report)
+      out += fmt::format("  {:>5} {:<28} {:>8}  {:<52} {}\n", rank, process, one.report->calls,
+                         operation_words(*one.report), state_words(*one.report));
+    else
+      out += fmt::format("  {:>5} {:<28} {:>8}  {:<52} {}\n", rank, process, "?", "", one.why_not);
+  }
+  return out + waits_of(communicator) + matrix_of(communicator);
+}
+
+void add_ps(CLI::App& app, PsArguments& arguments) {
+  CLI::App* ps =
+      app.add_subcommand("ps", "Show what the communicators of this host are doing, and who waits for whom");
+  ps->add_option("PID", arguments.request.pids, "Processes of this host; none: all that use weir");
+  ps->add_flag("--json", arguments.json, "As JSON, with recent operations and channels");
+  ps->add_flag("!--here", arguments.request.elsewhere, "Do not ask processes of other hosts");
+  ps->add_option("--patience", arguments.request.patience_ms, "Milliseconds to wait for answers")
+      ->check(CLI::Range(1, 3'600'000))
+      ->capture_default_str();
+}
+
+int run_ps(PsArguments arguments) {
+  if (!arguments.json) {
+    arguments.request.scope.recent = 0;
+    arguments.request.scope.channels = false;
+  }
+  const std::vector<Asked> asked = survey(arguments.request);
+  const bool all_answer = std::ranges::all_of(asked, [](const Asked& one) { return one.report.has_value(); });
+  if (arguments.json) {
+    fmt::print("{}\n", json_of(asked));
+    return all_answer ? 0 : 1;
+  }
+  if (asked.empty()) {
+    fmt::print("no process of this host{} uses weir now\n",
+               arguments.request.pids.empty() ? "" : " of these");
+    return 0;
+  }
+  for (const Asked& process : asked) fmt::print("{}", process_words(process));
+  for (const Gathered& communicator : gather(asked)) fmt::print("{}", table_of(communicator));
+  return all_answer ? 0 : 1;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,28 @@
+/// Numbers of ranks for people.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "src/base/types.h"
+
+namespace weir::cli {
+
+/// "0-3, 7": sorted.
+inline std::string rank_ranges(std::vector<Rank> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  std::string out;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t end = i;
+    while (end + 1 < ranks.size() && ranks[end + 1] == ranks[end] + 1) ++end;
+    if (!out.empty()) out += ", ";
+    out += end == i ? fmt::format("{}", ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[end]);
+    i = end + 1;
+  }
+  return out;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,140 @@
+#include "src/cli/top.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <tuple>
+
+#include "src/base/text.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr size_t kMostShown = 40;
+
+/// An end of a channel in one process.
+using EndKey =
+    std::tuple<std::string, Rank, Rank, uint32_t, bool>;  // communicator, rank, peer, number, sends
+
+struct EndCount {
+  std::string transport;
+  uint64_t bytes = 0;
+  uint64_t messages = 0;
+  int64_t time_ns = 0;
+};
+
+std::map<EndKey, EndCount> ends_of(const std::vector<Asked>& asked) {
+  std::map<EndKey, EndCount> out;
+  for (const Asked& process : asked) {
+    if (!process.report) continue;
+    for (const core::CommunicatorReport& one : process.report->communicators) {
+      for (const core::ChannelReport& channel : one.channels)
+        out[{one.id, one.rank, channel.peer, channel.number, channel.sends}] = {
+            channel.transport, channel.bytes, channel.messages, process.report->time_ns};
+    }
+  }
+  return out;
+}
+
+/// Operations of each communicator that go without channels, by exchange through shared windows.
+std::string calls_between(const std::vector<Asked>& before, const std::vector<Asked>& after) {
+  std::map<std::pair<std::string, Rank>, std::pair<uint64_t, int64_t>> was;
+  for (const Asked& process : before) {
+    if (!process.report) continue;
+    for (const core::CommunicatorReport& one : process.report->communicators)
+      was[{one.id, one.rank}] = {one.calls, process.report->time_ns};
+  }
+  std::map<std::string, double> calls;
+  for (const Asked& process : after) {
+    if (!process.report) continue;
+    for (const core::CommunicatorReport& one : process.report->communicators) {
+      const auto found = was.find({one.id, one.rank});
+      if (found == was.end()) continue;
+      const double seconds = static_cast<double>(process.report->time_ns - found->second.second) / 1e9;
+      const double rate = static_cast<double>(one.calls - found->second.first) / std::max(seconds, 1e-9);
+      double& most = calls[one.id];
+      most = std::max(most, rate);
+    }
+  }
+  std::string out;
+  for (const auto& [id, rate] : calls) out += fmt::format("communicator {}: {:.0f} calls/s\n", id, rate);
+  return out;
+}
+
+std::string table_of(const std::vector<LinkRate>& rates) {
+  std::string out = fmt::format("{:<16} {:>5}    {:<5} {:<10} {:>8} {:>12} {:>12} {:>12}\n", "communicator",
+                                "from", "to", "transport", "channels", "bytes/s", "messages/s", "bytes");
+  for (const LinkRate& one : rates) {
+    out += fmt::format("{:<16} {:>5} -> {:<5} {:<10} {:>8} {:>12} {:>12.0f} {:>12}\n", one.communicator,
+                       one.from, one.to, one.transport, one.channels, bytes_words(one.bytes_per_s) + "/s",
+                       one.messages_per_s, bytes_words(static_cast<double>(one.bytes)));
+    if (&one - rates.data() + 1 == static_cast<ptrdiff_t>(kMostShown)) {
+      out += fmt::format("and {} more\n", rates.size() - kMostShown);
+      break;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<LinkRate> rates_between(const std::vector<Asked>& before, const std::vector<Asked>& after) {
+  const auto was = ends_of(before);
+  const auto is = ends_of(after);
+  std::map<std::tuple<std::string, Rank, Rank, std::string>, LinkRate> links;
+  for (const auto& [key, end] : is) {
+    const auto& [id, rank, peer, number, sends] = key;
+    if (!sends && is.contains({id, peer, rank, number, true})) continue;  // the sender tells
+    const Rank from = sends ? rank : peer;
+    const Rank to = sends ? peer : rank;
+    if (from == to) continue;  // between lanes of a rank
+    LinkRate& link = links[{id, from, to, end.transport}];
+    link.communicator = id;
+    link.from = from;
+    link.to = to;
+    link.transport = end.transport;
+    ++link.channels;
+    link.bytes += end.bytes;
+    const auto found = was.find(key);
+    if (found == was.end() || end.time_ns <= found->second.time_ns) continue;
+    const double seconds = static_cast<double>(end.time_ns - found->second.time_ns) / 1e9;
+    link.bytes_per_s += static_cast<double>(end.bytes - found->second.bytes) / seconds;
+    link.messages_per_s += static_cast<double>(end.messages - found->second.messages) / seconds;
+  }
+  std::vector<LinkRate> out;
+  for (auto& [key, link] : links) out.push_back(std::move(link));
+  std::ranges::stable_sort(out, std::ranges::greater(), &LinkRate::bytes_per_s);
+  return out;
+}
+
+void add_top(CLI::App& app, TopArguments& arguments) {
+  CLI::App* top = app.add_subcommand("top", "Show how many bytes per second go from rank to rank, now");
+  top->add_option("PID", arguments.request.pids, "Processes of this host; none: all that use weir");
+  top->add_option("-i,--interval", arguments.seconds, "Seconds between looks")
+      ->check(CLI::Range(0.05, 3600.0))
+      ->capture_default_str();
+  top->add_flag("--once", arguments.once, "Print one table, after one interval, and end");
+  top->footer(
+      "Ends with an interrupt (Ctrl-C). Fast paths through shared memory have no channels: their calls "
+      "count.");
+}
+
+int run_top(TopArguments arguments) {
+  arguments.request.scope.recent = 0;
+  std::vector<Asked> before = survey(arguments.request);
+  for (;;) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(arguments.seconds));
+    std::vector<Asked> after = survey(arguments.request);
+    if (!arguments.once && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
+    fmt::print("{}{}", calls_between(before, after), table_of(rates_between(before, after)));
+    std::fflush(stdout);
+    if (arguments.once) return 0;
+    before = std::move(after);
+  }
+}
+
+}  // namespace weir::cli

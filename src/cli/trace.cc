@@ -1,0 +1,119 @@
+#include "src/cli/trace.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace weir::cli {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+ordered_json named(const char* what, int process, int thread, const std::string& name) {
+  return {{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
+}
+
+/// Microseconds since 1970, which is what the format has.
+double microseconds(int64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+ordered_json event_of(const core::OperationReport& one, int process, int thread) {
+  ordered_json out = {{"name", core::describe(one.operation)},
+                      {"cat", "weir"},
+                      {"pid", process},
+                      {"tid", thread},
+                      {"ts", microseconds(one.begun_ns)}};
+  out["ph"] = one.took_ns > 0 ? "X" : "i";
+  if (one.took_ns > 0) out["dur"] = microseconds(one.took_ns);
+  if (one.took_ns == 0) out["s"] = "t";
+  out["args"] = {{"number", one.number},
+                 {"call", one.call},
+                 {"plan", one.plan},
+                 {"exact", one.exact},
+                 {"ended", one.ended}};
+  return out;
+}
+
+/// One report, or those in the output of weir ps.
+Status add_reports(const std::string& path, std::vector<core::ProcessReport>& reports) {
+  std::ifstream file(path);
+  if (!file) return {Code::system_error, fmt::format("{} cannot be read", path)};
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::vector<std::string> texts;
+  try {
+    const json whole = json::parse(text);
+    if (whole.is_object() && whole.contains("processes")) {
+      for (const json& process : whole["processes"]) {
+        if (process.contains("report")) texts.push_back(process["report"].dump());
+      }
+    } else {
+      texts.push_back(text);
+    }
+  } catch (const json::exception& error) {  // the library has no other way to say what is wrong
+    return {Code::invalid_argument, fmt::format("{}: {}", path, error.what())};
+  }
+  for (const std::string& one : texts) {
+    auto report = core::read_report(one);
+    if (!report.ok()) return {Code::invalid_argument, fmt::format("{}: {}", path, report.status().message())};
+    reports.push_back(std::move(*report));
+  }
+  return {};
+}
+
+int report_failure(const Status& failed) {
+  fmt::print(stderr, "weir trace: {}\n", failed.message());
+  return 1;
+}
+
+}  // namespace
+
+std::string trace_of(const std::vector<core::ProcessReport>& reports) {
+  ordered_json events = ordered_json::array();
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const core::ProcessReport& report = reports[i];
+    const auto process = static_cast<int>(i + 1);  // pids of two hosts may be the same
+    events.push_back(named("process_name", process, 0,
+                           fmt::format("{} {} {}", report.hostname, report.pid, report.program)));
+    int thread = 0;
+    for (const core::CommunicatorReport& one : report.communicators) {
+      ++thread;
+      events.push_back(named("thread_name", process, thread,
+                             fmt::format("rank {} of {}", one.rank, one.name.empty() ? one.id : one.name)));
+      for (const core::OperationReport& operation : one.recent) {
+        if (operation.begun_ns != 0) events.push_back(event_of(operation, process, thread));
+      }
+    }
+  }
+  return ordered_json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}.dump(
+      -1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+void add_trace(CLI::App& app, TraceArguments& arguments) {
+  CLI::App* trace = app.add_subcommand(
+      "trace", "Make a trace for chrome://tracing or ui.perfetto.dev of what processes have dumped");
+  trace->add_option("FILE", arguments.files, "Files of WEIR_DUMP_FILE, or output of weir ps --json")
+      ->required();
+  trace->add_option("-o,--out", arguments.out, "File for the trace; else it is printed");
+}
+
+int run_trace(const TraceArguments& arguments) {
+  std::vector<core::ProcessReport> reports;
+  for (const std::string& path : arguments.files) {
+    if (const Status added = add_reports(path, reports); !added.ok()) return report_failure(added);
+  }
+  const std::string trace = trace_of(reports);
+  if (arguments.out.empty()) {
+    fmt::print("{}\n", trace);
+    return 0;
+  }
+  std::ofstream file(arguments.out);
+  file << trace << '\n';
+  file.close();
+  if (!file) return report_failure({Code::system_error, arguments.out + " cannot be written"});
+  return 0;
+}
+
+}  // namespace weir::cli

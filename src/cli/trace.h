@@ -1,0 +1,26 @@
+/// weir trace: reports of processes as a trace that browsers draw (chrome://tracing, ui.perfetto.dev).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "src/core/process_report.h"
+
+namespace weir::cli {
+
+struct TraceArguments {
+  std::vector<std::string> files;  ///< dumps, or what `weir ps --json` printed
+  std::string out;                 ///< file; empty: standard output
+};
+
+/// The trace: a process for each process, a thread for each communicator's rank, an event for each operation
+/// whose times are known.
+std::string trace_of(const std::vector<core::ProcessReport>& reports);
+
+/// The subcommand trace.
+void add_trace(CLI::App& app, TraceArguments& arguments);
+/// The exit code.
+int run_trace(const TraceArguments& arguments);
+
+}  // namespace weir::cli

@@ -1,0 +1,84 @@
+#include "src/core/recorder.h"
+
+#include <algorithm>
+
+namespace weir::core {
+namespace {
+
+/// The low bits of Activity::pack.
+Collective kind_of(uint64_t what) { return static_cast<Collective>(what & 0x7f); }
+
+}  // namespace
+
+void Recorder::forget() {
+  for (size_t i = 0; i < capacity_; ++i) entries_[i].number.store(0, std::memory_order_relaxed);
+  for (Tally& tally : tallies_) {
+    tally.begun.store(0, std::memory_order_relaxed);
+    tally.bytes.store(0, std::memory_order_relaxed);
+  }
+  timed_ = nullptr;
+  ended_.store(0, std::memory_order_release);
+  begun_.store(0, std::memory_order_release);
+}
+
+std::shared_ptr<ChannelTally> Recorder::add_channel(Rank peer, uint32_t number, bool sends,
+                                                    std::string transport) {
+  if (!on()) return nullptr;
+  auto tally = std::make_shared<ChannelTally>(peer, number, sends, std::move(transport));
+  const std::lock_guard lock(mutex_);
+  channels_.push_back(tally);
+  return tally;
+}
+
+bool Recorder::read(uint64_t number, RecordedOperation& out) const {
+  const Entry& entry = entries_[number & (capacity_ - 1)];
+  if (entry.number.load(std::memory_order_acquire) != number) return false;
+  out.number = number;
+  out.sequence = entry.sequence.load(std::memory_order_acquire);
+  out.what = entry.what.load(std::memory_order_acquire);
+  out.count = entry.count.load(std::memory_order_acquire);
+  out.plan = entry.plan.load(std::memory_order_acquire);
+  out.begun_ns = entry.begun_ns.load(std::memory_order_acquire);
+  out.ended_ns = entry.ended_ns.load(std::memory_order_acquire);
+  return entry.number.load(std::memory_order_relaxed) == number;
+}
+
+std::vector<RecordedOperation> Recorder::recent(size_t most) const {
+  std::vector<RecordedOperation> out;
+  if (!on()) return out;
+  const uint64_t ended = ended_.load(std::memory_order_acquire);
+  const uint64_t begun = begun_.load(std::memory_order_acquire);
+  const uint64_t kept = std::min<uint64_t>(begun, capacity_);
+  int64_t latest_ns = 0;
+  for (uint64_t number = begun - kept + 1; number <= begun; ++number) {
+    RecordedOperation one;
+    if (!read(number, one)) continue;
+    one.exact = one.begun_ns != 0;
+    one.ended = number <= ended;
+    if (!one.exact) one.begun_ns = latest_ns;
+    latest_ns = std::max(one.begun_ns, one.ended_ns);
+    if (begun - number < most) out.push_back(one);
+  }
+  return out;
+}
+
+std::array<Recorder::Count, kCollectives> Recorder::counts() const {
+  std::array<Count, kCollectives> out;
+  for (size_t kind = 0; kind < out.size(); ++kind) {
+    out[kind].begun = tallies_[kind].begun.load(std::memory_order_relaxed);
+    out[kind].ended = out[kind].begun;
+    out[kind].bytes = tallies_[kind].bytes.load(std::memory_order_relaxed);
+  }
+  for (const RecordedOperation& one : recent(SIZE_MAX)) {
+    if (Count& count = out[static_cast<size_t>(kind_of(one.what))]; !one.ended && count.ended > 0)
+      --count.ended;
+  }
+  return out;
+}
+
+std::vector<std::shared_ptr<const ChannelTally>> Recorder::channels() const {
+  const std::lock_guard lock(mutex_);
+  return {channels_.begin(), channels_.end()};
+}
+
+}  // namespace weir::core

@@ -1,0 +1,199 @@
+// weir ps, top and trace on processes that work, wait, stop and die; and the files that they dump.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "src/core/communicator.h"
+#include "src/core/runtime.h"
+#include "tests/cli/command.h"
+#include "tests/core/rank.h"
+
+namespace weir::cli {
+namespace {
+
+using core::Communicator;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using weir::testing::CommandResult;
+using weir::testing::Processes;
+using weir::testing::run_command;
+
+constexpr int kRanks = 3;
+constexpr int kLate = 2;  ///< the rank that makes one call less
+
+CommandResult weir_command(const std::string& arguments) {
+  return run_command(std::string("'") + WEIR_PROGRAM + "' " + arguments + " 2>&1");
+}
+
+Status sum(Communicator& communicator) {
+  std::vector<float> values(1000);
+  core::Operation operation;
+  operation.kind = Collective::all_reduce;
+  operation.type = DataType::float32;
+  operation.count = values.size();
+  operation.input = operation.output = values.data();
+  return communicator.run({&operation, 1}, nullptr);
+}
+
+/// Processes of which all but one wait for that one in their second call.
+class Ps : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/weir-ps-XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  void TearDown() override {
+    processes_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void start(Options options) {
+    options.calibration = false;
+    processes_ = std::make_unique<Processes>(kRanks, [&](int rank, const Processes::Voice& voice) {
+      core::Runtime runtime(options);
+      core::Config config;
+      config.name = "layers";
+      Communicator communicator(runtime, root_.id(), kRanks, rank, config);
+      Status status = communicator.connect();
+      if (status.ok()) status = sum(communicator);
+      voice.say(status.ok() ? "ok" : status.message());
+      if (rank == kLate)
+        for (;;) pause();
+      status = sum(communicator);
+      voice.say(status.ok() ? "ok" : status.message());
+      pause();
+    });
+    for (int rank = 0; rank < kRanks; ++rank) ASSERT_EQ(processes_->line(rank), "ok");
+  }
+  std::string pids() const {
+    std::string out;
+    for (int rank = 0; rank < kRanks; ++rank) out += fmt::format(" {}", processes_->pid(rank));
+    return out;
+  }
+  /// Calls a command until its output has the words; what it printed last.
+  CommandResult until(const std::string& arguments, const std::string& words) const {
+    CommandResult result;
+    const Deadline deadline = Deadline::in_ms(20'000);
+    do {
+      result = weir_command(arguments);
+    } while (result.text.find(words) == std::string::npos && !deadline.over());
+    return result;
+  }
+  nlohmann::json dump_of(int rank) const {
+    const std::string path = fmt::format("{}/{}.json", folder_, processes_->pid(rank));
+    const Deadline deadline = Deadline::in_ms(20'000);
+    while (!std::filesystem::exists(path) && !deadline.over())
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::ifstream file(path);
+    return nlohmann::json::parse(std::string(std::istreambuf_iterator<char>(file), {}), nullptr, false);
+  }
+
+  std::string folder_;
+  const weir::testing::RootProcess root_;
+  std::unique_ptr<Processes> processes_;
+};
+
+TEST_F(Ps, SaysWhoWaitsForWhomAndWhoIsBehind) {
+  start({});
+  const CommandResult found = until("ps" + pids(), "ranks 0-1 wait for 2");
+  EXPECT_EQ(found.code, 0);
+  EXPECT_THAT(found.text, AllOf(HasSubstr("\"layers\": 3 ranks"), HasSubstr("ranks 0-1 wait for 2"),
+                                HasSubstr("AllReduce(count 1000, float32"), HasSubstr("<1/1"),
+                                HasSubstr("2/1"), HasSubstr(fmt::format("{}", processes_->pid(kLate)))));
+  const CommandResult json = weir_command("ps --json" + pids());
+  const auto parsed = nlohmann::json::parse(json.text, nullptr, false);
+  ASSERT_FALSE(parsed.is_discarded()) << json.text;
+  EXPECT_EQ(parsed["processes"].size(), size_t{kRanks});
+}
+
+TEST_F(Ps, OneProcessLeadsToTheOthers) {
+  start({});
+  const CommandResult found = until(fmt::format("ps {}", processes_->pid(kLate)), "ranks 0-1 wait for 2");
+  EXPECT_THAT(found.text, HasSubstr("ranks 0-1 wait for 2"));
+}
+
+TEST_F(Ps, AStoppedProcessIsSaidToBe) {
+  Options patient;
+  patient.peer_timeout_s = 600;
+  start(patient);
+  processes_->signal(kLate, SIGSTOP);
+  const CommandResult found = until("ps --patience 500" + pids(), "wait for 2");
+  EXPECT_EQ(found.code, 1) << "somebody does not answer";
+  EXPECT_THAT(found.text, AllOf(HasSubstr(fmt::format("process {} on", processes_->pid(kLate))),
+                                HasSubstr("is stopped"), HasSubstr("wait for 2")));
+}
+
+TEST_F(Ps, AFailureLeavesFilesThatSayWhy) {
+  Options options;
+  options.dump_file = folder_ + "/%p.json";
+  start(options);
+  processes_->signal(kLate, SIGKILL);
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(processes_->line(rank), HasSubstr("is dead"));
+    const nlohmann::json dump = dump_of(rank);
+    ASSERT_TRUE(dump.is_object());
+    const auto& communicator = dump["communicators"][0];
+    EXPECT_EQ(communicator["state"], "failed");
+    EXPECT_EQ(communicator["culprit"], kLate);
+    EXPECT_EQ(communicator["last"]["call"], 2);
+  }
+  const std::string files =
+      fmt::format("'{0}/{1}.json' '{0}/{2}.json'", folder_, processes_->pid(0), processes_->pid(1));
+  const CommandResult trace = weir_command("trace " + files);
+  EXPECT_EQ(trace.code, 0);
+  const auto parsed = nlohmann::json::parse(trace.text, nullptr, false);
+  ASSERT_FALSE(parsed.is_discarded()) << trace.text;
+  size_t operations = 0;
+  for (const auto& event : parsed["traceEvents"]) operations += event["ph"] != "M" ? 1 : 0;
+  EXPECT_EQ(operations, 4u) << "two of each process";
+}
+
+TEST_F(Ps, ASignalMakesAProcessSayWhatItDoes) {
+  Options options;
+  options.dump_file = folder_ + "/%p.json";
+  options.dump_signal = SIGUSR2;
+  start(options);
+  until("ps" + pids(), "ranks 0-1 wait for 2");
+  processes_->signal(0, SIGUSR2);
+  const nlohmann::json dump = dump_of(0);
+  ASSERT_TRUE(dump.is_object());
+  EXPECT_EQ(dump["communicators"][0]["state"], "waiting");
+  EXPECT_THAT(dump["communicators"][0]["waiting_for"].dump(), HasSubstr("2"));
+  EXPECT_EQ(weir_command(fmt::format("ps {}", processes_->pid(0))).code, 0) << "it goes on";
+}
+
+TEST_F(Ps, TopTellsOfLinks) {
+  Options options;
+  options.transports = "tcp";
+  start(options);
+  const CommandResult top = weir_command("top --once -i 0.05" + pids());
+  EXPECT_EQ(top.code, 0);
+  EXPECT_THAT(top.text, AllOf(HasSubstr("tcp"), HasSubstr("->")));
+}
+
+TEST(Trace, SaysWhatIsWrongWithAFile) {
+  const CommandResult none = weir_command("trace /no/such/file");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.text, HasSubstr("/no/such/file cannot be read"));
+  const CommandResult other = weir_command("trace /proc/version");
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.text, HasSubstr("/proc/version: "));
+}
+
+TEST(PsAlone, ProcessesThatDoNotUseItAreNotFound) {
+  const CommandResult found = weir_command(fmt::format("ps {}", getpid()));
+  EXPECT_EQ(found.code, 0);
+  EXPECT_THAT(found.text, HasSubstr("no process of this host"));
+}
+
+}  // namespace
+}  // namespace weir::cli

@@ -1,0 +1,219 @@
+// What a process says of its communicators, while they work, wait, fail and rest.
+#include "src/core/process_report.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "src/core/communicator.h"
+#include "src/core/runtime.h"
+
+namespace weir::core {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr int kRanks = 3;
+
+Options quiet_options(const std::string& transports = "") {
+  Options options;
+  if (!transports.empty()) options.transports = transports;
+  options.calibration = false;
+  return options;
+}
+
+/// Ranks of one process, a thread each, and what `act` does there once they have met.
+void with_ranks(Runtime& runtime, const std::function<void(Communicator&)>& act) {
+  const auto id = runtime.make_unique_id();
+  ASSERT_TRUE(id.ok());
+  std::vector<std::thread> threads;
+  for (Rank rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      Config config;
+      config.name = "layers";
+      Communicator communicator(runtime, *id, kRanks, rank, config);
+      const Status met = communicator.connect();
+      ASSERT_TRUE(met.ok()) << met.message();
+      act(communicator);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+Status sum(Communicator& communicator, std::vector<float>& values) {
+  Operation operation;
+  operation.kind = Collective::all_reduce;
+  operation.type = DataType::float32;
+  operation.count = values.size();
+  operation.input = operation.output = values.data();
+  return communicator.run({&operation, 1}, nullptr);
+}
+
+CommunicatorReport report_of_rank(const Runtime& runtime, Rank rank) {
+  for (CommunicatorReport& one : report_of(runtime.watch(), runtime.host()).communicators) {
+    if (one.rank == rank) return std::move(one);
+  }
+  return {};
+}
+
+/// Looks at the report of a rank until `fits`; false: it never did.
+bool comes_to(const Runtime& runtime, Rank rank, const std::function<bool(const CommunicatorReport&)>& fits) {
+  const Deadline deadline = Deadline::in_ms(20'000);
+  while (!deadline.over()) {
+    if (fits(report_of_rank(runtime, rank))) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return false;
+}
+
+TEST(ProcessReport, CountsAndRemembersOperations) {
+  Runtime runtime(quiet_options());
+  std::atomic<int> done{0};
+  with_ranks(runtime, [&](Communicator& communicator) {
+    std::vector<float> few(2), many(64 << 10);
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(sum(communicator, few).ok());
+    ASSERT_TRUE(sum(communicator, many).ok());
+    const CommunicatorReport report = report_of_rank(runtime, communicator.rank());
+    EXPECT_EQ(report.name, "layers");
+    EXPECT_EQ(report.ranks, kRanks);
+    EXPECT_EQ(report.device, "host memory");
+    EXPECT_EQ(report.state, RankState::idle);
+    EXPECT_EQ(report.calls, 6u);
+    const Recorder::Count& count = report.counts[static_cast<size_t>(Collective::all_reduce)];
+    EXPECT_EQ(count.begun, 6u) << "what was measured before is nobody's";
+    EXPECT_EQ(count.ended, 6u);
+    EXPECT_EQ(count.bytes, 5 * 8 + (256u << 10));
+    ASSERT_THAT(report.recent, SizeIs(6));
+    EXPECT_TRUE(report.recent.front().exact) << "the first one has a time";
+    EXPECT_GE(report.recent[3].begun_ns, report.recent[0].begun_ns);
+    ASSERT_TRUE(report.last);
+    EXPECT_TRUE(report.last->exact);
+    EXPECT_TRUE(report.last->ended);
+    EXPECT_GT(report.last->took_ns, 0);
+    EXPECT_EQ(report.last->operation.count, 64u << 10);
+    EXPECT_FALSE(report.last->plan.empty());
+    EXPECT_THAT(report.members, SizeIs(kRanks));
+    ++done;
+    while (done < kRanks) std::this_thread::yield();
+  });
+  EXPECT_THAT(report_of(runtime.watch(), 0).communicators, SizeIs(0)) << "those that ended are gone";
+}
+
+TEST(ProcessReport, SaysWhoWaitsForWhom) {
+  Runtime runtime(quiet_options());
+  std::atomic<bool> looked{false};
+  with_ranks(runtime, [&](Communicator& communicator) {
+    std::vector<float> values(2);
+    ASSERT_TRUE(sum(communicator, values).ok());
+    if (communicator.rank() == 1) {
+      EXPECT_TRUE(comes_to(runtime, 0, [](const CommunicatorReport& report) {
+        return report.state == RankState::waiting && report.waiting_for.front() == 1;
+      }));
+      const CommunicatorReport waiting = report_of_rank(runtime, 0);
+      EXPECT_EQ(waiting.calls, 2u);
+      ASSERT_TRUE(waiting.last);
+      EXPECT_FALSE(waiting.last->ended);
+      EXPECT_TRUE(waiting.last->exact) << "who waits knows since when";
+      EXPECT_GT(waiting.last->took_ns, 0);
+      EXPECT_EQ(waiting.counts[static_cast<size_t>(Collective::all_reduce)].ended, 1u);
+      EXPECT_EQ(report_of_rank(runtime, 1).state, RankState::idle);
+      looked = true;
+    }
+    ASSERT_TRUE(sum(communicator, values).ok());
+  });
+  EXPECT_TRUE(looked);
+}
+
+TEST(ProcessReport, CountsWhatChannelsCarry) {
+  Runtime runtime(quiet_options("tcp"));
+  std::atomic<int> done{0};
+  with_ranks(runtime, [&](Communicator& communicator) {
+    std::vector<float> values(3 << 10);
+    const auto carried = [&] {
+      uint64_t sent = 0, received = 0;
+      for (const ChannelReport& channel : report_of_rank(runtime, communicator.rank()).channels) {
+        EXPECT_EQ(channel.transport, "tcp");
+        if (channel.peer == communicator.rank()) continue;  // between its own lanes
+        (channel.sends ? sent : received) += channel.bytes;
+      }
+      return std::pair(sent, received);
+    };
+    const auto before = carried();
+    ASSERT_TRUE(sum(communicator, values).ok());
+    const auto after = carried();
+    EXPECT_GE(after.first, before.first + 4 * values.size()) << "a rank sends its values at least once";
+    EXPECT_GE(after.second, before.second + 4 * values.size());
+    const CommunicatorReport report = report_of_rank(runtime, communicator.rank());
+    EXPECT_NE(report.last->plan, "exchange");
+    EXPECT_TRUE(report.last->exact) << "operations with a plan are timed";
+    ++done;
+    while (done < kRanks) std::this_thread::yield();
+  });
+}
+
+TEST(ProcessReport, SaysWhyACommunicatorFailed) {
+  Runtime runtime(quiet_options());
+  std::atomic<int> done{0};
+  with_ranks(runtime, [&](Communicator& communicator) {
+    std::vector<float> values(communicator.rank() == 2 ? 4 : 2);
+    EXPECT_FALSE(sum(communicator, values).ok()) << "another count";
+    EXPECT_TRUE(comes_to(runtime, communicator.rank(), [](const CommunicatorReport& report) {
+      return report.state == RankState::failed && !report.sentence.empty();
+    }));
+    ++done;
+    while (done < kRanks) std::this_thread::yield();
+  });
+}
+
+TEST(ProcessReport, NothingIsRecordedWhereThatIsOff) {
+  Options options = quiet_options("tcp");
+  options.recorded = 0;
+  Runtime runtime(options);
+  with_ranks(runtime, [&](Communicator& communicator) {
+    std::vector<float> values(2);
+    ASSERT_TRUE(sum(communicator, values).ok());
+    const CommunicatorReport report = report_of_rank(runtime, communicator.rank());
+    EXPECT_EQ(report.calls, 1u);
+    EXPECT_FALSE(report.last);
+    EXPECT_THAT(report.channels, SizeIs(0));
+  });
+}
+
+TEST(ProcessReport, IsJsonAndAnswersAtTheDoor) {
+  Runtime runtime(quiet_options());
+  std::atomic<int> done{0};
+  with_ranks(runtime, [&](Communicator& communicator) {
+    std::vector<float> values(2);
+    ASSERT_TRUE(sum(communicator, values).ok());
+    const PeerAddress self = report_of_rank(runtime, communicator.rank()).members.front();
+    const Answer answer = ask(self.door, 0, report_question({.recent = 1}), Deadline::in_ms(20'000));
+    ASSERT_EQ(answer.kind, Answer::Kind::given);
+    const auto* const text = reinterpret_cast<const char*>(answer.bytes.data());
+    const auto json = nlohmann::json::parse(text, text + answer.bytes.size());
+    EXPECT_EQ(json["format"], "weir report 1");
+    ASSERT_EQ(json["communicators"].size(), size_t{kRanks});
+    for (const auto& one : json["communicators"]) {
+      EXPECT_EQ(one["id"], json["communicators"][0]["id"]);
+      EXPECT_EQ(one["members"].size(), size_t{kRanks});
+    }
+    EXPECT_THAT(text, HasSubstr("\"operation\":\"all_reduce\""));
+    ++done;
+    while (done < kRanks) std::this_thread::yield();
+  });
+}
+
+TEST(ProcessReport, AShortQuestionIsNotAnswered) {
+  const Watch watch;
+  const Bytes question = report_question({});
+  EXPECT_TRUE(is_report_question(question));
+  EXPECT_TRUE(answer_report_question(watch, 0, BytesView(question).first(3)).empty());
+}
+
+}  // namespace
+}  // namespace weir::core

@@ -1,0 +1,115 @@
+#include "src/core/recorder.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "src/core/watch.h"
+
+namespace weir::core {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr Collective kSum = Collective::all_reduce;
+
+TEST(Recorder, RemembersTheLastOnesInOrder) {
+  Recorder recorder(5);
+  EXPECT_EQ(recorder.capacity(), 8u);
+  for (uint64_t i = 1; i <= 20; ++i) {
+    recorder.begin(i, kSum, 0, 10 * i, 8);
+    recorder.end();
+  }
+  const auto all = recorder.recent(SIZE_MAX);
+  ASSERT_THAT(all, SizeIs(8));
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].number, 13 + i);
+    EXPECT_EQ(all[i].count, 10 * (13 + i));
+    EXPECT_TRUE(all[i].ended);
+  }
+  EXPECT_THAT(recorder.recent(3), SizeIs(3));
+  EXPECT_EQ(recorder.recent(3).front().number, 18u);
+  EXPECT_EQ(recorder.counts()[0].begun, 20u);
+  EXPECT_EQ(recorder.counts()[0].ended, 20u);
+  EXPECT_EQ(recorder.counts()[0].bytes, 160u);
+}
+
+TEST(Recorder, TimesLargeOnesAndThoseThatWait) {
+  Recorder recorder(16);
+  recorder.begin(1, kSum, 0, 1, 8);
+  recorder.end();
+  recorder.begin(2, kSum, 0, 1, Recorder::kTimedBytes);
+  recorder.end();
+  recorder.begin(3, kSum, 0, 1, 8);
+  recorder.end();
+  recorder.begin(4, kSum, 0, 1, 8);
+  recorder.waits_since(now_ns());
+  auto all = recorder.recent(SIZE_MAX);
+  ASSERT_THAT(all, SizeIs(4));
+  EXPECT_TRUE(all[1].exact);
+  EXPECT_GE(all[1].ended_ns, all[1].begun_ns);
+  EXPECT_FALSE(all[2].exact);
+  EXPECT_EQ(all[2].begun_ns, all[1].ended_ns) << "the last time before";
+  EXPECT_TRUE(all[3].exact);
+  EXPECT_FALSE(all[3].ended);
+  EXPECT_EQ(recorder.counts()[0].begun, 4u);
+  EXPECT_EQ(recorder.counts()[0].ended, 3u);
+  recorder.end();
+  all = recorder.recent(1);
+  EXPECT_TRUE(all[0].ended);
+  EXPECT_GT(all[0].ended_ns, 0);
+}
+
+TEST(Recorder, PairsEndTogether) {
+  Recorder recorder(16);
+  recorder.begin(0, Collective::send_recv, 8, 1, 8);
+  recorder.begin(0, Collective::send_recv, 8, 1, 8);
+  EXPECT_EQ(recorder.counts()[8].begun, 2u);
+  EXPECT_EQ(recorder.counts()[8].ended, 0u);
+  recorder.end();
+  EXPECT_EQ(recorder.counts()[8].ended, 2u);
+}
+
+TEST(Recorder, ForgetsAndCanBeOff) {
+  Recorder recorder(16);
+  recorder.begin(1, kSum, 0, 1, 8);
+  recorder.end();
+  recorder.forget();
+  EXPECT_THAT(recorder.recent(SIZE_MAX), IsEmpty());
+  EXPECT_EQ(recorder.counts()[0].begun, 0u);
+  Recorder off(0);
+  off.begin(1, kSum, 0, 1, 8);
+  off.plan("ring");
+  off.waits_since(1);
+  off.end();
+  EXPECT_THAT(off.recent(SIZE_MAX), IsEmpty());
+  EXPECT_EQ(off.add_channel(1, 0, true, "tcp"), nullptr);
+}
+
+/// What a reader sees is never half of one operation and half of another.
+TEST(Recorder, IsReadWhileItWrites) {
+  Recorder recorder(4);
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (uint64_t i = 1; !stop; ++i) {
+      recorder.begin(i, kSum, 0, 3 * i, 8);
+      recorder.end();
+    }
+  });
+  size_t seen = 0;
+  while (seen < 10'000) {
+    for (const RecordedOperation& one : recorder.recent(SIZE_MAX)) {
+      EXPECT_EQ(one.sequence, one.number);
+      EXPECT_EQ(one.count, 3 * one.number);
+      ++seen;
+    }
+  }
+  stop = true;
+  writer.join();
+}
+
+}  // namespace
+}  // namespace weir::core

@@ -18,12 +18,23 @@ const char* name_of(Op::RedOpType op) {
 
 bool is_bitwise(Op::RedOpType op) { return op == Op::BAND || op == Op::BOR || op == Op::BXOR; }
 
+/// PyTorch 1.13 keeps a list of tensors, 2.6 one, which may be undefined.
+template <typename Supplement>
+Tensors factors_of(const Supplement& supplement) {
+  if constexpr (requires { supplement.tensor_factors; }) {
+    return supplement.tensor_factors;
+  } else {
+    return supplement.tensor_factor.defined() ? Tensors{supplement.tensor_factor} : Tensors{};
+  }
+}
+
 double factor_of(const Op& op, const char* operation) {
   const auto* supplement = dynamic_cast<const c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
   if (supplement == nullptr) refuse(std::string(operation) + ": PREMUL_SUM has no factor");
-  if (supplement->tensor_factors.empty()) return supplement->double_factor;
-  const at::Tensor& factor = supplement->tensor_factors.front();
-  if (supplement->tensor_factors.size() != 1 || factor.numel() != 1)
+  const Tensors factors = factors_of(*supplement);
+  if (factors.empty()) return supplement->double_factor;
+  const at::Tensor& factor = factors.front();
+  if (factors.size() != 1 || factor.numel() != 1)
     refuse(std::string(operation) + ": PREMUL_SUM has several factors, expected one");
   return factor.item<double>();
 }

@@ -14,7 +14,11 @@ void square_blocks(std::span<const float> values, float* sums) {
   for (size_t first = 0; first < values.size(); first += kNormBlock) {
     const std::span<const float> block = values.subspan(first, std::min(kNormBlock, values.size() - first));
     float lanes[kLanes] = {};
-    for (size_t i = 0; i < block.size(); ++i) lanes[i % kLanes] += block[i] * block[i];
+    size_t at = 0;
+    for (; at + kLanes <= block.size(); at += kLanes)
+      for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += block[at + lane] * block[at + lane];
+    for (size_t lane = 0; at + lane < block.size(); ++lane)
+      lanes[lane] += block[at + lane] * block[at + lane];
     for (size_t half = kLanes / 2; half > 0; half /= 2)
       for (size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
     *sums++ = lanes[0];

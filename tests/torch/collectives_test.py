@@ -151,10 +151,12 @@ def coalesced(ranks):
 def averages_of_factors(ranks):
   """PREMUL_SUM: each input times a factor."""
   dist, torch = ranks.dist, ranks.torch
+  before_2 = torch.__version__.startswith("1.")
   for kind in ("float32", "float64", "float16"):
     mine = values(ranks, kind, (100,))
     expected = wanted(ranks, mine * 0.5, "SUM")
-    for factor in (0.5, [torch.tensor([0.5], dtype=mine.dtype)]):
+    tensor = torch.tensor([0.5], dtype=mine.dtype)
+    for factor in (0.5, [tensor] if before_2 else tensor):
       got = mine.clone()
       dist.all_reduce(got, op=dist._make_nccl_premul_sum(factor))
       expect_same(f"PREMUL_SUM of {kind}", got, expected)

@@ -12,6 +12,7 @@
 #include "src/cli/launcher.h"
 #include "src/cli/library.h"
 #include "src/cli/measure.h"
+#include "src/cli/metrics.h"
 #include "src/cli/plan.h"
 #include "src/cli/ps.h"
 #include "src/cli/sim.h"
@@ -121,6 +122,8 @@ int main(int argc, char** argv) {
   weir::cli::add_verify(app, verify);
   weir::cli::MeasureArguments measure;
   weir::cli::add_measure(app, measure);
+  weir::cli::MetricsArguments metrics;
+  weir::cli::add_metrics(app, metrics);
   weir::cli::PsArguments ps;
   weir::cli::add_ps(app, ps);
   weir::cli::TopArguments top;
@@ -139,6 +142,7 @@ int main(int argc, char** argv) {
   if (app.got_subcommand("options")) return weir::cli::print_options();
   if (app.got_subcommand("topo")) return weir::cli::run_topo(topo);
   if (app.got_subcommand("measure")) return weir::cli::run_measure(measure);
+  if (app.got_subcommand("metrics")) return weir::cli::run_metrics(metrics);
   if (app.got_subcommand("ps")) return weir::cli::run_ps(ps);
   if (app.got_subcommand("top")) return weir::cli::run_top(top);
   if (app.got_subcommand("trace")) return weir::cli::run_trace(trace);

@@ -11,83 +11,22 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "src/core/communicator.h"
-#include "src/core/runtime.h"
-#include "tests/cli/command.h"
-#include "tests/core/rank.h"
+#include "tests/cli/late_rank.h"
 
 namespace weir::cli {
 namespace {
 
-using core::Communicator;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using weir::testing::CommandResult;
-using weir::testing::Processes;
-using weir::testing::run_command;
+using weir::testing::kLate;
+using weir::testing::kRanks;
+using weir::testing::LateRank;
+using weir::testing::weir_command;
 
-constexpr int kRanks = 3;
-constexpr int kLate = 2;  ///< the rank that makes one call less
-
-CommandResult weir_command(const std::string& arguments) {
-  return run_command(std::string("'") + WEIR_PROGRAM + "' " + arguments + " 2>&1");
-}
-
-Status sum(Communicator& communicator) {
-  std::vector<float> values(1000);
-  core::Operation operation;
-  operation.kind = Collective::all_reduce;
-  operation.type = DataType::float32;
-  operation.count = values.size();
-  operation.input = operation.output = values.data();
-  return communicator.run({&operation, 1}, nullptr);
-}
-
-/// Processes of which all but one wait for that one in their second call.
-class Ps : public ::testing::Test {
+class Ps : public LateRank {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/weir-ps-XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  void TearDown() override {
-    processes_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
-  void start(Options options) {
-    options.calibration = false;
-    processes_ = std::make_unique<Processes>(kRanks, [&](int rank, const Processes::Voice& voice) {
-      core::Runtime runtime(options);
-      core::Config config;
-      config.name = "layers";
-      Communicator communicator(runtime, root_.id(), kRanks, rank, config);
-      Status status = communicator.connect();
-      if (status.ok()) status = sum(communicator);
-      voice.say(status.ok() ? "ok" : status.message());
-      if (rank == kLate)
-        for (;;) pause();
-      status = sum(communicator);
-      voice.say(status.ok() ? "ok" : status.message());
-      pause();
-    });
-    for (int rank = 0; rank < kRanks; ++rank) ASSERT_EQ(processes_->line(rank), "ok");
-  }
-  std::string pids() const {
-    std::string out;
-    for (int rank = 0; rank < kRanks; ++rank) out += fmt::format(" {}", processes_->pid(rank));
-    return out;
-  }
-  /// Calls a command until its output has the words; what it printed last.
-  CommandResult until(const std::string& arguments, const std::string& words) const {
-    CommandResult result;
-    const Deadline deadline = Deadline::in_ms(20'000);
-    do {
-      result = weir_command(arguments);
-    } while (result.text.find(words) == std::string::npos && !deadline.over());
-    return result;
-  }
   nlohmann::json dump_of(int rank) const {
     const std::string path = fmt::format("{}/{}.json", folder_, processes_->pid(rank));
     const Deadline deadline = Deadline::in_ms(20'000);
@@ -96,10 +35,6 @@ class Ps : public ::testing::Test {
     std::ifstream file(path);
     return nlohmann::json::parse(std::string(std::istreambuf_iterator<char>(file), {}), nullptr, false);
   }
-
-  std::string folder_;
-  const weir::testing::RootProcess root_;
-  std::unique_ptr<Processes> processes_;
 };
 
 TEST_F(Ps, SaysWhoWaitsForWhomAndWhoIsBehind) {

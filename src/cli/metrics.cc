@@ -1,0 +1,247 @@
+#include "src/cli/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <tuple>
+
+#include "src/cli/http_server.h"
+
+namespace weir::cli {
+namespace {
+
+using core::CommunicatorReport;
+using core::OperationReport;
+using core::ProcessReport;
+
+/// The value of a label between its quotes.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+      continue;
+    }
+    if (c == '\\' || c == '"') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string label(std::string_view name, std::string_view value) {
+  return fmt::format("{}=\"{}\"", name, escaped(value));
+}
+
+/// All series of one name, behind the two lines that say what it is.
+class Family {
+ public:
+  Family(std::string_view name, std::string_view type, std::string_view help)
+      : name_(name), head_(fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type)) {}
+
+  template <typename Value>
+  void add(std::string_view labels, Value value) {
+    series_ += fmt::format("{}{{{}}} {}\n", name_, labels, value);
+  }
+  std::string text() const { return series_.empty() ? "" : head_ + series_; }
+
+ private:
+  const std::string name_;
+  const std::string head_;
+  std::string series_;
+};
+
+/// What the buffers of all ranks together hold, as nccl-tests counts the size of a call.
+double message_bytes(const OperationReport& one, int ranks) {
+  const auto bytes = static_cast<double>(one.operation.count * size_of(one.operation.type));
+  switch (one.operation.kind) {
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+    case Collective::gather:
+    case Collective::scatter: return bytes * ranks;
+    default: return bytes;
+  }
+}
+
+/// Bytes on the busiest link for each byte of the message, as nccl-tests has it.
+double bus_factor(Collective kind, int ranks) {
+  const double others = static_cast<double>(ranks - 1) / ranks;
+  switch (kind) {
+    case Collective::all_reduce: return 2 * others;
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+    case Collective::gather:
+    case Collective::scatter: return others;
+    default: return 1;
+  }
+}
+
+int nodes_of(const CommunicatorReport& one) {
+  std::set<uint64_t> hosts;
+  for (const core::PeerAddress& member : one.members) hosts.insert(member.host);
+  return static_cast<int>(hosts.size());
+}
+
+/// The families, filled process by process.
+class Metrics {
+ public:
+  void add(const Asked& process) {
+    const std::string labels =
+        label("hostname", process.host) + "," + label("pid", std::to_string(process.pid));
+    up_.add(labels, process.report ? 1 : 0);
+    if (!process.report) return;
+    for (const CommunicatorReport& one : process.report->communicators) add(*process.report, one);
+  }
+  std::string text() const {
+    std::string out;
+    for (const Family* family : {&up_, &state_, &waiting_, &calls_, &begun_, &ended_, &bytes_, &carried_,
+                                 &messages_, &time_, &algorithm_, &bus_})
+      out += family->text();
+    return out;
+  }
+
+ private:
+  void add(const ProcessReport& process, const CommunicatorReport& one) {
+    const std::string labels =
+        fmt::format("{},{},{},{},{}", label("comm_id", "0x" + one.id), label("comm_name", one.name),
+                    label("hostname", process.hostname), label("rank", std::to_string(one.rank)),
+                    label("nranks", std::to_string(one.ranks)));
+    state_.add(labels + "," + label("state", core::name(one.state)), 1);
+    for (const Rank peer : one.waiting_for)
+      waiting_.add(labels + "," + label("peer", std::to_string(peer)),
+                   static_cast<double>(one.waiting_ns) / 1e9);
+    calls_.add(labels, one.calls);
+    for (int kind = 0; kind < kCollectives; ++kind) {
+      const core::Recorder::Count& count = one.counts[static_cast<size_t>(kind)];
+      if (count.begun == 0) continue;
+      const std::string which = labels + "," + label("collective", name(static_cast<Collective>(kind)));
+      begun_.add(which, count.begun);
+      ended_.add(which, count.ended);
+      bytes_.add(which, count.bytes);
+    }
+    add_channels(labels, one);
+    add_times(labels, one);
+  }
+
+  /// All channels to a peer over a transport together.
+  void add_channels(const std::string& labels, const CommunicatorReport& one) {
+    std::map<std::tuple<Rank, std::string, bool>, std::pair<uint64_t, uint64_t>> sums;
+    for (const core::ChannelReport& channel : one.channels) {
+      if (channel.peer == one.rank) continue;
+      auto& [bytes, messages] = sums[{channel.peer, channel.transport, channel.sends}];
+      bytes += channel.bytes;
+      messages += channel.messages;
+    }
+    for (const auto& [key, sum] : sums) {
+      const auto& [peer, transport, sends] = key;
+      const std::string which =
+          fmt::format("{},{},{},{}", labels, label("peer", std::to_string(peer)),
+                      label("transport", transport), label("direction", sends ? "sent" : "received"));
+      carried_.add(which, sum.first);
+      messages_.add(which, sum.second);
+    }
+  }
+
+  /// Of each collective, the latest operation whose time is known.
+  void add_times(const std::string& labels, const CommunicatorReport& one) {
+    std::set<Collective> told;
+    for (auto at = one.recent.rbegin(); at != one.recent.rend(); ++at) {
+      const bool timed = at->ended && at->exact && at->took_ns > 0 && one.ranks > 0;
+      if (!timed || !told.insert(at->operation.kind).second) continue;
+      const std::string which =
+          fmt::format("{},{},{}", labels, label("n_nodes", std::to_string(nodes_of(one))),
+                      label("collective", name(at->operation.kind)));
+      const double rate = message_bytes(*at, one.ranks) / static_cast<double>(at->took_ns);
+      time_.add(which, static_cast<double>(at->took_ns) / 1e3);
+      algorithm_.add(which, rate);
+      bus_.add(which, rate * bus_factor(at->operation.kind, one.ranks));
+    }
+  }
+
+  Family up_{"weir_process_up", "gauge", "1: the process answers; 0: it is dead, stopped or out of reach"};
+  Family state_{"weir_rank_state", "gauge", "1 for the state that the rank is in"};
+  Family waiting_{"weir_rank_waiting_seconds", "gauge",
+                  "for how long nothing has moved while the rank waits for this peer"};
+  Family calls_{"weir_calls_total", "counter", "calls that the rank has begun"};
+  Family begun_{"weir_operations_begun_total", "counter", "operations begun"};
+  Family ended_{"weir_operations_ended_total", "counter", "operations ended"};
+  Family bytes_{"weir_operation_bytes_total", "counter", "bytes of the counts of operations begun"};
+  Family carried_{"weir_channel_bytes_total", "counter",
+                  "bytes that went along channels to or from this peer"};
+  Family messages_{"weir_channel_messages_total", "counter", "messages, likewise"};
+  Family time_{"nccl_collective_exec_time_microseconds", "gauge", "of the latest operation that was timed"};
+  Family algorithm_{"nccl_algorithm_bandwidth_gbs", "gauge", "of the same, as nccl-tests counts"};
+  Family bus_{"nccl_bus_bandwidth_gbs", "gauge", "of the same, as nccl-tests counts"};
+};
+
+int report_failure(const Status& failed) {
+  fmt::print(stderr, "weir metrics: {}\n", failed.message());
+  return 1;
+}
+
+/// A port alone is one of this host, which nobody else reaches.
+Result<SocketAddress> address_of(const std::string& text) {
+  const bool is_port = text.find_first_not_of("0123456789") == std::string::npos;
+  return SocketAddress::parse(is_port ? "127.0.0.1:" + text : text);
+}
+
+/// In one step: who reads the file meanwhile sees the old text or the new one.
+Status replace(const std::string& path, const std::string& text) {
+  const std::string beside = path + ".new";
+  std::ofstream file(beside);
+  file << text;
+  file.close();
+  if (file && std::rename(beside.c_str(), path.c_str()) == 0) return {};
+  const int error = errno;
+  std::remove(beside.c_str());
+  return {Code::system_error, fmt::format("{} cannot be written: {}", path, std::strerror(error))};
+}
+
+}  // namespace
+
+std::string metrics_of(const std::vector<Asked>& asked) {
+  Metrics metrics;
+  for (const Asked& process : asked) metrics.add(process);
+  return metrics.text();
+}
+
+void add_metrics(CLI::App& app, MetricsArguments& arguments) {
+  CLI::App* metrics = app.add_subcommand(
+      "metrics", "What the communicators of this host are doing, as metrics for Prometheus");
+  metrics->add_option("PID", arguments.request.pids, "Processes of this host; none: all that use weir");
+  CLI::Option* const listen =
+      metrics->add_option("-l,--listen", arguments.listen,
+                          "Answer GET /metrics there, for ever: PORT (for this host only) or ADDRESS:PORT");
+  metrics->add_option("-o,--out", arguments.out, "Replace this file, for node_exporter's textfile collector")
+      ->excludes(listen);
+  metrics->footer("Processes of other hosts are asked there: run it on each.");
+}
+
+int run_metrics(MetricsArguments arguments) {
+  arguments.request.elsewhere = false;
+  const auto page = [&] { return metrics_of(survey(arguments.request)); };
+  if (arguments.listen.empty()) {
+    if (arguments.out.empty()) {
+      fmt::print("{}", page());
+      return 0;
+    }
+    const Status written = replace(arguments.out, page());
+    return written.ok() ? 0 : report_failure(written);
+  }
+  const auto address = address_of(arguments.listen);
+  if (!address.ok()) return report_failure(address.status());
+  const auto listener = Socket::listen(*address);
+  if (!listener.ok()) return report_failure(listener.status());
+  const auto own = listener->local_address();
+  fmt::print("metrics are at http://{}/metrics\n", own.ok() ? own->text() : address->text());
+  std::fflush(stdout);
+  return report_failure(serve_page(*listener, "/metrics", page));
+}
+
+}  // namespace weir::cli

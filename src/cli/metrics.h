@@ -1,0 +1,29 @@
+/// weir metrics: what the communicators of this host are doing, in Prometheus's text format, once or to
+/// whoever asks by HTTP.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "src/cli/survey.h"
+
+namespace weir::cli {
+
+struct MetricsArguments {
+  SurveyRequest request;
+  std::string listen;  ///< "9477" (loopback only) or "0.0.0.0:9477"; empty: print once
+  std::string out;     ///< file to replace; empty: standard output
+};
+
+/// The subcommand metrics.
+void add_metrics(CLI::App& app, MetricsArguments& arguments);
+/// The exit code.
+int run_metrics(MetricsArguments arguments);
+
+/// Prometheus's text exposition format, version 0.0.4. Names that begin with nccl_ are those of the
+/// Prometheus output of NCCL's inspector, a profiler plugin (NVIDIA/nccl, ext-profiler/inspector), with its
+/// labels less those that would make a new series of each operation.
+std::string metrics_of(const std::vector<Asked>& asked);
+
+}  // namespace weir::cli

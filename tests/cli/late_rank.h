@@ -17,6 +17,10 @@
 #include "tests/cli/command.h"
 #include "tests/core/rank.h"
 
+#ifndef WEIR_PROGRAM  // where the build put it
+#define WEIR_PROGRAM "weir"
+#endif
+
 namespace weir::testing {
 
 inline constexpr int kRanks = 3;

@@ -104,6 +104,7 @@ class Root {
   const Timeouts timeouts_;
   Socket stop_;
   std::list<Guest> guests_;
+  std::vector<pollfd> polls_;  ///< of wait(); here, so that a child that was forked meanwhile leaks nothing
   std::vector<const Hello*> first_;  ///< by rank: who came; sized by the first hello
   std::list<Hello> hellos_;          ///< what first_ points to; outlives the guests
   size_t came_ = 0;
@@ -152,17 +153,17 @@ void Root::serve() {
 
 /// Until something comes, or it is time to look for trouble. False: this process wants no root any more.
 bool Root::wait() {
-  std::vector<pollfd> polls = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
+  polls_ = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
   for (const Guest& guest : guests_) {
     const short events = static_cast<short>(guest.frames.flushed() ? POLLIN : POLLIN | POLLOUT);
-    polls.push_back({guest.frames.socket().fd(), events, 0});
+    polls_.push_back({guest.frames.socket().fd(), events, 0});
   }
   const bool idle = guests_.empty() && first_.empty();
-  poll(polls.data(), polls.size(),
+  poll(polls_.data(), polls_.size(),
        idle ? -1 : static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, 250)));
-  auto poll_of = polls.cbegin() + 2;
+  auto poll_of = polls_.cbegin() + 2;
   for (Guest& guest : guests_) guest.due = (poll_of++)->revents != 0;
-  return polls[0].revents == 0;
+  return polls_[0].revents == 0;
 }
 
 void Root::turn(int64_t now) {

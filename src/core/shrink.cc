@@ -54,7 +54,9 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const s
   const std::vector<Rank> members = all_but(excluded, parent.size());
   WEIR_INFO(bootstrap, "rank {} goes on with {} of {} ranks, without {}", parent.rank_, members.size(),
             parent.size(), rank_words(excluded));
-  return subset(parent, members, uid_in_circle(circle, hash_text(fmt::format("{:x} survivors", uid))), abort);
+  // Two ranks that exclude each other found two communicators, maybe in one process.
+  const std::string who = fmt::format("{:x} survivors {}", uid, fmt::join(members, " "));
+  return subset(parent, members, uid_in_circle(circle, hash_text(who)), abort);
 }
 
 std::vector<Presence> Bootstrap::presences() const {

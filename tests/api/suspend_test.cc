@@ -89,12 +89,15 @@ TEST(Suspend, MemoryIsCountedAndGivenBack) {
 }
 
 TEST(Suspend, NothingElseGoesMeanwhile) {
-  with_ranks(2, [](ncclComm_t comm, int) {
+  std::barrier both(2);  // the last sentence is that of the process
+  with_ranks(2, [&both](ncclComm_t comm, int rank) {
     ASSERT_EQ(ncclCommSuspend(comm, NCCL_SUSPEND_MEM), ncclSuccess) << last_sentence();
     int value = 1, number = -1;
     EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr), ncclInvalidUsage);
+    both.arrive_and_wait();
     EXPECT_THAT(last_sentence(), HasSubstr("suspended"));
-    EXPECT_EQ(ncclSend(&value, 1, ncclInt, 0, comm, nullptr), ncclInvalidUsage);
+    both.arrive_and_wait();
+    EXPECT_EQ(ncclSend(&value, 1, ncclInt, 1 - rank, comm, nullptr), ncclInvalidUsage);
     weirStream_t stream;
     ASSERT_EQ(weirStreamCreate(&stream), 0);
     EXPECT_EQ(

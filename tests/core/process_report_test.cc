@@ -11,6 +11,7 @@
 
 #include "src/core/communicator.h"
 #include "src/core/runtime.h"
+#include "tests/core/rank.h"
 
 namespace weir::core {
 namespace {
@@ -194,8 +195,8 @@ TEST(ProcessReport, IsJsonAndAnswersAtTheDoor) {
     const PeerAddress self = report_of_rank(runtime, communicator.rank()).members.front();
     const Answer answer = ask(self.door, 0, report_question({.recent = 1}), Deadline::in_ms(20'000));
     ASSERT_EQ(answer.kind, Answer::Kind::given);
-    const auto* const text = reinterpret_cast<const char*>(answer.bytes.data());
-    const auto json = nlohmann::json::parse(text, text + answer.bytes.size());
+    const std::string text = testing::to_text(answer.bytes);
+    const auto json = nlohmann::json::parse(text);
     EXPECT_EQ(json["format"], "weir report 1");
     ASSERT_EQ(json["communicators"].size(), size_t{kRanks});
     for (const auto& one : json["communicators"]) {

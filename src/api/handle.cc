@@ -8,6 +8,8 @@
 
 #include <deque>
 
+#include "src/api/ras.h"
+
 namespace weir::api {
 
 constinit ncclComm slots[kMostCommunicators] = {};
@@ -66,6 +68,7 @@ Result<ncclComm*> create_handle(std::unique_ptr<core::Communicator> communicator
         fmt::format("this process has {} communicators already; destroy some first", kMostCommunicators));
   }
   state->communicator = std::move(communicator);
+  state->ras = ras_server();
   state->operator_tag = ++list.made;
   slot->core = state->communicator.get();
   slot->state = state.release();

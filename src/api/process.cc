@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "src/api/handle.h"
+#include "src/api/ras.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
 
@@ -36,6 +37,7 @@ void go_on_in_parent() {
 }
 void begin_in_child() {
   orphan_handles();
+  forget_ras_server();
   inherited.store(current.exchange(nullptr));
   go_on_in_parent();
 }

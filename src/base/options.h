@@ -93,6 +93,9 @@ struct Options {
   int64_t recorded = 128;
   std::string dump_file;
   int64_t dump_signal = 0;
+  bool ras = true;
+  std::string ras_address = "localhost:28028";
+  double ras_patience = 1;
   // What we say we are
   int64_t nccl_version = 22809;
 

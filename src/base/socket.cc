@@ -90,11 +90,12 @@ void Socket::close() {
   if (fd_ >= 0) ::close(release());
 }
 
-Result<Socket> Socket::listen(const SocketAddress& address) {
+Result<Socket> Socket::listen(const SocketAddress& address, Sharing sharing) {
   auto socket = make_socket(address.family());
   WEIR_TRY(socket.status());
   const int one = 1;
   setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);  // not held up by TIME_WAIT
+  if (sharing == Sharing::with_user) setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
   sockaddr_storage raw;
   const socklen_t size = address.to_raw(raw);
   if (bind(socket->fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0 ||

@@ -74,8 +74,11 @@ class Socket {
   int release() { return std::exchange(fd_, -1); }
   void close();
 
+  /// with_user: with other processes of the user that listen there in the same way, too; a connection goes to
+  /// one of them.
+  enum class Sharing : uint8_t { none, with_user };
   /// Listens; port 0 means any free one. A port in use is invalid_usage, and the sentence names it.
-  static Result<Socket> listen(const SocketAddress& address);
+  static Result<Socket> listen(const SocketAddress& address, Sharing sharing = Sharing::none);
   /// The next waiting connection, if there is one.
   Result<std::optional<Socket>> accept() const;
 

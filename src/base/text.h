@@ -24,7 +24,7 @@ inline std::vector<std::string_view> split_list(std::string_view text, char sepa
 /// "1 GPU", "2 GPUs", "2 switches", "2 leaves".
 inline std::string plural(int64_t count, std::string_view word) {
   if (count != 1 && word == "leaf") return std::to_string(count) + " leaves";
-  const char* const ending = count == 1 ? "" : word.ends_with("ch") ? "es" : "s";
+  const char* const ending = count == 1 ? "" : word.ends_with("ch") || word.ends_with("ss") ? "es" : "s";
   return std::to_string(count).append(" ").append(word).append(ending);
 }
 

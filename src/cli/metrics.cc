@@ -91,7 +91,7 @@ int nodes_of(const CommunicatorReport& one) {
 /// The families, filled process by process.
 class Metrics {
  public:
-  void add(const Asked& process) {
+  void add(const survey::Asked& process) {
     const std::string labels =
         label("hostname", process.host) + "," + label("pid", std::to_string(process.pid));
     up_.add(labels, process.report ? 1 : 0);
@@ -205,9 +205,9 @@ Status replace(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-std::string metrics_of(const std::vector<Asked>& asked) {
+std::string metrics_of(const std::vector<survey::Asked>& asked) {
   Metrics metrics;
-  for (const Asked& process : asked) metrics.add(process);
+  for (const survey::Asked& process : asked) metrics.add(process);
   return metrics.text();
 }
 
@@ -225,7 +225,7 @@ void add_metrics(CLI::App& app, MetricsArguments& arguments) {
 
 int run_metrics(MetricsArguments arguments) {
   arguments.request.elsewhere = false;
-  const auto page = [&] { return metrics_of(survey(arguments.request)); };
+  const auto page = [&] { return metrics_of(survey::take(arguments.request)); };
   if (arguments.listen.empty()) {
     if (arguments.out.empty()) {
       fmt::print("{}", page());

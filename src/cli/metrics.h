@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/survey.h"
+#include "src/survey/survey.h"
 
 namespace weir::cli {
 
 struct MetricsArguments {
-  SurveyRequest request;
+  survey::Request request;
   std::string listen;  ///< "9477" (loopback only) or "0.0.0.0:9477"; empty: print once
   std::string out;     ///< file to replace; empty: standard output
 };
@@ -24,6 +24,6 @@ int run_metrics(MetricsArguments arguments);
 /// Prometheus's text exposition format, version 0.0.4. Names that begin with nccl_ are those of the
 /// Prometheus output of NCCL's inspector, a profiler plugin (NVIDIA/nccl, ext-profiler/inspector), with its
 /// labels less those that would make a new series of each operation.
-std::string metrics_of(const std::vector<Asked>& asked);
+std::string metrics_of(const std::vector<survey::Asked>& asked);
 
 }  // namespace weir::cli

@@ -38,7 +38,7 @@ std::string state_words(const CommunicatorReport& report) {
 }
 
 /// Each group of ranks that wait for the same ones.
-std::string waits_of(const Gathered& communicator) {
+std::string waits_of(const survey::CommunicatorView& communicator) {
   std::map<std::vector<Rank>, std::vector<Rank>> groups;
   for (size_t rank = 0; rank < communicator.members.size(); ++rank) {
     const auto& report = communicator.members[rank].report;
@@ -55,7 +55,7 @@ std::string waits_of(const Gathered& communicator) {
 }
 
 /// Rows: ranks that have done the same. Columns: operations, as begun/ended; '<' marks who is behind.
-std::string matrix_of(const Gathered& communicator) {
+std::string matrix_of(const survey::CommunicatorView& communicator) {
   using Counts = std::array<std::pair<uint64_t, uint64_t>, kCollectives>;
   std::map<Counts, std::vector<Rank>> rows;
   Counts most{};
@@ -91,10 +91,10 @@ std::string matrix_of(const Gathered& communicator) {
   return lines.empty() ? "" : out;
 }
 
-std::string json_of(const std::vector<Asked>& asked) {
+std::string json_of(const std::vector<survey::Asked>& asked) {
   nlohmann::ordered_json out = {{"format", "weir ps 1"}};
   out["processes"] = nlohmann::ordered_json::array();
-  for (const Asked& one : asked) {
+  for (const survey::Asked& one : asked) {
     nlohmann::ordered_json process = {
         {"pid", one.pid}, {"host", one.host}, {"answers", one.report.has_value()}};
     if (one.report)
@@ -106,7 +106,7 @@ std::string json_of(const std::vector<Asked>& asked) {
   return out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-std::string process_words(const Asked& process) {
+std::string process_words(const survey::Asked& process) {
   if (!process.report)
     return fmt::format("process {} on {} {}\n", process.pid, process.host, process.why_not);
   std::string out;
@@ -120,14 +120,14 @@ std::string process_words(const Asked& process) {
 
 }  // namespace
 
-std::string table_of(const Gathered& communicator) {
+std::string table_of(const survey::CommunicatorView& communicator) {
   const std::string called = communicator.name.empty() ? "" : fmt::format(" \"{}\"", communicator.name);
   std::string out = fmt::format("communicator {}{}: {}\n", communicator.id, called,
                                 plural(static_cast<int64_t>(communicator.members.size()), "rank"));
   out +=
       fmt::format("  {:>5} {:<28} {:>8}  {:<52} {}\n", "rank", "process", "calls", "last operation", "state");
   for (size_t rank = 0; rank < communicator.members.size(); ++rank) {
-    const Gathered::Member& one = communicator.members[rank];
+    const survey::CommunicatorView::Member& one = communicator.members[rank];
     const std::string process = fmt::format("{} {} {}", one.host, one.pid, one.program);
     if (one.report)
       out += fmt::format("  {:>5} {:<28} {:>8}  {:<52} {}\n", rank, process, one.report->calls,
@@ -154,8 +154,9 @@ int run_ps(PsArguments arguments) {
     arguments.request.scope.recent = 0;
     arguments.request.scope.channels = false;
   }
-  const std::vector<Asked> asked = survey(arguments.request);
-  const bool all_answer = std::ranges::all_of(asked, [](const Asked& one) { return one.report.has_value(); });
+  const std::vector<survey::Asked> asked = survey::take(arguments.request);
+  const bool all_answer =
+      std::ranges::all_of(asked, [](const survey::Asked& one) { return one.report.has_value(); });
   if (arguments.json) {
     fmt::print("{}\n", json_of(asked));
     return all_answer ? 0 : 1;
@@ -165,8 +166,9 @@ int run_ps(PsArguments arguments) {
                arguments.request.pids.empty() ? "" : " of these");
     return 0;
   }
-  for (const Asked& process : asked) fmt::print("{}", process_words(process));
-  for (const Gathered& communicator : gather(asked)) fmt::print("{}", table_of(communicator));
+  for (const survey::Asked& process : asked) fmt::print("{}", process_words(process));
+  for (const survey::CommunicatorView& communicator : survey::by_communicator(asked))
+    fmt::print("{}", table_of(communicator));
   return all_answer ? 0 : 1;
 }
 

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/survey.h"
+#include "src/survey/survey.h"
 
 namespace weir::cli {
 
 struct PsArguments {
-  SurveyRequest request;
+  survey::Request request;
   bool json = false;
 };
 
@@ -21,6 +21,6 @@ int run_ps(PsArguments arguments);
 
 /// For people: a table per communicator, who waits for whom, and how often each rank has begun and ended
 /// which operation.
-std::string table_of(const Gathered& communicator);
+std::string table_of(const survey::CommunicatorView& communicator);
 
 }  // namespace weir::cli

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/survey.h"
+#include "src/survey/survey.h"
 
 namespace weir::cli {
 
 struct TopArguments {
-  SurveyRequest request;
+  survey::Request request;
   double seconds = 1;  ///< between looks
   bool once = false;   ///< one table, then end
 };
@@ -29,7 +29,8 @@ struct LinkRate {
 
 /// Of two looks at the same processes, the busiest first. A link that only its receiver tells of counts by
 /// what that has received.
-std::vector<LinkRate> rates_between(const std::vector<Asked>& before, const std::vector<Asked>& after);
+std::vector<LinkRate> rates_between(const std::vector<survey::Asked>& before,
+                                    const std::vector<survey::Asked>& after);
 
 /// The subcommand top.
 void add_top(CLI::App& app, TopArguments& arguments);

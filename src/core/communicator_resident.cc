@@ -61,7 +61,7 @@ Status Communicator::make_resident() {
                                      hash_text(fmt::format("{:x} kernels", bootstrap.uid())));
   auto own = Bootstrap::subset(bootstrap, everybody, uid, &aborted_);
   WEIR_TRY(own.status());
-  (*own)->activity().tell_about(config_.name + " (kernels)", gpu_->description());
+  (*own)->activity().tell_about(config_.name + " (kernels)", gpu_->description(), gpu_->index());
   (*own)->activity().set_stage(Activity::Stage::connected);
   Resident::Parts parts;
   parts.rank = rank_;

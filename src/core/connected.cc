@@ -234,7 +234,8 @@ Status Connected::meet(Runtime& runtime, const Config& config, const device::Gpu
   const std::vector<PeerAddress>& peers = bootstrap->peers();
   const Rank self = bootstrap->rank();
   const Options& options = runtime.options();
-  bootstrap->activity().tell_about(config.name, gpu != nullptr ? gpu->description() : "host memory");
+  bootstrap->activity().tell_about(config.name, gpu != nullptr ? gpu->description() : "host memory",
+                                   gpu != nullptr ? gpu->index() : -1);
   Seat seat = Seat::own(options, *routes, peers, self);
   if (gpu != nullptr) seat.gpu = gpu->address().empty() ? gpu->description() : gpu->address();
   if (seat.calibrates) {

@@ -62,6 +62,9 @@ struct Operation {
   std::shared_ptr<const OneSidedCall> one_sided;  ///< its rest; null where side is none
 };
 
+/// "AllReduce", as NCCL calls it where the function's name is not meant; "SendRecv" for both of a pair.
+const char* nccl_name(Collective kind);
+
 /// "ncclAllReduce(count 1024, ncclFloat32, ncclSum)": the call in the user's words.
 std::string describe(const Operation& operation);
 

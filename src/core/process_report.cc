@@ -74,6 +74,7 @@ CommunicatorReport report_of(uint64_t uid, Rank rank, const Activity& activity, 
   const Activity::About about = activity.about();
   out.name = about.name;
   out.device = about.device;
+  out.gpu = about.gpu;
   if (about.peers != nullptr) {
     out.ranks = static_cast<int>(about.peers->size());
     if (scope.members) out.members = *about.peers;
@@ -82,6 +83,7 @@ CommunicatorReport report_of(uint64_t uid, Rank rank, const Activity& activity, 
   out.state = state_of(activity, snapshot);
   out.calls = snapshot.sequence;
   if (snapshot.failure) {
+    out.code = snapshot.failure->status.code();
     out.sentence = snapshot.failure->status.message();
     out.culprit = snapshot.failure->culprit;
   }

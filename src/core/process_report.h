@@ -56,8 +56,10 @@ struct CommunicatorReport {
   int ranks = 0;     ///< 0: not known yet
   Rank rank = 0;
   std::string device;  ///< "host memory"
+  int gpu = -1;        ///< the number of the GPU in its process; -1: host memory
   RankState state = RankState::idle;
-  std::string sentence;  ///< why, where it failed
+  Code code = Code::success;  ///< of the failure
+  std::string sentence;       ///< why, where it failed
   Rank culprit = -1;     ///< of the failure; -1: nobody in particular
   std::vector<Rank> waiting_for;
   int64_t waiting_ns = 0;

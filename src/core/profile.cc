@@ -19,10 +19,8 @@ constexpr int kChannelEvents = abi::kProxy | abi::kStep;
 
 /// As NCCL calls them.
 const char* function_of(const Operation& operation) {
-  constexpr const char* kNames[kCollectives] = {"AllReduce", "Reduce",        "Broadcast",
-                                                "AllGather", "ReduceScatter", "AlltoAll",
-                                                "Gather",    "Scatter",       "Recv"};
-  return operation.sends ? "Send" : kNames[static_cast<size_t>(operation.kind)];
+  if (operation.kind == Collective::send_recv) return operation.sends ? "Send" : "Recv";
+  return nccl_name(operation.kind);
 }
 
 const char* type_of(const Operation& operation) {

@@ -51,6 +51,8 @@ ordered_json json_of(const PeerAddress& peer) {
 ordered_json json_of(const CommunicatorReport& one) {
   ordered_json out = {{"id", one.id},     {"name", one.name},     {"ranks", one.ranks},
                       {"rank", one.rank}, {"device", one.device}, {"state", name(one.state)}};
+  if (one.gpu >= 0) out["gpu"] = one.gpu;
+  if (one.code != Code::success) out["code"] = static_cast<int>(one.code);
   if (!one.sentence.empty()) out["sentence"] = one.sentence;
   if (one.culprit >= 0) out["culprit"] = one.culprit;
   if (!one.waiting_for.empty()) {
@@ -159,7 +161,9 @@ CommunicatorReport communicator_from(const json& in) {
   get(in, "ranks", out.ranks);
   get(in, "rank", out.rank);
   get(in, "device", out.device);
+  get(in, "gpu", out.gpu);
   out.state = named<RankState>(in.at("state"), static_cast<int>(RankState::suspended) + 1);
+  out.code = static_cast<Code>(in.value("code", 0));
   get(in, "sentence", out.sentence);
   get(in, "culprit", out.culprit);
   get(in, "waiting_for", out.waiting_for);

@@ -57,10 +57,11 @@ void Activity::wait_for(std::span<const Rank> peers, int64_t waited_ns) {
   looked_ns_.store(now, std::memory_order_relaxed);
 }
 
-void Activity::tell_about(std::string name, std::string device) {
+void Activity::tell_about(std::string name, std::string device, int gpu) {
   const std::lock_guard lock(mutex_);
   about_.name = std::move(name);
   about_.device = std::move(device);
+  about_.gpu = gpu;
 }
 
 void Activity::tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers) {

@@ -69,6 +69,7 @@ class Activity {
   struct About {
     std::string name;                                       ///< that the user gave; may be empty
     std::string device;                                     ///< "host memory", or the GPU
+    int gpu = -1;                                           ///< its number in the process; -1: host memory
     std::shared_ptr<const std::vector<PeerAddress>> peers;  ///< by rank; null: not in the Watch any more
   };
 
@@ -114,7 +115,7 @@ class Activity {
   void set_stage(Stage stage) { stage_.store(stage, std::memory_order_relaxed); }
   Stage stage() const { return stage_.load(std::memory_order_relaxed); }
   /// Any thread.
-  void tell_about(std::string name, std::string device);
+  void tell_about(std::string name, std::string device, int gpu = -1);
   void tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers);
   About about() const;
 

@@ -1,9 +1,10 @@
-#include "src/cli/survey.h"
+#include "src/survey/survey.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <set>
 #include <span>
 
@@ -11,7 +12,7 @@
 #include "src/base/door_sign.h"
 #include "src/base/host.h"
 
-namespace weir::cli {
+namespace weir::survey {
 namespace {
 
 constexpr size_t kAtOnce = 256;  // doors: each takes a descriptor
@@ -25,26 +26,33 @@ char process_state(int32_t pid) {
   return name_end != std::string::npos && name_end + 2 < line.size() ? line[name_end + 2] : '\0';
 }
 
-std::string why_silent(const Asked& process, const Answer& answer, int64_t patience_ms) {
-  const char state = process.host == short_hostname() ? process_state(process.pid) : '\0';
+/// Why there is no answer.
+void explain(Asked& process, const Answer& answer, int64_t patience_ms) {
+  const bool here = process.host == short_hostname();
+  const char state = here ? process_state(process.pid) : '\0';
   if (answer.kind == Answer::Kind::refused) {
-    const bool runs = state != '\0' && state != 'Z' && state != 'X';
-    return runs ? "runs, but takes no questions any more" : "is dead: the process has ended";
+    process.dead = state == '\0' || state == 'Z' || state == 'X';
+    process.why_not =
+        process.dead ? "is dead: the process has ended" : "runs, but takes no questions any more";
+  } else if (state == 'T' || state == 't') {
+    process.why_not = "is stopped (by a signal or a debugger)";
+  } else {
+    process.why_not = fmt::format("has not answered for {:.1f} s: stopped, or out of reach",
+                                  static_cast<double>(patience_ms) / 1e3);
   }
-  if (state == 'T' || state == 't') return "is stopped (by a signal or a debugger)";
-  return fmt::format("has not answered for {:.1f} s: stopped, or out of reach",
-                     static_cast<double>(patience_ms) / 1e3);
 }
 
-void ask_some(std::span<Asked> processes, const core::ReportScope& scope, int64_t patience_ms) {
+void ask_some(std::span<Asked> processes, const Request& request) {
+  core::ReportScope scope = request.scope;
+  scope.members = true;
   std::vector<SocketAddress> doors;
   for (const Asked& process : processes) doors.push_back(process.door);
   const std::vector<Answer> answers =
-      ask_all(doors, 0, core::report_question(scope), Deadline::in_ms(patience_ms));
+      ask_all(doors, 0, core::report_question(scope), Deadline::in_ms(request.patience_ms, request.abort));
   for (size_t i = 0; i < answers.size(); ++i) {
     Asked& process = processes[i];
     if (answers[i].kind != Answer::Kind::given) {
-      process.why_not = why_silent(process, answers[i], patience_ms);
+      explain(process, answers[i], request.patience_ms);
       continue;
     }
     const auto* const text = reinterpret_cast<const char*>(answers[i].bytes.data());
@@ -56,13 +64,13 @@ void ask_some(std::span<Asked> processes, const core::ReportScope& scope, int64_
   }
 }
 
-void ask_each(std::span<Asked> processes, const core::ReportScope& scope, int64_t patience_ms) {
+void ask_each(std::span<Asked> processes, const Request& request) {
   for (size_t at = 0; at < processes.size(); at += kAtOnce)
-    ask_some(processes.subspan(at, std::min(kAtOnce, processes.size() - at)), scope, patience_ms);
+    ask_some(processes.subspan(at, std::min(kAtOnce, processes.size() - at)), request);
 }
 
 /// Processes that the reports tell of and that were not asked yet.
-std::vector<Asked> others_of(const std::vector<Asked>& asked) {
+std::vector<Asked> others_of(const std::vector<Asked>& asked, bool elsewhere) {
   std::set<std::pair<std::string, int32_t>> known;
   for (const Asked& one : asked) known.insert({one.host, one.pid});
   std::vector<Asked> others;
@@ -70,36 +78,53 @@ std::vector<Asked> others_of(const std::vector<Asked>& asked) {
     if (!one.report) continue;
     for (const core::CommunicatorReport& communicator : one.report->communicators) {
       for (const core::PeerAddress& peer : communicator.members) {
-        if (known.insert({peer.hostname, peer.pid}).second)
-          others.push_back({peer.pid, peer.hostname, peer.door, {}, {}});
+        const bool wanted = elsewhere || peer.hostname == short_hostname();
+        if (!wanted || !known.insert({peer.hostname, peer.pid}).second) continue;
+        Asked& other = others.emplace_back();
+        other.pid = peer.pid;
+        other.host = peer.hostname;
+        other.door = peer.door;
       }
     }
   }
   return others;
 }
 
-}  // namespace
-
-std::vector<Asked> survey(const SurveyRequest& request) {
-  std::vector<Asked> asked;
-  for (const DoorSign& sign : read_signs()) {
-    if (request.pids.empty() || std::ranges::find(request.pids, sign.pid) != request.pids.end())
-      asked.push_back({sign.pid, short_hostname(), sign.door, {}, {}});
+std::vector<Asked> first_of(const Request& request) {
+  std::vector<Asked> first;
+  if (request.own) {
+    Asked& own = first.emplace_back();
+    own.pid = request.own->pid;
+    own.host = request.own->hostname;
+    own.report = request.own;
+    return first;
   }
-  core::ReportScope scope = request.scope;
-  scope.members = true;
-  ask_each(asked, scope, request.patience_ms);
-  std::vector<Asked> others = others_of(asked);
-  if (!request.elsewhere)
-    std::erase_if(others, [](const Asked& other) { return other.host != short_hostname(); });
-  ask_each(others, scope, request.patience_ms);
-  asked.insert(asked.end(), others.begin(), others.end());
-  return asked;
+  for (const DoorSign& sign : read_signs()) {
+    if (!request.pids.empty() && std::ranges::find(request.pids, sign.pid) == request.pids.end()) continue;
+    Asked& one = first.emplace_back();
+    one.pid = sign.pid;
+    one.host = short_hostname();
+    one.door = sign.door;
+  }
+  ask_each(first, request);
+  return first;
 }
 
-std::vector<Gathered> gather(const std::vector<Asked>& asked) {
-  std::map<std::string, Gathered> by_id;
-  const auto member = [](Gathered& communicator, size_t rank) -> Gathered::Member& {
+}  // namespace
+
+std::vector<Asked> take(const Request& request) {
+  std::vector<Asked> asked = first_of(request);
+  for (;;) {
+    std::vector<Asked> others = others_of(asked, request.elsewhere);
+    if (others.empty()) return asked;
+    ask_each(others, request);
+    asked.insert(asked.end(), others.begin(), others.end());
+  }
+}
+
+std::vector<CommunicatorView> by_communicator(const std::vector<Asked>& asked) {
+  std::map<std::string, CommunicatorView> by_id;
+  const auto member = [](CommunicatorView& communicator, size_t rank) -> CommunicatorView::Member& {
     if (communicator.members.size() <= rank) communicator.members.resize(rank + 1);
     return communicator.members[rank];
   };
@@ -111,25 +136,25 @@ std::vector<Gathered> gather(const std::vector<Asked>& asked) {
   for (const Asked& process : asked) {
     if (!process.report) continue;
     for (const core::CommunicatorReport& report : process.report->communicators) {
-      Gathered& communicator = by_id[report.id];
+      CommunicatorView& communicator = by_id[report.id];
       communicator.id = report.id;
       if (!report.name.empty()) communicator.name = report.name;
       for (size_t rank = 0; rank < report.members.size(); ++rank) {
-        Gathered::Member& other = member(communicator, rank);
+        CommunicatorView::Member& other = member(communicator, rank);
         other.host = report.members[rank].hostname;
         other.pid = report.members[rank].pid;
       }
       if (report.rank < 0 || static_cast<size_t>(report.rank) >= kMostRanks) continue;
-      Gathered::Member& own = member(communicator, static_cast<size_t>(report.rank));
+      CommunicatorView::Member& own = member(communicator, static_cast<size_t>(report.rank));
       own.report = report;
       own.host = process.host;
       own.pid = process.pid;
       own.program = process.report->program;
     }
   }
-  std::vector<Gathered> out;
+  std::vector<CommunicatorView> out;
   for (auto& [id, communicator] : by_id) {
-    for (Gathered::Member& one : communicator.members) {
+    for (CommunicatorView::Member& one : communicator.members) {
       if (one.report) continue;
       const auto found = silent.find({one.host, one.pid});
       one.why_not = found != silent.end() ? found->second : "has left the communicator, or never had it";
@@ -139,4 +164,4 @@ std::vector<Gathered> gather(const std::vector<Asked>& asked) {
   return out;
 }
 
-}  // namespace weir::cli
+}  // namespace weir::survey

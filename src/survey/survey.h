@@ -1,16 +1,16 @@
 /// What the processes that use weir are doing: those of this host, found by their signs, and those of other
-/// hosts that share a communicator with them.
+/// hosts that share communicators with them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "src/core/process_report.h"
 
-namespace weir::cli {
+namespace weir::survey {
 
 /// A process that was asked.
 struct Asked {
@@ -18,21 +18,26 @@ struct Asked {
   std::string host;
   SocketAddress door;
   std::optional<core::ProcessReport> report;
+  bool dead = false;    ///< there is no such process any more
   std::string why_not;  ///< it gave none: "is stopped", ...
 };
 
-struct SurveyRequest {
-  std::vector<int32_t> pids;  ///< of this host; empty: all
+struct Request {
+  /// To begin with this process, and not with those of this host: the job that it belongs to.
+  std::optional<core::ProcessReport> own;
+  std::vector<int32_t> pids;  ///< to begin with, of this host; empty: all
   core::ReportScope scope;    ///< members are always asked for
   bool elsewhere = true;      ///< also processes of other hosts
   int64_t patience_ms = 1000;
+  const std::atomic<bool>* abort = nullptr;  ///< ends it early
 };
 
-/// Asks all. Takes at most twice the patience for each 256 processes.
-std::vector<Asked> survey(const SurveyRequest& request);
+/// Asks all, then those that share a communicator with them, and so on. Each such step takes at most the
+/// patience for each 256 processes.
+std::vector<Asked> take(const Request& request);
 
 /// A communicator as its ranks see it together.
-struct Gathered {
+struct CommunicatorView {
   struct Member {
     std::optional<core::CommunicatorReport> report;
     std::string host;
@@ -46,6 +51,6 @@ struct Gathered {
 };
 
 /// By id.
-std::vector<Gathered> gather(const std::vector<Asked>& asked);
+std::vector<CommunicatorView> by_communicator(const std::vector<Asked>& asked);
 
-}  // namespace weir::cli
+}  // namespace weir::survey

@@ -1,0 +1,60 @@
+#include "src/api/ras.h"
+
+#include <fmt/format.h>
+
+#include "src/api/process.h"
+#include "src/base/log.h"
+
+namespace weir::api {
+namespace {
+
+std::weak_ptr<survey::RasServer>& open_server() {
+  static std::weak_ptr<survey::RasServer> server;
+  return server;
+}
+
+/// Without a look at the resolver for the usual one.
+Result<SocketAddress> address_of(const std::string& text) {
+  constexpr std::string_view kLocal = "localhost:28028";
+  return text == kLocal ? SocketAddress::loopback(AF_INET, 28028) : SocketAddress::parse(text);
+}
+
+Result<std::shared_ptr<survey::RasServer>> start() {
+  core::Runtime& process = runtime();
+  const Options& options = process.options();
+  const auto address = address_of(options.ras_address);
+  WEIR_TRY(address.status());
+  survey::RasServer::Setup setup;
+  setup.address = *address;
+  setup.patience = options.ras_patience;
+  const int64_t version = options.nccl_version;
+  setup.versions.nccl = fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+  setup.own = [&process] {
+    return core::report_of(process.watch(), process.host(), {.recent = 0, .channels = false});
+  };
+  auto server = survey::RasServer::start(std::move(setup));
+  WEIR_TRY(server.status());
+  return std::shared_ptr<survey::RasServer>(std::move(*server));
+}
+
+}  // namespace
+
+std::shared_ptr<survey::RasServer> ras_server() {
+  if (!runtime().options().ras) return nullptr;
+  if (auto server = open_server().lock()) return server;
+  auto server = start();
+  if (!server.ok()) {
+    WEIR_INFO(init, "there is no RAS port: {}", server.status().message());
+    return nullptr;
+  }
+  WEIR_INFO(init, "RAS client listening socket at {}", (*server)->address().text());
+  open_server() = *server;
+  return *server;
+}
+
+void forget_ras_server() {
+  if (const auto server = open_server().lock()) server->abandon();
+  open_server().reset();
+}
+
+}  // namespace weir::api

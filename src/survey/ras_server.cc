@@ -1,0 +1,153 @@
+#include "src/survey/ras_server.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/log.h"
+
+namespace weir::survey {
+namespace {
+
+constexpr int64_t kLookMs = 1000;         ///< between two looks for clients that monitor
+constexpr size_t kMostUnsent = 64 << 20;  ///< bytes that a client may leave
+
+}  // namespace
+
+RasServer::RasServer(Setup setup, Socket listener, Socket stop)
+    : setup_(std::move(setup)), listener_(std::move(listener)), stop_(std::move(stop)) {}
+
+Result<std::unique_ptr<RasServer>> RasServer::start(Setup setup) {
+  auto listener = Socket::listen(setup.address, Socket::Sharing::with_user);
+  WEIR_TRY(listener.status());
+  const auto address = listener->local_address();
+  WEIR_TRY(address.status());
+  setup.address = *address;
+  Socket stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!stop.valid())
+    return Status(Code::system_error,
+                  fmt::format("there can be no RAS port: {}", std::generic_category().message(errno)));
+  std::unique_ptr<RasServer> server(new RasServer(std::move(setup), std::move(*listener), std::move(stop)));
+  sigset_t all, before;  // signals of the application are not for this thread
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  server->thread_ = std::thread([raw = server.get()] { raw->serve(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(server->thread_.native_handle(), "weir ras");
+  return server;
+}
+
+RasServer::~RasServer() {
+  stopping_.store(true);
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
+  thread_.join();
+}
+
+void RasServer::serve() {
+  while (!stopping_.load()) {
+    wait();
+    for (Client& client : clients_) {
+      if (!client.gone) answer(client);
+    }
+    if (is_monitored() && now_ns() >= next_look_ns_) tell_changes();
+    clients_.remove_if([](const Client& client) {
+      const bool over = client.gone || (client.reported && client.out.empty());
+      // A forked child may have the connection, too: closing it here alone would not end it.
+      if (over) shutdown(client.socket.fd(), SHUT_RDWR);
+      return over;
+    });
+  }
+  for (const Client& client : clients_) shutdown(client.socket.fd(), SHUT_RDWR);
+}
+
+/// Until somebody comes, says something or can be told something.
+void RasServer::wait() {
+  std::vector<pollfd> polls = {
+      {stop_.fd(), POLLIN, 0},
+      {listener_.fd(), static_cast<short>(clients_.size() < kMostClients ? POLLIN : 0), 0}};
+  for (const Client& client : clients_) {
+    const int events = (client.reported ? 0 : POLLIN) | (client.out.empty() ? 0 : POLLOUT);
+    polls.push_back({client.socket.fd(), static_cast<short>(events), 0});
+  }
+  poll(polls.data(), polls.size(), is_monitored() ? static_cast<int>(kLookMs) : -1);
+  auto at = polls.cbegin() + 2;
+  for (Client& client : clients_) {
+    const short events = (at++)->revents;
+    client.gone = client.reported && (events & (POLLERR | POLLHUP)) != 0;
+    if (!client.reported && (events & ~POLLOUT) != 0) hear(client);
+  }
+  if (polls[1].revents != 0) admit();
+}
+
+void RasServer::admit() {
+  while (clients_.size() < kMostClients) {
+    auto accepted = listener_.accept();
+    if (!accepted.ok() || !accepted->has_value()) return;
+    clients_.emplace_back(std::move(**accepted));
+  }
+}
+
+void RasServer::hear(Client& client) {
+  std::array<std::byte, 1024> bytes;
+  const auto got = client.socket.try_recv(bytes);
+  if (!got.ok()) {
+    client.gone = true;
+    return;
+  }
+  const bool monitored = client.session.monitors();
+  client.out += client.session.take({reinterpret_cast<const char*>(bytes.data()), *got});
+  client.gone = client.session.broken();
+  if (!monitored && client.session.monitors() && !client.gone) known_ = gather(kLookMs);
+}
+
+/// Makes the report, if one is wanted, and sends what goes.
+void RasServer::answer(Client& client) {
+  if (client.session.wants_report() && !client.reported) {
+    client.out += client.session.report(gather(client.session.timeout_ms()), setup_.versions);
+    client.reported = true;
+  }
+  while (!client.out.empty()) {
+    const auto sent = client.socket.try_send(std::as_bytes(std::span(client.out)));
+    if (!sent.ok() || client.out.size() > kMostUnsent) client.gone = true;
+    if (!sent.ok() || *sent == 0) return;
+    client.out.erase(0, *sent);
+  }
+}
+
+void RasServer::tell_changes() {
+  Job now = gather(kLookMs);
+  const std::vector<RasEvent> events = changes(known_, now);
+  for (Client& client : clients_) client.out += client.session.events(events);
+  known_ = std::move(now);
+  next_look_ns_ = now_ns() + kLookMs * 1'000'000;
+}
+
+Job RasServer::gather(int64_t patience_ms) const {
+  const int64_t begun = now_ns();
+  Request request;
+  request.own = setup_.own();
+  request.scope.recent = 0;
+  request.scope.channels = false;
+  request.patience_ms =
+      std::max<int64_t>(static_cast<int64_t>(setup_.patience * static_cast<double>(patience_ms)), 1);
+  request.abort = &stopping_;
+  const std::vector<Asked> asked = take(request);
+  return job_of(asked, static_cast<double>(now_ns() - begun) / 1e9);
+}
+
+bool RasServer::is_monitored() const {
+  return std::ranges::any_of(clients_, [](const Client& one) { return one.session.monitors(); });
+}
+
+}  // namespace weir::survey

@@ -1,0 +1,212 @@
+// The RAS port with real clients, sockets and processes.
+#include "src/survey/ras_server.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <span>
+
+#include "src/core/communicator.h"
+#include "src/core/runtime.h"
+#include "tests/core/rank.h"
+
+namespace weir::survey {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using weir::testing::Processes;
+using weir::testing::RootProcess;
+
+constexpr int kRanks = 3;
+
+/// Somebody who asks.
+class Client {
+ public:
+  explicit Client(const SocketAddress& address) {
+    auto connected = Socket::connect(address, Deadline::in_ms(20'000));
+    EXPECT_TRUE(connected.ok()) << connected.status().message();
+    if (connected.ok()) socket_ = std::move(*connected);
+  }
+  void say(std::string_view text) {
+    EXPECT_TRUE(socket_.send_all(std::as_bytes(std::span(text)), Deadline::in_ms(20'000)).ok());
+  }
+  /// What comes until `end` has come, or the connection is closed.
+  std::string hear(std::string_view end = "never") {
+    std::string out;
+    const Deadline deadline = Deadline::in_ms(60'000);
+    std::array<std::byte, 4096> bytes;
+    while (out.find(end) == std::string::npos && wait_for(socket_.fd(), POLLIN, deadline)) {
+      const auto got = socket_.try_recv(bytes);
+      if (!got.ok()) return out + (end == "never" ? "" : "<closed>");
+      out.append(reinterpret_cast<const char*>(bytes.data()), *got);
+    }
+    return out;
+  }
+  int fd() const { return socket_.fd(); }
+
+ private:
+  Socket socket_;
+};
+
+std::unique_ptr<RasServer> serve(std::function<core::ProcessReport()> own, double patience = 1) {
+  RasServer::Setup setup;
+  setup.address = SocketAddress::loopback(AF_INET, 0);
+  setup.own = std::move(own);
+  setup.patience = patience;
+  auto server = RasServer::start(std::move(setup));
+  EXPECT_TRUE(server.ok()) << server.status().message();
+  return std::move(*server);
+}
+
+core::ProcessReport nothing() {
+  core::ProcessReport report;
+  report.hostname = "here";
+  report.pid = getpid();
+  return report;
+}
+
+TEST(RasServer, AnswersAndCloses) {
+  const auto server = serve(nothing);
+  Client client(server->address());
+  client.say("CLIENT PROTOCOL 2\n");
+  EXPECT_EQ(client.hear("\n"), "SERVER PROTOCOL 2\n");
+  client.say("SET FORMAT json\nSTATUS\n");
+  EXPECT_THAT(client.hear(), AllOf(StartsWith("OK\n{"), HasSubstr("\"communicators_count\": 0")));
+}
+
+TEST(RasServer, ManyClientsAtOnceSomeOfThemRude) {
+  const auto server = serve(nothing);
+  std::vector<std::unique_ptr<Client>> idle;
+  for (size_t i = 0; i < RasServer::kMostClients - 1; ++i)
+    idle.push_back(std::make_unique<Client>(server->address()));
+  Client chatty(server->address());
+  chatty.say(std::string(3000, 'x'));
+  EXPECT_EQ(chatty.hear(), "") << "is thrown out";
+  Client last(server->address());
+  last.say("STATUS\n");
+  EXPECT_THAT(last.hear(), HasSubstr("Warnings"));
+  Client waits(server->address());
+  waits.say("TIMEOUT 1\n");
+  EXPECT_EQ(waits.hear("\n"), "OK\n");
+  Client beyond(server->address());
+  beyond.say("STATUS\n");
+  idle.clear();  // makes room
+  EXPECT_THAT(beyond.hear(), HasSubstr("Warnings"));
+}
+
+TEST(RasServer, AClientThatShutsItsSideIsAnsweredStill) {
+  const auto server = serve(nothing);
+  Client client(server->address());
+  client.say("VERBOSE STATUS\n");
+  shutdown(client.fd(), SHUT_WR);
+  EXPECT_THAT(client.hear(), HasSubstr("Warnings"));
+}
+
+TEST(RasServer, TwoListenAtOneAddress) {
+  const auto first = serve(nothing);
+  RasServer::Setup setup;
+  setup.address = first->address();
+  setup.own = nothing;
+  const auto second = RasServer::start(std::move(setup));
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  const auto taken = Socket::listen(first->address());
+  EXPECT_FALSE(taken.ok()) << "who does not share it is refused";
+}
+
+TEST(RasServer, EndsAtOnceWithClients) {
+  auto server = serve(nothing);
+  Client client(server->address());
+  client.say("MONITOR\n");
+  EXPECT_EQ(client.hear("\n"), "OK\n");
+  const int64_t begun = now_ns();
+  server.reset();
+  EXPECT_LT(now_ns() - begun, 5'000'000'000);
+  EXPECT_EQ(client.hear(), "");
+}
+
+/// Ranks that wait for the last one after a first sum, each process with a RAS port.
+class RasOfAJob : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Options options;
+    options.calibration = false;
+    options.peer_timeout_s = 100;  // of the library, which is not to be quicker
+    processes_ = std::make_unique<Processes>(kRanks, [&](int rank, const Processes::Voice& voice) {
+      core::Runtime runtime(options);
+      core::Communicator communicator(runtime, root_.id(), kRanks, rank, {});
+      Status status = communicator.connect();
+      if (status.ok()) status = sum(communicator);
+      const auto server = serve([&] { return core::report_of(runtime.watch(), runtime.host()); }, 0.2);
+      voice.say(status.ok() ? server->address().text() : status.message());
+      if (rank == kRanks - 1)
+        for (;;) pause();
+      status = sum(communicator);
+      pause();
+    });
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const std::string said = processes_->line(rank);
+      const auto address = SocketAddress::parse(said);
+      ASSERT_TRUE(address.ok()) << said;
+      doors_.push_back(*address);
+    }
+  }
+  static Status sum(core::Communicator& communicator) {
+    float value = 1;
+    core::Operation operation;
+    operation.kind = Collective::all_reduce;
+    operation.type = DataType::float32;
+    operation.count = 1;
+    operation.input = operation.output = &value;
+    return communicator.run({&operation, 1}, nullptr);
+  }
+  /// Asks until the answer has the words.
+  std::string until(std::string_view words) {
+    std::string out;
+    const Deadline deadline = Deadline::in_ms(20'000);
+    do {
+      Client client(doors_.front());
+      client.say("VERBOSE STATUS\n");
+      out = client.hear();
+    } while (out.find(words) == std::string::npos && !deadline.over());
+    return out;
+  }
+
+  const RootProcess root_;
+  std::unique_ptr<Processes> processes_;
+  std::vector<SocketAddress> doors_;
+};
+
+TEST_F(RasOfAJob, SaysWhoWaitsForWhom) {
+  EXPECT_THAT(until(" WAITING\n  2 ranks wait for rank 2 for "),
+              AllOf(HasSubstr("         3         3   RUNNING  MISMATCH\n"),
+                    HasSubstr(fmt::format(
+                        "  Rank 2 has launched up to operation 1 -- host memory managed by process {} on",
+                        processes_->pid(2))),
+                    HasSubstr("  2 ranks wait for rank 2 for ")));
+}
+
+TEST_F(RasOfAJob, AStoppedProcessIsMissingAndAKilledOneDead) {
+  Client monitor(doors_.front());
+  monitor.say("MONITOR all\n");
+  EXPECT_EQ(monitor.hear("\n"), "OK\n");
+  processes_->signal(2, SIGSTOP);
+  EXPECT_THAT(
+      until("INCOMPLETE\n  Missing communicator data from 1 job process\n"),
+      HasSubstr(fmt::format("  Rank 2 -- host memory managed by process {} on node", processes_->pid(2))));
+  EXPECT_THAT(monitor.hear("\n"),
+              HasSubstr(fmt::format("PEER_UNRESPONSIVE: Process {} on node", processes_->pid(2))));
+  processes_->signal(2, SIGKILL);
+  EXPECT_THAT(monitor.hear("PEER_DEAD: "), HasSubstr("PEER_DEAD: "));
+  EXPECT_THAT(until("DEAD\n  1 job process is considered dead"), HasSubstr(" INCOMPLETE"));
+}
+
+}  // namespace
+}  // namespace weir::survey

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace weir::cli {
@@ -17,15 +19,29 @@ ordered_json named(const char* what, int process, int thread, const std::string&
   return {{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
 }
 
-/// Microseconds since 1970, which is what the format has.
+/// What the format has.
 double microseconds(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
-ordered_json event_of(const core::OperationReport& one, int process, int thread) {
+/// When the first operation of all began; viewers keep times as doubles, of which those since 1970 would have
+/// quarters of microseconds only.
+int64_t begin_of(const std::vector<core::ProcessReport>& reports) {
+  int64_t begin = std::numeric_limits<int64_t>::max();
+  for (const core::ProcessReport& report : reports) {
+    for (const core::CommunicatorReport& one : report.communicators) {
+      for (const core::OperationReport& operation : one.recent) {
+        if (operation.begun_ns != 0) begin = std::min(begin, operation.begun_ns);
+      }
+    }
+  }
+  return begin == std::numeric_limits<int64_t>::max() ? 0 : begin;
+}
+
+ordered_json event_of(const core::OperationReport& one, int64_t begin_ns, int process, int thread) {
   ordered_json out = {{"name", core::describe(one.operation)},
                       {"cat", "weir"},
                       {"pid", process},
                       {"tid", thread},
-                      {"ts", microseconds(one.begun_ns)}};
+                      {"ts", microseconds(one.begun_ns - begin_ns)}};
   out["ph"] = one.took_ns > 0 ? "X" : "i";
   if (one.took_ns > 0) out["dur"] = microseconds(one.took_ns);
   if (one.took_ns == 0) out["s"] = "t";
@@ -71,6 +87,7 @@ int report_failure(const Status& failed) {
 }  // namespace
 
 std::string trace_of(const std::vector<core::ProcessReport>& reports) {
+  const int64_t begin_ns = begin_of(reports);
   ordered_json events = ordered_json::array();
   for (size_t i = 0; i < reports.size(); ++i) {
     const core::ProcessReport& report = reports[i];
@@ -83,12 +100,13 @@ std::string trace_of(const std::vector<core::ProcessReport>& reports) {
       events.push_back(named("thread_name", process, thread,
                              fmt::format("rank {} of {}", one.rank, one.name.empty() ? one.id : one.name)));
       for (const core::OperationReport& operation : one.recent) {
-        if (operation.begun_ns != 0) events.push_back(event_of(operation, process, thread));
+        if (operation.begun_ns != 0) events.push_back(event_of(operation, begin_ns, process, thread));
       }
     }
   }
-  return ordered_json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}.dump(
-      -1, ' ', false, ordered_json::error_handler_t::replace);
+  return ordered_json{
+      {"displayTimeUnit", "ns"}, {"otherData", {{"begin_ns", begin_ns}}}, {"traceEvents", std::move(events)}}
+      .dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 void add_trace(CLI::App& app, TraceArguments& arguments) {

@@ -15,7 +15,7 @@ struct TraceArguments {
 };
 
 /// The trace: a process for each process, a thread for each communicator's rank, an event for each operation
-/// whose times are known.
+/// whose times are known; times count from the first of them, which `otherData` tells in ns since 1970.
 std::string trace_of(const std::vector<core::ProcessReport>& reports);
 
 /// The subcommand trace.

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -88,8 +90,15 @@ TEST_F(Ps, AFailureLeavesFilesThatSayWhy) {
   const auto parsed = nlohmann::json::parse(trace.text, nullptr, false);
   ASSERT_FALSE(parsed.is_discarded()) << trace.text;
   size_t operations = 0;
-  for (const auto& event : parsed["traceEvents"]) operations += event["ph"] != "M" ? 1 : 0;
+  double first = 1e9;
+  for (const auto& event : parsed["traceEvents"]) {
+    if (event["ph"] == "M") continue;
+    ++operations;
+    first = std::min(first, event["ts"].get<double>());
+  }
   EXPECT_EQ(operations, 4u) << "two of each process";
+  EXPECT_EQ(first, 0);
+  EXPECT_GT(parsed["otherData"]["begin_ns"], 1'700'000'000'000'000'000);
 }
 
 TEST_F(Ps, ASignalMakesAProcessSayWhatItDoes) {

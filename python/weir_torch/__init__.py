@@ -17,7 +17,7 @@ __all__ = ["abort", "monitored_barrier"]
 
 
 def _register():
-  options = {"devices": ["cpu"]} if int(torch.__version__.split(".", maxsplit=1)[0]) >= 2 else {}
+  options = {"devices": ["cpu", "cuda"]} if int(torch.__version__.split(".", maxsplit=1)[0]) >= 2 else {}
   _dist.Backend.register_backend("weir", _C.create, **options)
 
 

@@ -53,24 +53,46 @@ Backend::Backend(StorePtr store, int rank, int size, Milliseconds timeout)
       store_(std::move(store)),
       timeout_(timeout),
       communicator_(store_, "weir", rank, size),
+      gpu_communicator_(store_, "weir/gpu", rank, size),
       mail_(store_, rank, size) {}
 
 Backend::~Backend() {
   const WithoutPython let_callbacks_run;
-  if (!line_->drain(kLastCall)) communicator_.abort();
+  if (!line_->drain(kLastCall)) {
+    communicator_.abort();
+    gpu_communicator_.abort();
+  }
   line_->close();
   mail_.close();
 }
 
 Milliseconds Backend::effective(Milliseconds asked) const { return asked.count() < 0 ? timeout_ : asked; }
 
-WorkPtr Backend::submit(OpType type, const char* name, Tensors outputs, Milliseconds timeout, Body body) {
+GpuPassagePtr Backend::passage_for(const Tensors& tensors) {
+  if (tensors.empty() || tensors.front().device().is_cpu()) return nullptr;
+  return std::make_shared<GpuPassage>(queues_.of(tensors.front().device()));
+}
+
+WorkPtr Backend::submit(OpType type, const char* name, Tensors outputs, Tensors used, Milliseconds timeout,
+                        Body body) {
   ++issued_;
   const Milliseconds longest = effective(timeout);
-  auto task = c10::make_intrusive<Task>(line_, type, name, std::move(outputs), longest,
-                                        [this, longest, body = std::move(body)] {
-                                          body(Peers{communicator_, communicator_.get(longest)});
-                                        });
+  used.insert(used.end(), outputs.begin(), outputs.end());
+  const GpuPassagePtr passage = passage_for(used);
+  std::function<void()> carry_out;
+  if (passage == nullptr) {
+    carry_out = [this, longest, body = std::move(body)] {
+      body(Peers{communicator_, communicator_.get(longest)});
+    };
+  } else {
+    carry_out = [this, longest, passage, used = std::move(used), body = std::move(body)] {
+      passage->run(used, [&] {
+        body(Peers{gpu_communicator_, gpu_communicator_.get(longest), passage->queue().handle()});
+      });
+    };
+  }
+  auto task = c10::make_intrusive<Task>(line_, type, name, std::move(outputs), longest, std::move(carry_out),
+                                        passage);
   line_->submit(task);
   return task;
 }
@@ -111,14 +133,14 @@ void Backend::check_splits(const at::Tensor& tensor, const std::vector<int64_t>&
 WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
   const at::Tensor tensor = only(tensors, "broadcast");
   const int root = root_of(options.rootRank, getSize(), "broadcast");
-  return submit(OpType::BROADCAST, "broadcast", {tensor}, options.timeout,
+  return submit(OpType::BROADCAST, "broadcast", {tensor}, {}, options.timeout,
                 [=](const Peers& peers) { weir_torch::broadcast(peers, tensor, root); });
 }
 
 WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
   const at::Tensor tensor = only(tensors, "all_reduce");
   const Reduction reduction(options.reduceOp, tensor.scalar_type(), "all_reduce");
-  return submit(OpType::ALLREDUCE, "all_reduce", {tensor}, options.timeout,
+  return submit(OpType::ALLREDUCE, "all_reduce", {tensor}, {}, options.timeout,
                 [=](const Peers& peers) { all_reduce(peers, {tensor}, reduction); });
 }
 
@@ -126,7 +148,7 @@ WorkPtr Backend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoal
   if (tensors.empty()) refuse("all_reduce_coalesced was given no tensor");
   check_tensors(tensors, "all_reduce_coalesced");
   const Reduction reduction(options.reduceOp, tensors.front().scalar_type(), "all_reduce_coalesced");
-  return submit(OpType::ALLREDUCE_COALESCED, "all_reduce_coalesced", tensors, options.timeout,
+  return submit(OpType::ALLREDUCE_COALESCED, "all_reduce_coalesced", tensors, {}, options.timeout,
                 [=](const Peers& peers) { all_reduce(peers, tensors, reduction); });
 }
 
@@ -134,7 +156,7 @@ WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
   const at::Tensor tensor = only(tensors, "reduce");
   const int root = root_of(options.rootRank, getSize(), "reduce");
   const Reduction reduction(options.reduceOp, tensor.scalar_type(), "reduce");
-  return submit(OpType::REDUCE, "reduce", {tensor}, options.timeout,
+  return submit(OpType::REDUCE, "reduce", {tensor}, {}, options.timeout,
                 [=](const Peers& peers) { weir_torch::reduce(peers, tensor, reduction, root); });
 }
 
@@ -146,14 +168,14 @@ WorkPtr Backend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
   check_blocks(blocks, input, "all_gather");
   if (blocks[static_cast<size_t>(getRank())].numel() != input.numel())
     refuse("all_gather: the output of this rank has another size than its input");
-  return submit(OpType::ALLGATHER, "all_gather", blocks, options.timeout,
+  return submit(OpType::ALLGATHER, "all_gather", blocks, {input}, options.timeout,
                 [=](const Peers& peers) { all_gather_blocks(peers, blocks, input); });
 }
 
 WorkPtr Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
                                  const c10d::AllgatherOptions& options) {
   check_ratio(output, input, "all_gather_into_tensor");
-  return submit(OpType::_ALLGATHER_BASE, "all_gather_into_tensor", {output}, options.timeout,
+  return submit(OpType::_ALLGATHER_BASE, "all_gather_into_tensor", {output}, {input}, options.timeout,
                 [output, input](const Peers& peers) { all_gather(peers, {output}, {input}); });
 }
 
@@ -166,7 +188,7 @@ WorkPtr Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inp
     for (size_t i = 0; i < list.size(); ++i) check_tensors({inputs[i], list[i]}, "all_gather_coalesced");
     all.insert(all.end(), list.begin(), list.end());
   }
-  return submit(OpType::ALLGATHER_COALESCED, "all_gather_coalesced", all, options.timeout,
+  return submit(OpType::ALLGATHER_COALESCED, "all_gather_coalesced", all, inputs, options.timeout,
                 [outputs, inputs](const Peers& peers) { all_gather_lists(peers, outputs, inputs); });
 }
 
@@ -182,7 +204,7 @@ WorkPtr Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs, const c1
       if (block.numel() != input.numel()) refuse("gather: an output has another size than the input");
     }
   }
-  return submit(OpType::GATHER, "gather", blocks, options.timeout,
+  return submit(OpType::GATHER, "gather", blocks, {input}, options.timeout,
                 [=](const Peers& peers) { weir_torch::gather(peers, blocks, input, root); });
 }
 
@@ -199,7 +221,7 @@ WorkPtr Backend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
       if (block.numel() != output.numel()) refuse("scatter: an input has another size than the output");
     }
   }
-  return submit(OpType::SCATTER, "scatter", {output}, options.timeout,
+  return submit(OpType::SCATTER, "scatter", {output}, blocks, options.timeout,
                 [=](const Peers& peers) { weir_torch::scatter(peers, output, blocks, root); });
 }
 
@@ -212,7 +234,7 @@ WorkPtr Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
   if (blocks[static_cast<size_t>(getRank())].numel() != output.numel())
     refuse("reduce_scatter: the input for this rank has another size than its output");
   const Reduction reduction(options.reduceOp, output.scalar_type(), "reduce_scatter");
-  return submit(OpType::REDUCE_SCATTER, "reduce_scatter", {output}, options.timeout,
+  return submit(OpType::REDUCE_SCATTER, "reduce_scatter", {output}, blocks, options.timeout,
                 [=](const Peers& peers) { reduce_scatter_blocks(peers, output, blocks, reduction); });
 }
 
@@ -220,7 +242,7 @@ WorkPtr Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                       const c10d::ReduceScatterOptions& options) {
   check_ratio(input, output, "reduce_scatter_tensor");
   const Reduction reduction(options.reduceOp, output.scalar_type(), "reduce_scatter_tensor");
-  return submit(OpType::_REDUCE_SCATTER_BASE, "reduce_scatter_tensor", {output}, options.timeout,
+  return submit(OpType::_REDUCE_SCATTER_BASE, "reduce_scatter_tensor", {output}, {input}, options.timeout,
                 [output, input, reduction](const Peers& peers) {
                   weir_torch::reduce_scatter(peers, {output}, {input}, reduction);
                 });
@@ -231,7 +253,7 @@ WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vecto
   check_tensors({output, input}, "all_to_all_single");
   check_splits(output, output_sizes, "all_to_all_single");
   check_splits(input, input_sizes, "all_to_all_single");
-  return submit(OpType::ALLTOALL_BASE, "all_to_all_single", {output}, options.timeout,
+  return submit(OpType::ALLTOALL_BASE, "all_to_all_single", {output}, {input}, options.timeout,
                 [output, input, output_sizes, input_sizes](const Peers& peers) {
                   all_to_all(peers, output, input, output_sizes, input_sizes);
                 });
@@ -243,13 +265,15 @@ WorkPtr Backend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAl
   check_tensors(outputs, "all_to_all");
   check_tensors(inputs, "all_to_all");
   check_tensors({outputs.front(), inputs.front()}, "all_to_all");
-  return submit(OpType::ALLTOALL, "all_to_all", outputs, options.timeout,
+  return submit(OpType::ALLTOALL, "all_to_all", outputs, inputs, options.timeout,
                 [outputs, inputs](const Peers& peers) { all_to_all_blocks(peers, outputs, inputs); });
 }
 
 WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
-  return submit(OpType::BARRIER, "barrier", {}, options.timeout,
-                [](const Peers& peers) { weir_torch::barrier(peers); });
+  return submit(OpType::BARRIER, "barrier", {}, {}, options.timeout, [this](const Peers& peers) {
+    queues_.synchronize();
+    weir_torch::barrier(peers);
+  });
 }
 
 #if TORCH_VERSION_MAJOR >= 2
@@ -258,7 +282,7 @@ WorkPtr Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inpu
   check_count(outputs.size(), inputs.size(), "all_gather_into_tensor_coalesced", "outputs");
   for (size_t i = 0; i < inputs.size(); ++i)
     check_ratio(outputs[i], inputs[i], "all_gather_into_tensor_coalesced");
-  return submit(OpType::COALESCED, "all_gather_into_tensor_coalesced", outputs, options.timeout,
+  return submit(OpType::COALESCED, "all_gather_into_tensor_coalesced", outputs, inputs, options.timeout,
                 [outputs, inputs](const Peers& peers) { all_gather(peers, outputs, inputs); });
 }
 
@@ -271,7 +295,7 @@ WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inpu
     check_ratio(inputs[i], outputs[i], "reduce_scatter_tensor_coalesced");
   const Reduction reduction(options.reduceOp, outputs.front().scalar_type(),
                             "reduce_scatter_tensor_coalesced");
-  return submit(OpType::COALESCED, "reduce_scatter_tensor_coalesced", outputs, options.timeout,
+  return submit(OpType::COALESCED, "reduce_scatter_tensor_coalesced", outputs, inputs, options.timeout,
                 [outputs, inputs, reduction](const Peers& peers) {
                   weir_torch::reduce_scatter(peers, outputs, inputs, reduction);
                 });
@@ -279,15 +303,15 @@ WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inpu
 #endif
 
 WorkPtr Backend::send(Tensors& tensors, int to, int tag) {
-  return mail_.send(only(tensors, "send"), to, tag, timeout_);
+  return mail_.send(only(tensors, "send"), passage_for(tensors), to, tag, timeout_);
 }
 
 WorkPtr Backend::recv(Tensors& tensors, int from, int tag) {
-  return mail_.receive(only(tensors, "receive"), from, tag, timeout_);
+  return mail_.receive(only(tensors, "receive"), passage_for(tensors), from, tag, timeout_);
 }
 
 WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
-  return mail_.receive_from_any(only(tensors, "receive"), tag, timeout_);
+  return mail_.receive_from_any(only(tensors, "receive"), passage_for(tensors), tag, timeout_);
 }
 
 void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool /*wait_all_ranks*/) {
@@ -297,6 +321,7 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool /*wait_
 
 void Backend::abort() {
   communicator_.abort();
+  gpu_communicator_.abort();
   mail_.abort();
 }
 

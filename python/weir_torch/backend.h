@@ -1,7 +1,8 @@
 /// weir as a back end of torch.distributed: one rank of one process group.
 ///
 /// Collectives are queued on one line and carried out in order; messages go their own way (mail.h). The
-/// communicator meets the other ranks when the first collective is carried out. As PyTorch asks of every back
+/// communicator meets the other ranks when the first collective is carried out; tensors on a GPU have one of
+/// their own (gpu.h). As PyTorch asks of every back
 /// end, one thread at a time issues operations; Work is thread-safe, and so is abort().
 #pragma once
 
@@ -65,7 +66,10 @@ class Backend final : public Base {
  private:
   using Body = std::function<void(const Peers&)>;
 
-  WorkPtr submit(c10d::OpType type, const char* name, Tensors outputs, Milliseconds timeout, Body body);
+  /// `used`: what else the operation works on.
+  WorkPtr submit(c10d::OpType type, const char* name, Tensors outputs, Tensors used, Milliseconds timeout,
+                 Body body);
+  GpuPassagePtr passage_for(const Tensors& tensors);
   Milliseconds effective(Milliseconds asked) const;
   /// One for each rank, of one type; throws.
   void check_blocks(const Tensors& blocks, const at::Tensor& whole, const char* name) const;
@@ -74,7 +78,9 @@ class Backend final : public Base {
 
   const StorePtr store_;
   const Milliseconds timeout_;
-  Communicator communicator_;
+  GpuQueues queues_;
+  Communicator communicator_;      ///< for tensors on the CPU
+  Communicator gpu_communicator_;  ///< on the GPU of the first tensor that was on one
   Mail mail_;
   const std::shared_ptr<Line> line_ = std::make_shared<Line>();
   std::atomic<uint64_t> issued_{0};

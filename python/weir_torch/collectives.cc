@@ -1,39 +1,38 @@
 #include "python/weir_torch/collectives.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace weir_torch {
 namespace {
 
-constexpr cudaStream_t kNow = nullptr;  ///< a call is done when it returns
-
 char* address(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
 
 /// The reduction of one block for each rank, of equal size and packed; this rank's is written to `output`.
-void fold_blocks(const Peers& peers, void* output, const at::Tensor& blocks, const Reduction& reduction) {
+void fold_blocks(const Peers& peers, const at::Tensor& output, const at::Tensor& blocks,
+                 const Reduction& reduction) {
   const int64_t count = blocks.numel() / peers.size();
   const Wire wire = wire_of(blocks.scalar_type());
   const at::Tensor exchanged = at::empty_like(blocks);
   peers.check(ncclAlltoAll(blocks.data_ptr(), exchanged.data_ptr(),
-                           static_cast<size_t>(count) * wire.per_element, wire.type, peers.comm, kNow));
+                           static_cast<size_t>(count) * wire.per_element, wire.type, peers.comm,
+                           peers.stream));
   const at::Tensor by_rank = exchanged.view({peers.size(), count});
   at::Tensor folded = by_rank.select(0, 0);
   for (int rank = 1; rank < peers.size(); ++rank) reduction.fold(folded, by_rank.select(0, rank));
   reduction.end(folded, peers.size());
-  std::memcpy(output, folded.data_ptr(), folded.nbytes());
+  copy_elements(output, folded);
 }
 
 /// The reduction of a packed tensor over all ranks, for what weir does not reduce itself.
 at::Tensor fold(const Peers& peers, const at::Tensor& flat, const Reduction& reduction) {
   const int64_t count = flat.numel(), share = (count + peers.size() - 1) / peers.size();
   const at::Tensor padded = at::zeros({share * peers.size()}, flat.options());
-  std::memcpy(padded.data_ptr(), flat.data_ptr(), flat.nbytes());
+  copy_elements(padded.narrow(0, 0, count), flat);
   const at::Tensor own = at::empty({share}, flat.options());
-  fold_blocks(peers, own.data_ptr(), padded, reduction);
+  fold_blocks(peers, own, padded, reduction);
   const Wire wire = wire_of(flat.scalar_type());
-  peers.check(
-      ncclAllGather(own.data_ptr(), padded.data_ptr(), count_on(wire, own), wire.type, peers.comm, kNow));
+  peers.check(ncclAllGather(own.data_ptr(), padded.data_ptr(), count_on(wire, own), wire.type, peers.comm,
+                            peers.stream));
   return padded.narrow(0, 0, count);
 }
 
@@ -52,8 +51,9 @@ void exchange(const Peers& peers, const std::vector<Part>& outputs, const std::v
     for (int peer = 0; peer < peers.size(); ++peer) {
       const Part& out = outputs[static_cast<size_t>(peer)];
       const Part& in = inputs[static_cast<size_t>(peer)];
-      if (in.bytes > 0) peers.check(ncclSend(in.data, in.bytes, ncclUint8, peer, peers.comm, kNow));
-      if (out.bytes > 0) peers.check(ncclRecv(out.data, out.bytes, ncclUint8, peer, peers.comm, kNow));
+      if (in.bytes > 0) peers.check(ncclSend(in.data, in.bytes, ncclUint8, peer, peers.comm, peers.stream));
+      if (out.bytes > 0)
+        peers.check(ncclRecv(out.data, out.bytes, ncclUint8, peer, peers.comm, peers.stream));
     }
   });
 }
@@ -80,15 +80,12 @@ void all_reduce(const Peers& peers, const Tensors& tensors, const Reduction& red
     if (tensor.numel() > 0) targets.emplace_back(tensor, /*keep=*/true);
   }
   if (!reduction.is_native()) {
-    for (const Target& target : targets) {
-      const at::Tensor sum = fold(peers, target.flat(), reduction);
-      std::memcpy(target.data(), sum.data_ptr(), sum.nbytes());
-    }
+    for (const Target& target : targets) copy_elements(target.flat(), fold(peers, target.flat(), reduction));
   } else if (!targets.empty()) {
     const Reduction::Operator op(reduction, peers.communicator, peers.comm);
     const auto call = [&](const Target& target) {
       peers.check(ncclAllReduce(target.data(), target.data(), count_on(reduction.wire(), target.flat()),
-                                reduction.wire().type, op, peers.comm, kNow));
+                                reduction.wire().type, op, peers.comm, peers.stream));
     };
     if (targets.size() == 1) {
       call(targets.front());
@@ -105,10 +102,10 @@ void reduce(const Peers& peers, const at::Tensor& tensor, const Reduction& reduc
   if (reduction.is_native()) {
     const Reduction::Operator op(reduction, peers.communicator, peers.comm);
     peers.check(ncclReduce(target.data(), target.data(), count_on(reduction.wire(), target.flat()),
-                           reduction.wire().type, op, root, peers.comm, kNow));
+                           reduction.wire().type, op, root, peers.comm, peers.stream));
   } else {
     const at::Tensor sum = fold(peers, target.flat(), reduction);
-    if (peers.rank() == root) std::memcpy(target.data(), sum.data_ptr(), sum.nbytes());
+    if (peers.rank() == root) copy_elements(target.flat(), sum);
   }
   if (peers.rank() == root) target.give_back();
 }
@@ -124,13 +121,13 @@ void reduce_scatter(const Peers& peers, const Tensors& outputs, const Tensors& i
   }
   if (!reduction.is_native()) {
     for (size_t i = 0; i < targets.size(); ++i)
-      fold_blocks(peers, targets[i].data(), flats[i].view({-1}), reduction);
+      fold_blocks(peers, targets[i].flat(), flats[i].view({-1}), reduction);
   } else if (!targets.empty()) {
     const Reduction::Operator op(reduction, peers.communicator, peers.comm);
     const auto call = [&](size_t i) {
       peers.check(ncclReduceScatter(flats[i].data_ptr(), targets[i].data(),
                                     count_on(reduction.wire(), targets[i].flat()), reduction.wire().type, op,
-                                    peers.comm, kNow));
+                                    peers.comm, peers.stream));
     };
     if (targets.size() == 1) {
       call(0);
@@ -165,7 +162,7 @@ void broadcast(const Peers& peers, const at::Tensor& tensor, int root) {
   const Target target(tensor, /*keep=*/peers.rank() == root);
   const Wire wire = wire_of(tensor.scalar_type());
   peers.check(ncclBroadcast(target.data(), target.data(), count_on(wire, target.flat()), wire.type, root,
-                            peers.comm, kNow));
+                            peers.comm, peers.stream));
   if (peers.rank() != root) target.give_back();
 }
 
@@ -180,7 +177,7 @@ void all_gather(const Peers& peers, const Tensors& outputs, const Tensors& input
   const auto call = [&](size_t i) {
     const Wire wire = wire_of(flats[i].scalar_type());
     peers.check(ncclAllGather(flats[i].data_ptr(), targets[i].data(), count_on(wire, flats[i]), wire.type,
-                              peers.comm, kNow));
+                              peers.comm, peers.stream));
   };
   if (targets.size() == 1) {
     call(0);
@@ -211,7 +208,7 @@ void all_gather_blocks(const Peers& peers, const Tensors& outputs, const at::Ten
       if (target.flat().numel() == 0) continue;
       const void* from = root == peers.rank() ? own.data_ptr() : target.data();
       peers.check(ncclBroadcast(from, target.data(), count_on(wire, target.flat()), wire.type, root,
-                                peers.comm, kNow));
+                                peers.comm, peers.stream));
     }
   });
   for (const Target& target : targets) target.give_back();
@@ -231,8 +228,8 @@ void gather(const Peers& peers, const Tensors& outputs, const at::Tensor& input,
   const Wire wire = wire_of(own.scalar_type());
   const bool here = peers.rank() == root;
   const at::Tensor flat = here ? at::empty({own.numel() * peers.size()}, own.options()) : own;
-  peers.check(
-      ncclGather(own.data_ptr(), flat.data_ptr(), count_on(wire, own), wire.type, root, peers.comm, kNow));
+  peers.check(ncclGather(own.data_ptr(), flat.data_ptr(), count_on(wire, own), wire.type, root, peers.comm,
+                         peers.stream));
   if (here) deal_out(flat, outputs);
 }
 
@@ -242,7 +239,7 @@ void scatter(const Peers& peers, const at::Tensor& output, const Tensors& inputs
   const Wire wire = wire_of(output.scalar_type());
   const at::Tensor flat = peers.rank() == root ? joined(inputs) : target.flat();
   peers.check(ncclScatter(flat.data_ptr(), target.data(), count_on(wire, target.flat()), wire.type, root,
-                          peers.comm, kNow));
+                          peers.comm, peers.stream));
   target.give_back();
 }
 
@@ -254,7 +251,7 @@ void all_to_all(const Peers& peers, const at::Tensor& output, const at::Tensor& 
     const Wire wire = wire_of(flat.scalar_type());
     const size_t count = count_on(wire, flat) / static_cast<size_t>(peers.size());
     if (count > 0) {
-      peers.check(ncclAlltoAll(flat.data_ptr(), target.data(), count, wire.type, peers.comm, kNow));
+      peers.check(ncclAlltoAll(flat.data_ptr(), target.data(), count, wire.type, peers.comm, peers.stream));
     }
   } else {
     exchange(peers, cut(target.flat(), output_sizes, peers.size()), cut(flat, input_sizes, peers.size()));
@@ -278,7 +275,7 @@ void all_to_all_blocks(const Peers& peers, const Tensors& outputs, const Tensors
 
 void barrier(const Peers& peers) {
   int32_t here = 1;
-  peers.check(ncclAllReduce(&here, &here, 1, ncclInt32, ncclSum, peers.comm, kNow));
+  peers.check(ncclAllReduce(&here, &here, 1, ncclInt32, ncclSum, peers.comm, nullptr));
 }
 
 }  // namespace weir_torch

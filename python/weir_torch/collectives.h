@@ -15,6 +15,8 @@ namespace weir_torch {
 struct Peers {
   const Communicator& communicator;
   ncclComm_t comm;
+  cudaStream_t stream =
+      nullptr;  ///< of the GPU that the tensors are on; null: a call is done when it returns
 
   int rank() const { return communicator.rank(); }
   int size() const { return communicator.size(); }

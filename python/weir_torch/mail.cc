@@ -42,10 +42,14 @@ Outbox::Outbox(StorePtr store, int from, int to)
       name_(name_of(from, to)),
       communicator_(store, name_, kSender, 2, about(from, to)) {}
 
-TaskPtr Outbox::send(const at::Tensor& tensor, int tag, Milliseconds timeout) {
-  auto task =
-      c10::make_intrusive<Task>(line_, c10d::OpType::SEND, words("send to rank ", to_, tag), Tensors{tensor},
-                                timeout, [this, tensor, tag, timeout] { carry(tensor, tag, timeout); });
+TaskPtr Outbox::send(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag, Milliseconds timeout) {
+  const auto body = [this, tensor, passage, tag, timeout] {
+    at::Tensor here = tensor;
+    if (passage != nullptr) passage->run({tensor}, [&] { here = packed(tensor).cpu(); });
+    carry(here, tag, timeout);
+  };
+  auto task = c10::make_intrusive<Task>(line_, c10d::OpType::SEND, words("send to rank ", to_, tag),
+                                        Tensors{tensor}, timeout, body, passage);
   line_->submit(task);
   return task;
 }
@@ -80,7 +84,7 @@ Inbox::Inbox(StorePtr store, int from, int to)
 TaskPtr Inbox::receive(const WantedPtr& wanted, Milliseconds timeout) {
   wanted->task = c10::make_intrusive<Task>(
       line_, c10d::OpType::RECV, words("receive from rank ", from_, wanted->tag), Tensors{wanted->tensor},
-      timeout, [this, wanted, timeout] { serve(wanted, timeout); });
+      timeout, [this, wanted, timeout] { serve(wanted, timeout); }, wanted->passage);
   std::vector<char> bytes;
   {
     std::lock_guard lock(mutex_);
@@ -170,7 +174,8 @@ void Inbox::take_one(ncclComm_t comm) {
   const size_t size = envelope.bytes;
   const bool fits = size <= sizeof(envelope.contents);
   const WantedPtr wanted = claim(tag);
-  if (!fits && wanted && is_packed(wanted->tensor) && wanted->tensor.nbytes() == size) {
+  const bool in_place = wanted && wanted->passage == nullptr && is_packed(wanted->tensor);
+  if (!fits && in_place && wanted->tensor.nbytes() == size) {
     std::exception_ptr error;
     try {
       communicator_.check(ncclRecv(wanted->tensor.data_ptr(), size, ncclUint8, kSender, comm, kNow));
@@ -219,9 +224,16 @@ void Inbox::deliver(const WantedPtr& wanted, const std::vector<char>& bytes) con
              std::to_string(tensor.nbytes()));
     }
     const at::NoGradGuard plain;
-    const Target target(tensor, /*keep=*/false);
-    if (!bytes.empty()) std::memcpy(target.data(), bytes.data(), bytes.size());
-    target.give_back();
+    const auto write = [&] {
+      const Target target(tensor, /*keep=*/false);
+      copy_elements(target.flat(), at::from_blob(const_cast<char*>(bytes.data()), target.flat().sizes(),
+                                                 at::TensorOptions().dtype(tensor.dtype())));
+      target.give_back();
+    };
+    if (wanted->passage != nullptr)
+      wanted->passage->run({tensor}, write);
+    else
+      write();
   } catch (...) {
     error = std::current_exception();
   }
@@ -272,26 +284,31 @@ Inbox& Mail::inbox(int from) {
   return *box;
 }
 
-TaskPtr Mail::send(const at::Tensor& tensor, int to, int tag, Milliseconds timeout) {
+TaskPtr Mail::send(const at::Tensor& tensor, const GpuPassagePtr& passage, int to, int tag,
+                   Milliseconds timeout) {
   check_peer(to, "send to");
-  return outbox(to).send(tensor, tag, timeout);
+  return outbox(to).send(tensor, passage, tag, timeout);
 }
 
-TaskPtr Mail::receive(const at::Tensor& tensor, int from, int tag, Milliseconds timeout) {
+TaskPtr Mail::receive(const at::Tensor& tensor, const GpuPassagePtr& passage, int from, int tag,
+                      Milliseconds timeout) {
   check_peer(from, "receive from");
   auto wanted = std::make_shared<Wanted>();
   wanted->tensor = tensor;
+  wanted->passage = passage;
   wanted->tag = tag;
   return inbox(from).receive(wanted, timeout);
 }
 
-TaskPtr Mail::receive_from_any(const at::Tensor& tensor, int tag, Milliseconds timeout) {
+TaskPtr Mail::receive_from_any(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag,
+                               Milliseconds timeout) {
   auto wanted = std::make_shared<Wanted>();
   wanted->tensor = tensor;
+  wanted->passage = passage;
   wanted->tag = tag;
   wanted->task = c10::make_intrusive<Task>(nullptr, c10d::OpType::RECVANYSOURCE,
                                            "receive from any rank with tag " + std::to_string(tag),
-                                           Tensors{tensor}, timeout, nullptr);
+                                           Tensors{tensor}, timeout, nullptr, passage);
   for (int from = 0; from < size_; ++from) {
     if (from != rank_) inbox(from).look_for(wanted);
   }

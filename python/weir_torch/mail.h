@@ -3,7 +3,8 @@
 ///
 /// Each direction between two ranks has a communicator of its own, made when its first message is sent: a
 /// sender's and a receiver's end. Messages of one tag arrive in the order in which they were sent; a receiver
-/// may ask for tags in any order. What comes before it is asked for is kept.
+/// may ask for tags in any order. What comes before it is asked for is kept. Tensors on GPUs go through the
+/// host's memory.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,8 @@ namespace weir_torch {
 
 /// A message that somebody wants.
 struct Wanted {
-  at::Tensor tensor;  ///< where it goes
+  at::Tensor tensor;      ///< where it goes
+  GpuPassagePtr passage;  ///< if that is on a GPU
   int tag = 0;
   std::atomic<bool> claimed{false};  ///< a message was found for it
   TaskPtr task;
@@ -31,7 +33,7 @@ using WantedPtr = std::shared_ptr<Wanted>;
 class Outbox {
  public:
   Outbox(StorePtr store, int from, int to);
-  TaskPtr send(const at::Tensor& tensor, int tag, Milliseconds timeout);
+  TaskPtr send(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag, Milliseconds timeout);
   Line& line() { return *line_; }
   Communicator& communicator() { return communicator_; }
 
@@ -97,9 +99,11 @@ class Mail {
   Mail(const Mail&) = delete;
   Mail& operator=(const Mail&) = delete;
 
-  TaskPtr send(const at::Tensor& tensor, int to, int tag, Milliseconds timeout);
-  TaskPtr receive(const at::Tensor& tensor, int from, int tag, Milliseconds timeout);
-  TaskPtr receive_from_any(const at::Tensor& tensor, int tag, Milliseconds timeout);
+  TaskPtr send(const at::Tensor& tensor, const GpuPassagePtr& passage, int to, int tag, Milliseconds timeout);
+  TaskPtr receive(const at::Tensor& tensor, const GpuPassagePtr& passage, int from, int tag,
+                  Milliseconds timeout);
+  TaskPtr receive_from_any(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag,
+                           Milliseconds timeout);
   /// Ends what is under way; every message from now on fails.
   void abort();
   /// Gives sends that nobody waited for a last chance, and ends all threads. Once, when nobody calls anything

@@ -2,6 +2,7 @@
 
 #include <ATen/core/ivalue_inl.h>
 #include <ATen/core/jit_type.h>
+#include <c10/core/StreamGuard.h>
 #include <sched.h>
 
 #include "python/weir_torch/words.h"
@@ -17,12 +18,13 @@ constexpr std::chrono::microseconds kSpin{50};
 }  // namespace
 
 Task::Task(std::shared_ptr<Line> line, c10d::OpType type, std::string what, Tensors outputs,
-           Milliseconds timeout, std::function<void()> body)
+           Milliseconds timeout, std::function<void()> body, GpuPassagePtr passage)
     : c10d::Work(-1, type),
       line_(std::move(line)),
       what_(std::move(what)),
       outputs_(std::move(outputs)),
       timeout_(timeout),
+      passage_(std::move(passage)),
       body_(std::move(body)) {}
 
 void Task::run() {
@@ -54,7 +56,10 @@ void Task::finish(std::exception_ptr error) {
 void Task::settle(c10::ivalue::Future& future) const {
   if (error_) {
     future.setError(error_);
-  } else {
+  } else if (passage_ == nullptr) {
+    future.markCompleted(c10::IValue(outputs_));
+  } else {  // who waits for the future waits for what the current stream has been given
+    const c10::StreamGuard queue(passage_->queue().stream());
     future.markCompleted(c10::IValue(outputs_));
   }
 }
@@ -111,7 +116,12 @@ bool Task::wait(Milliseconds timeout) {
     error = error_;
   }
   if (error) std::rethrow_exception(error);
+  synchronize();
   return true;
+}
+
+void Task::synchronize() {
+  if (passage_ != nullptr && done()) passage_->follow();
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> Task::getFuture() {
@@ -120,7 +130,10 @@ c10::intrusive_ptr<c10::ivalue::Future> Task::getFuture() {
   {
     std::lock_guard lock(state_mutex_);
     if (future_) return future_;
-    future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    std::vector<c10::Device> devices;
+    if (passage_ != nullptr) devices.push_back(passage_->queue().device());
+    future_ =
+        c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()), devices);
     future = future_;
     late = done();
   }

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 
+#include "python/weir_torch/gpu.h"
 #include "python/weir_torch/line.h"
 
 namespace weir_torch {
@@ -19,10 +20,12 @@ namespace weir_torch {
 class Task final : public c10d::Work {
  public:
   /// `line`: where it is queued; null: somebody else finishes it, and wait() has `timeout` to see that.
-  /// `what`: for errors. `body` carries it out and may throw.
+  /// `what`: for errors. `body` carries it out and may throw. `passage`: of an operation on a GPU, in which
+  /// `body` does its work; else null.
   Task(std::shared_ptr<Line> line, c10d::OpType type, std::string what, Tensors outputs, Milliseconds timeout,
-       std::function<void()> body);
+       std::function<void()> body, GpuPassagePtr passage = nullptr);
 
+  /// For a GPU: it has been given its work.
   bool done() const { return done_.load(std::memory_order_acquire); }
   /// Carries it out, unless somebody else has finished it.
   void run();
@@ -30,12 +33,13 @@ class Task final : public c10d::Work {
   void finish(std::exception_ptr error);
   void set_source(int rank) { source_.store(rank, std::memory_order_relaxed); }
 
-  bool isCompleted() override { return done(); }
+  bool isCompleted() override { return done() && (passage_ == nullptr || failed() || passage_->over()); }
   bool isSuccess() const override;
   std::exception_ptr exception() const override;
   int sourceRank() const override { return source_.load(std::memory_order_relaxed); }
   Tensors result() override;
-  void synchronize() override {}
+  /// The current stream waits for the GPU.
+  void synchronize() override;
   /// Throws the error of the operation, or that it was not done within `timeout` (not positive: as long as
   /// the operation itself may take).
   bool wait(Milliseconds timeout) override;
@@ -44,12 +48,14 @@ class Task final : public c10d::Work {
  private:
   /// False: it was not done within this time.
   bool await(Milliseconds timeout);
+  bool failed() const { return exception() != nullptr; }
   void settle(c10::ivalue::Future& future) const;
 
   const std::shared_ptr<Line> line_;
   const std::string what_;
   const Tensors outputs_;
   const Milliseconds timeout_;
+  const GpuPassagePtr passage_;
   std::function<void()> body_;
   std::atomic<bool> done_{false};
   std::atomic<int> source_{-1};

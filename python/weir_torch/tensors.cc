@@ -35,10 +35,9 @@ size_t count_on(const Wire& wire, const at::Tensor& tensor) {
 
 void check_tensor(const at::Tensor& tensor, const char* operation) {
   if (!tensor.defined()) refuse(std::string(operation) + " was given an undefined tensor");
-  if (!tensor.device().is_cpu()) {
-    refuse(
-        std::string(operation) + " was given a tensor on " + tensor.device().str() +
-        "; this back end works on CPU tensors, and weir's libnccl.so.2 in place of NCCL's on those of GPUs");
+  if (!tensor.device().is_cpu() && !tensor.device().is_cuda()) {
+    refuse(std::string(operation) + " was given a tensor on " + tensor.device().str() +
+           ", expected one on the CPU or on a GPU of CUDA or ROCm");
   }
   if (tensor.layout() != at::kStrided) {
     refuse(std::string(operation) + " was given a sparse tensor, expected a dense one");
@@ -52,6 +51,10 @@ void check_tensors(const Tensors& tensors, const char* operation) {
       refuse(std::string(operation) + " was given tensors of " +
              c10::toString(tensors.front().scalar_type()) + " and " + c10::toString(tensor.scalar_type()) +
              ", expected one type");
+    }
+    if (tensor.device() != tensors.front().device()) {
+      refuse(std::string(operation) + " was given tensors on " + tensors.front().device().str() + " and " +
+             tensor.device().str() + ", expected one device");
     }
   }
 }
@@ -71,6 +74,15 @@ bool is_packed(const at::Tensor& tensor) {
 
 at::Tensor packed(const at::Tensor& tensor) {
   return is_packed(tensor) ? tensor : tensor.resolve_conj().resolve_neg().contiguous();
+}
+
+void copy_elements(const at::Tensor& to, const at::Tensor& from) {
+  if (from.numel() == 0) return;
+  if (to.device().is_cpu() && from.device().is_cpu()) {
+    std::memcpy(to.data_ptr(), from.data_ptr(), from.nbytes());
+  } else {
+    to.view({-1}).copy_(from.view({-1}));
+  }
 }
 
 int64_t elements(const Tensors& tensors) {
@@ -101,11 +113,10 @@ at::Tensor joined(const Tensors& tensors) {
     }
   }
   at::Tensor flat = at::empty({count}, tensors.front().options());
-  char* to = bytes_of(flat);
+  int64_t at = 0;
   for (const at::Tensor& tensor : tensors) {
-    const at::Tensor source = packed(tensor);
-    if (source.nbytes() > 0) std::memcpy(to, source.data_ptr(), source.nbytes());
-    to += source.nbytes();
+    copy_elements(flat.narrow(0, at, tensor.numel()), packed(tensor));
+    at += tensor.numel();
   }
   return flat;
 }
@@ -116,7 +127,7 @@ void deal_out(const at::Tensor& flat, const Tensors& tensors) {
   for (const at::Tensor& tensor : tensors) {
     if (tensor.numel() == 0) continue;
     if (is_packed(tensor)) {
-      if (bytes_of(tensor) != from) std::memcpy(tensor.data_ptr(), from, tensor.nbytes());
+      if (bytes_of(tensor) != from) copy_elements(tensor, flat.narrow(0, at, tensor.numel()));
     } else {
       tensor.copy_(flat.narrow(0, at, tensor.numel()).view(tensor.sizes()));
     }

@@ -22,7 +22,7 @@ size_t count_on(const Wire& wire, const at::Tensor& tensor);
 
 /// Refuses what weir cannot work on: `operation` is for the sentence. Throws.
 void check_tensor(const at::Tensor& tensor, const char* operation);
-/// The same for all, which must also have one type.
+/// The same for all, which must also have one type and lie on one device.
 void check_tensors(const Tensors& tensors, const char* operation);
 /// The only one of the list: a process is one rank. Throws.
 const at::Tensor& only(const Tensors& tensors, const char* operation);
@@ -34,6 +34,8 @@ at::Tensor packed(const at::Tensor& tensor);
 at::Tensor joined(const Tensors& tensors);
 /// Whether the tensors lie one after another in memory, each packed.
 bool are_adjacent(const Tensors& tensors);
+/// Both are packed, of one type and number of elements; they may be on different devices.
+void copy_elements(const at::Tensor& to, const at::Tensor& from);
 /// Of all together.
 int64_t elements(const Tensors& tensors);
 /// Copies `flat` into the tensors, one after another.

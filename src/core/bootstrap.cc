@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <thread>
 
 #include "src/base/descriptors.h"
 #include "src/base/host.h"
@@ -18,6 +19,7 @@ namespace {
 
 /// Where all ranks are in one process: both ends of its connection to the root, and its home.
 constexpr size_t kDescriptorsPerRank = 3;
+constexpr int64_t kLingerMs = 600;    ///< ranks that wait have asked, and asked again, by then
 constexpr int64_t kVerdictMs = 1000;  ///< for the root to name whoever did not take a message
 
 Bytes encode(const PeerAddress& peer) {
@@ -44,6 +46,13 @@ Result<std::vector<PeerAddress>> decode(const std::vector<Bytes>& all) {
     }
   }
   return peers;
+}
+
+/// Without the root nobody tells the others why this rank goes; who waits for it learns it by asking here.
+void answer_for_a_while(Activity& activity, const Status& status, const std::atomic<bool>* abort) {
+  activity.fail({-1, status});
+  const Deadline deadline = Deadline::in_ms(kLingerMs, abort);
+  while (!deadline.over()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 /// The first exchange, in which everybody learns everybody's address; the root looks after it.
@@ -120,6 +129,9 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   auto peers = meet(spec, root, *activity, hello.peer);
   root.leave(peers.status());
   if (!peers.ok()) {
+    const bool others_know = root.was_told() || activity->failed();
+    if (!others_know && peers.status().code() == Code::remote_error)
+      answer_for_a_while(*activity, peers.status(), spec.abort);
     spec.watch->leave(uid, spec.rank);
     spec.door->forget(uid, spec.rank);
     return peers.status();

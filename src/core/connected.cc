@@ -58,11 +58,12 @@ Result<std::unique_ptr<Home>> make_home(const Bootstrap& bootstrap, size_t excha
 }
 
 /// The homes of all ranks in this address space; nothing where they cannot all be here, or are too many.
-Result<IslandViews> view_island(const Routes& routes, Rank self) {
+Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watchdog) {
   IslandViews island;
   if (routes.size() == 1 || routes.size() > exec::Exchange::kMostRanks || !routes.all_map()) return island;
   for (Rank rank = 0; rank < routes.size(); ++rank) {
     auto view = routes.to(rank).transport->map(routes.to(rank).card);
+    if (view.status().code() == Code::remote_error) return watchdog.explain(rank, view.status());
     WEIR_TRY(view.status());
     const size_t exchange_bytes = view->window_bytes - kSharedScratchBytes;
     island.windows.emplace_back(view->window, exchange_bytes, routes.size());
@@ -150,7 +151,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.links = std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()),
                                     c.profile.get(), &c.bootstrap->activity().recorder());
 
-  auto island = view_island(*c.routes, self);
+  auto island = view_island(*c.routes, self, c.bootstrap->watchdog());
   WEIR_TRY(island.status());
   c.tuner = tuner_for(options, *c.bootstrap);
   // All meet once more: nobody is done, and may leave, before everybody has mapped its home.

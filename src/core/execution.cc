@@ -74,6 +74,19 @@ inline bool Execution::is_exchanged(const Operation& operation) const {
   return parts_.advice->at(operation.kind, bytes).way != Advice::Way::plan;
 }
 
+/// The signature, or 0 where nobody compares it. Calls mostly are as the one before: then the branch is
+/// foreseen, and what waits for the mark does not wait for the hash.
+inline uint32_t Execution::mark_of(const Operation& operation) {
+  if (!parts_.check) return 0;
+  const uint64_t what = Activity::pack(operation);
+  if (what != marked_what_ || operation.count != marked_count_) [[unlikely]] {
+    marked_what_ = what;
+    marked_count_ = operation.count;
+    mark_ = signature(operation);
+  }
+  return mark_;
+}
+
 /// False: failed.
 bool Execution::begin_next() {
   const Operation& operation = operations_[next_++];
@@ -81,18 +94,20 @@ bool Execution::begin_next() {
     if (operation.side != Operation::Side::none) return begin_one_sided(operation);
     return pairs_begun_ || begin_pairs();
   }
-  const uint32_t mark = parts_.check ? signature(operation) : 0;
-  parts_.activity->begin(++sequence_, mark, operation);
-  if (operation.count == 0) {
-    parts_.activity->end();
-    return true;
-  }
+  const uint32_t mark = mark_of(operation);
+  ++sequence_;
   lay_out(operation, mark);
-  if (is_exchanged(operation)) {
+  if (operation.count > 0 && is_exchanged(operation)) {
     if (parts_.profile != nullptr) [[unlikely]]
       parts_.profile->begin_collective(next_ - 1, sequence_, {}, 0);
     parts_.exchange->start(operation.kind, work_);
+    parts_.activity->begin(sequence_, mark, operation);  // now that the peers need not wait for it
     task_ = parts_.exchange;
+    return true;
+  }
+  parts_.activity->begin(sequence_, mark, operation);
+  if (operation.count == 0) {
+    parts_.activity->end();
     return true;
   }
   const size_t bytes = operation.count * size_of(operation.type);

@@ -67,6 +67,7 @@ class Execution {
   static Status drive_on(std::span<Execution* const> executions);
 
   bool is_exchanged(const Operation& operation) const;
+  uint32_t mark_of(const Operation& operation);
   bool begin_next();
   bool begin_pairs();
   bool begin_one_sided(const Operation& operation);
@@ -94,6 +95,9 @@ class Execution {
   Prepared* prepared_ = nullptr;  ///< what to start when the channels are ready; null: has started
   exec::Work work_;
   uint32_t sequence_ = 0;
+  uint64_t marked_what_ = ~uint64_t{0};  ///< of the operation that has mark_, in the words of Activity::pack
+  uint64_t marked_count_ = 0;
+  uint32_t mark_ = 0;
   Status status_;
   std::atomic<bool> aborted_{false};
 };

@@ -60,7 +60,7 @@ struct CommunicatorReport {
   RankState state = RankState::idle;
   Code code = Code::success;  ///< of the failure
   std::string sentence;       ///< why, where it failed
-  Rank culprit = -1;     ///< of the failure; -1: nobody in particular
+  Rank culprit = -1;          ///< of the failure; -1: nobody in particular
   std::vector<Rank> waiting_for;
   int64_t waiting_ns = 0;
   uint64_t calls = 0;  ///< begun: the number of the last call

@@ -24,6 +24,8 @@ class RootLink {
   Status serve(int wait_ms);
   /// The doors of the others, once all are there.
   const std::optional<root_wire::Doors>& doors() const { return doors_; }
+  /// The root has said that it went wrong, to everybody.
+  bool was_told() const { return told_; }
   /// Tells the root that this rank knows the others, or why it gives up.
   void leave(const Status& status);
 
@@ -41,6 +43,7 @@ class RootLink {
   int64_t heard_ns_;
   int64_t served_ns_;
   bool welcome_ = false;
+  bool told_ = false;
   std::optional<root_wire::Doors> doors_;
 };
 

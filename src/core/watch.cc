@@ -1,5 +1,7 @@
 #include "src/core/watch.h"
 
+#include <algorithm>
+
 #include "src/base/clock.h"
 
 namespace weir::core {
@@ -122,7 +124,11 @@ Snapshot Activity::snapshot(uint64_t sequence) const {
 std::shared_ptr<Activity> Watch::enter(uint64_t uid, Rank rank) {
   const std::lock_guard lock(mutex_);
   auto& entry = activities_[{uid, rank}];
-  if (entry == nullptr) entry = std::make_shared<Activity>(recorded_);
+  if (entry != nullptr) return entry;
+  entry = std::make_shared<Activity>(recorded_);
+  for (const auto& [failed, failure] : failed_) {
+    if (failed == uid) entry->fail(failure);
+  }
   return entry;
 }
 
@@ -176,6 +182,9 @@ void Watch::fail(uint64_t uid, const Failure& failure) {
        ++at) {
     at->second->fail(failure);
   }
+  if (std::ranges::find(failed_, uid, &std::pair<uint64_t, Failure>::first) != failed_.end()) return;
+  failed_.emplace_back(uid, failure);
+  if (failed_.size() > kMostFailed) failed_.pop_front();
 }
 
 Bytes Watch::answer(uint64_t uid, BytesView question) {

@@ -210,7 +210,8 @@ class Watch {
 
   /// What rank `rank` of this process does.
   Report report(uint64_t uid, Rank rank, uint64_t sequence) const;
-  /// Tells all ranks of `uid` in this process.
+  /// Tells all ranks of `uid` in this process, also those that enter later: others may know of a failure
+  /// before a rank knows the communicator.
   void fail(uint64_t uid, const Failure& failure);
 
   /// The door's handler: answers what the functions below ask.
@@ -224,12 +225,14 @@ class Watch {
  private:
   using Key = std::pair<uint64_t, Rank>;
   static constexpr size_t kMostLeft = 1024;
+  static constexpr size_t kMostFailed = 64;
 
   const size_t recorded_;
   mutable std::mutex mutex_;
   std::map<Key, std::shared_ptr<Activity>> activities_;
   std::map<Key, std::shared_ptr<Activity>> left_;
   std::deque<Key> left_by_age_;
+  std::deque<std::pair<uint64_t, Failure>> failed_;  ///< the latest last
   std::list<Joining> joining_;
 };
 

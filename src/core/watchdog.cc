@@ -277,6 +277,8 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Answer& answer) const {
 Status Watchdog::conclude(const Finding& finding, int64_t now) {
   using Kind = Finding::Kind;
   if (finding.kind == Kind::failed) {
+    // Who fails while it joins does not know all others, and cannot tell them.
+    if (spec_.activity->stage() == Activity::Stage::joining) return fail(finding.failure, true);
     spec_.activity->fail(finding.failure);
     return spec_.activity->status();
   }

@@ -54,7 +54,7 @@ struct HandleState {
   std::vector<std::unique_ptr<core::Communicator>> bystanders;
   std::shared_ptr<core::FloatPool> grain_arrays;  ///< of its sums over grains; null: there was none yet
   uint32_t operator_tag = 0;  ///< part of the numbers of its operators, so that foreign ones are noticed
-  std::shared_ptr<survey::RasServer> ras;     ///< of the process; null: it has none
+  std::shared_ptr<survey::RasServer> ras;  ///< of the process; null: it has none
   int device = 0;
   uint64_t group = 0;  ///< the last group that named it
 };

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstring>
+#include <source_location>
 
 #include "tests/fakes/gpu/cuda_calls.h"
 
@@ -24,10 +24,9 @@ namespace {
 
 constexpr int kMostGpus = 16;
 
-void check(int code, const char* what) {
-  TORCH_CHECK(code == 0, "the stand-in's ", what, " has failed with ", code);
+void check(int code, std::source_location at = std::source_location::current()) {
+  TORCH_CHECK(code == 0, "the stand-in has failed with ", code, " in line ", at.line());
 }
-#define CHECKED(call) check(call, #call)
 
 c10::Device gpu(c10::DeviceIndex index) { return {c10::DeviceType::CUDA, index}; }
 
@@ -36,9 +35,9 @@ thread_local std::array<c10::StreamId, kMostGpus> streams{};  ///< 0: the defaul
 
 void make_current(c10::DeviceIndex index) {
   void* context = nullptr;
-  CHECKED(cuInit(0));
-  CHECKED(cuDevicePrimaryCtxRetain(&context, index));
-  CHECKED(cuCtxSetCurrent(context));
+  check(cuInit(0));
+  check(cuDevicePrimaryCtxRetain(&context, index));
+  check(cuCtxSetCurrent(context));
   current = index;
 }
 
@@ -84,7 +83,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool /*high_priority*/) const override {
     const On there(device.index());
     void* stream = nullptr;
-    CHECKED(cuStreamCreate(&stream, 1));  // one that does not order itself with the default stream
+    check(cuStreamCreate(&stream, 1));  // one that does not order itself with the default stream
     return c10::Stream(c10::Stream::UNSAFE, device, reinterpret_cast<c10::StreamId>(stream));
   }
   c10::Stream exchangeStream(c10::Stream stream) const noexcept override {
@@ -95,18 +94,18 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   bool queryStream(const c10::Stream& stream) const override { return cuStreamQuery(handle_of(stream)) == 0; }
   void synchronizeStream(const c10::Stream& stream) const override {
     const On there(stream.device_index());
-    CHECKED(cuStreamSynchronize(handle_of(stream)));
+    check(cuStreamSynchronize(handle_of(stream)));
   }
 
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex /*index*/,
               const c10::EventFlag /*flag*/) const override {
     const On there(stream.device_index());
-    if (*event == nullptr) CHECKED(cuEventCreate(event, 0));
-    CHECKED(cuEventRecord(*event, handle_of(stream)));
+    if (*event == nullptr) check(cuEventCreate(event, 0));
+    check(cuEventRecord(*event, handle_of(stream)));
   }
   void block(void* event, const c10::Stream& stream) const override {
     const On there(stream.device_index());
-    if (event != nullptr) CHECKED(cuStreamWaitEvent(handle_of(stream), event, 0));
+    if (event != nullptr) check(cuStreamWaitEvent(handle_of(stream), event, 0));
   }
   bool queryEvent(void* event) const override { return event == nullptr || cuEventQuery(event) == 0; }
   void destroyEvent(void* event, const c10::DeviceIndex index) const noexcept override {
@@ -122,14 +121,14 @@ struct Allocator final : c10::Allocator {
   c10::DataPtr take(size_t bytes) const {
     Address memory = 0;
     make_current(current);
-    if (bytes > 0) CHECKED(cuMemAlloc_v2(&memory, bytes));
+    if (bytes > 0) check(cuMemAlloc_v2(&memory, bytes));
     void* const at = reinterpret_cast<void*>(memory);
     return {at, at, &give_memory, gpu(current)};
   }
 #if TORCH_VERSION_MAJOR >= 2
   c10::DataPtr allocate(size_t bytes) override { return take(bytes); }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
-    CHECKED(cuMemcpy(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes));
+    check(cuMemcpy(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes));
   }
 #else
   c10::DataPtr allocate(size_t bytes) const override { return take(bytes); }
@@ -169,9 +168,9 @@ at::Tensor on_cpu(const at::Tensor& tensor) {
   const On there(tensor.device().index());
   const size_t bytes = tensor.storage().nbytes();
   at::Tensor memory = at::empty({static_cast<int64_t>(bytes)}, at::kByte);
-  CHECKED(cuMemcpyAsync(address_of(memory.data_ptr()), address_of(tensor.storage().data_ptr().get()), bytes,
-                        current_stream()));
-  CHECKED(cuStreamSynchronize(current_stream()));
+  check(cuMemcpyAsync(address_of(memory.data_ptr()), address_of(tensor.storage().data_ptr().get()), bytes,
+                      current_stream()));
+  check(cuStreamSynchronize(current_stream()));
   return at::empty({0}, tensor.dtype().toScalarType())
       .set_(memory.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
 }
@@ -182,8 +181,8 @@ at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool /*non_blocking*/) 
   if (alike) {
     const On there(to.device().index());
     if (to.numel() > 0)
-      CHECKED(cuMemcpyAsync(address_of(to.data_ptr()), address_of(from.data_ptr()), to.nbytes(),
-                            current_stream()));
+      check(cuMemcpyAsync(address_of(to.data_ptr()), address_of(from.data_ptr()), to.nbytes(),
+                          current_stream()));
     return to;
   }
   const at::Tensor source = on_cpu(from);
@@ -195,8 +194,8 @@ at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool /*non_blocking*/) 
   void* const begin = packed ? to.data_ptr() : to.storage().data_ptr().get();
   const size_t bytes = packed ? to.nbytes() : to.storage().nbytes();
   const void* const data = packed ? values.data_ptr() : values.storage().data_ptr().get();
-  if (bytes > 0) CHECKED(cuMemcpyAsync(address_of(begin), address_of(data), bytes, current_stream()));
-  CHECKED(cuStreamSynchronize(current_stream()));
+  if (bytes > 0) check(cuMemcpyAsync(address_of(begin), address_of(data), bytes, current_stream()));
+  check(cuStreamSynchronize(current_stream()));
   return to;
 }
 
@@ -224,13 +223,13 @@ void rest(void* microseconds) { usleep(static_cast<useconds_t>(reinterpret_cast<
 /// The current stream does nothing for so long.
 void occupy(double seconds) {
   make_current(current);
-  CHECKED(cuLaunchHostFunc(current_stream(), &rest,
-                           reinterpret_cast<void*>(static_cast<uintptr_t>(seconds * 1e6))));
+  check(cuLaunchHostFunc(current_stream(), &rest,
+                         reinterpret_cast<void*>(static_cast<uintptr_t>(seconds * 1e6))));
 }
 
 void synchronize() {
   make_current(current);
-  CHECKED(cuStreamSynchronize(current_stream()));
+  check(cuStreamSynchronize(current_stream()));
 }
 
 TORCH_LIBRARY_IMPL(_, CUDA, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&by_cpu>()); }

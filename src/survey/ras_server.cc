@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -19,6 +21,7 @@
 namespace weir::survey {
 namespace {
 
+constexpr int64_t kPauseMs = 100;         ///< where no client can be taken
 constexpr int64_t kLookMs = 1000;         ///< between two looks for clients that monitor
 constexpr size_t kMostUnsent = 64 << 20;  ///< bytes that a client may leave
 
@@ -93,7 +96,11 @@ void RasServer::wait() {
 void RasServer::admit() {
   while (clients_.size() < kMostClients) {
     auto accepted = listener_.accept();
-    if (!accepted.ok() || !accepted->has_value()) return;
+    if (!accepted.ok()) {  // no descriptors: they stay in the queue, and the listener stays ready
+      (void)wait_for(stop_.fd(), POLLIN, Deadline::in_ms(kPauseMs));
+      return;
+    }
+    if (!accepted->has_value()) return;
     clients_.emplace_back(std::move(**accepted));
   }
 }
@@ -105,7 +112,7 @@ void RasServer::hear(Client& client) {
     client.gone = true;
     return;
   }
-  const bool monitored = client.session.monitors();
+  const bool monitored = is_monitored();
   client.out += client.session.take({reinterpret_cast<const char*>(bytes.data()), *got});
   client.gone = client.session.broken();
   if (!monitored && client.session.monitors() && !client.gone) known_ = gather(kLookMs);

@@ -6,11 +6,16 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
+#include <ctime>
 #include <memory>
 #include <span>
+#include <thread>
+#include <utility>
 
 #include "src/core/communicator.h"
 #include "src/core/runtime.h"
@@ -119,6 +124,32 @@ TEST(RasServer, TwoListenAtOneAddress) {
   ASSERT_TRUE(second.ok()) << second.status().message();
   const auto taken = Socket::listen(first->address());
   EXPECT_FALSE(taken.ok()) << "who does not share it is refused";
+}
+
+TEST(RasServer, WithoutDescriptorsClientsWaitAndNobodySpins) {
+  Processes process(1, [](int, const Processes::Voice& voice) {
+    const auto server = serve(nothing);
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    const rlim_t before = std::exchange(limit.rlim_cur, rlim_t{0});
+    const int free = dup(STDIN_FILENO);
+    close(free);
+    limit.rlim_cur = static_cast<rlim_t>(free);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    voice.say(server->address().text());
+    const std::clock_t begun = std::clock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    voice.say(std::clock() - begun < CLOCKS_PER_SEC / 4 ? "rests" : "spins");
+    limit.rlim_cur = before;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    pause();
+  });
+  const auto address = SocketAddress::parse(process.line(0));
+  ASSERT_TRUE(address.ok());
+  Client client(*address);
+  client.say("STATUS\n");
+  EXPECT_EQ(process.line(0), "rests");
+  EXPECT_THAT(client.hear(), HasSubstr("Warnings"));
 }
 
 TEST(RasServer, EndsAtOnceWithClients) {

@@ -58,6 +58,15 @@ drivers::Profiler::Pair described_pair(const Operation& operation) {
 
 }  // namespace
 
+/// Plugins keep tables of so many channels for each collective, and of 16 ends of each.
+constexpr uint32_t kToldChannels = 32;
+
+/// The number that plugins are told, the same at both ends. All-to-all over n ranks has 2 (n - 1) ends of one
+/// channel, so those of different pairs get different numbers.
+int told_channel(const LinkSpec& spec) {
+  return static_cast<int>((spec.channel + static_cast<uint32_t>(spec.self + spec.peer)) % kToldChannels);
+}
+
 /// What both ends of channels tell: a proxy event for the task, a step in it for each message.
 class Profile::ToldEnd {
  public:
@@ -82,8 +91,8 @@ class Profile::ToldEnd {
     if (begun_ || profile_.task_.empty() || !profiler.wants(kChannelEvents)) return;
     begun_ = true;
     if (next_ == 0) {
-      proxy_ = profiler.proxy(profile_.parent_for(spec_.peer, sends_), static_cast<int>(spec_.channel & 0xff),
-                              spec_.peer, static_cast<int>(spec_.slot_bytes), sends_);
+      proxy_ = profiler.proxy(profile_.parent_for(spec_.peer, sends_), told_channel(spec_), spec_.peer,
+                              static_cast<int>(spec_.slot_bytes), sends_);
       profile_.busy_.push_back(this);
     }
     // A message that takes the slot of another one: that one has been received.

@@ -151,7 +151,8 @@ std::string words_of(const Description& what) {
       break;
     case kProxyOp:
       words << "proxy pid " << what.proxyOp.pid << " peer " << what.proxyOp.peer << " chunk "
-            << what.proxyOp.chunkSize << (what.proxyOp.isSend != 0 ? " send" : " receive");
+            << what.proxyOp.chunkSize << " channel " << int{what.proxyOp.channelId}
+            << (what.proxyOp.isSend != 0 ? " send" : " receive");
       break;
     case kProxyStep: words << "step " << what.proxyStep.step; break;
 #if WEIR_PROFILER_VERSION >= 5

@@ -100,8 +100,8 @@ class Profiled : public ::testing::Test {
 
   /// What the plugins of two ranks wrote while they did `act`, by rank.
   std::vector<std::string> told(int version, int mask, const Settings& settings,
-                                const std::function<void(ncclComm_t, int)>& act) const {
-    EXPECT_TRUE(all_well(run_ranks(2, [&](const Rank& rank) {
+                                const std::function<void(ncclComm_t, int)>& act, int ranks = 2) const {
+    EXPECT_TRUE(all_well(run_ranks(ranks, [&](const Rank& rank) {
       setenv("NCCL_PROFILER_PLUGIN", plugin(version).c_str(), 1);
       setenv("FAKE_PROFILER_MASK", std::to_string(mask).c_str(), 1);
       setenv("FAKE_PROFILER_FILE", file(rank.rank()).c_str(), 1);
@@ -111,13 +111,15 @@ class Profiled : public ::testing::Test {
       ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
       config.commName = "couple";
       ncclComm_t comm = nullptr;
-      expect_success(ncclCommInitRankConfig(&comm, 2, rank.id(), rank.rank(), &config),
+      expect_success(ncclCommInitRankConfig(&comm, ranks, rank.id(), rank.rank(), &config),
                      "ncclCommInitRankConfig");
       if (comm == nullptr) return;
       act(comm, rank.rank());
       expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
     })));
-    return {read(file(0)), read(file(1))};
+    std::vector<std::string> texts;
+    for (int rank = 0; rank < ranks; ++rank) texts.push_back(read(file(rank)));
+    return texts;
   }
   std::string log(int rank) const { return read(folder_ + "/log" + std::to_string(rank)); }
 
@@ -194,6 +196,35 @@ TEST_F(Profiled, MessagesAreStepsOfProxies) {
       EXPECT_EQ(sent, expected) << transports;
       EXPECT_EQ(received, expected) << transports;
     }
+  }
+}
+
+/// NCCL's example of a plugin has a table of 32 channels with 16 ends each for a collective, and does not
+/// look whether they suffice.
+TEST_F(Profiled, EndsOfChannelsFitTheTableOfNcclsExample) {
+  constexpr int kRanks = 10;
+  const auto texts = told(
+      4, kAll, {kPlans, {"WEIR_TRANSPORTS", "loop,tcp"}},
+      [](ncclComm_t comm, int) {
+        std::vector<float> out(kRanks * 100, 1), in(kRanks * 100);
+        expect_success(ncclAlltoAll(out.data(), in.data(), 100, ncclFloat, comm, nullptr), "ncclAlltoAll");
+      },
+      kRanks);
+  for (const std::string& text : texts) {
+    std::map<int, int> ends;
+    const auto events = events_in(text);
+    for (const Event& proxy : of_kind(events, kProxy)) {
+      const size_t at = proxy.words.find("channel ");
+      ASSERT_NE(at, std::string::npos) << proxy.words;
+      ++ends[std::stoi(proxy.words.substr(at + 8))];
+    }
+    int all = 0;
+    for (const auto& [channel, count] : ends) {
+      EXPECT_LT(channel, 32);
+      EXPECT_LE(count, 16);
+      all += count;
+    }
+    EXPECT_GE(all, 2 * (kRanks - 1));
   }
 }
 

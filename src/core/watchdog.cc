@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <thread>
 
 #include "src/base/clock.h"
 #include "src/base/inquiry.h"
 #include "src/base/log.h"
+#include "src/base/process_state.h"
 
 namespace weir::core {
 namespace {
@@ -25,15 +25,6 @@ constexpr int64_t kTellMs =
 constexpr int64_t kExplainMs = 1000;
 constexpr size_t kMostMet = 256;  ///< ranks of one walk
 constexpr size_t kDoorsAtOnce = 256;
-
-/// The kernel's letter for the state of a process of this host ('T': stopped); '\0' if there is none.
-char process_state(int32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(file, line);
-  const size_t name_end = line.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < line.size() ? line[name_end + 2] : '\0';
-}
 
 std::string call_words(const CallRecord& call) {
   return fmt::format("{} as call {} of the communicator", describe(call.operation), call.sequence);
@@ -258,17 +249,16 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Answer& answer) const {
   const char state = same_host ? process_state(peer.pid) : '\0';
   if (answer.kind == Answer::Kind::silent) {
     finding.kind = Finding::Kind::silent;
-    const bool stopped = state == 'T' || state == 't';
-    const std::string how = stopped ? "is stopped (by a signal or a debugger)"
-                                    : fmt::format("is stopped or out of reach ({})", answer.why);
+    const std::string how = is_stopped(state) ? "is stopped (by a signal or a debugger)"
+                                              : fmt::format("is stopped or out of reach ({})", answer.why);
     finding.words = fmt::format("{} {}, it has not answered for {:.1f} s", peer.describe(rank), how,
                                 static_cast<double>(silence_ns()) / 1e9);
   } else {
     finding.kind = Finding::Kind::dead;
-    const bool runs = state != '\0' && state != 'Z' && state != 'X';
-    finding.words = runs ? fmt::format("{} has left: the process runs, but takes no connections any more",
-                                       peer.describe(rank))
-                         : fmt::format("{} is dead: the process has ended", peer.describe(rank));
+    finding.words = is_alive(state)
+                        ? fmt::format("{} has left: the process runs, but takes no connections any more",
+                                      peer.describe(rank))
+                        : fmt::format("{} is dead: the process has ended", peer.describe(rank));
   }
   return finding;
 }

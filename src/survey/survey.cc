@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <set>
 #include <span>
@@ -11,30 +10,22 @@
 #include "src/base/door.h"
 #include "src/base/door_sign.h"
 #include "src/base/host.h"
+#include "src/base/process_state.h"
 
 namespace weir::survey {
 namespace {
 
 constexpr size_t kAtOnce = 256;  // doors: each takes a descriptor
 
-/// The kernel's letter for the state of a process of this host; '\0': there is none.
-char process_state(int32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(file, line);
-  const size_t name_end = line.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < line.size() ? line[name_end + 2] : '\0';
-}
-
 /// Why there is no answer.
 void explain(Asked& process, const Answer& answer, int64_t patience_ms) {
   const bool here = process.host == short_hostname();
   const char state = here ? process_state(process.pid) : '\0';
   if (answer.kind == Answer::Kind::refused) {
-    process.dead = state == '\0' || state == 'Z' || state == 'X';
+    process.dead = !is_alive(state);
     process.why_not =
         process.dead ? "is dead: the process has ended" : "runs, but takes no questions any more";
-  } else if (state == 'T' || state == 't') {
+  } else if (is_stopped(state)) {
     process.why_not = "is stopped (by a signal or a debugger)";
   } else {
     process.why_not = fmt::format("has not answered for {:.1f} s: stopped, or out of reach",

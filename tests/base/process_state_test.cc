@@ -1,0 +1,32 @@
+#include "src/base/process_state.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace weir {
+namespace {
+
+TEST(ProcessState, OfOneThatRunsStopsEndsAndIsGone) {
+  EXPECT_TRUE(is_alive(process_state(getpid())));
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  kill(child, SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+  EXPECT_TRUE(is_stopped(process_state(child)));
+  EXPECT_TRUE(is_alive(process_state(child)));
+  kill(child, SIGKILL);
+  siginfo_t ended;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(process_state(child), 'Z');
+  EXPECT_FALSE(is_alive('Z'));
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(process_state(child), '\0');
+}
+
+}  // namespace
+}  // namespace weir

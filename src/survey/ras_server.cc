@@ -13,7 +13,6 @@
 #include <span>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "src/base/clock.h"
 #include "src/base/log.h"
@@ -76,21 +75,20 @@ void RasServer::serve() {
 
 /// Until somebody comes, says something or can be told something.
 void RasServer::wait() {
-  std::vector<pollfd> polls = {
-      {stop_.fd(), POLLIN, 0},
-      {listener_.fd(), static_cast<short>(clients_.size() < kMostClients ? POLLIN : 0), 0}};
+  polls_ = {{stop_.fd(), POLLIN, 0},
+            {listener_.fd(), static_cast<short>(clients_.size() < kMostClients ? POLLIN : 0), 0}};
   for (const Client& client : clients_) {
     const int events = (client.reported ? 0 : POLLIN) | (client.out.empty() ? 0 : POLLOUT);
-    polls.push_back({client.socket.fd(), static_cast<short>(events), 0});
+    polls_.push_back({client.socket.fd(), static_cast<short>(events), 0});
   }
-  poll(polls.data(), polls.size(), is_monitored() ? static_cast<int>(kLookMs) : -1);
-  auto at = polls.cbegin() + 2;
+  poll(polls_.data(), polls_.size(), is_monitored() ? static_cast<int>(kLookMs) : -1);
+  auto at = polls_.cbegin() + 2;
   for (Client& client : clients_) {
     const short events = (at++)->revents;
     client.gone = client.reported && (events & (POLLERR | POLLHUP)) != 0;
     if (!client.reported && (events & ~POLLOUT) != 0) hear(client);
   }
-  if (polls[1].revents != 0) admit();
+  if (polls_[1].revents != 0) admit();
 }
 
 void RasServer::admit() {

@@ -5,11 +5,14 @@
 /// beyond kMostClients wait.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <functional>
 #include <list>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "src/base/socket.h"
 #include "src/survey/ras_session.h"
@@ -65,7 +68,8 @@ class RasServer {
   Socket stop_;
   std::atomic<bool> stopping_{false};
   std::list<Client> clients_;
-  Job known_;  ///< by those that monitor
+  std::vector<pollfd> polls_;  ///< of wait(); here, so that a child that was forked meanwhile leaks nothing
+  Job known_;                  ///< by those that monitor
   int64_t next_look_ns_ = 0;
   std::thread thread_;
 };

@@ -179,8 +179,11 @@ Job job_of(const std::vector<Asked>& asked, double seconds) {
   Processes processes(asked);
   Job job;
   job.seconds = seconds;
-  for (const CommunicatorView& view : by_communicator(asked))
-    if (!view.members.empty()) job.communicators.push_back(communicator_of(view, processes));
+  for (const CommunicatorView& view : by_communicator(asked)) {
+    // A broken report may name no rank of its own: then nobody has told anything of the communicator.
+    if (std::ranges::none_of(view.members, [](const auto& one) { return one.report.has_value(); })) continue;
+    job.communicators.push_back(communicator_of(view, processes));
+  }
   std::ranges::sort(job.communicators, [](const JobCommunicator& a, const JobCommunicator& b) {
     return group_key(a) != group_key(b) ? group_key(a) > group_key(b) : a.id < b.id;
   });

@@ -134,6 +134,16 @@ TEST(Job, WhoHasNoOthersYetIsJoining) {
   EXPECT_EQ(job.communicators[0].standing, Standing::init);
 }
 
+TEST(Job, ABrokenReportOfNoRankIsNoCommunicator) {
+  std::vector<Asked> asked = {process_of(1, 1), process_of(1, 2)};
+  join(asked, kId, {1, 1});
+  asked[0].report->communicators[0].rank = -1;
+  asked[1] = without_answer(asked[1], false);
+  const Job job = job_of(asked, 0);
+  EXPECT_THAT(job.communicators, IsEmpty());
+  EXPECT_THAT(job.processes, SizeIs(2));
+}
+
 TEST(Job, OfNothingIsEmpty) {
   const Job job = job_of({}, 0);
   EXPECT_THAT(job.processes, IsEmpty());

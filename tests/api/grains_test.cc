@@ -116,18 +116,19 @@ TEST(Grains, ExchangesOfMicroBatchesOnAStream) {
 }
 
 TEST(Grains, AllReduceRefusesRangesThatDoNotMakeTheWhole) {
-  with_ranks(2, [](ncclComm_t comm, int rank) {
+  Together together(2);
+  with_ranks(2, [&together](ncclComm_t comm, int rank) {
     const std::vector<float> data(4);
     std::vector<float> result(2);
     const auto call = [&](weirGrainRange_t own, uint64_t grains) {
       return weirGrainAllReduce(data.data(), result.data(), 2, own, grains, comm);
     };
     EXPECT_EQ(call({0, 2}, 4), 4);  // both have the same ones
-    EXPECT_THAT(last_sentence(), HasSubstr("grain 2 of 4 is nobody's, or that of several ranks"));
+    EXPECT_THAT(together.sentence(), HasSubstr("grain 2 of 4 is nobody's, or that of several ranks"));
     EXPECT_EQ(call(rank == 0 ? weirGrainRange_t{0, 1} : weirGrainRange_t{2, 3}, 3), 4);
-    EXPECT_THAT(last_sentence(), HasSubstr("grain 1 of 3 is nobody's"));
+    EXPECT_THAT(together.sentence(), HasSubstr("grain 1 of 3 is nobody's"));
     EXPECT_EQ(call({static_cast<uint64_t>(rank), static_cast<uint64_t>(rank) + 1}, rank == 0 ? 2 : 3), 4);
-    EXPECT_THAT(last_sentence(), HasSubstr("rank 1 has grains 1 to 2 of 3; expected"));
+    EXPECT_THAT(together.sentence(), HasSubstr("rank 1 has grains 1 to 2 of 3; expected"));
     // Nothing is lost: the next one is right.
     EXPECT_EQ(call({static_cast<uint64_t>(rank), static_cast<uint64_t>(rank) + 1}, 2), 0) << last_sentence();
   });

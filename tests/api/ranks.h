@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <functional>
 #include <string>
 #include <thread>
@@ -33,6 +34,23 @@ inline void with_ranks(int ranks, const std::function<void(ncclComm_t, int)>& ac
     EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess) << last_sentence();
   });
 }
+
+/// For ranks that are refused alike: the last sentence is that of the process.
+class Together {
+ public:
+  explicit Together(int ranks) : ranks_(ranks) {}
+
+  /// Reads it when all have made their call, before any of them makes another.
+  std::string sentence() {
+    ranks_.arrive_and_wait();
+    std::string sentence = last_sentence();
+    ranks_.arrive_and_wait();
+    return sentence;
+  }
+
+ private:
+  std::barrier<> ranks_;
+};
 
 /// The sum of all ranks' values.
 inline int sum_over(ncclComm_t comm, int value) {

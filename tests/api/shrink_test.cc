@@ -134,13 +134,14 @@ TEST(Shrink, ListsThatDifferAreToldApart) {
 }
 
 TEST(Shrink, WrongListsAreRefusedWithASentence) {
-  with_ranks(2, [](ncclComm_t comm, int rank) {
+  Together together(2);
+  with_ranks(2, [&together](ncclComm_t comm, int rank) {
     ncclComm_t smaller = comm;
     const auto refused = [&](std::vector<int> list, int count, int flags = NCCL_SHRINK_DEFAULT) {
       EXPECT_EQ(ncclCommShrink(comm, list.empty() ? nullptr : list.data(), count, &smaller, nullptr, flags),
                 ncclInvalidArgument);
       EXPECT_EQ(smaller, nullptr);
-      return last_sentence();
+      return together.sentence();
     };
     EXPECT_THAT(refused({}, 1), HasSubstr("excludeRanksList argument is NULL"));
     EXPECT_THAT(refused({}, 0), HasSubstr("excludeRanksCount is 0; expected 1 to 1"));
@@ -158,23 +159,27 @@ TEST(Shrink, WrongListsAreRefusedWithASentence) {
 
 /// Two wait for the third one, which revokes; then all make something new of it.
 TEST(Revoke, EndsWhatIsUnderWayEverywhere) {
-  std::atomic<int> done{0};
-  with_ranks(3, [&](ncclComm_t comm, int rank) {
+  Together together(3);
+  with_ranks(3, [&together](ncclComm_t comm, int rank) {
+    const auto revoke = [comm] {
+      EXPECT_EQ(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), ncclSuccess) << last_sentence();
+    };
     EXPECT_EQ(ncclCommRevoke(comm, 1), ncclInvalidArgument);
     EXPECT_EQ(sum_over(comm, rank), 3);
-    for (++done; done < 3;) std::this_thread::yield();  // with what comes before
-    if (rank != 2) {
-      int value = rank;
-      EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr), ncclInvalidUsage);
-      EXPECT_THAT(last_sentence(), HasSubstr("was revoked (ncclCommRevoke) by rank 2"));
-    }
-    ASSERT_EQ(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), ncclSuccess) << last_sentence();
-    EXPECT_EQ(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), ncclInvalidArgument);
-    EXPECT_THAT(last_sentence(), HasSubstr("was revoked before"));
+    EXPECT_THAT(together.sentence(), HasSubstr("revokeFlags"));
     int value = rank;
+    if (rank == 2) {
+      revoke();
+    } else {
+      EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr), ncclInvalidUsage);
+    }
+    EXPECT_THAT(together.sentence(), HasSubstr("was revoked (ncclCommRevoke) by rank 2"));
+    if (rank != 2) revoke();
+    EXPECT_EQ(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), ncclInvalidArgument);
+    EXPECT_THAT(together.sentence(), HasSubstr("was revoked before"));
     EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr), ncclInvalidUsage);
     EXPECT_EQ(ncclCommFinalize(comm), ncclInvalidArgument);
-    EXPECT_THAT(last_sentence(), HasSubstr("expected ncclCommDestroy"));
+    EXPECT_THAT(together.sentence(), HasSubstr("expected ncclCommDestroy"));
     ncclComm_t split = nullptr, smaller = nullptr;
     ASSERT_EQ(ncclCommSplit(comm, rank / 2, -rank, &split, nullptr), ncclSuccess) << last_sentence();
     EXPECT_EQ(sum_over(split, rank + 1), 3) << "1 + 2, or 3 alone";

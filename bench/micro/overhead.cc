@@ -177,6 +177,6 @@ int run(int rounds, int sets, const char* transports) {
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
-  const int sets = argc > 2 ? std::atoi(argv[2]) : 16;
+  const int sets = argc > 2 ? std::atoi(argv[2]) : 48;
   return weir::run(std::max(rounds, 1), std::max(sets, 1), argc > 3 ? argv[3] : "");
 }

@@ -11,7 +11,7 @@ Collective kind_of(uint64_t what) { return static_cast<Collective>(what & 0x7f);
 }  // namespace
 
 void Recorder::forget() {
-  for (size_t i = 0; i < capacity_; ++i) entries_[i].number.store(0, std::memory_order_relaxed);
+  for (size_t i = 0; i <= mask_; ++i) entries_[i].number.store(0, std::memory_order_relaxed);
   for (Tally& tally : tallies_) {
     tally.begun.store(0, std::memory_order_relaxed);
     tally.bytes.store(0, std::memory_order_relaxed);
@@ -30,13 +30,16 @@ std::shared_ptr<ChannelTally> Recorder::add_channel(Rank peer, uint32_t number, 
   return tally;
 }
 
-bool Recorder::read(uint64_t number, RecordedOperation& out) const {
-  const Entry& entry = entries_[number & (capacity_ - 1)];
+bool Recorder::read(uint64_t number, RecordedOperation& out, bool& beside) const {
+  const Entry& entry = entries_[number & mask_];
   if (entry.number.load(std::memory_order_acquire) != number) return false;
   out.number = number;
   out.sequence = entry.sequence.load(std::memory_order_acquire);
   out.what = entry.what.load(std::memory_order_acquire);
   out.count = entry.count.load(std::memory_order_acquire);
+  const uint64_t mark = entry.mark.load(std::memory_order_acquire);
+  out.signature = static_cast<uint32_t>(mark);
+  beside = (mark & kBeside) != 0;
   out.plan = entry.plan.load(std::memory_order_acquire);
   out.begun_ns = entry.begun_ns.load(std::memory_order_acquire);
   out.ended_ns = entry.ended_ns.load(std::memory_order_acquire);
@@ -52,12 +55,25 @@ std::vector<RecordedOperation> Recorder::recent(size_t most) const {
   int64_t latest_ns = 0;
   for (uint64_t number = begun - kept + 1; number <= begun; ++number) {
     RecordedOperation one;
-    if (!read(number, one)) continue;
+    if (bool beside; !read(number, one, beside)) continue;
     one.exact = one.begun_ns != 0;
     one.ended = number <= ended;
     if (!one.exact) one.begun_ns = latest_ns;
     latest_ns = std::max(one.begun_ns, one.ended_ns);
     if (begun - number < most) out.push_back(one);
+  }
+  return out;
+}
+
+std::optional<RecordedOperation> Recorder::with_sequence(uint64_t sequence) const {
+  std::optional<RecordedOperation> out;
+  const uint64_t begun = begun_.load(std::memory_order_acquire);
+  for (uint64_t back = 0; back < std::min<uint64_t>(begun, mask_ + 1); ++back) {
+    RecordedOperation one;
+    bool beside = false;
+    if (!read(begun - back, one, beside) || one.sequence != sequence) continue;
+    out = one;
+    if (!beside) break;
   }
   return out;
 }

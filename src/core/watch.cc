@@ -90,13 +90,10 @@ Operation Activity::unpack(uint64_t what, uint64_t count) {
 }
 
 std::optional<CallRecord> Activity::recall(uint64_t sequence) const {
-  const Entry& entry = entries_[sequence % kRemembered];
-  if (sequence == 0 || entry.sequence.load(std::memory_order_acquire) != sequence) return std::nullopt;
-  const uint64_t what = entry.what.load(std::memory_order_acquire);
-  const uint64_t count = entry.count.load(std::memory_order_acquire);
-  const uint64_t signature = entry.signature.load(std::memory_order_acquire);
-  if (entry.sequence.load(std::memory_order_relaxed) != sequence) return std::nullopt;
-  return CallRecord{sequence, static_cast<uint32_t>(signature), unpack(what, count)};
+  if (sequence == 0) return std::nullopt;
+  const auto one = recorder_.with_sequence(sequence);
+  if (!one) return std::nullopt;
+  return CallRecord{sequence, one->signature, unpack(one->what, one->count)};
 }
 
 Snapshot Activity::snapshot(uint64_t sequence) const {

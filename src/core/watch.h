@@ -77,22 +77,11 @@ class Activity {
 
   /// Costs a few plain stores. `signature` 0: not to be compared.
   void begin(uint64_t sequence, uint32_t signature, const Operation& operation) {
-    Entry& entry = entries_[sequence % kRemembered];
-    const uint64_t what = pack(operation);
-    entry.sequence.store(0, std::memory_order_relaxed);
-    entry.what.store(what, std::memory_order_release);
-    entry.count.store(operation.count, std::memory_order_release);
-    entry.signature.store(signature, std::memory_order_release);
-    entry.sequence.store(sequence, std::memory_order_release);
+    record(sequence, signature, operation, false);
     head_.store(sequence << 2 | static_cast<uint64_t>(Snapshot::State::inside), std::memory_order_release);
-    recorder_.begin(sequence, operation.kind, what, operation.count,
-                    operation.count * size_of(operation.type));
   }
-  /// A further operation that is begun beside the last one: for the recorder only.
-  void note(uint64_t sequence, const Operation& operation) {
-    recorder_.begin(sequence, operation.kind, pack(operation), operation.count,
-                    operation.count * size_of(operation.type));
-  }
+  /// A further operation that is begun beside the last one.
+  void note(uint64_t sequence, const Operation& operation) { record(sequence, 0, operation, true); }
   /// Left the call, or the exchange.
   void end() {
     recorder_.end();
@@ -137,15 +126,10 @@ class Activity {
   static Operation unpack(uint64_t what, uint64_t count);
 
  private:
-  static constexpr size_t kRemembered = 16;
-  /// One remembered call; `sequence` is 0 while the rest changes.
-  struct Entry {
-    std::atomic<uint64_t> sequence{0};
-    std::atomic<uint64_t> what{0};
-    std::atomic<uint64_t> count{0};
-    std::atomic<uint64_t> signature{0};
-  };
-
+  void record(uint64_t sequence, uint32_t signature, const Operation& operation, bool beside) {
+    recorder_.begin({sequence, signature, operation.kind, pack(operation), operation.count,
+                     operation.count * size_of(operation.type), beside});
+  }
   std::optional<CallRecord> recall(uint64_t sequence) const;
 
   std::atomic<uint64_t> head_{0};  ///< sequence << 2 | state
@@ -156,7 +140,6 @@ class Activity {
   std::atomic<bool> failed_{false};
   std::atomic<Stage> stage_{Stage::joining};
   Recorder recorder_;
-  std::array<Entry, kRemembered> entries_;
   mutable std::mutex mutex_;
   std::optional<Failure> failure_;
   About about_;

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -16,11 +18,15 @@ using ::testing::SizeIs;
 
 constexpr Collective kSum = Collective::all_reduce;
 
+Recorder::Begun of(uint64_t sequence, Collective kind, uint64_t what, uint64_t count, size_t bytes) {
+  return {.sequence = sequence, .kind = kind, .what = what, .count = count, .bytes = bytes};
+}
+
 TEST(Recorder, RemembersTheLastOnesInOrder) {
   Recorder recorder(5);
   EXPECT_EQ(recorder.capacity(), 8u);
   for (uint64_t i = 1; i <= 20; ++i) {
-    recorder.begin(i, kSum, 0, 10 * i, 8);
+    recorder.begin(of(i, kSum, 0, 10 * i, 8));
     recorder.end();
   }
   const auto all = recorder.recent(SIZE_MAX);
@@ -39,13 +45,13 @@ TEST(Recorder, RemembersTheLastOnesInOrder) {
 
 TEST(Recorder, TimesLargeOnesAndThoseThatWait) {
   Recorder recorder(16);
-  recorder.begin(1, kSum, 0, 1, 8);
+  recorder.begin(of(1, kSum, 0, 1, 8));
   recorder.end();
-  recorder.begin(2, kSum, 0, 1, Recorder::kTimedBytes);
+  recorder.begin(of(2, kSum, 0, 1, Recorder::kTimedBytes));
   recorder.end();
-  recorder.begin(3, kSum, 0, 1, 8);
+  recorder.begin(of(3, kSum, 0, 1, 8));
   recorder.end();
-  recorder.begin(4, kSum, 0, 1, 8);
+  recorder.begin(of(4, kSum, 0, 1, 8));
   recorder.waits_since(now_ns());
   auto all = recorder.recent(SIZE_MAX);
   ASSERT_THAT(all, SizeIs(4));
@@ -65,23 +71,45 @@ TEST(Recorder, TimesLargeOnesAndThoseThatWait) {
 
 TEST(Recorder, PairsEndTogether) {
   Recorder recorder(16);
-  recorder.begin(0, Collective::send_recv, 8, 1, 8);
-  recorder.begin(0, Collective::send_recv, 8, 1, 8);
+  recorder.begin(of(0, Collective::send_recv, 8, 1, 8));
+  recorder.begin(of(0, Collective::send_recv, 8, 1, 8));
   EXPECT_EQ(recorder.counts()[8].begun, 2u);
   EXPECT_EQ(recorder.counts()[8].ended, 0u);
   recorder.end();
   EXPECT_EQ(recorder.counts()[8].ended, 2u);
 }
 
+TEST(Recorder, TellsOthersOfACallByItsSequenceNumber) {
+  for (const size_t capacity : {size_t{0}, size_t{4}, size_t{64}}) {
+    Recorder recorder(capacity);
+    EXPECT_EQ(recorder.with_sequence(1), std::nullopt);
+    for (uint64_t i = 1; i <= 30; ++i) {
+      recorder.begin({.sequence = i, .signature = static_cast<uint32_t>(7 * i), .kind = kSum, .count = i});
+      recorder.end();
+    }
+    const size_t remembered = std::max(capacity, size_t{16});
+    EXPECT_EQ(recorder.with_sequence(14) == std::nullopt, remembered < 17);
+    ASSERT_NE(recorder.with_sequence(15), std::nullopt);
+    EXPECT_EQ(recorder.with_sequence(15)->signature, 105u);
+    EXPECT_EQ(recorder.with_sequence(31), std::nullopt);
+    // A group is told by its first, or by what is left of it.
+    for (uint64_t i = 1; i <= remembered + 1; ++i) {
+      recorder.begin(
+          {.sequence = 30, .kind = Collective::send_recv, .what = 8, .count = 100 + i, .beside = i > 1});
+      EXPECT_EQ(recorder.with_sequence(30)->count, i <= remembered ? 101u : 102u) << i;
+    }
+  }
+}
+
 TEST(Recorder, ForgetsAndCanBeOff) {
   Recorder recorder(16);
-  recorder.begin(1, kSum, 0, 1, 8);
+  recorder.begin(of(1, kSum, 0, 1, 8));
   recorder.end();
   recorder.forget();
   EXPECT_THAT(recorder.recent(SIZE_MAX), IsEmpty());
   EXPECT_EQ(recorder.counts()[0].begun, 0u);
   Recorder off(0);
-  off.begin(1, kSum, 0, 1, 8);
+  off.begin(of(1, kSum, 0, 1, 8));
   off.plan("ring");
   off.waits_since(1);
   off.end();
@@ -95,7 +123,7 @@ TEST(Recorder, IsReadWhileItWrites) {
   std::atomic<bool> stop{false};
   std::thread writer([&] {
     for (uint64_t i = 1; !stop; ++i) {
-      recorder.begin(i, kSum, 0, 3 * i, 8);
+      recorder.begin(of(i, kSum, 0, 3 * i, 8));
       recorder.end();
     }
   });

@@ -7,7 +7,10 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <tuple>
 
 #include "src/cli/http_server.h"
@@ -82,10 +85,15 @@ double bus_factor(Collective kind, int ranks) {
   }
 }
 
-int nodes_of(const CommunicatorReport& one) {
-  std::set<uint64_t> hosts;
-  for (const core::PeerAddress& member : one.members) hosts.insert(member.host);
-  return static_cast<int>(hosts.size());
+/// Of each communicator, by its id: how many hosts it is on.
+std::map<std::string, size_t> nodes_of(const ProcessReport& process) {
+  std::map<std::string, size_t> out;
+  for (const CommunicatorReport& one : process.communicators) {
+    std::set<std::string_view> hosts;
+    for (const core::PeerAddress& member : one.members) hosts.insert(member.hostname);
+    if (!hosts.empty()) out[one.id] = hosts.size();
+  }
+  return out;
 }
 
 /// The families, filled process by process.
@@ -96,7 +104,11 @@ class Metrics {
         label("hostname", process.host) + "," + label("pid", std::to_string(process.pid));
     up_.add(labels, process.report ? 1 : 0);
     if (!process.report) return;
-    for (const CommunicatorReport& one : process.report->communicators) add(*process.report, one);
+    const auto nodes = nodes_of(*process.report);
+    for (const CommunicatorReport& one : process.report->communicators) {
+      const auto known = nodes.find(one.id);
+      add(*process.report, one, known == nodes.end() ? 0 : known->second);
+    }
   }
   std::string text() const {
     std::string out;
@@ -107,7 +119,7 @@ class Metrics {
   }
 
  private:
-  void add(const ProcessReport& process, const CommunicatorReport& one) {
+  void add(const ProcessReport& process, const CommunicatorReport& one, size_t nodes) {
     const std::string labels =
         fmt::format("{},{},{},{},{}", label("comm_id", "0x" + one.id), label("comm_name", one.name),
                     label("hostname", process.hostname), label("rank", std::to_string(one.rank)),
@@ -126,7 +138,7 @@ class Metrics {
       bytes_.add(which, count.bytes);
     }
     add_channels(labels, one);
-    add_times(labels, one);
+    add_times(labels, one, nodes);
   }
 
   /// All channels to a peer over a transport together.
@@ -149,13 +161,13 @@ class Metrics {
   }
 
   /// Of each collective, the latest operation whose time is known.
-  void add_times(const std::string& labels, const CommunicatorReport& one) {
+  void add_times(const std::string& labels, const CommunicatorReport& one, size_t nodes) {
     std::set<Collective> told;
     for (auto at = one.recent.rbegin(); at != one.recent.rend(); ++at) {
       const bool timed = at->ended && at->exact && at->took_ns > 0 && one.ranks > 0;
       if (!timed || !told.insert(at->operation.kind).second) continue;
       const std::string which =
-          fmt::format("{},{},{}", labels, label("n_nodes", std::to_string(nodes_of(one))),
+          fmt::format("{},{},{}", labels, label("n_nodes", std::to_string(nodes)),
                       label("collective", name(at->operation.kind)));
       const double rate = message_bytes(*at, one.ranks) / static_cast<double>(at->took_ns);
       time_.add(which, static_cast<double>(at->took_ns) / 1e3);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "src/base/clock.h"
 #include "src/base/host.h"
@@ -14,6 +16,9 @@ namespace {
 
 /// The first byte of such a question; others begin otherwise (Watch, Landings).
 constexpr uint8_t kQuestion = 64;
+/// Operations of all ranks of a process together that an answer has at most: it is made in well under the time
+/// that who asks will wait.
+constexpr size_t kMostToldAtDoors = 8192;
 
 int64_t wall_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -67,7 +72,7 @@ std::vector<ChannelReport> channels_of(const Recorder& recorder) {
 }
 
 CommunicatorReport report_of(uint64_t uid, Rank rank, const Activity& activity, const Instant& now,
-                             const ReportScope& scope) {
+                             const ReportScope& scope, bool members) {
   CommunicatorReport out;
   out.id = fmt::format("{:016x}", hash_text(fmt::format("report {:x}", uid)));
   out.rank = rank;
@@ -77,7 +82,7 @@ CommunicatorReport report_of(uint64_t uid, Rank rank, const Activity& activity, 
   out.gpu = about.gpu;
   if (about.peers != nullptr) {
     out.ranks = static_cast<int>(about.peers->size());
-    if (scope.members) out.members = *about.peers;
+    if (members) out.members = *about.peers;
   }
   Snapshot snapshot = activity.snapshot(0);
   out.state = state_of(activity, snapshot);
@@ -118,8 +123,12 @@ ProcessReport report_of(const Watch& watch, uint64_t host, const ReportScope& sc
   out.version = WEIR_VERSION;
   const Instant now{wall_ns(), now_ns()};
   out.time_ns = now.wall_ns;
+  std::set<uint64_t> listed;  // a process may have a thousand ranks of one
   watch.visit([&](uint64_t uid, Rank rank, const Activity& activity) {
-    out.communicators.push_back(report_of(uid, rank, activity, now, scope));
+    const bool members = scope.members && !listed.contains(uid);
+    const CommunicatorReport& one =
+        out.communicators.emplace_back(report_of(uid, rank, activity, now, scope, members));
+    if (!one.members.empty()) listed.insert(uid);
   });
   out.joining = watch.joining();
   for (Watch::Joining& one : out.joining) one.since_ns = now.wall(one.since_ns);
@@ -147,6 +156,9 @@ Bytes answer_report_question(const Watch& watch, uint64_t host, BytesView questi
   scope.channels = in.get<uint8_t>() != 0;
   scope.members = in.get<uint8_t>() != 0;
   if (!in.ok()) return {};
+  size_t ranks = 0;
+  watch.visit([&ranks](uint64_t, Rank, const Activity&) { ++ranks; });
+  if (ranks > 0) scope.recent = std::min(scope.recent, kMostToldAtDoors / ranks);
   const std::string text = to_json(report_of(watch, host, scope));
   const auto* const raw = reinterpret_cast<const std::byte*>(text.data());
   return {raw, raw + text.size()};

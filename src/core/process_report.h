@@ -68,7 +68,7 @@ struct CommunicatorReport {
   std::optional<OperationReport> last;  ///< begun
   std::vector<OperationReport> recent;  ///< oldest first, the last one included
   std::vector<ChannelReport> channels;
-  std::vector<PeerAddress> members;  ///< by rank
+  std::vector<PeerAddress> members;  ///< by rank; told by the first rank of the process that knows them
 };
 
 struct ProcessReport {

@@ -54,7 +54,8 @@ TEST_F(Metrics, SayWhoWaitsForWhom) {
                                 HasSubstr("rank=\"0\",nranks=\"3\",peer=\"2\"} "),
                                 HasSubstr("rank=\"2\",nranks=\"3\",collective=\"all_reduce\"} 1\n"),
                                 HasSubstr("transport=\"tcp\",direction=\"sent\"} "),
-                                HasSubstr("comm_name=\"layers\""), HasSubstr("nccl_bus_bandwidth_gbs{")));
+                                HasSubstr("comm_name=\"layers\""), HasSubstr("nccl_bus_bandwidth_gbs{"),
+                                HasSubstr("n_nodes=\"1\"")));
   const CommandResult parsed = run_command(fmt::format(
       "'{}' metrics{} | /usr/bin/python3 -c 'import sys\n"
       "try:\n  from prometheus_client.parser import text_string_to_metric_families as families\n"

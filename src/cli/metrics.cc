@@ -166,9 +166,8 @@ class Metrics {
     for (auto at = one.recent.rbegin(); at != one.recent.rend(); ++at) {
       const bool timed = at->ended && at->exact && at->took_ns > 0 && one.ranks > 0;
       if (!timed || !told.insert(at->operation.kind).second) continue;
-      const std::string which =
-          fmt::format("{},{},{}", labels, label("n_nodes", std::to_string(nodes)),
-                      label("collective", name(at->operation.kind)));
+      const std::string which = fmt::format("{},{},{}", labels, label("n_nodes", std::to_string(nodes)),
+                                            label("collective", name(at->operation.kind)));
       const double rate = message_bytes(*at, one.ranks) / static_cast<double>(at->took_ns);
       time_.add(which, static_cast<double>(at->took_ns) / 1e3);
       algorithm_.add(which, rate);

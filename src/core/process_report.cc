@@ -16,8 +16,8 @@ namespace {
 
 /// The first byte of such a question; others begin otherwise (Watch, Landings).
 constexpr uint8_t kQuestion = 64;
-/// Operations of all ranks of a process together that an answer has at most: it is made in well under the time
-/// that who asks will wait.
+/// Operations of all ranks of a process together that an answer has at most: it is made in well under the
+/// time that who asks will wait.
 constexpr size_t kMostToldAtDoors = 8192;
 
 int64_t wall_ns() {

@@ -93,14 +93,15 @@ class Profile::ToldEnd {
     if (next_ == 0) {
       proxy_ = profiler.proxy(profile_.parent_for(spec_.peer, sends_), told_channel(spec_), spec_.peer,
                               static_cast<int>(spec_.slot_bytes), sends_);
+      profiler.state(proxy_, abi::kProxyInProgress);
       profile_.busy_.push_back(this);
     }
     // A message that takes the slot of another one: that one has been received.
     if (under_way_.size() == spec_.slots) end_oldest();
     under_way_.push_back(profiler.step(proxy_, next_++));
-    profiler.state(under_way_.back(), sends_ ? abi::kSendGpuWait : abi::kReceiveWait, 0);
+    profiler.state(under_way_.back(), sends_ ? abi::kSendGpuWait : abi::kReceiveWait);
   }
-  void move_step(int state, size_t bytes) {
+  void move_step(int state, size_t bytes = 0) {
     if (begun_) profile_.profiler_->state(under_way_.back(), state, bytes);
   }
   void leave_step() { begun_ = false; }
@@ -142,6 +143,7 @@ class Profile::ToldSender final : public ForwardingSender, private ToldEnd {
 
  private:
   void published(uint32_t bytes) {
+    move_step(abi::kSendPeerWait);  // not long: a slot is had only where the peer has room
     move_step(abi::kSendWait, bytes);
     leave_step();
   }
@@ -157,7 +159,8 @@ class Profile::ToldReceiver final : public ForwardingReceiver, private ToldEnd {
     const Message* const message = ForwardingReceiver::peek();
     if (message != nullptr && !seen_) {
       seen_ = true;
-      move_step(abi::kReceiveGpuWait, message->bytes);
+      move_step(abi::kReceiveFlushWait, message->bytes);
+      move_step(abi::kReceiveGpuWait);
     }
     return message;
   }

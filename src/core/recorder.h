@@ -28,11 +28,11 @@ namespace weir::core {
 
 /// An operation as it is remembered.
 struct RecordedOperation {
-  uint64_t number = 0;    ///< counts what the communicator has begun from 1
-  uint64_t sequence = 0;  ///< of the call of all ranks, from 1; sends and receives have that of the last one
-  uint64_t what = 0;      ///< Activity::pack
-  uint64_t count = 0;     ///< Operation::count
-  uint32_t signature = 0;      ///< 0: not to be compared
+  uint64_t number = 0;     ///< counts what the communicator has begun from 1
+  uint64_t sequence = 0;   ///< of the call of all ranks, from 1; sends and receives have that of the last one
+  uint64_t what = 0;       ///< Activity::pack
+  uint64_t count = 0;      ///< Operation::count
+  uint32_t signature = 0;  ///< 0: not to be compared
   const char* plan = nullptr;  ///< name in the catalogue; null: none, or the exchange
   int64_t begun_ns = 0;        ///< now_ns(); 0: nobody knows
   bool exact = false;          ///< else begun_ns is that of an operation before

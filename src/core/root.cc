@@ -31,6 +31,7 @@ constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kGreetingNs = 5'000 * kMs;  ///< for a hello
 constexpr int64_t kTellMs = 1'000;            ///< a busy process has heard it by then
 constexpr int64_t kLingerNs = 10'000 * kMs;   ///< for ranks that come after it has failed
+constexpr int64_t kHoldNs = 500 * kMs;        ///< for ranks that have not come when it fails, and soon will
 constexpr int64_t kPortMs = 1'000;            ///< for a port that is in use
 constexpr int64_t kStallNs = 500 * kMs;       ///< a turn that takes longer: this process was stopped itself
 
@@ -90,10 +91,13 @@ class Root {
   void admit(int64_t now);
   void listen_to(Guest& guest, int64_t now);
   void welcome(Guest& guest, Hello hello, int64_t now);
+  void welcome_late(Guest& guest);
   Status check(const Hello& hello) const;
   void introduce();
   void look_for_trouble(int64_t now);
   void fail(const Status& status, Rank culprit = -1);
+  void tell_guests(bool here);
+  void tell_those_here(int64_t now);
   void tell_at_doors(const Failure& failure) const;
   bool over(int64_t now) const;
   bool introduced() const { return uid_ != 0; }
@@ -108,7 +112,8 @@ class Root {
   std::vector<const Hello*> first_;  ///< by rank: who came; sized by the first hello
   std::list<Hello> hellos_;          ///< what first_ points to; outlives the guests
   size_t came_ = 0;
-  size_t told_ = 0;       ///< hellos that got the failure
+  size_t told_ = 0;  ///< hellos that got the failure
+  bool told_here_ = false;
   uint64_t uid_ = 0;      ///< of the communicator; 0 until all were introduced
   int64_t began_ns_ = 0;  ///< first hello
   int64_t failed_ns_ = 0;
@@ -173,7 +178,7 @@ void Root::turn(int64_t now) {
   }
   admit(now);
   std::erase_if(guests_, [](const Guest& guest) { return guest.gone; });
-  if (!failure_.ok()) return;
+  if (!failure_.ok()) return tell_those_here(now);
   if (all_came() && !introduced()) introduce();
   look_for_trouble(now);
 }
@@ -236,17 +241,31 @@ void Root::welcome(Guest& guest, Hello hello, int64_t now) {
     return;
   }
   guest.hello = hello;
-  if (!failure_.ok()) {
-    guest.frames.send(root_wire::encode_failed(failure_));
-    ++told_;
-    return;
-  }
+  if (!failure_.ok()) return welcome_late(guest);
   if (const Status status = check(hello); !status.ok()) return fail(status);
   if (first_.empty()) allow_descriptors(static_cast<size_t>(hello.ranks));
   first_.resize(static_cast<size_t>(hello.ranks));
   first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(std::move(hello));
   ++came_;
   guest.frames.send(root_wire::say(Word::ping));
+}
+
+/// After the failure. At a fixed address, who does not belong to those that failed, or was one of them, comes
+/// for the next communicator: it will try again.
+void Root::welcome_late(Guest& guest) {
+  const Hello& hello = *guest.hello;
+  const bool fits =
+      hello.ranks == static_cast<int>(first_.size()) && hello.rank >= 0 && hello.rank < hello.ranks;
+  if (id_.fixed && !first_.empty() && (!fits || first_[static_cast<size_t>(hello.rank)] != nullptr)) {
+    guest.gone = true;
+    return;
+  }
+  if (fits && first_[static_cast<size_t>(hello.rank)] == nullptr) {
+    first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(hello);
+    ++came_;
+  }
+  guest.frames.send(root_wire::encode_failed(failure_));
+  ++told_;
 }
 
 /// Whether a newcomer fits to those who are there.
@@ -345,14 +364,27 @@ void Root::fail(const Status& status, Rank culprit) {
   lingers_.store(true);
   WEIR_INFO(bootstrap, "setting up a communicator failed: {}", status.message());
   if (introduced()) tell_at_doors({culprit, status});
-  // Those of this process last: it may end as soon as they know.
-  for (const bool here : {false, true}) {
-    for (Guest& guest : guests_) {
-      if (!guest.hello || guest.gone || is_here(guest.hello->peer) != here) continue;
-      guest.frames.send(root_wire::encode_failed(status));
-      ++told_;
-    }
+  tell_guests(false);
+  tell_those_here(failed_ns_);
+}
+
+void Root::tell_guests(bool here) {
+  for (Guest& guest : guests_) {
+    if (!guest.hello || guest.gone || is_here(guest.hello->peer) != here) continue;
+    guest.frames.send(root_wire::encode_failed(failure_));
+    ++told_;
   }
+}
+
+/// They are last, since the process may end as soon as they know: then nobody would tell those who come late
+/// why there is no root.
+void Root::tell_those_here(int64_t now) {
+  if (told_here_) return;
+  const bool alone = std::ranges::all_of(
+      first_, [](const Hello* hello) { return hello == nullptr || is_here(hello->peer); });
+  if (!alone && came_ < first_.size() && now - failed_ns_ < kHoldNs) return;
+  told_here_ = true;
+  tell_guests(true);
 }
 
 /// Ranks that know the others already do not listen here any more, and must not blame those that give up now.

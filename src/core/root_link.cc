@@ -31,7 +31,8 @@ RootLink::RootLink(Socket socket, const UniqueId& id, const Timeouts& timeouts,
       served_ns_(heard_ns_) {}
 
 Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const root_wire::Hello& hello,
-                                                     const Timeouts& timeouts, const Deadline& deadline) {
+                                                     const Timeouts& timeouts, const Deadline& deadline,
+                                                     bool& told) {
   auto socket = Socket::connect(id.root, deadline.within_ms(timeouts.peer_ms));
   if (!socket.ok()) {
     const std::string_view perhaps =
@@ -42,7 +43,11 @@ Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const r
   }
   std::unique_ptr<RootLink> link(new RootLink(std::move(*socket), id, timeouts, deadline.abort_flag()));
   link->frames_.send(hello.encode());
-  while (!link->welcome_) WEIR_TRY(link->serve(20));
+  while (!link->welcome_) {
+    const Status served = link->serve(20);
+    told = link->told_;
+    WEIR_TRY(served);
+  }
   return link;
 }
 
@@ -50,16 +55,12 @@ Result<std::unique_ptr<RootLink>> RootLink::open(const UniqueId& id, const root_
                                                  const Timeouts& timeouts, const std::atomic<bool>* abort) {
   const Deadline deadline = Deadline::in_ms(id.fixed ? timeouts.init_ms : timeouts.peer_ms, abort);
   for (int64_t pause_ms = 2;; pause_ms = std::min<int64_t>(pause_ms * 2, 100)) {
-    auto link = try_open(id, hello, timeouts, deadline);
-    const Status status = link.status();
-    // Errors of the connection are remote_error or system_error; what the root says has its own words.
-    const bool nobody_there = status.code() == Code::remote_error || status.code() == Code::system_error;
-    if (link.ok() || deadline.aborted()) return link;
-    if (nobody_there && id.fixed && !deadline.over()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
-      continue;
-    }
-    return link;
+    bool told = false;
+    auto link = try_open(id, hello, timeouts, deadline, told);
+    const Code code = link.status().code();
+    const bool nobody_there = !told && (code == Code::remote_error || code == Code::system_error);
+    if (!nobody_there || !id.fixed || deadline.aborted() || deadline.over()) return link;
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
   }
 }
 

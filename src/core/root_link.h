@@ -32,8 +32,10 @@ class RootLink {
  private:
   RootLink(Socket socket, const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort);
 
+  /// `told`: an error is what the root said.
   static Result<std::unique_ptr<RootLink>> try_open(const UniqueId& id, const root_wire::Hello& hello,
-                                                    const Timeouts& timeouts, const Deadline& deadline);
+                                                    const Timeouts& timeouts, const Deadline& deadline,
+                                                    bool& told);
   Status take_in();
 
   Frames frames_;

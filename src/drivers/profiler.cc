@@ -188,10 +188,10 @@ void Profiler::end(Event event) {
   (void)(v4_ != nullptr ? v4_->stop(event) : v5_->stop(event));
 }
 
-void Profiler::state(Event step, int state, size_t bytes) {
-  if (step == nullptr) return;
+void Profiler::state(Event event, int state, size_t bytes) {
+  if (event == nullptr) return;
   StateArguments arguments{bytes};
-  (void)(v4_ != nullptr ? v4_->record(step, state, &arguments) : v5_->record(step, state, &arguments));
+  (void)(v4_ != nullptr ? v4_->record(event, state, &arguments) : v5_->record(event, state, &arguments));
 }
 
 Status Profiler::check(int result, const char* call) const {

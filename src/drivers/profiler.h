@@ -77,8 +77,8 @@ class Profiler {
 
   /// Ends an event; nothing for a null one.
   void end(Event event);
-  /// What happens to a step; nothing for a null one.
-  void state(Event step, int state, size_t bytes);
+  /// What happens to a proxy or a step; nothing for a null one.
+  void state(Event event, int state, size_t bytes = 0);
 
   std::string_view plugin_name() const { return name_; }
   int version() const { return version_; }

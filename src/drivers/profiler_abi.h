@@ -23,11 +23,16 @@ inline constexpr int kGroupCall = 1 << 8;  ///< from version 5 on, like the next
 inline constexpr int kCollectiveCall = 1 << 9;
 inline constexpr int kPairCall = 1 << 10;
 
-/// What happens to a step.
-inline constexpr int kSendWait = 9;         ///< it is with the network
-inline constexpr int kReceiveWait = 10;     ///< for a message
-inline constexpr int kReceiveGpuWait = 12;  ///< it has come, and is taken
-inline constexpr int kSendGpuWait = 8;      ///< it is filled
+/// What happens to a proxy.
+inline constexpr int kProxyInProgress = 19;  ///< its first message
+
+/// What happens to a step, in this order.
+inline constexpr int kSendGpuWait = 8;        ///< it is filled
+inline constexpr int kSendPeerWait = 20;      ///< for room at the receiver
+inline constexpr int kSendWait = 9;           ///< it is with the network; its bytes
+inline constexpr int kReceiveWait = 10;       ///< for a message
+inline constexpr int kReceiveFlushWait = 11;  ///< it has come; its bytes
+inline constexpr int kReceiveGpuWait = 12;    ///< it is taken
 
 struct GroupCall {
   bool captured;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -242,6 +244,58 @@ TEST(Bootstrap, MissingRanksAreNamedToAll) {
     EXPECT_THAT(said, AllOf(StartsWith("6: 5 of 8 ranks have not joined"),
                             HasSubstr("(WEIR_INIT_TIMEOUT): ranks 1-2, 4-6")));
   }
+}
+
+/// Rank 0's process has the root, and ends when it hears of the failure; who comes a little later hears it,
+/// too.
+TEST(Bootstrap, ADeadRankIsNamedToThoseWhoComeLate) {
+  const UniqueId id = Roots::fixed_id(quiet_address());
+  int go[2];
+  ASSERT_EQ(pipe(go), 0);
+  Processes processes(3, [&](int rank, const Processes::Voice& voice) {
+    Site site;
+    char byte = 0;
+    if (rank == 1) voice.say("here");
+    if (rank == 2 && read(go[0], &byte, 1) != 1) return;
+    voice.say(words(Bootstrap::join(site.spec(id, 3, rank)).status()));
+  });
+  ASSERT_EQ(processes.line(1), "here");
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // rank 1 has come to the root, most likely
+  processes.signal(1, SIGKILL);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ASSERT_EQ(write(go[1], "!", 1), 1);
+  for (const int rank : {0, 2})
+    EXPECT_THAT(processes.line(rank), AllOf(StartsWith("6: rank 1 (pid"), HasSubstr("ended while"))) << rank;
+  close(go[0]);
+  close(go[1]);
+}
+
+/// The root of ranks that have failed is still there when they come again.
+TEST(Bootstrap, RanksThatFailedMeetAgainAtTheFixedAddress) {
+  const UniqueId id = Roots::fixed_id(quiet_address());
+  std::array<Site, 3> sites;
+  std::atomic<bool> abort{false};
+  std::atomic<int> failed{0};
+  const auto join = [&](size_t rank, const std::atomic<bool>* with_abort) {
+    Bootstrap::Spec spec = sites[rank].spec(id, 3, static_cast<int>(rank));
+    spec.abort = with_abort;
+    return words(Bootstrap::join(spec).status());
+  };
+  std::vector<std::thread> threads;
+  for (const size_t rank : {0, 1}) {
+    threads.emplace_back([&, rank] {
+      EXPECT_THAT(join(rank, rank == 1 ? &abort : nullptr), HasSubstr("abort"));
+      ++failed;
+      if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // rank 1 comes first
+      EXPECT_EQ(join(rank, nullptr), "ok");
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  abort = true;
+  while (failed < 2) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(join(2, nullptr), "ok");
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(Bootstrap, AnotherProtocolIsNamedToAll) {

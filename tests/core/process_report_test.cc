@@ -223,8 +223,8 @@ TEST(ProcessReport, AnswersHaveSoManyOperationsAtMost) {
     }
   }
   EXPECT_THAT(report_of(watch, 0, {.recent = SIZE_MAX}).communicators.back().recent, SizeIs(4096));
-  const auto told = read_report(
-      testing::to_text(answer_report_question(watch, 0, report_question({.recent = SIZE_MAX}))));
+  const auto told =
+      read_report(testing::to_text(answer_report_question(watch, 0, report_question({.recent = SIZE_MAX}))));
   ASSERT_TRUE(told.ok());
   ASSERT_THAT(told->communicators, SizeIs(4));
   for (const CommunicatorReport& one : told->communicators) {

@@ -31,6 +31,7 @@ constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kGreetingNs = 5'000 * kMs;  ///< for a hello
 constexpr int64_t kTellMs = 1'000;            ///< a busy process has heard it by then
 constexpr int64_t kLingerNs = 10'000 * kMs;   ///< for ranks that come after it has failed
+constexpr int64_t kLateNs = 2'000 * kMs;      ///< who comes later to a fixed address, comes for something new
 constexpr int64_t kHoldNs = 500 * kMs;        ///< for ranks that have not come when it fails, and soon will
 constexpr int64_t kPortMs = 1'000;            ///< for a port that is in use
 constexpr int64_t kStallNs = 500 * kMs;       ///< a turn that takes longer: this process was stopped itself
@@ -91,7 +92,7 @@ class Root {
   void admit(int64_t now);
   void listen_to(Guest& guest, int64_t now);
   void welcome(Guest& guest, Hello hello, int64_t now);
-  void welcome_late(Guest& guest);
+  void welcome_late(Guest& guest, int64_t now);
   Status check(const Hello& hello) const;
   void introduce();
   void look_for_trouble(int64_t now);
@@ -241,7 +242,7 @@ void Root::welcome(Guest& guest, Hello hello, int64_t now) {
     return;
   }
   guest.hello = hello;
-  if (!failure_.ok()) return welcome_late(guest);
+  if (!failure_.ok()) return welcome_late(guest, now);
   if (const Status status = check(hello); !status.ok()) return fail(status);
   if (first_.empty()) allow_descriptors(static_cast<size_t>(hello.ranks));
   first_.resize(static_cast<size_t>(hello.ranks));
@@ -250,17 +251,18 @@ void Root::welcome(Guest& guest, Hello hello, int64_t now) {
   guest.frames.send(root_wire::say(Word::ping));
 }
 
-/// After the failure. At a fixed address, who does not belong to those that failed, or was one of them, comes
-/// for the next communicator: it will try again.
-void Root::welcome_late(Guest& guest) {
+/// After the failure. At a fixed address, who is none of those that are missing comes for the next
+/// communicator: it will try again.
+void Root::welcome_late(Guest& guest, int64_t now) {
   const Hello& hello = *guest.hello;
   const bool fits =
       hello.ranks == static_cast<int>(first_.size()) && hello.rank >= 0 && hello.rank < hello.ranks;
-  if (id_.fixed && !first_.empty() && (!fits || first_[static_cast<size_t>(hello.rank)] != nullptr)) {
+  const bool missing = fits && first_[static_cast<size_t>(hello.rank)] == nullptr;
+  if (id_.fixed && !first_.empty() && (!missing || now - failed_ns_ > kLateNs)) {
     guest.gone = true;
     return;
   }
-  if (fits && first_[static_cast<size_t>(hello.rank)] == nullptr) {
+  if (missing) {
     first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(hello);
     ++came_;
   }

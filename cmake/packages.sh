@@ -15,7 +15,7 @@ is_installed() {
 missing=()
 mapfile -t packages < <(wanted "$@")
 if [[ ${#packages[@]} -eq 0 ]]; then
-  echo "packages.sh: no package belongs to '$*'; the groups are build, develop, gpu and compare" >&2
+  echo "packages.sh: no package belongs to '$*'; the groups are build, trainer, test, develop, gpu and compare" >&2
   exit 1
 fi
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

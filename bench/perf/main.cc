@@ -1,8 +1,10 @@
-// One program per collective; the build says which.
+// The main function of all programs; each brings its name (CMakeLists.txt).
 #include <cstdio>
 
 #include "bench/perf/run.h"
 
+extern "C" const char weir_perf_program[];
+
 int main(int argc, char** argv) {
-  return weir::perf::run_program(*weir::perf::find_collective(WEIR_PERF_PROGRAM), argc, argv);
+  return weir::perf::run_program(*weir::perf::find_collective(weir_perf_program), argc, argv);
 }

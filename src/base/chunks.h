@@ -1,4 +1,4 @@
-/// How a buffer is divided: the one function that planner, executor and checks agree on.
+/// How a buffer is divided: what planner, executor and checks agree on.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,9 @@ struct Extent {
   size_t first = 0;
   size_t count = 0;
 };
+
+/// The least multiple of `unit` that is not below `size`.
+constexpr size_t round_up(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 
 /// Part `index` of `parts` nearly equal parts of `total` elements. Parts begin at multiples of `grain`
 /// elements, differ by at most one grain, cover everything in order, and may be empty at the end.

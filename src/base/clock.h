@@ -8,6 +8,8 @@
 
 namespace weir {
 
+inline constexpr int64_t kNsPerMs = 1'000'000;
+
 /// Nanoseconds of a clock that never goes back. Comparable between processes of one host.
 inline int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -22,12 +24,12 @@ class Deadline {
 
   static Deadline at(int64_t ns, const std::atomic<bool>* abort = nullptr) { return Deadline(ns, abort); }
   static Deadline in_ms(int64_t ms, const std::atomic<bool>* abort = nullptr) {
-    return Deadline(now_ns() + ms * 1'000'000, abort);
+    return Deadline(now_ns() + ms * kNsPerMs, abort);
   }
   static Deadline never(const std::atomic<bool>* abort = nullptr) { return Deadline(kNever, abort); }
 
   /// The earlier of this and `ms` from now; same abort flag.
-  Deadline within_ms(int64_t ms) const { return Deadline(std::min(ns_, now_ns() + ms * 1'000'000), abort_); }
+  Deadline within_ms(int64_t ms) const { return Deadline(std::min(ns_, now_ns() + ms * kNsPerMs), abort_); }
 
   int64_t ns() const { return ns_; }
   const std::atomic<bool>* abort_flag() const { return abort_; }
@@ -38,7 +40,7 @@ class Deadline {
   /// again.
   int slice_ms(int slice) const {
     if (ns_ == kNever) return slice;
-    const int64_t left = (ns_ - now_ns() + 999'999) / 1'000'000;
+    const int64_t left = (ns_ - now_ns() + kNsPerMs - 1) / kNsPerMs;
     return static_cast<int>(std::clamp<int64_t>(left, 0, slice));
   }
 

@@ -59,7 +59,7 @@ class Shelf {
       if (auto message = take_locked<Bytes>(key)) return message;
       if (deadline.over()) return std::nullopt;
       waiting_[key] = &came;
-      came.wait_for(lock, std::chrono::milliseconds(std::max(1, deadline.slice_ms(20))));
+      came.wait_for(lock, std::chrono::milliseconds(std::max(1, deadline.slice_ms(kPollSliceMs))));
       waiting_.erase(key);
     }
   }

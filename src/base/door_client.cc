@@ -3,6 +3,7 @@
 
 #include "src/base/door_wire.h"
 #include "src/base/inquiry.h"
+#include "src/base/socket.h"
 
 namespace weir {
 namespace {
@@ -150,7 +151,7 @@ std::vector<Answer> ask_all(std::span<const SocketAddress> doors, uint64_t scope
       open.push_back(inquiry.get());
     }
     if (open.empty() || deadline.over()) break;
-    if (poll(polls.data(), polls.size(), deadline.slice_ms(20)) <= 0) continue;
+    if (poll(polls.data(), polls.size(), deadline.slice_ms(kPollSliceMs)) <= 0) continue;
     for (size_t i = 0; i < open.size(); ++i) {
       if (polls[i].revents != 0) open[i]->advance();
     }

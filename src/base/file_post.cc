@@ -13,8 +13,6 @@
 namespace weir {
 namespace {
 
-constexpr int kSliceMs = 20;
-
 struct Letter {
   uint64_t uid;
   int64_t rank;
@@ -122,7 +120,7 @@ Result<std::vector<Socket>> FilePost::exchange(std::span<const std::string> addr
       return Status(Code::system_error, missing >= 0 ? fmt::format("rank {} handed no file over", missing)
                                                      : fmt::format("rank {} took no file", full));
     pollfd wait{socket_.fd(), POLLIN, 0};
-    if (!moved) (void)::poll(&wait, 1, full >= 0 ? 1 : kSliceMs);
+    if (!moved) (void)::poll(&wait, 1, full >= 0 ? 1 : kPollSliceMs);
   }
 }
 

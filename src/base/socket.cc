@@ -12,7 +12,6 @@
 namespace weir {
 namespace {
 
-constexpr int kSliceMs = 20;
 constexpr int kBacklog = 4096;
 
 /// What a person can do about it is said where it is of this host's making.
@@ -73,7 +72,7 @@ Result<Socket> make_client(int family) {
 bool wait_for(int fd, short events, const Deadline& deadline) {
   for (;;) {
     pollfd entry{fd, events, 0};
-    if (poll(&entry, 1, deadline.slice_ms(kSliceMs)) > 0) return true;
+    if (poll(&entry, 1, deadline.slice_ms(kPollSliceMs)) > 0) return true;
     if (deadline.over()) return false;
   }
 }

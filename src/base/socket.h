@@ -1,7 +1,7 @@
 /// TCP sockets and their addresses, IPv4 and IPv6.
 ///
 /// Every descriptor is non-blocking, closed on exec, and sends without delay; nothing here raises SIGPIPE.
-/// Waiting is done in poll, in slices of 20 ms, so that an abort flag is noticed that soon.
+/// Waiting is done in poll, in slices (kPollSliceMs).
 ///
 /// A Socket may be used by one thread that sends and one that receives. Errors are remote_error when the
 /// other side closed, reset or refused, or let a deadline pass; invalid_usage when aborted or a port is in
@@ -22,6 +22,9 @@
 #include "weir/status.h"
 
 namespace weir {
+
+/// Who waits for others waits in slices of so long, so that an abort flag is noticed that soon.
+inline constexpr int kPollSliceMs = 20;
 
 /// An IP address and a port. Trivially copyable without padding, so it may travel as bytes.
 class SocketAddress {

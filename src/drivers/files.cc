@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostBytes = size_t{16} << 20;
-constexpr int kMostLinks = 40;  // as the kernel
+constexpr int kMostSymlinks = 40;  // as the kernel
 
 std::vector<std::string> split(const std::string& path) {
   std::vector<std::string> parts;
@@ -82,7 +82,7 @@ class DirectFiles final : public Files {
       if (!fs::exists(status)) return std::nullopt;
       if (!fs::is_symlink(status)) continue;
       const std::string target = fs::read_symlink(here, error);
-      if (error || ++links > kMostLinks) return std::nullopt;
+      if (error || ++links > kMostSymlinks) return std::nullopt;
       if (target.starts_with('/'))
         parts.clear();
       else

@@ -18,7 +18,7 @@
 namespace weir::drivers {
 namespace {
 
-struct Table {
+struct LldpFunctions {
   decltype(lldpctl_new_name)* new_name;
   decltype(lldpctl_get_default_transport)* default_transport;
   decltype(lldpctl_release)* release;
@@ -107,51 +107,53 @@ constexpr long kForwards = 0x04;  // "Bridge", of the capabilities in 802.1AB
 /// Walks the atoms of lldpd's library.
 class Reader {
  public:
-  Reader(const Table& table, lldpctl_conn_t* connection) : table_(table), connection_(connection) {}
+  Reader(const LldpFunctions& functions, lldpctl_conn_t* connection)
+      : functions_(functions), connection_(connection) {}
 
   Result<std::vector<LldpNeighbor>> read() {
-    const Atom interfaces = own(table_.interfaces(connection_));
+    const Atom interfaces = own(functions_.interfaces(connection_));
     if (interfaces == nullptr)
-      return Status(Code::system_error, fmt::format("lldpd does not answer: {}",
-                                                    table_.error_text(table_.last_error(connection_))));
-    for (lldpctl_atom_iter_t* at = table_.iter(interfaces.get()); at != nullptr;
-         at = table_.iter_next(interfaces.get(), at)) {
-      const Atom interface = own(table_.iter_value(interfaces.get(), at));
+      return Status(Code::system_error,
+                    fmt::format("lldpd does not answer: {}",
+                                functions_.error_text(functions_.last_error(connection_))));
+    for (lldpctl_atom_iter_t* at = functions_.iter(interfaces.get()); at != nullptr;
+         at = functions_.iter_next(interfaces.get(), at)) {
+      const Atom interface = own(functions_.iter_value(interfaces.get(), at));
       read_interface(interface.get());
     }
     return std::move(found_);
   }
 
  private:
-  using Atom = std::unique_ptr<lldpctl_atom_t, decltype(Table::dec_ref)>;
-  Atom own(lldpctl_atom_t* atom) const { return Atom(atom, table_.dec_ref); }
+  using Atom = std::unique_ptr<lldpctl_atom_t, decltype(LldpFunctions::dec_ref)>;
+  Atom own(lldpctl_atom_t* atom) const { return Atom(atom, functions_.dec_ref); }
 
   std::string text(lldpctl_atom_t* atom, lldpctl_key_t key) const {
-    const char* const value = atom == nullptr ? nullptr : table_.get_str(atom, key);
+    const char* const value = atom == nullptr ? nullptr : functions_.get_str(atom, key);
     return value == nullptr ? "" : value;
   }
 
   void read_interface(lldpctl_atom_t* interface) {
-    const Atom port = own(table_.port(interface));
+    const Atom port = own(functions_.port(interface));
     if (port == nullptr) return;
-    const Atom neighbors = own(table_.get(port.get(), lldpctl_k_port_neighbors));
+    const Atom neighbors = own(functions_.get(port.get(), lldpctl_k_port_neighbors));
     if (neighbors == nullptr) return;
-    for (lldpctl_atom_iter_t* at = table_.iter(neighbors.get()); at != nullptr;
-         at = table_.iter_next(neighbors.get(), at)) {
-      const Atom neighbor = own(table_.iter_value(neighbors.get(), at));
-      const Atom chassis = own(table_.get(neighbor.get(), lldpctl_k_port_chassis));
+    for (lldpctl_atom_iter_t* at = functions_.iter(neighbors.get()); at != nullptr;
+         at = functions_.iter_next(neighbors.get(), at)) {
+      const Atom neighbor = own(functions_.iter_value(neighbors.get(), at));
+      const Atom chassis = own(functions_.get(neighbor.get(), lldpctl_k_port_chassis));
       if (chassis == nullptr) continue;
       LldpNeighbor& one = found_.emplace_back();
       one.interface = text(interface, lldpctl_k_interface_name);
       one.chassis = text(chassis.get(), lldpctl_k_chassis_id);
       one.chassis_name = text(chassis.get(), lldpctl_k_chassis_name);
       one.port = text(neighbor.get(), lldpctl_k_port_id);
-      const long enabled = table_.get_int(chassis.get(), lldpctl_k_chassis_cap_enabled);
+      const long enabled = functions_.get_int(chassis.get(), lldpctl_k_chassis_cap_enabled);
       one.is_switch = enabled > 0 && (enabled & kForwards) != 0;
     }
   }
 
-  const Table& table_;
+  const LldpFunctions& functions_;
   lldpctl_conn_t* const connection_;
   std::vector<LldpNeighbor> found_;
 };
@@ -161,16 +163,16 @@ class Reader {
 Result<std::vector<LldpNeighbor>> lldp_neighbors(const std::string& socket) {
   Result<Library> library = Library::open("liblldpctl.so.4");
   if (!library.ok()) return library.status();
-  Table table;
-  if (!table.find_in(*library))
+  LldpFunctions functions;
+  if (!functions.find_in(*library))
     return Status(Code::system_error, "liblldpctl.so.4 lacks functions that are needed");
-  table.log_callback([](int, const char*) {});  // what it would print is in our own error
-  const std::string path = socket.empty() ? table.default_transport() : socket;
+  functions.log_callback([](int, const char*) {});  // what it would print is in our own error
+  const std::string path = socket.empty() ? functions.default_transport() : socket;
   Wire wire(path);  // outlives the connection
-  const std::unique_ptr<lldpctl_conn_t, decltype(table.release)> connection(
-      table.new_name(path.c_str(), Wire::send_some, Wire::receive_some, &wire), table.release);
+  const std::unique_ptr<lldpctl_conn_t, decltype(functions.release)> connection(
+      functions.new_name(path.c_str(), Wire::send_some, Wire::receive_some, &wire), functions.release);
   if (connection == nullptr) return Status(Code::system_error, "lldpd's client library cannot start");
-  return Reader(table, connection.get()).read();
+  return Reader(functions, connection.get()).read();
 }
 
 }  // namespace weir::drivers

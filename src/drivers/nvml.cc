@@ -10,8 +10,8 @@
 namespace weir::drivers {
 namespace {
 
-constexpr unsigned kMostGpus = 1024;
-constexpr unsigned kMostLinks = 36;       // more than any GPU has
+constexpr unsigned kMostNvmlGpus = 1024;
+constexpr unsigned kMostNvlinks = 36;     // more than any GPU has
 constexpr unsigned kC2cLinkCount = 170;   // NVML_FI_DEV_C2C_LINK_COUNT
 constexpr unsigned kC2cMostMbPerS = 172;  // NVML_FI_DEV_C2C_LINK_GET_MAX_BW
 
@@ -29,9 +29,9 @@ std::string address_words(const NvmlPciInfo& pci) {
 }
 
 /// Asks one GPU. Whatever it does not answer stays as it is.
-class GpuReader {
+class NvmlGpuReader {
  public:
-  GpuReader(const NvmlTable& table, NvmlDevice device) : table_(table), device_(device) {}
+  NvmlGpuReader(const NvmlTable& table, NvmlDevice device) : table_(table), device_(device) {}
 
   NvmlGpu read() {
     NvmlGpu gpu;
@@ -65,7 +65,7 @@ class GpuReader {
 
   void read_links(NvmlGpu& gpu) const {
     if (table_.link_state == nullptr) return;
-    for (unsigned i = 0; i < kMostLinks; ++i) {
+    for (unsigned i = 0; i < kMostNvlinks; ++i) {
       int up = 0;
       if (table_.link_state(device_, i, &up) != 0 || up != 1) continue;
       NvmlLink& link = gpu.links.emplace_back();
@@ -137,10 +137,10 @@ Result<Nvml> read_nvml() {
     nvml.driver = version;
   unsigned count = 0;
   const int code = table.count(&count);
-  for (unsigned i = 0; code == 0 && i < std::min(count, kMostGpus); ++i) {
+  for (unsigned i = 0; code == 0 && i < std::min(count, kMostNvmlGpus); ++i) {
     NvmlDevice device = nullptr;
     // One that does not answer keeps its number.
-    nvml.gpus.push_back(table.handle(i, &device) == 0 ? GpuReader(table, device).read() : NvmlGpu());
+    nvml.gpus.push_back(table.handle(i, &device) == 0 ? NvmlGpuReader(table, device).read() : NvmlGpu());
   }
   table.shutdown();
   if (code != 0) return say("count the GPUs", code);

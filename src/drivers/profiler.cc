@@ -9,7 +9,10 @@
 namespace weir::drivers {
 namespace {
 
-using namespace profiler_abi;
+using profiler_abi::CollectiveV4;
+using profiler_abi::EventV4;
+using profiler_abi::EventV5;
+using profiler_abi::PairV4;
 
 /// Plugins keep its address and write it later, from threads of theirs. NCCL has one for all communicators.
 int wanted_events = 0;
@@ -58,8 +61,8 @@ Status Profiler::start(const ProfilerSpec& spec, const void* table) {
     return own.name != nullptr && own.init != nullptr && own.start != nullptr && own.stop != nullptr &&
            own.record != nullptr && own.finalize != nullptr;
   };
-  const auto* const v4 = static_cast<const TableV4*>(table);
-  const auto* const v5 = static_cast<const TableV5*>(table);
+  const auto* const v4 = static_cast<const profiler_abi::TableV4*>(table);
+  const auto* const v5 = static_cast<const profiler_abi::TableV5*>(table);
   if (version_ == 4 ? !is_complete(*v4) : !is_complete(*v5))
     return {Code::system_error,
             fmt::format("profiler plugin {} has an ncclProfiler_v{} that lacks a name or a function", file_,
@@ -120,18 +123,18 @@ Profiler::Event Profiler::begin_either(int kind, Event parent, Fill fill) {
 }
 
 Profiler::Event Profiler::group_call(int depth) {
-  if (v5_ == nullptr || !wants(kGroupCall)) return nullptr;
+  if (v5_ == nullptr || !wants(profiler_abi::kGroupCall)) return nullptr;
   EventV5 event{};
-  event.kind = kGroupCall;
+  event.kind = profiler_abi::kGroupCall;
   event.rank = rank_;
   event.group_call = {false, depth};
   return begin(event);
 }
 
 Profiler::Event Profiler::collective_call(const Collective& collective, Event group_call) {
-  if (v5_ == nullptr || !wants(kCollectiveCall)) return nullptr;
+  if (v5_ == nullptr || !wants(profiler_abi::kCollectiveCall)) return nullptr;
   EventV5 event{};
-  event.kind = kCollectiveCall;
+  event.kind = profiler_abi::kCollectiveCall;
   event.parent = group_call;
   event.rank = rank_;
   event.collective_call = {collective.function, collective.count, collective.type,
@@ -140,9 +143,9 @@ Profiler::Event Profiler::collective_call(const Collective& collective, Event gr
 }
 
 Profiler::Event Profiler::pair_call(const Pair& pair, Event group_call) {
-  if (v5_ == nullptr || !wants(kPairCall)) return nullptr;
+  if (v5_ == nullptr || !wants(profiler_abi::kPairCall)) return nullptr;
   EventV5 event{};
-  event.kind = kPairCall;
+  event.kind = profiler_abi::kPairCall;
   event.parent = group_call;
   event.rank = rank_;
   event.pair_call = {pair.function, pair.count, pair.type, nullptr, false};
@@ -150,11 +153,11 @@ Profiler::Event Profiler::pair_call(const Pair& pair, Event group_call) {
 }
 
 Profiler::Event Profiler::group() {
-  return begin_either(kGroup, nullptr, [](auto&) {});
+  return begin_either(profiler_abi::kGroup, nullptr, [](auto&) {});
 }
 
 Profiler::Event Profiler::collective(const Collective& collective, Event call, Event group) {
-  return begin_either(kCollective, v4_ != nullptr ? group : call, [&](auto& event) {
+  return begin_either(profiler_abi::kCollective, v4_ != nullptr ? group : call, [&](auto& event) {
     if constexpr (std::is_same_v<std::decay_t<decltype(event)>, EventV4>) {
       event.collective = described(collective);
     } else {
@@ -164,7 +167,7 @@ Profiler::Event Profiler::collective(const Collective& collective, Event call, E
 }
 
 Profiler::Event Profiler::pair(const Pair& pair, Event call, Event group) {
-  return begin_either(kPair, v4_ != nullptr ? group : call, [&](auto& event) {
+  return begin_either(profiler_abi::kPair, v4_ != nullptr ? group : call, [&](auto& event) {
     if constexpr (std::is_same_v<std::decay_t<decltype(event)>, EventV4>) {
       event.pair = described(pair);
     } else {
@@ -174,13 +177,13 @@ Profiler::Event Profiler::pair(const Pair& pair, Event call, Event group) {
 }
 
 Profiler::Event Profiler::proxy(Event parent, int channel, int peer, int chunk_bytes, bool sends) {
-  return begin_either(kProxy, parent, [&](auto& event) {
+  return begin_either(profiler_abi::kProxy, parent, [&](auto& event) {
     event.proxy = {getpid(), static_cast<uint8_t>(channel), peer, 0, chunk_bytes, sends ? 1 : 0};
   });
 }
 
 Profiler::Event Profiler::step(Event proxy, int number) {
-  return begin_either(kStep, proxy, [&](auto& event) { event.step = {number}; });
+  return begin_either(profiler_abi::kStep, proxy, [&](auto& event) { event.step = {number}; });
 }
 
 void Profiler::end(Event event) {
@@ -190,7 +193,7 @@ void Profiler::end(Event event) {
 
 void Profiler::state(Event event, int state, size_t bytes) {
   if (event == nullptr) return;
-  StateArguments arguments{bytes};
+  profiler_abi::StateArguments arguments{bytes};
   (void)(v4_ != nullptr ? v4_->record(event, state, &arguments) : v5_->record(event, state, &arguments));
 }
 

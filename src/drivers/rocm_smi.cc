@@ -30,13 +30,13 @@ static_assert(std::is_same_v<decltype(&rsmi_minmax_bandwidth_get),
                              rsmi_status_t (*)(uint32_t, uint32_t, uint64_t*, uint64_t*)>);
 #endif
 
-constexpr uint32_t kMostGpus = 1024;
+constexpr uint32_t kMostRocmSmiGpus = 1024;
 constexpr uint64_t kMostMbPerS = uint64_t{1} << 40;  // what is more is no bandwidth
 
 /// Asks one GPU. Whatever it does not answer stays as it is.
-class GpuReader {
+class RocmSmiGpuReader {
  public:
-  GpuReader(const RocmSmiTable& table, uint32_t number) : table_(table), number_(number) {}
+  RocmSmiGpuReader(const RocmSmiTable& table, uint32_t number) : table_(table), number_(number) {}
 
   RocmSmiGpu read(uint32_t count) {
     RocmSmiGpu gpu;
@@ -114,8 +114,8 @@ Result<RocmSmi> read_rocm_smi() {
     smi.version = fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
   uint32_t count = 0;
   const int code = table.count(&count);
-  count = code == 0 ? std::min(count, kMostGpus) : 0;
-  for (uint32_t i = 0; i < count; ++i) smi.gpus.push_back(GpuReader(table, i).read(count));
+  count = code == 0 ? std::min(count, kMostRocmSmiGpus) : 0;
+  for (uint32_t i = 0; i < count; ++i) smi.gpus.push_back(RocmSmiGpuReader(table, i).read(count));
   table.shutdown();
   if (code != 0) return say("count the GPUs", code);
   return smi;

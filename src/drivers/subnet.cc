@@ -17,7 +17,7 @@
 namespace weir::drivers {
 namespace {
 
-struct Table {
+struct SubnetFunctions {
   decltype(ibnd_discover_fabric)* discover;
   decltype(ibnd_destroy_fabric)* destroy;
   decltype(ibnd_iter_nodes)* each_node;
@@ -62,7 +62,7 @@ const char* speed_words(uint32_t active, uint32_t extended) {
 /// Prints nodes in the form of ibnetdiscover.
 class Printer {
  public:
-  explicit Printer(const Table& table) : table_(table) {}
+  explicit Printer(const SubnetFunctions& functions) : functions_(functions) {}
 
   /// All of a fabric, by GUID: the library gives them in the order in which they answered.
   std::string print(ibnd_fabric_t* fabric) {
@@ -70,7 +70,7 @@ class Printer {
     const auto keep = [](ibnd_node_t* node, void* list) {
       static_cast<std::vector<ibnd_node_t*>*>(list)->push_back(node);
     };
-    table_.each_node(fabric, keep, &nodes);
+    functions_.each_node(fabric, keep, &nodes);
     std::sort(nodes.begin(), nodes.end(), [](auto* a, auto* b) { return a->guid < b->guid; });
     for (ibnd_node_t* node : nodes) print(*node);
     return std::move(text_);
@@ -81,7 +81,9 @@ class Printer {
   void add(fmt::format_string<Values...> format, Values&&... values) {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
   }
-  uint32_t node_field(ibnd_node_t& node, MAD_FIELDS field) const { return table_.field(node.info, 0, field); }
+  uint32_t node_field(ibnd_node_t& node, MAD_FIELDS field) const {
+    return functions_.field(node.info, 0, field);
+  }
 
   /// Descriptions come from the fabric: no quotes or control characters.
   static std::string description(const ibnd_node_t& node) {
@@ -100,9 +102,9 @@ class Printer {
     const bool is_switch = node.type == IB_NODE_SWITCH;
     const char* const kind = is_switch ? "switch" : node.type == IB_NODE_CA ? "ca" : "rt";
     add("\nvendid={:#x}\ndevid={:#x}\nsysimgguid={:#x}\n{}guid={:#x}", node_field(node, IB_NODE_VENDORID_F),
-        node_field(node, IB_NODE_DEVID_F), table_.field64(node.info, 0, IB_NODE_SYSTEM_GUID_F), kind,
+        node_field(node, IB_NODE_DEVID_F), functions_.field64(node.info, 0, IB_NODE_SYSTEM_GUID_F), kind,
         node.guid);
-    if (is_switch) add("({:x})", table_.field64(node.info, 0, IB_NODE_PORT_GUID_F));
+    if (is_switch) add("({:x})", functions_.field64(node.info, 0, IB_NODE_PORT_GUID_F));
     add("\n{}\t{} \"{}-{:016x}\"\t\t# \"{}\"",
         is_switch                 ? "Switch"
         : node.type == IB_NODE_CA ? "Ca"
@@ -128,12 +130,12 @@ class Printer {
     if (!of_switch) add("lid {} lmc {} ", port.base_lid, port.lmc);
     const bool to_switch = remote.node->type == IB_NODE_SWITCH;
     add("\"{}\" lid {} {}{}\n", description(*remote.node), to_switch ? remote.node->smalid : remote.base_lid,
-        width_words(table_.field(port.info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F)),
-        speed_words(table_.field(port.info, 0, IB_PORT_LINK_SPEED_ACTIVE_F),
-                    table_.field(port.info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F)));
+        width_words(functions_.field(port.info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F)),
+        speed_words(functions_.field(port.info, 0, IB_PORT_LINK_SPEED_ACTIVE_F),
+                    functions_.field(port.info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F)));
   }
 
-  const Table& table_;
+  const SubnetFunctions& functions_;
   std::string text_;
 };
 
@@ -144,18 +146,18 @@ Result<std::string> subnet_text() {
   if (!netdisc.ok()) return netdisc.status();
   Result<Library> mad = Library::open("libibmad.so.5");
   if (!mad.ok()) return mad.status();
-  Table table;
-  if (!table.find_in(*netdisc, *mad))
+  SubnetFunctions functions;
+  if (!functions.find_in(*netdisc, *mad))
     return Status(Code::system_error, "libibnetdisc.so.5 lacks functions that are needed");
   ibnd_config_t config{};
-  const std::unique_ptr<ibnd_fabric_t, decltype(table.destroy)> fabric(
-      table.discover(nullptr, 0, nullptr, &config), table.destroy);
+  const std::unique_ptr<ibnd_fabric_t, decltype(functions.destroy)> fabric(
+      functions.discover(nullptr, 0, nullptr, &config), functions.destroy);
   if (fabric == nullptr) {
     return Status(Code::system_error,
                   "the InfiniBand subnet cannot be asked: it needs an active port and the right to use "
                   "/dev/infiniband/umad* (root); a saved output of ibnetdiscover serves as well");
   }
-  return Printer(table).print(fabric.get());
+  return Printer(functions).print(fabric.get());
 }
 
 }  // namespace weir::drivers

@@ -19,7 +19,7 @@ constexpr unsigned kMessage = 0;             // of active messages
 constexpr int64_t kCloseNs = 2'000'000'000;  // for what is under way when the worker ends
 constexpr int kMostEvents = 64;              // of one progress()
 
-struct Table {
+struct UcxFunctions {
   decltype(ucp_init_version)* init;
   decltype(ucp_config_read)* config_read;
   decltype(ucp_config_release)* config_release;
@@ -56,83 +56,84 @@ struct Table {
 struct Libraries {
   Library ucs;
   Library ucp;
-  Table table;
+  UcxFunctions functions;
 };
 
-Result<const Table*> table() {
+Result<const UcxFunctions*> ucx_functions() {
   static const Result<std::unique_ptr<Libraries>> loaded = []() -> Result<std::unique_ptr<Libraries>> {
     auto ucs = Library::open("libucs.so.0");
     WEIR_TRY(ucs.status());
     auto ucp = Library::open("libucp.so.0");
     WEIR_TRY(ucp.status());
     auto libraries = std::make_unique<Libraries>(Libraries{std::move(*ucs), std::move(*ucp), {}});
-    if (!libraries->table.load(libraries->ucp, libraries->ucs))
+    if (!libraries->functions.load(libraries->ucp, libraries->ucs))
       return Status(Code::system_error, "libucp.so.0 lacks functions that are needed (UCX 1.13 has them)");
     return libraries;
   }();
   WEIR_TRY(loaded.status());
-  return &(*loaded)->table;
+  return &(*loaded)->functions;
 }
 
 class Peer final : public UcxPeer {
  public:
-  Peer(const Table& table, ucp_ep_h endpoint) : table_(table), endpoint_(endpoint) {}
+  Peer(const UcxFunctions& functions, ucp_ep_h endpoint) : functions_(functions), endpoint_(endpoint) {}
 
   Status state() const override {
     if (failed_ == UCS_OK) return {};
-    return Status(Code::remote_error, fmt::format("UCX lost it: {}", table_.status_text(failed_)));
+    return Status(Code::remote_error, fmt::format("UCX lost it: {}", functions_.status_text(failed_)));
   }
   ucp_ep_h endpoint() const { return endpoint_; }
   void fail(ucs_status_t status) { failed_ = status; }
   bool failed() const { return failed_ != UCS_OK; }
 
  private:
-  const Table& table_;
+  const UcxFunctions& functions_;
   const ucp_ep_h endpoint_;
   ucs_status_t failed_ = UCS_OK;
 };
 
 /// What UCX holds of one message or flush.
 struct Pending {
-  const Table* table;
+  const UcxFunctions* functions;
   std::shared_ptr<UcxOutgoing> keeper;
 
   void end(ucs_status_t status) const {
     --keeper->under_way;
     if (status != UCS_OK && keeper->trouble.ok())
-      keeper->trouble = Status(Code::remote_error, fmt::format("UCX: {}", table->status_text(status)));
+      keeper->trouble = Status(Code::remote_error, fmt::format("UCX: {}", functions->status_text(status)));
   }
   static void ended(void* request, ucs_status_t status, void* user) {
     const std::unique_ptr<Pending> pending(static_cast<Pending*>(user));
     pending->end(status);
-    pending->table->request_free(request);
+    pending->functions->request_free(request);
   }
 };
 
 class Worker final : public UcxWorker {
  public:
-  Worker(const Table& table, Handler handler) : table_(table), handler_(std::move(handler)) {}
+  Worker(const UcxFunctions& functions, Handler handler)
+      : functions_(functions), handler_(std::move(handler)) {}
   ~Worker() override {
     if (worker_ != nullptr) {
       close_peers();
-      table_.worker_destroy(worker_);
+      functions_.worker_destroy(worker_);
     }
-    if (context_ != nullptr) table_.cleanup(context_);
+    if (context_ != nullptr) functions_.cleanup(context_);
   }
 
   Status begin() {
     ucp_config_t* config = nullptr;
-    WEIR_TRY(said("read its configuration", table_.config_read(nullptr, nullptr, &config)));
+    WEIR_TRY(said("read its configuration", functions_.config_read(nullptr, nullptr, &config)));
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES;
     params.features = UCP_FEATURE_AM;
-    const ucs_status_t made = table_.init(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &context_);
-    table_.config_release(config);
+    const ucs_status_t made = functions_.init(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &context_);
+    functions_.config_release(config);
     WEIR_TRY(said("start", made));
     ucp_worker_params_t worker{};
     worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-    WEIR_TRY(said("make a worker", table_.worker_create(context_, &worker, &worker_)));
+    WEIR_TRY(said("make a worker", functions_.worker_create(context_, &worker, &worker_)));
     ucp_am_handler_param_t handler{};
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                          UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
@@ -140,13 +141,13 @@ class Worker final : public UcxWorker {
     handler.flags = UCP_AM_FLAG_WHOLE_MSG;
     handler.cb = &Worker::arrived;
     handler.arg = this;
-    WEIR_TRY(said("take messages", table_.set_handler(worker_, &handler)));
+    WEIR_TRY(said("take messages", functions_.set_handler(worker_, &handler)));
     ucp_address_t* address = nullptr;
     size_t size = 0;
-    WEIR_TRY(said("say its address", table_.worker_address(worker_, &address, &size)));
+    WEIR_TRY(said("say its address", functions_.worker_address(worker_, &address, &size)));
     const auto* raw = reinterpret_cast<const std::byte*>(address);
     address_.assign(raw, raw + size);
-    table_.release_address(worker_, address);
+    functions_.release_address(worker_, address);
     return {};
   }
 
@@ -164,14 +165,14 @@ class Worker final : public UcxWorker {
     params.err_mode = notices_ ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
     params.err_handler = {&Worker::lost, this};
     ucp_ep_h endpoint = nullptr;
-    ucs_status_t made = table_.ep_create(worker_, &params, &endpoint);
+    ucs_status_t made = functions_.ep_create(worker_, &params, &endpoint);
     if (made ==
         UCS_ERR_UNREACHABLE) {  // some ways, shared memory above all, do not notice that a peer has died
       params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
-      made = table_.ep_create(worker_, &params, &endpoint);
+      made = functions_.ep_create(worker_, &params, &endpoint);
     }
     WEIR_TRY(said("connect", made));
-    peer = std::make_unique<Peer>(table_, endpoint);
+    peer = std::make_unique<Peer>(functions_, endpoint);
     return peer.get();
   }
 
@@ -180,18 +181,19 @@ class Worker final : public UcxWorker {
     begin(peer, keeper, [&](ucp_ep_h endpoint, ucp_request_param_t& param) {
       param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
       param.flags = UCP_AM_SEND_FLAG_EAGER;
-      return table_.am_send(endpoint, kMessage, header.data(), header.size(), payload.data(), payload.size(),
-                            &param);
+      return functions_.am_send(endpoint, kMessage, header.data(), header.size(), payload.data(),
+                                payload.size(), &param);
     });
   }
 
   void flush(UcxPeer& peer, const std::shared_ptr<UcxOutgoing>& keeper) override {
-    begin(peer, keeper,
-          [&](ucp_ep_h endpoint, ucp_request_param_t& param) { return table_.ep_flush(endpoint, &param); });
+    begin(peer, keeper, [&](ucp_ep_h endpoint, ucp_request_param_t& param) {
+      return functions_.ep_flush(endpoint, &param);
+    });
   }
 
   void progress() override {
-    for (int i = 0; i < kMostEvents && table_.worker_progress(worker_) != 0; ++i) {
+    for (int i = 0; i < kMostEvents && functions_.worker_progress(worker_) != 0; ++i) {
     }
   }
 
@@ -201,7 +203,7 @@ class Worker final : public UcxWorker {
     const Code code = status == UCS_ERR_INVALID_ADDR || status == UCS_ERR_INVALID_PARAM
                           ? Code::invalid_argument
                           : Code::system_error;
-    return Status(code, fmt::format("UCX cannot {}: {}", what, table_.status_text(status)));
+    return Status(code, fmt::format("UCX cannot {}: {}", what, functions_.status_text(status)));
   }
 
   /// Calls start(endpoint, parameters), and sees to its end.
@@ -212,7 +214,7 @@ class Worker final : public UcxWorker {
       if (keeper->trouble.ok()) keeper->trouble = peer.state();
       return;
     }
-    auto pending = std::make_unique<Pending>(Pending{&table_, keeper});
+    auto pending = std::make_unique<Pending>(Pending{&functions_, keeper});
     ++keeper->under_way;
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -235,11 +237,11 @@ class Worker final : public UcxWorker {
       ucp_request_param_t param{};
       param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
       param.flags = peer->failed() ? UCP_EP_CLOSE_FLAG_FORCE : 0;
-      const ucs_status_ptr_t request = table_.ep_close(peer->endpoint(), &param);
+      const ucs_status_ptr_t request = functions_.ep_close(peer->endpoint(), &param);
       if (request == nullptr || UCS_PTR_IS_ERR(request)) continue;
-      while (table_.request_status(request) == UCS_INPROGRESS && now_ns() < until)
-        table_.worker_progress(worker_);
-      table_.request_free(request);
+      while (functions_.request_status(request) == UCS_INPROGRESS && now_ns() < until)
+        functions_.worker_progress(worker_);
+      functions_.request_free(request);
     }
   }
 
@@ -256,7 +258,7 @@ class Worker final : public UcxWorker {
     }
   }
 
-  const Table& table_;
+  const UcxFunctions& functions_;
   const Handler handler_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
@@ -269,7 +271,7 @@ class Worker final : public UcxWorker {
 }  // namespace
 
 Result<std::unique_ptr<UcxWorker>> make_ucx_worker(UcxWorker::Handler handler) {
-  const auto found = table();
+  const auto found = ucx_functions();
   WEIR_TRY(found.status());
   auto worker = std::make_unique<Worker>(**found, std::move(handler));
   WEIR_TRY(worker->begin());

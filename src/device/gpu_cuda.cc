@@ -21,19 +21,19 @@ using drivers::CudaTable;
 using drivers::Library;
 
 // The driver API's numbers.
-constexpr int kMultiprocessors = 16;               // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-constexpr int kMemoryType = 2;                     // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-constexpr int kIsManaged = 8;                      // CU_POINTER_ATTRIBUTE_IS_MANAGED
-constexpr int kDeviceOrdinal = 9;                  // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-constexpr unsigned kHost = 1, kDevice = 2;         // CU_MEMORYTYPE_*
-constexpr unsigned kPortableMapped = 0x01 | 0x02;  // CU_MEMHOSTALLOC_PORTABLE | _DEVICEMAP
-constexpr unsigned kAttachGlobal = 1;              // CU_MEM_ATTACH_GLOBAL
-constexpr unsigned kNonBlocking = 1;               // CU_STREAM_NON_BLOCKING
-constexpr unsigned kWaitEqual = 1, kWaitAnd = 2;   // CU_STREAM_WAIT_VALUE_EQ, _AND
-constexpr unsigned kPlainEvent = 0x02;             // without timing
-constexpr unsigned kSharedEvent = 0x02 | 0x04;     // CU_EVENT_DISABLE_TIMING | _INTERPROCESS
-constexpr unsigned kLazyPeers = 1;                 // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
-constexpr int kPeersAlready = 704;                 // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
+constexpr int kCudaMultiprocessors = 16;                  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr int kCudaMemoryType = 2;                        // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+constexpr int kCudaIsManaged = 8;                         // CU_POINTER_ATTRIBUTE_IS_MANAGED
+constexpr int kCudaDeviceOrdinal = 9;                     // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+constexpr unsigned kCudaHost = 1, kCudaDevice = 2;        // CU_MEMORYTYPE_*
+constexpr unsigned kCudaPortableMapped = 0x01 | 0x02;     // CU_MEMHOSTALLOC_PORTABLE | _DEVICEMAP
+constexpr unsigned kCudaAttachGlobal = 1;                 // CU_MEM_ATTACH_GLOBAL
+constexpr unsigned kCudaNonBlocking = 1;                  // CU_STREAM_NON_BLOCKING
+constexpr unsigned kCudaWaitEqual = 1, kCudaWaitAnd = 2;  // CU_STREAM_WAIT_VALUE_EQ, _AND
+constexpr unsigned kCudaPlainEvent = 0x02;                // without timing
+constexpr unsigned kCudaSharedEvent = 0x02 | 0x04;        // CU_EVENT_DISABLE_TIMING | _INTERPROCESS
+constexpr unsigned kCudaLazyPeers = 1;                    // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+constexpr int kCudaPeersAlready = 704;                    // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
 
 CudaAddress address_of(const void* pointer) { return reinterpret_cast<CudaAddress>(pointer); }
 void* pointer_of(CudaAddress address) { return reinterpret_cast<void*>(address); }
@@ -98,7 +98,7 @@ class CudaApi {
     return say("cuDeviceGetPCIBusId", table_.device_address(text, bytes, gpu));
   }
   Status multiprocessors(int gpu, int* count) {
-    return say("cuDeviceGetAttribute", table_.device_attribute(count, kMultiprocessors, gpu));
+    return say("cuDeviceGetAttribute", table_.device_attribute(count, kCudaMultiprocessors, gpu));
   }
   /// No context is created: where none is current it is the first GPU, as the runtime has it.
   Status current(int* gpu) {
@@ -118,25 +118,25 @@ class CudaApi {
   /// Needs no context and makes none; a driver that was not started knows no address.
   GpuPlace locate(const void* address) {
     uint64_t type = 0, managed = 0, gpu = 0;  // more than any attribute writes
-    int names[] = {kMemoryType, kIsManaged, kDeviceOrdinal};
+    int names[] = {kCudaMemoryType, kCudaIsManaged, kCudaDeviceOrdinal};
     void* values[] = {&type, &managed, &gpu};
     if (table_.pointer_attributes(3, names, values, address_of(address)) != 0) return {};
     const int index = static_cast<int>(static_cast<uint32_t>(gpu));
     if (static_cast<uint8_t>(managed) != 0) return {GpuMemory::managed, index};
-    if (static_cast<uint32_t>(type) == kHost) return {GpuMemory::pinned, index};
-    if (static_cast<uint32_t>(type) == kDevice) return {GpuMemory::device, index};
+    if (static_cast<uint32_t>(type) == kCudaHost) return {GpuMemory::pinned, index};
+    if (static_cast<uint32_t>(type) == kCudaDevice) return {GpuMemory::device, index};
     return {};
   }
 
   // Memory.
   Status allocate(GpuMemory kind, size_t bytes, void** memory) {
     if (kind == GpuMemory::pinned)
-      return say("cuMemHostAlloc", table_.mem_host_alloc(memory, bytes, kPortableMapped));
+      return say("cuMemHostAlloc", table_.mem_host_alloc(memory, bytes, kCudaPortableMapped));
     CudaAddress address = 0;
     const Status done =
         kind == GpuMemory::device
             ? say("cuMemAlloc", table_.mem_alloc(&address, bytes))
-            : say("cuMemAllocManaged", table_.mem_alloc_managed(&address, bytes, kAttachGlobal));
+            : say("cuMemAllocManaged", table_.mem_alloc_managed(&address, bytes, kCudaAttachGlobal));
     *memory = pointer_of(address);
     return done;
   }
@@ -145,7 +145,7 @@ class CudaApi {
                                      : say("cuMemFree", table_.mem_free(address_of(memory)));
   }
   Status pin(void* memory, size_t bytes) {
-    return say("cuMemHostRegister", table_.mem_host_register(memory, bytes, kPortableMapped));
+    return say("cuMemHostRegister", table_.mem_host_register(memory, bytes, kCudaPortableMapped));
   }
   Status unpin(void* memory) { return say("cuMemHostUnregister", table_.mem_host_unregister(memory)); }
   Status flag_address(void* pinned, uint64_t* device) {
@@ -165,7 +165,7 @@ class CudaApi {
   }
   Status await(GpuFlag flag, uint32_t value, GpuCondition test, GpuStream stream) {
     if (table_.wait_value == nullptr) return too_old("cuStreamWaitValue32_v2");
-    const unsigned how = test == GpuCondition::equals ? kWaitEqual : kWaitAnd;
+    const unsigned how = test == GpuCondition::equals ? kCudaWaitEqual : kCudaWaitAnd;
     return say("cuStreamWaitValue32", table_.wait_value(stream, flag.device, value, how));
   }
   Status call(void (*function)(void*), void* argument, GpuStream stream) {
@@ -178,7 +178,7 @@ class CudaApi {
     return {};
   }
   Status make_stream(GpuStream* stream) {
-    return say("cuStreamCreate", table_.stream_create(stream, kNonBlocking));
+    return say("cuStreamCreate", table_.stream_create(stream, kCudaNonBlocking));
   }
   Status destroy_stream(GpuStream stream) { return say("cuStreamDestroy", table_.stream_destroy(stream)); }
   Status synchronize(GpuStream stream) {
@@ -203,7 +203,7 @@ class CudaApi {
     CudaIpcHandle handle;
     CudaAddress address = 0;
     std::memcpy(handle.bytes, bytes.data(), sizeof(handle));
-    WEIR_TRY(say("cuIpcOpenMemHandle", table_.ipc_mem_open(&address, handle, kLazyPeers)));
+    WEIR_TRY(say("cuIpcOpenMemHandle", table_.ipc_mem_open(&address, handle, kCudaLazyPeers)));
     *base = pointer_of(address);
     return {};
   }
@@ -215,10 +215,10 @@ class CudaApi {
     CudaContext peer = nullptr;
     WEIR_TRY(primary(other, &peer));
     const int code = table_.enable_peer_access(peer, 0);
-    return code == kPeersAlready ? Status() : say("cuCtxEnablePeerAccess", code);
+    return code == kCudaPeersAlready ? Status() : say("cuCtxEnablePeerAccess", code);
   }
   Status make_event(GpuEventUse use, void** event) {
-    const unsigned flags = use == GpuEventUse::processes ? kSharedEvent : kPlainEvent;
+    const unsigned flags = use == GpuEventUse::processes ? kCudaSharedEvent : kCudaPlainEvent;
     return say("cuEventCreate", table_.event_create(event, flags));
   }
   Status destroy_event(void* event) { return say("cuEventDestroy", table_.event_destroy(event)); }

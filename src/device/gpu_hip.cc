@@ -23,16 +23,16 @@ using drivers::HipTable;
 using drivers::Library;
 
 // HIP's numbers.
-constexpr int kMultiprocessors = 63;               // hipDeviceAttributeMultiprocessorCount
-constexpr unsigned kPortableMapped = 0x01 | 0x02;  // hipHostMallocPortable | hipHostMallocMapped
-constexpr unsigned kAttachGlobal = 1;              // hipMemAttachGlobal
-constexpr unsigned kNonBlocking = 1;               // hipStreamNonBlocking
-constexpr unsigned kWaitEqual = 1, kWaitAnd = 2;   // hipStreamWaitValueEq, hipStreamWaitValueAnd
-constexpr unsigned kPlainEvent = 0x02;             // without timing
-constexpr unsigned kSharedEvent = 0x02 | 0x04;     // hipEventDisableTiming | hipEventInterprocess
-constexpr unsigned kLazyPeers = 1;                 // hipIpcMemLazyEnablePeerAccess
-constexpr int kAnyKind = 4;                        // hipMemcpyDefault
-constexpr int kPeersAlready = 704;                 // hipErrorPeerAccessAlreadyEnabled
+constexpr int kHipMultiprocessors = 63;                 // hipDeviceAttributeMultiprocessorCount
+constexpr unsigned kHipPortableMapped = 0x01 | 0x02;    // hipHostMallocPortable | hipHostMallocMapped
+constexpr unsigned kHipAttachGlobal = 1;                // hipMemAttachGlobal
+constexpr unsigned kHipNonBlocking = 1;                 // hipStreamNonBlocking
+constexpr unsigned kHipWaitEqual = 1, kHipWaitAnd = 2;  // hipStreamWaitValueEq, hipStreamWaitValueAnd
+constexpr unsigned kHipPlainEvent = 0x02;               // without timing
+constexpr unsigned kHipSharedEvent = 0x02 | 0x04;       // hipEventDisableTiming | hipEventInterprocess
+constexpr unsigned kHipLazyPeers = 1;                   // hipIpcMemLazyEnablePeerAccess
+constexpr int kHipAnyKind = 4;                          // hipMemcpyDefault
+constexpr int kHipPeersAlready = 704;                   // hipErrorPeerAccessAlreadyEnabled
 
 /// A flag that a graph sets or waits for on the host.
 struct FlagTask {
@@ -115,7 +115,7 @@ class HipApi {
     return say("hipDeviceGetPCIBusId", table_.device_address(text, bytes, gpu));
   }
   Status multiprocessors(int gpu, int* count) {
-    return say("hipDeviceGetAttribute", table_.device_attribute(count, kMultiprocessors, gpu));
+    return say("hipDeviceGetAttribute", table_.device_attribute(count, kHipMultiprocessors, gpu));
   }
   Status current(int* gpu) { return say("hipGetDevice", table_.get_device(gpu)); }
   Status stream_gpu(GpuStream stream, int* gpu) {
@@ -141,9 +141,9 @@ class HipApi {
   Status allocate(GpuMemory kind, size_t bytes, void** memory) {
     switch (kind) {
       case GpuMemory::pinned:
-        return say("hipHostMalloc", table_.mem_host_alloc(memory, bytes, kPortableMapped));
+        return say("hipHostMalloc", table_.mem_host_alloc(memory, bytes, kHipPortableMapped));
       case GpuMemory::device: return say("hipMalloc", table_.mem_alloc(memory, bytes));
-      default: return say("hipMallocManaged", table_.mem_alloc_managed(memory, bytes, kAttachGlobal));
+      default: return say("hipMallocManaged", table_.mem_alloc_managed(memory, bytes, kHipAttachGlobal));
     }
   }
   Status free(GpuMemory kind, void* memory) {
@@ -151,7 +151,7 @@ class HipApi {
                                      : say("hipFree", table_.mem_free(memory));
   }
   Status pin(void* memory, size_t bytes) {
-    return say("hipHostRegister", table_.mem_host_register(memory, bytes, kPortableMapped));
+    return say("hipHostRegister", table_.mem_host_register(memory, bytes, kHipPortableMapped));
   }
   Status unpin(void* memory) { return say("hipHostUnregister", table_.mem_host_unregister(memory)); }
   Status flag_address(void* pinned, uint64_t* device) {
@@ -164,7 +164,7 @@ class HipApi {
   // Streams. HIP hands values for flags to the stream at once even where it is captured, so a graph gets
   // calls that do the same on the host.
   Status copy(void* to, const void* from, size_t bytes, GpuStream stream) {
-    return say("hipMemcpyAsync", table_.copy(to, from, bytes, kAnyKind, stream));
+    return say("hipMemcpyAsync", table_.copy(to, from, bytes, kHipAnyKind, stream));
   }
   Status set(GpuFlag flag, uint32_t value, GpuStream stream) {
     bool captured = false;
@@ -177,7 +177,7 @@ class HipApi {
     bool captured = false;
     WEIR_TRY(captures(stream, &captured));
     if (captured) return call(await_on_host, kept({flag.host, value, test}), stream);
-    const unsigned how = test == GpuCondition::equals ? kWaitEqual : kWaitAnd;
+    const unsigned how = test == GpuCondition::equals ? kHipWaitEqual : kHipWaitAnd;
     return say("hipStreamWaitValue32",
                table_.wait_value(stream, reinterpret_cast<void*>(flag.device), value, how, 0xffffffff));
   }
@@ -193,7 +193,7 @@ class HipApi {
     return {};
   }
   Status make_stream(GpuStream* stream) {
-    return say("hipStreamCreateWithFlags", table_.stream_create(stream, kNonBlocking));
+    return say("hipStreamCreateWithFlags", table_.stream_create(stream, kHipNonBlocking));
   }
   Status destroy_stream(GpuStream stream) { return say("hipStreamDestroy", table_.stream_destroy(stream)); }
   Status synchronize(GpuStream stream) {
@@ -214,7 +214,7 @@ class HipApi {
   Status attach(const std::array<std::byte, 64>& bytes, void** base) {
     HipIpcHandle handle;
     std::memcpy(handle.bytes, bytes.data(), sizeof(handle));
-    return say("hipIpcOpenMemHandle", table_.ipc_mem_open(base, handle, kLazyPeers));
+    return say("hipIpcOpenMemHandle", table_.ipc_mem_open(base, handle, kHipLazyPeers));
   }
   Status detach(void* base) { return say("hipIpcCloseMemHandle", table_.ipc_mem_close(base)); }
   Status can_reach(int gpu, int other, int* can) {
@@ -222,12 +222,12 @@ class HipApi {
   }
   Status reach(int other) {
     const int code = table_.enable_peer_access(other, 0);
-    if (code != kPeersAlready) return say("hipDeviceEnablePeerAccess", code);
+    if (code != kHipPeersAlready) return say("hipDeviceEnablePeerAccess", code);
     table_.last_error();
     return {};
   }
   Status make_event(GpuEventUse use, void** event) {
-    const unsigned flags = use == GpuEventUse::processes ? kSharedEvent : kPlainEvent;
+    const unsigned flags = use == GpuEventUse::processes ? kHipSharedEvent : kHipPlainEvent;
     return say("hipEventCreateWithFlags", table_.event_create(event, flags));
   }
   Status destroy_event(void* event) { return say("hipEventDestroy", table_.event_destroy(event)); }

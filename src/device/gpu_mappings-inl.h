@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/chunks.h"
 #include "src/device/gpu_mappings.h"
 #include "src/device/gpu_sharing-inl.h"
 #include "src/drivers/mapping_table.h"
@@ -21,7 +22,7 @@ class VendorMappings final : public GpuMappings {
       size_t unit = 0;
       WEIR_TRY(say("MemGetAllocationGranularity",
                    table().granularity(&unit, &properties, drivers::kBestGranularity)));
-      made.bytes = (bytes + unit - 1) / unit * unit;
+      made.bytes = round_up(bytes, unit);
       Handle handle{};
       WEIR_TRY(say("MemCreate", table().create(&handle, made.bytes, &properties, 0)));
       int descriptor = -1;

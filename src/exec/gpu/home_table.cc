@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "src/base/chunks.h"
+
 namespace weir::exec::gpu {
 namespace {
 
-constexpr size_t kLine = 128;  // what GPUs fetch at once
 constexpr size_t kCodeBytes = size_t{512} << 10;
 constexpr size_t kScratchBytes = size_t{512} << 10;
 constexpr size_t kPacketRing = HomeTable::kSlots * slot_stride(Profile::packet, HomeTable::kPacketBytes);
@@ -13,19 +14,17 @@ constexpr size_t kSignalSlot = slot_stride(Profile::bandwidth, sizeof(BuffersOfR
 constexpr size_t kSignalRing = HomeTable::kSlots * kSignalSlot;
 constexpr size_t kRingsOfAPeer = 2 * HomeTable::kRings + HomeTable::kSignalRings;
 
-constexpr size_t up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 }  // namespace
 
 /// Of the ring that comes from the peer and of the one that goes there. Each line has one writer.
 struct HomeTable::Words {
-  struct alignas(kLine) {
+  struct alignas(kLineBytes) {
     uint64_t words[arrived_words(kSlots)];
   } arrived;  ///< from the peer: its writer
-  struct alignas(kLine) {
+  struct alignas(kLineBytes) {
     uint64_t word;
   } taken;  ///< of what goes to the peer: its writer
-  struct alignas(kLine) {
+  struct alignas(kLineBytes) {
     uint64_t received;
     uint64_t sent;
   } done;  ///< this rank is the writer
@@ -42,7 +41,7 @@ HomeTable::HomeTable(const Ranks& ranks, size_t bytes) {
   size_t at = peers * kRingsOfAPeer * sizeof(Words);
   const auto take = [&at](size_t wanted) {
     const Room room{at, wanted};
-    at = up(at + wanted, kLine);
+    at = round_up(at + wanted, kLineBytes);
     return room;
   };
   if (ranks.all > ranks.on_host)
@@ -53,12 +52,12 @@ HomeTable::HomeTable(const Ranks& ranks, size_t bytes) {
   signals_at_ = take(peers * kSignalRings * kSignalRing).at;
   slots_at_ = at;
   const size_t slots = peers * kRings * kSlots;
-  slot_bytes_ = bytes > at ? (bytes - at) / slots / kLine * kLine : 0;
+  slot_bytes_ = bytes > at ? (bytes - at) / slots / kLineBytes * kLineBytes : 0;
 }
 
 size_t HomeTable::least_bytes(const Ranks& ranks) {
   const HomeTable empty(ranks, 0);
-  const size_t least_slot = up(kGrainBytes * kSlots * static_cast<size_t>(ranks.all), kLine);
+  const size_t least_slot = round_up(kGrainBytes * kSlots * static_cast<size_t>(ranks.all), kLineBytes);
   return empty.slots_at_ + static_cast<size_t>(ranks.on_host) * kRings * kSlots * least_slot;
 }
 

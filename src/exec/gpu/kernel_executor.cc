@@ -7,6 +7,7 @@
 #include <map>
 #include <new>
 
+#include "src/base/chunks.h"
 #include "src/exec/gpu/pair_table.h"
 
 namespace weir::exec::gpu {
@@ -86,8 +87,6 @@ Status allows(const Needs& needs, const Way& way, bool far) {
   return {};
 }
 
-constexpr size_t up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 /// As many as give each ring to all other ranks and from them a block.
 uint32_t pair_rings_of(size_t ranks, uint32_t blocks, uint32_t most) {
   const auto directions = static_cast<uint32_t>(2 * std::max<size_t>(ranks - 1, 1));
@@ -98,9 +97,9 @@ uint32_t pair_rings_of(size_t ranks, uint32_t blocks, uint32_t most) {
 
 /// Memory that the GPU and the host both use while calls run. `code` follows.
 struct KernelExecutor::Pages {
-  alignas(128) uint64_t abort = 0;
-  alignas(128) Note notes[kMostBlocks];
-  alignas(128) std::byte code[1];
+  alignas(kLineBytes) uint64_t abort = 0;
+  alignas(kLineBytes) Note notes[kMostBlocks];
+  alignas(kLineBytes) std::byte code[1];
 };
 
 /// A plan with its code, which goes to the home before the first launch.
@@ -183,11 +182,12 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
                               own.message_chunks, table_.message_bytes(kind), shards * needs.scratch_chunks,
                               table_.scratch().bytes));
   // On all ranks the same, so that homes are full on all of them at once.
-  const size_t ports_at = up(needs.image_bytes, kCodeUnit);
+  const size_t ports_at = round_up(needs.image_bytes, kCodeUnit);
   const size_t ranks = homes_.at.size();
-  const size_t buffers_at = up(ports_at + shards * needs.channels * sizeof(Port), sizeof(BuffersOfRank));
+  const size_t buffers_at =
+      round_up(ports_at + shards * needs.channels * sizeof(Port), sizeof(BuffersOfRank));
   const size_t buffers = needs.visits ? shards * needs.lanes * ranks : 0;
-  bound->code_bytes = up(buffers_at + buffers * sizeof(BuffersOfRank), kCodeUnit);
+  bound->code_bytes = round_up(buffers_at + buffers * sizeof(BuffersOfRank), kCodeUnit);
   if (code_used_ + bound->code_bytes > table_.code().bytes)
     return misfit(fmt::format("{} bytes of code are taken, of {}", code_used_, table_.code().bytes));
   bound->code_at = code_used_;
@@ -226,7 +226,7 @@ void KernelExecutor::write_pair_ports() {
         *port++ = this->port(HomeTable::Kind::bandwidth, {static_cast<Rank>(peer), sends, ring});
     }
   }
-  code_used_ = up(homes_.at.size() * 2 * pair_rings_ * sizeof(Port), kCodeUnit);
+  code_used_ = round_up(homes_.at.size() * 2 * pair_rings_ * sizeof(Port), kCodeUnit);
 }
 
 /// Once; again where the last time was in a graph, which nobody may have launched.
@@ -262,7 +262,7 @@ Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
   launch.shards = static_cast<uint32_t>(std::min<size_t>(bound.shards, launch.division.passes));
   const bool packets = bound.profile == Profile::packet;
   const size_t piece = launch.division.tile * launch.element / (packets ? 8 : 64);
-  const auto threads = static_cast<uint32_t>(up(std::max<size_t>(piece, 1), kLeastThreads));
+  const auto threads = static_cast<uint32_t>(round_up(std::max<size_t>(piece, 1), kLeastThreads));
   void* arguments[] = {&launch};
   device::GpuLaunch grid;
   grid.kernel = packets ? kernels_.packet : kernels_.bandwidth;
@@ -278,7 +278,7 @@ Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream s
   const PairCut cut{pair_rings_, table_.message_bytes(HomeTable::Kind::bandwidth)};
   const PairTable table = pair_table(pairs, cut);
   const uint32_t lanes = table.directions * table.rings;
-  const size_t table_at = up(lanes * sizeof(PairProgress), kCodeUnit);
+  const size_t table_at = round_up(lanes * sizeof(PairProgress), kCodeUnit);
   const size_t room = table_.scratch().bytes;
   if (table_at + table.bytes.size() > room)
     return {Code::invalid_argument, fmt::format("{} sends and receives in one group; there is room for {}",
@@ -313,8 +313,9 @@ Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream s
   launch.directions = table.directions;
   launch.rings = table.rings;
   grid.blocks = launch.blocks = std::min(lanes, limits_.blocks);
-  grid.threads = std::min(static_cast<uint32_t>(up(std::max<size_t>(table.piece / 64, 1), kLeastThreads)),
-                          kernels_.most_threads);
+  grid.threads =
+      std::min(static_cast<uint32_t>(round_up(std::max<size_t>(table.piece / 64, 1), kLeastThreads)),
+               kernels_.most_threads);
   return gpu_.kernels()->launch(grid, stream);
 }
 

@@ -35,6 +35,9 @@ enum class Profile : uint8_t { bandwidth, packet };
 inline constexpr uint32_t kMostThreads = 512;
 inline constexpr uint32_t kMostThreadsOfAmd = 256;
 
+/// What GPUs fetch at once: words of different writers lie in different lines.
+inline constexpr size_t kLineBytes = 128;
+
 /// One end of a ring, with addresses of the device that runs the kernel.
 struct Port {
   std::byte* slots = nullptr;   ///< `count` of `stride` bytes; receiver's memory, aligned to 16 bytes

@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "src/base/chunks.h"
+
 namespace weir::exec::gpu {
 namespace {
 
@@ -19,8 +21,7 @@ PairMessage cut_pair(std::byte* data, size_t bytes, const PairCut& cut) {
   message.bytes = bytes;
   message.rings = static_cast<uint32_t>(std::clamp<size_t>(bytes / kRingBytes, 1, cut.rings));
   const size_t share = (bytes + message.rings - 1) / message.rings;
-  message.piece =
-      static_cast<uint32_t>(std::min(std::max(kUnit, (share + kUnit - 1) / kUnit * kUnit), cut.slot_bytes));
+  message.piece = static_cast<uint32_t>(std::min(std::max(kUnit, round_up(share, kUnit)), cut.slot_bytes));
   return message;
 }
 

@@ -6,18 +6,16 @@
 namespace weir::exec::gpu {
 namespace {
 
-constexpr size_t kLine = 128;
-
 size_t ends_of(size_t peers) { return peers * 2 * ProxyRings::kRings; }
 
 }  // namespace
 
 /// Each line has one writer.
 struct ProxyRings::Words {
-  struct alignas(kLine) {
+  struct alignas(kLineBytes) {
     uint64_t words[arrived_words(kSlots)];
   } arrived;
-  struct alignas(kLine) {
+  struct alignas(kLineBytes) {
     uint64_t word;
   } taken;
 };

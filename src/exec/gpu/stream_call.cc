@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kThreads = 256;
 /// A block has enough to do with so many bytes; a grid is not larger, for it shares the GPU.
 constexpr size_t kBlockBytes = 32 << 10;
-constexpr uint32_t kMostBlocks = 32;
+constexpr uint32_t kMostTransferBlocks = 32;
 
 size_t tile_of(const Work& work, const QueuePlan& plan) {
   return std::max(std::min(work.tile_bytes, plan.tile_bytes) / kGrainBytes, size_t{1}) * kGrainBytes;
@@ -121,7 +121,7 @@ Status StreamCall::move_chunk(MoveLaunch& launch, device::GpuStream stream) {
     }
     return {};
   }
-  launch.blocks = static_cast<uint32_t>(std::clamp<size_t>(bytes / kBlockBytes, 1, kMostBlocks));
+  launch.blocks = static_cast<uint32_t>(std::clamp<size_t>(bytes / kBlockBytes, 1, kMostTransferBlocks));
   void* arguments[] = {&launch};
   return gpu_.kernels()->launch({parts_.executor->transfer, launch.blocks, kThreads, 0, arguments}, stream);
 }

@@ -4,16 +4,17 @@
 
 #include <algorithm>
 
+#include "src/base/socket.h"
+
 namespace weir::core {
 namespace {
 
-constexpr uint32_t kPurpose = 0xb007'0000;  ///< messages of bootstrap exchanges
-constexpr int kLookMs = 20;
+constexpr uint32_t kExchangePurpose = 0xb007'0000;  ///< messages of bootstrap exchanges
 
 Result<Bytes> await(const BruckSpec& spec, const DeliveryKey& key) {
   const int64_t start = now_ns();
   for (;;) {
-    if (auto message = spec.door->receive(key, Deadline::in_ms(kLookMs, spec.abort)))
+    if (auto message = spec.door->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort)))
       return std::move(*message);
     if (spec.abort != nullptr && spec.abort->load()) {
       return Status(Code::invalid_usage, fmt::format("aborted while waiting for rank {}", key.from));
@@ -52,7 +53,7 @@ Result<std::vector<Bytes>> bruck_all_gather(const BruckSpec& spec, BytesView own
     const Rank above = member((rank + distance) % ranks);
     const size_t count = std::min(distance, ranks - distance);
     // Exchanges of one rank follow each other, so a few bits of the number tell them apart.
-    const uint32_t purpose = kPurpose | (spec.number & 0x7ff) << 5 | round;
+    const uint32_t purpose = kExchangePurpose | (spec.number & 0x7ff) << 5 | round;
     ByteWriter out;
     for (size_t i = 0; i < count; ++i) out.put_bytes(from_here[i]);
     WEIR_TRY(send(spec, {spec.uid, purpose, self, below}, out.take()));

@@ -21,7 +21,7 @@ constexpr int kLeastRepeats = 5;
 constexpr size_t kSmall = 8;          // bytes
 constexpr size_t kMany = 17;          // small messages, one after the other
 constexpr size_t kLarge = 128 << 10;  // bytes
-constexpr size_t kMost = 4 << 20;     // bytes
+constexpr size_t kLargest = 4 << 20;  // bytes
 // What a network carries for so long is more than the buckets and queues on the way let pass at once.
 constexpr double kSteadySeconds = 2e-3;
 
@@ -40,7 +40,7 @@ class Ring {
   Ring(Execution& execution, const std::vector<Rank>& ranks, Rank self, const Manner& manner)
       : execution_(execution),
         manner_(manner),
-        bytes_(manner.steady ? kMost : kLarge),
+        bytes_(manner.steady ? kLargest : kLarge),
         arrived_(bytes_.size()),
         ranks_(static_cast<double>(ranks.size())) {
     at_ = static_cast<size_t>(std::ranges::find(ranks, self) - ranks.begin());
@@ -107,7 +107,7 @@ class Ring {
     for (size_t bytes = kLarge / 2;; bytes *= 2) {
       double all = kNever;
       WEIR_TRY(together(all, 1, bytes));
-      const bool enough = all >= kSteadySeconds || 2 * bytes == kMost;
+      const bool enough = all >= kSteadySeconds || 2 * bytes == kLargest;
       auto lap = turn(enough ? kStop : 0);
       WEIR_TRY(lap.status());
       if (lap->word == kStop) return bytes;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/text.h"
+#include "src/core/operation.h"
 
 namespace weir::core {
 namespace {
@@ -94,8 +95,7 @@ Status Group::check_own_pairs() const {
   for (size_t i = 0; i < operations_.size(); ++i) {
     const Communicator* const communicator = targets_[i].communicator;
     const Operation& operation = operations_[i];
-    const bool is_pair = operation.kind == Collective::send_recv && operation.side == Operation::Side::none;
-    if (!is_pair || operation.root != communicator->rank()) continue;
+    if (!is_pair(operation) || operation.root != communicator->rank()) continue;
     auto& [sends, receives] = own[communicator];
     ++(operation.sends ? sends : receives);
   }

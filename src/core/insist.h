@@ -8,6 +8,10 @@
 
 namespace weir::core {
 
+/// What a communicator's streams get at its end to become empty; less after an abort, when they may hang for
+/// other reasons.
+inline constexpr int64_t kStreamEndNs = 2'000'000'000;
+
 /// Calls look() until it is true, giving the core away between looks, then with naps of 50 us; look() gets
 /// the number of naps taken.
 template <typename Look>

@@ -11,7 +11,7 @@
 namespace weir::core {
 namespace {
 
-constexpr size_t kMostBytes = 4096;
+constexpr size_t kMostRatesBytes = 4096;
 
 }  // namespace
 
@@ -25,8 +25,8 @@ std::optional<cost::Rates> KnownRates::read() const {
   if (folder_.empty()) return std::nullopt;
   std::ifstream file(file_, std::ios::binary);
   if (!file) return std::nullopt;
-  std::string text(kMostBytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(kMostBytes));
+  std::string text(kMostRatesBytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(kMostRatesBytes));
   text.resize(static_cast<size_t>(file.gcount()));
   if (!text.starts_with(head_)) {
     WEIR_INFO(tuning, "{} is ignored: it is about something else than \"{}\"", file_, about_);

@@ -8,7 +8,7 @@ namespace weir::core {
 namespace {
 
 /// The first byte of a question, which no other question at the door begins with (watch.cc).
-constexpr uint8_t kQuestion = 0x20;
+constexpr uint8_t kLandingQuestion = 0x20;
 
 Status not_yet() { return {Code::in_progress, "the rank has not registered the window yet"}; }
 
@@ -102,12 +102,12 @@ Delivered Landings::deliver(uint64_t uid, Rank to, const Delivery& delivery) {
 }
 
 bool Landings::is_meant(BytesView question) {
-  return !question.empty() && question[0] == std::byte{kQuestion};
+  return !question.empty() && question[0] == std::byte{kLandingQuestion};
 }
 
 Bytes Landings::question(Rank to, const Delivery& delivery) {
   ByteWriter out;
-  out.put(kQuestion).put(to).put(delivery.landing).put(delivery.offset);
+  out.put(kLandingQuestion).put(to).put(delivery.landing).put(delivery.offset);
   out.put(delivery.signal.has_value()).put(delivery.signal.value_or(SignalKey{}));
   out.put_bytes(delivery.bytes);
   return out.take();

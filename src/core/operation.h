@@ -62,6 +62,13 @@ struct Operation {
   std::shared_ptr<const OneSidedCall> one_sided;  ///< its rest; null where side is none
 };
 
+/// A send, a receive or a one-sided call.
+inline bool is_point_to_point(const Operation& operation) { return operation.kind == Collective::send_recv; }
+/// A send or a receive, which its peer answers.
+inline bool is_pair(const Operation& operation) {
+  return is_point_to_point(operation) && operation.side == Operation::Side::none;
+}
+
 /// "AllReduce", as NCCL calls it where the function's name is not meant; "SendRecv" for both of a pair.
 const char* nccl_name(Collective kind);
 

@@ -10,7 +10,7 @@
 namespace weir::core {
 namespace {
 
-constexpr std::align_val_t kAlignment{4096};
+constexpr std::align_val_t kPageAlignment{4096};
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Result<Pinned> Pinned::allocate(device::Gpu* gpu, size_t bytes) {
     if (!memory.ok()) return memory.status();
     data = *memory;
   } else {
-    data = ::operator new(bytes, kAlignment, std::nothrow);
+    data = ::operator new(bytes, kPageAlignment, std::nothrow);
     if (data == nullptr)
       return Status(Code::system_error, fmt::format("no memory for {} bytes of staging", bytes));
   }
@@ -32,7 +32,7 @@ Result<Pinned> Pinned::allocate(device::Gpu* gpu, size_t bytes) {
 Pinned::~Pinned() {
   if (data_ == nullptr) return;
   if (gpu_ == nullptr) {
-    ::operator delete(data_, kAlignment);
+    ::operator delete(data_, kPageAlignment);
   } else if (const Status freed = gpu_->free(data_, device::GpuMemory::pinned); !freed.ok()) {
     WEIR_INFO(alloc, "pinned memory was not freed: {}", freed.message());
   }

@@ -15,7 +15,7 @@ namespace weir::core {
 namespace {
 
 /// The first byte of such a question; others begin otherwise (Watch, Landings).
-constexpr uint8_t kQuestion = 64;
+constexpr uint8_t kReportQuestion = 64;
 /// Operations of all ranks of a process together that an answer has at most: it is made in well under the
 /// time that who asks will wait.
 constexpr size_t kMostToldAtDoors = 8192;
@@ -137,7 +137,7 @@ ProcessReport report_of(const Watch& watch, uint64_t host, const ReportScope& sc
 
 Bytes report_question(const ReportScope& scope) {
   return ByteWriter()
-      .put(kQuestion)
+      .put(kReportQuestion)
       .put(static_cast<uint64_t>(scope.recent))
       .put(static_cast<uint8_t>(scope.channels))
       .put(static_cast<uint8_t>(scope.members))
@@ -145,7 +145,7 @@ Bytes report_question(const ReportScope& scope) {
 }
 
 bool is_report_question(BytesView question) {
-  return !question.empty() && question[0] == std::byte{kQuestion};
+  return !question.empty() && question[0] == std::byte{kReportQuestion};
 }
 
 Bytes answer_report_question(const Watch& watch, uint64_t host, BytesView question) {

@@ -8,6 +8,7 @@
 #include "algorithms/catalogue.h"
 #include "src/base/log.h"
 #include "src/core/bootstrap.h"
+#include "src/core/operation.h"
 #include "transports/forwarding.h"
 
 namespace weir::core {
@@ -28,11 +29,6 @@ const char* type_of(const Operation& operation) {
       "ncclInt8",    "ncclUint8",   "ncclInt32",   "ncclUint32",   "ncclInt64",      "ncclUint64",
       "ncclFloat16", "ncclFloat32", "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
   return kNames[static_cast<size_t>(operation.type)];
-}
-
-/// A send or a receive; one-sided calls are not told.
-bool is_pair(const Operation& operation) {
-  return operation.kind == Collective::send_recv && operation.side == Operation::Side::none;
 }
 
 drivers::Profiler::Collective described(const Operation& operation) {

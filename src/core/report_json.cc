@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kFormat = "weir report 1";
+constexpr const char* kReportFormat = "weir report 1";
 constexpr std::string_view kSides[] = {"no side", "put", "signal", "wait_signal"};
 
 std::string kind_name(const Operation& operation) {
@@ -184,7 +184,8 @@ CommunicatorReport communicator_from(const json& in) {
 
 ProcessReport report_from(const json& in) {
   ProcessReport out;
-  if (in.at("format") != kFormat) throw std::invalid_argument(fmt::format("its format is not {}", kFormat));
+  if (in.at("format") != kReportFormat)
+    throw std::invalid_argument(fmt::format("its format is not {}", kReportFormat));
   get(in, "host", out.hostname);
   out.host = std::stoull(in.at("host_id").get<std::string>(), nullptr, 16);
   get(in, "pid", out.pid);
@@ -205,7 +206,7 @@ ProcessReport report_from(const json& in) {
 }  // namespace
 
 std::string to_json(const ProcessReport& report) {
-  ordered_json out = {{"format", kFormat},        {"weir", report.version},
+  ordered_json out = {{"format", kReportFormat},  {"weir", report.version},
                       {"host", report.hostname},  {"host_id", fmt::format("{:016x}", report.host)},
                       {"pid", report.pid},        {"program", report.program},
                       {"time_ns", report.time_ns}};

@@ -20,6 +20,7 @@
 #include "src/base/log.h"
 #include "src/core/frames.h"
 #include "src/core/root_wire.h"
+#include "src/core/watchdog.h"
 
 namespace weir::core {
 namespace {
@@ -27,14 +28,11 @@ namespace {
 using root_wire::Hello;
 using root_wire::Word;
 
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kGreetingNs = 5'000 * kMs;  ///< for a hello
-constexpr int64_t kTellMs = 1'000;            ///< a busy process has heard it by then
-constexpr int64_t kLingerNs = 10'000 * kMs;   ///< for ranks that come after it has failed
-constexpr int64_t kLateNs = 2'000 * kMs;      ///< who comes later to a fixed address, comes for something new
-constexpr int64_t kHoldNs = 500 * kMs;        ///< for ranks that have not come when it fails, and soon will
-constexpr int64_t kPortMs = 1'000;            ///< for a port that is in use
-constexpr int64_t kStallNs = 500 * kMs;       ///< a turn that takes longer: this process was stopped itself
+constexpr int64_t kGreetingNs = 5'000 * kNsPerMs;  ///< for a hello
+constexpr int64_t kLingerNs = 10'000 * kNsPerMs;   ///< for ranks that come after it has failed
+constexpr int64_t kLateNs = 2'000 * kNsPerMs;      ///< who comes later to a fixed address wants something new
+constexpr int64_t kHoldNs = 500 * kNsPerMs;  ///< for ranks that have not come when it fails, and soon will
+constexpr int64_t kPortMs = 1'000;           ///< for a port that is in use
 
 /// Whether a rank is one of this process.
 bool is_here(const PeerAddress& peer) { return peer.pid == getpid() && peer.hostname == short_hostname(); }
@@ -332,13 +330,14 @@ void Root::introduce() {
 void Root::look_for_trouble(int64_t now) {
   if (began_ns_ == 0) return;
   if (now >= next_ping_ns_) {
-    next_ping_ns_ = now + root_wire::ping_ms(timeouts_) * kMs;
+    next_ping_ns_ = now + root_wire::ping_ms(timeouts_) * kNsPerMs;
     for (Guest& guest : guests_) {
       if (guest.hello) guest.frames.send(root_wire::say(Word::ping));
     }
   }
   for (const Guest& guest : guests_) {
-    if (!guest.hello || guest.done || now - guest.heard_ns < root_wire::silence_ms(timeouts_) * kMs) continue;
+    if (!guest.hello || guest.done || now - guest.heard_ns < root_wire::silence_ms(timeouts_) * kNsPerMs)
+      continue;
     return fail(
         Status(
             Code::remote_error,
@@ -348,7 +347,7 @@ void Root::look_for_trouble(int64_t now) {
                         static_cast<double>(now - guest.heard_ns) / 1e9, first_.size())),
         guest.hello->rank);
   }
-  if (!introduced() && now - began_ns_ > timeouts_.init_ms * kMs) {
+  if (!introduced() && now - began_ns_ > timeouts_.init_ms * kNsPerMs) {
     std::vector<bool> there;
     for (const Hello* hello : first_) there.push_back(hello != nullptr);
     const size_t missing = there.size() - came_;

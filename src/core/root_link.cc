@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <thread>
 
+#include "src/base/clock.h"
+#include "src/core/watchdog.h"
+
 namespace weir::core {
 namespace {
 
 using root_wire::Word;
-
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kStallNs = 500 * kMs;  ///< between two looks: this process was stopped itself
 
 std::string where(const UniqueId& id) {
   return id.fixed ? fmt::format("rank 0 at NCCL_COMM_ID={}", id.root.text())
@@ -80,7 +80,7 @@ Status RootLink::serve(int wait_ms) {
                   welcome_ ? fmt::format("{}, ended while the ranks were gathering there", where(id_))
                            : fmt::format("{}, closed the connection before it said anything", where(id_)));
   }
-  if (now - heard_ns_ > root_wire::silence_ms(timeouts_) * kMs) {
+  if (now - heard_ns_ > root_wire::silence_ms(timeouts_) * kNsPerMs) {
     return Status(
         Code::remote_error,
         fmt::format("{}, has been silent for {:.1f} s: it is stopped or out of reach{}", where(id_),

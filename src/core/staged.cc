@@ -15,10 +15,7 @@
 namespace weir::core {
 namespace {
 
-/// What a stream gets at the end to see that its last call is done; less after an abort, when it may hang for
-/// other reasons.
-constexpr int64_t kAtTheEndNs = 2'000'000'000;
-constexpr int64_t kAfterAbortNs = 100'000'000;
+constexpr int64_t kStagedAfterAbortNs = 100'000'000;  // instead of kStreamEndNs
 /// Naps after which the driver is asked whether the GPU has failed: about a second.
 constexpr int64_t kNapsUntilAsked = 10'000;
 
@@ -67,7 +64,7 @@ void Staged::settle_streams() {
     return std::all_of(streams_.begin(), streams_.end(),
                        [](const auto& entry) { return is_reached(entry.second.passed, entry.second.calls); });
   };
-  const int64_t until = now_ns() + (parts_.aborted->load() ? kAfterAbortNs : kAtTheEndNs);
+  const int64_t until = now_ns() + (parts_.aborted->load() ? kStagedAfterAbortNs : kStreamEndNs);
   insist([&](int64_t) { return all_passed() || now_ns() > until; });
   std::unique_lock lock(gate_->mutex);
   const bool awaited = !gate_->expected.empty();
@@ -93,10 +90,10 @@ Status Staged::check(std::span<const Operation> operations, std::span<const Plac
   for (const Place& place : places) WEIR_TRY(own.check(place));
   for (const Operation& operation : operations) {
     if (operation.count == 0) continue;
-    const bool is_pair = operation.kind == Collective::send_recv;
-    const Cut cut = is_pair ? Cut() : cut_of(operation, parts_.rank, parts_.ranks);
-    if (is_pair ? operation.sends : cut.input_blocks > 0) WEIR_TRY(own.check(operation.input));
-    if (is_pair ? !operation.sends : cut.output_blocks > 0) WEIR_TRY(own.check(operation.output));
+    const bool point_to_point = is_point_to_point(operation);
+    const Cut cut = point_to_point ? Cut() : cut_of(operation, parts_.rank, parts_.ranks);
+    if (point_to_point ? operation.sends : cut.input_blocks > 0) WEIR_TRY(own.check(operation.input));
+    if (point_to_point ? !operation.sends : cut.output_blocks > 0) WEIR_TRY(own.check(operation.output));
     if (operation.reduction.scaling == Reduction::Scaling::premultiply_later)
       WEIR_TRY(own.check(operation.reduction.factor_address()));
   }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "src/base/clock.h"
+#include "src/base/socket.h"
+
 namespace weir::core {
 namespace {
 
-constexpr uint32_t kPurpose = 0x51de'0000;  ///< messages of survivors
-constexpr int kLookMs = 20;
+constexpr uint32_t kSurvivorsPurpose = 0x51de'0000;  ///< messages of survivors
 
 Bytes encode(const std::vector<Rank>& ranks) {
   ByteWriter out;
@@ -20,7 +22,7 @@ Bytes encode(const std::vector<Rank>& ranks) {
 bool aborted(const SurvivorsSpec& spec) { return spec.abort != nullptr && spec.abort->load(); }
 
 Status tell(const SurvivorsSpec& spec, Rank to, const Bytes& list) {
-  const DeliveryKey key{spec.uid, kPurpose, spec.rank, to};
+  const DeliveryKey key{spec.uid, kSurvivorsPurpose, spec.rank, to};
   const SocketAddress& door = spec.watchdog->peers()[static_cast<size_t>(to)].door;
   if (door == spec.door->address()) {
     spec.door->put(key, list);
@@ -31,16 +33,16 @@ Status tell(const SurvivorsSpec& spec, Rank to, const Bytes& list) {
 }
 
 Result<Bytes> hear(const SurvivorsSpec& spec, Rank from) {
-  const DeliveryKey key{spec.uid, kPurpose, from, spec.rank};
+  const DeliveryKey key{spec.uid, kSurvivorsPurpose, from, spec.rank};
   const int64_t start = now_ns();
   for (;;) {
-    if (auto message = spec.door->receive(key, Deadline::in_ms(kLookMs, spec.abort)))
+    if (auto message = spec.door->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort)))
       return std::move(*message);
     if (aborted(spec))
       return Status(Code::invalid_usage, fmt::format("aborted while waiting for rank {}", from));
     const int64_t waited_ns = now_ns() - start;
     WEIR_TRY(spec.watchdog->examine(from, waited_ns));
-    if (waited_ns > spec.come_ms * 1'000'000)
+    if (waited_ns > spec.come_ms * kNsPerMs)
       return spec.watchdog->fail(
           {from, Status(Code::remote_error,
                         fmt::format(

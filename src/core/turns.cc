@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "src/base/chunks.h"
 #include "src/core/cut.h"
 
 namespace weir::core {
 namespace {
 
 /// Between buffers in one slot.
-constexpr size_t kAlignment = 64;
+constexpr size_t kBufferAlignment = 64;
 
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-bool is_pair(const Operation& operation) { return operation.kind == Collective::send_recv; }
+size_t aligned(size_t bytes) { return round_up(bytes, kBufferAlignment); }
 
 /// Copies `bytes` of each block; the blocks lie `to_block` and `from_block` bytes apart.
 void copy_blocks(std::vector<Turn::Copy>& copies, std::byte* to, size_t to_block, const std::byte* from,
@@ -103,7 +102,7 @@ class Turns::Pieces {
 
 Turns::Away Turns::away(const Operation& operation) const {
   if (operation.count == 0) return {};
-  if (is_pair(operation))
+  if (is_point_to_point(operation))
     return {operation.sends && is_away_(operation.input), !operation.sends && is_away_(operation.output)};
   const Cut cut = cut_of(operation, rank_, ranks_);
   const bool reads = operation.reduction.scaling == Reduction::Scaling::premultiply_later;
@@ -116,7 +115,7 @@ Turns::Room Turns::room_for(std::span<const Operation> operations) const {
   Room room;
   for (const Operation& operation : operations) {
     const Away own = away(operation);
-    if (!is_pair(operation)) {
+    if (!is_point_to_point(operation)) {
       const Pieces pieces(operation, cut_of(operation, rank_, ranks_), rank_, own);
       room.slot = std::max(room.slot, pieces.bytes());
     } else if (own.input || own.output) {
@@ -131,7 +130,7 @@ std::vector<Turn> Turns::lay_out(std::span<const Operation> operations, const St
   std::vector<Turn> turns;
   bool pairs_done = false;
   for (const Operation& operation : operations) {
-    if (!is_pair(operation)) {
+    if (!is_point_to_point(operation)) {
       const Pieces pieces(operation, cut_of(operation, rank_, ranks_), rank_, away(operation));
       for (size_t piece = 0; piece < pieces.count(); ++piece)
         turns.push_back(pieces.turn(piece, slots.memory[turns.size() % Staging::kSlots]));
@@ -148,7 +147,7 @@ std::vector<Turn> Turns::lay_out(std::span<const Operation> operations, const St
 Turn Turns::pairs(std::span<const Operation> operations, std::byte* messages) const {
   Turn turn;
   for (const Operation& operation : operations) {
-    if (!is_pair(operation)) continue;
+    if (!is_point_to_point(operation)) continue;
     Operation& own = turn.operations.emplace_back(operation);
     const size_t bytes = operation.count * size_of(operation.type);
     const Away there = away(operation);

@@ -11,7 +11,7 @@ namespace weir::core {
 namespace {
 
 constexpr uint64_t kMagic = 0x6469'7269'6577'0a89;
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kIdFormat = 1;
 constexpr size_t kChecked = UniqueId::kBytes - sizeof(uint64_t);
 
 uint64_t checksum(BytesView bytes) {
@@ -21,7 +21,7 @@ uint64_t checksum(BytesView bytes) {
 }  // namespace
 
 std::array<std::byte, UniqueId::kBytes> UniqueId::encode() const {
-  Bytes body = ByteWriter().put(kMagic).put(kFormat).put(uint32_t{fixed}).put(nonce).put(root).take();
+  Bytes body = ByteWriter().put(kMagic).put(kIdFormat).put(uint32_t{fixed}).put(nonce).put(root).take();
   body.resize(kChecked);
   const uint64_t sum = checksum(body);
   std::array<std::byte, kBytes> out;
@@ -41,10 +41,10 @@ Result<UniqueId> UniqueId::decode(BytesView bytes) {
         "damaged); "
         "all ranks must load the same libnccl");
   }
-  if (const auto format = in.get<uint32_t>(); format != kFormat) {
+  if (const auto format = in.get<uint32_t>(); format != kIdFormat) {
     return refuse(
         fmt::format("this unique id has format {} of another version of weir; this one reads format {}",
-                    format, kFormat));
+                    format, kIdFormat));
   }
   UniqueId id;
   id.fixed = in.get<uint32_t>() != 0;

@@ -14,14 +14,10 @@
 namespace weir::core {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kPeriodNs = 250 * kMs;
-constexpr int64_t kConfirmNs =
-    300 * kMs;  ///< what a rank sent, or was told, before it went has arrived by then
-constexpr int64_t kStallNs = 500 * kMs;  ///< not called for so long: this process was stopped itself
-constexpr int64_t kRetryNs = 200 * kMs;
-constexpr int64_t kTellMs =
-    1000;  ///< a busy process has heard it by then, and takes nobody who went for the culprit
+constexpr int64_t kPeriodNs = 250 * kNsPerMs;
+/// What a rank sent, or was told, before it went has arrived by then.
+constexpr int64_t kConfirmNs = 300 * kNsPerMs;
+constexpr int64_t kRetryNs = 200 * kNsPerMs;
 constexpr int64_t kExplainMs = 1000;
 constexpr size_t kMostMet = 256;  ///< ranks of one walk
 constexpr size_t kDoorsAtOnce = 256;
@@ -114,8 +110,10 @@ Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)), stuck_ms_(spec_.timeouts
 Watchdog::~Watchdog() = default;
 
 // Together with the time to confirm and to tell, these stay below peer_ms.
-int64_t Watchdog::period_ns() const { return std::min<int64_t>(kPeriodNs, spec_.timeouts.peer_ms * kMs / 5); }
-int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kMs * 65 / 100; }
+int64_t Watchdog::period_ns() const {
+  return std::min<int64_t>(kPeriodNs, spec_.timeouts.peer_ms * kNsPerMs / 5);
+}
+int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kNsPerMs * 65 / 100; }
 
 Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, const exec::Task* task) {
   Activity& own = *spec_.activity;
@@ -298,7 +296,7 @@ Status Watchdog::judge_the_slow(const Finding& finding, int64_t now) {
   // All of a ring must have waited: two that exchange data over a slow network wait for each other again and
   // again.
   if (ring && has_waited(spec_.timeouts.deadlock_ms) &&
-      chase_->least_wait_ns() >= spec_.timeouts.deadlock_ms * kMs)
+      chase_->least_wait_ns() >= spec_.timeouts.deadlock_ms * kNsPerMs)
     return fail({-1, Status(Code::remote_error, words("given up (WEIR_DEADLOCK_TIMEOUT)"))});
   if (const int64_t most_ms = stuck_ms_; has_waited(most_ms)) {
     const bool own = most_ms != spec_.timeouts.stuck_ms;
@@ -321,7 +319,7 @@ Status Watchdog::pause(int64_t now) {
   return {};
 }
 
-bool Watchdog::has_waited(int64_t ms) const { return ms > 0 && waited_ns_ >= ms * kMs; }
+bool Watchdog::has_waited(int64_t ms) const { return ms > 0 && waited_ns_ >= ms * kNsPerMs; }
 
 /// Whether a channel should have opened long ago, after what the rank at its other end does.
 Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
@@ -336,7 +334,7 @@ Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
   }
   if (both_called_ns_ == 0) both_called_ns_ = now;
   const int64_t lasted_ns = now - both_called_ns_;
-  if (lasted_ns < spec_.timeouts.open_ms * kMs || warned_) return {};
+  if (lasted_ns < spec_.timeouts.open_ms * kNsPerMs || warned_) return {};
   const bool numbered = here.call && here.call->operation.kind != Collective::send_recv;
   if (!numbered && std::ranges::find(finding.next, spec_.rank) == finding.next.end()) return {};
   const PeerAddress& peer = peers()[static_cast<size_t>(finding.rank)];

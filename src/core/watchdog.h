@@ -31,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/clock.h"
 #include "src/base/door.h"
 #include "src/core/peer_address.h"
 #include "src/core/watch.h"
@@ -38,6 +39,11 @@
 #include "weir/status.h"
 
 namespace weir::core {
+
+/// Who had no turn for so long was stopped itself; silence meanwhile says nothing about others.
+inline constexpr int64_t kStallNs = 500 * kNsPerMs;
+/// Who is told of a failure, be it busy, has heard it by then, and takes nobody who went for the culprit.
+inline constexpr int64_t kTellMs = 1000;
 
 /// Milliseconds.
 struct Timeouts {

@@ -1,12 +1,13 @@
 #include "src/core/gpu/gpu_slots.h"
 
+#include "src/base/chunks.h"
 #include "src/base/log.h"
 
 namespace weir::core {
 
 Result<std::unique_ptr<GpuSlots>> GpuSlots::make(device::Gpu& gpu, size_t bytes, Allows allows) {
   constexpr size_t kPage = size_t{64} << 10;  // of GPUs' and hosts' the largest usual one
-  bytes = (bytes + kPage - 1) / kPage * kPage;
+  bytes = round_up(bytes, kPage);
   auto memory = gpu.allocate(bytes, device::GpuMemory::device);
   WEIR_TRY(memory.status());
   return std::unique_ptr<GpuSlots>(

@@ -10,17 +10,17 @@
 namespace weir::core {
 namespace {
 
-constexpr size_t kMostBytes = size_t{256} << 20;
+constexpr size_t kMostRingBytes = size_t{256} << 20;
 
 }  // namespace
 
 Result<std::unique_ptr<ProxiedMemory>> ProxiedMemory::make(const Parts& parts) {
   const size_t bytes = exec::gpu::ProxyRings(parts.peers, parts.slot_bytes).bytes();
-  if (bytes > kMostBytes)
+  if (bytes > kMostRingBytes)
     return Status(Code::system_error,
                   fmt::format("rings to {} ranks of other hosts need {} bytes of pinned memory; kernels are "
                               "given at most {}",
-                              parts.peers.size(), bytes, kMostBytes));
+                              parts.peers.size(), bytes, kMostRingBytes));
   auto memory = Pinned::allocate(parts.gpu, bytes);
   WEIR_TRY(memory.status());
   const auto first_word = parts.gpu->flag_at(memory->data());

@@ -17,7 +17,7 @@ constexpr int64_t kEagerNs = 10'000'000;
 constexpr int64_t kEagerForGraphsNs = 1'000'000;
 constexpr std::chrono::microseconds kNap{50};
 /// What kernels have sent is with the peer by then, or never will be.
-constexpr int64_t kAtTheEndNs = 2'000'000'000;
+constexpr int64_t kDrainNs = 2'000'000'000;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ void Proxy::work() {
     if (!stop_.load(std::memory_order_relaxed)) continue;
     if (stop_ns == 0) stop_ns = now;
     if (trouble() || parts_.aborted->load(std::memory_order_relaxed) || drained()) return;
-    if (now - stop_ns > kAtTheEndNs) return;
+    if (now - stop_ns > kDrainNs) return;
   }
 }
 

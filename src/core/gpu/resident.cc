@@ -14,10 +14,7 @@ namespace {
 
 using device::GpuMemory;
 
-/// What the communicator's stream gets at the end to become empty; less after an abort, when it may hang for
-/// other reasons.
-constexpr int64_t kAtTheEndNs = 2'000'000'000;
-constexpr int64_t kAfterAbortNs = 500'000'000;
+constexpr int64_t kResidentAfterAbortNs = 500'000'000;  // instead of kStreamEndNs
 
 /// Those whose streams never became empty. Never destroyed.
 void keep_for_good(std::unique_ptr<Resident> resident) {
@@ -86,11 +83,11 @@ Resident::~Resident() {
 }
 
 std::pair<std::unique_ptr<Island>, bool> Resident::end(std::unique_ptr<Resident> resident) {
-  const int64_t until = now_ns() + (resident->parts_.aborted->load() ? kAfterAbortNs : kAtTheEndNs);
+  const int64_t until = now_ns() + (resident->parts_.aborted->load() ? kResidentAfterAbortNs : kStreamEndNs);
   insist([&](int64_t) { return resident->idle() || now_ns() > until; });
   if (!resident->idle()) {  // whatever is queued ends as soon as the stream comes to it
     resident->abort();
-    insist([&](int64_t) { return resident->idle() || now_ns() > until + kAfterAbortNs; });
+    insist([&](int64_t) { return resident->idle() || now_ns() > until + kResidentAfterAbortNs; });
   }
   const bool idle = resident->idle();
   resident->watch_.reset();

@@ -16,8 +16,6 @@
 namespace weir::core {
 namespace {
 
-using exec::gpu::Profile;
-
 // What GPUs were taken to do when the borders below were set; none was measured. A message costs about 2 us,
 // whatever its size: the store, the wait of the other side for it, a barrier on each side. A block moves
 // about 20 GB/s. Packets save one of the two waits and half the speed.
@@ -62,12 +60,12 @@ std::string_view other_algorithm(Collective kind, std::string_view first) {
 /// What a network needs in blocks, the rest of the GPU does not.
 std::vector<ResidentChoice> ResidentPlans::choices(Collective kind, int ranks, size_t bytes, Means means) {
   const bool packets = bytes <= kPacketsUpTo && means != Means::proxies;
-  const exec::gpu::Way way{packets ? Profile::packet : Profile::bandwidth,
+  const exec::gpu::Way way{packets ? exec::gpu::Profile::packet : exec::gpu::Profile::bandwidth,
                            packets ? kPacketShards : exec::gpu::HomeTable::kRings};
   const std::string_view first = algorithm_for(kind, ranks, bytes);
   std::vector<ResidentChoice> all{{first, way}, {other_algorithm(kind, first), way}};
   if (means == Means::visits && !packets && ranks > 1)
-    all.insert(all.begin(), {kDirect, {Profile::bandwidth, exec::gpu::HomeTable::kSignalRings}});
+    all.insert(all.begin(), {kDirect, {exec::gpu::Profile::bandwidth, exec::gpu::HomeTable::kSignalRings}});
   return all;
 }
 
@@ -100,7 +98,7 @@ const ResidentPlans::Made& ResidentPlans::make(const ResidentChoice& choice, Col
   Made entry;
   if (made.ok()) {
     entry = std::move(*made);
-    const bool packets = choice.way.profile == Profile::packet;
+    const bool packets = choice.way.profile == exec::gpu::Profile::packet;
     WEIR_INFO(tuning, "{} on GPUs: {} {}, {} shards, tiles of {} bytes", name(kind), choice.algorithm,
               choice.algorithm == kDirect ? "in place"
               : packets                   ? "in packets"

@@ -12,8 +12,6 @@
 namespace weir::api {
 namespace {
 
-constexpr const char* kFunction = "weirCommRankStates";
-
 int number(core::Presence presence) {
   switch (presence) {
     case core::Presence::present: return weirRankPresent;
@@ -25,10 +23,10 @@ int number(core::Presence presence) {
 }
 
 Status rank_states(ncclComm* comm, int* states) {
+  constexpr const char* kFunction = "weirCommRankStates";
   const Entry entry(comm);
   if (!entry) return explain_no_entry(comm, kFunction);
-  if (states == nullptr)
-    return {Code::invalid_argument, fmt::format("{} : states argument is NULL", kFunction)};
+  if (states == nullptr) return null_argument(kFunction, "states");
   const auto presences = comm->core->presences();
   WEIR_TRY(presences.status());
   for (const core::Presence presence : *presences) *states++ = number(presence);
@@ -36,12 +34,12 @@ Status rank_states(ncclComm* comm, int* states) {
 }
 
 Status set_stuck_timeout(ncclComm* comm, long long milliseconds) {
-  constexpr const char* kName = "weirCommSetStuckTimeout";
+  constexpr const char* kFunction = "weirCommSetStuckTimeout";
   const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, kName);
+  if (!entry) return explain_no_entry(comm, kFunction);
   if (milliseconds < 0)
     return {Code::invalid_argument,
-            fmt::format("{} : milliseconds is {}, expected 0 or more", kName, milliseconds)};
+            fmt::format("{} : milliseconds is {}, expected 0 or more", kFunction, milliseconds)};
   return comm->core->set_stuck_timeout(milliseconds);
 }
 

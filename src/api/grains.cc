@@ -30,10 +30,6 @@ device::LiveSet<weirGrainSum>& sums() {
   return *set;
 }
 
-Status is_null(const char* function, const char* argument) {
-  return {Code::invalid_argument, fmt::format("{} : {} argument is NULL", function, argument)};
-}
-
 /// An error of the sum as one of the function.
 Status named(const char* function, const Status& status) {
   return status.ok() ? Status() : Status(status.code(), fmt::format("{} : {}", function, status.message()));
@@ -76,11 +72,11 @@ Result<Setting> setting_of(ncclComm* comm, const char* function) {
 
 Status create(weirGrainSum_t* out, ncclComm* comm, size_t elements, const weirElementRange_t* pieces) {
   constexpr const char* kFunction = "weirGrainSumCreate";
-  if (out == nullptr) return is_null(kFunction, "sum");
+  if (out == nullptr) return null_argument(kFunction, "sum");
   *out = nullptr;
   const auto setting = setting_of(comm, kFunction);
   WEIR_TRY(setting.status());
-  if (pieces == nullptr) return is_null(kFunction, "pieces");
+  if (pieces == nullptr) return null_argument(kFunction, "pieces");
   std::vector<core::ElementRange> by_rank;
   for (int rank = 0; rank < setting->ranks; ++rank)
     by_rank.push_back({pieces[rank].first, pieces[rank].count});
@@ -100,7 +96,7 @@ Status exchange(weirGrainSum_t handle, const weirGrainRange_t* ranges, weirStrea
   constexpr const char* kFunction = "weirGrainSumExchange";
   auto found = find(handle, kFunction);
   WEIR_TRY(found.status());
-  if (ranges == nullptr) return is_null(kFunction, "ranges");
+  if (ranges == nullptr) return null_argument(kFunction, "ranges");
   auto place = host_stream(stream, kFunction);
   WEIR_TRY(place.status());
   ncclComm* const comm = (*found)->comm;
@@ -126,7 +122,7 @@ Status settle(weirGrainSum_t handle) {
 
 Status finish_sum(weirGrainSum_t handle, float* result) {
   constexpr const char* kFunction = "weirGrainSumFinish";
-  if (result == nullptr && sums().find(handle) != nullptr) return is_null(kFunction, "result");
+  if (result == nullptr && sums().find(handle) != nullptr) return null_argument(kFunction, "result");
   return with_sum(handle, kFunction, [&](core::GrainSum& sum) { return sum.finish(result); });
 }
 
@@ -194,8 +190,8 @@ Status all_reduce(const float* grains_data, float* result, size_t count, weirGra
   const auto setting = setting_of(comm, kFunction);
   WEIR_TRY(setting.status());
   const bool brings = own.end > own.first;
-  if (count > 0 && brings && grains_data == nullptr) return is_null(kFunction, "grains_data");
-  if (count > 0 && result == nullptr) return is_null(kFunction, "result");
+  if (count > 0 && brings && grains_data == nullptr) return null_argument(kFunction, "grains_data");
+  if (count > 0 && result == nullptr) return null_argument(kFunction, "result");
   const Entry entry(comm);
   if (!entry) return explain_no_entry(comm, kFunction);
   core::Communicator& core = *comm->core;

@@ -8,6 +8,7 @@
 
 #include <deque>
 
+#include "src/api/process.h"
 #include "src/api/ras.h"
 
 namespace weir::api {
@@ -123,7 +124,7 @@ void orphan_handles() {
 }
 
 Status explain_no_entry(const ncclComm* handle, const char* function) {
-  if (handle == nullptr) return {Code::invalid_argument, fmt::format("{} : comm argument is NULL", function)};
+  if (handle == nullptr) return null_argument(function, "comm");
   if (!is_slot(handle)) {
     return {Code::invalid_argument,
             fmt::format("{} : comm argument {} was never a communicator of this library", function,

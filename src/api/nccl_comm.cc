@@ -14,10 +14,6 @@
 namespace weir::api {
 namespace {
 
-Status null_argument(const char* function, const char* name) {
-  return {Code::invalid_argument, fmt::format("{} : {} argument is NULL", function, name)};
-}
-
 Status make_id(ncclUniqueId* out) {
   Result<core::UniqueId> id = runtime().make_unique_id();
   if (!id.ok()) return id.status();

@@ -13,23 +13,23 @@ namespace {
 
 std::atomic<uint64_t> threads_seen{0};
 
-using Job = std::function<Status()>;
-
-/// Set-up steps on one communicator: in the order issued, since they use it one at a time.
-struct Steps {
-  ncclComm* handle;
-  std::vector<Job> jobs;
-
-  Status operator()() const {
-    for (const Job& job : jobs) WEIR_TRY(job());
-    return {};
-  }
-};
-
 }  // namespace
 
 /// The thread's group, the communicators that it names, and their set-up steps.
 struct ThreadGroup {
+  using Job = std::function<Status()>;
+
+  /// Set-up steps on one communicator: in the order issued, since they use it one at a time.
+  struct Steps {
+    ncclComm* handle;
+    std::vector<Job> jobs;
+
+    Status operator()() const {
+      for (const Job& job : jobs) WEIR_TRY(job());
+      return {};
+    }
+  };
+
   core::Group group;
   uint64_t number = ++threads_seen << 32;  ///< of the group begun last; no two groups have the same
   std::vector<ncclComm*> members;
@@ -72,7 +72,7 @@ Status end_outermost(ThreadGroup& group, double* simulated) {
   } else {
     if (Status status = check_members(members); !status.ok()) group.group.fail(status);
   }
-  for (Steps& steps : group.steps) group.group.add_job(std::move(steps));
+  for (ThreadGroup::Steps& steps : group.steps) group.group.add_job(std::move(steps));
   group.steps.clear();
   const Status status = simulated != nullptr ? group.group.simulate(*simulated) : group.group.end();
   for (size_t i = 0; i < entered; ++i) leave(members[i]);
@@ -103,11 +103,11 @@ core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle, const core::
   return group.group.add(*handle->core, place);
 }
 
-Status set_up(ncclComm* handle, Job job) {
+Status set_up(ncclComm* handle, ThreadGroup::Job job) {
   if (open_group == nullptr) return job();
   ThreadGroup& group = *open_group;
   join(group, handle);
-  for (Steps& steps : group.steps) {
+  for (ThreadGroup::Steps& steps : group.steps) {
     if (steps.handle == handle) {
       steps.jobs.push_back(std::move(job));
       return {};

@@ -6,8 +6,7 @@ using namespace weir;
 using namespace weir::api;
 
 ncclResult_t pncclGetVersion(int* version) {
-  if (version == nullptr)
-    return report(Status(Code::invalid_argument, "ncclGetVersion : version argument is NULL"));
+  if (version == nullptr) return report(null_argument("ncclGetVersion", "version"));
   *version = static_cast<int>(runtime().options().nccl_version);
   return ncclSuccess;
 }

@@ -90,7 +90,7 @@ using namespace weir;
 using namespace weir::api;
 
 ncclResult_t pncclMemAlloc(void** ptr, size_t size) {
-  if (ptr == nullptr) return report(Status(Code::invalid_argument, "ncclMemAlloc : ptr argument is NULL"));
+  if (ptr == nullptr) return report(null_argument("ncclMemAlloc", "ptr"));
   *ptr = nullptr;
   const Result<void*> memory = allocate(size);
   if (!memory.ok()) return report(memory.status());

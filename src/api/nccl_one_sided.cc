@@ -90,7 +90,7 @@ Status window_pointer(ncclComm* comm, ncclWindow_t handle, void** out) {
     const Window* const window = find_window(state, handle);
     if (window != nullptr) data = window->data;
   }));
-  if (out == nullptr) return wrong(kFunction, "outUserPtr argument is NULL");
+  if (out == nullptr) return null_argument(kFunction, "outUserPtr");
   if (data == nullptr) return unknown_window(kFunction, handle);
   *out = data;
   return {};

@@ -63,7 +63,7 @@ using namespace weir;
 using namespace weir::api;
 
 ncclResult_t pncclParamBind(ncclParamHandle_t** out, const char* key) {
-  if (out == nullptr) return report(Status(Code::invalid_argument, "ncclParamBind : out argument is NULL"));
+  if (out == nullptr) return report(null_argument("ncclParamBind", "out"));
   const OptionRow* const row = find(key);
   *out = reinterpret_cast<ncclParamHandle_t*>(const_cast<OptionRow*>(row));
   return row == nullptr ? report(unknown_key("ncclParamBind", key)) : ncclSuccess;

@@ -26,10 +26,7 @@ const Operator* find(const HandleState& state, int op) {
 
 Status make(HandleState& state, const void* scalar, int type, int residence, ncclRedOp_t* op) {
   constexpr const char* kFunction = "ncclRedOpCreatePreMulSum";
-  if (op == nullptr || scalar == nullptr) {
-    return {Code::invalid_argument,
-            fmt::format("{} : {} argument is NULL", kFunction, op == nullptr ? "op" : "scalar")};
-  }
+  if (op == nullptr || scalar == nullptr) return null_argument(kFunction, op == nullptr ? "op" : "scalar");
   if (static_cast<unsigned>(type) >= kDataTypes) {
     return {Code::invalid_argument, fmt::format("{} : invalid type {}", kFunction, type)};
   }

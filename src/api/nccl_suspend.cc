@@ -26,8 +26,7 @@ Status resume(ncclComm* comm) {
 
 Status memory(ncclComm* comm, int stat, uint64_t* value) {
   constexpr const char* kFunction = "ncclCommMemStats";
-  if (comm != nullptr && value == nullptr)
-    return {Code::invalid_argument, fmt::format("{} : value argument is NULL", kFunction)};
+  if (comm != nullptr && value == nullptr) return null_argument(kFunction, "value");
   if (comm != nullptr && (stat < ncclStatGpuMemSuspend || stat > ncclStatGpuMemTotal))
     return {
         Code::invalid_argument,

@@ -14,7 +14,6 @@
 namespace weir::api {
 namespace {
 
-constexpr const char* kFunction = "weirCommNetStats";
 constexpr size_t kLeastSize = 10 * sizeof(uint64_t);  // of the first version
 constexpr size_t kMostSize = 4096;                    // of any version to come
 static_assert(sizeof(weirNetStats_t) >= kLeastSize && sizeof(weirNetStats_t) <= kMostSize);
@@ -36,8 +35,8 @@ weirNetStats_t stats_of(const NetCounters& counters) {
 }
 
 Status net_stats(ncclComm* comm, weirNetStats_t* out, size_t size) {
-  if (comm != nullptr && out == nullptr)
-    return {Code::invalid_argument, fmt::format("{} : stats argument is NULL", kFunction)};
+  constexpr const char* kFunction = "weirCommNetStats";
+  if (comm != nullptr && out == nullptr) return null_argument(kFunction, "stats");
   if (comm != nullptr && (size < kLeastSize || size > kMostSize || size % sizeof(uint64_t) != 0)) {
     return {Code::invalid_argument,
             fmt::format("{} : size is {}; expected sizeof(weirNetStats_t), which is {} here", kFunction, size,

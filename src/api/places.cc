@@ -1,6 +1,4 @@
 /// The C function of weir/places.h.
-#include <fmt/format.h>
-
 #include "src/api/handle.h"
 #include "src/api/process.h"
 
@@ -11,13 +9,11 @@
 namespace weir::api {
 namespace {
 
-constexpr const char* kFunction = "weirCommPlaces";
-
 Status places(ncclComm* comm, weirPlace_t* places) {
+  constexpr const char* kFunction = "weirCommPlaces";
   const Entry entry(comm);
   if (!entry) return explain_no_entry(comm, kFunction);
-  if (places == nullptr)
-    return {Code::invalid_argument, fmt::format("{} : places argument is NULL", kFunction)};
+  if (places == nullptr) return null_argument(kFunction, "places");
   const auto found = comm->core->places();
   WEIR_TRY(found.status());
   for (const core::RankPlace& place : *found) *places++ = {place.host, place.leaf};

@@ -1,5 +1,6 @@
 #include "src/api/process.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -82,6 +83,10 @@ ncclResult_t report_error(const Status& status) {
   runtime();  // the log must be configured before the first sentence
   if (status.code() != Code::in_progress) WEIR_WARN("{}", status.message());
   return static_cast<ncclResult_t>(status.code());
+}
+
+Status null_argument(const char* function, std::string_view argument) {
+  return {Code::invalid_argument, fmt::format("{} : {} argument is NULL", function, argument)};
 }
 
 Status not_offered(const char* function, const char* instead) {

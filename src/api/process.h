@@ -3,6 +3,8 @@
 /// Thread-safe.
 #pragma once
 
+#include <string_view>
+
 #include "src/api/abi.h"
 #include "src/core/runtime.h"
 #include "weir/status.h"
@@ -24,6 +26,9 @@ inline ncclResult_t report(const Status& status) {
     return ncclSuccess;
   return report_error(status);
 }
+
+/// invalid_argument: an argument of `function` is NULL and may not be.
+Status null_argument(const char* function, std::string_view argument);
 
 /// For functions that exist so that programs load, and are not offered: invalid_usage, with what to do
 /// instead.

@@ -14,7 +14,7 @@
 namespace weir::api {
 namespace {
 
-Status null_argument(const char* function, const char* argument) {
+Status null_result(const char* function, const char* argument) {
   return Status(Code::invalid_argument,
                 fmt::format("{}: {} is NULL; expected where to put the result", function, argument));
 }
@@ -30,7 +30,7 @@ Result<std::shared_ptr<device::HostEvent>> host_event(const void* handle, const 
 }
 
 Status create_stream(weirStream_t* result) {
-  if (result == nullptr) return null_argument("weirStreamCreate", "stream");
+  if (result == nullptr) return null_result("weirStreamCreate", "stream");
   *result = nullptr;
   auto made = device::HostStream::create();
   if (!made.ok()) return made.status();
@@ -45,7 +45,7 @@ Status destroy_stream(weirStream_t handle) {
 }
 
 Status create_event(weirEvent_t* result) {
-  if (result == nullptr) return null_argument("weirEventCreate", "event");
+  if (result == nullptr) return null_result("weirEventCreate", "event");
   *result = reinterpret_cast<weirEvent_t>(streams().events.add(std::make_shared<device::HostEvent>()));
   return {};
 }
@@ -73,7 +73,7 @@ Status with_both(weirEvent_t event_handle, weirStream_t stream_handle, const cha
 }
 
 Status elapsed(float* milliseconds, weirEvent_t start_handle, weirEvent_t stop_handle) {
-  if (milliseconds == nullptr) return null_argument("weirEventElapsedTime", "milliseconds");
+  if (milliseconds == nullptr) return null_result("weirEventElapsedTime", "milliseconds");
   auto start = host_event(start_handle, "weirEventElapsedTime");
   if (!start.ok()) return start.status();
   auto stop = host_event(stop_handle, "weirEventElapsedTime");

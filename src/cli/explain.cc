@@ -9,12 +9,12 @@
 #include "algorithms/sim/plan_loads.h"
 #include "src/base/text.h"
 #include "src/cli/best_plan.h"
+#include "src/cli/failure.h"
 #include "src/cli/link_loads.h"
 
 namespace weir::cli {
 namespace {
 
-constexpr int kExitUsage = 2;
 constexpr size_t kMostGroups = 16;
 
 struct Loads {
@@ -92,10 +92,7 @@ void add_explain(CLI::App& app, ExplainArguments& arguments) {
 
 int run_explain(const ExplainArguments& arguments) {
   const auto text = explain(arguments);
-  if (!text.ok()) {
-    fmt::print(stderr, "weir explain: {}\n", text.status().message());
-    return kExitUsage;
-  }
+  if (!text.ok()) return report_failure("explain", text.status(), kExitUsage);
   fmt::print("{}", *text);
   return 0;
 }

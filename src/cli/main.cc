@@ -9,6 +9,7 @@
 
 #include "src/base/options.h"
 #include "src/cli/explain.h"
+#include "src/cli/failure.h"
 #include "src/cli/launcher.h"
 #include "src/cli/library.h"
 #include "src/cli/measure.h"
@@ -24,7 +25,6 @@
 namespace weir::cli {
 namespace {
 
-constexpr int kExitUsage = 2;
 constexpr int kExitCannotRun = 127;
 
 struct RunArguments {
@@ -58,21 +58,17 @@ void add_run(CLI::App& app, RunArguments& arguments) {
       "Put weir's libnccl.so.2, or that of --preload=PATH, before any other that the program brings");
 }
 
-int report(const Status& failed, int code) {
-  fmt::print(stderr, "weir run: {}\n", failed.message());
-  return code;
-}
-
 int run(RunArguments arguments, std::vector<std::string> command) {
   if (command.empty())
-    return report(
-        Status(Code::invalid_argument, "there is no program to run; expected one after the options"),
+    return report_failure(
+        "run", Status(Code::invalid_argument, "there is no program to run; expected one after the options"),
         kExitUsage);
   LaunchRequest& request = arguments.request;
   if (request.nodes > request.ranks) {
-    return report(Status(Code::invalid_argument,
-                         fmt::format("--nodes {} is more than the {} ranks", request.nodes, request.ranks)),
-                  kExitUsage);
+    return report_failure("run",
+                          Status(Code::invalid_argument, fmt::format("--nodes {} is more than the {} ranks",
+                                                                     request.nodes, request.ranks)),
+                          kExitUsage);
   }
   request.command = std::move(command);
   if (arguments.comm_id == "none")
@@ -83,12 +79,12 @@ int run(RunArguments arguments, std::vector<std::string> command) {
   if (arguments.bind == "none") request.bind = BindMode::none;
   if (arguments.preload == "true") {
     Result<std::string> library = find_nccl_library();
-    if (!library.ok()) return report(library.status(), kExitUsage);
+    if (!library.ok()) return report_failure("run", library.status(), kExitUsage);
     arguments.preload = *library;
   }
   request.preload = arguments.preload;
   Result<int> code = Launcher(std::move(request)).run();
-  return code.ok() ? *code : report(code.status(), kExitCannotRun);
+  return code.ok() ? *code : report_failure("run", code.status(), kExitCannotRun);
 }
 
 int print_options() {

@@ -8,6 +8,7 @@
 
 #include "src/base/host.h"
 #include "src/base/options.h"
+#include "src/cli/failure.h"
 #include "src/cli/measured_words.h"
 #include "src/core/runtime.h"
 #include "topology/formats/fabric_file.h"
@@ -16,13 +17,6 @@
 
 namespace weir::cli {
 namespace {
-
-constexpr int kExitUsage = 2;
-
-int report(const Status& failed, int code) {
-  fmt::print(stderr, "weir measure: {}\n", failed.message());
-  return code;
-}
 
 Status no_launcher() {
   return {
@@ -71,25 +65,28 @@ void add_measure(CLI::App& app, MeasureArguments& arguments) {
 
 int run_measure(const MeasureArguments& arguments) {
   const std::optional<Launched> launched = find_launched([](const char* name) { return std::getenv(name); });
-  if (!launched) return report(no_launcher(), kExitUsage);
-  if (!launched->wrong.empty()) return report({Code::invalid_usage, launched->wrong}, kExitUsage);
+  if (!launched) return report_failure("measure", no_launcher(), kExitUsage);
+  if (!launched->wrong.empty())
+    return report_failure("measure", {Code::invalid_usage, launched->wrong}, kExitUsage);
   Options options = Options::from_environment();
   configure_log(options.log);
   if (options.comm_id.empty()) {
-    return report({Code::invalid_usage,
-                   "NCCL_COMM_ID is not set; expected host:port, an address of rank 0 that all hosts reach"},
-                  kExitUsage);
+    return report_failure(
+        "measure",
+        {Code::invalid_usage,
+         "NCCL_COMM_ID is not set; expected host:port, an address of rank 0 that all hosts reach"},
+        kExitUsage);
   }
   core::Runtime runtime(std::move(options));
   const Result<core::UniqueId> id = runtime.make_unique_id();
-  if (!id.ok()) return report(id.status(), kExitUsage);
+  if (!id.ok()) return report_failure("measure", id.status(), kExitUsage);
   core::Communicator ranks(runtime, id.value(), launched->size, launched->rank, core::Config());
-  if (const Status status = ranks.connect(); !status.ok()) return report(status, 1);
+  if (const Status status = ranks.connect(); !status.ok()) return report_failure("measure", status, 1);
   const Result<topology::Measured> measured = measure_network(ranks, runtime, arguments.plan);
-  if (!measured.ok()) return report(measured.status(), 1);
+  if (!measured.ok()) return report_failure("measure", measured.status(), 1);
   if (measured.value().hosts.empty()) return 0;
   const Status shown = show(measured.value(), arguments.out);
-  return shown.ok() ? 0 : report(shown, 1);
+  return shown.ok() ? 0 : report_failure("measure", shown, 1);
 }
 
 }  // namespace weir::cli

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "src/cli/failure.h"
 #include "src/cli/http_server.h"
 
 namespace weir::cli {
@@ -191,11 +192,6 @@ class Metrics {
   Family bus_{"nccl_bus_bandwidth_gbs", "gauge", "of the same, as nccl-tests counts"};
 };
 
-int report_failure(const Status& failed) {
-  fmt::print(stderr, "weir metrics: {}\n", failed.message());
-  return 1;
-}
-
 /// A port alone is one of this host, which nobody else reaches.
 Result<SocketAddress> address_of(const std::string& text) {
   const bool is_port = text.find_first_not_of("0123456789") == std::string::npos;
@@ -243,16 +239,16 @@ int run_metrics(MetricsArguments arguments) {
       return 0;
     }
     const Status written = replace(arguments.out, page());
-    return written.ok() ? 0 : report_failure(written);
+    return written.ok() ? 0 : report_failure("metrics", written, 1);
   }
   const auto address = address_of(arguments.listen);
-  if (!address.ok()) return report_failure(address.status());
+  if (!address.ok()) return report_failure("metrics", address.status(), 1);
   const auto listener = Socket::listen(*address);
-  if (!listener.ok()) return report_failure(listener.status());
+  if (!listener.ok()) return report_failure("metrics", listener.status(), 1);
   const auto own = listener->local_address();
   fmt::print("metrics are at http://{}/metrics\n", own.ok() ? own->text() : address->text());
   std::fflush(stdout);
-  return report_failure(serve_page(*listener, "/metrics", page));
+  return report_failure("metrics", serve_page(*listener, "/metrics", page), 1);
 }
 
 }  // namespace weir::cli

@@ -13,6 +13,7 @@
 #include "src/base/text.h"
 #include "src/cli/best_plan.h"
 #include "src/cli/candidates.h"
+#include "src/cli/failure.h"
 #include "src/cli/link_loads.h"
 #include "src/cli/plan_page.h"
 #include "src/cli/rings.h"
@@ -20,7 +21,6 @@
 namespace weir::cli {
 namespace {
 
-constexpr int kExitUsage = 2;
 /// A plan with its figures, as they are printed.
 struct Report {
   Task task;
@@ -129,10 +129,7 @@ Result<std::string> table_of(const Report& report, const PlanArguments& argument
   return cli::table_of(report.task, *candidates, channels_of(arguments.channels));
 }
 
-int fail(const Status& status) {
-  fmt::print(stderr, "weir plan: {}\n", status.message());
-  return kExitUsage;
-}
+int fail(const Status& status) { return report_failure("plan", status, kExitUsage); }
 
 /// The best rings need no plan of trees.
 int print_rings(const PlanArguments& arguments) {

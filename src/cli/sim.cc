@@ -9,6 +9,7 @@
 
 #include "algorithms/sim/simulate.h"
 #include "src/base/text.h"
+#include "src/cli/failure.h"
 #include "src/cli/link_loads.h"
 #include "src/drivers/files.h"
 #include "topology/formats/source.h"
@@ -16,7 +17,6 @@
 namespace weir::cli {
 namespace {
 
-constexpr int kExitUsage = 2;
 constexpr size_t kMostJobBytes = size_t{16} << 20;
 
 /// A row of steps and the plans that they use.
@@ -173,10 +173,7 @@ int run_sim(const SimArguments& arguments) {
   auto text = !task.ok()              ? Result<std::string>(task.status())
               : arguments.job.empty() ? simulate_one(arguments, *task)
                                       : simulate_job(arguments, *task);
-  if (!text.ok()) {
-    fmt::print(stderr, "weir sim: {}\n", text.status().message());
-    return kExitUsage;
-  }
+  if (!text.ok()) return report_failure("sim", text.status(), kExitUsage);
   fmt::print("{}", *text);
   return 0;
 }

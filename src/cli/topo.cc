@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "src/cli/doctor.h"
+#include "src/cli/failure.h"
 #include "topology/formats/fabric_file.h"
 #include "topology/formats/nccl_xml.h"
 #include "topology/model/derive.h"
@@ -19,8 +20,6 @@
 namespace weir::cli {
 namespace {
 
-constexpr int kExitUsage = 2;
-
 /// Of one host that host, of several their network.
 std::string svg_of(const topology::Graph& graph) {
   const std::vector<topology::Index> hosts = graph.all(topology::NodeKind::host);
@@ -29,7 +28,7 @@ std::string svg_of(const topology::Graph& graph) {
              : topology::svg_of_fabric(graph);
 }
 
-std::string show(const topology::Graph& graph, const TopoArguments& arguments) {
+std::string text_of(const topology::Graph& graph, const TopoArguments& arguments) {
   if (arguments.json) return topology::json_of(graph);
   if (arguments.xml) return topology::write_nccl_xml({topology::dialect_of(graph), graph});
   if (arguments.html) return topology::html_of(graph);
@@ -70,12 +69,9 @@ void add_topo(CLI::App& app, TopoArguments& arguments) {
 int run_topo(const TopoArguments& arguments) {
   std::unique_ptr<drivers::Machine> machine;
   Result<topology::Detected> detected = look(arguments.sources, machine);
-  if (!detected.ok()) {
-    fmt::print(stderr, "weir topo: {}\n", detected.status().message());
-    return kExitUsage;
-  }
+  if (!detected.ok()) return report_failure("topo", detected.status(), kExitUsage);
   print_findings(*detected, arguments.sources);
-  const std::string text = show(detected->graph, arguments);
+  const std::string text = text_of(detected->graph, arguments);
   if (arguments.out.empty()) {
     fmt::print("{}", text);
     return 0;
@@ -84,17 +80,13 @@ int run_topo(const TopoArguments& arguments) {
   file << text;
   file.close();
   if (file) return 0;
-  fmt::print(stderr, "weir topo: {} cannot be written\n", arguments.out);
-  return 1;
+  return report_failure("topo", {Code::system_error, arguments.out + " cannot be written"}, 1);
 }
 
 int run_doctor(const TopoArguments& arguments) {
   std::unique_ptr<drivers::Machine> machine;
   Result<topology::Detected> detected = look(arguments.sources, machine);
-  if (!detected.ok()) {
-    fmt::print(stderr, "weir doctor: {}\n", detected.status().message());
-    return kExitUsage;
-  }
+  if (!detected.ok()) return report_failure("doctor", detected.status(), kExitUsage);
   print_findings(*detected, arguments.sources);
   return print_advice(detected->graph, machine.get(),
                       arguments.sources.files.empty() && arguments.sources.replay.empty());

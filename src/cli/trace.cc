@@ -9,6 +9,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "src/cli/failure.h"
+
 namespace weir::cli {
 namespace {
 
@@ -79,11 +81,6 @@ Status add_reports(const std::string& path, std::vector<core::ProcessReport>& re
   return {};
 }
 
-int report_failure(const Status& failed) {
-  fmt::print(stderr, "weir trace: {}\n", failed.message());
-  return 1;
-}
-
 }  // namespace
 
 std::string trace_of(const std::vector<core::ProcessReport>& reports) {
@@ -120,7 +117,8 @@ void add_trace(CLI::App& app, TraceArguments& arguments) {
 int run_trace(const TraceArguments& arguments) {
   std::vector<core::ProcessReport> reports;
   for (const std::string& path : arguments.files) {
-    if (const Status added = add_reports(path, reports); !added.ok()) return report_failure(added);
+    if (const Status added = add_reports(path, reports); !added.ok())
+      return report_failure("trace", added, 1);
   }
   const std::string trace = trace_of(reports);
   if (arguments.out.empty()) {
@@ -130,7 +128,7 @@ int run_trace(const TraceArguments& arguments) {
   std::ofstream file(arguments.out);
   file << trace << '\n';
   file.close();
-  if (!file) return report_failure({Code::system_error, arguments.out + " cannot be written"});
+  if (!file) return report_failure("trace", {Code::system_error, arguments.out + " cannot be written"}, 1);
   return 0;
 }
 

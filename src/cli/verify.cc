@@ -8,6 +8,7 @@
 #include "algorithms/ir/symbolic.h"
 #include "algorithms/ir/verify.h"
 #include "src/base/text.h"
+#include "src/cli/failure.h"
 #include "src/cli/schedule.h"
 #include "src/exec/check.h"
 #include "src/exec/lower.h"
@@ -16,8 +17,6 @@ namespace weir::cli {
 namespace {
 
 constexpr int kExitWrong = 1;
-constexpr int kExitUsage = 2;
-
 /// The programs of all ranks together: that they neither race nor come to a standstill.
 Status check_programs(const ir::Plan& plan, uint32_t slots) {
   std::vector<exec::Program> programs;
@@ -36,10 +35,7 @@ Status check_programs(const ir::Plan& plan, uint32_t slots) {
 
 int verify_file(const std::string& file, uint32_t slots) {
   const auto plan = load_plan(file);
-  if (!plan.ok()) {
-    fmt::print(stderr, "weir verify: {}\n", plan.status().message());
-    return kExitUsage;
-  }
+  if (!plan.ok()) return report_failure("verify", plan.status(), kExitUsage);
   Status proof = ir::verify(*plan);
   if (proof.ok()) proof = check_programs(*plan, slots);
   if (!proof.ok()) {

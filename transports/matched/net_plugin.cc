@@ -12,13 +12,13 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kCardVersion = 1;
+constexpr uint32_t kPluginCardVersion = 1;
 constexpr uint32_t kPurpose = 3u << 29;
 constexpr uint32_t kMostRails = 1024;
-constexpr double kLatencyUs = 10;  // where the plugin does not say
+constexpr double kPluginLatencyUs = 10;  // where the plugin does not say
 
 /// Who wrote a card.
-struct Owner {
+struct PluginPeer {
   Rank rank = 0;
   SocketAddress door;
   std::string network;
@@ -29,7 +29,7 @@ struct Owner {
 double latency_of(const drivers::NetPlugin& plugin) {
   double most = 0;
   for (size_t i = 0; i < plugin.rails(); ++i) most = std::max(most, plugin.rail(i).latency_us);
-  return most > 0 ? most : kLatencyUs;
+  return most > 0 ? most : kPluginLatencyUs;
 }
 
 class NetPluginTransport final : public Transport {
@@ -44,7 +44,7 @@ class NetPluginTransport final : public Transport {
 
   Bytes card() const override {
     if (door_ == nullptr || plugin_ == nullptr) return {};
-    ByteWriter card = begin_card(name(), kCardVersion, {self_.rank, machine_});
+    ByteWriter card = begin_card(name(), kPluginCardVersion, {self_.rank, machine_});
     card.put(door_->address()).put_string(plugin_->network()).put(latency_of(*plugin_));
     card.put(static_cast<uint32_t>(plugin_->rails()));
     for (size_t i = 0; i < plugin_->rails(); ++i) card.put(plugin_->rail(i).gigabits_per_s);
@@ -52,7 +52,7 @@ class NetPluginTransport final : public Transport {
   }
 
   Reach reach(BytesView peer_card) const override {
-    const Result<Owner> owner = owner_of(peer_card);
+    const Result<PluginPeer> owner = owner_of(peer_card);
     if (!owner.ok()) return {false, {}, owner.status().message()};
     Cost cost{.latency_us = std::max(latency_of(*plugin_), owner->latency_us),
               .gigabytes_per_s = 0,
@@ -63,7 +63,7 @@ class NetPluginTransport final : public Transport {
   }
 
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<Owner> owner = owner_of(peer_card);
+    const Result<PluginPeer> owner = owner_of(peer_card);
     if (!owner.ok()) return owner.status();
     // Channels with fewer connections than there are rails begin at different ones.
     const size_t rails = std::min(plugin_->rails(), owner->gigabits_per_s.size());
@@ -77,7 +77,7 @@ class NetPluginTransport final : public Transport {
   }
 
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<Owner> owner = owner_of(peer_card);
+    const Result<PluginPeer> owner = owner_of(peer_card);
     if (!owner.ok()) return owner.status();
     return open_matched_receiver(context(*owner), *door_, spec);
   }
@@ -88,22 +88,22 @@ class NetPluginTransport final : public Transport {
   NetCounters counters() const override { return tally_.read(); }
 
  private:
-  matched::ChannelContext context(const Owner& owner) {
+  matched::ChannelContext context(const PluginPeer& owner) {
     return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.door, {}, &tally_};
   }
 
   /// The owner of the card, if its plugin and ours are for the same network.
-  Result<Owner> owner_of(BytesView card) const {
+  Result<PluginPeer> owner_of(BytesView card) const {
     WEIR_TRY(no_plugin_);
     if (door_ == nullptr) return Status(Code::invalid_usage, "this process has no door");
     if (card.empty())
       return Status(Code::invalid_usage, "the peer has no net plugin that can be used; its log says why");
     ByteReader reader(card);
-    const Result<CardHead> head = read_card(reader, name(), kCardVersion);
+    const Result<CardHead> head = read_card(reader, name(), kPluginCardVersion);
     if (!head.ok()) return head.status();
     const auto door = read_peer_door(reader, name(), *head, machine_);
     WEIR_TRY(door.status());
-    Owner owner{.rank = head->rank, .door = *door, .network = {}, .gigabits_per_s = {}, .latency_us = 0};
+    PluginPeer owner{.rank = head->rank, .door = *door, .network = {}, .gigabits_per_s = {}, .latency_us = 0};
     owner.network = reader.get_string();
     owner.latency_us = reader.get<double>();
     const auto count = reader.get<uint32_t>();

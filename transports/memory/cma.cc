@@ -9,9 +9,9 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kCardVersion = 1;
+constexpr uint32_t kCmaCardVersion = 1;
 // Half a round trip, and a stream of 64 KiB messages in small pages.
-constexpr Cost kCost = {.latency_us = 1.0, .gigabytes_per_s = 10};
+constexpr Cost kCmaCost = {.latency_us = 1.0, .gigabytes_per_s = 10};
 
 class Cma final : public Transport {
  public:
@@ -25,12 +25,12 @@ class Cma final : public Transport {
   Traits traits() const override { return {}; }
   Bytes card() const override {
     if (board_ == nullptr) return {};
-    return begin_card(name(), kCardVersion, {self_.rank, self_.host}).put(board_->address()).take();
+    return begin_card(name(), kCmaCardVersion, {self_.rank, self_.host}).put(board_->address()).take();
   }
   Reach reach(BytesView peer_card) const override {
     const Result<cma::PeerBoard> peer = peer_of(peer_card);
     if (!peer.ok()) return {false, {}, peer.status().message()};
-    return {true, kCost, {}};
+    return {true, kCmaCost, {}};
   }
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
     const Result<cma::PeerBoard> peer = peer_of(peer_card);
@@ -51,7 +51,7 @@ class Cma final : public Transport {
   Result<cma::PeerBoard> peer_of(BytesView card) const {
     WEIR_TRY(no_board_);
     ByteReader reader(card);
-    const Result<CardHead> head = read_card(reader, name(), kCardVersion);
+    const Result<CardHead> head = read_card(reader, name(), kCmaCardVersion);
     if (!head.ok()) return head.status();
     const auto address = reader.get<cma::BoardAddress>();
     if (!reader.ok()) return short_card(name(), head.value().rank);

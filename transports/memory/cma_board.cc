@@ -13,7 +13,7 @@
 namespace weir::cma {
 namespace {
 
-constexpr uint64_t kMagic = 0x6472616f62616d63;  // "cmaboard"
+constexpr uint64_t kBoardMagic = 0x6472616f62616d63;  // "cmaboard"
 constexpr size_t kEntries = size_t{1} << 15;
 constexpr size_t kControls = kEntries;
 constexpr size_t kEntriesOffset = 64;
@@ -54,7 +54,7 @@ Result<std::unique_ptr<Board>> Board::create() {
                   fmt::format("{} bytes of memory for the list of channels could not be had: {}", kBoardBytes,
                               std::generic_category().message(errno)));
   }
-  new (memory) BoardHeader{kMagic, token};
+  new (memory) BoardHeader{kBoardMagic, token};
   return std::unique_ptr<Board>(new Board(static_cast<std::byte*>(memory), token));
 }
 
@@ -112,7 +112,7 @@ int PeerBoard::check() const {
   BoardHeader header{};
   const int error = memory_.read({{&header, address_.begin, sizeof header}});
   if (error != 0) return error;
-  return header.magic == kMagic && header.token == address_.token ? 0 : EFAULT;
+  return header.magic == kBoardMagic && header.token == address_.token ? 0 : EFAULT;
 }
 
 std::optional<RemoteAddress> PeerBoard::find(const EndKey& key) const {

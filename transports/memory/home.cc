@@ -11,8 +11,8 @@
 namespace weir {
 namespace {
 
-constexpr uint64_t kMagic = 0x656d6f6872696577;  // "weirhome"
-constexpr uint32_t kVersion = 1;                 // of everything that lies in a home
+constexpr uint64_t kHomeMagic = 0x656d6f6872696577;  // "weirhome"
+constexpr uint32_t kVersion = 1;                     // of everything that lies in a home
 constexpr size_t kPage = 4096;
 constexpr size_t kSmallestShare = 256;  // the inbox is at least 1/256 of what was asked for
 
@@ -74,7 +74,7 @@ Result<std::unique_ptr<Home>> Home::create(const Spec& spec) {
   if (!segment.ok()) return segment.status();
   auto memory = std::make_shared<device::SharedMemory>(std::move(*segment));
   auto* header = new (memory->data()) HomeHeader{
-      .magic = kMagic,
+      .magic = kHomeMagic,
       .version = kVersion,
       .rank = spec.rank,
       .uid = spec.uid,
@@ -92,7 +92,7 @@ Result<std::unique_ptr<Home>> Home::create(const Spec& spec) {
 
 Result<PeerHome> view_peer(HomeMemory memory, uint64_t uid, Rank rank) {
   const HomeHeader* header = header_of(*memory);
-  if (memory->size() < kDirectoryOffset || header->magic != kMagic) {
+  if (memory->size() < kDirectoryOffset || header->magic != kHomeMagic) {
     return Status(Code::remote_error,
                   fmt::format("the memory that rank {} shares is not a home of weir's", rank));
   }

@@ -6,13 +6,10 @@
 namespace weir {
 namespace {
 
-// Half a round trip, and a stream of 64 KiB messages between two cores with one copy in and one out.
-constexpr Cost kCost = {.latency_us = 0.15, .gigabytes_per_s = 30};
-
 class Loop final : public MemoryTransport {
  public:
   Loop(const Identity& self, Home* home, LocalHomes* homes)
-      : MemoryTransport("loop", self, home, kCost), homes_(homes) {
+      : MemoryTransport("loop", self, home), homes_(homes) {
     if (home != nullptr && homes != nullptr) homes->add(home->memory());
   }
 

@@ -3,13 +3,10 @@
 namespace weir {
 namespace {
 
-// Half a round trip, and a stream of 64 KiB messages between two cores with one copy in and one out.
-constexpr Cost kCost = {.latency_us = 0.15, .gigabytes_per_s = 30};
-
 class Shm final : public MemoryTransport {
  public:
   Shm(const Identity& self, Home* home, bool disabled)
-      : MemoryTransport("shm", self, home, kCost), disabled_(disabled) {}
+      : MemoryTransport("shm", self, home), disabled_(disabled) {}
 
  protected:
   Result<HomeMemory> bring(const device::ShareHandle& handle, uint64_t host) const override {

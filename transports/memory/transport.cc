@@ -8,13 +8,15 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kCardVersion = 1;
+constexpr uint32_t kMemoryCardVersion = 1;
+// Half a round trip, and a stream of 64 KiB messages between two cores with one copy in and one out.
+constexpr Cost kMemoryCost = {.latency_us = 0.15, .gigabytes_per_s = 30};
 
 }  // namespace
 
 Bytes MemoryTransport::card() const {
   if (home_ == nullptr) return {};
-  return begin_card(name_, kCardVersion, {self_.rank, self_.host}).put(home_->handle()).take();
+  return begin_card(name_, kMemoryCardVersion, {self_.rank, self_.host}).put(home_->handle()).take();
 }
 
 Reach MemoryTransport::reach(BytesView peer_card) const {
@@ -24,7 +26,7 @@ Reach MemoryTransport::reach(BytesView peer_card) const {
     // Not mapped yet: most ranks talk to few of many peers.
     if (Status found = probe(owner->handle, owner->host); !found.ok()) return {false, {}, found.message()};
   }
-  return {true, cost_, {}};
+  return {true, kMemoryCost, {}};
 }
 
 Result<MemoryTransport::Owner> MemoryTransport::read(BytesView peer_card) const {
@@ -32,7 +34,7 @@ Result<MemoryTransport::Owner> MemoryTransport::read(BytesView peer_card) const 
     return Status(Code::invalid_usage, fmt::format("rank {} has no home in shared memory", self_.rank));
   }
   ByteReader reader(peer_card);
-  const Result<CardHead> head = read_card(reader, name_, kCardVersion);
+  const Result<CardHead> head = read_card(reader, name_, kMemoryCardVersion);
   if (!head.ok()) return head.status();
   const auto handle = reader.get<device::ShareHandle>();
   if (!reader.ok()) return short_card(name_, head->rank);

@@ -30,8 +30,8 @@ class MemoryTransport : public Transport {
 
  protected:
   /// `home` may be null: then card() is empty and nobody is reached. It outlives the transport and its ends.
-  MemoryTransport(std::string_view name, const Identity& self, Home* home, Cost cost)
-      : name_(name), self_(self), home_(home), cost_(cost) {}
+  MemoryTransport(std::string_view name, const Identity& self, Home* home)
+      : name_(name), self_(self), home_(home) {}
 
   /// Brings the segment into this address space, or says why that cannot be.
   virtual Result<HomeMemory> bring(const device::ShareHandle& handle, uint64_t host) const = 0;
@@ -56,7 +56,6 @@ class MemoryTransport : public Transport {
   const std::string_view name_;
   const Identity self_;
   Home* const home_;
-  const Cost cost_;
   mutable std::map<Rank, PeerHome> peers_;  // mapped so far
 };
 

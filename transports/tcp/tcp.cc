@@ -15,10 +15,10 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kCardVersion = 3;
+constexpr uint32_t kTcpCardVersion = 3;
 // Loopback; what a network gives, it does not say. All channels share the NIC or, on loopback, the copying
 // core.
-constexpr Cost kCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
+constexpr Cost kTcpCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
 // Where credit is dealt out to several senders they wait for it: 1 / 0.75, measured (docs/performance.md).
 constexpr double kMerging = 1.0 / 3;
 constexpr double kUnasked = 16 << 10;
@@ -39,7 +39,7 @@ class Tcp final : public Transport {
   Traits traits() const override { return {}; }
   Bytes card() const override {
     if (door_ == nullptr) return {};
-    ByteWriter card = begin_card(name(), kCardVersion, {self_.rank, machine_});
+    ByteWriter card = begin_card(name(), kTcpCardVersion, {self_.rank, machine_});
     card.put(door_->address()).put(limits_).put(static_cast<uint32_t>(rails_.size()));
     for (const tcp::Rail& rail : rails_) rail.put(card);
     return card.take();
@@ -47,7 +47,7 @@ class Tcp final : public Transport {
   Reach reach(BytesView peer_card) const override {
     const Result<Peer> peer = peer_of(peer_card);
     if (!peer.ok()) return {false, {}, peer.status().message()};
-    Cost cost = kCost;
+    Cost cost = kTcpCost;
     if (applies(limits_, *peer)) {
       cost.merging = kMerging;
       cost.unasked = kUnasked;
@@ -103,7 +103,7 @@ class Tcp final : public Transport {
   Result<Peer> peer_of(BytesView card) const {
     if (door_ == nullptr) return Status(Code::invalid_usage, "this process has no door");
     ByteReader reader(card);
-    const Result<CardHead> head = read_card(reader, name(), kCardVersion);
+    const Result<CardHead> head = read_card(reader, name(), kTcpCardVersion);
     WEIR_TRY(head.status());
     const auto door = read_peer_door(reader, name(), *head, machine_);
     WEIR_TRY(door.status());

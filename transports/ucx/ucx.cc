@@ -6,9 +6,9 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kCardVersion = 1;
+constexpr uint32_t kUcxCardVersion = 1;
 // Of its TCP; which way it takes, and what that gives, UCX does not say.
-constexpr Cost kCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
+constexpr Cost kUcxCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
 
 class UcxTransport final : public Transport {
  public:
@@ -22,13 +22,13 @@ class UcxTransport final : public Transport {
   Traits traits() const override { return {}; }
   Bytes card() const override {
     if (hub_ == nullptr) return {};
-    return begin_card(name(), kCardVersion, {self_.rank, self_.host})
+    return begin_card(name(), kUcxCardVersion, {self_.rank, self_.host})
         .put_bytes(hub_->worker().address())
         .take();
   }
   Reach reach(BytesView peer_card) const override {
     const Status there = address_of(peer_card).status();
-    return there.ok() ? Reach{true, kCost, {}} : Reach{false, {}, there.message()};
+    return there.ok() ? Reach{true, kUcxCost, {}} : Reach{false, {}, there.message()};
   }
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
     const auto context = context_for(peer_card);
@@ -51,7 +51,7 @@ class UcxTransport final : public Transport {
     if (card.empty())
       return Status(Code::invalid_usage, "the peer has no UCX that can be used; its log says why");
     ByteReader reader(card);
-    const Result<CardHead> head = read_card(reader, name(), kCardVersion);
+    const Result<CardHead> head = read_card(reader, name(), kUcxCardVersion);
     WEIR_TRY(head.status());
     Bytes address = reader.get_bytes();
     if (!reader.ok() || address.empty()) return short_card(name(), head->rank);

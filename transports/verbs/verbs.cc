@@ -16,14 +16,14 @@ namespace {
 
 using verbs::PortAddress;
 
-constexpr uint32_t kCardVersion = 3;
+constexpr uint32_t kVerbsCardVersion = 3;
 constexpr uint32_t kMostPorts = 1024;
 constexpr uint32_t kInlineBytes = 256;
 // Half a round trip of a small message between adapters of recent years.
-constexpr double kLatencyUs = 3;
+constexpr double kVerbsLatencyUs = 3;
 
 /// Who wrote a card.
-struct Owner {
+struct VerbsPeer {
   Rank rank = 0;
   SocketAddress door;
   std::vector<PortAddress> ports;
@@ -70,7 +70,7 @@ class VerbsTransport final : public Transport {
 
   Bytes card() const override {
     if (door_ == nullptr || rails_ == nullptr) return {};
-    ByteWriter card = begin_card(name(), kCardVersion, {self_.rank, machine_});
+    ByteWriter card = begin_card(name(), kVerbsCardVersion, {self_.rank, machine_});
     const std::vector<PortAddress> ports = rails_->addresses();
     card.put(door_->address()).put(static_cast<uint32_t>(ports.size()));
     for (const PortAddress& port : ports) port.put(card);
@@ -78,17 +78,17 @@ class VerbsTransport final : public Transport {
   }
 
   Reach reach(BytesView peer_card) const override {
-    const Result<Owner> owner = owner_of(peer_card);
+    const Result<VerbsPeer> owner = owner_of(peer_card);
     if (!owner.ok()) return {false, {}, owner.status().message()};
     const std::vector<PortAddress> ours = rails_->addresses();
-    Cost cost{.latency_us = kLatencyUs, .gigabytes_per_s = 0, .shared = true};
+    Cost cost{.latency_us = kVerbsLatencyUs, .gigabytes_per_s = 0, .shared = true};
     for (const auto& [mine, theirs] : port_pairs(ours, owner->ports))
       cost.gigabytes_per_s += std::min(ours[mine].gigabits_per_s, owner->ports[theirs].gigabits_per_s) / 8;
     return {true, cost, {}};
   }
 
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<Owner> owner = owner_of(peer_card);
+    const Result<VerbsPeer> owner = owner_of(peer_card);
     if (!owner.ok()) return owner.status();
     count_at_ports();
     // Neighbouring strands are of different rails: messages take turns on them.
@@ -105,7 +105,7 @@ class VerbsTransport final : public Transport {
   }
 
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<Owner> owner = owner_of(peer_card);
+    const Result<VerbsPeer> owner = owner_of(peer_card);
     if (!owner.ok()) return owner.status();
     count_at_ports();
     auto with = context(*owner, spec);
@@ -148,7 +148,7 @@ class VerbsTransport final : public Transport {
     ports_.begin(ports);
   }
 
-  Result<verbs::ChannelContext> context(const Owner& owner, const LinkSpec& spec) {
+  Result<verbs::ChannelContext> context(const VerbsPeer& owner, const LinkSpec& spec) {
     verbs::ChannelContext made{rails_.get(), self_.uid, owner.door, settings_, &tally_};
     if (spec.lent == nullptr) return made;
     const size_t bytes = size_t{spec.slots} * spec.slot_bytes;
@@ -161,17 +161,17 @@ class VerbsTransport final : public Transport {
   }
 
   /// The owner of the card, if we have ports in common.
-  Result<Owner> owner_of(BytesView card) const {
+  Result<VerbsPeer> owner_of(BytesView card) const {
     WEIR_TRY(no_rails_);
     if (door_ == nullptr) return Status(Code::invalid_usage, "this process has no door");
     if (card.empty())
       return Status(Code::invalid_usage, "the peer has no RDMA port that can be used; its log says why");
     ByteReader reader(card);
-    const Result<CardHead> head = read_card(reader, name(), kCardVersion);
+    const Result<CardHead> head = read_card(reader, name(), kVerbsCardVersion);
     if (!head.ok()) return head.status();
     const auto door = read_peer_door(reader, name(), *head, machine_);
     WEIR_TRY(door.status());
-    Owner owner{head->rank, *door, {}};
+    VerbsPeer owner{head->rank, *door, {}};
     const auto count = reader.get<uint32_t>();
     for (uint32_t i = 0; reader.ok() && i < count && i < kMostPorts; ++i)
       owner.ports.push_back(PortAddress::get(reader));

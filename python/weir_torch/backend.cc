@@ -12,9 +12,6 @@ namespace {
 
 using c10d::OpType;
 
-/// What was issued but not waited for has so long when the group goes.
-constexpr Milliseconds kLastCall{10'000};
-
 int root_of(int64_t root, int size, const char* name) {
   if (root < 0 || root >= size)
     refuse(std::string(name) + " has root " + std::to_string(root) + ", expected 0 to " +

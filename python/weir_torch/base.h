@@ -5,6 +5,8 @@
 #include <ATen/ATen.h>
 #include <torch/version.h>
 
+#include <chrono>
+
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -22,6 +24,7 @@ using Base = c10d::Backend;
 using Base = c10d::ProcessGroup;
 #endif
 
+using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;

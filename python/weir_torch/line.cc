@@ -5,8 +5,6 @@
 namespace weir_torch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// How long a task waits for somebody who wants it before the line's thread takes it: one to two naps.
 constexpr std::chrono::microseconds kNap{200};
 /// After so long without a task the thread sleeps until it is woken.

@@ -21,6 +21,9 @@ namespace weir_torch {
 class Task;
 using TaskPtr = c10::intrusive_ptr<Task>;
 
+/// What was submitted but not waited for has so long when its group goes.
+inline constexpr Milliseconds kLastCall{10'000};
+
 /// All functions may be called from any thread, but for close().
 class Line {
  public:

@@ -13,8 +13,6 @@ namespace {
 constexpr cudaStream_t kNow = nullptr;
 constexpr int kSender = 0, kReceiver = 1;
 constexpr Milliseconds kForever{24LL * 3600 * 1000};
-/// What was given to the line but not waited for has so long when the group goes.
-constexpr Milliseconds kLastCall{10'000};
 
 /// What goes first: a message that fits is complete with it.
 struct Envelope {

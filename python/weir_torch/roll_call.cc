@@ -8,8 +8,6 @@
 namespace weir_torch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr Milliseconds kLongestNap{10};
 /// For what rank 0 writes once its time is over.
 constexpr Milliseconds kVerdictGrace{3000};

@@ -10,8 +10,6 @@
 namespace weir_torch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// How long a waiting thread looks again and again before it sleeps.
 constexpr std::chrono::microseconds kSpin{50};
 

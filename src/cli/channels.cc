@@ -1,5 +1,7 @@
 #include "src/cli/channels.h"
 
+#include <CLI/CLI.hpp>
+
 namespace weir::cli {
 
 void add_channels(CLI::App* command, ChannelArguments& arguments) {

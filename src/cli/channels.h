@@ -1,10 +1,13 @@
 /// What channels are taken to be like where a collective is simulated, as options.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 
 #include "algorithms/sim/plan_flows.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

@@ -1,6 +1,7 @@
 #include "src/cli/explain.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 

@@ -1,9 +1,11 @@
 /// weir explain: which links of a topology carry what in a collective.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "src/cli/schedule.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

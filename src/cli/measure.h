@@ -1,10 +1,13 @@
 /// weir measure: which hosts share a leaf switch, from latency and bandwidth between them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "src/cli/measure_network.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

@@ -2,11 +2,14 @@
 /// whoever asks by HTTP.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "src/survey/survey.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

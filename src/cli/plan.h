@@ -1,12 +1,15 @@
 /// weir plan: a plan for a collective on a topology, how fast it is, and what limits it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
 #include "src/cli/channels.h"
 #include "src/cli/task.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

@@ -1,11 +1,14 @@
 /// weir ps: what the communicators of this host are doing, who waits for whom, and who is behind.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "src/survey/survey.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

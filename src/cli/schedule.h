@@ -1,11 +1,14 @@
 /// Where commands take a schedule for a task from: a file, the library's algorithms, the planner.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "algorithms/ir/plan.h"
 #include "src/cli/task.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

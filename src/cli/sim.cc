@@ -1,6 +1,7 @@
 #include "src/cli/sim.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <cstdio>

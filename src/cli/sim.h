@@ -1,11 +1,14 @@
 /// weir sim: how long a collective, or a row of them, would take on a topology.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "src/cli/channels.h"
 #include "src/cli/schedule.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

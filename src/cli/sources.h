@@ -1,7 +1,6 @@
 /// Where commands take a topology from: files, lines, this machine or a recorded one.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +8,10 @@
 #include "src/drivers/machine.h"
 #include "topology/detect/detect.h"
 #include "weir/status.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

@@ -1,7 +1,6 @@
 /// What commands that plan work on: a collective among some devices of a topology.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,6 +8,10 @@
 #include "algorithms/net/network.h"
 #include "src/base/types.h"
 #include "src/cli/sources.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

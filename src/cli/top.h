@@ -1,11 +1,14 @@
 /// weir top: how many bytes per second go along each link between ranks, now.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "src/survey/survey.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

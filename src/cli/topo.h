@@ -1,10 +1,13 @@
 /// weir topo: shows this machine, a recorded one, or what a file says. weir doctor: what is wrong with it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "src/cli/sources.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

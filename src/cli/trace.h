@@ -1,11 +1,14 @@
 /// weir trace: reports of processes as a trace that browsers draw (chrome://tracing, ui.perfetto.dev).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "src/core/process_report.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

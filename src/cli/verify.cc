@@ -1,6 +1,7 @@
 #include "src/cli/verify.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,10 +1,13 @@
 /// weir verify: whether plans in files do what they say.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace weir::cli {
 

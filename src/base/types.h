@@ -50,6 +50,10 @@ constexpr bool is_float(DataType type) { return type >= DataType::float16; }
 constexpr bool reduces(Collective kind) {
   return kind == Collective::all_reduce || kind == Collective::reduce || kind == Collective::reduce_scatter;
 }
+/// Brings every piece of the result to all ranks.
+constexpr bool spreads(Collective kind) {
+  return kind == Collective::all_reduce || kind == Collective::broadcast || kind == Collective::all_gather;
+}
 constexpr bool has_root(Collective kind) {
   return kind == Collective::reduce || kind == Collective::broadcast || kind == Collective::gather ||
          kind == Collective::scatter;

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+
+namespace weir {
+
+/// A number of a thing that is known to be at least 0, such as a rank, as an index of a container.
+template <std::integral Place>
+constexpr size_t at(Place place) {
+  return static_cast<size_t>(place);
+}
+
+}  // namespace weir

@@ -15,9 +15,9 @@ using ir::Operand;
 using ir::Shape;
 
 /// The tree over "nodes": ranks counted from the root.
-class Tree {
+class BinomialTree {
  public:
-  explicit Tree(const Shape& shape) : root_(shape.root), ranks_(shape.ranks) {}
+  explicit BinomialTree(const Shape& shape) : root_(shape.root), ranks_(shape.ranks) {}
 
   Rank rank(int node) const { return wrap(root_ + node, ranks_); }
   int parent(int node) const { return node & (node - 1); }
@@ -54,7 +54,7 @@ void rank_runs(const Shape& shape, int first, int count, Visit&& visit) {
 }  // namespace
 
 ir::Plan binomial_broadcast(const Shape& shape) {
-  const Tree tree(shape);
+  const BinomialTree tree(shape);
   Builder plan("binomial", shape);
   for (uint32_t c = 0; c < shape.chunks; ++c) {
     std::vector<Operand> held(static_cast<size_t>(shape.ranks), ir::input(c));
@@ -71,7 +71,7 @@ ir::Plan binomial_broadcast(const Shape& shape) {
 }
 
 ir::Plan binomial_reduce(const Shape& shape) {
-  const Tree tree(shape);
+  const BinomialTree tree(shape);
   Builder plan("binomial", shape);
   for (uint32_t c = 0; c < shape.chunks; ++c) {
     std::vector<Operand> sums(static_cast<size_t>(shape.ranks), ir::input(c));
@@ -89,7 +89,7 @@ ir::Plan binomial_reduce(const Shape& shape) {
 }
 
 ir::Plan binomial_gather(const Shape& shape) {
-  const Tree tree(shape);
+  const BinomialTree tree(shape);
   const auto chunk = [&](int blocks) { return static_cast<uint32_t>(blocks) * shape.chunks; };
   Builder plan("binomial", shape);
   plan.scratch_chunks(tree.largest() > 1 ? chunk(tree.largest()) : 0);
@@ -118,7 +118,7 @@ ir::Plan binomial_gather(const Shape& shape) {
 }
 
 ir::Plan binomial_scatter(const Shape& shape) {
-  const Tree tree(shape);
+  const BinomialTree tree(shape);
   const auto chunk = [&](int blocks) { return static_cast<uint32_t>(blocks) * shape.chunks; };
   Builder plan("binomial", shape);
   plan.scratch_chunks(tree.largest() > 1 ? chunk(tree.largest()) : 0);

@@ -33,14 +33,14 @@ void each_chunk(const Shape& shape, Visit&& visit) {
 
 }  // namespace
 
-Tree double_tree(int nodes, int which) {
+NodeTree double_tree(int nodes, int which) {
   // The second tree makes inner nodes of the leaves of the first: mirrored, or shifted where a mirror would
   // not.
   const auto moved = [&](int node) {
     if (which == 0) return node;
     return nodes % 2 == 0 ? nodes - 1 - node : (node + 1) % nodes;
   };
-  Tree tree;
+  NodeTree tree;
   tree.top = moved(0);
   tree.parent.assign(static_cast<size_t>(nodes), -1);
   tree.children.resize(static_cast<size_t>(nodes));

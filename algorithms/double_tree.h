@@ -23,6 +23,6 @@ ir::Plan double_tree_reduce(const ir::Shape& shape);
 ir::Plan double_tree_broadcast(const ir::Shape& shape);
 
 /// The two trees (which: 0 or 1); nodes have at most two children. REQUIRES: nodes >= 1.
-Tree double_tree(int nodes, int which);
+NodeTree double_tree(int nodes, int which);
 
 }  // namespace weir::algorithms

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "algorithms/ir/builder.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
@@ -31,10 +32,8 @@ constexpr size_t abreast(size_t levels) { return (ir::kMaxLanes - 1) / lane_stri
 constexpr size_t kMostLevels = 14;
 static_assert(abreast(kMostLevels) == 1);
 
-size_t at(int index) { return static_cast<size_t>(index); }
-
 /// A block goes from one rank to another, in an all-gather.
-struct Hop {
+struct BlockHop {
   Rank owner;
   Rank src;
   Rank dst;
@@ -66,7 +65,7 @@ class Spreading {
     for (Rank rank = 0; rank < ranks; ++rank) own.push_back({rank, rank, kOwnLane, kNone});
     spread(0, {0, ranks}, own);
   }
-  std::vector<Hop> take() { return std::move(hops_); }
+  std::vector<BlockHop> take() { return std::move(hops_); }
 
  private:
   using Batch = std::vector<Held>;  ///< blocks at different ranks, by rank
@@ -152,7 +151,7 @@ class Spreading {
 
   const std::span<const Groups> levels_;
   std::vector<std::vector<int>> turns_;  ///< by level and first place of a group: blocks that came so far
-  std::vector<Hop> hops_;
+  std::vector<BlockHop> hops_;
 };
 
 uint32_t block_of(Rank owner, uint32_t chunks) { return static_cast<uint32_t>(owner) * chunks; }
@@ -160,14 +159,14 @@ uint32_t block_of(Rank owner, uint32_t chunks) { return static_cast<uint32_t>(ow
 /// All hops backwards: owners end with the sums of their blocks, kept where `home(owner)` says. The moves
 /// that made them, by owner.
 template <typename Home>
-std::vector<MoveId> sum_up(Builder& plan, const std::vector<Hop>& hops, uint32_t chunks, Home&& home) {
+std::vector<MoveId> sum_up(Builder& plan, const std::vector<BlockHop>& hops, uint32_t chunks, Home&& home) {
   const auto ranks = at(plan.shape().ranks);
   std::vector<Operand> sums(hops.size()), whole(ranks);  // at dst of the hop, and at owners; none: own input
   std::vector<int> missing(ranks);
-  for (const Hop& hop : hops) missing[at(hop.owner)] += hop.before == kNone ? 1 : 0;
+  for (const BlockHop& hop : hops) missing[at(hop.owner)] += hop.before == kNone ? 1 : 0;
   std::vector<MoveId> made(ranks);
   for (size_t h = hops.size(); h-- > 0;) {
-    const Hop& hop = hops[h];
+    const BlockHop& hop = hops[h];
     const Operand own = ir::input(block_of(hop.owner, chunks));
     const auto so_far = [&](const Operand& sum) { return sum.kind == Operand::Kind::none ? own : sum; };
     Operand& sum = hop.before == kNone ? whole[at(hop.owner)] : sums[at(hop.before)];
@@ -183,13 +182,13 @@ std::vector<MoveId> sum_up(Builder& plan, const std::vector<Hop>& hops, uint32_t
 }
 
 /// All hops; owners begin with the values of the moves `made`. Rings take their lanes after `shift` others.
-void hand_out(Builder& plan, const std::vector<Hop>& hops, uint32_t chunks, const std::vector<MoveId>& made,
-              size_t shift) {
+void hand_out(Builder& plan, const std::vector<BlockHop>& hops, uint32_t chunks,
+              const std::vector<MoveId>& made, size_t shift) {
   const auto shifted = [&](uint8_t lane) {
     return static_cast<uint8_t>(lane == kOwnLane ? lane : lane + shift);
   };
   std::vector<MoveId> got;
-  for (const Hop& hop : hops) {
+  for (const BlockHop& hop : hops) {
     plan.lanes(shifted(hop.src_lane), shifted(hop.dst_lane));
     const Operand from = ir::value(hop.before == kNone ? made[at(hop.owner)] : got[at(hop.before)]);
     got.push_back(
@@ -225,7 +224,7 @@ Status check_levels(std::span<const Groups> levels, int ranks) {
 }
 
 ir::Plan hierarchical_all_reduce(const Shape& shape, std::span<const Groups> levels) {
-  const std::vector<Hop> hops = Spreading(shape.ranks, levels).take();
+  const std::vector<BlockHop> hops = Spreading(shape.ranks, levels).take();
   const uint32_t share = shape.chunks / static_cast<uint32_t>(shape.ranks);
   Builder plan("hierarchical", shape);
   const auto sums = sum_up(plan, hops, share, [&](Rank owner) { return ir::output(block_of(owner, share)); });

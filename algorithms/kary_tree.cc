@@ -21,7 +21,7 @@ Planted plant(const Shape& shape, int arity) {
 }
 
 /// Divides the `nodes` - 1 nodes after `first` among its children, and each part likewise.
-void divide(Tree& tree, int first, int nodes, int arity) {
+void divide(NodeTree& tree, int first, int nodes, int arity) {
   const int below = nodes - 1;
   const int parts = std::min(arity, below);
   for (int part = 0, child = first + 1; part < parts; ++part) {
@@ -35,8 +35,8 @@ void divide(Tree& tree, int first, int nodes, int arity) {
 
 }  // namespace
 
-Tree kary_tree(int nodes, int arity) {
-  Tree tree;
+NodeTree kary_tree(int nodes, int arity) {
+  NodeTree tree;
   tree.parent.assign(static_cast<size_t>(nodes), -1);
   tree.children.resize(static_cast<size_t>(nodes));
   divide(tree, 0, nodes, arity);

@@ -21,6 +21,6 @@ ir::Plan kary_tree_reduce(const ir::Shape& shape, int arity);
 ir::Plan kary_tree_broadcast(const ir::Shape& shape, int arity);
 
 /// The tree; its top is node 0. REQUIRES: nodes >= 1, arity >= 1.
-Tree kary_tree(int nodes, int arity);
+NodeTree kary_tree(int nodes, int arity);
 
 }  // namespace weir::algorithms

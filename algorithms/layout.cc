@@ -13,7 +13,6 @@ namespace {
 using topology::FabricSwitchFacts;
 using topology::Graph;
 using topology::Index;
-using topology::kNone;
 
 using Switches = std::set<Index>;
 
@@ -27,7 +26,8 @@ class Upwards {
       if (above == nullptr) continue;
       const auto* below = graph.get<FabricSwitchFacts>(link.from);
       const Index from = below != nullptr ? link.from : hosts[static_cast<size_t>(link.from)];
-      if (from != kNone && (below == nullptr || below->level < above->level)) up_[from].insert(link.to);
+      if (from != topology::kNone && (below == nullptr || below->level < above->level))
+        up_[from].insert(link.to);
     }
   }
 

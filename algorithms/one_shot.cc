@@ -13,8 +13,8 @@ using ir::Builder;
 using ir::Operand;
 using ir::Shape;
 
-constexpr uint8_t kReceiveLane = 0;
-constexpr uint8_t kSendLane = 1;
+constexpr uint8_t kOneShotReceiveLane = 0;
+constexpr uint8_t kOneShotSendLane = 1;
 
 Operand input_block(const Shape& shape, Rank rank) {
   return ir::input(static_cast<uint32_t>(rank) * shape.chunks);
@@ -28,7 +28,7 @@ template <typename Part>
 ir::Plan sum_everywhere(const Shape& shape, Part&& part) {
   const int n = shape.ranks;
   Builder plan("one_shot", shape);
-  plan.lanes(kSendLane, kReceiveLane);
+  plan.lanes(kOneShotSendLane, kOneShotReceiveLane);
   std::vector<RankOrderSum> sums;
   for (Rank at = 0; at < n; ++at) sums.emplace_back(at, n, part(at), ir::output(0), shape.chunks);
   for (Rank src = 0; src < n; ++src) {
@@ -46,12 +46,12 @@ ir::Plan deliver_everywhere(const Shape& shape, From&& from) {
   const int n = shape.ranks;
   Builder plan("one_shot", shape);
   for (Rank src = 0; src < n; ++src) {
-    plan.lanes(kSendLane, kReceiveLane);
+    plan.lanes(kOneShotSendLane, kOneShotReceiveLane);
     for (int i = 1; i < n; ++i) {
       const Rank dst = wrap(src + i, n);
       plan.send(src, dst, from(dst), {.to = output_block(shape, src), .chunks = shape.chunks});
     }
-    plan.lane(kSendLane);
+    plan.lane(kOneShotSendLane);
     plan.local(src, from(src), {.to = output_block(shape, src), .chunks = shape.chunks});
   }
   return plan.take();

@@ -15,16 +15,8 @@ using ir::Operand;
 constexpr uint8_t kInsideLane = 0;
 constexpr int kTurns = (ir::kMaxLanes - 1) / 2;  // of rails that a rank serves: each has lanes of its own
 
-struct Host {
-  Rank first;
-  int size;
-  Rank at(int place) const { return first + place % size; }
-  uint8_t send_lane(int rail) const { return static_cast<uint8_t>(1 + 2 * (rail / size % kTurns)); }
-  uint8_t receive_lane(int rail) const { return static_cast<uint8_t>(send_lane(rail) + 1); }
-};
-
 /// The blocks of a message, and where they lie, if packed, in the scratch of the rank that serves the rail.
-struct Packed {
+struct PackedBlocks {
   uint32_t first = 0;  ///< block of scratch
   size_t cell = 0;     ///< number of the first one among all blocks of all hosts and rails
   std::vector<Rank> owners;
@@ -50,6 +42,14 @@ class Pat {
   }
 
  protected:
+  struct Host {
+    Rank first;
+    int size;
+    Rank at(int place) const { return first + place % size; }
+    uint8_t send_lane(int rail) const { return static_cast<uint8_t>(1 + 2 * (rail / size % kTurns)); }
+    uint8_t receive_lane(int rail) const { return static_cast<uint8_t>(send_lane(rail) + 1); }
+  };
+
   int hosts() const { return schedule_.hosts; }
   int stride() const { return schedule_.stride; }
   const Host& host(int number) const { return hosts_[static_cast<size_t>(number)]; }
@@ -60,13 +60,13 @@ class Pat {
   Operand input(Rank owner) const { return ir::input(static_cast<uint32_t>(owner) * chunks_); }
   Operand output(Rank owner) const { return ir::output(static_cast<uint32_t>(owner) * chunks_); }
   Operand scratch(uint32_t block) const { return ir::scratch(block * chunks_); }
-  uint32_t chunks(const Packed& packed) const {
+  uint32_t chunks(const PackedBlocks& packed) const {
     return static_cast<uint32_t>(packed.owners.size()) * chunks_;
   }
 
   /// The part of a run that there is on this rail at this host: hosts with fewer ranks have no block on it.
-  Packed packed(int host_number, int rail, const PatRun& run) const {
-    Packed found;
+  PackedBlocks packed(int host_number, int rail, const PatRun& run) const {
+    PackedBlocks found;
     const Host& here = host(host_number);
     found.first = static_cast<uint32_t>(rail / here.size) * held_ +
                   static_cast<uint32_t>(schedule_.row(run.branch) * schedule_.row_size());
@@ -85,7 +85,7 @@ class Pat {
     return found;
   }
   /// Whether block i of these has to be in scratch: it is part of a message of several.
-  bool in_scratch(const Packed& blocks, size_t i) const { return in_scratch_[blocks.cell + i]; }
+  bool in_scratch(const PackedBlocks& blocks, size_t i) const { return in_scratch_[blocks.cell + i]; }
   /// For each host, round of pairs in it, and rail: calls visit(host, rail, the serving rank, another one).
   template <typename Visit>
   void each_inside(Visit&& visit) {
@@ -121,7 +121,7 @@ class Pat {
 
   void find_needed() {
     in_scratch_.resize(cell(hosts(), 0, 0));
-    const auto mark = [&](const Packed& blocks) {
+    const auto mark = [&](const PackedBlocks& blocks) {
       for (size_t i = 0; i < blocks.owners.size() && !blocks.single(); ++i)
         in_scratch_[blocks.cell + i] = true;
     };
@@ -167,11 +167,11 @@ class AllGather : private Pat {
  private:
   void cross(const PatStep& step) {
     each_rail([&](int h, int rail, Rank src) {
-      const Packed sent = packed(h, rail, step.sent);
+      const PackedBlocks sent = packed(h, rail, step.sent);
       if (sent.owners.empty()) return;
       const int to = wrap(h + step.distance, hosts());
       const Rank dst = host(to).at(rail), owner = sent.owners[0];
-      const Packed arriving = packed(to, rail, step.arriving);
+      const PackedBlocks arriving = packed(to, rail, step.arriving);
       plan_.lanes(host(h).send_lane(rail), host(to).receive_lane(rail));
       if (!sent.single()) {
         plan_.send(src, dst, scratch(sent.first), {.to = scratch(arriving.first), .chunks = chunks(sent)});
@@ -187,7 +187,7 @@ class AllGather : private Pat {
   void keep_own() {
     each_rail([&](int h, int rail, Rank owner) {
       if (rail >= host(h).size) return;
-      const Packed own = packed(h, rail, own_run());
+      const PackedBlocks own = packed(h, rail, own_run());
       plan_.lane(host(h).send_lane(rail));
       plan_.local(owner, ir::input(0), {.to = output(owner), .chunks = chunks_});
       if (in_scratch(own, 0)) plan_.local(owner, ir::input(0), {.to = scratch(own.first), .chunks = chunks_});
@@ -197,7 +197,7 @@ class AllGather : private Pat {
   /// To the other ranks of each host.
   void hand_out(const PatShare& share) {
     each_inside([&](int h, int rail, Rank src, Rank dst) {
-      const Packed blocks = packed(h, rail, share.run);
+      const PackedBlocks blocks = packed(h, rail, share.run);
       if (blocks.owners.empty()) return;
       const bool one = blocks.single();
       plan_.lanes(share.ready == 0 ? host(h).send_lane(rail) : host(h).receive_lane(rail), kInsideLane);
@@ -209,7 +209,7 @@ class AllGather : private Pat {
 
   void unpack(const PatRun& run) {
     each_rail([&](int h, int rail, Rank rank) {
-      const Packed blocks = packed(h, rail, run);
+      const PackedBlocks blocks = packed(h, rail, run);
       if (!blocks.single()) take_out(rank, host(h).receive_lane(rail), blocks.first, blocks.owners);
     });
   }
@@ -249,7 +249,7 @@ class ReduceScatter : private Pat {
   /// What the other ranks of each host have for a message.
   void collect(const PatRun& run) {
     each_rail([&](int h, int rail, Rank rank) {
-      const Packed blocks = packed(h, rail, run);
+      const PackedBlocks blocks = packed(h, rail, run);
       plan_.lane(host(h).receive_lane(rail));
       for (size_t i = 0; i < blocks.owners.size(); ++i) {
         const auto place = blocks.first + static_cast<uint32_t>(i);
@@ -259,7 +259,7 @@ class ReduceScatter : private Pat {
       }
     });
     each_inside([&](int h, int rail, Rank dst, Rank src) {
-      const Packed blocks = packed(h, rail, run);
+      const PackedBlocks blocks = packed(h, rail, run);
       if (blocks.owners.empty()) return;
       plan_.lane(kInsideLane);
       for (uint32_t i = 0; i < blocks.owners.size() && !blocks.single(); ++i)
@@ -272,7 +272,7 @@ class ReduceScatter : private Pat {
 
   void cross(const PatStep& step, bool last) {
     each_rail([&](int h, int rail, Rank dst) {
-      const Packed target = packed(h, rail, step.sent);
+      const PackedBlocks target = packed(h, rail, step.sent);
       if (target.owners.empty()) return;
       const int from = wrap(h + step.distance, hosts());
       plan_.lanes(host(from).send_lane(rail), host(h).receive_lane(rail));
@@ -282,11 +282,11 @@ class ReduceScatter : private Pat {
   }
 
   /// The sum of the blocks at the rank: still its input, or in scratch once something was packed or added.
-  Operand so_far(Rank rank, const Packed& blocks) const {
+  Operand so_far(Rank rank, const PackedBlocks& blocks) const {
     return begun_[at(rank, blocks.first)] ? scratch(blocks.first) : input(blocks.owners[0]);
   }
 
-  void add(Rank src, Operand from, Rank dst, const Packed& blocks, bool last) {
+  void add(Rank src, Operand from, Rank dst, const PackedBlocks& blocks, bool last) {
     plan_.send(src, dst, from,
                {.with = so_far(dst, blocks),
                 .to = last ? ir::output(0) : scratch(blocks.first),

@@ -9,16 +9,6 @@
 namespace weir::algorithms {
 namespace {
 
-constexpr uint8_t kSendLane = 0;
-constexpr uint8_t kReceiveLane = 1;
-constexpr uint8_t kRelayLane = 2;
-
-struct Host {
-  Rank first;
-  int size;
-  Rank at(int place) const { return first + wrap(place, size); }
-};
-
 class Rails {
  public:
   Rails(const ir::Shape& shape, const Groups& starts) : shape_(shape), plan_("rail", shape) {
@@ -53,6 +43,16 @@ class Rails {
   }
 
  private:
+  static constexpr uint8_t kSendLane = 0;
+  static constexpr uint8_t kReceiveLane = 1;
+  static constexpr uint8_t kRelayLane = 2;
+
+  struct Host {
+    Rank first;
+    int size;
+    Rank at(int place) const { return first + wrap(place, size); }
+  };
+
   const Host& host(int number) const { return hosts_[static_cast<size_t>(number)]; }
   ir::Operand block_for(Rank dst) const { return ir::input(static_cast<uint32_t>(dst) * shape_.chunks); }
   ir::Operand block_of(Rank src) const { return ir::output(static_cast<uint32_t>(src) * shape_.chunks); }

@@ -18,7 +18,7 @@ using ir::Operand;
 using ir::Shape;
 
 /// What a rank hands to its neighbour on a ring.
-struct Hop {
+struct RingHop {
   size_t ring;
   int at;  ///< the place of `src` on the ring
   Rank src;
@@ -41,13 +41,13 @@ class Rounds {
       for (int at = 0; at < ranks_; ++at) {
         plan_.lanes(lane(ring, number), lane(ring, number + 1));
         const int next = wrap(at + 1, ranks_);
-        sent[index(ring, next)] = emit(Hop{ring, at, place(ring, at), place(ring, next)});
+        sent[index(ring, next)] = emit(RingHop{ring, at, place(ring, at), place(ring, next)});
       }
     }
     got_ = std::move(sent);
   }
   /// What `hop.src` got in the round before.
-  Operand got(const Hop& hop) const { return ir::value(got_[index(hop.ring, hop.at)]); }
+  Operand got(const RingHop& hop) const { return ir::value(got_[index(hop.ring, hop.at)]); }
   Rank place(size_t ring, int at) const { return rings_[ring][static_cast<size_t>(at)]; }
   static uint8_t lane(size_t ring, int round) {
     return static_cast<uint8_t>(2 * ring + static_cast<size_t>(round % 2));
@@ -111,7 +111,7 @@ ir::Plan ring_all_reduce(const Shape& shape, const Rings& rings) {
   const uint32_t share = part / static_cast<uint32_t>(n);
   Rounds rounds(shape, rings);
   for (int round = 0; round < 2 * n - 2; ++round) {
-    rounds.round(round, [&](const Hop& hop) {
+    rounds.round(round, [&](const RingHop& hop) {
       const uint32_t chunk =
           static_cast<uint32_t>(hop.ring) * part + static_cast<uint32_t>(wrap(hop.at - round, n)) * share;
       const Operand from = round == 0 ? ir::input(chunk) : rounds.got(hop);
@@ -128,7 +128,7 @@ ir::Plan ring_reduce_scatter(const Shape& shape, const Rings& rings) {
   const uint32_t share = share_of(shape, rings);
   Rounds rounds(shape, rings);
   for (int round = 0; round < n - 1; ++round) {
-    rounds.round(round, [&](const Hop& hop) {
+    rounds.round(round, [&](const RingHop& hop) {
       const uint32_t own = static_cast<uint32_t>(hop.ring) * share;
       const Rank block = rounds.place(hop.ring, wrap(hop.at - 1 - round, n));
       const uint32_t chunk = static_cast<uint32_t>(block) * shape.chunks + own;
@@ -145,7 +145,7 @@ ir::Plan ring_all_gather(const Shape& shape, const Rings& rings) {
   const uint32_t share = share_of(shape, rings);
   Rounds rounds(shape, rings);
   for (int round = 0; round < n - 1; ++round) {
-    rounds.round(round, [&](const Hop& hop) {
+    rounds.round(round, [&](const RingHop& hop) {
       const uint32_t own = static_cast<uint32_t>(hop.ring) * share;
       const Rank block = rounds.place(hop.ring, wrap(hop.at - round, n));
       const uint32_t chunk = static_cast<uint32_t>(block) * shape.chunks + own;

@@ -12,7 +12,7 @@
 namespace weir::algorithms {
 
 /// A tree over nodes 0 .. nodes - 1.
-struct Tree {
+struct NodeTree {
   int top = 0;
   std::vector<int> parent;                 ///< -1 at the top
   std::vector<std::vector<int>> children;  ///< ascending
@@ -20,7 +20,7 @@ struct Tree {
 
 /// A tree whose node i is rank (first + i) % ranks.
 struct Planted {
-  Tree tree;
+  NodeTree tree;
   Rank first;
   int ranks;
 

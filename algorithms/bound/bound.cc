@@ -10,14 +10,10 @@
 #include "algorithms/bound/cut.h"
 #include "algorithms/bound/groups.h"
 #include "algorithms/bound/partition.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
 
 /// A collective as what some ranks send whole to others.
 struct Demand {
@@ -75,7 +71,7 @@ Result<Bound> all_reduce_bound(const Network& network) {
 }
 
 /// Ranks of a group and what crosses its border.
-struct Border {
+struct GroupBorder {
   int64_t ranks = 0;
   Int128 into = 0;
   Int128 out_of = 0;
@@ -87,7 +83,7 @@ class AllToAll {
   explicit AllToAll(const Network& network) : network_(network) {}
 
   void consider(std::span<const int32_t> group, int32_t groups) {
-    std::vector<Border> borders(at(groups));
+    std::vector<GroupBorder> borders(at(groups));
     for (int32_t node : network_.rank_nodes) {
       if (group[at(node)] >= 0) ++borders[at(group[at(node)])].ranks;
     }
@@ -99,7 +95,7 @@ class AllToAll {
       if (to >= 0) borders[at(to)].into += edge.capacity;
     }
     for (int32_t each = 0; each < groups; ++each) {
-      const Border& border = borders[at(each)];
+      const GroupBorder& border = borders[at(each)];
       const Int128 messages = static_cast<Int128>(border.ranks) * (network_.ranks() - border.ranks);
       if (messages == 0) continue;
       take(Ratio(messages, network_.ranks() * border.into), Witness::into, group, each);

@@ -4,11 +4,10 @@
 #include <vector>
 
 #include "algorithms/bound/bound.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
-
-size_t at(int32_t place) { return static_cast<size_t>(place); }
 
 /// A set of nodes, counted out.
 struct Counted {

@@ -8,19 +8,16 @@
 #include <numeric>
 #include <utility>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
 namespace {
 
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
-
 /// The state of the iteration, whatever numbers the flows are computed with.
-class Search {
+class CutSearch {
  public:
-  Search(const Network& network, std::span<const int64_t> weights, std::span<const Rank> sinks,
-         Direction direction);
+  CutSearch(const Network& network, std::span<const int64_t> weights, std::span<const Rank> sinks,
+            Direction direction);
   Result<Cut> run();
 
  private:
@@ -55,8 +52,8 @@ class Search {
   Cut cut_;                          // with capacities over the divisor
 };
 
-Search::Search(const Network& network, std::span<const int64_t> weights, std::span<const Rank> sinks,
-               Direction direction)
+CutSearch::CutSearch(const Network& network, std::span<const int64_t> weights, std::span<const Rank> sinks,
+                     Direction direction)
     : network_(network),
       weights_(weights),
       sinks_(sinks),
@@ -74,7 +71,7 @@ Search::Search(const Network& network, std::span<const int64_t> weights, std::sp
 }
 
 /// Begins with what a sink alone can take in.
-Result<Cut> Search::run() {
+Result<Cut> CutSearch::run() {
   for (size_t edge = 0; edge < capacities_.size(); ++edge) {
     entering_[at(head(network_.edges[edge]))] += capacities_[edge];
   }
@@ -97,7 +94,7 @@ Result<Cut> Search::run() {
 }
 
 template <typename Amount>
-bool Search::fits() const {
+bool CutSearch::fits() const {
   if constexpr (sizeof(Amount) == sizeof(Int128)) return true;
   constexpr Int128 kMost = std::numeric_limits<int64_t>::max() / 4;
   // Two steps, so that nothing overflows on the way.
@@ -108,7 +105,7 @@ bool Search::fits() const {
 /// All sinks from the next one on, or until the numbers become too large for Amount. Capacities are taken
 /// times the denominator of the ratio, so that what weights send at it is whole.
 template <typename Amount>
-void Search::look() {
+void CutSearch::look() {
   MaxFlow<Amount> flows(network_.nodes, network_.edges, direction_);
   const auto assume_ratio = [&] {
     flows.set_capacities(capacities_, static_cast<Amount>(cut_.ratio.denominator));
@@ -135,7 +132,7 @@ void Search::look() {
 }
 
 template <typename Amount>
-void Search::pass(MaxFlow<Amount>& flows, int32_t node) {
+void CutSearch::pass(MaxFlow<Amount>& flows, int32_t node) {
   flows.clear();
   flows.set_supply(node, MaxFlow<Amount>::kUnlimited);
   passed_[at(node)] = 1;
@@ -144,7 +141,7 @@ void Search::pass(MaxFlow<Amount>& flows, int32_t node) {
 /// A switch can pass like a sink, though nothing follows if it does not; later searches then end there. Of
 /// those that the last search got to the widest is tried, and each again ever more seldom.
 template <typename Amount>
-void Search::pass_switch(MaxFlow<Amount>& flows, Amount wanted) {
+void CutSearch::pass_switch(MaxFlow<Amount>& flows, Amount wanted) {
   int32_t widest = -1;
   for (int32_t node : flows.reached()) {
     if (rank_at_[at(node)] >= 0 || passed_[at(node)] != 0) continue;
@@ -156,7 +153,7 @@ void Search::pass_switch(MaxFlow<Amount>& flows, Amount wanted) {
   if (flows.run(widest, wanted) == wanted) pass(flows, widest);
 }
 
-void Search::improve(std::span<const int32_t> inside) {
+void CutSearch::improve(std::span<const int32_t> inside) {
   Int128 entering = 0;
   Int128 outside = total_weight_;
   for (int32_t node : inside) {
@@ -172,7 +169,7 @@ void Search::improve(std::span<const int32_t> inside) {
 }
 
 /// Nothing enters the cut.
-Status Search::complaint() const {
+Status CutSearch::complaint() const {
   std::vector<char> inside(at(network_.nodes));
   for (int32_t node : cut_.inside) inside[at(node)] = 1;
   Rank within = -1;
@@ -190,7 +187,7 @@ Status Search::complaint() const {
 
 Result<Cut> narrowest_cut(const Network& network, std::span<const int64_t> weights,
                           std::span<const Rank> sinks, Direction direction) {
-  return Search(network, weights, sinks, direction).run();
+  return CutSearch(network, weights, sinks, direction).run();
 }
 
 }  // namespace weir::algorithms

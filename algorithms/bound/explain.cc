@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "algorithms/bound/bound.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
@@ -19,8 +20,6 @@ using topology::Index;
 using topology::NodeKind;
 
 constexpr size_t kMostNames = 3;
-
-size_t at(int32_t place) { return static_cast<size_t>(place); }
 
 /// By kind of link: one, and several.
 constexpr const char* kLinkWords[topology::kLinkKinds][2] = {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "algorithms/net/symmetry.h"
+#include "src/base/index.h"
 #include "src/base/types.h"
 #include "topology/model/unions.h"
 
@@ -12,8 +13,6 @@ namespace weir::algorithms {
 namespace {
 
 constexpr size_t kMostWays = 16;  // of each kind
-
-size_t at(int32_t place) { return static_cast<size_t>(place); }
 
 /// The groups that edges make between nodes which are not left out.
 template <typename Joins>

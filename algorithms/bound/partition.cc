@@ -6,6 +6,7 @@
 
 #include "algorithms/bound/groups.h"
 #include "algorithms/net/max_flow.h"
+#include "src/base/index.h"
 #include "src/base/types.h"
 
 namespace weir::algorithms {
@@ -14,15 +15,10 @@ namespace {
 using Flows = MaxFlow<Int128>;
 constexpr Int128 kEverything = Int128{1} << 125;
 
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
-
 /// Finds partitions whose ratio is below an assumed one.
-class Search {
+class PartitionSearch {
  public:
-  explicit Search(const Network& network);
+  explicit PartitionSearch(const Network& network);
   /// The partition whose entering capacities less `ratio` each sum up to the least. No set: all in one part.
   Partition below(const Ratio& ratio);
 
@@ -45,7 +41,7 @@ std::vector<Edge> with_sink(const Network& network) {
   return edges;
 }
 
-Search::Search(const Network& network)
+PartitionSearch::PartitionSearch(const Network& network)
     : network_(network),
       edges_(with_sink(network)),
       rank_at_(at(network.nodes) + 1, -1),
@@ -55,7 +51,7 @@ Search::Search(const Network& network)
 }
 
 /// Capacities are taken times the denominator; at first every rank is a source without end.
-void Search::assume(const Ratio& ratio) {
+void PartitionSearch::assume(const Ratio& ratio) {
   ratio_ = ratio;
   flows_.clear();
   for (size_t edge = 0; edge < edges_.size(); ++edge) {
@@ -67,7 +63,7 @@ void Search::assume(const Ratio& ratio) {
 /// Gives ranks values, one after the other, each the largest with which no set of ranks has more than what
 /// enters it, less the ratio; a set that has just that much is tight. Tight sets that meet can be joined. So
 /// in the end the parts are tight, and the values sum up to what the theorem asks for.
-Partition Search::below(const Ratio& ratio) {
+Partition PartitionSearch::below(const Ratio& ratio) {
   assume(ratio);
   std::vector<int32_t> part_of(at(network_.ranks()));
   std::iota(part_of.begin(), part_of.end(), 0);
@@ -83,7 +79,7 @@ Partition Search::below(const Ratio& ratio) {
 
 /// Sets the value of `rank`; the ranks before it have theirs, those after it are outside of every set. What a
 /// rank's value adds to a set is an edge to the sink where it is above 0, and a supply where it is below.
-std::vector<Rank> Search::tight_set(Rank rank) {
+std::vector<Rank> PartitionSearch::tight_set(Rank rank) {
   const size_t own = network_.edges.size() + at(rank);
   const int32_t node = network_.rank_nodes[at(rank)];
   flows_.clear();
@@ -105,7 +101,7 @@ std::vector<Rank> Search::tight_set(Rank rank) {
 }
 
 /// With the switches that make the least capacity enter each part.
-Partition Search::parted(const std::vector<int32_t>& part_of) {
+Partition PartitionSearch::parted(const std::vector<int32_t>& part_of) {
   assume({0, 1});
   Partition partition;
   Int128 entering = 0;
@@ -165,7 +161,7 @@ std::vector<std::vector<int32_t>> sets_of(std::span<const int32_t> group,
 }  // namespace
 
 Partition narrowest_partition(const Network& network, Partition best) {
-  Search search(network);
+  PartitionSearch search(network);
   for (;;) {
     Partition next = search.below(best.ratio);
     if (next.sets.empty() || next.ratio >= best.ratio) return best;

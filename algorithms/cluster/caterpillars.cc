@@ -5,13 +5,10 @@
 #include <tuple>
 #include <utility>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
 namespace {
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
 
 /// A host that gets blocks from another one; from nobody where it is the root.
 struct Hop {

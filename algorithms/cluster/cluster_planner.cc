@@ -14,16 +14,12 @@
 #include "algorithms/cluster/hosts.h"
 #include "algorithms/cluster/transfers.h"
 #include "algorithms/cluster/ways.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
 
 using Pairs = std::vector<std::pair<int32_t, int32_t>>;
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
 
 Pairs different(Pairs pairs) {
   std::sort(pairs.begin(), pairs.end());

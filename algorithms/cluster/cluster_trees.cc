@@ -7,13 +7,10 @@
 #include <set>
 #include <utility>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
 namespace {
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
 
 /// What happens to parts `first` to `last - 1` of a block.
 struct Branch {

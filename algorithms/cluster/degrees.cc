@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
 namespace {
-
-using Whole = boost::multiprecision::cpp_int;
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
 
 /// Neighbours that a host or group can have: pace * time - offset. A group that falls short of one by m is in
 /// 1 + m pieces, each with one edge across the border.

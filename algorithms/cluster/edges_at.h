@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "algorithms/net/network.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 
@@ -17,24 +18,22 @@ class EdgesAt {
   template <typename Wanted>
   EdgesAt(const Network& network, int32_t Edge::*end, Wanted&& wanted)
       : begin_(static_cast<size_t>(network.nodes) + 1) {
-    for (const Edge& edge : network.edges) begin_[place(edge.*end) + 1] += wanted(edge) ? 1 : 0;
+    for (const Edge& edge : network.edges) begin_[at(edge.*end) + 1] += wanted(edge) ? 1 : 0;
     std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
     edges_.resize(begin_.back());
     std::vector<size_t> next(begin_.begin(), begin_.end() - 1);
     for (size_t e = 0; e < network.edges.size(); ++e) {
       const Edge& edge = network.edges[e];
-      if (wanted(edge)) edges_[next[place(edge.*end)]++] = static_cast<int32_t>(e);
+      if (wanted(edge)) edges_[next[at(edge.*end)]++] = static_cast<int32_t>(e);
     }
   }
 
   /// Their numbers, ascending.
   std::span<const int32_t> of(int32_t node) const {
-    return {edges_.data() + begin_[place(node)], edges_.data() + begin_[place(node) + 1]};
+    return {edges_.data() + begin_[at(node)], edges_.data() + begin_[at(node) + 1]};
   }
 
  private:
-  static size_t place(int32_t node) { return static_cast<size_t>(node); }
-
   std::vector<size_t> begin_;
   std::vector<int32_t> edges_;
 };

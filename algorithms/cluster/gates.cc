@@ -7,26 +7,16 @@
 #include <utility>
 
 #include "algorithms/cluster/host_trees.h"
+#include "algorithms/cluster/weights.h"
 #include "algorithms/net/ratio.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
 
 /// Weights that differ in odd ways are rounded down to so many steps, or fewer; common fractions stay exact.
-constexpr int64_t kFinest = 5040;
+constexpr int64_t kWeightSteps = 5040;
 constexpr int64_t kMostParts = int64_t{1} << 40;  // of a block
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
-
-/// Without what all have in common; REQUIRES: one is above 0.
-void reduce(std::vector<int64_t>& weights) {
-  int64_t divisor = 0;
-  for (const int64_t weight : weights) divisor = std::gcd(divisor, weight);
-  for (int64_t& weight : weights) weight /= divisor;
-}
 
 /// By plane: its weight among all data. The same share is right for all hosts, so the one that would take
 /// longest counts.
@@ -51,10 +41,10 @@ Result<std::vector<int64_t>> weights_of_planes(const Cluster& cluster) {
   }
   std::vector<int64_t> weights;
   for (const Ratio& pace : least) {
-    weights.push_back(static_cast<int64_t>(pace.numerator * most.denominator * kFinest /
+    weights.push_back(static_cast<int64_t>(pace.numerator * most.denominator * kWeightSteps /
                                            (pace.denominator * most.numerator)));
   }
-  reduce(weights);
+  to_lowest_terms(weights);
   return weights;
 }
 
@@ -64,11 +54,12 @@ std::vector<int64_t> weights_of(const std::vector<Attachment>& uplinks, int32_t 
   for (size_t u = 0; u < uplinks.size(); ++u) {
     if (uplinks[u].plane == plane) weights[u] = uplinks[u].capacity;
   }
-  reduce(weights);
+  to_lowest_terms(weights);
   const int64_t most = *std::max_element(weights.begin(), weights.end());
-  if (most <= kFinest) return weights;
-  for (int64_t& weight : weights) weight = static_cast<int64_t>(static_cast<Int128>(weight) * kFinest / most);
-  reduce(weights);
+  if (most <= kWeightSteps) return weights;
+  for (int64_t& weight : weights)
+    weight = static_cast<int64_t>(static_cast<Int128>(weight) * kWeightSteps / most);
+  to_lowest_terms(weights);
   return weights;
 }
 

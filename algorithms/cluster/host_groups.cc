@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
 namespace {
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
 
 /// The group of hosts `first` to `last - 1`, which are all or one group of the level before; its number.
 int32_t add_group(const Cluster& cluster, int32_t first, int32_t last, size_t level,

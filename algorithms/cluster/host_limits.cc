@@ -5,13 +5,10 @@
 #include <numeric>
 #include <utility>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
 namespace {
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
 
 /// What passes an edge inside, as a part of all data.
 struct Inside {

@@ -6,15 +6,12 @@
 #include <utility>
 
 #include "algorithms/bound/cut.h"
+#include "algorithms/cluster/weights.h"
 #include "algorithms/packing/pack.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
 
 /// Some of a network's edges, perhaps with less capacity.
 struct Part {
@@ -57,12 +54,6 @@ Result<Packing> trees_in(const Part& part, const std::vector<int64_t>& weights, 
   return std::move(packing);
 }
 
-void reduce(std::vector<int64_t>& weights) {
-  int64_t divisor = 0;
-  for (const int64_t weight : weights) divisor = std::gcd(divisor, weight);
-  for (int64_t& weight : weights) weight /= std::max<int64_t>(divisor, 1);
-}
-
 /// One shape and how long it takes with some trees.
 class Planter {
  public:
@@ -80,7 +71,7 @@ class Planter {
         for (const int32_t edge : *way) through_gates_[at(edge)] += gate.parts;
       }
     }
-    reduce(foreign_);
+    to_lowest_terms(foreign_);
     for (size_t u = 0; u < uplinks.size(); ++u)
       allowed_ = std::max(allowed_, Rational(passing[u], parts) * passing_blocks_ / uplinks[u].capacity);
   }

@@ -9,17 +9,13 @@
 #include <utility>
 
 #include "algorithms/cluster/edges_at.h"
+#include "src/base/index.h"
 #include "topology/model/unions.h"
 
 namespace weir::algorithms {
 namespace {
 
 using topology::Unions;
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
 
 /// An uplink before its host knows it.
 struct Found {

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
 namespace {
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
 
 /// Hosts `first` to `last - 1`: one host, or at least two children.
 struct Group {

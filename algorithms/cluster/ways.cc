@@ -6,17 +6,13 @@
 #include <numeric>
 
 #include "algorithms/cluster/edges_at.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
 
 constexpr size_t kMostPaths = 64;
-constexpr int64_t kFinest = 4096;  // of weights
-
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
+constexpr int64_t kMostPathWeight = 4096;  // larger weights are rounded down in proportion
 
 struct Joins {
   std::span<const char> between;
@@ -44,10 +40,10 @@ class Search {
     int64_t divisor = 0;
     for (const Way::Path& path : way.paths) divisor = std::gcd(divisor, path.weight);
     for (Way::Path& path : way.paths) {
-      path.weight = most / divisor <= kFinest
+      path.weight = most / divisor <= kMostPathWeight
                         ? path.weight / divisor
-                        : std::max<int64_t>(
-                              1, static_cast<int64_t>(static_cast<__int128>(path.weight) * kFinest / most));
+                        : std::max<int64_t>(1, static_cast<int64_t>(static_cast<__int128>(path.weight) *
+                                                                    kMostPathWeight / most));
     }
     return way;
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "algorithms/net/network.h"
+#include "src/base/index.h"
 #include "src/base/types.h"
 
 namespace weir::algorithms {
@@ -17,8 +18,6 @@ using topology::Graph;
 using topology::Index;
 using topology::kNone;
 using topology::NodeKind;
-
-size_t at(Index place) { return static_cast<size_t>(place); }
 
 Status wrong(std::string sentence) { return Status(Code::invalid_argument, std::move(sentence)); }
 

@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
-namespace {
-
-size_t at(int32_t place) { return static_cast<size_t>(place); }
-
-}  // namespace
-
 template <typename Amount>
 MaxFlow<Amount>::MaxFlow(int32_t nodes, std::span<const Edge> edges, Direction direction)
     : begin_(at(nodes) + 1),

@@ -4,12 +4,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
 namespace {
 
 constexpr int kMostRounds = 32;
-
-size_t at(int32_t place) { return static_cast<size_t>(place); }
 
 /// The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 uint64_t mixed(uint64_t word) {

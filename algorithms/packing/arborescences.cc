@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "algorithms/packing/growth_flow.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
-
-size_t at(int place) { return static_cast<size_t>(place); }
 
 struct Hop {
   Rank from;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
 namespace {
 
@@ -15,9 +17,9 @@ GrowthFlow::GrowthFlow(std::vector<std::vector<int64_t>> room)
     : ranks_(static_cast<int>(room.size())), room_(std::move(room)), places_(kFirstPlaces) {}
 
 void GrowthFlow::take(Rank from, Rank to, int64_t amount) {
-  int64_t& left = room_[index(from)][index(to)];
+  int64_t& left = room_[at(from)][at(to)];
   left -= amount;
-  if (flow_) flow_->set_capacity(numbers_[index(from)][index(to)], left);
+  if (flow_) flow_->set_capacity(numbers_[at(from)][at(to)], left);
 }
 
 int GrowthFlow::add_trees(const std::vector<Rank>& reached, int64_t multiplicity) {
@@ -30,8 +32,8 @@ int GrowthFlow::add_trees(const std::vector<Rank>& reached, int64_t multiplicity
     free = places_.begin() + static_cast<std::ptrdiff_t>(taken);
   }
   free->multiplicity = multiplicity;
-  free->reached.assign(index(ranks_), 0);
-  for (Rank rank : reached) free->reached[index(rank)] = 1;
+  free->reached.assign(at(ranks_), 0);
+  for (Rank rank : reached) free->reached[at(rank)] = 1;
   total_ += multiplicity;
   const int place = static_cast<int>(free - places_.begin());
   if (flow_) show(place);
@@ -39,13 +41,13 @@ int GrowthFlow::add_trees(const std::vector<Rank>& reached, int64_t multiplicity
 }
 
 void GrowthFlow::reach(int place, Rank rank) {
-  places_[index(place)].reached[index(rank)] = 1;
+  places_[at(place)].reached[at(rank)] = 1;
   if (flow_) show(place);
 }
 
 void GrowthFlow::shrink(int place, int64_t multiplicity) {
-  total_ -= places_[index(place)].multiplicity - multiplicity;
-  places_[index(place)].multiplicity = multiplicity;
+  total_ -= places_[at(place)].multiplicity - multiplicity;
+  places_[at(place)].multiplicity = multiplicity;
   if (flow_) show(place);
 }
 
@@ -53,11 +55,11 @@ void GrowthFlow::remove(int place) { shrink(place, 0); }
 
 void GrowthFlow::build() {
   std::vector<Edge> edges;
-  numbers_.assign(index(ranks_), std::vector<size_t>(index(ranks_)));
+  numbers_.assign(at(ranks_), std::vector<size_t>(at(ranks_)));
   for (Rank from = 0; from < ranks_; ++from) {
     for (Rank to = 0; to < ranks_; ++to) {
       if (room(from, to) == 0) continue;
-      numbers_[index(from)][index(to)] = edges.size();
+      numbers_[at(from)][at(to)] = edges.size();
       edges.push_back({from, to, room(from, to)});
     }
   }
@@ -71,18 +73,18 @@ void GrowthFlow::build() {
 }
 
 void GrowthFlow::show(int place) {
-  const Place& p = places_[index(place)];
+  const Place& p = places_[at(place)];
   flow_->set_supply(node(place), p.multiplicity);
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    const bool supplied = p.multiplicity > 0 && p.reached[index(rank)];
+    const bool supplied = p.multiplicity > 0 && p.reached[at(rank)];
     flow_->set_capacity(number(place, rank), supplied ? p.multiplicity : 0);
   }
 }
 
 int64_t GrowthFlow::fitting(int place, Rank from, Rank to, int64_t enough) {
-  const Place& growing = places_[index(place)];
+  const Place& growing = places_[at(place)];
   const int64_t most =
-      known_limit(growing, from, to, std::min(growing.multiplicity, room_[index(from)][index(to)]));
+      known_limit(growing, from, to, std::min(growing.multiplicity, room_[at(from)][at(to)]));
   if (most <= enough) return most;
   if (!flow_) build();
   const int64_t others = total_ - growing.multiplicity;
@@ -98,9 +100,9 @@ int64_t GrowthFlow::fitting(int place, Rank from, Rank to, int64_t enough) {
 
 int64_t GrowthFlow::known_limit(const Place& place, Rank from, Rank to, int64_t most) const {
   for (const Limit& limit : limits_) {
-    if (limit.slack >= most || !limit.inside[index(to)] || limit.inside[index(from)]) continue;
+    if (limit.slack >= most || !limit.inside[at(to)] || limit.inside[at(from)]) continue;
     // The set must not be one that the trees have yet to reach: those need the edge themselves.
-    for (size_t rank = 0; rank < index(ranks_); ++rank) {
+    for (size_t rank = 0; rank < at(ranks_); ++rank) {
       if (!(limit.inside[rank] & place.reached[rank])) continue;
       most = limit.slack;
       break;
@@ -110,9 +112,9 @@ int64_t GrowthFlow::known_limit(const Place& place, Rank from, Rank to, int64_t 
 }
 
 void GrowthFlow::remember(int64_t slack) {
-  Limit limit{std::vector<char>(index(ranks_)), slack};
+  Limit limit{std::vector<char>(at(ranks_)), slack};
   for (int32_t node : flow_->sink_side()) {
-    if (node < ranks_) limit.inside[index(node)] = 1;
+    if (node < ranks_) limit.inside[at(node)] = 1;
   }
   if (limits_.size() < kLimits) {
     limits_.push_back(std::move(limit));

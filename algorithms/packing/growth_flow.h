@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "algorithms/net/max_flow.h"
+#include "src/base/index.h"
 #include "src/base/types.h"
 
 namespace weir::algorithms {
@@ -20,7 +21,7 @@ class GrowthFlow {
   /// `room[from][to]`: trees that fit from rank to rank.
   explicit GrowthFlow(std::vector<std::vector<int64_t>> room);
 
-  int64_t room(Rank from, Rank to) const { return room_[index(from)][index(to)]; }
+  int64_t room(Rank from, Rank to) const { return room_[at(from)][at(to)]; }
   void take(Rank from, Rank to, int64_t amount);
 
   /// A place for equal trees that have reached the ranks.
@@ -45,9 +46,8 @@ class GrowthFlow {
     std::vector<char> inside;
     int64_t slack = 0;
   };
-  static size_t index(int number) { return static_cast<size_t>(number); }
   int32_t node(int place) const { return ranks_ + place; }
-  size_t number(int place, Rank rank) const { return first_ + index(place) * index(ranks_) + index(rank); }
+  size_t number(int place, Rank rank) const { return first_ + at(place) * at(ranks_) + at(rank); }
   void build();
   void show(int place);
   int64_t known_limit(const Place& place, Rank from, Rank to, int64_t most) const;

@@ -13,8 +13,6 @@
 namespace weir::algorithms {
 namespace {
 
-using Wide = boost::multiprecision::cpp_int;
-
 /// Sums over all edges of all trees, which flows are made of, stay below this.
 constexpr int64_t kMostCounted = INT64_MAX / 4;
 
@@ -26,17 +24,17 @@ Status check_demand(const Network& network, const std::vector<int64_t>& weights,
   if (weights.size() != network.rank_nodes.size()) {
     return wrong(fmt::format("weights of {} ranks: the network has {}", weights.size(), network.ranks()));
   }
-  Wide total = 0;
+  Whole total = 0;
   for (size_t r = 0; r < weights.size(); ++r) {
     if (weights[r] < 0)
       return wrong(fmt::format("rank {} has weight {}: expected at least 0", r, weights[r]));
     total += weights[r];
   }
   if (total == 0) return wrong("no rank has a weight: expected a root");
-  const Wide counted = total * most_trees * network.ranks() * (network.edges.size() + 1);
+  const Whole counted = total * most_trees * network.ranks() * (network.edges.size() + 1);
   if (counted > kMostCounted) {
     return wrong(fmt::format("{} trees over {} ranks and {} edges: too many to count",
-                             Wide(total * most_trees).str(), network.ranks(), network.edges.size()));
+                             Whole(total * most_trees).str(), network.ranks(), network.edges.size()));
   }
   if (bound <= 0) return wrong(fmt::format("a bound of {}: expected more than 0", bound.str()));
   return {};

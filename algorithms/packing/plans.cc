@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "algorithms/ir/builder.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
@@ -17,8 +18,6 @@ using ir::Operand;
 /// Lanes that trees take turns in; sums of an all-reduce come up in as many others.
 constexpr int kLanes = 8;
 static_assert(2 * kLanes <= ir::kMaxLanes);
-
-size_t at(Rank rank) { return static_cast<size_t>(rank); }
 
 /// A tree and the chunks it carries, counted from the first of its root.
 struct Part {

@@ -7,11 +7,9 @@
 
 namespace weir::algorithms {
 
+using Whole = boost::multiprecision::cpp_int;
 using Rational = boost::multiprecision::cpp_rational;
 
-inline Rational exactly(const Ratio& ratio) {
-  using Whole = boost::multiprecision::cpp_int;
-  return {Whole(ratio.numerator), Whole(ratio.denominator)};
-}
+inline Rational exactly(const Ratio& ratio) { return {Whole(ratio.numerator), Whole(ratio.denominator)}; }
 
 }  // namespace weir::algorithms

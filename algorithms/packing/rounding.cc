@@ -10,14 +10,12 @@
 namespace weir::algorithms {
 namespace {
 
-using Wide = boost::multiprecision::cpp_int;
-
 /// More than any edge can need: every tree once into every rank.
 int64_t most_trees(const std::vector<int64_t>& shares) {
   return static_cast<int64_t>(shares.size()) * std::accumulate(shares.begin(), shares.end(), int64_t{0});
 }
 
-Wide floor(const Rational& value) { return numerator(value) / denominator(value); }
+Whole floor(const Rational& value) { return numerator(value) / denominator(value); }
 
 /// All bandwidths from `low` on and below `high` of which an edge's capacity is a whole multiple, ascending.
 /// At others no edge bears one tree more.
@@ -27,9 +25,9 @@ std::vector<Rational> steps_between(const Network& network, int64_t trees, const
   for (const Edge& edge : network.edges) capacities.insert(edge.capacity);
   std::vector<Rational> steps;
   for (int64_t capacity : capacities) {
-    const Wide most = std::min<Wide>(floor(capacity / low), trees);
-    for (Wide count = floor(capacity / high) + 1; count <= most; ++count)
-      steps.emplace_back(Wide(capacity), count);
+    const Whole most = std::min<Whole>(floor(capacity / low), trees);
+    for (Whole count = floor(capacity / high) + 1; count <= most; ++count)
+      steps.emplace_back(Whole(capacity), count);
   }
   std::sort(steps.begin(), steps.end());
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
@@ -40,10 +38,10 @@ std::vector<Rational> steps_between(const Network& network, int64_t trees, const
 
 std::vector<int64_t> trees_per_edge(const Network& network, const std::vector<int64_t>& shares,
                                     const Rational& bandwidth) {
-  const Wide most = most_trees(shares);
+  const Whole most = most_trees(shares);
   std::vector<int64_t> counts;
   for (const Edge& edge : network.edges) {
-    const Wide count = Wide(edge.capacity) * denominator(bandwidth) / numerator(bandwidth);
+    const Whole count = Whole(edge.capacity) * denominator(bandwidth) / numerator(bandwidth);
     counts.push_back(static_cast<int64_t>(std::min(count, most)));
   }
   return counts;

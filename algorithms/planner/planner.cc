@@ -11,15 +11,6 @@
 namespace weir::algorithms {
 namespace {
 
-bool sums(Collective collective) {
-  return collective == Collective::reduce_scatter || collective == Collective::reduce ||
-         collective == Collective::all_reduce;
-}
-bool spreads(Collective collective) {
-  return collective == Collective::all_gather || collective == Collective::broadcast ||
-         collective == Collective::all_reduce;
-}
-
 Result<JudgedCluster> judged(const Network& network, std::span<const char> between_hosts,
                              std::span<const int32_t> blocks, int skip) {
   auto plan = plan_cluster(network, between_hosts, blocks, skip);
@@ -36,7 +27,7 @@ Result<CollectivePlan> by_hosts(const Network& network, std::span<const char> be
   const bool rooted = has_root(plan.collective);
   std::vector<int32_t> blocks(network.rank_nodes.size(), rooted ? 0 : 1);
   if (rooted) blocks[static_cast<size_t>(plan.root)] = 1;
-  if (sums(plan.collective)) {
+  if (reduces(plan.collective)) {
     auto half = judged(reversed(network), between_hosts, blocks, skip);
     WEIR_TRY(half.status());
     plan.up = std::move(*half);
@@ -94,7 +85,7 @@ Result<CollectivePlan> plan_collective(const Network& network, std::span<const c
   best.collective = collective;
   best.root = root;
   Status refused;
-  if (network.ranks() > 1 && (sums(collective) || spreads(collective))) {
+  if (network.ranks() > 1 && (reduces(collective) || spreads(collective))) {
     auto bound = lower_bound(network, collective, root);
     WEIR_TRY(bound.status());
     WEIR_TRY(check_bound(network, *bound));

@@ -29,15 +29,6 @@ Result<Half> pack_half(const Network& network, const Bound& bound, const std::ve
   return Half{std::move(*packed), std::move(time)};
 }
 
-bool sums(Collective collective) {
-  return collective == Collective::reduce_scatter || collective == Collective::reduce ||
-         collective == Collective::all_reduce;
-}
-bool spreads(Collective collective) {
-  return collective == Collective::all_gather || collective == Collective::broadcast ||
-         collective == Collective::all_reduce;
-}
-
 /// What bounds the half that sums or spreads by itself.
 Result<Bound> half_bound(const Network& network, const TreePlan& trees, bool up) {
   if (has_root(trees.collective))
@@ -52,7 +43,7 @@ Status pack_halves(const Network& network, const PackingGoal& goal, TreePlan& tr
   std::vector<int64_t> weights(static_cast<size_t>(network.ranks()), rooted ? 0 : 1);
   if (rooted) weights[static_cast<size_t>(trees.root)] = 1;
   for (const bool up : {true, false}) {
-    if (!(up ? sums(trees.collective) : spreads(trees.collective))) continue;
+    if (!(up ? reduces(trees.collective) : spreads(trees.collective))) continue;
     const auto bound = half_bound(network, trees, up);
     WEIR_TRY(bound.status());
     auto half = pack_half(up ? reversed(network) : network, *bound, weights, parts, goal);
@@ -103,7 +94,7 @@ Status pack_all_reduce(const Network& network, const PackingGoal& goal, TreePlan
 
 Result<TreePlan> plan_trees(const Network& network, Collective collective, Rank root,
                             const PackingGoal& goal) {
-  if (!sums(collective) && !spreads(collective)) {
+  if (!reduces(collective) && !spreads(collective)) {
     return Status(Code::invalid_argument,
                   fmt::format("there are no trees for {}; expected a collective that sums or spreads",
                               name(collective)));

@@ -9,25 +9,17 @@
 
 #include "algorithms/proof/forest.h"
 #include "algorithms/proof/tree_proof.h"
+#include "algorithms/proof/wrong.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
 
 using Wide = boost::multiprecision::int256_t;
 
-template <typename Place>
-size_t at(Place place) {
-  return static_cast<size_t>(place);
-}
-
 template <typename Place, typename List>
 bool in(Place place, const List& list) {
   return place >= 0 && at(place) < list.size();
-}
-
-template <typename... Words>
-Status wrong(fmt::format_string<Words...> format, Words&&... words) {
-  return {Code::invalid_argument, fmt::format(format, std::forward<Words>(words)...)};
 }
 
 /// By node: whether a rank sits there.
@@ -154,9 +146,9 @@ class ShapeJudge {
   InHost found_;
 };
 
-class Judge {
+class ClusterJudge {
  public:
-  Judge(const Network& network, const ClusterPlan& plan, std::span<const int32_t> blocks)
+  ClusterJudge(const Network& network, const ClusterPlan& plan, std::span<const int32_t> blocks)
       : network_(network), plan_(plan), blocks_(blocks) {}
 
   Result<ClusterLoads> judge() {
@@ -427,7 +419,7 @@ class Judge {
 Result<ClusterLoads> check_cluster(const Network& network, const ClusterPlan& plan,
                                    std::span<const int32_t> blocks) {
   if (plan.free_roots) return wrong("roots are free: expected a plan for the blocks of ranks");
-  return Judge(network, plan, blocks).judge();
+  return ClusterJudge(network, plan, blocks).judge();
 }
 
 Result<BothClusterLoads> check_both(const Network& network, const ClusterPlan& up, const ClusterPlan& down) {
@@ -436,7 +428,7 @@ Result<BothClusterLoads> check_both(const Network& network, const ClusterPlan& u
     const ClusterPlan& plan = sums ? up : down;
     const char* half = sums ? "sums" : "spreads";
     if (!plan.free_roots) return wrong("the half that {} has no free roots", half);
-    auto loads = Judge(sums ? reversed(network) : network, plan, {}).judge();
+    auto loads = ClusterJudge(sums ? reversed(network) : network, plan, {}).judge();
     if (!loads.ok()) return wrong("the half that {}: {}", half, loads.status().message());
     (sums ? both.up : both.down) = std::move(*loads);
   }
@@ -453,7 +445,6 @@ Result<BothClusterLoads> check_both(const Network& network, const ClusterPlan& u
     most = load;
     width = network.edges[e].capacity;
   }
-  using Whole = boost::multiprecision::cpp_int;
   both.time = Rational(Whole(most), Whole(all) * width);
   return both;
 }

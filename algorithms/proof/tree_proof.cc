@@ -2,23 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
+#include "algorithms/proof/wrong.h"
+
 namespace weir::algorithms {
 namespace {
 
-using Wide = boost::multiprecision::cpp_int;
-
-Status wrong(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }
-
 /// That no edge bears more than its capacity. `passing` by edge: how many trees.
-Result<TreeLoads> weigh(const Network& network, const Rational& bandwidth, const std::vector<Wide>& passing) {
+Result<TreeLoads> weigh(const Network& network, const Rational& bandwidth,
+                        const std::vector<Whole>& passing) {
   TreeLoads loads;
   loads.use = 0;
   for (size_t e = 0; e < passing.size(); ++e) {
     const Edge& edge = network.edges[e];
     const Rational load = bandwidth * Rational(passing[e]);
     if (load > edge.capacity) {
-      return wrong(fmt::format("edge {} of the network (node {} to {}) bears {}, more than its capacity {}",
-                               e, edge.from, edge.to, load.str(), edge.capacity));
+      return wrong("edge {} of the network (node {} to {}) bears {}, more than its capacity {}", e, edge.from,
+                   edge.to, load.str(), edge.capacity);
     }
     loads.trees.push_back(static_cast<int64_t>(passing[e]));
     if (passing[e] == 0 || load / edge.capacity <= loads.use) continue;
@@ -28,9 +29,9 @@ Result<TreeLoads> weigh(const Network& network, const Rational& bandwidth, const
   return loads;
 }
 
-class Judge {
+class TreeJudge {
  public:
-  Judge(const Network& network, const Packing& packing)
+  TreeJudge(const Network& network, const Packing& packing)
       : network_(network), packing_(packing), rank_at_(static_cast<size_t>(network.nodes), -1) {
     for (size_t r = 0; r < network.rank_nodes.size(); ++r) {
       rank_at_[static_cast<size_t>(network.rank_nodes[r])] = static_cast<Rank>(r);
@@ -41,15 +42,14 @@ class Judge {
 
   Result<TreeLoads> judge() {
     if (packing_.shares.size() != network_.rank_nodes.size()) {
-      return wrong(fmt::format("a packing for {} ranks: the network has {}", packing_.shares.size(),
-                               network_.rank_nodes.size()));
+      return wrong("a packing for {} ranks: the network has {}", packing_.shares.size(),
+                   network_.rank_nodes.size());
     }
     if (packing_.bandwidth <= 0) return wrong("trees without bandwidth: expected more than 0");
     for (size_t number = 0; number < packing_.trees.size(); ++number) WEIR_TRY(walk(number));
     for (size_t r = 0; r < rooted_.size(); ++r) {
       if (rooted_[r] != packing_.shares[r]) {
-        return wrong(fmt::format("rank {} is the root of {} trees, expected {}", r, rooted_[r].str(),
-                                 packing_.shares[r]));
+        return wrong("rank {} is the root of {} trees, expected {}", r, rooted_[r].str(), packing_.shares[r]);
       }
     }
     return weigh(network_, packing_.bandwidth, passing_);
@@ -61,10 +61,9 @@ class Judge {
   /// That one tree reaches every rank exactly once, over routes that exist.
   Status walk(size_t number) {
     const Tree& tree = packing_.trees[number];
-    if (!is_rank(tree.root)) return wrong(fmt::format("tree {} has root {}, not a rank", number, tree.root));
+    if (!is_rank(tree.root)) return wrong("tree {} has root {}, not a rank", number, tree.root);
     if (tree.multiplicity <= 0) {
-      return wrong(
-          fmt::format("tree {} has multiplicity {}, expected at least 1", number, tree.multiplicity));
+      return wrong("tree {} has multiplicity {}, expected at least 1", number, tree.multiplicity);
     }
     std::vector<char> reached(rooted_.size());
     reached[static_cast<size_t>(tree.root)] = 1;
@@ -73,20 +72,19 @@ class Judge {
       const auto where = [&] {
         return fmt::format("tree {}, edge {} ({} to {})", number, e, edge.from, edge.to);
       };
-      if (!is_rank(edge.from) || !is_rank(edge.to)) return wrong(where() + ": not between two ranks");
+      if (!is_rank(edge.from) || !is_rank(edge.to)) return wrong("{}: not between two ranks", where());
       if (!reached[static_cast<size_t>(edge.from)]) {
-        return wrong(fmt::format("{}: rank {} has nothing to send yet", where(), edge.from));
+        return wrong("{}: rank {} has nothing to send yet", where(), edge.from);
       }
       if (reached[static_cast<size_t>(edge.to)]) {
-        return wrong(fmt::format("{}: rank {} is delivered to twice", where(), edge.to));
+        return wrong("{}: rank {} is delivered to twice", where(), edge.to);
       }
       reached[static_cast<size_t>(edge.to)] = 1;
       const std::string fault = follow(edge, tree.multiplicity);
-      if (!fault.empty()) return wrong(where() + ": " + fault);
+      if (!fault.empty()) return wrong("{}: {}", where(), fault);
     }
     for (size_t r = 0; r < reached.size(); ++r) {
-      if (!reached[r])
-        return wrong(fmt::format("tree {} of root {} does not reach rank {}", number, tree.root, r));
+      if (!reached[r]) return wrong("tree {} of root {} does not reach rank {}", number, tree.root, r);
     }
     rooted_[static_cast<size_t>(tree.root)] += tree.multiplicity;
     return {};
@@ -117,16 +115,16 @@ class Judge {
 
   const Network& network_;
   const Packing& packing_;
-  std::vector<Rank> rank_at_;  // by node: its rank, or -1
-  std::vector<Wide> rooted_;   // by rank
-  std::vector<Wide> passing_;  // by edge of the network
+  std::vector<Rank> rank_at_;   // by node: its rank, or -1
+  std::vector<Whole> rooted_;   // by rank
+  std::vector<Whole> passing_;  // by edge of the network
 };
 
 }  // namespace
 
 Result<TreeLoads> check_packing(const Network& network, const Packing& packing) {
   WEIR_TRY(check(network));
-  return Judge(network, packing).judge();
+  return TreeJudge(network, packing).judge();
 }
 
 Result<TreeLoads> check_both(const Network& network, const Packing& reversed_packing,
@@ -137,14 +135,14 @@ Result<TreeLoads> check_both(const Network& network, const Packing& reversed_pac
   WEIR_TRY(up.status());
   for (size_t r = 0; r < packing.shares.size(); ++r) {
     if (reversed_packing.shares[r] == packing.shares[r]) continue;
-    return wrong(fmt::format("rank {} is the root of {} trees that sum and {} that spread: expected as many",
-                             r, reversed_packing.shares[r], packing.shares[r]));
+    return wrong("rank {} is the root of {} trees that sum and {} that spread: expected as many", r,
+                 reversed_packing.shares[r], packing.shares[r]);
   }
   if (reversed_packing.bandwidth != packing.bandwidth) {
-    return wrong(fmt::format("trees that sum have bandwidth {} and those that spread {}: expected the same",
-                             reversed_packing.bandwidth.str(), packing.bandwidth.str()));
+    return wrong("trees that sum have bandwidth {} and those that spread {}: expected the same",
+                 reversed_packing.bandwidth.str(), packing.bandwidth.str());
   }
-  std::vector<Wide> passing(down->trees.begin(), down->trees.end());
+  std::vector<Whole> passing(down->trees.begin(), down->trees.end());
   for (size_t e = 0; e < passing.size(); ++e) passing[e] += up->trees[e];
   return weigh(network, packing.bandwidth, passing);
 }
@@ -153,14 +151,13 @@ Result<Rational> cut_bandwidth(const Network& network, const std::vector<int64_t
                                const std::vector<char>& inside) {
   WEIR_TRY(check(network));
   if (inside.size() != static_cast<size_t>(network.nodes)) {
-    return wrong(fmt::format("a cut of {} nodes: the network has {}", inside.size(), network.nodes));
+    return wrong("a cut of {} nodes: the network has {}", inside.size(), network.nodes);
   }
   if (shares.size() != network.rank_nodes.size()) {
-    return wrong(
-        fmt::format("shares of {} ranks: the network has {}", shares.size(), network.rank_nodes.size()));
+    return wrong("shares of {} ranks: the network has {}", shares.size(), network.rank_nodes.size());
   }
   const auto within = [&](int32_t node) { return inside[static_cast<size_t>(node)] != 0; };
-  Wide share = 0;
+  Whole share = 0;
   bool outside = false;
   for (size_t r = 0; r < shares.size(); ++r) {
     if (within(network.rank_nodes[r])) {
@@ -171,7 +168,7 @@ Result<Rational> cut_bandwidth(const Network& network, const std::vector<int64_t
   }
   if (!outside) return wrong("a cut with all ranks inside: expected one outside");
   if (share <= 0) return wrong("a cut with no share inside: expected a rank that is the root of trees");
-  Wide leaving = 0;
+  Whole leaving = 0;
   for (const Edge& edge : network.edges) {
     if (within(edge.from) && !within(edge.to)) leaving += edge.capacity;
   }

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/index.h"
+
 namespace weir::sim {
 namespace {
 
 constexpr double kBytesPerUnit = algorithms::kCapacityUnit * 1e9;  // per second
-
-size_t at(int32_t id) { return static_cast<size_t>(id); }
 
 /// Units of capacity that each share of a flow can use at most.
 double ceiling_of(const FlowSet& set, const Flow& flow, double latency) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "src/base/index.h"
+
 namespace weir::sim {
 
 FairShares::FairShares(const Network& network, std::vector<Group> groups)
@@ -25,7 +27,7 @@ FairShares::FairShares(const Network& network, std::vector<Group> groups)
     bounds_.push_back(static_cast<int64_t>(std::ceil(group.ceiling)));
     first_place_.push_back(hops);
     hops += group.path.size();
-    for (const int32_t edge : group.path) ++first_member_[index(edge) + 1];
+    for (const int32_t edge : group.path) ++first_member_[at(edge) + 1];
   }
   for (size_t e = 0; e < network.edges.size(); ++e) first_member_[e + 1] += first_member_[e];
   members_.resize(hops);
@@ -33,35 +35,35 @@ FairShares::FairShares(const Network& network, std::vector<Group> groups)
 }
 
 void FairShares::change(GroupId group, int32_t flows) {
-  const int32_t before = flows_[index(group)];
-  flows_[index(group)] = before + flows;
+  const int32_t before = flows_[at(group)];
+  flows_[at(group)] = before + flows;
   if (before == 0 && flows > 0) join(group);
   if (before > 0 && before + flows == 0) leave(group);
-  for (const int32_t edge : groups_[index(group)].path) {
-    demand_[index(edge)] += static_cast<__int128>(bounds_[index(group)]) * flows;
-    if (!std::exchange(edge_marked_[index(edge)], 1)) touched_edges_.push_back(edge);
+  for (const int32_t edge : groups_[at(group)].path) {
+    demand_[at(edge)] += static_cast<__int128>(bounds_[at(group)]) * flows;
+    if (!std::exchange(edge_marked_[at(edge)], 1)) touched_edges_.push_back(edge);
   }
   touched_groups_.push_back(group);
 }
 
 void FairShares::join(GroupId group) {
-  const auto& path = groups_[index(group)].path;
+  const auto& path = groups_[at(group)].path;
   for (size_t hop = 0; hop < path.size(); ++hop) {
-    const size_t edge = index(path[hop]);
-    const size_t place = first_member_[edge] + index(member_count_[edge]++);
+    const size_t edge = at(path[hop]);
+    const size_t place = first_member_[edge] + at(member_count_[edge]++);
     members_[place] = {group, static_cast<int32_t>(hop)};
-    places_[first_place_[index(group)] + hop] = place;
+    places_[first_place_[at(group)] + hop] = place;
   }
 }
 
 void FairShares::leave(GroupId group) {
-  const auto& path = groups_[index(group)].path;
+  const auto& path = groups_[at(group)].path;
   for (size_t hop = 0; hop < path.size(); ++hop) {
-    const size_t edge = index(path[hop]);
-    const size_t place = places_[first_place_[index(group)] + hop];
-    const Member last = members_[first_member_[edge] + index(--member_count_[edge])];
+    const size_t edge = at(path[hop]);
+    const size_t place = places_[first_place_[at(group)] + hop];
+    const Member last = members_[first_member_[edge] + at(--member_count_[edge])];
     members_[place] = last;
-    places_[first_place_[index(last.group)] + index(last.hop)] = place;
+    places_[first_place_[at(last.group)] + at(last.hop)] = place;
   }
 }
 
@@ -75,46 +77,46 @@ std::span<const GroupId> FairShares::settle() {
 }
 
 void FairShares::include(GroupId group) {
-  if (!std::exchange(group_marked_[index(group)], 1)) work_.push_back(group);
+  if (!std::exchange(group_marked_[at(group)], 1)) work_.push_back(group);
 }
 
 /// Everything that the changes can reach: work_, edges_ and, of the groups, those that share one.
 void FairShares::collect() {
   for (const GroupId group : touched_groups_) include(group);
   for (const int32_t edge : touched_edges_) {
-    edge_marked_[index(edge)] = 0;
+    edge_marked_[at(edge)] = 0;
     const bool now = contested(edge);
-    if (!std::exchange(was_contested_[index(edge)], now) && !now) continue;
+    if (!std::exchange(was_contested_[at(edge)], now) && !now) continue;
     for (const Member& member : members(edge)) include(member.group);
   }
   for (size_t next = 0; next < work_.size(); ++next) {
     const GroupId group = work_[next];
-    new_rates_[index(group)] = flows_[index(group)] == 0 ? 0 : groups_[index(group)].ceiling;
-    if (flows_[index(group)] == 0) continue;
+    new_rates_[at(group)] = flows_[at(group)] == 0 ? 0 : groups_[at(group)].ceiling;
+    if (flows_[at(group)] == 0) continue;
     bool shares = false;
-    for (const int32_t edge : groups_[index(group)].path) {
+    for (const int32_t edge : groups_[at(group)].path) {
       if (!contested(edge)) continue;
       shares = true;
-      if (std::exchange(edge_marked_[index(edge)], 1)) continue;
+      if (std::exchange(edge_marked_[at(edge)], 1)) continue;
       edges_.push_back(edge);
       for (const Member& member : members(edge)) include(member.group);
     }
     if (!shares) continue;
-    new_rates_[index(group)] = kRising;
+    new_rates_[at(group)] = kRising;
     by_ceiling_.push_back(group);
   }
 }
 
 void FairShares::fill() {
   for (const int32_t edge : edges_) {
-    left_[index(edge)] = static_cast<double>(network_.edges[index(edge)].capacity);
-    claims_[index(edge)] = 0;
-    for (const Member& member : members(edge)) claims_[index(edge)] += flows_[index(member.group)];
-    levels_.push_back({left_[index(edge)] / static_cast<double>(claims_[index(edge)]), edge});
+    left_[at(edge)] = static_cast<double>(network_.edges[at(edge)].capacity);
+    claims_[at(edge)] = 0;
+    for (const Member& member : members(edge)) claims_[at(edge)] += flows_[at(member.group)];
+    levels_.push_back({left_[at(edge)] / static_cast<double>(claims_[at(edge)]), edge});
   }
   std::make_heap(levels_.begin(), levels_.end());
   std::sort(by_ceiling_.begin(), by_ceiling_.end(), [&](GroupId a, GroupId b) {
-    const double x = groups_[index(a)].ceiling, y = groups_[index(b)].ceiling;
+    const double x = groups_[at(a)].ceiling, y = groups_[at(b)].ceiling;
     return x != y ? x < y : a < b;
   });
 
@@ -123,18 +125,18 @@ void FairShares::fill() {
     std::pop_heap(levels_.begin(), levels_.end());
     const Level level = levels_.back();
     levels_.pop_back();
-    if (claims_[index(level.edge)] == 0) continue;
+    if (claims_[at(level.edge)] == 0) continue;
     // Shares only grow while others freeze, so what lay in the heap was a lower bound.
-    const double share = left_[index(level.edge)] / static_cast<double>(claims_[index(level.edge)]);
+    const double share = left_[at(level.edge)] / static_cast<double>(claims_[at(level.edge)]);
     if (share > level.share) {
       levels_.push_back({share, level.edge});
       std::push_heap(levels_.begin(), levels_.end());
       continue;
     }
     bool waited = false;
-    for (; next < by_ceiling_.size() && groups_[index(by_ceiling_[next])].ceiling <= share; ++next) {
-      if (new_rates_[index(by_ceiling_[next])] != kRising) continue;
-      freeze(by_ceiling_[next], groups_[index(by_ceiling_[next])].ceiling);
+    for (; next < by_ceiling_.size() && groups_[at(by_ceiling_[next])].ceiling <= share; ++next) {
+      if (new_rates_[at(by_ceiling_[next])] != kRising) continue;
+      freeze(by_ceiling_[next], groups_[at(by_ceiling_[next])].ceiling);
       waited = true;
     }
     if (waited) {
@@ -143,32 +145,32 @@ void FairShares::fill() {
       continue;
     }
     for (const Member& member : members(level.edge)) {
-      if (new_rates_[index(member.group)] == kRising) freeze(member.group, share);
+      if (new_rates_[at(member.group)] == kRising) freeze(member.group, share);
     }
   }
   for (; next < by_ceiling_.size(); ++next) {
-    double& rate = new_rates_[index(by_ceiling_[next])];
-    if (rate == kRising) rate = groups_[index(by_ceiling_[next])].ceiling;
+    double& rate = new_rates_[at(by_ceiling_[next])];
+    if (rate == kRising) rate = groups_[at(by_ceiling_[next])].ceiling;
   }
 }
 
 void FairShares::freeze(GroupId group, double rate) {
-  new_rates_[index(group)] = rate;
-  for (const int32_t edge : groups_[index(group)].path) {
-    if (!edge_marked_[index(edge)]) continue;
-    left_[index(edge)] -= rate * flows_[index(group)];
-    claims_[index(edge)] -= flows_[index(group)];
+  new_rates_[at(group)] = rate;
+  for (const int32_t edge : groups_[at(group)].path) {
+    if (!edge_marked_[at(edge)]) continue;
+    left_[at(edge)] -= rate * flows_[at(group)];
+    claims_[at(edge)] -= flows_[at(group)];
   }
 }
 
 void FairShares::conclude() {
   for (const GroupId group : work_) {
-    group_marked_[index(group)] = 0;
-    if (std::exchange(rates_[index(group)], new_rates_[index(group)]) != new_rates_[index(group)]) {
+    group_marked_[at(group)] = 0;
+    if (std::exchange(rates_[at(group)], new_rates_[at(group)]) != new_rates_[at(group)]) {
       changed_.push_back(group);
     }
   }
-  for (const int32_t edge : edges_) edge_marked_[index(edge)] = 0;
+  for (const int32_t edge : edges_) edge_marked_[at(edge)] = 0;
   touched_groups_.clear();
   touched_edges_.clear();
   work_.clear();

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "algorithms/net/network.h"
+#include "src/base/index.h"
 
 namespace weir::sim {
 
@@ -40,9 +41,9 @@ class FairShares {
   std::span<const GroupId> settle();
 
   /// Of each flow of the group, in units of capacity; 0 while it has none.
-  double rate(GroupId group) const { return rates_[index(group)]; }
-  int32_t flows(GroupId group) const { return flows_[index(group)]; }
-  std::span<const int32_t> path(GroupId group) const { return groups_[index(group)].path; }
+  double rate(GroupId group) const { return rates_[at(group)]; }
+  int32_t flows(GroupId group) const { return flows_[at(group)]; }
+  std::span<const int32_t> path(GroupId group) const { return groups_[at(group)].path; }
 
  private:
   struct Member {
@@ -58,11 +59,9 @@ class FairShares {
   };
   static constexpr double kRising = -1;  // for a new rate: not frozen yet
 
-  static size_t index(int32_t value) { return static_cast<size_t>(value); }
-
-  bool contested(int32_t edge) const { return demand_[index(edge)] > network_.edges[index(edge)].capacity; }
+  bool contested(int32_t edge) const { return demand_[at(edge)] > network_.edges[at(edge)].capacity; }
   std::span<const Member> members(int32_t edge) const {
-    return {members_.data() + first_member_[index(edge)], index(member_count_[index(edge)])};
+    return {members_.data() + first_member_[at(edge)], at(member_count_[at(edge)])};
   }
   void join(GroupId group);
   void leave(GroupId group);

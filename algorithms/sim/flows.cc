@@ -20,8 +20,6 @@ size_t hash_of(std::span<const int32_t> edges) {
   return static_cast<size_t>(hash ^ (hash >> 32));
 }
 
-bool sound(double figure) { return std::isfinite(figure) && figure >= 0; }
-
 }  // namespace
 
 FlowSet::FlowSet(const Network& network, double hop_latency, double burst)
@@ -94,12 +92,13 @@ Status FlowSet::check_path(PathId path) const {
 
 Status FlowSet::check() const {
   const bool complete = tokens_.empty() || tokens_.size() == network_.edges.size();
-  if (!complete || !std::ranges::all_of(tokens_, sound))
+  if (!complete || !std::ranges::all_of(tokens_, is_sound))
     return wrong(fmt::format("{} buckets that hold something: expected {} figures, 0 or more", tokens_.size(),
                              network_.edges.size()));
-  if (!sound(burst_)) return wrong(fmt::format("edges with a burst of {} bytes: expected 0 or more", burst_));
+  if (!is_sound(burst_))
+    return wrong(fmt::format("edges with a burst of {} bytes: expected 0 or more", burst_));
   for (size_t e = 0; e < edge_latency_.size(); ++e) {
-    if (!sound(edge_latency_[e])) {
+    if (!is_sound(edge_latency_[e])) {
       return wrong(fmt::format("edge {} has a latency of {} s", e, edge_latency_[e]));
     }
   }
@@ -120,7 +119,8 @@ Status FlowSet::check() const {
                                        {flow.alpha, "alpha"},
                                        {flow.pace, "pace"},
                                        {flow.window, "window"}}) {
-      if (!sound(figure)) return wrong(fmt::format("flow {} has {} {}: expected 0 or more", f, word, figure));
+      if (!is_sound(figure))
+        return wrong(fmt::format("flow {} has {} {}: expected 0 or more", f, word, figure));
     }
   }
   for (const auto& [flow, what] : waits_) {
@@ -128,7 +128,7 @@ Status FlowSet::check() const {
       return wrong(fmt::format("flow {} waits for flow {}: there are flows 0 to {}", flow, what.flow,
                                static_cast<int64_t>(flows_.size()) - 1));
     }
-    if (!sound(what.delay))
+    if (!is_sound(what.delay))
       return wrong(fmt::format("flow {} waits {} s after flow {}", flow, what.delay, what.flow));
   }
   return {};

@@ -10,6 +10,7 @@
 /// One thread at a time; const calls are safe to share. The same set gives the same bits, on every run.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,6 +25,9 @@ using FlowId = uint32_t;
 using PathId = int32_t;
 
 inline constexpr PathId kNoPath = -1;
+
+/// Whether a figure of a model can be one: a number that is neither negative nor infinite.
+inline bool is_sound(double figure) { return std::isfinite(figure) && figure >= 0; }
 
 struct Flow {
   PathId path = kNoPath;  ///< kNoPath: takes no time; something to wait for

@@ -8,6 +8,7 @@
 
 #include "algorithms/ir/symbolic.h"
 #include "algorithms/sim/paces.h"
+#include "src/base/index.h"
 
 namespace weir::sim {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 using ir::Move;
 using ir::Operand;
 using Kind = Operand::Kind;
-
-size_t at(int32_t id) { return static_cast<size_t>(id); }
 
 /// One way from a lane to a lane.
 struct Channel {
@@ -219,8 +218,6 @@ class Translation {
 
 constexpr double kMostPasses = 1e15;  // can be counted in doubles
 
-bool sound(double figure) { return std::isfinite(figure) && figure >= 0; }
-
 }  // namespace
 
 Tiling tile(const ir::Plan& plan, double bytes, const Channels& channels) {
@@ -248,7 +245,7 @@ Result<PlanFlows> plan_flows(const ir::Plan& plan, const Tiling& tiling, int64_t
     return wrong(fmt::format("a plan for {} ranks does not run on a network of {}", plan.shape.ranks,
                              network.ranks()));
   }
-  if (!sound(tiling.chunk_bytes)) {
+  if (!is_sound(tiling.chunk_bytes)) {
     return wrong(fmt::format("chunks of {} bytes: expected 0 or more", tiling.chunk_bytes));
   }
   for (const auto& [figure, word] : {std::pair{channels.hop_latency, "a hop latency"},
@@ -257,7 +254,8 @@ Result<PlanFlows> plan_flows(const ir::Plan& plan, const Tiling& tiling, int64_t
                                      {channels.pace, "a pace"},
                                      {channels.window, "a window"},
                                      {channels.burst, "a burst"}}) {
-    if (!sound(figure)) return wrong(fmt::format("channels with {} of {}: expected 0 or more", word, figure));
+    if (!is_sound(figure))
+      return wrong(fmt::format("channels with {} of {}: expected 0 or more", word, figure));
   }
   if (channels.slots < 1) {
     return wrong(fmt::format("channels with {} slots: expected at least 1", channels.slots));

@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "algorithms/ir/symbolic.h"
+#include "src/base/index.h"
 
 namespace weir::sim {
 namespace {
-
-size_t at(int32_t id) { return static_cast<size_t>(id); }
 
 Result<Timeline> simulate_once(const Round& round, const Network& network, Routes& routes,
                                const Channels& channels) {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "src/base/index.h"
+
 namespace weir::sim {
 namespace {
-
-size_t at(int32_t id) { return static_cast<size_t>(id); }
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
 
 DuplexGraph::DuplexGraph(const Network& network, const std::vector<int64_t>& capacities)
-    : network_(&network), opposite_(network.edges.size(), -1), sums_(place(network.nodes)) {
+    : network_(&network), opposite_(network.edges.size(), -1), sums_(at(network.nodes)) {
   std::map<Ends, int32_t> edges;
   for (size_t e = 0; e < network.edges.size(); ++e) {
     const Edge& edge = network.edges[e];
@@ -14,34 +16,34 @@ DuplexGraph::DuplexGraph(const Network& network, const std::vector<int64_t>& cap
   for (const auto& [ends, edge] : edges) {
     const auto back = edges.find({ends.second, ends.first});
     if (back == edges.end()) continue;
-    opposite_[place(edge)] = back->second;
-    const int64_t capacity = std::min(capacities[place(edge)], capacities[place(back->second)]);
+    opposite_[at(edge)] = back->second;
+    const int64_t capacity = std::min(capacities[at(edge)], capacities[at(back->second)]);
     if (ends.first < ends.second && capacity > 0) add(ends.first, ends.second, {{edge}, capacity});
   }
 }
 
 int64_t DuplexGraph::capacity(int32_t a, int32_t b) const {
-  const auto found = sums_[place(a)].find(b);
-  return found == sums_[place(a)].end() ? 0 : found->second;
+  const auto found = sums_[at(a)].find(b);
+  return found == sums_[at(a)].end() ? 0 : found->second;
 }
 
 std::vector<int32_t> DuplexGraph::neighbours(int32_t node) const {
   std::vector<int32_t> found;
-  for (const auto& [other, amount] : sums_[place(node)]) found.push_back(other);
+  for (const auto& [other, amount] : sums_[at(node)]) found.push_back(other);
   return found;
 }
 
 int64_t DuplexGraph::degree(int32_t node) const {
   int64_t sum = 0;
-  for (const auto& [other, amount] : sums_[place(node)]) sum += amount;
+  for (const auto& [other, amount] : sums_[at(node)]) sum += amount;
   return sum;
 }
 
 void DuplexGraph::change(int32_t a, int32_t b, int64_t amount) {
   for (const auto& [node, other] : {Ends{a, b}, Ends{b, a}}) {
-    int64_t& sum = sums_[place(node)][other];
+    int64_t& sum = sums_[at(node)][other];
     sum += amount;
-    if (sum == 0) sums_[place(node)].erase(other);
+    if (sum == 0) sums_[at(node)].erase(other);
   }
 }
 
@@ -102,10 +104,9 @@ std::vector<int32_t> DuplexGraph::joined(const std::vector<int32_t>& head,
   std::vector<int32_t> route = head;
   for (int32_t edge : tail) {
     route.push_back(edge);
-    const int32_t end = network_->edges[place(edge)].to;
-    const auto met = std::find_if(route.begin(), route.end(), [&](int32_t earlier) {
-      return network_->edges[place(earlier)].from == end;
-    });
+    const int32_t end = network_->edges[at(edge)].to;
+    const auto met = std::find_if(route.begin(), route.end(),
+                                  [&](int32_t earlier) { return network_->edges[at(earlier)].from == end; });
     route.erase(met, route.end());
   }
   return route;

@@ -11,6 +11,7 @@
 
 #include "algorithms/net/network.h"
 #include "algorithms/packing/logical_graph.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 
@@ -44,11 +45,10 @@ class DuplexGraph {
   /// The same links the other way round.
   std::vector<int32_t> mirrored(const std::vector<int32_t>& route) const;
   /// The edge that leads back, or -1.
-  int32_t opposite(int32_t edge) const { return opposite_[place(edge)]; }
+  int32_t opposite(int32_t edge) const { return opposite_[at(edge)]; }
 
  private:
   using Ends = std::pair<int32_t, int32_t>;  // the lower node first; routes lead from it
-  static size_t place(int32_t number) { return static_cast<size_t>(number); }
   void change(int32_t a, int32_t b, int64_t amount);
   void add(int32_t a, int32_t b, Piece piece);
   std::vector<Piece> remove(int32_t a, int32_t b, int64_t amount);

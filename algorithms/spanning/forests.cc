@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/base/index.h"
+
 namespace weir::algorithms {
 namespace {
-
-size_t at(int32_t number) { return static_cast<size_t>(number); }
 
 /// Disjoint forests that grow together.
 class Forests {

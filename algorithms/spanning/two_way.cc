@@ -11,13 +11,12 @@
 #include "algorithms/spanning/duplex_graph.h"
 #include "algorithms/spanning/forests.h"
 #include "algorithms/spanning/splitting.h"
+#include "src/base/index.h"
 
 namespace weir::algorithms {
 namespace {
 
 Status wrong(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }
-
-size_t at(int32_t number) { return static_cast<size_t>(number); }
 
 /// What fits into the network's links when so many trees are packed.
 DuplexGraph graph_of(const Network& network, int trees, const Rational& bandwidth) {

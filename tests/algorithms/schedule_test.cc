@@ -168,7 +168,7 @@ TEST(DoubleTree, TheTreesSpanAllNodesAndShareTheWork) {
   for (int nodes = 1; nodes <= 40; ++nodes) {
     std::vector<int> busy(static_cast<size_t>(nodes));
     for (int which : {0, 1}) {
-      const Tree tree = double_tree(nodes, which);
+      const NodeTree tree = double_tree(nodes, which);
       int deepest = 0;
       for (int node = 0; node < nodes; ++node) {
         int depth = 0;
@@ -194,7 +194,7 @@ TEST(KaryTree, IsAsFlatAsItCanBe) {
         ++depth;
         room += level *= arity;
       }
-      const Tree tree = kary_tree(nodes, arity);
+      const NodeTree tree = kary_tree(nodes, arity);
       std::vector<int> deep(static_cast<size_t>(nodes)), below(static_cast<size_t>(nodes), 1);
       for (int node = 1; node < nodes; ++node) {
         const int parent = tree.parent[static_cast<size_t>(node)];

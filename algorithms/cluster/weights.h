@@ -1,0 +1,18 @@
+/// Weights: whole numbers of which only the proportions count.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace weir::algorithms {
+
+/// Divides by what all have in common. Those that are all 0 stay.
+inline void to_lowest_terms(std::vector<int64_t>& weights) {
+  int64_t divisor = 0;
+  for (const int64_t weight : weights) divisor = std::gcd(divisor, weight);
+  for (int64_t& weight : weights) weight /= std::max<int64_t>(divisor, 1);
+}
+
+}  // namespace weir::algorithms

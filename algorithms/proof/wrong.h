@@ -1,0 +1,18 @@
+/// What proofs answer with.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "weir/status.h"
+
+namespace weir::algorithms {
+
+/// The first thing that is wrong.
+template <typename... Words>
+Status wrong(fmt::format_string<Words...> format, Words&&... words) {
+  return {Code::invalid_argument, fmt::format(format, std::forward<Words>(words)...)};
+}
+
+}  // namespace weir::algorithms

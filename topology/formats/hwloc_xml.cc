@@ -40,9 +40,9 @@ std::vector<std::string_view> words_of_lines(std::string_view text) {
 
 std::string key_of(std::string_view type, int64_t os_index) { return fmt::format("{}:{}", type, os_index); }
 
-class Reader {
+class HwlocReader {
  public:
-  Reader(const XmlFile& file, Notes* notes) : file_(file), notes_(notes) {}
+  HwlocReader(const XmlFile& file, Notes* notes) : file_(file), notes_(notes) {}
 
   Result<HwlocXml> read();
 
@@ -83,8 +83,8 @@ class Reader {
   std::set<int64_t> gp_indices_;
 };
 
-Status Reader::read_whole(pugi::xml_node element, std::string_view name, std::string_view value, int64_t most,
-                          int64_t& whole) {
+Status HwlocReader::read_whole(pugi::xml_node element, std::string_view name, std::string_view value,
+                               int64_t most, int64_t& whole) {
   int64_t number = 0;
   if (!parse_int(value, number) || number < 0 || number > most)
     return unlike(element, name, value, fmt::format("a whole number from 0 to {}", most));
@@ -92,7 +92,7 @@ Status Reader::read_whole(pugi::xml_node element, std::string_view name, std::st
   return {};
 }
 
-Status Reader::check_attributes(pugi::xml_node element, std::initializer_list<std::string_view> known) {
+Status HwlocReader::check_attributes(pugi::xml_node element, std::initializer_list<std::string_view> known) {
   if (++elements_ > kMostElements)
     return file_.refuse(element, fmt::format("the file has more than {} elements", kMostElements));
   std::vector<std::string_view> names;
@@ -111,7 +111,7 @@ Status Reader::check_attributes(pugi::xml_node element, std::initializer_list<st
   return {};
 }
 
-Status Reader::no_text(pugi::xml_node element) {
+Status HwlocReader::no_text(pugi::xml_node element) {
   for (const pugi::xml_node child : element.children()) {
     if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata) {
       return file_.leave_out(
@@ -122,14 +122,14 @@ Status Reader::no_text(pugi::xml_node element) {
   return {};
 }
 
-std::string Reader::second_with(pugi::xml_node element, const std::string& what) {
+std::string HwlocReader::second_with(pugi::xml_node element, const std::string& what) {
   const auto [found, is_new] = once_.emplace(what, file_.line(element));
   if (is_new) return "";
   return fmt::format("there is a second object with {}; the first is in line {}", what, found->second);
 }
 
-Status Reader::read_text_field(pugi::xml_node element, std::string_view name, std::string_view value,
-                               HwlocObject& object, bool& known) {
+Status HwlocReader::read_text_field(pugi::xml_node element, std::string_view name, std::string_view value,
+                                    HwlocObject& object, bool& known) {
   CpuSet set;
   PciFacts pci;
   std::string first;
@@ -160,8 +160,8 @@ Status Reader::read_text_field(pugi::xml_node element, std::string_view name, st
   return {};
 }
 
-Status Reader::read_field(pugi::xml_node element, std::string_view name, std::string_view value,
-                          HwlocObject& object, bool& known) {
+Status HwlocReader::read_field(pugi::xml_node element, std::string_view name, std::string_view value,
+                               HwlocObject& object, bool& known) {
   WEIR_TRY(read_text_field(element, name, value, object, known));
   if (known) return {};
   known = true;
@@ -186,7 +186,7 @@ Status Reader::read_field(pugi::xml_node element, std::string_view name, std::st
   return {};
 }
 
-Status Reader::check_object(pugi::xml_node element, HwlocObject& object) {
+Status HwlocReader::check_object(pugi::xml_node element, HwlocObject& object) {
   if (object.type.empty()) return file_.refuse(element, "<object> has no attribute type");
   if (!is_known_type(object.type)) {
     WEIR_TRY(file_.leave_out(
@@ -218,7 +218,7 @@ Status Reader::check_object(pugi::xml_node element, HwlocObject& object) {
 }
 
 // Recursion is bounded by the depth that XmlFile accepts.
-Status Reader::read_object(pugi::xml_node element, HwlocObject& object) {
+Status HwlocReader::read_object(pugi::xml_node element, HwlocObject& object) {
   WEIR_TRY(check_attributes(element, {}));
   WEIR_TRY(no_text(element));
   for (const pugi::xml_attribute attribute : element.attributes()) {
@@ -247,7 +247,7 @@ Status Reader::read_object(pugi::xml_node element, HwlocObject& object) {
   return {};
 }
 
-Status Reader::read_info(pugi::xml_node element, HwlocPairs& infos) {
+Status HwlocReader::read_info(pugi::xml_node element, HwlocPairs& infos) {
   WEIR_TRY(check_attributes(element, {"name", "value"}));
   WEIR_TRY(no_text(element));
   auto& [name, value] = infos.emplace_back();
@@ -255,7 +255,7 @@ Status Reader::read_info(pugi::xml_node element, HwlocPairs& infos) {
   return file_.get(element, "value", Need::optional, value);
 }
 
-Status Reader::read_element(pugi::xml_node element, HwlocElement& kept) {
+Status HwlocReader::read_element(pugi::xml_node element, HwlocElement& kept) {
   WEIR_TRY(check_attributes(element, {}));
   kept.name = element.name();
   for (const pugi::xml_attribute attribute : element.attributes())
@@ -273,7 +273,7 @@ Status Reader::read_element(pugi::xml_node element, HwlocElement& kept) {
   return blank ? Status() : no_text(element);
 }
 
-Status Reader::read_latencies(pugi::xml_node element, HwlocLatencies& latencies) {
+Status HwlocReader::read_latencies(pugi::xml_node element, HwlocLatencies& latencies) {
   WEIR_TRY(check_attributes(element, {"nbobjs", "relative_depth", "latency_base"}));
   WEIR_TRY(no_text(element));
   WEIR_TRY(file_.get(element, "nbobjs", Need::needed, 1, INT32_MAX, latencies.objects));
@@ -292,7 +292,7 @@ Status Reader::read_latencies(pugi::xml_node element, HwlocLatencies& latencies)
                                            latencies.objects, latencies.values.size(), needed));
 }
 
-Status Reader::read_references(pugi::xml_node element, HwlocDistances& distances) {
+Status HwlocReader::read_references(pugi::xml_node element, HwlocDistances& distances) {
   for (std::string_view word : words_of_lines(element.child_value())) {
     HwlocReference& reference = distances.objects.emplace_back();
     if (distances.type.empty()) {
@@ -309,7 +309,7 @@ Status Reader::read_references(pugi::xml_node element, HwlocDistances& distances
   return {};
 }
 
-Status Reader::read_distances(pugi::xml_node element, HwlocDistances& distances) {
+Status HwlocReader::read_distances(pugi::xml_node element, HwlocDistances& distances) {
   const bool mixed = std::string_view(element.name()) == "distances2hetero";
   WEIR_TRY(check_attributes(element, {"type", "nbobjs", "kind", "name", "indexing"}));
   WEIR_TRY(no_text(element));
@@ -350,7 +350,7 @@ Status Reader::read_distances(pugi::xml_node element, HwlocDistances& distances)
                   count, distances.objects.size(), distances.values.size(), count, objects * objects));
 }
 
-Status Reader::check_distances(pugi::xml_node element, const HwlocDistances& distances) {
+Status HwlocReader::check_distances(pugi::xml_node element, const HwlocDistances& distances) {
   std::set<int64_t> seen;
   for (const HwlocReference& reference : distances.objects) {
     const std::string& type = distances.type.empty() ? reference.type : distances.type;
@@ -369,7 +369,7 @@ Status Reader::check_distances(pugi::xml_node element, const HwlocDistances& dis
   return {};
 }
 
-Status Reader::read_version(pugi::xml_node root) {
+Status HwlocReader::read_version(pugi::xml_node root) {
   if (std::string_view(root.name()) != "topology") {
     return file_.refuse(root, fmt::format("the root element is <{}>; expected <topology>", root.name()));
   }
@@ -384,7 +384,7 @@ Status Reader::read_version(pugi::xml_node root) {
   return unlike(root, "version", version, "2.x or 3.x, or no version (hwloc 1)");
 }
 
-Result<HwlocXml> Reader::read() {
+Result<HwlocXml> HwlocReader::read() {
   const pugi::xml_node root = file_.root();
   WEIR_TRY(read_version(root));
   std::vector<pugi::xml_node> matrices;
@@ -424,7 +424,7 @@ Result<HwlocXml> read_hwloc_xml(const Source& source, Notes* notes) {
     return refuse(source, line_of(source.text, zero), "the file holds a zero byte; expected XML text");
   auto file = XmlFile::parse(source);
   WEIR_TRY(file.status());
-  return Reader(*file, notes).read();
+  return HwlocReader(*file, notes).read();
 }
 
 }  // namespace weir::topology

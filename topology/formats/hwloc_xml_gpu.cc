@@ -7,8 +7,6 @@
 namespace weir::topology::hwloc {
 namespace {
 
-constexpr uint32_t kAmd = 0x1002;
-
 using Names = std::vector<const HwlocObject*>;  ///< the devices of libraries that are one GPU
 
 /// The GPUs at a PCI function, each with its names. A GPU of AMD that is split into several has one function

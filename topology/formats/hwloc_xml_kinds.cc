@@ -8,8 +8,6 @@
 namespace weir::topology::hwloc {
 namespace {
 
-constexpr uint32_t kNvidia = 0x10de;
-constexpr uint32_t kAmd = 0x1002;
 constexpr uint32_t kIntel = 0x8086;
 
 bool has_child(const HwlocObject& object, const auto& fits) {

@@ -1,9 +1,15 @@
 /// What the objects of hwloc's XML are. Internal to hwloc_xml_*.cc.
 #pragma once
 
+#include <cstdint>
+
 #include "topology/formats/hwloc_xml.h"
 
 namespace weir::topology::hwloc {
+
+/// Makers, as PCI numbers them.
+inline constexpr uint32_t kNvidia = 0x10de;
+inline constexpr uint32_t kAmd = 0x1002;
 
 /// A bridge, a PCI function or a device of the operating system.
 bool is_device(const HwlocObject& object);

@@ -8,7 +8,7 @@
 namespace weir::topology {
 namespace {
 
-class Writer {
+class HwlocWriter {
  public:
   std::string write(const HwlocXml& document);
 
@@ -48,7 +48,7 @@ class Writer {
   size_t depth_ = 0;
 };
 
-void Writer::write_infos(const HwlocPairs& infos) {
+void HwlocWriter::write_infos(const HwlocPairs& infos) {
   for (const auto& [name, value] : infos) {
     begin("info");
     attribute("name", name);
@@ -57,7 +57,7 @@ void Writer::write_infos(const HwlocPairs& infos) {
   }
 }
 
-void Writer::write_element(const HwlocElement& element) {
+void HwlocWriter::write_element(const HwlocElement& element) {
   begin(element.name);
   for (const auto& [name, value] : element.attributes) attribute(name, value);
   if (element.text.empty() && element.children.empty()) return close();
@@ -70,7 +70,7 @@ void Writer::write_element(const HwlocElement& element) {
   end(element.name);
 }
 
-void Writer::write_latencies(const HwlocLatencies& latencies) {
+void HwlocWriter::write_latencies(const HwlocLatencies& latencies) {
   begin("distances");
   attribute("nbobjs", fmt::to_string(latencies.objects));
   attribute("relative_depth", fmt::to_string(latencies.relative_depth));
@@ -84,7 +84,7 @@ void Writer::write_latencies(const HwlocLatencies& latencies) {
   end("distances");
 }
 
-void Writer::write_attributes(const HwlocObject& object) {
+void HwlocWriter::write_attributes(const HwlocObject& object) {
   attribute("type", object.type);
   optional("os_index", object.os_index);
   optional("cpuset", object.cpuset);
@@ -103,7 +103,7 @@ void Writer::write_attributes(const HwlocObject& object) {
   for (const auto& [name, value] : object.attributes) attribute(name, value);
 }
 
-void Writer::write_object(const HwlocObject& object) {
+void HwlocWriter::write_object(const HwlocObject& object) {
   begin("object");
   write_attributes(object);
   if (object.infos.empty() && object.others.empty() && object.latencies.empty() && object.children.empty())
@@ -118,7 +118,7 @@ void Writer::write_object(const HwlocObject& object) {
 }
 
 template <typename T, typename Text>
-void Writer::write_words(std::string_view name, const std::vector<T>& values, Text text) {
+void HwlocWriter::write_words(std::string_view name, const std::vector<T>& values, Text text) {
   constexpr size_t kWords = 10;
   for (size_t first = 0; first < values.size(); first += kWords) {
     std::string line;
@@ -128,7 +128,7 @@ void Writer::write_words(std::string_view name, const std::vector<T>& values, Te
   }
 }
 
-void Writer::write_distances(const HwlocDistances& distances) {
+void HwlocWriter::write_distances(const HwlocDistances& distances) {
   const char* const element = distances.type.empty() ? "distances2hetero" : "distances2";
   begin(element);
   optional("type", distances.type);
@@ -144,7 +144,7 @@ void Writer::write_distances(const HwlocDistances& distances) {
   end(element);
 }
 
-std::string Writer::write(const HwlocXml& document) {
+std::string HwlocWriter::write(const HwlocXml& document) {
   const bool first_version = document.version.empty();
   out_ = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   out_ += fmt::format("<!DOCTYPE topology SYSTEM \"{}\">\n", first_version ? "hwloc.dtd" : "hwloc2.dtd");
@@ -161,6 +161,6 @@ std::string Writer::write(const HwlocXml& document) {
 
 }  // namespace
 
-std::string write_hwloc_xml(const HwlocXml& document) { return Writer().write(document); }
+std::string write_hwloc_xml(const HwlocXml& document) { return HwlocWriter().write(document); }
 
 }  // namespace weir::topology

@@ -106,6 +106,8 @@ namespace ib {
 using RefuseAt = std::function<Status(size_t node, size_t port, const std::string& sentence)>;
 inline constexpr size_t kNode = SIZE_MAX;
 
+inline constexpr uint64_t kMostGuid = UINT64_MAX;
+
 /// A helper inside a switch that reduces in the network (SHARP).
 bool is_aggregation_node(IbKind kind, std::string_view description);
 

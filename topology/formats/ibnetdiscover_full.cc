@@ -8,7 +8,6 @@
 namespace weir::topology::ib {
 namespace {
 
-constexpr uint64_t kMost64 = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kMost32 = std::numeric_limits<uint32_t>::max();
 constexpr int kMostPorts = 255;
 constexpr int kMostLid = 65535;
@@ -38,7 +37,7 @@ bool take_kind(Cursor& line, IbKind& kind) {
 
 /// `"S-2c5eab0300b87b40"`.
 bool take_label(Cursor& line, IbKind& kind, uint64_t& guid) {
-  return line.need("\"") && take_kind(line, kind) && line.hex("a GUID", kMost64, guid) && line.need("\"");
+  return line.need("\"") && take_kind(line, kind) && line.hex("a GUID", kMostGuid, guid) && line.need("\"");
 }
 
 /// `[3]`, and `[ext 7]` if it is there.
@@ -50,7 +49,7 @@ bool take_number(Cursor& line, int& number, int& external) {
 
 /// `(e09d7303007a4bd8)` if it is there.
 bool take_guid(Cursor& line, uint64_t& guid) {
-  return !line.take("(") || (line.hex("the GUID of a port", kMost64, guid) && line.need(")"));
+  return !line.take("(") || (line.hex("the GUID of a port", kMostGuid, guid) && line.need(")"));
 }
 
 /// "s=4 w=2 v=4 e=4", "slot 3", "(scp)": the words as they are, one blank between two.
@@ -200,7 +199,7 @@ class FullReader {
       node.device = static_cast<uint32_t>(value);
     } else if (cursor.take("sysimgguid=")) {
       seen = &head_.system;
-      read = cursor.hex("a GUID", kMost64, node.system_guid);
+      read = cursor.hex("a GUID", kMostGuid, node.system_guid);
     } else {
       seen = &head_.guid;
       read = read_guid(cursor);
@@ -218,7 +217,7 @@ class FullReader {
     IbNode& node = head_.node;
     if (cursor.take("switchguid=")) {
       node.kind = IbKind::fabric_switch;
-      return cursor.hex("a GUID", kMost64, node.guid) && take_guid(cursor, node.port_guid);
+      return cursor.hex("a GUID", kMostGuid, node.guid) && take_guid(cursor, node.port_guid);
     }
     if (cursor.take("caguid=")) {
       node.kind = IbKind::adapter;
@@ -228,7 +227,7 @@ class FullReader {
       return cursor.miss(
           "a line of ibnetdiscover: vendid=, devid=, sysimgguid=, switchguid=, caguid=, Switch, Ca or [");
     }
-    return cursor.hex("a GUID", kMost64, node.guid);
+    return cursor.hex("a GUID", kMostGuid, node.guid);
   }
 
   Status read_title(std::string_view line, size_t word, IbKind kind) {

@@ -42,9 +42,9 @@ AdapterName adapter_name(std::string_view description) {
   return {std::string(trim(description)), ""};
 }
 
-class Builder {
+class IbGraphBuilder {
  public:
-  Builder(const IbFabric& fabric, Notes* notes)
+  IbGraphBuilder(const IbFabric& fabric, Notes* notes)
       : fabric_(fabric), notes_(notes), at_(fabric.nodes.size(), kNone) {}
 
   Result<Graph> run() {
@@ -227,7 +227,7 @@ Result<Graph> graph_of(const IbFabric& fabric, Notes* notes) {
   WEIR_TRY(ib::check(fabric, [&](size_t node, size_t, const std::string& sentence) -> Status {
     return {Code::invalid_argument, fmt::format("node {:x}: {}", fabric.nodes[node].guid, sentence)};
   }));
-  return Builder(fabric, notes).run();
+  return IbGraphBuilder(fabric, notes).run();
 }
 
 }  // namespace weir::topology

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
 
 #include "topology/formats/ibnetdiscover.h"
@@ -9,8 +8,6 @@
 
 namespace weir::topology::ib {
 namespace {
-
-constexpr uint64_t kMost64 = std::numeric_limits<uint64_t>::max();
 
 /// One end of a cable: `SW  1719 10 0x7cfe9003009ce5b0`.
 struct End {
@@ -42,7 +39,7 @@ bool take_end(Cursor& line, End& end) {
   line.blanks();
   if (!line.number("a lid", 0, 65535, end.lid) || !line.need_blank()) return false;
   return line.number("a port", 1, 255, end.port) && line.need_blank() &&
-         line.hex("a GUID", kMost64, end.guid) && line.need_blank();
+         line.hex("a GUID", kMostGuid, end.guid) && line.need_blank();
 }
 
 /// "4x NDR".

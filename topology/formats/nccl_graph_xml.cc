@@ -12,7 +12,7 @@ namespace {
 using Need = XmlFile::Need;
 using pugi::xml_node;
 
-constexpr int kMost = 1 << 20;
+constexpr int kMostChannels = 1 << 20;
 
 Status read_path_class(const XmlFile& file, xml_node element, const char* attribute, PathClass& value) {
   std::string text;
@@ -59,7 +59,7 @@ Status read_graph(const XmlFile& file, xml_node element, Notes* notes, ChannelGr
   WEIR_TRY(file.get(element, "id", Need::needed, 0, 15, graph.id));
   WEIR_TRY(file.get(element, "pattern", Need::needed, 1, 6, graph.pattern));
   WEIR_TRY(file.get(element, "crossnic", Need::needed, graph.cross_nic));
-  WEIR_TRY(file.get(element, "nchannels", Need::needed, 0, kMost, channels));
+  WEIR_TRY(file.get(element, "nchannels", Need::needed, 0, kMostChannels, channels));
   WEIR_TRY(file.get_number(element, "speedintra", Need::needed, 0, 1e9, graph.speed_intra));
   WEIR_TRY(file.get_number(element, "speedinter", Need::needed, 0, 1e9, graph.speed_inter));
   WEIR_TRY(file.get_number(element, "latencyinter", Need::optional, 0, 1e9, graph.latency_inter));

@@ -37,9 +37,9 @@ bool parse_gt_per_s(std::string_view text, double& value) {
   return true;
 }
 
-class Reader {
+class NcclReader {
  public:
-  Reader(const XmlFile& file, Notes* notes) : file_(file), notes_(notes) {}
+  NcclReader(const XmlFile& file, Notes* notes) : file_(file), notes_(notes) {}
 
   Result<NcclXml> read() {
     const xml_node root = file_.root();
@@ -387,7 +387,7 @@ class Reader {
 Result<NcclXml> read_nccl_xml(const Source& source, Notes* notes) {
   auto file = XmlFile::parse(source);
   WEIR_TRY(file.status());
-  return Reader(*file, notes).read();
+  return NcclReader(*file, notes).read();
 }
 
 }  // namespace weir::topology

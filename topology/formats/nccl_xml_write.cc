@@ -10,9 +10,9 @@
 namespace weir::topology {
 namespace {
 
-class Writer {
+class NcclWriter {
  public:
-  explicit Writer(const NcclXml& file)
+  explicit NcclWriter(const NcclXml& file)
       : file_(file), graph_(file.graph), children_(static_cast<size_t>(graph_.size())) {
     for (Index node = 0; node < graph_.size(); ++node) {
       if (graph_[node].parent != kNone) children_[static_cast<size_t>(graph_[node].parent)].push_back(node);
@@ -174,7 +174,7 @@ class Writer {
 
 }  // namespace
 
-std::string write_nccl_xml(const NcclXml& file) { return Writer(file).write(); }
+std::string write_nccl_xml(const NcclXml& file) { return NcclWriter(file).write(); }
 
 NcclDialect dialect_of(const Graph& graph) {
   for (const Index node : graph.all(NodeKind::gpu)) {

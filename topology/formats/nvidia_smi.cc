@@ -49,7 +49,7 @@ std::string text_of(const SmiCell& cell) {
 }
 
 /// A name that cannot be taken for a cell, a column or a line of the legend.
-bool is_name(std::string_view word) {
+bool is_device_name(std::string_view word) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
   constexpr std::array<std::string_view, 5> kTaken = {"CPU", "NUMA", "GPU", "ID", "Affinity"};
   SmiCell cell;
@@ -94,9 +94,9 @@ constexpr std::array<ColumnName, 3> kColumns = {{{"CPU Affinity", &NvidiaSmiDevi
                                                  {"NUMA Affinity", &NvidiaSmiDevice::numa_affinity},
                                                  {"GPU NUMA ID", &NvidiaSmiDevice::gpu_numa}}};
 
-class Reader {
+class NvidiaSmiReader {
  public:
-  Reader(const Source& source, Notes* notes) : source_(source), notes_(notes), lines_(source.text) {}
+  NvidiaSmiReader(const Source& source, Notes* notes) : source_(source), notes_(notes), lines_(source.text) {}
 
   Result<NvidiaSmi> read();
 
@@ -132,7 +132,7 @@ class Reader {
   std::vector<size_t> rows_;                         ///< the line of each; 0: not there yet
 };
 
-Status Reader::read_columns(const std::vector<std::string_view>& parts, size_t first) {
+Status NvidiaSmiReader::read_columns(const std::vector<std::string_view>& parts, size_t first) {
   std::string behind;
   for (size_t i = first; i < parts.size(); ++i)
     behind += fmt::format("{}{}", behind.empty() ? "" : " ", parts[i]);
@@ -152,10 +152,10 @@ Status Reader::read_columns(const std::vector<std::string_view>& parts, size_t f
   return {};
 }
 
-Status Reader::read_head(std::string_view line) {
+Status NvidiaSmiReader::read_head(std::string_view line) {
   const auto parts = words(line);
   size_t i = 0;
-  for (; i < parts.size() && is_name(parts[i]); ++i) {
+  for (; i < parts.size() && is_device_name(parts[i]); ++i) {
     const std::string name(parts[i]);
     if (!devices_.emplace(name, i).second) return refuse(fmt::format("{} is twice in the head", name));
     matrix_.devices.emplace_back().name = name;
@@ -171,7 +171,7 @@ Status Reader::read_head(std::string_view line) {
   return {};
 }
 
-Status Reader::read_behind(size_t row, std::vector<std::string_view> behind) {
+Status NvidiaSmiReader::read_behind(size_t row, std::vector<std::string_view> behind) {
   // The tool aligns with one tab more here and there.
   if (behind.size() > columns_.size()) std::erase(behind, std::string_view());
   NvidiaSmiDevice& device = matrix_.devices[row];
@@ -190,7 +190,7 @@ Status Reader::read_behind(size_t row, std::vector<std::string_view> behind) {
   return {};
 }
 
-Status Reader::read_row(size_t row, std::string_view line) {
+Status NvidiaSmiReader::read_row(size_t row, std::string_view line) {
   const std::string& name = matrix_.devices[row].name;
   if (rows_[row] != 0)
     return refuse(fmt::format("row {} is there twice; the first is in line {}", name, rows_[row]));
@@ -226,9 +226,9 @@ Status Reader::read_row(size_t row, std::string_view line) {
   return read_behind(row, std::move(parts));
 }
 
-Status Reader::read_nic(std::string_view line) {
+Status NvidiaSmiReader::read_nic(std::string_view line) {
   const auto parts = words(line);
-  if (parts.size() != 2 || !parts[0].ends_with(':') || !is_name(parts[1])) {
+  if (parts.size() != 2 || !parts[0].ends_with(':') || !is_device_name(parts[1])) {
     return leave_out(lines_.number(), fmt::format("\"{}\" is no line of the NIC legend, like NIC0: mlx5_0",
                                                   line.substr(0, 100)));
   }
@@ -241,7 +241,7 @@ Status Reader::read_nic(std::string_view line) {
   return {};
 }
 
-Status Reader::read_line(std::string_view line) {
+Status NvidiaSmiReader::read_line(std::string_view line) {
   const auto parts = words(line);
   if (parts.empty() || parts[0].starts_with('#')) return {};
   int number = 0;
@@ -262,7 +262,7 @@ Status Reader::read_line(std::string_view line) {
 }
 
 /// One note for a row, or there would be a quadratic number.
-Status Reader::check_row(size_t row) {
+Status NvidiaSmiReader::check_row(size_t row) {
   size_t different = 0;
   std::string first;
   for (size_t column = 0; column < row; ++column) {
@@ -279,7 +279,7 @@ Status Reader::check_row(size_t row) {
   return leave_out(rows_[row], first);
 }
 
-Status Reader::check() {
+Status NvidiaSmiReader::check() {
   if (part_ == Part::before)
     return refuse("there is no matrix; expected a line with the names of the devices, GPU0 first");
   for (size_t row = 0; row < rows_.size(); ++row) {
@@ -299,7 +299,7 @@ Status Reader::check() {
   return {};
 }
 
-Result<NvidiaSmi> Reader::read() {
+Result<NvidiaSmi> NvidiaSmiReader::read() {
   if (source_.text.size() > kMostBytes) {
     return topology::refuse(
         source_, 1,
@@ -312,7 +312,9 @@ Result<NvidiaSmi> Reader::read() {
 
 }  // namespace
 
-Result<NvidiaSmi> read_nvidia_smi(const Source& source, Notes* notes) { return Reader(source, notes).read(); }
+Result<NvidiaSmi> read_nvidia_smi(const Source& source, Notes* notes) {
+  return NvidiaSmiReader(source, notes).read();
+}
 
 std::string write_nvidia_smi(const NvidiaSmi& matrix) {
   std::vector<ColumnName> columns;

@@ -31,9 +31,9 @@ struct Levels {
   std::vector<Groups> groups;
 };
 
-class Placing {
+class NvidiaSmiGraphBuilder {
  public:
-  Placing(const NvidiaSmi& matrix, Notes* notes, const SmiOptions& options)
+  NvidiaSmiGraphBuilder(const NvidiaSmi& matrix, Notes* notes, const SmiOptions& options)
       : matrix_(matrix), notes_(notes), options_(options), size_(matrix.devices.size()), levels_(size_) {}
 
   Result<Graph> run();
@@ -75,20 +75,20 @@ class Placing {
 };
 
 /// NVLink hides how two GPUs are connected by PCIe.
-SmiPath Placing::pci_path(size_t a, size_t b) const {
+SmiPath NvidiaSmiGraphBuilder::pci_path(size_t a, size_t b) const {
   const SmiPath path = cell(a, b).path;
   return path == SmiPath::nvlink || path == SmiPath::self ? SmiPath::unknown : path;
 }
 
 /// Devices of one affinity are at one NUMA node; empty: not known.
-std::string Placing::affinity(size_t device) const {
+std::string NvidiaSmiGraphBuilder::affinity(size_t device) const {
   const NvidiaSmiDevice& facts = matrix_.devices[device];
   const auto said = [](const std::string& text) { return !text.empty() && text != "N/A"; };
   if (said(facts.numa_affinity)) return "NUMA affinity " + facts.numa_affinity;
   return said(facts.cpu_affinity) ? "CPU affinity " + facts.cpu_affinity : "";
 }
 
-void Placing::join() {
+void NvidiaSmiGraphBuilder::join() {
   std::unordered_map<std::string, size_t> by_affinity;
   size_t unsaid = size_;
   for (size_t a = 0; a < size_; ++a) {
@@ -110,7 +110,7 @@ void Placing::join() {
 }
 
 /// " (over Z)": a device that is nearer to both than they are said to be.
-std::string Placing::over(size_t a, size_t b, SmiPath path) const {
+std::string NvidiaSmiGraphBuilder::over(size_t a, size_t b, SmiPath path) const {
   const auto nearer = [&](size_t x, size_t y) {
     const SmiPath found = pci_path(x, y);
     return found != SmiPath::unknown && found < path;
@@ -121,7 +121,7 @@ std::string Placing::over(size_t a, size_t b, SmiPath path) const {
   return "";
 }
 
-Status Placing::check_cells() {
+Status NvidiaSmiGraphBuilder::check_cells() {
   std::string first;
   size_t wrong = 0;
   for (size_t a = 0; a < size_; ++a) {
@@ -142,7 +142,7 @@ Status Placing::check_cells() {
   return leave_out(first + "; the nearer counts");
 }
 
-Status Placing::check_affinities() {
+Status NvidiaSmiGraphBuilder::check_affinities() {
   std::unordered_map<size_t, size_t> said_by;  // NUMA group -> a device with an affinity
   for (size_t device = 0; device < size_; ++device) {
     const std::string own = affinity(device);
@@ -156,7 +156,7 @@ Status Placing::check_affinities() {
 }
 
 /// Two NUMA nodes that may be one, for all that is said.
-Status Placing::check_unsaid() {
+Status NvidiaSmiGraphBuilder::check_unsaid() {
   std::vector<std::string> affinities(size_);  // of the first of each NUMA group
   for (size_t device = 0; device < size_; ++device) {
     std::string& of_group = affinities[levels_.numa().of(device)];
@@ -181,7 +181,8 @@ Status Placing::check_unsaid() {
 }
 
 /// The first device of each group.
-std::vector<size_t> Placing::firsts(const Groups& groups, const std::vector<size_t>& among) const {
+std::vector<size_t> NvidiaSmiGraphBuilder::firsts(const Groups& groups,
+                                                  const std::vector<size_t>& among) const {
   std::vector<size_t> found;
   for (const size_t device : among) {
     if (groups.of(device) == device) found.push_back(device);
@@ -189,8 +190,8 @@ std::vector<size_t> Placing::firsts(const Groups& groups, const std::vector<size
   return found;
 }
 
-std::vector<size_t> Placing::members(const Groups& groups, size_t first,
-                                     const std::vector<size_t>& among) const {
+std::vector<size_t> NvidiaSmiGraphBuilder::members(const Groups& groups, size_t first,
+                                                   const std::vector<size_t>& among) const {
   std::vector<size_t> found;
   for (const size_t device : among) {
     if (groups.of(device) == first) found.push_back(device);
@@ -198,7 +199,7 @@ std::vector<size_t> Placing::members(const Groups& groups, size_t first,
   return found;
 }
 
-Index Placing::add_bridge(Index parent, bool root) {
+Index NvidiaSmiGraphBuilder::add_bridge(Index parent, bool root) {
   BridgeFacts facts;
   facts.root = root;
   const Index bridge = graph_.add(fmt::format("bridge{}", bridges_++), parent, std::move(facts));
@@ -206,7 +207,7 @@ Index Placing::add_bridge(Index parent, bool root) {
   return bridge;
 }
 
-void Placing::add_device(size_t device, Index parent) {
+void NvidiaSmiGraphBuilder::add_device(size_t device, Index parent) {
   const NvidiaSmiDevice& facts = matrix_.devices[device];
   Index& node = nodes_[device];
   int number = -1;
@@ -224,7 +225,7 @@ void Placing::add_device(size_t device, Index parent) {
 }
 
 /// A root bridge, and below it switches so that what is PIX shares one, and what is PXB only the one above.
-void Placing::add_root(const std::vector<size_t>& devices, Index numa) {
+void NvidiaSmiGraphBuilder::add_root(const std::vector<size_t>& devices, Index numa) {
   const Index root = add_bridge(numa, true);
   for (const size_t upper : firsts(levels_.upper(), devices)) {
     const std::vector<size_t> below = members(levels_.upper(), upper, devices);
@@ -239,7 +240,7 @@ void Placing::add_root(const std::vector<size_t>& devices, Index numa) {
   }
 }
 
-void Placing::add_numa(size_t first) {
+void NvidiaSmiGraphBuilder::add_numa(size_t first) {
   std::vector<size_t> all(size_);
   std::iota(all.begin(), all.end(), size_t{0});
   const std::vector<size_t> devices = members(levels_.numa(), first, all);
@@ -267,14 +268,14 @@ void Placing::add_numa(size_t first) {
     add_root(members(levels_.root(), root, devices), numa);
 }
 
-void Placing::add_nvswitch(const std::vector<size_t>& gpus, int links) {
+void NvidiaSmiGraphBuilder::add_nvswitch(const std::vector<size_t>& gpus, int links) {
   const Index nvswitch = graph_.add(fmt::format("nvswitch of {}", name(gpus.front())), 0, NvSwitchFacts{});
   for (const size_t gpu : gpus) {
     graph_.connect({.from = nodes_[gpu], .to = nvswitch, .kind = LinkKind::nvlink, .count = links});
   }
 }
 
-Status Placing::add_cables(const std::vector<size_t>& gpus) {
+Status NvidiaSmiGraphBuilder::add_cables(const std::vector<size_t>& gpus) {
   for (const size_t a : gpus) {
     int64_t total = 0;
     for (const size_t b : gpus) {
@@ -291,7 +292,7 @@ Status Placing::add_cables(const std::vector<size_t>& gpus) {
   return {};
 }
 
-Status Placing::add_nvlinks() {
+Status NvidiaSmiGraphBuilder::add_nvlinks() {
   Groups groups(size_);
   std::vector<size_t> gpus;
   for (size_t a = 0; a < size_; ++a) {
@@ -320,7 +321,7 @@ Status Placing::add_nvlinks() {
   return {};
 }
 
-Result<Graph> Placing::run() {
+Result<Graph> NvidiaSmiGraphBuilder::run() {
   if (matrix_.cells.size() != size_ || size_ > kMostSmiDevices) {
     return Status(Code::invalid_argument,
                   fmt::format("nvidia-smi: {} devices and a matrix of {}; expected the same, at most {}",
@@ -343,7 +344,7 @@ Result<Graph> Placing::run() {
 }  // namespace
 
 Result<Graph> graph_of(const NvidiaSmi& matrix, Notes* notes, const SmiOptions& options) {
-  return Placing(matrix, notes, options).run();
+  return NvidiaSmiGraphBuilder(matrix, notes, options).run();
 }
 
 }  // namespace weir::topology

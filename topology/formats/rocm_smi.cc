@@ -14,9 +14,9 @@ constexpr std::string_view kHops = "Hops between two GPUs";
 constexpr std::string_view kLinks = "Link Type between two GPUs";
 constexpr std::string_view kNumas = "Numa Nodes";
 
-class Reader {
+class RocmSmiReader {
  public:
-  Reader(const Source& source, Notes* notes) : source_(source), notes_(notes), lines_(source.text) {}
+  RocmSmiReader(const Source& source, Notes* notes) : source_(source), notes_(notes), lines_(source.text) {}
 
   Result<RocmSmi> read();
 
@@ -52,7 +52,7 @@ class Reader {
   std::unordered_map<int, size_t> gpus_;  ///< by number
 };
 
-Status Reader::end_part() {
+Status RocmSmiReader::end_part() {
   if (part_ != Part::weights && part_ != Part::hops && part_ != Part::links) return {};
   if (!has_head_) return refuse(fmt::format("the section {} ends before its head, GPU0 GPU1 ...", title_));
   for (size_t row = 0; row < rows_.size(); ++row) {
@@ -66,7 +66,7 @@ Status Reader::end_part() {
 }
 
 template <typename Cell>
-Status Reader::check_pairs(const SmiMatrix<Cell>& matrix) {
+Status RocmSmiReader::check_pairs(const SmiMatrix<Cell>& matrix) {
   for (size_t row = 0; row < matrix.size(); ++row) {
     for (size_t column = 0; column < row; ++column) {
       if (matrix.at(row, column) == matrix.at(column, row)) continue;
@@ -79,7 +79,7 @@ Status Reader::check_pairs(const SmiMatrix<Cell>& matrix) {
   return {};
 }
 
-Status Reader::read_banner(std::string_view title) {
+Status RocmSmiReader::read_banner(std::string_view title) {
   WEIR_TRY(end_part());
   part_ = Part::none;
   if (title.empty() || title == "ROCm System Management Interface" || title == "End of ROCm SMI Log")
@@ -101,7 +101,7 @@ Status Reader::read_banner(std::string_view title) {
                    fmt::format("the section \"{}\" means nothing here", title.substr(0, 100)));
 }
 
-Status Reader::read_head(const std::vector<std::string_view>& parts) {
+Status RocmSmiReader::read_head(const std::vector<std::string_view>& parts) {
   std::vector<int> numbers;
   for (const std::string_view part : parts) {
     if (!smi::parse_gpu(part, numbers.emplace_back()))
@@ -131,7 +131,7 @@ Status Reader::read_head(const std::vector<std::string_view>& parts) {
   return {};
 }
 
-Status Reader::read_cell(size_t row, size_t column, std::string_view word) {
+Status RocmSmiReader::read_cell(size_t row, size_t column, std::string_view word) {
   const auto wrong = [&](std::string_view expected) {
     return refuse(fmt::format("{} has \"{}\" in row GPU{} for GPU{}; expected {}", title_,
                               word.substr(0, 100), matrix_.gpus[row].number, matrix_.gpus[column].number,
@@ -155,7 +155,7 @@ Status Reader::read_cell(size_t row, size_t column, std::string_view word) {
   return {};
 }
 
-Status Reader::read_row(const std::vector<std::string_view>& parts) {
+Status RocmSmiReader::read_row(const std::vector<std::string_view>& parts) {
   int number = 0;
   if (!smi::parse_gpu(parts[0], number)) {
     return leave_out(lines_.number(), fmt::format("\"{}\" is no row of a matrix, which begins with GPU0",
@@ -176,7 +176,7 @@ Status Reader::read_row(const std::vector<std::string_view>& parts) {
 }
 
 /// "GPU[0] : (Topology) Numa Node: 1".
-Status Reader::read_numa(std::string_view line) {
+Status RocmSmiReader::read_numa(std::string_view line) {
   const size_t colon = std::min(line.find(':'), line.size());
   const auto parts = words(line.substr(std::min(colon + 1, line.size())));
   int number = 0;
@@ -202,7 +202,7 @@ Status Reader::read_numa(std::string_view line) {
   return {};
 }
 
-Status Reader::read_line(std::string_view line) {
+Status RocmSmiReader::read_line(std::string_view line) {
   const std::string_view text = trim(line);
   if (text.empty() || text.starts_with('#')) return {};
   if (text.starts_with("==") && text.ends_with("==")) {
@@ -221,7 +221,7 @@ Status Reader::read_line(std::string_view line) {
   return leave_out(lines_.number(), fmt::format("\"{}\" means nothing here", text.substr(0, 100)));
 }
 
-Result<RocmSmi> Reader::read() {
+Result<RocmSmi> RocmSmiReader::read() {
   if (source_.text.size() > kMostBytes) {
     return topology::refuse(
         source_, 1,
@@ -264,7 +264,9 @@ std::string section(std::string_view title, const std::vector<RocmSmiGpu>& gpus,
 
 }  // namespace
 
-Result<RocmSmi> read_rocm_smi(const Source& source, Notes* notes) { return Reader(source, notes).read(); }
+Result<RocmSmi> read_rocm_smi(const Source& source, Notes* notes) {
+  return RocmSmiReader(source, notes).read();
+}
 
 std::string write_rocm_smi(const RocmSmi& matrix) {
   std::string text = banner("ROCm System Management Interface");

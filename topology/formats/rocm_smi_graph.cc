@@ -10,9 +10,9 @@ namespace {
 constexpr int kOneLink = 15;      ///< the weight of one xGMI link
 constexpr int kOneProcessor = 2;  ///< hops of PCIe by one NUMA node
 
-class Placing {
+class RocmSmiGraphBuilder {
  public:
-  Placing(const RocmSmi& matrix, Notes* notes, const SmiOptions& options)
+  RocmSmiGraphBuilder(const RocmSmi& matrix, Notes* notes, const SmiOptions& options)
       : matrix_(matrix), notes_(notes), options_(options), size_(matrix.gpus.size()), numas_(size_) {}
 
   Result<Graph> run();
@@ -46,7 +46,7 @@ class Placing {
 };
 
 /// Two GPUs, at least one of an unknown NUMA node, which for all that is said share one.
-bool Placing::near(size_t a, size_t b) const {
+bool RocmSmiGraphBuilder::near(size_t a, size_t b) const {
   if (link(a, b) == RocmLink::pcie) {
     const int hops = value(matrix_.hops, a, b);
     return hops >= 0 && hops <= kOneProcessor;
@@ -54,7 +54,7 @@ bool Placing::near(size_t a, size_t b) const {
   return numa(a) < 0 && numa(b) < 0;
 }
 
-Status Placing::join() {
+Status RocmSmiGraphBuilder::join() {
   size_t without = 0;
   for (size_t a = 0; a < size_; ++a) {
     if (numa(a) < 0) ++without;
@@ -79,7 +79,7 @@ Status Placing::join() {
                   without, size_));
 }
 
-Status Placing::check_hops() {
+Status RocmSmiGraphBuilder::check_hops() {
   for (size_t a = 0; a < size_; ++a) {
     for (size_t b = a + 1; b < size_; ++b) {
       const int hops = value(matrix_.hops, a, b);
@@ -94,7 +94,7 @@ Status Placing::check_hops() {
   return {};
 }
 
-void Placing::add_gpus() {
+void RocmSmiGraphBuilder::add_gpus() {
   std::vector<Index> numa_nodes(size_, kNone);
   nodes_.assign(size_, kNone);
   for (size_t gpu = 0; gpu < size_; ++gpu) {
@@ -115,7 +115,7 @@ void Placing::add_gpus() {
   }
 }
 
-void Placing::add_links() {
+void RocmSmiGraphBuilder::add_links() {
   for (size_t a = 0; a < size_; ++a) {
     for (size_t b = a + 1; b < size_; ++b) {
       if (link(a, b) != RocmLink::xgmi || value(matrix_.hops, a, b) > 1) continue;
@@ -125,7 +125,7 @@ void Placing::add_links() {
   }
 }
 
-Result<Graph> Placing::run() {
+Result<Graph> RocmSmiGraphBuilder::run() {
   const auto fits = [this](size_t size) { return size == size_ || size == 0; };
   if (size_ > kMostSmiDevices || matrix_.links.size() != size_ || !fits(matrix_.weights.size()) ||
       !fits(matrix_.hops.size())) {
@@ -145,7 +145,7 @@ Result<Graph> Placing::run() {
 }  // namespace
 
 Result<Graph> graph_of(const RocmSmi& matrix, Notes* notes, const SmiOptions& options) {
-  return Placing(matrix, notes, options).run();
+  return RocmSmiGraphBuilder(matrix, notes, options).run();
 }
 
 }  // namespace weir::topology

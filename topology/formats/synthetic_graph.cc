@@ -27,9 +27,9 @@ constexpr Wire kMi250[] = {{0, 1, 4},   {0, 4, 2},   {0, 8, 1},   {1, 5, 1},   {
                            {8, 12, 2},  {9, 13, 1},  {10, 11, 4}, {10, 14, 1}, {11, 15, 2}, {12, 13, 4},
                            {12, 14, 1}, {13, 14, 1}, {13, 15, 1}, {14, 15, 4}};
 
-class Builder {
+class SyntheticGraphBuilder {
  public:
-  explicit Builder(const Synthetic& machine) : machine_(machine) {}
+  explicit SyntheticGraphBuilder(const Synthetic& machine) : machine_(machine) {}
 
   Graph build() {
     for (const Synthetic::Hosts& hosts : machine_.hosts) {
@@ -178,6 +178,6 @@ class Builder {
 
 }  // namespace
 
-Graph graph_of(const Synthetic& machine) { return Builder(machine).build(); }
+Graph graph_of(const Synthetic& machine) { return SyntheticGraphBuilder(machine).build(); }
 
 }  // namespace weir::topology

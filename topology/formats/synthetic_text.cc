@@ -44,9 +44,9 @@ int64_t parts_of(const Synthetic::Fabric& fabric, const std::vector<Synthetic::H
   return leaves + fabric.spines + leaves * fabric.spines;
 }
 
-class Parser {
+class SyntheticParser {
  public:
-  explicit Parser(const Source& source) : source_(source), rest_(source.text) {}
+  explicit SyntheticParser(const Source& source) : source_(source), rest_(source.text) {}
 
   Result<Synthetic> parse() {
     Synthetic machine;
@@ -169,7 +169,7 @@ class Parser {
 
 }  // namespace
 
-Result<Synthetic> read_synthetic(const Source& source) { return Parser(source).parse(); }
+Result<Synthetic> read_synthetic(const Source& source) { return SyntheticParser(source).parse(); }
 
 std::string write_synthetic(const Synthetic& machine) {
   std::string text;

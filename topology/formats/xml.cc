@@ -8,7 +8,7 @@ namespace weir::topology {
 namespace {
 
 /// pugixml frees and walks trees by recursion nowhere, but our readers do.
-constexpr int kMostDepth = 200;
+constexpr int kMostXmlDepth = 200;
 
 bool too_deep(pugi::xml_node node) {
   int depth = 0;
@@ -16,7 +16,7 @@ bool too_deep(pugi::xml_node node) {
   for (pugi::xml_node at = node; at;) {
     if (at.first_child()) {
       at = at.first_child();
-      if (++depth > kMostDepth) return true;
+      if (++depth > kMostXmlDepth) return true;
       continue;
     }
     while (at && at != node && !at.next_sibling()) {
@@ -55,7 +55,7 @@ Result<XmlFile> XmlFile::parse(const Source& source) {
                                             file.root().name()));
   }
   if (too_deep(file.root())) {
-    return topology::refuse(source, 1, fmt::format("elements are nested more than {} deep", kMostDepth));
+    return topology::refuse(source, 1, fmt::format("elements are nested more than {} deep", kMostXmlDepth));
   }
   return file;
 }

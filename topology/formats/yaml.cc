@@ -12,7 +12,7 @@
 namespace weir::topology {
 namespace {
 
-constexpr size_t kMostDepth = 50;
+constexpr size_t kMostYamlDepth = 50;
 constexpr size_t kMostValues = 1'000'000;
 
 struct DeleteParser {
@@ -36,9 +36,9 @@ class Event {
   yaml_event_t event_{};
 };
 
-class Parser {
+class YamlParser {
  public:
-  explicit Parser(const Source& source) : source_(source), parser_(new yaml_parser_t) {
+  explicit YamlParser(const Source& source) : source_(source), parser_(new yaml_parser_t) {
     yaml_parser_initialize(parser_.get());
     yaml_parser_set_input_string(parser_.get(), reinterpret_cast<const unsigned char*>(source.text.data()),
                                  source.text.size());
@@ -105,8 +105,9 @@ class Parser {
 
   Status begin(Event& event, YamlNode::Kind kind, const yaml_char_t* anchor, const yaml_char_t* tag) {
     WEIR_TRY(check_extras(event, anchor, tag));
-    if (open_.size() >= kMostDepth)
-      return refuse(source_, event.line(), fmt::format("values are nested more than {} deep", kMostDepth));
+    if (open_.size() >= kMostYamlDepth)
+      return refuse(source_, event.line(),
+                    fmt::format("values are nested more than {} deep", kMostYamlDepth));
     YamlNode* node = nullptr;
     WEIR_TRY(add(event, node));
     node->kind = kind;
@@ -154,7 +155,7 @@ const YamlNode* YamlNode::find(std::string_view key) const {
 
 Result<YamlNode> parse_yaml(const Source& source) {
   WEIR_TRY(check_text(source));
-  return Parser(source).run();
+  return YamlParser(source).run();
 }
 
 std::string yaml_scalar(std::string_view text) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "src/base/index.h"
 #include "topology/model/derive.h"
 #include "topology/views/facts.h"
 #include "topology/views/text.h"
@@ -24,8 +25,6 @@ constexpr size_t kMostInRow = 8;       ///< switches above the leaves
 constexpr size_t kMostCrossings = 48;  ///< lines between two rows of boxes
 constexpr size_t kMostInPod = 24;      ///< lines between several leaves and their hosts
 
-size_t at(Index node) { return static_cast<size_t>(node); }
-
 /// Sums of the cables of a switch.
 struct Cables {
   int64_t down = 0, up = 0;
@@ -36,9 +35,9 @@ struct Cables {
   }
 };
 
-class Finder {
+class FabricPartsFinder {
  public:
-  explicit Finder(const Graph& graph) : graph_(graph), leader_(at(graph.size())) {
+  explicit FabricPartsFinder(const Graph& graph) : graph_(graph), leader_(at(graph.size())) {
     result_.hosts_of = hosts_of(graph);
     result_.sums.resize(at(graph.size()));
     result_.levels.assign(at(graph.size()), 0);
@@ -301,6 +300,6 @@ class Finder {
 
 }  // namespace
 
-FabricParts fabric_parts_of(const Graph& graph) { return Finder(graph).find(); }
+FabricParts fabric_parts_of(const Graph& graph) { return FabricPartsFinder(graph).find(); }
 
 }  // namespace weir::topology

@@ -14,8 +14,6 @@
 namespace weir::topology {
 namespace {
 
-constexpr size_t kMostLines = 12;
-
 /// Lines of facts; each call adds one.
 class Sheet {
  public:
@@ -220,16 +218,16 @@ std::string facts_of(const Graph& graph, const std::vector<std::vector<Index>>& 
   for (const Index child : children[static_cast<size_t>(node)]) {
     const std::string text = only_child_line(graph, child);
     if (text.empty()) continue;
-    if (++lines > kMostLines) break;
+    if (++lines > kMostFactLines) break;
     sheet.line("{}", text);
   }
-  if (lines > kMostLines) sheet.line("and more");
+  if (lines > kMostFactLines) sheet.line("and more");
   return sheet.take();
 }
 
 std::string facts_of(const Graph& graph, const std::vector<Index>& nodes, const std::string& headline) {
   Sheet sheet(headline);
-  for (size_t i = 0; i < std::min(nodes.size(), kMostLines); ++i) {
+  for (size_t i = 0; i < std::min(nodes.size(), kMostFactLines); ++i) {
     const PciFacts* pci = pci_of(graph[nodes[i]]);
     const std::string label = label_of(graph, nodes[i]);
     if (pci == nullptr || pci->address.empty() || pci->address == graph[nodes[i]].name) {
@@ -238,7 +236,7 @@ std::string facts_of(const Graph& graph, const std::vector<Index>& nodes, const 
       sheet.line("{}, PCI {}", label, pci->address);
     }
   }
-  if (nodes.size() > kMostLines) sheet.line("and {} more", nodes.size() - kMostLines);
+  if (nodes.size() > kMostFactLines) sheet.line("and {} more", nodes.size() - kMostFactLines);
   return sheet.take();
 }
 

@@ -1,6 +1,7 @@
 /// What a picture says about a node or a link: short labels, and lines for whoever points at it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,12 @@ std::vector<std::vector<Index>> children_of(const Graph& graph);
 /// GB/s of a port; 0: not known.
 double speed_of(const PortFacts& port);
 
+/// Of what would take more lines only so many are listed.
+inline constexpr size_t kMostFactLines = 12;
+
 /// Lines; the first one is the label.
 std::string facts_of(const Graph& graph, const std::vector<std::vector<Index>>& children, Index node);
-/// Of several that are drawn as one: `headline`, then a line for each, the first 12.
+/// Of several that are drawn as one: `headline`, then a line for each, at most kMostFactLines.
 std::string facts_of(const Graph& graph, const std::vector<Index>& nodes, const std::string& headline);
 /// Of links: which they are, how fast, and what they carry.
 std::string facts_of(const Bundle& bundle, const std::string& a, const std::string& b);

@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "src/base/index.h"
 #include "topology/model/derive.h"
 #include "topology/views/facts.h"
 #include "topology/views/text.h"
@@ -22,9 +23,9 @@ constexpr size_t kMost = 40;
 /// Of more NUMA nodes only those with devices are drawn.
 constexpr int64_t kMostColumns = 8;
 
-class Finder {
+class HostPartsFinder {
  public:
-  Finder(const Graph& graph, Index host)
+  HostPartsFinder(const Graph& graph, Index host)
       : graph_(graph),
         host_(host),
         host_of_(hosts_of(graph)),
@@ -48,7 +49,6 @@ class Finder {
   }
 
  private:
-  static size_t at(Index node) { return static_cast<size_t>(node); }
   Part& part(int number) { return result_.parts[static_cast<size_t>(number)]; }
 
   size_t devices() const {
@@ -249,6 +249,6 @@ class Finder {
 
 }  // namespace
 
-HostParts parts_of(const Graph& graph, Index host) { return Finder(graph, host).find(); }
+HostParts parts_of(const Graph& graph, Index host) { return HostPartsFinder(graph, host).find(); }
 
 }  // namespace weir::topology

@@ -11,8 +11,6 @@
 namespace weir::topology {
 namespace {
 
-constexpr size_t kMostLines = 12;
-
 /// "H100" of "NVIDIA H100 80GB HBM3": what a box has room for.
 std::string short_model(std::string_view name) {
   for (const std::string_view maker : {"NVIDIA ", "AMD ", "Tesla ", "Instinct ", "GeForce ", "RTX "}) {
@@ -96,11 +94,11 @@ std::string network_facts(const Graph& graph, const Children& children, const st
   size_t lines = 0;
   for (const Index nic : nics) {
     for (const Index port : ports_of(children, graph, nic)) {
-      if (++lines <= kMostLines)
+      if (++lines <= kMostFactLines)
         text += fmt::format("\n{}: {}", label_of(graph, port), rate(speed_of(*graph.get<PortFacts>(port))));
     }
   }
-  return lines > kMostLines ? text + fmt::format("\nand {} more", lines - kMostLines) : text;
+  return lines > kMostFactLines ? text + fmt::format("\nand {} more", lines - kMostFactLines) : text;
 }
 
 }  // namespace weir::topology

@@ -15,7 +15,7 @@
 namespace weir::topology {
 namespace {
 
-constexpr size_t kMostClasses = 24;
+constexpr size_t kMostShownClasses = 24;
 
 constexpr const char* kStyle = R"css(
 :root{--paper:#fff;--ink:#1c252e;--muted:#5f6c79;--line:#dde3e9;--chosen:#e8edf2;color-scheme:light dark}
@@ -175,7 +175,7 @@ class Page {
 
   void hosts() {
     if (classes_.empty()) return;
-    const size_t shown = std::min(classes_.size(), kMostClasses);
+    const size_t shown = std::min(classes_.size(), kMostShownClasses);
     out_ += "<section>\n";
     if (shown > 1) {
       out_ += "<nav aria-label=\"Classes of hosts\">\n";

@@ -16,17 +16,15 @@
 namespace weir::topology {
 namespace {
 
-constexpr double kMargin = 28;
 constexpr double kGutter = 150;  ///< at the left: what the rows are
 constexpr double kSwitchWidth = 76;
 constexpr double kSpineWidth = 110;
 constexpr double kSwitchHeight = 46;
 constexpr double kHostWidth = 132;
 constexpr double kHostHeight = 66;
-constexpr double kBar = 36;
-constexpr double kGap = 14;
+constexpr double kBoxGap = 14;
 constexpr double kPodGap = 40;
-constexpr double kPadding = 18;
+constexpr double kPodPadding = 18;
 constexpr double kBetweenRows = 92;
 constexpr double kHeading = 30;  ///< of a pod that stands for several
 
@@ -90,7 +88,7 @@ class FabricPicture {
   }
 
   static double width_of(size_t boxes, double width) {
-    return boxes == 0 ? 0 : static_cast<double>(boxes) * (width + kGap) - kGap;
+    return boxes == 0 ? 0 : static_cast<double>(boxes) * (width + kBoxGap) - kBoxGap;
   }
 
   void place_columns() {
@@ -98,7 +96,7 @@ class FabricPicture {
     for (const Pod& pod : parts_.pods) {
       const double inside = std::max(
           {width_of(pod.leaves.size(), kSwitchWidth), width_of(pod.hosts.size(), kHostWidth), kHostWidth});
-      pods_.push_back({x, 0, inside + 2 * kPadding, 0});
+      pods_.push_back({x, 0, inside + 2 * kPodPadding, 0});
       x += pods_.back().width + kPodGap;
     }
     left_ = kMargin + kGutter;
@@ -114,7 +112,7 @@ class FabricPicture {
       upper_y_.insert(upper_y_.begin(), y);
       y += kSwitchHeight + kBetweenRows;
     }
-    leaf_y_ = y + (parts_.upper.empty() ? 0 : kPadding);
+    leaf_y_ = y + (parts_.upper.empty() ? 0 : kPodPadding);
     const bool has_leaves = switches_.count(1) > 0;
     host_y_ = has_leaves ? leaf_y_ + kSwitchHeight + kBetweenRows : leaf_y_;
     bottom_ = host_y_ + kHostHeight;
@@ -126,10 +124,10 @@ class FabricPicture {
     bottom_ += between_hosts_ ? kArcHeight : 0;
     shared_y_ = bottom_ + kBetweenRows * 0.7;
     for (const Pod& pod : parts_.pods) {
-      if (!pod.nvswitches.empty()) bottom_ = shared_y_ + kBar;
+      if (!pod.nvswitches.empty()) bottom_ = shared_y_ + kBarHeight;
       if (pod.times > 1) heading_ = true;
     }
-    bottom_ += kPadding + (heading_ ? kHeading : 0);
+    bottom_ += kPodPadding + (heading_ ? kHeading : 0);
   }
 
   /// Boxes of equal width side by side that fill the extent; a single one fills all of it.
@@ -139,7 +137,7 @@ class FabricPicture {
     const double own = count == 1 ? all : narrow;
     const double free = all - static_cast<double>(count) * own;
     // Flush with the extent, unless that tears the boxes apart.
-    const bool flush = count > 1 && free / static_cast<double>(count - 1) < 3 * kGap;
+    const bool flush = count > 1 && free / static_cast<double>(count - 1) < 3 * kBoxGap;
     const double gap = count == 0 ? 0 : free / static_cast<double>(flush ? count - 1 : count);
     const double first = extent.x + (flush || count == 1 ? 0 : gap / 2);
     for (size_t i = 0; i < count; ++i)
@@ -155,19 +153,19 @@ class FabricPicture {
     for (size_t i = 0; i < pods_.size(); ++i) {
       const Pod& pod = parts_.pods[i];
       const double top = pod.leaves.empty() ? host_y_ : leaf_y_;
-      const Rect frame = {pods_[i].x, top - kPadding, pods_[i].width, bottom_ - top + kPadding};
+      const Rect frame = {pods_[i].x, top - kPodPadding, pods_[i].width, bottom_ - top + kPodPadding};
       frames_.push_back(pen_.box(frame, BoxStyle::frame, "", pod.times > 1));
     }
     for (size_t i = 0; i < pods_.size(); ++i) {
       const Pod& pod = parts_.pods[i];
-      const Rect inside = {pods_[i].x + kPadding, 0, pods_[i].width - 2 * kPadding, 0};
+      const Rect inside = {pods_[i].x + kPodPadding, 0, pods_[i].width - 2 * kPodPadding, 0};
       const auto leaf_rects = row(inside, pod.leaves.size(), leaf_y_, kSwitchHeight, kSwitchWidth);
       for (size_t k = 0; k < pod.leaves.size(); ++k) add_leaf(pod.leaves[k], leaf_rects[k]);
       const auto host_rects = row(inside, pod.hosts.size(), host_y_, kHostHeight, kHostWidth);
       for (size_t k = 0; k < pod.hosts.size(); ++k) add_host(pod.hosts[k], host_rects[k]);
       if (!pod.nvswitches.empty()) {
         const auto count = static_cast<int64_t>(pod.nvswitches.size());
-        const int box = pen_.box({inside.x, shared_y_, inside.width, kBar}, BoxStyle::nvswitch,
+        const int box = pen_.box({inside.x, shared_y_, inside.width, kBarHeight}, BoxStyle::nvswitch,
                                  facts_of(graph_, pod.nvswitches, plural(count, "NVSwitch")), count > 1);
         pen_.write(box, {{plural(count, "NVSwitch"), TextStyle::strong, 12}});
         take(pod.nvswitches, box);
@@ -183,7 +181,7 @@ class FabricPicture {
     for (const Block& block : pod.hosts) hosts += static_cast<int64_t>(block.size());
     const std::string each =
         (leaves > 0 ? plural(leaves, "leaf") + ", " : std::string()) + plural(hosts, "host");
-    const double width = pods_[i].width - 2 * kPadding;
+    const double width = pods_[i].width - 2 * kPodPadding;
     const std::string text = pod.mixed
                                  ? first_fitting({fmt::format("{} others, different: {}", pod.times, each),
                                                   fmt::format("{} others", pod.times)},

@@ -17,25 +17,23 @@
 namespace weir::topology {
 namespace {
 
-constexpr double kMargin = 28;
 constexpr double kDeviceWidth = 68;
 constexpr double kSlimDevice = 62;  ///< where there are many
 constexpr size_t kMany = 18;
 constexpr double kWidestName = 100;
 constexpr double kWideDevice = 132;  ///< where a GPU has a second way to its processor
 constexpr double kDeviceHeight = 58;
-constexpr double kGap = 10;       ///< between devices of one bridge
-constexpr double kGroupGap = 20;  ///< between others
+constexpr double kDeviceGap = 10;  ///< between devices of one bridge
+constexpr double kGroupGap = 20;   ///< between others
 constexpr double kSlimGap = 6;
 constexpr double kSlimGroupGap = 14;
 constexpr double kColumnGap = 66;
-constexpr double kPadding = 16;  ///< of a frame
+constexpr double kFramePadding = 16;  ///< of a frame
 constexpr double kHead = 44;
 constexpr double kBridge = 32;
 constexpr double kLinkLength = 52;
 constexpr double kDotPitch = 18;
 constexpr double kDot = 9;
-constexpr double kBar = 36;
 constexpr double kAboveBar = 54;
 constexpr double kWayOut = 18;  ///< how far a NIC's line leaves its frame
 constexpr size_t kMostDots = 3;
@@ -161,11 +159,11 @@ class HostPicture {
       }
       const double whole = std::max(width, devices.empty() ? 96.0 : 140.0);
       for (const int device : devices) {
-        spot(device).left += x + kPadding + (whole - width) / 2;
-        spot(device).right += x + kPadding + (whole - width) / 2;
+        spot(device).left += x + kFramePadding + (whole - width) / 2;
+        spot(device).right += x + kFramePadding + (whole - width) / 2;
       }
       spot(column).left = x;
-      spot(column).right = x + whole + 2 * kPadding;
+      spot(column).right = x + whole + 2 * kFramePadding;
       x = spot(column).right + kColumnGap;
     }
     right_ = std::max(x - kColumnGap, kMargin + 300);
@@ -213,7 +211,7 @@ class HostPicture {
     for (size_t i = 0; i < spots_.size(); ++i) {
       if (parts_.parts[i].kind == Part::Kind::device) spots_[i].top = devices;
     }
-    frames_bottom_ = bottom_ = devices + kDeviceHeight + kPadding;
+    frames_bottom_ = bottom_ = devices + kDeviceHeight + kFramePadding;
   }
 
   Rect rect_of(int own) {
@@ -316,14 +314,14 @@ class HostPicture {
           right = std::max(right, spot(column).right);
         }
       }
-      if (left > right) left = kMargin + kPadding, right = left + 160;
+      if (left > right) left = kMargin + kFramePadding, right = left + 160;
       if (right - left < 120) right = left + 120;
-      Rect bar = {left, 0, right - left, kBar};
+      Rect bar = {left, 0, right - left, kBarHeight};
       size_t row = 0;
       const auto taken = [&](const Rect& other) { return other.x < right + 60 && left < other.right() + 60; };
       while (row < rows.size() && std::any_of(rows[row].begin(), rows[row].end(), taken)) ++row;
       if (row == rows.size()) rows.emplace_back();
-      bar.y = bottom_ + kAboveBar + static_cast<double>(row) * (kBar + kAboveBar);
+      bar.y = bottom_ + kAboveBar + static_cast<double>(row) * (kBarHeight + kAboveBar);
       rows[row].push_back(bar);
       const auto count = static_cast<int64_t>(group.switches.size());
       const std::string several = plural(count, "NVSwitch");
@@ -336,7 +334,7 @@ class HostPicture {
     }
     right_ = std::accumulate(pen_.drawing.boxes.begin(), pen_.drawing.boxes.end(), right_,
                              [](double most, const Box& box) { return std::max(most, box.rect.right()); });
-    bottom_ += static_cast<double>(rows.size()) * (kBar + kAboveBar);
+    bottom_ += static_cast<double>(rows.size()) * (kBarHeight + kAboveBar);
   }
 
   void add_wires(const std::vector<Bundle>& links, const std::vector<int>& circles) {
@@ -393,7 +391,7 @@ class HostPicture {
   std::vector<Spot> spots_;  ///< by part
   std::vector<int> place_;   ///< by node: its box
   double gpu_width_ = kDeviceWidth, nic_width_ = kDeviceWidth;
-  double gap_ = kGap, group_gap_ = kGroupGap;
+  double gap_ = kDeviceGap, group_gap_ = kGroupGap;
   double top_ = 0;
   double bottom_ = 0;
   double right_ = 0;

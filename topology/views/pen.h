@@ -9,6 +9,9 @@
 
 namespace weir::topology {
 
+inline constexpr double kMargin = 28;     ///< around a picture
+inline constexpr double kBarHeight = 36;  ///< height of the box of a switch between GPUs
+
 /// How wide links are drawn: the fastest of a drawing decides, so that slow ones are thin in every drawing.
 class Strokes {
  public:

@@ -15,7 +15,7 @@
 namespace weir::topology {
 namespace {
 
-constexpr size_t kMostClasses = 3;  // it is one line
+constexpr size_t kMostToldClasses = 3;  // it is one line
 
 /// What one host holds, by kind, as far as the line says it.
 struct Parts {
@@ -26,7 +26,7 @@ struct Parts {
   std::set<double> gbit_per_s;  ///< of active ports
 };
 
-Parts parts_of(const Graph& graph, Index host) {
+Parts count_parts(const Graph& graph, Index host) {
   const std::vector<Index> hosts = hosts_of(graph);
   Parts parts;
   for (Index node = 0; node < graph.size(); ++node) {
@@ -92,7 +92,7 @@ std::string network_part(const Graph& graph) {
 }  // namespace
 
 std::string host_summary(const Graph& graph, Index host) {
-  const Parts parts = parts_of(graph, host);
+  const Parts parts = count_parts(graph, host);
   std::vector<std::string> words;
   if (parts.numa > 0) words.push_back(plural(parts.numa, "NUMA node"));
   words.push_back(gpu_part(graph, parts));
@@ -108,7 +108,7 @@ std::string summary_of(const Graph& graph) {
   for (size_t i = 0; i < hosts.size(); ++i) {
     const auto first = std::find(classes.begin(), classes.end(), classes[i]) - classes.begin();
     if (static_cast<size_t>(first) != i) continue;  // told with the first of its class
-    if (words.size() == kMostClasses) {
+    if (words.size() == kMostToldClasses) {
       words.push_back(fmt::format("{} of other kinds", plural(hosts.size() - told, "node")));
       break;
     }

@@ -63,37 +63,6 @@ bool is_turned(const ProductShape& shape, Type type, const dnnl::engine& engine)
   return narrow && !std::string_view(describe(shape, type, engine).impl_info_str()).starts_with("brg");
 }
 
-// What oneDNN prepared for one shape; the memories point to the operands of the call under way.
-struct Prepared {
-  dnnl::memory a;
-  dnnl::memory b;
-  dnnl::memory c;
-  dnnl::matmul product;
-  std::optional<dnnl::reorder> turn;  ///< of `a`
-  dnnl::memory turned;                ///< what the product reads then
-};
-
-Prepared prepare(const ProductShape& shape, Type type, const dnnl::engine& engine) {
-  const auto memory = [&](const dnnl::memory::desc& of) {
-    return dnnl::memory(of, engine, DNNL_MEMORY_NONE);
-  };
-  ProductShape read = shape;
-  const bool turned = is_turned(shape, type, engine);
-  if (turned) read.transpose_a = false;
-  const auto description = describe(read, type, engine);
-  Prepared prepared{memory(description.src_desc()),
-                    memory(description.weights_desc()),
-                    memory(description.dst_desc()),
-                    dnnl::matmul(description),
-                    std::nullopt,
-                    {}};
-  if (!turned) return prepared;
-  prepared.turned = prepared.a;
-  prepared.a = memory(matrices(1, shape.rows, shape.depth, true, type));
-  prepared.turn.emplace(prepared.a, prepared.turned);
-  return prepared;
-}
-
 }  // namespace
 
 class Products::State {
@@ -125,6 +94,37 @@ class Products::State {
   Index shapes() const { return static_cast<Index>(prepared_.size()); }
 
  private:
+  // What oneDNN prepared for one shape; the memories point to the operands of the call under way.
+  struct Prepared {
+    dnnl::memory a;
+    dnnl::memory b;
+    dnnl::memory c;
+    dnnl::matmul product;
+    std::optional<dnnl::reorder> turn;  ///< of `a`
+    dnnl::memory turned;                ///< what the product reads then
+  };
+
+  static Prepared prepare(const ProductShape& shape, Type type, const dnnl::engine& engine) {
+    const auto memory = [&](const dnnl::memory::desc& of) {
+      return dnnl::memory(of, engine, DNNL_MEMORY_NONE);
+    };
+    ProductShape read = shape;
+    const bool turned = is_turned(shape, type, engine);
+    if (turned) read.transpose_a = false;
+    const auto description = describe(read, type, engine);
+    Prepared prepared{memory(description.src_desc()),
+                      memory(description.weights_desc()),
+                      memory(description.dst_desc()),
+                      dnnl::matmul(description),
+                      std::nullopt,
+                      {}};
+    if (!turned) return prepared;
+    prepared.turned = prepared.a;
+    prepared.a = memory(matrices(1, shape.rows, shape.depth, true, type));
+    prepared.turn.emplace(prepared.a, prepared.turned);
+    return prepared;
+  }
+
   // The numbers as the product reads them. oneDNN takes its operands as if it might write to them.
   void* operand(Index count, const float* values, Buffer& scratch) {
     if (precision_ == Precision::fp32) return const_cast<float*>(values);

@@ -11,21 +11,20 @@ namespace {
 // As GPT-2: what is added to the residual stream begins smaller the more layers add to it.
 // Weights of which a slice has some outputs, and then those of which it has some inputs: what the other
 // slices have to add is added up after the second ones only (Shoeybi et al., 2019).
-ParameterTable make_table(const Config& config, Index layer, uint32_t stream, Slice slice) {
-  const float deviation = 0.02f;
-  const float added = deviation / std::sqrt(2.0f * static_cast<float>(config.layers));
+ParameterTable block_table(const Config& config, Index layer, uint32_t stream, Slice slice) {
+  const float added = kInitialDeviation / std::sqrt(2.0f * static_cast<float>(config.layers));
   const Index width = config.width;
   const std::string name = fmt::format("block{}.", layer);
   ParameterTable table(stream, slice);
   table.add_vector(name + "norm1.gain", width, 1.0f);
   table.add_vector(name + "norm1.bias", width, 0.0f);
-  table.add_rows(name + "attention.weight", 3 * width, width, deviation, 3);
+  table.add_rows(name + "attention.weight", 3 * width, width, kInitialDeviation, 3);
   table.add_elements(name + "attention.bias", 3 * width, 0.0f, 3);
   table.add_rows(name + "mix.weight", width, width, added);
   table.add_vector(name + "mix.bias", width, 0.0f);
   table.add_vector(name + "norm2.gain", width, 1.0f);
   table.add_vector(name + "norm2.bias", width, 0.0f);
-  table.add_rows(name + "widen.weight", 4 * width, width, deviation);
+  table.add_rows(name + "widen.weight", 4 * width, width, kInitialDeviation);
   table.add_elements(name + "widen.bias", 4 * width, 0.0f);
   table.add_rows(name + "narrow.weight", 4 * width, width, added);
   table.add_vector(name + "narrow.bias", width, 0.0f);
@@ -75,7 +74,7 @@ struct BlockUnit::State {
 };
 
 BlockUnit::BlockUnit(const Config& config, Index layer, Recompute recompute, uint32_t stream, Slice slice)
-    : Unit(make_table(config, layer, stream, slice), config.width, recompute),
+    : Unit(block_table(config, layer, stream, slice), config.width, recompute),
       heads_(config.heads / slice.count),
       inner_(config.width / slice.count),
       at_(offsets_of(parameters())) {}

@@ -3,21 +3,18 @@
 namespace weir::trainer {
 namespace {
 
-// The standard deviation of GPT-2's initial weights.
-constexpr float kDeviation = 0.02f;
-
 // Every slice has all of it.
-ParameterTable make_table(const Config& config, uint32_t stream, Slice slice) {
+ParameterTable embedding_table(const Config& config, uint32_t stream, Slice slice) {
   ParameterTable table(stream, slice);
-  table.add_matrix("embedding.tokens", kVocabulary, config.width, kDeviation);
-  table.add_matrix("embedding.positions", config.length, config.width, kDeviation);
+  table.add_matrix("embedding.tokens", kVocabulary, config.width, kInitialDeviation);
+  table.add_matrix("embedding.positions", config.length, config.width, kInitialDeviation);
   return table;
 }
 
 }  // namespace
 
 EmbeddingUnit::EmbeddingUnit(const Config& config, uint32_t stream, Slice slice)
-    : Unit(make_table(config, stream, slice), config.width, Recompute::none),
+    : Unit(embedding_table(config, stream, slice), config.width, Recompute::none),
       tokens_(parameters().tensors()[0].offset),
       positions_(parameters().tensors()[1].offset) {}
 

@@ -5,14 +5,12 @@
 namespace weir::trainer {
 namespace {
 
-constexpr float kDeviation = 0.02f;
-
 // Every slice has all of it.
-ParameterTable make_table(const Config& config, uint32_t stream, Slice slice) {
+ParameterTable head_table(const Config& config, uint32_t stream, Slice slice) {
   ParameterTable table(stream, slice);
   table.add_vector("head.norm.gain", config.width, 1.0f);
   table.add_vector("head.norm.bias", config.width, 0.0f);
-  table.add_matrix("head.weight", config.width, kVocabulary, kDeviation);
+  table.add_matrix("head.weight", config.width, kVocabulary, kInitialDeviation);
   return table;
 }
 
@@ -32,7 +30,7 @@ struct HeadUnit::State {
 };
 
 HeadUnit::HeadUnit(const Config& config, Recompute recompute, uint32_t stream, Slice slice)
-    : Unit(make_table(config, stream, slice), config.width, recompute),
+    : Unit(head_table(config, stream, slice), config.width, recompute),
       gain_(parameters().tensors()[0].offset),
       bias_(parameters().tensors()[1].offset),
       weights_(parameters().tensors()[2].offset) {}

@@ -23,6 +23,9 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
+/// The standard deviation of initial weights, as GPT-2 has it.
+inline constexpr float kInitialDeviation = 0.02f;
+
 /// A tensor, or the slice of it that the table is of.
 struct Tensor {
   std::string name;  ///< "block3.attention.weight"

@@ -14,8 +14,6 @@ extern "C" __attribute__((weak)) int weirDescribe(char* buffer, size_t size);
 namespace weir::perf {
 namespace {
 
-constexpr size_t kPage = 4096;
-
 size_t available_in_machine() {
   std::ifstream file("/proc/meminfo");
   std::string key, unit;
@@ -24,7 +22,7 @@ size_t available_in_machine() {
   return std::numeric_limits<size_t>::max();
 }
 
-size_t number_in(const char* path) {
+size_t number_in_file(const char* path) {
   std::ifstream file(path);
   size_t number = 0;
   return file >> number ? number : std::numeric_limits<size_t>::max();
@@ -33,7 +31,7 @@ size_t number_in(const char* path) {
 class HostMemory final : public Memory {
  public:
   Outcome allocate(size_t bytes, bool registrable, void** out) override {
-    size_t rounded = (std::max<size_t>(bytes, 1) + kPage - 1) / kPage * kPage;
+    size_t rounded = whole_pages(bytes);
     if (registrable) return nccl(ncclMemAlloc(out, rounded));
     *out = std::aligned_alloc(kPage, rounded);
     if (*out == nullptr)
@@ -68,8 +66,8 @@ class HostDevices final : public Devices {
   }
 
   Outcome available(int, size_t* bytes) const override {
-    size_t limit = number_in("/sys/fs/cgroup/memory.max");  // "max", which is no number, without one
-    size_t used = number_in("/sys/fs/cgroup/memory.current");
+    size_t limit = number_in_file("/sys/fs/cgroup/memory.max");  // "max", which is no number, without one
+    size_t used = number_in_file("/sys/fs/cgroup/memory.current");
     size_t machine = available_in_machine();
     *bytes = limit == std::numeric_limits<size_t>::max() || used > limit ? machine
                                                                          : std::min(machine, limit - used);

@@ -6,6 +6,7 @@
 
 #include <nccl.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -13,6 +14,12 @@
 #include "bench/perf/outcome.h"
 
 namespace weir::perf {
+
+inline constexpr size_t kPage = 4096;
+/// Bytes rounded up to whole pages, at least one.
+constexpr size_t whole_pages(size_t bytes) {
+  return (std::max<size_t>(bytes, 1) + kPage - 1) / kPage * kPage;
+}
 
 /// What a rank's stream was given between begin() and end(), to be launched as often as one likes.
 class Graph {

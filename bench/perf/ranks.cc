@@ -6,7 +6,6 @@
 namespace weir::perf {
 namespace {
 
-constexpr size_t kPage = 4096;  // of a window, at least
 constexpr size_t kWidestElement = 8;
 
 /// Ends the group whatever was said inside it; the first failure counts.
@@ -81,7 +80,7 @@ Outcome Ranks::enroll(LocalRank& rank, void* buffer, size_t bytes) {
   Registration& made = registrations_.back();
   if (options_.local_register == 1)
     return nccl(ncclCommRegister(rank.communicator, buffer, bytes, &made.handle));
-  const size_t whole = (std::max<size_t>(bytes, 1) + kPage - 1) / kPage * kPage;
+  const size_t whole = whole_pages(bytes);  // as windows have to be
   return nccl(
       ncclCommWindowRegister(rank.communicator, buffer, whole, &made.window, NCCL_WIN_COLL_SYMMETRIC));
 }

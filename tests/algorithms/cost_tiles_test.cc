@@ -15,14 +15,12 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr double kAlpha = 1e-5;
-constexpr double kOverhead = 3e-6;
-constexpr double kBeta = 3e-10;
+constexpr Channel kBetween = {.alpha = 1e-5, .overhead = 3e-6, .beta = 3e-10};
 constexpr size_t kKiB = 1024;
 
 /// Hosts of one rank with cores to spare.
 Surroundings hosts(int ranks, size_t slot_bytes) {
-  Surroundings around = regular(ranks, 1, 8, {{}, {kAlpha, kOverhead, kBeta}, 0});
+  Surroundings around = regular(ranks, 1, 8, {{}, kBetween, 0});
   around.slot_bytes = slot_bytes;
   return around;
 }
@@ -35,8 +33,8 @@ Table table_of(std::string_view algorithm, Collective kind, const Surroundings& 
 /// the work of a message.
 double chain_seconds(int ranks, double bytes, double tile) {
   const double passes = std::max(1.0, std::ceil(bytes / tile));
-  const double piece = bytes / passes * kBeta;
-  return (ranks - 1) * (kAlpha + piece) + (passes - 1) * (kOverhead + piece);
+  const double piece = bytes / passes * kBetween.beta;
+  return (ranks - 1) * (kBetween.alpha + piece) + (passes - 1) * (kBetween.overhead + piece);
 }
 
 TEST(Tiles, OfAChainAreSmallUntilMessagesAreTheWork) {

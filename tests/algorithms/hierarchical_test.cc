@@ -26,9 +26,10 @@ using ::testing::HasSubstr;
 
 using Levels = std::vector<Groups>;
 
-constexpr Collective kKinds[] = {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce};
+constexpr Collective kHierarchicalKinds[] = {Collective::all_gather, Collective::reduce_scatter,
+                                             Collective::all_reduce};
 
-ir::Plan plan_of(Collective kind, int ranks, const Levels& levels) {
+ir::Plan hierarchical_plan(Collective kind, int ranks, const Levels& levels) {
   const Entry* entry = find("hierarchical", kind);
   auto plan = emit("hierarchical", {kind, ranks, 0, default_chunks(*entry, ranks)}, {.levels = levels});
   EXPECT_TRUE(plan.ok()) << plan.status().message();
@@ -59,8 +60,8 @@ void each_random_nesting(int times, Visit&& visit) {
   for (int i = 0; i < times; ++i) {
     const int ranks = 2 + static_cast<int>(random() % 15);
     const Levels levels = random_levels(ranks, random);
-    for (const Collective kind : kKinds)
-      visit(plan_of(kind, ranks, levels), levels, words(kind, ranks, levels));
+    for (const Collective kind : kHierarchicalKinds)
+      visit(hierarchical_plan(kind, ranks, levels), levels, words(kind, ranks, levels));
   }
 }
 
@@ -145,7 +146,7 @@ int total(const std::map<uint32_t, int>& counts) {
 /// Four leaves of four: of an all-reduce 2 (1 - 1/4) leaves each, where a ring sends 2 (1 - 1/16).
 TEST(Hierarchical, SendsUpLessThanARing) {
   const Levels leaves = {{0, 4, 8, 12}};
-  const ir::Plan plan = plan_of(Collective::all_reduce, 16, leaves);
+  const ir::Plan plan = hierarchical_plan(Collective::all_reduce, 16, leaves);
   const ir::Plan ring = *emit("ring", {Collective::all_reduce, 16, 0, 16});
   for (const Rank leaf : leaves[0]) {
     const auto up = [&](const ir::Plan& p, bool sums) {
@@ -161,7 +162,7 @@ TEST(Hierarchical, RanksOfAGroupCarryEqualShares) {
   const std::vector<std::pair<int, Levels>> cases = {
       {16, {{0, 4, 8, 12}}}, {8, {{0, 3, 7}}}, {13, {{0, 5}, {0, 2, 5, 8, 9}}}, {12, {{0, 1, 2, 3, 4}}}};
   for (const auto& [ranks, levels] : cases) {
-    const ir::Plan plan = plan_of(Collective::all_gather, ranks, levels);
+    const ir::Plan plan = hierarchical_plan(Collective::all_gather, ranks, levels);
     for (size_t g = 0; g < levels[0].size(); ++g) {
       const Rank first = levels[0][g], end = g + 1 < levels[0].size() ? levels[0][g + 1] : ranks;
       std::vector<int> taken(static_cast<size_t>(end - first));
@@ -178,8 +179,8 @@ TEST(Hierarchical, RanksOfAGroupCarryEqualShares) {
 /// Of equal groups, ranks with the same place talk to each other: on machines with rails, along one.
 TEST(Hierarchical, EqualGroupsKeepToTheirRails) {
   const Levels levels = {{0, 8, 16}, {0, 4, 8, 12, 16, 20}};
-  for (const Collective kind : kKinds) {
-    for (const ir::Move& move : plan_of(kind, 24, levels).moves) {
+  for (const Collective kind : kHierarchicalKinds) {
+    for (const ir::Move& move : hierarchical_plan(kind, 24, levels).moves) {
       if (move.src / 4 != move.dst / 4) {
         EXPECT_EQ(move.src % 4, move.dst % 4) << words(kind, 24, levels);
       }

@@ -22,12 +22,12 @@
 namespace weir::algorithms {
 namespace {
 
-constexpr Collective kKinds[] = {Collective::all_gather, Collective::reduce_scatter};
+constexpr Collective kPatKinds[] = {Collective::all_gather, Collective::reduce_scatter};
 
 int log2_up(int n) { return static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1))); }
 
-ir::Plan plan_of(Collective kind, int ranks, const Groups& hosts, int aggregate = kPatAggregate,
-                 uint32_t chunks = 1) {
+ir::Plan pat_plan(Collective kind, int ranks, const Groups& hosts, int aggregate = kPatAggregate,
+                  uint32_t chunks = 1) {
   const auto make = kind == Collective::all_gather ? pat_all_gather : pat_reduce_scatter;
   std::vector<Groups> levels;
   if (!hosts.empty()) levels.push_back(hosts);
@@ -147,9 +147,9 @@ TEST(PatSchedule, FarStepsCarryLittle) {
 
 TEST(Pat, AnyHostsAreRightAndRunWithTwoSlots) {
   for (const Case& each : random_cases(50)) {
-    for (const Collective kind : kKinds) {
+    for (const Collective kind : kPatKinds) {
       for (const uint32_t chunks : {1u, 3u}) {
-        const ir::Plan plan = plan_of(kind, each.ranks, each.hosts, each.aggregate, chunks);
+        const ir::Plan plan = pat_plan(kind, each.ranks, each.hosts, each.aggregate, chunks);
         ASSERT_EQ(ir::verify(plan).message(), "") << each.words(kind);
         ASSERT_EQ(lowered_and_checked(plan), "") << each.words(kind);
       }
@@ -159,8 +159,8 @@ TEST(Pat, AnyHostsAreRightAndRunWithTwoSlots) {
 
 TEST(Pat, MoreHostsThanAggregateToo) {
   for (const auto& [hosts, aggregate] : {std::pair{2 * kPatAggregate + 1, kPatAggregate}, {70, 3}}) {
-    for (const Collective kind : kKinds) {
-      const ir::Plan plan = plan_of(kind, hosts, {}, aggregate);
+    for (const Collective kind : kPatKinds) {
+      const ir::Plan plan = pat_plan(kind, hosts, {}, aggregate);
       EXPECT_EQ(ir::verify(plan).message(), "") << hosts;
       if (hosts < kPatAggregate) {
         EXPECT_EQ(lowered_and_checked(plan), "") << hosts;
@@ -175,8 +175,8 @@ TEST(Pat, AnyOrderOfRanksWillDo) {
     std::vector<Rank> order(static_cast<size_t>(each.ranks));
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random);
-    for (const Collective kind : kKinds) {
-      auto other = ir::relabelled(plan_of(kind, each.ranks, each.hosts, each.aggregate), order);
+    for (const Collective kind : kPatKinds) {
+      auto other = ir::relabelled(pat_plan(kind, each.ranks, each.hosts, each.aggregate), order);
       ASSERT_TRUE(other.ok()) << each.words(kind) << ": " << other.status().message();
       ASSERT_EQ(ir::verify(*other).message(), "") << each.words(kind);
       ASSERT_EQ(lowered_and_checked(*other), "") << each.words(kind);
@@ -197,9 +197,9 @@ std::vector<int> host_of(const Case& each) {
 TEST(Pat, NoMoreEntersAHostThanThereMust) {
   for (const Case& each : random_cases(150)) {
     const std::vector<int> host = host_of(each);
-    for (const Collective kind : kKinds) {
+    for (const Collective kind : kPatKinds) {
       std::map<int, int> across;
-      for (const ir::Move& move : plan_of(kind, each.ranks, each.hosts, each.aggregate).moves) {
+      for (const ir::Move& move : pat_plan(kind, each.ranks, each.hosts, each.aggregate).moves) {
         const int src = host[static_cast<size_t>(move.src)], dst = host[static_cast<size_t>(move.dst)];
         if (src != dst) across[kind == Collective::all_gather ? dst : src] += static_cast<int>(move.chunks);
       }
@@ -215,9 +215,9 @@ TEST(Pat, NoMoreEntersAHostThanThereMust) {
 TEST(Pat, RailsHaveOneMessagePerStep) {
   const int size = 4;
   for (const int hosts : {2, 3, 5, 8, 13}) {
-    for (const Collective kind : kKinds) {
+    for (const Collective kind : kPatKinds) {
       std::vector<int> across(static_cast<size_t>(hosts * size)), inside = across;
-      for (const ir::Move& move : plan_of(kind, hosts * size, equal_hosts(hosts, size)).moves) {
+      for (const ir::Move& move : pat_plan(kind, hosts * size, equal_hosts(hosts, size)).moves) {
         if (move.src == move.dst) continue;
         const bool crosses = move.src / size != move.dst / size;
         if (crosses) {
@@ -234,8 +234,8 @@ TEST(Pat, RailsHaveOneMessagePerStep) {
 /// In slots of messages, however many hosts there are.
 TEST(Pat, ScratchGrowsWithTheLogarithm) {
   for (const int hosts : {8, 16, 64, 128, 256, 300, 1000}) {
-    for (const Collective kind : kKinds) {
-      const ir::Plan plan = plan_of(kind, hosts, {});
+    for (const Collective kind : kPatKinds) {
+      const ir::Plan plan = pat_plan(kind, hosts, {});
       uint32_t message = 1;
       for (const ir::Move& move : plan.moves) message = std::max(message, move.chunks);
       const int doublings = log2_up(std::max(1, (hosts + kPatAggregate - 1) / kPatAggregate));
@@ -249,8 +249,8 @@ TEST(Pat, WorksWithAndWithoutGroups) {
   const auto flat = emit("pat", {Collective::all_gather, 6, 0, 1});
   const auto nested = emit("pat", {Collective::all_gather, 6, 0, 1}, {.levels = {{0, 3}}});
   ASSERT_TRUE(flat.ok() && nested.ok());
-  EXPECT_EQ(*flat, plan_of(Collective::all_gather, 6, {}));
-  EXPECT_EQ(*nested, plan_of(Collective::all_gather, 6, {0, 3}));
+  EXPECT_EQ(*flat, pat_plan(Collective::all_gather, 6, {}));
+  EXPECT_EQ(*nested, pat_plan(Collective::all_gather, 6, {0, 3}));
   EXPECT_NE(*flat, *nested);
   EXPECT_EQ(emit("pat", {Collective::all_gather, 6, 0, 1}, {.levels = {{0, 6}}}).status().message(),
             "pat all_gather: groups 0,6 of 6 ranks: expected first places that rise from 0");

@@ -24,7 +24,7 @@ struct Places {
   std::vector<int> host, place;
 };
 
-ir::Plan plan_of(const Groups& starts, int ranks) {
+ir::Plan rail_plan(const Groups& starts, int ranks) {
   return rail_all_to_all({Collective::all_to_all, ranks, 0, 1}, std::vector<Groups>{starts});
 }
 
@@ -33,7 +33,7 @@ TEST(Rail, BlocksStayOnTheirRails) {
   const Places at(starts, 12);
   std::map<Rank, std::set<Rank>> partners;
   std::map<std::pair<int, int>, int> crossings;
-  for (const ir::Move& move : plan_of(starts, 12).moves) {
+  for (const ir::Move& move : rail_plan(starts, 12).moves) {
     const auto src = static_cast<size_t>(move.src), dst = static_cast<size_t>(move.dst);
     if (at.host[src] == at.host[dst]) continue;
     EXPECT_EQ(at.place[src], at.place[dst]);
@@ -49,7 +49,7 @@ TEST(Rail, BlocksStayOnTheirRails) {
 TEST(Rail, EachTurnLoadsRanksAlike) {
   const Groups starts = {0, 4};
   std::map<Rank, int> sent, received;
-  for (const ir::Move& move : plan_of(starts, 8).moves) {
+  for (const ir::Move& move : rail_plan(starts, 8).moves) {
     if ((move.src < 4) == (move.dst < 4)) continue;
     ++sent[move.src];
     ++received[move.dst];
@@ -63,7 +63,7 @@ TEST(Rail, EachTurnLoadsRanksAlike) {
 TEST(Rail, UnevenHostsAreServedToo) {
   for (const Groups& starts : {Groups{0, 1}, Groups{0, 3, 4}, Groups{0, 1, 6}, Groups{0, 5}}) {
     const int ranks = 7;
-    EXPECT_EQ(ir::verify(plan_of(starts, ranks)).message(), "");
+    EXPECT_EQ(ir::verify(rail_plan(starts, ranks)).message(), "");
   }
 }
 

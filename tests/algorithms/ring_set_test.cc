@@ -16,8 +16,9 @@
 namespace weir::algorithms {
 namespace {
 
-constexpr Collective kKinds[] = {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
-                                 Collective::broadcast, Collective::reduce};
+constexpr Collective kRingSetKinds[] = {Collective::all_reduce, Collective::all_gather,
+                                        Collective::reduce_scatter, Collective::broadcast,
+                                        Collective::reduce};
 
 Rings random_rings(int places, size_t count, std::mt19937& random) {
   Rings rings;
@@ -45,7 +46,7 @@ TEST(RingSet, AnyRingsAreRightAndNeverBlock) {
   for (int ranks = 2; ranks <= 9; ++ranks) {
     for (const size_t count : {size_t{1}, size_t{2}, size_t{5}, kMostRings}) {
       const Layout layout{.rings = random_rings(ranks, count, random)};
-      for (const Collective kind : kKinds) {
+      for (const Collective kind : kRingSetKinds) {
         const ir::Plan plan = plan_over(layout, kind, has_root(kind) ? ranks / 3 : 0, 1 + random() % 2);
         ASSERT_EQ(ir::verify(plan).message(), "") << name(kind) << " " << ranks << " " << count;
         if (ranks > 6 && count > 5) continue;
@@ -81,7 +82,7 @@ TEST(RingSet, EachRingCarriesAnEqualShare) {
 }
 
 TEST(RingSet, OneRingInOrderIsTheRing) {
-  for (const Collective kind : kKinds) {
+  for (const Collective kind : kRingSetKinds) {
     const Layout layout{.rings = {ring_in_order(5)}};
     const Rank root = has_root(kind) ? 3 : 0;
     const uint32_t chunks = 2 * default_chunks(*find("ring", kind), 5);

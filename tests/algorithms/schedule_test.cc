@@ -17,15 +17,6 @@
 namespace weir::algorithms {
 namespace {
 
-ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_t multiple = 1,
-                 Rank root = 0) {
-  const Entry* entry = find(algorithm, kind);
-  const Layout layout = some_layout(ranks);
-  auto plan = emit(algorithm, {kind, ranks, root, multiple * default_chunks(*entry, ranks, layout)}, layout);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return *plan;
-}
-
 /// A sum written down: "((0+1)+2)".
 struct Formula {
   std::string text;

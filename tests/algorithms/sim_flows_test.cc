@@ -11,8 +11,6 @@
 namespace weir::sim {
 namespace {
 
-constexpr double kGiga = 1e9;
-
 PathId along(FlowSet& set, std::vector<int32_t> edges) { return set.path(edges); }
 
 Timeline run(const FlowSet& set) {

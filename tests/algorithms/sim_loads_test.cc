@@ -7,19 +7,17 @@
 #include "algorithms/sim/plan_loads.h"
 #include "algorithms/sim/simulate.h"
 #include "tests/algorithms/ground_truth.h"
+#include "tests/algorithms/some_layout.h"
 
 namespace weir::sim {
 namespace {
 
+using algorithms::plan_of;
 using algorithms::Ratio;
 
 PlanLoads loads(std::string_view algorithm, Collective kind, const Network& network) {
-  const int ranks = network.ranks();
-  const auto* entry = algorithms::find(algorithm, kind);
-  const auto plan = algorithms::emit(algorithm, {kind, ranks, 0, algorithms::default_chunks(*entry, ranks)});
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
   Routes routes(network);
-  auto found = loads_of(*plan, network, routes);
+  auto found = loads_of(plan_of(algorithm, kind, network.ranks()), network, routes);
   EXPECT_TRUE(found.ok()) << found.status().message();
   return *found;
 }
@@ -49,13 +47,10 @@ TEST(PlanLoads, ARingOnAMeshUsesOneLinkOfMany) {
 TEST(PlanLoads, AreThoseOfTheSimulation) {
   const Network network = algorithms::a100_boxes(2);
   for (const auto* algorithm : {"ring", "double_tree", "halving_doubling"}) {
-    const auto* entry = algorithms::find(algorithm, Collective::all_reduce);
-    const auto plan =
-        algorithms::emit(algorithm, {Collective::all_reduce, 16, 0, algorithms::default_chunks(*entry, 16)});
-    ASSERT_TRUE(plan.ok());
+    const ir::Plan plan = plan_of(algorithm, Collective::all_reduce, 16);
     Routes routes(network);
-    const auto exact = loads_of(*plan, network, routes);
-    const auto run = simulate(*plan, 1e9, network, {});
+    const auto exact = loads_of(plan, network, routes);
+    const auto run = simulate(plan, 1e9, network, {});
     ASSERT_TRUE(exact.ok() && run.ok());
     for (size_t edge = 0; edge < network.edges.size(); ++edge) {
       EXPECT_NEAR(static_cast<double>(exact->chunks[edge]) / static_cast<double>(exact->whole) * 1e9,

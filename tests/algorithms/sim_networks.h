@@ -9,6 +9,8 @@
 
 namespace weir::sim {
 
+inline constexpr double kGiga = 1e9;
+
 inline int64_t units(double gigabytes) {
   return static_cast<int64_t>(std::llround(gigabytes / algorithms::kCapacityUnit));
 }

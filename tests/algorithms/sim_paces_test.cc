@@ -5,20 +5,16 @@
 #include <algorithm>
 #include <set>
 
-#include "algorithms/catalogue.h"
 #include "algorithms/sim/simulate.h"
 #include "tests/algorithms/sim_networks.h"
+#include "tests/algorithms/some_layout.h"
 
 namespace weir::sim {
 namespace {
 
-constexpr double kPort = 10;  // GB/s
+using algorithms::plan_of;
 
-ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_t chunks = 1) {
-  auto plan = algorithms::emit(std::string(algorithm), {kind, ranks, 0, chunks});
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return std::move(*plan);
-}
+constexpr double kPort = 10;  // GB/s
 
 /// Of each channel from one rank to the other.
 std::vector<double> between(const ir::Plan& plan, const Paces& paces, Rank src, Rank dst) {
@@ -79,7 +75,7 @@ TEST(Paces, ThatAreFairCostTheSimulatorNothing) {
   for (const auto& [algorithm, kind] : {std::pair{"ring", Collective::all_reduce},
                                         {"pairwise", Collective::all_to_all},
                                         {"one_shot", Collective::gather}}) {
-    const ir::Plan plan = plan_of(algorithm, kind, 4, kind == Collective::all_reduce ? 4 : 1);
+    const ir::Plan plan = plan_of(algorithm, kind, 4);
     const double free = simulate(plan, 1 << 24, network, Channels{})->seconds;
     EXPECT_NEAR(simulate(plan, 1 << 24, network, paced)->seconds, free, 1e-6 * free) << algorithm;
     paced.pace = kPort / 100;

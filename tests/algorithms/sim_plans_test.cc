@@ -13,20 +13,12 @@
 namespace weir::sim {
 namespace {
 
-constexpr double kGiga = 1e9;
+using algorithms::plan_of;
+
 constexpr double kWire = 300;      // GB/s
 constexpr double kHop = 1e-6;      // seconds
 constexpr double kWay = 2 * kHop;  // from rank to rank on a star
 constexpr double kAlpha = 3e-6;
-
-ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_t times = 1) {
-  const auto* entry = algorithms::find(algorithm, kind);
-  const algorithms::Layout layout = algorithms::some_layout(ranks);
-  const uint32_t chunks = times * algorithms::default_chunks(*entry, ranks, layout);
-  auto plan = algorithms::emit(algorithm, {kind, ranks, 0, chunks}, layout);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return *plan;
-}
 
 Prediction run(const ir::Plan& plan, double bytes, const Network& network, const Channels& channels) {
   auto prediction = simulate(plan, bytes, network, channels);

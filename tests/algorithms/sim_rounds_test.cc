@@ -7,11 +7,13 @@
 #include <numeric>
 #include <random>
 
-#include "algorithms/catalogue.h"
 #include "tests/algorithms/sim_networks.h"
+#include "tests/algorithms/some_layout.h"
 
 namespace weir::sim {
 namespace {
+
+using algorithms::plan_of;
 
 Prediction run(const std::vector<Round>& rounds, double bytes, const Network& network,
                const Channels& channels = {}) {
@@ -19,11 +21,6 @@ Prediction run(const std::vector<Round>& rounds, double bytes, const Network& ne
   auto prediction = simulate(rounds, bytes, network, routes, channels);
   EXPECT_TRUE(prediction.ok()) << prediction.status().message();
   return prediction.ok() ? *prediction : Prediction{};
-}
-
-ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks) {
-  const auto* entry = algorithms::find(algorithm, kind);
-  return *algorithms::emit(algorithm, {kind, ranks, 0, algorithms::default_chunks(*entry, ranks)});
 }
 
 /// Hosts in this order, their GPUs one after the other.

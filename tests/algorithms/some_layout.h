@@ -1,8 +1,11 @@
-/// A layout for tests that make every plan of the catalogue.
+/// A layout, and plans in it, for tests that make any plan of the catalogue.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,6 +39,16 @@ inline Layout some_layout(int ranks) {
   for (ir::Plan& plan : plans) plan.algorithm = "planned";
   layout.plans = std::make_shared<const std::vector<ir::Plan>>(std::move(plans));
   return layout;
+}
+
+/// The plan of the catalogue with `multiple` times as many chunks as it needs.
+inline ir::Plan plan_of(std::string_view algorithm, Collective kind, int ranks, uint32_t multiple = 1,
+                        Rank root = 0) {
+  const Layout layout = some_layout(ranks);
+  const uint32_t chunks = multiple * default_chunks(*find(algorithm, kind), ranks, layout);
+  auto plan = emit(algorithm, {kind, ranks, root, chunks}, layout);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  return *plan;
 }
 
 }  // namespace weir::algorithms

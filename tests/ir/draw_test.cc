@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Plan sample() {
+Plan drawn_plan() {
   Builder plan("a\"b", {Collective::reduce, 3, 2, 2});
   plan.scratch_chunks(2);
   const MoveId first = plan.send(0, 1, input(0), {.with = input(0), .chunks = 2});
@@ -21,7 +21,7 @@ Plan sample() {
 }
 
 TEST(Draw, TableSaysWhatEachRankDoes) {
-  EXPECT_EQ(draw_table(sample()),
+  EXPECT_EQ(draw_table(drawn_plan()),
             "reduce by a\"b: 3 ranks, root 2, 2 chunks per block, 2 of scratch, 4 moves\n"
             "\n"
             "rank 0\n"
@@ -41,7 +41,7 @@ TEST(Draw, TableSaysWhatEachRankDoes) {
 }
 
 TEST(Draw, DotHasAnEdgePerMove) {
-  const std::string dot = draw_dot(sample());
+  const std::string dot = draw_dot(drawn_plan());
   EXPECT_THAT(dot, HasSubstr("label=\"reduce by a\\\"b: 3 ranks"));
   EXPECT_THAT(dot, HasSubstr("  0 -> 1 [label=\"0: input 0-1\\n+ input 0-1\"];\n"));
   EXPECT_THAT(dot, HasSubstr("  1 -> 1 [label=\"2: input 1\\n= scratch 1\", style=dotted];\n"));
@@ -49,7 +49,7 @@ TEST(Draw, DotHasAnEdgePerMove) {
 }
 
 TEST(Draw, DotOfALargePlanHasTotals) {
-  Plan plan = sample();
+  Plan plan = drawn_plan();
   const std::vector<Move> moves = plan.moves;
   while (plan.moves.size() <= kDrawnMoves) plan.moves.insert(plan.moves.end(), moves.begin(), moves.end());
   const std::string dot = draw_dot(plan);

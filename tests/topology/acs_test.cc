@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 constexpr uint16_t kRequests = 0x4, kAnswers = 0x8, kForwards = 0x10;
 /// What Linux sets for virtual machines: validation of the source besides.
-constexpr uint16_t kAll = 0x1d;
+constexpr uint16_t kSetByLinux = 0x1d;
 
 void set(std::string& config, size_t at, uint32_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) config[at + i] = static_cast<char>(value >> 8 * i & 0xff);
@@ -35,7 +35,7 @@ std::string config_of_port(uint16_t control) {
 }
 
 TEST(AcsControl, IsFoundInTheListOfCapabilities) {
-  EXPECT_EQ(acs_control(config_of_port(kAll)), kAll);
+  EXPECT_EQ(acs_control(config_of_port(kSetByLinux)), kSetByLinux);
   EXPECT_EQ(acs_control(config_of_port(0)), 0);
   std::string first = config_of_port(0);
   set(first, 0x100, header(0x000d, 0), 4);
@@ -44,7 +44,7 @@ TEST(AcsControl, IsFoundInTheListOfCapabilities) {
 }
 
 TEST(AcsControl, OfBrokenAndShortSpacesIsNotKnown) {
-  const std::string whole = config_of_port(kAll);
+  const std::string whole = config_of_port(kSetByLinux);
   for (const size_t size : {size_t{0}, size_t{64}, size_t{256}, size_t{0x104}, size_t{0x14c}})
     EXPECT_EQ(acs_control(std::string_view(whole).substr(0, size)), std::nullopt) << size;
   EXPECT_EQ(acs_control(std::string(4096, '\0')), std::nullopt);
@@ -80,7 +80,8 @@ class Acs : public Detection {
     }
     link("/sys/bus/pci/devices/0000:01:00.0", std::string("../../../..") + kSwitch);
     link("/sys/bus/pci/devices/0000:00:01.0", "../../../../sys/devices/pci0000:00/0000:00:01.0");
-    put_bytes("/sys/devices/pci0000:00/0000:00:01.0", config_of_port(kAll));  // the root port's do not count
+    put_bytes("/sys/devices/pci0000:00/0000:00:01.0",
+              config_of_port(kSetByLinux));  // the root port's do not count
     put_bytes(kSwitch, std::string(4096, '\0'));
   }
 
@@ -116,13 +117,13 @@ TEST_F(Acs, WhatIsOffIsNotMentioned) {
 }
 
 TEST_F(Acs, WithoutRootItIsNotKnown) {
-  for (int i = 0; i < 3; ++i) put_bytes(port(i), config_of_port(kAll).substr(0, 64));
+  for (int i = 0; i < 3; ++i) put_bytes(port(i), config_of_port(kSetByLinux).substr(0, 64));
   EXPECT_THAT(advice(),
               ElementsAre(Field(&Advice::finding, HasSubstr("of 3 of their ports only the first 64"))));
 }
 
 TEST_F(Acs, ARecordHoldsTheBytes) {
-  std::string config = config_of_port(kAll);
+  std::string config = config_of_port(kSetByLinux);
   config.back() = '\n';
   for (int i = 0; i < 3; ++i) put_bytes(port(i), config);
   const auto real = drivers::files_below(folder_ + "/root");

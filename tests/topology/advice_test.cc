@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "topology/formats/synthetic.h"
+#include "tests/topology/make_graph.h"
 
 namespace weir::topology {
 namespace {
@@ -16,13 +16,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Graph make(const std::string& line) {
-  auto machine = read_synthetic({"line", line});
-  EXPECT_TRUE(machine.ok()) << machine.status().message();
-  return graph_of(*machine);
-}
-
-auto says(Advice::Weight weight, const std::string& words) {
+auto advises(Advice::Weight weight, const std::string& words) {
   return AllOf(Field(&Advice::weight, weight), Field(&Advice::finding, HasSubstr(words)));
 }
 constexpr auto kWrong = Advice::Weight::wrong;
@@ -44,11 +38,12 @@ void keep_links(Graph& graph, Keep keep) {
 }
 
 TEST(Advise, NothingAboutWhatIsWell) {
-  EXPECT_THAT(advise(make("8 x (2 numa, 8 gpu nvswitch 450, 8 nic 50) rail leaf by 4 spine 2")), IsEmpty());
+  EXPECT_THAT(advise(make_graph("8 x (2 numa, 8 gpu nvswitch 450, 8 nic 50) rail leaf by 4 spine 2")),
+              IsEmpty());
 }
 
 TEST(Advise, NarrowAndSlowPcie) {
-  Graph graph = make("(2 gpu, 1 nic 25)");
+  Graph graph = make_graph("(2 gpu, 1 nic 25)");
   PciFacts slow;
   slow.gt_per_s = 16;
   slow.width = 8;
@@ -63,40 +58,41 @@ TEST(Advise, NarrowAndSlowPcie) {
   EXPECT_THAT(
       advise(graph),
       ElementsAre(
-          says(kWrong,
-               "NIC 0000:90:00.0 is linked by PCIe x8 at 16 GT/s (15.8 GB/s), x16 at 16 GT/s (31.5 GB/s)"),
-          says(kNotable, "GPU 0000:50:00.0 is linked by PCIe x16 at 2.5 GT/s")));
+          advises(kWrong,
+                  "NIC 0000:90:00.0 is linked by PCIe x8 at 16 GT/s (15.8 GB/s), x16 at 16 GT/s (31.5 GB/s)"),
+          advises(kNotable, "GPU 0000:50:00.0 is linked by PCIe x16 at 2.5 GT/s")));
 }
 
 TEST(Advise, GpusFarFromEveryNic) {
   // Both NICs hang on the first NUMA node.
-  Graph graph = make("(2 numa, 4 gpu, 1 nic 25)");
+  Graph graph = make_graph("(2 numa, 4 gpu, 1 nic 25)");
   const Index second = graph.all(NodeKind::numa)[1];
   const Index gpu = graph.all(NodeKind::gpu)[3];
   keep_links(graph, [&](const Link& link) { return link.from != gpu && link.to != gpu; });
   graph[gpu].parent = second;
   graph.connect({gpu, second, LinkKind::pci, 1, 32, 0, -1});
   EXPECT_THAT(advise(graph),
-              ElementsAre(says(kWrong, "every NIC is on another NUMA node than GPU " + graph[gpu].name)));
+              ElementsAre(advises(kWrong, "every NIC is on another NUMA node than GPU " + graph[gpu].name)));
 }
 
 TEST(Advise, HostsThatDifferAndPortsThatAreDown) {
-  Graph graph = make("4 x (2 gpu, 2 nic 25) leaf");
+  Graph graph = make_graph("4 x (2 gpu, 2 nic 25) leaf");
   graph.get<PortFacts>(graph.all(NodeKind::port)[3])->active = false;
   EXPECT_THAT(advise(graph),
-              ElementsAre(says(kNotable, "1 port is down: host host1, port nic1"),
-                          says(kNotable, "host1 is built differently from the 3 others like host0")));
+              ElementsAre(advises(kNotable, "1 port is down: host host1, port nic1"),
+                          advises(kNotable, "host1 is built differently from the 3 others like host0")));
 }
 
 TEST(Advise, CablesThatAreMissingOrSlow) {
-  const Graph whole = make("16 x (1 gpu, 1 nic 25) leaf by 4 spine 4");
+  const Graph whole = make_graph("16 x (1 gpu, 1 nic 25) leaf by 4 spine 4");
   const auto pair = [&](const Link& link, const char* leaf, const char* spine) {
     const Index a = by_name(whole, leaf), b = by_name(whole, spine);
     return (link.from == a && link.to == b) || (link.from == b && link.to == a);
   };
   Graph missing = whole;
   keep_links(missing, [&](const Link& link) { return !pair(link, "leaf1", "spine2"); });
-  EXPECT_THAT(advise(missing), testing::Contains(says(kWrong, "between leaf1 and spine2 there is no cable")));
+  EXPECT_THAT(advise(missing),
+              testing::Contains(advises(kWrong, "between leaf1 and spine2 there is no cable")));
   Graph thin = whole;
   for (Link& link : thin.links()) {
     if (link.kind == LinkKind::cable && thin[link.from].kind() == NodeKind::fabric_switch &&
@@ -105,14 +101,14 @@ TEST(Advise, CablesThatAreMissingOrSlow) {
     }
   }
   EXPECT_THAT(advise(thin),
-              testing::Contains(says(kWrong, "between leaf3 and spine0 there is 1 of 2 cables")));
+              testing::Contains(advises(kWrong, "between leaf3 and spine0 there is 1 of 2 cables")));
   Graph slow = whole;
   for (Link& link : slow.links()) {
     if (pair(link, "leaf0", "spine0")) link.gb_per_s /= 2;
   }
-  EXPECT_THAT(
-      advise(slow),
-      testing::Contains(says(kWrong, "cables between leaf0 and spine0 run at 12.5 GB/s, most others at 25")));
+  EXPECT_THAT(advise(slow),
+              testing::Contains(
+                  advises(kWrong, "cables between leaf0 and spine0 run at 12.5 GB/s, most others at 25")));
   Graph port = whole;
   const Index first = port.all(NodeKind::port)[5];
   for (Link& link : port.links()) {
@@ -120,13 +116,13 @@ TEST(Advise, CablesThatAreMissingOrSlow) {
   }
   EXPECT_THAT(
       advise(port),
-      testing::Contains(
-          says(kWrong, "the cable of host host5, port nic0 to leaf1 runs at 12.5 GB/s, most others at 25")));
+      testing::Contains(advises(
+          kWrong, "the cable of host host5, port nic0 to leaf1 runs at 12.5 GB/s, most others at 25")));
 }
 
 TEST(Advise, Oversubscription) {
-  EXPECT_THAT(advise(make("8 x (1 gpu, 1 nic 25) leaf by 2 4:1 spine 2")),
-              ElementsAre(says(kNotable, "leaf0, leaf1, leaf2 and leaf3 are oversubscribed 4:1")));
+  EXPECT_THAT(advise(make_graph("8 x (1 gpu, 1 nic 25) leaf by 2 4:1 spine 2")),
+              ElementsAre(advises(kNotable, "leaf0, leaf1, leaf2 and leaf3 are oversubscribed 4:1")));
 }
 
 }  // namespace

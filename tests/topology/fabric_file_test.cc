@@ -33,7 +33,7 @@ host   "an odd, \"name\""
 attach "an odd, \"name\"" to leaf1 ?
 )";
 
-std::string complaint(const std::string& lines) {
+std::string fabric_complaint(const std::string& lines) {
   auto fabric = read_fabric_file({"f", "weir fabric 1\n" + lines});
   EXPECT_FALSE(fabric.ok()) << lines;
   return fabric.status().message();
@@ -136,52 +136,54 @@ TEST(FabricFile, TheTitleIsNeeded) {
 }
 
 TEST(FabricFile, RefusesWhatTheGrammarDoesNotHave) {
-  EXPECT_THAT(complaint("\nrouter a\n"), StartsWith("f:3: found \"router\", expected leaf, spine"));
-  EXPECT_THAT(complaint("leaf\n"), HasSubstr("found the end of the line, expected a list of names"));
-  EXPECT_THAT(complaint("leaf a b\n"), HasSubstr("found \"b\", expected the end of the line"));
-  EXPECT_THAT(complaint("leaf a[1-\n"), HasSubstr("'[' without its ']'"));
-  EXPECT_THAT(complaint("leaf a \"b\\"), HasSubstr("expected the end of the line"));
-  EXPECT_THAT(complaint("switch a\n"), HasSubstr("expected 'level'"));
-  EXPECT_THAT(complaint("switch a level 0\n"), HasSubstr("a level, a whole number from 1"));
-  EXPECT_THAT(complaint("leaf a guid 0\n"), HasSubstr("expected a GUID"));
-  EXPECT_THAT(complaint("cable a b 1G\n"), HasSubstr("expected 'to'"));
+  EXPECT_THAT(fabric_complaint("\nrouter a\n"), StartsWith("f:3: found \"router\", expected leaf, spine"));
+  EXPECT_THAT(fabric_complaint("leaf\n"), HasSubstr("found the end of the line, expected a list of names"));
+  EXPECT_THAT(fabric_complaint("leaf a b\n"), HasSubstr("found \"b\", expected the end of the line"));
+  EXPECT_THAT(fabric_complaint("leaf a[1-\n"), HasSubstr("'[' without its ']'"));
+  EXPECT_THAT(fabric_complaint("leaf a \"b\\"), HasSubstr("expected the end of the line"));
+  EXPECT_THAT(fabric_complaint("switch a\n"), HasSubstr("expected 'level'"));
+  EXPECT_THAT(fabric_complaint("switch a level 0\n"), HasSubstr("a level, a whole number from 1"));
+  EXPECT_THAT(fabric_complaint("leaf a guid 0\n"), HasSubstr("expected a GUID"));
+  EXPECT_THAT(fabric_complaint("cable a b 1G\n"), HasSubstr("expected 'to'"));
   for (const char* speed : {"", "400", "0x1G", "x1G", "4x", "4xx1G", "99999999x1G", "-1G", "0G"})
-    EXPECT_THAT(complaint(fmt::format("cable a to b {}\n", speed)), HasSubstr("expected")) << speed;
+    EXPECT_THAT(fabric_complaint(fmt::format("cable a to b {}\n", speed)), HasSubstr("expected")) << speed;
   for (const char* rails : {"", "x", "0-", "[0]", "-1", "2-1"})
-    EXPECT_THAT(complaint(fmt::format("attach a to b 1G rail {}\n", rails)), HasSubstr("expected rails"))
+    EXPECT_THAT(fabric_complaint(fmt::format("attach a to b 1G rail {}\n", rails)),
+                HasSubstr("expected rails"))
         << rails;
-  EXPECT_THAT(complaint("attach a nic n port x to b 1G\n"), HasSubstr("a port, a whole number"));
+  EXPECT_THAT(fabric_complaint("attach a nic n port x to b 1G\n"), HasSubstr("a port, a whole number"));
 }
 
 TEST(FabricFile, RefusesContradictions) {
   const std::string base = "leaf a,b\nhost h[1-2]\n";
-  EXPECT_EQ(complaint(base + "spine b\n"), "f:4: switch b has a line already");
-  EXPECT_THAT(complaint(base + "host h2\n"), HasSubstr("f:4: host h2 has a line already"));
-  EXPECT_THAT(complaint("leaf a[1-2] guid 5\n"), HasSubstr("one guid is given to 2 switches"));
-  EXPECT_THAT(complaint(base + "cable a to c 1G\n"),
+  EXPECT_EQ(fabric_complaint(base + "spine b\n"), "f:4: switch b has a line already");
+  EXPECT_THAT(fabric_complaint(base + "host h2\n"), HasSubstr("f:4: host h2 has a line already"));
+  EXPECT_THAT(fabric_complaint("leaf a[1-2] guid 5\n"), HasSubstr("one guid is given to 2 switches"));
+  EXPECT_THAT(fabric_complaint(base + "cable a to c 1G\n"),
               HasSubstr("f:4: c is cabled but has no line as a switch"));
-  EXPECT_THAT(complaint(base + "cable a to a 1G\n"), HasSubstr("cabled to itself"));
-  EXPECT_THAT(complaint(base + "cable a to b 1G\ncable b to a 1G\n"),
+  EXPECT_THAT(fabric_complaint(base + "cable a to a 1G\n"), HasSubstr("cabled to itself"));
+  EXPECT_THAT(fabric_complaint(base + "cable a to b 1G\ncable b to a 1G\n"),
               HasSubstr("f:5: b and a are cabled twice"));
-  EXPECT_THAT(complaint(base + "attach h3 to a 1G\n"),
+  EXPECT_THAT(fabric_complaint(base + "attach h3 to a 1G\n"),
               HasSubstr("\"h3\" is attached but has no line as a host"));
-  EXPECT_THAT(complaint(base + "attach h1 to c 1G\n"), HasSubstr("\"c\" has no line as a switch"));
-  EXPECT_THAT(complaint(base + "attach h1 nic n[1-3] to a,b 1G\n"), HasSubstr("3 NICs and 2 switches"));
-  EXPECT_THAT(complaint(base + "attach h1 nic n[1-3] to a 1G rail 0-1\n"),
+  EXPECT_THAT(fabric_complaint(base + "attach h1 to c 1G\n"), HasSubstr("\"c\" has no line as a switch"));
+  EXPECT_THAT(fabric_complaint(base + "attach h1 nic n[1-3] to a,b 1G\n"),
+              HasSubstr("3 NICs and 2 switches"));
+  EXPECT_THAT(fabric_complaint(base + "attach h1 nic n[1-3] to a 1G rail 0-1\n"),
               HasSubstr("2 rails; expected one or 3"));
-  EXPECT_THAT(complaint(base + "attach h1 nic n to a 2x1G\n"), HasSubstr("a NIC's port has 2 cables"));
-  EXPECT_THAT(complaint(base + "attach h1 nic n to a 1G\nattach h[1-2] nic n to b 1G\n"),
+  EXPECT_THAT(fabric_complaint(base + "attach h1 nic n to a 2x1G\n"), HasSubstr("a NIC's port has 2 cables"));
+  EXPECT_THAT(fabric_complaint(base + "attach h1 nic n to a 1G\nattach h[1-2] nic n to b 1G\n"),
               HasSubstr("f:5: port 1 of n of h1 is attached twice"));
-  EXPECT_THAT(complaint(base + "attach h1 to a 1G\nattach h1 to a 1G\n"),
+  EXPECT_THAT(fabric_complaint(base + "attach h1 to a 1G\nattach h1 to a 1G\n"),
               HasSubstr("h1 is attached to a twice"));
-  EXPECT_THAT(complaint(base + "attach h[1-2] nic n to a 1G guid 7\n"),
+  EXPECT_THAT(fabric_complaint(base + "attach h[1-2] nic n to a 1G guid 7\n"),
               HasSubstr("expected one host with one NIC"));
 }
 
 TEST(FabricFile, ProductsAreBounded) {
-  EXPECT_THAT(complaint("leaf a[1-2000]\nspine b[1-2000]\ncable a[1-2000] to b[1-2000] 1G\n"),
+  EXPECT_THAT(fabric_complaint("leaf a[1-2000]\nspine b[1-2000]\ncable a[1-2000] to b[1-2000] 1G\n"),
               HasSubstr("more than 1000000 pairs"));
-  EXPECT_THAT(complaint("leaf a\nhost h[1-2000]\nattach h[1-2000] nic n[1-2000] to a 1G\n"),
+  EXPECT_THAT(fabric_complaint("leaf a\nhost h[1-2000]\nattach h[1-2000] nic n[1-2000] to a 1G\n"),
               HasSubstr("more than 1000000 attachments"));
 }
 

@@ -16,7 +16,7 @@ std::vector<std::string> expand(const std::string& text) {
   return names.ok() ? *names : std::vector<std::string>();
 }
 
-std::string complaint(const std::string& text, size_t budget = 1000) {
+std::string hostlist_complaint(const std::string& text, size_t budget = 1000) {
   auto names = expand_hostlist(text, budget);
   EXPECT_FALSE(names.ok()) << text;
   return names.status().message();
@@ -33,36 +33,36 @@ TEST(Hostlist, Expands) {
 }
 
 TEST(Hostlist, RefusesWithASentence) {
-  EXPECT_THAT(complaint(""), HasSubstr("empty name"));
-  EXPECT_THAT(complaint("a,,b"), HasSubstr("empty name"));
-  EXPECT_THAT(complaint("a,"), HasSubstr("empty name"));
-  EXPECT_THAT(complaint("a[1-2"), HasSubstr("'[' without its ']'"));
-  EXPECT_THAT(complaint("a1-2]"), HasSubstr("characters that no name has"));
-  EXPECT_THAT(complaint("a[]"), HasSubstr("expected numbers and ranges"));
-  EXPECT_THAT(complaint("a[1-b]"), HasSubstr("expected numbers and ranges"));
-  EXPECT_THAT(complaint("a[-1]"), HasSubstr("expected numbers and ranges"));
-  EXPECT_THAT(complaint("a[1--2]"), HasSubstr("expected numbers and ranges"));
-  EXPECT_THAT(complaint("a[[1]]"), HasSubstr("expected numbers and ranges"));
-  EXPECT_THAT(complaint("a[4-2]"), HasSubstr("counts down"));
-  EXPECT_THAT(complaint("a[1-010]"), HasSubstr("leading zeros"));
-  EXPECT_THAT(complaint("a[1-9999999999999999]"), HasSubstr("expected numbers"));
-  EXPECT_THAT(complaint("a b"), HasSubstr("characters that no name has"));
-  EXPECT_THAT(complaint("n\xc3\xbc"), HasSubstr("characters that no name has"));
-  EXPECT_THAT(complaint("\"a"), HasSubstr("quotation mark is missing"));
-  EXPECT_THAT(complaint("\"a\\"), HasSubstr("quotation mark is missing"));
-  EXPECT_THAT(complaint("\"\""), HasSubstr("is no name"));
-  EXPECT_THAT(complaint("\"a\"b"), HasSubstr("expected ','"));
-  EXPECT_THAT(complaint(std::string(300, 'a')), HasSubstr("longer than 255"));
+  EXPECT_THAT(hostlist_complaint(""), HasSubstr("empty name"));
+  EXPECT_THAT(hostlist_complaint("a,,b"), HasSubstr("empty name"));
+  EXPECT_THAT(hostlist_complaint("a,"), HasSubstr("empty name"));
+  EXPECT_THAT(hostlist_complaint("a[1-2"), HasSubstr("'[' without its ']'"));
+  EXPECT_THAT(hostlist_complaint("a1-2]"), HasSubstr("characters that no name has"));
+  EXPECT_THAT(hostlist_complaint("a[]"), HasSubstr("expected numbers and ranges"));
+  EXPECT_THAT(hostlist_complaint("a[1-b]"), HasSubstr("expected numbers and ranges"));
+  EXPECT_THAT(hostlist_complaint("a[-1]"), HasSubstr("expected numbers and ranges"));
+  EXPECT_THAT(hostlist_complaint("a[1--2]"), HasSubstr("expected numbers and ranges"));
+  EXPECT_THAT(hostlist_complaint("a[[1]]"), HasSubstr("expected numbers and ranges"));
+  EXPECT_THAT(hostlist_complaint("a[4-2]"), HasSubstr("counts down"));
+  EXPECT_THAT(hostlist_complaint("a[1-010]"), HasSubstr("leading zeros"));
+  EXPECT_THAT(hostlist_complaint("a[1-9999999999999999]"), HasSubstr("expected numbers"));
+  EXPECT_THAT(hostlist_complaint("a b"), HasSubstr("characters that no name has"));
+  EXPECT_THAT(hostlist_complaint("n\xc3\xbc"), HasSubstr("characters that no name has"));
+  EXPECT_THAT(hostlist_complaint("\"a"), HasSubstr("quotation mark is missing"));
+  EXPECT_THAT(hostlist_complaint("\"a\\"), HasSubstr("quotation mark is missing"));
+  EXPECT_THAT(hostlist_complaint("\"\""), HasSubstr("is no name"));
+  EXPECT_THAT(hostlist_complaint("\"a\"b"), HasSubstr("expected ','"));
+  EXPECT_THAT(hostlist_complaint(std::string(300, 'a')), HasSubstr("longer than 255"));
 }
 
 TEST(Hostlist, IsBounded) {
-  EXPECT_THAT(complaint("a[1-1001]"), HasSubstr("too long"));
-  EXPECT_THAT(complaint("a[0-999999999999999]"), HasSubstr("too long"));
-  EXPECT_THAT(complaint("a[1-100][1-100]"), HasSubstr("names more than"));
-  EXPECT_THAT(complaint("a[1-600],b[1-600]"), HasSubstr("too long"));
+  EXPECT_THAT(hostlist_complaint("a[1-1001]"), HasSubstr("too long"));
+  EXPECT_THAT(hostlist_complaint("a[0-999999999999999]"), HasSubstr("too long"));
+  EXPECT_THAT(hostlist_complaint("a[1-100][1-100]"), HasSubstr("names more than"));
+  EXPECT_THAT(hostlist_complaint("a[1-600],b[1-600]"), HasSubstr("too long"));
   std::string many = "a";
   for (int i = 0; i < 200; ++i) many += "[1-9]";
-  EXPECT_THAT(complaint(many), HasSubstr("names more than"));
+  EXPECT_THAT(hostlist_complaint(many), HasSubstr("names more than"));
   size_t budget = 10;
   EXPECT_TRUE(expand_hostlist("a[1-4]", budget).ok());
   EXPECT_EQ(budget, 6u);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/topology/hwloc_machines.h"
+#include "tests/topology/replaced.h"
 #include "topology/formats/hwloc_xml.h"
 
 namespace weir::topology {
@@ -48,12 +49,6 @@ std::vector<std::string> links_from(const Graph& graph, Index node) {
         fmt::format("{} x{} {} {}", name(link.kind), link.count, graph[link.to].name, link.gb_per_s));
   }
   return found;
-}
-
-std::string replaced(std::string text, const std::string& old, const std::string& with) {
-  const size_t at = text.find(old);
-  EXPECT_NE(at, std::string::npos) << old;
-  return text.replace(at, old.size(), with);
 }
 
 TEST(HwlocGraph, ProcessorsAndMemory) {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tests/topology/hwloc_machines.h"
+#include "tests/topology/replaced.h"
 
 namespace weir::topology {
 namespace {
@@ -15,13 +16,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-HwlocXml parsed(const std::string& text) {
+HwlocXml hwloc_xml_of(const std::string& text) {
   auto document = read_hwloc_xml({"m.xml", text});
   EXPECT_TRUE(document.ok()) << document.status().message();
   return document.ok() ? *document : HwlocXml{};
 }
 
-std::string error_of(const std::string& text) { return read_hwloc_xml({"m.xml", text}).status().message(); }
+std::string hwloc_xml_error(const std::string& text) {
+  return read_hwloc_xml({"m.xml", text}).status().message();
+}
 
 /// A machine with that inside and that behind.
 std::string machine(const std::string& inside, const std::string& behind = "") {
@@ -30,14 +33,8 @@ std::string machine(const std::string& inside, const std::string& behind = "") {
          inside + "</object>\n" + behind + "</topology>\n";
 }
 
-std::string replaced(std::string text, const std::string& old, const std::string& with) {
-  const size_t at = text.find(old);
-  EXPECT_NE(at, std::string::npos) << old;
-  return text.replace(at, old.size(), with);
-}
-
 TEST(HwlocXml, FieldsAreRead) {
-  const HwlocXml document = parsed(kHwloc2);
+  const HwlocXml document = hwloc_xml_of(kHwloc2);
   EXPECT_EQ(document.version, "2.0");
   EXPECT_THAT(document.machine.infos, ElementsAre(Pair("HostName", "node7"), Pair("Architecture", "x86_64"),
                                                   Pair("DMIBoardAssetTag", "")));
@@ -63,7 +60,7 @@ TEST(HwlocXml, FieldsAreRead) {
 }
 
 TEST(HwlocXml, VersionOneHasLatencies) {
-  const HwlocXml document = parsed(kHwloc1);
+  const HwlocXml document = hwloc_xml_of(kHwloc1);
   EXPECT_EQ(document.version, "");
   ASSERT_EQ(document.machine.latencies.size(), 1u);
   EXPECT_EQ(document.machine.latencies[0].objects, 3);
@@ -74,19 +71,19 @@ TEST(HwlocXml, VersionOneHasLatencies) {
 
 TEST(HwlocXml, WrittenAndReadAgainIsTheSame) {
   for (const char* text : {kHwloc2, kHwloc1}) {
-    const HwlocXml document = parsed(text);
+    const HwlocXml document = hwloc_xml_of(text);
     const std::string written = write_hwloc_xml(document);
-    EXPECT_EQ(parsed(written), document);
-    EXPECT_EQ(write_hwloc_xml(parsed(written)), written);
+    EXPECT_EQ(hwloc_xml_of(written), document);
+    EXPECT_EQ(write_hwloc_xml(hwloc_xml_of(written)), written);
   }
   const std::string odd = machine("<info name=\"a&#10;b&#9;&lt;\" value=\"&quot;&amp;\xc3\xa9\"/>",
                                   "<userdata name=\"u\">text &lt; &#13;</userdata>"
                                   "<distances2hetero nbobjs=\"1\" kind=\"25\" name=\"M\">"
                                   "<indexes length=\"10\">Machine:1 </indexes>"
                                   "<u64values length=\"2\">7 </u64values></distances2hetero>");
-  const HwlocXml document = parsed(odd);
+  const HwlocXml document = hwloc_xml_of(odd);
   EXPECT_EQ(document.machine.infos[0].first, "a\nb\t<");
-  EXPECT_EQ(parsed(write_hwloc_xml(document)), document);
+  EXPECT_EQ(hwloc_xml_of(write_hwloc_xml(document)), document);
 }
 
 struct Destroy {
@@ -109,28 +106,28 @@ std::vector<int> counted_by_hwloc(const std::string& text) {
 }
 
 TEST(HwlocXml, HwlocLoadsWhatIsWritten) {
-  EXPECT_THAT(counted_by_hwloc(write_hwloc_xml(parsed(kHwloc2))), ElementsAre(2, 2, 11, 5, 6));
-  EXPECT_THAT(counted_by_hwloc(write_hwloc_xml(parsed(kHwloc1))), ElementsAre(1, 3, 1, 1, 1));
-  EXPECT_EQ(counted_by_hwloc(kHwloc2), counted_by_hwloc(write_hwloc_xml(parsed(kHwloc2))));
+  EXPECT_THAT(counted_by_hwloc(write_hwloc_xml(hwloc_xml_of(kHwloc2))), ElementsAre(2, 2, 11, 5, 6));
+  EXPECT_THAT(counted_by_hwloc(write_hwloc_xml(hwloc_xml_of(kHwloc1))), ElementsAre(1, 3, 1, 1, 1));
+  EXPECT_EQ(counted_by_hwloc(kHwloc2), counted_by_hwloc(write_hwloc_xml(hwloc_xml_of(kHwloc2))));
 }
 
 TEST(HwlocXml, WhatIsNoMachineIsRefused) {
-  EXPECT_EQ(error_of("<root/>"), "m.xml:1: the root element is <root>; expected <topology>");
-  EXPECT_THAT(error_of("<topology version=\"4.0\"/>"),
+  EXPECT_EQ(hwloc_xml_error("<root/>"), "m.xml:1: the root element is <root>; expected <topology>");
+  EXPECT_THAT(hwloc_xml_error("<topology version=\"4.0\"/>"),
               HasSubstr("version of <topology> is \"4.0\"; expected 2.x"));
-  EXPECT_THAT(error_of("<topology version=\"2.0\"/>"), HasSubstr("holds no object"));
-  EXPECT_THAT(error_of("<topology><object type=\"Core\"/></topology>"),
+  EXPECT_THAT(hwloc_xml_error("<topology version=\"2.0\"/>"), HasSubstr("holds no object"));
+  EXPECT_THAT(hwloc_xml_error("<topology><object type=\"Core\"/></topology>"),
               HasSubstr("type of <object> is \"Core\"; expected Machine"));
-  EXPECT_THAT(error_of(machine("", "<object type=\"Machine\"/>")),
+  EXPECT_THAT(hwloc_xml_error(machine("", "<object type=\"Machine\"/>")),
               HasSubstr("m.xml:4: <topology> holds a second"));
-  EXPECT_THAT(error_of(std::string("<topology>\n\0</topology>", 23)),
+  EXPECT_THAT(hwloc_xml_error(std::string("<topology>\n\0</topology>", 23)),
               HasSubstr("m.xml:2: the file holds a zero byte"));
-  EXPECT_THAT(error_of(std::string(kHwloc2).substr(0, 3000)), HasSubstr("not well-formed"));
+  EXPECT_THAT(hwloc_xml_error(std::string(kHwloc2).substr(0, 3000)), HasSubstr("not well-formed"));
 }
 
 TEST(HwlocXml, WrongFieldsAreRefusedWithTheirLine) {
   const auto wrong = [](const std::string& object) {
-    return error_of(machine("<object " + object + "/>\n"));
+    return hwloc_xml_error(machine("<object " + object + "/>\n"));
   };
   EXPECT_EQ(wrong("type=\"PU\" os_index=\"-1\""),
             "m.xml:3: os_index of <object> is \"-1\"; expected a whole number from 0 to 4294967295");
@@ -150,17 +147,17 @@ TEST(HwlocXml, WrongFieldsAreRefusedWithTheirLine) {
   EXPECT_THAT(wrong("type=\"PCIDev\" pci_link_speed=\"nan\""),
               HasSubstr("pci_link_speed of <object> is \"nan\""));
   EXPECT_THAT(wrong("type=\"PU\" gp_index=\"5\" id=\"obj6\""), HasSubstr("expected obj5, as gp_index says"));
-  EXPECT_THAT(error_of(machine("<info value=\"x\"/>")), HasSubstr("<info> has no attribute name"));
+  EXPECT_THAT(hwloc_xml_error(machine("<info value=\"x\"/>")), HasSubstr("<info> has no attribute name"));
 }
 
 TEST(HwlocXml, WhatIsThereOnceIsNotTwice) {
-  EXPECT_THAT(error_of(machine("<object type=\"PU\" gp_index=\"1\"/>")),
+  EXPECT_THAT(hwloc_xml_error(machine("<object type=\"PU\" gp_index=\"1\"/>")),
               HasSubstr("second object with gp_index 1"));
-  EXPECT_THAT(error_of(machine(
+  EXPECT_THAT(hwloc_xml_error(machine(
                   "<object type=\"NUMANode\" os_index=\"2\"/>\n<object type=\"NUMANode\" os_index=\"2\"/>")),
               HasSubstr("m.xml:4: there is a second object with NUMA node 2; the first is in line 3"));
   const std::string twice = replaced(kHwloc2, "pci_busid=\"0000:81:00.0\"", "pci_busid=\"0000:03:00.0\"");
-  EXPECT_THAT(error_of(twice), HasSubstr("second object with pci_busid 0000:03:00.0"));
+  EXPECT_THAT(hwloc_xml_error(twice), HasSubstr("second object with pci_busid 0000:03:00.0"));
   Notes notes;
   EXPECT_TRUE(read_hwloc_xml({"m.xml", twice}, &notes).ok());
   EXPECT_EQ(notes.size(), 1u);
@@ -168,8 +165,9 @@ TEST(HwlocXml, WhatIsThereOnceIsNotTwice) {
 
 TEST(HwlocXml, MatricesAreComplete) {
   const auto matrix = [](const std::string& inside) {
-    return error_of(machine("", "<distances2 type=\"Machine\" nbobjs=\"1\" kind=\"5\" indexing=\"os\">" +
-                                    inside + "</distances2>"));
+    return hwloc_xml_error(machine(
+        "",
+        "<distances2 type=\"Machine\" nbobjs=\"1\" kind=\"5\" indexing=\"os\">" + inside + "</distances2>"));
   };
   const std::string index = "<indexes length=\"2\">0 </indexes>";
   EXPECT_EQ(matrix(index + "<u64values length=\"2\">1 </u64values>"), "");
@@ -179,11 +177,12 @@ TEST(HwlocXml, MatricesAreComplete) {
   EXPECT_THAT(matrix("<indexes length=\"2\">9 </indexes><u64values length=\"2\">1 </u64values>"),
               HasSubstr("names Machine with os_index 9, which is not in the file"));
   EXPECT_THAT(matrix("<other/>"), HasSubstr("expected <indexes> or <u64values>"));
-  EXPECT_THAT(error_of(replaced(kHwloc2, "<indexes length=\"6\">16 35", "<indexes length=\"6\">16 16")),
-              HasSubstr("with gp_index 16 twice"));
-  EXPECT_THAT(error_of(replaced(kHwloc2, "nbobjs=\"2\"", "nbobjs=\"2147483647\"")),
+  EXPECT_THAT(
+      hwloc_xml_error(replaced(kHwloc2, "<indexes length=\"6\">16 35", "<indexes length=\"6\">16 16")),
+      HasSubstr("with gp_index 16 twice"));
+  EXPECT_THAT(hwloc_xml_error(replaced(kHwloc2, "nbobjs=\"2\"", "nbobjs=\"2147483647\"")),
               HasSubstr("has 2 indexes"));
-  EXPECT_THAT(error_of(replaced(kHwloc1, "<latency value=\"8.500000\"/>", "")),
+  EXPECT_THAT(hwloc_xml_error(replaced(kHwloc1, "<latency value=\"8.500000\"/>", "")),
               HasSubstr("<distances> of 3 objects has 8 latencies; expected 9"));
 }
 
@@ -191,7 +190,7 @@ TEST(HwlocXml, WhatIsNotKnownIsNoted) {
   const std::string text =
       machine("<object type=\"Quark\" os_index=\"7\" spin=\"1\"/>\n<strange a=\"1\"/>\nstray\n",
               "<novelty><deep/></novelty>\n");
-  EXPECT_THAT(error_of(text), HasSubstr("there is text inside <object>"));
+  EXPECT_THAT(hwloc_xml_error(text), HasSubstr("there is text inside <object>"));
   Notes notes;
   auto document = read_hwloc_xml({"m.xml", text}, &notes);
   ASSERT_TRUE(document.ok()) << document.status().message();

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/topology/replaced.h"
+
 namespace weir::topology {
 namespace {
 
@@ -65,14 +67,11 @@ Ca	1 "H-00000000000000d1"		# "Mellanox Technologies Aggregation Node"
 [1](d1) 	"S-00000000000000a1"[65]		# lid 9 lmc 0 "MF0;leaf1:MQM9701/U1" lid 1 4xNDR
 )";
 
-std::string replaced(std::string_view from, std::string_view to) {
-  std::string text(kSmall);
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
+std::string small_fabric_with(std::string_view from, std::string_view to) {
+  return replaced(std::string(kSmall), from, to);
 }
 
-std::string complaint(const std::string& text) {
+std::string ib_complaint(const std::string& text) {
   auto fabric = read_ibnetdiscover({"f", text});
   EXPECT_FALSE(fabric.ok());
   return fabric.status().message();
@@ -141,9 +140,9 @@ TEST(Ibnetdiscover, BecomesAGraph) {
 }
 
 TEST(Ibnetdiscover, ParallelCablesAreOneLink) {
-  std::string text =
-      replaced("[4]	\"S-00000000000000c1\"[2]		# \"MF0;spine:MQM9701/U1\" lid 3 4xHDR",
-               "[4]	\"S-00000000000000c1\"[2]		# \"MF0;spine:MQM9701/U1\" lid 3 4xNDR");
+  std::string text = small_fabric_with(
+      "[4]	\"S-00000000000000c1\"[2]		# \"MF0;spine:MQM9701/U1\" lid 3 4xHDR",
+      "[4]	\"S-00000000000000c1\"[2]		# \"MF0;spine:MQM9701/U1\" lid 3 4xNDR");
   Notes notes;
   auto fabric = read_ibnetdiscover({"f", text});
   ASSERT_TRUE(fabric.ok());
@@ -191,48 +190,52 @@ TEST(Ibnetdiscover, HostsWithoutANameAreToldApart) {
 
 TEST(Ibnetdiscover, RefusesWhatDoesNotFitTogether) {
   EXPECT_EQ(
-      complaint(replaced(
+      ib_complaint(small_fabric_with(
           "[3]	\"S-00000000000000a2\"[9]		# \"MF0;leaf2:MQM9701/U1\" lid 2 4xNDR\n", "")),
       "f:21: port 9 leads to port 3 of S-00000000000000c1, which lists no cable there");
-  EXPECT_THAT(complaint(replaced("\"S-00000000000000c1\"[1]", "\"S-00000000000000c1\"[2]")),
+  EXPECT_THAT(ib_complaint(small_fabric_with("\"S-00000000000000c1\"[1]", "\"S-00000000000000c1\"[2]")),
               HasSubstr("f:11: port 3 leads to port 2 of S-00000000000000c1, which says it leads to port 4"));
-  EXPECT_THAT(complaint(replaced("[4]	\"S-0", "[3]	\"S-0")),
+  EXPECT_THAT(ib_complaint(small_fabric_with("[4]	\"S-0", "[3]	\"S-0")),
               HasSubstr("f:12: port 3 of S-00000000000000a1 has two cables"));
-  EXPECT_THAT(complaint(replaced("\"H-00000000000000b1\"[1]", "\"H-00000000000000bb\"[1]")),
+  EXPECT_THAT(ib_complaint(small_fabric_with("\"H-00000000000000b1\"[1]", "\"H-00000000000000bb\"[1]")),
               HasSubstr("f:10: port 1 leads to H-00000000000000bb, which is not listed"));
-  EXPECT_THAT(complaint(replaced("\"H-00000000000000b1\"[1]", "\"S-00000000000000b1\"[1]")),
+  EXPECT_THAT(ib_complaint(small_fabric_with("\"H-00000000000000b1\"[1]", "\"S-00000000000000b1\"[1]")),
               HasSubstr("not listed"));
-  EXPECT_THAT(
-      complaint(replaced("Switch	65 \"S-00000000000000c1\"", "Switch	2 \"S-00000000000000c1\"")),
-      HasSubstr("port 3 of a node with 2 ports"));
-  EXPECT_THAT(complaint(std::string(kSmall) + std::string(kSmall.substr(kSmall.find("vendid")))),
+  EXPECT_THAT(ib_complaint(small_fabric_with("Switch	65 \"S-00000000000000c1\"",
+                                             "Switch	2 \"S-00000000000000c1\"")),
+              HasSubstr("port 3 of a node with 2 ports"));
+  EXPECT_THAT(ib_complaint(std::string(kSmall) + std::string(kSmall.substr(kSmall.find("vendid")))),
               HasSubstr("node S-00000000000000a1 is listed twice"));
 }
 
 TEST(Ibnetdiscover, RefusesBrokenLines) {
-  EXPECT_THAT(complaint(""), HasSubstr("f:1: the file lists no node"));
-  EXPECT_THAT(complaint("[1] \"S-1\"[1] # \"a\" lid 1\n"),
+  EXPECT_THAT(ib_complaint(""), HasSubstr("f:1: the file lists no node"));
+  EXPECT_THAT(ib_complaint("[1] \"S-1\"[1] # \"a\" lid 1\n"),
               HasSubstr("f:1: a port comes before the line of its node"));
-  EXPECT_THAT(complaint("hello\n"), HasSubstr("f:1: found \"hello\", expected a line of ibnetdiscover"));
-  EXPECT_THAT(complaint("vendid=1\nvendid=2\n"), HasSubstr("f:2: vendid comes twice"));
-  EXPECT_THAT(complaint("vendid=0x1ffffffff\n"), HasSubstr("a vendor, a hexadecimal number up to ffffffff"));
-  EXPECT_THAT(complaint("vendid=1\ndevid=2\n"), HasSubstr("ends in the middle of a node"));
-  EXPECT_THAT(complaint("vendid=1\nswitchguid=1(1)\nSwitch 3 \"S-1\" # \"a\" base port 0 lid 1 lmc 0\n"),
+  EXPECT_THAT(ib_complaint("hello\n"), HasSubstr("f:1: found \"hello\", expected a line of ibnetdiscover"));
+  EXPECT_THAT(ib_complaint("vendid=1\nvendid=2\n"), HasSubstr("f:2: vendid comes twice"));
+  EXPECT_THAT(ib_complaint("vendid=0x1ffffffff\n"),
+              HasSubstr("a vendor, a hexadecimal number up to ffffffff"));
+  EXPECT_THAT(ib_complaint("vendid=1\ndevid=2\n"), HasSubstr("ends in the middle of a node"));
+  EXPECT_THAT(ib_complaint("vendid=1\nswitchguid=1(1)\nSwitch 3 \"S-1\" # \"a\" base port 0 lid 1 lmc 0\n"),
               HasSubstr("f:3: Switch comes without its vendid=, devid= and switchguid="));
-  EXPECT_THAT(
-      complaint(replaced("Switch	65 \"S-00000000000000a2\"", "Switch	65 \"S-00000000000000a3\"")),
-      HasSubstr("expected the GUID a2 of the line before"));
-  EXPECT_THAT(complaint(replaced("[3]	", "[256]	")),
+  EXPECT_THAT(ib_complaint(small_fabric_with("Switch	65 \"S-00000000000000a2\"",
+                                             "Switch	65 \"S-00000000000000a3\"")),
+              HasSubstr("expected the GUID a2 of the line before"));
+  EXPECT_THAT(ib_complaint(small_fabric_with("[3]	", "[256]	")),
               HasSubstr("a port, a whole number from 1 to 255"));
-  EXPECT_THAT(complaint(replaced("4xNDR s=4", "4xMDR s=4")), HasSubstr("expected a speed from SDR to XDR"));
-  EXPECT_THAT(complaint(replaced("4xNDR s=4", "4xNDR what")), HasSubstr("expected attributes like s=4"));
-  EXPECT_THAT(complaint(replaced("lid 12 2xHDR", "lid 99999 2xHDR")), HasSubstr("a lid"));
-  EXPECT_THAT(complaint(replaced("node1 mlx5_0\" lid", "node1 mlx5_0 lid")), HasSubstr("in quotation marks"));
-  EXPECT_THAT(complaint(replaced("node1",
-                                 "n\xc3\xb6"
-                                 "de1")),
+  EXPECT_THAT(ib_complaint(small_fabric_with("4xNDR s=4", "4xMDR s=4")),
+              HasSubstr("expected a speed from SDR to XDR"));
+  EXPECT_THAT(ib_complaint(small_fabric_with("4xNDR s=4", "4xNDR what")),
+              HasSubstr("expected attributes like s=4"));
+  EXPECT_THAT(ib_complaint(small_fabric_with("lid 12 2xHDR", "lid 99999 2xHDR")), HasSubstr("a lid"));
+  EXPECT_THAT(ib_complaint(small_fabric_with("node1 mlx5_0\" lid", "node1 mlx5_0 lid")),
               HasSubstr("in quotation marks"));
-  EXPECT_THAT(complaint(std::string("vend\0id", 7)), HasSubstr("byte 0x00 is no text"));
+  EXPECT_THAT(ib_complaint(small_fabric_with("node1",
+                                             "n\xc3\xb6"
+                                             "de1")),
+              HasSubstr("in quotation marks"));
+  EXPECT_THAT(ib_complaint(std::string("vend\0id", 7)), HasSubstr("byte 0x00 is no text"));
   // A switch without ports is whole, and so is the text without its last node, an aggregation node.
   for (size_t length = kSmall.find("\n[1]") + 2; length < kSmall.rfind("\nvendid"); ++length)
     EXPECT_FALSE(read_ibnetdiscover({"f", kSmall.substr(0, length)}).ok()) << length;
@@ -241,7 +244,7 @@ TEST(Ibnetdiscover, RefusesBrokenLines) {
 TEST(Ibnetdiscover, ChassisHeadingsAreNoted) {
   std::string text(kSmall);
   text.insert(text.find("vendid"), "Chassis 1 (guid 0x1)\n# Spine Nodes\n");
-  EXPECT_THAT(complaint(text), HasSubstr("which chassis a node is in"));
+  EXPECT_THAT(ib_complaint(text), HasSubstr("which chassis a node is in"));
   Notes notes;
   EXPECT_TRUE(read_ibnetdiscover({"f", text}, &notes).ok());
   EXPECT_EQ(notes.size(), 1u);
@@ -278,17 +281,18 @@ TEST(Ibnetdiscover, ThePortsFormGivesTheSameKindOfValue) {
 
 TEST(Ibnetdiscover, ThePortsFormMayBeFiltered) {
   const std::string_view without_spine = kPorts.substr(0, kPorts.find("SW     2  3"));
-  EXPECT_THAT(complaint(std::string(without_spine)),
+  EXPECT_THAT(ib_complaint(std::string(without_spine)),
               HasSubstr("f:6: the cable of port 1 is left out: \"spine\""));
   Notes notes;
   EXPECT_TRUE(read_ibnetdiscover({"f", without_spine}, &notes).ok());
   EXPECT_EQ(notes.size(), 1u);
   const std::string_view one_sided = kPorts.substr(0, kPorts.find("\nSW     2  1"));
-  EXPECT_THAT(complaint(std::string(one_sided)), HasSubstr("which lists no cable there"));
-  EXPECT_THAT(complaint("CA 1 1 0x1 4x EDR - XX"), HasSubstr("expected SW, CA or RT"));
-  EXPECT_THAT(complaint("CA 1 1 0x1 4x EDR - SW 1 1 0x2 ( 'a' - 'b"), HasSubstr("expected two descriptions"));
-  EXPECT_THAT(complaint("SW 1 1 0x1 4x SDR 'a'\nSW 2 2 0x1 4x SDR 'a'"), HasSubstr("here it is lid 2"));
-  EXPECT_THAT(complaint("CA 1 1 0x1 4x SDR 'a'\nCA 1 1 0x1 4x SDR 'a'"), HasSubstr("listed twice"));
+  EXPECT_THAT(ib_complaint(std::string(one_sided)), HasSubstr("which lists no cable there"));
+  EXPECT_THAT(ib_complaint("CA 1 1 0x1 4x EDR - XX"), HasSubstr("expected SW, CA or RT"));
+  EXPECT_THAT(ib_complaint("CA 1 1 0x1 4x EDR - SW 1 1 0x2 ( 'a' - 'b"),
+              HasSubstr("expected two descriptions"));
+  EXPECT_THAT(ib_complaint("SW 1 1 0x1 4x SDR 'a'\nSW 2 2 0x1 4x SDR 'a'"), HasSubstr("here it is lid 2"));
+  EXPECT_THAT(ib_complaint("CA 1 1 0x1 4x SDR 'a'\nCA 1 1 0x1 4x SDR 'a'"), HasSubstr("listed twice"));
 }
 
 TEST(Ibnetdiscover, LargeFabricsAreQuick) {

@@ -30,10 +30,9 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using P = PathClass;
 
-/// "GPU3", or the name of a port.
-struct Pair {
-  const char* from;
-  const char* to;
+struct ExpectedPath {
+  const char* from;  ///< "GPU3", or the name of a port
+  const char* to;    ///< likewise
   PathClass path_class;
   double gb_per_s;  ///< 0: not known
 };
@@ -43,7 +42,7 @@ struct Machine {
   size_t gpus, nics, numas, nvswitches;
   std::map<int, int> linked;   ///< pairs of GPUs by their number of NVLinks or xGMI links
   std::vector<size_t> meshes;  ///< GPUs in each
-  std::vector<Pair> pairs;
+  std::vector<ExpectedPath> pairs;
 };
 
 const std::vector<size_t> kAlone6(6, 1);
@@ -250,7 +249,7 @@ TEST_P(Machines, HaveWhatTheirOwnersKnow) {
   for (const std::vector<Index>& mesh : meshes(graph_)) sizes.push_back(mesh.size());
   EXPECT_EQ(sizes, expected.meshes);
   const Adjacency adjacency(graph_);
-  for (const Pair& pair : expected.pairs) {
+  for (const ExpectedPath& pair : expected.pairs) {
     const Index from = device(graph_, pair.from), to = device(graph_, pair.to);
     const Path path = Paths(graph_, adjacency, from).to(to);
     EXPECT_EQ(path.path_class, pair.path_class) << pair.from << " to " << pair.to;

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "topology/formats/synthetic.h"
+#include "tests/topology/make_graph.h"
 #include "topology/model/check.h"
 #include "topology/model/derive.h"
 #include "topology/model/merge.h"
@@ -16,14 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-Graph make(const std::string& line) {
-  auto machine = read_synthetic({"line", line});
-  EXPECT_TRUE(machine.ok()) << machine.status().message();
-  return graph_of(*machine);
-}
-
 /// A host with two NUMA nodes, each with a switch that holds a GPU and a NIC.
-Graph small() { return make("(2 numa, 2 gpu pcie 32, 2 nic 25)"); }
+Graph small() { return make_graph("(2 numa, 2 gpu pcie 32, 2 nic 25)"); }
 
 void expect_wrong(const Graph& graph, const std::string& words) {
   const Status status = check(graph);
@@ -74,7 +68,7 @@ PathClass between(const Graph& graph, Index a, Index b) {
 }
 
 TEST(Paths, ClassesWithinAHost) {
-  const Graph graph = make("(2 numa, 8 gpu pcie 32, 4 nic 25)");
+  const Graph graph = make_graph("(2 numa, 8 gpu pcie 32, 4 nic 25)");
   const auto gpus = graph.all(NodeKind::gpu);
   const auto nics = graph.all(NodeKind::nic);
   EXPECT_EQ(between(graph, gpus[0], gpus[0]), PathClass::loc);
@@ -87,7 +81,7 @@ TEST(Paths, ClassesWithinAHost) {
 }
 
 TEST(Paths, GpuLinksComeFirst) {
-  const Graph cube = make("(8 gpu cube 25)");
+  const Graph cube = make_graph("(8 gpu cube 25)");
   const auto gpus = cube.all(NodeKind::gpu);
   EXPECT_EQ(between(cube, gpus[0], gpus[4]), PathClass::nvl);
   EXPECT_EQ(between(cube, gpus[0], gpus[5]), PathClass::nvb);
@@ -96,7 +90,7 @@ TEST(Paths, GpuLinksComeFirst) {
   EXPECT_EQ(path.hops, 2);
   EXPECT_EQ(path.gb_per_s, 50) << "by GPU 4 all the way two links; by GPU 3 two and one";
   EXPECT_THAT(path.links, SizeIs(2));
-  const Graph box = make("(8 gpu nvswitch 450)");
+  const Graph box = make_graph("(8 gpu nvswitch 450)");
   EXPECT_EQ(between(box, box.all(NodeKind::gpu)[0], box.all(NodeKind::gpu)[7]), PathClass::nvl);
 }
 
@@ -120,20 +114,20 @@ TEST(Paths, RootComplexesAndNetworks) {
   ASSERT_TRUE(check(graph).ok()) << check(graph).message();
   EXPECT_EQ(between(graph, gpus[0], gpus[1]), PathClass::node);
   EXPECT_EQ(between(graph, gpus[1], gpus[2]), PathClass::phb);
-  const Graph two = make("2 x (1 gpu, 1 nic 25) leaf");
+  const Graph two = make_graph("2 x (1 gpu, 1 nic 25) leaf");
   EXPECT_EQ(between(two, two.all(NodeKind::gpu)[0], two.all(NodeKind::gpu)[1]), PathClass::net);
-  const Graph apart = make("2 x (1 gpu, 1 nic 25)");
+  const Graph apart = make_graph("2 x (1 gpu, 1 nic 25)");
   EXPECT_EQ(between(apart, apart.all(NodeKind::gpu)[0], apart.all(NodeKind::gpu)[1]), PathClass::dis);
 }
 
 TEST(Derive, IslandsAndMeshes) {
-  const Graph graph = make("2 x (4 gpu ring 46) + (2 gpu)");
+  const Graph graph = make_graph("2 x (4 gpu ring 46) + (2 gpu)");
   EXPECT_THAT(islands(graph), ElementsAre(SizeIs(4), SizeIs(4), SizeIs(2)));
   EXPECT_THAT(meshes(graph), ElementsAre(SizeIs(4), SizeIs(4), SizeIs(1), SizeIs(1)));
 }
 
 TEST(Derive, LeavesAndOversubscription) {
-  const Graph graph = make("8 x (8 gpu, 2 nic 25) leaf by 4 4:1 spine 2");
+  const Graph graph = make_graph("8 x (8 gpu, 2 nic 25) leaf by 4 4:1 spine 2");
   const std::vector<Leaf> found = leaves(graph);
   ASSERT_THAT(found, SizeIs(2));
   for (const Leaf& leaf : found) {
@@ -142,14 +136,14 @@ TEST(Derive, LeavesAndOversubscription) {
     EXPECT_DOUBLE_EQ(leaf.oversubscription(), 4);
   }
   EXPECT_THAT(rails(graph), ElementsAre(SizeIs(8), SizeIs(8)));
-  const Graph rail = make("4 x (2 gpu, 2 nic 25) rail leaf by 4");
+  const Graph rail = make_graph("4 x (2 gpu, 2 nic 25) rail leaf by 4");
   EXPECT_THAT(leaves(rail), SizeIs(2));
   EXPECT_THAT(leaves(rail)[0].hosts, SizeIs(4));
   EXPECT_THAT(leaves(rail)[0].ports, SizeIs(4));
 }
 
 TEST(Derive, HostsOfOneClass) {
-  Graph graph = make("3 x (4 gpu nvswitch 300, 2 nic 25) + (4 gpu nvswitch 300, 2 nic 50) leaf");
+  Graph graph = make_graph("3 x (4 gpu nvswitch 300, 2 nic 25) + (4 gpu nvswitch 300, 2 nic 50) leaf");
   EXPECT_THAT(host_classes(graph), ElementsAre(0, 0, 0, 1));
   graph.get<GpuFacts>(graph.all(NodeKind::gpu)[5])->uuid = "another";
   EXPECT_THAT(host_classes(graph), ElementsAre(0, 0, 0, 1)) << "names do not count";
@@ -158,7 +152,7 @@ TEST(Derive, HostsOfOneClass) {
 }
 
 TEST(Merge, HostsAndFabricMeetAtGuids) {
-  const Graph whole = make("3 x (2 gpu, 2 nic 25) leaf by 2 2:1");
+  const Graph whole = make_graph("3 x (2 gpu, 2 nic 25) leaf by 2 2:1");
   const auto hosts = hosts_of(whole);
   const auto host_list = whole.all(NodeKind::host);
   std::vector<Graph> parts;
@@ -198,7 +192,7 @@ TEST(Merge, HostsAndFabricMeetAtGuids) {
 
 /// A host of that identity with a PCIe switch, a GPU, and a NIC whose port is called mlx5_0.
 Graph host_with_nic(const std::string& name, uint64_t identity) {
-  Graph graph = make("(1 gpu, 1 nic 50)");
+  Graph graph = make_graph("(1 gpu, 1 nic 50)");
   graph[0].name = name;
   graph.get<HostFacts>(0)->identity = identity;
   const Index port = graph.all(NodeKind::port)[0];
@@ -237,7 +231,7 @@ TEST(Merge, AFabricKnowsNicsByTheNamesOfTheirPorts) {
 }
 
 TEST(Merge, TheSameTwiceIsTheSame) {
-  const Graph graph = make("2 x (4 gpu mi250 50, 2 nic 25) leaf");
+  const Graph graph = make_graph("2 x (4 gpu mi250 50, 2 nic 25) leaf");
   const std::vector<Graph> parts = {graph, graph};
   auto merged = merge(parts);
   ASSERT_TRUE(merged.ok()) << merged.status().message();
@@ -278,7 +272,8 @@ TEST(Rates, AreThoseOfDataSheets) {
 }
 
 TEST(Scale, TenThousandGpus) {
-  const Graph whole = make("1250 x (2 numa, 8 gpu nvswitch 450 pcie 63, 8 nic 50) rail leaf by 32 spine 16");
+  const Graph whole =
+      make_graph("1250 x (2 numa, 8 gpu nvswitch 450 pcie 63, 8 nic 50) rail leaf by 32 spine 16");
   const std::vector<Graph> parts = {whole, whole};
   auto merged = merge(parts);
   ASSERT_TRUE(merged.ok());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/topology/replaced.h"
 #include "topology/formats/nccl_graph_xml.h"
 #include "topology/model/paths.h"
 #include "topology/model/rates.h"
@@ -123,12 +124,6 @@ TEST(NcclXml, SwitchesOfOneFabricAreNear) {
   auto again = read_nccl_xml({"b.xml", write_nccl_xml(*file)});
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_EQ(*again, *file);
-}
-
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  const size_t at = text.find(what);
-  EXPECT_NE(at, std::string::npos) << what;
-  return at == std::string::npos ? text : text.replace(at, what.size(), by);
 }
 
 TEST(NcclXml, BadFilesAreRefusedWithTheirLine) {

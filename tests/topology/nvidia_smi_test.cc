@@ -32,13 +32,13 @@ constexpr const char* kTabs =
     "  NIC0: mlx5_3\n"
     "\n";
 
-NvidiaSmi parsed(const std::string& text, Notes* notes = nullptr) {
+NvidiaSmi nvidia_smi_of(const std::string& text, Notes* notes = nullptr) {
   auto matrix = read_nvidia_smi({"topo.txt", text}, notes);
   EXPECT_TRUE(matrix.ok()) << matrix.status().message();
   return matrix.ok() ? *matrix : NvidiaSmi{};
 }
 
-std::string error_of(const std::string& text) {
+std::string nvidia_smi_error(const std::string& text) {
   return read_nvidia_smi({"topo.txt", text}).status().message();
 }
 
@@ -74,7 +74,7 @@ std::vector<std::string> paths_up(const Graph& graph) {
 }
 
 TEST(NvidiaSmi, TabsColoursAndLegends) {
-  const NvidiaSmi matrix = parsed(kTabs);
+  const NvidiaSmi matrix = nvidia_smi_of(kTabs);
   ASSERT_EQ(matrix.devices.size(), 4u);
   EXPECT_EQ(matrix.devices[0].cpu_affinity, "0-31,64-95");
   EXPECT_EQ(matrix.devices[2].numa_affinity, "1");
@@ -82,11 +82,11 @@ TEST(NvidiaSmi, TabsColoursAndLegends) {
   EXPECT_EQ(matrix.devices[3].nic, "mlx5_3");
   EXPECT_EQ(matrix.cells.at(0, 2), (SmiCell{.path = SmiPath::nvlink, .links = 4}));
   EXPECT_EQ(matrix.cells.at(3, 1).path, SmiPath::pxb);
-  EXPECT_EQ(parsed(write_nvidia_smi(matrix)), matrix);
+  EXPECT_EQ(nvidia_smi_of(write_nvidia_smi(matrix)), matrix);
 }
 
 TEST(NvidiaSmi, BlanksInsteadOfTabs) {
-  const NvidiaSmi matrix = parsed(
+  const NvidiaSmi matrix = nvidia_smi_of(
       "        GPU0    GPU1    mlx4_0  CPU Affinity    NUMA Affinity   GPU NUMA ID\r\n"
       "GPU0     X      SOC     PHB     0-9,20-29       0               N/A\r\n"
       "GPU1    SOC      X      SYS     10-19           1               N/A\r\n"
@@ -95,7 +95,7 @@ TEST(NvidiaSmi, BlanksInsteadOfTabs) {
   EXPECT_EQ(matrix.devices[1].cpu_affinity, "10-19");
   EXPECT_EQ(matrix.devices[1].numa_affinity, "1");
   EXPECT_EQ(matrix.devices[2].name, "mlx4_0");
-  EXPECT_EQ(parsed(write_nvidia_smi(matrix)), matrix);
+  EXPECT_EQ(nvidia_smi_of(write_nvidia_smi(matrix)), matrix);
 }
 
 TEST(NvidiaSmi, GapsAreNotedAndStay) {
@@ -106,14 +106,15 @@ TEST(NvidiaSmi, GapsAreNotedAndStay) {
       "NIC0\tPIX\tSYS\n"
       "NIC1\tSYS\tPIX\n"
       "some words\n";
-  EXPECT_EQ(error_of(text), "topo.txt:4: row NIC0 has 2 cells; expected 4; the others are taken as unknown");
+  EXPECT_EQ(nvidia_smi_error(text),
+            "topo.txt:4: row NIC0 has 2 cells; expected 4; the others are taken as unknown");
   Notes notes;
-  const NvidiaSmi matrix = parsed(text, &notes);
+  const NvidiaSmi matrix = nvidia_smi_of(text, &notes);
   EXPECT_THAT(notes, ElementsAre(HasSubstr("row NIC0 has 2 cells"), HasSubstr("row NIC1 has 2 cells"),
                                  HasSubstr("topo.txt:6: \"some words\" means nothing here")));
   EXPECT_EQ(matrix.cells.at(2, 3).path, SmiPath::unknown);
   Notes more;
-  EXPECT_EQ(parsed(write_nvidia_smi(matrix), &more), matrix);
+  EXPECT_EQ(nvidia_smi_of(write_nvidia_smi(matrix), &more), matrix);
   // NIC1 is SYS apart from GPU0, and with that from NIC0.
   EXPECT_THAT(
       paths_up(graph(matrix)),
@@ -122,46 +123,48 @@ TEST(NvidiaSmi, GapsAreNotedAndStay) {
 }
 
 TEST(NvidiaSmi, WhatDoesNotReadIsRefusedWithItsLine) {
-  EXPECT_THAT(error_of(""), HasSubstr("there is no matrix"));
+  EXPECT_THAT(nvidia_smi_error(""), HasSubstr("there is no matrix"));
   const std::string head = "\tGPU0\tGPU1\n";
   const std::string rows = "GPU0\tX\tSYS\nGPU1\tSYS\tX\n";
-  EXPECT_EQ(error_of(head + rows), "");
-  EXPECT_EQ(error_of(head + "GPU0\tX\tSYS\n"), "topo.txt:2: row GPU1 is missing; the head names that device");
+  EXPECT_EQ(nvidia_smi_error(head + rows), "");
+  EXPECT_EQ(nvidia_smi_error(head + "GPU0\tX\tSYS\n"),
+            "topo.txt:2: row GPU1 is missing; the head names that device");
   EXPECT_EQ(
-      error_of(head + "GPU0\tX\tNEAR\n"),
+      nvidia_smi_error(head + "GPU0\tX\tNEAR\n"),
       "topo.txt:2: \"NEAR\" in row GPU0 for GPU1 is no cell; expected X, NV#, PIX, PXB, PHB, NODE or SYS");
   for (const char* links : {"NV", "NV0", "NV-1", "NVx", "NV1000", "NV99999999999999999999"})
-    EXPECT_THAT(error_of(head + "GPU0\tX\t" + links + "\n"), HasSubstr("is no cell")) << links;
-  EXPECT_THAT(error_of(head + "GPU0\tSYS\tX\n"), HasSubstr("row GPU0 has SYS for GPU0; X stands for"));
-  EXPECT_THAT(error_of(head + "GPU0\tX\tX\n"), HasSubstr("row GPU0 has X for GPU1"));
-  EXPECT_THAT(error_of(head + rows + "GPU1\tSYS\tX\n"),
+    EXPECT_THAT(nvidia_smi_error(head + "GPU0\tX\t" + links + "\n"), HasSubstr("is no cell")) << links;
+  EXPECT_THAT(nvidia_smi_error(head + "GPU0\tSYS\tX\n"),
+              HasSubstr("row GPU0 has SYS for GPU0; X stands for"));
+  EXPECT_THAT(nvidia_smi_error(head + "GPU0\tX\tX\n"), HasSubstr("row GPU0 has X for GPU1"));
+  EXPECT_THAT(nvidia_smi_error(head + rows + "GPU1\tSYS\tX\n"),
               HasSubstr("topo.txt:4: row GPU1 is there twice; the first is in line 3"));
-  EXPECT_THAT(error_of(head + "GPU0\tX\tSYS\t0-3\n"),
+  EXPECT_THAT(nvidia_smi_error(head + "GPU0\tX\tSYS\t0-3\n"),
               HasSubstr("1 words stand behind the cells of row GPU0"));
-  EXPECT_THAT(error_of("\tGPU0\tGPU0\n"), HasSubstr("GPU0 is twice in the head"));
-  EXPECT_THAT(error_of("\tGPU0\tCPU Affinity\tCPU Affinity\n"),
+  EXPECT_THAT(nvidia_smi_error("\tGPU0\tGPU0\n"), HasSubstr("GPU0 is twice in the head"));
+  EXPECT_THAT(nvidia_smi_error("\tGPU0\tCPU Affinity\tCPU Affinity\n"),
               HasSubstr("the head ends with \"CPU Affinity\""));
-  EXPECT_THAT(error_of("\tGPU0\tSize\xff\n"), HasSubstr("the head ends with"));
-  EXPECT_THAT(error_of("\tGPU0\tCPU Affinity\nGPU0\tX\t3-1\n"),
+  EXPECT_THAT(nvidia_smi_error("\tGPU0\tSize\xff\n"), HasSubstr("the head ends with"));
+  EXPECT_THAT(nvidia_smi_error("\tGPU0\tCPU Affinity\nGPU0\tX\t3-1\n"),
               HasSubstr("\"3-1\" behind the cells of row GPU0"));
-  EXPECT_THAT(error_of("\tGPU0\tNIC0\nGPU0\tX\tNV4\n"), HasSubstr("NVLinks join GPUs only"));
-  EXPECT_THAT(error_of(head + rows + "NIC Legend:\n  NIC0: mlx5_0\n"),
+  EXPECT_THAT(nvidia_smi_error("\tGPU0\tNIC0\nGPU0\tX\tNV4\n"), HasSubstr("NVLinks join GPUs only"));
+  EXPECT_THAT(nvidia_smi_error(head + rows + "NIC Legend:\n  NIC0: mlx5_0\n"),
               HasSubstr("which is no NIC of the head"));
   std::string wide;
   for (int i = 0; i < 1025; ++i) wide += fmt::format("\tGPU{}", i);
-  EXPECT_THAT(error_of(wide), HasSubstr("the head names 1025 devices; expected at most 1024"));
+  EXPECT_THAT(nvidia_smi_error(wide), HasSubstr("the head names 1025 devices; expected at most 1024"));
 }
 
 TEST(NvidiaSmi, CellsThatDifferAreNoted) {
   const std::string text = "\tGPU0\tGPU1\nGPU0\tX\tSYS\nGPU1\tNODE\tX\n";
-  EXPECT_EQ(error_of(text), "topo.txt:3: row GPU1 has NODE for GPU0, but row GPU0 has SYS for it");
+  EXPECT_EQ(nvidia_smi_error(text), "topo.txt:3: row GPU1 has NODE for GPU0, but row GPU0 has SYS for it");
   Notes notes;
-  EXPECT_THAT(graph(parsed(text, &notes), &notes).all(NodeKind::numa), SizeIs(2));
+  EXPECT_THAT(graph(nvidia_smi_of(text, &notes), &notes).all(NodeKind::numa), SizeIs(2));
   EXPECT_THAT(notes, SizeIs(1));
 }
 
 TEST(NvidiaSmiGraph, TheTreeHasTheClassesOfTheCells) {
-  const Graph machine = graph(parsed(kTabs));
+  const Graph machine = graph(nvidia_smi_of(kTabs));
   EXPECT_THAT(paths_up(machine),
               ElementsAre("GPU0 < bridge2 < bridge1 < bridge0 < 0 < host",
                           "mlx5_3 < bridge2 < bridge1 < bridge0 < 0 < host",
@@ -175,7 +178,7 @@ TEST(NvidiaSmiGraph, TheTreeHasTheClassesOfTheCells) {
 }
 
 TEST(NvidiaSmiGraph, NvlinksBetweenTwoGpus) {
-  const Graph machine = graph(parsed(kTabs));
+  const Graph machine = graph(nvidia_smi_of(kTabs));
   int links = 0;
   for (const Link& link : machine.links()) {
     if (link.kind != LinkKind::nvlink) continue;
@@ -187,33 +190,33 @@ TEST(NvidiaSmiGraph, NvlinksBetweenTwoGpus) {
 }
 
 TEST(NvidiaSmiGraph, MoreLinksThanAGpuHasAreASwitch) {
-  const Graph many = graph(parsed(mesh(8, "NV18")));
+  const Graph many = graph(nvidia_smi_of(mesh(8, "NV18")));
   ASSERT_THAT(many.all(NodeKind::nvswitch), SizeIs(1));
   int to_switch = 0;
   for (const Link& link : many.links()) {
     if (link.to == many.all(NodeKind::nvswitch)[0]) to_switch += link.count;
   }
   EXPECT_EQ(to_switch, 8 * 18);
-  EXPECT_THAT(graph(parsed(mesh(3, "NV12"))).all(NodeKind::nvswitch), SizeIs(1));
+  EXPECT_THAT(graph(nvidia_smi_of(mesh(3, "NV12"))).all(NodeKind::nvswitch), SizeIs(1));
   // Three links to each of three others: cables, like six to each where a GPU has eighteen.
-  EXPECT_THAT(graph(parsed(mesh(4, "NV4"))).all(NodeKind::nvswitch), IsEmpty());
-  EXPECT_THAT(graph(parsed(mesh(4, "NV6"))).all(NodeKind::nvswitch), IsEmpty());
-  EXPECT_THAT(
-      graph(parsed(mesh(4, "NV6")), nullptr, {.host = "v100", .most_nvlinks = 6}).all(NodeKind::nvswitch),
-      SizeIs(1));
-  EXPECT_THAT(graph(parsed(mesh(2, "NV18"))).all(NodeKind::nvswitch), IsEmpty());
+  EXPECT_THAT(graph(nvidia_smi_of(mesh(4, "NV4"))).all(NodeKind::nvswitch), IsEmpty());
+  EXPECT_THAT(graph(nvidia_smi_of(mesh(4, "NV6"))).all(NodeKind::nvswitch), IsEmpty());
+  EXPECT_THAT(graph(nvidia_smi_of(mesh(4, "NV6")), nullptr, {.host = "v100", .most_nvlinks = 6})
+                  .all(NodeKind::nvswitch),
+              SizeIs(1));
+  EXPECT_THAT(graph(nvidia_smi_of(mesh(2, "NV18"))).all(NodeKind::nvswitch), IsEmpty());
   std::string uneven = mesh(8, "NV18");
   for (size_t at; (at = uneven.find("NV18\t0-3\n")) != std::string::npos;) uneven.replace(at, 4, "NV17");
   uneven.replace(uneven.rfind("\tNV18\tX"), 5, "\tNV17");
   Notes notes;
-  NvidiaSmi matrix = parsed(uneven, &notes);
+  NvidiaSmi matrix = nvidia_smi_of(uneven, &notes);
   EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("NVLinks to other GPUs; a GPU has at most 18"));
   EXPECT_TRUE(graph_of(matrix, &notes).ok());
 }
 
 TEST(NvidiaSmiGraph, ContradictionsAreRefusedOrNoted) {
   const std::string text = "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tPIX\tPXB\nGPU1\tPIX\tX\tPIX\nGPU2\tPXB\tPIX\tX\n";
-  const NvidiaSmi matrix = parsed(text);
+  const NvidiaSmi matrix = nvidia_smi_of(text);
   EXPECT_EQ(
       graph_of(matrix).status().message(),
       "nvidia-smi: GPU0 and GPU2 are PXB apart, but other cells or affinities make that PIX (over GPU1); the "
@@ -221,12 +224,13 @@ TEST(NvidiaSmiGraph, ContradictionsAreRefusedOrNoted) {
   Notes notes;
   EXPECT_THAT(graph(matrix, &notes).all(NodeKind::bridge), SizeIs(2));
   EXPECT_THAT(notes, SizeIs(1));
-  const NvidiaSmi apart =
-      parsed("\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tSYS\t0-3\t0\nGPU1\tSYS\tX\t0-3\t0\n");
+  const NvidiaSmi apart = nvidia_smi_of(
+      "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tSYS\t0-3\t0\nGPU1\tSYS\tX\t0-3\t0\n");
   EXPECT_THAT(graph_of(apart).status().message(),
               HasSubstr("are SYS apart, but other cells or affinities make that NODE"));
   EXPECT_THAT(graph(apart, &notes).all(NodeKind::numa), SizeIs(1));
-  const NvidiaSmi together = parsed("\tGPU0\tGPU1\tCPU Affinity\nGPU0\tX\tNODE\t0-3\nGPU1\tNODE\tX\t4-7\n");
+  const NvidiaSmi together =
+      nvidia_smi_of("\tGPU0\tGPU1\tCPU Affinity\nGPU0\tX\tNODE\t0-3\nGPU1\tNODE\tX\t4-7\n");
   EXPECT_THAT(graph_of(together).status().message(),
               HasSubstr("the cells put GPU0 and GPU1 at one NUMA node, but one has CPU affinity 0-3"));
   EXPECT_EQ(graph(together, &notes).get<NumaFacts>(1)->affinity, "");
@@ -236,10 +240,10 @@ TEST(NvidiaSmiGraph, ContradictionsAreRefusedOrNoted) {
 }
 
 TEST(NvidiaSmiGraph, WhatIsHiddenByNvlinkGoesByAffinity) {
-  const Graph one = graph(parsed(mesh(4, "NV4")));
+  const Graph one = graph(nvidia_smi_of(mesh(4, "NV4")));
   EXPECT_THAT(one.all(NodeKind::numa), SizeIs(1));
   EXPECT_THAT(one.all(NodeKind::bridge), SizeIs(4));
-  const NvidiaSmi unsaid = parsed(
+  const NvidiaSmi unsaid = nvidia_smi_of(
       "\tGPU0\tGPU1\tGPU2\tCPU Affinity\nGPU0\tX\tNV4\tNV4\t0-3\nGPU1\tNV4\tX\tNV4\t\nGPU2\tNV4\tNV4\tX\t\n");
   EXPECT_THAT(graph_of(unsaid).status().message(),
               HasSubstr("nothing says whether GPU0 and GPU1 are at one NUMA node"));
@@ -248,7 +252,7 @@ TEST(NvidiaSmiGraph, WhatIsHiddenByNvlinkGoesByAffinity) {
 }
 
 TEST(NvidiaSmi, AThousandDevicesAreQuick) {
-  const NvidiaSmi matrix = parsed(mesh(1000, "SYS"));
+  const NvidiaSmi matrix = nvidia_smi_of(mesh(1000, "SYS"));
   EXPECT_EQ(matrix.devices.size(), 1000u);
   Notes notes;
   EXPECT_EQ(graph(matrix, &notes).all(NodeKind::gpu).size(), 1000u);

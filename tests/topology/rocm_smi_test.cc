@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/topology/replaced.h"
+
 namespace weir::topology {
 namespace {
 
@@ -42,18 +44,14 @@ constexpr const char* kText =
     "GPU3 : (Topology) Numa Node: 1\n"
     "============================ End of ROCm SMI Log =============================\n";
 
-RocmSmi parsed(const std::string& text, Notes* notes = nullptr) {
+RocmSmi rocm_smi_of(const std::string& text, Notes* notes = nullptr) {
   auto matrix = read_rocm_smi({"topo.txt", text}, notes);
   EXPECT_TRUE(matrix.ok()) << matrix.status().message();
   return matrix.ok() ? *matrix : RocmSmi{};
 }
 
-std::string error_of(const std::string& text) { return read_rocm_smi({"topo.txt", text}).status().message(); }
-
-std::string replaced(std::string text, const std::string& old, const std::string& with) {
-  const size_t at = text.find(old);
-  EXPECT_NE(at, std::string::npos) << old;
-  return text.replace(at, old.size(), with);
+std::string rocm_smi_error(const std::string& text) {
+  return read_rocm_smi({"topo.txt", text}).status().message();
 }
 
 /// Only the types of links.
@@ -69,7 +67,7 @@ std::vector<std::string> links(const Graph& graph, LinkKind kind) {
 }
 
 TEST(RocmSmi, SectionsAreRead) {
-  const RocmSmi matrix = parsed(kText);
+  const RocmSmi matrix = rocm_smi_of(kText);
   EXPECT_THAT(matrix.gpus, ElementsAre(RocmSmiGpu{0, 0, 0}, RocmSmiGpu{1, 0, -1}, RocmSmiGpu{2, 0, -1},
                                        RocmSmiGpu{3, 1, -1}));
   EXPECT_EQ(matrix.weights.at(0, 2), 30);
@@ -77,7 +75,7 @@ TEST(RocmSmi, SectionsAreRead) {
   EXPECT_EQ(matrix.links.at(0, 1), RocmLink::xgmi);
   EXPECT_EQ(matrix.links.at(2, 3), RocmLink::pcie);
   EXPECT_EQ(matrix.links.at(2, 2), RocmLink::self);
-  EXPECT_EQ(parsed(write_rocm_smi(matrix)), matrix);
+  EXPECT_EQ(rocm_smi_of(write_rocm_smi(matrix)), matrix);
 }
 
 TEST(RocmSmi, WhatIsNotAvailableStaysUnknown) {
@@ -86,56 +84,58 @@ TEST(RocmSmi, WhatIsNotAvailableStaysUnknown) {
   text = replaced(text, "GPU1   15           0 ", "GPU1   N/A          0 ");
   text = replaced(text, "GPU[0] 0            XGMI         XGMI", "GPU[0] N/A          XGMI         N/A ");
   text = replaced(text, "GPU[2] XGMI ", "GPU[2] N/A  ");
-  const RocmSmi matrix = parsed(text);
+  const RocmSmi matrix = rocm_smi_of(text);
   EXPECT_EQ(matrix.weights.at(1, 0), -1);
   EXPECT_EQ(matrix.links.at(0, 2), RocmLink::unknown);
-  EXPECT_EQ(parsed(write_rocm_smi(matrix)), matrix);
+  EXPECT_EQ(rocm_smi_of(write_rocm_smi(matrix)), matrix);
 }
 
 TEST(RocmSmi, WhatDoesNotReadIsRefusedWithItsLine) {
-  EXPECT_THAT(error_of(""), HasSubstr("there is no section Link Type between two GPUs"));
-  EXPECT_EQ(error_of(types("  GPU0 GPU1\nGPU0 0 XGMI\nGPU1 XGMI 0\n")), "");
-  EXPECT_EQ(error_of(types("  GPU0 GPU1\nGPU0 0 XGMI\n")),
+  EXPECT_THAT(rocm_smi_error(""), HasSubstr("there is no section Link Type between two GPUs"));
+  EXPECT_EQ(rocm_smi_error(types("  GPU0 GPU1\nGPU0 0 XGMI\nGPU1 XGMI 0\n")), "");
+  EXPECT_EQ(rocm_smi_error(types("  GPU0 GPU1\nGPU0 0 XGMI\n")),
             "topo.txt:3: the section Link Type between two GPUs ends without a row for GPU1");
-  EXPECT_THAT(error_of(types("")), HasSubstr("ends before its head"));
+  EXPECT_THAT(rocm_smi_error(types("")), HasSubstr("ends before its head"));
   EXPECT_THAT(
-      error_of(types("  GPU0 GPU1\nGPU0 0 ROAD\n")),
+      rocm_smi_error(types("  GPU0 GPU1\nGPU0 0 ROAD\n")),
       HasSubstr("topo.txt:3: Link Type between two GPUs has \"ROAD\" in row GPU0 for GPU1; expected XGMI"));
-  EXPECT_THAT(error_of(types("  GPU0 GPU1\nGPU0 0\n")), HasSubstr("row GPU0 has 1 cells; expected 2"));
-  EXPECT_THAT(error_of(types("  GPU0\nGPU0 XGMI\n")), HasSubstr("expected 0 for a GPU and itself"));
-  EXPECT_THAT(error_of(types("  GPU0\nGPU0 0\nGPU0 0\n")),
+  EXPECT_THAT(rocm_smi_error(types("  GPU0 GPU1\nGPU0 0\n")), HasSubstr("row GPU0 has 1 cells; expected 2"));
+  EXPECT_THAT(rocm_smi_error(types("  GPU0\nGPU0 XGMI\n")), HasSubstr("expected 0 for a GPU and itself"));
+  EXPECT_THAT(rocm_smi_error(types("  GPU0\nGPU0 0\nGPU0 0\n")),
               HasSubstr("row GPU0 is there twice; the first is in line 3"));
-  EXPECT_THAT(error_of(types("  GPU0\nGPU7 0\n")), HasSubstr("row GPU7 is of no GPU of the head"));
-  EXPECT_THAT(error_of(types("  GPU0 GPU0\n")), HasSubstr("GPU0 is twice in the head"));
-  EXPECT_THAT(error_of(types("  GPU0 CPU0\n")), HasSubstr("\"CPU0\" is no GPU"));
-  EXPECT_THAT(error_of(replaced(kText, "GPU0   0            15 ", "GPU0   0            1e9")),
+  EXPECT_THAT(rocm_smi_error(types("  GPU0\nGPU7 0\n")), HasSubstr("row GPU7 is of no GPU of the head"));
+  EXPECT_THAT(rocm_smi_error(types("  GPU0 GPU0\n")), HasSubstr("GPU0 is twice in the head"));
+  EXPECT_THAT(rocm_smi_error(types("  GPU0 CPU0\n")), HasSubstr("\"CPU0\" is no GPU"));
+  EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU0   0            15 ", "GPU0   0            1e9")),
               HasSubstr("a whole number"));
-  EXPECT_THAT(error_of(replaced(kText, "GPU[0]       GPU[1] ", "GPU[1]       GPU[0] ")),
+  EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU[0]       GPU[1] ", "GPU[1]       GPU[0] ")),
               HasSubstr("names other GPUs"));
-  EXPECT_THAT(error_of(replaced(kText, "Hops", "Weight")),
+  EXPECT_THAT(rocm_smi_error(replaced(kText, "Hops", "Weight")),
               HasSubstr("Weight between two GPUs is there twice"));
-  EXPECT_THAT(error_of(std::string(kText) + "== Numa Nodes ==\n"), HasSubstr("Numa Nodes is there twice"));
-  EXPECT_THAT(error_of(replaced(kText, "Node: 1", "Node: x")),
+  EXPECT_THAT(rocm_smi_error(std::string(kText) + "== Numa Nodes ==\n"),
+              HasSubstr("Numa Nodes is there twice"));
+  EXPECT_THAT(rocm_smi_error(replaced(kText, "Node: 1", "Node: x")),
               HasSubstr("\"x\" is no number of a NUMA node"));
-  EXPECT_THAT(error_of(replaced(kText, "GPU3 :", "GPU9 :")), HasSubstr("GPU9 is in no matrix before"));
-  EXPECT_THAT(error_of(replaced(kText, "GPU3 :", "GPU0 :")), HasSubstr("GPU0 has two values for Numa Node:"));
+  EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU3 :", "GPU9 :")), HasSubstr("GPU9 is in no matrix before"));
+  EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU3 :", "GPU0 :")),
+              HasSubstr("GPU0 has two values for Numa Node:"));
 }
 
 TEST(RocmSmi, WhatMeansNothingIsNoted) {
   const std::string text = "WARNING: something\n" + std::string(kText) +
                            "=== Link accessibility between two GPUs ===\n  GPU0\nGPU0 True\n";
-  EXPECT_EQ(error_of(text), "topo.txt:1: \"WARNING: something\" means nothing here");
+  EXPECT_EQ(rocm_smi_error(text), "topo.txt:1: \"WARNING: something\" means nothing here");
   Notes notes;
-  const RocmSmi matrix = parsed(text, &notes);
+  const RocmSmi matrix = rocm_smi_of(text, &notes);
   EXPECT_THAT(notes, SizeIs(2));
-  EXPECT_EQ(matrix, parsed(kText));
+  EXPECT_EQ(matrix, rocm_smi_of(kText));
   const std::string uneven = replaced(kText, "GPU2   30 ", "GPU2   15 ");
-  EXPECT_THAT(error_of(uneven),
+  EXPECT_THAT(rocm_smi_error(uneven),
               HasSubstr("topo.txt:8: Weight between two GPUs: the cells of GPU2 and GPU0 differ"));
 }
 
 TEST(RocmSmiGraph, OnlyDirectXgmiIsALink) {
-  auto graph = graph_of(parsed(kText));
+  auto graph = graph_of(rocm_smi_of(kText));
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_THAT(links(*graph, LinkKind::xgmi), ElementsAre("GPU0-GPU1", "GPU1-GPU2"));
   EXPECT_THAT(links(*graph, LinkKind::pci), ElementsAre("0-GPU0", "0-GPU1", "0-GPU2", "1-GPU3"));
@@ -148,7 +148,7 @@ TEST(RocmSmiGraph, OnlyDirectXgmiIsALink) {
 TEST(RocmSmiGraph, WithoutNumaNodesHopsOfPcieDecide) {
   const std::string text = kText;
   const std::string without = text.substr(0, text.find("================================ Numa"));
-  const RocmSmi matrix = parsed(without);
+  const RocmSmi matrix = rocm_smi_of(without);
   EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("the text gives no NUMA node for 4 of 4 GPUs"));
   Notes notes;
   auto graph = graph_of(matrix, &notes);
@@ -161,7 +161,7 @@ TEST(RocmSmiGraph, WithoutNumaNodesHopsOfPcieDecide) {
 
 TEST(RocmSmiGraph, HopsThatContradictTheNodesAreRefusedOrNoted) {
   const RocmSmi matrix =
-      parsed(replaced(kText, "GPU3 : (Topology) Numa Node: 1", "GPU3 : (Topology) Numa Node: 0"));
+      rocm_smi_of(replaced(kText, "GPU3 : (Topology) Numa Node: 1", "GPU3 : (Topology) Numa Node: 0"));
   EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("GPU0 and GPU3 are 3 hops of PCIE apart"));
   Notes notes;
   auto graph = graph_of(matrix, &notes);

@@ -19,7 +19,7 @@ SwitchName=spine2 Switches=leaf1,leaf2
 SwitchName=core Switches=spine[1-2]
 )";
 
-std::string complaint(const std::string& text) {
+std::string slurm_complaint(const std::string& text) {
   auto topology = read_slurm_topology({"t", text});
   EXPECT_FALSE(topology.ok()) << text;
   return topology.status().message();
@@ -77,7 +77,7 @@ TEST(SlurmTopology, BlocksAreIslands) {
 
 TEST(SlurmTopology, ARepeatedLineIsNoted) {
   const std::string text = "SwitchName=a Nodes=n1\nSwitchName=A Nodes=n2\nSwitchName=a Nodes=n[1]\n";
-  EXPECT_EQ(complaint(text), "t:3: this line repeats line 1");
+  EXPECT_EQ(slurm_complaint(text), "t:3: this line repeats line 1");
   Notes notes;
   auto topology = read_slurm_topology({"t", text}, &notes);
   ASSERT_TRUE(topology.ok());
@@ -87,27 +87,29 @@ TEST(SlurmTopology, ARepeatedLineIsNoted) {
 
 TEST(SlurmTopology, RefusesContradictions) {
   const std::string leaf = "SwitchName=a Nodes=n[1-2]\n";
-  EXPECT_EQ(complaint(leaf + "SwitchName=b Nodes=n2\n"), "t:2: node n2 is in switch a and in switch b");
-  EXPECT_THAT(complaint("SwitchName=a Nodes=n1,n1\n"), HasSubstr("node n1 is in switch a twice"));
-  EXPECT_THAT(complaint(leaf + "SwitchName=a Nodes=n3\n"),
+  EXPECT_EQ(slurm_complaint(leaf + "SwitchName=b Nodes=n2\n"), "t:2: node n2 is in switch a and in switch b");
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes=n1,n1\n"), HasSubstr("node n1 is in switch a twice"));
+  EXPECT_THAT(slurm_complaint(leaf + "SwitchName=a Nodes=n3\n"),
               HasSubstr("t:2: switch a is defined a second time"));
-  EXPECT_THAT(complaint(leaf + "SwitchName=b Switches=a,c\n"),
+  EXPECT_THAT(slurm_complaint(leaf + "SwitchName=b Switches=a,c\n"),
               HasSubstr("t:2: switch c is below b but is not defined"));
-  EXPECT_THAT(complaint(leaf + "SwitchName=b Switches=a,a\n"), HasSubstr("below b twice"));
-  EXPECT_THAT(complaint(leaf + "SwitchName=b\n"), HasSubstr("t:2: switch b has neither nodes and switches"));
-  EXPECT_THAT(complaint(leaf + "SwitchName=b Nodes=n3 Switches=a\n"), HasSubstr("both"));
-  EXPECT_THAT(complaint(leaf + "BlockName=b Nodes=n3\n"), HasSubstr("t:2: the file has switches and blocks"));
-  EXPECT_THAT(complaint(leaf + "BlockSizes=3\n"), HasSubstr("sizes of blocks but no blocks"));
-  EXPECT_THAT(complaint("BlockName=b\n"), HasSubstr("block b has no nodes"));
-  EXPECT_THAT(complaint("BlockName=b Nodes=n1\nBlockName=c Nodes=n1\n"),
+  EXPECT_THAT(slurm_complaint(leaf + "SwitchName=b Switches=a,a\n"), HasSubstr("below b twice"));
+  EXPECT_THAT(slurm_complaint(leaf + "SwitchName=b\n"),
+              HasSubstr("t:2: switch b has neither nodes and switches"));
+  EXPECT_THAT(slurm_complaint(leaf + "SwitchName=b Nodes=n3 Switches=a\n"), HasSubstr("both"));
+  EXPECT_THAT(slurm_complaint(leaf + "BlockName=b Nodes=n3\n"),
+              HasSubstr("t:2: the file has switches and blocks"));
+  EXPECT_THAT(slurm_complaint(leaf + "BlockSizes=3\n"), HasSubstr("sizes of blocks but no blocks"));
+  EXPECT_THAT(slurm_complaint("BlockName=b\n"), HasSubstr("block b has no nodes"));
+  EXPECT_THAT(slurm_complaint("BlockName=b Nodes=n1\nBlockName=c Nodes=n1\n"),
               HasSubstr("in block b and in block c"));
 }
 
 TEST(SlurmTopology, RefusesCycles) {
-  EXPECT_THAT(complaint("SwitchName=a Nodes=n\nSwitchName=b Switches=b\n"),
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes=n\nSwitchName=b Switches=b\n"),
               HasSubstr("t:2: switch b is below itself"));
-  EXPECT_THAT(complaint("SwitchName=a Nodes=n\nSwitchName=top Switches=b\nSwitchName=b "
-                        "Switches=c,a\nSwitchName=c Switches=b\n"),
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes=n\nSwitchName=top Switches=b\nSwitchName=b "
+                              "Switches=c,a\nSwitchName=c Switches=b\n"),
               HasSubstr("is below itself"));
   std::string chain = "SwitchName=s0 Nodes=n\n";
   for (int i = 1; i < 20000; ++i) chain += fmt::format("SwitchName=s{} Switches=s{}\n", i, i - 1);
@@ -117,31 +119,34 @@ TEST(SlurmTopology, RefusesCycles) {
 }
 
 TEST(SlurmTopology, RefusesBrokenLines) {
-  EXPECT_THAT(complaint(""), HasSubstr("names no switch and no block"));
-  EXPECT_THAT(complaint("Nodes=a SwitchName=b\n"), HasSubstr("t:1: the line begins with \"nodes\""));
-  EXPECT_THAT(complaint("RingName=r Nodes=a\n"), HasSubstr("rings"));
-  EXPECT_THAT(complaint("Include other.conf\n"), HasSubstr("expected '='"));
-  EXPECT_THAT(complaint("SwitchName=a Nodes=n Nodes=m\n"), HasSubstr("nodes= comes twice"));
-  EXPECT_THAT(complaint("SwitchName=a Nodes=n Color=red\n"), HasSubstr("color= is no key of a switch"));
-  EXPECT_THAT(complaint("BlockName=a Switches=n\n"), HasSubstr("switches= is no key of a block"));
-  EXPECT_THAT(complaint("SwitchName=a Nodes=n LinkSpeed=-1\n"), HasSubstr("LinkSpeed is \"-1\""));
-  EXPECT_THAT(complaint("SwitchName=a Nodes=n LinkSpeed=4294967296\n"), HasSubstr("LinkSpeed is"));
-  EXPECT_THAT(complaint("SwitchName=a[1-2] Nodes=n\n"), HasSubstr("names 2 things; expected one"));
-  EXPECT_THAT(complaint("SwitchName=a Nodes=n[1-9999999]\n"), HasSubstr("too long"));
-  EXPECT_THAT(complaint("SwitchName=a Nodes=\"n\n"), HasSubstr("expected '\"'"));
-  EXPECT_THAT(complaint("SwitchName=a Nodes=n\"m\"\n"), HasSubstr("quotation marks around the whole value"));
-  EXPECT_THAT(complaint("SwitchName=a Nodes= \n"), HasSubstr("a value"));
-  EXPECT_THAT(complaint("SwitchName=a Nodes=n \\"), HasSubstr("ends after a backslash"));
-  EXPECT_THAT(complaint("# b \\\nSwitchName=a Nodes=n\n"), HasSubstr("t:1: a comment ends in a backslash"));
-  EXPECT_THAT(complaint("BlockName=a Nodes=n\nBlockSizes=4,4\n"), HasSubstr("expected growing numbers"));
-  EXPECT_THAT(complaint("BlockName=a Nodes=n\nBlockSizes=4,x\n"), HasSubstr("BlockSizes holds \"x\""));
-  EXPECT_THAT(complaint("BlockName=a Nodes=n\nBlockSizes=4\nBlockSizes=8\n"), HasSubstr("second line"));
+  EXPECT_THAT(slurm_complaint(""), HasSubstr("names no switch and no block"));
+  EXPECT_THAT(slurm_complaint("Nodes=a SwitchName=b\n"), HasSubstr("t:1: the line begins with \"nodes\""));
+  EXPECT_THAT(slurm_complaint("RingName=r Nodes=a\n"), HasSubstr("rings"));
+  EXPECT_THAT(slurm_complaint("Include other.conf\n"), HasSubstr("expected '='"));
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes=n Nodes=m\n"), HasSubstr("nodes= comes twice"));
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes=n Color=red\n"), HasSubstr("color= is no key of a switch"));
+  EXPECT_THAT(slurm_complaint("BlockName=a Switches=n\n"), HasSubstr("switches= is no key of a block"));
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes=n LinkSpeed=-1\n"), HasSubstr("LinkSpeed is \"-1\""));
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes=n LinkSpeed=4294967296\n"), HasSubstr("LinkSpeed is"));
+  EXPECT_THAT(slurm_complaint("SwitchName=a[1-2] Nodes=n\n"), HasSubstr("names 2 things; expected one"));
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes=n[1-9999999]\n"), HasSubstr("too long"));
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes=\"n\n"), HasSubstr("expected '\"'"));
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes=n\"m\"\n"),
+              HasSubstr("quotation marks around the whole value"));
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes= \n"), HasSubstr("a value"));
+  EXPECT_THAT(slurm_complaint("SwitchName=a Nodes=n \\"), HasSubstr("ends after a backslash"));
+  EXPECT_THAT(slurm_complaint("# b \\\nSwitchName=a Nodes=n\n"),
+              HasSubstr("t:1: a comment ends in a backslash"));
+  EXPECT_THAT(slurm_complaint("BlockName=a Nodes=n\nBlockSizes=4,4\n"),
+              HasSubstr("expected growing numbers"));
+  EXPECT_THAT(slurm_complaint("BlockName=a Nodes=n\nBlockSizes=4,x\n"), HasSubstr("BlockSizes holds \"x\""));
+  EXPECT_THAT(slurm_complaint("BlockName=a Nodes=n\nBlockSizes=4\nBlockSizes=8\n"), HasSubstr("second line"));
 }
 
 TEST(SlurmTopology, ManyReferencesAreBounded) {
   std::string text;
   for (int i = 0; i < 3000; ++i) text += fmt::format("SwitchName=s{} Switches=s[0-2999]\n", i);
-  EXPECT_THAT(complaint(text), HasSubstr("too long"));
+  EXPECT_THAT(slurm_complaint(text), HasSubstr("too long"));
 }
 
 TEST(SlurmTopology, GraphsOfDocumentsMadeByHandAreChecked) {

@@ -37,7 +37,7 @@ constexpr std::string_view kThree = R"(---
   flat: true
 )";
 
-std::string complaint(const std::string& text) {
+std::string yaml_complaint(const std::string& text) {
   auto topologies = read_topology_yaml({"y", text});
   EXPECT_FALSE(topologies.ok()) << text;
   return topologies.status().message();
@@ -75,7 +75,7 @@ TEST(TopologyYaml, GivesTheGraphThatIsAskedFor) {
 
 TEST(TopologyYaml, KindsThatAreNotTakenAreNoted) {
   const std::string text = "- topology: r\n  ring: {rings: []}\n- topology: f\n  flat: true\n";
-  EXPECT_THAT(complaint(text), HasSubstr("y:1: topology r of the kind ring is left out"));
+  EXPECT_THAT(yaml_complaint(text), HasSubstr("y:1: topology r of the kind ring is left out"));
   Notes notes;
   auto topologies = read_topology_yaml({"y", text}, &notes);
   ASSERT_TRUE(topologies.ok());
@@ -85,31 +85,31 @@ TEST(TopologyYaml, KindsThatAreNotTakenAreNoted) {
 
 TEST(TopologyYaml, ErrorsTellTheLine) {
   const std::string tree = "- topology: t\n  tree:\n    switches:\n";
-  EXPECT_EQ(complaint(tree + "    - switch: a\n      nodes: n1\n    - switch: b\n      children: c\n"),
+  EXPECT_EQ(yaml_complaint(tree + "    - switch: a\n      nodes: n1\n    - switch: b\n      children: c\n"),
             "y:6: switch c is below b but is not defined");
-  EXPECT_THAT(complaint(tree + "    - switch: a\n      nodes: n[2-1]\n"),
+  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      nodes: n[2-1]\n"),
               HasSubstr("y:5: the range 2-1 counts down"));
-  EXPECT_THAT(complaint(tree + "    - switch: a\n      color: red\n"),
+  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      color: red\n"),
               HasSubstr("y:5: a switch has the key \"color\""));
-  EXPECT_THAT(complaint(tree + "    - nodes: n\n"), HasSubstr("a switch has no key switch"));
-  EXPECT_THAT(complaint(tree + "    - switch: a\n      nodes: []\n"), HasSubstr("the list is empty"));
-  EXPECT_THAT(complaint(tree + "    - switch: a\n      nodes: {n: 1}\n"), HasSubstr("expected a list"));
-  EXPECT_THAT(complaint(tree + "    - switch: a\n      nodes:\n"), HasSubstr("empty"));
-  EXPECT_THAT(complaint(tree + "    - switch: a\n"), HasSubstr("neither"));
-  EXPECT_THAT(complaint("- topology: t\n  tree: {switches: []}\n"), HasSubstr("has no switches"));
-  EXPECT_THAT(complaint("- topology: t\n"), HasSubstr("none of tree, block and flat"));
-  EXPECT_THAT(complaint("- topology: t\n  flat: true\n  block: {blocks: []}\n"),
+  EXPECT_THAT(yaml_complaint(tree + "    - nodes: n\n"), HasSubstr("a switch has no key switch"));
+  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      nodes: []\n"), HasSubstr("the list is empty"));
+  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      nodes: {n: 1}\n"), HasSubstr("expected a list"));
+  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      nodes:\n"), HasSubstr("empty"));
+  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n"), HasSubstr("neither"));
+  EXPECT_THAT(yaml_complaint("- topology: t\n  tree: {switches: []}\n"), HasSubstr("has no switches"));
+  EXPECT_THAT(yaml_complaint("- topology: t\n"), HasSubstr("none of tree, block and flat"));
+  EXPECT_THAT(yaml_complaint("- topology: t\n  flat: true\n  block: {blocks: []}\n"),
               HasSubstr("has block and flat"));
-  EXPECT_THAT(complaint("- topology: t\n  flat: false\n"), HasSubstr("flat is false"));
-  EXPECT_THAT(complaint("- topology: t\n  flat: maybe\n"), HasSubstr("expected true or false"));
-  EXPECT_THAT(complaint("- topology: t\n  flat: [true]\n"), HasSubstr("expected true or false"));
-  EXPECT_THAT(complaint("- topology: t\n  flat: true\n- topology: t\n  flat: true\n"),
+  EXPECT_THAT(yaml_complaint("- topology: t\n  flat: false\n"), HasSubstr("flat is false"));
+  EXPECT_THAT(yaml_complaint("- topology: t\n  flat: maybe\n"), HasSubstr("expected true or false"));
+  EXPECT_THAT(yaml_complaint("- topology: t\n  flat: [true]\n"), HasSubstr("expected true or false"));
+  EXPECT_THAT(yaml_complaint("- topology: t\n  flat: true\n- topology: t\n  flat: true\n"),
               HasSubstr("y:3: topology \"t\" comes twice"));
-  EXPECT_THAT(complaint("- flat: true\n"), HasSubstr("has no key topology"));
-  EXPECT_THAT(complaint("topology: t\n"), HasSubstr("the file is a mapping; expected a list"));
-  EXPECT_THAT(complaint("[]\n"), HasSubstr("no topology"));
+  EXPECT_THAT(yaml_complaint("- flat: true\n"), HasSubstr("has no key topology"));
+  EXPECT_THAT(yaml_complaint("topology: t\n"), HasSubstr("the file is a mapping; expected a list"));
+  EXPECT_THAT(yaml_complaint("[]\n"), HasSubstr("no topology"));
   EXPECT_THAT(
-      complaint(
+      yaml_complaint(
           "- topology: b\n  block:\n    block_sizes: [4, 2]\n    blocks:\n    - block: b\n      nodes: n\n"),
       HasSubstr("y:3: block_sizes holds \"2\""));
 }

@@ -6,7 +6,7 @@
 #include <pugixml.hpp>
 
 #include "src/base/text.h"
-#include "topology/formats/synthetic.h"
+#include "tests/topology/make_graph.h"
 #include "topology/model/check.h"
 #include "topology/views/fabric_parts.h"
 #include "topology/views/html.h"
@@ -23,12 +23,6 @@ using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-Graph machine(const std::string& line) {
-  auto read = read_synthetic({"line", line});
-  EXPECT_TRUE(read.ok()) << read.status().message();
-  return graph_of(*read);
-}
 
 bool is_frame(const Box& box) { return box.style == BoxStyle::frame; }
 
@@ -216,7 +210,7 @@ const char* const kHosts[] = {
 
 TEST(HostView, NothingOverlaps) {
   for (const char* line : kHosts) {
-    const Graph graph = machine(line);
+    const Graph graph = make_graph(line);
     const Drawing drawing = layout_of_host(graph, graph.all(NodeKind::host)[0]);
     EXPECT_EQ(complaint(drawing), "") << line;
     EXPECT_GT(elements(svg_of_host(graph, 0)), 5u) << line;
@@ -226,7 +220,7 @@ TEST(HostView, NothingOverlaps) {
       for (const char* wiring : {"", "nvswitch 450", "mesh 64", "ring 25"}) {
         const std::string more = nics > 0 ? fmt::format(", {} nic 12.5", nics) : "";
         const std::string line = fmt::format("(2 numa, {} gpu {}{})", gpus, wiring, more);
-        const Graph graph = machine(line);
+        const Graph graph = make_graph(line);
         EXPECT_EQ(complaint(layout_of_host(graph, 0)), "") << line;
       }
     }
@@ -234,7 +228,7 @@ TEST(HostView, NothingOverlaps) {
 }
 
 TEST(HostView, ShowsAllThatIsThere) {
-  const Graph graph = machine("(2 numa, 8 gpu nvswitch 450 pcie 63, 8 nic 50)");
+  const Graph graph = make_graph("(2 numa, 8 gpu nvswitch 450 pcie 63, 8 nic 50)");
   const Drawing drawing = layout_of_host(graph, 0);
   EXPECT_EQ(count(drawing, BoxStyle::head), 2u);
   EXPECT_EQ(count(drawing, BoxStyle::bridge), 8u);
@@ -249,7 +243,7 @@ TEST(HostView, ShowsAllThatIsThere) {
 }
 
 TEST(HostView, FastLinksAreWide) {
-  const Graph graph = machine("(2 numa, 8 gpu nvswitch 450 pcie 63, 8 nic 50)");
+  const Graph graph = make_graph("(2 numa, 8 gpu nvswitch 450 pcie 63, 8 nic 50)");
   double nvlink = 0, pci = 0, cpu = 0;
   for (const Wire& wire : layout_of_host(graph, 0).wires) {
     if (wire.kind == LinkKind::nvlink) nvlink = wire.width;
@@ -261,7 +255,7 @@ TEST(HostView, FastLinksAreWide) {
 }
 
 TEST(HostView, MeshesStandOnRings) {
-  const Graph graph = machine("(8 gpu cube 25 pcie 16, 4 nic 12.5)");
+  const Graph graph = make_graph("(8 gpu cube 25 pcie 16, 4 nic 12.5)");
   const Drawing drawing = layout_of_host(graph, 0);
   EXPECT_EQ(count(drawing, BoxStyle::ring), 8u);
   EXPECT_EQ(count(drawing, LinkKind::nvlink), 16u);
@@ -271,7 +265,7 @@ TEST(HostView, MeshesStandOnRings) {
 }
 
 TEST(HostView, ManyNicsAreFolded) {
-  const Graph graph = machine("(2 numa, 8 gpu nvswitch 450, 32 nic 12.5)");
+  const Graph graph = make_graph("(2 numa, 8 gpu nvswitch 450, 32 nic 12.5)");
   const Drawing drawing = layout_of_host(graph, 0);
   EXPECT_EQ(count(drawing, BoxStyle::gpu), 8u);
   EXPECT_EQ(count(drawing, BoxStyle::nic), 8u);
@@ -280,7 +274,7 @@ TEST(HostView, ManyNicsAreFolded) {
 }
 
 TEST(HostView, WhatHasNoRoomIsSaid) {
-  const Graph graph = machine("(1024 gpu mesh 1, 1024 nic 1, 20 numa)");
+  const Graph graph = make_graph("(1024 gpu mesh 1, 1024 nic 1, 20 numa)");
   const Drawing drawing = layout_of_host(graph, 0);
   EXPECT_EQ(complaint(drawing), "");
   EXPECT_LE(count(drawing, BoxStyle::gpu) + count(drawing, BoxStyle::nic), 40u);
@@ -352,7 +346,7 @@ const char* const kClusters[] = {
 
 TEST(FabricView, NothingOverlaps) {
   for (const char* line : kClusters) {
-    const Graph graph = machine(line);
+    const Graph graph = make_graph(line);
     const Drawing drawing = layout_of_fabric(graph);
     EXPECT_EQ(complaint(drawing), "") << line;
     EXPECT_LT(drawing.width, 2600) << line;
@@ -361,7 +355,7 @@ TEST(FabricView, NothingOverlaps) {
   for (int hosts = 1; hosts < 70; hosts += 3) {
     for (const char* fabric : {"leaf", "rail leaf", "leaf by 3 spine 2", "rail leaf by 5 3:1 spine 5"}) {
       const std::string line = fmt::format("{} x (8 gpu, 4 nic 25) {}", hosts, fabric);
-      EXPECT_EQ(complaint(layout_of_fabric(machine(line))), "") << line;
+      EXPECT_EQ(complaint(layout_of_fabric(make_graph(line))), "") << line;
     }
   }
   EXPECT_EQ(complaint(layout_of_fabric(Graph())), "");
@@ -369,7 +363,7 @@ TEST(FabricView, NothingOverlaps) {
 
 TEST(FabricView, SmallOnesAreDrawnInFull) {
   const Drawing drawing =
-      layout_of_fabric(machine("6 x (8 gpu nvswitch 300, 2 nic 25) leaf by 2 4:1 spine 2"));
+      layout_of_fabric(make_graph("6 x (8 gpu nvswitch 300, 2 nic 25) leaf by 2 4:1 spine 2"));
   EXPECT_EQ(count(drawing, BoxStyle::fabric_switch), 5u);
   EXPECT_EQ(count(drawing, BoxStyle::host), 6u);
   EXPECT_EQ(count(drawing, LinkKind::cable), 12u);
@@ -379,7 +373,7 @@ TEST(FabricView, SmallOnesAreDrawnInFull) {
 
 TEST(FabricView, LargeOnesAreFolded) {
   const Graph graph =
-      machine("1250 x (2 numa, 8 gpu nvswitch 450 pcie 63, 8 nic 50) rail leaf by 32 spine 16");
+      make_graph("1250 x (2 numa, 8 gpu nvswitch 450 pcie 63, 8 nic 50) rail leaf by 32 spine 16");
   const FabricParts parts = fabric_parts_of(graph);
   ASSERT_EQ(parts.pods.size(), 2u);
   EXPECT_EQ(parts.pods[0].times, 39);
@@ -396,7 +390,7 @@ TEST(FabricView, DifferentPodsBecomeARest) {
   std::string line;
   for (int i = 1; i < 12; ++i) line += fmt::format("{}6 x ({} gpu, 2 nic 25)", i > 1 ? " + " : "", i);
   line += " leaf by 2 spine 2";
-  const FabricParts parts = fabric_parts_of(machine(line));
+  const FabricParts parts = fabric_parts_of(make_graph(line));
   ASSERT_EQ(parts.pods.size(), 6u);
   EXPECT_EQ(parts.pods[0].times, 3);
   EXPECT_TRUE(parts.pods[5].mixed);
@@ -404,11 +398,11 @@ TEST(FabricView, DifferentPodsBecomeARest) {
   size_t hosts = 0;
   for (const Block& block : parts.pods[5].hosts) hosts += block.size();
   EXPECT_EQ(hosts, 2 * 3 * 6u);
-  EXPECT_EQ(complaint(layout_of_fabric(machine(line))), "");
+  EXPECT_EQ(complaint(layout_of_fabric(make_graph(line))), "");
 }
 
 TEST(FabricView, LevelsThatAreNotGivenAreCounted) {
-  Graph graph = machine("4 x (1 gpu, 1 nic 25) leaf by 1 spine 2");
+  Graph graph = make_graph("4 x (1 gpu, 1 nic 25) leaf by 1 spine 2");
   for (const Index node : graph.all(NodeKind::fabric_switch)) graph.get<FabricSwitchFacts>(node)->level = 0;
   const FabricParts parts = fabric_parts_of(graph);
   ASSERT_EQ(parts.upper.size(), 1u);
@@ -419,7 +413,7 @@ TEST(FabricView, LevelsThatAreNotGivenAreCounted) {
 
 /// Racks of hosts whose GPUs share NVSwitches that stand outside of them, and hosts cabled to each other.
 TEST(FabricView, HostsJoinedWithoutLeaves) {
-  Graph graph = machine("4 x (4 gpu, 2 nic 50)");
+  Graph graph = make_graph("4 x (4 gpu, 2 nic 50)");
   const Index shared = graph.add("tray", kNone, NvSwitchFacts{});
   for (const Index gpu : graph.all(NodeKind::gpu))
     graph.connect({gpu, shared, LinkKind::nvlink, 18, 900, 0, -1});
@@ -438,7 +432,7 @@ TEST(FabricView, HostsJoinedWithoutLeaves) {
 
 TEST(Page, IsOneFileWithOneHostOfEachClass) {
   const std::string page =
-      html_of(machine("1250 x (8 gpu nvswitch 450, 8 nic 50) + 3 x (4 gpu, 1 nic 25) leaf by 32 spine 2"));
+      html_of(make_graph("1250 x (8 gpu nvswitch 450, 8 nic 50) + 3 x (4 gpu, 1 nic 25) leaf by 32 spine 2"));
   size_t drawings = 0;
   for (size_t at = page.find("<svg"); at != std::string::npos; at = page.find("<svg", at + 1)) ++drawings;
   EXPECT_EQ(drawings, 3u);
@@ -453,19 +447,19 @@ TEST(Page, IsOneFileWithOneHostOfEachClass) {
 TEST(Page, ManyClassesAreCutWithAWord) {
   std::string line;
   for (int i = 1; i <= 30; ++i) line += fmt::format("{}({} gpu)", i > 1 ? " + " : "", i);
-  const std::string page = html_of(machine(line));
+  const std::string page = html_of(make_graph(line));
   EXPECT_THAT(page, HasSubstr("of 30 classes; the 24 with the most hosts are shown"));
 }
 
 TEST(Html, SaysNothingOfWhatIsNotThere) {
-  const std::string page = html_of(machine("(2 nic 25)"));
+  const std::string page = html_of(make_graph("(2 nic 25)"));
   EXPECT_THAT(page, HasSubstr("<title>1 host</title>"));
   EXPECT_THAT(page, Not(HasSubstr("0 GPU")));
-  EXPECT_THAT(html_of(machine("(2 gpu mesh 50)")), Not(HasSubstr("0 NIC")));
+  EXPECT_THAT(html_of(make_graph("(2 gpu mesh 50)")), Not(HasSubstr("0 NIC")));
 }
 
 TEST(Svg, BoxesHaveRoomForTheModelOfAGpu) {
-  Graph graph = machine("(3 gpu mesh 50)");
+  Graph graph = make_graph("(3 gpu mesh 50)");
   const auto gpus = graph.all(NodeKind::gpu);
   const char* const names[] = {"NVIDIA H100 80GB HBM3", "AMD Instinct MI300X OAM", "Tesla V100-SXM2-32GB"};
   for (size_t i = 0; i < 3; ++i) graph.get<GpuFacts>(gpus[i])->model_name = names[i];
@@ -474,7 +468,7 @@ TEST(Svg, BoxesHaveRoomForTheModelOfAGpu) {
 }
 
 TEST(Views, TrafficColoursWires) {
-  const Graph graph = machine("(3 gpu mesh 50)");
+  const Graph graph = make_graph("(3 gpu mesh 50)");
   Traffic traffic{std::vector<double>(graph.links().size())};
   double share = 1;
   for (size_t link = 0; link < traffic.bytes.size(); ++link) {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "topology/formats/synthetic.h"
+#include "tests/topology/make_graph.h"
 #include "topology/views/json.h"
 #include "topology/views/matrix.h"
 #include "topology/views/tree.h"
@@ -15,12 +15,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-Graph make(const std::string& line) {
-  auto machine = read_synthetic({"line", line});
-  EXPECT_TRUE(machine.ok()) << machine.status().message();
-  return graph_of(*machine);
-}
 
 TEST(Words, FiguresHaveThreeDigitsThatCount) {
   EXPECT_EQ(bandwidth_words(450), "450 GB/s");
@@ -42,7 +36,7 @@ TEST(Words, FiguresHaveThreeDigitsThatCount) {
 
 TEST(Tree, ShowsWhatThereIs) {
   const std::string text =
-      tree_of(make("3 x (2 numa, 4 gpu nvswitch 300 pcie 32, 2 nic 25) leaf by 2 2:1 spine 2"));
+      tree_of(make_graph("3 x (2 numa, 4 gpu nvswitch 300 pcie 32, 2 nic 25) leaf by 2 2:1 spine 2"));
   for (const char* words :
        {"host host0 and 2 more like it\n", "  NUMA node 0  CPU 16 GB/s to NUMA node 1\n",
         "    PCIe switch 0000:10:00.0  32 GB/s\n",
@@ -55,13 +49,13 @@ TEST(Tree, ShowsWhatThereIs) {
 }
 
 TEST(Tree, LinksOfEqualSpeedStandTogether) {
-  const std::string text = tree_of(make("(8 gpu cube 25)"));
+  const std::string text = tree_of(make_graph("(8 gpu cube 25)"));
   EXPECT_THAT(text, HasSubstr("NVLink 25 GB/s to GPU 1 and GPU 2, NVLink 50 GB/s to GPU 3 and GPU 4"));
   EXPECT_THAT(text, Not(HasSubstr("nearest"))) << "there is no NIC";
 }
 
 TEST(Matrix, ClassesAndSpeeds) {
-  const Graph graph = make("(2 numa, 4 gpu ring 46 pcie 32, 2 nic 25)");
+  const Graph graph = make_graph("(2 numa, 4 gpu ring 46 pcie 32, 2 nic 25)");
   EXPECT_EQ(matrix_of(graph, graph.all(NodeKind::host)[0]),
             "      GPU0  GPU1  GPU2  GPU3  nic0  nic1\n"
             "GPU0     X   XG1   NVB   XG1   PIX   SYS\n"
@@ -81,7 +75,7 @@ TEST(Matrix, ClassesAndSpeeds) {
 }
 
 TEST(Json, HoldsEveryNodeAndLink) {
-  Graph graph = make("2 x (2 gpu mesh 50, 1 nic 25) leaf");
+  Graph graph = make_graph("2 x (2 gpu mesh 50, 1 nic 25) leaf");
   graph[0].name = "quote\" and \xff";
   const auto json = nlohmann::json::parse(json_of(graph));
   ASSERT_EQ(json["nodes"].size(), static_cast<size_t>(graph.size()));

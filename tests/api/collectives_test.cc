@@ -22,8 +22,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr int kRanks = 3;
-
 TEST(Collectives, RootedOnesReachTheRoot) {
   with_ranks(kRanks, [](ncclComm_t comm, int rank) {
     const int own[2] = {rank, 10 * rank};

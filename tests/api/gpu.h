@@ -12,12 +12,9 @@ namespace weir::api {
 
 using weir::testing::FakeGpu;
 using weir::testing::FakeGpus;
+using weir::testing::gpu;
 
-/// The two GPUs of the process. Never destroyed: what graphs may come to outlives communicators.
-inline FakeGpu& gpu() {
-  static auto* const kGpu = new FakeGpu;
-  return *kGpu;
-}
+/// The second GPU of the process, as lasting as the first.
 inline FakeGpu& other_gpu() {
   static auto* const kGpu = new FakeGpu(1);
   return *kGpu;

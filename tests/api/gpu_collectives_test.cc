@@ -7,7 +7,6 @@
 namespace weir::api {
 namespace {
 
-constexpr int kRanks = 3;
 // One that fits a slot, one of several pieces and a rest, whether they are cut by count or by block.
 constexpr size_t kCounts[] = {1000, 2'500'001};
 

@@ -38,7 +38,6 @@ TEST_F(GpuGroups, SeveralStreamsOfOneCommunicatorWaitForTheGroup) {
 }
 
 TEST_F(GpuGroups, AllRanksInOneThreadOnOneStream) {
-  constexpr int kRanks = 3;
   ncclComm_t comms[kRanks] = {};
   ASSERT_EQ(ncclCommInitAll(comms, kRanks, kSameGpu), ncclSuccess) << last_sentence();
   const OnGpu<int> zero(50), one(50), two(50);

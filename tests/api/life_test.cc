@@ -23,7 +23,6 @@ ncclResult_t wait_for(ncclComm_t comm) {
 }
 
 TEST(Life, NonBlockingRanksInOneThread) {
-  constexpr int kRanks = 3;
   ncclUniqueId id;
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;

@@ -77,7 +77,6 @@ TEST(OneSided, WindowsKnowTheirMemory) {
 }
 
 TEST(OneSided, DataIsThereWhenItsSignalIs) {
-  constexpr int kRanks = 3;
   constexpr size_t kCount = 100'000;
   with_ranks(kRanks, [](ncclComm_t comm, int rank) {
     const int next = (rank + 1) % kRanks, previous = (rank + kRanks - 1) % kRanks;

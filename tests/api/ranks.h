@@ -14,6 +14,9 @@
 
 namespace weir::api {
 
+/// As many as most tests need.
+inline constexpr int kRanks = 3;
+
 inline std::string last_sentence() { return ncclGetLastError(nullptr); }
 
 /// Calls act(rank, id) on a thread per rank.

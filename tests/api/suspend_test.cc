@@ -155,7 +155,6 @@ TEST(Suspend, WaitsForWhatIsQueued) {
 }
 
 TEST(Suspend, SeveralCommunicatorsOfOneThreadInAGroup) {
-  constexpr int kRanks = 3;
   ncclComm_t comms[kRanks];
   ASSERT_EQ(ncclCommInitAll(comms, kRanks, nullptr), ncclSuccess) << last_sentence();
   ASSERT_EQ(ncclGroupStart(), ncclSuccess);

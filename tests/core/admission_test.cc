@@ -15,7 +15,7 @@ namespace weir::core {
 namespace {
 
 constexpr int kCalls = 8;
-constexpr size_t kCount = 64;  // bytes per rank
+constexpr size_t kBytesPerRank = 64;
 
 void nap() { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
 
@@ -112,7 +112,7 @@ struct Queueing {
       Operation operation;
       operation.kind = Collective::all_gather;
       operation.type = DataType::uint8;
-      operation.count = kCount;
+      operation.count = kBytesPerRank;
       operation.input = input.data();
       for (auto& output : outputs) {
         operation.output = output.data();
@@ -124,8 +124,9 @@ struct Queueing {
 
   Communicator communicator;
   std::unique_ptr<device::HostStream> stream;
-  std::vector<uint8_t> input = std::vector<uint8_t>(kCount, static_cast<uint8_t>(communicator.rank() + 1));
-  std::vector<std::vector<uint8_t>> outputs{kCalls, std::vector<uint8_t>(2 * kCount)};
+  std::vector<uint8_t> input =
+      std::vector<uint8_t>(kBytesPerRank, static_cast<uint8_t>(communicator.rank() + 1));
+  std::vector<std::vector<uint8_t>> outputs{kCalls, std::vector<uint8_t>(2 * kBytesPerRank)};
   std::atomic<bool> connected{false}, may_call{false};
   std::atomic<int> called{0};
   Status done{Code::internal_error, "not yet"};
@@ -150,8 +151,8 @@ TEST(Admission, CallsOnAStreamWait) {
   first.thread.join();
   second.thread.join();
   EXPECT_EQ(first.done.message() + second.done.message(), "");
-  std::vector<uint8_t> expected(kCount, 1);
-  expected.insert(expected.end(), kCount, 2);
+  std::vector<uint8_t> expected(kBytesPerRank, 1);
+  expected.insert(expected.end(), kBytesPerRank, 2);
   for (const Queueing* rank : {&first, &second}) {
     EXPECT_EQ(rank->called, kCalls);
     for (const auto& output : rank->outputs) EXPECT_EQ(output, expected);
@@ -162,7 +163,7 @@ TEST(Admission, AnAbortedCallerGoesOn) {
   Options options;
   options.transports = "loop";
   options.calibration = false;
-  options.admitted_bytes = 2 * kCount;
+  options.admitted_bytes = 2 * kBytesPerRank;
   Runtime runtime(options);
   const auto id = runtime.make_unique_id();
   ASSERT_TRUE(id.ok());

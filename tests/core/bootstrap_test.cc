@@ -13,6 +13,7 @@
 #include "src/core/root_link.h"
 #include "tests/core/processes.h"
 #include "tests/core/rank.h"
+#include "tests/core/status_words.h"
 
 namespace weir::core {
 namespace {
@@ -26,6 +27,7 @@ using testing::Site;
 using ::testing::StartsWith;
 using testing::to_bytes;
 using testing::to_text;
+using testing::words;
 
 SocketAddress loopback() { return SocketAddress::loopback(AF_INET, 0); }
 
@@ -42,11 +44,6 @@ UniqueId make_id(Roots& roots) {
   auto id = roots.make_id(loopback(), {});
   EXPECT_TRUE(id.ok()) << id.status().message();
   return *id;
-}
-
-/// "ok", or the code and the sentence.
-std::string words(const Status& status) {
-  return status.ok() ? "ok" : fmt::format("{}: {}", static_cast<int>(status.code()), status.message());
 }
 
 /// Joins, gathers "r<rank>" from all twice, and checks what came.

@@ -13,6 +13,7 @@
 #include "src/core/root_link.h"
 #include "tests/core/processes.h"
 #include "tests/core/rank.h"
+#include "tests/core/status_words.h"
 
 namespace weir::core {
 namespace {
@@ -20,16 +21,13 @@ namespace {
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using testing::kQuick;
+using testing::names;
 using testing::Processes;
 using testing::RootProcess;
 using testing::Site;
 using ::testing::StartsWith;
-
-constexpr Timeouts kQuick{.init_ms = 20'000, .peer_ms = 2000, .stuck_ms = 0};
-
-std::string words(const Status& status) {
-  return status.ok() ? "ok" : fmt::format("{}: {}", static_cast<int>(status.code()), status.message());
-}
+using testing::words;
 
 void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
@@ -42,10 +40,6 @@ void join(const UniqueId& id, int ranks, int rank, const Processes::Voice& voice
   Site site(kQuick);
   voice.say("begins");
   voice.say(words(Bootstrap::join(site.spec(id, ranks, rank)).status()));
-}
-
-auto names(const Processes& processes, int rank) {
-  return HasSubstr(fmt::format("rank {} (pid {} on host", rank, processes.pid(rank)));
 }
 
 /// Ranks 0 and 1 of 3 join, rank 2 only begins to; `number` hits rank 1. Returns what rank 0 says.

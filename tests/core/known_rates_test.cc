@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr cost::Rates kRates = {{1.5e-7, 1e-7, 1.0 / 3}, {2e-5, 0, 1e-10}, 3e-11};
+constexpr cost::Rates kMeasured = {{1.5e-7, 1e-7, 1.0 / 3}, {2e-5, 0, 1e-10}, 3e-11};
 
 /// A folder of its own that goes away.
 class KnownRatesTest : public ::testing::Test {
@@ -43,10 +43,10 @@ class KnownRatesTest : public ::testing::Test {
 TEST_F(KnownRatesTest, AreKeptBySubject) {
   const KnownRates known(folder(), "8 ranks");
   EXPECT_EQ(known.read(), std::nullopt) << "not measured yet";
-  known.write(kRates);
-  EXPECT_EQ(known.read(), kRates);
+  known.write(kMeasured);
+  EXPECT_EQ(known.read(), kMeasured);
   EXPECT_EQ(KnownRates(folder(), "9 ranks").read(), std::nullopt);
-  const cost::Rates others = cost::slower(kRates, {{1, 0, 0}, {}, 0});
+  const cost::Rates others = cost::slower(kMeasured, {{1, 0, 0}, {}, 0});
   known.write(others);
   EXPECT_EQ(known.read(), others);
   EXPECT_EQ(file().extension(), ".txt") << "drafts do not stay";
@@ -54,7 +54,7 @@ TEST_F(KnownRatesTest, AreKeptBySubject) {
 
 TEST_F(KnownRatesTest, WhatIsBrokenOrForeignDoesNotCount) {
   const KnownRates known(folder(), "8 ranks");
-  known.write(kRates);
+  known.write(kMeasured);
   const std::string good = text();
   for (const std::string& bad : {std::string(), good.substr(0, good.size() / 2),
                                  "# weir rates 2: 9 ranks\n" + good.substr(good.find('\n') + 1),
@@ -63,17 +63,17 @@ TEST_F(KnownRatesTest, WhatIsBrokenOrForeignDoesNotCount) {
     EXPECT_EQ(known.read(), std::nullopt) << bad;
   }
   replace(good);
-  EXPECT_EQ(known.read(), kRates);
+  EXPECT_EQ(known.read(), kMeasured);
 }
 
 TEST_F(KnownRatesTest, NowhereToWriteIsNoFailure) {
   const KnownRates nowhere("", "8 ranks");
-  nowhere.write(kRates);
+  nowhere.write(kMeasured);
   EXPECT_EQ(nowhere.read(), std::nullopt);
   fs::create_directories(top_);
   std::ofstream(folder()) << "a file where the folder should be";
   const KnownRates blocked(folder(), "8 ranks");
-  blocked.write(kRates);
+  blocked.write(kMeasured);
   EXPECT_EQ(blocked.read(), std::nullopt);
 }
 

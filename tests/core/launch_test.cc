@@ -16,11 +16,7 @@ namespace {
 using device::GpuMemory;
 using weir::testing::FakeGpu;
 using weir::testing::FakeGpus;
-
-FakeGpu& gpu() {
-  static auto* const kGpu = new FakeGpu;
-  return *kGpu;
-}
+using weir::testing::gpu;
 
 /// What a communicator does around Staged.
 class OneRank {

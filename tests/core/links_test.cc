@@ -2,14 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/core/on_hosts.h"
+
 namespace weir::core {
 namespace {
-
-std::vector<PeerAddress> on_hosts(std::initializer_list<uint64_t> hosts) {
-  std::vector<PeerAddress> peers;
-  for (const uint64_t host : hosts) peers.push_back({{}, host, 0, ""});
-  return peers;
-}
 
 TEST(SlotSizes, AreLargerForPlansBetweenHosts) {
   constexpr uint32_t kKiB = 1024;

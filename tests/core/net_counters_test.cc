@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kRanks = 3;
+constexpr int kCountedRanks = 3;
 constexpr size_t kCount = size_t{100} << 10;
 
 Options options(const std::string& transports, int64_t credit_bytes) {
@@ -33,9 +33,9 @@ void with_ranks(const Options& options, const std::function<void(Communicator&)>
   const auto id = runtime.make_unique_id();
   ASSERT_TRUE(id.ok());
   std::vector<std::thread> threads;
-  for (Rank rank = 0; rank < kRanks; ++rank) {
+  for (Rank rank = 0; rank < kCountedRanks; ++rank) {
     threads.emplace_back([&, rank] {
-      Communicator communicator(runtime, *id, kRanks, rank, {});
+      Communicator communicator(runtime, *id, kCountedRanks, rank, {});
       EXPECT_THAT(communicator.net_counters().status().message(), HasSubstr("was not connected"));
       const Status met = communicator.connect();
       ASSERT_TRUE(met.ok()) << met.message();
@@ -48,7 +48,7 @@ void with_ranks(const Options& options, const std::function<void(Communicator&)>
 /// One round of blocks from rank to rank.
 void gather(Communicator& communicator, device::HostStream* stream, int times) {
   const std::vector<uint8_t> input(kCount, static_cast<uint8_t>(communicator.rank() + 1));
-  std::vector<uint8_t> output(kRanks * kCount);
+  std::vector<uint8_t> output(kCountedRanks * kCount);
   Operation operation;
   operation.kind = Collective::all_gather;
   operation.type = DataType::uint8;
@@ -59,7 +59,7 @@ void gather(Communicator& communicator, device::HostStream* stream, int times) {
   if (stream != nullptr) {
     ASSERT_TRUE(stream->synchronize().ok());
   }
-  for (size_t rank = 0; rank < kRanks; ++rank) EXPECT_EQ(output[rank * kCount], rank + 1);
+  for (size_t rank = 0; rank < kCountedRanks; ++rank) EXPECT_EQ(output[rank * kCount], rank + 1);
 }
 
 TEST(CommunicatorNetCounters, AreExactAfterAnOperation) {
@@ -68,11 +68,11 @@ TEST(CommunicatorNetCounters, AreExactAfterAnOperation) {
     EXPECT_EQ(communicator.net_counters()->sent_bytes, 0u);
     gather(communicator, nullptr, 2);
     const NetCounters counted = *communicator.net_counters();
-    EXPECT_EQ(counted.received_bytes, 2 * (kRanks - 1) * kCount) << "each block of others once";
+    EXPECT_EQ(counted.received_bytes, 2 * (kCountedRanks - 1) * kCount) << "each block of others once";
     EXPECT_EQ(counted.grants, 0u);
     sent += counted.sent_bytes;
   });
-  EXPECT_EQ(sent, 2 * kRanks * (kRanks - 1) * kCount);
+  EXPECT_EQ(sent, 2 * kCountedRanks * (kCountedRanks - 1) * kCount);
 }
 
 TEST(CommunicatorNetCounters, MemoryIsNoNetwork) {
@@ -101,7 +101,7 @@ TEST(CommunicatorNetCounters, MayBeAskedWhileOperationsAreUnderWay) {
     done = true;
     asker.join();
     const NetCounters counted = *communicator.net_counters();
-    EXPECT_EQ(counted.received_bytes, 20 * (kRanks - 1) * kCount);
+    EXPECT_EQ(counted.received_bytes, 20 * (kCountedRanks - 1) * kCount);
     EXPECT_GT(counted.grants, 0u) << "a message is larger than what may come unasked";
   });
 }

@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr int kRanks = 3;
+constexpr int kReportedRanks = 3;
 
 Options quiet_options(const std::string& transports = "") {
   Options options;
@@ -34,11 +34,11 @@ void with_ranks(Runtime& runtime, const std::function<void(Communicator&)>& act)
   const auto id = runtime.make_unique_id();
   ASSERT_TRUE(id.ok());
   std::vector<std::thread> threads;
-  for (Rank rank = 0; rank < kRanks; ++rank) {
+  for (Rank rank = 0; rank < kReportedRanks; ++rank) {
     threads.emplace_back([&, rank] {
       Config config;
       config.name = "layers";
-      Communicator communicator(runtime, *id, kRanks, rank, config);
+      Communicator communicator(runtime, *id, kReportedRanks, rank, config);
       const Status met = communicator.connect();
       ASSERT_TRUE(met.ok()) << met.message();
       act(communicator);
@@ -82,7 +82,7 @@ TEST(ProcessReport, CountsAndRemembersOperations) {
     ASSERT_TRUE(sum(communicator, many).ok());
     const CommunicatorReport report = report_of_rank(runtime, communicator.rank());
     EXPECT_EQ(report.name, "layers");
-    EXPECT_EQ(report.ranks, kRanks);
+    EXPECT_EQ(report.ranks, kReportedRanks);
     EXPECT_EQ(report.device, "host memory");
     EXPECT_EQ(report.state, RankState::idle);
     EXPECT_EQ(report.calls, 6u);
@@ -102,9 +102,9 @@ TEST(ProcessReport, CountsAndRemembersOperations) {
     size_t members = 0;
     for (const CommunicatorReport& one : report_of(runtime.watch(), 0).communicators)
       members += one.members.size();
-    EXPECT_EQ(members, size_t{kRanks}) << "they are told once";
+    EXPECT_EQ(members, size_t{kReportedRanks}) << "they are told once";
     ++done;
-    while (done < kRanks) std::this_thread::yield();
+    while (done < kReportedRanks) std::this_thread::yield();
   });
   EXPECT_THAT(report_of(runtime.watch(), 0).communicators, SizeIs(0)) << "those that ended are gone";
 }
@@ -157,7 +157,7 @@ TEST(ProcessReport, CountsWhatChannelsCarry) {
     EXPECT_NE(report.last->plan, "exchange");
     EXPECT_TRUE(report.last->exact) << "operations with a plan are timed";
     ++done;
-    while (done < kRanks) std::this_thread::yield();
+    while (done < kReportedRanks) std::this_thread::yield();
   });
 }
 
@@ -171,7 +171,7 @@ TEST(ProcessReport, SaysWhyACommunicatorFailed) {
       return report.state == RankState::failed && !report.sentence.empty();
     }));
     ++done;
-    while (done < kRanks) std::this_thread::yield();
+    while (done < kReportedRanks) std::this_thread::yield();
   });
 }
 
@@ -201,14 +201,14 @@ TEST(ProcessReport, IsJsonAndAnswersAtTheDoor) {
     const std::string text = testing::to_text(answer.bytes);
     const auto json = nlohmann::json::parse(text);
     EXPECT_EQ(json["format"], "weir report 1");
-    ASSERT_EQ(json["communicators"].size(), size_t{kRanks});
+    ASSERT_EQ(json["communicators"].size(), size_t{kReportedRanks});
     for (const auto& one : json["communicators"]) {
       EXPECT_EQ(one["id"], json["communicators"][0]["id"]);
-      EXPECT_EQ(one["members"].size(), &one == &json["communicators"][0] ? size_t{kRanks} : 0);
+      EXPECT_EQ(one["members"].size(), &one == &json["communicators"][0] ? size_t{kReportedRanks} : 0);
     }
     EXPECT_THAT(text, HasSubstr("\"operation\":\"all_reduce\""));
     ++done;
-    while (done < kRanks) std::this_thread::yield();
+    while (done < kReportedRanks) std::this_thread::yield();
   });
 }
 

@@ -12,6 +12,9 @@
 
 namespace weir::testing {
 
+/// With which ranks that are lost are soon noticed.
+inline constexpr core::Timeouts kQuick{.init_ms = 20'000, .peer_ms = 2000, .stuck_ms = 0};
+
 /// One per process; its ranks may be threads.
 struct Site {
   explicit Site(const core::Timeouts& times = {}) : timeouts(times) {

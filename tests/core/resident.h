@@ -103,6 +103,12 @@ class Elements {
   int* data_ = nullptr;
 };
 
+/// How many ranks there are, and on which GPUs: rank r on gpus[r % gpus.size()].
+struct Seats {
+  int ranks;
+  std::vector<int> gpus;
+};
+
 /// What a rank does.
 using Act = std::function<void(Communicator&, int, Seated&)>;
 

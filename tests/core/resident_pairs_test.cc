@@ -67,10 +67,6 @@ void exchange(Communicator& communicator, const Seated& seat, const std::vector<
   ASSERT_EQ(std::vector<int>(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(whole)), expected);
 }
 
-struct Seats {
-  int ranks;
-  std::vector<int> gpus;
-};
 class Exchanges : public ::testing::TestWithParam<Seats> {};
 INSTANTIATE_TEST_SUITE_P(Gpus, Exchanges,
                          ::testing::Values(Seats{1, {0}}, Seats{2, {0}}, Seats{3, {0, 1}}, Seats{5, {1}}),

@@ -20,11 +20,6 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Seats {
-  int ranks;
-  std::vector<int> gpus;
-};
-
 class Residents : public ::testing::TestWithParam<Seats> {};
 
 /// What WEIR_GPU_PATH says.

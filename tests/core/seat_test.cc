@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/core/protocols.h"
+#include "tests/core/on_hosts.h"
 
 namespace weir::core {
 namespace {
@@ -21,12 +22,6 @@ Seat seat(uint64_t machine, uint64_t cores, int quota, double alpha) {
   made.stated.inside = {alpha, alpha / 2, 1e-10};
   made.stated.between = {2e-5, 1e-5, 3e-10};
   return made;
-}
-
-std::vector<PeerAddress> on_hosts(std::initializer_list<uint64_t> hosts) {
-  std::vector<PeerAddress> peers;
-  for (const uint64_t host : hosts) peers.push_back({{}, host, 0, ""});
-  return peers;
 }
 
 TEST(Seat, TellWhatRanksShare) {

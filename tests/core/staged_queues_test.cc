@@ -11,7 +11,7 @@ namespace {
 using testing::Processes;
 using testing::RootProcess;
 
-constexpr size_t kMessages = 2;  // of each rank to each rank, itself included
+constexpr size_t kMessagesPerPair = 2;  // of each rank to each rank, itself included
 
 class StagedQueues : public ::testing::Test {
  protected:
@@ -44,7 +44,7 @@ class Exchange {
       : communicator_(communicator),
         ranks_(static_cast<size_t>(communicator.size())),
         count_(count),
-        in_(seat, ranks_ * kMessages * count),
+        in_(seat, ranks_ * kMessagesPerPair * count),
         out_(seat, in_.size()),
         sum_(seat, sums) {}
 
@@ -56,8 +56,8 @@ class Exchange {
   }
   Status call(const Place& place) {
     std::vector<Operation> all;
-    for (size_t block = 0; block < ranks_ * kMessages; ++block) {
-      const int peer = static_cast<int>(block / kMessages);
+    for (size_t block = 0; block < ranks_ * kMessagesPerPair; ++block) {
+      const int peer = static_cast<int>(block / kMessagesPerPair);
       all.push_back(message(true, peer, in_.data() + block * count_, count_));
       all.push_back(message(false, peer, out_.data() + block * count_, count_));
     }
@@ -67,12 +67,12 @@ class Exchange {
   /// REQUIRES: the call is done.
   void check(int round) {
     const int ranks = communicator_.size();
-    const size_t own = static_cast<size_t>(communicator_.rank()) * kMessages;
+    const size_t own = static_cast<size_t>(communicator_.rank()) * kMessagesPerPair;
     const std::vector<int>& got = out_.read(out_.size());
-    for (size_t block = 0; block < ranks_ * kMessages; ++block)
+    for (size_t block = 0; block < ranks_ * kMessagesPerPair; ++block)
       for (const size_t i : {size_t{0}, count_ / 2, count_ - 1})
         ASSERT_EQ(got[block * count_ + i],
-                  put(static_cast<int>(block / kMessages), own + block % kMessages, i) + round)
+                  put(static_cast<int>(block / kMessagesPerPair), own + block % kMessagesPerPair, i) + round)
             << "message " << block << ", element " << i;
     const std::vector<int>& sums = sum_.read(sum_.size());
     for (const size_t i : {size_t{0}, sums.size() - 1})

@@ -13,20 +13,15 @@
 namespace weir::core {
 namespace {
 
-using weir::testing::FakeGpu;
 using weir::testing::FakeGpus;
+using weir::testing::gpu;
 
-constexpr int kRanks = 3;
+constexpr int kStagedRanks = 3;
 
 Options options() {
   Options options = Options::from_environment();
   options.calibration = false;
   return options;
-}
-
-FakeGpu& gpu() {
-  static auto* const kGpu = new FakeGpu;
-  return *kGpu;
 }
 
 /// A host with a GPU and one without: runtimes are what processes are otherwise.
@@ -77,9 +72,9 @@ void with_ranks(Act act) {
   const auto id = machines.without.make_unique_id();
   ASSERT_TRUE(id.ok()) << id.status().message();
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < kRanks; ++rank) {
+  for (int rank = 0; rank < kStagedRanks; ++rank) {
     threads.emplace_back([&, rank] {
-      Communicator communicator(machines.of(rank), *id, kRanks, rank, Config());
+      Communicator communicator(machines.of(rank), *id, kStagedRanks, rank, Config());
       const Status connected = communicator.connect();
       ASSERT_TRUE(connected.ok()) << connected.message();
       EXPECT_EQ(communicator.gpus() != nullptr, rank == 1);
@@ -98,7 +93,7 @@ TEST_P(Mixed, WholeAndBlockwiseCollectives) {
   const size_t count = GetParam();
   with_ranks([count](Communicator& communicator, int rank, const Place& place) {
     const bool on_gpu = rank == 1;
-    Numbers in(kRanks * count, on_gpu), out(kRanks * count, on_gpu);
+    Numbers in(kStagedRanks * count, on_gpu), out(kStagedRanks * count, on_gpu);
     // Block b, element i: 100 b + 10 rank + i % 7.
     for (size_t i = 0; i < in.size(); ++i)
       in.seen()[i] = static_cast<int>(i / count * 100 + i % count % 7) + 10 * rank;
@@ -123,13 +118,13 @@ TEST_P(Mixed, WholeAndBlockwiseCollectives) {
     for (const size_t i : probes) EXPECT_EQ(at(0, i), 30 + 3 * base(i));
     run(Collective::all_gather);
     for (const size_t i : probes)
-      for (int block = 0; block < kRanks; ++block)
+      for (int block = 0; block < kStagedRanks; ++block)
         EXPECT_EQ(at(static_cast<size_t>(block), i), 10 * block + base(i));
     run(Collective::reduce_scatter);
     for (const size_t i : probes) EXPECT_EQ(at(0, i), 300 * rank + 30 + 3 * base(i));
     run(Collective::all_to_all);
     for (const size_t i : probes)
-      for (int block = 0; block < kRanks; ++block)
+      for (int block = 0; block < kStagedRanks; ++block)
         EXPECT_EQ(at(static_cast<size_t>(block), i), 100 * rank + 10 * block + base(i));
     run(Collective::scatter);
     for (const size_t i : probes) EXPECT_EQ(at(0, i), 100 * rank + 20 + base(i));
@@ -137,7 +132,7 @@ TEST_P(Mixed, WholeAndBlockwiseCollectives) {
     for (const size_t i : probes) EXPECT_EQ(at(0, i), 20 + base(i));
     run(Collective::gather);
     for (const size_t i : probes)
-      for (int block = 0; rank == 2 && block < kRanks; ++block)
+      for (int block = 0; rank == 2 && block < kStagedRanks; ++block)
         EXPECT_EQ(at(static_cast<size_t>(block), i), 10 * block + base(i));
   });
 }
@@ -158,8 +153,8 @@ TEST(Staged, HostStreamsOfACommunicatorThatIsCutKeepTheirOrder) {
     operation.input = operation.output = data.data();
     for (int round = 0; round < 2; ++round) EXPECT_TRUE(communicator.run({&operation, 1}, own).ok());
     EXPECT_TRUE(rank == 1 ? gpu().synchronize(own.gpu).ok() : stream->synchronize().ok());
-    EXPECT_EQ(data.seen()[0], kRanks * kRanks);
-    EXPECT_EQ(data.seen()[count - 1], kRanks * kRanks);
+    EXPECT_EQ(data.seen()[0], kStagedRanks * kStagedRanks);
+    EXPECT_EQ(data.seen()[count - 1], kStagedRanks * kStagedRanks);
   });
 }
 

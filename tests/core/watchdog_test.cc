@@ -13,6 +13,7 @@
 #include "src/base/log.h"
 #include "tests/core/processes.h"
 #include "tests/core/rank.h"
+#include "tests/core/status_words.h"
 
 namespace weir::core {
 namespace {
@@ -21,15 +22,12 @@ using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::kQuick;
+using testing::names;
 using testing::Processes;
 using testing::Site;
 using ::testing::StartsWith;
-
-constexpr Timeouts kQuick{.init_ms = 20'000, .peer_ms = 2000, .stuck_ms = 0};
-
-std::string words(const Status& status) {
-  return status.ok() ? "ok" : fmt::format("{}: {}", static_cast<int>(status.code()), status.message());
-}
+using testing::words;
 
 Operation all_reduce(size_t count) {
   Operation operation;
@@ -68,10 +66,6 @@ class Joined {
   testing::RootProcess root_;
   Processes processes_;
 };
-
-auto names(const Processes& processes, int rank) {
-  return HasSubstr(fmt::format("rank {} (pid {} on host", rank, processes.pid(rank)));
-}
 
 Status gather_for_ever(Bootstrap& bootstrap, const Processes::Voice&) {
   for (;;) WEIR_TRY(bootstrap.barrier());

@@ -88,6 +88,12 @@ class FakeGpu final : public device::Gpu {
   std::atomic<bool> copies_fail_{false};
 };
 
+/// The GPU of the process. Never destroyed: what graphs may come to outlives communicators.
+inline FakeGpu& gpu() {
+  static auto* const kGpu = new FakeGpu;
+  return *kGpu;
+}
+
 /// Streams of several GPUs, all of one process.
 class FakeGpus final : public device::Gpus {
  public:

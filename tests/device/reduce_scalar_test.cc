@@ -9,11 +9,10 @@
 #include <type_traits>
 
 #include "src/device/float_format.h"
+#include "tests/device/reduce_operations.h"
 
 namespace weir::device {
 namespace {
-
-constexpr RedOp kOps[] = {RedOp::sum, RedOp::prod, RedOp::max, RedOp::min};
 
 template <typename T>
 T apply(DataType type, RedOp op, T a, T b) {

@@ -10,11 +10,11 @@
 
 #include "src/device/reduce_kernels.h"
 #include "src/device/reduce_scalar.h"
+#include "tests/device/reduce_operations.h"
 
 namespace weir::device {
 namespace {
 
-constexpr RedOp kOps[] = {RedOp::sum, RedOp::prod, RedOp::max, RedOp::min};
 constexpr size_t kMaxCount = 300;
 constexpr unsigned char kGuard = 0xa5;
 

@@ -13,10 +13,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using weir::testing::join;
+using weir::testing::kId;
 using weir::testing::process_of;
 using weir::testing::without_answer;
-
-const std::string kId = "00000000000000aa";
 
 TEST(Job, OfAlikeRanksIsAllRight) {
   std::vector<Asked> asked = {process_of(1, 20), process_of(1, 10), process_of(2, 30)};

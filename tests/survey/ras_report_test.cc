@@ -15,10 +15,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using weir::testing::join;
+using weir::testing::kId;
 using weir::testing::process_of;
 using weir::testing::without_answer;
-
-const std::string kId = "00000000000000aa";
 
 std::vector<Asked> ranks(int count) {
   std::vector<Asked> out;

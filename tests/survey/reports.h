@@ -10,6 +10,9 @@
 
 namespace weir::testing {
 
+/// Of the communicator in question.
+inline const std::string kId = "00000000000000aa";
+
 /// One rank in each process, at the address 10.0.0.<node>.
 inline survey::Asked process_of(int node, int32_t pid) {
   survey::Asked out;

@@ -14,21 +14,13 @@
 
 #include "src/core/communicator.h"
 #include "src/core/runtime.h"
-#include "tests/cli/command.h"
+#include "tests/cli/weir_command.h"
 #include "tests/core/rank.h"
-
-#ifndef WEIR_PROGRAM  // where the build put it
-#define WEIR_PROGRAM "weir"
-#endif
 
 namespace weir::testing {
 
 inline constexpr int kRanks = 3;
 inline constexpr int kLate = 2;  ///< the rank that makes one call less
-
-inline CommandResult weir_command(const std::string& arguments) {
-  return run_command(std::string("'") + WEIR_PROGRAM + "' " + arguments + " 2>&1");
-}
 
 inline Status sum(core::Communicator& communicator) {
   std::vector<float> values(1000);

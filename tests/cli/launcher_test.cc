@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "src/base/options.h"
-#include "tests/cli/command.h"
+#include "tests/cli/weir_command.h"
 
 namespace weir::cli {
 namespace {
@@ -28,10 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 using weir::testing::CommandResult;
 using weir::testing::run_command;
-
-CommandResult weir_command(const std::string& arguments) {
-  return run_command(WEIR_PROGRAM " " + arguments + " 2>&1");
-}
+using weir::testing::weir_command;
 
 std::multiset<std::string> lines(const std::string& text) {
   std::multiset<std::string> found;

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/command.h"
+#include "tests/cli/weir_command.h"
 
 namespace weir::cli {
 namespace {
@@ -13,11 +13,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using weir::testing::CommandResult;
-using weir::testing::run_command;
+using weir::testing::weir_command;
 
-CommandResult plan(const std::string& arguments) {
-  return run_command(WEIR_PROGRAM " plan " + arguments + " 2>&1");
-}
+CommandResult plan(const std::string& arguments) { return weir_command("plan " + arguments); }
 
 TEST(Plan, SaysWhatIsReachedAndWhatLimitsIt) {
   const CommandResult result = plan("'(4 gpu mesh 100)' --collective allgather --bytes 4G");

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/command.h"
+#include "tests/cli/weir_command.h"
 
 namespace weir::cli {
 namespace {
@@ -15,11 +15,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using weir::testing::CommandResult;
-using weir::testing::run_command;
-
-CommandResult weir_command(const std::string& arguments) {
-  return run_command(WEIR_PROGRAM " " + arguments + " 2>&1");
-}
+using weir::testing::weir_command;
 
 constexpr const char* kMachine = "'(4 gpu mesh 100)' ";
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/cli/command.h"
+#include "tests/cli/weir_command.h"
 
 namespace weir::cli {
 namespace {
@@ -14,11 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using weir::testing::CommandResult;
-using weir::testing::run_command;
-
-CommandResult weir_command(const std::string& arguments) {
-  return run_command(std::string("'") + WEIR_PROGRAM + "' " + arguments + " 2>&1");
-}
+using weir::testing::weir_command;
 
 class Topo : public ::testing::Test {
  protected:

@@ -8,13 +8,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr size_t kCount = 48;  // elements, a multiple of what blocks are rounded to
-constexpr size_t kSize = 4;    // bytes of one
+constexpr size_t kElements = 48;  // a multiple of what blocks are rounded to
+constexpr size_t kSize = 4;       // bytes of one
 
 /// Bytes per rank, of 3 ranks.
 std::vector<size_t> moved(const char* program, bool in_place, int root = 0) {
   const Collective& collective = *find_collective(program);
-  return bytes_to_move(collective, collective.layout(kCount, kSize, 3), kSize, 3, root, in_place);
+  return bytes_to_move(collective, collective.layout(kElements, kSize, 3), kSize, 3, root, in_place);
 }
 
 TEST(BytesToMove, AllReduceReadsAllInputAndWritesAllOutput) {

@@ -39,6 +39,7 @@ extern "C" {
 [[gnu::visibility("default")]] std::atomic<int> fakeNetTrafficClass{0};  // last one told
 }
 
+namespace fake_net {
 namespace {
 
 constexpr int kOk = 0, kSystem = 2, kMisuse = 3;
@@ -482,3 +483,5 @@ extern "C" [[gnu::visibility("default")]] const Table WEIR_NET_SYMBOL{"Fake",
                                                                        pointer(nothing)
 #endif
                                                                       }};
+
+}  // namespace fake_net

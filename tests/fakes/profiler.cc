@@ -19,6 +19,7 @@
 #include <sstream>
 #include <string>
 
+namespace fake_profiler {
 namespace {
 
 using Logger = void (*)(int level, unsigned long flags, const char* file, int line, const char* format, ...);
@@ -253,3 +254,5 @@ extern "C" {
 #endif
     "fake profiler", init, startEvent, stopEvent, recordEventState, finalize};
 }
+
+}  // namespace fake_profiler

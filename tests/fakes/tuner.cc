@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+namespace fake_tuner {
 namespace {
 
 constexpr int kAlgorithms = 7, kProtocols = 3;
@@ -153,3 +154,5 @@ extern "C" {
                                                                         finalize};
 #endif
 }
+
+}  // namespace fake_tuner

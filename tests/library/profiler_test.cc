@@ -21,7 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const std::string kPlugins = WEIR_FAKE_PLUGINS;
 constexpr int kGroup = 1, kColl = 2, kP2p = 4, kProxy = 8, kStep = 16, kGroupApi = 256, kCollApi = 512,
               kP2pApi = 1024;
 constexpr int kAll = kGroup | kColl | kP2p | kProxy | kStep | kGroupApi | kCollApi | kP2pApi;
@@ -95,7 +94,7 @@ class Profiled : public ::testing::Test {
   ~Profiled() override { std::filesystem::remove_all(folder_); }
 
   static std::string plugin(int version) {
-    return kPlugins + "/libnccl-profiler-fake" + std::to_string(version) + ".so";
+    return WEIR_FAKE_PLUGINS "/libnccl-profiler-fake" + std::to_string(version) + ".so";
   }
 
   /// What the plugins of two ranks wrote while they did `act`, by rank.

@@ -19,8 +19,6 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::string kPlugins = WEIR_FAKE_PLUGINS;
-
 std::string text_of(const std::string& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
@@ -45,7 +43,7 @@ class Tuned : public ::testing::Test {
   ~Tuned() override { std::filesystem::remove_all(folder_); }
 
   static std::string plugin(int version) {
-    return kPlugins + "/libnccl-tuner-fake" + std::to_string(version) + ".so";
+    return WEIR_FAKE_PLUGINS "/libnccl-tuner-fake" + std::to_string(version) + ".so";
   }
 
   /// Sums and gathers of a few and of many numbers.

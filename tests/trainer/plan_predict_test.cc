@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 constexpr double kFlops = 140e12;
 constexpr double kRate = 4.15e9;
 
-Cluster ethernet(double nodes = 32) {
+Cluster ethernet_without_latency(double nodes = 32) {
   Cluster cluster;
   cluster.nodes = nodes;
   cluster.gpus = 8;
@@ -41,13 +41,13 @@ TEST(PlanPredict, TokensThatHideFullShard) {
   // tokens = 3 b F / (k R), k = 8 with full recomputation; of 3 x 48 passes one gather is spared.
   const double closed = 3 * 2 * kFlops / (8 * kRate);
   EXPECT_NEAR(closed, 25300, 50);
-  const auto found = predict(eleven_billion(), ethernet(), full_shard(50));
+  const auto found = predict(eleven_billion(), ethernet_without_latency(), full_shard(50));
   ASSERT_TRUE(found.ok());
   EXPECT_NEAR(found->hiding_tokens / (closed * 255 / 256 * 143 / 144), 1, 1e-9);
 }
 
 TEST(PlanPredict, SmallBatchesAreBoundByLinks) {
-  const auto found = predict(eleven_billion(), ethernet(), full_shard(20));
+  const auto found = predict(eleven_billion(), ethernet_without_latency(), full_shard(20));
   ASSERT_TRUE(found.ok());
   // 20 of the 49 sequences that would hide it.
   EXPECT_NEAR(found->line.compute_seconds / found->line.seconds, 20 * 512 / 25300.0, 0.01);
@@ -55,7 +55,7 @@ TEST(PlanPredict, SmallBatchesAreBoundByLinks) {
 
 TEST(PlanPredict, CountsFlopsWithAndWithoutRecomputation) {
   const Model model = decoder({"m", 3, 512, 8, 256, 1000, true, false});
-  Cluster one = ethernet(1);
+  Cluster one = ethernet_without_latency(1);
   one.gpus = 1;
   Job job;
   job.micro_batch = 5;
@@ -73,14 +73,14 @@ TEST(PlanPredict, CountsFlopsWithAndWithoutRecomputation) {
 }
 
 TEST(PlanPredict, NarrowModelsComputeSlower) {
-  Cluster cluster = ethernet();
+  Cluster cluster = ethernet_without_latency();
   cluster.half_width = 4096;
   EXPECT_DOUBLE_EQ(cluster.achieved(4096), kFlops / 2);
   EXPECT_DOUBLE_EQ(cluster.achieved(3 * 4096), kFlops * 3 / 4);
 }
 
 TEST(PlanPredict, MicroBatchesAddUp) {
-  Cluster fast = ethernet();
+  Cluster fast = ethernet_without_latency();
   fast.nic = 400e9;
   Job job = full_shard(50);
   const auto one = predict(eleven_billion(), fast, job);
@@ -96,7 +96,7 @@ TEST(PlanPredict, MicroBatchesAddUp) {
 }
 
 TEST(PlanPredict, BytesOfTheStrategies) {
-  Cluster cluster = ethernet();
+  Cluster cluster = ethernet_without_latency();
   cluster.inside = 1e15;
   const double parameters = eleven_billion().parameters();
   const auto busy = [&](Strategy strategy, int shard, int batches) {
@@ -115,7 +115,7 @@ TEST(PlanPredict, BytesOfTheStrategies) {
 }
 
 TEST(PlanPredict, SlowerLinksAreNeverQuicker) {
-  Cluster cluster = ethernet();
+  Cluster cluster = ethernet_without_latency();
   for (const Strategy strategy :
        {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard, Strategy::hybrid_shard}) {
     Job job = full_shard(20);
@@ -140,7 +140,7 @@ TEST(PlanPredict, SlowerLinksAreNeverQuicker) {
 
 TEST(PlanPredict, RefusesJobsThatCannotBe) {
   const auto refused = [](const Job& job) {
-    return predict(eleven_billion(), ethernet(), job).status().message();
+    return predict(eleven_billion(), ethernet_without_latency(), job).status().message();
   };
   Job job = full_shard(0);
   EXPECT_THAT(refused(job), HasSubstr("1 micro-batches of 0 sequences"));
@@ -151,12 +151,14 @@ TEST(PlanPredict, RefusesJobsThatCannotBe) {
   job.strategy = Strategy::hybrid_shard;
   job.shard = 7;
   EXPECT_THAT(refused(job), HasSubstr("a shard group of 7 ranks"));
-  EXPECT_THAT(predict(Model{"none", 1, 1, 1, 1, false, {}}, ethernet(), full_shard(1)).status().message(),
+  EXPECT_THAT(predict(Model{"none", 1, 1, 1, 1, false, {}}, ethernet_without_latency(), full_shard(1))
+                  .status()
+                  .message(),
               HasSubstr("none has no units"));
 }
 
 TEST(PlanPipeline, BubbleShrinksWithMicroBatchesAndParts) {
-  Cluster cluster = ethernet();
+  Cluster cluster = ethernet_without_latency();
   cluster.nic = 1e18;
   Job job = full_shard(1);
   job.recompute = Recompute::none;
@@ -172,7 +174,7 @@ TEST(PlanPipeline, BubbleShrinksWithMicroBatchesAndParts) {
 
 TEST(PlanPipeline, ReductionsOfOnePartAreExposed) {
   // One replica per node and share: 8 rings through the NICs. Gathers and reductions wait for no other part.
-  Cluster cluster = ethernet(2);
+  Cluster cluster = ethernet_without_latency(2);
   cluster.nic = 40e9;
   Job job = full_shard(1);
   job.recompute = Recompute::none;
@@ -184,7 +186,9 @@ TEST(PlanPipeline, ReductionsOfOnePartAreExposed) {
 }
 
 TEST(PlanPipeline, RefusesStagesThatDoNotDivide) {
-  EXPECT_THAT(predict_pipeline(eleven_billion(), ethernet(), {3, 8, 1}, full_shard(1)).status().message(),
+  EXPECT_THAT(predict_pipeline(eleven_billion(), ethernet_without_latency(), {3, 8, 1}, full_shard(1))
+                  .status()
+                  .message(),
               HasSubstr("8 stages of 3 GPUs do not divide 32 nodes of 8 GPUs"));
 }
 

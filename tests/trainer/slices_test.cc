@@ -15,7 +15,7 @@
 namespace weir::trainer {
 namespace {
 
-const Config kConfig{.name = "test", .layers = 2, .width = 48, .heads = 4, .length = 7};
+const Config kSlicedConfig{.name = "test", .layers = 2, .width = 48, .heads = 4, .length = 7};
 constexpr Index kSequences = 3;
 
 /// Slices on threads, of which one computes at a time (what oneDNN synchronises, thread sanitizer does not
@@ -68,7 +68,7 @@ struct Learnt {
 
 std::vector<uint8_t> bytes(uint32_t stream) {
   std::vector<uint8_t> drawn;
-  for (Index at = 0; at < kSequences * kConfig.length; ++at)
+  for (Index at = 0; at < kSequences * kSlicedConfig.length; ++at)
     drawn.push_back(
         static_cast<uint8_t>(random_block(9, Purpose::samples, stream, static_cast<uint64_t>(at))[0]));
   return drawn;
@@ -80,7 +80,7 @@ Learnt learn(const Model& model, OtherSlices* others) {
   Learnt learnt;
   learnt.losses.resize(tokens.size());
   const Batch batch{.sequences = kSequences,
-                    .length = kConfig.length,
+                    .length = kSlicedConfig.length,
                     .tokens = tokens.data(),
                     .targets = targets.data(),
                     .losses = learnt.losses.data(),
@@ -94,12 +94,12 @@ Learnt learn(const Model& model, OtherSlices* others) {
     const Unit& unit = *model.units()[at];
     parameters.emplace_back(unit.parameters().size());
     initialise(unit.parameters(), 5, 0, parameters[at].size(), parameters[at].data());
-    activations.emplace_back(batch.rows() * kConfig.width);
+    activations.emplace_back(batch.rows() * kSlicedConfig.width);
     saved.emplace_back(unit.saved_floats(batch));
     unit.forward(compute, batch, parameters[at].data(), at > 0 ? activations[at - 1].data() : nullptr,
                  activations[at].data(), saved[at].data());
   }
-  Buffer gradient(batch.rows() * kConfig.width);
+  Buffer gradient(batch.rows() * kSlicedConfig.width);
   learnt.gradients.resize(units);
   for (size_t at = units; at-- > 0;) {
     learnt.gradients[at].resize(static_cast<size_t>(parameters[at].size()));
@@ -119,11 +119,12 @@ INSTANTIATE_TEST_SUITE_P(Counts, Slices,
 
 TEST_P(Slices, ComputeWhatTheWholeComputes) {
   const auto [count, recompute] = GetParam();
-  const Learnt whole = learn(Model(kConfig, recompute), nullptr);
+  const Learnt whole = learn(Model(kSlicedConfig, recompute), nullptr);
   Threads threads(count);
   std::vector<Learnt> learnt(static_cast<size_t>(count));
   std::vector<Model> models;
-  for (int index = 0; index < count; ++index) models.emplace_back(kConfig, recompute, Slice{index, count});
+  for (int index = 0; index < count; ++index)
+    models.emplace_back(kSlicedConfig, recompute, Slice{index, count});
   std::vector<std::jthread> ranks;
   for (int index = 0; index < count; ++index)
     ranks.emplace_back([&, index] {
@@ -150,12 +151,12 @@ TEST_P(Slices, ComputeWhatTheWholeComputes) {
 
 TEST(SliceTables, CoverTheWholeOnceAndCopiesOften) {
   constexpr int kCount = 4;
-  const Model whole(kConfig, Recompute::none);
+  const Model whole(kSlicedConfig, Recompute::none);
   for (size_t unit = 0; unit < whole.units().size(); ++unit) {
     const ParameterTable& table = whole.units()[unit]->parameters();
     std::vector<int> covered(static_cast<size_t>(table.size()));
     for (int index = 0; index < kCount; ++index) {
-      const Model model(kConfig, Recompute::none, {index, kCount});
+      const Model model(kSlicedConfig, Recompute::none, {index, kCount});
       const ParameterTable& slice = model.units()[unit]->parameters();
       EXPECT_EQ(slice.whole_size(), table.size());
       for (const Stretch& stretch : slice.stretches())
@@ -169,9 +170,9 @@ TEST(SliceTables, CoverTheWholeOnceAndCopiesOften) {
 }
 
 TEST(SliceTables, InitialValuesAreThoseOfTheWhole) {
-  const Model whole(kConfig, Recompute::none);
+  const Model whole(kSlicedConfig, Recompute::none);
   for (const Slice slice : {Slice{0, 2}, Slice{1, 2}, Slice{3, 4}}) {
-    const Model model(kConfig, Recompute::none, slice);
+    const Model model(kSlicedConfig, Recompute::none, slice);
     for (size_t unit = 0; unit < whole.units().size(); ++unit) {
       const ParameterTable& table = model.units()[unit]->parameters();
       Buffer all(table.whole_size()), own(table.size());
@@ -187,7 +188,7 @@ TEST(SliceTables, InitialValuesAreThoseOfTheWhole) {
 }
 
 TEST(SliceTables, OfOneAreTheWhole) {
-  const Model whole(kConfig, Recompute::none);
+  const Model whole(kSlicedConfig, Recompute::none);
   for (const auto& unit : whole.units()) {
     const std::vector<Stretch> stretches = unit->parameters().stretches();
     ASSERT_EQ(stretches.size(), 1u);

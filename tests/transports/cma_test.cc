@@ -19,7 +19,7 @@ Node cma_node(Rank rank) {
   return node;
 }
 
-std::vector<Setup> setups() {
+std::vector<Setup> cma_setups() {
   // A sandbox may forbid process_vm_readv altogether; then there is nothing to conform to.
   const auto probe = make_cma(test_identity(0));
   if (!probe->reach(probe->card()).ok) return {};
@@ -28,7 +28,7 @@ std::vector<Setup> setups() {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Conformance);
-INSTANTIATE_TEST_SUITE_P(Cma, Conformance, ::testing::ValuesIn(setups()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Cma, Conformance, ::testing::ValuesIn(cma_setups()), setup_name);
 
 TEST(Cma, RefusesAnotherHost) {
   Identity elsewhere = test_identity(1);

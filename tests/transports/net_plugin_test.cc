@@ -68,7 +68,7 @@ Setup processes(const std::string& name, int version, const std::map<std::string
           true};
 }
 
-std::vector<Setup> setups() {
+std::vector<Setup> net_plugin_setups() {
   const auto node = [](int version) { return [=](Rank rank) { return net_node(version, rank); }; };
   std::vector<Setup> setups =
       with_faults({{"v11_threads", PeerKind::threads, node(11), true},
@@ -79,7 +79,7 @@ std::vector<Setup> setups() {
   return setups;
 }
 
-INSTANTIATE_TEST_SUITE_P(NetPlugin, Conformance, ::testing::ValuesIn(setups()), setup_name);
+INSTANTIATE_TEST_SUITE_P(NetPlugin, Conformance, ::testing::ValuesIn(net_plugin_setups()), setup_name);
 
 class NetPluginVersions : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(All, NetPluginVersions, ::testing::Range(6, 13));

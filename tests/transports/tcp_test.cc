@@ -38,7 +38,7 @@ Node two_rails(uint32_t streams, Rank rank) {
   return tcp_rails_node({"127.0.0.4", "127.0.0.5"}, streams, rank);
 }
 
-std::vector<Setup> setups() {
+std::vector<Setup> tcp_setups() {
   const auto node = [](int family, uint32_t streams, uint64_t credit = 0) {
     return [=](Rank rank) { return tcp_node(family, streams, rank, credit); };
   };
@@ -57,7 +57,7 @@ std::vector<Setup> setups() {
                       {"processes_rail_per_family", PeerKind::processes, both_families, true}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, ::testing::ValuesIn(setups()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, ::testing::ValuesIn(tcp_setups()), setup_name);
 
 /// A card of tcp for rank 1 of machine `host`, whose door is at `address`.
 Bytes card_at(const std::string& address, uint64_t host) {

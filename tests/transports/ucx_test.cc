@@ -18,14 +18,14 @@ Node ucx_node(const char* ways, Rank rank) {
   return node;
 }
 
-std::vector<Setup> setups() {
+std::vector<Setup> ucx_setups() {
   const auto over = [](const char* ways) { return [=](Rank rank) { return ucx_node(ways, rank); }; };
   std::vector<Setup> all = with_faults({{"tcp", PeerKind::processes, over("tcp,self"), true}});
   all.push_back({"shared_memory", PeerKind::processes, over("sm,self"), false});
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Ucx, Conformance, ::testing::ValuesIn(setups()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Ucx, Conformance, ::testing::ValuesIn(ucx_setups()), setup_name);
 
 TEST(Ucx, RefusesCardsThatAreNone) {
   const Node node = ucx_node("tcp,self", 0);

@@ -21,7 +21,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<Setup> setups() {
+std::vector<Setup> verbs_setups() {
   const auto node = [](int devices, const Options& options, bool lends = false) {
     const auto fabric = std::make_shared<FakeFabric>(devices);
     return [=](Rank rank) {
@@ -35,7 +35,7 @@ std::vector<Setup> setups() {
                       {"threads_lent", PeerKind::threads, node(4, {}, true), true}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::ValuesIn(setups()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::ValuesIn(verbs_setups()), setup_name);
 
 /// The channel is from fake0 and fake1 to fake2 and fake3.
 class VerbsFailover : public BothEnds {

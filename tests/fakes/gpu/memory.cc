@@ -12,7 +12,7 @@
 namespace fake {
 namespace {
 
-constexpr char kMagic[8] = {'f', 'a', 'k', 'e', 'g', 'p', 'u', '1'};
+constexpr char kMemoryMagic[8] = {'f', 'a', 'k', 'e', 'g', 'p', 'u', '1'};
 constexpr size_t kPage = 4096;
 
 struct Memory {
@@ -178,7 +178,7 @@ int make_handle(const void* base, MemoryHandle* handle) {
   if (!find_block(base, &block) || block.kind != Kind::device || block.attached || block.placed)
     return kInvalidValue;  // as drivers refuse what they did not allocate in one
   *handle = MemoryHandle{};
-  std::memcpy(handle->magic, kMagic, sizeof(kMagic));
+  std::memcpy(handle->magic, kMemoryMagic, sizeof(kMemoryMagic));
   handle->process = getpid();
   handle->number = static_cast<int64_t>(block.number);
   handle->file = block.file;
@@ -188,7 +188,7 @@ int make_handle(const void* base, MemoryHandle* handle) {
 }
 
 int attach(const MemoryHandle& handle, int gpu, void** base) {
-  if (std::memcmp(handle.magic, kMagic, sizeof(kMagic)) != 0) return kInvalidValue;
+  if (std::memcmp(handle.magic, kMemoryMagic, sizeof(kMemoryMagic)) != 0) return kInvalidValue;
   if (fault_is_set("ipc")) return kMapFailed;
   if (handle.process == getpid()) return kInvalidContext;
   char path[64];

@@ -14,7 +14,7 @@
 namespace fake {
 namespace {
 
-constexpr char kMagic[8] = {'f', 'a', 'k', 'e', 'e', 'v', 't', '1'};
+constexpr char kEventMagic[8] = {'f', 'a', 'k', 'e', 'e', 'v', 't', '1'};
 
 void pause(int round) {
   if (round < 20)
@@ -321,14 +321,14 @@ int elapsed(Event* begin, Event* end, float* milliseconds) {
 int make_handle(Event* event, EventHandle* handle) {
   if (!event->shared) return kInvalidValue;
   *handle = EventHandle{};
-  std::memcpy(handle->magic, kMagic, sizeof(kMagic));
+  std::memcpy(handle->magic, kEventMagic, sizeof(kEventMagic));
   handle->process = getpid();
   handle->file = event->file;
   return kSuccess;
 }
 
 int open_event(const EventHandle& handle, void** event) {
-  if (std::memcmp(handle.magic, kMagic, sizeof(kMagic)) != 0) return kInvalidValue;
+  if (std::memcmp(handle.magic, kEventMagic, sizeof(kEventMagic)) != 0) return kInvalidValue;
   if (fault_is_set("ipc")) return kMapFailed;
   if (handle.process == getpid()) return kInvalidContext;
   char path[64];

@@ -18,7 +18,7 @@
 #include "bench/perf/types.h"
 #include "tests/bench/fake_nccl.h"
 
-namespace {
+namespace fake_nccl {
 
 using weir::perf::all_types;
 using weir::perf::kIsFloat;
@@ -59,15 +59,17 @@ struct Receive {
   size_t bytes;
 };
 
-}  // namespace
+}  // namespace fake_nccl
 
 struct ncclComm {
-  std::shared_ptr<World> world;
+  std::shared_ptr<fake_nccl::World> world;
   int rank;
   std::map<int, double> factors;  // of the operators of PreMulSum
 };
 
 namespace {
+
+using namespace fake_nccl;
 
 std::mutex mutex;
 std::condition_variable changed;

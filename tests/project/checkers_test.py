@@ -11,6 +11,7 @@ import documents
 import floors
 import headers
 import source_tree
+import summary
 
 DOCUMENT = """# How it is built
 ## Floors
@@ -291,6 +292,36 @@ class Compatibility(ToyTree):
     os.remove(os.path.join(self.root, "tests/api/x_test.cc"))
     self.assertEqual(len(self.complaints()), 3)
     self.assertIn("there is no file", self.complaints()[0])
+
+
+class Summary(unittest.TestCase):
+  """Lines as GoogleTest of Debian 12 and CTest 3.25 write them."""
+
+  def count(self, *tests):
+    root = summary.ElementTree.Element("testsuite")
+    for name, status, output in tests:
+      summary.ElementTree.SubElement(summary.ElementTree.SubElement(root, "testcase", name=name, status=status),
+                                     "system-out").text = output
+    return summary.count(root)
+
+  def test_a_program_of_several_cases_counts_as_that_many(self):
+    self.assertEqual(self.count(("ir_test", "run", "[==========] 27 tests ran. (1 ms total)\n[  PASSED  ] 27 tests.\n"),
+                                ("Door.Opens", "run", "[  PASSED  ] 1 test.\n"), ("project.floors", "run", "")), (29, 0, []))
+
+  def test_failed_cases_are_named(self):
+    output = "[  FAILED  ] Verify.Sums (0 ms)\n[  PASSED  ] 25 tests.\n[  FAILED  ] 2 tests, listed below:\n" \
+             "[  FAILED  ] Verify.Sums\n[  FAILED  ] All/Draw.Text/3\n"
+    self.assertEqual(self.count(("ir_test", "fail", output)), (25, 0, ["ir_test: All/Draw.Text/3", "ir_test: Verify.Sums"]))
+
+  def test_one_case_that_fails_has_its_own_name(self):
+    output = "[  PASSED  ] 0 tests.\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Door.Opens\n"
+    self.assertEqual(self.count(("Door.Opens", "fail", output)), (0, 0, ["Door.Opens"]))
+
+  def test_a_program_that_dies_or_hangs_has_failed(self):
+    self.assertEqual(self.count(("ir_test", "fail", "")), (0, 0, ["ir_test"]))
+
+  def test_what_is_skipped_neither_passed_nor_failed(self):
+    self.assertEqual(self.count(("rdma.ucx", "notrun", "")), (0, 1, []))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""What a run of ctest comes to: summary.py JUNIT_FILE.
+
+Prints how many tests were skipped, the name of each that failed, and last 'N passed, N failed'. A program of GoogleTest that
+runs several cases in one process counts as that many. Ends with 0 if something ran and nothing failed.
+"""
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+
+def cases(text, verdict):
+  """The number that GoogleTest prints for a verdict, over all its runs in the text."""
+  return sum(int(number) for number in re.findall(rf"^\[  {verdict}  \] (\d+) tests?[.,]", text, re.M))
+
+
+def count(root):
+  """(passed, skipped, names of what failed) of the root element of a JUnit file."""
+  passed, skipped, failed = 0, 0, []
+  for test in root.iter("testcase"):
+    name, status, text = test.get("name"), test.get("status"), test.findtext("system-out") or ""
+    if status == "run":
+      passed += max(1, cases(text, "PASSED"))
+    elif status == "fail":
+      passed += cases(text, "PASSED")
+      parts = sorted(set(re.findall(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", text, re.M)))
+      failed += [part if part in name else f"{name}: {part}" for part in parts] or [name]
+    else:
+      skipped += 1
+  return passed, skipped, failed
+
+
+def main():
+  try:
+    passed, skipped, failed = count(ElementTree.parse(sys.argv[1]).getroot())
+  except ElementTree.ParseError:  # ctest has ended before it wrote the file
+    passed, skipped, failed = 0, 0, []
+  if passed + len(failed) == 0:
+    failed = ["no test has run"]
+  if skipped:
+    print(f"{skipped} skipped (each says why: ctest -V)")
+  for name in failed:
+    print(f"failed: {name}")
+  print(f"{passed} passed, {len(failed)} failed")
+  return 1 if failed else 0
+
+
+if __name__ == "__main__":
+  sys.exit(main())

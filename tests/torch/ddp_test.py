@@ -1,55 +1,76 @@
 #!/usr/bin/env python3
-"""python/examples/ddp.py, run as users run it: ddp_test.py BUILD/python EXAMPLE CASE.
+"""python/examples/ddp.py over weir and over Gloo: ddp_test.py BUILD/python --ranks 4 [check...].
 
 Twice over weir gives the same bits. Over Gloo it gives the same bits with 2 ranks, where a sum has one order only, and
-nearly the same parameters with 4.
+nearly the same parameters with 4. The same processes make all runs, as most of a short one would be the start of PyTorch;
+`launched` starts it as users do. A run of two ranks is made by the first two.
 """
 
+import contextlib
+import importlib.util
+import io
 import os
 import re
-import signal
+import socket
 import subprocess
 import sys
-import tempfile
+import time
 
 import ranks as harness
 from ranks import expect
 
-SMALL = ["--steps", "100", "--width", "32", "--layers", "1", "--heads", "2", "--batch", "2", "--length", "16"]
-NEAR = 2e-3  # of the parameters, which are about 0.1: roundings that differ, after 100 steps
+EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python", "examples", "ddp.py")
+SMALL = ["--steps", "40", "--width", "32", "--layers", "1", "--heads", "2", "--batch", "2", "--length", "16"]
+NEAR = 2e-3  # of the parameters, which are about 0.1: roundings that differ, after all steps
+LAUNCHERS = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+kept = []  # groups of Gloo: when one goes, it waits for a thread of its own that may wait for Python's lock (PyTorch 1.13)
 
 
-def call(command, environment, attempts):
-  """(exit code, what it printed) of a command that has some minutes, so often: Gloo has hung on busy machines."""
-  for _ in range(attempts):
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          start_new_session=True) as running:
-      try:
-        output = running.communicate(timeout=240)[0]
-        return running.returncode, output
-      except subprocess.TimeoutExpired:
-        os.killpg(running.pid, signal.SIGKILL)
-  return -1, f"no end within 240 s, {attempts} times"
+def example():
+  """The program as a module."""
+  spec = importlib.util.spec_from_file_location("ddp", EXAMPLE)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
 
 
-def train(example, package, backend, count, *options, by_torchrun=False):
-  """(losses that were printed, hash, parameters) of a run."""
-  import torch
-  with tempfile.TemporaryDirectory() as folder:
-    saved = os.path.join(folder, "parameters")
-    # The defaults of --redirects and --tee fail with PyTorch 1.13 on Python 3.11.
-    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={count}", "--redirects", "1", "--tee", "1",
-                "--log_dir", folder] if by_torchrun else []
-    starter = [] if by_torchrun else ["--ranks", str(count)]
-    environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
-    code, output = call([sys.executable, *launcher, example, *starter, "--backend", backend, "--save", saved, *SMALL, *options],
-                        dict(environment, PYTHONPATH=package, PYTHONWARNINGS="ignore", OMP_NUM_THREADS="1"),
-                        attempts=3 if backend == "gloo" else 1)
-    expect(code == 0, f"{backend} with {count} ranks:", output)
-    last = re.search(rf"{backend}, {count} ranks, \d+ parameters: \d+ tokens/s, parameters ([0-9a-f]+)$", output, re.MULTILINE)
-    expect(last, "the last line is not as expected:", output)
-    losses = [float(loss) for loss in re.findall(r"loss ([\d.]+)", output)]
-    return losses, last.group(1), torch.load(saved)
+def port_of(ranks, name):
+  """One that is free, found by rank 0 and told to the others by a file."""
+  told = f"{ranks.folder}/{name}"
+  if ranks.rank == 0:
+    with socket.socket() as free, open(told + ".new", "w", encoding="utf-8") as file:
+      free.bind(("127.0.0.1", 0))
+      file.write(str(free.getsockname()[1]))
+    os.replace(told + ".new", told)
+  while not os.path.exists(told):
+    time.sleep(0.01)
+  with open(told, encoding="utf-8") as file:
+    return file.read()
+
+
+def results(output, backend, count):
+  """(losses that were printed, hash) of a run."""
+  last = re.search(rf"{backend}, {count} ranks, \d+ parameters: \d+ tokens/s, parameters ([0-9a-f]+)$", output, re.MULTILINE)
+  expect(last, "the last line is not as expected:", output)
+  return [float(loss) for loss in re.findall(r"loss ([\d.]+)", output)], last.group(1)
+
+
+def train(ranks, name, backend, count, *options):
+  """(losses that were printed, hash, parameters) of a run, on rank 0."""
+  saved = f"{ranks.folder}/{name}.parameters"
+  os.environ.update(zip(LAUNCHERS, (str(ranks.rank), str(count), "127.0.0.1", port_of(ranks, f"{name}.port"))))
+  sys.argv[1:] = ["--backend", backend, "--save", saved, *SMALL, *options]
+  end = ranks.dist.destroy_process_group
+  if backend == "gloo":
+    ranks.dist.destroy_process_group = lambda: (kept.append(ranks.dist.distributed_c10d._get_default_group()), end())
+  try:
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+      code = example().main()
+  finally:
+    ranks.dist.destroy_process_group = end
+  expect(code == 0, f"{name} over {backend} with {count} ranks ended with {code}:", printed.getvalue())
+  return (*results(printed.getvalue(), backend, count), ranks.torch.load(saved)) if ranks.rank == 0 else None
 
 
 def expect_near(what, some, others):
@@ -58,38 +79,51 @@ def expect_near(what, some, others):
   print(f"{what}: differ by at most {largest:g}")
 
 
-def twice_and_gloo(count, *options, by_torchrun=False):
-  def run(example, package):
-    losses, bits, parameters = train(example, package, "weir", count, *options)
-    _, again, _ = train(example, package, "weir", count, *options, by_torchrun=by_torchrun)
-    expect(bits == again, "two runs differ:", bits, again)
+def twice_and_gloo(name, count, *options):
+  def check(ranks):
+    if ranks.rank >= count:
+      return
+    first, again, gloo = (train(ranks, f"{name}.{run}", backend, count, *options)
+                          for run, backend in enumerate(("weir", "weir", "gloo")))
+    if ranks.rank > 0:
+      return
+    (losses, bits, parameters), (_, theirs, gloos) = first, gloo
+    expect(bits == again[1], "two runs differ:", bits, again[1])
     expect(losses[-1] < 0.9 * losses[0], "nothing is learned:", losses)
-    _, theirs, gloos = train(example, package, "gloo", count, *options)
     if count == 2:
       expect(bits == theirs, "weir and Gloo differ:", bits, theirs)
     expect_near(f"weir and Gloo with {count} ranks", parameters, gloos)
-  return run
+  return check
 
 
-CASES = {
-    "2_ranks": twice_and_gloo(2, by_torchrun=True),
-    "4_ranks": twice_and_gloo(4),
-    "zero": twice_and_gloo(2, "--zero"),
-    "accumulate": twice_and_gloo(2, "--accumulate", "3"),
-    "uneven": twice_and_gloo(2, "--uneven"),
+def launched(ranks):
+  """Two ranks that the example starts and two that PyTorch's launcher starts have the same bits."""
+  if ranks.rank > 0:
+    return
+  environment = {name: value for name, value in os.environ.items() if name not in LAUNCHERS}
+  environment["PYTHONPATH"] = os.path.dirname(os.path.dirname(ranks.weir.__file__))
+  # The defaults of --redirects and --tee fail with PyTorch 1.13 on Python 3.11.
+  launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "--redirects", "1", "--tee", "1",
+              "--log_dir", ranks.folder]
+  running = [subprocess.Popen([sys.executable, *command, *SMALL], env=environment, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) for command in ([EXAMPLE, "--ranks", "2"], [*launcher, EXAMPLE])]
+  hashes = []
+  for process in running:
+    output = process.communicate(timeout=240)[0]
+    expect(process.returncode == 0, "a run that users start:", output)
+    hashes.append(results(output, "weir", 2)[1])
+  expect(len(set(hashes)) == 1, "two ways to start differ:", hashes)
+
+
+CHECKS = {
+    "two": twice_and_gloo("two", 2),
+    "zero": twice_and_gloo("zero", 2, "--zero"),
+    "accumulate": twice_and_gloo("accumulate", 2, "--accumulate", "3"),
+    "uneven": twice_and_gloo("uneven", 2, "--uneven"),
+    "four": twice_and_gloo("four", 4, "--steps", "100"),
+    "launched": launched,
 }
 
 
-def main():
-  package, example, case = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3]
-  harness.find_torch(package)
-  try:
-    CASES[case](example, package)
-  except harness.Wrong as wrong:
-    print(wrong)
-    return 1
-  return 0
-
-
 if __name__ == "__main__":
-  sys.exit(main())
+  harness.main(CHECKS, at_once=True)

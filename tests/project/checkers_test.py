@@ -181,6 +181,13 @@ class Headers(ToyTree):
     self.assertEqual(count, 2)
     self.assertEqual([c.split("\n")[0] for c in complaints], ["src/base/leans.h:1: does not compile alone as C++ (a text that has to follow another header is an .inc)"])
 
+  def test_what_is_compiled_ahead_is_no_help_to_who_does_not_include_it(self):
+    self.write("src/base/has.h", "#pragma once\n#include <memory>\n#include <string>\nstd::unique_ptr<std::string> name();\n")
+    self.write("src/base/passes.h", '#pragma once\n#include "src/base/has.h"\nstd::string other();\n')
+    self.write("src/base/leans.h", "#pragma once\n#include <cstdint>\n#if A\n#include <string>\n#endif\nstd::string name();\n")
+    complaints, count = headers.check(self.root)
+    self.assertEqual((count, [c.split(":")[0] for c in complaints]), (3, ["src/base/leans.h"]))
+
   def test_a_c_header_is_tried_as_c(self):
     self.write("include/nccl.h", "#pragma once\nbool is_c();\n")
     complaints, count = headers.check(self.root)

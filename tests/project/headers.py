@@ -3,21 +3,30 @@
 
 A header whose .cc includes it first is compiled alone by every build already, and is skipped here. The C
 headers are compiled as C too.
+
+Most of the time would go into reading the same headers of libraries again and again. What a header includes, itself or
+through others of ours, it sees in any case: the dear ones of these are compiled ahead, once, and stand before it. What a
+header does not include does not stand before it, so that one that misses something still misses it.
 """
 
 import argparse
 import concurrent.futures
+import functools
 import os
 import re
 import subprocess
 import sys
+import tempfile
 
 import source_tree
 
 C_HEADERS = ("include/nccl.h", "include/rccl/rccl.h", "include/weir/dump.h", "include/weir/failures.h", "include/weir/grains.h", "include/weir/net_stats.h", "include/weir/places.h", "include/weir/stream.h")
 # These need MPI's wrapper compilers or Gloo, which are there only where bench/compare is built, or PyTorch.
 SKIPPED = ("bench/compare/", "python/")
-WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-fsyntax-only"]
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-psabi"]
+CXX = ("-std=c++20", "-x", "c++")
+# Each is compiled ahead, once; a header of ours takes the first one of which it includes all. More would cost more than they save.
+AHEAD = (("gtest/gtest.h",), ("fmt/format.h",), ("algorithm", "memory"), ("memory", "string"), ("memory",), ("string",))
 
 
 def first_include(root, path):
@@ -42,18 +51,63 @@ def jobs(root, cxx, cc):
   """(header, compiler command) of everything to try."""
   for header in source_tree.source_files(root, (".h",)):
     if needs_compiling(root, header):
-      yield header, [cxx, "-std=c++20", "-x", "c++"]
+      yield header, [cxx, *CXX]
     if header in C_HEADERS:
       yield header, [cc, "-std=c11", "-Wstrict-prototypes", "-x", "c"]
 
 
-def compile_alone(root, header, command):
+def includes(root, path):
+  """What it includes whatever is defined."""
+  text = source_tree.without_comments(source_tree.read(root, path), keep_strings=True)
+  depth = 0
+  for _, directive in source_tree.directives(text):
+    depth += directive.startswith("if") - directive.startswith("endif")
+    found = re.match(r'include\s*[<"]([^>"]+)[>"]', directive)
+    if found and depth == 0:
+      yield found.group(1)
+
+
+class Ahead:
+  """What is compiled ahead, in files of a folder: those of AHEAD that the headers take."""
+
+  def __init__(self, root, folder, cxx, headers):
+    self.root, self.folder, self.cxx = root, folder, cxx
+    self.seen = functools.lru_cache(None)(self._seen)
+    self.taken = {header: next((some for some in AHEAD if self.seen(header).issuperset(some)), None) for header in headers}
+
+  def _seen(self, path):
+    """The headers that are not ours and that it includes, itself or through ours."""
+    found = set()
+    for name in includes(self.root, path):
+      ours = [place for place in (name, "include/" + name) if os.path.isfile(os.path.join(self.root, place))]
+      found |= self.seen(ours[0]) if ours else {name}
+    return found
+
+  def file_of(self, some):
+    return os.path.join(self.folder, f"ahead{AHEAD.index(some)}.h")
+
+  def make(self, some):
+    file = self.file_of(some)
+    with open(file, "w", encoding="utf-8") as text:
+      text.writelines(f"#include <{name}>\n" for name in some)
+    subprocess.run([self.cxx, *CXX[:-1], "c++-header", *WARNINGS, "-o", file + ".gch", file], check=True)
+
+  def make_all(self, pool):
+    list(pool.map(self.make, {some for some in self.taken.values() if some}))
+
+  def options(self, header):
+    """Of a compiler that is to use it; it says so if it cannot."""
+    return ["-Winvalid-pch", "-include", self.file_of(self.taken[header])] if self.taken[header] else []
+
+
+def compile_alone(root, header, command, ahead):
   """The compiler's complaint as 'header:1: ...' lines, or None."""
-  run = subprocess.run([*command, *WARNINGS, "-I", root, "-I", os.path.join(root, "include"), "-"],
+  language = "C" if command[-1] == "c" else "C++"
+  options = ahead.options(header) if language == "C++" else []
+  run = subprocess.run([*command, *WARNINGS, "-fsyntax-only", *options, "-I", root, "-I", os.path.join(root, "include"), "-"],
                        input=f'#include "{header}"\n', capture_output=True, text=True, check=False)
   if run.returncode == 0:
     return None
-  language = "C" if command[-1] == "c" else "C++"
   hint = "a text that has to follow another header is an .inc"
   return f"{header}:1: does not compile alone as {language} ({hint})\n{run.stderr.strip()}"
 
@@ -61,8 +115,10 @@ def compile_alone(root, header, command):
 def check(root, cxx="c++", cc="cc", workers=2):
   """(complaints, number of compilations)."""
   work = list(jobs(root, cxx, cc))
-  with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-    results = list(pool.map(lambda job: compile_alone(root, *job), work))
+  with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(workers) as pool:
+    ahead = Ahead(root, folder, cxx, {header for header, _ in work})
+    ahead.make_all(pool)
+    results = list(pool.map(lambda job: compile_alone(root, *job, ahead), work))
   return [result for result in results if result], len(work)
 
 

@@ -19,8 +19,9 @@ TOLERANCE = 1e-5
 REAL_TOLERANCE = 5e-3
 HALVES_TOLERANCE = 2e-3
 GPU_MIB = 1024  # of a stand-in
-RUN = ["--preset", "tiny", "--blocks", "1", "--steps", "3", "--batch", "3", "--micro-batch", "1", "--evaluate-every", "0",
-       "--evaluation-sequences", "2", "--sample", "1"]
+SHORT = ["--preset", "tiny", "--evaluate-every", "0", "--evaluation-sequences", "2", "--sample", "1"]
+RUN = [*SHORT, "--blocks", "1", "--steps", "2", "--batch", "3", "--micro-batch", "1"]
+LONGER = [*SHORT, "--blocks", "4", "--steps", "40", "--batch", "16", "--micro-batch", "4"]
 
 
 def environment(folder, gpus):
@@ -33,10 +34,10 @@ def environment(folder, gpus):
   }
 
 
-def train(program, options, env):
+def train(program, options, env, run=RUN):
   """(losses by step, digest, what was printed)."""
   with tempfile.NamedTemporaryFile("r") as metrics:
-    done = subprocess.run([program, *RUN, "--metrics", metrics.name, *options], env=env, timeout=240,
+    done = subprocess.run([program, *run, "--metrics", metrics.name, *options], env=env, timeout=240,
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
       sys.exit(f"{' '.join(options)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
@@ -61,13 +62,12 @@ def on_real_gpu(program):
   if first.returncode != 0:
     print(f"skipped: {first.stderr.strip()}")
     sys.exit(77)
-  steps = ["--preset", "tiny", "--blocks", "4", "--steps", "40", "--batch", "16", "--micro-batch", "4"]
-  expected, _, _ = train(program, [*steps, "--device", "cpu"], env)
+  expected, _, _ = train(program, ["--device", "cpu"], env, LONGER)
   for ranks in ("", "--ranks 2", "--ranks 4", "--ranks 2 --pipeline 2", "--ranks 2 --tensor 2"):
-    options = [*steps, "--device", "gpu", *ranks.split()]
-    losses, digest, _ = train(program, options, env)
+    options = ["--device", "gpu", *ranks.split()]
+    losses, digest, _ = train(program, options, env, LONGER)
     compare(ranks or "one rank", losses, expected, REAL_TOLERANCE)
-    if train(program, options, env)[1] != digest:
+    if train(program, options, env, LONGER)[1] != digest:
       sys.exit(f"{ranks or 'one rank'}: a second run has other bits")
 
 

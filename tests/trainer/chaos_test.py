@@ -17,6 +17,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "netlab"))
 from network import Impossible, Network, missing_tools  # noqa: E402
+from matrix_test import some_text  # noqa: E402
 
 RANKS, STEPS = 4, 24
 STRATEGIES = (("--strategy", "none"), ("--strategy", "gradients"), ("--strategy", "full"), ("--strategy", "hybrid", "--shard-ranks", "2"),
@@ -26,7 +27,7 @@ QUICK = {"WEIR_PEER_TIMEOUT": "2"}
 
 
 def command(program, folder):
-  return [program, "--preset", "tiny", "--steps", f"{STEPS}", "--batch", "7", "--deterministic", "canonical", "--sample", "0",
+  return [program, "--data", some_text().name, "--preset", "tiny", "--steps", f"{STEPS}", "--batch", "7", "--deterministic", "canonical", "--sample", "0",
           "--evaluate-every", "0", "--evaluation-sequences", "4", "--metrics", os.path.join(folder, "metrics.jsonl")]
 
 

@@ -6,13 +6,16 @@ so do runs that stop at a checkpoint and go on with other ranks, another strateg
 losses of one rank within the rounding of sums. Parts are stages and slices of the model.
 """
 
+import functools
 import itertools
 import json
+import lzma
 import os
 import subprocess
 import sys
 import tempfile
 
+TEXT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../trainer/data/kjv.txt.xz")
 STEPS = 3
 FP32_LOSS = 1e-5  # of nats, as sums in another order differ
 BF16_LOSS = 2e-2  # parameters that travel as bf16 have 8 bits
@@ -26,10 +29,20 @@ MICRO_BATCHES = ("0", "1", "3")
 TRANSPORTS = ("loop,shm", "loop,cma", "loop,tcp")
 
 
+@functools.cache
+def some_text():
+  """A file with the beginning of the text that weir-train has with it: to unpack all of it is most of a short run."""
+  file = tempfile.NamedTemporaryFile(suffix=".txt")  # goes with this process
+  with lzma.open(TEXT) as text:
+    file.write(text.read(200_000))
+  file.flush()
+  return file
+
+
 def train(program, ranks, *options, steps=STEPS, launch=None, **variables):
-  """(digest, losses by step). `launch`: what starts the ranks, and the program, instead of the program itself."""
+  """(digest, losses by step). `launch`: what starts the ranks, and the program with its text, instead of the program itself."""
   with tempfile.NamedTemporaryFile(suffix=".jsonl") as metrics:
-    command = [*(launch or (program, "--ranks", f"{ranks}")), "--preset", "tiny", "--steps", f"{steps}", "--warm-up", "1", "--batch", "7",
+    command = [*(launch or (program, "--ranks", f"{ranks}", "--data", some_text().name)), "--preset", "tiny", "--steps", f"{steps}", "--warm-up", "1", "--batch", "7",
                "--evaluation-sequences", "4", "--sample", "0", "--metrics", metrics.name, *options]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | variables)
     assert run.returncode == 0, (command, run.stdout, run.stderr)

@@ -13,6 +13,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "netlab"))
 from network import Impossible, Network, missing_tools  # noqa: E402
+from matrix_test import some_text  # noqa: E402
 
 HOST_OF = (0, 2, 1, 3, 0, 2, 1, 3)  # hosts 0 and 1 are on leaf 0
 RANKS = len(HOST_OF)
@@ -23,8 +24,9 @@ FRAMES = 1.2  # headers of packets, acknowledgements, what a busy machine sends 
 
 def run(network, program, folder, steps, knows_leaves):
   """(words that rank 0 printed, bytes that each leaf has sent up meanwhile)"""
-  command = [program, "--preset", "tiny", "--steps", f"{steps}", "--batch", f"{BATCH}", "--strategy", "none", "--pipeline", "2", "--tensor", f"{SLICES}",
-             "--micro-batch", "2", "--evaluate-every", "0", "--evaluation-sequences", "8", "--sample", "0"]
+  command = [program, "--data", some_text().name, "--preset", "tiny", "--steps", f"{steps}", "--batch", f"{BATCH}",
+             "--strategy", "none", "--pipeline", "2", "--tensor", f"{SLICES}", "--micro-batch", "2", "--evaluate-every", "0",
+             "--evaluation-sequences", "8", "--sample", "0"]
   variables = {"WEIR_FABRIC_FILE": os.path.join(folder, "fabric")} if knows_leaves else {}
   before = network.sent_upwards()
   local = {}

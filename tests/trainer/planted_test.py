@@ -5,7 +5,6 @@ Each fault is planted into rank 1 of four. The digest of canonical runs and the 
 fault neither may.
 """
 
-import lzma
 import os
 import sys
 import tempfile
@@ -13,7 +12,6 @@ import tempfile
 import matrix_test
 
 RANKS = 4
-TEXT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../trainer/data/kjv.txt.xz")
 FAULTS = ("none", "skip-reduce", "scale-shard", "bf16-reduce")
 
 
@@ -50,7 +48,8 @@ def main():
     assert seen == ((False, False) if fault == "none" else (True, True)), (fault, seen)
 
   with tempfile.TemporaryDirectory() as folder:
-    text = lzma.open(TEXT).read()
+    with open(matrix_test.some_text().name, "rb") as file:
+      text = file.read()
     for name, content in (("text", text), ("shifted", text[1:] + text[:1])):
       with open(os.path.join(folder, name), "wb") as file:
         file.write(content)

@@ -3,16 +3,33 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
 #include "tests/base/families.h"
 
+namespace {
+std::atomic<time_t> skipped_s{0};
+}
+
+/// The clocks of this program, which a test can put forward instead of waiting.
+extern "C" int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  const auto failed = static_cast<int>(syscall(SYS_clock_gettime, clock, now));
+  if (failed == 0) now->tv_sec += skipped_s.load(std::memory_order_relaxed);
+  return failed;
+}
+
 namespace weir {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Bytes to_bytes(std::string_view text) {
   const auto* raw = reinterpret_cast<const std::byte*>(text.data());
@@ -151,7 +168,7 @@ Answer::Kind ask_a_process_after(int number) {
   if (number == SIGKILL) waitpid(pid, nullptr, 0);
   int state = 0;
   if (number == SIGSTOP) waitpid(pid, &state, WUNTRACED);
-  const Answer answer = ask(address, 1, {}, Deadline::in_ms(number == SIGSTOP ? 100 : 10'000));
+  const Answer answer = ask(address, 1, {}, number == SIGSTOP ? Deadline::in_ms(100) : soon());
   if (number != SIGKILL) {
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
@@ -173,9 +190,13 @@ TEST(Door, StrangersAreShownOut) {
   ASSERT_TRUE(
       http->send_all(to_bytes("GET / HTTP/1.1\r\nHost: somebody who is not expected\r\n\r\n"), soon()).ok());
   std::array<std::byte, 1> into;
-  EXPECT_EQ(http->recv_all(into, soon()).code(), Code::remote_error);
+  EXPECT_THAT(http->recv_all(into, soon()).message(), Not(HasSubstr("no answer in time")));
   auto mute = Socket::connect(door->address(), soon());
-  EXPECT_EQ(mute->recv_all(into, soon()).code(), Code::remote_error) << "says nothing, and is sent away";
+  EXPECT_THAT(mute->recv_all(into, Deadline::in_ms(200)).message(), HasSubstr("no answer in time"));
+  skipped_s = 21;
+  EXPECT_THAT(mute->recv_all(into, soon()).message(), HasSubstr("closed by the other side"))
+      << "says nothing for 20 seconds, and is sent away";
+  skipped_s = 0;
   EXPECT_EQ(ask(door->address(), 1, {}, soon()).kind, Answer::Kind::given);
 }
 
@@ -226,7 +247,7 @@ TEST(Door, WorksForManyAtOnceAndLeavesNothing) {
 
 TEST(Door, APortInUseIsNamed) {
   const auto door = open_door();
-  EXPECT_THAT(Door::open(door->address(), nullptr).status().message(), ::testing::HasSubstr("already used"));
+  EXPECT_THAT(Door::open(door->address(), nullptr).status().message(), HasSubstr("already used"));
 }
 
 }  // namespace

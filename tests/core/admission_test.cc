@@ -42,12 +42,19 @@ class Caller {
   std::thread thread_;
 };
 
+/// Until somebody has had to wait so many times.
+void await_waits(const Admission& admission, size_t least) {
+  while (admission.counters().waits < least) std::this_thread::yield();
+}
+
 TEST(Admission, TheWindowSlides) {
   Admission admission({.bytes = 0, .operations = 3});
   const Caller caller(admission, 5);
   EXPECT_EQ(caller.entered(3), 3);
+  await_waits(admission, 1);
   admission.leave({10, 1});
   EXPECT_EQ(caller.entered(4), 4);
+  await_waits(admission, 2);
   admission.leave({10, 1});
   EXPECT_EQ(caller.entered(5), 5);
   EXPECT_EQ(admission.counters().waits, 2U);
@@ -58,6 +65,7 @@ TEST(Admission, OrItIsFlushed) {
   Admission admission({.bytes = 0, .operations = 3, .flushes = true});
   const Caller caller(admission, 5);
   EXPECT_EQ(caller.entered(3), 3);
+  await_waits(admission, 1);
   admission.leave({10, 1});
   admission.leave({10, 1});
   EXPECT_EQ(caller.entered(3), 3);

@@ -129,7 +129,7 @@ TEST(Deadlines, RanksInNoCallLearnOfADeathSoon) {
 }
 
 TEST(Deadlines, AStoppedRankIsNoticedInTheTimeForPeers) {
-  const Hit stop = hit(kAllWait, "loop,shm", SIGSTOP, 1);
+  const Hit stop = hit(kAllWait, "loop,shm", SIGSTOP, 2);
   for (Rank rank = 0; rank < kRanks; ++rank) {
     if (rank == kVictim) continue;
     EXPECT_THAT(stop.said[static_cast<size_t>(rank)],

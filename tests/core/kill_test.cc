@@ -5,10 +5,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <memory>
 #include <random>
 #include <thread>
+#include <vector>
 
-#include "src/base/host.h"
 #include "src/core/bootstrap.h"
 #include "src/core/root_link.h"
 #include "tests/core/processes.h"
@@ -29,8 +30,6 @@ using testing::Site;
 using ::testing::StartsWith;
 using testing::words;
 
-void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
-
 UniqueId free_fixed_id() {
   auto probe = Socket::listen(SocketAddress::loopback(AF_INET, 0));
   return Roots::fixed_id(*probe->local_address());
@@ -42,13 +41,21 @@ void join(const UniqueId& id, int ranks, int rank, const Processes::Voice& voice
   voice.say(words(Bootstrap::join(site.spec(id, ranks, rank)).status()));
 }
 
-/// Ranks 0 and 1 of 3 join, rank 2 only begins to; `number` hits rank 1. Returns what rank 0 says.
+/// Ranks 0 and 1 of 3 are at the root, rank 2 never comes; `number` hits rank 1. Returns what rank 0 says.
 std::string hit_a_waiting_rank(int number) {
   const RootProcess root(kQuick);
   const UniqueId id = root.id();
-  Processes processes(2, [&](int rank, const Processes::Voice& voice) { join(id, 3, rank, voice); });
-  for (const int rank : {0, 1}) EXPECT_EQ(processes.line(rank), "begins");
-  sleep_ms(100);
+  Processes processes(2, [&](int rank, const Processes::Voice& voice) {
+    if (rank == 0) return join(id, 3, rank, voice);
+    const Site site(kQuick);
+    const auto link = testing::come_to_the_root(site, id, 3, 1);
+    voice.say(words(link.status()));
+    while (link.ok() && (*link)->serve(10).ok()) {
+    }
+  });
+  EXPECT_EQ(processes.line(0), "begins");
+  EXPECT_EQ(processes.line(1), "ok");
+  testing::await_connections(id.root.port(), 2);
   processes.signal(1, number);
   const std::string said = processes.line(0);
   EXPECT_THAT(said, names(processes, 1));
@@ -69,13 +76,8 @@ std::vector<std::string> hit_between_doors_and_exchange(int number) {
   const UniqueId id = root.id();
   Processes processes(3, [&](int rank, const Processes::Voice& voice) {
     if (rank != 1) return join(id, 3, rank, voice);
-    Site site(kQuick);
-    root_wire::Hello hello;
-    hello.nonce = id.nonce;
-    hello.rank = 1;
-    hello.ranks = 3;
-    hello.peer = {site.door->address(), 1, static_cast<int32_t>(getpid()), short_hostname()};
-    auto link = RootLink::open(id, hello, kQuick, nullptr);
+    const Site site(kQuick);
+    const auto link = testing::come_to_the_root(site, id, 3, 1);
     while (link.ok() && !(*link)->doors() && (*link)->serve(10).ok()) {
     }
     raise(number);
@@ -104,7 +106,7 @@ std::vector<std::string> hit_the_root(int number) {
   const UniqueId id = free_fixed_id();
   Processes processes(3, [&](int rank, const Processes::Voice& voice) { join(id, 4, rank, voice); });
   for (const int rank : {0, 1, 2}) EXPECT_EQ(processes.line(rank), "begins");
-  sleep_ms(300);
+  testing::await_connections(id.root.port(), 3);
   processes.signal(0, number);
   return {processes.line(1), processes.line(2)};
 }
@@ -132,44 +134,58 @@ TEST(Kill, NobodyGathersAtAFixedAddress) {
   EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 0 at NCCL_COMM_ID="), HasSubstr("cannot be reached")));
 }
 
-/// Joins and exchanges for ever; one rank is hit at a random moment. All others must name it, and nobody
-/// else.
-void hit_at_random(int number, int turns) {
-  std::mt19937 random(static_cast<unsigned>(number));
-  constexpr int kRanks = 5;
-  Timeouts timeouts = kQuick;
-  timeouts.init_ms = 4000;
-  for (int turn = 0; turn < turns; ++turn) {
-    const RootProcess root(timeouts);
-    const UniqueId id = root.id();
-    Processes processes(kRanks, [&](int rank, const Processes::Voice& voice) {
-      Site site(timeouts);
+constexpr int kManyRanks = 5;
+
+/// Ranks that join and exchange for ever; one of them is hit at a random moment.
+class RandomHit {
+ public:
+  RandomHit(int number, std::mt19937& random)
+      : root_(kTimeouts), victim_(static_cast<int>(random() % kManyRanks)), after_us_(random() % 10'000) {
+    processes_ = std::make_unique<Processes>(kManyRanks, [&](int rank, const Processes::Voice& voice) {
+      Site site(kTimeouts);
       voice.say("begins");
-      auto joined = Bootstrap::join(site.spec(id, kRanks, rank));
+      auto joined = Bootstrap::join(site.spec(root_.id(), kManyRanks, rank));
       Status status = joined.status();
       while (status.ok()) status = (*joined)->barrier();
       voice.say(words(status));
     });
-    const int victim = static_cast<int>(random() % kRanks);
-    for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(processes.line(rank), "begins");
-    const unsigned microseconds = random() % 10'000;
-    std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
-    processes.signal(victim, number);
-    for (int rank = 0; rank < kRanks; ++rank) {
-      if (rank == victim) continue;
-      // Hit before it said hello, it is only missing.
-      EXPECT_THAT(
-          processes.line(rank),
-          AllOf(StartsWith("6: "), AnyOf(names(processes, victim),
-                                         HasSubstr(fmt::format("(WEIR_INIT_TIMEOUT): rank {}", victim)))))
-          << "turn " << turn << ", after " << microseconds << " us";
+    for (int rank = 0; rank < kManyRanks; ++rank) EXPECT_EQ(processes_->line(rank), "begins");
+    std::this_thread::sleep_for(std::chrono::microseconds(after_us_));
+    processes_->signal(victim_, number);
+  }
+  /// All others must name it, and nobody else.
+  void expect_named() {
+    // Hit before it said hello, it is only missing.
+    const auto missing = HasSubstr(fmt::format("(WEIR_INIT_TIMEOUT): rank {}", victim_));
+    for (int rank = 0; rank < kManyRanks; ++rank) {
+      if (rank == victim_) continue;
+      EXPECT_THAT(processes_->line(rank),
+                  AllOf(StartsWith("6: "), AnyOf(names(*processes_, victim_), missing)))
+          << "after " << after_us_ << " us";
     }
   }
+
+ private:
+  static constexpr Timeouts kTimeouts{.init_ms = 4000, .peer_ms = kQuick.peer_ms, .stuck_ms = 0};
+
+  const RootProcess root_;
+  const int victim_;
+  const unsigned after_us_;
+  std::unique_ptr<Processes> processes_;
+};
+
+TEST(Kill, AtRandomMoments) {
+  std::mt19937 random(SIGKILL);
+  for (int turn = 0; turn < 15; ++turn) RandomHit(SIGKILL, random).expect_named();
 }
 
-TEST(Kill, AtRandomMoments) { hit_at_random(SIGKILL, 15); }
-
-TEST(Stop, AtRandomMoments) { hit_at_random(SIGSTOP, 3); }
+/// All at once, because each takes as long as a silent rank is waited for.
+TEST(Stop, AtRandomMoments) {
+  std::mt19937 random(SIGSTOP);
+  std::vector<std::unique_ptr<RandomHit>> turns;
+  for (int turn = 0; turn < 3; ++turn) turns.push_back(std::make_unique<RandomHit>(SIGSTOP, random));
+  for (const auto& turn : turns) turn->expect_named();
+}
 
 }  // namespace
 }  // namespace weir::core

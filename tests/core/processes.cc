@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "src/base/clock.h"
@@ -80,6 +81,41 @@ bool Processes::ended_well(int index, double seconds) {
   }
   child.pid = -1;
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+Event::Event() {
+  if (pipe(ends_) != 0) abort();
+}
+
+Event::~Event() {
+  for (const int end : ends_) close(end);
+}
+
+void Event::happen() const {
+  if (write(ends_[1], "!", 1) != 1) abort();
+}
+
+void Event::wait() const {
+  pollfd entry{ends_[0], POLLIN, 0};
+  while (poll(&entry, 1, -1) <= 0) {
+  }
+}
+
+void await_connections(uint16_t port, int count) {
+  const auto connections = [port] {
+    constexpr unsigned kEstablished = 1;
+    std::ifstream table("/proc/net/tcp");
+    int found = 0;
+    for (std::string line; std::getline(table, line);) {
+      unsigned local_port = 0, state = 0;
+      const bool is_entry = sscanf(line.c_str(), " %*d: %*x:%x %*x:%*x %x", &local_port, &state) == 2;
+      found += is_entry && local_port == port && state == kEstablished;
+    }
+    return found;
+  };
+  const Deadline deadline = Deadline::in_ms(30'000);
+  while (connections() < count && !deadline.over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
 }
 
 size_t count_descriptors() {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -45,6 +46,26 @@ class Processes {
   };
   std::vector<Child> children_;
 };
+
+/// Happens once, for processes that were forked after it was made, and threads.
+class Event {
+ public:
+  Event();
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void happen() const;
+  /// For ever, if need be.
+  void wait() const;
+
+ private:
+  int ends_[2];
+};
+
+/// Waits until a port of this host has so many connections, and a little longer, in which who has connected
+/// says its first words and is heard. Nothing tells when that is done.
+void await_connections(uint16_t port, int count);
 
 /// Descriptors and threads of this process, to show that nothing leaks.
 size_t count_descriptors();

@@ -7,7 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "src/base/host.h"
 #include "src/core/bootstrap.h"
+#include "src/core/root_link.h"
 #include "tests/core/processes.h"
 
 namespace weir::testing {
@@ -66,6 +68,17 @@ class RootProcess {
   Processes process_;
   core::UniqueId id_;
 };
+
+/// A rank that has come to the root, which knows it by then, and goes no further by itself.
+inline Result<std::unique_ptr<core::RootLink>> come_to_the_root(const Site& site, const core::UniqueId& id,
+                                                                int ranks, int rank) {
+  core::root_wire::Hello hello;
+  hello.nonce = id.nonce;
+  hello.rank = rank;
+  hello.ranks = ranks;
+  hello.peer = {site.door->address(), 1, static_cast<int32_t>(getpid()), short_hostname()};
+  return core::RootLink::open(id, hello, site.timeouts, nullptr);
+}
 
 inline Bytes to_bytes(std::string_view text) {
   const auto* raw = reinterpret_cast<const std::byte*>(text.data());

@@ -45,9 +45,20 @@ bool lives(pid_t pid) {
 }
 
 bool ends_soon(pid_t pid) {
-  for (int i = 0; i < 500 && lives(pid); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 3000 && lives(pid); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return !lives(pid);
 }
+
+/// A folder in which ranks tell each other how far they are.
+class Folder {
+ public:
+  Folder() { EXPECT_NE(mkdtemp(path_.data()), nullptr); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = ::testing::TempDir() + "weir-run-XXXXXX";
+};
 
 /// weir in the background, its output in a pipe.
 class Background {
@@ -127,10 +138,9 @@ TEST(WeirRun, GivesRanksAnEmptyInput) {
 
 TEST(WeirRun, ReturnsTheCodeOfTheRankThatDiedAndStopsTheRest) {
   // Rank 1 dies as soon as the others can hear of it.
-  std::string folder = ::testing::TempDir() + "weir-run-XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const Folder folder;
   CommandResult result = weir_command(
-      "run -n 3 -- sh -c 'cd " + folder +
+      "run -n 3 -- sh -c 'cd " + folder.path() +
       "; trap \"echo told; exit 9\" TERM; touch $RANK; "
       "[ $RANK = 1 ] && { until [ -f 0 ] && [ -f 2 ]; do sleep 0.02; done; exit 5; }; sleep 60 & wait'");
   EXPECT_EQ(result.code, 5);
@@ -138,7 +148,6 @@ TEST(WeirRun, ReturnsTheCodeOfTheRankThatDiedAndStopsTheRest) {
       result.text,
       AllOf(ContainsRegex("weir run: rank 1 \\(pid [0-9]+\\) ended with code 5; stopping the other 2"),
             HasSubstr("[0] told"), HasSubstr("[2] told")));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(WeirRun, NamesTheSignalThatKilledARank) {
@@ -151,10 +160,14 @@ TEST(WeirRun, NamesTheSignalThatKilledARank) {
 }
 
 TEST(WeirRun, GoesOnWithoutRanksThatASignalKilled) {
+  // Rank 0 sees that rank 1 is dead, and gives weir a little time to see it, too.
+  const Folder folder;
   const CommandResult result = weir_command(
-      "run -n 3 --keep-going -- sh -c '[ $RANK = 1 ] && kill -KILL $$; [ $RANK = 2 ] && kill -STOP $$; sleep "
-      "0.3; "
-      "echo done'");
+      "run -n 3 --keep-going -- sh -c 'cd " + folder.path() +
+      "; [ $RANK = 1 ] && { echo $$ > new; mv new pid; kill -KILL $$; }; [ $RANK = 2 ] && kill -STOP $$; "
+      "until [ -f pid ]; do sleep 0.02; done; while grep -Eqs \"^State:.[RSD]\" /proc/$(cat pid)/status; do "
+      "sleep "
+      "0.02; done; sleep 0.3; echo done'");
   EXPECT_EQ(result.code, 0) << result.text;
   EXPECT_THAT(
       result.text,
@@ -168,9 +181,11 @@ TEST(WeirRun, GoesOnWithoutRanksThatASignalKilled) {
 }
 
 TEST(WeirRun, KillsThoseWhoDoNotListen) {
-  CommandResult result = weir_command(
-      "run -n 2 -- sh -c 'echo $$; [ $RANK = 0 ] && { sleep 0.3; exit 3; }; trap \"\" TERM; while :; do "
-      "sleep 1; done'");
+  const Folder folder;
+  CommandResult result =
+      weir_command("run -n 2 -- sh -c 'cd " + folder.path() +
+                   "; echo $$; [ $RANK = 0 ] && { until [ -f deaf ]; do sleep 0.02; done; exit 3; }"
+                   "; trap \"\" TERM; touch deaf; while :; do sleep 1; done'");
   EXPECT_EQ(result.code, 3);
   for (const std::string& line : lines(result.text)) {
     if (line.starts_with("[1] ")) {
@@ -180,10 +195,12 @@ TEST(WeirRun, KillsThoseWhoDoNotListen) {
 }
 
 TEST(WeirRun, StoppedRanksDoNotDelayTheEnd) {
-  EXPECT_EQ(
-      weir_command("run -n 2 -- sh -c '[ $RANK = 0 ] && { sleep 0.3; exit 4; }; kill -STOP $$; sleep 60'")
-          .code,
-      4);
+  const Folder folder;
+  const CommandResult result = weir_command("run -n 2 -- sh -c 'cd " + folder.path() +
+                                            "; [ $RANK = 0 ] && { until [ -f pid ] && grep -q stopped "
+                                            "/proc/$(cat pid)/status; do sleep 0.02; done; exit 4; }"
+                                            "; echo $$ > new; mv new pid; kill -STOP $$; sleep 60'");
+  EXPECT_EQ(result.code, 4) << result.text;
 }
 
 TEST(WeirRun, LeavesNothingBehind) {

@@ -27,6 +27,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+using weir::testing::Event;
 using weir::testing::Processes;
 using weir::testing::RootProcess;
 
@@ -130,7 +131,8 @@ TEST(RasServer, WithoutDescriptorsClientsWaitAndNobodySpins) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer looks at objects through a pipe, which takes descriptors";
 #endif
-  Processes process(1, [](int, const Processes::Voice& voice) {
+  const Event asked;
+  Processes process(1, [&](int, const Processes::Voice& voice) {
     const auto server = serve(nothing);
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
@@ -140,8 +142,9 @@ TEST(RasServer, WithoutDescriptorsClientsWaitAndNobodySpins) {
     limit.rlim_cur = static_cast<rlim_t>(free);
     setrlimit(RLIMIT_NOFILE, &limit);
     voice.say(server->address().text());
+    asked.wait();
     const std::clock_t begun = std::clock();
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // real time, in which it would spin
     voice.say(std::clock() - begun < CLOCKS_PER_SEC / 4 ? "rests" : "spins");
     limit.rlim_cur = before;
     setrlimit(RLIMIT_NOFILE, &limit);
@@ -151,6 +154,7 @@ TEST(RasServer, WithoutDescriptorsClientsWaitAndNobodySpins) {
   ASSERT_TRUE(address.ok());
   Client client(*address);
   client.say("STATUS\n");
+  asked.happen();
   EXPECT_EQ(process.line(0), "rests");
   EXPECT_THAT(client.hear(), HasSubstr("Warnings"));
 }
@@ -158,17 +162,18 @@ TEST(RasServer, WithoutDescriptorsClientsWaitAndNobodySpins) {
 TEST(RasServer, EndsAtOnceWithClients) {
   auto server = serve(nothing);
   Client client(server->address());
-  client.say("MONITOR\n");
-  EXPECT_EQ(client.hear("\n"), "OK\n");
+  client.say("TIMEOUT 0\nMONITOR\n");  // no time in which anything were over by itself
+  EXPECT_EQ(client.hear("OK\nOK\n"), "OK\nOK\n");
   const int64_t begun = now_ns();
   server.reset();
-  EXPECT_LT(now_ns() - begun, 5'000'000'000);
+  EXPECT_LT(now_ns() - begun, 60'000'000'000);
   EXPECT_EQ(client.hear(), "");
 }
 
 /// Ranks that wait for the last one after a first sum, each process with a RAS port.
 class RasOfAJob : public ::testing::Test {
  protected:
+  explicit RasOfAJob(double patience = 1) : patience_(patience) {}
   void SetUp() override {
     Options options;
     options.calibration = false;
@@ -178,7 +183,7 @@ class RasOfAJob : public ::testing::Test {
       core::Communicator communicator(runtime, root_.id(), kRanks, rank, {});
       Status status = communicator.connect();
       if (status.ok()) status = sum(communicator);
-      const auto server = serve([&] { return core::report_of(runtime.watch(), runtime.host()); }, 0.2);
+      const auto server = serve([&] { return core::report_of(runtime.watch(), runtime.host()); }, patience_);
       voice.say(status.ok() ? server->address().text() : status.message());
       if (rank == kRanks - 1)
         for (;;) pause();
@@ -213,9 +218,16 @@ class RasOfAJob : public ::testing::Test {
     return out;
   }
 
+  const double patience_;
   const RootProcess root_;
   std::unique_ptr<Processes> processes_;
   std::vector<SocketAddress> doors_;
+};
+
+/// Does not wait for long for answers that do not come.
+class RasOfALosingJob : public RasOfAJob {
+ protected:
+  RasOfALosingJob() : RasOfAJob(0.2) {}
 };
 
 TEST_F(RasOfAJob, SaysWhoWaitsForWhom) {
@@ -227,7 +239,7 @@ TEST_F(RasOfAJob, SaysWhoWaitsForWhom) {
                     HasSubstr("  2 ranks wait for rank 2 for ")));
 }
 
-TEST_F(RasOfAJob, AStoppedProcessIsMissingAndAKilledOneDead) {
+TEST_F(RasOfALosingJob, AStoppedProcessIsMissingAndAKilledOneDead) {
   Client monitor(doors_.front());
   monitor.say("MONITOR all\n");
   EXPECT_EQ(monitor.hear("\n"), "OK\n");
@@ -235,8 +247,9 @@ TEST_F(RasOfAJob, AStoppedProcessIsMissingAndAKilledOneDead) {
   EXPECT_THAT(
       until("INCOMPLETE\n  Missing communicator data from 1 job process\n"),
       HasSubstr(fmt::format("  Rank 2 -- host memory managed by process {} on node", processes_->pid(2))));
-  EXPECT_THAT(monitor.hear("\n"),
-              HasSubstr(fmt::format("PEER_UNRESPONSIVE: Process {} on node", processes_->pid(2))));
+  // On a busy machine others may seem so, too.
+  const std::string silent = fmt::format("PEER_UNRESPONSIVE: Process {} on node", processes_->pid(2));
+  EXPECT_THAT(monitor.hear(silent), HasSubstr(silent));
   processes_->signal(2, SIGKILL);
   EXPECT_THAT(monitor.hear("PEER_DEAD: "), HasSubstr("PEER_DEAD: "));
   EXPECT_THAT(until("DEAD\n  1 job process is considered dead"), HasSubstr(" INCOMPLETE"));

@@ -164,7 +164,7 @@ TEST(Mistakes, APortForRankZeroThatIsTaken) {
 
 TEST(Mistakes, ARankZeroThatIsOutOfReach) {
   // An address for examples (RFC 5737): nobody answers there.
-  in_processes(1, {{"NCCL_COMM_ID", "198.51.100.1:4000"}, {"WEIR_INIT_TIMEOUT", "2"}}, [](const Rank&) {
+  in_processes(1, {{"NCCL_COMM_ID", "198.51.100.1:4000"}, {"WEIR_INIT_TIMEOUT", "1"}}, [](const Rank&) {
     ncclUniqueId id;
     ncclComm_t comm = nullptr;
     expect_success(ncclGetUniqueId(&id), "ncclGetUniqueId");
@@ -194,10 +194,10 @@ TEST(Mistakes, AnIdWhoseProcessHasEnded) {
 }
 
 TEST(Mistakes, RanksOneAfterTheOtherInOneThread) {
-  in_processes(1, {{"WEIR_INIT_TIMEOUT", "2"}}, [](const Rank& rank) {
+  in_processes(1, {{"WEIR_INIT_TIMEOUT", "1"}}, [](const Rank& rank) {
     ncclComm_t comm = nullptr;
     EXPECT_EQ(ncclCommInitRank(&comm, 2, rank.id(), 0), ncclRemoteError);
-    EXPECT_THAT(sentence(), HasSubstr("1 of 2 ranks have not joined within 2 s (WEIR_INIT_TIMEOUT): rank 1"));
+    EXPECT_THAT(sentence(), HasSubstr("1 of 2 ranks have not joined within 1 s (WEIR_INIT_TIMEOUT): rank 1"));
   });
 }
 

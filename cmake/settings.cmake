@@ -13,6 +13,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
 endif()
 
+# Files are named from the root of the tree in messages, and so for a compiler cache in all clones alike.
+add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
 # What -O3 makes faster asks for it: reductions and the trainer's arithmetic. Elsewhere it only takes longer to compile.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 set(WEIR_ARITHMETIC $<$<CONFIG:Release>:-O3>)

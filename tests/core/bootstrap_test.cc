@@ -23,6 +23,7 @@ using ::testing::AnyOf;
 using testing::Event;
 using ::testing::HasSubstr;
 using testing::Processes;
+using testing::quiet_address;
 using testing::RootProcess;
 using testing::Site;
 using ::testing::StartsWith;
@@ -31,14 +32,6 @@ using testing::to_text;
 using testing::words;
 
 SocketAddress loopback() { return SocketAddress::loopback(AF_INET, 0); }
-
-/// Below the ports that the kernel gives away by itself, so that no connection of another test takes it.
-SocketAddress quiet_address() {
-  for (int port = 20000 + getpid() % 10000;; ++port) {
-    const auto address = SocketAddress::loopback(AF_INET, static_cast<uint16_t>(port));
-    if (Socket::listen(address).ok()) return address;
-  }
-}
 
 /// An id whose root runs in this (the test's) process.
 UniqueId make_id(Roots& roots) {

@@ -30,11 +30,6 @@ using testing::Site;
 using ::testing::StartsWith;
 using testing::words;
 
-UniqueId free_fixed_id() {
-  auto probe = Socket::listen(SocketAddress::loopback(AF_INET, 0));
-  return Roots::fixed_id(*probe->local_address());
-}
-
 void join(const UniqueId& id, int ranks, int rank, const Processes::Voice& voice) {
   Site site(kQuick);
   voice.say("begins");
@@ -103,7 +98,7 @@ TEST(Stop, BetweenTheDoorsAndTheExchange) {
 
 /// Rank 0 of 4 hosts the root; ranks 1 and 2 have joined when it is hit.
 std::vector<std::string> hit_the_root(int number) {
-  const UniqueId id = free_fixed_id();
+  const UniqueId id = Roots::fixed_id(testing::quiet_address());
   Processes processes(3, [&](int rank, const Processes::Voice& voice) { join(id, 4, rank, voice); });
   for (const int rank : {0, 1, 2}) EXPECT_EQ(processes.line(rank), "begins");
   testing::await_connections(id.root.port(), 3);
@@ -125,7 +120,7 @@ TEST(Stop, TheRoot) {
 }
 
 TEST(Kill, NobodyGathersAtAFixedAddress) {
-  const UniqueId id = free_fixed_id();
+  const UniqueId id = Roots::fixed_id(testing::quiet_address());
   Timeouts timeouts = kQuick;
   timeouts.init_ms = 300;
   Site site(timeouts);

@@ -102,20 +102,26 @@ void Event::wait() const {
 }
 
 void await_connections(uint16_t port, int count) {
-  const auto connections = [port] {
+  /// So many are accepted, and all that was sent over them is read.
+  const auto settled = [port, count] {
     constexpr unsigned kEstablished = 1;
     std::ifstream table("/proc/net/tcp");
-    int found = 0;
+    int accepted = 0;
     for (std::string line; std::getline(table, line);) {
-      unsigned local_port = 0, state = 0;
-      const bool is_entry = sscanf(line.c_str(), " %*d: %*x:%x %*x:%*x %x", &local_port, &state) == 2;
-      found += is_entry && local_port == port && state == kEstablished;
+      unsigned local = 0, remote = 0, state = 0, unsent = 0, unread = 0, inode = 0;
+      const int fields = sscanf(line.c_str(), " %*d: %*x:%x %*x:%x %x %x:%x %*x:%*x %*x %*u %*u %u", &local,
+                                &remote, &state, &unsent, &unread, &inode);
+      if (fields != 6 || state != kEstablished || (local != port && remote != port)) continue;
+      if (unsent != 0 || unread != 0) return false;
+      accepted += local == port && inode != 0;
     }
-    return found;
+    return accepted >= count;
   };
   const Deadline deadline = Deadline::in_ms(30'000);
-  while (connections() < count && !deadline.over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  do {
+    while (!settled() && !deadline.over()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  } while (!settled() && !deadline.over());
 }
 
 size_t count_descriptors() {

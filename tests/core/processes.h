@@ -63,8 +63,8 @@ class Event {
   int ends_[2];
 };
 
-/// Waits until a port of this host has so many connections, and a little longer, in which who has connected
-/// says its first words and is heard. Nothing tells when that is done.
+/// Waits until so many connections to a port of this host are taken and all that came over them is read, and
+/// still are a little later: who has just connected may not have said its first words.
 void await_connections(uint16_t port, int count);
 
 /// Descriptors and threads of this process, to show that nothing leaks.

@@ -80,6 +80,14 @@ inline Result<std::unique_ptr<core::RootLink>> come_to_the_root(const Site& site
   return core::RootLink::open(id, hello, site.timeouts, nullptr);
 }
 
+/// Below the ports that the kernel gives away by itself, so that no connection of another test takes it.
+inline SocketAddress quiet_address() {
+  for (int port = 20000 + getpid() % 10000;; ++port) {
+    const auto address = SocketAddress::loopback(AF_INET, static_cast<uint16_t>(port));
+    if (Socket::listen(address).ok()) return address;
+  }
+}
+
 inline Bytes to_bytes(std::string_view text) {
   const auto* raw = reinterpret_cast<const std::byte*>(text.data());
   return Bytes(raw, raw + text.size());

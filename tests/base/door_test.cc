@@ -18,12 +18,15 @@ namespace {
 std::atomic<time_t> skipped_s{0};
 }
 
-/// The clocks of this program, which a test can put forward instead of waiting.
+/// The clocks of this program, which a test can put forward instead of waiting. The sanitizers read clocks
+/// before a program has begun; there the test waits.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 extern "C" int clock_gettime(clockid_t clock, timespec* now) noexcept {
   const auto failed = static_cast<int>(syscall(SYS_clock_gettime, clock, now));
   if (failed == 0) now->tv_sec += skipped_s.load(std::memory_order_relaxed);
   return failed;
 }
+#endif
 
 namespace weir {
 namespace {
@@ -194,7 +197,7 @@ TEST(Door, StrangersAreShownOut) {
   auto mute = Socket::connect(door->address(), soon());
   EXPECT_THAT(mute->recv_all(into, Deadline::in_ms(200)).message(), HasSubstr("no answer in time"));
   skipped_s = 21;
-  EXPECT_THAT(mute->recv_all(into, soon()).message(), HasSubstr("closed by the other side"))
+  EXPECT_THAT(mute->recv_all(into, Deadline::in_ms(60'000)).message(), HasSubstr("closed by the other side"))
       << "says nothing for 20 seconds, and is sent away";
   skipped_s = 0;
   EXPECT_EQ(ask(door->address(), 1, {}, soon()).kind, Answer::Kind::given);

@@ -31,16 +31,18 @@ void tidy_roots() {
 void prepare_fork() {
   making.lock();
   lifecycle_mutex.lock();
+  if (core::Runtime* const runtime = current.load()) runtime->roots().pause();
 }
 void go_on_in_parent() {
+  if (core::Runtime* const runtime = current.load()) runtime->roots().resume();
   lifecycle_mutex.unlock();
   making.unlock();
 }
 void begin_in_child() {
   orphan_handles();
   forget_ras_server();
-  inherited.store(current.exchange(nullptr));
   go_on_in_parent();
+  inherited.store(current.exchange(nullptr));
 }
 
 core::Runtime& make_runtime() {

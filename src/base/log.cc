@@ -1,6 +1,7 @@
 #include "src/base/log.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -47,8 +48,17 @@ struct State {
   std::string last_error;
 };
 
+State& state();
+void lock() { state().mutex.lock(); }
+void unlock() { state().mutex.unlock(); }
+
+/// A child that is forked while another thread writes a line would find the mutex locked for ever: no thread
+/// holds it during a fork.
 State& state() {
-  static State* const instance = new State;
+  static State* const instance = [] {
+    pthread_atfork(lock, unlock, unlock);
+    return new State;
+  }();
   return *instance;
 }
 

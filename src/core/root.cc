@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <list>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -72,6 +73,8 @@ class Root {
   /// Tells ranks that come late what went wrong; its port may be wanted for something better.
   bool lingers() const { return lingers_.load(); }
   const UniqueId& id() const { return id_; }
+  /// Locked while its thread works, as opposed to waits.
+  std::mutex& working() { return working_; }
 
  private:
   struct Guest {
@@ -85,7 +88,7 @@ class Root {
   };
 
   void serve();
-  bool wait();
+  bool wait(std::unique_lock<std::mutex>& working);
   void turn(int64_t now);
   void admit(int64_t now);
   void listen_to(Guest& guest, int64_t now);
@@ -106,6 +109,7 @@ class Root {
   const UniqueId id_;
   const Timeouts timeouts_;
   Socket stop_;
+  std::mutex working_;
   std::list<Guest> guests_;
   std::vector<pollfd> polls_;  ///< of wait(); here, so that a child that was forked meanwhile leaks nothing
   std::vector<const Hello*> first_;  ///< by rank: who came; sized by the first hello
@@ -140,8 +144,9 @@ Status Root::start() {
 }
 
 void Root::serve() {
+  std::unique_lock working(working_);
   last_turn_ns_ = now_ns();
-  while (wait()) {
+  while (wait(working)) {
     const int64_t now = now_ns();
     if (const int64_t pause = now - last_turn_ns_; pause > kStallNs && !first_.empty()) {
       for (Guest& guest : guests_) guest.heard_ns += pause;
@@ -156,15 +161,17 @@ void Root::serve() {
 }
 
 /// Until something comes, or it is time to look for trouble. False: this process wants no root any more.
-bool Root::wait() {
+bool Root::wait(std::unique_lock<std::mutex>& working) {
   polls_ = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
   for (const Guest& guest : guests_) {
     const short events = static_cast<short>(guest.frames.flushed() ? POLLIN : POLLIN | POLLOUT);
     polls_.push_back({guest.frames.socket().fd(), events, 0});
   }
   const bool idle = guests_.empty() && first_.empty();
+  working.unlock();
   poll(polls_.data(), polls_.size(),
        idle ? -1 : static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, 250)));
+  working.lock();
   auto poll_of = polls_.cbegin() + 2;
   for (Guest& guest : guests_) guest.due = (poll_of++)->revents != 0;
   return polls_[0].revents == 0;
@@ -458,6 +465,16 @@ Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts, const st
 void Roots::tidy() {
   const std::lock_guard lock(mutex_);
   drop_finished();
+}
+
+void Roots::pause() {
+  mutex_.lock();
+  for (const auto& root : roots_) root->working().lock();
+}
+
+void Roots::resume() {
+  for (const auto& root : roots_) root->working().unlock();
+  mutex_.unlock();
 }
 
 void Roots::drop_finished() {

@@ -40,6 +40,10 @@ class Roots {
   Status start_fixed(const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort);
   /// Lets go of the roots that have ended. Does not wait for others.
   void tidy();
+  /// Stops the threads of all roots where they wait, and lets none start, until resume(): what they allocate
+  /// is in a consistent state then, for a child that is forked. Both are called by the same thread.
+  void pause();
+  void resume();
 
  private:
   void drop_finished();

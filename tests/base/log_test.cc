@@ -1,8 +1,10 @@
 #include "src/base/log.h"
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -148,6 +150,30 @@ TEST_F(Log, TheLastErrorIsBoundedAndSurvivesOthers) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(std::string(mine).size(), 1023u);
   EXPECT_STREQ(last_error(), "short");
+}
+
+TEST_F(Log, AChildThatIsForkedWhileAThreadLogsCanLog) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "what a child of a process with threads may do, ThreadSanitizer does not support";
+#endif
+  configure("INFO");
+  std::atomic<bool> enough{false};
+  std::thread other([&] {
+    while (!enough) WEIR_INFO(init, "from a thread");
+  });
+  for (int i = 0; i < 50 && !HasFailure(); ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      WEIR_INFO(init, "from a child");
+      _exit(0);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "of child " << i;
+  }
+  enough = true;
+  other.join();
 }
 
 }  // namespace

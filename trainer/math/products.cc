@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <dnnl.hpp>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -192,20 +193,24 @@ std::string products_version() {
 
 double measured_peak(Products& products) {
   using Clock = std::chrono::steady_clock;
-  constexpr Index kSize = 1024;
-  const ProductShape shape{.rows = kSize, .depth = kSize, .columns = kSize};
-  const Buffer a(kSize * kSize);
-  const Buffer b(kSize * kSize);
-  Buffer c(kSize * kSize);
-  double best = 1e9;
-  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(300);
-  for (Clock::time_point begin = Clock::now(); begin < end;) {
-    products.run(shape, a.data(), b.data(), c.data());
-    const Clock::time_point now = Clock::now();
-    best = std::min(best, std::chrono::duration<double>(now - begin).count());
-    begin = now;
+  constexpr Index kLargest = 1024;
+  constexpr double kEnough = 1e-3;  // seconds of a product that is worth a measurement
+  const Buffer a(kLargest * kLargest);
+  const Buffer b(kLargest * kLargest);
+  Buffer c(kLargest * kLargest);
+  double best = 0;
+  double seconds = 0;
+  for (Index size = 256; size <= kLargest && seconds < kEnough; size *= 2) {
+    const ProductShape shape{.rows = size, .depth = size, .columns = size};
+    seconds = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < 5; ++round) {  // the first one also makes oneDNN's code
+      const Clock::time_point begin = Clock::now();
+      products.run(shape, a.data(), b.data(), c.data());
+      seconds = std::min(seconds, std::chrono::duration<double>(Clock::now() - begin).count());
+    }
+    best = std::max(best, 2.0 * static_cast<double>(size * size * size) / seconds);
   }
-  return 2.0 * kSize * kSize * kSize / best;
+  return best;
 }
 
 }  // namespace weir::trainer

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Each header compiles alone: headers.py ROOT [--cxx COMPILER] [--cc COMPILER].
 
-A header whose .cc includes it first is compiled alone by every build already, and is skipped here. The C
-headers are compiled as C too.
+A header of the product whose .cc includes it first is compiled alone where each file is compiled by itself, as
+.ci/run does, and is skipped here. The C headers are compiled as C too.
 
 Most of the time would go into reading the same headers of libraries again and again. What a header includes, itself or
 through others of ours, it sees in any case: the dear ones of these are compiled ahead, once, and stand before it. What a
@@ -39,7 +39,7 @@ def first_include(root, path):
 
 
 def needs_compiling(root, header):
-  if header.startswith("include/"):
+  if header.startswith(("include/", "tests/")):
     return True
   if header.startswith(SKIPPED):
     return False

@@ -8,6 +8,8 @@
 Importing the package registers the back end 'weir'. Everything else is torch.distributed's own interface.
 """
 
+import atexit as _atexit
+
 import torch
 import torch.distributed as _dist
 
@@ -49,3 +51,5 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=True):
 
 
 _register()
+# Process groups live longer than the interpreter, whose lock their threads may need.
+_atexit.register(_C.close_all)

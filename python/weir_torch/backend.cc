@@ -53,19 +53,25 @@ Backend::Backend(StorePtr store, int rank, int size, Milliseconds timeout)
       gpu_communicator_(store_, "weir/gpu", rank, size),
       mail_(store_, rank, size) {}
 
-Backend::~Backend() {
+Backend::~Backend() { close(); }
+
+void Backend::close() {
   const WithoutPython let_callbacks_run;
-  if (!line_->drain(kLastCall)) {
-    communicator_.abort();
-    gpu_communicator_.abort();
-  }
-  line_->close();
-  mail_.close();
+  std::call_once(close_once_, [this] {
+    closed_ = true;
+    if (!line_->drain(kLastCall)) {
+      communicator_.abort();
+      gpu_communicator_.abort();
+    }
+    line_->close();
+    mail_.close();
+  });
 }
 
 Milliseconds Backend::effective(Milliseconds asked) const { return asked.count() < 0 ? timeout_ : asked; }
 
 GpuPassagePtr Backend::passage_for(const Tensors& tensors) {
+  if (closed_) refuse("the group was closed, since the interpreter is about to end");
   if (tensors.empty() || tensors.front().device().is_cpu()) return nullptr;
   return std::make_shared<GpuPassage>(queues_.of(tensors.front().device()));
 }

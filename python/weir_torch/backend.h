@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "python/weir_torch/collectives.h"
 #include "python/weir_torch/mail.h"
@@ -62,6 +63,10 @@ class Backend final : public Base {
 
   /// Whatever is under way, and every operation from now on, ends with an error. Any thread.
   void abort();
+  /// Waits a moment for what is under way, aborts the rest and ends the threads; later operations are
+  /// refused. The destructor does it, too. It must be done before the interpreter ends: a thread that lets go
+  /// of a tensor may need the interpreter's lock.
+  void close();
 
  private:
   using Body = std::function<void(const Peers&)>;
@@ -69,6 +74,8 @@ class Backend final : public Base {
   /// `used`: what else the operation works on.
   WorkPtr submit(c10d::OpType type, const char* name, Tensors outputs, Tensors used, Milliseconds timeout,
                  Body body);
+  /// What an operation on tensors of a GPU goes through; null for others. Every operation asks for it: throws
+  /// after close().
   GpuPassagePtr passage_for(const Tensors& tensors);
   Milliseconds effective(Milliseconds asked) const;
   /// One for each rank, of one type; throws.
@@ -85,6 +92,8 @@ class Backend final : public Base {
   const std::shared_ptr<Line> line_ = std::make_shared<Line>();
   std::atomic<uint64_t> issued_{0};
   std::atomic<uint64_t> monitored_{0};  ///< monitored barriers
+  std::once_flag close_once_;
+  std::atomic<bool> closed_{false};
 };
 
 }  // namespace weir_torch

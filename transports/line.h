@@ -1,5 +1,5 @@
 /// The connection between the two ends of a channel whose bytes travel elsewhere: sets the channel up, and
-/// tells when the other end is gone. The sender delivers it at the receiver's door; from then on frames
+/// tells when the other end is gone. The sender delivers it at the receiver's listener; from then on frames
 /// travel.
 ///
 /// Not thread-safe. Nothing blocks.

@@ -49,24 +49,25 @@ const std::string& network_of(const TransportContext& context, const Options& op
 }
 
 std::unique_ptr<Transport> net_plugin(const TransportContext& context, const Options& options) {
-  if (context.door == nullptr)
-    return make_net_plugin(context.self, nullptr, Status(Code::invalid_usage, "this process has no door"));
+  if (context.listener == nullptr)
+    return make_net_plugin(context.self, nullptr,
+                           Status(Code::invalid_usage, "this process does not listen at any address"));
   const drivers::NetPluginSpec spec{.plugins = options.net_plugins,
                                     .network = network_of(context, options),
                                     .communicator = context.self.uid,
                                     .traffic_class = context.network.traffic_class};
-  return paced(make_net_plugin(context.self, context.door, drivers::NetPlugin::load(spec)), options);
+  return paced(make_net_plugin(context.self, context.listener, drivers::NetPlugin::load(spec)), options);
 }
 
 std::unique_ptr<Transport> verbs(const TransportContext& context, const Options& options) {
   const std::string& network = network_of(context, options);
   if (network.empty() || equals_ignoring_case(network, "IB"))
     return paced(
-        make_verbs(context.self, context.door, context.verbs ? context.verbs() : drivers::load_verbs(),
+        make_verbs(context.self, context.listener, context.verbs ? context.verbs() : drivers::load_verbs(),
                    options, context.nearest),
         options);
   return make_verbs(
-      context.self, context.door,
+      context.self, context.listener,
       Status(Code::invalid_usage,
              fmt::format("the network \"{}\" is asked for (NCCL_NET); verbs is \"IB\"", network)),
       options);
@@ -83,7 +84,7 @@ std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& o
   settings.spreads = options.spreads_paths;
   settings.budget = options.credit_bytes == 0 ? nullptr : context.credit;
   settings.budget_for_own_host = options.credit_bytes > 0;
-  return make_tcp(context.self, context.door, settings);
+  return make_tcp(context.self, context.listener, settings);
 }
 
 /// The preferred one first.

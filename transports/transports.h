@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "src/base/options.h"
 #include "src/drivers/verbs.h"
 #include "transports/credit_budget.h"
@@ -26,12 +26,12 @@ struct NetworkChoice {
 using VerbsLoader = std::function<Result<std::unique_ptr<drivers::Verbs>>()>;
 
 /// What transports are made from. Everything pointed to outlives them; a transport whose part is null (no
-/// home, no door) is made all the same, reaches nobody and says why.
+/// home, no listener) is made all the same, reaches nobody and says why.
 struct TransportContext {
   Identity self;
   Home* home = nullptr;
   LocalHomes* local_homes = nullptr;  ///< one object for all ranks of the process
-  Door* door = nullptr;
+  Listener* listener = nullptr;
   CreditBudget* credit = nullptr;  ///< one object for all ranks of the process
   NetworkChoice network;
   NearestPorts nearest;  ///< null: the rank has no GPU

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "transports/memory/cma.h"
 #include "transports/memory/loop.h"
 #include "transports/memory/shm.h"
@@ -29,7 +29,7 @@ enum Tag : uint64_t { kSink, kEcho, kQuit };
 
 struct Node {
   std::unique_ptr<Home> home;
-  std::unique_ptr<Door> door;
+  std::unique_ptr<Listener> listener;
   std::unique_ptr<Transport> transport;
 };
 using MakeNode = Node (*)(Rank);
@@ -58,8 +58,8 @@ Node cma_node(Rank rank) { return {nullptr, nullptr, make_cma(identity(rank))}; 
 
 Node tcp_node(Rank rank) {
   Node node;
-  node.door = std::move(Door::open(SocketAddress::loopback(AF_INET, 0), nullptr).value());
-  node.transport = make_tcp(identity(rank), node.door.get(), {});
+  node.listener = std::move(Listener::open(SocketAddress::loopback(AF_INET, 0), nullptr).value());
+  node.transport = make_tcp(identity(rank), node.listener.get(), {});
   return node;
 }
 

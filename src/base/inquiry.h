@@ -1,18 +1,18 @@
-/// A question to a door, under way: connect, ask, receive, each as far as it goes without blocking.
+/// A question to a listener, under way: connect, ask, receive, each as far as it goes without blocking.
 #pragma once
 
 #include <poll.h>
 
 #include <array>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 
 namespace weir {
 
 /// Not thread-safe. Dropping it gives up.
 class Inquiry {
  public:
-  Inquiry(const SocketAddress& door, uint64_t scope, BytesView question);
+  Inquiry(const SocketAddress& listener, uint64_t scope, BytesView question);
 
   /// Goes on; true when the answer, or the failure, is there.
   bool advance();
@@ -27,7 +27,7 @@ class Inquiry {
   void fail(const Status& status);
   void finish();
 
-  const SocketAddress door_;
+  const SocketAddress listener_;
   Bytes request_;
   size_t sent_ = 0;
   Socket socket_;

@@ -24,9 +24,9 @@ constexpr int64_t kVerdictMs = 1000;  ///< for the root to name whoever did not 
 
 Bytes encode(const PeerAddress& peer) {
   ByteWriter out;
-  out.put(peer.door).put(peer.host).put(peer.pid).put_string(peer.hostname);
-  out.put(static_cast<uint32_t>(peer.other_doors.size()));
-  for (const SocketAddress& door : peer.other_doors) out.put(door);
+  out.put(peer.listener).put(peer.host).put(peer.pid).put_string(peer.hostname);
+  out.put(static_cast<uint32_t>(peer.other_listeners.size()));
+  for (const SocketAddress& listener : peer.other_listeners) out.put(listener);
   return out.take();
 }
 
@@ -35,13 +35,13 @@ Result<std::vector<PeerAddress>> decode(const std::vector<Bytes>& all) {
   for (const Bytes& bytes : all) {
     ByteReader in(bytes);
     PeerAddress& peer = peers.emplace_back();
-    peer.door = in.get<SocketAddress>();
+    peer.listener = in.get<SocketAddress>();
     peer.host = in.get<uint64_t>();
     peer.pid = in.get<int32_t>();
     peer.hostname = in.get_string();
     const auto others = in.get<uint32_t>();
-    for (uint32_t i = 0; in.ok() && i < others; ++i) peer.other_doors.push_back(in.get<SocketAddress>());
-    if (!in.ok() || !peer.door.valid()) {
+    for (uint32_t i = 0; in.ok() && i < others; ++i) peer.other_listeners.push_back(in.get<SocketAddress>());
+    if (!in.ok() || !peer.listener.valid()) {
       return Status(Code::remote_error, fmt::format("rank {} sent a broken address", peers.size() - 1));
     }
   }
@@ -58,18 +58,18 @@ void answer_for_a_while(Activity& activity, const Status& status, const std::ato
 /// The first exchange, in which everybody learns everybody's address; the root looks after it.
 Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& root, const Activity& activity,
                                       const PeerAddress& own) {
-  const root_wire::Doors& doors = *root.doors();
+  const root_wire::Listeners& listeners = *root.listeners();
   BruckSpec exchange;
-  exchange.door = spec.door.get();
-  exchange.uid = doors.uid;
+  exchange.listener = spec.listener.get();
+  exchange.uid = listeners.uid;
   exchange.rank = spec.rank;
   exchange.ranks = spec.ranks;
   exchange.send_ms = spec.timeouts.peer_ms;
   exchange.abort = spec.abort;
-  exchange.door_of = [&](Rank to) {
+  exchange.listener_of = [&](Rank to) {
     const auto distance = static_cast<unsigned>((spec.rank - to + spec.ranks) % spec.ranks);
     const auto index = static_cast<size_t>(std::countr_zero(distance));
-    return index < doors.below.size() ? doors.below[index] : SocketAddress();
+    return index < listeners.below.size() ? listeners.below[index] : SocketAddress();
   };
   const auto serve = [&](int wait_ms) { return activity.failed() ? activity.status() : root.serve(wait_ms); };
   exchange.while_waiting = [&](Rank, int64_t) { return serve(0); };
@@ -101,7 +101,7 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
 
 Bootstrap::~Bootstrap() {
   spec_.watch->leave(uid_, rank_);
-  spec_.door->forget(uid_, rank_);
+  spec_.listener->forget(uid_, rank_);
 }
 
 Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
@@ -111,20 +111,20 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   hello.nonce = spec.id.nonce;
   hello.rank = spec.rank;
   hello.ranks = spec.ranks;
-  hello.peer = {spec.door->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
-  const std::vector<SocketAddress>& doors = spec.door->addresses();
-  hello.peer.other_doors.assign(doors.begin() + 1, doors.end());
-  spec.door->admit(circle_of(spec.id));  // before others know of this door
+  hello.peer = {spec.listener->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
+  const std::vector<SocketAddress>& listeners = spec.listener->addresses();
+  hello.peer.other_listeners.assign(listeners.begin() + 1, listeners.end());
+  spec.listener->admit(circle_of(spec.id));  // before others know of this listener
   auto opened = RootLink::open(spec.id, hello, spec.timeouts, spec.abort);
   WEIR_TRY(opened.status());
   RootLink& root = **opened;
-  while (!root.doors()) {
+  while (!root.listeners()) {
     if (const Status status = root.serve(50); !status.ok()) {
       root.leave(status);
       return status;
     }
   }
-  const uint64_t uid = root.doors()->uid;
+  const uint64_t uid = root.listeners()->uid;
   auto activity = spec.watch->enter(uid, spec.rank);  // from now on others may tell this rank of a failure
   auto peers = meet(spec, root, *activity, hello.peer);
   root.leave(peers.status());
@@ -133,11 +133,11 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
     if (!others_know && peers.status().code() == Code::remote_error)
       answer_for_a_while(*activity, peers.status(), spec.abort);
     spec.watch->leave(uid, spec.rank);
-    spec.door->forget(uid, spec.rank);
+    spec.listener->forget(uid, spec.rank);
     return peers.status();
   }
-  WEIR_INFO(bootstrap, "rank {} of {} has joined communicator {:#x}; its door is {}", spec.rank, spec.ranks,
-            uid, spec.door->address().text());
+  WEIR_INFO(bootstrap, "rank {} of {} has joined communicator {:#x}; its address is {}", spec.rank,
+            spec.ranks, uid, spec.listener->address().text());
   return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(*peers), std::move(activity)));
 }
 
@@ -245,7 +245,7 @@ Status Bootstrap::await_company(Gatherings::Meeting& meeting) {
 Result<std::shared_ptr<Gathered>> Bootstrap::speak(const std::map<Rank, Bytes>& said, uint32_t number) {
   const std::vector<Rank>& speakers = company_.speakers;
   BruckSpec exchange;
-  exchange.door = spec_.door.get();
+  exchange.listener = spec_.listener.get();
   exchange.uid = uid_;
   exchange.number = number;
   exchange.members = speakers;
@@ -253,7 +253,7 @@ Result<std::shared_ptr<Gathered>> Bootstrap::speak(const std::map<Rank, Bytes>& 
   exchange.ranks = static_cast<int>(speakers.size());
   exchange.send_ms = spec_.timeouts.peer_ms;
   exchange.abort = spec_.abort;
-  exchange.door_of = [this](Rank to) { return peers()[static_cast<size_t>(to)].door; };
+  exchange.listener_of = [this](Rank to) { return peers()[static_cast<size_t>(to)].listener; };
   exchange.while_waiting = [this](Rank from, int64_t waited_ns) {
     return watchdog_->examine(from, waited_ns);
   };

@@ -2,12 +2,12 @@
 /// colours).
 ///
 /// Joining: every rank says hello to the root (root.h), which waits until all are there and tells each rank
-/// the doors of those log2(n) ranks that it will send to. What everybody must know travels among the ranks
-/// themselves in a Bruck all-gather, as messages to doors; nothing stays open between exchanges. Once ranks
-/// know which of them are in one process, only processes send messages (gathering.h).
+/// the listeners of those log2(n) ranks that it will send to. What everybody must know travels among the
+/// ranks themselves in a Bruck all-gather, as messages to listeners; nothing stays open between exchanges.
+/// Once ranks know which of them are in one process, only processes send messages (gathering.h).
 ///
 /// Every wait ends: with a deadline, the abort flag, or an error that names who did not answer. Used by one
-/// thread at a time; several ranks may be threads of one process and share its door.
+/// thread at a time; several ranks may be threads of one process and share its listener.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "src/core/gathering.h"
 #include "src/core/root.h"
 #include "src/core/unique_id.h"
@@ -39,8 +39,8 @@ class Bootstrap {
     UniqueId id;
     int ranks = 1;
     Rank rank = 0;
-    std::shared_ptr<Door> door;
-    Watch* watch = nullptr;            ///< outlives the bootstrap; answers at `door`
+    std::shared_ptr<Listener> listener;
+    Watch* watch = nullptr;            ///< outlives the bootstrap; answers at `listener`
     Roots* roots = nullptr;            ///< where rank 0 starts the root of a fixed id
     Gatherings* gatherings = nullptr;  ///< of this process; outlives the bootstrap
     uint64_t host = 0;                 ///< host_identity()
@@ -63,7 +63,7 @@ class Bootstrap {
 
   Rank rank() const { return rank_; }
   int size() const { return static_cast<int>(peers().size()); }
-  /// The scope of this communicator at doors; the same on all ranks, different for every communicator.
+  /// The scope of this communicator at listeners; the same on all ranks, different for every communicator.
   uint64_t uid() const { return uid_; }
   const std::vector<PeerAddress>& peers() const { return watchdog_->peers(); }
 

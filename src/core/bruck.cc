@@ -14,7 +14,7 @@ constexpr uint32_t kExchangePurpose = 0xb007'0000;  ///< messages of bootstrap e
 Result<Bytes> await(const BruckSpec& spec, const DeliveryKey& key) {
   const int64_t start = now_ns();
   for (;;) {
-    if (auto message = spec.door->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort)))
+    if (auto message = spec.listener->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort)))
       return std::move(*message);
     if (spec.abort != nullptr && spec.abort->load()) {
       return Status(Code::invalid_usage, fmt::format("aborted while waiting for rank {}", key.from));
@@ -24,14 +24,14 @@ Result<Bytes> await(const BruckSpec& spec, const DeliveryKey& key) {
 }
 
 Status send(const BruckSpec& spec, const DeliveryKey& key, Bytes message) {
-  const SocketAddress door = spec.door_of(key.to);
-  if (door == spec.door->address()) {
-    spec.door->put(key, std::move(message));
+  const SocketAddress listener = spec.listener_of(key.to);
+  if (listener == spec.listener->address()) {
+    spec.listener->put(key, std::move(message));
     return {};
   }
   const int64_t start = now_ns();
   Status verdict;
-  const Status status = post(door, key, message, Deadline::in_ms(spec.send_ms, spec.abort),
+  const Status status = post(listener, key, message, Deadline::in_ms(spec.send_ms, spec.abort),
                              [&] { return verdict = spec.while_waiting(key.to, now_ns() - start); });
   if (status.ok() || !verdict.ok() || (spec.abort != nullptr && spec.abort->load())) return status;
   return spec.broken(key.to, status);

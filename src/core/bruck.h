@@ -1,5 +1,5 @@
 /// An all-gather of byte strings in ceil(log2(n)) rounds of one message each (Bruck's algorithm),
-/// through doors.
+/// through listeners.
 ///
 /// In the round of distance d, rank r sends what it has (its own bytes and those of the ranks above it, at
 /// most d of them) to rank r - d and gets as much from rank r + d, modulo n.
@@ -10,14 +10,14 @@
 #include <span>
 #include <vector>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "src/base/types.h"
 #include "weir/status.h"
 
 namespace weir::core {
 
 struct BruckSpec {
-  Door* door = nullptr;  ///< of this process
+  Listener* listener = nullptr;  ///< of this process
   uint64_t uid = 0;
   uint32_t number =
       0;  ///< of the exchange: equal on all ranks, different for exchanges of one uid that may overlap
@@ -25,10 +25,10 @@ struct BruckSpec {
   int ranks = 1;
   /// Who takes part, if these are not all: then `rank` and `ranks` count in this list.
   std::span<const Rank> members = {};
-  int64_t send_ms = 5000;  ///< for bringing a message to a door
+  int64_t send_ms = 5000;  ///< for bringing a message to a listener
   const std::atomic<bool>* abort = nullptr;
-  /// The door of a member that is a power of two below this one.
-  std::function<SocketAddress(Rank)> door_of;
+  /// The listener of a member that is a power of two below this one.
+  std::function<SocketAddress(Rank)> listener_of;
   /// Called about every 20 ms while nothing comes from `peer`, or it does not take what it is sent; an error
   /// ends the exchange.
   std::function<Status(Rank peer, int64_t waited_ns)> while_waiting;

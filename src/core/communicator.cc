@@ -145,13 +145,13 @@ Communicator* Communicator::parent() const {
 }
 
 Status Communicator::join_root(const UniqueId& id) {
-  auto door = runtime_.door(id.root);
-  WEIR_TRY(door.status());
+  auto listener = runtime_.listener(id.root);
+  WEIR_TRY(listener.status());
   Bootstrap::Spec spec;
   spec.id = id;
   spec.ranks = ranks_;
   spec.rank = rank_;
-  spec.door = *door;
+  spec.listener = *listener;
   spec.watch = &runtime_.watch();
   spec.roots = &runtime_.roots();
   spec.gatherings = &runtime_.gatherings();
@@ -161,7 +161,7 @@ Status Communicator::join_root(const UniqueId& id) {
   const Watch::JoiningNote note(runtime_.watch(), {rank_, ranks_, id.root.text()});
   auto bootstrap = Bootstrap::join(spec);
   WEIR_TRY(bootstrap.status());
-  return build(std::move(*door), std::move(*bootstrap));
+  return build(std::move(*listener), std::move(*bootstrap));
 }
 
 Status Communicator::join_split() {
@@ -183,7 +183,7 @@ Status Communicator::join_split() {
   WEIR_TRY(subset.status());
   ranks_ = (*subset)->size();
   rank_ = (*subset)->rank();
-  return build(parent.connected_->door, std::move(*subset));
+  return build(parent.connected_->listener, std::move(*subset));
 }
 
 /// What was revoked answers nobody any more.
@@ -211,11 +211,11 @@ Status Communicator::join_shrunk() {
   WEIR_TRY(rest.status());
   ranks_ = (*rest)->size();
   rank_ = (*rest)->rank();
-  return build(parent.connected_->door, std::move(*rest));
+  return build(parent.connected_->listener, std::move(*rest));
 }
 
-Status Communicator::build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap> bootstrap) {
-  auto connected = Connected::build(runtime_, std::move(door), std::move(bootstrap), config_, gpu_);
+Status Communicator::build(std::shared_ptr<Listener> listener, std::unique_ptr<Bootstrap> bootstrap) {
+  auto connected = Connected::build(runtime_, std::move(listener), std::move(bootstrap), config_, gpu_);
   WEIR_TRY(connected.status());
   connected_ = std::move(*connected);
   connected_->take_seat(runtime_.landings(), landings_);

@@ -30,7 +30,7 @@
 #include "weir/status.h"
 
 namespace weir {
-class Door;
+class Listener;
 }
 
 namespace weir::core {
@@ -172,7 +172,7 @@ class Communicator {
   Result<std::unique_ptr<Bootstrap>> fresh_meeting(Communicator& parent);
   /// Until nothing is queued or under way.
   void wait_idle();
-  Status build(std::shared_ptr<Door> door, std::unique_ptr<Bootstrap> bootstrap);
+  Status build(std::shared_ptr<Listener> listener, std::unique_ptr<Bootstrap> bootstrap);
   Status usable() const;
   Status run_in_turn(std::span<const Operation> operations, device::HostStream* stream);
   /// Carries shares of several communicators out together, each in its turn, on this thread.
@@ -226,7 +226,7 @@ class Communicator {
   Status state_;
   Turnstile turns_;
   Admission admission_;
-  std::shared_ptr<Door> resting_door_;  ///< of a suspended one, which has no connected_; else null
+  std::shared_ptr<Listener> resting_listener_;  ///< of a suspended one, which has no connected_; else null
   const std::shared_ptr<LandingSpace> landings_ = std::make_shared<LandingSpace>();
   std::unique_ptr<Bootstrap> resting_;  ///< likewise
   std::unique_ptr<Connected> connected_;

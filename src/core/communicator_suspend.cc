@@ -57,7 +57,7 @@ Status Communicator::suspend_now() {
     left = std::move(connected_);
     resting_ = std::move(left->bootstrap);
     resting_->activity().set_stage(Activity::Stage::suspended);
-    resting_door_ = left->door;
+    resting_listener_ = left->listener;
     suspended_bytes_ = bytes;
     suspended_.store(true);
     suspending_.store(false);
@@ -79,7 +79,7 @@ Status Communicator::resume_now() {
   auto fresh = Bootstrap::subset(*resting_, everybody, uid, &aborted_);
   WEIR_TRY(fresh.status());
   (*fresh)->watchdog().set_stuck_ms(resting_->watchdog().stuck_ms());
-  auto connected = Connected::build(runtime_, resting_door_, std::move(*fresh), config_, gpu_);
+  auto connected = Connected::build(runtime_, resting_listener_, std::move(*fresh), config_, gpu_);
   if (!connected.ok()) {
     set_state(connected.status());
     return connected.status();
@@ -90,7 +90,7 @@ Status Communicator::resume_now() {
     std::lock_guard lock(mutex_);
     connected_ = std::move(*connected);
     left = std::move(resting_);
-    resting_door_.reset();
+    resting_listener_.reset();
     suspended_bytes_ = 0;
     suspended_.store(false);
     if (state_.ok()) code_.store(static_cast<int>(Code::success), std::memory_order_release);

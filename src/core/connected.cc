@@ -112,8 +112,8 @@ void log_rings(const algorithms::Layout& layout) {
 /// What all have told, for the ranks of this process, of which `self` is one.
 Result<std::shared_ptr<Roster>> read_roster(const std::vector<Bytes>& all,
                                             const std::vector<PeerAddress>& peers, Rank self) {
-  const SocketAddress& own = peers[static_cast<size_t>(self)].door;
-  const auto here = static_cast<int>(std::ranges::count(peers, own, &PeerAddress::door));
+  const SocketAddress& own = peers[static_cast<size_t>(self)].listener;
+  const auto here = static_cast<int>(std::ranges::count(peers, own, &PeerAddress::listener));
   std::shared_ptr<Roster> roster(new Roster{{}, {}, {}, {}, ProvenPlans(here)});
   std::vector<Bytes> contributions;
   for (const Bytes& bytes : all) {
@@ -131,13 +131,13 @@ Result<std::shared_ptr<Roster>> read_roster(const std::vector<Bytes>& all,
 
 }  // namespace
 
-Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Door> door,
+Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Listener> listener,
                                                     std::unique_ptr<Bootstrap> bootstrap,
                                                     const Config& config, const device::Gpu* gpu) {
   const Options& options = runtime.options();
   auto made = std::make_unique<Connected>();
   Connected& c = *made;
-  c.door = std::move(door);
+  c.listener = std::move(listener);
   c.bootstrap = std::move(bootstrap);
   const Rank self = c.bootstrap->rank();
   const int ranks = c.bootstrap->size();
@@ -204,7 +204,7 @@ Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network, co
   const TransportContext context{{bootstrap->uid(), bootstrap->rank(), runtime.host()},
                                  home.get(),
                                  &runtime.local_homes(),
-                                 door.get(),
+                                 listener.get(),
                                  &runtime.credit(),
                                  network,
                                  std::move(nearest),

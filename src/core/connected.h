@@ -42,7 +42,7 @@ struct Roster {
 };
 
 struct Connected {
-  std::shared_ptr<Door> door;
+  std::shared_ptr<Listener> listener;
   std::unique_ptr<Bootstrap> bootstrap;
   std::shared_ptr<Roster> roster;
   std::unique_ptr<Home> home;
@@ -67,7 +67,7 @@ struct Connected {
   bool gpus_somewhere = false;  ///< a rank's process uses GPUs
 
   /// Everything from `home` on. Collective.
-  static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Door> door,
+  static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Listener> listener,
                                                   std::unique_ptr<Bootstrap> bootstrap, const Config& config,
                                                   const device::Gpu* gpu);
   /// From now on other ranks write to `space`.

@@ -199,7 +199,8 @@ Progress Execution::fail(Status status) {
 
 /// The task found that a peer called something else: the watchdog can say what.
 Status Execution::explain(const Status& found) {
-  // What a door said of a put is no matter of calls that do not match; a door that said nothing may be gone.
+  // What a listener said of a put is no matter of calls that do not match; a listener that said nothing may
+  // be gone.
   const Code unclear = task_ == parts_.one_sided ? Code::remote_error : Code::invalid_usage;
   return found.code() == unclear ? parts_.watchdog->explain(task_->waiting_for(), found, task_) : found;
 }

@@ -19,8 +19,8 @@ auto find_or_make(Known& known, const typename Known::key_type& key, Make make) 
 }
 
 /// An address as bytes, for sets.
-std::string_view key_of(const SocketAddress& door) {
-  return {reinterpret_cast<const char*>(&door), sizeof door};
+std::string_view key_of(const SocketAddress& listener) {
+  return {reinterpret_cast<const char*>(&listener), sizeof listener};
 }
 
 }  // namespace
@@ -38,16 +38,16 @@ std::shared_ptr<const std::vector<PeerAddress>> Gatherings::share(uint64_t uid,
 }
 
 Company Company::of(const std::vector<PeerAddress>& peers, Rank self) {
-  const SocketAddress& own = peers[static_cast<size_t>(self)].door;
-  const auto first = std::ranges::find(peers, own, &PeerAddress::door);
+  const SocketAddress& own = peers[static_cast<size_t>(self)].listener;
+  const auto first = std::ranges::find(peers, own, &PeerAddress::listener);
   Company company;
   company.speaker = static_cast<Rank>(first - peers.begin());
   if (company.speaker != self) return company;
   std::set<std::string_view> seen;
   for (Rank rank = 0; rank < static_cast<Rank>(peers.size()); ++rank) {
-    const SocketAddress& door = peers[static_cast<size_t>(rank)].door;
-    if (door == own) company.here.push_back(rank);
-    if (seen.insert(key_of(door)).second) company.speakers.push_back(rank);
+    const SocketAddress& listener = peers[static_cast<size_t>(rank)].listener;
+    if (listener == own) company.here.push_back(rank);
+    if (seen.insert(key_of(listener)).second) company.speakers.push_back(rank);
   }
   return company;
 }

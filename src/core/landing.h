@@ -1,9 +1,9 @@
 /// Memory of this process's ranks that other ranks write without being asked (NCCL's windows), and the
 /// signals that tell of it.
 ///
-/// Puts and signals of ranks of this process come as calls, those of others as questions at the door, which
-/// its thread carries out at once: a rank need not be in a call to be written to. A question is answered when
-/// what it asks for is done, so what follows an answer comes later.
+/// Puts and signals of ranks of this process come as calls, those of others as questions at the listener,
+/// which its thread carries out at once: a rank need not be in a call to be written to. A question is
+/// answered when what it asks for is done, so what follows an answer comes later.
 #pragma once
 
 #include <cstddef>
@@ -77,7 +77,7 @@ class LandingSpace {
   Doorbell* bell_ = nullptr;
 };
 
-/// The landing spaces of a process. Thread-safe; outlives the door that it answers for.
+/// The landing spaces of a process. Thread-safe; outlives the listener that it answers for.
 class Landings {
  public:
   /// Rank `rank` of communicator `uid` takes deliveries while this lives.
@@ -100,7 +100,7 @@ class Landings {
   /// Null: it has no seat.
   std::shared_ptr<LandingSpace> find(uint64_t uid, Rank rank) const;
 
-  /// Whether a question at the door is for answer().
+  /// Whether a question at the listener is for answer().
   static bool is_meant(BytesView question);
   Bytes answer(uint64_t uid, BytesView question);
   static Bytes question(Rank to, const Delivery& delivery);

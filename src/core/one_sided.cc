@@ -5,18 +5,18 @@
 
 #include <algorithm>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 
 namespace weir::core {
 namespace {
 
 using exec::Progress;
 
-/// Bytes that go with a question: little enough that a door is not busy with them for long.
+/// Bytes that go with a question: little enough that a listener is not busy with them for long.
 constexpr size_t kPiece = size_t{1} << 20;
 
 /// A put of so many has its signal in the same question. That of a larger one goes alone: its pieces, which
-/// do no harm when they come twice, are sent again where a door that is short of time has closed the
+/// do no harm when they come twice, are sent again where a listener that is short of time has closed the
 /// connection.
 constexpr size_t kTogether = size_t{64} << 10;
 constexpr int kAttempts = 3;
@@ -69,15 +69,15 @@ Progress OneSidedTask::deliver() {
 bool OneSidedTask::is_local(Rank peer) const {
   const PeerAddress& own = (*parts_.peers)[static_cast<size_t>(parts_.rank)];
   const PeerAddress& other = (*parts_.peers)[static_cast<size_t>(peer)];
-  return own.door == other.door && own.pid == other.pid;
+  return own.listener == other.listener && own.pid == other.pid;
 }
 
 Delivered OneSidedTask::send(Rank peer, const Delivery& delivery) const {
   if (is_local(peer)) return parts_.landings->deliver(parts_.uid, peer, delivery);
-  const SocketAddress& door = (*parts_.peers)[static_cast<size_t>(peer)].door;
+  const SocketAddress& listener = (*parts_.peers)[static_cast<size_t>(peer)].listener;
   const Bytes question = Landings::question(peer, delivery);
   for (int attempt = 1;; ++attempt) {
-    const Answer answer = ask(door, parts_.uid, question, Deadline::in_ms(parts_.answer_ms, abort_));
+    const Answer answer = ask(listener, parts_.uid, question, Deadline::in_ms(parts_.answer_ms, abort_));
     if (answer.kind == Answer::Kind::given) {
       const std::optional<Delivered> read = Landings::read_answer(answer.bytes);
       return read ? *read : Delivered(Code::remote_error, "its process gave no answer that makes sense");

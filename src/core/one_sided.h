@@ -1,11 +1,11 @@
 /// Puts, signals and waits for signals of one communicator rank (ncclPutSignal and its like): one at a time,
 /// each done before the next begins.
 ///
-/// Memory of ranks of this process is written directly; that of others through the doors of their processes,
-/// in pieces, whatever those ranks do. A put is done when its bytes and its signal have arrived.
+/// Memory of ranks of this process is written directly; that of others through the listeners of their
+/// processes, in pieces, whatever those ranks do. A put is done when its bytes and its signal have arrived.
 ///
-/// Not thread-safe. A task in the sense of exec/task.h; a put waits for each answer of a door, which its own
-/// thread gives at once.
+/// Not thread-safe. A task in the sense of exec/task.h; a put waits for each answer of a listener, which its
+/// own thread gives at once.
 #pragma once
 
 #include <atomic>
@@ -41,10 +41,10 @@ class OneSidedTask final : public exec::Task {
     uint64_t uid = 0;
     Landings* landings = nullptr;  ///< of this process
     const std::vector<PeerAddress>* peers = nullptr;
-    int64_t answer_ms = 5000;  ///< for a door
+    int64_t answer_ms = 5000;  ///< for a listener
   };
   explicit OneSidedTask(const Parts& parts) : parts_(parts) {}
-  /// Waits for no door any more once this is true. Outlives it.
+  /// Waits for no listener any more once this is true. Outlives it.
   void watch(const std::atomic<bool>& abort) { abort_ = &abort; }
 
   /// REQUIRES: the last one is done; operation.side is not none. What it names lives until it is done.

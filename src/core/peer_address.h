@@ -13,11 +13,12 @@
 namespace weir::core {
 
 struct PeerAddress {
-  SocketAddress door;
+  SocketAddress listener;
   uint64_t host = 0;  ///< host_identity()
   int32_t pid = 0;
   std::string hostname;
-  std::vector<SocketAddress> other_doors = {};  ///< of further interfaces, for when that one does not answer
+  std::vector<SocketAddress> other_listeners =
+      {};  ///< of further interfaces, for when that one does not answer
 
   /// "rank 3 (pid 4711 on host alpha)".
   std::string describe(Rank rank) const {

@@ -18,7 +18,7 @@ namespace {
 constexpr uint8_t kReportQuestion = 64;
 /// Operations of all ranks of a process together that an answer has at most: it is made in well under the
 /// time that who asks will wait.
-constexpr size_t kMostToldAtDoors = 8192;
+constexpr size_t kMostToldAtListeners = 8192;
 
 int64_t wall_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -158,7 +158,7 @@ Bytes answer_report_question(const Watch& watch, uint64_t host, BytesView questi
   if (!in.ok()) return {};
   size_t ranks = 0;
   watch.visit([&ranks](uint64_t, Rank, const Activity&) { ++ranks; });
-  if (ranks > 0) scope.recent = std::min(scope.recent, kMostToldAtDoors / ranks);
+  if (ranks > 0) scope.recent = std::min(scope.recent, kMostToldAtListeners / ranks);
   const std::string text = to_json(report_of(watch, host, scope));
   const auto* const raw = reinterpret_cast<const std::byte*>(text.data());
   return {raw, raw + text.size()};

@@ -51,7 +51,7 @@ struct ChannelReport {
 
 /// One rank of one communicator.
 struct CommunicatorReport {
-  std::string id;    ///< 16 digits, the same on all its ranks; says nothing about the name it has at doors
+  std::string id;  ///< 16 digits, the same on all its ranks; says nothing about the name it has at listeners
   std::string name;  ///< that the user gave; may be empty
   int ranks = 0;     ///< 0: not known yet
   Rank rank = 0;
@@ -97,7 +97,7 @@ std::string to_json(const ProcessReport& report);
 /// What to_json wrote. invalid_argument where the text is none, with what is wrong.
 Result<ProcessReport> read_report(std::string_view json);
 
-/// What a door is asked for the report of its process, under any scope; the answer is JSON.
+/// What a listener is asked for the report of its process, under any scope; the answer is JSON.
 Bytes report_question(const ReportScope& scope);
 bool is_report_question(BytesView question);
 Bytes answer_report_question(const Watch& watch, uint64_t host, BytesView question);

@@ -43,9 +43,9 @@ ordered_json json_of(const OperationReport& one) {
 }
 
 ordered_json json_of(const PeerAddress& peer) {
-  ordered_json doors = ordered_json::array({peer.door.text()});
-  for (const SocketAddress& other : peer.other_doors) doors.push_back(other.text());
-  return {{"host", peer.hostname}, {"pid", peer.pid}, {"doors", std::move(doors)}};
+  ordered_json listeners = ordered_json::array({peer.listener.text()});
+  for (const SocketAddress& other : peer.other_listeners) listeners.push_back(other.text());
+  return {{"host", peer.hostname}, {"pid", peer.pid}, {"addresses", std::move(listeners)}};
 }
 
 ordered_json json_of(const CommunicatorReport& one) {
@@ -132,13 +132,13 @@ PeerAddress peer_from(const json& in) {
   PeerAddress out;
   get(in, "host", out.hostname);
   get(in, "pid", out.pid);
-  for (const json& text : in.at("doors")) {
-    auto door = SocketAddress::parse(text.get<std::string>());
-    if (!door.ok()) throw std::invalid_argument(door.status().message());
-    if (out.door.valid())
-      out.other_doors.push_back(*door);
+  for (const json& text : in.at("addresses")) {
+    auto listener = SocketAddress::parse(text.get<std::string>());
+    if (!listener.ok()) throw std::invalid_argument(listener.status().message());
+    if (out.listener.valid())
+      out.other_listeners.push_back(*listener);
     else
-      out.door = *door;
+      out.listener = *listener;
   }
   return out;
 }

@@ -100,7 +100,7 @@ class Root {
   void fail(const Status& status, Rank culprit = -1);
   void tell_guests(bool here);
   void tell_those_here(int64_t now);
-  void tell_at_doors(const Failure& failure) const;
+  void tell_at_listeners(const Failure& failure) const;
   bool over(int64_t now) const;
   bool introduced() const { return uid_ != 0; }
   bool all_came() const { return !first_.empty() && came_ == first_.size(); }
@@ -306,29 +306,29 @@ Status Root::check(const Hello& hello) const {
             hello.rank, twin->peer.pid, twin->peer.hostname, hello.peer.pid, hello.peer.hostname));
   }
   if (hello.peer.hostname != one.peer.hostname &&
-      (hello.peer.door.is_loopback() || one.peer.door.is_loopback())) {
-    const Hello& hidden = hello.peer.door.is_loopback() ? hello : one;
+      (hello.peer.listener.is_loopback() || one.peer.listener.is_loopback())) {
+    const Hello& hidden = hello.peer.listener.is_loopback() ? hello : one;
     return Status(
         Code::invalid_usage,
         fmt::format(
             "{} listens at {}, which only its own host can reach, but there are ranks on other hosts; set "
             "NCCL_SOCKET_IFNAME to an interface that all hosts can reach",
-            hidden.peer.describe(hidden.rank), hidden.peer.door.text()));
+            hidden.peer.describe(hidden.rank), hidden.peer.listener.text()));
   }
   return {};
 }
 
-/// All are there: each learns the doors of the ranks that it will send to.
+/// All are there: each learns the listeners of the ranks that it will send to.
 void Root::introduce() {
   uid_ = uid_in_circle(circle_of(id_), random_bits());
   const size_t ranks = first_.size();
   for (Guest& guest : guests_) {
     if (!guest.hello) continue;
-    root_wire::Doors doors{uid_, {}};
+    root_wire::Listeners listeners{uid_, {}};
     const auto rank = static_cast<size_t>(guest.hello->rank);
     for (size_t step = 1; step < ranks; step *= 2)
-      doors.below.push_back(first_[(rank + ranks - step) % ranks]->peer.door);
-    guest.frames.send(doors.encode());
+      listeners.below.push_back(first_[(rank + ranks - step) % ranks]->peer.listener);
+    guest.frames.send(listeners.encode());
   }
   WEIR_INFO(bootstrap, "all {} ranks have joined communicator {:#x}, {:.1f} ms after the first", ranks, uid_,
             static_cast<double>(now_ns() - began_ns_) / 1e6);
@@ -371,7 +371,7 @@ void Root::fail(const Status& status, Rank culprit) {
   failed_ns_ = now_ns();
   lingers_.store(true);
   WEIR_INFO(bootstrap, "setting up a communicator failed: {}", status.message());
-  if (introduced()) tell_at_doors({culprit, status});
+  if (introduced()) tell_at_listeners({culprit, status});
   tell_guests(false);
   tell_those_here(failed_ns_);
 }
@@ -396,12 +396,12 @@ void Root::tell_those_here(int64_t now) {
 }
 
 /// Ranks that know the others already do not listen here any more, and must not blame those that give up now.
-void Root::tell_at_doors(const Failure& failure) const {
-  std::vector<SocketAddress> doors;
+void Root::tell_at_listeners(const Failure& failure) const {
+  std::vector<SocketAddress> listeners;
   for (const Hello* hello : first_) {
-    if (hello->rank != failure.culprit) doors.push_back(hello->peer.door);
+    if (hello->rank != failure.culprit) listeners.push_back(hello->peer.listener);
   }
-  ask_all(doors, uid_, Watch::notice(failure), Deadline::in_ms(kTellMs));
+  ask_all(listeners, uid_, Watch::notice(failure), Deadline::in_ms(kTellMs));
 }
 
 /// All is said.

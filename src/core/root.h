@@ -1,7 +1,7 @@
 /// Where ranks gather before they know each other.
 ///
 /// A root is a thread in the process that made the unique id (or in rank 0's, for a fixed id). It collects
-/// the hello of every rank and then sends each the doors of the ranks it will talk to. It keeps all
+/// the hello of every rank and then sends each the listeners of the ranks it will talk to. It keeps all
 /// connections open until every rank says that it knows the others; meanwhile it asks each rank once a second
 /// for a sign of life and gives one. Whatever goes wrong is told to every rank at once, in words that name
 /// the culprit: another version, another number of ranks, a rank that came twice, a process that died or

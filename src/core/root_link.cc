@@ -97,7 +97,7 @@ Status RootLink::take_in() {
         welcome_ = true;
         frames_.send(root_wire::say(Word::alive));
         break;
-      case Word::doors: doors_ = root_wire::Doors::decode(*frame); break;
+      case Word::listeners: listeners_ = root_wire::Listeners::decode(*frame); break;
       case Word::failed: told_ = true; return root_wire::decode_failed(*frame);
       default: break;  // a word of a later version; the root knows ours
     }

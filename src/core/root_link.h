@@ -22,8 +22,8 @@ class RootLink {
   /// Takes in what the root says, answers it, and waits at most `wait_ms` for something to come. An error:
   /// what the root said went wrong, or that it is dead or stopped, or the abort.
   Status serve(int wait_ms);
-  /// The doors of the others, once all are there.
-  const std::optional<root_wire::Doors>& doors() const { return doors_; }
+  /// The listeners of the others, once all are there.
+  const std::optional<root_wire::Listeners>& listeners() const { return listeners_; }
   /// The root has said that it went wrong, to everybody.
   bool was_told() const { return told_; }
   /// Tells the root that this rank knows the others, or why it gives up.
@@ -46,7 +46,7 @@ class RootLink {
   int64_t served_ns_;
   bool welcome_ = false;
   bool told_ = false;
-  std::optional<root_wire::Doors> doors_;
+  std::optional<root_wire::Listeners> listeners_;
 };
 
 }  // namespace weir::core

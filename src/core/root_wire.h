@@ -1,7 +1,7 @@
 /// What ranks and their root say to each other; for root.cc and bootstrap.cc only. Each is one frame.
 ///
 ///     rank -> root    hello, then alive (answers ping), at last done | failed
-///     root -> rank    ping (at once after the hello, then once a second), doors | failed
+///     root -> rank    ping (at once after the hello, then once a second), listeners | failed
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ inline constexpr uint64_t kMagic = 0x746f6f72'72696577;
 /// Changes whenever anything that ranks exchange while they set up a communicator changes.
 inline constexpr uint32_t kProtocol = 7;
 
-enum class Word : uint8_t { hello = 1, alive, done, ping, doors, failed };
+enum class Word : uint8_t { hello = 1, alive, done, ping, listeners, failed };
 
 /// The first fields stay the same in all versions of the protocol, so that every root can name who is
 /// different.
@@ -30,7 +30,7 @@ struct Hello {
   Bytes encode() const {
     ByteWriter out;
     out.put(Word::hello).put(kMagic).put(protocol).put(nonce).put(rank).put(ranks);
-    out.put(peer.pid).put_string(peer.hostname).put(peer.host).put(peer.door);
+    out.put(peer.pid).put_string(peer.hostname).put(peer.host).put(peer.listener);
     return out.take();
   }
   static std::optional<Hello> decode(BytesView frame) {
@@ -46,33 +46,33 @@ struct Hello {
     if (!in.ok()) return std::nullopt;
     if (hello.protocol != kProtocol) return hello;
     hello.peer.host = in.get<uint64_t>();
-    hello.peer.door = in.get<SocketAddress>();
-    if (!in.ok() || !hello.peer.door.valid()) return std::nullopt;
+    hello.peer.listener = in.get<SocketAddress>();
+    if (!in.ok() || !hello.peer.listener.valid()) return std::nullopt;
     return hello;
   }
 };
 
-/// Sent when all ranks are there: the doors of the ranks 1, 2, 4, ... below this one (modulo the number of
-/// ranks).
-struct Doors {
+/// Sent when all ranks are there: the listeners of the ranks 1, 2, 4, ... below this one (modulo the number
+/// of ranks).
+struct Listeners {
   uint64_t uid = 0;
   std::vector<SocketAddress> below;
 
   Bytes encode() const {
     ByteWriter out;
-    out.put(Word::doors).put(uid).put(static_cast<uint32_t>(below.size()));
-    for (const SocketAddress& door : below) out.put(door);
+    out.put(Word::listeners).put(uid).put(static_cast<uint32_t>(below.size()));
+    for (const SocketAddress& listener : below) out.put(listener);
     return out.take();
   }
-  static std::optional<Doors> decode(BytesView frame) {
+  static std::optional<Listeners> decode(BytesView frame) {
     ByteReader in(frame);
-    if (in.get<Word>() != Word::doors) return std::nullopt;
-    Doors doors;
-    doors.uid = in.get<uint64_t>();
+    if (in.get<Word>() != Word::listeners) return std::nullopt;
+    Listeners listeners;
+    listeners.uid = in.get<uint64_t>();
     const auto count = in.get<uint32_t>();
-    for (uint32_t i = 0; i < count && in.ok(); ++i) doors.below.push_back(in.get<SocketAddress>());
+    for (uint32_t i = 0; i < count && in.ok(); ++i) listeners.below.push_back(in.get<SocketAddress>());
     if (!in.ok()) return std::nullopt;
-    return doors;
+    return listeners;
   }
 };
 

@@ -141,7 +141,7 @@ std::vector<Rank> by_process(const std::vector<PeerAddress>& peers) {
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](Rank rank) {
     const PeerAddress& peer = peers[static_cast<size_t>(rank)];
-    return std::tuple(peer.host, peer.pid, peer.door.port());
+    return std::tuple(peer.host, peer.pid, peer.listener.port());
   });
   return order;
 }

@@ -2,9 +2,9 @@
 
 #include <random>
 
-#include "src/base/door_sign.h"
 #include "src/base/doorbell.h"
 #include "src/base/host.h"
+#include "src/base/local_registry.h"
 #include "src/base/log.h"
 #include "src/core/credit.h"
 #include "src/core/process_report.h"
@@ -23,18 +23,18 @@ void log_rails(const InterfaceChoice& choice) {
   for (const std::string& sentence : choice.left_out) WEIR_INFO(net, "NET/Socket : Not using {}", sentence);
 }
 
-/// A door that others of this host find.
-struct AnnouncedDoor {
-  explicit AnnouncedDoor(std::unique_ptr<Door> opened) : door(std::move(opened)) {
-    auto hung = hang_sign(door->address());
-    if (hung.ok())
-      sign = std::move(*hung);
+/// A listener that other processes of this host find.
+struct PublishedListener {
+  explicit PublishedListener(std::unique_ptr<Listener> opened) : listener(std::move(opened)) {
+    auto registered = register_locally(listener->address());
+    if (registered.ok())
+      entry = std::move(*registered);
     else
-      WEIR_INFO(bootstrap, "weir ps will not find this process: {}", hung.status().message());
+      WEIR_INFO(bootstrap, "weir ps will not find this process: {}", registered.status().message());
   }
 
-  std::unique_ptr<Door> door;
-  Socket sign;
+  std::unique_ptr<Listener> listener;
+  Socket entry;
 };
 
 uint64_t random_number() {
@@ -82,9 +82,9 @@ Result<UniqueId> Runtime::make_unique_id() {
   return roots_.make_id(choice->interface.address, timeouts(), *ports);
 }
 
-Result<std::shared_ptr<Door>> Runtime::door(const SocketAddress& reach) {
+Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) {
   std::lock_guard lock(mutex_);
-  if (std::shared_ptr<Door> open = door_.lock()) return open;
+  if (std::shared_ptr<Listener> open = listener_.lock()) return open;
   const auto choice = listen_at(reach);
   WEIR_TRY(choice.status());
   log_rails(*choice);
@@ -92,15 +92,15 @@ Result<std::shared_ptr<Door>> Runtime::door(const SocketAddress& reach) {
   for (const Interface& rail : choice->rails) addresses.push_back(rail.address);
   const auto ports = PortRange::parse(options_.ports);
   WEIR_TRY(ports.status());
-  auto opened = Door::open(addresses, *ports, [this](uint64_t scope, BytesView question) {
+  auto opened = Listener::open(addresses, *ports, [this](uint64_t scope, BytesView question) {
     if (is_report_question(question)) return answer_report_question(watch_, host_, question);
     return Landings::is_meant(question) ? landings_.answer(scope, question) : watch_.answer(scope, question);
   });
   WEIR_TRY(opened.status());
-  const auto announced = std::make_shared<AnnouncedDoor>(std::move(*opened));
-  std::shared_ptr<Door> door(announced, announced->door.get());
-  door_ = door;
-  return door;
+  const auto announced = std::make_shared<PublishedListener>(std::move(*opened));
+  std::shared_ptr<Listener> listener(announced, announced->listener.get());
+  listener_ = listener;
+  return listener;
 }
 
 }  // namespace weir::core

@@ -1,6 +1,6 @@
-/// What all communicators of a process share: options, the door, the allocator, the roots of its unique ids.
-/// One object, made by src/api on first use and never destroyed (threads of applications may outlive static
-/// destructors).
+/// What all communicators of a process share: options, the listener, the allocator, the roots of its unique
+/// ids. One object, made by src/api on first use and never destroyed (threads of applications may outlive
+/// static destructors).
 ///
 /// Thread-safe.
 #pragma once
@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include "src/base/door.h"
 #include "src/base/interfaces.h"
+#include "src/base/listener.h"
 #include "src/base/options.h"
 #include "src/core/dumper.h"
 #include "src/core/gathering.h"
@@ -66,9 +66,9 @@ class Runtime {
   /// An id for a new communicator: the fixed one of NCCL_COMM_ID, or that of a root that starts to listen
   /// now.
   Result<UniqueId> make_unique_id();
-  /// The door, opened on first use (at an interface from which `reach` is reached) and closed when the last
-  /// holder lets go.
-  Result<std::shared_ptr<Door>> door(const SocketAddress& reach);
+  /// The listener, opened on first use (at an interface from which `reach` is reached) and closed when the
+  /// last holder lets go.
+  Result<std::shared_ptr<Listener>> listener(const SocketAddress& reach);
 
  private:
   Result<InterfaceChoice> listen_at(const std::optional<SocketAddress>& reach) const;
@@ -90,7 +90,7 @@ class Runtime {
   LeftIslands left_islands_;
   const uint64_t process_;
   std::mutex mutex_;
-  std::weak_ptr<Door> door_;
+  std::weak_ptr<Listener> listener_;
 };
 
 }  // namespace weir::core

@@ -45,11 +45,11 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const s
   activity->exchange();
   Watchdog watchdog(
       {uid, parent.rank_, parent.watchdog_->shared_peers(), spec.watch, activity, spec.timeouts, abort});
-  const Status agreed = agree({spec.door.get(), uid, parent.rank_, excluded, &watchdog, spec.timeouts.peer_ms,
-                               spec.timeouts.init_ms, abort});
+  const Status agreed = agree({spec.listener.get(), uid, parent.rank_, excluded, &watchdog,
+                               spec.timeouts.peer_ms, spec.timeouts.init_ms, abort});
   activity->end();
   spec.watch->leave(uid, parent.rank_);
-  spec.door->forget(uid, parent.rank_);
+  spec.listener->forget(uid, parent.rank_);
   WEIR_TRY(agreed);
   const std::vector<Rank> members = all_but(excluded, parent.size());
   WEIR_INFO(bootstrap, "rank {} goes on with {} of {} ranks, without {}", parent.rank_, members.size(),
@@ -63,7 +63,7 @@ std::vector<Presence> Bootstrap::presences() const {
   std::vector<Presence> found(peers().size(), Presence::silent);
   std::vector<Rank> asked;
   for (Rank rank = 0; rank < size(); ++rank) {
-    if (peers()[static_cast<size_t>(rank)].door == spec_.door->address())
+    if (peers()[static_cast<size_t>(rank)].listener == spec_.listener->address())
       found[static_cast<size_t>(rank)] = presence_of(spec_.watch->report(uid_, rank, 0));
     else
       asked.push_back(rank);
@@ -76,27 +76,27 @@ std::vector<Presence> Bootstrap::presences() const {
   return found;
 }
 
-/// Each rank at its first door, and while that one stays silent at the next.
+/// Each rank at its first listener, and while that one stays silent at the next.
 void Bootstrap::ask(std::span<const Rank> ranks, std::vector<Presence>& found) const {
   struct Asked {
     Rank rank;
-    size_t door = 0;
+    size_t listener = 0;
     std::unique_ptr<Inquiry> inquiry = nullptr;
   };
   std::vector<Asked> open;
-  size_t doors = 1;
+  size_t listeners = 1;
   for (const Rank rank : ranks) {
     open.push_back({rank});
-    doors = std::max(doors, 1 + peers()[static_cast<size_t>(rank)].other_doors.size());
+    listeners = std::max(listeners, 1 + peers()[static_cast<size_t>(rank)].other_listeners.size());
   }
-  for (size_t door = 0; door < doors && !open.empty(); ++door) {
+  for (size_t listener = 0; listener < listeners && !open.empty(); ++listener) {
     for (Asked& asked : open) {
       const PeerAddress& peer = peers()[static_cast<size_t>(asked.rank)];
-      if (door > peer.other_doors.size()) continue;
-      const SocketAddress& at = door == 0 ? peer.door : peer.other_doors[door - 1];
+      if (listener > peer.other_listeners.size()) continue;
+      const SocketAddress& at = listener == 0 ? peer.listener : peer.other_listeners[listener - 1];
       asked.inquiry = std::make_unique<Inquiry>(at, uid_, Watch::question(asked.rank, 0));
     }
-    const Deadline deadline = Deadline::in_ms(spec_.timeouts.peer_ms / static_cast<int64_t>(doors));
+    const Deadline deadline = Deadline::in_ms(spec_.timeouts.peer_ms / static_cast<int64_t>(listeners));
     const auto is_known = [&](Asked& asked) {
       if (!asked.inquiry->advance()) return false;
       const Presence presence = presence_of(asked.inquiry->take());

@@ -23,12 +23,12 @@ bool aborted(const SurvivorsSpec& spec) { return spec.abort != nullptr && spec.a
 
 Status tell(const SurvivorsSpec& spec, Rank to, const Bytes& list) {
   const DeliveryKey key{spec.uid, kSurvivorsPurpose, spec.rank, to};
-  const SocketAddress& door = spec.watchdog->peers()[static_cast<size_t>(to)].door;
-  if (door == spec.door->address()) {
-    spec.door->put(key, list);
+  const SocketAddress& listener = spec.watchdog->peers()[static_cast<size_t>(to)].listener;
+  if (listener == spec.listener->address()) {
+    spec.listener->put(key, list);
     return {};
   }
-  const Status status = post(door, key, list, Deadline::in_ms(spec.send_ms, spec.abort));
+  const Status status = post(listener, key, list, Deadline::in_ms(spec.send_ms, spec.abort));
   return status.ok() || aborted(spec) ? status : spec.watchdog->explain(to, status);
 }
 
@@ -36,7 +36,7 @@ Result<Bytes> hear(const SurvivorsSpec& spec, Rank from) {
   const DeliveryKey key{spec.uid, kSurvivorsPurpose, from, spec.rank};
   const int64_t start = now_ns();
   for (;;) {
-    if (auto message = spec.door->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort)))
+    if (auto message = spec.listener->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort)))
       return std::move(*message);
     if (aborted(spec))
       return Status(Code::invalid_usage, fmt::format("aborted while waiting for rank {}", from));

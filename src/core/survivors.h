@@ -7,19 +7,19 @@
 #include <span>
 #include <vector>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "src/core/watchdog.h"
 #include "weir/status.h"
 
 namespace weir::core {
 
 struct SurvivorsSpec {
-  Door* door = nullptr;  ///< of this process
-  uint64_t uid = 0;      ///< of this meeting
+  Listener* listener = nullptr;  ///< of this process
+  uint64_t uid = 0;              ///< of this meeting
   Rank rank = 0;
   std::vector<Rank> excluded;    ///< sorted; not this rank
-  Watchdog* watchdog = nullptr;  ///< of the meeting, over all ranks; knows their doors
-  int64_t send_ms = 5000;        ///< for bringing a message to a door
+  Watchdog* watchdog = nullptr;  ///< of the meeting, over all ranks; knows their listeners
+  int64_t send_ms = 5000;        ///< for bringing a message to a listener
   int64_t come_ms = 60'000;      ///< for a rank that runs, but does not come
   const std::atomic<bool>* abort = nullptr;
 };

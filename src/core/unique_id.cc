@@ -62,7 +62,7 @@ Result<UniqueId> UniqueId::decode(BytesView bytes) {
 }
 
 uint32_t circle_of(const UniqueId& id) {
-  return static_cast<uint32_t>(hash_text(fmt::format("circle of {:x}", id.nonce)) >> 32);
+  return static_cast<uint32_t>(hash_text(fmt::format("job key of {:x}", id.nonce)) >> 32);
 }
 
 uint64_t uid_in_circle(uint32_t circle, uint64_t number) {

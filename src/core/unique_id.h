@@ -30,8 +30,8 @@ struct UniqueId {
 };
 
 /// All communicators that descend from one unique id are a circle: their uids share the upper half, which
-/// only those know who have the id, and which doors ask for (src/base/door.h). That of a fixed id is no
-/// secret.
+/// only those know who have the id, and which listeners ask for (src/base/listener.h). That of a fixed id is
+/// no secret.
 uint32_t circle_of(const UniqueId& id);
 /// A uid in the circle; never 0.
 uint64_t uid_in_circle(uint32_t circle, uint64_t number);

@@ -1,7 +1,7 @@
-/// What the communicators of this process are doing, for whoever asks at the door.
+/// What the communicators of this process are doing, for whoever asks at the listener.
 ///
 /// An Activity belongs to one rank of one communicator. The rank writes it as it goes, without locks; the
-/// door's thread reads it. A Watch is the process's registry of them and answers the questions of other
+/// listener's thread reads it. A Watch is the process's registry of them and answers the questions of other
 /// processes' watchdogs.
 #pragma once
 
@@ -156,7 +156,7 @@ struct Report {
   Snapshot snapshot;
 };
 
-/// Thread-safe. Outlives the door that it answers for.
+/// Thread-safe. Outlives the listener that it answers for.
 class Watch {
  public:
   /// `recorded`: so many operations of each communicator are remembered.
@@ -197,7 +197,7 @@ class Watch {
   /// before a rank knows the communicator.
   void fail(uint64_t uid, const Failure& failure);
 
-  /// The door's handler: answers what the functions below ask.
+  /// The listener's handler: answers what the functions below ask.
   Bytes answer(uint64_t uid, BytesView question);
 
   static Bytes question(Rank rank, uint64_t sequence);

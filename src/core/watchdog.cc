@@ -20,7 +20,7 @@ constexpr int64_t kConfirmNs = 300 * kNsPerMs;
 constexpr int64_t kRetryNs = 200 * kNsPerMs;
 constexpr int64_t kExplainMs = 1000;
 constexpr size_t kMostMet = 256;  ///< ranks of one walk
-constexpr size_t kDoorsAtOnce = 256;
+constexpr size_t kListenersAtOnce = 256;
 
 std::string call_words(const CallRecord& call) {
   return fmt::format("{} as call {} of the communicator", describe(call.operation), call.sequence);
@@ -63,18 +63,19 @@ class Watchdog::Chase {
   int64_t least_wait_ns() const { return least_wait_ns_; }
 
   /// The answer of the rank it is at, once it is there or `silence_ns` have passed, of which each of its
-  /// doors has the same share. Asks again meanwhile where the question could not be brought there (no route,
-  /// no descriptors).
+  /// listeners has the same share. Asks again meanwhile where the question could not be brought there (no
+  /// route, no descriptors).
   std::optional<Answer> ask(const PeerAddress& peer, uint64_t uid, const Bytes& question, int64_t now,
                             int64_t silence_ns) {
     if (inquiry_ == nullptr && now < retry_ns_) return std::nullopt;
     if (asked_ns_ == 0) asked_ns_ = now;
-    const auto doors = static_cast<int64_t>(1 + peer.other_doors.size());
-    const int64_t door = std::min((now - asked_ns_) * doors / silence_ns, doors - 1);
-    if (inquiry_ == nullptr || door != door_) {
+    const auto listeners = static_cast<int64_t>(1 + peer.other_listeners.size());
+    const int64_t listener = std::min((now - asked_ns_) * listeners / silence_ns, listeners - 1);
+    if (inquiry_ == nullptr || listener != listener_) {
       inquiry_ = std::make_unique<Inquiry>(
-          door == 0 ? peer.door : peer.other_doors[static_cast<size_t>(door - 1)], uid, question);
-      door_ = door;
+          listener == 0 ? peer.listener : peer.other_listeners[static_cast<size_t>(listener - 1)], uid,
+          question);
+      listener_ = listener;
     }
     const bool in_time = now - asked_ns_ < silence_ns;
     if (!inquiry_->advance() && in_time) return std::nullopt;
@@ -101,7 +102,7 @@ class Watchdog::Chase {
   int64_t least_wait_ns_ = INT64_MAX;
   bool complete_ = true;
   std::unique_ptr<Inquiry> inquiry_;
-  int64_t door_ = 0;      ///< of the rank, which the inquiry is at
+  int64_t listener_ = 0;  ///< of the rank, which the inquiry is at
   int64_t asked_ns_ = 0;  ///< first; 0: not yet
   int64_t retry_ns_ = 0;
 };
@@ -339,10 +340,11 @@ Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
   if (!numbered && std::ranges::find(finding.next, spec_.rank) == finding.next.end()) return {};
   const PeerAddress& peer = peers()[static_cast<size_t>(finding.rank)];
   const std::string words = fmt::format(
-      "{} answers and {}, but a channel between it (door {}) and this rank (door {}) has not opened for "
+      "{} answers and {}, but a channel between it (address {}) and this rank (address {}) has not opened "
+      "for "
       "{:.1f} s (WEIR_INIT_TIMEOUT): something between the hosts may take connections and not pass them on{}",
       peer.describe(finding.rank), numbered ? "has made the same call" : "waits for this rank",
-      peer.door.text(), peers()[static_cast<size_t>(spec_.rank)].door.text(),
+      peer.listener.text(), peers()[static_cast<size_t>(spec_.rank)].listener.text(),
       static_cast<double>(lasted_ns) / 1e9, own_words());
   if (numbered) return fail({-1, Status(Code::remote_error, words)});
   WEIR_WARN("{}", words);
@@ -375,7 +377,7 @@ void Watchdog::rest(int64_t now, int64_t pause_ns) {
 }
 
 bool Watchdog::is_local(Rank rank) const {
-  return peers()[static_cast<size_t>(rank)].door == peers()[static_cast<size_t>(spec_.rank)].door;
+  return peers()[static_cast<size_t>(rank)].listener == peers()[static_cast<size_t>(spec_.rank)].listener;
 }
 
 Status Watchdog::exhausted(const exec::Task* task) {
@@ -400,16 +402,16 @@ Status Watchdog::fail(Failure failure, bool culprit_is_gone) {
 
 /// Best effort: whoever is not reached finds out by itself.
 void Watchdog::tell(const Failure& failure, Rank except) const {
-  std::vector<SocketAddress> doors;
+  std::vector<SocketAddress> listeners;
   for (size_t rank = 0; rank < peers().size(); ++rank) {
-    const SocketAddress& door = peers()[rank].door;
+    const SocketAddress& listener = peers()[rank].listener;
     const bool tells = !is_local(static_cast<Rank>(rank)) && static_cast<Rank>(rank) != except;
-    if (tells && std::ranges::find(doors, door) == doors.end()) doors.push_back(door);
+    if (tells && std::ranges::find(listeners, listener) == listeners.end()) listeners.push_back(listener);
   }
   const Bytes notice = Watch::notice(failure);
   const Deadline deadline = Deadline::in_ms(kTellMs, spec_.abort);
-  for (std::span<const SocketAddress> rest(doors); !rest.empty() && !deadline.over();) {
-    const size_t now = std::min(rest.size(), kDoorsAtOnce);
+  for (std::span<const SocketAddress> rest(listeners); !rest.empty() && !deadline.over();) {
+    const size_t now = std::min(rest.size(), kListenersAtOnce);
     ask_all(rest.first(now), spec_.uid, notice, deadline);
     rest = rest.subspan(now);
   }

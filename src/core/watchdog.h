@@ -1,10 +1,10 @@
 /// Finds out why a rank waits for long, and tells everybody.
 ///
 /// The waiting thread calls examine() again and again. Four times a second the watchdog asks the processes of
-/// the ranks that it waits for, at their doors, what those ranks are doing, and now and then those that they
-/// wait for in turn, and so on, until it meets one that does not wait:
+/// the ranks that it waits for, at their listeners, what those ranks are doing, and now and then those that
+/// they wait for in turn, and so on, until it meets one that does not wait:
 ///
-///   nobody listens at the door any more    the process is dead                          remote_error
+///   nobody listens at its address any more the process is dead                          remote_error
 ///   no answer, at none of its addresses    it is stopped, or its host is out of reach   remote_error
 ///   the rank left the communicator         destroyed or aborted too early               remote_error
 ///   another call with the same number      the calls do not match: both are named       invalid_usage
@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "src/core/peer_address.h"
 #include "src/core/watch.h"
 #include "src/exec/task.h"

@@ -29,7 +29,7 @@ class Processes {
     std::map<Key, JobProcess> found;
     for (const Asked& one : asked) {
       JobProcess& process = found[{one.host, one.pid}];
-      process.node = one.door.valid() ? one.door.host_text() : one.host;
+      process.node = one.listener.valid() ? one.listener.host_text() : one.host;
       if (one.report)
         process.gpus = gpus_of(*one.report);
       else
@@ -41,7 +41,7 @@ class Processes {
         for (const core::PeerAddress& peer : communicator.members) {
           const auto [at, is_new] = found.try_emplace({peer.hostname, peer.pid});
           if (is_new) at->second.state = JobProcess::State::silent;  // it was not asked
-          at->second.node = peer.door.host_text();
+          at->second.node = peer.listener.host_text();
         }
       }
     }

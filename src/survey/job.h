@@ -15,7 +15,7 @@ namespace weir::survey {
 struct JobProcess {
   enum class State : uint8_t { answers, silent, dead };
 
-  std::string node;  ///< IP address of its door, or the name of the host
+  std::string node;  ///< IP address of its listener, or the name of the host
   std::string host;
   int32_t pid = 0;
   State state = State::answers;

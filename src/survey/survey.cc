@@ -7,15 +7,15 @@
 #include <set>
 #include <span>
 
-#include "src/base/door.h"
-#include "src/base/door_sign.h"
 #include "src/base/host.h"
+#include "src/base/listener.h"
+#include "src/base/local_registry.h"
 #include "src/base/process_state.h"
 
 namespace weir::survey {
 namespace {
 
-constexpr size_t kAtOnce = 256;  // doors: each takes a descriptor
+constexpr size_t kAtOnce = 256;  // listeners: each takes a descriptor
 
 /// Why there is no answer.
 void explain(Asked& process, const Answer& answer, int64_t patience_ms) {
@@ -36,10 +36,10 @@ void explain(Asked& process, const Answer& answer, int64_t patience_ms) {
 void ask_some(std::span<Asked> processes, const Request& request) {
   core::ReportScope scope = request.scope;
   scope.members = true;
-  std::vector<SocketAddress> doors;
-  for (const Asked& process : processes) doors.push_back(process.door);
-  const std::vector<Answer> answers =
-      ask_all(doors, 0, core::report_question(scope), Deadline::in_ms(request.patience_ms, request.abort));
+  std::vector<SocketAddress> listeners;
+  for (const Asked& process : processes) listeners.push_back(process.listener);
+  const std::vector<Answer> answers = ask_all(listeners, 0, core::report_question(scope),
+                                              Deadline::in_ms(request.patience_ms, request.abort));
   for (size_t i = 0; i < answers.size(); ++i) {
     Asked& process = processes[i];
     if (answers[i].kind != Answer::Kind::given) {
@@ -74,7 +74,7 @@ std::vector<Asked> others_of(const std::vector<Asked>& asked, bool elsewhere) {
         Asked& other = others.emplace_back();
         other.pid = peer.pid;
         other.host = peer.hostname;
-        other.door = peer.door;
+        other.listener = peer.listener;
       }
     }
   }
@@ -90,12 +90,12 @@ std::vector<Asked> first_of(const Request& request) {
     own.report = request.own;
     return first;
   }
-  for (const DoorSign& sign : read_signs()) {
-    if (!request.pids.empty() && std::ranges::find(request.pids, sign.pid) == request.pids.end()) continue;
+  for (const RegisteredListener& entry : read_local_registry()) {
+    if (!request.pids.empty() && std::ranges::find(request.pids, entry.pid) == request.pids.end()) continue;
     Asked& one = first.emplace_back();
-    one.pid = sign.pid;
+    one.pid = entry.pid;
     one.host = short_hostname();
-    one.door = sign.door;
+    one.listener = entry.listener;
   }
   ask_each(first, request);
   return first;

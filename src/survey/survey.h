@@ -1,5 +1,5 @@
-/// What the processes that use weir are doing: those of this host, found by their signs, and those of other
-/// hosts that share communicators with them.
+/// What the processes that use weir are doing: those of this host, found in the local registry, and those of
+/// other hosts that share communicators with them.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace weir::survey {
 struct Asked {
   int32_t pid = 0;
   std::string host;
-  SocketAddress door;
+  SocketAddress listener;
   std::optional<core::ProcessReport> report;
   bool dead = false;    ///< there is no such process any more
   std::string why_not;  ///< it gave none: "is stopped", ...

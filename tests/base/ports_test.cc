@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "tests/base/families.h"
 
 namespace weir {
@@ -62,32 +62,32 @@ TEST_P(PortsOf, TheFirstFreePortOfARangeIsTakenAndExhaustionIsExplained) {
               AllOf(HasSubstr("WEIR_PORTS=" + range.text()), HasSubstr(any().host_text() + ";")));
 }
 
-TEST_P(PortsOf, DoorsShareARangeUntilItIsUsedUp) {
+TEST_P(PortsOf, ListenersShareARangeUntilItIsUsedUp) {
   const PortRange range = around_a_taken_port();
   const SocketAddress at = any();
-  auto first = Door::open({&at, 1}, range, nullptr);
+  auto first = Listener::open({&at, 1}, range, nullptr);
   ASSERT_TRUE(first.ok()) << first.status().message();
   EXPECT_EQ((*first)->address().port(), range.first);
-  const auto second = Door::open({&at, 1}, range, nullptr);
+  const auto second = Listener::open({&at, 1}, range, nullptr);
   ASSERT_TRUE(second.ok()) << second.status().message();
-  EXPECT_EQ(Door::open({&at, 1}, range, nullptr).status().code(), Code::invalid_usage);
+  EXPECT_EQ(Listener::open({&at, 1}, range, nullptr).status().code(), Code::invalid_usage);
   first->reset();
-  EXPECT_TRUE(Door::open({&at, 1}, range, nullptr).ok()) << "a door that is closed leaves its port";
+  EXPECT_TRUE(Listener::open({&at, 1}, range, nullptr).ok()) << "a listener that is closed leaves its port";
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, PortsOf, ::testing::ValuesIn(testing::families()));
 
-TEST(Ports, ADoorMayHaveSeveralAddresses) {
+TEST(Ports, AListenerMayHaveSeveralAddresses) {
   std::vector<SocketAddress> wanted = {*SocketAddress::parse("127.0.0.2:0"),
                                        *SocketAddress::parse("127.0.0.3:0")};
   for (const int family : testing::families()) wanted.push_back(SocketAddress::loopback(family, 0));
-  const auto door = Door::open(
+  const auto listener = Listener::open(
       wanted, {}, [](uint64_t, BytesView question) { return Bytes(question.begin(), question.end()); });
-  ASSERT_TRUE(door.ok()) << door.status().message();
-  ASSERT_EQ((*door)->addresses().size(), wanted.size());
-  EXPECT_EQ((*door)->address(), (*door)->addresses()[0]);
+  ASSERT_TRUE(listener.ok()) << listener.status().message();
+  ASSERT_EQ((*listener)->addresses().size(), wanted.size());
+  EXPECT_EQ((*listener)->address(), (*listener)->addresses()[0]);
   for (size_t i = 0; i < wanted.size(); ++i) {
-    const SocketAddress& address = (*door)->addresses()[i];
+    const SocketAddress& address = (*listener)->addresses()[i];
     EXPECT_EQ(address.host_text(), wanted[i].host_text());
     const std::byte said{static_cast<unsigned char>(i)};
     const Answer answer = ask(address, 1, {&said, 1}, Deadline::in_ms(5000));

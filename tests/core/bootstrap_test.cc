@@ -144,7 +144,7 @@ TEST(Bootstrap, WhoComesForTheNextCommunicatorIsSentAway) {
   hello.peer = {loopback(), 0, getpid(), "here"};
   auto link = RootLink::open(id, hello, {}, nullptr);
   ASSERT_TRUE(link.ok());
-  while (!(*link)->doors()) ASSERT_TRUE((*link)->serve(10).ok());
+  while (!(*link)->listeners()) ASSERT_TRUE((*link)->serve(10).ok());
   // All ranks have come, but are not done: the root is there, and for them alone.
   auto socket = Socket::connect(id.root, Deadline::in_ms(20'000));
   ASSERT_TRUE(socket.ok());
@@ -335,19 +335,19 @@ TEST(Bootstrap, StrangersAtTheRootDoNoHarm) {
   EXPECT_EQ(words(join_and_gather(site.spec(id, 1, 0))), "ok");
 }
 
-TEST(Bootstrap, StrangersAtTheDoorAreSentAway) {
+TEST(Bootstrap, StrangersAtTheListenerAreSentAway) {
   Site site;
   const UniqueId id = make_id(site.roots);
   auto joined = Bootstrap::join(site.spec(id, 1, 0));
   ASSERT_TRUE(joined.ok()) << joined.status().message();
   const uint64_t uid = (*joined)->uid();
   std::array<std::byte, 1> into;
-  const Deadline soon = Deadline::in_ms(15'000);  // the door closes on those who say nothing after 20 s
-  const auto stranger = deliver(site.door->address(), {uid ^ uint64_t{1} << 63, 1, 0, 0}, soon);
+  const Deadline soon = Deadline::in_ms(15'000);  // the listener closes on those who say nothing after 20 s
+  const auto stranger = deliver(site.listener->address(), {uid ^ uint64_t{1} << 63, 1, 0, 0}, soon);
   EXPECT_EQ(stranger->recv_all(into, soon).code(), Code::remote_error);
   const DeliveryKey of_a_split{uid ^ 1, 1, 0, 0};
-  const auto guest = deliver(site.door->address(), of_a_split, soon);
-  while (!soon.over() && !site.door->collect(of_a_split)) sched_yield();
+  const auto guest = deliver(site.listener->address(), of_a_split, soon);
+  while (!soon.over() && !site.listener->collect(of_a_split)) sched_yield();
   EXPECT_FALSE(soon.over()) << "who has the unique id may come in";
 }
 

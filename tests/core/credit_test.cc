@@ -10,7 +10,7 @@ constexpr double kGigabitPerS = 1e9 / 8;
 /// Ranks on `host` by process.
 std::vector<PeerAddress> processes(uint64_t host, std::initializer_list<int32_t> pids) {
   std::vector<PeerAddress> peers;
-  for (const int32_t pid : pids) peers.push_back({.door = {}, .host = host, .pid = pid, .hostname = ""});
+  for (const int32_t pid : pids) peers.push_back({.listener = {}, .host = host, .pid = pid, .hostname = ""});
   return peers;
 }
 

@@ -154,9 +154,9 @@ TEST(Deadlines, ASlowRankIsAWarningOnce) {
   const auto other = watch.enter(7, 1);
   Watchdog::Spec spec;
   spec.uid = 7;
-  const auto door = SocketAddress::loopback(AF_INET, 4711);
+  const auto listener = SocketAddress::loopback(AF_INET, 4711);
   spec.peers = std::make_shared<const std::vector<PeerAddress>>(
-      std::vector<PeerAddress>{{door, 1, 1, "here"}, {door, 1, 2, "here"}});
+      std::vector<PeerAddress>{{listener, 1, 1, "here"}, {listener, 1, 2, "here"}});
   spec.watch = &watch;
   spec.activity = watch.enter(7, 0);
   spec.timeouts.peer_ms = 100;

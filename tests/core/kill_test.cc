@@ -65,15 +65,15 @@ TEST(Stop, WhileOthersAreMissing) {
   EXPECT_THAT(hit_a_waiting_rank(SIGSTOP), AllOf(StartsWith("6: "), HasSubstr("is stopped or out of reach")));
 }
 
-/// Rank 1 of 3 knows the doors, but does not go on: it dies or stops there. What the others say.
-std::vector<std::string> hit_between_doors_and_exchange(int number) {
+/// Rank 1 of 3 knows the listeners, but does not go on: it dies or stops there. What the others say.
+std::vector<std::string> hit_between_listeners_and_exchange(int number) {
   const RootProcess root(kQuick);
   const UniqueId id = root.id();
   Processes processes(3, [&](int rank, const Processes::Voice& voice) {
     if (rank != 1) return join(id, 3, rank, voice);
     const Site site(kQuick);
     const auto link = testing::come_to_the_root(site, id, 3, 1);
-    while (link.ok() && !(*link)->doors() && (*link)->serve(10).ok()) {
+    while (link.ok() && !(*link)->listeners() && (*link)->serve(10).ok()) {
     }
     raise(number);
   });
@@ -86,13 +86,13 @@ std::vector<std::string> hit_between_doors_and_exchange(int number) {
   return said;
 }
 
-TEST(Kill, BetweenTheDoorsAndTheExchange) {
-  for (const std::string& said : hit_between_doors_and_exchange(SIGKILL))
+TEST(Kill, BetweenTheListenersAndTheExchange) {
+  for (const std::string& said : hit_between_listeners_and_exchange(SIGKILL))
     EXPECT_THAT(said, HasSubstr("ended"));
 }
 
-TEST(Stop, BetweenTheDoorsAndTheExchange) {
-  for (const std::string& said : hit_between_doors_and_exchange(SIGSTOP))
+TEST(Stop, BetweenTheListenersAndTheExchange) {
+  for (const std::string& said : hit_between_listeners_and_exchange(SIGSTOP))
     EXPECT_THAT(said, HasSubstr("is stopped"));
 }
 

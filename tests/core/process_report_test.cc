@@ -189,14 +189,14 @@ TEST(ProcessReport, NothingIsRecordedWhereThatIsOff) {
   });
 }
 
-TEST(ProcessReport, IsJsonAndAnswersAtTheDoor) {
+TEST(ProcessReport, IsJsonAndAnswersAtTheListener) {
   Runtime runtime(quiet_options());
   std::atomic<int> done{0};
   with_ranks(runtime, [&](Communicator& communicator) {
     std::vector<float> values(2);
     ASSERT_TRUE(sum(communicator, values).ok());
     const PeerAddress self = report_of_rank(runtime, 0).members.front();
-    const Answer answer = ask(self.door, 0, report_question({.recent = 1}), Deadline::in_ms(20'000));
+    const Answer answer = ask(self.listener, 0, report_question({.recent = 1}), Deadline::in_ms(20'000));
     ASSERT_EQ(answer.kind, Answer::Kind::given);
     const std::string text = testing::to_text(answer.bytes);
     const auto json = nlohmann::json::parse(text);

@@ -148,7 +148,7 @@ void run(Placed placed, const std::function<void(Host&)>& sender,
       options.ib_hca = rank == 0 ? "fake0" : "fake1";
       Host host(gpus, rank);
       host.transports.push_back(
-          make_verbs({(*bootstrap)->uid(), rank, 1}, site.door.get(), fabric.verbs(), options));
+          make_verbs({(*bootstrap)->uid(), rank, 1}, site.listener.get(), fabric.verbs(), options));
       auto routes = Routes::find(**bootstrap, host.transports);
       ASSERT_TRUE(routes.ok()) << routes.status().message();
       host.routes = std::make_unique<Routes>(std::move(*routes));

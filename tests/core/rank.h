@@ -20,10 +20,10 @@ inline constexpr core::Timeouts kQuick{.init_ms = 20'000, .peer_ms = 2000, .stuc
 /// One per process; its ranks may be threads.
 struct Site {
   explicit Site(const core::Timeouts& times = {}) : timeouts(times) {
-    auto opened = Door::open(SocketAddress::loopback(AF_INET, 0), [this](uint64_t scope, BytesView question) {
-      return watch.answer(scope, question);
-    });
-    door = std::move(*opened);
+    auto opened =
+        Listener::open(SocketAddress::loopback(AF_INET, 0),
+                       [this](uint64_t scope, BytesView question) { return watch.answer(scope, question); });
+    listener = std::move(*opened);
   }
 
   core::Bootstrap::Spec spec(const core::UniqueId& id, int ranks, int rank, uint64_t host = 1) {
@@ -31,7 +31,7 @@ struct Site {
     out.id = id;
     out.ranks = ranks;
     out.rank = rank;
-    out.door = door;
+    out.listener = listener;
     out.watch = &watch;
     out.roots = &roots;
     out.gatherings = &gatherings;
@@ -43,7 +43,7 @@ struct Site {
   core::Watch watch;
   core::Roots roots;
   core::Gatherings gatherings;
-  std::shared_ptr<Door> door;
+  std::shared_ptr<Listener> listener;
   core::Timeouts timeouts;
 };
 
@@ -76,7 +76,7 @@ inline Result<std::unique_ptr<core::RootLink>> come_to_the_root(const Site& site
   hello.nonce = id.nonce;
   hello.rank = rank;
   hello.ranks = ranks;
-  hello.peer = {site.door->address(), 1, static_cast<int32_t>(getpid()), short_hostname()};
+  hello.peer = {site.listener->address(), 1, static_cast<int32_t>(getpid()), short_hostname()};
   return core::RootLink::open(id, hello, site.timeouts, nullptr);
 }
 

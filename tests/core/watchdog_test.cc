@@ -314,16 +314,16 @@ class DeafAddress {
   Socket socket_;
 };
 
-/// What rank 0 finds out about rank 1, which is in no call, has its door at `doors`, and is waited for in
-/// vain until `enough`.
-Status examine_rank_at(const std::vector<SocketAddress>& doors, const std::function<bool()>& enough) {
+/// What rank 0 finds out about rank 1, which is in no call, has its listener at `listeners`, and is waited
+/// for in vain until `enough`.
+Status examine_rank_at(const std::vector<SocketAddress>& listeners, const std::function<bool()>& enough) {
   Watch watch;
-  const auto self = Door::open(SocketAddress::loopback(AF_INET, 0), nullptr);
+  const auto self = Listener::open(SocketAddress::loopback(AF_INET, 0), nullptr);
   Watchdog::Spec spec;
   spec.uid = 7;
   spec.rank = 0;
-  std::vector<PeerAddress> peers = {{(*self)->address(), 1, 1, "here"}, {doors[0], 2, 2, "there"}};
-  peers[1].other_doors.assign(doors.begin() + 1, doors.end());
+  std::vector<PeerAddress> peers = {{(*self)->address(), 1, 1, "here"}, {listeners[0], 2, 2, "there"}};
+  peers[1].other_listeners.assign(listeners.begin() + 1, listeners.end());
   spec.peers = std::make_shared<const std::vector<PeerAddress>>(std::move(peers));
   spec.watch = &watch;
   spec.activity = watch.enter(7, 0);
@@ -337,21 +337,23 @@ Status examine_rank_at(const std::vector<SocketAddress>& doors, const std::funct
   return enough() ? Status() : Status(Code::internal_error, "waited in vain");
 }
 
-TEST(Watchdog, ARankIsAskedAtAllItsDoors) {
+TEST(Watchdog, ARankIsAskedAtAllItsListeners) {
   Watch watch;
   const auto activity = watch.enter(7, 1);
   std::atomic<int> asked{0};
-  const auto door = Door::open(SocketAddress::loopback(AF_INET, 0), [&](uint64_t scope, BytesView question) {
-    ++asked;
-    return watch.answer(scope, question);
-  });
+  const auto listener =
+      Listener::open(SocketAddress::loopback(AF_INET, 0), [&](uint64_t scope, BytesView question) {
+        ++asked;
+        return watch.answer(scope, question);
+      });
   const DeafAddress deaf;
   std::string out_of_reach;
   std::thread other([&] {
     out_of_reach = words(examine_rank_at({deaf.address(), deaf.address()}, [] { return false; }));
   });
   // It is asked again only after its first answer was good.
-  EXPECT_EQ(words(examine_rank_at({deaf.address(), (*door)->address()}, [&] { return asked >= 2; })), "ok");
+  EXPECT_EQ(words(examine_rank_at({deaf.address(), (*listener)->address()}, [&] { return asked >= 2; })),
+            "ok");
   other.join();
   EXPECT_THAT(out_of_reach, AllOf(StartsWith("6: "), HasSubstr("rank 1")));
 }
@@ -365,9 +367,9 @@ class Opening : public ::testing::Test {
     Watchdog::Spec spec;
     spec.uid = 7;
     spec.rank = 0;
-    const auto door = SocketAddress::loopback(AF_INET, 4711);
+    const auto listener = SocketAddress::loopback(AF_INET, 4711);
     spec.peers = std::make_shared<const std::vector<PeerAddress>>(
-        std::vector<PeerAddress>{{door, 1, 1, "here"}, {door, 1, 2, "here"}});
+        std::vector<PeerAddress>{{listener, 1, 1, "here"}, {listener, 1, 2, "here"}});
     spec.watch = &watch_;
     spec.activity = own_;
     spec.timeouts = kTimes;
@@ -407,10 +409,11 @@ class Opening : public ::testing::Test {
 TEST_F(Opening, EndsWhereBothRanksHaveCalled) {
   own_->begin(3, 0xabc, all_reduce(8));
   other_->begin(3, 0xabc, all_reduce(8));
-  EXPECT_THAT(words(examine(kEventuallyMs, true)),
-              AllOf(StartsWith("6: rank 1 (pid 2 on host here) answers and has made the same call"),
-                    HasSubstr("door 127.0.0.1:4711"), ContainsRegex("has not opened for (0\\.[1-9]|[1-9])"),
-                    HasSubstr("WEIR_INIT_TIMEOUT"), HasSubstr("as call 3 of the communicator")));
+  EXPECT_THAT(
+      words(examine(kEventuallyMs, true)),
+      AllOf(StartsWith("6: rank 1 (pid 2 on host here) answers and has made the same call"),
+            HasSubstr("address 127.0.0.1:4711"), ContainsRegex("has not opened for (0\\.[1-9]|[1-9])"),
+            HasSubstr("WEIR_INIT_TIMEOUT"), HasSubstr("as call 3 of the communicator")));
   EXPECT_GE(took_, 0.1);
   EXPECT_TRUE(other_->failed());
 }
@@ -453,7 +456,7 @@ TEST_F(Opening, OfSendsAndReceivesIsAWarningOnce) {
   EXPECT_STREQ(last_error(), "something else");
 }
 
-TEST(Watchdog, ThreadsOfOneProcessAreExaminedWithoutADoor) {
+TEST(Watchdog, ThreadsOfOneProcessAreExaminedWithoutAListener) {
   Site site(kQuick);
   const UniqueId id = *site.roots.make_id(SocketAddress::loopback(AF_INET, 0), kQuick);
   std::array<Status, 2> said;

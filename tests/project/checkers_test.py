@@ -313,7 +313,7 @@ class Summary(unittest.TestCase):
 
   def test_a_program_of_several_cases_counts_as_that_many(self):
     self.assertEqual(self.count(("ir_test", "run", "[==========] 27 tests ran. (1 ms total)\n[  PASSED  ] 27 tests.\n"),
-                                ("Door.Opens", "run", "[  PASSED  ] 1 test.\n"), ("project.floors", "run", "")), (29, 0, []))
+                                ("Listener.Opens", "run", "[  PASSED  ] 1 test.\n"), ("project.floors", "run", "")), (29, 0, []))
 
   def test_failed_cases_are_named(self):
     output = "[  FAILED  ] Verify.Sums (0 ms)\n[  PASSED  ] 25 tests.\n[  FAILED  ] 2 tests, listed below:\n" \
@@ -321,8 +321,8 @@ class Summary(unittest.TestCase):
     self.assertEqual(self.count(("ir_test", "fail", output)), (25, 0, ["ir_test: All/Draw.Text/3", "ir_test: Verify.Sums"]))
 
   def test_one_case_that_fails_has_its_own_name(self):
-    output = "[  PASSED  ] 0 tests.\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Door.Opens\n"
-    self.assertEqual(self.count(("Door.Opens", "fail", output)), (0, 0, ["Door.Opens"]))
+    output = "[  PASSED  ] 0 tests.\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Listener.Opens\n"
+    self.assertEqual(self.count(("Listener.Opens", "fail", output)), (0, 0, ["Listener.Opens"]))
 
   def test_a_program_that_dies_or_hangs_has_failed(self):
     self.assertEqual(self.count(("ir_test", "fail", "")), (0, 0, ["ir_test"]))

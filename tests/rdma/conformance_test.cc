@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "transports/ucx/ucx.h"
 #include "transports/verbs/verbs.h"
 
@@ -14,14 +14,14 @@ namespace {
 
 Node verbs_node(Rank rank, const Options& asked, bool both_rails) {
   Node node;
-  auto door = Door::open(SocketAddress::loopback(AF_INET, 0), nullptr);
-  EXPECT_TRUE(door.ok()) << door.status().message();
-  if (!door.ok()) return node;
-  node.door = std::move(*door);
+  auto listener = Listener::open(SocketAddress::loopback(AF_INET, 0), nullptr);
+  EXPECT_TRUE(listener.ok()) << listener.status().message();
+  if (!listener.ok()) return node;
+  node.listener = std::move(*listener);
   Options options = asked;
   options.ib_hca = rank == 0 ? "=rxe0" : "=rxe2";
   if (both_rails) options.ib_hca += rank == 0 ? ",rxe1" : ",rxe3";
-  node.transport = make_verbs(test_identity(rank), node.door.get(), drivers::load_verbs(), options);
+  node.transport = make_verbs(test_identity(rank), node.listener.get(), drivers::load_verbs(), options);
   return node;
 }
 

@@ -194,7 +194,7 @@ class RasOfAJob : public ::testing::Test {
       const std::string said = processes_->line(rank);
       const auto address = SocketAddress::parse(said);
       ASSERT_TRUE(address.ok()) << said;
-      doors_.push_back(*address);
+      listeners_.push_back(*address);
     }
   }
   static Status sum(core::Communicator& communicator) {
@@ -211,7 +211,7 @@ class RasOfAJob : public ::testing::Test {
     std::string out;
     const Deadline deadline = Deadline::in_ms(20'000);
     do {
-      Client client(doors_.front());
+      Client client(listeners_.front());
       client.say("VERBOSE STATUS\n");
       out = client.hear();
     } while (out.find(words) == std::string::npos && !deadline.over());
@@ -221,7 +221,7 @@ class RasOfAJob : public ::testing::Test {
   const double patience_;
   const RootProcess root_;
   std::unique_ptr<Processes> processes_;
-  std::vector<SocketAddress> doors_;
+  std::vector<SocketAddress> listeners_;
 };
 
 /// Does not wait for long for answers that do not come.
@@ -240,7 +240,7 @@ TEST_F(RasOfAJob, SaysWhoWaitsForWhom) {
 }
 
 TEST_F(RasOfALosingJob, AStoppedProcessIsMissingAndAKilledOneDead) {
-  Client monitor(doors_.front());
+  Client monitor(listeners_.front());
   monitor.say("MONITOR all\n");
   EXPECT_EQ(monitor.hear("\n"), "OK\n");
   processes_->signal(2, SIGSTOP);

@@ -18,7 +18,7 @@ inline survey::Asked process_of(int node, int32_t pid) {
   survey::Asked out;
   out.pid = pid;
   out.host = fmt::format("node{}", node);
-  out.door = *SocketAddress::parse(fmt::format("10.0.0.{}:4000", node));
+  out.listener = *SocketAddress::parse(fmt::format("10.0.0.{}:4000", node));
   out.report.emplace();
   out.report->hostname = out.host;
   out.report->pid = pid;
@@ -36,7 +36,7 @@ inline survey::Asked without_answer(survey::Asked process, bool dead) {
 inline void join(std::vector<survey::Asked>& processes, const std::string& id,
                  const std::vector<uint64_t>& sums) {
   std::vector<core::PeerAddress> members;
-  for (const survey::Asked& one : processes) members.push_back({one.door, 0, one.pid, one.host, {}});
+  for (const survey::Asked& one : processes) members.push_back({one.listener, 0, one.pid, one.host, {}});
   for (size_t rank = 0; rank < processes.size(); ++rank) {
     core::CommunicatorReport& report = processes[rank].report->communicators.emplace_back();
     report.id = id;

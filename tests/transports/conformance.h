@@ -20,7 +20,7 @@
 
 namespace weir {
 class CreditBudget;
-class Door;
+class Listener;
 }  // namespace weir
 
 namespace weir::testing {
@@ -29,7 +29,7 @@ namespace weir::testing {
 struct Node {
   std::unique_ptr<Home> home;
   std::shared_ptr<CreditBudget> budget;
-  std::shared_ptr<Door> door;
+  std::shared_ptr<Listener> listener;
   std::unique_ptr<Transport> transport;
 };
 

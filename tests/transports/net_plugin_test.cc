@@ -49,11 +49,11 @@ class Environment {
 
 Node net_node(int version, Rank rank) {
   Node node;
-  auto door = Door::open(SocketAddress::loopback(AF_INET, 0), nullptr);
-  EXPECT_TRUE(door.ok()) << door.status().message();
-  if (!door.ok()) return node;
-  node.door = std::move(*door);
-  node.transport = make_net_plugin(test_identity(rank), node.door.get(),
+  auto listener = Listener::open(SocketAddress::loopback(AF_INET, 0), nullptr);
+  EXPECT_TRUE(listener.ok()) << listener.status().message();
+  if (!listener.ok()) return node;
+  node.listener = std::move(*listener);
+  node.transport = make_net_plugin(test_identity(rank), node.listener.get(),
                                    NetPlugin::load({.plugins = plugin_file(version), .network = {}}));
   return node;
 }
@@ -189,7 +189,7 @@ TEST(NetPluginTest, RefusesAPeerWithoutOneOrWithAnother) {
   const Node node = net_node(11, 0);
   EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("peer has no net plugin"));
   const Bytes other = begin_card("net_plugin", 1, {1, host_identity("")})
-                          .put(node.door->address())
+                          .put(node.listener->address())
                           .put_string("Other")
                           .put(1.0)
                           .put(uint32_t{1})
@@ -223,7 +223,7 @@ TEST(NetPluginTest, AFailedCallNamesPluginDeviceCallAndPeer) {
       }
       EXPECT_EQ(trouble.code(), Code::remote_error);
       EXPECT_THAT(trouble.message(),
-                  AllOf(StartsWith("channel 3 from rank 0 to rank 1, peer rank 1 (door "),
+                  AllOf(StartsWith("channel 3 from rank 0 to rank 1, peer rank 1 (address "),
                         HasSubstr("net plugin Fake ("), HasSubstr("device "),
                         HasSubstr("isend failed with result 2 (system or network error)")));
       peer.meet();

@@ -22,12 +22,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::unique_ptr<Door> door_at(const std::vector<std::string>& hosts) {
+std::unique_ptr<Listener> listener_at(const std::vector<std::string>& hosts) {
   std::vector<SocketAddress> addresses;
   for (const std::string& host : hosts) addresses.push_back(*SocketAddress::parse(host + ":0"));
-  auto door = Door::open(addresses, {}, nullptr);
-  EXPECT_TRUE(door.ok()) << door.status().message();
-  return std::move(*door);
+  auto listener = Listener::open(addresses, {}, nullptr);
+  EXPECT_TRUE(listener.ok()) << listener.status().message();
+  return std::move(*listener);
 }
 
 /// The connections of this process whose end here has the address.
@@ -78,11 +78,11 @@ class TcpFailover : public BothEnds, public ::testing::WithParamInterface<uint64
   void open(uint32_t slot_bytes = 4096, uint32_t streams = 0, double timeout_s = 60) {
     close_channel();
     for (Node& node : nodes_) node = Node();
-    nodes_[0].door = door_at({"127.0.0.2", "127.0.0.3"});
-    nodes_[1].door = door_at({"127.0.0.4", "127.0.0.5"});
+    nodes_[0].listener = listener_at({"127.0.0.2", "127.0.0.3"});
+    nodes_[1].listener = listener_at({"127.0.0.4", "127.0.0.5"});
     for (Rank rank : {0, 1}) {
       nodes_[rank].transport =
-          make_tcp(test_identity(rank), nodes_[rank].door.get(),
+          make_tcp(test_identity(rank), nodes_[rank].listener.get(),
                    {.streams = streams,
                     .path_timeout_s = timeout_s,
                     .budget = GetParam() == 0 ? nullptr : &budgets_[static_cast<size_t>(rank)],
@@ -172,7 +172,7 @@ TEST_P(TcpFailover, WithoutAPathTheSenderNamesThemAll) {
   const Status trouble = await_trouble(*sender_, 10000);
   EXPECT_EQ(trouble.code(), Code::remote_error);
   EXPECT_THAT(trouble.message(),
-              AllOf(HasSubstr("rank 1 (door 127.0.0.4:"), HasSubstr("channel 4 from rank 0 to rank 1"),
+              AllOf(HasSubstr("rank 1 (address 127.0.0.4:"), HasSubstr("channel 4 from rank 0 to rank 1"),
                     HasSubstr("lo (127.0.0.2) to lo (127.0.0.4): "),
                     HasSubstr("lo (127.0.0.3) to lo (127.0.0.5): ")));
   EXPECT_EQ(receiver_->peek(), nullptr);
@@ -191,19 +191,19 @@ TEST_P(TcpFailover, WorksAgainInALaterLifeOfTheChannel) {
 }
 
 /// The card of rank 1 with another address as its second.
-Bytes card_with(const Door& door, const SocketAddress& second) {
+Bytes card_with(const Listener& listener, const SocketAddress& second) {
   ByteWriter card = begin_card("tcp", 3, {1, host_identity("")});
-  card.put(door.address()).put(uint32_t{0}).put(uint32_t{2});
-  tcp::Rail{.name = "lo", .door = door.address(), .network_bits = 8}.put(card);
-  tcp::Rail{.name = "lo", .door = second, .network_bits = 8}.put(card);
+  card.put(listener.address()).put(uint32_t{0}).put(uint32_t{2});
+  tcp::Rail{.name = "lo", .listener = listener.address(), .network_bits = 8}.put(card);
+  tcp::Rail{.name = "lo", .listener = second, .network_bits = 8}.put(card);
   return card.take();
 }
 
 TEST_P(TcpFailover, OpensWithoutAPathThatRefuses) {
   open();
-  const SocketAddress closed = door_at({"127.0.0.6"})->address();
+  const SocketAddress closed = listener_at({"127.0.0.6"})->address();
   for (uint32_t channel : {4, 5}) {  // which begin with different paths
-    open_channel(channel, 4096, card_with(*nodes_[1].door, closed));
+    open_channel(channel, 4096, card_with(*nodes_[1].listener, closed));
     exchange(5, 4096);
   }
 }
@@ -219,15 +219,15 @@ TEST_P(TcpFailover, OpensWithoutAPathThatDoesNotAnswer) {
   std::vector<Socket> fillers;
   for (int i = 0; i < 3; ++i) fillers.push_back(std::move(*Socket::start_connect(*deaf.local_address())));
   for (uint32_t channel : {4, 5}) {
-    open_channel(channel, 4096, card_with(*nodes_[1].door, *deaf.local_address()));
+    open_channel(channel, 4096, card_with(*nodes_[1].listener, *deaf.local_address()));
     exchange(5, 4096);
   }
 }
 
 /// What is asked for by a key of these is not there the first time; all else is.
-class LateDoor final : public Door {
+class LateListener final : public Listener {
  public:
-  LateDoor(std::unique_ptr<Door> inner, std::set<DeliveryKey> late)
+  LateListener(std::unique_ptr<Listener> inner, std::set<DeliveryKey> late)
       : inner_(std::move(inner)), late_(std::move(late)) {}
   SocketAddress address() const override { return inner_->address(); }
   const std::vector<SocketAddress>& addresses() const override { return inner_->addresses(); }
@@ -245,7 +245,7 @@ class LateDoor final : public Door {
   void forget(uint64_t scope, int32_t to) override { inner_->forget(scope, to); }
 
  private:
-  const std::unique_ptr<Door> inner_;
+  const std::unique_ptr<Listener> inner_;
   std::set<DeliveryKey> late_;
 };
 
@@ -255,14 +255,14 @@ class TcpDoubles : public ::testing::Test {
   static constexpr uint32_t kSlots = 4;
   static constexpr uint32_t kBytes = 1u << 20;  // so long that no more than kSlots messages are kept
   void SetUp() override {
-    node_.door = door_at({"127.0.0.4", "127.0.0.5"});
-    node_.transport = make_tcp(test_identity(1), node_.door.get(), {});
+    node_.listener = listener_at({"127.0.0.4", "127.0.0.5"});
+    node_.transport = make_tcp(test_identity(1), node_.listener.get(), {});
     listen();
     begin_life(1);
     await_ready(*receiver_);
   }
   void listen() {
-    const auto other = door_at({"127.0.0.2"});
+    const auto other = listener_at({"127.0.0.2"});
     const auto peer = make_tcp(test_identity(0), other.get(), {});
     const LinkSpec spec{.self = 1, .peer = 0, .channel = 0, .slots = kSlots, .slot_bytes = kBytes};
     auto receiver = node_.transport->open_receiver(peer->card(), spec);
@@ -274,14 +274,14 @@ class TcpDoubles : public ::testing::Test {
   }
   void begin_life(int64_t life, const std::vector<uint32_t>& paths = {0, 1}) {
     for (const uint32_t i : paths) {
-      auto stream = deliver(node_.door->addresses()[i], tcp::delivery_key(test_identity(0).uid, 0, 1, 0, i),
-                            Deadline::in_ms(5000));
+      auto stream = deliver(node_.listener->addresses()[i],
+                            tcp::delivery_key(test_identity(0).uid, 0, 1, 0, i), Deadline::in_ms(5000));
       ASSERT_TRUE(stream.ok()) << stream.status().message();
       streams_[i] = std::move(*stream);
       const tcp::Greeting greeting{
           .stream = i, .streams = 2, .slots = kSlots, .slot_bytes = kBytes, .paths = 2, .life = life};
       put(i, greeting);
-      auto line = deliver(node_.door->addresses()[i], line_key(i, life), Deadline::in_ms(5000));
+      auto line = deliver(node_.listener->addresses()[i], line_key(i, life), Deadline::in_ms(5000));
       ASSERT_TRUE(line.ok()) << line.status().message();
       lines_[i] = std::move(*line);
     }
@@ -383,9 +383,9 @@ TEST_F(TcpDoubles, TheRestOfAMessageThatCameElsewhereDoesNoHarm) {
 TEST_F(TcpDoubles, WhatCameBeforeTheLinesIsToldWithThem) {
   receiver_.reset();
   node_ = Node();
-  node_.door = std::make_unique<LateDoor>(door_at({"127.0.0.4", "127.0.0.5"}),
-                                          std::set{line_key(0, 2), line_key(1, 2)});
-  node_.transport = make_tcp(test_identity(1), node_.door.get(), {});
+  node_.listener = std::make_unique<LateListener>(listener_at({"127.0.0.4", "127.0.0.5"}),
+                                                  std::set{line_key(0, 2), line_key(1, 2)});
+  node_.transport = make_tcp(test_identity(1), node_.listener.get(), {});
   begin_life(2);
   put(0, tcp::FrameHeader{});
   listen();

@@ -14,12 +14,12 @@ namespace weir::testing {
 /// `credit`: bytes of the budget of what comes to the rank; 0: no limit.
 inline Node tcp_node(int family, uint32_t streams, Rank rank, uint64_t credit = 0) {
   Node node;
-  auto door = Door::open(SocketAddress::loopback(family, 0), nullptr);
-  EXPECT_TRUE(door.ok()) << door.status().message();
-  if (!door.ok()) return node;
-  node.door = std::move(*door);
+  auto listener = Listener::open(SocketAddress::loopback(family, 0), nullptr);
+  EXPECT_TRUE(listener.ok()) << listener.status().message();
+  if (!listener.ok()) return node;
+  node.listener = std::move(*listener);
   if (credit > 0) node.budget = std::make_shared<CreditBudget>(credit);
-  node.transport = make_tcp(test_identity(rank), node.door.get(),
+  node.transport = make_tcp(test_identity(rank), node.listener.get(),
                             {.streams = streams,
                              .spreads = credit == 0 && streams != 2,
                              .budget = node.budget.get(),

@@ -8,7 +8,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Rail rail(const std::string& name, const std::string& host, uint32_t bits) {
-  return {.name = name, .door = *SocketAddress::parse(host + ":7"), .network_bits = bits};
+  return {.name = name, .listener = *SocketAddress::parse(host + ":7"), .network_bits = bits};
 }
 
 /// "from to" of each path; "any" where the kernel chooses.
@@ -70,7 +70,7 @@ TEST(TcpRails, TravelInCards) {
   const Rail read = Rail::get(reader);
   EXPECT_TRUE(reader.ok());
   EXPECT_EQ(read.text(), "eth7 (10.1.2.3)");
-  EXPECT_EQ(read.door.port(), 7);
+  EXPECT_EQ(read.listener.port(), 7);
   EXPECT_EQ(read.network_bits, 20u);
 }
 

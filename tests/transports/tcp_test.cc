@@ -19,16 +19,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A node with a door on each address, "127.0.0.2" or "[::1]".
+/// A node with a listener on each address, "127.0.0.2" or "[::1]".
 Node tcp_rails_node(const std::vector<std::string>& hosts, uint32_t streams, Rank rank) {
   Node node;
   std::vector<SocketAddress> addresses;
   for (const std::string& host : hosts) addresses.push_back(*SocketAddress::parse(host + ":0"));
-  auto door = Door::open(addresses, {}, nullptr);
-  EXPECT_TRUE(door.ok()) << door.status().message();
-  if (!door.ok()) return node;
-  node.door = std::move(*door);
-  node.transport = make_tcp(test_identity(rank), node.door.get(), {.streams = streams});
+  auto listener = Listener::open(addresses, {}, nullptr);
+  EXPECT_TRUE(listener.ok()) << listener.status().message();
+  if (!listener.ok()) return node;
+  node.listener = std::move(*listener);
+  node.transport = make_tcp(test_identity(rank), node.listener.get(), {.streams = streams});
   return node;
 }
 
@@ -59,12 +59,12 @@ std::vector<Setup> tcp_setups() {
 
 INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, ::testing::ValuesIn(tcp_setups()), setup_name);
 
-/// A card of tcp for rank 1 of machine `host`, whose door is at `address`.
+/// A card of tcp for rank 1 of machine `host`, whose listener is at `address`.
 Bytes card_at(const std::string& address, uint64_t host) {
-  const SocketAddress door = SocketAddress::parse(address).value();
+  const SocketAddress listener = SocketAddress::parse(address).value();
   ByteWriter card = begin_card("tcp", 3, {1, host});
-  card.put(door).put(uint32_t{0}).put(uint32_t{1});
-  tcp::Rail{.name = "eth0", .door = door, .network_bits = 8}.put(card);
+  card.put(listener).put(uint32_t{0}).put(uint32_t{1});
+  tcp::Rail{.name = "eth0", .listener = listener, .network_bits = 8}.put(card);
   return card.take();
 }
 
@@ -80,16 +80,17 @@ TEST(Tcp, RefusesWhereThereIsNoWay) {
               HasSubstr("255.255.255.255:99"));
 }
 
-TEST(Tcp, WithoutADoorReachesNobody) {
+TEST(Tcp, WithoutAListenerReachesNobody) {
   const auto transport = make_tcp(test_identity(0), nullptr, {});
   EXPECT_TRUE(transport->card().empty());
-  EXPECT_THAT(transport->reach(card_at("127.0.0.1:99", test_identity(0).host)).why_not, HasSubstr("no door"));
+  EXPECT_THAT(transport->reach(card_at("127.0.0.1:99", test_identity(0).host)).why_not,
+              HasSubstr("does not listen"));
 }
 
-TEST(Tcp, NamesADoorThatIsClosed) {
+TEST(Tcp, NamesAListenerThatIsClosed) {
   const Node node = tcp_node(AF_INET, 1, 0);
   uint16_t port = 0;
-  { port = tcp_node(AF_INET, 1, 1).door->address().port(); }
+  { port = tcp_node(AF_INET, 1, 1).listener->address().port(); }
   const Bytes card = card_at("127.0.0.1:" + std::to_string(port), host_identity(""));
   auto sender = node.transport->open_sender(card, {.self = 0, .peer = 1});
   Status trouble = sender.status();
@@ -99,16 +100,16 @@ TEST(Tcp, NamesADoorThatIsClosed) {
 }
 
 /// With credit, on one path.
-TcpPeer peer_at(const SocketAddress& door) { return {door, {{door, {}, door.text()}}, true}; }
+TcpPeer peer_at(const SocketAddress& listener) { return {listener, {{listener, {}, listener.text()}}, true}; }
 
 /// Carries one message between ends of this thread, whose receiver has `credit` for everything.
 void carry(uint64_t credit, uint32_t bytes, tcp::Counters& counters) {
   CreditBudget budget(credit);
   const Node from = tcp_node(AF_INET, 1, 0);
   const Node to = tcp_node(AF_INET, 1, 1);
-  const auto sender = open_tcp_sender(peer_at(to.door->address()), 7, 1, 1'000'000'000,
+  const auto sender = open_tcp_sender(peer_at(to.listener->address()), 7, 1, 1'000'000'000,
                                       {.self = 0, .peer = 1, .slot_bytes = bytes}, nullptr, counters);
-  const auto receiver = open_tcp_receiver(*to.door, peer_at(from.door->address()), &budget, 7,
+  const auto receiver = open_tcp_receiver(*to.listener, peer_at(from.listener->address()), &budget, 7,
                                           {.self = 1, .peer = 0, .slot_bytes = bytes}, counters.tally);
   await_ready(**sender, **receiver);
   std::fill_n((*sender)->acquire(), bytes, std::byte{1});

@@ -13,12 +13,12 @@ namespace weir::testing {
 /// Rank 0 has fake0 and fake1, rank 1 fake2 and fake3.
 inline Node verbs_node(FakeFabric& fabric, Rank rank, Options options) {
   Node node;
-  auto door = Door::open(SocketAddress::loopback(AF_INET, 0), nullptr);
-  EXPECT_TRUE(door.ok()) << door.status().message();
-  if (!door.ok()) return node;
-  node.door = std::move(*door);
+  auto listener = Listener::open(SocketAddress::loopback(AF_INET, 0), nullptr);
+  EXPECT_TRUE(listener.ok()) << listener.status().message();
+  if (!listener.ok()) return node;
+  node.listener = std::move(*listener);
   options.ib_hca = rank == 0 ? "fake0,fake1" : "fake2,fake3";
-  node.transport = make_verbs(test_identity(rank), node.door.get(), fabric.verbs(), options);
+  node.transport = make_verbs(test_identity(rank), node.listener.get(), fabric.verbs(), options);
   return node;
 }
 

@@ -172,7 +172,7 @@ TEST_F(VerbsFailover, WithoutAStrandTheSenderSaysWhichWasTheLast) {
   EXPECT_EQ(trouble.code(), Code::remote_error);
   EXPECT_THAT(trouble.message(),
               AllOf(HasSubstr("channel 3 from rank 0 to rank 1"), HasSubstr("fake1:1 (10.0.0.2)"),
-                    HasSubstr("10.0.0.4 of rank 1 (door 127.0.0.1"), HasSubstr("retry counter")));
+                    HasSubstr("10.0.0.4 of rank 1 (address 127.0.0.1"), HasSubstr("retry counter")));
 }
 
 TEST_F(VerbsFailover, ALostDeviceIsNamed) {
@@ -204,7 +204,7 @@ TEST(VerbsTest, SaysWhyNobodyIsReached) {
   options = {};
   options.ib_hca = "mlx5";
   EXPECT_THAT(why(fabric.verbs(), options), HasSubstr("fake0:1: NCCL_IB_HCA=mlx5 does not mean it"));
-  EXPECT_THAT(why(fabric.verbs(), {}), HasSubstr("no door"));
+  EXPECT_THAT(why(fabric.verbs(), {}), HasSubstr("does not listen"));
   EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("the peer has no RDMA port"));
 }
 
@@ -212,7 +212,7 @@ TEST(VerbsTest, SharesNoNetworkWithAnotherKindOfPort) {
   FakeFabric fabric(4);
   const Node node = verbs_node(fabric, 0, {});
   ByteWriter card = begin_card("verbs", 3, {1, host_identity("")});
-  card.put(node.door->address()).put(uint32_t{1});
+  card.put(node.listener->address()).put(uint32_t{1});
   verbs::PortAddress{.name = "mlx5_0:1", .lid = 7, .network_bits = 64}.put(card);
   EXPECT_THAT(node.transport->reach(card.take()).why_not,
               AllOf(HasSubstr("mlx5_0:1"), HasSubstr("fake0:1 (10.0.0.1)")));
@@ -227,7 +227,7 @@ TEST(VerbsTest, RefusesAStrangersOffer) {
     auto receiver = node.transport->open_receiver(peer.transport->card(), spec);
     ASSERT_TRUE(receiver.ok());
     const auto key = verbs::delivery_key(test_identity(1).uid, 0, 1, 9);
-    auto stranger = deliver(node.door->address(), key, Deadline::in_ms(5000));
+    auto stranger = deliver(node.listener->address(), key, Deadline::in_ms(5000));
     ASSERT_TRUE(stranger.ok());
     ByteWriter garbage;
     if (framed) garbage.put(FrameHead{.bytes = sizeof(verbs::Offer)});
@@ -241,7 +241,7 @@ TEST(VerbsTest, RefusesAStrangersOffer) {
   }
 }
 
-TEST(VerbsTest, NamesADoorThatIsClosed) {
+TEST(VerbsTest, NamesAListenerThatIsClosed) {
   FakeFabric fabric(4);
   const Node node = verbs_node(fabric, 0, {});
   Bytes card;
@@ -249,7 +249,7 @@ TEST(VerbsTest, NamesADoorThatIsClosed) {
   {
     const Node gone = verbs_node(fabric, 1, {});
     card = gone.transport->card();
-    port = gone.door->address().port();
+    port = gone.listener->address().port();
   }
   auto sender = node.transport->open_sender(card, {.self = 0, .peer = 1});
   const Status trouble = sender.ok() ? await_refusal(**sender, 10000) : sender.status();

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "src/base/socket.h"
 #include "src/drivers/matched.h"
 #include "transports/transport.h"
@@ -57,11 +57,11 @@ class Engine {
 /// What both ends need; pointers outlive the ends.
 struct ChannelContext {
   std::string_view transport;  ///< its name; lives for ever
-  uint32_t purpose = 0;        ///< of deliveries at doors, without the channel's number
+  uint32_t purpose = 0;        ///< of deliveries at listeners, without the channel's number
   drivers::MatchedNetwork* network = nullptr;
   Engine* engine = nullptr;
   uint64_t uid = 0;  ///< of the communicator
-  SocketAddress peer_door;
+  SocketAddress peer_listener;
   Bytes peer_address;  ///< as the network has it; may be empty
   NetTally* tally = nullptr;
 };
@@ -79,14 +79,14 @@ struct RailPair {
 Result<std::unique_ptr<Sender>> open_matched_sender(const ChannelContext& context,
                                                     std::vector<RailPair> pairs, const LinkSpec& spec);
 
-/// `door` outlives the end. The sender decides about connections.
-Result<std::unique_ptr<Receiver>> open_matched_receiver(const ChannelContext& context, Door& door,
+/// `listener` outlives the end. The sender decides about connections.
+Result<std::unique_ptr<Receiver>> open_matched_receiver(const ChannelContext& context, Listener& listener,
                                                         const LinkSpec& spec);
 
 /// Refuses channels that cannot be named, or whose messages are too long for a device.
 Status check_channel(const ChannelContext& context, const LinkSpec& spec, const std::string& name);
 
-/// "rank 3 (door 10.0.0.1:99)".
+/// "rank 3 (address 10.0.0.1:99)".
 std::string peer_text(const ChannelContext& context, const LinkSpec& spec);
 
 }  // namespace weir::matched

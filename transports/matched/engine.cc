@@ -38,7 +38,7 @@ void Engine::settle_closed() {
 }
 
 std::string peer_text(const ChannelContext& context, const LinkSpec& spec) {
-  return fmt::format("rank {} (door {})", spec.peer, context.peer_door.text());
+  return fmt::format("rank {} (address {})", spec.peer, context.peer_listener.text());
 }
 
 Status check_channel(const ChannelContext& context, const LinkSpec& spec, const std::string& name) {

@@ -7,7 +7,7 @@
 #include "src/base/host.h"
 #include "transports/card.h"
 #include "transports/matched/channel.h"
-#include "transports/peer_door.h"
+#include "transports/peer_listener.h"
 
 namespace weir {
 namespace {
@@ -20,7 +20,7 @@ constexpr double kPluginLatencyUs = 10;  // where the plugin does not say
 /// Who wrote a card.
 struct PluginPeer {
   Rank rank = 0;
-  SocketAddress door;
+  SocketAddress listener;
   std::string network;
   std::vector<double> gigabits_per_s;  ///< of each rail
   double latency_us = 0;
@@ -34,8 +34,9 @@ double latency_of(const drivers::NetPlugin& plugin) {
 
 class NetPluginTransport final : public Transport {
  public:
-  NetPluginTransport(const Identity& self, Door* door, Result<std::unique_ptr<drivers::NetPlugin>> plugin)
-      : self_(self), machine_(host_identity("")), door_(door), no_plugin_(plugin.status()) {
+  NetPluginTransport(const Identity& self, Listener* listener,
+                     Result<std::unique_ptr<drivers::NetPlugin>> plugin)
+      : self_(self), machine_(host_identity("")), listener_(listener), no_plugin_(plugin.status()) {
     if (plugin.ok()) plugin_ = std::move(*plugin);
   }
 
@@ -43,9 +44,9 @@ class NetPluginTransport final : public Transport {
   Traits traits() const override { return {}; }
 
   Bytes card() const override {
-    if (door_ == nullptr || plugin_ == nullptr) return {};
+    if (listener_ == nullptr || plugin_ == nullptr) return {};
     ByteWriter card = begin_card(name(), kPluginCardVersion, {self_.rank, machine_});
-    card.put(door_->address()).put_string(plugin_->network()).put(latency_of(*plugin_));
+    card.put(listener_->address()).put_string(plugin_->network()).put(latency_of(*plugin_));
     card.put(static_cast<uint32_t>(plugin_->rails()));
     for (size_t i = 0; i < plugin_->rails(); ++i) card.put(plugin_->rail(i).gigabits_per_s);
     return card.take();
@@ -79,7 +80,7 @@ class NetPluginTransport final : public Transport {
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
     const Result<PluginPeer> owner = owner_of(peer_card);
     if (!owner.ok()) return owner.status();
-    return open_matched_receiver(context(*owner), *door_, spec);
+    return open_matched_receiver(context(*owner), *listener_, spec);
   }
 
   Result<HomeView> map(BytesView) override {
@@ -89,21 +90,23 @@ class NetPluginTransport final : public Transport {
 
  private:
   matched::ChannelContext context(const PluginPeer& owner) {
-    return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.door, {}, &tally_};
+    return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.listener, {}, &tally_};
   }
 
   /// The owner of the card, if its plugin and ours are for the same network.
   Result<PluginPeer> owner_of(BytesView card) const {
     WEIR_TRY(no_plugin_);
-    if (door_ == nullptr) return Status(Code::invalid_usage, "this process has no door");
+    if (listener_ == nullptr)
+      return Status(Code::invalid_usage, "this process does not listen at any address");
     if (card.empty())
       return Status(Code::invalid_usage, "the peer has no net plugin that can be used; its log says why");
     ByteReader reader(card);
     const Result<CardHead> head = read_card(reader, name(), kPluginCardVersion);
     if (!head.ok()) return head.status();
-    const auto door = read_peer_door(reader, name(), *head, machine_);
-    WEIR_TRY(door.status());
-    PluginPeer owner{.rank = head->rank, .door = *door, .network = {}, .gigabits_per_s = {}, .latency_us = 0};
+    const auto listener = read_peer_listener(reader, name(), *head, machine_);
+    WEIR_TRY(listener.status());
+    PluginPeer owner{
+        .rank = head->rank, .listener = *listener, .network = {}, .gigabits_per_s = {}, .latency_us = 0};
     owner.network = reader.get_string();
     owner.latency_us = reader.get<double>();
     const auto count = reader.get<uint32_t>();
@@ -118,7 +121,7 @@ class NetPluginTransport final : public Transport {
 
   const Identity self_;
   const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
-  Door* const door_;
+  Listener* const listener_;
   const Status no_plugin_;
   std::unique_ptr<drivers::NetPlugin> plugin_;
   NetTally tally_;
@@ -127,9 +130,9 @@ class NetPluginTransport final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_net_plugin(const Identity& self, Door* door,
+std::unique_ptr<Transport> make_net_plugin(const Identity& self, Listener* listener,
                                            Result<std::unique_ptr<drivers::NetPlugin>> plugin) {
-  return std::make_unique<NetPluginTransport>(self, door, std::move(plugin));
+  return std::make_unique<NetPluginTransport>(self, listener, std::move(plugin));
 }
 
 }  // namespace weir

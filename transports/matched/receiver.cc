@@ -26,8 +26,8 @@ struct InRail {
 /// The whole end. It outlives the channel's Receiver until all is settled with the sender.
 class Incoming final : public End {
  public:
-  Incoming(const ChannelContext& context, Door& door, const LinkSpec& spec)
-      : End(context, spec, incoming_name(spec)), door_(door) {}
+  Incoming(const ChannelContext& context, Listener& listener, const LinkSpec& spec)
+      : End(context, spec, incoming_name(spec)), listener_(listener) {}
 
   const Message* peek() {
     if (held_) return &message_;
@@ -89,10 +89,11 @@ class Incoming final : public End {
 
   bool has_come(uint64_t message) const { return ready_ && message < rails_[message % rails_.size()].done; }
 
-  /// Meets the sender at the door. A connection that ended before the channel worked was of an earlier life.
+  /// Meets the sender at the listener. A connection that ended before the channel worked was of an earlier
+  /// life.
   Status set_up() override {
     if (!line_.open() || !line_.ended().empty()) {
-      auto socket = door_.collect(delivery_key(context_, spec_.peer, spec_.self, spec_.channel));
+      auto socket = listener_.collect(delivery_key(context_, spec_.peer, spec_.self, spec_.channel));
       if (!socket.has_value()) return {};
       line_ = Line(std::move(*socket));
       rails_.clear();
@@ -220,7 +221,7 @@ class Incoming final : public End {
                     name_, head.sequence, head.bytes, bytes, message, spec_.slot_bytes));
   }
 
-  Door& door_;
+  Listener& listener_;
   std::vector<InRail> rails_;
   uint64_t taken_ = 0;
   uint64_t posted_ = 0;         // receives, in all
@@ -246,11 +247,11 @@ class MatchedReceiver final : public Receiver {
 
 }  // namespace
 
-Result<std::unique_ptr<Receiver>> open_matched_receiver(const ChannelContext& context, Door& door,
+Result<std::unique_ptr<Receiver>> open_matched_receiver(const ChannelContext& context, Listener& listener,
                                                         const LinkSpec& spec) {
   WEIR_TRY(check_channel(context, spec, incoming_name(spec)));
   context.engine->serve();
-  auto end = std::make_unique<Incoming>(context, door, spec);
+  auto end = std::make_unique<Incoming>(context, listener, spec);
   return std::unique_ptr<Receiver>(std::make_unique<MatchedReceiver>(*context.engine, std::move(end)));
 }
 

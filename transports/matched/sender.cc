@@ -89,11 +89,11 @@ class Outgoing final : public End {
   }
 
  private:
-  /// Connects to the door when it is first asked, not before: a door does not wait long for who connects and
-  /// says nothing.
+  /// Connects to the listener when it is first asked, not before: a listener does not wait long for who
+  /// connects and says nothing.
   Status set_up() override {
     if (!line_.open()) {
-      Result<Socket> socket = Socket::start_connect(context_.peer_door);
+      Result<Socket> socket = Socket::start_connect(context_.peer_listener);
       WEIR_TRY(socket.status());
       line_ = Line(std::move(*socket),
                    delivery_hello(delivery_key(context_, spec_.self, spec_.peer, spec_.channel)));

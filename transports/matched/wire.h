@@ -1,6 +1,6 @@
 /// What the two ends of a matched channel tell each other; for the files of this folder only.
 ///
-/// Over a connection that the sender delivers at the receiver's door, in frames (line.h):
+/// Over a connection that the sender delivers at the receiver's listener, in frames (line.h):
 ///
 ///     sender -> receiver   offer       shape of the channel, and a device of the receiver per connection
 ///     receiver -> sender   answer      the network's handle for each connection; or a refusal
@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "transports/matched/channel.h"
 
 namespace weir::matched {

@@ -1,6 +1,6 @@
 /// A channel over one or several TCP connections, with slots in private memory at both ends.
 ///
-/// The sender connects to the receiver's door and delivers its streams there; the receiver collects them.
+/// The sender connects to the receiver's listener and delivers its streams there; the receiver collects them.
 /// Nothing blocks: connections and bytes move in ready(), publish() and progress().
 ///
 /// Thread safety: each end is used by one thread at a time.
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "src/base/path_choice.h"
 #include "src/base/socket.h"
 #include "transports/credit_budget.h"
@@ -22,7 +22,7 @@ namespace weir {
 
 /// Where a peer is.
 struct TcpPeer {
-  SocketAddress door;            ///< for sentences
+  SocketAddress listener;        ///< for sentences
   std::vector<tcp::Path> paths;  ///< at least one
   bool credit = false;           ///< the receiver limits what is under way; both ends know
 };
@@ -35,9 +35,10 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
                                                 int64_t path_timeout_ns, const LinkSpec& spec, PathUses* uses,
                                                 tcp::Counters& counters);
 
-/// `door`, `budget` and `tally` outlive the end. The sender decides the number of streams. REQUIRES: a
+/// `listener`, `budget` and `tally` outlive the end. The sender decides the number of streams. REQUIRES: a
 /// budget where `peer` has credit.
-Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const TcpPeer& peer, CreditBudget* budget,
-                                                    uint64_t uid, const LinkSpec& spec, NetTally& tally);
+Result<std::unique_ptr<Receiver>> open_tcp_receiver(Listener& listener, const TcpPeer& peer,
+                                                    CreditBudget* budget, uint64_t uid, const LinkSpec& spec,
+                                                    NetTally& tally);
 
 }  // namespace weir

@@ -57,7 +57,7 @@ Result<std::optional<ControlFrame>> ControlLine::receive() {
 
 ControlLine* ControlListener::line() {
   if (!line_ && !over_) {
-    if (auto socket = door_.collect(key_)) line_.emplace(std::move(*socket));
+    if (auto socket = listener_.collect(key_)) line_.emplace(std::move(*socket));
   }
   return line_ ? &*line_ : nullptr;
 }

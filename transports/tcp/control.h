@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "src/base/socket.h"
 #include "transports/tcp/wire.h"
 #include "weir/status.h"
@@ -39,10 +39,10 @@ static_assert(sizeof(ControlFrame) == 16);
 /// One end of a line.
 class ControlLine {
  public:
-  /// The sender's: `socket` is on its way to the peer's door, where it is delivered under `key`.
+  /// The sender's: `socket` is on its way to the peer's listener, where it is delivered under `key`.
   ControlLine(Socket socket, const DeliveryKey& key)
       : socket_(std::move(socket)), unsent_(delivery_hello(key)) {}
-  /// The receiver's, from the door.
+  /// The receiver's, from the listener.
   explicit ControlLine(Socket socket) : socket_(std::move(socket)), connected_(true) {}
 
   /// True once it works from here. Never blocks.
@@ -66,8 +66,8 @@ class ControlLine {
 /// Where the receiver finds the line that the sender has opened to it.
 class ControlListener {
  public:
-  /// `door` outlives it.
-  ControlListener(Door& door, const DeliveryKey& key) : door_(door), key_(key) {}
+  /// `listener` outlives it.
+  ControlListener(Listener& listener, const DeliveryKey& key) : listener_(listener), key_(key) {}
 
   /// The line, if it has come and still works.
   ControlLine* line();
@@ -78,7 +78,7 @@ class ControlListener {
   }
 
  private:
-  Door& door_;
+  Listener& listener_;
   const DeliveryKey key_;
   std::optional<ControlLine> line_;
   bool over_ = false;

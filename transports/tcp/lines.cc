@@ -113,8 +113,8 @@ void SenderLines::ask(int64_t now) {
   asked_ns_ = now;
 }
 
-ReceiverLines::ReceiverLines(Door& door, const std::vector<DeliveryKey>& keys) {
-  for (const DeliveryKey& key : keys) lines_.push_back({ControlListener(door, key), 0, nullptr});
+ReceiverLines::ReceiverLines(Listener& listener, const std::vector<DeliveryKey>& keys) {
+  for (const DeliveryKey& key : keys) lines_.push_back({ControlListener(listener, key), 0, nullptr});
 }
 
 void ReceiverLines::limit(CreditBudget& budget, uint64_t source, NetTally& tally) {

@@ -75,8 +75,8 @@ class SenderLines {
 /// The receiver's ends.
 class ReceiverLines {
  public:
-  /// Lines under `keys`, which come at `door`. It outlives them.
-  ReceiverLines(Door& door, const std::vector<DeliveryKey>& keys);
+  /// Lines under `keys`, which come at `listener`. It outlives them.
+  ReceiverLines(Listener& listener, const std::vector<DeliveryKey>& keys);
   ~ReceiverLines();
   ReceiverLines(const ReceiverLines&) = delete;
   ReceiverLines& operator=(const ReceiverLines&) = delete;

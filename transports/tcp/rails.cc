@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "transports/peer_door.h"
+#include "transports/peer_listener.h"
 #include "transports/rail_pairs.h"
 
 namespace weir::tcp {
@@ -14,25 +14,25 @@ constexpr uint32_t kMostBits = 128;
 
 /// Bridges of containers often have the same address on all hosts.
 bool may_join(const Rail& a, const Rail& b, bool same_machine) {
-  const bool same_address = std::ranges::equal(a.door.ip(), b.door.ip());
-  return a.door.family() == b.door.family() && a.door.is_loopback() == b.door.is_loopback() &&
+  const bool same_address = std::ranges::equal(a.listener.ip(), b.listener.ip());
+  return a.listener.family() == b.listener.family() && a.listener.is_loopback() == b.listener.is_loopback() &&
          (same_machine || !same_address);
 }
 
 /// Both ends must take it for one network.
 bool neighbours(const Rail& a, const Rail& b) {
   const uint32_t bits = std::max(a.network_bits, b.network_bits);
-  return bits > 0 && same_network(a.door, b.door, bits);
+  return bits > 0 && same_network(a.listener, b.listener, bits);
 }
 
 }  // namespace
 
-void Rail::put(ByteWriter& writer) const { writer.put_string(name).put(door).put(network_bits); }
+void Rail::put(ByteWriter& writer) const { writer.put_string(name).put(listener).put(network_bits); }
 
 Rail Rail::get(ByteReader& reader) {
   Rail rail;
   rail.name = reader.get_string();
-  rail.door = reader.get<SocketAddress>();
+  rail.listener = reader.get<SocketAddress>();
   rail.network_bits = std::min(reader.get<uint32_t>(), kMostBits);
   return rail;
 }
@@ -45,14 +45,14 @@ uint32_t Rail::streams() const {
 }
 
 std::string Rail::text() const {
-  return name.empty() ? door.host_text() : fmt::format("{} ({})", name, door.host_text());
+  return name.empty() ? listener.host_text() : fmt::format("{} ({})", name, listener.host_text());
 }
 
 std::vector<Rail> rails_at(const std::vector<SocketAddress>& addresses,
                            const std::vector<Interface>& interfaces) {
   std::vector<Rail> rails;
   for (const SocketAddress& address : addresses) {
-    Rail rail{.name = {}, .door = address};
+    Rail rail{.name = {}, .listener = address};
     for (const Interface& entry : interfaces) {
       // Loopback has more addresses than are listed.
       if (entry.network_bits <= rail.network_bits ||
@@ -77,14 +77,14 @@ Result<std::vector<Path>> paths_between(const std::vector<Rail>& ours, const std
       [&](size_t i, size_t j) { return may_join(ours[i], theirs[j], same_machine); });
   std::vector<Path> paths;
   for (const auto& [i, j] : pairs) {
-    SocketAddress from = ours[i].door;
+    SocketAddress from = ours[i].listener;
     from.set_port(0);
-    if (!check_route(theirs[j].door, from).ok()) continue;
-    paths.push_back({theirs[j].door, from, fmt::format("{} to {}", ours[i].text(), theirs[j].text())});
+    if (!check_route(theirs[j].listener, from).ok()) continue;
+    paths.push_back({theirs[j].listener, from, fmt::format("{} to {}", ours[i].text(), theirs[j].text())});
   }
   if (paths.empty()) {
-    WEIR_TRY(check_route(theirs.front().door));
-    paths.push_back({theirs.front().door, {}, fmt::format("this host to {}", theirs.front().text())});
+    WEIR_TRY(check_route(theirs.front().listener));
+    paths.push_back({theirs.front().listener, {}, fmt::format("this host to {}", theirs.front().text())});
   }
   if (paths.size() == 1) paths[0].from.reset();
   return paths;

@@ -12,12 +12,12 @@
 
 namespace weir::tcp {
 
-/// One address of a door and the interface behind it.
+/// One address of a listener and the interface behind it.
 struct Rail {
   static constexpr uint32_t kMost = 63;
 
   std::string name;
-  SocketAddress door;
+  SocketAddress listener;
   uint32_t network_bits = 0;   ///< length of the prefix of its network
   int64_t megabits_per_s = 0;  ///< of this host's own; 0: unknown
 
@@ -30,11 +30,11 @@ struct Rail {
   std::string text() const;
 };
 
-/// The rails of a door that listens on `addresses`, as far as `interfaces` have them.
+/// The rails of a listener that listens on `addresses`, as far as `interfaces` have them.
 std::vector<Rail> rails_at(const std::vector<SocketAddress>& addresses,
                            const std::vector<Interface>& interfaces);
 
-/// A way to the door of a peer.
+/// A way to the listener of a peer.
 struct Path {
   SocketAddress to;
   std::optional<SocketAddress> from;  ///< bound to this address; nothing: the kernel chooses
@@ -44,7 +44,7 @@ struct Path {
 /// All ways: pairs of rails in the same network, or, where there are none, the first with the first and so
 /// on. An address that both have leads nowhere, unless `same_machine`. One pair is left to the kernel's
 /// choice of source. Asks the routing table, sends nothing. `theirs` begins with the main address of the
-/// peer's door; the error is about that one.
+/// peer's listener; the error is about that one.
 Result<std::vector<Path>> paths_between(const std::vector<Rail>& ours, const std::vector<Rail>& theirs,
                                         bool same_machine);
 

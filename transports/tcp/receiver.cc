@@ -59,11 +59,11 @@ struct Filled {
 class TcpReceiver final : public Receiver {
  public:
   /// `budget`: null: senders send what they like.
-  TcpReceiver(Door& door, const TcpPeer& peer, CreditBudget* budget, uint64_t uid, const LinkSpec& spec,
-              NetTally& tally)
-      : door_(door),
+  TcpReceiver(Listener& listener, const TcpPeer& peer, CreditBudget* budget, uint64_t uid,
+              const LinkSpec& spec, NetTally& tally)
+      : listener_(listener),
         budget_(budget),
-        peer_door_(peer.door),
+        peer_listener_(peer.listener),
         uid_(uid),
         spec_(spec),
         room_(spec.slots),
@@ -109,8 +109,8 @@ class TcpReceiver final : public Receiver {
     const std::string why = ended();
     if (why.empty()) return {};
     return Status(Code::remote_error,
-                  fmt::format("rank {} (door {}) ended {} after {} messages: {}", spec_.peer,
-                              peer_door_.text(), incoming_name(spec_), taken_, why));
+                  fmt::format("rank {} (address {}) ended {} after {} messages: {}", spec_.peer,
+                              peer_listener_.text(), incoming_name(spec_), taken_, why));
   }
 
  private:
@@ -188,11 +188,11 @@ class TcpReceiver final : public Receiver {
     });
   }
 
-  /// Takes the stream's connection from the door, if it has come, instead of the one that it had.
+  /// Takes the stream's connection from the listener, if it has come, instead of the one that it had.
   void collect(size_t index) {
     const auto stream_number = static_cast<uint32_t>(index);
     auto socket =
-        door_.collect(tcp::delivery_key(uid_, spec_.peer, spec_.self, spec_.channel, stream_number));
+        listener_.collect(tcp::delivery_key(uid_, spec_.peer, spec_.self, spec_.channel, stream_number));
     if (!socket.has_value()) return;
     renew(*streams_[index]);
     streams_[index]->socket = std::move(*socket);
@@ -279,8 +279,8 @@ class TcpReceiver final : public Receiver {
       std::vector<DeliveryKey> keys;
       for (uint32_t path = 0; path < std::max(greeting.paths, 1u); ++path)
         keys.push_back(tcp::control_key(uid_, spec_.peer, spec_.self, spec_.channel, path, life_));
-      lines_ = std::make_unique<tcp::ReceiverLines>(door_, keys);
-      if (budget_ != nullptr) lines_->limit(*budget_, hash_text(peer_door_.text()), tally_);
+      lines_ = std::make_unique<tcp::ReceiverLines>(listener_, keys);
+      if (budget_ != nullptr) lines_->limit(*budget_, hash_text(peer_listener_.text()), tally_);
     }
     room_ = several_ ? tcp::kept_messages(spec_) : spec_.slots;
     if (several_) slots_ = SlotArray(room_, spec_.slot_bytes);
@@ -376,9 +376,9 @@ class TcpReceiver final : public Receiver {
     error_ = Status(Code::remote_error, fmt::format("{} {}", incoming_name(spec_), what));
   }
 
-  Door& door_;
+  Listener& listener_;
   CreditBudget* const budget_;
-  const SocketAddress peer_door_;
+  const SocketAddress peer_listener_;
   const uint64_t uid_;
   const LinkSpec spec_;
   uint32_t room_;  // messages that there are slots for
@@ -401,11 +401,12 @@ class TcpReceiver final : public Receiver {
 
 }  // namespace
 
-Result<std::unique_ptr<Receiver>> open_tcp_receiver(Door& door, const TcpPeer& peer, CreditBudget* budget,
-                                                    uint64_t uid, const LinkSpec& spec, NetTally& tally) {
+Result<std::unique_ptr<Receiver>> open_tcp_receiver(Listener& listener, const TcpPeer& peer,
+                                                    CreditBudget* budget, uint64_t uid, const LinkSpec& spec,
+                                                    NetTally& tally) {
   WEIR_TRY(check_spec(spec));
   return std::unique_ptr<Receiver>(
-      std::make_unique<TcpReceiver>(door, peer, peer.credit ? budget : nullptr, uid, spec, tally));
+      std::make_unique<TcpReceiver>(listener, peer, peer.credit ? budget : nullptr, uid, spec, tally));
 }
 
 }  // namespace weir

@@ -167,8 +167,8 @@ class TcpSender final : public Sender {
 
   Status named(const Status& error) const {
     if (error.ok()) return {};
-    return Status(error.code(), fmt::format("{} cannot be opened at the door {}: {}", outgoing_name(spec_),
-                                            peer_.door.text(), error.message()));
+    return Status(error.code(), fmt::format("{} cannot be opened at {}: {}", outgoing_name(spec_),
+                                            peer_.listener.text(), error.message()));
   }
 
   /// With one path, streams take turns; else a long message goes in parts over all of them.
@@ -281,8 +281,8 @@ class TcpSender final : public Sender {
 
   Status broken(const std::string& why) const {
     return Status(Code::remote_error,
-                  fmt::format("rank {} (door {}) broke {} with {} messages under way: {}", spec_.peer,
-                              peer_.door.text(), outgoing_name(spec_), published_ - free_, why));
+                  fmt::format("rank {} (address {}) broke {} with {} messages under way: {}", spec_.peer,
+                              peer_.listener.text(), outgoing_name(spec_), published_ - free_, why));
   }
 
   // Several paths

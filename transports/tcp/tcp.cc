@@ -8,7 +8,7 @@
 #include "src/base/host.h"
 #include "src/base/interface_drops.h"
 #include "transports/card.h"
-#include "transports/peer_door.h"
+#include "transports/peer_listener.h"
 #include "transports/tcp/channel.h"
 #include "transports/tcp/wire.h"
 
@@ -25,22 +25,22 @@ constexpr double kUnasked = 16 << 10;
 
 class Tcp final : public Transport {
  public:
-  Tcp(const Identity& self, Door* door, const TcpSettings& settings)
+  Tcp(const Identity& self, Listener* listener, const TcpSettings& settings)
       : self_(self),
         machine_(host_identity("")),
-        door_(door),
+        listener_(listener),
         settings_(settings),
         limits_(settings.budget == nullptr     ? Limits::nobody
                 : settings.budget_for_own_host ? Limits::everybody
                                                : Limits::other_hosts),
-        rails_(door == nullptr ? std::vector<tcp::Rail>() : own_rails(*door)) {}
+        rails_(listener == nullptr ? std::vector<tcp::Rail>() : own_rails(*listener)) {}
 
   std::string_view name() const override { return "tcp"; }
   Traits traits() const override { return {}; }
   Bytes card() const override {
-    if (door_ == nullptr) return {};
+    if (listener_ == nullptr) return {};
     ByteWriter card = begin_card(name(), kTcpCardVersion, {self_.rank, machine_});
-    card.put(door_->address()).put(limits_).put(static_cast<uint32_t>(rails_.size()));
+    card.put(listener_->address()).put(limits_).put(static_cast<uint32_t>(rails_.size()));
     for (const tcp::Rail& rail : rails_) rail.put(card);
     return card.take();
   }
@@ -71,7 +71,7 @@ class Tcp final : public Transport {
     WEIR_TRY(peer.status());
     peer->where.credit = applies(limits_, *peer);
     count_drops();
-    return open_tcp_receiver(*door_, peer->where, settings_.budget, self_.uid, spec, counters_.tally);
+    return open_tcp_receiver(*listener_, peer->where, settings_.budget, self_.uid, spec, counters_.tally);
   }
   Result<HomeView> map(BytesView) override {
     return Status(Code::invalid_usage, "tcp cannot map the memory of a peer");
@@ -94,19 +94,20 @@ class Tcp final : public Transport {
     uint64_t machine = 0;
   };
 
-  static std::vector<tcp::Rail> own_rails(const Door& door) {
+  static std::vector<tcp::Rail> own_rails(const Listener& listener) {
     const auto interfaces = list_interfaces();
-    return tcp::rails_at(door.addresses(), interfaces.ok() ? *interfaces : std::vector<Interface>());
+    return tcp::rails_at(listener.addresses(), interfaces.ok() ? *interfaces : std::vector<Interface>());
   }
 
   /// The owner of the card, if it can be reached from here.
   Result<Peer> peer_of(BytesView card) const {
-    if (door_ == nullptr) return Status(Code::invalid_usage, "this process has no door");
+    if (listener_ == nullptr)
+      return Status(Code::invalid_usage, "this process does not listen at any address");
     ByteReader reader(card);
     const Result<CardHead> head = read_card(reader, name(), kTcpCardVersion);
     WEIR_TRY(head.status());
-    const auto door = read_peer_door(reader, name(), *head, machine_);
-    WEIR_TRY(door.status());
+    const auto listener = read_peer_listener(reader, name(), *head, machine_);
+    WEIR_TRY(listener.status());
     const auto limits = reader.get<Limits>();
     std::vector<tcp::Rail> theirs;
     const auto count = reader.get<uint32_t>();
@@ -115,7 +116,7 @@ class Tcp final : public Transport {
     if (!reader.ok() || count == 0 || count > tcp::Rail::kMost) return short_card(name(), head->rank);
     auto paths = tcp::paths_between(rails_, theirs, head->host == machine_);
     WEIR_TRY(paths.status());
-    return Peer{{*door, std::move(*paths)}, limits, head->host};
+    return Peer{{*listener, std::move(*paths)}, limits, head->host};
   }
 
   /// At the interfaces of the rails; -1 where the kernel does not tell.
@@ -137,7 +138,7 @@ class Tcp final : public Transport {
 
   const Identity self_;
   const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
-  Door* const door_;
+  Listener* const listener_;
   const TcpSettings settings_;
   const Limits limits_;
   const std::vector<tcp::Rail> rails_;
@@ -148,8 +149,8 @@ class Tcp final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_tcp(const Identity& self, Door* door, const TcpSettings& settings) {
-  return std::make_unique<Tcp>(self, door, settings);
+std::unique_ptr<Transport> make_tcp(const Identity& self, Listener* listener, const TcpSettings& settings) {
+  return std::make_unique<Tcp>(self, listener, settings);
 }
 
 }  // namespace weir

@@ -1,13 +1,13 @@
-/// tcp: ranks that a network joins, over connections that are delivered at the peer's door.
+/// tcp: ranks that a network joins, over connections that are delivered at the peer's listener.
 ///
-/// Reaches whoever's door this host has a route to. Where both processes have doors on several interfaces,
-/// the connections of a channel are dealt over the pairs of them that share a network. Slots are in private
-/// memory; a message is copied into the kernel and out of it.
+/// Reaches whoever's listener this host has a route to. Where both processes have listeners on several
+/// interfaces, the connections of a channel are dealt over the pairs of them that share a network. Slots are
+/// in private memory; a message is copied into the kernel and out of it.
 #pragma once
 
 #include <memory>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "transports/credit_budget.h"
 #include "transports/memory/transport.h"
 
@@ -22,7 +22,7 @@ struct TcpSettings {
   bool budget_for_own_host = false;  ///< it also limits ranks of this host
 };
 
-/// `door` may be null. Everything pointed to outlives the transport.
-std::unique_ptr<Transport> make_tcp(const Identity& self, Door* door, const TcpSettings& settings);
+/// `listener` may be null. Everything pointed to outlives the transport.
+std::unique_ptr<Transport> make_tcp(const Identity& self, Listener* listener, const TcpSettings& settings);
 
 }  // namespace weir

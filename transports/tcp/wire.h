@@ -1,6 +1,6 @@
 /// What travels on the sockets of tcp; for the files of this folder only.
 ///
-///     stream = the door's hello, greeting, frame, frame ...        all from sender to receiver
+///     stream = the listener's hello, greeting, frame, frame ...        all from sender to receiver
 ///     frame  = frame header, the bytes of a part of a message
 ///
 /// A message travels on any stream of its channel, on each in ascending order. Nothing travels the other way,
@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <span>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "transports/transport.h"
 
 namespace weir::tcp {

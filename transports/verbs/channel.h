@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "src/base/socket.h"
 #include "transports/transport.h"
 #include "transports/verbs/strands.h"
@@ -22,7 +22,7 @@ namespace weir::verbs {
 struct ChannelContext {
   Rails* rails = nullptr;
   uint64_t uid = 0;  ///< of the communicator
-  SocketAddress peer_door;
+  SocketAddress peer_listener;
   StrandSettings settings;
   NetTally* tally = nullptr;
   const LentMemory* lent = nullptr;  ///< that has LinkSpec::lent; null where that is
@@ -32,11 +32,11 @@ struct ChannelContext {
 Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
                                                   std::vector<Strands::Place> places, const LinkSpec& spec);
 
-/// `door` outlives the end. The sender decides about strands.
-Result<std::unique_ptr<Receiver>> open_verbs_receiver(const ChannelContext& context, Door& door,
+/// `listener` outlives the end. The sender decides about strands.
+Result<std::unique_ptr<Receiver>> open_verbs_receiver(const ChannelContext& context, Listener& listener,
                                                       const LinkSpec& spec);
 
-/// "rank 3 (door 10.0.0.1:99)".
+/// "rank 3 (address 10.0.0.1:99)".
 std::string peer_text(const ChannelContext& context, const LinkSpec& spec);
 
 /// Parts that the body of a message of a channel has at most, with its head, over `strands` strands of

@@ -17,9 +17,9 @@ struct Coming {
 
 class VerbsReceiver final : public Receiver, private StrandUser {
  public:
-  VerbsReceiver(const ChannelContext& context, Door& door, const LinkSpec& spec, Slots slots)
+  VerbsReceiver(const ChannelContext& context, Listener& listener, const LinkSpec& spec, Slots slots)
       : context_(context),
-        door_(door),
+        listener_(listener),
         spec_(spec),
         peer_(peer_text(context, spec)),
         slots_(std::move(slots)),
@@ -79,10 +79,11 @@ class VerbsReceiver final : public Receiver, private StrandUser {
  private:
   Coming& front() { return coming_[taken_ % spec_.slots]; }
 
-  /// Meets the sender at the door. A connection that ended before the channel worked was of an earlier life.
+  /// Meets the sender at the listener. A connection that ended before the channel worked was of an earlier
+  /// life.
   Status set_up() {
     if (!line_.open() || !line_.ended().empty()) {
-      auto socket = door_.collect(delivery_key(context_.uid, spec_.peer, spec_.self, spec_.channel));
+      auto socket = listener_.collect(delivery_key(context_.uid, spec_.peer, spec_.self, spec_.channel));
       if (!socket.has_value()) return {};
       line_ = Line(std::move(*socket));
       answered_ = false;
@@ -183,7 +184,7 @@ class VerbsReceiver final : public Receiver, private StrandUser {
   }
 
   const ChannelContext context_;
-  Door& door_;
+  Listener& listener_;
   const LinkSpec spec_;
   const std::string peer_;
   Line line_;
@@ -203,12 +204,13 @@ class VerbsReceiver final : public Receiver, private StrandUser {
 
 }  // namespace
 
-Result<std::unique_ptr<Receiver>> open_verbs_receiver(const ChannelContext& context, Door& door,
+Result<std::unique_ptr<Receiver>> open_verbs_receiver(const ChannelContext& context, Listener& listener,
                                                       const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
   Result<Slots> slots = Slots::make(spec, context.lent);
   WEIR_TRY(slots.status());
-  return std::unique_ptr<Receiver>(std::make_unique<VerbsReceiver>(context, door, spec, std::move(*slots)));
+  return std::unique_ptr<Receiver>(
+      std::make_unique<VerbsReceiver>(context, listener, spec, std::move(*slots)));
 }
 
 }  // namespace weir::verbs

@@ -27,7 +27,7 @@ class VerbsSender final : public Sender, private StrandUser {
   VerbsSender(const ChannelContext& context, const LinkSpec& spec, Slots slots, uint32_t parts)
       : spec_(spec),
         uid_(context.uid),
-        door_(context.peer_door),
+        listener_(context.peer_listener),
         peer_(peer_text(context, spec)),
         split_(context.settings.split),
         tally_(*context.tally),
@@ -123,11 +123,11 @@ class VerbsSender final : public Sender, private StrandUser {
     return std::ranges::all_of(parts_[message % spec_.slots], &Part::arrived);
   }
 
-  /// Connects when it is first asked, not before: a door does not wait long for who connects and says
+  /// Connects when it is first asked, not before: a listener does not wait long for who connects and says
   /// nothing, and between opening a channel and asking whether it is ready much may be done.
   Status set_up() {
     if (!line_.open()) {
-      Result<Socket> socket = Socket::start_connect(door_);
+      Result<Socket> socket = Socket::start_connect(listener_);
       WEIR_TRY(socket.status());
       line_ =
           Line(std::move(*socket), delivery_hello(delivery_key(uid_, spec_.self, spec_.peer, spec_.channel)));
@@ -250,7 +250,7 @@ class VerbsSender final : public Sender, private StrandUser {
 
   const LinkSpec spec_;
   const uint64_t uid_;
-  const SocketAddress door_;
+  const SocketAddress listener_;
   const std::string peer_;
   const bool split_;
   NetTally& tally_;
@@ -275,7 +275,7 @@ class VerbsSender final : public Sender, private StrandUser {
 }  // namespace
 
 std::string peer_text(const ChannelContext& context, const LinkSpec& spec) {
-  return fmt::format("rank {} (door {})", spec.peer, context.peer_door.text());
+  return fmt::format("rank {} (address {})", spec.peer, context.peer_listener.text());
 }
 
 uint32_t most_parts(const StrandSettings& settings, uint32_t strands, uint32_t slot_bytes,

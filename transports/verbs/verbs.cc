@@ -8,7 +8,7 @@
 #include "src/base/host.h"
 #include "src/drivers/rdma_counters.h"
 #include "transports/card.h"
-#include "transports/peer_door.h"
+#include "transports/peer_listener.h"
 #include "transports/verbs/channel.h"
 
 namespace weir {
@@ -25,7 +25,7 @@ constexpr double kVerbsLatencyUs = 3;
 /// Who wrote a card.
 struct VerbsPeer {
   Rank rank = 0;
-  SocketAddress door;
+  SocketAddress listener;
   std::vector<PortAddress> ports;
 };
 
@@ -50,9 +50,9 @@ std::string list_text(const std::vector<PortAddress>& ports) {
 
 class VerbsTransport final : public Transport {
  public:
-  VerbsTransport(const Identity& self, Door* door, Result<std::unique_ptr<drivers::Verbs>> verbs,
+  VerbsTransport(const Identity& self, Listener* listener, Result<std::unique_ptr<drivers::Verbs>> verbs,
                  const Options& options, const NearestPorts& nearest)
-      : self_(self), machine_(host_identity("")), door_(door), settings_(settings_of(options)) {
+      : self_(self), machine_(host_identity("")), listener_(listener), settings_(settings_of(options)) {
     if (options.ib_disable) {
       no_rails_ = Status(Code::invalid_usage, "NCCL_IB_DISABLE=1 forbids RDMA devices");
     } else if (!verbs.ok()) {
@@ -69,10 +69,10 @@ class VerbsTransport final : public Transport {
   Traits traits() const override { return {}; }
 
   Bytes card() const override {
-    if (door_ == nullptr || rails_ == nullptr) return {};
+    if (listener_ == nullptr || rails_ == nullptr) return {};
     ByteWriter card = begin_card(name(), kVerbsCardVersion, {self_.rank, machine_});
     const std::vector<PortAddress> ports = rails_->addresses();
-    card.put(door_->address()).put(static_cast<uint32_t>(ports.size()));
+    card.put(listener_->address()).put(static_cast<uint32_t>(ports.size()));
     for (const PortAddress& port : ports) port.put(card);
     return card.take();
   }
@@ -110,7 +110,7 @@ class VerbsTransport final : public Transport {
     count_at_ports();
     auto with = context(*owner, spec);
     WEIR_TRY(with.status());
-    return open_verbs_receiver(*with, *door_, spec);
+    return open_verbs_receiver(*with, *listener_, spec);
   }
 
   Status lend(SlotMemory& memory) override {
@@ -149,7 +149,7 @@ class VerbsTransport final : public Transport {
   }
 
   Result<verbs::ChannelContext> context(const VerbsPeer& owner, const LinkSpec& spec) {
-    verbs::ChannelContext made{rails_.get(), self_.uid, owner.door, settings_, &tally_};
+    verbs::ChannelContext made{rails_.get(), self_.uid, owner.listener, settings_, &tally_};
     if (spec.lent == nullptr) return made;
     const size_t bytes = size_t{spec.slots} * spec.slot_bytes;
     for (const verbs::LentMemory& lent : lent_)
@@ -163,15 +163,16 @@ class VerbsTransport final : public Transport {
   /// The owner of the card, if we have ports in common.
   Result<VerbsPeer> owner_of(BytesView card) const {
     WEIR_TRY(no_rails_);
-    if (door_ == nullptr) return Status(Code::invalid_usage, "this process has no door");
+    if (listener_ == nullptr)
+      return Status(Code::invalid_usage, "this process does not listen at any address");
     if (card.empty())
       return Status(Code::invalid_usage, "the peer has no RDMA port that can be used; its log says why");
     ByteReader reader(card);
     const Result<CardHead> head = read_card(reader, name(), kVerbsCardVersion);
     if (!head.ok()) return head.status();
-    const auto door = read_peer_door(reader, name(), *head, machine_);
-    WEIR_TRY(door.status());
-    VerbsPeer owner{head->rank, *door, {}};
+    const auto listener = read_peer_listener(reader, name(), *head, machine_);
+    WEIR_TRY(listener.status());
+    VerbsPeer owner{head->rank, *listener, {}};
     const auto count = reader.get<uint32_t>();
     for (uint32_t i = 0; reader.ok() && i < count && i < kMostPorts; ++i)
       owner.ports.push_back(PortAddress::get(reader));
@@ -185,7 +186,7 @@ class VerbsTransport final : public Transport {
 
   const Identity self_;
   const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
-  Door* const door_;
+  Listener* const listener_;
   const verbs::StrandSettings settings_;
   std::unique_ptr<drivers::Verbs> verbs_;
   std::unique_ptr<verbs::Rails> rails_;
@@ -197,10 +198,10 @@ class VerbsTransport final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_verbs(const Identity& self, Door* door,
+std::unique_ptr<Transport> make_verbs(const Identity& self, Listener* listener,
                                       Result<std::unique_ptr<drivers::Verbs>> verbs, const Options& options,
                                       const NearestPorts& nearest) {
-  return std::make_unique<VerbsTransport>(self, door, std::move(verbs), options, nearest);
+  return std::make_unique<VerbsTransport>(self, listener, std::move(verbs), options, nearest);
 }
 
 }  // namespace weir

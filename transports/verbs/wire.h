@@ -1,6 +1,6 @@
 /// What the two ends of a channel of verbs tell each other; for the files of this folder only.
 ///
-/// Over a connection that the sender delivers at the receiver's door, in frames (line.h):
+/// Over a connection that the sender delivers at the receiver's listener, in frames (line.h):
 ///
 ///     sender -> receiver   offer       shape of the channel, and its end of each strand
 ///     receiver -> sender   answer      where its slots are, and its end of each strand; or a refusal
@@ -19,7 +19,7 @@
 #include <array>
 #include <cstdint>
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 #include "transports/transport.h"
 
 namespace weir::verbs {

@@ -1,11 +1,12 @@
-/// The door of a process: listening TCP sockets, one per interface that is used, and one thread, for every
-/// communicator in the process.
+/// The listener of a process: listening TCP sockets, one per interface that is used, and one thread, for
+/// every communicator in the process.
 ///
 /// Whoever connects says in a fixed-size hello what for:
 ///  * a delivery: the socket is kept until somebody in this process collects it by its key (TCP channels).
 ///  * a message: bytes are kept until somebody collects them by their key (bootstrap exchanges).
 ///    Neither side must come first, for both. Under one key things come out in the order they came in.
-///  * a question: the door's own thread answers at once through a handler, even while every other thread is
+///  * a question: the listener's own thread answers at once through a handler, even while every other thread
+///  is
 ///    busy or stuck ("what are you doing?"), which is how a dead, a stopped and a slow process are told
 ///    apart.
 ///
@@ -40,17 +41,17 @@ struct DeliveryKey {
   auto operator<=>(const DeliveryKey&) const = default;
 };
 
-class Door {
+class Listener {
  public:
   static constexpr size_t kMostKept = 16384;
   /// The longest message, question or answer.
   static constexpr uint32_t kMostBytes = 64u << 20;
 
-  /// Answers a question about `scope` with bytes. Runs on the door's thread: must not block.
+  /// Answers a question about `scope` with bytes. Runs on the listener's thread: must not block.
   using Handler = std::function<Bytes(uint64_t scope, BytesView question)>;
 
-  virtual ~Door() = default;
-  /// Where others reach this door: the first of its addresses, for all but rails.
+  virtual ~Listener() = default;
+  /// Where others reach this listener: the first of its addresses, for all but rails.
   virtual SocketAddress address() const = 0;
   /// All of them, in the order in which they were asked for.
   virtual const std::vector<SocketAddress>& addresses() const = 0;
@@ -66,24 +67,25 @@ class Door {
   /// Drops what came for rank `to` of `scope` and was never collected, and whatever still comes for it.
   virtual void forget(uint64_t scope, int32_t to) = 0;
 
-  /// Listens on `address` (port 0: any free one) and starts the thread. Destroying the door ends the thread.
-  static Result<std::unique_ptr<Door>> open(const SocketAddress& address, Handler handler);
+  /// Listens on `address` (port 0: any free one) and starts the thread. Destroying the listener ends the
+  /// thread.
+  static Result<std::unique_ptr<Listener>> open(const SocketAddress& address, Handler handler);
   /// The same on several addresses, each at a port of the range; their own ports do not matter. REQUIRES:
   /// there is an address.
-  static Result<std::unique_ptr<Door>> open(std::span<const SocketAddress> addresses, const PortRange& ports,
-                                            Handler handler);
+  static Result<std::unique_ptr<Listener>> open(std::span<const SocketAddress> addresses,
+                                                const PortRange& ports, Handler handler);
 };
 
 /// The first bytes on a connection that is to be a delivery: for callers that connect without blocking.
 Bytes delivery_hello(const DeliveryKey& key);
 
-/// Connects to a door and delivers the connection under `key`. Does not wait until it is collected.
-Result<Socket> deliver(const SocketAddress& door, const DeliveryKey& key, const Deadline& deadline);
+/// Connects to a listener and delivers the connection under `key`. Does not wait until it is collected.
+Result<Socket> deliver(const SocketAddress& listener, const DeliveryKey& key, const Deadline& deadline);
 
 /// Sends a message. Success means that it is on its way, not that it was collected. `meanwhile`, if any, is
-/// called about every 20 ms while the door does not take it; its error ends the attempt and is returned.
-Status post(const SocketAddress& door, const DeliveryKey& key, BytesView message, const Deadline& deadline,
-            const std::function<Status()>& meanwhile = {});
+/// called about every 20 ms while the listener does not take it; its error ends the attempt and is returned.
+Status post(const SocketAddress& listener, const DeliveryKey& key, BytesView message,
+            const Deadline& deadline, const std::function<Status()>& meanwhile = {});
 
 /// What became of a question.
 struct Answer {
@@ -97,11 +99,11 @@ struct Answer {
   std::string why;  ///< for sentences, when not given
 };
 
-/// Asks a door a question.
-Answer ask(const SocketAddress& door, uint64_t scope, BytesView question, const Deadline& deadline);
+/// Asks a listener a question.
+Answer ask(const SocketAddress& listener, uint64_t scope, BytesView question, const Deadline& deadline);
 
-/// Asks several doors the same at once; answers in the order of `doors`.
-std::vector<Answer> ask_all(std::span<const SocketAddress> doors, uint64_t scope, BytesView question,
+/// Asks several listeners the same at once; answers in the order of `listeners`.
+std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope, BytesView question,
                             const Deadline& deadline);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-#include "src/base/door.h"
+#include "src/base/listener.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -17,19 +17,19 @@
 #include <thread>
 #include <variant>
 
-#include "src/base/door_wire.h"
+#include "src/base/listener_wire.h"
 #include "src/base/log.h"
 
 namespace weir {
 namespace {
 
-using door_wire::Hello;
-using door_wire::Kind;
+using listener_wire::Hello;
+using listener_wire::Kind;
 
-/// For a visitor to say all it must. Where a thousand processes share two cores, one may be kept from its
+/// For a connection to say all it must. Where a thousand processes share two cores, one may be kept from its
 /// core for seconds between its connection and its first byte, and what it then says would be lost.
 constexpr int64_t kGreetingNs = 20'000'000'000;
-constexpr size_t kMostVisitors = 4096;  ///< then the oldest has to go
+constexpr size_t kMostPending = 4096;  ///< then the oldest has to go
 constexpr size_t kMostForgotten = 4096;
 
 /// What came and was not collected yet.
@@ -42,7 +42,8 @@ class Shelf {
     if (forgotten_.contains({key.scope, key.to})) return;
     kept_.emplace(std::pair(key, ++serial_), std::move(thing));
     by_age_.emplace(serial_, key);
-    if (kept_.size() > Door::kMostKept) erase(kept_.find({by_age_.begin()->second, by_age_.begin()->first}));
+    if (kept_.size() > Listener::kMostKept)
+      erase(kept_.find({by_age_.begin()->second, by_age_.begin()->first}));
     if (const auto waiting = waiting_.find(key); waiting != waiting_.end()) waiting->second->notify_one();
   }
 
@@ -125,7 +126,7 @@ class Circles {
 };
 
 /// A connection that has not said all it must, or has not been told all of its answer.
-struct Visitor {
+struct Connection {
   Socket socket;
   int64_t since_ns = 0;
   std::optional<Hello> hello;
@@ -135,11 +136,11 @@ struct Visitor {
   size_t sent = 0;
 };
 
-class OpenDoor final : public Door {
+class OpenListener final : public Listener {
  public:
-  OpenDoor(std::vector<Socket> listeners, std::vector<SocketAddress> addresses, Handler handler)
+  OpenListener(std::vector<Socket> listeners, std::vector<SocketAddress> addresses, Handler handler)
       : listeners_(std::move(listeners)), addresses_(std::move(addresses)), handler_(std::move(handler)) {}
-  ~OpenDoor() override {
+  ~OpenListener() override {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
     if (thread_.joinable()) thread_.join();
@@ -157,16 +158,16 @@ class OpenDoor final : public Door {
   void forget(uint64_t scope, int32_t to) override { shelf_.forget(scope, to); }
 
  private:
-  using Visitors = std::list<Visitor>;
+  using Pending = std::list<Connection>;
 
   void serve();
   bool admit(const Socket& listener);
   const Socket* listener_of(const void* tag) const;
-  bool receive(Visitor& visitor);
-  bool understand(Visitor& visitor);
-  bool reply(Visitor& visitor);
-  void refuse(const Visitor& visitor, std::string_view why);
-  void dismiss(Visitors::iterator visitor);
+  bool receive(Connection& connection);
+  bool understand(Connection& connection);
+  bool reply(Connection& connection);
+  void refuse(const Connection& connection, std::string_view why);
+  void dismiss(Pending::iterator connection);
   void dismiss_the_slow();
   bool watch(int op, int fd, uint32_t events, void* tag);
 
@@ -177,20 +178,20 @@ class OpenDoor final : public Door {
   Socket stop_;
   Shelf shelf_;
   Circles circles_;
-  uint64_t refused_ = 0;                        // the door's thread only
-  Visitors visitors_;                           // the door's thread only; oldest first
-  std::map<void*, Visitors::iterator> by_tag_;  // same
+  uint64_t refused_ = 0;                       // the listener's thread only
+  Pending pending_;                            // the listener's thread only; oldest first
+  std::map<void*, Pending::iterator> by_tag_;  // same
   std::thread thread_;
 };
 
-bool OpenDoor::watch(int op, int fd, uint32_t events, void* tag) {
+bool OpenListener::watch(int op, int fd, uint32_t events, void* tag) {
   epoll_event event{};
   event.events = events;
   event.data.ptr = tag;
   return epoll_ctl(epoll_.fd(), op, fd, &event) == 0;
 }
 
-Status OpenDoor::start() {
+Status OpenListener::start() {
   epoll_ = Socket(epoll_create1(EPOLL_CLOEXEC));
   stop_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   bool watched = epoll_.valid() && stop_.valid() && watch(EPOLL_CTL_ADD, stop_.fd(), EPOLLIN, &stop_);
@@ -198,22 +199,22 @@ Status OpenDoor::start() {
     watched = watched && watch(EPOLL_CTL_ADD, listener.fd(), EPOLLIN, const_cast<Socket*>(&listener));
   }
   if (!watched) {
-    return Status(Code::system_error, fmt::format("cannot open the door of this process at {}: {}",
-                                                  address().text(), std::generic_category().message(errno)));
+    return Status(Code::system_error, fmt::format("this process cannot listen at {}: {}", address().text(),
+                                                  std::generic_category().message(errno)));
   }
   sigset_t all, before;  // signals of the application are not for this thread
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { serve(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(thread_.native_handle(), "weir door");
+  pthread_setname_np(thread_.native_handle(), "weir listener");
   return {};
 }
 
-void OpenDoor::serve() {
+void OpenListener::serve() {
   std::array<epoll_event, 64> events;
   for (;;) {
-    const int count = epoll_wait(epoll_.fd(), events.data(), events.size(), visitors_.empty() ? -1 : 100);
+    const int count = epoll_wait(epoll_.fd(), events.data(), events.size(), pending_.empty() ? -1 : 100);
     for (int i = 0; i < count; ++i) {
       void* const tag = events[static_cast<size_t>(i)].data.ptr;
       if (tag == &stop_) return;
@@ -224,14 +225,14 @@ void OpenDoor::serve() {
       }
       const auto found = by_tag_.find(tag);
       if (found == by_tag_.end()) continue;
-      Visitor& visitor = *found->second;
-      if (!(visitor.out.empty() ? receive(visitor) : reply(visitor))) dismiss(found->second);
+      Connection& connection = *found->second;
+      if (!(connection.out.empty() ? receive(connection) : reply(connection))) dismiss(found->second);
     }
     dismiss_the_slow();
   }
 }
 
-const Socket* OpenDoor::listener_of(const void* tag) const {
+const Socket* OpenListener::listener_of(const void* tag) const {
   for (const Socket& listener : listeners_) {
     if (tag == &listener) return &listener;
   }
@@ -239,117 +240,119 @@ const Socket* OpenDoor::listener_of(const void* tag) const {
 }
 
 /// Takes in one connection; false if none waits. Its bytes are usually there already.
-bool OpenDoor::admit(const Socket& listener) {
+bool OpenListener::admit(const Socket& listener) {
   auto accepted = listener.accept();
   if (!accepted.ok()) {  // out of descriptors or memory: others may free some
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     return false;
   }
   if (!accepted->has_value()) return false;
-  Visitor& visitor = visitors_.emplace_back();
-  visitor.socket = std::move(**accepted);
-  visitor.since_ns = now_ns();
-  const auto at = std::prev(visitors_.end());
-  by_tag_[&visitor] = at;
-  if (!receive(visitor)) {
+  Connection& connection = pending_.emplace_back();
+  connection.socket = std::move(**accepted);
+  connection.since_ns = now_ns();
+  const auto at = std::prev(pending_.end());
+  by_tag_[&connection] = at;
+  if (!receive(connection)) {
     dismiss(at);
-  } else if (!watch(EPOLL_CTL_ADD, visitor.socket.fd(), visitor.out.empty() ? EPOLLIN : EPOLLOUT, &visitor)) {
+  } else if (!watch(EPOLL_CTL_ADD, connection.socket.fd(), connection.out.empty() ? EPOLLIN : EPOLLOUT,
+                    &connection)) {
     dismiss(at);
   }
   return true;
 }
 
-/// Reads on. False: done with this visitor.
-bool OpenDoor::receive(Visitor& visitor) {
+/// Reads on. False: done with this connection.
+bool OpenListener::receive(Connection& connection) {
   for (;;) {
-    const std::span<std::byte> rest = std::span(visitor.in).subspan(visitor.received);
-    auto received = visitor.socket.try_recv(rest);
+    const std::span<std::byte> rest = std::span(connection.in).subspan(connection.received);
+    auto received = connection.socket.try_recv(rest);
     if (!received.ok()) return false;
-    visitor.received += *received;
-    if (visitor.received == visitor.in.size()) {
-      if (!understand(visitor)) return false;
-      if (!visitor.out.empty()) return reply(visitor);
+    connection.received += *received;
+    if (connection.received == connection.in.size()) {
+      if (!understand(connection)) return false;
+      if (!connection.out.empty()) return reply(connection);
     } else if (*received == 0) {
       return true;
     }
   }
 }
 
-/// The hello, or the body, is complete. False: done with this visitor.
-bool OpenDoor::understand(Visitor& visitor) {
-  if (!visitor.hello) {
-    visitor.hello = Hello::decode(visitor.in);
-    if (!visitor.hello) {
-      refuse(visitor, "it does not begin as those of this version of weir do");
+/// The hello, or the body, is complete. False: done with this connection.
+bool OpenListener::understand(Connection& connection) {
+  if (!connection.hello) {
+    connection.hello = Hello::decode(connection.in);
+    if (!connection.hello) {
+      refuse(connection, "it is no handshake of this version of weir");
       return false;
     }
-    if (visitor.hello->kind != Kind::question && !circles_.has(visitor.hello->key.scope)) {
-      refuse(visitor, "it does not know the secret of any communicator of this process");
+    if (connection.hello->kind != Kind::question && !circles_.has(connection.hello->key.scope)) {
+      refuse(connection, "it does not know the secret of any communicator of this process");
       return false;
     }
-    if (visitor.hello->kind == Kind::delivery) {
-      if (by_tag_.contains(&visitor)) watch(EPOLL_CTL_DEL, visitor.socket.fd(), 0, nullptr);
-      shelf_.put(visitor.hello->key, std::move(visitor.socket));
+    if (connection.hello->kind == Kind::delivery) {
+      if (by_tag_.contains(&connection)) watch(EPOLL_CTL_DEL, connection.socket.fd(), 0, nullptr);
+      shelf_.put(connection.hello->key, std::move(connection.socket));
       return false;
     }
-    visitor.in.assign(visitor.hello->body, std::byte{0});
-    visitor.received = 0;
-    if (!visitor.in.empty()) return true;
+    connection.in.assign(connection.hello->body, std::byte{0});
+    connection.received = 0;
+    if (!connection.in.empty()) return true;
   }
-  if (visitor.hello->kind == Kind::message) {
-    shelf_.put(visitor.hello->key, std::move(visitor.in));
+  if (connection.hello->kind == Kind::message) {
+    shelf_.put(connection.hello->key, std::move(connection.in));
     return false;
   }
-  const Bytes answer = handler_ ? handler_(visitor.hello->key.scope, visitor.in) : Bytes();
-  visitor.out = ByteWriter().put_bytes(answer).take();
-  watch(EPOLL_CTL_MOD, visitor.socket.fd(), EPOLLOUT, &visitor);
+  const Bytes answer = handler_ ? handler_(connection.hello->key.scope, connection.in) : Bytes();
+  connection.out = ByteWriter().put_bytes(answer).take();
+  watch(EPOLL_CTL_MOD, connection.socket.fd(), EPOLLOUT, &connection);
   return true;
 }
 
-bool OpenDoor::reply(Visitor& visitor) {
-  while (visitor.sent < visitor.out.size()) {
-    auto sent = visitor.socket.try_send(BytesView(visitor.out).subspan(visitor.sent));
+bool OpenListener::reply(Connection& connection) {
+  while (connection.sent < connection.out.size()) {
+    auto sent = connection.socket.try_send(BytesView(connection.out).subspan(connection.sent));
     if (!sent.ok()) return false;
     if (*sent == 0) return true;
-    visitor.sent += *sent;
+    connection.sent += *sent;
   }
   return false;
 }
 
 /// Strangers may come often: of many, some are named.
-void OpenDoor::refuse(const Visitor& visitor, std::string_view why) {
+void OpenListener::refuse(const Connection& connection, std::string_view why) {
   if (std::has_single_bit(++refused_))
-    WEIR_INFO(net, "the door {} sends away a connection from {}: {} ({} so far)", address().text(),
-              visitor.socket.peer_text(), why, refused_);
+    WEIR_INFO(net, "rejected a connection from {} at {}: {} ({} rejected so far)",
+              connection.socket.peer_text(), address().text(), why, refused_);
 }
 
-void OpenDoor::dismiss(Visitors::iterator visitor) {
-  by_tag_.erase(&*visitor);
-  visitors_.erase(visitor);
+void OpenListener::dismiss(Pending::iterator connection) {
+  by_tag_.erase(&*connection);
+  pending_.erase(connection);
 }
 
-void OpenDoor::dismiss_the_slow() {
+void OpenListener::dismiss_the_slow() {
   const int64_t now = now_ns();
-  while (!visitors_.empty() &&
-         (visitors_.size() > kMostVisitors || now - visitors_.front().since_ns > kGreetingNs))
-    dismiss(visitors_.begin());
+  while (!pending_.empty() &&
+         (pending_.size() > kMostPending || now - pending_.front().since_ns > kGreetingNs))
+    dismiss(pending_.begin());
 }
 
-Result<std::unique_ptr<Door>> open_behind(std::vector<Socket> listeners, Door::Handler handler) {
+Result<std::unique_ptr<Listener>> open_behind(std::vector<Socket> listeners, Listener::Handler handler) {
   std::vector<SocketAddress> addresses;
   for (const Socket& listener : listeners) {
     const auto address = listener.local_address();
     WEIR_TRY(address.status());
     addresses.push_back(*address);
   }
-  auto door = std::make_unique<OpenDoor>(std::move(listeners), std::move(addresses), std::move(handler));
-  WEIR_TRY(door->start());
-  return std::unique_ptr<Door>(std::move(door));
+  auto listener =
+      std::make_unique<OpenListener>(std::move(listeners), std::move(addresses), std::move(handler));
+  WEIR_TRY(listener->start());
+  return std::unique_ptr<Listener>(std::move(listener));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Door>> Door::open(const SocketAddress& address, Handler handler) {
+Result<std::unique_ptr<Listener>> Listener::open(const SocketAddress& address, Handler handler) {
   auto listener = Socket::listen(address);
   WEIR_TRY(listener.status());
   std::vector<Socket> listeners;
@@ -357,8 +360,8 @@ Result<std::unique_ptr<Door>> Door::open(const SocketAddress& address, Handler h
   return open_behind(std::move(listeners), std::move(handler));
 }
 
-Result<std::unique_ptr<Door>> Door::open(std::span<const SocketAddress> addresses, const PortRange& ports,
-                                         Handler handler) {
+Result<std::unique_ptr<Listener>> Listener::open(std::span<const SocketAddress> addresses,
+                                                 const PortRange& ports, Handler handler) {
   std::vector<Socket> listeners;
   for (const SocketAddress& address : addresses) {
     auto listener = listen_in(address, ports);

@@ -1,15 +1,15 @@
 #include <fmt/format.h>
 #include <poll.h>
 
-#include "src/base/door_wire.h"
 #include "src/base/inquiry.h"
+#include "src/base/listener_wire.h"
 #include "src/base/socket.h"
 
 namespace weir {
 namespace {
 
-using door_wire::Hello;
-using door_wire::Kind;
+using listener_wire::Hello;
+using listener_wire::Kind;
 
 constexpr int kMeanwhileMs = 20;
 
@@ -21,9 +21,9 @@ Bytes with_body(Kind kind, const DeliveryKey& key, BytesView body) {
 
 }  // namespace
 
-Inquiry::Inquiry(const SocketAddress& door, uint64_t scope, BytesView question)
-    : door_(door), request_(with_body(Kind::question, {.scope = scope}, question)) {
-  auto socket = Socket::start_connect(door);
+Inquiry::Inquiry(const SocketAddress& listener, uint64_t scope, BytesView question)
+    : listener_(listener), request_(with_body(Kind::question, {.scope = scope}, question)) {
+  auto socket = Socket::start_connect(listener);
   if (socket.ok()) {
     socket_ = std::move(*socket);
   } else {
@@ -57,7 +57,7 @@ bool Inquiry::advance() {
 }
 
 Answer Inquiry::take() {
-  if (!done_) answer_.why = fmt::format("{} does not answer", door_.text());
+  if (!done_) answer_.why = fmt::format("{} does not answer", listener_.text());
   return std::move(answer_);
 }
 
@@ -71,8 +71,9 @@ void Inquiry::receive() {
     if (received_ < into.size()) continue;
     uint32_t size = 0;
     std::memcpy(&size, size_.data(), sizeof size);
-    if (!size_known_ && size > Door::kMostBytes) {
-      return fail(Status(Code::remote_error, fmt::format("{} is no door of weir", door_.text())));
+    if (!size_known_ && size > Listener::kMostBytes) {
+      return fail(Status(Code::remote_error,
+                         fmt::format("{} is not the address of a process that uses weir", listener_.text())));
     }
     if (size_known_ || size == 0) break;
     size_known_ = true;
@@ -98,21 +99,21 @@ void Inquiry::finish() {
 
 Bytes delivery_hello(const DeliveryKey& key) { return Hello{Kind::delivery, 0, key}.encode(); }
 
-Result<Socket> deliver(const SocketAddress& door, const DeliveryKey& key, const Deadline& deadline) {
-  auto socket = Socket::connect(door, deadline);
+Result<Socket> deliver(const SocketAddress& listener, const DeliveryKey& key, const Deadline& deadline) {
+  auto socket = Socket::connect(listener, deadline);
   WEIR_TRY(socket.status());
   WEIR_TRY(socket->send_all(delivery_hello(key), deadline));
   return socket;
 }
 
-Status post(const SocketAddress& door, const DeliveryKey& key, BytesView message, const Deadline& deadline,
-            const std::function<Status()>& meanwhile) {
-  if (message.size() > Door::kMostBytes) {
+Status post(const SocketAddress& listener, const DeliveryKey& key, BytesView message,
+            const Deadline& deadline, const std::function<Status()>& meanwhile) {
+  if (message.size() > Listener::kMostBytes) {
     return Status(Code::invalid_argument,
-                  fmt::format("a message of {} bytes is longer than a door takes ({})", message.size(),
-                              Door::kMostBytes));
+                  fmt::format("a message of {} bytes is longer than a listener accepts ({})", message.size(),
+                              Listener::kMostBytes));
   }
-  auto socket = Socket::start_connect(door);
+  auto socket = Socket::start_connect(listener);
   WEIR_TRY(socket.status());
   const Bytes bytes = with_body(Kind::message, key, message);
   size_t sent = 0;
@@ -128,18 +129,19 @@ Status post(const SocketAddress& door, const DeliveryKey& key, BytesView message
       sent += *more;
       if (*more > 0) continue;
     }
-    if (deadline.over()) return Status(Code::remote_error, fmt::format("{} does not answer", door.text()));
+    if (deadline.over())
+      return Status(Code::remote_error, fmt::format("{} does not answer", listener.text()));
     if (!wait_for(socket->fd(), POLLOUT, deadline.within_ms(kMeanwhileMs)) && meanwhile)
       WEIR_TRY(meanwhile());
   }
   return {};
 }
 
-std::vector<Answer> ask_all(std::span<const SocketAddress> doors, uint64_t scope, BytesView question,
+std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope, BytesView question,
                             const Deadline& deadline) {
   std::vector<std::unique_ptr<Inquiry>> inquiries;
-  for (const SocketAddress& door : doors)
-    inquiries.push_back(std::make_unique<Inquiry>(door, scope, question));
+  for (const SocketAddress& listener : listeners)
+    inquiries.push_back(std::make_unique<Inquiry>(listener, scope, question));
   std::vector<pollfd> polls;
   std::vector<Inquiry*> open;
   for (;;) {
@@ -161,8 +163,8 @@ std::vector<Answer> ask_all(std::span<const SocketAddress> doors, uint64_t scope
   return answers;
 }
 
-Answer ask(const SocketAddress& door, uint64_t scope, BytesView question, const Deadline& deadline) {
-  return std::move(ask_all({&door, 1}, scope, question, deadline).front());
+Answer ask(const SocketAddress& listener, uint64_t scope, BytesView question, const Deadline& deadline) {
+  return std::move(ask_all({&listener, 1}, scope, question, deadline).front());
 }
 
 }  // namespace weir

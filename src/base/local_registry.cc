@@ -1,4 +1,4 @@
-#include "src/base/door_sign.h"
+#include "src/base/local_registry.h"
 
 #include <fmt/format.h>
 #include <sys/un.h>
@@ -17,32 +17,32 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kBegin = "weir/door/";
+constexpr std::string_view kBegin = "weir/listener/";
 
-/// "weir/door/4711/10.0.0.1:40123", or nothing.
-std::optional<DoorSign> parse(std::string_view name) {
+/// "weir/listener/4711/10.0.0.1:40123", or nothing.
+std::optional<RegisteredListener> parse(std::string_view name) {
   if (!name.starts_with(kBegin)) return std::nullopt;
   name.remove_prefix(kBegin.size());
-  DoorSign sign;
+  RegisteredListener entry;
   const size_t slash = std::min(name.find('/'), name.size());
-  const auto [end, error] = std::from_chars(name.data(), name.data() + slash, sign.pid);
-  if (error != std::errc() || end != name.data() + slash || slash == name.size() || sign.pid <= 0)
+  const auto [end, error] = std::from_chars(name.data(), name.data() + slash, entry.pid);
+  if (error != std::errc() || end != name.data() + slash || slash == name.size() || entry.pid <= 0)
     return std::nullopt;
   name.remove_prefix(slash + 1);
   // Addresses only: a name would be looked up.
   const bool numeric = name.find_first_not_of("0123456789abcdefABCDEF.:[]%") == std::string_view::npos ||
                        name.starts_with('[');
   if (!numeric) return std::nullopt;
-  const auto door = SocketAddress::parse(name);
-  if (!door.ok()) return std::nullopt;
-  sign.door = *door;
-  return sign;
+  const auto listener = SocketAddress::parse(name);
+  if (!listener.ok()) return std::nullopt;
+  entry.listener = *listener;
+  return entry;
 }
 
 }  // namespace
 
-Result<Socket> hang_sign(const SocketAddress& door) {
-  const std::string name = fmt::format("{}{}/{}", kBegin, getpid(), door.text());
+Result<Socket> register_locally(const SocketAddress& listener) {
+  const std::string name = fmt::format("{}{}/{}", kBegin, getpid(), listener.text());
   sockaddr_un own{};
   own.sun_family = AF_UNIX;
   if (name.size() + 1 > sizeof own.sun_path)
@@ -56,20 +56,20 @@ Result<Socket> hang_sign(const SocketAddress& door) {
   return socket;
 }
 
-std::vector<DoorSign> read_signs() {
+std::vector<RegisteredListener> read_local_registry() {
   std::ifstream file("/proc/net/unix");
-  return read_signs(std::string(std::istreambuf_iterator<char>(file), {}));
+  return read_local_registry(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-std::vector<DoorSign> read_signs(std::string_view text) {
-  std::vector<DoorSign> signs;
+std::vector<RegisteredListener> read_local_registry(std::string_view text) {
+  std::vector<RegisteredListener> entries;
   for (const std::string_view line : split_list(text, '\n')) {
     const size_t at = line.find(" @");
     if (at == std::string_view::npos) continue;
-    if (auto sign = parse(line.substr(at + 2))) signs.push_back(*sign);
+    if (auto entry = parse(line.substr(at + 2))) entries.push_back(*entry);
   }
-  std::ranges::sort(signs, {}, &DoorSign::pid);
-  return signs;
+  std::ranges::sort(entries, {}, &RegisteredListener::pid);
+  return entries;
 }
 
 }  // namespace weir

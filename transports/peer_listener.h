@@ -1,4 +1,4 @@
-/// The door of a peer, as cards of transports name it that meet there.
+/// The listener of a peer, as cards of transports name it that meet there.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ Status check_route(const SocketAddress& to, const std::optional<SocketAddress>& 
 /// Reads the address that follows the head of a card and checks that it leads anywhere from here, without
 /// sending anything. `machine` is host_identity(""): loopback joins hosts that NCCL_HOSTID only pretends to
 /// be apart.
-Result<SocketAddress> read_peer_door(ByteReader& reader, std::string_view transport, const CardHead& head,
-                                     uint64_t machine);
+Result<SocketAddress> read_peer_listener(ByteReader& reader, std::string_view transport, const CardHead& head,
+                                         uint64_t machine);
 
 }  // namespace weir

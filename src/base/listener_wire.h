@@ -1,14 +1,14 @@
-/// What travels to and from a door; for door.cc and door_client.cc only.
+/// What travels to and from a listener; for listener.cc and listener_client.cc only.
 ///
 ///     connection = hello [body]            delivery: the rest belongs to whoever collects it
-///     question: the door sends back        uint32 size, answer
+///     question: the listener sends back    uint32 size, answer
 #pragma once
 
-#include "src/base/door.h"
+#include "src/base/listener.h"
 
-namespace weir::door_wire {
+namespace weir::listener_wire {
 
-inline constexpr uint64_t kMagic = 0x77656972'646f6f32;  // "weirdoo", and the version
+inline constexpr uint64_t kMagic = 0x77656972'6c697333;  // "weirlis", and the version
 
 enum class Kind : uint32_t { delivery = 1, message = 2, question = 3 };
 
@@ -44,10 +44,10 @@ struct Hello {
     hello.key.to = in.get<int32_t>();
     hello.key.life = in.get<int64_t>();
     const bool known = hello.kind >= Kind::delivery && hello.kind <= Kind::question;
-    const bool fits = hello.body <= Door::kMostBytes && (hello.kind != Kind::delivery || hello.body == 0);
+    const bool fits = hello.body <= Listener::kMostBytes && (hello.kind != Kind::delivery || hello.body == 0);
     if (!in.ok() || !known || !fits) return std::nullopt;
     return hello;
   }
 };
 
-}  // namespace weir::door_wire
+}  // namespace weir::listener_wire

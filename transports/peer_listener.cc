@@ -1,4 +1,4 @@
-#include "transports/peer_door.h"
+#include "transports/peer_listener.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -20,8 +20,8 @@ Status check_route(const SocketAddress& to, const std::optional<SocketAddress>& 
                                                 to.text(), std::generic_category().message(errno)));
 }
 
-Result<SocketAddress> read_peer_door(ByteReader& reader, std::string_view transport, const CardHead& head,
-                                     uint64_t machine) {
+Result<SocketAddress> read_peer_listener(ByteReader& reader, std::string_view transport, const CardHead& head,
+                                         uint64_t machine) {
   const auto address = reader.get<SocketAddress>();
   if (!reader.ok() || !address.valid()) return short_card(transport, head.rank);
   if (address.is_loopback() && head.host != machine) {

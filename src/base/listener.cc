@@ -109,11 +109,11 @@ class Shelf {
 };
 
 /// Who may come in.
-class Circles {
+class JobKeys {
  public:
-  void admit(uint32_t circle) {
+  void admit(uint32_t job_key) {
     const std::lock_guard lock(mutex_);
-    admitted_.insert(circle);
+    admitted_.insert(job_key);
   }
   bool has(uint64_t scope) const {
     const std::lock_guard lock(mutex_);
@@ -154,7 +154,7 @@ class OpenListener final : public Listener {
     return shelf_.wait(key, deadline);
   }
   void put(const DeliveryKey& key, Bytes message) override { shelf_.put(key, std::move(message)); }
-  void admit(uint32_t circle) override { circles_.admit(circle); }
+  void admit(uint32_t job_key) override { job_keys_.admit(job_key); }
   void forget(uint64_t scope, int32_t to) override { shelf_.forget(scope, to); }
 
  private:
@@ -177,7 +177,7 @@ class OpenListener final : public Listener {
   Socket epoll_;
   Socket stop_;
   Shelf shelf_;
-  Circles circles_;
+  JobKeys job_keys_;
   uint64_t refused_ = 0;                       // the listener's thread only
   Pending pending_;                            // the listener's thread only; oldest first
   std::map<void*, Pending::iterator> by_tag_;  // same
@@ -285,7 +285,7 @@ bool OpenListener::understand(Connection& connection) {
       refuse(connection, "it is no handshake of this version of weir");
       return false;
     }
-    if (connection.hello->kind != Kind::question && !circles_.has(connection.hello->key.scope)) {
+    if (connection.hello->kind != Kind::question && !job_keys_.has(connection.hello->key.scope)) {
       refuse(connection, "it does not know the secret of any communicator of this process");
       return false;
     }

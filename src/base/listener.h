@@ -32,7 +32,7 @@ namespace weir {
 
 /// Names one expected connection or message: who to whom, in which communicator, for what.
 struct DeliveryKey {
-  uint64_t scope = 0;    ///< communicator; the upper half is its circle, a secret of its ranks
+  uint64_t scope = 0;    ///< communicator; the upper half is the job key, a secret of its ranks
   uint32_t purpose = 0;  ///< caller-chosen: bootstrap round, channel and stream number ...
   int32_t from = 0;      ///< rank that connects
   int32_t to = 0;        ///< rank that takes the connection
@@ -61,9 +61,10 @@ class Listener {
   virtual std::optional<Bytes> receive(const DeliveryKey& key, const Deadline& deadline) = 0;
   /// As if a message had come: for ranks of one process.
   virtual void put(const DeliveryKey& key, Bytes message) = 0;
-  /// From now on deliveries and messages come in for scopes of this circle; before the first call, for any.
-  /// Questions are always answered; those that do more than ask name a scope, which only its ranks know.
-  virtual void admit(uint32_t circle) = 0;
+  /// From now on deliveries and messages come in for scopes of the job with this key; before the first call,
+  /// for any. Questions are always answered; those that do more than ask name a scope, which only its ranks
+  /// know.
+  virtual void admit(uint32_t job_key) = 0;
   /// Drops what came for rank `to` of `scope` and was never collected, and whatever still comes for it.
   virtual void forget(uint64_t scope, int32_t to) = 0;
 

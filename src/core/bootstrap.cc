@@ -93,7 +93,7 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
       rank_(spec.rank),
       activity_(std::move(activity)),
       watchdog_(std::make_unique<Watchdog>(Watchdog::Spec{uid, spec.rank,
-                                                          spec.gatherings->share(uid, std::move(peers)),
+                                                          spec.all_gathers->share(uid, std::move(peers)),
                                                           spec.watch, activity_, spec.timeouts, spec.abort})),
       company_(Company::of(this->peers(), rank_)) {
   activity_->tell_peers(watchdog_->shared_peers());
@@ -114,7 +114,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   hello.peer = {spec.listener->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
   const std::vector<SocketAddress>& listeners = spec.listener->addresses();
   hello.peer.other_listeners.assign(listeners.begin() + 1, listeners.end());
-  spec.listener->admit(circle_of(spec.id));  // before others know of this listener
+  spec.listener->admit(job_key_of(spec.id));  // before others know of this listener
   auto opened = RootLink::open(spec.id, hello, spec.timeouts, spec.abort);
   WEIR_TRY(opened.status());
   RootLink& root = **opened;
@@ -168,7 +168,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent,
 
 Result<std::shared_ptr<Gathered>> Bootstrap::gather(BytesView own) {
   const auto number = static_cast<uint32_t>(++exchanges_);
-  const std::shared_ptr<Gatherings::Meeting> meeting = spec_.gatherings->enter(uid_, number);
+  const std::shared_ptr<BootstrapAllGathers::Meeting> meeting = spec_.all_gathers->enter(uid_, number);
   activity_->exchange();
   {
     const std::lock_guard lock(meeting->mutex);
@@ -210,7 +210,7 @@ Status aborted_while_waiting(Rank peer) {
 }  // namespace
 
 /// Waits for what the speaker of this process brings.
-Result<std::shared_ptr<Gathered>> Bootstrap::listen(Gatherings::Meeting& meeting) {
+Result<std::shared_ptr<Gathered>> Bootstrap::listen(BootstrapAllGathers::Meeting& meeting) {
   const int64_t start = now_ns();
   std::unique_lock lock(meeting.mutex);
   for (;;) {
@@ -225,7 +225,7 @@ Result<std::shared_ptr<Gathered>> Bootstrap::listen(Gatherings::Meeting& meeting
 }
 
 /// Of the speaker: until all ranks of this process have said what they have to say.
-Status Bootstrap::await_company(Gatherings::Meeting& meeting) {
+Status Bootstrap::await_company(BootstrapAllGathers::Meeting& meeting) {
   const int64_t start = now_ns();
   std::unique_lock lock(meeting.mutex);
   while (meeting.said.size() < meeting.expected) {

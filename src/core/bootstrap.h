@@ -4,7 +4,7 @@
 /// Joining: every rank says hello to the root (root.h), which waits until all are there and tells each rank
 /// the listeners of those log2(n) ranks that it will send to. What everybody must know travels among the
 /// ranks themselves in a Bruck all-gather, as messages to listeners; nothing stays open between exchanges.
-/// Once ranks know which of them are in one process, only processes send messages (gathering.h).
+/// Once ranks know which of them are in one process, only processes send messages (bootstrap_all_gather.h).
 ///
 /// Every wait ends: with a deadline, the abort flag, or an error that names who did not answer. Used by one
 /// thread at a time; several ranks may be threads of one process and share its listener.
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "src/base/listener.h"
-#include "src/core/gathering.h"
+#include "src/core/bootstrap_all_gather.h"
 #include "src/core/root.h"
 #include "src/core/unique_id.h"
 #include "src/core/watchdog.h"
@@ -40,10 +40,10 @@ class Bootstrap {
     int ranks = 1;
     Rank rank = 0;
     std::shared_ptr<Listener> listener;
-    Watch* watch = nullptr;            ///< outlives the bootstrap; answers at `listener`
-    Roots* roots = nullptr;            ///< where rank 0 starts the root of a fixed id
-    Gatherings* gatherings = nullptr;  ///< of this process; outlives the bootstrap
-    uint64_t host = 0;                 ///< host_identity()
+    Watch* watch = nullptr;                      ///< outlives the bootstrap; answers at `listener`
+    Roots* roots = nullptr;                      ///< where rank 0 starts the root of a fixed id
+    BootstrapAllGathers* all_gathers = nullptr;  ///< of this process; outlives the bootstrap
+    uint64_t host = 0;                           ///< host_identity()
     Timeouts timeouts;
     const std::atomic<bool>* abort = nullptr;
   };
@@ -85,8 +85,8 @@ class Bootstrap {
   Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
             std::shared_ptr<Activity> activity);
   void ask(std::span<const Rank> ranks, std::vector<Presence>& found) const;
-  Result<std::shared_ptr<Gathered>> listen(Gatherings::Meeting& meeting);
-  Status await_company(Gatherings::Meeting& meeting);
+  Result<std::shared_ptr<Gathered>> listen(BootstrapAllGathers::Meeting& meeting);
+  Status await_company(BootstrapAllGathers::Meeting& meeting);
   Result<std::shared_ptr<Gathered>> speak(const std::map<Rank, Bytes>& said, uint32_t number);
 
   const Spec spec_;

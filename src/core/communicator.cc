@@ -154,7 +154,7 @@ Status Communicator::join_root(const UniqueId& id) {
   spec.listener = *listener;
   spec.watch = &runtime_.watch();
   spec.roots = &runtime_.roots();
-  spec.gatherings = &runtime_.gatherings();
+  spec.all_gathers = &runtime_.all_gathers();
   spec.host = runtime_.host();
   spec.timeouts = runtime_.timeouts();
   spec.abort = &aborted_;
@@ -177,8 +177,8 @@ Status Communicator::join_split() {
   std::vector<Member> all;
   for (const Bytes& bytes : (*gathered)->by_rank()) all.push_back(ByteReader(bytes).get<Member>());
   const uint64_t uid =
-      uid_in_circle(static_cast<uint32_t>(bootstrap.uid() >> 32),
-                    hash_text(fmt::format("{:x} split {} color {}", bootstrap.uid(), number, split_->color)));
+      uid_in_job(static_cast<uint32_t>(bootstrap.uid() >> 32),
+                 hash_text(fmt::format("{:x} split {} color {}", bootstrap.uid(), number, split_->color)));
   auto subset = Bootstrap::subset(bootstrap, members_of(all, split_->color), uid, &aborted_);
   WEIR_TRY(subset.status());
   ranks_ = (*subset)->size();

@@ -57,8 +57,8 @@ Status Communicator::make_resident() {
   }
   std::vector<Rank> everybody;
   for (Rank rank = 0; rank < ranks_; ++rank) everybody.push_back(rank);
-  const uint64_t uid = uid_in_circle(static_cast<uint32_t>(bootstrap.uid() >> 32),
-                                     hash_text(fmt::format("{:x} kernels", bootstrap.uid())));
+  const uint64_t uid = uid_in_job(static_cast<uint32_t>(bootstrap.uid() >> 32),
+                                  hash_text(fmt::format("{:x} kernels", bootstrap.uid())));
   auto own = Bootstrap::subset(bootstrap, everybody, uid, &aborted_);
   WEIR_TRY(own.status());
   (*own)->activity().tell_about(config_.name + " (kernels)", gpu_->description(), gpu_->index());

@@ -74,8 +74,8 @@ Status Communicator::resume_now() {
   std::vector<Rank> everybody;
   for (Rank rank = 0; rank < ranks_; ++rank) everybody.push_back(rank);
   const uint64_t before = resting_->uid();
-  const uint64_t uid = uid_in_circle(static_cast<uint32_t>(before >> 32),
-                                     hash_text(fmt::format("{:x} resumed {}", before, ++resumed_)));
+  const uint64_t uid = uid_in_job(static_cast<uint32_t>(before >> 32),
+                                  hash_text(fmt::format("{:x} resumed {}", before, ++resumed_)));
   auto fresh = Bootstrap::subset(*resting_, everybody, uid, &aborted_);
   WEIR_TRY(fresh.status());
   (*fresh)->watchdog().set_stuck_ms(resting_->watchdog().stuck_ms());

@@ -57,7 +57,7 @@ std::string list_ranks(const std::vector<bool>& there) {
 
 }  // namespace
 
-/// One gathering. Everything but start, stop and finished() happens on its own thread.
+/// One bootstrap. Everything but start, stop and finished() happens on its own thread.
 class Root {
  public:
   Root(Socket listener, const UniqueId& id, const Timeouts& timeouts)
@@ -77,8 +77,8 @@ class Root {
   std::mutex& working() { return working_; }
 
  private:
-  struct Guest {
-    explicit Guest(Socket socket) : frames(std::move(socket)) {}
+  struct Connection {
+    explicit Connection(Socket socket) : frames(std::move(socket)) {}
     Frames frames;
     std::optional<Hello> hello;
     int64_t heard_ns = now_ns();
@@ -91,14 +91,14 @@ class Root {
   bool wait(std::unique_lock<std::mutex>& working);
   void turn(int64_t now);
   void admit(int64_t now);
-  void listen_to(Guest& guest, int64_t now);
-  void welcome(Guest& guest, Hello hello, int64_t now);
-  void welcome_late(Guest& guest, int64_t now);
+  void listen_to(Connection& connection, int64_t now);
+  void welcome(Connection& connection, Hello hello, int64_t now);
+  void welcome_late(Connection& connection, int64_t now);
   Status check(const Hello& hello) const;
   void introduce();
   void look_for_trouble(int64_t now);
   void fail(const Status& status, Rank culprit = -1);
-  void tell_guests(bool here);
+  void tell_connections(bool here);
   void tell_those_here(int64_t now);
   void tell_at_listeners(const Failure& failure) const;
   bool over(int64_t now) const;
@@ -110,10 +110,10 @@ class Root {
   const Timeouts timeouts_;
   Socket stop_;
   std::mutex working_;
-  std::list<Guest> guests_;
+  std::list<Connection> connections_;
   std::vector<pollfd> polls_;  ///< of wait(); here, so that a child that was forked meanwhile leaks nothing
   std::vector<const Hello*> first_;  ///< by rank: who came; sized by the first hello
-  std::list<Hello> hellos_;          ///< what first_ points to; outlives the guests
+  std::list<Hello> hellos_;          ///< what first_ points to; outlives the connections
   size_t came_ = 0;
   size_t told_ = 0;  ///< hellos that got the failure
   bool told_here_ = false;
@@ -149,13 +149,13 @@ void Root::serve() {
   while (wait(working)) {
     const int64_t now = now_ns();
     if (const int64_t pause = now - last_turn_ns_; pause > kStallNs && !first_.empty()) {
-      for (Guest& guest : guests_) guest.heard_ns += pause;
+      for (Connection& connection : connections_) connection.heard_ns += pause;
     }
     last_turn_ns_ = now;
     turn(now);
     if (over(now)) break;
   }
-  guests_.clear();
+  connections_.clear();
   listener_.close();
   finished_.store(true);
 }
@@ -163,27 +163,27 @@ void Root::serve() {
 /// Until something comes, or it is time to look for trouble. False: this process wants no root any more.
 bool Root::wait(std::unique_lock<std::mutex>& working) {
   polls_ = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
-  for (const Guest& guest : guests_) {
-    const short events = static_cast<short>(guest.frames.flushed() ? POLLIN : POLLIN | POLLOUT);
-    polls_.push_back({guest.frames.socket().fd(), events, 0});
+  for (const Connection& connection : connections_) {
+    const short events = static_cast<short>(connection.frames.flushed() ? POLLIN : POLLIN | POLLOUT);
+    polls_.push_back({connection.frames.socket().fd(), events, 0});
   }
-  const bool idle = guests_.empty() && first_.empty();
+  const bool idle = connections_.empty() && first_.empty();
   working.unlock();
   poll(polls_.data(), polls_.size(),
        idle ? -1 : static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, 250)));
   working.lock();
   auto poll_of = polls_.cbegin() + 2;
-  for (Guest& guest : guests_) guest.due = (poll_of++)->revents != 0;
+  for (Connection& connection : connections_) connection.due = (poll_of++)->revents != 0;
   return polls_[0].revents == 0;
 }
 
 void Root::turn(int64_t now) {
-  // Of very many guests few have something to say at a time.
-  for (Guest& guest : guests_) {
-    if (guest.due || !guest.hello) listen_to(guest, now);
+  // Of very many connections few have something to say at a time.
+  for (Connection& connection : connections_) {
+    if (connection.due || !connection.hello) listen_to(connection, now);
   }
   admit(now);
-  std::erase_if(guests_, [](const Guest& guest) { return guest.gone; });
+  std::erase_if(connections_, [](const Connection& connection) { return connection.gone; });
   if (!failure_.ok()) return tell_those_here(now);
   if (all_came() && !introduced()) introduce();
   look_for_trouble(now);
@@ -199,79 +199,80 @@ void Root::admit(int64_t now) {
                       getpid(), short_hostname(), accepted.status().message())));
     }
     if (!accepted->has_value()) return;
-    listen_to(guests_.emplace_back(std::move(**accepted)), now);
+    listen_to(connections_.emplace_back(std::move(**accepted)), now);
   }
 }
 
-void Root::listen_to(Guest& guest, int64_t now) {
-  const Status status = guest.frames.receive();
-  while (auto frame = guest.frames.next()) {
-    guest.heard_ns = now;
-    if (!guest.hello) {
+void Root::listen_to(Connection& connection, int64_t now) {
+  const Status status = connection.frames.receive();
+  while (auto frame = connection.frames.next()) {
+    connection.heard_ns = now;
+    if (!connection.hello) {
       auto hello = Hello::decode(*frame);
       if (!hello) {
-        guest.gone = true;  // not a rank of weir: it gets no answer
+        connection.gone = true;  // not a rank of weir: it gets no answer
         return;
       }
-      welcome(guest, std::move(*hello), now);
+      welcome(connection, std::move(*hello), now);
     } else if (root_wire::word_of(*frame) == Word::done) {
-      guest.done = true;
+      connection.done = true;
     } else if (root_wire::word_of(*frame) == Word::failed) {
       fail(root_wire::decode_failed(*frame));
     }
   }
-  guest.frames.flush();
+  connection.frames.flush();
   if (status.ok()) {
-    guest.gone = guest.gone || (!guest.hello && now - guest.heard_ns > kGreetingNs);
+    connection.gone = connection.gone || (!connection.hello && now - connection.heard_ns > kGreetingNs);
     return;
   }
-  guest.gone = true;
-  if (!guest.hello || guest.done) return;
-  fail(Status(Code::remote_error, fmt::format("{} ended while the communicator of {} ranks was being set up",
-                                              guest.hello->peer.describe(guest.hello->rank), first_.size())),
-       guest.hello->rank);
+  connection.gone = true;
+  if (!connection.hello || connection.done) return;
+  fail(Status(Code::remote_error,
+              fmt::format("{} ended while the communicator of {} ranks was being set up",
+                          connection.hello->peer.describe(connection.hello->rank), first_.size())),
+       connection.hello->rank);
 }
 
-void Root::welcome(Guest& guest, Hello hello, int64_t now) {
+void Root::welcome(Connection& connection, Hello hello, int64_t now) {
   if (hello.nonce != id_.nonce || (introduced() && !id_.fixed)) {
-    guest.frames.send(root_wire::encode_failed(Status(
+    connection.frames.send(root_wire::encode_failed(Status(
         Code::invalid_argument,
         fmt::format("{} uses a unique id whose ranks have all come already; an id serves one communicator",
                     hello.peer.describe(hello.rank)))));
-    guest.gone = true;
+    connection.gone = true;
     return;
   }
   if (began_ns_ == 0) began_ns_ = now;
   if (introduced()) {  // for the next communicator at this address: it will try again
-    guest.gone = true;
+    connection.gone = true;
     return;
   }
-  guest.hello = hello;
-  if (!failure_.ok()) return welcome_late(guest, now);
+  connection.hello = hello;
+  if (!failure_.ok()) return welcome_late(connection, now);
   if (const Status status = check(hello); !status.ok()) return fail(status);
   if (first_.empty()) allow_descriptors(static_cast<size_t>(hello.ranks));
   first_.resize(static_cast<size_t>(hello.ranks));
   first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(std::move(hello));
   ++came_;
-  guest.frames.send(root_wire::say(Word::ping));
+  connection.frames.send(root_wire::say(Word::ping));
 }
 
 /// After the failure. At a fixed address, who is none of those that are missing comes for the next
 /// communicator: it will try again.
-void Root::welcome_late(Guest& guest, int64_t now) {
-  const Hello& hello = *guest.hello;
+void Root::welcome_late(Connection& connection, int64_t now) {
+  const Hello& hello = *connection.hello;
   const bool fits =
       hello.ranks == static_cast<int>(first_.size()) && hello.rank >= 0 && hello.rank < hello.ranks;
   const bool missing = fits && first_[static_cast<size_t>(hello.rank)] == nullptr;
   if (id_.fixed && !first_.empty() && (!missing || now - failed_ns_ > kLateNs)) {
-    guest.gone = true;
+    connection.gone = true;
     return;
   }
   if (missing) {
     first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(hello);
     ++came_;
   }
-  guest.frames.send(root_wire::encode_failed(failure_));
+  connection.frames.send(root_wire::encode_failed(failure_));
   ++told_;
 }
 
@@ -320,15 +321,15 @@ Status Root::check(const Hello& hello) const {
 
 /// All are there: each learns the listeners of the ranks that it will send to.
 void Root::introduce() {
-  uid_ = uid_in_circle(circle_of(id_), random_bits());
+  uid_ = uid_in_job(job_key_of(id_), random_bits());
   const size_t ranks = first_.size();
-  for (Guest& guest : guests_) {
-    if (!guest.hello) continue;
+  for (Connection& connection : connections_) {
+    if (!connection.hello) continue;
     root_wire::Listeners listeners{uid_, {}};
-    const auto rank = static_cast<size_t>(guest.hello->rank);
+    const auto rank = static_cast<size_t>(connection.hello->rank);
     for (size_t step = 1; step < ranks; step *= 2)
       listeners.below.push_back(first_[(rank + ranks - step) % ranks]->peer.listener);
-    guest.frames.send(listeners.encode());
+    connection.frames.send(listeners.encode());
   }
   WEIR_INFO(bootstrap, "all {} ranks have joined communicator {:#x}, {:.1f} ms after the first", ranks, uid_,
             static_cast<double>(now_ns() - began_ns_) / 1e6);
@@ -338,21 +339,22 @@ void Root::look_for_trouble(int64_t now) {
   if (began_ns_ == 0) return;
   if (now >= next_ping_ns_) {
     next_ping_ns_ = now + root_wire::ping_ms(timeouts_) * kNsPerMs;
-    for (Guest& guest : guests_) {
-      if (guest.hello) guest.frames.send(root_wire::say(Word::ping));
+    for (Connection& connection : connections_) {
+      if (connection.hello) connection.frames.send(root_wire::say(Word::ping));
     }
   }
-  for (const Guest& guest : guests_) {
-    if (!guest.hello || guest.done || now - guest.heard_ns < root_wire::silence_ms(timeouts_) * kNsPerMs)
+  for (const Connection& connection : connections_) {
+    if (!connection.hello || connection.done ||
+        now - connection.heard_ns < root_wire::silence_ms(timeouts_) * kNsPerMs)
       continue;
     return fail(
         Status(
             Code::remote_error,
             fmt::format("{} is stopped or out of reach: it has given no sign of life for {:.1f} s while the "
                         "communicator of {} ranks was being set up",
-                        guest.hello->peer.describe(guest.hello->rank),
-                        static_cast<double>(now - guest.heard_ns) / 1e9, first_.size())),
-        guest.hello->rank);
+                        connection.hello->peer.describe(connection.hello->rank),
+                        static_cast<double>(now - connection.heard_ns) / 1e9, first_.size())),
+        connection.hello->rank);
   }
   if (!introduced() && now - began_ns_ > timeouts_.init_ms * kNsPerMs) {
     std::vector<bool> there;
@@ -372,14 +374,14 @@ void Root::fail(const Status& status, Rank culprit) {
   lingers_.store(true);
   WEIR_INFO(bootstrap, "setting up a communicator failed: {}", status.message());
   if (introduced()) tell_at_listeners({culprit, status});
-  tell_guests(false);
+  tell_connections(false);
   tell_those_here(failed_ns_);
 }
 
-void Root::tell_guests(bool here) {
-  for (Guest& guest : guests_) {
-    if (!guest.hello || guest.gone || is_here(guest.hello->peer) != here) continue;
-    guest.frames.send(root_wire::encode_failed(failure_));
+void Root::tell_connections(bool here) {
+  for (Connection& connection : connections_) {
+    if (!connection.hello || connection.gone || is_here(connection.hello->peer) != here) continue;
+    connection.frames.send(root_wire::encode_failed(failure_));
     ++told_;
   }
 }
@@ -392,7 +394,7 @@ void Root::tell_those_here(int64_t now) {
       first_, [](const Hello* hello) { return hello == nullptr || is_here(hello->peer); });
   if (!alone && came_ < first_.size() && now - failed_ns_ < kHoldNs) return;
   told_here_ = true;
-  tell_guests(true);
+  tell_connections(true);
 }
 
 /// Ranks that know the others already do not listen here any more, and must not blame those that give up now.
@@ -407,10 +409,11 @@ void Root::tell_at_listeners(const Failure& failure) const {
 /// All is said.
 bool Root::over(int64_t now) const {
   if (!failure_.ok()) {
-    const bool all_told = !first_.empty() && told_ >= first_.size() && guests_.empty();
+    const bool all_told = !first_.empty() && told_ >= first_.size() && connections_.empty();
     return all_told || now - failed_ns_ > kLingerNs;
   }
-  return introduced() && std::ranges::all_of(guests_, [](const Guest& guest) { return guest.done; });
+  return introduced() &&
+         std::ranges::all_of(connections_, [](const Connection& connection) { return connection.done; });
 }
 
 Roots::Roots() = default;

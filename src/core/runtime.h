@@ -14,8 +14,8 @@
 #include "src/base/interfaces.h"
 #include "src/base/listener.h"
 #include "src/base/options.h"
+#include "src/core/bootstrap_all_gather.h"
 #include "src/core/dumper.h"
-#include "src/core/gathering.h"
 #include "src/core/gpu/island.h"
 #include "src/core/gpu/kernel_library.h"
 #include "src/core/landing.h"
@@ -50,7 +50,7 @@ class Runtime {
   Dumper& dumper() { return dumper_; }
   Landings& landings() { return landings_; }
   Roots& roots() { return roots_; }
-  Gatherings& gatherings() { return gatherings_; }
+  BootstrapAllGathers& all_gathers() { return all_gathers_; }
   /// The GPUs of the process, whether it uses them or not; null: none were ever set.
   device::Gpus* gpus() const { return gpus_.load(std::memory_order_acquire); }
   /// Communicators that are made from now on work with these, which outlive them.
@@ -83,7 +83,7 @@ class Runtime {
   Dumper dumper_;
   Landings landings_;
   Roots roots_;
-  Gatherings gatherings_;
+  BootstrapAllGathers all_gathers_;
   std::atomic<device::Gpus*> gpus_{&device::gpus()};
   VerbsLoader verbs_;
   KernelLibrary kernels_;

@@ -8,8 +8,8 @@
 #include "src/base/host.h"
 #include "src/base/inquiry.h"
 #include "src/base/log.h"
+#include "src/core/agreement.h"
 #include "src/core/bootstrap.h"
-#include "src/core/survivors.h"
 
 namespace weir::core {
 namespace {
@@ -38,9 +38,9 @@ Presence presence_of(const Answer& answer) {
 Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const std::vector<Rank>& excluded,
                                                       const std::atomic<bool>* abort) {
   const Spec& spec = parent.spec_;
-  const auto circle = static_cast<uint32_t>(parent.uid_ >> 32);
+  const auto job_key = static_cast<uint32_t>(parent.uid_ >> 32);
   const uint64_t uid =
-      uid_in_circle(circle, hash_text(fmt::format("{:x} shrink {}", parent.uid_, ++parent.shrinks_)));
+      uid_in_job(job_key, hash_text(fmt::format("{:x} shrink {}", parent.uid_, ++parent.shrinks_)));
   auto activity = spec.watch->enter(uid, parent.rank_);
   activity->exchange();
   Watchdog watchdog(
@@ -56,7 +56,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const s
             parent.size(), rank_words(excluded));
   // Two ranks that exclude each other found two communicators, maybe in one process.
   const std::string who = fmt::format("{:x} survivors {}", uid, fmt::join(members, " "));
-  return subset(parent, members, uid_in_circle(circle, hash_text(who)), abort);
+  return subset(parent, members, uid_in_job(job_key, hash_text(who)), abort);
 }
 
 std::vector<Presence> Bootstrap::presences() const {

@@ -61,12 +61,12 @@ Result<UniqueId> UniqueId::decode(BytesView bytes) {
   return id;
 }
 
-uint32_t circle_of(const UniqueId& id) {
+uint32_t job_key_of(const UniqueId& id) {
   return static_cast<uint32_t>(hash_text(fmt::format("job key of {:x}", id.nonce)) >> 32);
 }
 
-uint64_t uid_in_circle(uint32_t circle, uint64_t number) {
-  return uint64_t{circle} << 32 | std::max<uint64_t>(1, number & UINT32_MAX);
+uint64_t uid_in_job(uint32_t job_key, uint64_t number) {
+  return uint64_t{job_key} << 32 | std::max<uint64_t>(1, number & UINT32_MAX);
 }
 
 }  // namespace weir::core

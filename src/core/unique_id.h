@@ -1,4 +1,4 @@
-/// The 128 bytes by which ranks find each other: where they gather, and a number that tells one gathering
+/// The 128 bytes by which ranks find each other: where they gather, and a number that tells one bootstrap
 /// from another.
 ///
 ///     uint64 magic | uint32 format | uint32 flags | uint64 nonce | SocketAddress root | zeroes | uint64
@@ -29,11 +29,11 @@ struct UniqueId {
   bool operator==(const UniqueId&) const = default;
 };
 
-/// All communicators that descend from one unique id are a circle: their uids share the upper half, which
-/// only those know who have the id, and which listeners ask for (src/base/listener.h). That of a fixed id is
-/// no secret.
-uint32_t circle_of(const UniqueId& id);
-/// A uid in the circle; never 0.
-uint64_t uid_in_circle(uint32_t circle, uint64_t number);
+/// All communicators that descend from one unique id belong to one job: their uids share the upper half,
+/// which only those know who have the id, and which listeners ask for (src/base/listener.h). That of a fixed
+/// id is no secret.
+uint32_t job_key_of(const UniqueId& id);
+/// A uid of the job with this key; never 0.
+uint64_t uid_in_job(uint32_t job_key, uint64_t number);
 
 }  // namespace weir::core

@@ -207,10 +207,10 @@ TEST(Listener, StrangersAreShownOut) {
 
 TEST(Listener, WhoDoesNotKnowTheSecretIsShownOut) {
   const auto listener = open_listener();
-  constexpr uint64_t kCircle = 0xfeed'beef;
-  const DeliveryKey right{kCircle << 32 | 5, 1, 2, 3}, wrong{(kCircle + 1) << 32 | 5, 1, 2, 3};
-  listener->admit(kCircle);
-  listener->admit(kCircle + 2);
+  constexpr uint64_t kJobKey = 0xfeed'beef;
+  const DeliveryKey right{kJobKey << 32 | 5, 1, 2, 3}, wrong{(kJobKey + 1) << 32 | 5, 1, 2, 3};
+  listener->admit(kJobKey);
+  listener->admit(kJobKey + 2);
   const auto stranger = deliver(listener->address(), wrong, soon());
   ASSERT_TRUE(stranger.ok());
   std::array<std::byte, 1> into;
@@ -221,7 +221,7 @@ TEST(Listener, WhoDoesNotKnowTheSecretIsShownOut) {
   EXPECT_FALSE(listener->collect(wrong).has_value());
   EXPECT_FALSE(listener->receive(wrong, Deadline::in_ms(50)).has_value());
   EXPECT_EQ(ask(listener->address(), wrong.scope, {}, soon()).kind, Answer::Kind::given);
-  const auto guest = deliver(listener->address(), right, soon());
+  const auto connection = deliver(listener->address(), right, soon());
   EXPECT_TRUE(collect(*listener, right).valid());
 }
 

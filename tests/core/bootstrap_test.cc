@@ -346,7 +346,7 @@ TEST(Bootstrap, StrangersAtTheListenerAreSentAway) {
   const auto stranger = deliver(site.listener->address(), {uid ^ uint64_t{1} << 63, 1, 0, 0}, soon);
   EXPECT_EQ(stranger->recv_all(into, soon).code(), Code::remote_error);
   const DeliveryKey of_a_split{uid ^ 1, 1, 0, 0};
-  const auto guest = deliver(site.listener->address(), of_a_split, soon);
+  const auto connection = deliver(site.listener->address(), of_a_split, soon);
   while (!soon.over() && !site.listener->collect(of_a_split)) sched_yield();
   EXPECT_FALSE(soon.over()) << "who has the unique id may come in";
 }

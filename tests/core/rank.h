@@ -34,7 +34,7 @@ struct Site {
     out.listener = listener;
     out.watch = &watch;
     out.roots = &roots;
-    out.gatherings = &gatherings;
+    out.all_gathers = &all_gathers;
     out.host = host;
     out.timeouts = timeouts;
     return out;
@@ -42,7 +42,7 @@ struct Site {
 
   core::Watch watch;
   core::Roots roots;
-  core::Gatherings gatherings;
+  core::BootstrapAllGathers all_gathers;
   std::shared_ptr<Listener> listener;
   core::Timeouts timeouts;
 };

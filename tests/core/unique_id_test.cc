@@ -27,14 +27,14 @@ TEST(UniqueId, AnyChangedByteIsNoticed) {
   }
 }
 
-TEST(UniqueId, CirclesShareASecretHalf) {
+TEST(UniqueId, UidsOfAJobShareASecretHalf) {
   UniqueId other = sample();
   other.nonce ^= 1;
-  EXPECT_NE(circle_of(sample()), circle_of(other));
-  const uint64_t uid = uid_in_circle(circle_of(sample()), 0x1234'5678'0000'0002);
-  EXPECT_EQ(uid >> 32, circle_of(sample()));
-  EXPECT_NE(uid, uid_in_circle(circle_of(sample()), 4));
-  EXPECT_NE(uid_in_circle(0, 0), 0u);
+  EXPECT_NE(job_key_of(sample()), job_key_of(other));
+  const uint64_t uid = uid_in_job(job_key_of(sample()), 0x1234'5678'0000'0002);
+  EXPECT_EQ(uid >> 32, job_key_of(sample()));
+  EXPECT_NE(uid, uid_in_job(job_key_of(sample()), 4));
+  EXPECT_NE(uid_in_job(0, 0), 0u);
 }
 
 TEST(UniqueId, AnotherLibrarysIdIsRefusedByName) {

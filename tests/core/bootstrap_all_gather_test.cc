@@ -1,4 +1,4 @@
-#include "src/core/gathering.h"
+#include "src/core/bootstrap_all_gather.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ std::vector<std::unique_ptr<Site>> make_sites(int count, const Timeouts& timeout
   return sites;
 }
 
-TEST(Gathering, RanksOfAProcessGetTheSameObject) {
+TEST(BootstrapAllGather, RanksOfAProcessGetTheSameObject) {
   for (const int processes : {1, 2, 3}) {
     constexpr int kRanks = 7;
     auto sites = make_sites(processes);
@@ -67,7 +67,7 @@ TEST(Gathering, RanksOfAProcessGetTheSameObject) {
   }
 }
 
-TEST(Gathering, WhoLeavesInsteadIsNamed) {
+TEST(BootstrapAllGather, WhoLeavesInsteadIsNamed) {
   auto sites = make_sites(1);
   with_ranks(sites, 3, [&](std::unique_ptr<Bootstrap> bootstrap) {
     if (bootstrap->rank() == 2) return;
@@ -75,7 +75,7 @@ TEST(Gathering, WhoLeavesInsteadIsNamed) {
   });
 }
 
-TEST(Gathering, WhatFollowsIsMadeOnce) {
+TEST(BootstrapAllGather, WhatFollowsIsMadeOnce) {
   Gathered all({to_bytes("a"), to_bytes("b")});
   std::atomic<int> made{0};
   std::vector<std::thread> threads;
@@ -93,7 +93,7 @@ TEST(Gathering, WhatFollowsIsMadeOnce) {
   for (const auto& own : got) EXPECT_EQ(own, got[0]);
 }
 
-TEST(Gathering, WhatCannotFollowIsTheSameErrorForAll) {
+TEST(BootstrapAllGather, WhatCannotFollowIsTheSameErrorForAll) {
   Gathered all({});
   int tried = 0;
   for (int i = 0; i < 2; ++i) {

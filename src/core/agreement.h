@@ -13,7 +13,7 @@
 
 namespace weir::core {
 
-struct SurvivorsSpec {
+struct AgreementSpec {
   Listener* listener = nullptr;  ///< of this process
   uint64_t uid = 0;              ///< of this meeting
   Rank rank = 0;
@@ -27,7 +27,7 @@ struct SurvivorsSpec {
 /// Returns when all ranks that are not excluded have said that they exclude the same ones. remote_error names
 /// one that is dead, stopped or does not come; invalid_argument one that has given another list; both on all
 /// of them.
-Status agree(const SurvivorsSpec& spec);
+Status agree(const AgreementSpec& spec);
 
 /// "ranks 1 and 3".
 std::string rank_words(std::span<const Rank> ranks);

@@ -54,7 +54,7 @@ class Gathered {
 
 /// The exchanges of a process that are under way, and what its ranks share. Thread-safe; one object per
 /// process, which outlives all bootstraps.
-class Gatherings {
+class BootstrapAllGathers {
  public:
   /// Where the ranks of this process meet for one exchange.
   struct Meeting {

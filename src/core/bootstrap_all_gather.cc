@@ -1,4 +1,4 @@
-#include "src/core/gathering.h"
+#include "src/core/bootstrap_all_gather.h"
 
 #include <algorithm>
 #include <set>
@@ -25,13 +25,13 @@ std::string_view key_of(const SocketAddress& listener) {
 
 }  // namespace
 
-std::shared_ptr<Gatherings::Meeting> Gatherings::enter(uint64_t uid, uint32_t number) {
+std::shared_ptr<BootstrapAllGathers::Meeting> BootstrapAllGathers::enter(uint64_t uid, uint32_t number) {
   const std::lock_guard lock(mutex_);
   return find_or_make(meetings_, {uid, number}, [] { return std::make_shared<Meeting>(); });
 }
 
-std::shared_ptr<const std::vector<PeerAddress>> Gatherings::share(uint64_t uid,
-                                                                  std::vector<PeerAddress> peers) {
+std::shared_ptr<const std::vector<PeerAddress>> BootstrapAllGathers::share(uint64_t uid,
+                                                                           std::vector<PeerAddress> peers) {
   const std::lock_guard lock(mutex_);
   return find_or_make(peers_, uid,
                       [&] { return std::make_shared<const std::vector<PeerAddress>>(std::move(peers)); });

@@ -1,4 +1,4 @@
-#include "src/core/survivors.h"
+#include "src/core/agreement.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 namespace weir::core {
 namespace {
 
-constexpr uint32_t kSurvivorsPurpose = 0x51de'0000;  ///< messages of survivors
+constexpr uint32_t kAgreementPurpose = 0x51de'0000;  ///< messages of agreements
 
 Bytes encode(const std::vector<Rank>& ranks) {
   ByteWriter out;
@@ -19,10 +19,10 @@ Bytes encode(const std::vector<Rank>& ranks) {
   return out.take();
 }
 
-bool aborted(const SurvivorsSpec& spec) { return spec.abort != nullptr && spec.abort->load(); }
+bool aborted(const AgreementSpec& spec) { return spec.abort != nullptr && spec.abort->load(); }
 
-Status tell(const SurvivorsSpec& spec, Rank to, const Bytes& list) {
-  const DeliveryKey key{spec.uid, kSurvivorsPurpose, spec.rank, to};
+Status tell(const AgreementSpec& spec, Rank to, const Bytes& list) {
+  const DeliveryKey key{spec.uid, kAgreementPurpose, spec.rank, to};
   const SocketAddress& listener = spec.watchdog->peers()[static_cast<size_t>(to)].listener;
   if (listener == spec.listener->address()) {
     spec.listener->put(key, list);
@@ -32,8 +32,8 @@ Status tell(const SurvivorsSpec& spec, Rank to, const Bytes& list) {
   return status.ok() || aborted(spec) ? status : spec.watchdog->explain(to, status);
 }
 
-Result<Bytes> hear(const SurvivorsSpec& spec, Rank from) {
-  const DeliveryKey key{spec.uid, kSurvivorsPurpose, from, spec.rank};
+Result<Bytes> hear(const AgreementSpec& spec, Rank from) {
+  const DeliveryKey key{spec.uid, kAgreementPurpose, from, spec.rank};
   const int64_t start = now_ns();
   for (;;) {
     if (auto message = spec.listener->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort)))
@@ -54,7 +54,7 @@ Result<Bytes> hear(const SurvivorsSpec& spec, Rank from) {
 }
 
 /// What another rank's list is, where it is not the own one.
-Status compare(const SurvivorsSpec& spec, Rank from, const Bytes& theirs) {
+Status compare(const AgreementSpec& spec, Rank from, const Bytes& theirs) {
   if (theirs == encode(spec.excluded)) return {};
   ByteReader in(theirs);
   std::vector<Rank> ranks;
@@ -79,7 +79,7 @@ std::string rank_words(std::span<const Rank> ranks) {
   return words;
 }
 
-Status agree(const SurvivorsSpec& spec) {
+Status agree(const AgreementSpec& spec) {
   const auto ranks = static_cast<Rank>(spec.watchdog->peers().size());
   std::vector<Rank> others;  // each rank begins with another one
   for (Rank step = 1; step < ranks; ++step) {

@@ -58,7 +58,7 @@ class ForwardingTransport : public Transport {
   }
   Status lend(SlotMemory& memory) override { return inner_->lend(memory); }
   void take_back(SlotMemory& memory) override { inner_->take_back(memory); }
-  Result<HomeView> map(BytesView peer_card) override { return inner_->map(peer_card); }
+  Result<SegmentView> map(BytesView peer_card) override { return inner_->map(peer_card); }
   NetCounters counters() const override { return inner_->counters(); }
 
  private:

@@ -33,7 +33,7 @@
 
 #include "src/base/bytes.h"
 #include "src/base/types.h"
-#include "transports/memory/home_view.h"
+#include "transports/memory/segment_view.h"
 #include "transports/net_counters.h"
 #include "transports/slot_memory.h"
 #include "weir/status.h"
@@ -63,7 +63,7 @@ using NearestPorts = std::function<std::vector<std::string>()>;
 
 /// What a transport can do beyond channels.
 struct Traits {
-  bool maps = false;    ///< map() works: a peer's home can be addressed with loads and stores
+  bool maps = false;    ///< map() works: a peer's segment can be addressed with loads and stores
   bool sleeps = false;  ///< a message rings the receiver's doorbell, so that the receiver may sleep on it
 };
 
@@ -144,9 +144,9 @@ class Transport {
   }
   /// REQUIRES: no end has its slots there.
   virtual void take_back(SlotMemory&) {}
-  /// The home of the peer in this address space; an error where traits().maps is false. Valid
+  /// The segment of the peer in this address space; an error where traits().maps is false. Valid
   /// until the transport is destroyed.
-  virtual Result<HomeView> map(BytesView peer_card) = 0;
+  virtual Result<SegmentView> map(BytesView peer_card) = 0;
   /// What it has carried so far, where it is over a network. Any thread, at any time of its life; a few
   /// system calls at most.
   virtual NetCounters counters() const { return {}; }

@@ -27,11 +27,11 @@ struct Kind {
 };
 
 std::unique_ptr<Transport> loop(const TransportContext& context, const Options&) {
-  return make_loop(context.self, context.home, context.local_homes);
+  return make_loop(context.self, context.segment, context.local_segments);
 }
 
 std::unique_ptr<Transport> shm(const TransportContext& context, const Options& options) {
-  return make_shm(context.self, context.home, options.shm_disable);
+  return make_shm(context.self, context.segment, options.shm_disable);
 }
 
 std::unique_ptr<Transport> cma(const TransportContext& context, const Options&) {

@@ -10,7 +10,7 @@
 #include "src/base/options.h"
 #include "src/drivers/verbs.h"
 #include "transports/credit_budget.h"
-#include "transports/memory/home.h"
+#include "transports/memory/segment.h"
 #include "transports/memory/transport.h"
 #include "transports/transport.h"
 
@@ -26,11 +26,11 @@ struct NetworkChoice {
 using VerbsLoader = std::function<Result<std::unique_ptr<drivers::Verbs>>()>;
 
 /// What transports are made from. Everything pointed to outlives them; a transport whose part is null (no
-/// home, no listener) is made all the same, reaches nobody and says why.
+/// segment, no listener) is made all the same, reaches nobody and says why.
 struct TransportContext {
   Identity self;
-  Home* home = nullptr;
-  LocalHomes* local_homes = nullptr;  ///< one object for all ranks of the process
+  Segment* segment = nullptr;
+  LocalSegments* local_segments = nullptr;  ///< one object for all ranks of the process
   Listener* listener = nullptr;
   CreditBudget* credit = nullptr;  ///< one object for all ranks of the process
   NetworkChoice network;

@@ -37,11 +37,12 @@ struct Options {
   std::vector<int> ranks = {2, 4, 8};
   size_t from = size_t{1} << 20;
   size_t to = size_t{256} << 20;
-  size_t home = size_t{7} << 20;
+  size_t segment = size_t{7} << 20;
   int rounds = 15;
 };
 
-/// Ranks of one GPU, each with a home, a stream and buffers, and an executor of their own for either kernel.
+/// Ranks of one GPU, each with a segment, a stream and buffers, and an executor of their own for either
+/// kernel.
 class Ranks {
  public:
   /// Of bytes per rank, at most.
@@ -110,16 +111,16 @@ Result<std::unique_ptr<Ranks>> Ranks::create(device::Gpu& gpu, const LoadedKerne
   WEIR_TRY(processors.status());
 
   std::unique_ptr<Ranks> made(new Ranks(gpu));
-  exec::gpu::Homes homes;
-  homes.bytes = std::max(options.home, exec::gpu::HomeTable::least_bytes({count, count}));
+  exec::gpu::GpuSegments segments;
+  segments.bytes = std::max(options.segment, exec::gpu::GpuSegmentTable::least_bytes({count, count}));
   for (Rank rank = 0; rank < count; ++rank) {
     auto stream = gpu.make_stream();
     WEIR_TRY(stream.status());
     made->streams_.push_back(*stream);
-    auto home = made->take(homes.bytes);
-    WEIR_TRY(home.status());
-    WEIR_TRY(made->clear(*home, homes.bytes));
-    homes.at.push_back(*home);
+    auto segment = made->take(segments.bytes);
+    WEIR_TRY(segment.status());
+    WEIR_TRY(made->clear(*segment, segments.bytes));
+    segments.at.push_back(*segment);
     for (auto* buffers : {&made->inputs_, &made->outputs_}) {
       auto buffer = made->take(options.to);
       WEIR_TRY(buffer.status());
@@ -128,11 +129,11 @@ Result<std::unique_ptr<Ranks>> Ranks::create(device::Gpu& gpu, const LoadedKerne
     }
   }
   const KernelExecutor::Limits limits{static_cast<uint32_t>(std::max(1, *fitting * *processors / count))};
-  for (homes.rank = 0; homes.rank < count; ++homes.rank) {
-    auto executor = KernelExecutor::create(gpu, kernels, homes, limits);
+  for (segments.rank = 0; segments.rank < count; ++segments.rank) {
+    auto executor = KernelExecutor::create(gpu, kernels, segments, limits);
     WEIR_TRY(executor.status());
-    auto ready =
-        (*executor)->prepare(*plan, programs, {exec::gpu::Profile::bandwidth, exec::gpu::HomeTable::kRings});
+    auto ready = (*executor)->prepare(*plan, programs,
+                                      {exec::gpu::Profile::bandwidth, exec::gpu::GpuSegmentTable::kRings});
     WEIR_TRY(ready.status());
     made->executors_.push_back(std::move(*executor));
     made->ready_.push_back(std::move(*ready));
@@ -263,7 +264,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(size_t{16}, SIZE_MAX));
   app.add_option("--to", options.to, "bytes of the last size at most")->transform(CLI::AsSizeValue(false));
   app.add_option("--rounds", options.rounds, "of each size")->check(CLI::Range(1, 10000));
-  app.add_option("--home", options.home, "bytes of the GPU that each rank gives (WEIR_GPU_HOME_BYTES)")
+  app.add_option("--segment", options.segment,
+                 "bytes of the GPU that each rank gives (WEIR_GPU_SEGMENT_BYTES)")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--json", options.json, "a file for the rows, too");
   app.add_option("--kernels", options.kernels, "the library's kernels, if not those beside this program");

@@ -28,7 +28,7 @@ constexpr size_t kBufferBytes = 1 << 20;
 enum Tag : uint64_t { kSink, kEcho, kQuit };
 
 struct Node {
-  std::unique_ptr<Home> home;
+  std::unique_ptr<Segment> segment;
   std::unique_ptr<Listener> listener;
   std::unique_ptr<Transport> transport;
 };
@@ -36,22 +36,23 @@ using MakeNode = Node (*)(Rank);
 
 Identity identity(Rank rank) { return {7, rank, 1}; }
 
-Node with_home(Rank rank, std::unique_ptr<Transport> (*make)(const Identity&, Home*)) {
+Node with_segment(Rank rank, std::unique_ptr<Transport> (*make)(const Identity&, Segment*)) {
   Node node;
-  node.home = std::move(Home::create({.uid = 7, .rank = rank}).value());
-  node.transport = make(identity(rank), node.home.get());
+  node.segment = std::move(Segment::create({.uid = 7, .rank = rank}).value());
+  node.transport = make(identity(rank), node.segment.get());
   return node;
 }
 
 Node loop_node(Rank rank) {
-  return with_home(rank, [](const Identity& self, Home* home) {
-    static LocalHomes homes;
-    return make_loop(self, home, &homes);
+  return with_segment(rank, [](const Identity& self, Segment* segment) {
+    static LocalSegments segments;
+    return make_loop(self, segment, &segments);
   });
 }
 
 Node shm_node(Rank rank) {
-  return with_home(rank, [](const Identity& self, Home* home) { return make_shm(self, home, false); });
+  return with_segment(rank,
+                      [](const Identity& self, Segment* segment) { return make_shm(self, segment, false); });
 }
 
 Node cma_node(Rank rank) { return {nullptr, nullptr, make_cma(identity(rank))}; }

@@ -119,7 +119,7 @@ constexpr std::array kTable = {
               "file with the kernels; unset is libweir_cuda.so or libweir_hip.so beside this library"},
     OptionRow{"NCCL_MULTI_RANK_GPU_ENABLE", &Options::shares_gpu, "", 0, 1,
               "0: a communicator with another rank on this rank's GPU is refused"},
-    OptionRow{"WEIR_GPU_HOME_BYTES", &Options::gpu_home_bytes, "bytes", 0, 1 << 30,
+    OptionRow{"WEIR_GPU_SEGMENT_BYTES", &Options::gpu_segment_bytes, "bytes", 0, 1 << 30,
               "memory of its GPU that each rank of a communicator gives to kernels; the smallest counts"},
     OptionRow{"NCCL_TUNER_PLUGIN", &Options::tuner_plugin, "", 0, 0,
               "tuner plugin of NCCL that has a say in algorithms, a file or a name; none: no plugin"},

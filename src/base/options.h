@@ -64,7 +64,7 @@ struct Options {
   bool gdr_read = true;
   std::string gpu_kernels;
   bool shares_gpu = true;
-  int64_t gpu_home_bytes = 7 * 1024 * 1024;
+  int64_t gpu_segment_bytes = 7 * 1024 * 1024;
   // Plans
   std::string tuner_plugin;
   std::string algorithm;

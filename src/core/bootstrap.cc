@@ -17,7 +17,7 @@
 namespace weir::core {
 namespace {
 
-/// Where all ranks are in one process: both ends of its connection to the root, and its home.
+/// Where all ranks are in one process: both ends of its connection to the root, and its segment.
 constexpr size_t kDescriptorsPerRank = 3;
 constexpr int64_t kLingerMs = 600;    ///< ranks that wait have asked, and asked again, by then
 constexpr int64_t kVerdictMs = 1000;  ///< for the root to name whoever did not take a message

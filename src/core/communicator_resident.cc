@@ -32,7 +32,7 @@ Status Communicator::make_resident() {
   offered.kernels = &runtime_.kernels();
   offered.process = runtime_.process();
   offered.path = options.gpu_path;
-  offered.home_bytes = static_cast<size_t>(options.gpu_home_bytes);
+  offered.segment_bytes = static_cast<size_t>(options.gpu_segment_bytes);
   offered.routes = connected_->routes.get();
   offered.adapters.allows = [this, &options](const std::string& adapter) -> Status {
     const auto host = runtime_.own_host().host();
@@ -46,14 +46,14 @@ Status Communicator::make_resident() {
     if (rank_ == 0) WEIR_INFO(init, "GPUs: collectives go through pinned memory: {}", joined->why_not);
     return {};
   }
-  const std::string home = bytes_words(static_cast<double>(joined->island->home_bytes()));
+  const std::string size = bytes_words(static_cast<double>(joined->island->segment_bytes()));
   if (joined->island->by_streams()) {
     WEIR_INFO(init, "GPUs: rank {} does collectives by operations of streams on {}, with {} of its memory",
-              rank_, gpu_->description(), home);
+              rank_, gpu_->description(), size);
   } else {
     WEIR_INFO(
         init, "GPUs: rank {} does collectives by kernels on {}, with {} of its memory, in up to {} blocks{}",
-        rank_, gpu_->description(), home, joined->island->blocks(), proxied_words(joined->island->proxied()));
+        rank_, gpu_->description(), size, joined->island->blocks(), proxied_words(joined->island->proxied()));
   }
   std::vector<Rank> everybody;
   for (Rank rank = 0; rank < ranks_; ++rank) everybody.push_back(rank);

@@ -50,7 +50,7 @@ Status Communicator::suspend_now() {
     suspending_.store(false);
     return met;
   }
-  const uint64_t bytes = connected_->home->used_bytes();
+  const uint64_t bytes = connected_->segment->used_bytes();
   std::unique_ptr<Connected> left;
   {
     std::lock_guard lock(mutex_);
@@ -103,7 +103,7 @@ uint64_t Communicator::memory_bytes() const {
   std::lock_guard lock(mutex_);
   if (connected_ == nullptr || state_.code() == Code::in_progress) return suspended_bytes_;
   const uint64_t on_gpu = resident_ != nullptr ? resident_->gpu_bytes() : 0;
-  return connected_->home->used_bytes() + on_gpu;
+  return connected_->segment->used_bytes() + on_gpu;
 }
 
 }  // namespace weir::core

@@ -49,15 +49,15 @@ struct IslandViews {
   SharedScratch scratch;
 };
 
-Result<std::unique_ptr<Home>> make_home(const Bootstrap& bootstrap, size_t exchange_bytes) {
-  Home::Spec spec;
+Result<std::unique_ptr<Segment>> make_segment(const Bootstrap& bootstrap, size_t exchange_bytes) {
+  Segment::Spec spec;
   spec.uid = bootstrap.uid();
   spec.rank = bootstrap.rank();
   spec.window_bytes = exchange_bytes + kSharedScratchBytes;
-  return Home::create(spec);
+  return Segment::create(spec);
 }
 
-/// The homes of all ranks in this address space; nothing where they cannot all be here, or are too many.
+/// The segments of all ranks in this address space; nothing where they cannot all be here, or are too many.
 Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watchdog) {
   IslandViews island;
   if (routes.size() == 1 || routes.size() > exec::Exchange::kMostRanks || !routes.all_map()) return island;
@@ -142,9 +142,9 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   const Rank self = c.bootstrap->rank();
   const int ranks = c.bootstrap->size();
 
-  auto home = make_home(*c.bootstrap, static_cast<size_t>(options.window_bytes));
-  WEIR_TRY(home.status());
-  c.home = std::move(*home);
+  auto segment = make_segment(*c.bootstrap, static_cast<size_t>(options.window_bytes));
+  WEIR_TRY(segment.status());
+  c.segment = std::move(*segment);
 
   WEIR_TRY(c.find_routes(runtime, config.network, gpu));
   c.profile = Profile::of(options, *c.bootstrap, config.name);
@@ -154,7 +154,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   auto island = view_island(*c.routes, self, c.bootstrap->watchdog());
   WEIR_TRY(island.status());
   c.tuner = tuner_for(options, *c.bootstrap);
-  // All meet once more: nobody is done, and may leave, before everybody has mapped its home.
+  // All meet once more: nobody is done, and may leave, before everybody has mapped its segment.
   WEIR_TRY(c.meet(runtime, config, gpu));
   c.join_island(runtime, island->windows, island->doorbells);
   const algorithms::Layout layout = c.layout();
@@ -180,7 +180,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   parts.activity = &c.bootstrap->activity();
   parts.watchdog = &c.bootstrap->watchdog();
   parts.rings = c.routes->all_ring();
-  parts.doorbell = parts.rings ? c.home->view().doorbell : nullptr;
+  parts.doorbell = parts.rings ? c.segment->view().doorbell : nullptr;
   parts.patience = patience(c.local_ranks, c.local_cores, options, 0);
   parts.exchange_patience = patience(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
   parts.check = options.check;
@@ -202,8 +202,8 @@ Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network, co
     };
   }
   const TransportContext context{{bootstrap->uid(), bootstrap->rank(), runtime.host()},
-                                 home.get(),
-                                 &runtime.local_homes(),
+                                 segment.get(),
+                                 &runtime.local_segments(),
                                  listener.get(),
                                  &runtime.credit(),
                                  network,
@@ -218,7 +218,7 @@ Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network, co
   return {};
 }
 
-/// Makes the exchange, where all ranks can address each other's homes.
+/// Makes the exchange, where all ranks can address each other's segments.
 void Connected::join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
                             const std::vector<Doorbell*>& doorbells) {
   exchanged = windows.empty() ? std::bitset<kCollectives>() : roster->terms.exchanged();
@@ -368,7 +368,7 @@ Status Connected::take_advice() {
 }
 
 void Connected::take_seat(Landings& landings, std::shared_ptr<LandingSpace> space) {
-  Doorbell* const bell = routes->all_ring() ? home->view().doorbell : nullptr;
+  Doorbell* const bell = routes->all_ring() ? segment->view().doorbell : nullptr;
   seat =
       std::make_unique<Landings::Seat>(landings, bootstrap->uid(), bootstrap->rank(), std::move(space), bell);
 }

@@ -26,7 +26,7 @@
 #include "src/core/selector.h"
 #include "src/exec/allocations.h"
 #include "src/exec/exchange.h"
-#include "transports/memory/home.h"
+#include "transports/memory/segment.h"
 #include "transports/transports.h"
 
 namespace weir::core {
@@ -45,7 +45,7 @@ struct Connected {
   std::shared_ptr<Listener> listener;
   std::unique_ptr<Bootstrap> bootstrap;
   std::shared_ptr<Roster> roster;
-  std::unique_ptr<Home> home;
+  std::unique_ptr<Segment> segment;
   std::vector<std::unique_ptr<Transport>> transports;
   std::unique_ptr<Routes> routes;
   std::unique_ptr<Profile> profile;  ///< null: no plugin
@@ -66,7 +66,7 @@ struct Connected {
   int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself among them
   bool gpus_somewhere = false;  ///< a rank's process uses GPUs
 
-  /// Everything from `home` on. Collective.
+  /// Everything from `segment` on. Collective.
   static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Listener> listener,
                                                   std::unique_ptr<Bootstrap> bootstrap, const Config& config,
                                                   const device::Gpu* gpu);

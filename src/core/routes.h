@@ -27,7 +27,7 @@ class Routes {
 
   const Route& to(Rank peer) const { return routes_[static_cast<size_t>(peer)]; }
   int size() const { return static_cast<int>(routes_.size()); }
-  /// True if all routes' transports can map the peer's home.
+  /// True if all routes' transports can map the peer's segment.
   bool all_map() const;
   /// True if every message rings the receiver's doorbell.
   bool all_ring() const;

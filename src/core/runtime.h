@@ -27,7 +27,7 @@
 #include "src/device/gpus.h"
 #include "src/device/host_memory.h"
 #include "transports/credit_budget.h"
-#include "transports/memory/home.h"
+#include "transports/memory/segment.h"
 #include "transports/transports.h"
 #include "weir/status.h"
 
@@ -42,7 +42,7 @@ class Runtime {
   uint64_t host() const { return host_; }
   OwnHost& own_host() { return own_host_; }
   device::MemoryRegistry& memory() { return memory_; }
-  LocalHomes& local_homes() { return local_homes_; }
+  LocalSegments& local_segments() { return local_segments_; }
   CreditBudget& credit() { return credit_; }
   Watch& watch() { return watch_; }
   const Watch& watch() const { return watch_; }
@@ -77,7 +77,7 @@ class Runtime {
   const uint64_t host_;
   OwnHost own_host_;
   device::MemoryRegistry memory_;
-  LocalHomes local_homes_;
+  LocalSegments local_segments_;
   CreditBudget credit_;
   Watch watch_;
   Dumper dumper_;

@@ -12,7 +12,7 @@ Allocations::Allocations(Rank self, device::MemoryRegistry& registry, std::vecto
 Posted Allocations::post(const void* data, size_t bytes, const Posted& beside) {
   const auto located = registry_.find(data, bytes);
   if (!located) return {};
-  // A block has its home slot, so a block met before is found by one comparison.
+  // A block has a slot of its own, so a block met before is found by one comparison.
   const int slot = static_cast<int>(located->block.slot % Window::kAllocations);
   AllocationSlot& told = windows_[self_].allocation(slot);
   if (own_[slot] != located->block) {

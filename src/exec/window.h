@@ -1,5 +1,5 @@
-/// The window of a home: memory that the ranks of one island write and read directly, for the exchanges that
-/// exchange.h describes. All ranks cut their windows in the same way.
+/// The window of a segment: memory that the ranks of one island write and read directly, for the exchanges
+/// that exchange.h describes. All ranks cut their windows in the same way.
 ///
 ///     | stage lines | allocation table | mail | half 0 | half 1 |
 ///

@@ -92,7 +92,7 @@ CommandResult ring_on(const std::string& vendor, const std::string& options) {
 TEST_P(Device, TheRingByHandSumsWhatTheInterpreterSums) {
   const std::string files = "--kernels " WEIR_FAKE_IMAGE " --by-hand " WEIR_FAKE_RING_IMAGE " ";
   CommandResult result =
-      ring_on(GetParam(), files + "--ranks 2,3 --home 1M --from 4020 --to 20000 --rounds 1");
+      ring_on(GetParam(), files + "--ranks 2,3 --segment 1M --from 4020 --to 20000 --rounds 1");
   EXPECT_EQ(result.code, 0) << result.text;
   EXPECT_THAT(result.text, Not(HasSubstr("WRONG")));
   EXPECT_THAT(result.text, ContainsRegex(" 3 +16080 +[0-9.]+ +[0-9.]+ +[0-9.]+"));

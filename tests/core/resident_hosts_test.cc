@@ -38,7 +38,7 @@ TEST_F(ResidentHosts, OfDifferentSizes) {
 /// Three hosts, one rank each, with messages of one grain.
 TEST_F(ResidentHosts, WithLittleMemory) {
   Options options = resident_options();
-  options.gpu_home_bytes = 1;
+  options.gpu_segment_bytes = 1;
   EXPECT_THAT(run_in_processes({3, 1, {0, 1, 2}, {0, 1, 2}}, options), HasSubstr("with proxies to 2 ranks"));
 }
 

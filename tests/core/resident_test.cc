@@ -197,16 +197,16 @@ TEST(Resident, DirectPlansHaveMoreShardsThanThereAreRingsOfSlots) {
   auto gpu = site.gpus->at(0);
   ASSERT_TRUE(gpu.ok());
   std::byte* const nowhere = reinterpret_cast<std::byte*>(size_t{1} << 30);  // nothing is run
-  const exec::gpu::Homes homes{0, {nowhere, nowhere + (size_t{8} << 20)}, size_t{7} << 20};
-  auto executor = exec::gpu::KernelExecutor::create(**gpu, {}, homes, {66});
+  const exec::gpu::GpuSegments segments{0, {nowhere, nowhere + (size_t{8} << 20)}, size_t{7} << 20};
+  auto executor = exec::gpu::KernelExecutor::create(**gpu, {}, segments, {66});
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   const auto shards = [&](bool visits) {
     ResidentPlans plans({2, executor->get(), visits});
     const auto chosen = plans.find(Collective::all_reduce, 0, size_t{256} << 20, false);
     return chosen.ok() ? chosen->ready->shards : 0;
   };
-  EXPECT_EQ(shards(true), exec::gpu::HomeTable::kSignalRings);
-  EXPECT_LE(shards(false), exec::gpu::HomeTable::kRings);
+  EXPECT_EQ(shards(true), exec::gpu::GpuSegmentTable::kSignalRings);
+  EXPECT_LE(shards(false), exec::gpu::GpuSegmentTable::kRings);
 }
 
 /// Calls on two streams in turn run in the order in which they were made.

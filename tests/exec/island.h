@@ -14,25 +14,25 @@
 
 namespace weir::exec {
 
-/// Homes and transports of `ranks` ranks.
+/// Segments and transports of `ranks` ranks.
 class Island {
  public:
   explicit Island(int ranks, size_t window_bytes = 1 << 20) {
     for (Rank rank = 0; rank < ranks; ++rank) {
-      auto home =
-          Home::create({.uid = 7, .rank = rank, .window_bytes = window_bytes, .inbox_bytes = 1 << 26});
-      if (!home.ok()) throw std::runtime_error(home.status().message());
-      homes_.push_back(std::move(*home));
-      transports_.push_back(make_loop({7, rank, 1}, homes_.back().get(), &local_));
+      auto segment =
+          Segment::create({.uid = 7, .rank = rank, .window_bytes = window_bytes, .inbox_bytes = 1 << 26});
+      if (!segment.ok()) throw std::runtime_error(segment.status().message());
+      segments_.push_back(std::move(*segment));
+      transports_.push_back(make_loop({7, rank, 1}, segments_.back().get(), &local_));
     }
   }
-  int ranks() const { return static_cast<int>(homes_.size()); }
+  int ranks() const { return static_cast<int>(segments_.size()); }
   Transport& transport(Rank rank) { return *transports_[static_cast<size_t>(rank)]; }
-  HomeView view(Rank rank) const { return homes_[static_cast<size_t>(rank)]->view(); }
+  SegmentView view(Rank rank) const { return segments_[static_cast<size_t>(rank)]->view(); }
 
  private:
-  LocalHomes local_;
-  std::vector<std::unique_ptr<Home>> homes_;
+  LocalSegments local_;
+  std::vector<std::unique_ptr<Segment>> segments_;
   std::vector<std::unique_ptr<Transport>> transports_;
 };
 

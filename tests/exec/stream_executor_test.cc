@@ -17,7 +17,7 @@ namespace {
 
 using device::user;
 
-constexpr size_t kHomeBytes = 64 << 10;
+constexpr size_t kSegmentBytes = 64 << 10;
 
 #if defined(__SANITIZE_THREAD__) || defined(WEIR_TEST_HIP)  // the same but for slow threads, or for names
 constexpr int kRanks[] = {3};
@@ -55,7 +55,7 @@ struct Seat {
   Seat(device::Gpus& gpus, int index, Rank rank, int ranks) : gpu(**gpus.at(index)) {
     EXPECT_EQ(user("SetDevice", index), 0);
     stream = device::user_stream(1);
-    home = static_cast<std::byte*>(*gpu.allocate(kHomeBytes, device::GpuMemory::device));
+    segment = static_cast<std::byte*>(*gpu.allocate(kSegmentBytes, device::GpuMemory::device));
     auto made = FlagPages::create(gpu, rank, ranks);
     EXPECT_TRUE(made.ok()) << made.status().message();
     flags = std::move(*made);
@@ -67,15 +67,16 @@ struct Seat {
       EXPECT_TRUE(gpu.kernels()->unload(module).ok());
     }
     EXPECT_EQ(user("StreamDestroy", stream), 0);
-    EXPECT_TRUE(gpu.free(home, device::GpuMemory::device).ok());
+    EXPECT_TRUE(gpu.free(segment, device::GpuMemory::device).ok());
   }
-  void open(std::vector<std::byte*> homes) {
+  void open(std::vector<std::byte*> segments) {
     auto loaded = gpu.kernels()->load("fake-gpu-module:" WEIR_HOST_KERNELS);
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     module = *loaded;
     const auto kernel = gpu.kernels()->find(module, "weir_transfer");
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
-    StreamExecutor::Parts parts{&gpu, *kernel, flags.get(), {flags->rank(), std::move(homes), kHomeBytes}};
+    StreamExecutor::Parts parts{
+        &gpu, *kernel, flags.get(), {flags->rank(), std::move(segments), kSegmentBytes}};
     auto made = StreamExecutor::create(std::move(parts));
     ASSERT_TRUE(made.ok()) << made.status().message();
     executor = std::move(*made);
@@ -87,7 +88,7 @@ struct Seat {
 
   device::Gpu& gpu;
   device::GpuStream stream = nullptr;
-  std::byte* home = nullptr;
+  std::byte* segment = nullptr;
   device::GpuModule module = nullptr;
   std::unique_ptr<FlagPages> flags;
   std::unique_ptr<StreamExecutor> executor;
@@ -100,12 +101,12 @@ class Ranks {
     EXPECT_EQ(user("SetDevice", 0), 0);
     for (Rank rank = 0; rank < ranks; ++rank)
       seats.push_back(std::make_unique<Seat>(*gpus_, rank % gpus, rank, ranks));
-    std::vector<std::byte*> homes;
-    for (const auto& seat : seats) homes.push_back(seat->home);
+    std::vector<std::byte*> segments;
+    for (const auto& seat : seats) segments.push_back(seat->segment);
     for (const auto& seat : seats) {
       for (const auto& other : seats)
         if (other != seat) seat->flags->share(*other->flags);
-      seat->open(homes);
+      seat->open(segments);
     }
   }
   ~Ranks() {
@@ -241,8 +242,8 @@ TEST_F(StreamExecutorTest, RefusesBuffersThatAreNotAligned) {
   const auto ready = ranks.prepare(plan, lower_all(plan));
   Work work;
   work.count = 1;
-  work.input = ranks.seat(0).home + 2;
-  work.output = ranks.seat(0).home;
+  work.input = ranks.seat(0).segment + 2;
+  work.output = ranks.seat(0).segment;
   EXPECT_EQ(ranks.seat(0).executor->queue(*ready[0], work, ranks.seat(0).stream).code(),
             Code::invalid_argument);
 }
@@ -313,9 +314,9 @@ TEST_F(StreamExecutorTest, RanksThatCalledDifferentOperationsAreTold) {
 TEST(QueuePlan, SaysWhatThereIsNoRoomFor) {
   const auto programs = lower_all(plan_of(ring(), 3));
   EXPECT_EQ(plan_queue(programs, 0, 100, FlagPages::kFlags).status().code(), Code::invalid_argument);
-  EXPECT_EQ(plan_queue(programs, 0, kHomeBytes, 1).status().code(), Code::invalid_argument);
-  const auto first = plan_queue(programs, 0, kHomeBytes, FlagPages::kFlags);
-  const auto last = plan_queue(programs, 2, kHomeBytes, FlagPages::kFlags);
+  EXPECT_EQ(plan_queue(programs, 0, kSegmentBytes, 1).status().code(), Code::invalid_argument);
+  const auto first = plan_queue(programs, 0, kSegmentBytes, FlagPages::kFlags);
+  const auto last = plan_queue(programs, 2, kSegmentBytes, FlagPages::kFlags);
   ASSERT_TRUE(first.ok() && last.ok());
   EXPECT_EQ(first->tile_bytes, last->tile_bytes);
   EXPECT_LE(first->slot_bytes, kQueuedMessageBytes);
@@ -323,7 +324,7 @@ TEST(QueuePlan, SaysWhatThereIsNoRoomFor) {
 
 /// What a rank tells the one in another process.
 struct Introduction {
-  device::GpuShareHandle home;
+  device::GpuShareHandle segment;
   device::ShareHandle flags;
 };
 
@@ -332,19 +333,19 @@ void run_in_process(Rank rank, int from, int to) {
   const auto gpus = device::make_gpus();
   ASSERT_TRUE(gpus->at(0).ok());
   Seat seat(*gpus, 0, rank, 2);
-  Introduction mine{*seat.gpu.sharing()->share(seat.home), seat.flags->card()}, theirs;
+  Introduction mine{*seat.gpu.sharing()->share(seat.segment), seat.flags->card()}, theirs;
   const auto meet = [&] {
     ASSERT_EQ(write(to, &mine, sizeof(mine)), ssize_t{sizeof(mine)});
     ASSERT_EQ(read(from, &theirs, sizeof(theirs)), ssize_t{sizeof(theirs)});
   };
   meet();
-  std::vector<std::byte*> homes(2, seat.home);
-  void* const attached = *seat.gpu.sharing()->attach(theirs.home);
-  homes[static_cast<size_t>(1 - rank)] = static_cast<std::byte*>(attached);
+  std::vector<std::byte*> segments(2, seat.segment);
+  void* const attached = *seat.gpu.sharing()->attach(theirs.segment);
+  segments[static_cast<size_t>(1 - rank)] = static_cast<std::byte*>(attached);
   std::vector<device::ShareHandle> cards(2, theirs.flags);
   const Status reached = seat.flags->attach(cards);
   ASSERT_TRUE(reached.ok()) << reached.message();
-  seat.open(homes);
+  seat.open(segments);
   uint32_t number = 0;
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     const ir::Plan plan = plan_of(entry, 2);

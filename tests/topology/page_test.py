@@ -55,7 +55,7 @@ document.body.append(result);
 
 
 class Browser:
-  """Chromium with a home of its own, which goes with the test."""
+  """Chromium with a folder of its own, which goes with the test."""
 
   def __init__(self, program, folder):
     self.program, self.folder = program, folder
@@ -67,7 +67,7 @@ class Browser:
       file.write(page)
     command = [self.program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                "--window-size=1400,1000", "--enable-logging=stderr",
-               f"--user-data-dir={os.path.join(self.folder, 'home')}", *arguments, "file://" + path]
+               f"--user-data-dir={os.path.join(self.folder, 'profile')}", *arguments, "file://" + path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stderr[-2000:]}"
     return done.stdout, done.stderr

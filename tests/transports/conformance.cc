@@ -22,11 +22,11 @@ std::vector<End*> all_of(const std::vector<std::unique_ptr<End>>& ends) {
 
 }  // namespace
 
-std::unique_ptr<Home> test_home(Rank rank) {
+std::unique_ptr<Segment> test_segment(Rank rank) {
   const Identity self = test_identity(rank);
-  auto home = Home::create({self.uid, rank, 4096, size_t{64} << 20});
-  EXPECT_TRUE(home.ok()) << home.status().message();
-  return home.ok() ? std::move(*home) : nullptr;
+  auto segment = Segment::create({self.uid, rank, 4096, size_t{64} << 20});
+  EXPECT_TRUE(segment.ok()) << segment.status().message();
+  return segment.ok() ? std::move(*segment) : nullptr;
 }
 
 Identity test_identity(Rank rank) { return {0xc0ffee, rank, 42}; }

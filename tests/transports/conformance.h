@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tests/transports/peers.h"
-#include "transports/memory/home.h"
+#include "transports/memory/segment.h"
 #include "transports/memory/transport.h"
 #include "transports/transport.h"
 
@@ -27,7 +27,7 @@ namespace weir::testing {
 
 /// What one rank owns, destroyed from the bottom up.
 struct Node {
-  std::unique_ptr<Home> home;
+  std::unique_ptr<Segment> segment;
   std::shared_ptr<CreditBudget> budget;
   std::shared_ptr<Listener> listener;
   std::unique_ptr<Transport> transport;
@@ -46,8 +46,8 @@ std::vector<Setup> with_faults(std::vector<Setup> setups);
 inline std::string setup_name(const ::testing::TestParamInfo<Setup>& info) { return info.param.name; }
 inline void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
 
-/// A home for a test; small, so that sanitizers can afford it.
-std::unique_ptr<Home> test_home(Rank rank);
+/// A segment for a test; small, so that sanitizers can afford it.
+std::unique_ptr<Segment> test_segment(Rank rank);
 /// All test nodes belong to this communicator and host.
 Identity test_identity(Rank rank);
 

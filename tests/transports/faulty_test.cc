@@ -14,8 +14,8 @@ using ::testing::HasSubstr;
 class FaultyTest : public ::testing::Test {
  protected:
   void open(const Faults& faults) {
-    home_ = test_home(0);
-    transport_ = make_faulty(make_loop(test_identity(0), home_.get(), &homes_), faults);
+    segment_ = test_segment(0);
+    transport_ = make_faulty(make_loop(test_identity(0), segment_.get(), &segments_), faults);
     const LinkSpec spec = {.self = 0, .peer = 0};
     sender_ = std::move(transport_->open_sender(transport_->card(), spec).value());
     receiver_ = std::move(transport_->open_receiver(transport_->card(), spec).value());
@@ -38,8 +38,8 @@ class FaultyTest : public ::testing::Test {
     return looks;
   }
 
-  LocalHomes homes_;
-  std::unique_ptr<Home> home_;
+  LocalSegments segments_;
+  std::unique_ptr<Segment> segment_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Sender> sender_;
   std::unique_ptr<Receiver> receiver_;

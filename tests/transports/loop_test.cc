@@ -9,15 +9,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-LocalHomes& homes() {
-  static LocalHomes homes;
-  return homes;
+LocalSegments& segments() {
+  static LocalSegments segments;
+  return segments;
 }
 
 Node loop_node(Rank rank) {
   Node node;
-  node.home = test_home(rank);
-  node.transport = make_loop(test_identity(rank), node.home.get(), &homes());
+  node.segment = test_segment(rank);
+  node.transport = make_loop(test_identity(rank), node.segment.get(), &segments());
   return node;
 }
 

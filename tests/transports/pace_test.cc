@@ -17,10 +17,10 @@ namespace {
 constexpr uint32_t kSlotBytes = 4096;
 
 Node paced_loop(Rank rank) {
-  static LocalHomes homes;
+  static LocalSegments segments;
   Node node;
-  node.home = test_home(rank);
-  node.transport = make_paced(make_loop(test_identity(rank), node.home.get(), &homes));
+  node.segment = test_segment(rank);
+  node.transport = make_paced(make_loop(test_identity(rank), node.segment.get(), &segments));
   return node;
 }
 

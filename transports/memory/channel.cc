@@ -104,7 +104,7 @@ class Block {
 
 class MemorySender final : public Sender {
  public:
-  MemorySender(PeerHome peer, const LinkSpec& spec) : peer_(std::move(peer)), spec_(spec), block_(spec) {}
+  MemorySender(PeerSegment peer, const LinkSpec& spec) : peer_(std::move(peer)), spec_(spec), block_(spec) {}
   ~MemorySender() override {
     if (!connected_) return;
     block_.control().state.fetch_or(kLeft, std::memory_order_release);
@@ -173,7 +173,7 @@ class MemorySender final : public Sender {
     return block_.ring().after(next_, spec_.slot_bytes).position + sizeof(RecordHeader) <= writable_;
   }
 
-  PeerHome peer_;
+  PeerSegment peer_;
   const LinkSpec spec_;
   Block block_;
   bool connected_ = false;
@@ -184,8 +184,8 @@ class MemorySender final : public Sender {
 
 class MemoryReceiver final : public Receiver {
  public:
-  MemoryReceiver(Home& home, PeerHome peer, const LinkSpec& spec, const ChannelPlace& place)
-      : home_(home), peer_(std::move(peer)), spec_(spec), place_(place), block_(place.block, spec) {
+  MemoryReceiver(Segment& segment, PeerSegment peer, const LinkSpec& spec, const ChannelPlace& place)
+      : segment_(segment), peer_(std::move(peer)), spec_(spec), place_(place), block_(place.block, spec) {
     new (&block_.released()) ReleasedLine{};
     new (&block_.header(next_)) RecordHeader{};
     ControlLine& control = block_.control();
@@ -195,11 +195,11 @@ class MemoryReceiver final : public Receiver {
     peer_.view.doorbell->ring();
   }
   ~MemoryReceiver() override {
-    home_.inbox().withdraw({spec_.peer, spec_.channel});
+    segment_.inbox().withdraw({spec_.peer, spec_.channel});
     block_.released().messages = taken_;
     const uint64_t before = block_.control().state.fetch_or(kClosed, std::memory_order_acq_rel);
     const bool in_use = (before & kTaken) != 0;
-    home_.inbox().give_back_later(place_, block_.bytes(), in_use ? kLeft : 0);
+    segment_.inbox().give_back_later(place_, block_.bytes(), in_use ? kLeft : 0);
     if (in_use) peer_.view.doorbell->ring();
   }
   MemoryReceiver(const MemoryReceiver&) = delete;
@@ -250,8 +250,8 @@ class MemoryReceiver final : public Receiver {
   }
 
  private:
-  Home& home_;
-  PeerHome peer_;
+  Segment& segment_;
+  PeerSegment peer_;
   const LinkSpec spec_;
   const ChannelPlace place_;
   const Block block_;
@@ -266,23 +266,24 @@ class MemoryReceiver final : public Receiver {
 
 }  // namespace
 
-Result<std::unique_ptr<Sender>> open_memory_sender(PeerHome peer, const LinkSpec& spec) {
+Result<std::unique_ptr<Sender>> open_memory_sender(PeerSegment peer, const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
   return std::unique_ptr<Sender>(std::make_unique<MemorySender>(std::move(peer), spec));
 }
 
-Result<std::unique_ptr<Receiver>> open_memory_receiver(Home& home, PeerHome peer, const LinkSpec& spec) {
+Result<std::unique_ptr<Receiver>> open_memory_receiver(Segment& segment, PeerSegment peer,
+                                                       const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
   const size_t bytes = Block(spec).bytes();
-  Result<ChannelPlace> place = home.inbox().take(bytes);
+  Result<ChannelPlace> place = segment.inbox().take(bytes);
   if (!place.ok()) return place.status();
   // Peers look at the state before anything else, so the order of announcing and making does not matter to
   // them; announcing first leaves nothing to undo when the directory refuses.
-  if (Status announced = home.inbox().announce({spec.peer, spec.channel}, *place); !announced.ok()) {
-    home.inbox().give_back(*place, bytes);
+  if (Status announced = segment.inbox().announce({spec.peer, spec.channel}, *place); !announced.ok()) {
+    segment.inbox().give_back(*place, bytes);
     return announced;
   }
-  return std::unique_ptr<Receiver>(std::make_unique<MemoryReceiver>(home, std::move(peer), spec, *place));
+  return std::unique_ptr<Receiver>(std::make_unique<MemoryReceiver>(segment, std::move(peer), spec, *place));
 }
 
 }  // namespace weir

@@ -24,15 +24,16 @@
 
 #include <memory>
 
-#include "transports/memory/home.h"
+#include "transports/memory/segment.h"
 #include "transports/transport.h"
 
 namespace weir {
 
 /// The sending end of channel spec.channel to the owner of `peer`.
-Result<std::unique_ptr<Sender>> open_memory_sender(PeerHome peer, const LinkSpec& spec);
+Result<std::unique_ptr<Sender>> open_memory_sender(PeerSegment peer, const LinkSpec& spec);
 
-/// The receiving end, in `home`. REQUIRES: home outlives it. Rings the doorbell of `peer`.
-Result<std::unique_ptr<Receiver>> open_memory_receiver(Home& home, PeerHome peer, const LinkSpec& spec);
+/// The receiving end, in `segment`. REQUIRES: segment outlives it. Rings the doorbell of `peer`.
+Result<std::unique_ptr<Receiver>> open_memory_receiver(Segment& segment, PeerSegment peer,
+                                                       const LinkSpec& spec);
 
 }  // namespace weir

@@ -42,7 +42,7 @@ class Cma final : public Transport {
     if (!peer.ok()) return peer.status();
     return cma::open_cma_receiver(*board_, peer.value(), spec);
   }
-  Result<HomeView> map(BytesView) override {
+  Result<SegmentView> map(BytesView) override {
     return Status(Code::invalid_usage, "cma cannot map the memory of a peer");
   }
 

@@ -1,5 +1,5 @@
 /// The board of a rank: private memory in which it writes down its open channel ends, and which peers read
-/// through the kernel. The counterpart of a home where nothing can be mapped.
+/// through the kernel. The counterpart of a segment where nothing can be mapped.
 ///
 ///     | header | entries: a table from (peer, channel, direction) to a control line | control lines |
 ///

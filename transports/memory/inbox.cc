@@ -12,13 +12,13 @@ constexpr uint64_t pack(const ChannelKey& key) {
 }
 
 /// The entry where the search for a key begins.
-constexpr size_t home_slot(uint64_t key) {
+constexpr size_t segment_slot(uint64_t key) {
   return static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> 40) % kDirectoryEntries;
 }
 
 /// The entry of `key`, or the free one where it would be put; null when the directory is full.
 DirectoryEntry* entry_of(const InboxView& inbox, uint64_t key) {
-  size_t slot = home_slot(key);
+  size_t slot = segment_slot(key);
   for (size_t look = 0; look < kDirectoryEntries; ++look) {
     DirectoryEntry& entry = inbox.directory[slot];
     const uint64_t found = entry.key.load(std::memory_order_acquire);

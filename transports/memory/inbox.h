@@ -1,4 +1,4 @@
-/// The inbox: the part of a home in which channels are made, and the directory that tells peers where.
+/// The inbox: the part of a segment in which channels are made, and the directory that tells peers where.
 ///
 /// The owner makes a block for a channel that comes to it and announces it under (source rank, channel
 /// number); the source finds it in the directory. Every announcement has a generation, so that the source

@@ -8,14 +8,14 @@ namespace {
 
 class Loop final : public MemoryTransport {
  public:
-  Loop(const Identity& self, Home* home, LocalHomes* homes)
-      : MemoryTransport("loop", self, home), homes_(homes) {
-    if (home != nullptr && homes != nullptr) homes->add(home->memory());
+  Loop(const Identity& self, Segment* segment, LocalSegments* segments)
+      : MemoryTransport("loop", self, segment), segments_(segments) {
+    if (segment != nullptr && segments != nullptr) segments->add(segment->memory());
   }
 
  protected:
-  Result<HomeMemory> bring(const device::ShareHandle& handle, uint64_t host) const override {
-    HomeMemory memory = homes_ != nullptr && host == self().host ? homes_->find(handle) : nullptr;
+  Result<SegmentMemory> bring(const device::ShareHandle& handle, uint64_t host) const override {
+    SegmentMemory memory = segments_ != nullptr && host == self().host ? segments_->find(handle) : nullptr;
     if (memory != nullptr) return memory;
     return Status(Code::invalid_usage,
                   fmt::format("the peer is in another process ({}{}) than this rank ({})", handle.pid,
@@ -23,13 +23,13 @@ class Loop final : public MemoryTransport {
   }
 
  private:
-  LocalHomes* const homes_;
+  LocalSegments* const segments_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_loop(const Identity& self, Home* home, LocalHomes* homes) {
-  return std::make_unique<Loop>(self, home, homes);
+std::unique_ptr<Transport> make_loop(const Identity& self, Segment* segment, LocalSegments* segments) {
+  return std::make_unique<Loop>(self, segment, segments);
 }
 
 }  // namespace weir

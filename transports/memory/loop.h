@@ -1,4 +1,4 @@
-/// loop: ranks of one process, through each other's homes as they lie in the address space.
+/// loop: ranks of one process, through each other's segments as they lie in the address space.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace weir {
 
-/// `homes` is the one object that all ranks of this process share; it learns `home`. Both may be null.
-std::unique_ptr<Transport> make_loop(const Identity& self, Home* home, LocalHomes* homes);
+/// `segments` is the one object that all ranks of this process share; it learns `segment`. Both may be null.
+std::unique_ptr<Transport> make_loop(const Identity& self, Segment* segment, LocalSegments* segments);
 
 }  // namespace weir

@@ -5,11 +5,11 @@ namespace {
 
 class Shm final : public MemoryTransport {
  public:
-  Shm(const Identity& self, Home* home, bool disabled)
-      : MemoryTransport("shm", self, home), disabled_(disabled) {}
+  Shm(const Identity& self, Segment* segment, bool disabled)
+      : MemoryTransport("shm", self, segment), disabled_(disabled) {}
 
  protected:
-  Result<HomeMemory> bring(const device::ShareHandle& handle, uint64_t host) const override {
+  Result<SegmentMemory> bring(const device::ShareHandle& handle, uint64_t host) const override {
     WEIR_TRY(may_reach(host));
     Result<device::SharedMemory> memory = device::SharedMemory::attach(handle);
     if (!memory.ok()) return memory.status();
@@ -32,8 +32,8 @@ class Shm final : public MemoryTransport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_shm(const Identity& self, Home* home, bool disabled) {
-  return std::make_unique<Shm>(self, home, disabled);
+std::unique_ptr<Transport> make_shm(const Identity& self, Segment* segment, bool disabled) {
+  return std::make_unique<Shm>(self, segment, disabled);
 }
 
 }  // namespace weir

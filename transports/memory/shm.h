@@ -1,4 +1,4 @@
-/// shm: ranks of one host, through each other's homes, mapped by memfd.
+/// shm: ranks of one host, through each other's segments, mapped by memfd.
 ///
 /// Works between processes of one user that see each other in /proc; containers need one pid namespace. Where
 /// it does not, reach() says what would have to change.
@@ -10,7 +10,7 @@
 
 namespace weir {
 
-/// `home` may be null. `disabled`: the user wants no shared memory (NCCL_SHM_DISABLE).
-std::unique_ptr<Transport> make_shm(const Identity& self, Home* home, bool disabled);
+/// `segment` may be null. `disabled`: the user wants no shared memory (NCCL_SHM_DISABLE).
+std::unique_ptr<Transport> make_shm(const Identity& self, Segment* segment, bool disabled);
 
 }  // namespace weir

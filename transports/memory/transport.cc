@@ -15,8 +15,8 @@ constexpr Cost kMemoryCost = {.latency_us = 0.15, .gigabytes_per_s = 30};
 }  // namespace
 
 Bytes MemoryTransport::card() const {
-  if (home_ == nullptr) return {};
-  return begin_card(name_, kMemoryCardVersion, {self_.rank, self_.host}).put(home_->handle()).take();
+  if (segment_ == nullptr) return {};
+  return begin_card(name_, kMemoryCardVersion, {self_.rank, self_.host}).put(segment_->handle()).take();
 }
 
 Reach MemoryTransport::reach(BytesView peer_card) const {
@@ -30,8 +30,8 @@ Reach MemoryTransport::reach(BytesView peer_card) const {
 }
 
 Result<MemoryTransport::Owner> MemoryTransport::read(BytesView peer_card) const {
-  if (home_ == nullptr) {
-    return Status(Code::invalid_usage, fmt::format("rank {} has no home in shared memory", self_.rank));
+  if (segment_ == nullptr) {
+    return Status(Code::invalid_usage, fmt::format("rank {} has no segment in shared memory", self_.rank));
   }
   ByteReader reader(peer_card);
   const Result<CardHead> head = read_card(reader, name_, kMemoryCardVersion);
@@ -41,36 +41,36 @@ Result<MemoryTransport::Owner> MemoryTransport::read(BytesView peer_card) const 
   return Owner{head->rank, head->host, handle};
 }
 
-const PeerHome* MemoryTransport::known(const Owner& owner) const {
+const PeerSegment* MemoryTransport::known(const Owner& owner) const {
   const auto found = peers_.find(owner.rank);
   return found != peers_.end() && found->second.memory->handle() == owner.handle ? &found->second : nullptr;
 }
 
-Result<PeerHome> MemoryTransport::peer(BytesView peer_card) const {
+Result<PeerSegment> MemoryTransport::peer(BytesView peer_card) const {
   const Result<Owner> owner = read(peer_card);
   if (!owner.ok()) return owner.status();
-  if (const PeerHome* mapped = known(owner.value()); mapped != nullptr) return *mapped;
-  Result<HomeMemory> memory = bring(owner->handle, owner->host);
+  if (const PeerSegment* mapped = known(owner.value()); mapped != nullptr) return *mapped;
+  Result<SegmentMemory> memory = bring(owner->handle, owner->host);
   if (!memory.ok()) return memory.status();
-  Result<PeerHome> mapped = view_peer(std::move(*memory), self_.uid, owner->rank);
+  Result<PeerSegment> mapped = view_peer(std::move(*memory), self_.uid, owner->rank);
   if (mapped.ok()) peers_.insert_or_assign(owner->rank, *mapped);
   return mapped;
 }
 
 Result<std::unique_ptr<Sender>> MemoryTransport::open_sender(BytesView peer_card, const LinkSpec& spec) {
-  Result<PeerHome> mapped = peer(peer_card);
+  Result<PeerSegment> mapped = peer(peer_card);
   if (!mapped.ok()) return mapped.status();
   return open_memory_sender(std::move(*mapped), spec);
 }
 
 Result<std::unique_ptr<Receiver>> MemoryTransport::open_receiver(BytesView peer_card, const LinkSpec& spec) {
-  Result<PeerHome> mapped = peer(peer_card);
+  Result<PeerSegment> mapped = peer(peer_card);
   if (!mapped.ok()) return mapped.status();
-  return open_memory_receiver(*home_, std::move(*mapped), spec);
+  return open_memory_receiver(*segment_, std::move(*mapped), spec);
 }
 
-Result<HomeView> MemoryTransport::map(BytesView peer_card) {
-  const Result<PeerHome> mapped = peer(peer_card);
+Result<SegmentView> MemoryTransport::map(BytesView peer_card) {
+  const Result<PeerSegment> mapped = peer(peer_card);
   if (!mapped.ok()) return mapped.status();
   return mapped.value().view;
 }

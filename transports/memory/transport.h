@@ -1,12 +1,12 @@
-/// What loop and shm have in common: channels in homes that this process addresses. They differ in how the
-/// home of a peer comes into the address space.
+/// What loop and shm have in common: channels in segments that this process addresses. They differ in how the
+/// segment of a peer comes into the address space.
 #pragma once
 
 #include <map>
 #include <string>
 #include <string_view>
 
-#include "transports/memory/home.h"
+#include "transports/memory/segment.h"
 #include "transports/transport.h"
 
 namespace weir {
@@ -26,15 +26,16 @@ class MemoryTransport : public Transport {
   Reach reach(BytesView peer_card) const final;
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) final;
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) final;
-  Result<HomeView> map(BytesView peer_card) final;
+  Result<SegmentView> map(BytesView peer_card) final;
 
  protected:
-  /// `home` may be null: then card() is empty and nobody is reached. It outlives the transport and its ends.
-  MemoryTransport(std::string_view name, const Identity& self, Home* home)
-      : name_(name), self_(self), home_(home) {}
+  /// `segment` may be null: then card() is empty and nobody is reached. It outlives the transport and its
+  /// ends.
+  MemoryTransport(std::string_view name, const Identity& self, Segment* segment)
+      : name_(name), self_(self), segment_(segment) {}
 
   /// Brings the segment into this address space, or says why that cannot be.
-  virtual Result<HomeMemory> bring(const device::ShareHandle& handle, uint64_t host) const = 0;
+  virtual Result<SegmentMemory> bring(const device::ShareHandle& handle, uint64_t host) const = 0;
   /// Whether bring() would succeed, where that is cheaper to find out.
   virtual Status probe(const device::ShareHandle& handle, uint64_t host) const {
     return bring(handle, host).status();
@@ -50,13 +51,13 @@ class MemoryTransport : public Transport {
     device::ShareHandle handle;
   };
   Result<Owner> read(BytesView peer_card) const;
-  const PeerHome* known(const Owner& owner) const;
-  Result<PeerHome> peer(BytesView peer_card) const;
+  const PeerSegment* known(const Owner& owner) const;
+  Result<PeerSegment> peer(BytesView peer_card) const;
 
   const std::string_view name_;
   const Identity self_;
-  Home* const home_;
-  mutable std::map<Rank, PeerHome> peers_;  // mapped so far
+  Segment* const segment_;
+  mutable std::map<Rank, PeerSegment> peers_;  // mapped so far
 };
 
 }  // namespace weir

@@ -73,7 +73,7 @@ class Tcp final : public Transport {
     count_drops();
     return open_tcp_receiver(*listener_, peer->where, settings_.budget, self_.uid, spec, counters_.tally);
   }
-  Result<HomeView> map(BytesView) override {
+  Result<SegmentView> map(BytesView) override {
     return Status(Code::invalid_usage, "tcp cannot map the memory of a peer");
   }
   NetCounters counters() const override {

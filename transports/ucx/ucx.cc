@@ -40,7 +40,7 @@ class UcxTransport final : public Transport {
     WEIR_TRY(context.status());
     return ucx::open_receiver(*context, spec);
   }
-  Result<HomeView> map(BytesView) override {
+  Result<SegmentView> map(BytesView) override {
     return Status(Code::invalid_usage, "ucx cannot map the memory of a peer");
   }
   NetCounters counters() const override { return tally_.read(); }

@@ -128,7 +128,7 @@ class VerbsTransport final : public Transport {
   void take_back(SlotMemory& memory) override {
     std::erase_if(lent_, [&](const verbs::LentMemory& lent) { return lent.is(memory); });
   }
-  Result<HomeView> map(BytesView) override {
+  Result<SegmentView> map(BytesView) override {
     return Status(Code::invalid_usage, "verbs cannot map the memory of a peer");
   }
   NetCounters counters() const override {

@@ -32,24 +32,24 @@ constexpr uint64_t kLeftGraphs = 2;
 /// With more ranks than that on several hosts plans take too long to check.
 constexpr size_t kMostWithProxies = 128;
 
-constexpr size_t kHomeAlignment = 4096;
+constexpr size_t kSegmentAlignment = 4096;
 constexpr size_t head_bytes(int ranks) {
-  return (static_cast<size_t>(ranks) * sizeof(uint64_t) + kHomeAlignment - 1) / kHomeAlignment *
-         kHomeAlignment;
+  return (static_cast<size_t>(ranks) * sizeof(uint64_t) + kSegmentAlignment - 1) / kSegmentAlignment *
+         kSegmentAlignment;
 }
 
 }  // namespace
 
 /// What a rank tells all others.
 struct Island::Offer {
-  std::string why_not;  ///< empty: it has a home
+  std::string why_not;  ///< empty: it has a segment
   uint64_t machine = 0;
   uint64_t process = 0;
   std::string code;
   std::string gpu;  ///< its address, else its description
   int32_t index = 0;
   uint64_t memory = 0;
-  uint64_t home_bytes = 0;
+  uint64_t segment_bytes = 0;
   device::GpuShareHandle handle;
   std::string why_not_shared;  ///< with other processes; empty: `handle` is good, or `post`
   bool maps = false;           ///< its driver knows files
@@ -62,7 +62,7 @@ struct Island::Offer {
   Bytes bytes() const {
     ByteWriter out;
     out.put_string(why_not).put(machine).put(process).put_string(code).put_string(gpu).put(index);
-    out.put(memory).put(home_bytes).put(handle).put_string(why_not_shared).put(blocks);
+    out.put(memory).put(segment_bytes).put(handle).put_string(why_not_shared).put(blocks);
     out.put_string(why_no_flags).put(flags).put(card).put(maps).put_string(post);
     return out.take();
   }
@@ -76,7 +76,7 @@ struct Island::Offer {
     offer.gpu = in.get_string();
     offer.index = in.get<int32_t>();
     offer.memory = in.get<uint64_t>();
-    offer.home_bytes = in.get<uint64_t>();
+    offer.segment_bytes = in.get<uint64_t>();
     offer.handle = in.get<device::GpuShareHandle>();
     offer.why_not_shared = in.get_string();
     offer.blocks = in.get<uint32_t>();
@@ -93,10 +93,11 @@ struct Island::Offer {
 
 Island::~Island() { let_go(); }
 
-/// Memory of the GPU for a home, zero, and streams.
-Status Island::take_home(size_t bytes, Means means) {
-  const int ranks = static_cast<int>(homes_.at.size());
-  bytes = std::max(bytes, exec::gpu::HomeTable::least_bytes(exec::gpu::HomeTable::Ranks::of(homes_)));
+/// Memory of the GPU for a segment, zero, and streams.
+Status Island::take_segment(size_t bytes, Means means) {
+  const int ranks = static_cast<int>(segments_.at.size());
+  bytes = std::max(bytes,
+                   exec::gpu::GpuSegmentTable::least_bytes(exec::gpu::GpuSegmentTable::Ranks::of(segments_)));
   if (means == Means::files) {
     auto made = gpu_->mappings()->make(head_bytes(ranks) + bytes, file_);
     WEIR_TRY(made.status());
@@ -108,7 +109,7 @@ Status Island::take_home(size_t bytes, Means means) {
     memory_ = static_cast<std::byte*>(*memory);
     memory_bytes_ = head_bytes(ranks) + bytes;
   }
-  auto words = Pinned::allocate(gpu_, kHomeAlignment + head_bytes(ranks));
+  auto words = Pinned::allocate(gpu_, kSegmentAlignment + head_bytes(ranks));
   WEIR_TRY(words.status());
   words_ = std::move(*words);
   for (device::GpuStream* stream : {&stream_, &exit_}) {
@@ -127,8 +128,8 @@ Status Island::take_home(size_t bytes, Means means) {
   return gpu_->synchronize(stream_);
 }
 
-/// How others come to the home.
-Status Island::share_home(Means means, Offer& offer) {
+/// How others come to the segment.
+Status Island::share_segment(Means means, Offer& offer) {
   if (means == Means::files) {
     auto post = FilePost::open(uid_, rank_);
     WEIR_TRY(post.status());
@@ -166,13 +167,13 @@ Island::Offer Island::offer_of(const Parts& parts, Means means, Island& island) 
   if (!fitting.ok() || !processors.ok())
     return refuse(fitting.ok() ? processors.status().message() : fitting.status().message());
   offer.blocks = static_cast<uint32_t>(std::max(0, *fitting * *processors));
-  if (const Status taken = island.take_home(parts.home_bytes, means); !taken.ok())
+  if (const Status taken = island.take_segment(parts.segment_bytes, means); !taken.ok())
     return refuse(taken.message());
   offer.memory = reinterpret_cast<uint64_t>(island.memory_);
-  offer.home_bytes = island.memory_bytes_ - head_bytes(static_cast<int>(island.homes_.at.size()));
+  offer.segment_bytes = island.memory_bytes_ - head_bytes(static_cast<int>(island.segments_.at.size()));
   offer.maps = parts.gpu->mappings() != nullptr;
-  offer.why_not_shared = island.share_home(means, offer).message();
-  const auto ranks = static_cast<int>(island.homes_.at.size());
+  offer.why_not_shared = island.share_segment(means, offer).message();
+  const auto ranks = static_cast<int>(island.segments_.at.size());
   if (auto flags = exec::gpu::FlagPages::create(*parts.gpu, island.rank_, ranks); flags.ok()) {
     island.flags_ = std::move(*flags);
     offer.flags = reinterpret_cast<uint64_t>(island.flags_.get());
@@ -227,21 +228,21 @@ void Island::find_neighbours(const std::vector<PeerAddress>& peers) {
     local_ranks.push_back(on_host[peers[rank].host]++);
     if (peers[rank].host != peers[static_cast<size_t>(rank_)].host) far_.push_back(static_cast<Rank>(rank));
   }
-  if (on_host.size() > 1) homes_.local_ranks = std::move(local_ranks);
+  if (on_host.size() > 1) segments_.local_ranks = std::move(local_ranks);
 }
 
 bool Island::is_near(size_t rank) const {
   return std::find(far_.begin(), far_.end(), static_cast<Rank>(rank)) == far_.end();
 }
 
-/// The home of another rank of the host, or of this one, with what is before it. `file`: that of the home;
-/// null: there is none.
-Result<std::byte*> Island::reach_home(const Parts& parts, const Offer& offer, const Socket* file) {
+/// The segment of another rank of the host, or of this one, with what is before it. `file`: that of the
+/// segment; null: there is none.
+Result<std::byte*> Island::reach_segment(const Parts& parts, const Offer& offer, const Socket* file) {
   const bool here = offer.process == parts.process;
   if (here && offer.index == gpu_->index()) return reinterpret_cast<std::byte*>(offer.memory);
   if (file != nullptr) {
     auto mapped =
-        gpu_->mappings()->map(*file, offer.home_bytes + head_bytes(static_cast<int>(homes_.at.size())));
+        gpu_->mappings()->map(*file, offer.segment_bytes + head_bytes(static_cast<int>(segments_.at.size())));
     WEIR_TRY(mapped.status());
     attached_.push_back(*mapped);
   } else if (!here) {
@@ -257,7 +258,7 @@ Result<std::byte*> Island::reach_home(const Parts& parts, const Offer& offer, co
   return static_cast<std::byte*>(attached_.back().memory);
 }
 
-/// Addresses of the homes, and how many blocks a launch may have.
+/// Addresses of the segments, and how many blocks a launch may have.
 Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
   const size_t head = head_bytes(static_cast<int>(offers.size()));
   std::vector<Socket> files;
@@ -269,20 +270,20 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool 
     WEIR_TRY(handed.status());
     files = std::move(*handed);
   }
-  homes_.bytes = offers.front().home_bytes;
+  segments_.bytes = offers.front().segment_bytes;
   blocks_ = UINT32_MAX;
   for (size_t rank = 0; rank < offers.size(); ++rank) {
     const Offer& offer = offers[rank];
     one_gpu_ = one_gpu_ && offer.process == parts.process && offer.index == gpu_->index();
-    homes_.bytes = std::min<size_t>(homes_.bytes, offer.home_bytes);
+    segments_.bytes = std::min<size_t>(segments_.bytes, offer.segment_bytes);
     const auto sharing = std::count_if(offers.begin(), offers.end(),
                                        [&](const Offer& other) { return other.shares_gpu(offer); });
     blocks_ = std::min(blocks_, offer.blocks / static_cast<uint32_t>(sharing));
     if (!is_near(rank)) continue;
-    auto memory = reach_home(parts, offer, files.empty() ? nullptr : &files[rank]);
+    auto memory = reach_segment(parts, offer, files.empty() ? nullptr : &files[rank]);
     WEIR_TRY(memory.status());
     farewells_[rank] = *memory;
-    homes_.at[rank] = *memory + head;
+    segments_.at[rank] = *memory + head;
   }
   if (blocks_ == 0)
     return {Code::system_error,
@@ -293,9 +294,9 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool 
 
 /// Rings to other hosts, whose messages are as large as those inside.
 Status Island::make_proxied(const Parts& parts) {
-  using exec::gpu::HomeTable;
-  const HomeTable table(HomeTable::Ranks::of(homes_), homes_.bytes);
-  const size_t slot_bytes = table.message_bytes(HomeTable::Kind::bandwidth);
+  using exec::gpu::GpuSegmentTable;
+  const GpuSegmentTable table(GpuSegmentTable::Ranks::of(segments_), segments_.bytes);
+  const size_t slot_bytes = table.message_bytes(GpuSegmentTable::Kind::bandwidth);
   auto made = ProxiedMemory::make({rank_, gpu_, far_, slot_bytes, parts.routes, parts.adapters});
   WEIR_TRY(made.status());
   proxied_ = std::move(*made);
@@ -310,12 +311,12 @@ void Island::take_back() {
 Status Island::make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
   if (!streams) {
     flags_.reset();
-    auto executor = KernelExecutor::create(*gpu_, kernels_, homes_, {blocks_}, proxied());
+    auto executor = KernelExecutor::create(*gpu_, kernels_, segments_, {blocks_}, proxied());
     WEIR_TRY(executor.status());
     executor_ = std::move(*executor);
     return {};
   }
-  StreamExecutor::Parts own{gpu_, kernels_.transfer, flags_.get(), homes_};
+  StreamExecutor::Parts own{gpu_, kernels_.transfer, flags_.get(), segments_};
   std::vector<device::ShareHandle> cards;
   for (size_t rank = 0; rank < offers.size(); ++rank) {
     const Offer& offer = offers[rank];
@@ -348,9 +349,9 @@ Result<Island::Attempt> Island::attempt(const Parts& parts, Means means) {
   const auto ranks = static_cast<size_t>(bootstrap.size());
   std::unique_ptr<Island> island(new Island);
   island->uid_ = bootstrap.uid();
-  island->rank_ = island->homes_.rank = bootstrap.rank();
+  island->rank_ = island->segments_.rank = bootstrap.rank();
   island->gpu_ = parts.gpu;
-  island->homes_.at.resize(ranks);
+  island->segments_.at.resize(ranks);
   island->farewells_.resize(ranks);
   island->find_neighbours(bootstrap.peers());
   ByteWriter told;  // rank 0's path counts for all
@@ -416,8 +417,8 @@ bool Island::settle_exit() {
 }
 
 bool Island::everyone_left() {
-  const size_t ranks = homes_.at.size();
-  auto* const said = reinterpret_cast<uint64_t*>(words_.data() + kHomeAlignment);
+  const size_t ranks = segments_.at.size();
+  auto* const said = reinterpret_cast<uint64_t*>(words_.data() + kSegmentAlignment);
   if (!gpu_->copy(said, memory_, ranks * sizeof(uint64_t), exit_).ok()) return false;
   if (!settle_exit()) return false;
   for (size_t rank = 0; rank < ranks; ++rank)
@@ -433,8 +434,8 @@ void Island::let_go() {
   const auto warn = [](const Status& done) {
     if (!done.ok()) WEIR_INFO(alloc, "memory of a GPU was not freed: {}", done.message());
   };
-  for (const device::GpuMapping& home : attached_)
-    warn(home.bytes == 0 ? gpu_->sharing()->detach(home.memory) : gpu_->mappings()->free(home));
+  for (const device::GpuMapping& segment : attached_)
+    warn(segment.bytes == 0 ? gpu_->sharing()->detach(segment.memory) : gpu_->mappings()->free(segment));
   if (file_.valid()) {
     warn(gpu_->mappings()->free({memory_, memory_bytes_}));
   } else if (memory_ != nullptr) {

@@ -1,9 +1,9 @@
 /// Whether the ranks of a communicator can work on each other's GPU memory, and the memory through which they
-/// do: each gives a home (src/exec/gpu/queued.h) and reaches those of all others of its host, by plain
+/// do: each gives a segment (src/exec/gpu/queued.h) and reaches those of all others of its host, by plain
 /// addresses in one process, across processes by IPC handles, or by files that are handed over where those
 /// are refused. Between ranks of different hosts there are rings in pinned memory, for a proxy to serve.
 ///
-/// All ranks have homes, or none has: where one cannot, all get the same sentence that says which and why.
+/// All ranks have segments, or none has: where one cannot, all get the same sentence that says which and why.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class Island {
     KernelLibrary* kernels = nullptr;
     uint64_t process = 0;  ///< the same for the ranks of this process alone
     std::string path;      ///< WEIR_GPU_PATH
-    size_t home_bytes = 0;
+    size_t segment_bytes = 0;
     const Routes* routes = nullptr;  ///< to ranks of other hosts
     ProxiedMemory::Adapters adapters;
   };
@@ -56,8 +56,8 @@ class Island {
   /// The stream of the communicator's own calls; nothing else is queued there before leave().
   device::GpuStream stream() const { return stream_; }
   exec::gpu::Queued& executor() const { return *executor_; }
-  size_t home_bytes() const { return homes_.bytes; }
-  /// Of this rank's GPU, with what is around the home.
+  size_t segment_bytes() const { return segments_.bytes; }
+  /// Of this rank's GPU, with what is around the segment.
   size_t memory_bytes() const { return memory_bytes_; }
   uint32_t blocks() const { return blocks_; }
   /// Calls go as operations of streams: no kernel waits for another rank.
@@ -72,14 +72,14 @@ class Island {
   /// Kernels of all ranks address whatever their GPUs address: they are of one process, on one GPU.
   bool addresses_buffers() const { return one_gpu_ && !by_streams(); }
 
-  /// A call was captured: a graph may come to the homes of all ranks at any time.
+  /// A call was captured: a graph may come to the segments of all ranks at any time.
   void expect_graphs() { graphs_ = true; }
   /// Of any rank. REQUIRES: everyone_left().
   bool expects_graphs() const { return graphs_; }
 
-  /// Tells all others that this rank uses nobody's home any more, but for graphs. REQUIRES: nothing is queued
-  /// on stream(), or ever will be. Waits for at most a moment, as does everyone_left(); one of all islands of
-  /// a process at a time.
+  /// Tells all others that this rank uses nobody's segment any more, but for graphs. REQUIRES: nothing is
+  /// queued on stream(), or ever will be. Waits for at most a moment, as does everyone_left(); one of all
+  /// islands of a process at a time.
   void leave();
   /// All ranks have said so.
   bool everyone_left();
@@ -87,7 +87,7 @@ class Island {
  private:
   struct Offer;
 
-  /// How homes come into other processes.
+  /// How segments come into other processes.
   enum class Means : uint8_t { handles, files };
   struct Attempt {
     Outcome outcome;
@@ -97,8 +97,8 @@ class Island {
   Island() = default;
   static Result<Attempt> attempt(const Parts& parts, Means means);
   static Offer offer_of(const Parts& parts, Means means, Island& island);
-  Status take_home(size_t bytes, Means means);
-  Status share_home(Means means, Offer& offer);
+  Status take_segment(size_t bytes, Means means);
+  Status share_segment(Means means, Offer& offer);
   struct Verdict {
     std::string why_not;    ///< there can be no island; empty: there can
     bool streams = false;   ///< by operations of streams, not by kernels that wait
@@ -109,7 +109,7 @@ class Island {
   void find_neighbours(const std::vector<PeerAddress>& peers);
   bool is_near(size_t rank) const;
   Status reach(const Parts& parts, const std::vector<Offer>& offers, bool streams);
-  Result<std::byte*> reach_home(const Parts& parts, const Offer& offer, const Socket* file);
+  Result<std::byte*> reach_segment(const Parts& parts, const Offer& offer, const Socket* file);
   Status make_proxied(const Parts& parts);
   Status make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams);
   bool settle_exit();
@@ -120,16 +120,16 @@ class Island {
   device::Gpu* gpu_ = nullptr;
   device::GpuStream stream_ = nullptr;
   device::GpuStream exit_ = nullptr;  ///< for looks at who has left
-  std::byte* memory_ = nullptr;       ///< who has left, by rank, then the home
+  std::byte* memory_ = nullptr;       ///< who has left, by rank, then the segment
   size_t memory_bytes_ = 0;
   exec::gpu::LoadedKernels kernels_;
-  exec::gpu::Homes homes_;
+  exec::gpu::GpuSegments segments_;
   std::vector<Rank> far_;                        ///< ranks of other hosts
   std::unique_ptr<ProxiedMemory> proxied_;       ///< null: there are none
   std::vector<std::byte*> farewells_;            ///< by rank: where its memory begins; null: on another host
   std::vector<device::GpuMapping> attached_;     ///< of no bytes: by handles
-  std::optional<FilePost> post_;                 ///< homes go by files
-  Socket file_;                                  ///< that of the home
+  std::optional<FilePost> post_;                 ///< segments go by files
+  Socket file_;                                  ///< that of the segment
   std::unique_ptr<exec::gpu::FlagPages> flags_;  ///< of the way by streams
   std::unique_ptr<exec::gpu::Queued> executor_;
   uint32_t blocks_ = 0;
@@ -140,7 +140,7 @@ class Island {
   uint32_t reads_ = 0;
 };
 
-/// Homes of communicators that ended here while other ranks may still use them, until these have left too;
+/// Segments of communicators that ended here while other ranks may still use them, until these have left too;
 /// those of which calls were captured, for good: graphs that still come to them end without results.
 ///
 /// Thread-safe.

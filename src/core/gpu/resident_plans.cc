@@ -10,7 +10,7 @@
 #include "algorithms/ordered.h"
 #include "src/base/log.h"
 #include "src/exec/check.h"
-#include "src/exec/gpu/home_table.h"
+#include "src/exec/gpu/segment_table.h"
 #include "src/exec/lower.h"
 
 namespace weir::core {
@@ -61,11 +61,12 @@ std::string_view other_algorithm(Collective kind, std::string_view first) {
 std::vector<ResidentChoice> ResidentPlans::choices(Collective kind, int ranks, size_t bytes, Means means) {
   const bool packets = bytes <= kPacketsUpTo && means != Means::proxies;
   const exec::gpu::Way way{packets ? exec::gpu::Profile::packet : exec::gpu::Profile::bandwidth,
-                           packets ? kPacketShards : exec::gpu::HomeTable::kRings};
+                           packets ? kPacketShards : exec::gpu::GpuSegmentTable::kRings};
   const std::string_view first = algorithm_for(kind, ranks, bytes);
   std::vector<ResidentChoice> all{{first, way}, {other_algorithm(kind, first), way}};
   if (means == Means::visits && !packets && ranks > 1)
-    all.insert(all.begin(), {kDirect, {exec::gpu::Profile::bandwidth, exec::gpu::HomeTable::kSignalRings}});
+    all.insert(all.begin(),
+               {kDirect, {exec::gpu::Profile::bandwidth, exec::gpu::GpuSegmentTable::kSignalRings}});
   return all;
 }
 
@@ -140,7 +141,7 @@ Result<ResidentPlans::Made> ResidentPlans::emit(const ResidentChoice& choice, Co
     WEIR_TRY(program.status());
     programs.push_back(std::move(*program));
   }
-  exec::CheckOptions options{exec::gpu::HomeTable::kSlots};
+  exec::CheckOptions options{exec::gpu::GpuSegmentTable::kSlots};
   if (const Status proof = exec::check(programs, options); !proof.ok()) return wrong(proof);
   if (choice.algorithm == kDirect && ir::has_in_place(kind)) {
     options.placement = ir::Placement::in_place;

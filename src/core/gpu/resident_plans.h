@@ -43,7 +43,7 @@ class ResidentPlans {
 
   /// How ranks come to each other's data.
   enum class Means : uint8_t {
-    slots,    ///< in homes
+    slots,    ///< in segments
     visits,   ///< as they like
     proxies,  ///< between hosts
   };

@@ -1,6 +1,6 @@
-/// What the host and the GPUs of all ranks of a communicator share besides homes: a page of flags per rank,
-/// in host memory that every process maps and has its driver pin. Streams wait for flags and set them; the
-/// host can set them too, whatever the streams wait for, which is how waits end when a communicator is
+/// What the host and the GPUs of all ranks of a communicator share besides segments: a page of flags per
+/// rank, in host memory that every process maps and has its driver pin. Streams wait for flags and set them;
+/// the host can set them too, whatever the streams wait for, which is how waits end when a communicator is
 /// aborted.
 ///
 /// A flag is a word of one of four kinds of value: nothing (0), a slot that is free, a slot that is full,

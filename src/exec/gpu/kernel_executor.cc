@@ -73,7 +73,7 @@ Needs needs_of(std::span<const Program> programs) {
 }
 
 Status misfit(std::string_view words) {
-  return {Code::invalid_argument, fmt::format("the plan does not fit the ranks' homes: {}", words)};
+  return {Code::invalid_argument, fmt::format("the plan does not fit the ranks' segments: {}", words)};
 }
 
 /// Whether ranks may do so; `far`: some are on other hosts.
@@ -102,7 +102,7 @@ struct KernelExecutor::Pages {
   alignas(kLineBytes) std::byte code[1];
 };
 
-/// A plan with its code, which goes to the home before the first launch.
+/// A plan with its code, which goes to the segment before the first launch.
 class KernelExecutor::Bound final : public Ready {
  public:
   Bound(const Program& own, Profile profile) : program(own), profile(profile) {}
@@ -110,31 +110,32 @@ class KernelExecutor::Bound final : public Ready {
   const Program program;
   const Profile profile;
   Launch launch;
-  size_t code_at = 0;  ///< in the home's room for code
+  size_t code_at = 0;  ///< in the segment's room for code
   size_t code_bytes = 0;
   bool sent = false;  ///< the code
 };
 
-KernelExecutor::KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, Homes homes,
+KernelExecutor::KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, GpuSegments segments,
                                const Limits& limits, ProxyRings* proxied, Pages* pages, uint64_t pages_on_gpu)
     : gpu_(gpu),
       kernels_(kernels),
-      homes_(std::move(homes)),
-      table_(HomeTable::Ranks::of(homes_), homes_.bytes),
+      segments_(std::move(segments)),
+      table_(GpuSegmentTable::Ranks::of(segments_), segments_.bytes),
       proxied_(proxied),
       limits_{std::min(limits.blocks, kMostBlocks)},
       pages_(pages),
       pages_on_gpu_(pages_on_gpu),
-      pair_rings_(pair_rings_of(homes_.at.size(), limits_.blocks, rings(HomeTable::Kind::bandwidth))) {
+      pair_rings_(
+          pair_rings_of(segments_.at.size(), limits_.blocks, rings(GpuSegmentTable::Kind::bandwidth))) {
   write_pair_ports();
 }
 
 KernelExecutor::~KernelExecutor() { (void)gpu_.free(pages_, device::GpuMemory::pinned); }
 
 Result<std::unique_ptr<KernelExecutor>> KernelExecutor::create(device::Gpu& gpu, const LoadedKernels& kernels,
-                                                               Homes homes, const Limits& limits,
+                                                               GpuSegments segments, const Limits& limits,
                                                                ProxyRings* proxied) {
-  const HomeTable table(HomeTable::Ranks::of(homes), homes.bytes);
+  const GpuSegmentTable table(GpuSegmentTable::Ranks::of(segments), segments.bytes);
   auto memory = gpu.allocate(sizeof(Pages) + table.code().bytes, device::GpuMemory::pinned);
   WEIR_TRY(memory.status());
   auto* const pages = new (*memory) Pages;
@@ -144,18 +145,19 @@ Result<std::unique_ptr<KernelExecutor>> KernelExecutor::create(device::Gpu& gpu,
     return first_word.status();
   }
   return std::unique_ptr<KernelExecutor>(
-      new KernelExecutor(gpu, kernels, std::move(homes), limits, proxied, pages, first_word->device));
+      new KernelExecutor(gpu, kernels, std::move(segments), limits, proxied, pages, first_word->device));
 }
 
 /// Between two ranks.
-uint32_t KernelExecutor::rings(HomeTable::Kind kind) const {
-  return proxied_ == nullptr ? HomeTable::rings(kind) : std::min(HomeTable::rings(kind), ProxyRings::kRings);
+uint32_t KernelExecutor::rings(GpuSegmentTable::Kind kind) const {
+  return proxied_ == nullptr ? GpuSegmentTable::rings(kind)
+                             : std::min(GpuSegmentTable::rings(kind), ProxyRings::kRings);
 }
 
-Port KernelExecutor::port(HomeTable::Kind kind, const ProxyRings::End& end) const {
-  if (homes_.is_near(end.peer)) return table_.port(homes_, kind, end.peer, end.outgoing, end.ring);
+Port KernelExecutor::port(GpuSegmentTable::Kind kind, const ProxyRings::End& end) const {
+  if (segments_.is_near(end.peer)) return table_.port(segments_, kind, end.peer, end.outgoing, end.ring);
   Port port = proxied_->on_gpu(end);
-  port.done = table_.count(homes_, end);
+  port.done = table_.count(segments_, end);
   return port;
 }
 
@@ -163,14 +165,14 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
                                                        std::span<const Program> programs, const Way& way) {
   const Needs needs = needs_of(programs);
   WEIR_TRY(allows(needs, way, proxied_ != nullptr));
-  const HomeTable::Kind kind = way.profile == Profile::packet ? HomeTable::Kind::packet
-                               : needs.messages               ? HomeTable::Kind::bandwidth
-                                                              : HomeTable::Kind::signal;
+  const GpuSegmentTable::Kind kind = way.profile == Profile::packet ? GpuSegmentTable::Kind::packet
+                                     : needs.messages               ? GpuSegmentTable::Kind::bandwidth
+                                                                    : GpuSegmentTable::Kind::signal;
   const uint32_t shards = std::min({way.shards, rings(kind) / needs.rings, limits_.blocks / needs.lanes});
   if (shards == 0)
     return misfit(fmt::format("it needs {} rings between two ranks, of {}, and {} blocks, of {}", needs.rings,
                               rings(kind), needs.lanes, limits_.blocks));
-  const Program& own = programs[static_cast<size_t>(homes_.rank)];
+  const Program& own = programs[static_cast<size_t>(segments_.rank)];
   auto bound = std::make_unique<Bound>(own, way.profile);
   bound->shards = shards;
   size_t room = needs.messages ? table_.message_bytes(kind) / own.message_chunks : kVisitBytes;
@@ -181,9 +183,9 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
     return misfit(fmt::format("{} chunks in a message of {} bytes, {} in {} bytes of scratch",
                               own.message_chunks, table_.message_bytes(kind), shards * needs.scratch_chunks,
                               table_.scratch().bytes));
-  // On all ranks the same, so that homes are full on all of them at once.
+  // On all ranks the same, so that segments are full on all of them at once.
   const size_t ports_at = round_up(needs.image_bytes, kCodeUnit);
-  const size_t ranks = homes_.at.size();
+  const size_t ranks = segments_.at.size();
   const size_t buffers_at =
       round_up(ports_at + shards * needs.channels * sizeof(Port), sizeof(BuffersOfRank));
   const size_t buffers = needs.visits ? shards * needs.lanes * ranks : 0;
@@ -197,42 +199,43 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   std::byte* const staged = pages_->code + bound->code_at;
   std::memcpy(staged, image.bytes.data(), image.bytes.size());
   write_ports(*bound, kind, needs.rings, reinterpret_cast<Port*>(staged + ports_at));
-  std::byte* const home = homes_.own();
-  const std::byte* const code = home + table_.code().at + bound->code_at;
+  std::byte* const segment = segments_.own();
+  const std::byte* const code = segment + table_.code().at + bound->code_at;
   Launch& launch = bound->launch;
   bind(launch, image, code);
   launch.ports = reinterpret_cast<const Port*>(code + ports_at);
   if (needs.visits) {
     std::memset(staged + buffers_at, 0, buffers * sizeof(BuffersOfRank));
-    launch.buffers = reinterpret_cast<BuffersOfRank*>(home + table_.code().at + bound->code_at + buffers_at);
+    launch.buffers =
+        reinterpret_cast<BuffersOfRank*>(segment + table_.code().at + bound->code_at + buffers_at);
     launch.ranks = static_cast<uint32_t>(ranks);
   }
   launch.ordered = orders_memory(plan);
-  launch.scratch = home + table_.scratch().at;
+  launch.scratch = segment + table_.scratch().at;
   launch.scratch_bytes = own.scratch_chunks * bound->tile_bytes;
   launch.abort = reinterpret_cast<const uint64_t*>(pages_on_gpu_ + offsetof(Pages, abort));
   launch.notes = reinterpret_cast<Note*>(pages_on_gpu_ + offsetof(Pages, notes));
   return std::unique_ptr<Ready>(std::move(bound));
 }
 
-std::byte* KernelExecutor::code_in_home() const { return homes_.own() + table_.code().at; }
+std::byte* KernelExecutor::code_in_segment() const { return segments_.own() + table_.code().at; }
 
 /// The first in the room for code, as all plans of sends and receives use them.
 void KernelExecutor::write_pair_ports() {
   auto* port = reinterpret_cast<Port*>(pages_->code);
-  for (size_t peer = 0; peer < homes_.at.size(); ++peer) {
+  for (size_t peer = 0; peer < segments_.at.size(); ++peer) {
     for (const bool sends : {false, true}) {
       for (uint32_t ring = 0; ring < pair_rings_; ++ring)
-        *port++ = this->port(HomeTable::Kind::bandwidth, {static_cast<Rank>(peer), sends, ring});
+        *port++ = this->port(GpuSegmentTable::Kind::bandwidth, {static_cast<Rank>(peer), sends, ring});
     }
   }
-  code_used_ = round_up(homes_.at.size() * 2 * pair_rings_ * sizeof(Port), kCodeUnit);
+  code_used_ = round_up(segments_.at.size() * 2 * pair_rings_ * sizeof(Port), kCodeUnit);
 }
 
 /// Once; again where the last time was in a graph, which nobody may have launched.
 Status KernelExecutor::send_code(size_t at, size_t bytes, bool& sent, device::GpuStream stream) {
   if (sent) return {};
-  WEIR_TRY(gpu_.copy(code_in_home() + at, pages_->code + at, bytes, stream));
+  WEIR_TRY(gpu_.copy(code_in_segment() + at, pages_->code + at, bytes, stream));
   auto captured = gpu_.captures(stream);
   WEIR_TRY(captured.status());
   sent = !*captured;
@@ -240,7 +243,7 @@ Status KernelExecutor::send_code(size_t at, size_t bytes, bool& sent, device::Gp
 }
 
 /// Of all channels of all shards, each with so many rings between two ranks.
-void KernelExecutor::write_ports(const Bound& bound, HomeTable::Kind kind, uint32_t rings_of_shard,
+void KernelExecutor::write_ports(const Bound& bound, GpuSegmentTable::Kind kind, uint32_t rings_of_shard,
                                  Port* port) const {
   const std::vector<uint32_t> rings = rings_of(bound.program);
   for (uint32_t shard = 0; shard < bound.shards; ++shard) {
@@ -248,7 +251,7 @@ void KernelExecutor::write_ports(const Bound& bound, HomeTable::Kind kind, uint3
       const Channel& channel = bound.program.channels[c];
       const ProxyRings::End end{channel.peer, channel.outgoing, shard * rings_of_shard + rings[c]};
       *port++ = this->port(kind, end);
-      if (!homes_.is_near(end.peer)) proxied_->want(end);
+      if (!segments_.is_near(end.peer)) proxied_->want(end);
     }
   }
 }
@@ -275,7 +278,7 @@ Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
 /// The table goes along, or, where it is too long for that, by launches of its own to where collectives have
 /// their scratch.
 Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream stream) {
-  const PairCut cut{pair_rings_, table_.message_bytes(HomeTable::Kind::bandwidth)};
+  const PairCut cut{pair_rings_, table_.message_bytes(GpuSegmentTable::Kind::bandwidth)};
   const PairTable table = pair_table(pairs, cut);
   const uint32_t lanes = table.directions * table.rings;
   const size_t table_at = round_up(lanes * sizeof(PairProgress), kCodeUnit);
@@ -283,8 +286,8 @@ Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream s
   if (table_at + table.bytes.size() > room)
     return {Code::invalid_argument, fmt::format("{} sends and receives in one group; there is room for {}",
                                                 pairs.size(), (room - table_at) / sizeof(PairMessage))};
-  WEIR_TRY(send_code(0, homes_.at.size() * 2 * pair_rings_ * sizeof(Port), pair_ports_sent_, stream));
-  std::byte* const scratch = homes_.own() + table_.scratch().at;
+  WEIR_TRY(send_code(0, segments_.at.size() * 2 * pair_rings_ * sizeof(Port), pair_ports_sent_, stream));
+  std::byte* const scratch = segments_.own() + table_.scratch().at;
   PairsLaunch launch;
   void* arguments[] = {&launch};
   device::GpuLaunch grid;
@@ -300,13 +303,13 @@ Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream s
     if (!along) WEIR_TRY(gpu_.kernels()->launch(grid, stream));
   }
   for (const Pair& pair : pairs) {
-    if (homes_.is_near(pair.peer)) continue;
+    if (segments_.is_near(pair.peer)) continue;
     const uint32_t used = cut_pair(pair.data, pair.bytes, cut).rings;
     for (uint32_t ring = 0; ring < used; ++ring) proxied_->want({pair.peer, pair.sends, ring});
   }
   launch.store = nullptr;
   launch.table = along ? nullptr : scratch + table_at;
-  launch.ports = reinterpret_cast<const Port*>(code_in_home());
+  launch.ports = reinterpret_cast<const Port*>(code_in_segment());
   launch.progress = reinterpret_cast<PairProgress*>(scratch);
   launch.abort = reinterpret_cast<const uint64_t*>(pages_on_gpu_ + offsetof(Pages, abort));
   launch.notes = reinterpret_cast<Note*>(pages_on_gpu_ + offsetof(Pages, notes));

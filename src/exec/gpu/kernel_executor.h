@@ -1,17 +1,17 @@
 /// Queued by the lane kernels: one launch per call, its blocks waiting for those of other ranks on the GPU
 /// itself. All blocks of all ranks that share a GPU must fit on it at once, which Limits::blocks sees to.
 ///
-/// Memory: the homes, which home_table.h cuts; and pinned pages for the abort word, what blocks say and code
-/// on its way, all taken by create().
+/// Memory: the segments, which segment_table.h cuts; and pinned pages for the abort word, what blocks say and
+/// code on its way, all taken by create().
 #pragma once
 
 #include <atomic>
 #include <memory>
 
 #include "src/device/gpu_kernels.h"
-#include "src/exec/gpu/home_table.h"
 #include "src/exec/gpu/image.h"
 #include "src/exec/gpu/proxy_rings.h"
+#include "src/exec/gpu/segment_table.h"
 
 namespace weir::exec::gpu {
 
@@ -30,10 +30,10 @@ class KernelExecutor final : public Queued {
     uint32_t blocks = 1;  ///< of a launch, the same on all ranks
   };
 
-  /// The GPU, memory behind the homes, and the rings to other hosts, bound, outlive it; these are null where
-  /// all ranks are on one. Errors: those of the driver.
+  /// The GPU, memory behind the segments, and the rings to other hosts, bound, outlive it; these are null
+  /// where all ranks are on one. Errors: those of the driver.
   static Result<std::unique_ptr<KernelExecutor>> create(device::Gpu& gpu, const LoadedKernels& kernels,
-                                                        Homes homes, const Limits& limits,
+                                                        GpuSegments segments, const Limits& limits,
                                                         ProxyRings* proxied = nullptr);
   /// REQUIRES: nothing that is queued runs any more. May wait for the GPU.
   ~KernelExecutor() override;
@@ -51,20 +51,20 @@ class KernelExecutor final : public Queued {
   class Bound;
   struct Pages;
 
-  KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, Homes homes, const Limits& limits,
+  KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, GpuSegments segments, const Limits& limits,
                  ProxyRings* proxied, Pages* pages, uint64_t pages_on_gpu);
 
-  uint32_t rings(HomeTable::Kind kind) const;
-  Port port(HomeTable::Kind kind, const ProxyRings::End& end) const;
-  void write_ports(const Bound& bound, HomeTable::Kind kind, uint32_t rings_of_shard, Port* port) const;
+  uint32_t rings(GpuSegmentTable::Kind kind) const;
+  Port port(GpuSegmentTable::Kind kind, const ProxyRings::End& end) const;
+  void write_ports(const Bound& bound, GpuSegmentTable::Kind kind, uint32_t rings_of_shard, Port* port) const;
   void write_pair_ports();
-  std::byte* code_in_home() const;
+  std::byte* code_in_segment() const;
   Status send_code(size_t at, size_t bytes, bool& sent, device::GpuStream stream);
 
   device::Gpu& gpu_;
   const LoadedKernels kernels_;
-  const Homes homes_;
-  const HomeTable table_;
+  const GpuSegments segments_;
+  const GpuSegmentTable table_;
   ProxyRings* const proxied_;  ///< null: all ranks are near
   const Limits limits_;
   Pages* const pages_;  ///< pinned

@@ -98,7 +98,7 @@ class PassRun {
   std::vector<Lane> lanes_;
 };
 
-/// Slots and chunks of scratch that a home has to hold: in tiles.
+/// Slots and chunks of scratch that a segment has to hold: in tiles.
 struct Need {
   size_t slots = 0;
   uint32_t flags = 0;
@@ -120,7 +120,7 @@ class Places {
     }
   }
   const Need& of(Rank rank) const { return needs_[static_cast<size_t>(rank)]; }
-  /// What comes before the channel in its receiver's home and page.
+  /// What comes before the channel in its receiver's segment and page.
   const Need& before(const Program& program, const Channel& channel) const {
     return found_.at(name_of(program, channel));
   }
@@ -149,7 +149,7 @@ void count_messages(const Program& program, std::vector<QueuedChannel>& channels
 
 }  // namespace
 
-Result<QueuePlan> plan_queue(std::span<const Program> programs, Rank rank, size_t home_bytes,
+Result<QueuePlan> plan_queue(std::span<const Program> programs, Rank rank, size_t segment_bytes,
                              uint32_t flags) {
   const Places places(programs);
   const size_t message_chunks = programs[0].message_chunks;
@@ -158,7 +158,7 @@ Result<QueuePlan> plan_queue(std::span<const Program> programs, Rank rank, size_
   for (const Program& program : programs) {
     const Need& need = places.of(program.rank);
     const size_t tiles = need.slots * message_chunks + program.scratch_chunks;
-    plan.tile_bytes = std::min(plan.tile_bytes, home_bytes / std::max<size_t>(tiles, 1));
+    plan.tile_bytes = std::min(plan.tile_bytes, segment_bytes / std::max<size_t>(tiles, 1));
     if (need.flags > flags) {
       return Status(Code::invalid_argument, fmt::format("the plan needs {} flags at rank {}; there are {}",
                                                         need.flags, program.rank, flags));
@@ -166,8 +166,9 @@ Result<QueuePlan> plan_queue(std::span<const Program> programs, Rank rank, size_
   }
   plan.tile_bytes = plan.tile_bytes / kGrainBytes * kGrainBytes;
   if (plan.tile_bytes == 0) {
-    return Status(Code::invalid_argument,
-                  fmt::format("homes of {} bytes have no room for the messages of the plan", home_bytes));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("segments of {} bytes have no room for the messages of the plan", segment_bytes));
   }
   plan.slot_bytes = message_chunks * plan.tile_bytes;
   for (const Program& program : programs)

@@ -1,5 +1,5 @@
-/// How the programs of a plan are queued on streams: in which order, and where their messages lie in homes.
-/// The same on all ranks, who all work it out by themselves.
+/// How the programs of a plan are queued on streams: in which order, and where their messages lie in
+/// segments. The same on all ranks, who all work it out by themselves.
 ///
 /// Order. A stream that waits may hold up all that the same process submits later, since streams share
 /// hardware queues that are served in the order of submission. So a rank submits its steps in an order in
@@ -7,9 +7,9 @@
 /// comes to them. Every message of a pass is taken in that pass, so passes follow each other in that order,
 /// and whatever a step waits for was submitted before what the same process submits after the step.
 ///
-/// Places. A home has two slots for each message channel that ends there, then scratch. Slots and flags are
-/// laid out anew for each plan: a sender writes only where the receiver has said, in this call, that a slot
-/// is free.
+/// Places. A segment has two slots for each message channel that ends there, then scratch. Slots and flags
+/// are laid out anew for each plan: a sender writes only where the receiver has said, in this call, that a
+/// slot is free.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,9 @@ struct QueuedStep {
 
 /// One end of a channel.
 struct QueuedChannel {
-  Rank receiver = 0;      ///< whose home and page it is
+  Rank receiver = 0;      ///< whose segment and page it is
   uint32_t flag = 0;      ///< the first of kQueuedSlots
-  size_t offset = 0;      ///< in the receiver's home, of the first slot
+  size_t offset = 0;      ///< in the receiver's segment, of the first slot
   uint32_t lane = 0;      ///< of this rank, that uses it
   uint32_t messages = 0;  ///< in a pass
 };
@@ -47,11 +47,13 @@ struct QueuePlan {
   std::vector<QueuedChannel> channels;  ///< as Program::channels
   size_t tile_bytes = 0;                ///< there is room for, a multiple of kGrainBytes
   size_t slot_bytes = 0;
-  std::vector<size_t> scratch;  ///< by rank: where it begins in the home
+  std::vector<size_t> scratch;  ///< by rank: where it begins in the segment
 };
 
-/// For `rank`, of homes of `home_bytes` and pages of `flags` flags. REQUIRES: programs of all ranks, by rank.
-/// Errors: invalid_argument if there is no room, or if the programs do not end with so many slots. Pure.
-Result<QueuePlan> plan_queue(std::span<const Program> programs, Rank rank, size_t home_bytes, uint32_t flags);
+/// For `rank`, of segments of `segment_bytes` and pages of `flags` flags. REQUIRES: programs of all ranks, by
+/// rank. Errors: invalid_argument if there is no room, or if the programs do not end with so many slots.
+/// Pure.
+Result<QueuePlan> plan_queue(std::span<const Program> programs, Rank rank, size_t segment_bytes,
+                             uint32_t flags);
 
 }  // namespace weir::exec::gpu

@@ -1,9 +1,9 @@
 /// Programs that are queued on streams of a GPU, whatever carries them out there: what a communicator sees of
 /// an executor.
 ///
-/// Homes. Each rank has a home, a piece of device memory that the GPUs of all ranks of its host address. How
-/// it is laid out is the executor's, the same on all ranks, a function of the number of ranks and the size.
-/// It is zero before anybody queues, stays until all are done, and belongs to whoever made it.
+/// Segments. Each rank has a segment, a piece of device memory that the GPUs of all ranks of its host
+/// address. How it is laid out is the executor's, the same on all ranks, a function of the number of ranks
+/// and the size. It is zero before anybody queues, stays until all are done, and belongs to whoever made it.
 ///
 /// Order. The calls of a communicator are prepared in the same order on all ranks and run in the same order
 /// on all GPUs, one after the other; replays of graphs take their turn in it.
@@ -26,8 +26,8 @@
 
 namespace weir::exec::gpu {
 
-/// The homes of a communicator as one rank's GPU names them. Plain data.
-struct Homes {
+/// The segments of a communicator as one rank's GPU names them. Plain data.
+struct GpuSegments {
   Rank rank = 0;
   std::vector<std::byte*> at;              ///< by rank, aligned to 256 bytes; null: on another host
   size_t bytes = 0;                        ///< of each
@@ -77,7 +77,7 @@ class Queued {
 
   /// Readies a plan. `programs` are those of all ranks, by rank, and need not stay. Does not wait for
   /// anything that is queued, and queues nothing on streams that are captured. Errors: invalid_argument where
-  /// the plan does not fit the homes (on all ranks alike); those of the driver.
+  /// the plan does not fit the segments (on all ranks alike); those of the driver.
   virtual Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
                                                  const Way& way) = 0;
   /// Queues a call on a stream that no other call of this rank overtakes; a captured one included. Buffers

@@ -161,21 +161,21 @@ void StreamCall::describe(const Step& step, uint32_t i, size_t pass, uint64_t of
 std::byte* StreamCall::address(const Place& place, uint32_t chunk, const Piece& piece,
                                uint64_t offset) const {
   const QueuePlan& plan = prepared_.plan;
-  const Homes& homes = parts_.executor->homes;
-  const auto in_home = [&](Rank rank, size_t at) { return homes.at[static_cast<size_t>(rank)] + at; };
+  const GpuSegments& segments = parts_.executor->segments;
+  const auto in_segment = [&](Rank rank, size_t at) { return segments.at[static_cast<size_t>(rank)] + at; };
   const auto in_scratch = [&](Rank rank) {
-    return in_home(rank, plan.scratch[static_cast<size_t>(rank)] + chunk * plan.tile_bytes);
+    return in_segment(rank, plan.scratch[static_cast<size_t>(rank)] + chunk * plan.tile_bytes);
   };
   switch (place.kind) {
     case Place::Kind::input:
       return const_cast<std::byte*>(work_.input) + division_.offset_of(chunk, piece) * element_;
     case Place::Kind::output: return work_.output + division_.offset_of(chunk, piece) * element_;
-    case Place::Kind::scratch: return in_scratch(homes.rank);
+    case Place::Kind::scratch: return in_scratch(segments.rank);
     case Place::Kind::peer_scratch: return in_scratch(static_cast<Rank>(place.index));
     default: break;
   }
   const QueuedChannel& used = channel(place);
-  return in_home(used.receiver, used.offset + slot_of(place) * plan.slot_bytes + offset);
+  return in_segment(used.receiver, used.offset + slot_of(place) * plan.slot_bytes + offset);
 }
 
 }  // namespace weir::exec::gpu

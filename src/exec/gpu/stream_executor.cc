@@ -75,13 +75,13 @@ StreamExecutor::~StreamExecutor() {
 
 Result<std::unique_ptr<Ready>> StreamExecutor::prepare(const ir::Plan&, std::span<const Program> programs,
                                                        const Way&) {
-  const Homes& homes = parts_.homes;
-  auto plan = plan_queue(programs, homes.rank, homes.bytes, FlagPages::kFlags);
+  const GpuSegments& segments = parts_.segments;
+  auto plan = plan_queue(programs, segments.rank, segments.bytes, FlagPages::kFlags);
   WEIR_TRY(plan.status());
   auto ready = std::make_unique<StreamReady>();
   ready->tile_bytes = plan->tile_bytes;
-  ready->prepared =
-      std::make_shared<const Prepared>(Prepared{programs[static_cast<size_t>(homes.rank)], std::move(*plan)});
+  ready->prepared = std::make_shared<const Prepared>(
+      Prepared{programs[static_cast<size_t>(segments.rank)], std::move(*plan)});
   return std::unique_ptr<Ready>(std::move(ready));
 }
 
@@ -200,7 +200,7 @@ Rank StreamExecutor::peer_waited_for(const Outstanding& call) const {
   for (const bool outgoing : {false, true}) {
     for (size_t c = 0; c < channels.size(); ++c) {
       const Channel& end = call.prepared->program.channels[c];
-      if (end.outgoing != outgoing || end.peer == parts_.homes.rank) continue;
+      if (end.outgoing != outgoing || end.peer == parts_.segments.rank) continue;
       bool is_free = false;
       for (uint32_t slot = 0; slot < kQueuedSlots; ++slot)
         is_free |= value_of(channels[c], slot) == FlagPages::free_value(call.stamp);

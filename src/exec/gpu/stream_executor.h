@@ -32,12 +32,12 @@ namespace weir::exec::gpu {
 
 class StreamExecutor final : public Queued {
  public:
-  /// `gpu` and `flags` outlive the executor, as do the homes. `transfer` is weir_transfer.
+  /// `gpu` and `flags` outlive the executor, as do the segments. `transfer` is weir_transfer.
   struct Parts {
     device::Gpu* gpu = nullptr;
     device::GpuKernel transfer = nullptr;
     FlagPages* flags = nullptr;
-    Homes homes;
+    GpuSegments segments;
     uint32_t streams = 4;  ///< at most, the caller's among them
   };
   /// Errors: those of the driver.

@@ -1,5 +1,5 @@
-// Homes of ranks: all rings lie in them, apart, and both ends of one name the same bytes.
-#include "src/exec/gpu/home_table.h"
+// Segments of ranks: all rings lie in them, apart, and both ends of one name the same bytes.
+#include "src/exec/gpu/segment_table.h"
 
 #include <gtest/gtest.h>
 
@@ -10,44 +10,44 @@
 namespace weir::exec::gpu {
 namespace {
 
-using Kind = HomeTable::Kind;
+using Kind = GpuSegmentTable::Kind;
 constexpr Kind kKinds[] = {Kind::bandwidth, Kind::packet, Kind::signal};
 
-class HomeTables : public ::testing::TestWithParam<int> {
+class GpuSegmentTables : public ::testing::TestWithParam<int> {
  protected:
   const int ranks = GetParam();
-  const HomeTable::Ranks all{ranks, ranks};
-  const size_t bytes = std::max(HomeTable::least_bytes(all), size_t{7} << 20);
-  const HomeTable table{all, bytes};
+  const GpuSegmentTable::Ranks all{ranks, ranks};
+  const size_t bytes = std::max(GpuSegmentTable::least_bytes(all), size_t{7} << 20);
+  const GpuSegmentTable table{all, bytes};
 
-  /// Homes that follow each other, by number only: nothing is stored there.
-  Homes homes_of(Rank rank) const {
-    Homes homes{rank, {}, bytes};
+  /// Segments that follow each other, by number only: nothing is stored there.
+  GpuSegments segments_of(Rank rank) const {
+    GpuSegments segments{rank, {}, bytes};
     for (int other = 0; other < ranks; ++other)
-      homes.at.push_back(reinterpret_cast<std::byte*>((static_cast<size_t>(other) + 1) * up(bytes)));
-    return homes;
+      segments.at.push_back(reinterpret_cast<std::byte*>((static_cast<size_t>(other) + 1) * up(bytes)));
+    return segments;
   }
   static size_t up(size_t bytes) { return (bytes + 255) / 256 * 256; }
 };
 
-TEST_P(HomeTables, RingsLieInHomesAndApart) {
+TEST_P(GpuSegmentTables, RingsLieInSegmentsAndApart) {
   std::vector<std::pair<size_t, size_t>> taken;  // begin, end
   const auto take = [&](const void* at, size_t bytes) {
     taken.emplace_back(reinterpret_cast<size_t>(at), reinterpret_cast<size_t>(at) + bytes);
   };
   for (Rank rank = 0; rank < ranks; ++rank) {
-    const Homes homes = homes_of(rank);
+    const GpuSegments segments = segments_of(rank);
     for (const Room& room : {table.code(), table.scratch()})
-      take(homes.at[static_cast<size_t>(rank)] + room.at, room.bytes);
+      take(segments.at[static_cast<size_t>(rank)] + room.at, room.bytes);
     for (Rank peer = 0; peer < ranks; ++peer) {
       if (peer == rank) continue;
       for (const Kind kind : kKinds) {
-        for (uint32_t ring = 0; ring < HomeTable::rings(kind); ++ring) {
-          const Port in = table.port(homes, kind, peer, false, ring);
+        for (uint32_t ring = 0; ring < GpuSegmentTable::rings(kind); ++ring) {
+          const Port in = table.port(segments, kind, peer, false, ring);
           take(in.slots, size_t{in.count} * in.stride);
           take(in.arrived, arrived_words(in.count) * sizeof(uint64_t));
           take(in.done, sizeof(uint64_t));
-          const Port out = table.port(homes, kind, peer, true, ring);
+          const Port out = table.port(segments, kind, peer, true, ring);
           take(out.taken, sizeof(uint64_t));
           take(out.done, sizeof(uint64_t));
           EXPECT_GE(in.stride, slot_stride(kind == Kind::packet ? Profile::packet : Profile::bandwidth,
@@ -62,14 +62,14 @@ TEST_P(HomeTables, RingsLieInHomesAndApart) {
   for (size_t i = 1; i < taken.size(); ++i) ASSERT_GE(taken[i].first, taken[i - 1].second) << i;
 }
 
-TEST_P(HomeTables, BothEndsNameTheSame) {
+TEST_P(GpuSegmentTables, BothEndsNameTheSame) {
   for (Rank rank = 0; rank < ranks; ++rank) {
     for (Rank peer = 0; peer < ranks; ++peer) {
       if (peer == rank) continue;
       for (const Kind kind : kKinds) {
-        for (uint32_t ring = 0; ring < HomeTable::rings(kind); ++ring) {
-          const Port out = table.port(homes_of(rank), kind, peer, true, ring);
-          const Port in = table.port(homes_of(peer), kind, rank, false, ring);
+        for (uint32_t ring = 0; ring < GpuSegmentTable::rings(kind); ++ring) {
+          const Port out = table.port(segments_of(rank), kind, peer, true, ring);
+          const Port in = table.port(segments_of(peer), kind, rank, false, ring);
           const auto shared = [](const Port& port) {
             return std::tuple(port.slots, port.arrived, port.taken, port.count, port.stride);
           };
@@ -81,33 +81,34 @@ TEST_P(HomeTables, BothEndsNameTheSame) {
   }
 }
 
-/// Ranks of two hosts: homes have room for the neighbours alone, and for what is counted of rings to others.
-TEST(HomeTable, OfSeveralHosts) {
-  Homes homes;
-  homes.rank = 2;
-  homes.bytes = size_t{7} << 20;
-  homes.local_ranks = {0, 0, 1, 1, 2};  // 0, 3 and 1, 2, 4
+/// Ranks of two hosts: segments have room for the neighbours alone, and for what is counted of rings to
+/// others.
+TEST(GpuSegmentTable, OfSeveralHosts) {
+  GpuSegments segments;
+  segments.rank = 2;
+  segments.bytes = size_t{7} << 20;
+  segments.local_ranks = {0, 0, 1, 1, 2};  // 0, 3 and 1, 2, 4
   for (const size_t number : {0, 1, 2, 0, 3})
-    homes.at.push_back(reinterpret_cast<std::byte*>(number * (size_t{8} << 20)));
-  const HomeTable::Ranks ranks = HomeTable::Ranks::of(homes);
+    segments.at.push_back(reinterpret_cast<std::byte*>(number * (size_t{8} << 20)));
+  const GpuSegmentTable::Ranks ranks = GpuSegmentTable::Ranks::of(segments);
   EXPECT_EQ(ranks.on_host, 3);
   EXPECT_EQ(ranks.all, 5);
-  const HomeTable table(ranks, homes.bytes), of_one_host({5, 5}, homes.bytes);
+  const GpuSegmentTable table(ranks, segments.bytes), of_one_host({5, 5}, segments.bytes);
   EXPECT_GT(table.message_bytes(Kind::bandwidth), of_one_host.message_bytes(Kind::bandwidth));
   const Room code = table.code();
   std::vector<uint64_t*> counts;
   for (const Rank peer : {0, 3}) {
     for (const bool outgoing : {false, true}) {
       for (uint32_t ring = 0; ring < ProxyRings::kRings; ++ring) {
-        counts.push_back(table.count(homes, {peer, outgoing, ring}));
-        EXPECT_LE(reinterpret_cast<std::byte*>(counts.back() + 1), homes.own() + code.at);
+        counts.push_back(table.count(segments, {peer, outgoing, ring}));
+        EXPECT_LE(reinterpret_cast<std::byte*>(counts.back() + 1), segments.own() + code.at);
       }
     }
   }
   std::sort(counts.begin(), counts.end());
   EXPECT_EQ(std::adjacent_find(counts.begin(), counts.end()), counts.end());
-  const Port out = table.port(homes, Kind::bandwidth, 4, true, 15);
-  Homes others = homes;
+  const Port out = table.port(segments, Kind::bandwidth, 4, true, 15);
+  GpuSegments others = segments;
   others.rank = 4;
   const Port in = table.port(others, Kind::bandwidth, 2, false, 15);
   EXPECT_EQ(out.slots, in.slots);
@@ -158,7 +159,8 @@ TEST(ProxyRings, EndsAreWantedOnce) {
   EXPECT_TRUE(rings.newly_wanted().empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, HomeTables, ::testing::Values(2, 3, 8), ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Ranks, GpuSegmentTables, ::testing::Values(2, 3, 8),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace weir::exec::gpu

@@ -1,4 +1,4 @@
-#include "src/exec/gpu/home_table.h"
+#include "src/exec/gpu/segment_table.h"
 
 #include <algorithm>
 
@@ -9,15 +9,16 @@ namespace {
 
 constexpr size_t kCodeBytes = size_t{512} << 10;
 constexpr size_t kScratchBytes = size_t{512} << 10;
-constexpr size_t kPacketRing = HomeTable::kSlots * slot_stride(Profile::packet, HomeTable::kPacketBytes);
+constexpr size_t kPacketRing =
+    GpuSegmentTable::kSlots * slot_stride(Profile::packet, GpuSegmentTable::kPacketBytes);
 constexpr size_t kSignalSlot = slot_stride(Profile::bandwidth, sizeof(BuffersOfRank));
-constexpr size_t kSignalRing = HomeTable::kSlots * kSignalSlot;
-constexpr size_t kRingsOfAPeer = 2 * HomeTable::kRings + HomeTable::kSignalRings;
+constexpr size_t kSignalRing = GpuSegmentTable::kSlots * kSignalSlot;
+constexpr size_t kRingsOfAPeer = 2 * GpuSegmentTable::kRings + GpuSegmentTable::kSignalRings;
 
 }  // namespace
 
 /// Of the ring that comes from the peer and of the one that goes there. Each line has one writer.
-struct HomeTable::Words {
+struct GpuSegmentTable::Words {
   struct alignas(kLineBytes) {
     uint64_t words[arrived_words(kSlots)];
   } arrived;  ///< from the peer: its writer
@@ -30,13 +31,14 @@ struct HomeTable::Words {
   } done;  ///< this rank is the writer
 };
 
-HomeTable::Ranks HomeTable::Ranks::of(const Homes& homes) {
-  const int all = static_cast<int>(homes.at.size());
-  if (!homes.has_several_hosts()) return {all, all};
-  return {static_cast<int>(*std::max_element(homes.local_ranks.begin(), homes.local_ranks.end())) + 1, all};
+GpuSegmentTable::Ranks GpuSegmentTable::Ranks::of(const GpuSegments& segments) {
+  const int all = static_cast<int>(segments.at.size());
+  if (!segments.has_several_hosts()) return {all, all};
+  return {static_cast<int>(*std::max_element(segments.local_ranks.begin(), segments.local_ranks.end())) + 1,
+          all};
 }
 
-HomeTable::HomeTable(const Ranks& ranks, size_t bytes) {
+GpuSegmentTable::GpuSegmentTable(const Ranks& ranks, size_t bytes) {
   const size_t peers = static_cast<size_t>(ranks.on_host);
   size_t at = peers * kRingsOfAPeer * sizeof(Words);
   const auto take = [&at](size_t wanted) {
@@ -55,13 +57,13 @@ HomeTable::HomeTable(const Ranks& ranks, size_t bytes) {
   slot_bytes_ = bytes > at ? (bytes - at) / slots / kLineBytes * kLineBytes : 0;
 }
 
-size_t HomeTable::least_bytes(const Ranks& ranks) {
-  const HomeTable empty(ranks, 0);
+size_t GpuSegmentTable::least_bytes(const Ranks& ranks) {
+  const GpuSegmentTable empty(ranks, 0);
   const size_t least_slot = round_up(kGrainBytes * kSlots * static_cast<size_t>(ranks.all), kLineBytes);
   return empty.slots_at_ + static_cast<size_t>(ranks.on_host) * kRings * kSlots * least_slot;
 }
 
-size_t HomeTable::message_bytes(Kind kind) const {
+size_t GpuSegmentTable::message_bytes(Kind kind) const {
   switch (kind) {
     case Kind::packet: return kPacketBytes;
     case Kind::signal: return kSignalSlot;
@@ -69,16 +71,16 @@ size_t HomeTable::message_bytes(Kind kind) const {
   }
 }
 
-size_t HomeTable::stride(Kind kind) const {
+size_t GpuSegmentTable::stride(Kind kind) const {
   return slot_stride(kind == Kind::packet ? Profile::packet : Profile::bandwidth, message_bytes(kind));
 }
 
 /// Of a peer, those of bandwidth come first, then packets', then signals'.
-size_t HomeTable::words_at(Kind kind, uint32_t local_rank, uint32_t ring) {
+size_t GpuSegmentTable::words_at(Kind kind, uint32_t local_rank, uint32_t ring) {
   return (size_t{local_rank} * kRingsOfAPeer + static_cast<size_t>(kind) * kRings + ring) * sizeof(Words);
 }
 
-size_t HomeTable::slots_at(Kind kind, uint32_t local_rank, uint32_t ring) const {
+size_t GpuSegmentTable::slots_at(Kind kind, uint32_t local_rank, uint32_t ring) const {
   const size_t number = size_t{local_rank} * rings(kind) + ring;
   switch (kind) {
     case Kind::packet: return packets_at_ + number * kPacketRing;
@@ -87,14 +89,15 @@ size_t HomeTable::slots_at(Kind kind, uint32_t local_rank, uint32_t ring) const 
   }
 }
 
-Port HomeTable::port(const Homes& homes, Kind kind, Rank peer, bool outgoing, uint32_t ring) const {
-  const Rank sender = outgoing ? homes.rank : peer;
-  const Rank receiver = outgoing ? peer : homes.rank;
-  std::byte* const there = homes.at[static_cast<size_t>(receiver)];
-  std::byte* const here = homes.at[static_cast<size_t>(sender)];
+Port GpuSegmentTable::port(const GpuSegments& segments, Kind kind, Rank peer, bool outgoing,
+                           uint32_t ring) const {
+  const Rank sender = outgoing ? segments.rank : peer;
+  const Rank receiver = outgoing ? peer : segments.rank;
+  std::byte* const there = segments.at[static_cast<size_t>(receiver)];
+  std::byte* const here = segments.at[static_cast<size_t>(sender)];
   const auto number = [&](Rank rank) {
-    return homes.has_several_hosts() ? homes.local_ranks[static_cast<size_t>(rank)]
-                                     : static_cast<uint32_t>(rank);
+    return segments.has_several_hosts() ? segments.local_ranks[static_cast<size_t>(rank)]
+                                        : static_cast<uint32_t>(rank);
   };
   auto* const at_receiver = reinterpret_cast<Words*>(there + words_at(kind, number(sender), ring));
   auto* const at_sender = reinterpret_cast<Words*>(here + words_at(kind, number(receiver), ring));
@@ -109,10 +112,10 @@ Port HomeTable::port(const Homes& homes, Kind kind, Rank peer, bool outgoing, ui
   return port;
 }
 
-uint64_t* HomeTable::count(const Homes& homes, const ProxyRings::End& end) const {
+uint64_t* GpuSegmentTable::count(const GpuSegments& segments, const ProxyRings::End& end) const {
   const size_t number =
       (static_cast<size_t>(end.peer) * 2 + (end.outgoing ? 1 : 0)) * ProxyRings::kRings + end.ring;
-  return reinterpret_cast<uint64_t*>(homes.own() + counts_at_) + number;
+  return reinterpret_cast<uint64_t*>(segments.own() + counts_at_) + number;
 }
 
 }  // namespace weir::exec::gpu

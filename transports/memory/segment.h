@@ -1,4 +1,4 @@
-/// The home of a rank: one segment of shared memory per communicator rank, which peers on the same host can
+/// The segment of a rank: shared memory, one piece per communicator rank, which peers on the same host can
 /// map. It holds the doorbell on which the rank sleeps, the window that named fast paths use, and the inbox
 /// where peers put messages.
 ///
@@ -10,7 +10,7 @@
 /// Writers: the header and directory are written by the owner alone; the window belongs to src/exec, which
 /// says there who writes which word; a channel in the inbox has the writers that memory_channel.h names.
 ///
-/// Thread safety: a Home is used by one thread at a time; LocalHomes is thread-safe.
+/// Thread safety: a Segment is used by one thread at a time; LocalSegments is thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -21,16 +21,16 @@
 
 #include "src/base/types.h"
 #include "src/device/shared_memory.h"
-#include "transports/memory/home_view.h"
 #include "transports/memory/inbox.h"
+#include "transports/memory/segment_view.h"
 #include "weir/status.h"
 
 namespace weir {
 
-/// The mapped segment of a home. Shared by everybody who holds a pointer into it.
-using HomeMemory = std::shared_ptr<device::SharedMemory>;
+/// The mapped memory of a segment. Shared by everybody who holds a pointer into it.
+using SegmentMemory = std::shared_ptr<device::SharedMemory>;
 
-class Home {
+class Segment {
  public:
   /// `inbox_bytes` is address space, not memory: a channel of 4 slots of 64 KiB takes 325 KiB of it.
   struct Spec {
@@ -40,45 +40,45 @@ class Home {
     size_t inbox_bytes = size_t{1} << 30;
   };
 
-  /// Makes the home. Where so much address space is refused, a smaller inbox is tried, down to 1/256.
-  static Result<std::unique_ptr<Home>> create(const Spec& spec);
+  /// Makes the segment. Where so much address space is refused, a smaller inbox is tried, down to 1/256.
+  static Result<std::unique_ptr<Segment>> create(const Spec& spec);
 
-  HomeView view() const { return view_; }
+  SegmentView view() const { return view_; }
   /// What a peer attaches with.
   const device::ShareHandle& handle() const { return memory_->handle(); }
-  const HomeMemory& memory() const { return memory_; }
+  const SegmentMemory& memory() const { return memory_; }
   /// Memory that it takes: pages that somebody has touched.
   size_t used_bytes() const { return memory_->used_bytes(); }
-  /// Where channels to this rank are made. Receivers use it; it lives as long as the home.
+  /// Where channels to this rank are made. Receivers use it; it lives as long as the segment.
   Inbox& inbox() { return *inbox_; }
 
  private:
-  Home(HomeMemory memory, const HomeView& view, std::unique_ptr<Inbox> inbox)
+  Segment(SegmentMemory memory, const SegmentView& view, std::unique_ptr<Inbox> inbox)
       : memory_(std::move(memory)), view_(view), inbox_(std::move(inbox)) {}
 
-  HomeMemory memory_;
-  HomeView view_;
+  SegmentMemory memory_;
+  SegmentView view_;
   std::unique_ptr<Inbox> inbox_;
 };
 
-/// The home of a peer, mapped here.
-struct PeerHome {
-  HomeMemory memory;
-  HomeView view;
+/// The segment of a peer, mapped here.
+struct PeerSegment {
+  SegmentMemory memory;
+  SegmentView view;
   InboxView inbox;
 };
 
-/// Looks at a mapped segment as the home of rank `rank` of communicator `uid`. Refused with a sentence when
+/// Looks at mapped memory as the segment of rank `rank` of communicator `uid`. Refused with a sentence when
 /// it is something else, or was made by another version of weir.
-Result<PeerHome> view_peer(HomeMemory memory, uint64_t uid, Rank rank);
+Result<PeerSegment> view_peer(SegmentMemory memory, uint64_t uid, Rank rank);
 
-/// The homes of one process: how a rank finds the home of another rank in its own address space.
+/// The segments of one process: how a rank finds the segment of another rank in its own address space.
 /// One object per process, made by whoever owns the communicators; outlives their transports.
-class LocalHomes {
+class LocalSegments {
  public:
-  void add(const HomeMemory& memory);
-  /// Null when this process has no such home, or has it only by fork from the owner.
-  HomeMemory find(const device::ShareHandle& handle);
+  void add(const SegmentMemory& memory);
+  /// Null when this process has no such segment, or has it only by fork from the owner.
+  SegmentMemory find(const device::ShareHandle& handle);
 
  private:
   struct Entry {
@@ -87,7 +87,7 @@ class LocalHomes {
   };
   std::mutex mutex_;
   std::unordered_map<uint64_t, Entry> entries_;  ///< by token
-  size_t tidy_at_ = 64;                          ///< entries: time to drop those of homes that are gone
+  size_t tidy_at_ = 64;                          ///< entries: time to drop those of segments that are gone
 };
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-/// A home (see home.h) as seen from one address space.
+/// A segment (see segment.h) as seen from one address space.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@ namespace weir {
 
 struct Doorbell;
 
-struct HomeView {
+struct SegmentView {
   Doorbell* doorbell = nullptr;
   std::byte* window = nullptr;
   size_t window_bytes = 0;

@@ -1,4 +1,4 @@
-#include "transports/memory/home.h"
+#include "transports/memory/segment.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,15 +11,15 @@
 namespace weir {
 namespace {
 
-constexpr uint64_t kHomeMagic = 0x656d6f6872696577;  // "weirhome"
-constexpr uint32_t kVersion = 1;                     // of everything that lies in a home
+constexpr uint64_t kSegmentMagic = 0x656d6f6872696577;  // "weirhome"
+constexpr uint32_t kVersion = 1;                        // of everything that lies in a segment
 constexpr size_t kPage = 4096;
 constexpr size_t kSmallestShare = 256;  // the inbox is at least 1/256 of what was asked for
 
 constexpr size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-/// The begin of a home. Written once by the owner before anybody knows the home.
-struct HomeHeader {
+/// The begin of a segment. Written once by the owner before anybody knows the segment.
+struct SegmentHeader {
   uint64_t magic;
   uint32_t version;
   Rank rank;
@@ -31,26 +31,26 @@ struct HomeHeader {
   Doorbell doorbell;  // a line of its own
 };
 
-constexpr size_t kDirectoryOffset = whole_pages(sizeof(HomeHeader));
+constexpr size_t kDirectoryOffset = whole_pages(sizeof(SegmentHeader));
 constexpr size_t kDirectoryBytes = kDirectoryEntries * sizeof(DirectoryEntry);
 
-HomeHeader* header_of(const device::SharedMemory& memory) {
-  return reinterpret_cast<HomeHeader*>(memory.data());
+SegmentHeader* header_of(const device::SharedMemory& memory) {
+  return reinterpret_cast<SegmentHeader*>(memory.data());
 }
 
-HomeView home_view(const device::SharedMemory& memory) {
-  HomeHeader* header = header_of(memory);
+SegmentView segment_view(const device::SharedMemory& memory) {
+  SegmentHeader* header = header_of(memory);
   return {&header->doorbell, memory.data() + header->window_offset, header->window_bytes, memory.data()};
 }
 
 InboxView inbox_view(const device::SharedMemory& memory) {
-  const HomeHeader* header = header_of(memory);
+  const SegmentHeader* header = header_of(memory);
   return {reinterpret_cast<DirectoryEntry*>(memory.data() + kDirectoryOffset),
           memory.data() + header->inbox_offset, header->inbox_bytes};
 }
 
 /// Whether the header's areas lie one after the other inside `size` bytes.
-bool sound(const HomeHeader& header, size_t size) {
+bool sound(const SegmentHeader& header, size_t size) {
   return header.window_offset == kDirectoryOffset + kDirectoryBytes && header.window_bytes <= size &&
          header.inbox_offset == header.window_offset + whole_pages(header.window_bytes) &&
          header.inbox_bytes <= size && header.inbox_offset <= size - header.inbox_bytes;
@@ -67,14 +67,14 @@ Result<device::SharedMemory> reserve(size_t fixed, size_t wanted, size_t& inbox_
 
 }  // namespace
 
-Result<std::unique_ptr<Home>> Home::create(const Spec& spec) {
+Result<std::unique_ptr<Segment>> Segment::create(const Spec& spec) {
   const size_t fixed = kDirectoryOffset + kDirectoryBytes + whole_pages(spec.window_bytes);
   size_t inbox_bytes = 0;
   Result<device::SharedMemory> segment = reserve(fixed, spec.inbox_bytes, inbox_bytes);
   if (!segment.ok()) return segment.status();
   auto memory = std::make_shared<device::SharedMemory>(std::move(*segment));
-  auto* header = new (memory->data()) HomeHeader{
-      .magic = kHomeMagic,
+  auto* header = new (memory->data()) SegmentHeader{
+      .magic = kSegmentMagic,
       .version = kVersion,
       .rank = spec.rank,
       .uid = spec.uid,
@@ -85,36 +85,38 @@ Result<std::unique_ptr<Home>> Home::create(const Spec& spec) {
       .doorbell = {},
   };
   static_cast<void>(header);
-  const HomeView view = home_view(*memory);
+  const SegmentView view = segment_view(*memory);
   auto inbox = std::make_unique<Inbox>(inbox_view(*memory));
-  return std::unique_ptr<Home>(new Home(std::move(memory), view, std::move(inbox)));
+  return std::unique_ptr<Segment>(new Segment(std::move(memory), view, std::move(inbox)));
 }
 
-Result<PeerHome> view_peer(HomeMemory memory, uint64_t uid, Rank rank) {
-  const HomeHeader* header = header_of(*memory);
-  if (memory->size() < kDirectoryOffset || header->magic != kHomeMagic) {
+Result<PeerSegment> view_peer(SegmentMemory memory, uint64_t uid, Rank rank) {
+  const SegmentHeader* header = header_of(*memory);
+  if (memory->size() < kDirectoryOffset || header->magic != kSegmentMagic) {
     return Status(Code::remote_error,
-                  fmt::format("the memory that rank {} shares is not a home of weir's", rank));
+                  fmt::format("the memory that rank {} shares is not a segment of weir's", rank));
   }
   if (header->version != kVersion) {
-    return Status(Code::remote_error,
-                  fmt::format("the home of rank {} has format {} and this weir knows format {}; run the same "
-                              "version of weir on all ranks",
-                              rank, header->version, kVersion));
+    return Status(
+        Code::remote_error,
+        fmt::format("the segment of rank {} has format {} and this weir knows format {}; run the same "
+                    "version of weir on all ranks",
+                    rank, header->version, kVersion));
   }
   if (header->uid != uid || header->rank != rank || !sound(*header, memory->size())) {
     return Status(
         Code::remote_error,
-        fmt::format("the memory shared under the name of rank {} of communicator {:x} is the home of rank {} "
-                    "of communicator {:x}",
-                    rank, uid, header->rank, header->uid));
+        fmt::format(
+            "the memory shared under the name of rank {} of communicator {:x} is the segment of rank {} "
+            "of communicator {:x}",
+            rank, uid, header->rank, header->uid));
   }
-  const HomeView view = home_view(*memory);
+  const SegmentView view = segment_view(*memory);
   const InboxView inbox = inbox_view(*memory);
-  return PeerHome{std::move(memory), view, inbox};
+  return PeerSegment{std::move(memory), view, inbox};
 }
 
-void LocalHomes::add(const HomeMemory& memory) {
+void LocalSegments::add(const SegmentMemory& memory) {
   const std::lock_guard lock(mutex_);
   if (entries_.size() >= tidy_at_) {
     std::erase_if(entries_, [](const auto& entry) { return entry.second.memory.expired(); });
@@ -123,7 +125,7 @@ void LocalHomes::add(const HomeMemory& memory) {
   entries_.insert_or_assign(memory->handle().token, Entry{getpid(), memory});
 }
 
-HomeMemory LocalHomes::find(const device::ShareHandle& handle) {
+SegmentMemory LocalSegments::find(const device::ShareHandle& handle) {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(handle.token);
   return found == entries_.end() || found->second.pid != getpid() ? nullptr : found->second.memory.lock();

@@ -1,5 +1,5 @@
-/// How a home is laid out for the lane kernels: a function of the numbers of ranks and of the bytes, so both
-/// ends of a ring find it alike.
+/// How a segment is laid out for the lane kernels: a function of the numbers of ranks and of the bytes, so
+/// both ends of a ring find it alike.
 ///
 ///     | words of rings | counts of rings to other hosts | code | scratch |
 ///     | slots of packets | slots of signals | slots of bandwidth |
@@ -20,13 +20,13 @@
 
 namespace weir::exec::gpu {
 
-/// A run of bytes in a home.
+/// A run of bytes in a segment.
 struct Room {
   size_t at = 0;
   size_t bytes = 0;
 };
 
-class HomeTable {
+class GpuSegmentTable {
  public:
   /// What a plan's messages go through.
   enum class Kind : uint8_t { bandwidth, packet, signal };
@@ -36,16 +36,16 @@ class HomeTable {
   static constexpr uint32_t kSlots = 2;
   static constexpr size_t kPacketBytes = 2048;  ///< of data in a message of packets
 
-  /// How many homes address each other, and how many ranks there are.
+  /// How many segments address each other, and how many ranks there are.
   struct Ranks {
     int on_host = 1;  ///< on the host that has most
     int all = 1;
 
-    static Ranks of(const Homes& homes);
+    static Ranks of(const GpuSegments& segments);
   };
 
   /// REQUIRES: bytes >= least_bytes(ranks).
-  HomeTable(const Ranks& ranks, size_t bytes);
+  GpuSegmentTable(const Ranks& ranks, size_t bytes);
   /// With slots of kGrainBytes * kSlots, below which plans do not fit.
   static size_t least_bytes(const Ranks& ranks);
 
@@ -56,10 +56,10 @@ class HomeTable {
   Room code() const { return code_; }
   Room scratch() const { return scratch_; }
 
-  /// One end of ring `ring` between the homes' rank and `peer`, of the same host.
-  Port port(const Homes& homes, Kind kind, Rank peer, bool outgoing, uint32_t ring) const;
+  /// One end of ring `ring` between the segments' rank and `peer`, of the same host.
+  Port port(const GpuSegments& segments, Kind kind, Rank peer, bool outgoing, uint32_t ring) const;
   /// Port::done of a ring to another host.
-  uint64_t* count(const Homes& homes, const ProxyRings::End& end) const;
+  uint64_t* count(const GpuSegments& segments, const ProxyRings::End& end) const;
 
  private:
   /// Of rings with one peer, one way round each.

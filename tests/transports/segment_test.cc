@@ -1,4 +1,4 @@
-#include "transports/memory/home.h"
+#include "transports/memory/segment.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -15,46 +15,47 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::unique_ptr<Home> make(size_t inbox_bytes, size_t window_bytes = 0) {
-  auto home = Home::create({.uid = 1, .rank = 3, .window_bytes = window_bytes, .inbox_bytes = inbox_bytes});
-  EXPECT_TRUE(home.ok()) << home.status().message();
-  return std::move(*home);
+std::unique_ptr<Segment> make(size_t inbox_bytes, size_t window_bytes = 0) {
+  auto segment =
+      Segment::create({.uid = 1, .rank = 3, .window_bytes = window_bytes, .inbox_bytes = inbox_bytes});
+  EXPECT_TRUE(segment.ok()) << segment.status().message();
+  return std::move(*segment);
 }
 
-TEST(HomeTest, ShowsPeersTheSameMemory) {
-  const auto home = make(1 << 20, 5000);
-  auto attached = device::SharedMemory::attach(home->handle());
+TEST(SegmentTest, ShowsPeersTheSameMemory) {
+  const auto segment = make(1 << 20, 5000);
+  auto attached = device::SharedMemory::attach(segment->handle());
   ASSERT_TRUE(attached.ok());
   const auto peer = view_peer(std::make_shared<device::SharedMemory>(std::move(*attached)), 1, 3);
   ASSERT_TRUE(peer.ok()) << peer.status().message();
   EXPECT_EQ(peer.value().view.window_bytes, 5000u);
-  EXPECT_NE(peer.value().view.window, home->view().window);
-  std::memset(home->view().window, 7, 5000);
+  EXPECT_NE(peer.value().view.window, segment->view().window);
+  std::memset(segment->view().window, 7, 5000);
   EXPECT_EQ(peer.value().view.window[4999], std::byte{7});
   peer.value().view.doorbell->rings = 5;
-  EXPECT_EQ(home->view().doorbell->rings, 5u);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(home->view().window) % 4096, 0u);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(home->view().doorbell) % 64, 0u);
+  EXPECT_EQ(segment->view().doorbell->rings, 5u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(segment->view().window) % 4096, 0u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(segment->view().doorbell) % 64, 0u);
 }
 
-TEST(HomeTest, RefusesWhatIsNoHome) {
+TEST(SegmentTest, RefusesWhatIsNoSegment) {
   auto memory = std::make_shared<device::SharedMemory>(std::move(*device::SharedMemory::create(1 << 20)));
-  EXPECT_THAT(view_peer(memory, 1, 3).status().message(), HasSubstr("not a home"));
-  const auto home = make(1 << 20);
-  EXPECT_THAT(view_peer(home->memory(), 2, 3).status().message(), HasSubstr("communicator 2"));
-  std::memset(home->memory()->data() + 8, 0x55, 4);  // the version
-  EXPECT_THAT(view_peer(home->memory(), 1, 3).status().message(), HasSubstr("same version"));
+  EXPECT_THAT(view_peer(memory, 1, 3).status().message(), HasSubstr("not a segment"));
+  const auto segment = make(1 << 20);
+  EXPECT_THAT(view_peer(segment->memory(), 2, 3).status().message(), HasSubstr("communicator 2"));
+  std::memset(segment->memory()->data() + 8, 0x55, 4);  // the version
+  EXPECT_THAT(view_peer(segment->memory(), 1, 3).status().message(), HasSubstr("same version"));
 }
 
-TEST(HomeTest, CostsNothingUntilTouched) {
-  const auto home = make(size_t{1} << 30, size_t{64} << 20);
+TEST(SegmentTest, CostsNothingUntilTouched) {
+  const auto segment = make(size_t{1} << 30, size_t{64} << 20);
   std::ifstream statm("/proc/self/statm");
   size_t total = 0, resident = 0, shared = 0;
   statm >> total >> resident >> shared;
   EXPECT_LT(resident * 4096, size_t{256} << 20);
 }
 
-TEST(HomeTest, TakesASmallerInboxWhereAddressSpaceIsLimited) {
+TEST(SegmentTest, TakesASmallerInboxWhereAddressSpaceIsLimited) {
   const pid_t child = fork();
   if (child == 0) {
     std::ifstream statm("/proc/self/statm");
@@ -62,10 +63,11 @@ TEST(HomeTest, TakesASmallerInboxWhereAddressSpaceIsLimited) {
     statm >> pages;
     const rlimit limit = {(pages * 4096) + (size_t{100} << 20), RLIM_INFINITY};
     setrlimit(RLIMIT_AS, &limit);
-    auto home = Home::create({.uid = 1, .rank = 3, .window_bytes = 0, .inbox_bytes = size_t{1} << 30});
-    if (!home.ok()) _exit(1);
-    const auto small = (*home)->inbox().take(size_t{1} << 20);
-    auto refused = Home::create({.uid = 1, .rank = 3, .window_bytes = size_t{1} << 30, .inbox_bytes = 4096});
+    auto segment = Segment::create({.uid = 1, .rank = 3, .window_bytes = 0, .inbox_bytes = size_t{1} << 30});
+    if (!segment.ok()) _exit(1);
+    const auto small = (*segment)->inbox().take(size_t{1} << 20);
+    auto refused =
+        Segment::create({.uid = 1, .rank = 3, .window_bytes = size_t{1} << 30, .inbox_bytes = 4096});
     const bool told = !refused.ok() && refused.status().message().find("ulimit -v") != std::string::npos;
     _exit(small.ok() && told ? 0 : 2);
   }
@@ -75,9 +77,9 @@ TEST(HomeTest, TakesASmallerInboxWhereAddressSpaceIsLimited) {
 }
 
 TEST(InboxTest, FindsWhatWasAnnouncedAndNothingElse) {
-  const auto home = make(64 << 20);
-  Inbox& inbox = home->inbox();
-  const auto peer = view_peer(home->memory(), 1, 3);
+  const auto segment = make(64 << 20);
+  Inbox& inbox = segment->inbox();
+  const auto peer = view_peer(segment->memory(), 1, 3);
   ASSERT_TRUE(peer.ok());
   const InboxView& view = peer.value().inbox;
   std::vector<ChannelPlace> places;
@@ -100,8 +102,8 @@ TEST(InboxTest, FindsWhatWasAnnouncedAndNothingElse) {
 }
 
 TEST(InboxTest, UsesBlocksAgainOnlyWhenThePeerHasLeft) {
-  const auto home = make(1 << 20);
-  Inbox& inbox = home->inbox();
+  const auto segment = make(1 << 20);
+  Inbox& inbox = segment->inbox();
   const auto place = inbox.take(5000);
   ASSERT_TRUE(place.ok());
   inbox.give_back_later(place.value(), 5000, 2);
@@ -113,24 +115,24 @@ TEST(InboxTest, UsesBlocksAgainOnlyWhenThePeerHasLeft) {
 }
 
 TEST(InboxTest, SaysWhenItIsFull) {
-  const auto home = make(1 << 20);
-  EXPECT_TRUE(home->inbox().take(1 << 20).ok());
-  EXPECT_THAT(home->inbox().take(1).status().message(), HasSubstr("WEIR_SLOT_BYTES"));
+  const auto segment = make(1 << 20);
+  EXPECT_TRUE(segment->inbox().take(1 << 20).ok());
+  EXPECT_THAT(segment->inbox().take(1).status().message(), HasSubstr("WEIR_SLOT_BYTES"));
 }
 
-TEST(LocalHomesTest, FindsOnlyLivingHomesOfThisProcess) {
-  LocalHomes homes;
-  auto home = make(1 << 20);
-  homes.add(home->memory());
-  const device::ShareHandle handle = home->handle();
-  EXPECT_EQ(homes.find(handle), home->memory());
+TEST(LocalSegmentsTest, FindsOnlyLivingSegmentsOfThisProcess) {
+  LocalSegments segments;
+  auto segment = make(1 << 20);
+  segments.add(segment->memory());
+  const device::ShareHandle handle = segment->handle();
+  EXPECT_EQ(segments.find(handle), segment->memory());
   const pid_t child = fork();
-  if (child == 0) _exit(homes.find(handle) == nullptr ? 0 : 1);
+  if (child == 0) _exit(segments.find(handle) == nullptr ? 0 : 1);
   int state = 0;
   waitpid(child, &state, 0);
   EXPECT_EQ(WEXITSTATUS(state), 0);
-  home.reset();
-  EXPECT_EQ(homes.find(handle), nullptr);
+  segment.reset();
+  EXPECT_EQ(segments.find(handle), nullptr);
 }
 
 }  // namespace

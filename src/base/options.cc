@@ -103,7 +103,7 @@ constexpr std::array kTable = {
         "WEIR_SLOT_BYTES", &Options::slot_bytes, "bytes", 256, 64 << 20,
         "most bytes of a message of a channel; 0: 64 KiB where all ranks are on one host and in sends and "
         "receives, else 256 KiB"},
-    OptionRow{"WEIR_WINDOW_BYTES", &Options::window_bytes, "bytes", 0, 1 << 30,
+    OptionRow{"WEIR_EXCHANGE_AREA_BYTES", &Options::exchange_area_bytes, "bytes", 0, 1 << 30,
               "memory per rank through which the fast paths exchange data"},
     OptionRow{
         "WEIR_GPU_PATH", &Options::gpu_path, "", 0, 0,

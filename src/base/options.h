@@ -57,7 +57,7 @@ struct Options {
   bool ib_split_data = false;
   int64_t slots = 4;
   int64_t slot_bytes = 0;
-  int64_t window_bytes = 2 * 1024 * 1024;
+  int64_t exchange_area_bytes = 2 * 1024 * 1024;
   // GPUs
   std::string gpu_path = "auto";
   std::string gdr_level;

@@ -41,7 +41,7 @@ std::map<EndKey, EndCount> ends_of(const std::vector<survey::Asked>& asked) {
   return out;
 }
 
-/// Operations of each communicator that go without channels, by exchange through shared windows.
+/// Operations of each communicator that go without channels, by exchange through shared memory.
 std::string calls_between(const std::vector<survey::Asked>& before, const std::vector<survey::Asked>& after) {
   std::map<std::pair<std::string, Rank>, std::pair<uint64_t, int64_t>> was;
   for (const survey::Asked& process : before) {

@@ -19,8 +19,8 @@
 namespace weir::core {
 namespace {
 
-/// Scratch that peers may read, for plans that pull: behind the exchange's part of the window, so that a plan
-/// and an exchange that follow each other never use the same bytes.
+/// Scratch that peers may read, for plans that pull: behind the exchange's part of the exchange area, so that
+/// a plan and an exchange that follow each other never use the same bytes.
 constexpr size_t kSharedScratchBytes = size_t{1} << 20;
 
 /// Where ranks share cores, the second stage of the direct way costs a round of switches: it pays later.
@@ -44,7 +44,7 @@ WaitPolicy patience(int ranks, int cores, const Options& asked, uint32_t spins_w
 }
 
 struct IslandViews {
-  std::vector<exec::Window> windows;
+  std::vector<exec::ExchangeArea> exchange_areas;
   std::vector<Doorbell*> doorbells;
   SharedScratch scratch;
 };
@@ -53,7 +53,7 @@ Result<std::unique_ptr<Segment>> make_segment(const Bootstrap& bootstrap, size_t
   Segment::Spec spec;
   spec.uid = bootstrap.uid();
   spec.rank = bootstrap.rank();
-  spec.window_bytes = exchange_bytes + kSharedScratchBytes;
+  spec.exchange_area_bytes = exchange_bytes + kSharedScratchBytes;
   return Segment::create(spec);
 }
 
@@ -65,11 +65,11 @@ Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watch
     auto view = routes.to(rank).transport->map(routes.to(rank).card);
     if (view.status().code() == Code::remote_error) return watchdog.explain(rank, view.status());
     WEIR_TRY(view.status());
-    const size_t exchange_bytes = view->window_bytes - kSharedScratchBytes;
-    island.windows.emplace_back(view->window, exchange_bytes, routes.size());
+    const size_t exchange_bytes = view->exchange_area_bytes - kSharedScratchBytes;
+    island.exchange_areas.emplace_back(view->exchange_area, exchange_bytes, routes.size());
     island.doorbells.push_back(view->doorbell);
-    island.scratch.peers.push_back(view->window + exchange_bytes);
-    if (rank == self) island.scratch.own = view->window + exchange_bytes;
+    island.scratch.peers.push_back(view->exchange_area + exchange_bytes);
+    if (rank == self) island.scratch.own = view->exchange_area + exchange_bytes;
   }
   island.scratch.bytes = kSharedScratchBytes;
   return island;
@@ -84,7 +84,7 @@ std::string exchanged_words(const std::bitset<kCollectives>& exchanged) {
     all = all && exchanged[i] == exec::Exchange::does(kind);
   }
   if (names.empty()) return "";
-  return fmt::format(", {} by exchange through shared windows", all ? "collectives" : names);
+  return fmt::format(", {} by exchange through shared memory", all ? "collectives" : names);
 }
 
 /// Gives the layout the network between hosts, where each has one rank and all bandwidths are known: what is
@@ -142,7 +142,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   const Rank self = c.bootstrap->rank();
   const int ranks = c.bootstrap->size();
 
-  auto segment = make_segment(*c.bootstrap, static_cast<size_t>(options.window_bytes));
+  auto segment = make_segment(*c.bootstrap, static_cast<size_t>(options.exchange_area_bytes));
   WEIR_TRY(segment.status());
   c.segment = std::move(*segment);
 
@@ -156,7 +156,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.tuner = tuner_for(options, *c.bootstrap);
   // All meet once more: nobody is done, and may leave, before everybody has mapped its segment.
   WEIR_TRY(c.meet(runtime, config, gpu));
-  c.join_island(runtime, island->windows, island->doorbells);
+  c.join_island(runtime, island->exchange_areas, island->doorbells);
   const algorithms::Layout layout = c.layout();
   c.make_selector(layout, island->scratch);
   if (c.roster->terms.tuned) c.advice = std::make_unique<Advice>();
@@ -219,15 +219,15 @@ Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network, co
 }
 
 /// Makes the exchange, where all ranks can address each other's segments.
-void Connected::join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
+void Connected::join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,
                             const std::vector<Doorbell*>& doorbells) {
-  exchanged = windows.empty() ? std::bitset<kCollectives>() : roster->terms.exchanged();
+  exchanged = exchange_areas.empty() ? std::bitset<kCollectives>() : roster->terms.exchanged();
   if (exchanged.none()) return;
   const Rank self = bootstrap->rank();
-  allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), windows);
+  allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), exchange_areas);
   exec::Exchange::Limits limits;
   if (local_ranks > local_cores) limits.direct_bytes = kDirectBytesWhenCrowded;
-  exchange = std::make_unique<exec::Exchange>(self, windows, doorbells, *allocations, limits);
+  exchange = std::make_unique<exec::Exchange>(self, exchange_areas, doorbells, *allocations, limits);
 }
 
 /// All tell each other where they run and, one per host, what that is made of.

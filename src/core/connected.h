@@ -77,7 +77,7 @@ struct Connected {
 
  private:
   Status find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu);
-  void join_island(Runtime& runtime, const std::vector<exec::Window>& windows,
+  void join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,
                    const std::vector<Doorbell*>& doorbells);
   Status meet(Runtime& runtime, const Config& config, const device::Gpu* gpu);
   void count_neighbours();

@@ -6,15 +6,19 @@ namespace weir::exec {
 
 static_assert(sizeof(device::ShareHandle) <= sizeof(AllocationSlot::handle));
 
-Allocations::Allocations(Rank self, device::MemoryRegistry& registry, std::vector<Window> windows)
-    : self_(self), registry_(registry), windows_(std::move(windows)), mapped_(windows_.size()) {}
+Allocations::Allocations(Rank self, device::MemoryRegistry& registry,
+                         std::vector<ExchangeArea> exchange_areas)
+    : self_(self),
+      registry_(registry),
+      exchange_areas_(std::move(exchange_areas)),
+      mapped_(exchange_areas_.size()) {}
 
 Posted Allocations::post(const void* data, size_t bytes, const Posted& beside) {
   const auto located = registry_.find(data, bytes);
   if (!located) return {};
   // A block has a slot of its own, so a block met before is found by one comparison.
-  const int slot = static_cast<int>(located->block.slot % Window::kAllocations);
-  AllocationSlot& told = windows_[self_].allocation(slot);
+  const int slot = static_cast<int>(located->block.slot % ExchangeArea::kAllocations);
+  AllocationSlot& told = exchange_areas_[self_].allocation(slot);
   if (own_[slot] != located->block) {
     if (slot == beside.slot) return {};
     const auto handle = registry_.handle(located->block);
@@ -30,7 +34,7 @@ Result<std::byte*> Allocations::resolve(Rank peer, const Posted& posted) {
   Mapped& mapped = mapped_[peer][posted.slot];
   if (mapped.generation != posted.generation) {
     device::ShareHandle handle;
-    std::memcpy(&handle, windows_[peer].allocation(posted.slot).handle, sizeof handle);
+    std::memcpy(&handle, exchange_areas_[peer].allocation(posted.slot).handle, sizeof handle);
     auto memory = device::SharedMemory::attach(handle, device::Pages::huge);
     WEIR_TRY(memory.status());
     mapped = {posted.generation, std::move(*memory)};

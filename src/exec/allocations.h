@@ -1,5 +1,5 @@
 /// Buffers of users that peers can address: allocations made by ncclMemAlloc, told to peers slot by slot
-/// through the window, and mapped by them on first use.
+/// through the exchange area, and mapped by them on first use.
 ///
 /// Not thread-safe; one per communicator rank. post() and resolve() do not allocate or enter the kernel for
 /// allocations they have met before.
@@ -11,14 +11,14 @@
 #include "src/base/types.h"
 #include "src/device/host_memory.h"
 #include "src/device/shared_memory.h"
-#include "src/exec/window.h"
+#include "src/exec/exchange_area.h"
 #include "weir/status.h"
 
 namespace weir::exec {
 
 class Allocations {
  public:
-  Allocations(Rank self, device::MemoryRegistry& registry, std::vector<Window> windows);
+  Allocations(Rank self, device::MemoryRegistry& registry, std::vector<ExchangeArea> exchange_areas);
 
   /// How peers find [data, data + bytes). Posted::slot is -1 where they cannot: memory from elsewhere, or an
   /// allocation that would take the slot that `beside`, posted for the same operation, needs.
@@ -36,10 +36,10 @@ class Allocations {
 
   const Rank self_;
   device::MemoryRegistry& registry_;
-  const std::vector<Window> windows_;
-  std::array<device::BlockId, Window::kAllocations> own_{};  ///< told in each slot
-  std::array<uint32_t, Window::kAllocations> generations_{};
-  std::vector<std::array<Mapped, Window::kAllocations>> mapped_;  ///< by peer
+  const std::vector<ExchangeArea> exchange_areas_;
+  std::array<device::BlockId, ExchangeArea::kAllocations> own_{};  ///< told in each slot
+  std::array<uint32_t, ExchangeArea::kAllocations> generations_{};
+  std::vector<std::array<Mapped, ExchangeArea::kAllocations>> mapped_;  ///< by peer
 };
 
 }  // namespace weir::exec

@@ -8,16 +8,16 @@
 
 namespace weir::exec {
 
-Exchange::Exchange(Rank self, std::vector<Window> windows, std::vector<Doorbell*> doorbells,
+Exchange::Exchange(Rank self, std::vector<ExchangeArea> exchange_areas, std::vector<Doorbell*> doorbells,
                    Allocations& allocations, const Limits& limits)
     : self_(self),
-      ranks_(static_cast<int>(windows.size())),
-      windows_(std::move(windows)),
+      ranks_(static_cast<int>(exchange_areas.size())),
+      exchange_areas_(std::move(exchange_areas)),
       doorbells_(std::move(doorbells)),
       allocations_(allocations),
       limits_(limits),
       everybody_((uint64_t{1} << (ranks_ - 1)) - 1),
-      buffers_(windows_.size()) {}
+      buffers_(exchange_areas_.size()) {}
 
 void Exchange::start(Collective kind, const Work& work) {
   work_ = &work;
@@ -56,7 +56,7 @@ void Exchange::lay_out(Collective kind, const Work& work) {
   element_ = size_of(type_);
   total_ = bytes(count_);
   largest_ = kind == Collective::all_reduce ? total_ : total_ * static_cast<size_t>(ranks_);
-  const size_t most = std::min(limits_.block_bytes, windows_[0].half_bytes());
+  const size_t most = std::min(limits_.block_bytes, exchange_areas_[0].half_bytes());
   const size_t room = by_destination() ? most / static_cast<size_t>(ranks_) : most;
   block_ = room / kGrainBytes * kGrainBytes / element_;
   traffic_ = largest_ >= limits_.streaming_bytes ? device::Traffic::streaming : device::Traffic::cached;
@@ -110,7 +110,7 @@ void Exchange::send_mail() {
   }
   for (int i = 0; i + 1 < ranks_; ++i) {
     const Rank peer = after_self(i);
-    Mail& mail = windows_[peer].mail(stage_ % 2, self_);
+    Mail& mail = exchange_areas_[peer].mail(stage_ % 2, self_);
     if (by_destination()) {
       const std::byte* block = work_->input + static_cast<size_t>(peer) * total_;
       stage_copy(mail.bytes, block, work_->count);
@@ -124,13 +124,13 @@ void Exchange::send_mail() {
 
 bool Exchange::all_mail() {
   return hear_all([this](Rank peer) -> const std::atomic<uint64_t>& {
-    return windows_[self_].mail(stage_ % 2, peer).stage;
+    return exchange_areas_[self_].mail(stage_ % 2, peer).stage;
   });
 }
 
 void Exchange::read_mail() {
   const auto letter = [&](Rank rank) -> const std::byte* {
-    if (rank != self_) return windows_[self_].mail(stage_ % 2, rank).bytes;
+    if (rank != self_) return exchange_areas_[self_].mail(stage_ % 2, rank).bytes;
     if (kind_ == Collective::all_reduce) return work_->scales ? own_mail_ : work_->input;
     if (kind_ == Collective::all_gather) return work_->input;
     const std::byte* block = work_->input + static_cast<size_t>(self_) * total_;
@@ -153,7 +153,7 @@ void Exchange::read_mail() {
 void Exchange::post() {
   pending_ = everybody_;
   ++stage_;
-  StageLine& line = windows_[self_].stage(stage_ % 2);
+  StageLine& line = exchange_areas_[self_].stage(stage_ % 2);
   if (first_) {
     line.input = own_input_;
     line.output = own_output_;
@@ -163,8 +163,9 @@ void Exchange::post() {
 }
 
 bool Exchange::all_posted() {
-  return hear_all(
-      [this](Rank peer) -> const std::atomic<uint64_t>& { return windows_[peer].stage(stage_ % 2).stage; });
+  return hear_all([this](Rank peer) -> const std::atomic<uint64_t>& {
+    return exchange_areas_[peer].stage(stage_ % 2).stage;
+  });
 }
 
 /// Looks at all that was not heard from; what needs nobody else is done at once. True if nobody is left.
@@ -204,7 +205,7 @@ Status Exchange::learn_buffers() {
   any_posted_ = false;
   direct_ = !work_->scales && work_->divisor == 1;
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    const StageLine& line = windows_[rank].stage(stage_ % 2);
+    const StageLine& line = exchange_areas_[rank].stage(stage_ % 2);
     any_posted_ |= line.input.slot >= 0;
     direct_ = direct_ && line.input.slot >= 0 && (kind_ != Collective::all_reduce || line.output.slot >= 0);
     Buffers& known = buffers_[rank];
@@ -250,7 +251,7 @@ void Exchange::stage_copy(std::byte* to, const std::byte* from, size_t count) {
 /// Copies what others need of this rank's input into the half of the next stage. Own shares are read where
 /// they are, unless they must be scaled.
 void Exchange::stage_inputs() {
-  std::byte* half = windows_[self_].half((stage_ + 1) % 2);
+  std::byte* half = exchange_areas_[self_].half((stage_ + 1) % 2);
   const std::byte* from = work_->input + bytes(done_);
   if (by_destination()) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
@@ -273,7 +274,7 @@ void Exchange::stage_inputs() {
 const std::byte* Exchange::input_of(Rank rank, size_t staged_offset, size_t buffer_offset) const {
   if (rank == self_ && !work_->scales) return work_->input + buffer_offset;
   if (buffers_[rank].input != nullptr) return buffers_[rank].input + buffer_offset;
-  return windows_[rank].half(stage_ % 2) + staged_offset;
+  return exchange_areas_[rank].half(stage_ % 2) + staged_offset;
 }
 
 template <typename SourceOf>
@@ -315,7 +316,7 @@ void Exchange::fold_share() {
   std::byte* target = work_->output + bytes(done_) + offset;
   fold(target, own.count, device::Traffic::cached,
        [&](Rank rank) { return input_of(rank, offset, bytes(done_) + offset); });
-  device::copy(windows_[self_].half((stage_ + 1) % 2) + offset, target, bytes(own.count),
+  device::copy(exchange_areas_[self_].half((stage_ + 1) % 2) + offset, target, bytes(own.count),
                device::Traffic::handed);
 }
 
@@ -323,7 +324,7 @@ void Exchange::fold_share() {
 void Exchange::copy_result(Rank rank) {
   const Extent theirs = share(rank);
   device::copy(work_->output + bytes(done_ + theirs.first),
-               windows_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count), traffic_);
+               exchange_areas_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count), traffic_);
 }
 
 /// All buffers can be addressed: no copies, no blocks.

@@ -1,12 +1,12 @@
-/// The fast path of an island: collectives in which every rank hears from every rank, through windows that
-/// all can address.
+/// The fast path of an island: collectives in which every rank hears from every rank, through exchange areas
+/// that all can address.
 ///
 /// It stands for these plans (algorithms/), and gives the same bits, because it folds in rank order as they
 /// do:
 ///   all_reduce                          one_shot up to Limits::one_shot_bytes, two_shot above
 ///   all_gather, reduce_scatter, all_to_all   one_shot
 ///
-/// How (stages and who may write what when: window.h):
+/// How (stages and who may write what when: exchange_area.h):
 ///  * A few bytes travel inside the line that announces them (mail).
 ///  * More is copied into the rank's own half, block by block, and announced in its stage line; the others
 ///  read it
@@ -25,8 +25,8 @@
 #include "src/base/chunks.h"
 #include "src/base/doorbell.h"
 #include "src/exec/allocations.h"
+#include "src/exec/exchange_area.h"
 #include "src/exec/task.h"
-#include "src/exec/window.h"
 #include "src/exec/work.h"
 
 namespace weir::exec {
@@ -36,14 +36,14 @@ class Exchange final : public Task {
   struct Limits {
     size_t one_shot_bytes = 16 * 1024;          ///< all_reduce: read by each rank from all others
     size_t direct_bytes = 4 * 1024;             ///< from here on, look for buffers that peers can map
-    size_t block_bytes = 512 * 1024;            ///< staged at once, at most half a window
+    size_t block_bytes = 512 * 1024;            ///< staged at once, at most half an exchange area
     size_t streaming_bytes = 16 * 1024 * 1024;  ///< outputs from here on bypass the cache
   };
   static constexpr int kMostRanks = device::kMostSources;
 
-  /// windows and doorbells by rank; they outlive the object, as does `allocations`.
-  Exchange(Rank self, std::vector<Window> windows, std::vector<Doorbell*> doorbells, Allocations& allocations,
-           const Limits& limits);
+  /// exchange areas and doorbells by rank; they outlive the object, as does `allocations`.
+  Exchange(Rank self, std::vector<ExchangeArea> exchange_areas, std::vector<Doorbell*> doorbells,
+           Allocations& allocations, const Limits& limits);
 
   /// Whether the exchange does this collective.
   static bool does(Collective kind) {
@@ -114,7 +114,7 @@ class Exchange final : public Task {
 
   const Rank self_;
   const int ranks_;
-  const std::vector<Window> windows_;
+  const std::vector<ExchangeArea> exchange_areas_;
   const std::vector<Doorbell*> doorbells_;
   Allocations& allocations_;
   const Limits limits_;

@@ -51,7 +51,7 @@ TEST(Params, WhatATypeCannotHoldIsRefusedAndTheOutputLeftAlone) {
   EXPECT_EQ(ncclParamGetI64(bound("WEIR_TRANSPORTS"), &i64), ncclInvalidArgument) << "a text";
   EXPECT_EQ(i64, 77);
   uint16_t u16 = 77;
-  EXPECT_EQ(ncclParamGetU16(bound("WEIR_WINDOW_BYTES"), &u16), ncclInvalidArgument);
+  EXPECT_EQ(ncclParamGetU16(bound("WEIR_EXCHANGE_AREA_BYTES"), &u16), ncclInvalidArgument);
   EXPECT_EQ(u16, 77);
 }
 

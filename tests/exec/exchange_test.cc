@@ -22,16 +22,17 @@ class Exchanges {
                                                            .block_bytes = 8192,
                                                            .streaming_bytes = 64 * 1024})
       : island_(ranks, 256 * 1024) {
-    std::vector<Window> windows;
+    std::vector<ExchangeArea> exchange_areas;
     std::vector<Doorbell*> doorbells;
     for (Rank rank = 0; rank < ranks; ++rank) {
-      windows.emplace_back(island_.view(rank).window, island_.view(rank).window_bytes, ranks);
+      exchange_areas.emplace_back(island_.view(rank).exchange_area, island_.view(rank).exchange_area_bytes,
+                                  ranks);
       doorbells.push_back(island_.view(rank).doorbell);
     }
     for (Rank rank = 0; rank < ranks; ++rank) {
-      allocations_.push_back(std::make_unique<Allocations>(rank, registry_, windows));
+      allocations_.push_back(std::make_unique<Allocations>(rank, registry_, exchange_areas));
       exchanges_.push_back(
-          std::make_unique<Exchange>(rank, windows, doorbells, *allocations_.back(), limits));
+          std::make_unique<Exchange>(rank, exchange_areas, doorbells, *allocations_.back(), limits));
     }
   }
   Exchange& at(Rank rank) { return *exchanges_[static_cast<size_t>(rank)]; }

@@ -15,9 +15,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::unique_ptr<Segment> make(size_t inbox_bytes, size_t window_bytes = 0) {
-  auto segment =
-      Segment::create({.uid = 1, .rank = 3, .window_bytes = window_bytes, .inbox_bytes = inbox_bytes});
+std::unique_ptr<Segment> make(size_t inbox_bytes, size_t exchange_area_bytes = 0) {
+  auto segment = Segment::create(
+      {.uid = 1, .rank = 3, .exchange_area_bytes = exchange_area_bytes, .inbox_bytes = inbox_bytes});
   EXPECT_TRUE(segment.ok()) << segment.status().message();
   return std::move(*segment);
 }
@@ -28,13 +28,13 @@ TEST(SegmentTest, ShowsPeersTheSameMemory) {
   ASSERT_TRUE(attached.ok());
   const auto peer = view_peer(std::make_shared<device::SharedMemory>(std::move(*attached)), 1, 3);
   ASSERT_TRUE(peer.ok()) << peer.status().message();
-  EXPECT_EQ(peer.value().view.window_bytes, 5000u);
-  EXPECT_NE(peer.value().view.window, segment->view().window);
-  std::memset(segment->view().window, 7, 5000);
-  EXPECT_EQ(peer.value().view.window[4999], std::byte{7});
+  EXPECT_EQ(peer.value().view.exchange_area_bytes, 5000u);
+  EXPECT_NE(peer.value().view.exchange_area, segment->view().exchange_area);
+  std::memset(segment->view().exchange_area, 7, 5000);
+  EXPECT_EQ(peer.value().view.exchange_area[4999], std::byte{7});
   peer.value().view.doorbell->rings = 5;
   EXPECT_EQ(segment->view().doorbell->rings, 5u);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(segment->view().window) % 4096, 0u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(segment->view().exchange_area) % 4096, 0u);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(segment->view().doorbell) % 64, 0u);
 }
 
@@ -63,11 +63,12 @@ TEST(SegmentTest, TakesASmallerInboxWhereAddressSpaceIsLimited) {
     statm >> pages;
     const rlimit limit = {(pages * 4096) + (size_t{100} << 20), RLIM_INFINITY};
     setrlimit(RLIMIT_AS, &limit);
-    auto segment = Segment::create({.uid = 1, .rank = 3, .window_bytes = 0, .inbox_bytes = size_t{1} << 30});
+    auto segment =
+        Segment::create({.uid = 1, .rank = 3, .exchange_area_bytes = 0, .inbox_bytes = size_t{1} << 30});
     if (!segment.ok()) _exit(1);
     const auto small = (*segment)->inbox().take(size_t{1} << 20);
     auto refused =
-        Segment::create({.uid = 1, .rank = 3, .window_bytes = size_t{1} << 30, .inbox_bytes = 4096});
+        Segment::create({.uid = 1, .rank = 3, .exchange_area_bytes = size_t{1} << 30, .inbox_bytes = 4096});
     const bool told = !refused.ok() && refused.status().message().find("ulimit -v") != std::string::npos;
     _exit(small.ok() && told ? 0 : 2);
   }

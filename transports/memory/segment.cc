@@ -24,8 +24,8 @@ struct SegmentHeader {
   uint32_t version;
   Rank rank;
   uint64_t uid;
-  uint64_t window_offset;
-  uint64_t window_bytes;
+  uint64_t exchange_area_offset;
+  uint64_t exchange_area_bytes;
   uint64_t inbox_offset;
   uint64_t inbox_bytes;
   Doorbell doorbell;  // a line of its own
@@ -40,7 +40,8 @@ SegmentHeader* header_of(const device::SharedMemory& memory) {
 
 SegmentView segment_view(const device::SharedMemory& memory) {
   SegmentHeader* header = header_of(memory);
-  return {&header->doorbell, memory.data() + header->window_offset, header->window_bytes, memory.data()};
+  return {&header->doorbell, memory.data() + header->exchange_area_offset, header->exchange_area_bytes,
+          memory.data()};
 }
 
 InboxView inbox_view(const device::SharedMemory& memory) {
@@ -51,8 +52,9 @@ InboxView inbox_view(const device::SharedMemory& memory) {
 
 /// Whether the header's areas lie one after the other inside `size` bytes.
 bool sound(const SegmentHeader& header, size_t size) {
-  return header.window_offset == kDirectoryOffset + kDirectoryBytes && header.window_bytes <= size &&
-         header.inbox_offset == header.window_offset + whole_pages(header.window_bytes) &&
+  return header.exchange_area_offset == kDirectoryOffset + kDirectoryBytes &&
+         header.exchange_area_bytes <= size &&
+         header.inbox_offset == header.exchange_area_offset + whole_pages(header.exchange_area_bytes) &&
          header.inbox_bytes <= size && header.inbox_offset <= size - header.inbox_bytes;
 }
 
@@ -68,7 +70,7 @@ Result<device::SharedMemory> reserve(size_t fixed, size_t wanted, size_t& inbox_
 }  // namespace
 
 Result<std::unique_ptr<Segment>> Segment::create(const Spec& spec) {
-  const size_t fixed = kDirectoryOffset + kDirectoryBytes + whole_pages(spec.window_bytes);
+  const size_t fixed = kDirectoryOffset + kDirectoryBytes + whole_pages(spec.exchange_area_bytes);
   size_t inbox_bytes = 0;
   Result<device::SharedMemory> segment = reserve(fixed, spec.inbox_bytes, inbox_bytes);
   if (!segment.ok()) return segment.status();
@@ -78,8 +80,8 @@ Result<std::unique_ptr<Segment>> Segment::create(const Spec& spec) {
       .version = kVersion,
       .rank = spec.rank,
       .uid = spec.uid,
-      .window_offset = kDirectoryOffset + kDirectoryBytes,
-      .window_bytes = spec.window_bytes,
+      .exchange_area_offset = kDirectoryOffset + kDirectoryBytes,
+      .exchange_area_bytes = spec.exchange_area_bytes,
       .inbox_offset = fixed,
       .inbox_bytes = inbox_bytes,
       .doorbell = {},

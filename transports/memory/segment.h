@@ -1,14 +1,15 @@
 /// The segment of a rank: shared memory, one piece per communicator rank, which peers on the same host can
-/// map. It holds the doorbell on which the rank sleeps, the window that named fast paths use, and the inbox
-/// where peers put messages.
+/// map. It holds the doorbell on which the rank sleeps, the exchange area that named fast paths use, and the
+/// inbox where peers put messages.
 ///
-///     | header, doorbell | directory of channels | window | inbox, sparse |
+///     | header, doorbell | directory of channels | exchange area | inbox, sparse |
 ///
 /// One memfd; nothing has a name in any file system, so nothing stays behind whoever dies. Pages that nobody
 /// touches cost nothing.
 ///
-/// Writers: the header and directory are written by the owner alone; the window belongs to src/exec, which
-/// says there who writes which word; a channel in the inbox has the writers that memory_channel.h names.
+/// Writers: the header and directory are written by the owner alone; the exchange area belongs to src/exec,
+/// which says there who writes which word; a channel in the inbox has the writers that memory_channel.h
+/// names.
 ///
 /// Thread safety: a Segment is used by one thread at a time; LocalSegments is thread-safe.
 #pragma once
@@ -36,7 +37,7 @@ class Segment {
   struct Spec {
     uint64_t uid = 0;  ///< of the communicator
     Rank rank = 0;
-    size_t window_bytes = 0;
+    size_t exchange_area_bytes = 0;
     size_t inbox_bytes = size_t{1} << 30;
   };
 

@@ -9,8 +9,8 @@ struct Doorbell;
 
 struct SegmentView {
   Doorbell* doorbell = nullptr;
-  std::byte* window = nullptr;
-  size_t window_bytes = 0;
+  std::byte* exchange_area = nullptr;
+  size_t exchange_area_bytes = 0;
   std::byte* base = nullptr;  ///< begin of the whole segment, for transports
 };
 

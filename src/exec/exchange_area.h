@@ -1,13 +1,13 @@
-/// The window of a segment: memory that the ranks of one island write and read directly, for the exchanges
-/// that exchange.h describes. All ranks cut their windows in the same way.
+/// The exchange area of a segment: memory that the ranks of one island write and read directly, for the
+/// exchanges that exchange.h describes. All ranks cut their exchange areas in the same way.
 ///
 ///     | stage lines | allocation table | mail | half 0 | half 1 |
 ///
-/// Writers: everything is written by the owner of the window, but mail[parity][p], which rank p writes.
-/// Readers: all. An exchange is a row of stages that all ranks number alike. What belongs to stage s lies in
-/// the line, mail and half of parity s % 2. Posting stage s + 1 says: I have read all I want of stage s. So
-/// memory of stage s may be written again in stage s + 2, once everybody's stage s + 1 was seen, and no other
-/// lock is needed.
+/// Writers: everything is written by the owner of the exchange area, but mail[parity][p], which rank p
+/// writes. Readers: all. An exchange is a row of stages that all ranks number alike. What belongs to stage s
+/// lies in the line, mail and half of parity s % 2. Posting stage s + 1 says: I have read all I want of stage
+/// s. So memory of stage s may be written again in stage s + 2, once everybody's stage s + 1 was seen, and no
+/// other lock is needed.
 #pragma once
 
 #include <atomic>
@@ -47,13 +47,13 @@ struct alignas(64) AllocationSlot {
   std::byte handle[64];
 };
 
-/// One rank's window, as pointers. Plain data.
-class Window {
+/// One rank's exchange area, as pointers. Plain data.
+class ExchangeArea {
  public:
   static constexpr int kAllocations = 32;
 
-  Window() = default;
-  Window(std::byte* base, size_t bytes, int ranks) : base_(base), ranks_(ranks) {
+  ExchangeArea() = default;
+  ExchangeArea(std::byte* base, size_t bytes, int ranks) : base_(base), ranks_(ranks) {
     const size_t head = head_bytes(ranks);
     half_bytes_ = bytes > head ? (bytes - head) / 2 / 4096 * 4096 : 0;
   }
@@ -67,7 +67,7 @@ class Window {
         base_ + kMailOffset)[parity * static_cast<size_t>(ranks_) + static_cast<size_t>(from)];
   }
   std::byte* half(uint64_t parity) const { return base_ + head_bytes(ranks_) + parity * half_bytes_; }
-  /// 0: the window is too small for this many ranks.
+  /// 0: the exchange area is too small for this many ranks.
   size_t half_bytes() const { return half_bytes_; }
 
  private:

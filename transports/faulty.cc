@@ -113,13 +113,13 @@ class Faulty final : public ForwardingTransport {
     traits.sleeps = false;  // nobody rings when a hidden message comes to light
     return traits;
   }
-  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    auto sender = ForwardingTransport::open_sender(peer_card, spec);
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
+    auto sender = ForwardingTransport::open_sender(peer_address, spec);
     if (!sender.ok()) return sender;
     return std::unique_ptr<Sender>(std::make_unique<FaultySender>(std::move(*sender), faults_, spec));
   }
-  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    auto receiver = ForwardingTransport::open_receiver(peer_card, spec);
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) override {
+    auto receiver = ForwardingTransport::open_receiver(peer_address, spec);
     if (!receiver.ok()) return receiver;
     return std::unique_ptr<Receiver>(std::make_unique<FaultyReceiver>(std::move(*receiver), faults_, spec));
   }

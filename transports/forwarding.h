@@ -48,17 +48,17 @@ class ForwardingTransport : public Transport {
 
   std::string_view name() const override { return inner_->name(); }
   Traits traits() const override { return inner_->traits(); }
-  Bytes card() const override { return inner_->card(); }
-  Reach reach(BytesView peer_card) const override { return inner_->reach(peer_card); }
-  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    return inner_->open_sender(peer_card, spec);
+  Bytes address() const override { return inner_->address(); }
+  Reach reach(BytesView peer_address) const override { return inner_->reach(peer_address); }
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
+    return inner_->open_sender(peer_address, spec);
   }
-  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    return inner_->open_receiver(peer_card, spec);
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) override {
+    return inner_->open_receiver(peer_address, spec);
   }
   Status lend(SlotMemory& memory) override { return inner_->lend(memory); }
   void take_back(SlotMemory& memory) override { inner_->take_back(memory); }
-  Result<SegmentView> map(BytesView peer_card) override { return inner_->map(peer_card); }
+  Result<SegmentView> map(BytesView peer_address) override { return inner_->map(peer_address); }
   NetCounters counters() const override { return inner_->counters(); }
 
  private:

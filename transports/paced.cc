@@ -52,8 +52,8 @@ class Paced final : public ForwardingTransport {
     traits.sleeps = false;  // nobody rings when a bucket has filled
     return traits;
   }
-  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    auto sender = ForwardingTransport::open_sender(peer_card, spec);
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
+    auto sender = ForwardingTransport::open_sender(peer_address, spec);
     if (!sender.ok()) return sender;
     return std::unique_ptr<Sender>(std::make_unique<PacedSender>(std::move(*sender), spec.slot_bytes));
   }

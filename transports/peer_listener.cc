@@ -20,10 +20,10 @@ Status check_route(const SocketAddress& to, const std::optional<SocketAddress>& 
                                                 to.text(), std::generic_category().message(errno)));
 }
 
-Result<SocketAddress> read_peer_listener(ByteReader& reader, std::string_view transport, const CardHead& head,
-                                         uint64_t machine) {
+Result<SocketAddress> read_peer_listener(ByteReader& reader, std::string_view transport,
+                                         const AddressHead& head, uint64_t machine) {
   const auto address = reader.get<SocketAddress>();
-  if (!reader.ok() || !address.valid()) return short_card(transport, head.rank);
+  if (!reader.ok() || !address.valid()) return short_address(transport, head.rank);
   if (address.is_loopback() && head.host != machine) {
     return Status(
         Code::invalid_usage,

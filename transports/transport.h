@@ -1,8 +1,9 @@
 /// A way to move bytes between two ranks, and the channel ends it makes.
 ///
 /// Life of a channel:
-///  1. Every rank publishes card() through the bootstrap.
-///  2. reach(card of the peer) says whether and how well the peer can be reached, on both sides alike.
+///  1. Every rank publishes address() through the bootstrap.
+///  2. reach(transport address of the peer) says whether and how well the peer can be reached, on both sides
+///  alike.
 ///  3. Sender side calls open_sender, receiver side open_receiver, with the same LinkSpec::channel. Neither
 ///     waits for the other, so any order of opens works.
 ///  4. Both sides poll ready() of all their ends in turn (one may need another to go on) until each was true;
@@ -132,11 +133,11 @@ class Transport {
   virtual std::string_view name() const = 0;
   virtual Traits traits() const = 0;
   /// What a peer must know to reach this rank. Versioned; read only by the same transport's reach and open.
-  virtual Bytes card() const = 0;
-  /// Whether the owner of `peer_card` can be reached: tried, not assumed, where a harmless try exists.
-  virtual Reach reach(BytesView peer_card) const = 0;
-  virtual Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) = 0;
-  virtual Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) = 0;
+  virtual Bytes address() const = 0;
+  /// Whether the owner of `peer_address` can be reached: tried, not assumed, where a harmless try exists.
+  virtual Reach reach(BytesView peer_address) const = 0;
+  virtual Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) = 0;
+  virtual Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) = 0;
   /// From now on ends may have their slots in this memory, until it is taken back. An error says why not;
   /// then nothing is different.
   virtual Status lend(SlotMemory&) {
@@ -146,7 +147,7 @@ class Transport {
   virtual void take_back(SlotMemory&) {}
   /// The segment of the peer in this address space; an error where traits().maps is false. Valid
   /// until the transport is destroyed.
-  virtual Result<SegmentView> map(BytesView peer_card) = 0;
+  virtual Result<SegmentView> map(BytesView peer_address) = 0;
   /// What it has carried so far, where it is over a network. Any thread, at any time of its life; a few
   /// system calls at most.
   virtual NetCounters counters() const { return {}; }

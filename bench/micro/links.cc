@@ -75,9 +75,9 @@ void pin(int core) {
 class Side {
  public:
   Side(Rank rank, MakeNode make, int socket) : node_(make(rank)), buffer_(kBufferBytes) {
-    const Bytes card = node_.transport->card();
-    Bytes peer(card.size());
-    if (write(socket, card.data(), card.size()) < 0 || read(socket, peer.data(), peer.size()) < 0)
+    const Bytes address = node_.transport->address();
+    Bytes peer(address.size());
+    if (write(socket, address.data(), address.size()) < 0 || read(socket, peer.data(), peer.size()) < 0)
       std::abort();
     const LinkSpec spec = {
         .self = rank, .peer = 1 - rank, .channel = 0, .slots = 4, .slot_bytes = kSlotBytes};

@@ -1,4 +1,4 @@
-/// Byte strings, and a writer and a reader for what travels between processes (cards, hellos).
+/// Byte strings, and a writer and a reader for what travels between processes (transport addresses, hellos).
 ///
 /// Numbers travel in host order: both ends check magic and version first, and weir runs on little-endian
 /// machines only.

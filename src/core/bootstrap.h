@@ -1,4 +1,4 @@
-/// How the ranks of a communicator find each other, and small exchanges among them (addresses, cards,
+/// How the ranks of a communicator find each other, and small exchanges among them (transport addresses,
 /// colours).
 ///
 /// Joining: every rank says hello to the root (root.h), which waits until all are there and tells each rank

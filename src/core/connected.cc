@@ -62,7 +62,7 @@ Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watch
   IslandViews island;
   if (routes.size() == 1 || routes.size() > exec::Exchange::kMostRanks || !routes.all_map()) return island;
   for (Rank rank = 0; rank < routes.size(); ++rank) {
-    auto view = routes.to(rank).transport->map(routes.to(rank).card);
+    auto view = routes.to(rank).transport->map(routes.to(rank).address);
     if (view.status().code() == Code::remote_error) return watchdog.explain(rank, view.status());
     WEIR_TRY(view.status());
     const size_t exchange_bytes = view->exchange_area_bytes - kSharedScratchBytes;

@@ -49,7 +49,7 @@ Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
                       channel.chunks > 0 ? slot_bytes : kSignalBytes};
   refused_by_ = channel.peer;  // until it is opened
   if (channel.outgoing && !senders_.contains(key)) {
-    auto end = route.transport->open_sender(route.card, spec);
+    auto end = route.transport->open_sender(route.address, spec);
     WEIR_TRY(end.status());
     if (profile_ != nullptr) *end = profile_->told(std::move(*end), spec);
     *end = counted(std::move(*end), tally(spec, true, *route.transport));
@@ -57,7 +57,7 @@ Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
     senders_[key] = std::move(*end);
   }
   if (!channel.outgoing && !receivers_.contains(key)) {
-    auto end = route.transport->open_receiver(route.card, spec);
+    auto end = route.transport->open_receiver(route.address, spec);
     WEIR_TRY(end.status());
     if (profile_ != nullptr) *end = profile_->told(std::move(*end), spec);
     *end = counted(std::move(*end), tally(spec, false, *route.transport));

@@ -13,48 +13,50 @@ namespace {
 
 using Transports = std::vector<std::unique_ptr<Transport>>;
 
-/// The cards of all ranks: cards[rank][transport]. Empty: the rank does not offer it.
-using Cards = std::vector<std::vector<Bytes>>;
+/// The transport addresses of all ranks: addresses[rank][transport]. Empty: the rank does not offer it.
+using TransportAddresses = std::vector<std::vector<Bytes>>;
 
-Result<std::shared_ptr<Cards>> read_cards(const std::vector<Bytes>& all, const Transports& transports) {
-  auto cards = std::make_shared<Cards>();
+Result<std::shared_ptr<TransportAddresses>> read_addresses(const std::vector<Bytes>& all,
+                                                           const Transports& transports) {
+  auto addresses = std::make_shared<TransportAddresses>();
   for (const Bytes& published : all) {
     ByteReader reader(published);
-    const auto rank = cards->size();
-    auto& row = cards->emplace_back(transports.size());
+    const auto rank = addresses->size();
+    auto& row = addresses->emplace_back(transports.size());
     const auto count = reader.get<uint32_t>();
     for (uint32_t i = 0; i < count && reader.ok(); ++i) {
       const std::string name = reader.get_string();
-      Bytes card = reader.get_bytes();
+      Bytes address = reader.get_bytes();
       for (size_t t = 0; t < transports.size(); ++t) {
-        if (transports[t]->name() == name) row[t] = std::move(card);
+        if (transports[t]->name() == name) row[t] = std::move(address);
       }
     }
     if (!reader.ok())
-      return Status(Code::remote_error, fmt::format("rank {} published broken transport cards", rank));
+      return Status(Code::remote_error, fmt::format("rank {} published broken transport addresses", rank));
   }
-  return cards;
+  return addresses;
 }
 
-Result<std::shared_ptr<Cards>> exchange_cards(Bootstrap& bootstrap, const Transports& transports) {
+Result<std::shared_ptr<TransportAddresses>> exchange_addresses(Bootstrap& bootstrap,
+                                                               const Transports& transports) {
   ByteWriter own;
   own.put(static_cast<uint32_t>(transports.size()));
-  for (const auto& transport : transports) own.put_string(transport->name()).put_bytes(transport->card());
+  for (const auto& transport : transports) own.put_string(transport->name()).put_bytes(transport->address());
   auto all = bootstrap.gather(own.take());
   WEIR_TRY(all.status());
-  return (*all)->derive<Cards>([&] { return read_cards((*all)->by_rank(), transports); });
+  return (*all)->derive<TransportAddresses>([&] { return read_addresses((*all)->by_rank(), transports); });
 }
 
 /// What this rank found out about its peers, transport by transport.
 class Trials {
  public:
-  Trials(const Transports& transports, const Cards& cards)
-      : transports_(transports), cards_(cards), found_(cards.size()) {}
+  Trials(const Transports& transports, const TransportAddresses& addresses)
+      : transports_(transports), addresses_(addresses), found_(addresses.size()) {}
 
   /// Tries the transports towards every peer in turn, those that were tried left out. REQUIRES: `all`, or no
   /// trial before: up to the first that reaches it.
   void run(bool all) {
-    for (size_t p = 0; p < cards_.size(); ++p) {
+    for (size_t p = 0; p < addresses_.size(); ++p) {
       Found& found = found_[p];
       for (; found.tried < transports_.size() && (all || found.bits == 0); ++found.tried) {
         const Reach reach = try_one(p, found.tried);
@@ -74,9 +76,9 @@ class Trials {
     return found.costs == transport ? found.cost : try_one(peer, transport).cost;
   }
   Reach try_one(size_t peer, size_t transport) const {
-    const Bytes& card = cards_[peer][transport];
-    return card.empty() ? Reach{false, {}, "the peer does not offer it"}
-                        : transports_[transport]->reach(card);
+    const Bytes& address = addresses_[peer][transport];
+    return address.empty() ? Reach{false, {}, "the peer does not offer it"}
+                           : transports_[transport]->reach(address);
   }
 
  private:
@@ -88,7 +90,7 @@ class Trials {
   };
 
   const Transports& transports_;
-  const Cards& cards_;
+  const TransportAddresses& addresses_;
   std::vector<Found> found_;  ///< by peer
 };
 
@@ -188,9 +190,9 @@ Status no_transport(const Transports& transports, const Trials& trials, Rank sel
 }  // namespace
 
 Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports) {
-  auto cards = exchange_cards(bootstrap, transports);
-  WEIR_TRY(cards.status());
-  Trials trials(transports, **cards);
+  auto addresses = exchange_addresses(bootstrap, transports);
+  WEIR_TRY(addresses.status());
+  Trials trials(transports, **addresses);
   trials.run(false);
   auto matrix = gather_bits(bootstrap, trials);
   WEIR_TRY(matrix.status());
@@ -203,12 +205,12 @@ Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports) 
   }
 
   Routes routes;
-  routes.cards_ = *cards;
-  for (size_t p = 0; p < (*cards)->size(); ++p) {
+  routes.addresses_ = *addresses;
+  for (size_t p = 0; p < (*addresses)->size(); ++p) {
     const uint32_t common = trials.bits(p) & matrix->towards_self(p);
     if (common == 0) return no_transport(transports, trials, bootstrap.rank(), p);
     const auto t = static_cast<size_t>(std::countr_zero(common));
-    routes.routes_.push_back({transports[t].get(), (**cards)[p][t], trials.cost(p, t)});
+    routes.routes_.push_back({transports[t].get(), (**addresses)[p][t], trials.cost(p, t)});
   }
   return routes;
 }

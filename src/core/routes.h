@@ -1,8 +1,9 @@
 /// Which transport each pair of ranks uses: the first of the list that both sides can use.
 ///
-/// Every rank publishes the cards of all its transports, tries every peer, and publishes what it found; a
-/// pair uses a transport only if both ends said yes, so the two always agree. At first each tries a peer only
-/// up to the first transport that works; if that leaves a pair without one, all try all. Not thread-safe.
+/// Every rank publishes the transport addresses of all its transports, tries every peer, and publishes what
+/// it found; a pair uses a transport only if both ends said yes, so the two always agree. At first each tries
+/// a peer only up to the first transport that works; if that leaves a pair without one, all try all. Not
+/// thread-safe.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,7 @@ namespace weir::core {
 
 struct Route {
   Transport* transport = nullptr;
-  BytesView card;  ///< the peer's, for `transport`; lasts as long as the routes
+  BytesView address;  ///< the peer's, for `transport`; lasts as long as the routes
   Cost cost;
 };
 
@@ -36,7 +37,7 @@ class Routes {
 
  private:
   std::shared_ptr<const std::vector<std::vector<Bytes>>>
-      cards_;  ///< of all ranks; one for those of a process
+      addresses_;  ///< of all ranks; one for those of a process
   std::vector<Route> routes_;
 };
 

@@ -17,8 +17,8 @@
 
 namespace weir::device {
 
-/// What a peer must know to map a segment. Trivially copyable, meant to travel in cards. Valid while the
-/// owner's SharedMemory lives.
+/// What a peer must know to map a segment. Trivially copyable, meant to travel in transport addresses. Valid
+/// while the owner's SharedMemory lives.
 struct ShareHandle {
   int32_t pid = 0;             ///< of the owner, in its own pid namespace
   int32_t fd = -1;             ///< of the file, in the owner

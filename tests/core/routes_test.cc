@@ -25,10 +25,10 @@ class Pretended final : public Transport {
 
   std::string_view name() const override { return name_; }
   Traits traits() const override { return {}; }
-  Bytes card() const override { return ByteWriter().put(self_).take(); }
-  Reach reach(BytesView card) const override {
+  Bytes address() const override { return ByteWriter().put(self_).take(); }
+  Reach reach(BytesView address) const override {
     ++trials;
-    const Rank peer = ByteReader(card).get<Rank>();
+    const Rank peer = ByteReader(address).get<Rank>();
     if (reaches_(name_, self_, peer)) return {true, {}, {}};
     return {false, {}, fmt::format("{} of rank {} is broken", name_, self_)};
   }

@@ -46,15 +46,15 @@ class Bound {
       Binding binding;
       Transport& transport = island.transport(program.rank);
       for (const Channel& channel : program.channels) {
-        const Bytes card = island.transport(channel.peer).card();
+        const Bytes address = island.transport(channel.peer).address();
         const LinkSpec spec{program.rank, channel.peer, channel.number, slots, slot_bytes};
         binding.senders.push_back(nullptr);
         binding.receivers.push_back(nullptr);
         if (channel.outgoing) {
-          senders_.push_back(std::move(transport.open_sender(card, spec).value()));
+          senders_.push_back(std::move(transport.open_sender(address, spec).value()));
           binding.senders.back() = senders_.back().get();
         } else {
-          receivers_.push_back(std::move(transport.open_receiver(card, spec).value()));
+          receivers_.push_back(std::move(transport.open_receiver(address, spec).value()));
           binding.receivers.back() = receivers_.back().get();
         }
       }

@@ -333,7 +333,7 @@ void run_in_process(Rank rank, int from, int to) {
   const auto gpus = device::make_gpus();
   ASSERT_TRUE(gpus->at(0).ok());
   Seat seat(*gpus, 0, rank, 2);
-  Introduction mine{*seat.gpu.sharing()->share(seat.segment), seat.flags->card()}, theirs;
+  Introduction mine{*seat.gpu.sharing()->share(seat.segment), seat.flags->handle()}, theirs;
   const auto meet = [&] {
     ASSERT_EQ(write(to, &mine, sizeof(mine)), ssize_t{sizeof(mine)});
     ASSERT_EQ(read(from, &theirs, sizeof(theirs)), ssize_t{sizeof(theirs)});
@@ -342,8 +342,8 @@ void run_in_process(Rank rank, int from, int to) {
   std::vector<std::byte*> segments(2, seat.segment);
   void* const attached = *seat.gpu.sharing()->attach(theirs.segment);
   segments[static_cast<size_t>(1 - rank)] = static_cast<std::byte*>(attached);
-  std::vector<device::ShareHandle> cards(2, theirs.flags);
-  const Status reached = seat.flags->attach(cards);
+  std::vector<device::ShareHandle> handles(2, theirs.flags);
+  const Status reached = seat.flags->attach(handles);
   ASSERT_TRUE(reached.ok()) << reached.message();
   seat.open(segments);
   uint32_t number = 0;

@@ -11,11 +11,11 @@ class BothEnds : public ::testing::Test {
  protected:
   static constexpr uint32_t kSlots = 4;
 
-  /// From nodes_[0] to nodes_[1], or to whoever `card` is of. Ends that there were are gone, and what was
+  /// From nodes_[0] to nodes_[1], or to whoever `address` is of. Ends that there were are gone, and what was
   /// sent and taken counts from 0 again.
-  void open_channel(uint32_t channel, uint32_t slot_bytes, const Bytes& card);
+  void open_channel(uint32_t channel, uint32_t slot_bytes, const Bytes& address);
   void open_channel(uint32_t channel, uint32_t slot_bytes) {
-    open_channel(channel, slot_bytes, nodes_[1].transport->card());
+    open_channel(channel, slot_bytes, nodes_[1].transport->address());
   }
   void close_channel() { sender_.reset(), receiver_.reset(); }
 

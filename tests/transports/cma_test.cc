@@ -22,7 +22,7 @@ Node cma_node(Rank rank) {
 std::vector<Setup> cma_setups() {
   // A sandbox may forbid process_vm_readv altogether; then there is nothing to conform to.
   const auto probe = make_cma(test_identity(0));
-  if (!probe->reach(probe->card()).ok) return {};
+  if (!probe->reach(probe->address()).ok) return {};
   return with_faults(
       {{"processes", PeerKind::processes, cma_node, true}, {"threads", PeerKind::threads, cma_node}});
 }
@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Cma, Conformance, ::testing::ValuesIn(cma_setups()), se
 TEST(Cma, RefusesAnotherHost) {
   Identity elsewhere = test_identity(1);
   elsewhere.host += 1;
-  EXPECT_THAT(make_cma(test_identity(0))->reach(make_cma(elsewhere)->card()).why_not,
+  EXPECT_THAT(make_cma(test_identity(0))->reach(make_cma(elsewhere)->address()).why_not,
               HasSubstr("another host"));
 }
 
@@ -42,20 +42,20 @@ TEST(Cma, RefusesAProcessThatHasEnded) {
   ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
-    const Bytes card = make_cma(test_identity(1))->card();
-    _exit(write(ends[1], card.data(), card.size()) > 0 ? 0 : 1);
+    const Bytes address = make_cma(test_identity(1))->address();
+    _exit(write(ends[1], address.data(), address.size()) > 0 ? 0 : 1);
   }
-  Bytes card(4096);
-  card.resize(static_cast<size_t>(read(ends[0], card.data(), card.size())));
+  Bytes address(4096);
+  address.resize(static_cast<size_t>(read(ends[0], address.data(), address.size())));
   close(ends[0]);
   close(ends[1]);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  EXPECT_THAT(make_cma(test_identity(0))->reach(card).why_not, HasSubstr("no such process"));
+  EXPECT_THAT(make_cma(test_identity(0))->reach(address).why_not, HasSubstr("no such process"));
 }
 
 TEST(Cma, RefusesABoardThatHasGone) {
-  const Bytes card = make_cma(test_identity(1))->card();
-  EXPECT_THAT(make_cma(test_identity(0))->reach(card).why_not, HasSubstr("not there any more"));
+  const Bytes address = make_cma(test_identity(1))->address();
+  EXPECT_THAT(make_cma(test_identity(0))->reach(address).why_not, HasSubstr("not there any more"));
 }
 
 TEST(Cma, SaysWhyTheKernelForbidsIt) {
@@ -66,9 +66,9 @@ TEST(Cma, SaysWhyTheKernelForbidsIt) {
       if (setgid(65534) != 0 || setuid(65534) != 0) throw CannotGoOn("setuid failed");
     }
     const auto transport = make_cma(test_identity(peer.rank()));
-    const Bytes card = peer.swap(transport->card());
+    const Bytes address = peer.swap(transport->address());
     if (peer.rank() == 1) {
-      const Reach reach = transport->reach(card);
+      const Reach reach = transport->reach(address);
       EXPECT_FALSE(reach.ok);
       EXPECT_THAT(reach.why_not, HasSubstr("runs as user 0 and this process as user 65534"));
     }

@@ -54,25 +54,25 @@ std::vector<Setup> with_faults(std::vector<Setup> setups) {
 TEST_P(Conformance, ReachesThePeerFromBothSides) {
   run_pair(GetParam().kind, [&](Peer& peer) {
     Link link(GetParam(), peer);
-    const Reach reach = link.transport().reach(link.peer_card());
+    const Reach reach = link.transport().reach(link.peer_address());
     EXPECT_TRUE(reach.ok) << reach.why_not;
     EXPECT_GT(reach.cost.gigabytes_per_s, 0);
-    EXPECT_EQ(link.transport().map(link.peer_card()).ok(), link.transport().traits().maps);
+    EXPECT_EQ(link.transport().map(link.peer_address()).ok(), link.transport().traits().maps);
     peer.meet();
   });
 }
 
-TEST_P(Conformance, RefusesDamagedCardsWithASentence) {
+TEST_P(Conformance, RefusesDamagedAddressesWithASentence) {
   run_pair(GetParam().kind, [&](Peer& peer) {
     Link link(GetParam(), peer);
-    Bytes card = link.peer_card();
-    while (!card.empty()) {
-      card.pop_back();
-      const Reach reach = link.transport().reach(card);
-      EXPECT_FALSE(reach.ok) << card.size() << " bytes of " << link.peer_card().size();
+    Bytes address = link.peer_address();
+    while (!address.empty()) {
+      address.pop_back();
+      const Reach reach = link.transport().reach(address);
+      EXPECT_FALSE(reach.ok) << address.size() << " bytes of " << link.peer_address().size();
       EXPECT_GT(reach.why_not.size(), 10u);
-      EXPECT_FALSE(link.transport().open_sender(card, spec_for(peer, 0)).ok());
-      EXPECT_FALSE(link.transport().open_receiver(card, spec_for(peer, 0)).ok());
+      EXPECT_FALSE(link.transport().open_sender(address, spec_for(peer, 0)).ok());
+      EXPECT_FALSE(link.transport().open_receiver(address, spec_for(peer, 0)).ok());
     }
     peer.meet();
   });

@@ -3,7 +3,7 @@
 ///
 ///     INSTANTIATE_TEST_SUITE_P(Shm, Conformance, ::testing::ValuesIn(with_faults({...})), setup_name);
 ///
-/// Each test runs two ranks, 0 and 1, that make a Node each, swap cards and talk over channels.
+/// Each test runs two ranks, 0 and 1, that make a Node each, swap transport addresses and talk over channels.
 #pragma once
 
 #include <gtest/gtest.h>

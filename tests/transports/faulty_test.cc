@@ -17,8 +17,8 @@ class FaultyTest : public ::testing::Test {
     segment_ = test_segment(0);
     transport_ = make_faulty(make_loop(test_identity(0), segment_.get(), &segments_), faults);
     const LinkSpec spec = {.self = 0, .peer = 0};
-    sender_ = std::move(transport_->open_sender(transport_->card(), spec).value());
-    receiver_ = std::move(transport_->open_receiver(transport_->card(), spec).value());
+    sender_ = std::move(transport_->open_sender(transport_->address(), spec).value());
+    receiver_ = std::move(transport_->open_receiver(transport_->address(), spec).value());
   }
   int looks_until_ready() {
     int looks = 1;

@@ -19,11 +19,11 @@ class LentSlots final : public ForwardingTransport {
   }
   ~LentSlots() override { take_back(memory_); }
 
-  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    return ForwardingTransport::open_sender(peer_card, with_slots(spec));
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
+    return ForwardingTransport::open_sender(peer_address, with_slots(spec));
   }
-  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    return ForwardingTransport::open_receiver(peer_card, with_slots(spec));
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) override {
+    return ForwardingTransport::open_receiver(peer_address, with_slots(spec));
   }
 
  private:

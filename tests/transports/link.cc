@@ -66,18 +66,18 @@ LinkSpec spec_for(const Peer& peer, uint32_t number, uint32_t slots, uint32_t sl
 
 Link::Link(const Setup& setup, Peer& peer) : node_(setup.make(peer.rank())) {
   if (node_.transport == nullptr) throw CannotGoOn("the transport could not be made");
-  card_ = node_.transport->card();
-  peer_card_ = peer.swap(card_);
+  address_ = node_.transport->address();
+  peer_address_ = peer.swap(address_);
 }
 
 std::unique_ptr<Sender> Link::sender(const LinkSpec& spec) {
-  auto opened = transport().open_sender(peer_card_, spec);
+  auto opened = transport().open_sender(peer_address_, spec);
   require(opened.status(), "open_sender");
   return std::move(*opened);
 }
 
 std::unique_ptr<Receiver> Link::receiver(const LinkSpec& spec) {
-  auto opened = transport().open_receiver(peer_card_, spec);
+  auto opened = transport().open_receiver(peer_address_, spec);
   require(opened.status(), "open_receiver");
   return std::move(*opened);
 }

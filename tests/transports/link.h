@@ -15,20 +15,20 @@ LinkSpec spec_for(const Peer& peer, uint32_t number, uint32_t slots = 4, uint32_
 
 class Link {
  public:
-  /// Makes the node and swaps cards.
+  /// Makes the node and swaps transport addresses.
   Link(const Setup& setup, Peer& peer);
 
   Transport& transport() { return *node_.transport; }
-  const Bytes& card() const { return card_; }  ///< of this rank
-  const Bytes& peer_card() const { return peer_card_; }
+  const Bytes& address() const { return address_; }  ///< of this rank
+  const Bytes& peer_address() const { return peer_address_; }
 
   std::unique_ptr<Sender> sender(const LinkSpec& spec);
   std::unique_ptr<Receiver> receiver(const LinkSpec& spec);
 
  private:
   Node node_;
-  Bytes card_;
-  Bytes peer_card_;
+  Bytes address_;
+  Bytes peer_address_;
 };
 
 /// Calls `look` until it is true; throws CannotGoOn after a while.

@@ -28,8 +28,8 @@ INSTANTIATE_TEST_SUITE_P(Loop, Conformance,
 TEST(Loop, RefusesAnotherProcess) {
   run_pair(PeerKind::processes, [](Peer& peer) {
     const Node node = loop_node(peer.rank());
-    const Bytes card = peer.swap(node.transport->card());
-    const Reach reach = node.transport->reach(card);
+    const Bytes address = peer.swap(node.transport->address());
+    const Reach reach = node.transport->reach(address);
     EXPECT_FALSE(reach.ok);
     EXPECT_THAT(reach.why_not, HasSubstr("another process"));
     peer.meet();
@@ -38,10 +38,10 @@ TEST(Loop, RefusesAnotherProcess) {
 
 TEST(Loop, OneRankReachesItself) {
   const Node node = loop_node(0);
-  const Bytes card = node.transport->card();
+  const Bytes address = node.transport->address();
   const LinkSpec spec = {.self = 0, .peer = 0};
-  auto sender = node.transport->open_sender(card, spec);
-  auto receiver = node.transport->open_receiver(card, spec);
+  auto sender = node.transport->open_sender(address, spec);
+  auto receiver = node.transport->open_receiver(address, spec);
   ASSERT_TRUE(sender.ok() && receiver.ok());
   ASSERT_TRUE((*sender)->ready().value());
   ASSERT_NE((*sender)->acquire(), nullptr);

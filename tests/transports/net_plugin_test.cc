@@ -11,7 +11,7 @@
 #include "src/base/host.h"
 #include "tests/transports/conformance.h"
 #include "tests/transports/link.h"
-#include "transports/card.h"
+#include "transports/address.h"
 
 namespace weir::testing {
 namespace {
@@ -173,7 +173,7 @@ TEST(NetPluginLoad, TellsTheTrafficClass) {
 TEST(NetPluginLoad, KnowsTheSpeedOfItsDevices) {
   const Environment environment("FAKE_NET_SPEED", "200000");
   const Node node = net_node(12, 0);
-  const Reach reach = node.transport->reach(node.transport->card());
+  const Reach reach = node.transport->reach(node.transport->address());
   ASSERT_TRUE(reach.ok) << reach.why_not;
   EXPECT_DOUBLE_EQ(reach.cost.gigabytes_per_s, 2 * 25);
 }
@@ -181,14 +181,14 @@ TEST(NetPluginLoad, KnowsTheSpeedOfItsDevices) {
 TEST(NetPluginTest, WithoutAPluginReachesNobodyAndSaysWhy) {
   const auto transport =
       make_net_plugin(test_identity(0), nullptr, NetPlugin::load({.plugins = "absent", .network = {}}));
-  EXPECT_TRUE(transport->card().empty());
+  EXPECT_TRUE(transport->address().empty());
   EXPECT_THAT(transport->reach({}).why_not, HasSubstr("could not find absent"));
 }
 
 TEST(NetPluginTest, RefusesAPeerWithoutOneOrWithAnother) {
   const Node node = net_node(11, 0);
   EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("peer has no net plugin"));
-  const Bytes other = begin_card("net_plugin", 1, {1, host_identity("")})
+  const Bytes other = begin_address("net_plugin", 1, {1, host_identity("")})
                           .put(node.listener->address())
                           .put_string("Other")
                           .put(1.0)
@@ -202,7 +202,7 @@ TEST(NetPluginTest, RefusesAPeerWithoutOneOrWithAnother) {
 TEST(NetPluginTest, RefusesWhatIsTooLongForADevice) {
   const Node node = net_node(8, 0);  // at most 1 GiB per request
   const auto sender =
-      node.transport->open_sender(node.transport->card(), {.self = 0, .peer = 0, .slot_bytes = 1u << 30});
+      node.transport->open_sender(node.transport->address(), {.self = 0, .peer = 0, .slot_bytes = 1u << 30});
   EXPECT_EQ(sender.status().code(), Code::invalid_argument);
   EXPECT_THAT(sender.status().message(), AllOf(HasSubstr("fake0"), HasSubstr("1073741856 bytes")));
 }

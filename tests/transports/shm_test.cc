@@ -24,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(Shm, Conformance,
 TEST(Shm, RefusesWhatTheUserSwitchedOff) {
   const auto segment = test_segment(0);
   const auto off = make_shm(test_identity(0), segment.get(), true);
-  EXPECT_THAT(off->reach(off->card()).why_not, HasSubstr("NCCL_SHM_DISABLE"));
+  EXPECT_THAT(off->reach(off->address()).why_not, HasSubstr("NCCL_SHM_DISABLE"));
 }
 
 TEST(Shm, RefusesAnotherHost) {
@@ -32,38 +32,38 @@ TEST(Shm, RefusesAnotherHost) {
   Identity elsewhere = test_identity(1);
   elsewhere.host += 1;
   const auto here = make_shm(test_identity(0), segment.get(), false);
-  EXPECT_THAT(here->reach(make_shm(elsewhere, segment.get(), false)->card()).why_not,
+  EXPECT_THAT(here->reach(make_shm(elsewhere, segment.get(), false)->address()).why_not,
               HasSubstr("another host"));
 }
 
 TEST(Shm, RefusesASegmentOfAnotherRankOrCommunicator) {
   const auto segment = test_segment(0);
   const auto here = make_shm(test_identity(0), segment.get(), false);
-  EXPECT_THAT(here->map(make_shm(test_identity(1), segment.get(), false)->card()).status().message(),
+  EXPECT_THAT(here->map(make_shm(test_identity(1), segment.get(), false)->address()).status().message(),
               HasSubstr("is the segment of rank 0"));
   Identity other = test_identity(0);
   other.uid = 5;
-  EXPECT_THAT(make_shm(other, segment.get(), false)->map(here->card()).status().message(),
+  EXPECT_THAT(make_shm(other, segment.get(), false)->map(here->address()).status().message(),
               HasSubstr("communicator c0ffee"));
 }
 
 TEST(Shm, WithoutASegmentReachesNobody) {
   const auto segment = test_segment(0);
   const auto homeless = make_shm(test_identity(0), nullptr, false);
-  EXPECT_TRUE(homeless->card().empty());
-  EXPECT_THAT(homeless->reach(make_shm(test_identity(1), segment.get(), false)->card()).why_not,
+  EXPECT_TRUE(homeless->address().empty());
+  EXPECT_THAT(homeless->reach(make_shm(test_identity(1), segment.get(), false)->address()).why_not,
               HasSubstr("no segment"));
 }
 
 TEST(Shm, RefusesAnOwnerThatHasGone) {
-  Bytes card;
+  Bytes address;
   const auto here_segment = test_segment(1);
   {
     const auto segment = test_segment(0);
-    card = make_shm(test_identity(0), segment.get(), false)->card();
+    address = make_shm(test_identity(0), segment.get(), false)->address();
   }
   const auto here = make_shm(test_identity(1), here_segment.get(), false);
-  EXPECT_THAT(here->reach(card).why_not, HasSubstr("released"));
+  EXPECT_THAT(here->reach(address).why_not, HasSubstr("released"));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "src/base/clock.h"
 #include "src/base/host.h"
 #include "tests/transports/both_ends.h"
-#include "transports/card.h"
+#include "transports/address.h"
 #include "transports/tcp/control.h"
 #include "transports/tcp/rails.h"
 #include "transports/tcp/tcp.h"
@@ -190,20 +190,20 @@ TEST_P(TcpFailover, WorksAgainInALaterLifeOfTheChannel) {
   }
 }
 
-/// The card of rank 1 with another address as its second.
-Bytes card_with(const Listener& listener, const SocketAddress& second) {
-  ByteWriter card = begin_card("tcp", 3, {1, host_identity("")});
-  card.put(listener.address()).put(uint32_t{0}).put(uint32_t{2});
-  tcp::Rail{.name = "lo", .listener = listener.address(), .network_bits = 8}.put(card);
-  tcp::Rail{.name = "lo", .listener = second, .network_bits = 8}.put(card);
-  return card.take();
+/// The transport address of rank 1 with another address as its second.
+Bytes address_with(const Listener& listener, const SocketAddress& second) {
+  ByteWriter address = begin_address("tcp", 3, {1, host_identity("")});
+  address.put(listener.address()).put(uint32_t{0}).put(uint32_t{2});
+  tcp::Rail{.name = "lo", .listener = listener.address(), .network_bits = 8}.put(address);
+  tcp::Rail{.name = "lo", .listener = second, .network_bits = 8}.put(address);
+  return address.take();
 }
 
 TEST_P(TcpFailover, OpensWithoutAPathThatRefuses) {
   open();
   const SocketAddress closed = listener_at({"127.0.0.6"})->address();
   for (uint32_t channel : {4, 5}) {  // which begin with different paths
-    open_channel(channel, 4096, card_with(*nodes_[1].listener, closed));
+    open_channel(channel, 4096, address_with(*nodes_[1].listener, closed));
     exchange(5, 4096);
   }
 }
@@ -219,7 +219,7 @@ TEST_P(TcpFailover, OpensWithoutAPathThatDoesNotAnswer) {
   std::vector<Socket> fillers;
   for (int i = 0; i < 3; ++i) fillers.push_back(std::move(*Socket::start_connect(*deaf.local_address())));
   for (uint32_t channel : {4, 5}) {
-    open_channel(channel, 4096, card_with(*nodes_[1].listener, *deaf.local_address()));
+    open_channel(channel, 4096, address_with(*nodes_[1].listener, *deaf.local_address()));
     exchange(5, 4096);
   }
 }
@@ -265,7 +265,7 @@ class TcpDoubles : public ::testing::Test {
     const auto other = listener_at({"127.0.0.2"});
     const auto peer = make_tcp(test_identity(0), other.get(), {});
     const LinkSpec spec{.self = 1, .peer = 0, .channel = 0, .slots = kSlots, .slot_bytes = kBytes};
-    auto receiver = node_.transport->open_receiver(peer->card(), spec);
+    auto receiver = node_.transport->open_receiver(peer->address(), spec);
     ASSERT_TRUE(receiver.ok()) << receiver.status().message();
     receiver_ = std::move(*receiver);
   }

@@ -62,10 +62,10 @@ TEST(TcpRails, WithTheSameAddressOnTwoMachinesJoinNothing) {
   EXPECT_THAT(paths(bridges, others, false), ElementsAre("any 127.3.0.1:7"));
 }
 
-TEST(TcpRails, TravelInCards) {
-  ByteWriter card;
-  rail("eth7", "10.1.2.3", 20).put(card);
-  const Bytes bytes = card.take();
+TEST(TcpRails, TravelInAddresses) {
+  ByteWriter address;
+  rail("eth7", "10.1.2.3", 20).put(address);
+  const Bytes bytes = address.take();
   ByteReader reader(bytes);
   const Rail read = Rail::get(reader);
   EXPECT_TRUE(reader.ok());

@@ -10,7 +10,7 @@
 #include "tests/transports/conformance.h"
 #include "tests/transports/link.h"
 #include "tests/transports/tcp_node.h"
-#include "transports/card.h"
+#include "transports/address.h"
 #include "transports/tcp/channel.h"
 #include "transports/tcp/rails.h"
 
@@ -59,31 +59,31 @@ std::vector<Setup> tcp_setups() {
 
 INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, ::testing::ValuesIn(tcp_setups()), setup_name);
 
-/// A card of tcp for rank 1 of machine `host`, whose listener is at `address`.
-Bytes card_at(const std::string& address, uint64_t host) {
-  const SocketAddress listener = SocketAddress::parse(address).value();
-  ByteWriter card = begin_card("tcp", 3, {1, host});
-  card.put(listener).put(uint32_t{0}).put(uint32_t{1});
-  tcp::Rail{.name = "eth0", .listener = listener, .network_bits = 8}.put(card);
-  return card.take();
+/// A transport address of tcp for rank 1 of machine `host`, whose listener is at `at`.
+Bytes address_at(const std::string& at, uint64_t host) {
+  const SocketAddress listener = SocketAddress::parse(at).value();
+  ByteWriter address = begin_address("tcp", 3, {1, host});
+  address.put(listener).put(uint32_t{0}).put(uint32_t{1});
+  tcp::Rail{.name = "eth0", .listener = listener, .network_bits = 8}.put(address);
+  return address.take();
 }
 
 TEST(Tcp, RefusesALoopbackAddressOfAnotherHost) {
   const Node node = tcp_node(AF_INET, 1, 0);
-  EXPECT_THAT(node.transport->reach(card_at("127.0.0.1:99", 1)).why_not, HasSubstr("NCCL_SOCKET_IFNAME"));
-  EXPECT_TRUE(node.transport->reach(card_at("127.0.0.1:99", host_identity(""))).ok);
+  EXPECT_THAT(node.transport->reach(address_at("127.0.0.1:99", 1)).why_not, HasSubstr("NCCL_SOCKET_IFNAME"));
+  EXPECT_TRUE(node.transport->reach(address_at("127.0.0.1:99", host_identity(""))).ok);
 }
 
 TEST(Tcp, RefusesWhereThereIsNoWay) {
   const Node node = tcp_node(AF_INET, 1, 0);
-  EXPECT_THAT(node.transport->reach(card_at("255.255.255.255:99", 1)).why_not,
+  EXPECT_THAT(node.transport->reach(address_at("255.255.255.255:99", 1)).why_not,
               HasSubstr("255.255.255.255:99"));
 }
 
 TEST(Tcp, WithoutAListenerReachesNobody) {
   const auto transport = make_tcp(test_identity(0), nullptr, {});
-  EXPECT_TRUE(transport->card().empty());
-  EXPECT_THAT(transport->reach(card_at("127.0.0.1:99", test_identity(0).host)).why_not,
+  EXPECT_TRUE(transport->address().empty());
+  EXPECT_THAT(transport->reach(address_at("127.0.0.1:99", test_identity(0).host)).why_not,
               HasSubstr("does not listen"));
 }
 
@@ -91,8 +91,8 @@ TEST(Tcp, NamesAListenerThatIsClosed) {
   const Node node = tcp_node(AF_INET, 1, 0);
   uint16_t port = 0;
   { port = tcp_node(AF_INET, 1, 1).listener->address().port(); }
-  const Bytes card = card_at("127.0.0.1:" + std::to_string(port), host_identity(""));
-  auto sender = node.transport->open_sender(card, {.self = 0, .peer = 1});
+  const Bytes address = address_at("127.0.0.1:" + std::to_string(port), host_identity(""));
+  auto sender = node.transport->open_sender(address, {.self = 0, .peer = 1});
   Status trouble = sender.status();
   while (trouble.ok()) trouble = (*sender)->ready().status();
   EXPECT_EQ(trouble.code(), Code::remote_error);
@@ -142,7 +142,7 @@ TEST(Tcp, NeedsNoGrantForSmallMessages) {
 TEST(Tcp, RefusesChannelNumbersItCannotName) {
   const Node node = tcp_node(AF_INET, 1, 0);
   const auto sender =
-      node.transport->open_sender(node.transport->card(), {.self = 0, .peer = 0, .channel = 1u << 24});
+      node.transport->open_sender(node.transport->address(), {.self = 0, .peer = 0, .channel = 1u << 24});
   EXPECT_EQ(sender.status().code(), Code::invalid_argument);
 }
 

@@ -42,7 +42,7 @@ TEST(TransportsTest, WithoutPartsTheyReachNobodyAndSayWhy) {
   const auto made = make_transports({}, {});
   ASSERT_TRUE(made.ok());
   for (const auto& transport : made.value()) {
-    const Reach reach = transport->reach(transport->card());
+    const Reach reach = transport->reach(transport->address());
     EXPECT_TRUE(reach.ok || !reach.why_not.empty()) << transport->name();
   }
 }

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/transports/conformance.h"
-#include "transports/card.h"
+#include "transports/address.h"
 
 namespace weir::testing {
 namespace {
@@ -27,12 +27,12 @@ std::vector<Setup> ucx_setups() {
 
 INSTANTIATE_TEST_SUITE_P(Ucx, Conformance, ::testing::ValuesIn(ucx_setups()), setup_name);
 
-TEST(Ucx, RefusesCardsThatAreNone) {
+TEST(Ucx, RefusesAddressesThatAreNone) {
   const Node node = ucx_node("tcp,self", 0);
   EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("no UCX"));
-  const Bytes shortened = begin_card("ucx", 1, {1, 1}).take();
+  const Bytes shortened = begin_address("ucx", 1, {1, 1}).take();
   EXPECT_THAT(node.transport->reach(shortened).why_not, HasSubstr("rank 1"));
-  const Bytes other = begin_card("tcp", 1, {1, 1}).take();
+  const Bytes other = begin_address("tcp", 1, {1, 1}).take();
   EXPECT_FALSE(node.transport->reach(other).ok);
 }
 

@@ -123,7 +123,7 @@ TEST_F(VerbsLending, RefusedRegistrationsAreSaid) {
 TEST_F(VerbsLending, SlotsOutsideAreRefused) {
   ASSERT_TRUE(node_.transport->lend(memory_).ok());
   for (std::byte* const at : {memory_.begin() - 4096, memory_.begin() + (1 << 16) - 4096}) {
-    const auto sender = node_.transport->open_sender(node_.transport->card(), {0, 1, 7, 2, 4096, at});
+    const auto sender = node_.transport->open_sender(node_.transport->address(), {0, 1, 7, 2, 4096, at});
     EXPECT_EQ(sender.status().code(), Code::invalid_argument);
     EXPECT_THAT(sender.status().message(), HasSubstr("not in memory that verbs was lent"));
   }
@@ -133,7 +133,7 @@ TEST_F(VerbsLending, SlotsOutsideAreRefused) {
 TEST_F(VerbsLending, ThroughDecoratorsUntilItIsTakenBack) {
   node_.transport = make_faulty(make_paced(std::move(node_.transport)), {});
   const auto open = [&] {
-    return node_.transport->open_sender(node_.transport->card(), {0, 1, 7, 2, 4096, memory_.begin()})
+    return node_.transport->open_sender(node_.transport->address(), {0, 1, 7, 2, 4096, memory_.begin()})
         .status();
   };
   EXPECT_EQ(open().code(), Code::invalid_argument);
@@ -152,7 +152,7 @@ class VerbsLentInShortRequests : public VerbsLending {
   Status open(uint32_t slot_bytes) {
     FakeFabric fabric(4, kMostBytes);
     Node node = verbs_node(fabric, 0, {});
-    return node.transport->open_sender(node.transport->card(), {0, 1, 7, 2, slot_bytes}).status();
+    return node.transport->open_sender(node.transport->address(), {0, 1, 7, 2, slot_bytes}).status();
   }
 };
 

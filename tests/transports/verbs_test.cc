@@ -8,7 +8,7 @@
 #include "tests/transports/both_ends.h"
 #include "tests/transports/lent_slots.h"
 #include "tests/transports/verbs_node.h"
-#include "transports/card.h"
+#include "transports/address.h"
 #include "transports/line.h"
 #include "transports/verbs/ports.h"
 #include "transports/verbs/wire.h"
@@ -211,10 +211,10 @@ TEST(VerbsTest, SaysWhyNobodyIsReached) {
 TEST(VerbsTest, SharesNoNetworkWithAnotherKindOfPort) {
   FakeFabric fabric(4);
   const Node node = verbs_node(fabric, 0, {});
-  ByteWriter card = begin_card("verbs", 3, {1, host_identity("")});
-  card.put(node.listener->address()).put(uint32_t{1});
-  verbs::PortAddress{.name = "mlx5_0:1", .lid = 7, .network_bits = 64}.put(card);
-  EXPECT_THAT(node.transport->reach(card.take()).why_not,
+  ByteWriter address = begin_address("verbs", 3, {1, host_identity("")});
+  address.put(node.listener->address()).put(uint32_t{1});
+  verbs::PortAddress{.name = "mlx5_0:1", .lid = 7, .network_bits = 64}.put(address);
+  EXPECT_THAT(node.transport->reach(address.take()).why_not,
               AllOf(HasSubstr("mlx5_0:1"), HasSubstr("fake0:1 (10.0.0.1)")));
 }
 
@@ -224,7 +224,7 @@ TEST(VerbsTest, RefusesAStrangersOffer) {
   const Node peer = verbs_node(fabric, 0, {});
   const LinkSpec spec{.self = 1, .peer = 0, .channel = 9};
   for (const bool framed : {false, true}) {
-    auto receiver = node.transport->open_receiver(peer.transport->card(), spec);
+    auto receiver = node.transport->open_receiver(peer.transport->address(), spec);
     ASSERT_TRUE(receiver.ok());
     const auto key = verbs::delivery_key(test_identity(1).uid, 0, 1, 9);
     auto stranger = deliver(node.listener->address(), key, Deadline::in_ms(5000));
@@ -244,14 +244,14 @@ TEST(VerbsTest, RefusesAStrangersOffer) {
 TEST(VerbsTest, NamesAListenerThatIsClosed) {
   FakeFabric fabric(4);
   const Node node = verbs_node(fabric, 0, {});
-  Bytes card;
+  Bytes address;
   uint16_t port = 0;
   {
     const Node gone = verbs_node(fabric, 1, {});
-    card = gone.transport->card();
+    address = gone.transport->address();
     port = gone.listener->address().port();
   }
-  auto sender = node.transport->open_sender(card, {.self = 0, .peer = 1});
+  auto sender = node.transport->open_sender(address, {.self = 0, .peer = 1});
   const Status trouble = sender.ok() ? await_refusal(**sender, 10000) : sender.status();
   EXPECT_EQ(trouble.code(), Code::remote_error);
   EXPECT_THAT(trouble.message(), HasSubstr(std::to_string(port)));

@@ -5,19 +5,19 @@
 #include <algorithm>
 
 #include "src/base/host.h"
-#include "transports/card.h"
+#include "transports/address.h"
 #include "transports/matched/channel.h"
 #include "transports/peer_listener.h"
 
 namespace weir {
 namespace {
 
-constexpr uint32_t kPluginCardVersion = 1;
+constexpr uint32_t kPluginAddressVersion = 1;
 constexpr uint32_t kPurpose = 3u << 29;
 constexpr uint32_t kMostRails = 1024;
 constexpr double kPluginLatencyUs = 10;  // where the plugin does not say
 
-/// Who wrote a card.
+/// Who wrote a transport address.
 struct PluginPeer {
   Rank rank = 0;
   SocketAddress listener;
@@ -43,17 +43,17 @@ class NetPluginTransport final : public Transport {
   std::string_view name() const override { return "net_plugin"; }
   Traits traits() const override { return {}; }
 
-  Bytes card() const override {
+  Bytes address() const override {
     if (listener_ == nullptr || plugin_ == nullptr) return {};
-    ByteWriter card = begin_card(name(), kPluginCardVersion, {self_.rank, machine_});
-    card.put(listener_->address()).put_string(plugin_->network()).put(latency_of(*plugin_));
-    card.put(static_cast<uint32_t>(plugin_->rails()));
-    for (size_t i = 0; i < plugin_->rails(); ++i) card.put(plugin_->rail(i).gigabits_per_s);
-    return card.take();
+    ByteWriter address = begin_address(name(), kPluginAddressVersion, {self_.rank, machine_});
+    address.put(listener_->address()).put_string(plugin_->network()).put(latency_of(*plugin_));
+    address.put(static_cast<uint32_t>(plugin_->rails()));
+    for (size_t i = 0; i < plugin_->rails(); ++i) address.put(plugin_->rail(i).gigabits_per_s);
+    return address.take();
   }
 
-  Reach reach(BytesView peer_card) const override {
-    const Result<PluginPeer> owner = owner_of(peer_card);
+  Reach reach(BytesView peer_address) const override {
+    const Result<PluginPeer> owner = owner_of(peer_address);
     if (!owner.ok()) return {false, {}, owner.status().message()};
     Cost cost{.latency_us = std::max(latency_of(*plugin_), owner->latency_us),
               .gigabytes_per_s = 0,
@@ -63,8 +63,8 @@ class NetPluginTransport final : public Transport {
     return {true, cost, {}};
   }
 
-  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<PluginPeer> owner = owner_of(peer_card);
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
+    const Result<PluginPeer> owner = owner_of(peer_address);
     if (!owner.ok()) return owner.status();
     // Channels with fewer connections than there are rails begin at different ones.
     const size_t rails = std::min(plugin_->rails(), owner->gigabits_per_s.size());
@@ -77,8 +77,8 @@ class NetPluginTransport final : public Transport {
     return open_matched_sender(context(*owner), std::move(pairs), spec);
   }
 
-  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<PluginPeer> owner = owner_of(peer_card);
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) override {
+    const Result<PluginPeer> owner = owner_of(peer_address);
     if (!owner.ok()) return owner.status();
     return open_matched_receiver(context(*owner), *listener_, spec);
   }
@@ -93,15 +93,15 @@ class NetPluginTransport final : public Transport {
     return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.listener, {}, &tally_};
   }
 
-  /// The owner of the card, if its plugin and ours are for the same network.
-  Result<PluginPeer> owner_of(BytesView card) const {
+  /// The owner of the transport address, if its plugin and ours are for the same network.
+  Result<PluginPeer> owner_of(BytesView address) const {
     WEIR_TRY(no_plugin_);
     if (listener_ == nullptr)
       return Status(Code::invalid_usage, "this process does not listen at any address");
-    if (card.empty())
+    if (address.empty())
       return Status(Code::invalid_usage, "the peer has no net plugin that can be used; its log says why");
-    ByteReader reader(card);
-    const Result<CardHead> head = read_card(reader, name(), kPluginCardVersion);
+    ByteReader reader(address);
+    const Result<AddressHead> head = read_address(reader, name(), kPluginAddressVersion);
     if (!head.ok()) return head.status();
     const auto listener = read_peer_listener(reader, name(), *head, machine_);
     WEIR_TRY(listener.status());
@@ -112,7 +112,7 @@ class NetPluginTransport final : public Transport {
     const auto count = reader.get<uint32_t>();
     for (uint32_t i = 0; reader.ok() && i < count && i < kMostRails; ++i)
       owner.gigabits_per_s.push_back(reader.get<double>());
-    if (!reader.ok() || count == 0 || count > kMostRails) return short_card(name(), head->rank);
+    if (!reader.ok() || count == 0 || count > kMostRails) return short_address(name(), head->rank);
     if (owner.network == plugin_->network()) return owner;
     return Status(Code::invalid_usage,
                   fmt::format("rank {} has a net plugin for the network \"{}\", and ours is for \"{}\"",

@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "transports/card.h"
+#include "transports/address.h"
 #include "transports/memory/cma_board.h"
 #include "transports/memory/cma_channel.h"
 
 namespace weir {
 namespace {
 
-constexpr uint32_t kCmaCardVersion = 1;
+constexpr uint32_t kCmaAddressVersion = 1;
 // Half a round trip, and a stream of 64 KiB messages in small pages.
 constexpr Cost kCmaCost = {.latency_us = 1.0, .gigabytes_per_s = 10};
 
@@ -23,22 +23,22 @@ class Cma final : public Transport {
 
   std::string_view name() const override { return "cma"; }
   Traits traits() const override { return {}; }
-  Bytes card() const override {
+  Bytes address() const override {
     if (board_ == nullptr) return {};
-    return begin_card(name(), kCmaCardVersion, {self_.rank, self_.host}).put(board_->address()).take();
+    return begin_address(name(), kCmaAddressVersion, {self_.rank, self_.host}).put(board_->address()).take();
   }
-  Reach reach(BytesView peer_card) const override {
-    const Result<cma::PeerBoard> peer = peer_of(peer_card);
+  Reach reach(BytesView peer_address) const override {
+    const Result<cma::PeerBoard> peer = peer_of(peer_address);
     if (!peer.ok()) return {false, {}, peer.status().message()};
     return {true, kCmaCost, {}};
   }
-  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<cma::PeerBoard> peer = peer_of(peer_card);
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
+    const Result<cma::PeerBoard> peer = peer_of(peer_address);
     if (!peer.ok()) return peer.status();
     return cma::open_cma_sender(*board_, peer.value(), spec);
   }
-  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<cma::PeerBoard> peer = peer_of(peer_card);
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) override {
+    const Result<cma::PeerBoard> peer = peer_of(peer_address);
     if (!peer.ok()) return peer.status();
     return cma::open_cma_receiver(*board_, peer.value(), spec);
   }
@@ -47,25 +47,25 @@ class Cma final : public Transport {
   }
 
  private:
-  /// The board of the card's owner, if it can really be read.
-  Result<cma::PeerBoard> peer_of(BytesView card) const {
+  /// The board of the transport address's owner, if it can really be read.
+  Result<cma::PeerBoard> peer_of(BytesView address) const {
     WEIR_TRY(no_board_);
-    ByteReader reader(card);
-    const Result<CardHead> head = read_card(reader, name(), kCmaCardVersion);
+    ByteReader reader(address);
+    const Result<AddressHead> head = read_address(reader, name(), kCmaAddressVersion);
     if (!head.ok()) return head.status();
-    const auto address = reader.get<cma::BoardAddress>();
-    if (!reader.ok()) return short_card(name(), head.value().rank);
+    const auto board_address = reader.get<cma::BoardAddress>();
+    if (!reader.ok()) return short_address(name(), head.value().rank);
     if (head.value().host != self_.host) return Status(Code::invalid_usage, "the peer is on another host");
-    if (address.pid_namespace != pid_namespace()) {
+    if (board_address.pid_namespace != pid_namespace()) {
       return Status(
           Code::invalid_usage,
           fmt::format("process {} is in another pid namespace; start both containers with one (docker: "
                       "--pid=host)",
-                      address.pid));
+                      board_address.pid));
     }
-    const cma::PeerBoard peer(address);
+    const cma::PeerBoard peer(board_address);
     if (const int error = peer.check(); error != 0) {
-      return Status(Code::system_error, explain_refusal(address.pid, error));
+      return Status(Code::system_error, explain_refusal(board_address.pid, error));
     }
     return peer;
   }

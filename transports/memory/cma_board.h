@@ -33,7 +33,7 @@ struct EndKey {
 /// The begin of a board.
 struct BoardHeader {
   uint64_t magic;
-  uint64_t token;  ///< random; tells that a process id still means the process of the card
+  uint64_t token;  ///< random; tells that a process id still means the process of the transport address
 };
 
 struct BoardEntry {
@@ -73,7 +73,7 @@ struct ControlCopy {
 };
 static_assert(sizeof(ControlCopy) <= sizeof(Control) && sizeof(Control) == 64);
 
-/// What a peer must know to read a board. Travels in cards.
+/// What a peer must know to read a board. Travels in transport addresses.
 struct BoardAddress {
   int32_t pid = 0;
   uint32_t reserved = 0;

@@ -2,25 +2,25 @@
 
 #include <fmt/format.h>
 
-#include "transports/card.h"
+#include "transports/address.h"
 #include "transports/memory/channel.h"
 
 namespace weir {
 namespace {
 
-constexpr uint32_t kMemoryCardVersion = 1;
+constexpr uint32_t kMemoryAddressVersion = 1;
 // Half a round trip, and a stream of 64 KiB messages between two cores with one copy in and one out.
 constexpr Cost kMemoryCost = {.latency_us = 0.15, .gigabytes_per_s = 30};
 
 }  // namespace
 
-Bytes MemoryTransport::card() const {
+Bytes MemoryTransport::address() const {
   if (segment_ == nullptr) return {};
-  return begin_card(name_, kMemoryCardVersion, {self_.rank, self_.host}).put(segment_->handle()).take();
+  return begin_address(name_, kMemoryAddressVersion, {self_.rank, self_.host}).put(segment_->handle()).take();
 }
 
-Reach MemoryTransport::reach(BytesView peer_card) const {
-  const Result<Owner> owner = read(peer_card);
+Reach MemoryTransport::reach(BytesView peer_address) const {
+  const Result<Owner> owner = read(peer_address);
   if (!owner.ok()) return {false, {}, owner.status().message()};
   if (known(owner.value()) == nullptr) {
     // Not mapped yet: most ranks talk to few of many peers.
@@ -29,15 +29,15 @@ Reach MemoryTransport::reach(BytesView peer_card) const {
   return {true, kMemoryCost, {}};
 }
 
-Result<MemoryTransport::Owner> MemoryTransport::read(BytesView peer_card) const {
+Result<MemoryTransport::Owner> MemoryTransport::read(BytesView peer_address) const {
   if (segment_ == nullptr) {
     return Status(Code::invalid_usage, fmt::format("rank {} has no segment in shared memory", self_.rank));
   }
-  ByteReader reader(peer_card);
-  const Result<CardHead> head = read_card(reader, name_, kMemoryCardVersion);
+  ByteReader reader(peer_address);
+  const Result<AddressHead> head = read_address(reader, name_, kMemoryAddressVersion);
   if (!head.ok()) return head.status();
   const auto handle = reader.get<device::ShareHandle>();
-  if (!reader.ok()) return short_card(name_, head->rank);
+  if (!reader.ok()) return short_address(name_, head->rank);
   return Owner{head->rank, head->host, handle};
 }
 
@@ -46,8 +46,8 @@ const PeerSegment* MemoryTransport::known(const Owner& owner) const {
   return found != peers_.end() && found->second.memory->handle() == owner.handle ? &found->second : nullptr;
 }
 
-Result<PeerSegment> MemoryTransport::peer(BytesView peer_card) const {
-  const Result<Owner> owner = read(peer_card);
+Result<PeerSegment> MemoryTransport::peer(BytesView peer_address) const {
+  const Result<Owner> owner = read(peer_address);
   if (!owner.ok()) return owner.status();
   if (const PeerSegment* mapped = known(owner.value()); mapped != nullptr) return *mapped;
   Result<SegmentMemory> memory = bring(owner->handle, owner->host);
@@ -57,20 +57,21 @@ Result<PeerSegment> MemoryTransport::peer(BytesView peer_card) const {
   return mapped;
 }
 
-Result<std::unique_ptr<Sender>> MemoryTransport::open_sender(BytesView peer_card, const LinkSpec& spec) {
-  Result<PeerSegment> mapped = peer(peer_card);
+Result<std::unique_ptr<Sender>> MemoryTransport::open_sender(BytesView peer_address, const LinkSpec& spec) {
+  Result<PeerSegment> mapped = peer(peer_address);
   if (!mapped.ok()) return mapped.status();
   return open_memory_sender(std::move(*mapped), spec);
 }
 
-Result<std::unique_ptr<Receiver>> MemoryTransport::open_receiver(BytesView peer_card, const LinkSpec& spec) {
-  Result<PeerSegment> mapped = peer(peer_card);
+Result<std::unique_ptr<Receiver>> MemoryTransport::open_receiver(BytesView peer_address,
+                                                                 const LinkSpec& spec) {
+  Result<PeerSegment> mapped = peer(peer_address);
   if (!mapped.ok()) return mapped.status();
   return open_memory_receiver(*segment_, std::move(*mapped), spec);
 }
 
-Result<SegmentView> MemoryTransport::map(BytesView peer_card) {
-  const Result<PeerSegment> mapped = peer(peer_card);
+Result<SegmentView> MemoryTransport::map(BytesView peer_address) {
+  const Result<PeerSegment> mapped = peer(peer_address);
   if (!mapped.ok()) return mapped.status();
   return mapped.value().view;
 }

@@ -22,14 +22,14 @@ class MemoryTransport : public Transport {
  public:
   std::string_view name() const final { return name_; }
   Traits traits() const final { return {.maps = true, .sleeps = true}; }
-  Bytes card() const final;
-  Reach reach(BytesView peer_card) const final;
-  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) final;
-  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) final;
-  Result<SegmentView> map(BytesView peer_card) final;
+  Bytes address() const final;
+  Reach reach(BytesView peer_address) const final;
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) final;
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) final;
+  Result<SegmentView> map(BytesView peer_address) final;
 
  protected:
-  /// `segment` may be null: then card() is empty and nobody is reached. It outlives the transport and its
+  /// `segment` may be null: then address() is empty and nobody is reached. It outlives the transport and its
   /// ends.
   MemoryTransport(std::string_view name, const Identity& self, Segment* segment)
       : name_(name), self_(self), segment_(segment) {}
@@ -44,15 +44,15 @@ class MemoryTransport : public Transport {
   const Identity& self() const { return self_; }
 
  private:
-  /// What a card says.
+  /// What a transport address says.
   struct Owner {
     Rank rank;
     uint64_t host;
     device::ShareHandle handle;
   };
-  Result<Owner> read(BytesView peer_card) const;
+  Result<Owner> read(BytesView peer_address) const;
   const PeerSegment* known(const Owner& owner) const;
-  Result<PeerSegment> peer(BytesView peer_card) const;
+  Result<PeerSegment> peer(BytesView peer_address) const;
 
   const std::string_view name_;
   const Identity self_;

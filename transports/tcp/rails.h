@@ -1,4 +1,5 @@
-/// The addresses of this process, as cards of tcp name them, and the paths from them to those of a peer.
+/// The addresses of this process, as transport addresses of tcp name them, and the paths from them to those
+/// of a peer.
 #pragma once
 
 #include <optional>

@@ -7,7 +7,7 @@
 
 #include "src/base/host.h"
 #include "src/base/interface_drops.h"
-#include "transports/card.h"
+#include "transports/address.h"
 #include "transports/peer_listener.h"
 #include "transports/tcp/channel.h"
 #include "transports/tcp/wire.h"
@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kTcpCardVersion = 3;
+constexpr uint32_t kTcpAddressVersion = 3;
 // Loopback; what a network gives, it does not say. All channels share the NIC or, on loopback, the copying
 // core.
 constexpr Cost kTcpCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
@@ -37,15 +37,15 @@ class Tcp final : public Transport {
 
   std::string_view name() const override { return "tcp"; }
   Traits traits() const override { return {}; }
-  Bytes card() const override {
+  Bytes address() const override {
     if (listener_ == nullptr) return {};
-    ByteWriter card = begin_card(name(), kTcpCardVersion, {self_.rank, machine_});
-    card.put(listener_->address()).put(limits_).put(static_cast<uint32_t>(rails_.size()));
-    for (const tcp::Rail& rail : rails_) rail.put(card);
-    return card.take();
+    ByteWriter address = begin_address(name(), kTcpAddressVersion, {self_.rank, machine_});
+    address.put(listener_->address()).put(limits_).put(static_cast<uint32_t>(rails_.size()));
+    for (const tcp::Rail& rail : rails_) rail.put(address);
+    return address.take();
   }
-  Reach reach(BytesView peer_card) const override {
-    const Result<Peer> peer = peer_of(peer_card);
+  Reach reach(BytesView peer_address) const override {
+    const Result<Peer> peer = peer_of(peer_address);
     if (!peer.ok()) return {false, {}, peer.status().message()};
     Cost cost = kTcpCost;
     if (applies(limits_, *peer)) {
@@ -54,8 +54,8 @@ class Tcp final : public Transport {
     }
     return {true, cost, {}};
   }
-  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    Result<Peer> peer = peer_of(peer_card);
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
+    Result<Peer> peer = peer_of(peer_address);
     WEIR_TRY(peer.status());
     peer->where.credit = applies(peer->limits, *peer);
     count_drops();
@@ -66,8 +66,8 @@ class Tcp final : public Transport {
                            static_cast<int64_t>(settings_.path_timeout_s * 1e9), spec,
                            settings_.spreads ? &uses_ : nullptr, counters_);
   }
-  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    Result<Peer> peer = peer_of(peer_card);
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) override {
+    Result<Peer> peer = peer_of(peer_address);
     WEIR_TRY(peer.status());
     peer->where.credit = applies(limits_, *peer);
     count_drops();
@@ -99,12 +99,12 @@ class Tcp final : public Transport {
     return tcp::rails_at(listener.addresses(), interfaces.ok() ? *interfaces : std::vector<Interface>());
   }
 
-  /// The owner of the card, if it can be reached from here.
-  Result<Peer> peer_of(BytesView card) const {
+  /// The owner of the transport address, if it can be reached from here.
+  Result<Peer> peer_of(BytesView address) const {
     if (listener_ == nullptr)
       return Status(Code::invalid_usage, "this process does not listen at any address");
-    ByteReader reader(card);
-    const Result<CardHead> head = read_card(reader, name(), kTcpCardVersion);
+    ByteReader reader(address);
+    const Result<AddressHead> head = read_address(reader, name(), kTcpAddressVersion);
     WEIR_TRY(head.status());
     const auto listener = read_peer_listener(reader, name(), *head, machine_);
     WEIR_TRY(listener.status());
@@ -113,7 +113,7 @@ class Tcp final : public Transport {
     const auto count = reader.get<uint32_t>();
     for (uint32_t i = 0; reader.ok() && i < count && i < tcp::Rail::kMost; ++i)
       theirs.push_back(tcp::Rail::get(reader));
-    if (!reader.ok() || count == 0 || count > tcp::Rail::kMost) return short_card(name(), head->rank);
+    if (!reader.ok() || count == 0 || count > tcp::Rail::kMost) return short_address(name(), head->rank);
     auto paths = tcp::paths_between(rails_, theirs, head->host == machine_);
     WEIR_TRY(paths.status());
     return Peer{{*listener, std::move(*paths)}, limits, head->host};

@@ -1,12 +1,12 @@
 #include "transports/ucx/ucx.h"
 
-#include "transports/card.h"
+#include "transports/address.h"
 #include "transports/ucx/hub.h"
 
 namespace weir {
 namespace {
 
-constexpr uint32_t kUcxCardVersion = 1;
+constexpr uint32_t kUcxAddressVersion = 1;
 // Of its TCP; which way it takes, and what that gives, UCX does not say.
 constexpr Cost kUcxCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
 
@@ -20,23 +20,23 @@ class UcxTransport final : public Transport {
 
   std::string_view name() const override { return "ucx"; }
   Traits traits() const override { return {}; }
-  Bytes card() const override {
+  Bytes address() const override {
     if (hub_ == nullptr) return {};
-    return begin_card(name(), kUcxCardVersion, {self_.rank, self_.host})
+    return begin_address(name(), kUcxAddressVersion, {self_.rank, self_.host})
         .put_bytes(hub_->worker().address())
         .take();
   }
-  Reach reach(BytesView peer_card) const override {
-    const Status there = address_of(peer_card).status();
+  Reach reach(BytesView peer_address) const override {
+    const Status there = worker_address_of(peer_address).status();
     return there.ok() ? Reach{true, kUcxCost, {}} : Reach{false, {}, there.message()};
   }
-  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    const auto context = context_for(peer_card);
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
+    const auto context = context_for(peer_address);
     WEIR_TRY(context.status());
     return ucx::open_sender(*context, spec);
   }
-  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    const auto context = context_for(peer_card);
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) override {
+    const auto context = context_for(peer_address);
     WEIR_TRY(context.status());
     return ucx::open_receiver(*context, spec);
   }
@@ -46,22 +46,22 @@ class UcxTransport final : public Transport {
   NetCounters counters() const override { return tally_.read(); }
 
  private:
-  Result<Bytes> address_of(BytesView card) const {
+  Result<Bytes> worker_address_of(BytesView address) const {
     WEIR_TRY(no_hub_);
-    if (card.empty())
+    if (address.empty())
       return Status(Code::invalid_usage, "the peer has no UCX that can be used; its log says why");
-    ByteReader reader(card);
-    const Result<CardHead> head = read_card(reader, name(), kUcxCardVersion);
+    ByteReader reader(address);
+    const Result<AddressHead> head = read_address(reader, name(), kUcxAddressVersion);
     WEIR_TRY(head.status());
-    Bytes address = reader.get_bytes();
-    if (!reader.ok() || address.empty()) return short_card(name(), head->rank);
-    return address;
+    Bytes worker_address = reader.get_bytes();
+    if (!reader.ok() || worker_address.empty()) return short_address(name(), head->rank);
+    return worker_address;
   }
-  Result<ucx::ChannelContext> context_for(BytesView card) {
-    const auto address = address_of(card);
-    WEIR_TRY(address.status());
+  Result<ucx::ChannelContext> context_for(BytesView address) {
+    const auto worker_address = worker_address_of(address);
+    WEIR_TRY(worker_address.status());
     const auto lock = hub_->lock();
-    const auto peer = hub_->worker().connect(*address);
+    const auto peer = hub_->worker().connect(*worker_address);
     WEIR_TRY(peer.status());
     return ucx::ChannelContext{hub_.get(), *peer, &tally_};
   }

@@ -7,7 +7,7 @@
 
 #include "src/base/host.h"
 #include "src/drivers/rdma_counters.h"
-#include "transports/card.h"
+#include "transports/address.h"
 #include "transports/peer_listener.h"
 #include "transports/verbs/channel.h"
 
@@ -16,13 +16,13 @@ namespace {
 
 using verbs::PortAddress;
 
-constexpr uint32_t kVerbsCardVersion = 3;
+constexpr uint32_t kVerbsAddressVersion = 3;
 constexpr uint32_t kMostPorts = 1024;
 constexpr uint32_t kInlineBytes = 256;
 // Half a round trip of a small message between adapters of recent years.
 constexpr double kVerbsLatencyUs = 3;
 
-/// Who wrote a card.
+/// Who wrote a transport address.
 struct VerbsPeer {
   Rank rank = 0;
   SocketAddress listener;
@@ -68,17 +68,17 @@ class VerbsTransport final : public Transport {
   std::string_view name() const override { return "verbs"; }
   Traits traits() const override { return {}; }
 
-  Bytes card() const override {
+  Bytes address() const override {
     if (listener_ == nullptr || rails_ == nullptr) return {};
-    ByteWriter card = begin_card(name(), kVerbsCardVersion, {self_.rank, machine_});
+    ByteWriter address = begin_address(name(), kVerbsAddressVersion, {self_.rank, machine_});
     const std::vector<PortAddress> ports = rails_->addresses();
-    card.put(listener_->address()).put(static_cast<uint32_t>(ports.size()));
-    for (const PortAddress& port : ports) port.put(card);
-    return card.take();
+    address.put(listener_->address()).put(static_cast<uint32_t>(ports.size()));
+    for (const PortAddress& port : ports) port.put(address);
+    return address.take();
   }
 
-  Reach reach(BytesView peer_card) const override {
-    const Result<VerbsPeer> owner = owner_of(peer_card);
+  Reach reach(BytesView peer_address) const override {
+    const Result<VerbsPeer> owner = owner_of(peer_address);
     if (!owner.ok()) return {false, {}, owner.status().message()};
     const std::vector<PortAddress> ours = rails_->addresses();
     Cost cost{.latency_us = kVerbsLatencyUs, .gigabytes_per_s = 0, .shared = true};
@@ -87,8 +87,8 @@ class VerbsTransport final : public Transport {
     return {true, cost, {}};
   }
 
-  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<VerbsPeer> owner = owner_of(peer_card);
+  Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
+    const Result<VerbsPeer> owner = owner_of(peer_address);
     if (!owner.ok()) return owner.status();
     count_at_ports();
     // Neighbouring strands are of different rails: messages take turns on them.
@@ -104,8 +104,8 @@ class VerbsTransport final : public Transport {
     return open_verbs_sender(*with, std::move(places), spec);
   }
 
-  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_card, const LinkSpec& spec) override {
-    const Result<VerbsPeer> owner = owner_of(peer_card);
+  Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) override {
+    const Result<VerbsPeer> owner = owner_of(peer_address);
     if (!owner.ok()) return owner.status();
     count_at_ports();
     auto with = context(*owner, spec);
@@ -160,15 +160,15 @@ class VerbsTransport final : public Transport {
                               spec.slot_bytes, static_cast<void*>(spec.lent)));
   }
 
-  /// The owner of the card, if we have ports in common.
-  Result<VerbsPeer> owner_of(BytesView card) const {
+  /// The owner of the transport address, if we have ports in common.
+  Result<VerbsPeer> owner_of(BytesView address) const {
     WEIR_TRY(no_rails_);
     if (listener_ == nullptr)
       return Status(Code::invalid_usage, "this process does not listen at any address");
-    if (card.empty())
+    if (address.empty())
       return Status(Code::invalid_usage, "the peer has no RDMA port that can be used; its log says why");
-    ByteReader reader(card);
-    const Result<CardHead> head = read_card(reader, name(), kVerbsCardVersion);
+    ByteReader reader(address);
+    const Result<AddressHead> head = read_address(reader, name(), kVerbsAddressVersion);
     if (!head.ok()) return head.status();
     const auto listener = read_peer_listener(reader, name(), *head, machine_);
     WEIR_TRY(listener.status());
@@ -176,7 +176,7 @@ class VerbsTransport final : public Transport {
     const auto count = reader.get<uint32_t>();
     for (uint32_t i = 0; reader.ok() && i < count && i < kMostPorts; ++i)
       owner.ports.push_back(PortAddress::get(reader));
-    if (!reader.ok() || count == 0 || count > kMostPorts) return short_card(name(), head->rank);
+    if (!reader.ok() || count == 0 || count > kMostPorts) return short_address(name(), head->rank);
     const std::vector<PortAddress> ours = rails_->addresses();
     if (!port_pairs(ours, owner.ports).empty()) return owner;
     return Status(Code::invalid_usage,

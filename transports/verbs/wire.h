@@ -36,7 +36,7 @@ struct StrandEnd {
   uint32_t body_key = 0;  ///< of its bodies
   uint32_t mtu = 0;       ///< bytes
   uint16_t lid = 0;
-  uint16_t peer_port = 0;  ///< in an offer: which port of the receiver's card the strand goes to
+  uint16_t peer_port = 0;  ///< in an offer: which port of the receiver's transport address the strand goes to
   std::array<uint8_t, 16> gid{};
 };
 static_assert(sizeof(StrandEnd) == 40);

@@ -57,13 +57,13 @@ struct Island::Offer {
   uint32_t blocks = 0;         ///< that its GPU runs at once
   std::string why_no_flags;    ///< for the way by streams; empty: these are good
   uint64_t flags = 0;
-  device::ShareHandle card;
+  device::ShareHandle flag_pages;
 
   Bytes bytes() const {
     ByteWriter out;
     out.put_string(why_not).put(machine).put(process).put_string(code).put_string(gpu).put(index);
     out.put(memory).put(segment_bytes).put(handle).put_string(why_not_shared).put(blocks);
-    out.put_string(why_no_flags).put(flags).put(card).put(maps).put_string(post);
+    out.put_string(why_no_flags).put(flags).put(flag_pages).put(maps).put_string(post);
     return out.take();
   }
   static Offer from(BytesView bytes) {
@@ -82,7 +82,7 @@ struct Island::Offer {
     offer.blocks = in.get<uint32_t>();
     offer.why_no_flags = in.get_string();
     offer.flags = in.get<uint64_t>();
-    offer.card = in.get<device::ShareHandle>();
+    offer.flag_pages = in.get<device::ShareHandle>();
     offer.maps = in.get<bool>();
     offer.post = in.get_string();
     if (!in.ok()) offer.why_not = "it did not say what it has";
@@ -177,7 +177,7 @@ Island::Offer Island::offer_of(const Parts& parts, Means means, Island& island) 
   if (auto flags = exec::gpu::FlagPages::create(*parts.gpu, island.rank_, ranks); flags.ok()) {
     island.flags_ = std::move(*flags);
     offer.flags = reinterpret_cast<uint64_t>(island.flags_.get());
-    offer.card = island.flags_->card();
+    offer.flag_pages = island.flags_->handle();
   } else {
     offer.why_no_flags = flags.status().message();
   }
@@ -317,15 +317,15 @@ Status Island::make_executor(const Parts& parts, const std::vector<Offer>& offer
     return {};
   }
   StreamExecutor::Parts own{gpu_, kernels_.transfer, flags_.get(), segments_};
-  std::vector<device::ShareHandle> cards;
+  std::vector<device::ShareHandle> handles;
   for (size_t rank = 0; rank < offers.size(); ++rank) {
     const Offer& offer = offers[rank];
-    cards.push_back(offer.card);
+    handles.push_back(offer.flag_pages);
     if (offer.process != parts.process || rank == static_cast<size_t>(rank_)) continue;
     flags_->share(*reinterpret_cast<const exec::gpu::FlagPages*>(offer.flags));
     if (offer.index == gpu_->index()) own.streams = 1;
   }
-  WEIR_TRY(flags_->attach(cards));
+  WEIR_TRY(flags_->attach(handles));
   auto executor = StreamExecutor::create(std::move(own));
   WEIR_TRY(executor.status());
   executor_ = std::move(*executor);

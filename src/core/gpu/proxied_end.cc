@@ -151,11 +151,11 @@ Result<std::unique_ptr<ProxiedEnd>> ProxiedEnd::open(Rank self, device::Gpu& gpu
                       static_cast<uint32_t>(rings.slot_bytes()),
                       shares ? ring.slots : nullptr};
   if (end.outgoing) {
-    auto channel = route.transport->open_sender(route.card, spec);
+    auto channel = route.transport->open_sender(route.address, spec);
     WEIR_TRY(channel.status());
     return std::unique_ptr<ProxiedEnd>(new Outgoing(ring, std::move(*channel), shares));
   }
-  auto channel = route.transport->open_receiver(route.card, spec);
+  auto channel = route.transport->open_receiver(route.address, spec);
   WEIR_TRY(channel.status());
   if (shares)
     return std::unique_ptr<ProxiedEnd>(new SharedIncoming(ring, std::move(*channel), *gpu.direct()));

@@ -16,10 +16,10 @@ FlagPages::~FlagPages() {
   for (void* const memory : pinned_) (void)gpu_.unpin(memory);
 }
 
-Status FlagPages::attach(std::span<const device::ShareHandle> cards) {
+Status FlagPages::attach(std::span<const device::ShareHandle> handles) {
   for (Rank rank = 0; rank < ranks(); ++rank) {
     if (pages_[static_cast<size_t>(rank)].shared != nullptr) continue;
-    auto memory = device::SharedMemory::attach(cards[static_cast<size_t>(rank)]);
+    auto memory = device::SharedMemory::attach(handles[static_cast<size_t>(rank)]);
     WEIR_TRY(memory.status());
     WEIR_TRY(adopt(rank, std::move(*memory)));
   }

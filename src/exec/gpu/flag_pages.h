@@ -43,7 +43,7 @@ class FlagPages {
   FlagPages& operator=(const FlagPages&) = delete;
 
   /// What the others attach with: valid while this object lives.
-  device::ShareHandle card() const { return memory_[static_cast<size_t>(rank_)]->handle(); }
+  device::ShareHandle handle() const { return memory_[static_cast<size_t>(rank_)]->handle(); }
   /// Uses the page of another rank of this process as that one has it pinned: streams may use it while the
   /// other lives.
   void share(const FlagPages& other) {
@@ -51,8 +51,8 @@ class FlagPages {
     pages_[at] = other.pages_[at];
     memory_[at] = other.memory_[at];
   }
-  /// Maps and pins the pages of all others. `cards` are by rank. Errors: likewise.
-  Status attach(std::span<const device::ShareHandle> cards);
+  /// Maps and pins the pages of all others. `handles` are by rank. Errors: likewise.
+  Status attach(std::span<const device::ShareHandle> handles);
 
   Rank rank() const { return rank_; }
   int ranks() const { return static_cast<int>(pages_.size()); }

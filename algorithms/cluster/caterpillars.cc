@@ -55,7 +55,7 @@ class Caterpillar {
     }
     std::sort(standing_.begin(), standing_.end(),
               [&](int32_t a, int32_t b) { return groups_[at(a)].first < groups_[at(b)].first; });
-    seat_all();
+    attach_all();
     for (size_t host = 0; host < source_.size(); ++host)
       source_[host] = source_now(static_cast<int32_t>(host));
   }
@@ -76,7 +76,7 @@ class Caterpillar {
       if (--met_[at(g)]; degree(g) == 1) become_leaf(g);
     }
     touch(path);
-    seat_all();
+    attach_all();
     for (const int32_t host : touched_) follow_source(host, step.block);
   }
 
@@ -145,7 +145,7 @@ class Caterpillar {
     for (int32_t g = home; !holds(g, groups_[at(host)]); g = groups_[at(g)].parent) visit(away_[at(g)], g);
   }
 
-  void seat(int32_t leaf, int32_t host) {
+  void attach(int32_t leaf, int32_t host) {
     beside_[at(leaf)] = host;
     leaves_[at(host)].push_back(leaf);
     each_crossing(leaf, host, [&](std::set<int32_t>& set, int32_t g) {
@@ -154,7 +154,7 @@ class Caterpillar {
     });
     moved_.push_back(leaf);
   }
-  void unseat(int32_t leaf) {
+  void detach(int32_t leaf) {
     const int32_t host = std::exchange(beside_[at(leaf)], -1);
     std::erase(leaves_[at(host)], leaf);
     each_crossing(leaf, host, [&](std::set<int32_t>& set, int32_t) { set.erase(leaf); });
@@ -202,22 +202,22 @@ class Caterpillar {
       std::erase(standing_, g);
     } else {
       touched_.insert(beside_[at(g)]);
-      unseat(g);
+      detach(g);
     }
   }
 
   /// Leaves without a place take those that are free. Then who is a guest in a group changes places with who
   /// is away from it, inner groups first; so no leaf sits in itself, as there places are no more than leaves.
-  void seat_all() {
+  void attach_all() {
     for (const int32_t host : touched_) {
       while (free_places(host) < 0) {
         standing_.push_back(leaves_[at(host)].back());
-        unseat(standing_.back());
+        detach(standing_.back());
       }
     }
     auto leaf = standing_.begin();
     for (const int32_t host : touched_) {
-      for (int64_t places = free_places(host); places > 0; --places) seat(*leaf++, host);
+      for (int64_t places = free_places(host); places > 0; --places) attach(*leaf++, host);
     }
     standing_.clear();
     while (!crossed_.empty()) {
@@ -228,10 +228,10 @@ class Caterpillar {
         const int32_t own = *away_[at(g)].begin();
         const int32_t inside = beside_[at(guest)];
         const int32_t outside = beside_[at(own)];
-        unseat(guest);
-        unseat(own);
-        seat(own, inside);
-        seat(guest, outside);
+        detach(guest);
+        detach(own);
+        attach(own, inside);
+        attach(guest, outside);
       }
     }
     for (const int32_t each : moved_) touched_.insert(front(each));

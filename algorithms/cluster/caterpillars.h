@@ -5,7 +5,7 @@
 /// and all together n - 2 times. Here the hosts lie side by side on a line, each as long as it is to be met,
 /// and tree x meets those on which the points x, x + 1 and so on lie (systematic sampling). Hosts that are
 /// met are joined in a chain, and the others are leaves beside it: a caterpillar. Groups likewise are links
-/// of a chain or leaves beside it, with chains of their own inside. Leaves are seated in their own group as
+/// of a chain or leaves beside it, with chains of their own inside. Leaves are attached in their own group as
 /// far as there are places; so a group's border is crossed no more often than the degrees of its hosts
 /// demand.
 ///

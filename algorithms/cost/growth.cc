@@ -38,8 +38,8 @@ Profile grown(const Profile& quarter, const Profile& half, const Profile& whole,
           grown(quarter.unasked, half.unasked, whole.unasked, doublings)};
 }
 
-Surroundings first_places(const Surroundings& around, int places) {
-  Surroundings first = around;
+Environment first_places(const Environment& around, int places) {
+  Environment first = around;
   const auto count = static_cast<size_t>(places);
   first.host_of.resize(count);
   first.machine_of.resize(count);

@@ -13,7 +13,7 @@ namespace weir::cost {
 /// factor 1), or towards a limit as (n - 1)/n does (factor 1/2).
 Profile grown(const Profile& quarter, const Profile& half, const Profile& whole, double doublings);
 
-/// The surroundings of the first `places`.
-Surroundings first_places(const Surroundings& around, int places);
+/// The environment of the first `places`.
+Environment first_places(const Environment& around, int places);
 
 }  // namespace weir::cost

@@ -23,7 +23,7 @@ Times operator+(const Times& a, const Times& b) { return {a.seconds + b.seconds,
 /// Seconds per byte of a message.
 class Betas {
  public:
-  explicit Betas(const Surroundings& around)
+  explicit Betas(const Environment& around)
       : around_(around),
         lines_(around.lines.get()),
         ends_(std::max(0.0,
@@ -46,7 +46,7 @@ class Betas {
   double work(bool inside) const { return inside ? around_.rates.inside.beta : cores_; }
 
  private:
-  const Surroundings& around_;
+  const Environment& around_;
   const Lines* lines_;
   double ends_;   ///< between hosts: of both ends; where no lines are known, of these too
   double cores_;  ///< between hosts: of the cores of both ends
@@ -55,7 +55,7 @@ class Betas {
 /// The lanes, values and memory of all ranks while moves are carried out.
 class Clocks {
  public:
-  Clocks(const ir::Plan& plan, const Surroundings& around) : plan_(plan), around_(around), betas_(around) {
+  Clocks(const ir::Plan& plan, const Environment& around) : plan_(plan), around_(around), betas_(around) {
     const auto ranks = static_cast<size_t>(plan.shape.ranks);
     lanes_.resize(ranks * ir::kMaxLanes);
     values_.resize(plan.moves.size());
@@ -134,7 +134,7 @@ class Clocks {
   }
 
   const ir::Plan& plan_;
-  const Surroundings& around_;
+  const Environment& around_;
   const Betas betas_;
   std::vector<Times> lanes_;
   std::vector<Times> values_;  ///< by move
@@ -147,7 +147,7 @@ class Clocks {
 /// The work of a pass, added up for whoever has to do it.
 class Load {
  public:
-  explicit Load(const Surroundings& around)
+  explicit Load(const Environment& around)
       : around_(around), betas_(around), ranks_(around.host_of.size()), machines_(around.cores.size()) {
     if (around.lines != nullptr) edges_.resize(around.lines->edges());
     for (const Border& border : around.borders) {
@@ -223,7 +223,7 @@ class Load {
     machine = machine + Times{seconds, core};
   }
 
-  const Surroundings& around_;
+  const Environment& around_;
   const Betas betas_;
   std::vector<Times> ranks_;
   std::vector<Times> machines_;
@@ -233,7 +233,7 @@ class Load {
 };
 
 /// Whether several ranks of other hosts send to a rank.
-bool flows_merge(const ir::Plan& plan, const Surroundings& around) {
+bool flows_merge(const ir::Plan& plan, const Environment& around) {
   std::vector<Rank> known(static_cast<size_t>(plan.shape.ranks), -1);
   for (const Move& move : plan.moves) {
     Rank& sender = known[static_cast<size_t>(move.dst)];
@@ -246,7 +246,7 @@ bool flows_merge(const ir::Plan& plan, const Surroundings& around) {
 }
 
 /// 1 - 1/m where ranks share m cores, the most of all machines.
-double shared_part(const Surroundings& around) {
+double shared_part(const Environment& around) {
   double most = 0;
   for (size_t m = 0; m < around.cores.size(); ++m) {
     const auto ranks = std::ranges::count(around.machine_of, static_cast<int>(m));
@@ -257,8 +257,8 @@ double shared_part(const Surroundings& around) {
 
 }  // namespace
 
-Surroundings regular(int places, int per_host, int cores_per_host, const Rates& rates) {
-  Surroundings around;
+Environment regular(int places, int per_host, int cores_per_host, const Rates& rates) {
+  Environment around;
   for (int place = 0; place < places; ++place) around.host_of.push_back(place / per_host);
   around.machine_of = around.host_of;
   around.cores.assign(static_cast<size_t>(around.host_of.back() + 1), cores_per_host);
@@ -268,7 +268,7 @@ Surroundings regular(int places, int per_host, int cores_per_host, const Rates& 
   return around;
 }
 
-Profile profile_of(const ir::Plan& plan, const Surroundings& around) {
+Profile profile_of(const ir::Plan& plan, const Environment& around) {
   Clocks clocks(plan, around);
   const Times one = clocks.pass();
   const Times two = clocks.pass();

@@ -1,4 +1,4 @@
-/// What a plan costs in given surroundings: a few figures, from which the time for any size is a few
+/// What a plan costs in a given environment: a few figures, from which the time for any size is a few
 /// multiplications. No formula is typed in per algorithm: the plan is the formula.
 ///
 /// Two clocks go through the moves in list order, lane by lane as a program would run them (latencies on one,
@@ -39,7 +39,7 @@ struct Border {
 };
 
 /// Where ranks are, in the order of their places (algorithms/layout.h).
-struct Surroundings {
+struct Environment {
   std::vector<int> host_of;     ///< by place; ranks of one host are inside
   std::vector<int> machine_of;  ///< by place; whose cores they share
   std::vector<int> cores;       ///< by machine
@@ -54,7 +54,7 @@ struct Surroundings {
 };
 
 /// So many places, one after the other, on hosts of `per_host` ranks; each host is a machine.
-Surroundings regular(int places, int per_host, int cores_per_host, const Rates& rates);
+Environment regular(int places, int per_host, int cores_per_host, const Rates& rates);
 
 /// Of one pass: the part that does not depend on size, and seconds per byte of a chunk.
 struct Pass {
@@ -80,7 +80,7 @@ struct Profile {
 };
 
 /// REQUIRES: a plan that ir::verify accepts, over as many ranks as there are places.
-Profile profile_of(const ir::Plan& plan, const Surroundings& surroundings);
+Profile profile_of(const ir::Plan& plan, const Environment& environment);
 
 /// Seconds for blocks of `bytes`, in passes of at most the `divisor`-th part of profile.tile_bytes.
 double predict(const Profile& profile, double bytes, int divisor = 1);

@@ -25,7 +25,7 @@ struct Made {
   double moves = 0;
 };
 
-std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& around, int places) {
+std::optional<Made> make(const algorithms::Entry& entry, const Environment& around, int places) {
   const uint32_t chunks = algorithms::default_chunks(entry, places, around.layout);
   const auto plan = algorithms::emit(entry.algorithm, {entry.kind, places, 0, chunks}, around.layout);
   if (!plan.ok()) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<Made> make(const algorithms::Entry& entry, const Surroundings& aro
   return Made{profile_of(*plan, first_places(around, places)), moves};
 }
 
-std::optional<Profile> profile_for(const algorithms::Entry& entry, const Surroundings& around) {
+std::optional<Profile> profile_for(const algorithms::Entry& entry, const Environment& around) {
   const int ranks = around.ranks();
   int doublings = 0;
   if (algorithms::needs_layout(entry, around.layout)) {  // groups and rings do not grow
@@ -78,7 +78,7 @@ std::string size_words(size_t bytes) {
 
 }  // namespace
 
-Table::Table(Collective kind, const Surroundings& around, const Allowed& allowed) {
+Table::Table(Collective kind, const Environment& around, const Allowed& allowed) {
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     if (entry.kind != kind || (allowed && !allowed(entry))) continue;
     if (entry.pulls && around.scratch_bytes == 0) continue;

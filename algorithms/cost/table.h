@@ -50,7 +50,7 @@ class Table {
   /// need shared scratch, and messages have to fit slots. Roots are taken to be place 0. Beyond kMostRanks,
   /// plans of very many moves are not made: their profiles grow out of smaller ones (growth.h). Costs
   /// milliseconds.
-  Table(Collective kind, const Surroundings& around, const Allowed& allowed = nullptr);
+  Table(Collective kind, const Environment& around, const Allowed& allowed = nullptr);
 
   static constexpr int kMostRanks = 256;
 

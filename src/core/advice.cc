@@ -89,7 +89,7 @@ class Interview {
     constexpr int kMostRings = 64;
     const cost::Table& table = selector_.table(tuned.kind);
     const bool gathers = tuned.kind == Collective::all_gather || tuned.kind == Collective::reduce_scatter;
-    const auto ranks = static_cast<size_t>(selector_.surroundings().ranks());
+    const auto ranks = static_cast<size_t>(selector_.environment().ranks());
     const TunedCosts offered = costs_for(table, bytes, exchanged);
     TunedCosts costs = offered;
     int channels = 0;

@@ -212,7 +212,7 @@ std::vector<Rank> ring_of(const std::vector<int>& host_of, int host) {
 }
 
 /// Ranks of this machine that are in the ring of a host: all of them measure at once.
-int busy_on(int machine, const cost::Surroundings& by_rank) {
+int busy_on(int machine, const cost::Environment& by_rank) {
   std::vector<int> counted(by_rank.host_of.size());  // by host
   int busy = 0;
   for (size_t rank = 0; rank < by_rank.host_of.size(); ++rank) {
@@ -223,7 +223,7 @@ int busy_on(int machine, const cost::Surroundings& by_rank) {
 }
 
 /// Of the machine where most of these ranks share a core.
-double crowd_of(const std::vector<Rank>& ranks, const cost::Surroundings& by_rank) {
+double crowd_of(const std::vector<Rank>& ranks, const cost::Environment& by_rank) {
   std::vector<double> busy(by_rank.cores.size());
   double most = 1;
   for (const Rank rank : ranks) {
@@ -249,7 +249,7 @@ double seconds_per_byte(const std::array<Transfer, 2>& least, double none) {
   return took / static_cast<double>(large.bytes);
 }
 
-Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Surroundings& by_rank) {
+Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Environment& by_rank) {
   cost::Rates rates;
   const auto own = static_cast<size_t>(self);
   const auto inside = ring_of(by_rank.host_of, by_rank.host_of[own]);

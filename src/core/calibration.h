@@ -33,6 +33,6 @@ double seconds_per_byte(const std::array<Transfer, 2>& least, double none);
 
 /// What this rank found out: figures of rings that it is the first rank of, zeros for all others. Collective.
 /// Takes some milliseconds. Errors: those of operations.
-Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Surroundings& by_rank);
+Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Environment& by_rank);
 
 }  // namespace weir::core

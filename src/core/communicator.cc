@@ -218,7 +218,7 @@ Status Communicator::build(std::shared_ptr<Listener> listener, std::unique_ptr<B
   auto connected = Connected::build(runtime_, std::move(listener), std::move(bootstrap), config_, gpu_);
   WEIR_TRY(connected.status());
   connected_ = std::move(*connected);
-  connected_->take_seat(runtime_.landings(), landings_);
+  connected_->register_landings(runtime_.landings(), landings_);
   if (connected_->gpus_somewhere) {
     staged_ = make_staged();
     queued_ = true;  // operations may have to be cut
@@ -361,7 +361,7 @@ Status Communicator::set_stuck_timeout(int64_t ms) {
 
 Result<std::vector<RankPlace>> Communicator::places() const {
   if (connected_ == nullptr) return why_not_connected();
-  return connected_->roster->cluster.places();
+  return connected_->peer_table->cluster.places();
 }
 
 /// A line for each network that carried something.

@@ -14,7 +14,7 @@ class PairTime {
   explicit PairTime(const Connected& connected) : connected_(connected) {}
 
   void add(const Operation& operation) {
-    const cost::Rates& rates = connected_.selector->surroundings().rates;
+    const cost::Rates& rates = connected_.selector->environment().rates;
     const auto& peers = connected_.bootstrap->peers();
     const auto self = static_cast<size_t>(connected_.bootstrap->rank());
     const auto peer = static_cast<size_t>(operation.root);
@@ -40,7 +40,7 @@ Result<double> seconds_of(const Operation& operation, Connected& connected) {
   const size_t bytes = operation.count * size_of(operation.type);
   if (bytes == 0) return 0.0;
   const double copies = operation.bias != nullptr || connected.bootstrap->size() == 1
-                            ? connected.selector->surroundings().rates.gamma * static_cast<double>(bytes)
+                            ? connected.selector->environment().rates.gamma * static_cast<double>(bytes)
                             : 0;
   if (connected.bootstrap->size() == 1) return copies;
   const cost::Table& table = connected.selector->table(operation.kind);

@@ -84,7 +84,7 @@ Status Communicator::resume_now() {
     set_state(connected.status());
     return connected.status();
   }
-  (*connected)->take_seat(runtime_.landings(), landings_);
+  (*connected)->register_landings(runtime_.landings(), landings_);
   std::unique_ptr<Bootstrap> left;
   {
     std::lock_guard lock(mutex_);

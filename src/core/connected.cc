@@ -110,23 +110,23 @@ void log_rings(const algorithms::Layout& layout) {
 }
 
 /// What all have told, for the ranks of this process, of which `self` is one.
-Result<std::shared_ptr<Roster>> read_roster(const std::vector<Bytes>& all,
-                                            const std::vector<PeerAddress>& peers, Rank self) {
+Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all,
+                                                   const std::vector<PeerAddress>& peers, Rank self) {
   const SocketAddress& own = peers[static_cast<size_t>(self)].listener;
   const auto here = static_cast<int>(std::ranges::count(peers, own, &PeerAddress::listener));
-  std::shared_ptr<Roster> roster(new Roster{{}, {}, {}, {}, ProvenPlans(here)});
+  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, ProvenPlans(here)});
   std::vector<Bytes> contributions;
   for (const Bytes& bytes : all) {
     ByteReader reader(bytes);
-    roster->seats.push_back(Seat::get(reader));
+    peer_table->peer_infos.push_back(PeerInfo::get(reader));
     contributions.push_back(reader.get_bytes());
-    if (contributions.size() == 1) roster->terms = Terms::get(reader);
+    if (contributions.size() == 1) peer_table->shared_settings = SharedSettings::get(reader);
   }
-  WEIR_TRY(check_sharing(roster->seats, peers));
+  WEIR_TRY(check_sharing(peer_table->peer_infos, peers));
   auto assembled = Cluster::assemble(contributions, peers);
   WEIR_TRY(assembled.status());
-  roster->cluster = std::move(*assembled);
-  return roster;
+  peer_table->cluster = std::move(*assembled);
+  return peer_table;
 }
 
 }  // namespace
@@ -159,9 +159,9 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
   c.join_island(runtime, island->exchange_areas, island->doorbells);
   const algorithms::Layout layout = c.layout();
   c.make_selector(layout, island->scratch);
-  if (c.roster->terms.tuned) c.advice = std::make_unique<Advice>();
+  if (c.peer_table->shared_settings.tuned) c.advice = std::make_unique<Advice>();
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
-                                        c.roster->plans, options.pace_share);
+                                        c.peer_table->plans, options.pace_share);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
   c.one_sided = std::make_unique<OneSidedTask>(OneSidedTask::Parts{
       self, c.bootstrap->uid(), &runtime.landings(), &c.bootstrap->peers(), runtime.timeouts().peer_ms});
@@ -221,7 +221,7 @@ Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network, co
 /// Makes the exchange, where all ranks can address each other's segments.
 void Connected::join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,
                             const std::vector<Doorbell*>& doorbells) {
-  exchanged = exchange_areas.empty() ? std::bitset<kCollectives>() : roster->terms.exchanged();
+  exchanged = exchange_areas.empty() ? std::bitset<kCollectives>() : peer_table->shared_settings.exchanged();
   if (exchanged.none()) return;
   const Rank self = bootstrap->rank();
   allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), exchange_areas);
@@ -237,29 +237,29 @@ Status Connected::meet(Runtime& runtime, const Config& config, const device::Gpu
   const Options& options = runtime.options();
   bootstrap->activity().tell_about(config.name, gpu != nullptr ? gpu->description() : "host memory",
                                    gpu != nullptr ? gpu->index() : -1);
-  Seat seat = Seat::own(options, *routes, peers, self);
-  if (gpu != nullptr) seat.gpu = gpu->address().empty() ? gpu->description() : gpu->address();
-  if (seat.calibrates) {
+  PeerInfo peer_info = PeerInfo::own(options, *routes, peers, self);
+  if (gpu != nullptr) peer_info.gpu = gpu->address().empty() ? gpu->description() : gpu->address();
+  if (peer_info.calibrates) {
     const auto known = KnownRates(options.cache_dir, circumstances(options, *routes, peers, self)).read();
-    seat.knows = known.has_value();
-    seat.known = known.value_or(cost::Rates{});
+    peer_info.knows = known.has_value();
+    peer_info.known = known.value_or(cost::Rates{});
   }
   ByteWriter told;
-  seat.put(told);
+  peer_info.put(told);
   told.put_bytes(Cluster::contribution(runtime.own_host(), peers, self));
   if (self == 0) {
-    Terms terms = Terms::of(options);
-    terms.tuned = tuner != nullptr;
-    terms.narrow(config.least_rings, config.most_rings);
-    terms.put(told);
+    SharedSettings shared_settings = SharedSettings::of(options);
+    shared_settings.tuned = tuner != nullptr;
+    shared_settings.narrow(config.least_rings, config.most_rings);
+    shared_settings.put(told);
   }
   auto all = bootstrap->gather(told.take());
   WEIR_TRY(all.status());
-  auto derived = (*all)->derive<Roster>([&] { return read_roster((*all)->by_rank(), peers, self); });
+  auto derived = (*all)->derive<PeerTable>([&] { return read_peer_table((*all)->by_rank(), peers, self); });
   WEIR_TRY(derived.status());
-  roster = std::move(*derived);
-  const Cluster& cluster = roster->cluster;
-  gpus_somewhere = std::ranges::any_of(roster->seats, &Seat::uses_gpu);
+  peer_table = std::move(*derived);
+  const Cluster& cluster = peer_table->cluster;
+  gpus_somewhere = std::ranges::any_of(peer_table->peer_infos, &PeerInfo::uses_gpu);
   WEIR_INFO(init, "rank {} of {} works with {}", self, bootstrap->size(),
             gpu != nullptr ? gpu->description() : "host memory");
   count_neighbours();
@@ -272,38 +272,39 @@ Status Connected::meet(Runtime& runtime, const Config& config, const device::Gpu
 
 /// Counts the ranks of this machine and the cores that they may use between them.
 void Connected::count_neighbours() {
-  const uint64_t own = roster->seats[static_cast<size_t>(bootstrap->rank())].machine;
+  const uint64_t own = peer_table->peer_infos[static_cast<size_t>(bootstrap->rank())].machine;
   CoreSet together;
-  for (const Seat& seat : roster->seats) {
-    if (seat.machine != own) continue;
+  for (const PeerInfo& peer_info : peer_table->peer_infos) {
+    if (peer_info.machine != own) continue;
     ++local_ranks;
-    together |= seat.cores;
+    together |= peer_info.cores;
   }
   local_cores = usable_cores(together);
   const auto& peers = bootstrap->peers();
   const auto self = static_cast<size_t>(bootstrap->rank());
   for (size_t rank = 0; rank < peers.size(); ++rank) {
     const bool is_here = peers[rank].host == peers[self].host && peers[rank].pid == peers[self].pid;
-    if (is_here && roster->seats[self].uses_gpu() && roster->seats[rank].gpu == roster->seats[self].gpu)
+    if (is_here && peer_table->peer_infos[self].uses_gpu() &&
+        peer_table->peer_infos[rank].gpu == peer_table->peer_infos[self].gpu)
       ++gpu_sharers;
   }
 }
 
 /// As the cluster is, and as rank 0's file and words say.
 algorithms::Layout Connected::layout() const {
-  algorithms::Layout layout = algorithms::layout_of(roster->cluster.graph, roster->cluster.hosts);
-  if (!roster->terms.graphs.empty()) {
-    const auto rings = devices_in_rings(roster->terms.graphs, "NCCL_GRAPH_FILE");
+  algorithms::Layout layout = algorithms::layout_of(peer_table->cluster.graph, peer_table->cluster.hosts);
+  if (!peer_table->shared_settings.graphs.empty()) {
+    const auto rings = devices_in_rings(peer_table->shared_settings.graphs, "NCCL_GRAPH_FILE");
     if (rings.ok()) {  // rank 0 has seen to that
-      follow_rings(layout, roster->cluster.hosts, *rings);
+      follow_rings(layout, peer_table->cluster.hosts, *rings);
       if (bootstrap->rank() == 0)
         WEIR_INFO(init, "NCCL_GRAPH_FILE: plans take the devices of a host in the order {}",
                   fmt::join(rings->front(), ", "));
     }
   }
-  limit_rings(layout, roster->terms.least_rings, roster->terms.most_rings);
+  limit_rings(layout, peer_table->shared_settings.least_rings, peer_table->shared_settings.most_rings);
   if (bootstrap->rank() == 0) log_rings(layout);
-  join_hosts(roster->cluster, layout);
+  join_hosts(peer_table->cluster, layout);
   return layout;
 }
 
@@ -319,21 +320,23 @@ Status Connected::settle(Runtime& runtime) {
 }
 
 void Connected::make_selector(const algorithms::Layout& layout, const SharedScratch& scratch) {
-  cost::Surroundings around = surroundings_of(roster->seats, bootstrap->peers());
+  cost::Environment around = environment_of(peer_table->peer_infos, bootstrap->peers());
   if (layout.network) around.lines = cost::Lines::of(*layout.network);
-  auto leaves = around.lines == nullptr ? cost::leaf_border(roster->cluster.graph, roster->cluster.hosts)
-                                        : std::nullopt;
+  auto leaves = around.lines == nullptr
+                    ? cost::leaf_border(peer_table->cluster.graph, peer_table->cluster.hosts)
+                    : std::nullopt;
   if (leaves) around.borders.push_back(std::move(*leaves));
   around = in_order(std::move(around), layout.order);
   around.layout = layout;
   around.slot_bytes = links->sizes().plan_bytes;
   around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
-  selector = std::make_unique<Selector>(std::move(around), roster->terms.filter(), roster->tables);
+  selector =
+      std::make_unique<Selector>(std::move(around), peer_table->shared_settings.filter(), peer_table->tables);
 }
 
 /// Once rates are known.
 void Connected::limit_senders(Runtime& runtime) const {
-  const double beta = selector->surroundings().rates.between.beta;
+  const double beta = selector->environment().rates.between.beta;
   const uint64_t bytes = credit_of(runtime.options(), beta, bootstrap->peers(), bootstrap->rank());
   runtime.credit().set_bytes(bytes);
   WEIR_INFO(net, "tcp: peers on other hosts may have {} bytes under way to this process (WEIR_CREDIT)",
@@ -342,11 +345,12 @@ void Connected::limit_senders(Runtime& runtime) const {
 
 /// Once everything else is there, for what has to be measured.
 Status Connected::settle_rates(const Options& options) {
-  auto rates = find_rates({options, *bootstrap, *routes, roster->seats, roster->terms}, *execution);
+  auto rates = find_rates({options, *bootstrap, *routes, peer_table->peer_infos, peer_table->shared_settings},
+                          *execution);
   WEIR_TRY(rates.status());
   selector->set_rates(*rates);
   if (bootstrap->rank() != 0 || bootstrap->size() == 1 || log_level() < LogLevel::info) return {};
-  WEIR_INFO(init, "Costs: {}", core::describe(selector->surroundings()));
+  WEIR_INFO(init, "Costs: {}", core::describe(selector->environment()));
   if (exchanged[static_cast<size_t>(Collective::all_reduce)]) return {};
   for (const std::string& line : cost::lines_of(selector->table(Collective::all_reduce)))
     WEIR_INFO(init, "all_reduce {}", line);
@@ -367,10 +371,10 @@ Status Connected::take_advice() {
   return {};
 }
 
-void Connected::take_seat(Landings& landings, std::shared_ptr<LandingSpace> space) {
+void Connected::register_landings(Landings& landings, std::shared_ptr<LandingSpace> space) {
   Doorbell* const bell = routes->all_ring() ? segment->view().doorbell : nullptr;
-  seat =
-      std::make_unique<Landings::Seat>(landings, bootstrap->uid(), bootstrap->rank(), std::move(space), bell);
+  registration = std::make_unique<Landings::Registration>(landings, bootstrap->uid(), bootstrap->rank(),
+                                                          std::move(space), bell);
 }
 
 std::string Connected::describe() const {

@@ -18,11 +18,11 @@
 #include "src/core/execution.h"
 #include "src/core/links.h"
 #include "src/core/pairs.h"
+#include "src/core/peer_info.h"
 #include "src/core/plan_cache.h"
 #include "src/core/profile.h"
 #include "src/core/routes.h"
 #include "src/core/runtime.h"
-#include "src/core/seat.h"
 #include "src/core/selector.h"
 #include "src/exec/allocations.h"
 #include "src/exec/exchange.h"
@@ -33,9 +33,9 @@ namespace weir::core {
 
 /// What follows, for all ranks alike, from what they told each other. One for those of a process, which only
 /// read it, but for tables and plans, whose callers may be several.
-struct Roster {
-  std::vector<Seat> seats;  ///< by rank
-  Terms terms;
+struct PeerTable {
+  std::vector<PeerInfo> peer_infos;  ///< by rank
+  SharedSettings shared_settings;
   Cluster cluster;
   SharedTables tables;
   ProvenPlans plans;
@@ -44,7 +44,7 @@ struct Roster {
 struct Connected {
   std::shared_ptr<Listener> listener;
   std::unique_ptr<Bootstrap> bootstrap;
-  std::shared_ptr<Roster> roster;
+  std::shared_ptr<PeerTable> peer_table;
   std::unique_ptr<Segment> segment;
   std::vector<std::unique_ptr<Transport>> transports;
   std::unique_ptr<Routes> routes;
@@ -60,7 +60,7 @@ struct Connected {
   std::unique_ptr<Pairs> pairs;
   std::unique_ptr<OneSidedTask> one_sided;
   std::unique_ptr<Execution> execution;
-  std::unique_ptr<Landings::Seat> seat;  ///< of its landings; null before take_seat()
+  std::unique_ptr<Landings::Registration> registration;  ///< of its landings; null before register_landings()
   int local_ranks = 0;          ///< on this machine, also if NCCL_HOSTID says that it is several hosts
   int local_cores = 0;          ///< that they may use between them
   int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself among them
@@ -71,7 +71,7 @@ struct Connected {
                                                   std::unique_ptr<Bootstrap> bootstrap, const Config& config,
                                                   const device::Gpu* gpu);
   /// From now on other ranks write to `space`.
-  void take_seat(Landings& landings, std::shared_ptr<LandingSpace> space);
+  void register_landings(Landings& landings, std::shared_ptr<LandingSpace> space);
   /// Ranks on this machine, cores, transports and the way operations go: one line for the log.
   std::string describe() const;
 

@@ -25,7 +25,7 @@ bool believable(const cost::Channel& measured, const cost::Channel& stated) {
   return measured.alpha <= kMost * stated.alpha && measured.beta <= kMost * stated.beta;
 }
 
-Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::Surroundings& by_rank) {
+Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::Environment& by_rank) {
   const int64_t began = now_ns();
   const std::vector<PeerAddress>& peers = met.bootstrap.peers();
   const Rank self = met.bootstrap.rank();
@@ -51,12 +51,12 @@ Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::Su
 }  // namespace
 
 Result<cost::Rates> find_rates(const Met& met, Execution& execution) {
-  const cost::Surroundings by_rank = surroundings_of(met.seats, met.bootstrap.peers());
+  const cost::Environment by_rank = environment_of(met.peer_infos, met.bootstrap.peers());
   cost::Rates rates;
-  if (!std::ranges::all_of(met.seats, &Seat::calibrates)) {
+  if (!std::ranges::all_of(met.peer_infos, &PeerInfo::calibrates)) {
     rates = by_rank.rates;
-  } else if (std::ranges::all_of(met.seats, &Seat::knows)) {
-    for (const Seat& seat : met.seats) rates = cost::slower(rates, seat.known);
+  } else if (std::ranges::all_of(met.peer_infos, &PeerInfo::knows)) {
+    for (const PeerInfo& peer_info : met.peer_infos) rates = cost::slower(rates, peer_info.known);
   } else {
     auto measured = measure(met, execution, by_rank);
     WEIR_TRY(measured.status());
@@ -65,10 +65,10 @@ Result<cost::Rates> find_rates(const Met& met, Execution& execution) {
   // What is measured is a ring.
   rates.between.merging = by_rank.rates.between.merging;
   rates.between.unasked = by_rank.rates.between.unasked;
-  return met.terms.override(rates);
+  return met.shared_settings.override(rates);
 }
 
-std::string describe(const cost::Surroundings& around) {
+std::string describe(const cost::Environment& around) {
   const bool alone = around.host_of.front() == around.host_of.back();
   return fmt::format("{}{}sums {:.3g} ns per byte", words(around.rates.inside, "inside hosts"),
                      alone ? "" : words(around.rates.between, "between hosts"), around.rates.gamma * 1e9);

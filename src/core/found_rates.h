@@ -8,8 +8,8 @@
 #include "src/base/options.h"
 #include "src/core/bootstrap.h"
 #include "src/core/execution.h"
+#include "src/core/peer_info.h"
 #include "src/core/routes.h"
-#include "src/core/seat.h"
 #include "weir/status.h"
 
 namespace weir::core {
@@ -19,8 +19,8 @@ struct Met {
   const Options& options;
   Bootstrap& bootstrap;
   const Routes& routes;
-  std::span<const Seat> seats;
-  const Terms& terms;
+  std::span<const PeerInfo> peer_infos;
+  const SharedSettings& shared_settings;
 };
 
 /// The same on all ranks: a file of rank 0's, else what was measured, before or now, else what transports
@@ -29,6 +29,6 @@ struct Met {
 Result<cost::Rates> find_rates(const Met& met, Execution& execution);
 
 /// What messages, bytes and sums cost, in words.
-std::string describe(const cost::Surroundings& around);
+std::string describe(const cost::Environment& around);
 
 }  // namespace weir::core

@@ -74,15 +74,15 @@ void LandingSpace::close() {
   bell_ = nullptr;
 }
 
-Landings::Seat::Seat(Landings& landings, uint64_t uid, Rank rank, std::shared_ptr<LandingSpace> space,
-                     Doorbell* bell)
+Landings::Registration::Registration(Landings& landings, uint64_t uid, Rank rank,
+                                     std::shared_ptr<LandingSpace> space, Doorbell* bell)
     : landings_(landings), uid_(uid), rank_(rank), space_(std::move(space)) {
   space_->open(bell);
   std::lock_guard lock(landings_.mutex_);
   landings_.spaces_[{uid_, rank_}] = space_;
 }
 
-Landings::Seat::~Seat() {
+Landings::Registration::~Registration() {
   {
     std::lock_guard lock(landings_.mutex_);
     landings_.spaces_.erase({uid_, rank_});

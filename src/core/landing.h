@@ -81,12 +81,13 @@ class LandingSpace {
 class Landings {
  public:
   /// Rank `rank` of communicator `uid` takes deliveries while this lives.
-  class Seat {
+  class Registration {
    public:
-    Seat(Landings& landings, uint64_t uid, Rank rank, std::shared_ptr<LandingSpace> space, Doorbell* bell);
-    ~Seat();
-    Seat(const Seat&) = delete;
-    Seat& operator=(const Seat&) = delete;
+    Registration(Landings& landings, uint64_t uid, Rank rank, std::shared_ptr<LandingSpace> space,
+                 Doorbell* bell);
+    ~Registration();
+    Registration(const Registration&) = delete;
+    Registration& operator=(const Registration&) = delete;
 
    private:
     Landings& landings_;
@@ -95,9 +96,9 @@ class Landings {
     const std::shared_ptr<LandingSpace> space_;
   };
 
-  /// Of a rank of this process. in_progress where it has no seat (yet).
+  /// Of a rank of this process. in_progress where it is not registered (yet).
   Delivered deliver(uint64_t uid, Rank to, const Delivery& delivery);
-  /// Null: it has no seat.
+  /// Null: it is not registered.
   std::shared_ptr<LandingSpace> find(uint64_t uid, Rank rank) const;
 
   /// Whether a question at the listener is for answer().

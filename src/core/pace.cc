@@ -11,7 +11,7 @@ namespace {
 /// networks, and other borders.
 class Ways {
  public:
-  explicit Ways(const cost::Surroundings& around) : around_(around) {
+  explicit Ways(const cost::Environment& around) : around_(around) {
     const double beta = around.rates.between.beta;
     if (around.lines != nullptr) {
       for (size_t edge = 0; edge < around.lines->edges(); ++edge)
@@ -47,7 +47,7 @@ class Ways {
   static int of(const std::vector<int>& by_place, Rank place) { return by_place[static_cast<size_t>(place)]; }
   void add(double seconds_per_byte) { bytes_per_s_.push_back(1 / std::max(seconds_per_byte, 1e-15)); }
 
-  const cost::Surroundings& around_;
+  const cost::Environment& around_;
   std::vector<double> bytes_per_s_;
   std::vector<size_t> first_;  // by border
 };
@@ -55,7 +55,7 @@ class Ways {
 }  // namespace
 
 std::vector<double> paces_of(const ir::Plan& plan, const exec::Program& program, double share,
-                             std::span<const Rank> order, const cost::Surroundings& around) {
+                             std::span<const Rank> order, const cost::Environment& around) {
   std::vector<Rank> place_of(order.size());
   for (size_t place = 0; place < order.size(); ++place)
     place_of[static_cast<size_t>(order[place])] = static_cast<Rank>(place);

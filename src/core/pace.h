@@ -17,6 +17,6 @@ namespace weir::core {
 /// host. `share`: of its fair one, such as 0.95. `order` and `around`: by place, as a communicator has
 /// them.
 std::vector<double> paces_of(const ir::Plan& plan, const exec::Program& program, double share,
-                             std::span<const Rank> order, const cost::Surroundings& around);
+                             std::span<const Rank> order, const cost::Environment& around);
 
 }  // namespace weir::core

@@ -108,7 +108,7 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, 
   auto binding = bind(*prepared->program);
   WEIR_TRY(binding.status());
   if (pace_share_ > 0) {
-    binding->paces = paces_of(plan, *prepared->program, pace_share_, layout_.order, selector_.surroundings());
+    binding->paces = paces_of(plan, *prepared->program, pace_share_, layout_.order, selector_.environment());
   }
   prepared->run = std::make_unique<exec::Run>(*prepared->program, std::move(*binding));
   return prepared;

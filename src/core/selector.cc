@@ -4,10 +4,10 @@
 
 namespace weir::core {
 
-void Selector::set_rates(const cost::Rates& rates) { surroundings_.rates = rates; }
+void Selector::set_rates(const cost::Rates& rates) { environment_.rates = rates; }
 
 bool Selector::allows(const algorithms::Entry& entry) const {
-  if (surroundings_.layout.rings.empty()) return filter_.allows(entry);
+  if (environment_.layout.rings.empty()) return filter_.allows(entry);
   if (entry.algorithm == "ring") return false;
   return filter_.allows(entry) || (entry.algorithm == "ring_set" && filter_.allows("ring", entry.kind));
 }
@@ -28,9 +28,9 @@ Selector::Choice Selector::choose(Collective kind, size_t bytes) {
 }
 
 cost::Table Selector::make_table(Collective kind) const {
-  cost::Table table(kind, surroundings_, [this](const algorithms::Entry& entry) { return allows(entry); });
+  cost::Table table(kind, environment_, [this](const algorithms::Entry& entry) { return allows(entry); });
   // What was asked for may need more than these ranks have: then it is as if it was not asked for.
-  if (table.at(0).best.entry == nullptr) table = cost::Table(kind, surroundings_);
+  if (table.at(0).best.entry == nullptr) table = cost::Table(kind, environment_);
   for (const std::string& line : cost::lines_of(table)) WEIR_INFO(tuning, "{}: {}", name(kind), line);
   return table;
 }

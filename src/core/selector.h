@@ -15,12 +15,12 @@ namespace weir::core {
 
 class Selector {
  public:
-  /// `surroundings` and `filter` are the same on all ranks. Where the layout has several rings, "ring" means
+  /// `environment` and `filter` are the same on all ranks. Where the layout has several rings, "ring" means
   /// all of them. `tables` are those of the communicator in this process and outlive the selector.
-  Selector(cost::Surroundings surroundings, cost::Filter filter, SharedTables& tables)
-      : surroundings_(std::move(surroundings)), filter_(std::move(filter)), shared_(tables) {}
+  Selector(cost::Environment environment, cost::Filter filter, SharedTables& tables)
+      : environment_(std::move(environment)), filter_(std::move(filter)), shared_(tables) {}
 
-  const cost::Surroundings& surroundings() const { return surroundings_; }
+  const cost::Environment& environment() const { return environment_; }
   /// From now on these rates count. REQUIRES: no table was asked for yet.
   void set_rates(const cost::Rates& rates);
 
@@ -42,7 +42,7 @@ class Selector {
   bool allows(const algorithms::Entry& entry) const;
   cost::Table make_table(Collective kind) const;
 
-  cost::Surroundings surroundings_;
+  cost::Environment environment_;
   const cost::Filter filter_;
   const Advice* advice_ = nullptr;
   SharedTables& shared_;

@@ -86,7 +86,7 @@ TEST(RecordedMachine, ChoosesWithTheRatesThatWereMeasuredThere) {
     const auto rates =
         read_rates(text_of_machine(fmt::format("vm_2_cores_{}_{}.rates", transport, ranks)), {});
     ASSERT_TRUE(rates.ok()) << rates.status().message();
-    Surroundings around = regular(ranks, ranks, cores, *rates);
+    Environment around = regular(ranks, ranks, cores, *rates);
     around.scratch_bytes = std::string_view(transport) == "shm" ? size_t{1} << 20 : 0;
     const Table table(kind, around);
     EXPECT_EQ(rows_of(table), expected) << what;

@@ -14,14 +14,14 @@ namespace {
 /// Memory of a server, and a network of 25 Gbit/s.
 constexpr Rates kServers = {{2e-7, 1e-7, 1e-10}, {1e-5, 3e-6, 3e-10}, 3e-11};
 
-Surroundings island(int ranks, int cores) {
-  Surroundings around = regular(ranks, ranks, cores, kServers);
+Environment island(int ranks, int cores) {
+  Environment around = regular(ranks, ranks, cores, kServers);
   around.scratch_bytes = size_t{1} << 20;
   return around;
 }
 
 /// "1 one_shot, 1024 ring": from which sizes on what is taken.
-std::string choices(Collective kind, const Surroundings& around, const Allowed& allowed = nullptr) {
+std::string choices(Collective kind, const Environment& around, const Allowed& allowed = nullptr) {
   std::string text;
   for (const Row& row : Table(kind, around, allowed).rows()) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", row.least, row.at_least.best.entry->algorithm);
@@ -33,7 +33,7 @@ TEST(Table, ChoosesForTheMachine) {
   using enum Collective;
   const struct {
     Collective kind;
-    Surroundings around;
+    Environment around;
     std::string expected;
   } cases[] = {
       {all_reduce, island(8, 8), "1 recursive_doubling, 4096 halving_doubling, 524288 ring"},
@@ -57,7 +57,7 @@ TEST(Table, ChoosesForTheMachine) {
 }
 
 TEST(Table, NarrowLeavesAskForGroups) {
-  Surroundings around = regular(16, 1, 8, kServers);
+  Environment around = regular(16, 1, 8, kServers);
   around.layout.levels = {{0, 4, 8, 12}};
   Border leaves;
   for (int place = 0; place < 16; ++place) leaves.group_of.push_back(place / 4);
@@ -85,7 +85,7 @@ TEST(Table, RanksWithOneSenderAreTakenUnlessOthersSpareUplinks) {
     for (size_t bytes = size_t{1} << 20; bytes <= size_t{1} << 30; bytes *= 2)
       EXPECT_EQ(table.at(bytes).best.entry->algorithm, "ring") << bytes << " over " << hosts;
   }
-  Surroundings around = regular(16, 1, 8, rates);
+  Environment around = regular(16, 1, 8, rates);
   around.layout.levels = {{0, 4, 8, 12}};
   Border leaves;
   for (int place = 0; place < 16; ++place) leaves.group_of.push_back(place / 4);
@@ -98,7 +98,7 @@ TEST(Table, RanksWithOneSenderAreTakenUnlessOthersSpareUplinks) {
 TEST(Table, SlowHopsAskForHighArity) {
   Rates rates = kServers;
   rates.between = {2e-5, 1e-6, 3e-10};
-  const Surroundings around = regular(512, 1, 8, rates);
+  const Environment around = regular(512, 1, 8, rates);
   for (const Collective kind : {Collective::all_reduce, Collective::broadcast, Collective::reduce}) {
     const Table table(kind, around);
     EXPECT_EQ(table.at(8).best.entry->algorithm, "tree8") << name(kind);
@@ -112,7 +112,7 @@ TEST(Table, SlowHopsAskForHighArity) {
 /// into many branches wait for each other, which counts for the smallest sizes.
 TEST(Table, PatGrowsNearlyAsItIs) {
   for (const int ranks : {400, 600, 1200}) {
-    const Surroundings around = regular(ranks, 1, 8, kServers);
+    const Environment around = regular(ranks, 1, 8, kServers);
     const Table table(Collective::all_gather, around);
     const auto plan = algorithms::emit("pat", {Collective::all_gather, ranks, 0, 1});
     const Profile whole = profile_of(*plan, around);
@@ -145,13 +145,13 @@ TEST(Table, RowsAreAllSizesOnceAndTimesRise) {
 }
 
 TEST(Table, TakesOnlyWhatIsAllowedAndCanRun) {
-  const Surroundings around = regular(8, 8, 8, kServers);
+  const Environment around = regular(8, 8, 8, kServers);
   EXPECT_EQ(choices(Collective::all_reduce, around, [](const auto& e) { return e.algorithm == "ring"; }),
             "1 ring");
   EXPECT_EQ(choices(Collective::all_reduce, around, [](const auto&) { return false; }), "");
   EXPECT_LT(Table(Collective::all_reduce, around).seconds("two_shot", 8), 0) << "no rank can be read";
   EXPECT_GT(Table(Collective::all_reduce, island(8, 8)).seconds("two_shot", 8), 0);
-  Surroundings narrow = regular(64, 64, 64, kServers);
+  Environment narrow = regular(64, 64, 64, kServers);
   narrow.slot_bytes = 256;  // less than halves of 64 blocks have in a message
   EXPECT_LT(Table(Collective::all_gather, narrow).seconds("halving_doubling", 8), 0);
   EXPECT_GT(Table(Collective::all_gather, narrow).seconds("ring", 8), 0);
@@ -160,7 +160,7 @@ TEST(Table, TakesOnlyWhatIsAllowedAndCanRun) {
 TEST(Table, CoresAndBordersMoveTheChoice) {
   // A slow border makes the one ring across it worth its hops earlier.
   const auto from = [](double border) {
-    Surroundings around = regular(32, 8, 8, kServers);
+    Environment around = regular(32, 8, 8, kServers);
     around.borders[0].beta = border;
     for (const Row& row : Table(Collective::all_reduce, around).rows())
       if (row.at_least.best.entry->algorithm == "ring") return row.least;
@@ -174,7 +174,7 @@ TEST(Table, CoresAndBordersMoveTheChoice) {
 /// plan the same, and the one that leaves every host the least to carry is taken; where the network has most
 /// of the time, that one is faster anyway.
 TEST(Table, HostsThatShareCoresTakeTheRingForMuch) {
-  Surroundings around = regular(4, 1, 2, kServers);
+  Environment around = regular(4, 1, 2, kServers);
   around.machine_of.assign(4, 0);
   around.cores = {2};
   around.rates.between = {1.7e-5, 8e-6, 8e-9};
@@ -191,13 +191,13 @@ TEST(Table, HostsThatShareCoresTakeTheRingForMuch) {
 }
 
 /// Hosts of one rank on one switch, with so many GB/s.
-Surroundings hosts_with(const std::vector<double>& gigabytes) {
+Environment hosts_with(const std::vector<double>& gigabytes) {
   algorithms::Network network;
   for (size_t rank = 0; rank < gigabytes.size(); ++rank) sim::rank_node(network);
   const int32_t hub = sim::node(network);
   for (size_t rank = 0; rank < gigabytes.size(); ++rank)
     sim::cable(network, static_cast<int32_t>(rank), hub, gigabytes[rank]);
-  Surroundings around = regular(network.ranks(), 1, 8, kServers);
+  Environment around = regular(network.ranks(), 1, 8, kServers);
   for (Rank rank = 0; rank < network.ranks(); ++rank) around.layout.order.push_back(rank);
   std::vector<char> between(static_cast<size_t>(network.nodes));
   between[static_cast<size_t>(hub)] = 1;
@@ -231,7 +231,7 @@ TEST(Table, HostsThatAreAlikeKeepTheRing) {
 /// What was measured is that of the slowest host. It may be the line, or the work of the ends, which no tree
 /// saves.
 TEST(Table, MeasuredRatesAreDividedIntoLinesAndEnds) {
-  Surroundings around = hosts_with({0.02, 0.02, 0.01, 0.02});
+  Environment around = hosts_with({0.02, 0.02, 0.01, 0.02});
   const auto ratio = [&](double beta) {
     around.rates.between.beta = beta;
     const Table table(Collective::all_reduce, around);
@@ -244,7 +244,7 @@ TEST(Table, MeasuredRatesAreDividedIntoLinesAndEnds) {
 }
 
 TEST(Lines, AreTheNarrowestOnTheWay) {
-  const Surroundings around = hosts_with({0.02, 0.04, 0.01});
+  const Environment around = hosts_with({0.02, 0.04, 0.01});
   const Lines& lines = *around.lines;
   EXPECT_DOUBLE_EQ(lines.per_byte(0, 1), 1 / 2e7);
   EXPECT_DOUBLE_EQ(lines.per_byte(1, 2), 1 / 1e7);

@@ -23,13 +23,13 @@ constexpr double kGamma = 3e-11;
 constexpr Rates kPlain = {{kAlpha, 0, kBeta}, {kAlpha, 0, kBeta}, 0};
 
 /// Ranks with a core each and slots that hold any message: one pass.
-Surroundings in_one_pass(int ranks, const Rates& rates) {
-  Surroundings around = regular(ranks, ranks, ranks, rates);
+Environment in_one_pass(int ranks, const Rates& rates) {
+  Environment around = regular(ranks, ranks, ranks, rates);
   around.slot_bytes = size_t{1} << 50;
   return around;
 }
 
-Profile profile(std::string_view algorithm, Collective kind, const Surroundings& around) {
+Profile profile(std::string_view algorithm, Collective kind, const Environment& around) {
   const auto* entry = algorithms::find(algorithm, kind);
   const auto plan = algorithms::emit(
       algorithm, {kind, around.ranks(), 0, algorithms::default_chunks(*entry, around.ranks())});
@@ -40,7 +40,7 @@ Profile profile(std::string_view algorithm, Collective kind, const Surroundings&
 /// The formulas of the textbook, for a whole of M bytes over n ranks.
 TEST(Cost, TextbookTimes) {
   for (const int n : {2, 4, 8, 16, 64}) {
-    const Surroundings around = in_one_pass(n, kPlain);
+    const Environment around = in_one_pass(n, kPlain);
     for (const double bytes : {0.0, 1e3, 1e6, 1e9}) {
       const double log = std::log2(n);
       const double block = bytes / n;
@@ -82,7 +82,7 @@ TEST(Cost, SumsAndMessagesAreWork) {
 
 /// A chain of d hops in c passes: (M / bw) (1 + (d - 1) / c), and a message's work more per pass.
 TEST(Cost, PassesFillLikePipelines) {
-  Surroundings around = in_one_pass(8, kPlain);
+  Environment around = in_one_pass(8, kPlain);
   around.slot_bytes = 1000;
   const Profile chain = profile("ring", Collective::broadcast, around);
   constexpr int kPasses = 50;
@@ -111,7 +111,7 @@ TEST(Cost, NoPassTakesLessThanItsLoad) {
 
 /// Trees: about 2 log2 n hops, and both together move 2 M through every rank.
 TEST(Cost, DoubleTreesHaveFewHopsAndFullWidth) {
-  Surroundings around = in_one_pass(64, kPlain);
+  Environment around = in_one_pass(64, kPlain);
   const double hops = predict(profile("double_tree", Collective::all_reduce, around), 0) / kAlpha;
   EXPECT_GE(hops, 12);
   EXPECT_LE(hops, 14);
@@ -128,7 +128,7 @@ TEST(Cost, KaryTreesHaveFewerHops) {
   for (const auto& [algorithm, arity] : {std::pair{"tree4", 4}, {"tree8", 8}}) {
     Rates rates = kPlain;
     rates.inside.overhead = overhead;
-    const Surroundings around = in_one_pass(1 + arity + arity * arity, rates);
+    const Environment around = in_one_pass(1 + arity + arity * arity, rates);
     const double hop = kAlpha + (arity - 1) * overhead / 2;
     EXPECT_NEAR(predict(profile(algorithm, Collective::broadcast, around), 0), 2 * hop, 1e-12) << algorithm;
     EXPECT_NEAR(predict(profile(algorithm, Collective::reduce, around), 0), 2 * hop, 1e-12) << algorithm;
@@ -143,7 +143,7 @@ TEST(Cost, PatHasALogarithmOfHosts) {
   const Rates rates = {{kInside, 0, kBeta}, {kAlpha, 0, kBeta}, 0};
   for (const int hosts : {2, 3, 5, 8, 13, 16, 64, 100, 128}) {
     for (const int size : {1, 4}) {
-      Surroundings around = regular(hosts * size, size, size, rates);
+      Environment around = regular(hosts * size, size, size, rates);
       algorithms::Groups starts;
       for (int host = 0; host < hosts && size > 1; ++host) starts.push_back(host * size);
       if (size > 1) around.layout.levels = {starts};
@@ -159,7 +159,7 @@ TEST(Cost, PatHasALogarithmOfHosts) {
 }
 
 TEST(Cost, CoresAreShared) {
-  Surroundings around = in_one_pass(8, kPlain);
+  Environment around = in_one_pass(8, kPlain);
   around.cores = {2};
   const double bytes = 1e6;
   // Seven sends and seven receipts of an eighth by eight ranks, on two cores.
@@ -171,7 +171,7 @@ TEST(Cost, ChainsComeLateWhereCoresAreShared) {
   // Messages are work all the time: 12 of them by four ranks on two cores, and half of the chain.
   Rates rates;
   rates.inside = {kAlpha, kAlpha, 0};
-  Surroundings around = in_one_pass(4, rates);
+  Environment around = in_one_pass(4, rates);
   around.cores = {2};
   const double work = 12 * kAlpha / 2;
   const double one_shot = predict(profile("one_shot", Collective::all_gather, around), 0);
@@ -185,7 +185,7 @@ TEST(Cost, ChainsComeLateWhereCoresAreShared) {
 }
 
 TEST(Cost, BordersAreShared) {
-  Surroundings around = regular(16, 8, 8, kPlain);
+  Environment around = regular(16, 8, 8, kPlain);
   around.slot_bytes = size_t{1} << 50;
   around.borders = {{around.host_of, 10 * kBeta}};
   const double bytes = 1e6;
@@ -204,9 +204,9 @@ TEST(Cost, BordersAreShared) {
 TEST(Cost, FlowsThatMergeTakeLonger) {
   constexpr double kUnasked = 1e4;
   constexpr double kMerging = 0.5;
-  Surroundings hosts = regular(8, 1, 8, {{}, {kAlpha, 0, kBeta, 0, kMerging, kUnasked}, 0});
+  Environment hosts = regular(8, 1, 8, {{}, {kAlpha, 0, kBeta, 0, kMerging, kUnasked}, 0});
   hosts.slot_bytes = size_t{1} << 50;
-  Surroundings alone = hosts;
+  Environment alone = hosts;
   alone.rates.between.merging = 0;
   struct {
     std::string_view algorithm;
@@ -246,7 +246,7 @@ TEST(Cost, AgreesWithTheSimulator) {
     const double way = 2e-6, alpha = 5e-7;
     const sim::Channels channels{.hop_latency = way / 2, .alpha = alpha, .slot_bytes = 65536, .slots = 4};
     const Rates rates = {{way + alpha, 2 * alpha, 1 / (kWire * 1e9)}, {}, 0};
-    const Surroundings around = regular(ranks, ranks, ranks, rates);
+    const Environment around = regular(ranks, ranks, ranks, rates);
     const auto* entry = algorithms::find(algorithm, kind);
     const auto plan =
         *algorithms::emit(algorithm, {kind, ranks, 0, algorithms::default_chunks(*entry, ranks)});
@@ -266,7 +266,7 @@ TEST(Cost, AgreesWithTheSimulator) {
 TEST(Cost, GrowsAsPlansDo) {
   Rates rates = {{2e-7, 1e-7, 1e-10}, {1e-5, 3e-6, 3e-10}, kGamma};
   const int ranks = 512;
-  const Surroundings whole = regular(ranks, 8, 8, rates);
+  const Environment whole = regular(ranks, 8, 8, rates);
   const struct {
     std::string_view algorithm;
     Collective kind;

@@ -19,13 +19,13 @@ constexpr Channel kBetween = {.alpha = 1e-5, .overhead = 3e-6, .beta = 3e-10};
 constexpr size_t kKiB = 1024;
 
 /// Hosts of one rank with cores to spare.
-Surroundings hosts(int ranks, size_t slot_bytes) {
-  Surroundings around = regular(ranks, 1, 8, {{}, kBetween, 0});
+Environment hosts(int ranks, size_t slot_bytes) {
+  Environment around = regular(ranks, 1, 8, {{}, kBetween, 0});
   around.slot_bytes = slot_bytes;
   return around;
 }
 
-Table table_of(std::string_view algorithm, Collective kind, const Surroundings& around) {
+Table table_of(std::string_view algorithm, Collective kind, const Environment& around) {
   return {kind, around, [=](const algorithms::Entry& entry) { return entry.algorithm == algorithm; }};
 }
 
@@ -64,10 +64,10 @@ TEST(Tiles, OfAChainAreSmallUntilMessagesAreTheWork) {
 /// second pass.
 TEST(Tiles, OfARingAreWholeInTwoPassesOrMore) {
   for (const int ranks : {2, 4, 8}) {
-    Surroundings shared = hosts(ranks, 256 * kKiB);
+    Environment shared = hosts(ranks, 256 * kKiB);
     shared.machine_of.assign(shared.machine_of.size(), 0);
     shared.cores = {2};
-    for (const Surroundings& around : {hosts(ranks, 256 * kKiB), shared}) {
+    for (const Environment& around : {hosts(ranks, 256 * kKiB), shared}) {
       const Table table = table_of("ring", Collective::all_reduce, around);
       for (int bits = 0; bits < 40; ++bits) {
         const size_t chunk = (size_t{1} << bits) / static_cast<size_t>(ranks);

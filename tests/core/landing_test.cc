@@ -36,12 +36,12 @@ class LandingTest : public ::testing::Test {
   uint32_t number_ = space_->add(memory_.data(), memory_.size() * sizeof(int), true);
 };
 
-TEST_F(LandingTest, NobodyIsThereBeforeTheSeatIsTakenNorAfterItIsLeft) {
+TEST_F(LandingTest, NobodyIsThereBeforeTheRegistrationNorAfterIt) {
   const std::vector<int> data = {1, 2};
   const Delivery put{number_, 8, view(data), kSignal};
   EXPECT_EQ(deliver(put).code(), Code::in_progress);
   {
-    const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+    const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
     EXPECT_EQ(landings_.deliver(kUid, 1, put).code(), Code::in_progress) << "another rank";
     EXPECT_EQ(landings_.deliver(kUid + 1, 0, put).code(), Code::in_progress) << "another communicator";
     EXPECT_TRUE(deliver(put).ok());
@@ -53,7 +53,7 @@ TEST_F(LandingTest, NobodyIsThereBeforeTheSeatIsTakenNorAfterItIsLeft) {
 }
 
 TEST_F(LandingTest, QuestionsDoWhatCallsDo) {
-  const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+  const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
   const std::vector<int> data = {5};
   const Bytes question = Landings::question(0, {number_, 28, view(data), kSignal});
   EXPECT_TRUE(Landings::is_meant(question));
@@ -65,7 +65,7 @@ TEST_F(LandingTest, QuestionsDoWhatCallsDo) {
 }
 
 TEST_F(LandingTest, OutsideOfALandingNothingIsWritten) {
-  const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+  const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
   const std::vector<int> data = {1, 2};
   for (const uint64_t offset : {uint64_t{28}, uint64_t{32}, uint64_t{33}, ~uint64_t{0}, ~uint64_t{0} - 7}) {
     const auto answered = ask(Landings::question(0, {number_, offset, view(data), kSignal}));
@@ -83,7 +83,7 @@ TEST_F(LandingTest, OutsideOfALandingNothingIsWritten) {
 }
 
 TEST_F(LandingTest, QuestionsThatMakeNoSenseDoNothing) {
-  const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+  const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
   const std::vector<int> data = {1, 2};
   const Bytes right = Landings::question(0, {number_, 0, view(data), kSignal});
   for (size_t size = 1; size < right.size(); ++size)
@@ -103,7 +103,7 @@ TEST_F(LandingTest, QuestionsThatMakeNoSenseDoNothing) {
 }
 
 TEST_F(LandingTest, SignalsAreCountedByKey) {
-  const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+  const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(deliver({0, 0, {}, kSignal}).ok());
   EXPECT_TRUE(deliver({0, 0, {}, SignalKey{3, 1, 0}}).ok());
   EXPECT_FALSE(space_->consume(kSignal, 4));
@@ -114,13 +114,13 @@ TEST_F(LandingTest, SignalsAreCountedByKey) {
   EXPECT_TRUE(space_->consume({3, 1, 0}, 1));
 }
 
-/// One rank waits, others write; a seat that is left ends all writing before its memory goes.
+/// One rank waits, others write; a registration that ends stops all writing before its memory goes.
 TEST_F(LandingTest, ManyThreads) {
   constexpr int kWriters = 3, kRounds = 2000;
   std::atomic<bool> stops{false};
   std::vector<std::thread> threads;
   {
-    const Landings::Seat seat(landings_, kUid, 0, space_, nullptr);
+    const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
     for (int writer = 0; writer < kWriters; ++writer) {
       threads.emplace_back([&, writer] {
         for (int round = 0; round < kRounds && !stops.load(); ++round) {
@@ -148,7 +148,7 @@ TEST_F(LandingTest, ManyThreads) {
     });
   }
   for (int i = 0; i < 100; ++i) {
-    { const Landings::Seat seat(landings_, kUid, 0, space_, nullptr); }
+    { const Landings::Registration registration(landings_, kUid, 0, space_, nullptr); }
     memory_[0] = i;  // nobody else writes now
     EXPECT_EQ(memory_[0], i);
   }

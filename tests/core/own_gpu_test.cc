@@ -48,7 +48,7 @@ TEST_P(OwnGpus, AreThoseOfTheConfiguration) {
   for (const auto& rank : ranks) threads.emplace_back([&] { EXPECT_TRUE(rank->connect().ok()); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(current_gpu(), 0);
-  const Seated on_one(site, 1), on_zero(site, 0);
+  const GpuRank on_one(site, 1), on_zero(site, 0);
   Elements first(on_one, kCount), second(on_zero, kCount);
   first.fill(kCount, [](size_t i) { return put(0, 0, i); });
   second.fill(kCount, [](size_t i) { return put(1, 0, i); });
@@ -68,26 +68,26 @@ TEST_P(OwnGpus, AreThoseOfTheConfiguration) {
 
 TEST_P(OwnGpus, OthersAreRefusedAndNamed) {
   GpuSite site(options());
-  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, Seated& seat) {
-    const Seated elsewhere(site, 1 - rank);
-    Elements data(seat, 100), foreign(elsewhere, 100);
+  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+    const GpuRank elsewhere(site, 1 - rank);
+    Elements data(gpu_rank, 100), foreign(elsewhere, 100);
     const Operation right = operation(Collective::all_reduce, data.data(), data.data(), 100);
     const Operation wrong = operation(Collective::all_reduce, foreign.data(), foreign.data(), 100);
     const auto refused = [&](const Operation& one, const Place& place, const char* what) {
       const Status status = communicator.run({&one, 1}, place);
       EXPECT_EQ(status.code(), Code::invalid_usage);
       EXPECT_THAT(status.message(),
-                  AllOf(HasSubstr(fmt::format("rank {} has {}", rank, seat.gpu.description())),
+                  AllOf(HasSubstr(fmt::format("rank {} has {}", rank, gpu_rank.gpu.description())),
                         HasSubstr(fmt::format("{} of {}", what, elsewhere.gpu.description()))));
     };
     refused(right, elsewhere.place(), "a stream");
-    refused(wrong, seat.place(), "memory");
+    refused(wrong, gpu_rank.place(), "memory");
     // The default stream is that of the communicator's GPU, although the thread has the other one current.
     EXPECT_EQ(current_gpu(), 1 - rank);
     data.fill(100, [&](size_t i) { return put(rank, 0, i); });
     const Status status = communicator.run({&right, 1}, Place{nullptr, true, nullptr});
     ASSERT_TRUE(status.ok()) << status.message();
-    EXPECT_TRUE(seat.gpu.synchronize(nullptr).ok());
+    EXPECT_TRUE(gpu_rank.gpu.synchronize(nullptr).ok());
     const auto& got = data.read(100);
     for (size_t i = 0; i < 100; ++i) ASSERT_EQ(got[i], put_sum(2, 0, i)) << i;
   });
@@ -97,9 +97,9 @@ TEST(OwnGpu, TheLogSaysWhichEachRankHas) {
   const Logged logged;
   GpuSite site;
   std::string names[2];
-  with_residents(site, 2, {1, 0}, [&](Communicator& communicator, int rank, Seated& seat) {
-    names[rank] = fmt::format("rank {} of 2 works with {}", rank, seat.gpu.description());
-    EXPECT_EQ(communicator.gpu(), &seat.gpu);
+  with_residents(site, 2, {1, 0}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+    names[rank] = fmt::format("rank {} of 2 works with {}", rank, gpu_rank.gpu.description());
+    EXPECT_EQ(communicator.gpu(), &gpu_rank.gpu);
   });
   EXPECT_THAT(logged.text(), AllOf(HasSubstr(names[0]), HasSubstr(names[1])));
 }
@@ -112,7 +112,7 @@ std::vector<Status> connect_two(const Options& options, int second) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&, rank] {
-      const Seated seat(site, rank == 0 ? 0 : second);
+      const GpuRank gpu_rank(site, rank == 0 ? 0 : second);
       Communicator communicator(site.runtime, *id, 2, rank, Config());
       said[static_cast<size_t>(rank)] = communicator.connect();
     });
@@ -139,7 +139,7 @@ TEST(OwnGpuProcesses, MayBeForOneRankAlone) {
     Options options = resident_options();
     options.shares_gpu = rank == 0;
     GpuSite site(options);
-    const Seated seat(site, 1);
+    const GpuRank gpu_rank(site, 1);
     Communicator communicator(site.runtime, id, 2, rank, Config());
     const Status status = communicator.connect();
     voice.say(fmt::format("{} {}", static_cast<int>(status.code()), status.message()));

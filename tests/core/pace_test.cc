@@ -14,7 +14,7 @@ namespace {
 const cost::Rates kRates{.inside = {1e-6, 1e-6, 1e-10}, .between = {1e-5, 1e-6, 1e-8}, .gamma = 1e-10};
 
 std::vector<double> paces(const std::string& algorithm, Collective kind, Rank self,
-                          const std::vector<Rank>& order, const cost::Surroundings& around,
+                          const std::vector<Rank>& order, const cost::Environment& around,
                           std::vector<exec::Channel>* channels) {
   const int ranks = static_cast<int>(order.size());
   const auto ordered = algorithms::emit(algorithm, {kind, ranks, 0, 1});
@@ -29,7 +29,7 @@ std::vector<double> paces(const std::string& algorithm, Collective kind, Rank se
 
 TEST(Pace, OfARingIsAShareOfTheNetworkAndOnlyBetweenHosts) {
   const std::vector<Rank> order = {2, 0, 3, 1};  // hosts {2, 0} and {3, 1}
-  const cost::Surroundings around = cost::regular(4, 2, 8, kRates);
+  const cost::Environment around = cost::regular(4, 2, 8, kRates);
   for (const Rank self : order) {
     std::vector<exec::Channel> channels;
     const auto by_channel = paces("ring", Collective::all_gather, self, order, around, &channels);
@@ -45,7 +45,7 @@ TEST(Pace, OfARingIsAShareOfTheNetworkAndOnlyBetweenHosts) {
 TEST(Pace, OfAnAllToAllIsAPartForEachAndLessBehindANarrowLeaf) {
   std::vector<Rank> order(4);
   std::iota(order.begin(), order.end(), 0);
-  cost::Surroundings around = cost::regular(4, 1, 8, kRates);
+  cost::Environment around = cost::regular(4, 1, 8, kRates);
   std::vector<exec::Channel> channels;
   for (const double pace : paces("pairwise", Collective::all_to_all, 1, order, around, &channels))
     EXPECT_TRUE(pace == 0 || std::abs(pace - 0.5e8 / 3) < 1) << pace;
@@ -66,7 +66,7 @@ TEST(Pace, OfAFastHostIsNotThatOfTheSlowest) {
     network.edges.push_back({rank, 3, capacity});
     network.edges.push_back({3, rank, capacity});
   }
-  cost::Surroundings around = cost::regular(3, 1, 8, kRates);
+  cost::Environment around = cost::regular(3, 1, 8, kRates);
   around.rates.between.beta = 4e-8;  // of the slowest
   around.lines = cost::Lines::of(network);
   ASSERT_NE(around.lines, nullptr);

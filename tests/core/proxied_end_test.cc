@@ -42,21 +42,22 @@ struct Placed {
 /// One rank: its GPU, a device, rings to the other rank, and an end of one.
 struct Host {
   Host(GpuSite& gpus, Rank rank)
-      : seat(gpus, rank),
+      : gpu_rank(gpus, rank),
         rings({1 - rank}, kSlotBytes),
-        memory(std::move(*Pinned::allocate(&seat.gpu, rings.bytes()))) {
-    rings.bind(memory.data(), reinterpret_cast<std::byte*>(seat.gpu.flag_at(memory.data())->device));
+        memory(std::move(*Pinned::allocate(&gpu_rank.gpu, rings.bytes()))) {
+    rings.bind(memory.data(), reinterpret_cast<std::byte*>(gpu_rank.gpu.flag_at(memory.data())->device));
   }
   void open(Rank rank, bool placed) {
     if (placed) {
-      auto made = GpuSlots::make(seat.gpu, rings.slots_bytes(), [](const std::string&) { return Status(); });
+      auto made =
+          GpuSlots::make(gpu_rank.gpu, rings.slots_bytes(), [](const std::string&) { return Status(); });
       ASSERT_TRUE(made.ok()) << made.status().message();
       slots = std::move(*made);
       const Status lent = slots->lend_to(*transports[0]);
       ASSERT_TRUE(lent.ok()) << lent.message();
       rings.place_slots(1 - rank, rank == 0, slots->begin());
     }
-    auto opened = ProxiedEnd::open(rank, seat.gpu, rings, rank == 0 ? kOut : kIn, *routes);
+    auto opened = ProxiedEnd::open(rank, gpu_rank.gpu, rings, rank == 0 ? kOut : kIn, *routes);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     end = std::move(*opened);
   }
@@ -65,7 +66,7 @@ struct Host {
     slots.reset();
   }
 
-  Seated seat;
+  GpuRank gpu_rank;
   ProxyRings rings;
   Pinned memory;
   std::vector<std::unique_ptr<Transport>> transports;
@@ -101,8 +102,9 @@ void send_all(Host& host, uint64_t messages = kMessages) {
     const size_t slot = n % port.count;
     const std::vector<int> data = payload(n);
     ASSERT_TRUE(
-        host.seat.gpu.copy(port.slots + slot * port.stride, data.data(), kSlotBytes, host.seat.stream).ok());
-    host.seat.wait();
+        host.gpu_rank.gpu.copy(port.slots + slot * port.stride, data.data(), kSlotBytes, host.gpu_rank.stream)
+            .ok());
+    host.gpu_rank.wait();
     words.arrived[1 + slot] = 70 + n;
     words.arrived[1 + port.count + slot] = n % 2 == 0 ? kSlotBytes : 0;  // a signal now and then
     store(words.arrived, n + 1);
@@ -120,8 +122,9 @@ void take_all(Host& host) {
     EXPECT_EQ(words.arrived[1 + slot], 70 + n);
     std::vector<int> data(kWords);
     ASSERT_TRUE(
-        host.seat.gpu.copy(data.data(), port.slots + slot * port.stride, kSlotBytes, host.seat.stream).ok());
-    host.seat.wait();
+        host.gpu_rank.gpu.copy(data.data(), port.slots + slot * port.stride, kSlotBytes, host.gpu_rank.stream)
+            .ok());
+    host.gpu_rank.wait();
     if (n % 2 == 0) {
       EXPECT_EQ(data, payload(n)) << n;
     }

@@ -44,12 +44,12 @@ struct GpuSite {
 };
 
 /// One rank's GPU and a stream of its own there.
-class Seated {
+class GpuRank {
  public:
-  Seated(GpuSite& site, int index) : gpu(*choose(site, index)), stream(device::user_stream(1)) {}
-  ~Seated() { EXPECT_EQ(device::user("StreamDestroy", stream), 0); }
-  Seated(const Seated&) = delete;
-  Seated& operator=(const Seated&) = delete;
+  GpuRank(GpuSite& site, int index) : gpu(*choose(site, index)), stream(device::user_stream(1)) {}
+  ~GpuRank() { EXPECT_EQ(device::user("StreamDestroy", stream), 0); }
+  GpuRank(const GpuRank&) = delete;
+  GpuRank& operator=(const GpuRank&) = delete;
   Place place() const { return {nullptr, true, stream}; }
   void wait() const {
     const Status done = gpu.synchronize(stream);
@@ -69,13 +69,13 @@ class Seated {
 /// Elements in memory of a GPU, brought and read through a stream.
 class Elements {
  public:
-  Elements(const Seated& seat, size_t count, device::GpuMemory kind = device::GpuMemory::device)
-      : seat_(seat), kind_(kind), host_(count) {
-    auto memory = seat.gpu.allocate(count * sizeof(int) + 1, kind);
+  Elements(const GpuRank& gpu_rank, size_t count, device::GpuMemory kind = device::GpuMemory::device)
+      : gpu_rank_(gpu_rank), kind_(kind), host_(count) {
+    auto memory = gpu_rank.gpu.allocate(count * sizeof(int) + 1, kind);
     EXPECT_TRUE(memory.ok()) << memory.status().message();
     data_ = static_cast<int*>(*memory);
   }
-  ~Elements() { EXPECT_TRUE(seat_.gpu.free(data_, kind_).ok()); }
+  ~Elements() { EXPECT_TRUE(gpu_rank_.gpu.free(data_, kind_).ok()); }
   Elements(const Elements&) = delete;
   Elements& operator=(const Elements&) = delete;
 
@@ -84,46 +84,46 @@ class Elements {
   /// Element i becomes of(i), of the first `count`, in the order of the stream.
   template <typename Of>
   void fill(size_t count, Of of) {
-    seat_.wait();
+    gpu_rank_.wait();
     for (size_t i = 0; i < count; ++i) host_[i] = static_cast<int>(of(i));
-    EXPECT_TRUE(seat_.gpu.copy(data_, host_.data(), count * sizeof(int), seat_.stream).ok());
-    seat_.wait();
+    EXPECT_TRUE(gpu_rank_.gpu.copy(data_, host_.data(), count * sizeof(int), gpu_rank_.stream).ok());
+    gpu_rank_.wait();
   }
   const std::vector<int>& read(size_t count) {
-    seat_.wait();
-    EXPECT_TRUE(seat_.gpu.copy(host_.data(), data_, count * sizeof(int), seat_.stream).ok());
-    seat_.wait();
+    gpu_rank_.wait();
+    EXPECT_TRUE(gpu_rank_.gpu.copy(host_.data(), data_, count * sizeof(int), gpu_rank_.stream).ok());
+    gpu_rank_.wait();
     return host_;
   }
 
  private:
-  const Seated& seat_;
+  const GpuRank& gpu_rank_;
   const device::GpuMemory kind_;
   std::vector<int> host_;
   int* data_ = nullptr;
 };
 
 /// How many ranks there are, and on which GPUs: rank r on gpus[r % gpus.size()].
-struct Seats {
+struct GpuRanks {
   int ranks;
   std::vector<int> gpus;
 };
 
 /// What a rank does.
-using Act = std::function<void(Communicator&, int, Seated&)>;
+using Act = std::function<void(Communicator&, int, GpuRank&)>;
 
-/// act(communicator, rank, seat) on a thread for each rank of `own`, those of this process; rank r is on GPU
-/// gpus[r % gpus.size()].
+/// act(communicator, rank, gpu_rank) on a thread for each rank of `own`, those of this process; rank r is on
+/// GPU gpus[r % gpus.size()].
 inline void with_own_residents(GpuSite& site, const UniqueId& id, int ranks, const std::vector<int>& own,
                                const std::vector<int>& gpus, const Act& act) {
   std::vector<std::thread> threads;
   for (const int rank : own) {
     threads.emplace_back([&, rank] {
-      Seated seat(site, gpus[static_cast<size_t>(rank) % gpus.size()]);
+      GpuRank gpu_rank(site, gpus[static_cast<size_t>(rank) % gpus.size()]);
       Communicator communicator(site.runtime, id, ranks, rank, Config());
       const Status connected = communicator.connect();
       ASSERT_TRUE(connected.ok()) << connected.message();
-      act(communicator, rank, seat);
+      act(communicator, rank, gpu_rank);
       (void)communicator.finalize();
     });
   }
@@ -190,14 +190,14 @@ inline constexpr Collective kAll[] = {
     Collective::reduce_scatter, Collective::all_to_all, Collective::gather,    Collective::scatter};
 
 /// One collective, checked.
-inline void run_and_check(Communicator& communicator, const Seated& seat, Collective kind, size_t count,
+inline void run_and_check(Communicator& communicator, const GpuRank& gpu_rank, Collective kind, size_t count,
                           Rank root, Elements& in, Elements& out) {
   const int ranks = communicator.size(), rank = communicator.rank();
   const size_t used = count * static_cast<size_t>(ranks);
   in.fill(used, [&](size_t i) { return put(rank, i / count, i % count); });
   out.fill(used, [](size_t) { return -1; });
   const Operation one = operation(kind, in.data(), out.data(), count, has_root(kind) ? root : 0);
-  const Status status = communicator.run({&one, 1}, seat.place());
+  const Status status = communicator.run({&one, 1}, gpu_rank.place());
   ASSERT_TRUE(status.ok()) << status.message();
   const std::vector<int>& got = out.read(used);
   ASSERT_TRUE(communicator.state().ok()) << communicator.state().message();

@@ -74,12 +74,12 @@ class ResidentDirect : public ::testing::Test {
       std::vector<std::thread> hosts;
       for (const int rank : {0, 1})
         hosts.emplace_back([&, rank] {
-          with_own_residents(*sites[rank], *id, 2, {rank}, {0, 1},
-                             [](Communicator& communicator, int, Seated& seat) {
-                               Elements in(seat, 40'000), out(seat, in.size());
-                               for (const size_t count : {100, 20'000})
-                                 run_and_check(communicator, seat, Collective::all_reduce, count, 0, in, out);
-                             });
+          with_own_residents(
+              *sites[rank], *id, 2, {rank}, {0, 1}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+                Elements in(gpu_rank, 40'000), out(gpu_rank, in.size());
+                for (const size_t count : {100, 20'000})
+                  run_and_check(communicator, gpu_rank, Collective::all_reduce, count, 0, in, out);
+              });
         });
       for (std::thread& host : hosts) host.join();
     }

@@ -56,12 +56,12 @@ TEST_F(ResidentHosts, DifferentCallsAreNamed) {
   const UniqueId id = root.id();
   Processes all(2, [&](int rank, const Processes::Voice& voice) {
     GpuSite site(options_of(rank, resident_options()));
-    with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, Seated& seat) {
-      Elements data(seat, 200);
+    with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, GpuRank& gpu_rank) {
+      Elements data(gpu_rank, 200);
       const Collective kind = rank == 0 ? Collective::all_reduce : Collective::all_gather;
       const Operation one = operation(kind, data.data(), data.data(), 100);
-      (void)communicator.run({&one, 1}, seat.place());
-      seat.wait();
+      (void)communicator.run({&one, 1}, gpu_rank.place());
+      gpu_rank.wait();
       while (communicator.state().ok()) std::this_thread::yield();
       voice.say(communicator.state().message());
     });
@@ -77,14 +77,14 @@ TEST_F(ResidentHosts, AbortsEndWhatWaits) {
   const UniqueId id = root.id();
   Processes all(2, [&](int rank, const Processes::Voice& voice) {
     GpuSite site(options_of(rank, resident_options()));
-    with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, Seated& seat) {
-      Elements data(seat, 100);
+    with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, GpuRank& gpu_rank) {
+      Elements data(gpu_rank, 100);
       const Operation one = operation(Collective::all_reduce, data.data(), data.data(), 100);
       if (rank == 0) {
-        EXPECT_TRUE(communicator.run({&one, 1}, seat.place()).ok());
+        EXPECT_TRUE(communicator.run({&one, 1}, gpu_rank.place()).ok());
       }
       communicator.abort();
-      seat.wait();
+      gpu_rank.wait();
       voice.say("ended");
     });
   });

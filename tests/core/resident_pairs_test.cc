@@ -25,8 +25,8 @@ Operation receive(int* to, size_t count, Rank peer) {
   return operation(Collective::send_recv, nullptr, to, count, peer);
 }
 
-Status run(Communicator& communicator, const std::vector<Operation>& operations, const Seated& seat) {
-  return communicator.run(operations, seat.place());
+Status run(Communicator& communicator, const std::vector<Operation>& operations, const GpuRank& gpu_rank) {
+  return communicator.run(operations, gpu_rank.place());
 }
 
 /// What the i-th element is that `from` sends to `to` as its `number`-th message.
@@ -40,8 +40,8 @@ size_t elements_of(const std::vector<size_t>& sizes, int ranks) {
 
 /// A group in which everybody sends everybody some messages, itself included. Memory is taken and freed by
 /// the caller, when all is done: that waits for kernels of other ranks, which wait for this one.
-void exchange(Communicator& communicator, const Seated& seat, const std::vector<size_t>& sizes, Elements& in,
-              Elements& out) {
+void exchange(Communicator& communicator, const GpuRank& gpu_rank, const std::vector<size_t>& sizes,
+              Elements& in, Elements& out) {
   const int ranks = communicator.size(), self = communicator.rank();
   const size_t whole = elements_of(sizes, ranks);
   std::vector<int> given(whole), expected(whole);
@@ -61,47 +61,49 @@ void exchange(Communicator& communicator, const Seated& seat, const std::vector<
   }
   in.fill(whole, [&](size_t i) { return given[i]; });
   out.fill(whole, [](size_t) { return -1; });
-  const Status status = run(communicator, group, seat);
+  const Status status = run(communicator, group, gpu_rank);
   ASSERT_TRUE(status.ok()) << status.message();
   const std::vector<int>& got = out.read(whole);
   ASSERT_EQ(std::vector<int>(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(whole)), expected);
 }
 
-class Exchanges : public ::testing::TestWithParam<Seats> {};
+class Exchanges : public ::testing::TestWithParam<GpuRanks> {};
 INSTANTIATE_TEST_SUITE_P(Gpus, Exchanges,
-                         ::testing::Values(Seats{1, {0}}, Seats{2, {0}}, Seats{3, {0, 1}}, Seats{5, {1}}),
+                         ::testing::Values(GpuRanks{1, {0}}, GpuRanks{2, {0}}, GpuRanks{3, {0, 1}},
+                                           GpuRanks{5, {1}}),
                          [](const auto& info) { return fmt::format("{}Ranks", info.param.ranks); });
 
 // Nothing, one piece, one ring, all rings, and turns of them; nothing of it through the host.
 TEST_P(Exchanges, OfAllSizesAndSeveralToOnePeer) {
   const Logged logged;
   GpuSite site;
-  with_residents(site, GetParam().ranks, GetParam().gpus, [](Communicator& communicator, int, Seated& seat) {
-    const std::vector<size_t> sizes = {1, 0, 5000, 3, 70'001, 2};
-    Elements in(seat, elements_of(sizes, communicator.size())), out(seat, in.size());
-    exchange(communicator, seat, sizes, in, out);
-  });
+  with_residents(site, GetParam().ranks, GetParam().gpus,
+                 [](Communicator& communicator, int, GpuRank& gpu_rank) {
+                   const std::vector<size_t> sizes = {1, 0, 5000, 3, 70'001, 2};
+                   Elements in(gpu_rank, elements_of(sizes, communicator.size())), out(gpu_rank, in.size());
+                   exchange(communicator, gpu_rank, sizes, in, out);
+                 });
   EXPECT_THAT(logged.text(), AllOf(HasSubstr("by kernels on"), Not(HasSubstr("through pinned"))));
 }
 
 /// More messages than an argument of a kernel has room for, then few again.
 TEST(ResidentPairs, ManyMessagesInAGroup) {
   GpuSite site;
-  with_residents(site, 2, {0}, [](Communicator& communicator, int, Seated& seat) {
+  with_residents(site, 2, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
     std::vector<size_t> sizes(300);
     for (size_t i = 0; i < sizes.size(); ++i) sizes[i] = i % 7 * 100;
-    Elements in(seat, elements_of(sizes, 2)), out(seat, in.size());
-    exchange(communicator, seat, sizes, in, out);
-    exchange(communicator, seat, {4}, in, out);
+    Elements in(gpu_rank, elements_of(sizes, 2)), out(gpu_rank, in.size());
+    exchange(communicator, gpu_rank, sizes, in, out);
+    exchange(communicator, gpu_rank, {4}, in, out);
   });
 }
 
 /// Who waits for a rank does not keep others from being served: groups of two ranks need not be alike.
 TEST(ResidentPairs, GroupsAreCutDifferently) {
   GpuSite site;
-  with_residents(site, 3, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+  with_residents(site, 3, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 200'000;  // more than rings hold
-    Elements in(seat, kCount), first(seat, kCount), second(seat, kCount);
+    Elements in(gpu_rank, kCount), first(gpu_rank, kCount), second(gpu_rank, kCount);
     in.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
     const int* const own = in.data();
     std::vector<std::vector<Operation>> groups;
@@ -109,7 +111,7 @@ TEST(ResidentPairs, GroupsAreCutDifferently) {
     if (rank == 1) groups = {{receive(first.data(), kCount, 2)}, {receive(second.data(), kCount, 0)}};
     if (rank == 2)
       groups = {{send(own, kCount, 1), send(own, kCount, 0)}, {receive(first.data(), kCount, 0)}};
-    for (const auto& group : groups) ASSERT_TRUE(run(communicator, group, seat).ok());
+    for (const auto& group : groups) ASSERT_TRUE(run(communicator, group, gpu_rank).ok());
     const auto& got = first.read(kCount);
     for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put(rank == 2 ? 0 : 2, 0, i)) << i;
     if (rank == 1) {
@@ -123,10 +125,10 @@ TEST(ResidentPairs, GroupsAreCutDifferently) {
 /// rings.
 TEST(ResidentPairs, BesideCollectives) {
   GpuSite site;
-  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, Seated& seat) {
+  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 20'000;
-    const Seated other(site, rank % 2);
-    Elements data(seat, kCount), in(seat, kCount), out(seat, kCount), again(seat, kCount);
+    const GpuRank other(site, rank % 2);
+    Elements data(gpu_rank, kCount), in(gpu_rank, kCount), out(gpu_rank, kCount), again(gpu_rank, kCount);
     for (int round = 0; round < 3; ++round) {
       data.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
       in.fill(kCount, [&](size_t i) { return put(rank, 1, i) + round; });
@@ -136,10 +138,10 @@ TEST(ResidentPairs, BesideCollectives) {
       // On two streams: the group goes to the communicator's own.
       const std::vector<Operation> group =
           rank == 0 ? std::vector<Operation>{to, sum, from} : std::vector<Operation>{sum, from, to};
-      std::vector<Target> targets(3, {&communicator, seat.place()});
+      std::vector<Target> targets(3, {&communicator, gpu_rank.place()});
       targets[1].place = other.place();
       ASSERT_TRUE(run_together(targets, group).ok());
-      run_and_check(communicator, seat, Collective::all_gather, kCount / 2, 0, data, again);
+      run_and_check(communicator, gpu_rank, Collective::all_gather, kCount / 2, 0, data, again);
       const auto& got = out.read(kCount);
       for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put(1 - rank, 1, i) + round) << i;
     }
@@ -149,16 +151,16 @@ TEST(ResidentPairs, BesideCollectives) {
 /// One of the ends in host memory that the GPU does not address, on all kinds of streams.
 TEST(ResidentPairs, OtherHostMemoryIsCopied) {
   GpuSite site;
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 5000;
     auto host = std::move(*device::HostStream::create());
-    for (const Place& place : {seat.place(), Place{}, Place{host.get()}}) {
+    for (const Place& place : {gpu_rank.place(), Place{}, Place{host.get()}}) {
       std::vector<int> in(kCount), out(kCount, -1);
       for (size_t i = 0; i < kCount; ++i) in[i] = put(rank, 0, i);
       const Operation group[] = {send(in.data(), kCount, 1 - rank), receive(out.data(), kCount, 1 - rank)};
       const Status status = communicator.run(group, place);
       ASSERT_TRUE(status.ok()) << status.message();
-      if (place.on_gpu) seat.wait();
+      if (place.on_gpu) gpu_rank.wait();
       if (place.host != nullptr) {
         EXPECT_TRUE(host->synchronize().ok());
       }
@@ -170,24 +172,24 @@ TEST(ResidentPairs, OtherHostMemoryIsCopied) {
 /// A graph on one rank goes with calls on the other, however often it is launched.
 TEST(ResidentPairs, GraphsGoWithCalls) {
   GpuSite site;
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 30'000;
-    Elements in(seat, kCount), out(seat, kCount);
+    Elements in(gpu_rank, kCount), out(gpu_rank, kCount);
     const std::vector<Operation> group = {send(in.data(), kCount, 1 - rank),
                                           receive(out.data(), kCount, 1 - rank)};
     std::unique_ptr<device::UserGraph> graph;
     if (rank == 0) {
-      EXPECT_EQ(device::user("StreamBeginCapture", seat.stream, 1), 0);
-      ASSERT_TRUE(run(communicator, group, seat).ok());
-      graph = std::make_unique<device::UserGraph>(seat.stream);
+      EXPECT_EQ(device::user("StreamBeginCapture", gpu_rank.stream, 1), 0);
+      ASSERT_TRUE(run(communicator, group, gpu_rank).ok());
+      graph = std::make_unique<device::UserGraph>(gpu_rank.stream);
       ASSERT_EQ(graph->code(), 0);
     }
     for (int round = 0; round < 3; ++round) {
       in.fill(kCount, [&](size_t i) { return put(rank, 0, i) + round; });
       if (rank == 0) {
-        graph->launch(seat.stream);
+        graph->launch(gpu_rank.stream);
       } else {
-        ASSERT_TRUE(run(communicator, group, seat).ok());
+        ASSERT_TRUE(run(communicator, group, gpu_rank).ok());
       }
       const auto& got = out.read(kCount);
       for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put(1 - rank, 0, i) + round) << i;
@@ -198,12 +200,12 @@ TEST(ResidentPairs, GraphsGoWithCalls) {
 TEST(ResidentPairs, SizesThatDoNotMatchAreNamed) {
   GpuSite site;
   std::barrier all(2);  // who has sent stays until that is seen
-  with_residents(site, 2, {0}, [&](Communicator& communicator, int rank, Seated& seat) {
-    Elements data(seat, 50'000);
+  with_residents(site, 2, {0}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+    Elements data(gpu_rank, 50'000);
     const std::vector<Operation> one = {rank == 0 ? send(data.data(), 100, 1)
                                                   : receive(data.data(), 50'000, 0)};
-    ASSERT_TRUE(run(communicator, one, seat).ok());
-    seat.wait();
+    ASSERT_TRUE(run(communicator, one, gpu_rank).ok());
+    gpu_rank.wait();
     if (rank == 0) return all.arrive_and_wait();
     while (communicator.state().ok()) std::this_thread::yield();
     all.arrive_and_wait();
@@ -217,26 +219,27 @@ TEST(ResidentPairs, SizesThatDoNotMatchAreNamed) {
 /// Those to the rank itself have to be in the group, as with NCCL; a refused group leaves no trace.
 TEST(ResidentPairs, ASendToItselfNeedsItsReceive) {
   GpuSite site;
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
-    Elements data(seat, 20), out(seat, 20);
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+    Elements data(gpu_rank, 20), out(gpu_rank, 20);
     const Operation sum = operation(Collective::all_reduce, data.data(), data.data(), 10);
-    const Status alone = run(communicator, {sum, send(data.data(), 1, rank)}, seat);
+    const Status alone = run(communicator, {sum, send(data.data(), 1, rank)}, gpu_rank);
     EXPECT_EQ(alone.code(), Code::invalid_usage);
     EXPECT_THAT(alone.message(), HasSubstr("1 sends to itself and 0 receives"));
-    const Status longer = run(communicator, {send(data.data(), 1, rank), receive(out.data(), 2, rank)}, seat);
+    const Status longer =
+        run(communicator, {send(data.data(), 1, rank), receive(out.data(), 2, rank)}, gpu_rank);
     EXPECT_THAT(longer.message(), HasSubstr("send of 4 bytes to itself has a receive of 8 bytes"));
-    exchange(communicator, seat, {10}, data, out);
+    exchange(communicator, gpu_rank, {10}, data, out);
   });
 }
 
 TEST(ResidentPairs, AbortEndsAReceiveThatWaits) {
   GpuSite site;
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
-    Elements data(seat, 100);
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+    Elements data(gpu_rank, 100);
     if (rank == 1) return;
-    ASSERT_TRUE(run(communicator, {receive(data.data(), 100, 1)}, seat).ok());
+    ASSERT_TRUE(run(communicator, {receive(data.data(), 100, 1)}, gpu_rank).ok());
     std::thread other([&] { communicator.abort(); });
-    seat.wait();
+    gpu_rank.wait();
     other.join();
     while (communicator.state().ok()) std::this_thread::yield();
     EXPECT_THAT(communicator.state().message(), HasSubstr("aborted"));

@@ -16,7 +16,7 @@ using testing::RootProcess;
 inline constexpr Collective kSome[] = {Collective::all_reduce, Collective::all_to_all, Collective::broadcast};
 
 /// Everybody sends to the next rank.
-inline void send_around(Communicator& communicator, const Seated& seat, size_t count, Elements& in,
+inline void send_around(Communicator& communicator, const GpuRank& gpu_rank, size_t count, Elements& in,
                         Elements& out) {
   const int ranks = communicator.size(), rank = communicator.rank(), before = (rank + ranks - 1) % ranks;
   in.fill(count, [&](size_t i) { return put(rank, 3, i); });
@@ -24,7 +24,7 @@ inline void send_around(Communicator& communicator, const Seated& seat, size_t c
   Operation both[] = {operation(Collective::send_recv, in.data(), nullptr, count, (rank + 1) % ranks),
                       operation(Collective::send_recv, nullptr, out.data(), count, before)};
   both[0].sends = true;
-  const Status status = communicator.run(both, seat.place());
+  const Status status = communicator.run(both, gpu_rank.place());
   ASSERT_TRUE(status.ok()) << status.message();
   const std::vector<int>& got = out.read(count);
   ASSERT_TRUE(communicator.state().ok()) << communicator.state().message();
@@ -56,14 +56,14 @@ inline std::string run_in_processes(const ProcessesOfRanks& all_of, const Option
       std::vector<int> here;
       for (int i = 0; i < ranks; ++i) here.push_back(process * ranks + i);
       with_own_residents(site, id, processes * ranks, here, {gpus[static_cast<size_t>(process)]},
-                         [&](Communicator& communicator, int, Seated& seat) {
+                         [&](Communicator& communicator, int, GpuRank& gpu_rank) {
                            const auto all_ranks = static_cast<size_t>(processes * ranks);
-                           Elements in(seat, 20'000 * all_ranks), out(seat, in.size());
+                           Elements in(gpu_rank, 20'000 * all_ranks), out(gpu_rank, in.size());
                            for (const size_t count : {size_t{100}, size_t{20'000}}) {
-                             send_around(communicator, seat, count, in, out);
+                             send_around(communicator, gpu_rank, count, in, out);
                              if (::testing::Test::HasFatalFailure()) return;
                              for (const Collective kind : kSome) {
-                               run_and_check(communicator, seat, kind, count, 1, in, out);
+                               run_and_check(communicator, gpu_rank, kind, count, 1, in, out);
                                if (::testing::Test::HasFatalFailure()) return;
                              }
                            }
@@ -101,14 +101,14 @@ inline void kill_a_peer(const Killing& killing) {
   options.gpu_path = killing.path;
   Processes all(2, [&](int rank, const Processes::Voice& voice) {
     GpuSite site(killing.hosts ? options_of(rank, options) : options);
-    with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, Seated& seat) {
-      Elements data(seat, 100);
+    with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, GpuRank& gpu_rank) {
+      Elements data(gpu_rank, 100);
       voice.say("connected");
       if (rank == 1) pause();
       const Collective kind = killing.sends ? Collective::send_recv : Collective::all_reduce;
       const Operation one = operation(kind, data.data(), data.data(), 100, 1);
-      const Status queued = communicator.run({&one, 1}, seat.place());
-      seat.wait();
+      const Status queued = communicator.run({&one, 1}, gpu_rank.place());
+      gpu_rank.wait();
       while (communicator.state().ok()) std::this_thread::yield();
       voice.say(queued.ok() ? communicator.state().message() : queued.message());
     });

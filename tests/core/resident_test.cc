@@ -20,7 +20,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class Residents : public ::testing::TestWithParam<Seats> {};
+class Residents : public ::testing::TestWithParam<GpuRanks> {};
 
 /// What WEIR_GPU_PATH says.
 class Ways : public ::testing::TestWithParam<const char*> {
@@ -38,13 +38,13 @@ INSTANTIATE_TEST_SUITE_P(Paths, Ways, ::testing::Values("kernel", "stream"),
 TEST_P(Residents, AllCollectives) {
   const auto& [ranks, gpus] = GetParam();
   GpuSite site;
-  with_residents(site, ranks, gpus, [](Communicator& communicator, int, Seated& seat) {
+  with_residents(site, ranks, gpus, [](Communicator& communicator, int, GpuRank& gpu_rank) {
     // Memory is freed when all is done: that waits for kernels of other ranks, which wait for this one.
     const auto ranks = static_cast<size_t>(communicator.size());
-    Elements in(seat, 100'003 * ranks), out(seat, in.size());
+    Elements in(gpu_rank, 100'003 * ranks), out(gpu_rank, in.size());
     for (const size_t count : {size_t{1}, size_t{333}, size_t{20'000}, size_t{100'003}}) {
       for (const Collective kind : kAll) {
-        run_and_check(communicator, seat, kind, count, communicator.size() - 1, in, out);
+        run_and_check(communicator, gpu_rank, kind, count, communicator.size() - 1, in, out);
         if (::testing::Test::HasFatalFailure()) return;
       }
     }
@@ -52,7 +52,8 @@ TEST_P(Residents, AllCollectives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, Residents,
-                         ::testing::Values(Seats{1, {0}}, Seats{2, {0}}, Seats{3, {0, 1}}, Seats{4, {1}}),
+                         ::testing::Values(GpuRanks{1, {0}}, GpuRanks{2, {0}}, GpuRanks{3, {0, 1}},
+                                           GpuRanks{4, {1}}),
                          [](const auto& info) {
                            return fmt::format("{}RanksOn{}", info.param.ranks,
                                               info.param.gpus.size() > 1 ? "Two" : "One");
@@ -62,9 +63,9 @@ TEST(Resident, TheLogSaysWhichWayIsTakenAndWhyNot) {
   const auto said = [](const Options& options) {
     const Logged logged;
     GpuSite site(options);
-    with_residents(site, 2, {0, 1}, [](Communicator& communicator, int, Seated& seat) {
-      Elements in(seat, 200), out(seat, 200);
-      run_and_check(communicator, seat, Collective::all_reduce, 100, 0, in, out);
+    with_residents(site, 2, {0, 1}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+      Elements in(gpu_rank, 200), out(gpu_rank, 200);
+      run_and_check(communicator, gpu_rank, Collective::all_reduce, 100, 0, in, out);
     });
     return logged.text();
   };
@@ -98,14 +99,14 @@ TEST_P(Ways, OneThreadHasAllRanksAndOneStream) {
   for (const auto& rank : ranks) threads.emplace_back([&] { EXPECT_TRUE(rank->connect().ok()); });
   for (std::thread& thread : threads) thread.join();
   {
-    Seated seat(site, 0);
-    Elements data(seat, 3 * kCount), gathered(seat, 9 * kCount);
+    GpuRank gpu_rank(site, 0);
+    Elements data(gpu_rank, 3 * kCount), gathered(gpu_rank, 9 * kCount);
     data.fill(data.size(), [](size_t i) { return put(static_cast<int>(i / kCount), 0, i % kCount); });
     std::vector<Target> targets;
     std::vector<Operation> operations;
     for (int rank = 0; rank < 3; ++rank) {
       int* const own = data.data() + rank * kCount;
-      targets.insert(targets.end(), 2, {ranks[static_cast<size_t>(rank)].get(), seat.place()});
+      targets.insert(targets.end(), 2, {ranks[static_cast<size_t>(rank)].get(), gpu_rank.place()});
       operations.push_back(operation(Collective::all_reduce, own, own, kCount));
       operations.push_back(
           operation(Collective::all_gather, own, gathered.data() + 3 * rank * kCount, kCount));
@@ -124,16 +125,16 @@ TEST_P(Ways, OneThreadHasAllRanksAndOneStream) {
 /// A call that a rank was refused counts for nothing: ranks that made no such call agree with it.
 TEST_P(Ways, ARefusedCallLeavesNoTrace) {
   GpuSite site(options());
-  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, Seated& seat) {
-    Elements data(seat, 200), out(seat, 200);
-    const Seated elsewhere(site, 1 - rank);
+  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+    Elements data(gpu_rank, 200), out(gpu_rank, 200);
+    const GpuRank elsewhere(site, 1 - rank);
     Elements foreign(elsewhere, 100);
     if (rank == 0) {
       const Operation calls[] = {operation(Collective::all_reduce, data.data(), data.data(), 100),
                                  operation(Collective::all_reduce, foreign.data(), foreign.data(), 100)};
-      EXPECT_EQ(communicator.run(calls, seat.place()).code(), Code::invalid_usage);
+      EXPECT_EQ(communicator.run(calls, gpu_rank.place()).code(), Code::invalid_usage);
     }
-    run_and_check(communicator, seat, Collective::all_reduce, 100, 0, data, out);
+    run_and_check(communicator, gpu_rank, Collective::all_reduce, 100, 0, data, out);
     EXPECT_TRUE(communicator.state().ok()) << communicator.state().message();
   });
 }
@@ -143,9 +144,9 @@ TEST(Resident, ACallThatFailsHalfWayEndsTheCommunicator) {
   GpuSite site;
   std::vector<Status> queued(2), after(2);
   std::barrier all(2);
-  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, Seated& seat) {
+  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     auto host = std::move(*device::HostStream::create());
-    Elements data(seat, 100);
+    Elements data(gpu_rank, 100);
     all.arrive_and_wait();
     if (rank == 0) setenv("WEIR_FAKE_GPU_FAULTS", "launch=1", 1);
     all.arrive_and_wait();
@@ -181,9 +182,9 @@ TEST(Resident, RanksOfOneGpuTakeTheDirectPlan) {
   for (const std::vector<int>& gpus : {std::vector<int>{0}, std::vector<int>{0, 1}}) {
     const Logged logged("TUNING");
     GpuSite site;
-    with_residents(site, 2, gpus, [](Communicator& communicator, int, Seated& seat) {
-      Elements in(seat, 120'000), out(seat, 120'000);
-      run_and_check(communicator, seat, Collective::all_reduce, 60'000, 0, in, out);
+    with_residents(site, 2, gpus, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+      Elements in(gpu_rank, 120'000), out(gpu_rank, 120'000);
+      run_and_check(communicator, gpu_rank, Collective::all_reduce, 60'000, 0, in, out);
     });
     const bool directly = gpus.size() == 1;
     EXPECT_EQ(logged.text().find("all_reduce on GPUs: direct") != std::string::npos, directly);
@@ -212,14 +213,14 @@ TEST(Resident, DirectPlansHaveMoreShardsThanThereAreRingsOfSlots) {
 /// Calls on two streams in turn run in the order in which they were made.
 TEST(Resident, StreamsTakeTurns) {
   GpuSite site;
-  with_residents(site, 2, {0}, [&site](Communicator& communicator, int rank, Seated& seat) {
+  with_residents(site, 2, {0}, [&site](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 9000;
-    const Seated other(site, 0);
-    Elements data(seat, kCount);
+    const GpuRank other(site, 0);
+    Elements data(gpu_rank, kCount);
     data.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
     const Operation sum = operation(Collective::all_reduce, data.data(), data.data(), kCount);
     for (int round = 0; round < 10; ++round)
-      ASSERT_TRUE(communicator.run({&sum, 1}, round % 2 == 0 ? seat.place() : other.place()).ok());
+      ASSERT_TRUE(communicator.run({&sum, 1}, round % 2 == 0 ? gpu_rank.place() : other.place()).ok());
     other.wait();
     const auto& got = data.read(kCount);
     for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put_sum(2, 0, i) << 9) << i;
@@ -229,12 +230,12 @@ TEST(Resident, StreamsTakeTurns) {
 /// Buffers that the GPU does not address, with its stream, a host stream, and no stream.
 TEST_P(Ways, OtherHostMemoryIsCopied) {
   GpuSite site(options());
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 5000;
     auto host = std::move(*device::HostStream::create());
-    Elements on_gpu(seat, kCount);
+    Elements on_gpu(gpu_rank, kCount);
     std::vector<int> in(kCount), out(kCount);
-    for (const Place& place : {seat.place(), Place{}, Place{host.get()}}) {
+    for (const Place& place : {gpu_rank.place(), Place{}, Place{host.get()}}) {
       for (size_t i = 0; i < kCount; ++i) in[i] = put(rank, 0, i);
       std::fill(out.begin(), out.end(), -1);
       // Rank 0's input is in other memory than rank 1's.
@@ -245,7 +246,7 @@ TEST_P(Ways, OtherHostMemoryIsCopied) {
         const Status status = communicator.run({&one, 1}, place);
         ASSERT_TRUE(status.ok()) << status.message();
       }
-      if (place.on_gpu) seat.wait();
+      if (place.on_gpu) gpu_rank.wait();
       if (place.host != nullptr) {
         EXPECT_TRUE(host->synchronize().ok());
       }
@@ -258,9 +259,9 @@ TEST_P(Ways, AveragesAndScalarsOfTheHostAndOfTheGpu) {
   GpuSite site(options());
   // In packets, and in sizes for which ranks read each other's input where they can.
   for (const size_t count : {size_t{100}, size_t{9000}}) {
-    with_residents(site, 2, {0}, [count](Communicator& communicator, int rank, Seated& seat) {
+    with_residents(site, 2, {0}, [count](Communicator& communicator, int rank, GpuRank& gpu_rank) {
       const size_t kCount = count;
-      Elements in(seat, kCount), out(seat, kCount), scalar(seat, 1);
+      Elements in(gpu_rank, kCount), out(gpu_rank, kCount), scalar(gpu_rank, 1);
       in.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
       const int own = rank + 2;
       scalar.fill(1, [&](size_t) { return own; });
@@ -268,7 +269,7 @@ TEST_P(Ways, AveragesAndScalarsOfTheHostAndOfTheGpu) {
       const auto run = [&](const Reduction& reduction) {
         Operation one = operation(Collective::all_reduce, in.data(), out.data(), kCount);
         one.reduction = reduction;
-        const Status status = communicator.run({&one, 1}, seat.place());
+        const Status status = communicator.run({&one, 1}, gpu_rank.place());
         EXPECT_TRUE(status.ok()) << status.message();
         return out.read(kCount);
       };
@@ -298,21 +299,21 @@ TEST_P(Ways, AveragesAndScalarsOfTheHostAndOfTheGpu) {
 /// A captured call runs at each launch, with calls beside it; nothing is allocated or waited for meanwhile.
 TEST_P(Ways, GraphsRunAgainAndAgain) {
   GpuSite site(options());
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 20'000;
-    Elements data(seat, kCount), other(seat, kCount);
+    Elements data(gpu_rank, kCount), other(gpu_rank, kCount);
     const Operation one = operation(Collective::all_reduce, data.data(), data.data(), kCount);
     const Operation beside = operation(Collective::broadcast, data.data(), other.data(), kCount, 1);
-    EXPECT_EQ(device::user("StreamBeginCapture", seat.stream, 1), 0);
-    const Status captured = communicator.run({&one, 1}, seat.place());
+    EXPECT_EQ(device::user("StreamBeginCapture", gpu_rank.stream, 1), 0);
+    const Status captured = communicator.run({&one, 1}, gpu_rank.place());
     ASSERT_TRUE(captured.ok()) << captured.message();
-    device::UserGraph graph(seat.stream);
+    device::UserGraph graph(gpu_rank.stream);
     ASSERT_EQ(graph.code(), 0);
     for (int round = 0; round < 3; ++round) {
       data.fill(kCount, [&](size_t i) { return put(rank, 0, i) + round; });
-      graph.launch(seat.stream);
-      graph.launch(seat.stream);
-      ASSERT_TRUE(communicator.run({&beside, 1}, seat.place()).ok());
+      graph.launch(gpu_rank.stream);
+      graph.launch(gpu_rank.stream);
+      ASSERT_TRUE(communicator.run({&beside, 1}, gpu_rank.place()).ok());
       const auto& got = other.read(kCount);
       for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], 2 * (put_sum(2, 0, i) + 2 * round)) << i;
     }
@@ -322,13 +323,13 @@ TEST_P(Ways, GraphsRunAgainAndAgain) {
 /// The other rank never calls: abort from another thread ends the kernel that waits for it.
 TEST_P(Ways, AbortEndsAKernelThatWaits) {
   GpuSite site(options());
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
-    Elements data(seat, 100);
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+    Elements data(gpu_rank, 100);
     if (rank == 1) return;
     const Operation one = operation(Collective::all_reduce, data.data(), data.data(), 100);
-    ASSERT_TRUE(communicator.run({&one, 1}, seat.place()).ok());
+    ASSERT_TRUE(communicator.run({&one, 1}, gpu_rank.place()).ok());
     std::thread other([&] { communicator.abort(); });
-    seat.wait();
+    gpu_rank.wait();
     other.join();
     while (communicator.state().ok()) std::this_thread::yield();
     EXPECT_THAT(communicator.state().message(), HasSubstr("aborted"));
@@ -341,12 +342,12 @@ TEST_P(Ways, CallsThatDoNotMatchAreNamed) {
     GTEST_SKIP() << "until that is found, such calls copy what other ranks still write";
 #endif
   GpuSite site(options());
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, Seated& seat) {
-    Elements data(seat, 200);
+  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+    Elements data(gpu_rank, 200);
     const Operation one =
         operation(rank == 0 ? Collective::all_reduce : Collective::all_gather, data.data(), data.data(), 100);
-    ASSERT_TRUE(communicator.run({&one, 1}, seat.place()).ok());
-    seat.wait();
+    ASSERT_TRUE(communicator.run({&one, 1}, gpu_rank.place()).ok());
+    gpu_rank.wait();
     while (communicator.state().ok()) std::this_thread::yield();
     EXPECT_EQ(communicator.state().code(), Code::invalid_usage);
     EXPECT_THAT(communicator.state().message(),
@@ -357,13 +358,13 @@ TEST_P(Ways, CallsThatDoNotMatchAreNamed) {
 /// Rings go on from plan to plan, whatever the plans, sizes and roots.
 TEST_P(Ways, ManyPlansInTurn) {
   GpuSite site(options());
-  with_residents(site, 3, {0}, [](Communicator& communicator, int, Seated& seat) {
+  with_residents(site, 3, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
     std::mt19937 random(3);  // the same on all ranks
-    Elements in(seat, 3 * 9000), out(seat, 3 * 9000);
+    Elements in(gpu_rank, 3 * 9000), out(gpu_rank, 3 * 9000);
     for (int turn = 0; turn < 60; ++turn) {
       const Collective kind = kAll[random() % std::size(kAll)];
       const size_t count = 1 + random() % (turn % 2 == 0 ? 50 : 9000);
-      run_and_check(communicator, seat, kind, count, static_cast<Rank>(random() % 3), in, out);
+      run_and_check(communicator, gpu_rank, kind, count, static_cast<Rank>(random() % 3), in, out);
       if (::testing::Test::HasFatalFailure()) return;
     }
   });

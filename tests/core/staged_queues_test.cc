@@ -40,13 +40,13 @@ Operation message(bool sends, int peer, int* data, size_t count) {
 /// Messages between all ranks and an all-reduce, in one call.
 class Exchange {
  public:
-  Exchange(Communicator& communicator, const Seated& seat, size_t count, size_t sums)
+  Exchange(Communicator& communicator, const GpuRank& gpu_rank, size_t count, size_t sums)
       : communicator_(communicator),
         ranks_(static_cast<size_t>(communicator.size())),
         count_(count),
-        in_(seat, ranks_ * kMessagesPerPair * count),
-        out_(seat, in_.size()),
-        sum_(seat, sums) {}
+        in_(gpu_rank, ranks_ * kMessagesPerPair * count),
+        out_(gpu_rank, in_.size()),
+        sum_(gpu_rank, sums) {}
 
   void fill(int round) {
     const int rank = communicator_.rank();
@@ -89,35 +89,35 @@ class Exchange {
 };
 
 /// On two streams and the default one, none waited for before the last.
-void exchange_on_streams(Communicator& communicator, Seated& seat) {
+void exchange_on_streams(Communicator& communicator, GpuRank& gpu_rank) {
   const device::GpuStream second = device::user_stream(1);
   constexpr size_t kPieces = 1'100'000;  // of ints: two
   for (const size_t count : {size_t{5}, size_t{20'000}}) {
-    Exchange first(communicator, seat, count, count == 5 ? kPieces : 5), other(communicator, seat, count, 10),
-        plain(communicator, seat, 30, count);
+    Exchange first(communicator, gpu_rank, count, count == 5 ? kPieces : 5),
+        other(communicator, gpu_rank, count, 10), plain(communicator, gpu_rank, 30, count);
     for (Exchange* const one : {&first, &other, &plain}) one->fill(0);
-    EXPECT_TRUE(first.call(seat.place()).ok());
+    EXPECT_TRUE(first.call(gpu_rank.place()).ok());
     EXPECT_TRUE(other.call({nullptr, true, second}).ok());
     EXPECT_TRUE(plain.call({nullptr, true, nullptr}).ok());
-    EXPECT_TRUE(seat.gpu.synchronize(second).ok());
-    EXPECT_TRUE(seat.gpu.synchronize(nullptr).ok());
+    EXPECT_TRUE(gpu_rank.gpu.synchronize(second).ok());
+    EXPECT_TRUE(gpu_rank.gpu.synchronize(nullptr).ok());
     for (Exchange* const one : {&first, &other, &plain}) one->check(0);
     if (::testing::Test::HasFailure()) break;
   }
   EXPECT_EQ(device::user("StreamDestroy", second), 0);
 }
 
-void replay_graph(Communicator& communicator, Seated& seat) {
-  Exchange captured(communicator, seat, 5'000, 100), beside(communicator, seat, 100, 5'000);
+void replay_graph(Communicator& communicator, GpuRank& gpu_rank) {
+  Exchange captured(communicator, gpu_rank, 5'000, 100), beside(communicator, gpu_rank, 100, 5'000);
   constexpr int kThread = 1;
-  EXPECT_EQ(device::user("StreamBeginCapture", seat.stream, kThread), 0);
-  EXPECT_TRUE(captured.call(seat.place()).ok());
-  device::UserGraph graph(seat.stream);
+  EXPECT_EQ(device::user("StreamBeginCapture", gpu_rank.stream, kThread), 0);
+  EXPECT_TRUE(captured.call(gpu_rank.place()).ok());
+  device::UserGraph graph(gpu_rank.stream);
   for (int round = 0; round < 3; ++round) {
     captured.fill(round);
     beside.fill(round);
-    graph.launch(seat.stream);
-    EXPECT_TRUE(beside.call(seat.place()).ok());
+    graph.launch(gpu_rank.stream);
+    EXPECT_TRUE(beside.call(gpu_rank.place()).ok());
     captured.check(round);
     beside.check(round);
   }
@@ -126,8 +126,8 @@ void replay_graph(Communicator& communicator, Seated& seat) {
 TEST_F(StagedQueues, ThreadsOfOneGpu) {
   for (const int ranks : {2, 3}) {
     GpuSite site(options());
-    with_residents(site, ranks, {0}, [](Communicator& communicator, int, Seated& seat) {
-      exchange_on_streams(communicator, seat);
+    with_residents(site, ranks, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+      exchange_on_streams(communicator, gpu_rank);
     });
   }
 }
@@ -137,9 +137,9 @@ TEST_F(StagedQueues, ProcessesOfOneGpuAndTheirGraphs) {
   const UniqueId id = root.id();
   Processes all(2, [&](int rank, const Processes::Voice& voice) {
     GpuSite site(options());
-    with_own_residents(site, id, 2, {rank}, {0}, [](Communicator& communicator, int, Seated& seat) {
-      exchange_on_streams(communicator, seat);
-      replay_graph(communicator, seat);
+    with_own_residents(site, id, 2, {rank}, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+      exchange_on_streams(communicator, gpu_rank);
+      replay_graph(communicator, gpu_rank);
     });
     voice.say(::testing::Test::HasFailure() ? "failed" : "went well");
   });
@@ -155,19 +155,19 @@ TEST_F(StagedQueues, AGroupOfRanksOfOneThread) {
   GpuSite site(options());
   const UniqueId id = *site.runtime.make_unique_id();
   constexpr size_t kCount = 2'200'000;  // in three pieces
-  Seated seats[2] = {{site, 0}, {site, 0}};
+  GpuRank gpu_ranks[2] = {{site, 0}, {site, 0}};
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (int rank = 0; rank < 2; ++rank)
     communicators.push_back(std::make_unique<Communicator>(site.runtime, id, 2, rank, Config()));
   std::thread other([&] { EXPECT_TRUE(communicators[1]->connect().ok()); });
   EXPECT_TRUE(communicators[0]->connect().ok());
   other.join();
-  Elements data[2] = {{seats[0], kCount}, {seats[1], kCount}};
+  Elements data[2] = {{gpu_ranks[0], kCount}, {gpu_ranks[1], kCount}};
   std::vector<Target> targets;
   std::vector<Operation> operations;
   for (int rank = 0; rank < 2; ++rank) {
     data[rank].fill(kCount, [&](size_t i) { return put(rank, 0, i); });
-    targets.push_back({communicators[static_cast<size_t>(rank)].get(), seats[rank].place()});
+    targets.push_back({communicators[static_cast<size_t>(rank)].get(), gpu_ranks[rank].place()});
     operations.push_back(operation(Collective::all_reduce, data[rank].data(), data[rank].data(), kCount));
   }
   EXPECT_TRUE(run_together(targets, operations).ok());

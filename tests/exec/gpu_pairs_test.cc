@@ -26,43 +26,43 @@ class PairRanks {
     for (int i = 0; i < ranks * ranks * static_cast<int>(rings); ++i)
       rings_.push_back(std::make_unique<RingMemory>(Profile::bandwidth, 2, kSlotBytes, 0));
     for (Rank rank = 0; rank < ranks; ++rank) {
-      Seat& seat = seats_.emplace_back();
+      GpuRank& gpu_rank = gpu_ranks_.emplace_back();
       for (Rank peer = 0; peer < ranks; ++peer) {
         for (const bool sends : {false, true}) {
           for (uint32_t ring = 0; ring < rings; ++ring) {
             const Rank from = sends ? rank : peer, to = sends ? peer : rank;
             const auto at = static_cast<uint32_t>(from * ranks + to) * rings + ring;
-            seat.ports.push_back(rings_[at]->port(sends));
-            seat.ports.back().peer = static_cast<uint32_t>(peer);
+            gpu_rank.ports.push_back(rings_[at]->port(sends));
+            gpu_rank.ports.back().peer = static_cast<uint32_t>(peer);
           }
         }
       }
-      seat.notes.resize(blocks);
+      gpu_rank.notes.resize(blocks);
     }
   }
   /// Begins the call of a rank. `along`: the table is in the argument.
   void start(Rank rank, std::span<const Pair> pairs, bool along = true) {
-    Seat& seat = seats_[static_cast<size_t>(rank)];
+    GpuRank& gpu_rank = gpu_ranks_[static_cast<size_t>(rank)];
     const PairTable table = pair_table(pairs, cut_);
-    PairsLaunch& launch = seat.launch;
-    seat.progress.assign(table.directions * table.rings, {77, 77});
-    launch.ports = seat.ports.data();
-    launch.progress = seat.progress.data();
-    launch.notes = seat.notes.data();
+    PairsLaunch& launch = gpu_rank.launch;
+    gpu_rank.progress.assign(table.directions * table.rings, {77, 77});
+    launch.ports = gpu_rank.ports.data();
+    launch.progress = gpu_rank.progress.data();
+    launch.notes = gpu_rank.notes.data();
     launch.abort = &abort_;
     launch.directions = table.directions;
     launch.rings = table.rings;
     launch.blocks = blocks_;
-    seat.table.assign(table.bytes.size() / 8, 0);
+    gpu_rank.table.assign(table.bytes.size() / 8, 0);
     for (size_t at = 0; at < table.bytes.size(); at += PairsLaunch::kOwnBytes) {
       launch.own_bytes =
           static_cast<uint32_t>(std::min<size_t>(table.bytes.size() - at, PairsLaunch::kOwnBytes));
       std::memcpy(launch.own, table.bytes.data() + at, launch.own_bytes);
-      launch.store = reinterpret_cast<std::byte*>(seat.table.data()) + at;
+      launch.store = reinterpret_cast<std::byte*>(gpu_rank.table.data()) + at;
       if (!along) kernel_(&launch, 0, 1);
     }
     launch.store = nullptr;
-    launch.table = along ? nullptr : reinterpret_cast<const std::byte*>(seat.table.data());
+    launch.table = along ? nullptr : reinterpret_cast<const std::byte*>(gpu_rank.table.data());
     for (uint32_t block = 0; block < blocks_; ++block)
       threads_.emplace_back([this, &launch, block] { kernel_(&launch, block, blocks_); });
   }
@@ -71,10 +71,10 @@ class PairRanks {
     threads_.clear();
   }
   void abort() { __atomic_store_n(&abort_, 1, __ATOMIC_RELEASE); }
-  Note& note(Rank rank) { return seats_[static_cast<size_t>(rank)].notes[0]; }
+  Note& note(Rank rank) { return gpu_ranks_[static_cast<size_t>(rank)].notes[0]; }
 
  private:
-  struct Seat {
+  struct GpuRank {
     std::vector<Port> ports;
     std::vector<Note> notes;
     std::vector<PairProgress> progress;
@@ -85,7 +85,7 @@ class PairRanks {
   const PairCut cut_;
   const uint32_t blocks_;
   std::vector<std::unique_ptr<RingMemory>> rings_;
-  std::deque<Seat> seats_;
+  std::deque<GpuRank> gpu_ranks_;
   std::vector<std::thread> threads_;
   uint64_t abort_ = 0;
 };

@@ -51,8 +51,8 @@ class OnGpu {
 };
 
 /// A rank: its GPU, its stream and what the executor needs.
-struct Seat {
-  Seat(device::Gpus& gpus, int index, Rank rank, int ranks) : gpu(**gpus.at(index)) {
+struct GpuRank {
+  GpuRank(device::Gpus& gpus, int index, Rank rank, int ranks) : gpu(**gpus.at(index)) {
     EXPECT_EQ(user("SetDevice", index), 0);
     stream = device::user_stream(1);
     segment = static_cast<std::byte*>(*gpu.allocate(kSegmentBytes, device::GpuMemory::device));
@@ -60,7 +60,7 @@ struct Seat {
     EXPECT_TRUE(made.ok()) << made.status().message();
     flags = std::move(*made);
   }
-  ~Seat() {
+  ~GpuRank() {
     executor.reset();
     flags.reset();
     if (module != nullptr) {
@@ -100,25 +100,25 @@ class Ranks {
   Ranks(int ranks, int gpus) {
     EXPECT_EQ(user("SetDevice", 0), 0);
     for (Rank rank = 0; rank < ranks; ++rank)
-      seats.push_back(std::make_unique<Seat>(*gpus_, rank % gpus, rank, ranks));
+      gpu_ranks.push_back(std::make_unique<GpuRank>(*gpus_, rank % gpus, rank, ranks));
     std::vector<std::byte*> segments;
-    for (const auto& seat : seats) segments.push_back(seat->segment);
-    for (const auto& seat : seats) {
-      for (const auto& other : seats)
-        if (other != seat) seat->flags->share(*other->flags);
-      seat->open(segments);
+    for (const auto& gpu_rank : gpu_ranks) segments.push_back(gpu_rank->segment);
+    for (const auto& gpu_rank : gpu_ranks) {
+      for (const auto& other : gpu_ranks)
+        if (other != gpu_rank) gpu_rank->flags->share(*other->flags);
+      gpu_rank->open(segments);
     }
   }
   ~Ranks() {
-    for (const auto& seat : seats) seat->wait();
-    for (const auto& seat : seats) seat->executor.reset();  // all before any of the pages goes
+    for (const auto& gpu_rank : gpu_ranks) gpu_rank->wait();
+    for (const auto& gpu_rank : gpu_ranks) gpu_rank->executor.reset();  // all before any of the pages goes
   }
-  Seat& seat(Rank rank) { return *seats[static_cast<size_t>(rank)]; }
+  GpuRank& gpu_rank(Rank rank) { return *gpu_ranks[static_cast<size_t>(rank)]; }
 
   std::vector<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, const std::vector<Program>& programs) {
     std::vector<std::unique_ptr<Ready>> ready;
-    for (const auto& seat : seats) {
-      auto made = seat->executor->prepare(plan, programs, {});
+    for (const auto& gpu_rank : gpu_ranks) {
+      auto made = gpu_rank->executor->prepare(plan, programs, {});
       EXPECT_TRUE(made.ok()) << plan.algorithm << ": " << made.status().message();
       ready.push_back(made.ok() ? std::move(*made) : nullptr);
     }
@@ -129,7 +129,7 @@ class Ranks {
   const std::unique_ptr<device::Gpus> gpus_ = device::make_gpus();
 
  public:
-  std::vector<std::unique_ptr<Seat>> seats;
+  std::vector<std::unique_ptr<GpuRank>> gpu_ranks;
 };
 
 using QueueCalls = std::function<void(std::vector<Work>&)>;
@@ -144,9 +144,9 @@ void compare(Ranks& ranks, const std::vector<Program>& programs, const Work& wor
   if (::testing::Test::HasFatalFailure()) return;
   std::vector<std::unique_ptr<OnGpu>> inputs, outputs;
   for (size_t rank = 0; rank < programs.size(); ++rank) {
-    Seat& seat = *ranks.seats[rank];
-    inputs.push_back(std::make_unique<OnGpu>(seat.gpu, seat.stream, got.input[rank].words));
-    outputs.push_back(std::make_unique<OnGpu>(seat.gpu, seat.stream, got.output[rank].words));
+    GpuRank& gpu_rank = *ranks.gpu_ranks[rank];
+    inputs.push_back(std::make_unique<OnGpu>(gpu_rank.gpu, gpu_rank.stream, got.input[rank].words));
+    outputs.push_back(std::make_unique<OnGpu>(gpu_rank.gpu, gpu_rank.stream, got.output[rank].words));
     got.works[rank].input = inputs[rank]->at(shift);
     got.works[rank].output = outputs[rank]->at(shift);
   }
@@ -162,8 +162,8 @@ void run_both(Ranks& ranks, const ir::Plan& plan, const Work& work, size_t shift
   if (::testing::Test::HasFailure()) return;
   const auto queue = [&](std::vector<Work>& works) {
     for (size_t rank = 0; rank < works.size(); ++rank) {
-      Seat& seat = *ranks.seats[rank];
-      const Status queued = seat.executor->queue(*ready[rank], works[rank], seat.stream);
+      GpuRank& gpu_rank = *ranks.gpu_ranks[rank];
+      const Status queued = gpu_rank.executor->queue(*ready[rank], works[rank], gpu_rank.stream);
       ASSERT_TRUE(queued.ok()) << queued.message();
     }
   };
@@ -242,9 +242,9 @@ TEST_F(StreamExecutorTest, RefusesBuffersThatAreNotAligned) {
   const auto ready = ranks.prepare(plan, lower_all(plan));
   Work work;
   work.count = 1;
-  work.input = ranks.seat(0).segment + 2;
-  work.output = ranks.seat(0).segment;
-  EXPECT_EQ(ranks.seat(0).executor->queue(*ready[0], work, ranks.seat(0).stream).code(),
+  work.input = ranks.gpu_rank(0).segment + 2;
+  work.output = ranks.gpu_rank(0).segment;
+  EXPECT_EQ(ranks.gpu_rank(0).executor->queue(*ready[0], work, ranks.gpu_rank(0).stream).code(),
             Code::invalid_argument);
 }
 
@@ -257,16 +257,16 @@ TEST_F(StreamExecutorTest, ACapturedCallIsReplayed) {
   const auto capture_and_replay = [&](std::vector<Work>& works) {
     std::vector<std::unique_ptr<device::UserGraph>> graphs;
     for (size_t rank = 0; rank < works.size(); ++rank) {
-      Seat& seat = *ranks.seats[rank];
-      seat.wait();
-      ASSERT_EQ(user("StreamBeginCapture", seat.stream, 0), 0);
-      EXPECT_TRUE(seat.executor->queue(*ready[rank], works[rank], seat.stream).ok());
-      graphs.push_back(std::make_unique<device::UserGraph>(seat.stream));
+      GpuRank& gpu_rank = *ranks.gpu_ranks[rank];
+      gpu_rank.wait();
+      ASSERT_EQ(user("StreamBeginCapture", gpu_rank.stream, 0), 0);
+      EXPECT_TRUE(gpu_rank.executor->queue(*ready[rank], works[rank], gpu_rank.stream).ok());
+      graphs.push_back(std::make_unique<device::UserGraph>(gpu_rank.stream));
       ASSERT_EQ(graphs.back()->code(), 0);
     }
     for (int replay = 0; replay < 3; ++replay)
-      for (size_t rank = 0; rank < works.size(); ++rank) graphs[rank]->launch(ranks.seats[rank]->stream);
-    for (const auto& seat : ranks.seats) seat->wait();
+      for (size_t rank = 0; rank < works.size(); ++rank) graphs[rank]->launch(ranks.gpu_ranks[rank]->stream);
+    for (const auto& gpu_rank : ranks.gpu_ranks) gpu_rank->wait();
   };
   Work work;
   work.count = 4321;
@@ -281,34 +281,34 @@ TEST_F(StreamExecutorTest, AnAbortEndsWhatWaitsAndIsSeenByAll) {
   const ir::Plan plan = plan_of(ring(), 2);
   const auto ready = ranks.prepare(plan, lower_all(plan));
   Operation operation(plan.shape, Work{.count = 20000, .tag = uint64_t{1} << 32}, 0, 1);
-  Seat& seat = ranks.seat(0);
-  OnGpu input(seat.gpu, seat.stream, operation.input[0].words);
-  OnGpu output(seat.gpu, seat.stream, operation.output[0].words);
+  GpuRank& gpu_rank = ranks.gpu_rank(0);
+  OnGpu input(gpu_rank.gpu, gpu_rank.stream, operation.input[0].words);
+  OnGpu output(gpu_rank.gpu, gpu_rank.stream, operation.output[0].words);
   Work& work = operation.works[0];
   work.input = input.at(0);
   work.output = output.at(0);
-  ASSERT_TRUE(seat.executor->queue(*ready[0], work, seat.stream).ok());  // and rank 1 does not
-  while (seat.executor->look().waiting_for != 1) std::this_thread::yield();
-  EXPECT_EQ(ranks.seat(1).executor->look().left, -1);
-  seat.executor->abort();
-  EXPECT_EQ(ranks.seat(1).executor->look().left, 0);
-  ranks.seat(1).executor->abort();  // as whoever sees that does
-  seat.wait();
-  EXPECT_EQ(seat.executor->look().left, 1);
-  EXPECT_TRUE(seat.executor->queue(*ready[0], work, seat.stream).ok());
-  seat.wait();
+  ASSERT_TRUE(gpu_rank.executor->queue(*ready[0], work, gpu_rank.stream).ok());  // and rank 1 does not
+  while (gpu_rank.executor->look().waiting_for != 1) std::this_thread::yield();
+  EXPECT_EQ(ranks.gpu_rank(1).executor->look().left, -1);
+  gpu_rank.executor->abort();
+  EXPECT_EQ(ranks.gpu_rank(1).executor->look().left, 0);
+  ranks.gpu_rank(1).executor->abort();  // as whoever sees that does
+  gpu_rank.wait();
+  EXPECT_EQ(gpu_rank.executor->look().left, 1);
+  EXPECT_TRUE(gpu_rank.executor->queue(*ready[0], work, gpu_rank.stream).ok());
+  gpu_rank.wait();
 }
 
 TEST_F(StreamExecutorTest, RanksThatCalledDifferentOperationsAreTold) {
   Ranks ranks(2, 2);
   const uint64_t number = uint64_t{3} << 32;
-  ranks.seat(0).flags->enter(number | 5);
-  EXPECT_EQ(ranks.seat(0).executor->look().foreign, -1);
-  ranks.seat(1).flags->enter(number | 6);
-  const Look look = ranks.seat(0).executor->look();
+  ranks.gpu_rank(0).flags->enter(number | 5);
+  EXPECT_EQ(ranks.gpu_rank(0).executor->look().foreign, -1);
+  ranks.gpu_rank(1).flags->enter(number | 6);
+  const Look look = ranks.gpu_rank(0).executor->look();
   EXPECT_EQ(look.foreign, 1);
   EXPECT_EQ(look.foreign_tag, number | 6);
-  EXPECT_EQ(ranks.seat(1).executor->look().foreign, 0);
+  EXPECT_EQ(ranks.gpu_rank(1).executor->look().foreign, 0);
 }
 
 TEST(QueuePlan, SaysWhatThereIsNoRoomFor) {
@@ -332,40 +332,40 @@ struct Introduction {
 void run_in_process(Rank rank, int from, int to) {
   const auto gpus = device::make_gpus();
   ASSERT_TRUE(gpus->at(0).ok());
-  Seat seat(*gpus, 0, rank, 2);
-  Introduction mine{*seat.gpu.sharing()->share(seat.segment), seat.flags->handle()}, theirs;
+  GpuRank gpu_rank(*gpus, 0, rank, 2);
+  Introduction mine{*gpu_rank.gpu.sharing()->share(gpu_rank.segment), gpu_rank.flags->handle()}, theirs;
   const auto meet = [&] {
     ASSERT_EQ(write(to, &mine, sizeof(mine)), ssize_t{sizeof(mine)});
     ASSERT_EQ(read(from, &theirs, sizeof(theirs)), ssize_t{sizeof(theirs)});
   };
   meet();
-  std::vector<std::byte*> segments(2, seat.segment);
-  void* const attached = *seat.gpu.sharing()->attach(theirs.segment);
+  std::vector<std::byte*> segments(2, gpu_rank.segment);
+  void* const attached = *gpu_rank.gpu.sharing()->attach(theirs.segment);
   segments[static_cast<size_t>(1 - rank)] = static_cast<std::byte*>(attached);
   std::vector<device::ShareHandle> handles(2, theirs.flags);
-  const Status reached = seat.flags->attach(handles);
+  const Status reached = gpu_rank.flags->attach(handles);
   ASSERT_TRUE(reached.ok()) << reached.message();
-  seat.open(segments);
+  gpu_rank.open(segments);
   uint32_t number = 0;
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     const ir::Plan plan = plan_of(entry, 2);
     const auto programs = lower_all(plan);
-    auto ready = seat.executor->prepare(plan, programs, {});
+    auto ready = gpu_rank.executor->prepare(plan, programs, {});
     ASSERT_TRUE(ready.ok()) << ready.status().message();
     const Work work{.count = 3000, .type = DataType::int32, .tag = uint64_t{++number} << 32};
     Operation want(plan.shape, work, 0, number), got(plan.shape, work, 0, number);
     run_on_host(programs, want);
     const auto own = static_cast<size_t>(rank);
-    OnGpu input(seat.gpu, seat.stream, got.input[own].words);
-    OnGpu output(seat.gpu, seat.stream, got.output[own].words);
+    OnGpu input(gpu_rank.gpu, gpu_rank.stream, got.input[own].words);
+    OnGpu output(gpu_rank.gpu, gpu_rank.stream, got.output[own].words);
     got.works[own].input = input.at(0);
     got.works[own].output = output.at(0);
-    ASSERT_TRUE(seat.executor->queue(**ready, got.works[own], seat.stream).ok());
+    ASSERT_TRUE(gpu_rank.executor->queue(**ready, got.works[own], gpu_rank.stream).ok());
     output.read();
     EXPECT_EQ(got.output[own].words, want.output[own].words) << label(entry, 2);
   }
   meet();  // nobody uses the other's memory any more
-  EXPECT_TRUE(seat.gpu.sharing()->detach(attached).ok());
+  EXPECT_TRUE(gpu_rank.gpu.sharing()->detach(attached).ok());
 }
 
 TEST_F(StreamExecutorTest, TwoProcessesShareAGpuWithOneHardwareQueueEach) {

@@ -25,26 +25,27 @@ std::vector<weirPlace_t> places_of(const std::vector<std::pair<int, int>>& ranks
   return places;
 }
 
-std::vector<Seat> seats(const std::vector<weirPlace_t>& places, const Shape& shape) {
+std::vector<GridPosition> grid_positions(const std::vector<weirPlace_t>& places, const Shape& shape) {
   const auto grid = make_grid(places, shape);
   EXPECT_TRUE(grid.ok()) << grid.status().message();
-  return grid.ok() ? grid->seats : std::vector<Seat>();
+  return grid.ok() ? grid->grid_positions : std::vector<GridPosition>();
 }
 
 TEST(Grid, OfWholeModelsIsTheWorld) {
   const std::vector<weirPlace_t> places = {{0, 0}, {1, 1}, {0, 0}, {1, 1}};
-  const auto found = seats(places, {});
-  for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(found[static_cast<size_t>(rank)], (Seat{rank, 0, 0}));
+  const auto found = grid_positions(places, {});
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(found[static_cast<size_t>(rank)], (GridPosition{rank, 0, 0}));
 }
 
 TEST(Grid, SlicesAreInnermostAndStagesNext) {
-  const auto found = seats(places_of({{8, 0}}), {2, 2});
-  EXPECT_EQ(found[0], (Seat{0, 0, 0}));
-  EXPECT_EQ(found[1], (Seat{0, 0, 1}));
-  EXPECT_EQ(found[2], (Seat{0, 1, 0}));
-  EXPECT_EQ(found[3], (Seat{0, 1, 1}));
-  EXPECT_EQ(found[4], (Seat{1, 0, 0}));
-  EXPECT_EQ(found[7], (Seat{1, 1, 1}));
+  const auto found = grid_positions(places_of({{8, 0}}), {2, 2});
+  EXPECT_EQ(found[0], (GridPosition{0, 0, 0}));
+  EXPECT_EQ(found[1], (GridPosition{0, 0, 1}));
+  EXPECT_EQ(found[2], (GridPosition{0, 1, 0}));
+  EXPECT_EQ(found[3], (GridPosition{0, 1, 1}));
+  EXPECT_EQ(found[4], (GridPosition{1, 0, 0}));
+  EXPECT_EQ(found[7], (GridPosition{1, 1, 1}));
 }
 
 /// Whatever the order in which ranks were numbered.
@@ -59,10 +60,10 @@ TEST(Grid, SlicesShareAHostAndStagesALeaf) {
     std::map<int, std::set<int>> leaves;                 // by replica
     std::set<std::tuple<int, int, int>> taken;
     for (size_t rank = 0; rank < places.size(); ++rank) {
-      const Seat& seat = grid->seats[rank];
-      hosts[{seat.replica, seat.stage}].insert(places[rank].host);
-      leaves[seat.replica].insert(places[rank].leaf);
-      taken.insert({seat.replica, seat.stage, seat.slice});
+      const GridPosition& grid_position = grid->grid_positions[rank];
+      hosts[{grid_position.replica, grid_position.stage}].insert(places[rank].host);
+      leaves[grid_position.replica].insert(places[rank].leaf);
+      taken.insert({grid_position.replica, grid_position.stage, grid_position.slice});
     }
     EXPECT_EQ(taken.size(), places.size());
     for (const auto& [where, on] : hosts) EXPECT_EQ(on.size(), 1u);
@@ -77,7 +78,7 @@ TEST(Grid, OnlyWhatIsLeftOfLeavesGoesAcross) {
   std::map<int, std::set<int>> leaves;
   const auto places = places_of({{3, 0}, {2, 1}, {3, 0}, {2, 1}, {2, 1}});
   for (size_t rank = 0; rank < places.size(); ++rank)
-    leaves[grid->seats[rank].replica].insert(places[rank].leaf);
+    leaves[grid->grid_positions[rank].replica].insert(places[rank].leaf);
   EXPECT_EQ(std::ranges::count_if(leaves, [](const auto& entry) { return entry.second.size() > 1; }), 1);
 }
 

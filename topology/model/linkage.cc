@@ -81,7 +81,7 @@ int groups_in(const Grouping& grouping) {
   return grouping.empty() ? 0 : *std::max_element(grouping.begin(), grouping.end()) + 1;
 }
 
-Surroundings surroundings(const Distances& distances, const Grouping& grouping, size_t thing) {
+Neighbourhood neighbourhood(const Distances& distances, const Grouping& grouping, size_t thing) {
   const auto groups = static_cast<size_t>(groups_in(grouping));
   std::vector<double> sums(groups), counts(groups);
   for (size_t other = 0; other < distances.size; ++other) {
@@ -90,7 +90,7 @@ Surroundings surroundings(const Distances& distances, const Grouping& grouping, 
     sums[group] += distances.at(thing, other);
     ++counts[group];
   }
-  Surroundings found;
+  Neighbourhood found;
   for (size_t group = 0; group < groups; ++group) {
     if (counts[group] == 0) continue;
     const double mean = sums[group] / counts[group];
@@ -111,7 +111,7 @@ double silhouette(const Distances& distances, const Grouping& grouping, double n
   double sum = 0;
   for (size_t thing = 0; thing < distances.size; ++thing) {
     if (sizes[static_cast<size_t>(grouping[thing])] < 2) continue;
-    const Surroundings around = surroundings(distances, grouping, thing);
+    const Neighbourhood around = neighbourhood(distances, grouping, thing);
     sum += (around.other - around.own) / (std::max(around.own, around.other) + noise);
   }
   return sum / static_cast<double>(distances.size);

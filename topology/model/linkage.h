@@ -29,12 +29,12 @@ int groups_in(const Grouping& grouping);
 double silhouette(const Distances& distances, const Grouping& grouping, double noise);
 
 /// Mean distances from one thing to the others of its own group and to those of the nearest other group.
-struct Surroundings {
+struct Neighbourhood {
   double own = 0;  ///< 0: it is alone
   double other = 0;
   int nearest = -1;  ///< that other group; -1: there is none
 };
-Surroundings surroundings(const Distances& distances, const Grouping& grouping, size_t thing);
+Neighbourhood neighbourhood(const Distances& distances, const Grouping& grouping, size_t thing);
 
 /// The grouping with the highest silhouette among those that a cut through the tree of merges can give, at
 /// its 8 largest steps; all in one group where none is above 0.

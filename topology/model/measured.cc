@@ -156,10 +156,10 @@ struct Settled {
 /// Hosts whose place follows from nothing. One alone in its group is a leaf only if it lies from the others
 /// as far as leaves lie from each other, else something is wrong with the host.
 Settled settle(const Distances& distances, Grouping grouping) {
-  std::vector<Surroundings> around;
+  std::vector<Neighbourhood> around;
   std::vector<double> others, margins;
   for (size_t host = 0; host < grouping.size(); ++host) {
-    around.push_back(surroundings(distances, grouping, host));
+    around.push_back(neighbourhood(distances, grouping, host));
     if (std::count(grouping.begin(), grouping.end(), grouping[host]) < 2) continue;
     others.push_back(around.back().other);
     margins.push_back(around.back().other - around.back().own);
@@ -168,7 +168,7 @@ Settled settle(const Distances& distances, Grouping grouping) {
   const double margin = median(margins);
   Settled settled{grouping, {}};
   for (size_t host = 0; host < grouping.size(); ++host) {
-    const Surroundings& here = around[host];
+    const Neighbourhood& here = around[host];
     if (std::count(grouping.begin(), grouping.end(), grouping[host]) > 1) {
       if (here.other - here.own < margin / 2) settled.unplaced.push_back(host);
     } else if (here.other < usual / 2 || here.other > usual * 3 / 2) {

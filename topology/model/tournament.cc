@@ -7,26 +7,27 @@
 namespace weir::topology {
 
 Tournament::Tournament(int players, int repetition)
-    : seats_(static_cast<size_t>(players)), players_(static_cast<size_t>(players)) {
+    : positions_(static_cast<size_t>(players)), players_(static_cast<size_t>(players)) {
   std::iota(players_.begin(), players_.end(), 0);
   // Neighbours often share a leaf, and must not meet all in one round. Not std::shuffle, whose result may
   // differ between machines.
   std::mt19937_64 random(static_cast<uint64_t>(repetition));
   for (size_t left = players_.size(); left > 1; --left)
     std::swap(players_[left - 1], players_[random() % left]);
-  for (size_t seat = 0; seat < players_.size(); ++seat)
-    seats_[static_cast<size_t>(players_[seat])] = static_cast<int>(seat);
+  for (size_t position = 0; position < players_.size(); ++position)
+    positions_[static_cast<size_t>(players_[position])] = static_cast<int>(position);
   if (players % 2 != 0) players_.push_back(-1);
 }
 
-int Tournament::rounds() const { return seats_.size() < 2 ? 0 : static_cast<int>(players_.size()) - 1; }
+int Tournament::rounds() const { return positions_.size() < 2 ? 0 : static_cast<int>(players_.size()) - 1; }
 
 int Tournament::partner(int round, int player) const {
-  // The last seat stays; the others sit in a circle, and those meet whose numbers add up to twice the round.
+  // The last position stays; the others sit in a circle, and those meet whose numbers add up to twice the
+  // round.
   const int circle = static_cast<int>(players_.size()) - 1;
-  const int seat = seats_[static_cast<size_t>(player)];
-  int other = seat == circle ? round : (2 * round - seat + 2 * circle) % circle;
-  if (seat == round) other = circle;
+  const int position = positions_[static_cast<size_t>(player)];
+  int other = position == circle ? round : (2 * round - position + 2 * circle) % circle;
+  if (position == round) other = circle;
   return players_[static_cast<size_t>(other)];
 }
 

@@ -20,8 +20,8 @@ class Tournament {
   int partner(int round, int player) const;
 
  private:
-  std::vector<int> seats_;    ///< by player
-  std::vector<int> players_;  ///< by seat; the last is -1 where the number is odd
+  std::vector<int> positions_;  ///< by player
+  std::vector<int> players_;    ///< by position; the last is -1 where the number is odd
 };
 
 }  // namespace weir::topology

@@ -59,13 +59,13 @@ Result<Grid> make_grid(const std::vector<weirPlace_t>& places, const Shape& shap
     for (size_t at = 0; at < whole; at += stages) append(groups.begin() + static_cast<ptrdiff_t>(at), stages);
     left.insert(left.end(), groups.begin() + static_cast<ptrdiff_t>(whole), groups.end());
   }
-  Grid grid{std::vector<Seat>(ranks), static_cast<int>(left.size() / stages)};
+  Grid grid{std::vector<GridPosition>(ranks), static_cast<int>(left.size() / stages)};
   for (size_t at = 0; at < left.size(); at += stages)
     append(left.begin() + static_cast<ptrdiff_t>(at), stages);
   std::ranges::sort(replicas, {}, [](const Slices& replica) { return std::ranges::min(replica); });
   for (size_t replica = 0; replica < replicas.size(); ++replica)
     for (int part = 0; part < shape.parts(); ++part)
-      grid.seats[static_cast<size_t>(replicas[replica][static_cast<size_t>(part)])] = {
+      grid.grid_positions[static_cast<size_t>(replicas[replica][static_cast<size_t>(part)])] = {
           static_cast<int>(replica), part / shape.slices, part % shape.slices};
   return grid;
 }

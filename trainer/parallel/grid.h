@@ -20,17 +20,17 @@ struct Shape {
 
 /// Where a rank is. Ranks of a replica have the whole model between them; ranks with the same stage and slice
 /// share parameters as data parallelism has it.
-struct Seat {
+struct GridPosition {
   int replica = 0;
   int stage = 0;
   int slice = 0;
 
-  bool operator==(const Seat&) const = default;
+  bool operator==(const GridPosition&) const = default;
 };
 
 struct Grid {
-  std::vector<Seat> seats;  ///< by rank
-  int across_leaves = 0;    ///< replicas that are not within the hosts of one leaf
+  std::vector<GridPosition> grid_positions;  ///< by rank
+  int across_leaves = 0;                     ///< replicas that are not within the hosts of one leaf
 };
 
 /// Slices of a stage, which talk most, are on one host; the stages of a replica on hosts of one leaf as far

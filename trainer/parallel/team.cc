@@ -23,21 +23,21 @@ Status Team::meet(shard::GpuOps* gpu) {
   WEIR_TRY(places.status());
   const auto grid = make_grid(*places, shape_);
   WEIR_TRY(grid.status());
-  seat_ = grid->seats[static_cast<size_t>(rank)];
+  grid_position_ = grid->grid_positions[static_cast<size_t>(rank)];
   across_leaves_ = grid->across_leaves;
 
-  const int part = seat_.stage * shape_.slices + seat_.slice;
-  auto data = Communicator::split(world_, part, seat_.replica, "part");
+  const int part = grid_position_.stage * shape_.slices + grid_position_.slice;
+  auto data = Communicator::split(world_, part, grid_position_.replica, "part");
   WEIR_TRY(data.status());
   data_ = std::move(*data);
-  auto replica = Communicator::split(world_, seat_.replica, part, "replica");
+  auto replica = Communicator::split(world_, grid_position_.replica, part, "replica");
   WEIR_TRY(replica.status());
   replica_ = std::move(*replica);
-  auto chain = Communicator::split(replica_.handle(), seat_.slice, seat_.stage, "stages");
+  auto chain = Communicator::split(replica_.handle(), grid_position_.slice, grid_position_.stage, "stages");
   WEIR_TRY(chain.status());
-  WEIR_TRY(pipeline_.join(*chain, seat_.stage, shape_.stages, gpu));
+  WEIR_TRY(pipeline_.join(*chain, grid_position_.stage, shape_.stages, gpu));
   if (shape_.slices == 1) return {};
-  auto slices = Communicator::split(replica_.handle(), seat_.stage, seat_.slice, "slices");
+  auto slices = Communicator::split(replica_.handle(), grid_position_.stage, grid_position_.slice, "slices");
   WEIR_TRY(slices.status());
   slice_comm_ = std::move(*slices);
   slices_.emplace(slice_comm_.handle(), record_, gpu);

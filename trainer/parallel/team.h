@@ -23,11 +23,11 @@ class Team {
                                             shard::GpuOps* gpu = nullptr);
 
   const Shape& shape() const { return shape_; }
-  const Seat& seat() const { return seat_; }
+  const GridPosition& grid_position() const { return grid_position_; }
   /// Replicas that are not within the hosts of one leaf.
   int across_leaves() const { return across_leaves_; }
-  bool is_first() const { return seat_.stage == 0; }
-  bool is_last() const { return seat_.stage == shape_.stages - 1; }
+  bool is_first() const { return grid_position_.stage == 0; }
+  bool is_last() const { return grid_position_.stage == shape_.stages - 1; }
 
   /// The ranks that have the same part, in the order of their replicas.
   ncclComm_t data() const { return shape_.parts() == 1 ? world_ : data_.handle(); }
@@ -54,7 +54,7 @@ class Team {
 
   ncclComm_t world_;
   Shape shape_;
-  Seat seat_;
+  GridPosition grid_position_;
   int across_leaves_ = 0;
   shard::PassRecord record_;
   shard::Communicator data_, replica_, slice_comm_;

@@ -95,8 +95,8 @@ Sharded::Sharded(const World& world, const Settings& settings, const Text& text,
       ops_(ops),
       where_(settings.sharding.gpu),
       team_(std::move(team)),
-      model_(settings.config, settings.recompute, {team_->seat().slice, team_->shape().slices}),
-      units_(stages_of(settings, model_)[static_cast<size_t>(team_->seat().stage)]) {}
+      model_(settings.config, settings.recompute, {team_->grid_position().slice, team_->shape().slices}),
+      units_(stages_of(settings, model_)[static_cast<size_t>(team_->grid_position().stage)]) {}
 
 Status Sharded::make_shards() {
   const shard::EngineOptions& asked = settings_.sharding;
@@ -119,7 +119,7 @@ Status Sharded::make(Array& array, Index count) const {
 }
 
 Status Sharded::make_arrays() {
-  const int slots = slots_of(settings_, shards_->ranks(), team_->seat().stage);
+  const int slots = slots_of(settings_, shards_->ranks(), team_->grid_position().stage);
   for (int slot = 0; slot < slots; ++slot) {
     auto tokens = Tokens::make(most_sequences(), settings_, where_);
     WEIR_TRY(tokens.status());
@@ -156,8 +156,8 @@ Index Sharded::most_sequences() const { return shape_of_batch(settings_, shards_
 
 /// The losses of the sequences of this rank; meaningless but in the last stage.
 Result<std::vector<float>> Sharded::train_on(const shard::GrainPlan& plan, Index step) {
-  const std::vector<shard::Pass> passes =
-      parallel::one_forward_one_backward(team_->seat().stage, team_->shape().stages, plan.micro_batches());
+  const std::vector<shard::Pass> passes = parallel::one_forward_one_backward(
+      team_->grid_position().stage, team_->shape().stages, plan.micro_batches());
   WEIR_TRY(shards_->begin_step(plan, passes));
   WEIR_TRY(team_->begin());
   std::vector<float> losses;

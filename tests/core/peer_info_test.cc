@@ -1,4 +1,4 @@
-#include "src/core/seat.h"
+#include "src/core/peer_info.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Seat seat(uint64_t machine, uint64_t cores, int quota, double alpha) {
-  Seat made;
+PeerInfo peer_info(uint64_t machine, uint64_t cores, int quota, double alpha) {
+  PeerInfo made;
   made.machine = machine;
   made.cores.bits[0] = cores;
   made.quota = quota;
@@ -24,37 +24,37 @@ Seat seat(uint64_t machine, uint64_t cores, int quota, double alpha) {
   return made;
 }
 
-TEST(Seat, TellWhatRanksShare) {
-  const std::vector<Seat> seats = {seat(7, 0b0011, 99, 1e-7), seat(8, 0b1111, 3, 2e-7),
-                                   seat(7, 0b0110, 99, 1e-7)};
-  const cost::Surroundings around = surroundings_of(seats, on_hosts({70, 80, 70}));
+TEST(PeerInfo, TellWhatRanksShare) {
+  const std::vector<PeerInfo> peer_infos = {peer_info(7, 0b0011, 99, 1e-7), peer_info(8, 0b1111, 3, 2e-7),
+                                            peer_info(7, 0b0110, 99, 1e-7)};
+  const cost::Environment around = environment_of(peer_infos, on_hosts({70, 80, 70}));
   EXPECT_THAT(around.host_of, ElementsAre(0, 1, 0));
   EXPECT_THAT(around.machine_of, ElementsAre(0, 1, 0));
   EXPECT_THAT(around.cores, ElementsAre(3, 3)) << "two masks together; a quota";
   EXPECT_EQ(around.rates.inside.alpha, 2e-7) << "the slower";
   ASSERT_EQ(around.borders.size(), 1u);
   EXPECT_EQ(around.borders[0].beta, 0) << "as between hosts";
-  const cost::Surroundings sorted = in_order(around, std::vector<Rank>{0, 2, 1});
+  const cost::Environment sorted = in_order(around, std::vector<Rank>{0, 2, 1});
   EXPECT_THAT(sorted.host_of, ElementsAre(0, 0, 1));
   EXPECT_THAT(sorted.machine_of, ElementsAre(0, 0, 1));
   EXPECT_THAT(sorted.borders[0].group_of, ElementsAre(0, 0, 1));
 }
 
-TEST(Seat, HostsMayBePretended) {
-  const std::vector<Seat> seats = {seat(7, 1, 99, 1e-7), seat(7, 2, 99, 1e-7)};
-  const cost::Surroundings around = surroundings_of(seats, on_hosts({70, 71}));
+TEST(PeerInfo, HostsMayBePretended) {
+  const std::vector<PeerInfo> peer_infos = {peer_info(7, 1, 99, 1e-7), peer_info(7, 2, 99, 1e-7)};
+  const cost::Environment around = environment_of(peer_infos, on_hosts({70, 71}));
   EXPECT_THAT(around.host_of, ElementsAre(0, 1));
   EXPECT_THAT(around.machine_of, ElementsAre(0, 0));
   EXPECT_THAT(around.cores, ElementsAre(2));
 }
 
-TEST(Seat, WhoSharesACoreWaitsForIt) {
-  const std::vector<Seat> seats = {seat(7, 1, 99, 1e-7), seat(7, 1, 99, 1e-7)};
-  EXPECT_GT(surroundings_of(seats, on_hosts({70, 70})).rates.inside.alpha, 1e-6);
+TEST(PeerInfo, WhoSharesACoreWaitsForIt) {
+  const std::vector<PeerInfo> peer_infos = {peer_info(7, 1, 99, 1e-7), peer_info(7, 1, 99, 1e-7)};
+  EXPECT_GT(environment_of(peer_infos, on_hosts({70, 70})).rates.inside.alpha, 1e-6);
 }
 
-TEST(Seat, Travels) {
-  Seat told = seat(7, 0b0011, 99, 1e-7);
+TEST(PeerInfo, Travels) {
+  PeerInfo told = peer_info(7, 0b0011, 99, 1e-7);
   told.gpu = "0000:3b:00.0";
   told.shares_gpu = false;
   told.knows = true;
@@ -63,7 +63,7 @@ TEST(Seat, Travels) {
   told.put(out);
   const Bytes bytes = out.take();
   ByteReader in(bytes);
-  const Seat got = Seat::get(in);
+  const PeerInfo got = PeerInfo::get(in);
   EXPECT_TRUE(in.ok());
   EXPECT_EQ(in.remaining(), 0u);
   EXPECT_EQ(got.machine, 7u);
@@ -77,31 +77,31 @@ TEST(Seat, Travels) {
 }
 
 /// Ranks 1 and 3 are on one GPU, 0 on one with the same address on another machine, 2 on host memory.
-TEST(Seat, AGpuIsSharedOnlyIfAllOnItLetOthers) {
-  std::vector<Seat> seats = {seat(7, 1, 9, 1e-7), seat(8, 1, 9, 1e-7), seat(8, 1, 9, 1e-7),
-                             seat(8, 1, 9, 1e-7)};
-  for (const size_t rank : {0, 1, 3}) seats[rank].gpu = "0000:3b:00.0";
+TEST(PeerInfo, AGpuIsSharedOnlyIfAllOnItLetOthers) {
+  std::vector<PeerInfo> peer_infos = {peer_info(7, 1, 9, 1e-7), peer_info(8, 1, 9, 1e-7),
+                                      peer_info(8, 1, 9, 1e-7), peer_info(8, 1, 9, 1e-7)};
+  for (const size_t rank : {0, 1, 3}) peer_infos[rank].gpu = "0000:3b:00.0";
   auto peers = on_hosts({70, 80, 80, 80});
   for (PeerAddress& peer : peers) peer.hostname = "alpha";
-  EXPECT_TRUE(check_sharing(seats, peers).ok());
-  seats[0].shares_gpu = seats[2].shares_gpu = false;
-  EXPECT_TRUE(check_sharing(seats, peers).ok()) << "nobody else is on theirs";
+  EXPECT_TRUE(check_sharing(peer_infos, peers).ok());
+  peer_infos[0].shares_gpu = peer_infos[2].shares_gpu = false;
+  EXPECT_TRUE(check_sharing(peer_infos, peers).ok()) << "nobody else is on theirs";
   for (const size_t rank : {1, 3}) {
-    seats[rank].shares_gpu = false;
-    const Status refused = check_sharing(seats, peers);
+    peer_infos[rank].shares_gpu = false;
+    const Status refused = check_sharing(peer_infos, peers);
     EXPECT_EQ(refused.code(), Code::invalid_usage);
     EXPECT_THAT(
         refused.message(),
         HasSubstr("Duplicate GPU detected : rank 1 and rank 3 both on GPU 0000:3b:00.0 of host alpha, "
                   "and NCCL_MULTI_RANK_GPU_ENABLE is 0 on rank " +
                   std::to_string(rank)));
-    seats[rank].shares_gpu = true;
+    peer_infos[rank].shares_gpu = true;
   }
 }
 
-TEST(Terms, TravelAndOverride) {
+TEST(SharedSettings, TravelAndOverride) {
   ByteWriter out;
-  Terms told;
+  SharedSettings told;
   told.costs = "gamma 1e-9\n";
   told.nccl_algorithms = "^ring";
   told.nccl_protocols = "Simple;allgather:LL";
@@ -110,47 +110,47 @@ TEST(Terms, TravelAndOverride) {
   told.put(out);
   const Bytes bytes = out.take();
   ByteReader in(bytes);
-  const Terms terms = Terms::get(in);
-  EXPECT_EQ(terms.nccl_protocols, told.nccl_protocols);
-  EXPECT_EQ(terms.graphs, "<graphs/>");
-  EXPECT_FALSE(terms.fast_paths);
+  const SharedSettings shared_settings = SharedSettings::get(in);
+  EXPECT_EQ(shared_settings.nccl_protocols, told.nccl_protocols);
+  EXPECT_EQ(shared_settings.graphs, "<graphs/>");
+  EXPECT_FALSE(shared_settings.fast_paths);
   const cost::Rates rates = {{1, 2, 3}, {4, 5, 6}, 7};
-  EXPECT_EQ(terms.override(rates).gamma, 1e-9);
-  EXPECT_EQ(terms.override(rates).inside, rates.inside);
-  EXPECT_FALSE(terms.filter().allows("ring", Collective::all_reduce));
-  EXPECT_TRUE(terms.filter().allows("double_tree", Collective::all_reduce));
-  Terms one_shot;
+  EXPECT_EQ(shared_settings.override(rates).gamma, 1e-9);
+  EXPECT_EQ(shared_settings.override(rates).inside, rates.inside);
+  EXPECT_FALSE(shared_settings.filter().allows("ring", Collective::all_reduce));
+  EXPECT_TRUE(shared_settings.filter().allows("double_tree", Collective::all_reduce));
+  SharedSettings one_shot;
   one_shot.algorithm = "one_shot";
   one_shot.nccl_algorithms = "ring";
   EXPECT_FALSE(one_shot.filter().allows("ring", Collective::all_reduce));
 }
 
-TEST(Terms, LeaveOutWordsThatMeanNothing) {
+TEST(SharedSettings, LeaveOutWordsThatMeanNothing) {
   Options options;
   options.nccl_algorithms = "no such";
   options.nccl_protocols = "LL256";
-  const Terms terms = Terms::of(options);
-  EXPECT_EQ(terms.nccl_algorithms, "");
-  EXPECT_EQ(terms.nccl_protocols, "");
+  const SharedSettings shared_settings = SharedSettings::of(options);
+  EXPECT_EQ(shared_settings.nccl_algorithms, "");
+  EXPECT_EQ(shared_settings.nccl_protocols, "");
 }
 
 /// The collectives whose fast paths are left.
-std::string exchanged(const Terms& terms) {
+std::string exchanged(const SharedSettings& shared_settings) {
   std::string names;
   for (size_t kind = 0; kind < kCollectives; ++kind) {
-    if (terms.exchanged()[kind])
+    if (shared_settings.exchanged()[kind])
       names += (names.empty() ? "" : " ") + std::string(name(static_cast<Collective>(kind)));
   }
   return names;
 }
 
-TEST(Terms, SayWhichFastPathsMayBeTaken) {
+TEST(SharedSettings, SayWhichFastPathsMayBeTaken) {
   const std::string all = exchanged({});
   EXPECT_EQ(all, "all_reduce all_gather reduce_scatter all_to_all");
   const auto with_protocols = [](std::string_view text) {
-    Terms terms;
-    terms.nccl_protocols = text;
-    return exchanged(terms);
+    SharedSettings shared_settings;
+    shared_settings.nccl_protocols = text;
+    return exchanged(shared_settings);
   };
   EXPECT_EQ(with_protocols("Simple"), "");
   EXPECT_EQ(with_protocols("^LL,LL128"), "");
@@ -158,14 +158,14 @@ TEST(Terms, SayWhichFastPathsMayBeTaken) {
   EXPECT_EQ(with_protocols("ll128"), all);
   EXPECT_EQ(with_protocols("simple;allreduce:LL,Simple"), "all_reduce");
   EXPECT_EQ(with_protocols("alltoall:^ll,ll128"), "all_reduce all_gather reduce_scatter");
-  Terms terms;
-  terms.nccl_algorithms = "allreduce:ring";
-  EXPECT_EQ(exchanged(terms), "all_gather reduce_scatter all_to_all");
-  terms.nccl_algorithms = "^two_shot";
-  EXPECT_EQ(exchanged(terms), "all_gather reduce_scatter all_to_all") << "large sums would take it";
-  terms.algorithm = "one_shot";
-  EXPECT_EQ(exchanged(terms), "");
-  Terms off;
+  SharedSettings shared_settings;
+  shared_settings.nccl_algorithms = "allreduce:ring";
+  EXPECT_EQ(exchanged(shared_settings), "all_gather reduce_scatter all_to_all");
+  shared_settings.nccl_algorithms = "^two_shot";
+  EXPECT_EQ(exchanged(shared_settings), "all_gather reduce_scatter all_to_all") << "large sums would take it";
+  shared_settings.algorithm = "one_shot";
+  EXPECT_EQ(exchanged(shared_settings), "");
+  SharedSettings off;
   off.fast_paths = false;
   EXPECT_EQ(exchanged(off), "");
 }

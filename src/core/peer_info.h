@@ -18,7 +18,7 @@
 
 namespace weir::core {
 
-struct Seat {
+struct PeerInfo {
   uint64_t machine = 0;  ///< whose cores it shares with others: kernel_identity()
   CoreSet cores;
   int quota = 0;            ///< of cores, for its control group
@@ -30,19 +30,19 @@ struct Seat {
   cost::Rates known;
 
   /// But for `known`.
-  static Seat own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
-                  Rank self);
+  static PeerInfo own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
+                      Rank self);
   void put(ByteWriter& out) const;
-  static Seat get(ByteReader& in);
+  static PeerInfo get(ByteReader& in);
   bool uses_gpu() const { return !gpu.empty(); }
 };
 
 /// Whether no two ranks have one GPU of which either does not let the other share. Else invalid_usage, the
 /// same sentence on all ranks.
-Status check_sharing(std::span<const Seat> seats, const std::vector<PeerAddress>& peers);
+Status check_sharing(std::span<const PeerInfo> peer_infos, const std::vector<PeerAddress>& peers);
 
 /// What rank 0's options say for all ranks.
-struct Terms {
+struct SharedSettings {
   std::string costs;  ///< text of the file
   std::string algorithm;
   std::string nccl_algorithms;
@@ -55,9 +55,9 @@ struct Terms {
 
   /// Files that cannot be read or are wrong, words that mean nothing and limits that contradict each other
   /// are warned of and left out.
-  static Terms of(const Options& options);
+  static SharedSettings of(const Options& options);
   void put(ByteWriter& out) const;
-  static Terms get(ByteReader& in);
+  static SharedSettings get(ByteReader& in);
 
   /// Rings within what is asked for here, too; 0: anything. Where both cannot be, the most counts.
   void narrow(size_t least, size_t most);
@@ -70,9 +70,9 @@ struct Terms {
 };
 
 /// By rank, without sizes of slots; rates as transports state them.
-cost::Surroundings surroundings_of(std::span<const Seat> seats, const std::vector<PeerAddress>& peers);
+cost::Environment environment_of(std::span<const PeerInfo> peer_infos, const std::vector<PeerAddress>& peers);
 /// By place.
-cost::Surroundings in_order(const cost::Surroundings& by_rank, std::span<const Rank> order);
+cost::Environment in_order(const cost::Environment& by_rank, std::span<const Rank> order);
 
 /// What rates measured by `self` depend on, in a line.
 std::string circumstances(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,

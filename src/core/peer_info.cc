@@ -1,4 +1,4 @@
-#include "src/core/seat.h"
+#include "src/core/peer_info.h"
 
 #include <fmt/format.h>
 
@@ -29,13 +29,13 @@ cost::Channel channel_of(const Cost& cost) {
 }
 
 /// Ranks of one kernel may use all cores that one of them may.
-int cores_of(std::span<const Seat> seats, uint64_t machine) {
+int cores_of(std::span<const PeerInfo> peer_infos, uint64_t machine) {
   CoreSet together;
   int quota = 1;
-  for (const Seat& seat : seats) {
-    if (seat.machine != machine) continue;
-    together |= seat.cores;
-    quota = std::max(quota, seat.quota);
+  for (const PeerInfo& peer_info : peer_infos) {
+    if (peer_info.machine != machine) continue;
+    together |= peer_info.cores;
+    quota = std::max(quota, peer_info.quota);
   }
   return std::clamp(together.count(), 1, quota);
 }
@@ -77,120 +77,122 @@ std::string understood_protocols(const std::string& text) {
 
 }  // namespace
 
-Seat Seat::own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
-               Rank self) {
-  Seat seat;
-  seat.machine = kernel_identity();
-  seat.cores = allowed_cores();
+PeerInfo PeerInfo::own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
+                       Rank self) {
+  PeerInfo peer_info;
+  peer_info.machine = kernel_identity();
+  peer_info.cores = allowed_cores();
   CoreSet all;
   all.bits.fill(~uint64_t{0});
-  seat.quota = usable_cores(all);
-  seat.shares_gpu = options.shares_gpu;
-  seat.calibrates = options.calibration && peers.size() > 1;
-  seat.stated.gamma = 1 / kSumsPerSecond;
+  peer_info.quota = usable_cores(all);
+  peer_info.shares_gpu = options.shares_gpu;
+  peer_info.calibrates = options.calibration && peers.size() > 1;
+  peer_info.stated.gamma = 1 / kSumsPerSecond;
   for (Rank peer = 0; peer < routes.size(); ++peer) {
     if (peer == self) continue;
     cost::Rates one;
     const bool inside = peers[static_cast<size_t>(peer)].host == peers[static_cast<size_t>(self)].host;
     (inside ? one.inside : one.between) = channel_of(routes.to(peer).cost);
-    seat.stated = cost::slower(seat.stated, one);
+    peer_info.stated = cost::slower(peer_info.stated, one);
   }
-  return seat;
+  return peer_info;
 }
 
-void Seat::put(ByteWriter& out) const {
+void PeerInfo::put(ByteWriter& out) const {
   out.put(machine).put(cores).put(quota).put(calibrates).put(knows).put(shares_gpu).put_string(gpu);
   out.put(stated).put(known);
 }
 
-Seat Seat::get(ByteReader& in) {
-  Seat seat;
-  seat.machine = in.get<uint64_t>();
-  seat.cores = in.get<CoreSet>();
-  seat.quota = in.get<int>();
-  seat.calibrates = in.get<bool>();
-  seat.knows = in.get<bool>();
-  seat.shares_gpu = in.get<bool>();
-  seat.gpu = in.get_string();
-  seat.stated = in.get<cost::Rates>();
-  seat.known = in.get<cost::Rates>();
-  return seat;
+PeerInfo PeerInfo::get(ByteReader& in) {
+  PeerInfo peer_info;
+  peer_info.machine = in.get<uint64_t>();
+  peer_info.cores = in.get<CoreSet>();
+  peer_info.quota = in.get<int>();
+  peer_info.calibrates = in.get<bool>();
+  peer_info.knows = in.get<bool>();
+  peer_info.shares_gpu = in.get<bool>();
+  peer_info.gpu = in.get_string();
+  peer_info.stated = in.get<cost::Rates>();
+  peer_info.known = in.get<cost::Rates>();
+  return peer_info;
 }
 
-Status check_sharing(std::span<const Seat> seats, const std::vector<PeerAddress>& peers) {
+Status check_sharing(std::span<const PeerInfo> peer_infos, const std::vector<PeerAddress>& peers) {
   std::map<std::pair<uint64_t, std::string_view>, size_t> first;
-  for (size_t rank = 0; rank < seats.size(); ++rank) {
-    const Seat& seat = seats[rank];
-    if (!seat.uses_gpu()) continue;
-    const auto [known, added] = first.emplace(std::pair(seat.machine, std::string_view(seat.gpu)), rank);
+  for (size_t rank = 0; rank < peer_infos.size(); ++rank) {
+    const PeerInfo& peer_info = peer_infos[rank];
+    if (!peer_info.uses_gpu()) continue;
+    const auto [known, added] =
+        first.emplace(std::pair(peer_info.machine, std::string_view(peer_info.gpu)), rank);
     const size_t other = known->second;
-    if (added || (seat.shares_gpu && seats[other].shares_gpu)) continue;
-    return {Code::invalid_usage,
-            fmt::format("Duplicate GPU detected : rank {} and rank {} both on GPU {} of host {}, and "
-                        "NCCL_MULTI_RANK_GPU_ENABLE is 0 on rank {}; expected a GPU of its own for each "
-                        "rank, or 1, which is the default",
-                        other, rank, seat.gpu, peers[rank].hostname, seat.shares_gpu ? other : rank)};
+    if (added || (peer_info.shares_gpu && peer_infos[other].shares_gpu)) continue;
+    return {
+        Code::invalid_usage,
+        fmt::format("Duplicate GPU detected : rank {} and rank {} both on GPU {} of host {}, and "
+                    "NCCL_MULTI_RANK_GPU_ENABLE is 0 on rank {}; expected a GPU of its own for each "
+                    "rank, or 1, which is the default",
+                    other, rank, peer_info.gpu, peers[rank].hostname, peer_info.shares_gpu ? other : rank)};
   }
   return {};
 }
 
-Terms Terms::of(const Options& options) {
-  Terms terms;
-  terms.algorithm = options.algorithm;
-  terms.nccl_algorithms =
+SharedSettings SharedSettings::of(const Options& options) {
+  SharedSettings shared_settings;
+  shared_settings.algorithm = options.algorithm;
+  shared_settings.nccl_algorithms =
       understood("NCCL_ALGO", options.nccl_algorithms, cost::Filter::parse(options.nccl_algorithms).status());
-  terms.nccl_protocols = understood_protocols(options.nccl_protocols);
-  terms.fast_paths = options.fast_paths;
-  terms.costs = text_of("WEIR_COST_FILE", options.cost_file, [&](const std::string& text) {
+  shared_settings.nccl_protocols = understood_protocols(options.nccl_protocols);
+  shared_settings.fast_paths = options.fast_paths;
+  shared_settings.costs = text_of("WEIR_COST_FILE", options.cost_file, [&](const std::string& text) {
     const Status status = cost::read_rates(text, {}).status();
     return status.ok() ? status
                        : Status(status.code(), fmt::format("{}: {}", options.cost_file, status.message()));
   });
-  terms.graphs = text_of("NCCL_GRAPH_FILE", options.graph_file, [&](const std::string& text) {
+  shared_settings.graphs = text_of("NCCL_GRAPH_FILE", options.graph_file, [&](const std::string& text) {
     return devices_in_rings(text, options.graph_file).status();
   });
   if (options.least_rings <= options.most_rings) {
-    terms.least_rings = static_cast<size_t>(options.least_rings);
-    terms.most_rings = static_cast<size_t>(options.most_rings);
+    shared_settings.least_rings = static_cast<size_t>(options.least_rings);
+    shared_settings.most_rings = static_cast<size_t>(options.most_rings);
   } else {
     WEIR_WARN(
         "NCCL_MIN_NCHANNELS={} and NCCL_MAX_NCHANNELS={} are ignored: expected no more at least than at most",
         options.least_rings, options.most_rings);
   }
-  return terms;
+  return shared_settings;
 }
 
-void Terms::put(ByteWriter& out) const {
+void SharedSettings::put(ByteWriter& out) const {
   out.put_string(costs).put_string(algorithm).put_string(nccl_algorithms).put_string(nccl_protocols);
   out.put_string(graphs).put(fast_paths).put(tuned).put(least_rings).put(most_rings);
 }
 
-Terms Terms::get(ByteReader& in) {
-  Terms terms;
-  terms.costs = in.get_string();
-  terms.algorithm = in.get_string();
-  terms.nccl_algorithms = in.get_string();
-  terms.nccl_protocols = in.get_string();
-  terms.graphs = in.get_string();
-  terms.fast_paths = in.get<bool>();
-  terms.tuned = in.get<bool>();
-  terms.least_rings = in.get<size_t>();
-  terms.most_rings = in.get<size_t>();
-  return terms;
+SharedSettings SharedSettings::get(ByteReader& in) {
+  SharedSettings shared_settings;
+  shared_settings.costs = in.get_string();
+  shared_settings.algorithm = in.get_string();
+  shared_settings.nccl_algorithms = in.get_string();
+  shared_settings.nccl_protocols = in.get_string();
+  shared_settings.graphs = in.get_string();
+  shared_settings.fast_paths = in.get<bool>();
+  shared_settings.tuned = in.get<bool>();
+  shared_settings.least_rings = in.get<size_t>();
+  shared_settings.most_rings = in.get<size_t>();
+  return shared_settings;
 }
 
-void Terms::narrow(size_t least, size_t most) {
+void SharedSettings::narrow(size_t least, size_t most) {
   if (most > 0) most_rings = std::min(most_rings, most);
   least_rings = std::min(std::max(least_rings, least), most_rings);
 }
 
-cost::Filter Terms::filter() const {
+cost::Filter SharedSettings::filter() const {
   if (!algorithm.empty()) return cost::Filter::only(algorithm);
   const auto filter = cost::Filter::parse(nccl_algorithms);
   return filter.ok() ? *filter : cost::Filter();  // rank 0 has seen to that
 }
 
-std::bitset<kCollectives> Terms::exchanged() const {
+std::bitset<kCollectives> SharedSettings::exchanged() const {
   std::bitset<kCollectives> kinds;
   if (!fast_paths || !algorithm.empty()) return kinds;
   const cost::Filter plans = filter();
@@ -204,21 +206,22 @@ std::bitset<kCollectives> Terms::exchanged() const {
   return kinds;
 }
 
-cost::Rates Terms::override(const cost::Rates& rates) const {
+cost::Rates SharedSettings::override(const cost::Rates& rates) const {
   const auto read = cost::read_rates(costs, rates);
   return read.ok() ? *read : rates;
 }
 
-cost::Surroundings surroundings_of(std::span<const Seat> seats, const std::vector<PeerAddress>& peers) {
-  cost::Surroundings around;
+cost::Environment environment_of(std::span<const PeerInfo> peer_infos,
+                                 const std::vector<PeerAddress>& peers) {
+  cost::Environment around;
   Numbers hosts, machines;
-  for (size_t rank = 0; rank < seats.size(); ++rank) {
+  for (size_t rank = 0; rank < peer_infos.size(); ++rank) {
     around.host_of.push_back(hosts.of(peers[rank].host));
-    const int machine = machines.of(seats[rank].machine);
+    const int machine = machines.of(peer_infos[rank].machine);
     around.machine_of.push_back(machine);
     if (static_cast<size_t>(machine) == around.cores.size())
-      around.cores.push_back(cores_of(seats, seats[rank].machine));
-    around.rates = cost::slower(around.rates, seats[rank].stated);
+      around.cores.push_back(cores_of(peer_infos, peer_infos[rank].machine));
+    around.rates = cost::slower(around.rates, peer_infos[rank].stated);
   }
   for (size_t machine = 0; machine < machines.size(); ++machine) {
     const auto ranks = std::ranges::count(around.machine_of, static_cast<int>(machine));
@@ -231,8 +234,8 @@ cost::Surroundings surroundings_of(std::span<const Seat> seats, const std::vecto
   return around;
 }
 
-cost::Surroundings in_order(const cost::Surroundings& by_rank, std::span<const Rank> order) {
-  cost::Surroundings around = by_rank;
+cost::Environment in_order(const cost::Environment& by_rank, std::span<const Rank> order) {
+  cost::Environment around = by_rank;
   const auto sort = [&](std::vector<int>& values) {
     const std::vector<int> before = values;
     for (size_t place = 0; place < order.size(); ++place)

@@ -16,7 +16,8 @@ struct NetCounters {
   uint64_t grants = 0;      ///< of credit, by receivers of this rank
   uint64_t stalls = 0;      ///< times that a sender of this rank waited for credit
   uint64_t stalled_ns = 0;  ///< how long, over all channels; waits that are over
-  uint64_t given_up = 0;    ///< connections (tcp) and strands (verbs) that senders of this rank go on without
+  uint64_t given_up =
+      0;  ///< connections (tcp) and queue pairs (verbs) that senders of this rank go on without
   uint64_t retransmitted = 0;  ///< TCP segments, by the kernel of this host
   /// Packets, by this host at the interfaces (tcp) and RDMA ports (verbs) in use, since the first channel was
   /// opened, of all who send: ranks of one host tell the same ones.

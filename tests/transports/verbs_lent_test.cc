@@ -19,7 +19,7 @@ struct Lending {
   std::string name;
   bool sender = false;
   bool receiver = false;
-  int64_t strands = 1;
+  int64_t queue_pairs = 1;
   bool split = false;
 };
 
@@ -30,7 +30,7 @@ class VerbsLent : public BothEnds, public ::testing::WithParamInterface<Lending>
   void SetUp() override {
     const Lending& lending = GetParam();
     for (const Rank rank : {0, 1}) {
-      nodes_[rank] = verbs_node(fabric_, rank, strands_per_rail(lending.strands, lending.split));
+      nodes_[rank] = verbs_node(fabric_, rank, queue_pairs_per_rail(lending.queue_pairs, lending.split));
       if (!(rank == 0 ? lending.sender : lending.receiver)) continue;
       const Status lent = nodes_[rank].transport->lend(memory_[rank]);
       ASSERT_TRUE(lent.ok()) << lent.message();

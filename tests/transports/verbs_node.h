@@ -22,7 +22,7 @@ inline Node verbs_node(FakeFabric& fabric, Rank rank, Options options) {
   return node;
 }
 
-inline Options strands_per_rail(int64_t count, bool split) {
+inline Options queue_pairs_per_rail(int64_t count, bool split) {
   Options options;
   options.ib_qps_per_connection = count;
   options.ib_split_data = split;

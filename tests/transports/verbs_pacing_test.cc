@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tests/transports/fake_verbs.h"
-#include "transports/verbs/strands.h"
+#include "transports/verbs/queue_pairs.h"
 
 namespace weir::testing {
 namespace {
@@ -35,8 +35,8 @@ TEST(VerbsPacingTest, RefusesWhatTheDeviceCannotDo) {
   EXPECT_EQ(*VerbsPacing().rate_for(0, "rxe0"), 0u);
 }
 
-/// Four strands, two over each of fake0 and fake1, to a peer that has fake2 and fake3.
-class PacedStrands : public ::testing::Test, private verbs::StrandUser {
+/// Four queue pairs, two over each of fake0 and fake1, to a peer that has fake2 and fake3.
+class PacedQueuePairs : public ::testing::Test, private verbs::QueuePairUser {
  protected:
   void SetUp() override {
     const auto peer = rails("fake2,fake3");
@@ -44,11 +44,11 @@ class PacedStrands : public ::testing::Test, private verbs::StrandUser {
     auto slots = verbs::Slots::make({}, nullptr);
     ASSERT_TRUE(slots.ok()) << slots.status().message();
     slots_ = std::make_unique<verbs::Slots>(std::move(*slots));
-    strands_ = std::make_unique<verbs::Strands>(*rails_, "channel 0", "rank 1");
-    ASSERT_TRUE(strands_->make({{0, 0}, {1, 1}, {0, 0}, {1, 1}}, {}, 8, *slots_).ok());
-    for (uint32_t i = 0; i < strands_->size(); ++i) {
+    queue_pairs_ = std::make_unique<verbs::QueuePairs>(*rails_, "channel 0", "rank 1");
+    ASSERT_TRUE(queue_pairs_->make({{0, 0}, {1, 1}, {0, 0}, {1, 1}}, {}, 8, *slots_).ok());
+    for (uint32_t i = 0; i < queue_pairs_->size(); ++i) {
       const uint16_t port = i % 2;
-      ASSERT_TRUE(strands_->connect(i, {.pair = 7 + i, .gid = peer->addresses()[port].gid}).ok());
+      ASSERT_TRUE(queue_pairs_->connect(i, {.pair = 7 + i, .gid = peer->addresses()[port].gid}).ok());
     }
   }
   std::unique_ptr<verbs::Rails> rails(const std::string& devices) {
@@ -59,11 +59,11 @@ class PacedStrands : public ::testing::Test, private verbs::StrandUser {
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     return std::move(*opened);
   }
-  /// What breaks fake1, so that its strands are given up.
+  /// What breaks fake1, so that its queue pairs are given up.
   void lose_fake1() {
     fabric_.tell("fake1", drivers::VerbsEvent::Kind::port_down);
-    for (int look = 0; look < 10'000'000 && strands_->live() > 2; ++look) strands_->serve(*this);
-    ASSERT_EQ(strands_->live(), 2u);
+    for (int look = 0; look < 10'000'000 && queue_pairs_->live() > 2; ++look) queue_pairs_->serve(*this);
+    ASSERT_EQ(queue_pairs_->live(), 2u);
   }
 
   FakeFabric fabric_{4};
@@ -79,28 +79,28 @@ class PacedStrands : public ::testing::Test, private verbs::StrandUser {
   std::unique_ptr<verbs::Slots> slots_;
 
  protected:
-  std::unique_ptr<verbs::Strands> strands_;
+  std::unique_ptr<verbs::QueuePairs> queue_pairs_;
 };
 
-TEST_F(PacedStrands, ShareTheRateOfTheChannel) {
+TEST_F(PacedQueuePairs, ShareTheRateOfTheChannel) {
   for (const char* device : {"fake0", "fake1"}) fabric_.set_pacing(device, kPacing);
-  EXPECT_TRUE(strands_->set_rate(4'000'000).ok());
+  EXPECT_TRUE(queue_pairs_->set_rate(4'000'000).ok());
   EXPECT_THAT(fabric_.rates_of("fake0"), ElementsAre(8000, 8000));
   EXPECT_THAT(fabric_.rates_of("fake1"), ElementsAre(8000, 8000));
-  EXPECT_TRUE(strands_->set_rate(0).ok());
+  EXPECT_TRUE(queue_pairs_->set_rate(0).ok());
   EXPECT_THAT(fabric_.rates_of("fake0"), ElementsAre(0, 0));
 }
 
-TEST_F(PacedStrands, TakeTheShareOfThoseThatAreGivenUp) {
+TEST_F(PacedQueuePairs, TakeTheShareOfThoseThatAreGivenUp) {
   for (const char* device : {"fake0", "fake1"}) fabric_.set_pacing(device, kPacing);
-  ASSERT_TRUE(strands_->set_rate(4'000'000).ok());
+  ASSERT_TRUE(queue_pairs_->set_rate(4'000'000).ok());
   lose_fake1();
   EXPECT_THAT(fabric_.rates_of("fake0"), ElementsAre(16'000, 16'000));
 }
 
-TEST_F(PacedStrands, AreNotPacedIfOneDeviceCannot) {
+TEST_F(PacedQueuePairs, AreNotPacedIfOneDeviceCannot) {
   fabric_.set_pacing("fake0", kPacing);
-  const Status refused = strands_->set_rate(4'000'000);
+  const Status refused = queue_pairs_->set_rate(4'000'000);
   EXPECT_EQ(refused.code(), Code::invalid_usage);
   EXPECT_THAT(refused.message(), HasSubstr("fake1 does not pace"));
   EXPECT_THAT(fabric_.rates_of("fake0"), Each(0u));
@@ -109,8 +109,9 @@ TEST_F(PacedStrands, AreNotPacedIfOneDeviceCannot) {
   EXPECT_THAT(fabric_.rates_of("fake0"), Each(0u));  // what was refused is forgotten
 }
 
-TEST_F(PacedStrands, NameEachWayOnce) {
-  EXPECT_EQ(strands_->paths(), "port fake0:1 (10.0.0.1) to 10.0.0.3, port fake1:1 (10.0.0.2) to 10.0.0.4");
+TEST_F(PacedQueuePairs, NameEachWayOnce) {
+  EXPECT_EQ(queue_pairs_->paths(),
+            "port fake0:1 (10.0.0.1) to 10.0.0.3, port fake1:1 (10.0.0.2) to 10.0.0.4");
 }
 
 }  // namespace

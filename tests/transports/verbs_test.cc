@@ -31,7 +31,7 @@ std::vector<Setup> verbs_setups() {
     };
   };
   return with_faults({{"threads", PeerKind::threads, node(4, {}), true},
-                      {"threads_split", PeerKind::threads, node(4, strands_per_rail(3, true)), true},
+                      {"threads_split", PeerKind::threads, node(4, queue_pairs_per_rail(3, true)), true},
                       {"threads_lent", PeerKind::threads, node(4, {}, true), true}});
 }
 
@@ -74,7 +74,7 @@ TEST_F(VerbsFailover, MessagesTakeTurnsOnTheRails) {
 }
 
 TEST_F(VerbsFailover, SplitMessagesUseAllRails) {
-  open(strands_per_rail(1, true), 64000);
+  open(queue_pairs_per_rail(1, true), 64000);
   send(*sender_, 0, sent_++, 64000);
   take_all(64000);
   EXPECT_GT(fabric_->bytes_from("fake0"), 31000u);
@@ -88,7 +88,7 @@ TEST_F(VerbsFailover, NoRequestIsLongerThanTheDeviceTakes) {
 }
 
 TEST_F(VerbsFailover, WhatALostRailSwallowedIsSentAgain) {
-  open(strands_per_rail(2, false));
+  open(queue_pairs_per_rail(2, false));
   exchange(3, 500);
   fabric_->set_wire("fake0", Wire::silent);
   fill_slots(500);
@@ -98,7 +98,7 @@ TEST_F(VerbsFailover, WhatALostRailSwallowedIsSentAgain) {
   exchange(10, 500);
   EXPECT_EQ(fabric_->bytes_from("fake0"), before);
   const NetCounters counted = nodes_[0].transport->counters();
-  EXPECT_EQ(counted.given_up, 2u) << "strands of the rail";
+  EXPECT_EQ(counted.given_up, 2u) << "queue pairs of the rail";
   EXPECT_EQ(counted.sent_bytes, sent_ * 500) << "what was sent again counts once";
 }
 
@@ -113,7 +113,7 @@ TEST_F(VerbsFailover, WhatArrivedWithoutAnAnswerIsTakenOnce) {
 }
 
 TEST_F(VerbsFailover, ARailMayBreakAtTheReceiver) {
-  open(strands_per_rail(1, true), 20000);
+  open(queue_pairs_per_rail(1, true), 20000);
   exchange(2, 20000);
   fabric_->set_wire("fake3", Wire::silent);
   fill_slots(20000);
@@ -159,7 +159,7 @@ TEST_F(VerbsFailover, DevicesPaceTheChannelWhereTheyCan) {
   EXPECT_THAT(fabric_->rates_of("fake2"), ElementsAre(0));
 }
 
-TEST_F(VerbsFailover, WithoutAStrandTheSenderSaysWhichWasTheLast) {
+TEST_F(VerbsFailover, WithoutAQueuePairTheSenderSaysWhichWasTheLast) {
   open();
   exchange(1, 500);
   EXPECT_EQ(receiver_->peek(), nullptr);
@@ -231,7 +231,7 @@ TEST(VerbsTest, RefusesAStrangersOffer) {
     ASSERT_TRUE(stranger.ok());
     ByteWriter garbage;
     if (framed) garbage.put(FrameHead{.bytes = sizeof(verbs::Offer)});
-    garbage.put(verbs::Offer{.slots = spec.slots, .slot_bytes = spec.slot_bytes, .strands = 1u << 31});
+    garbage.put(verbs::Offer{.slots = spec.slots, .slot_bytes = spec.slot_bytes, .queue_pairs = 1u << 31});
     ASSERT_TRUE(stranger->send_all(garbage.take(), Deadline::in_ms(5000)).ok());
     if (framed) {
       EXPECT_THAT(await_refusal(**receiver, 10000).message(), HasSubstr("no offer"));

@@ -15,7 +15,7 @@ struct Coming {
   bool complete = false;
 };
 
-class VerbsReceiver final : public Receiver, private StrandUser {
+class VerbsReceiver final : public Receiver, private QueuePairUser {
  public:
   VerbsReceiver(const ChannelContext& context, Listener& listener, const LinkSpec& spec, Slots slots)
       : context_(context),
@@ -23,7 +23,7 @@ class VerbsReceiver final : public Receiver, private StrandUser {
         spec_(spec),
         peer_(peer_text(context, spec)),
         slots_(std::move(slots)),
-        strands_(*context.rails, incoming_name(spec), peer_),
+        queue_pairs_(*context.rails, incoming_name(spec), peer_),
         coming_(spec.slots) {}
 
   ~VerbsReceiver() override {
@@ -40,7 +40,7 @@ class VerbsReceiver final : public Receiver, private StrandUser {
 
   const Message* peek() override {
     if (held_) return &message_;
-    if (ready_ && !front().complete) strands_.serve(*this);
+    if (ready_ && !front().complete) queue_pairs_.serve(*this);
     wanting_ = !front().complete;
     if (wanting_) return nullptr;
     const MessageHead& head = *slots_.head(taken_);
@@ -60,18 +60,19 @@ class VerbsReceiver final : public Receiver, private StrandUser {
   Status progress() override {
     if (!ready_) return ready().status();
     if (!error_.ok()) return error_;
-    // Looked at before the strands: what the sender wrote before it closed is found by the look that follows.
+    // Looked at before the queue pairs: what the sender wrote before it closed is found by the look that
+    // follows.
     line_.serve();
-    if (!line_.ended().empty()) strands_.expect_no_more();
-    strands_.serve(*this);
+    if (!line_.ended().empty()) queue_pairs_.expect_no_more();
+    queue_pairs_.serve(*this);
     if (credit_due_) credit();
     if (!error_.ok() || !wanting_ || front().complete) return error_;
     if (!line_.ended().empty()) {
       error_ = Status(Code::remote_error,
                       fmt::format("{} ended {} over {} after {} messages: {}", peer_, incoming_name(spec_),
-                                  strands_.paths(), taken_, line_.ended()));
-    } else if (!strands_.status().ok()) {
-      error_ = strands_.status();
+                                  queue_pairs_.paths(), taken_, line_.ended()));
+    } else if (!queue_pairs_.status().ok()) {
+      error_ = queue_pairs_.status();
     }
     return error_;
   }
@@ -105,7 +106,7 @@ class VerbsReceiver final : public Receiver, private StrandUser {
     ByteWriter told;
     Answer answer{.slots = spec_.slots,
                   .slot_bytes = spec_.slot_bytes,
-                  .strands = offer.strands,
+                  .queue_pairs = offer.queue_pairs,
                   .apart = slots_.apart() ? 1u : 0u,
                   .head_stride = static_cast<uint32_t>(slots_.head_stride()),
                   .body_stride = static_cast<uint32_t>(slots_.body_stride()),
@@ -116,10 +117,10 @@ class VerbsReceiver final : public Receiver, private StrandUser {
       line_.serve();
       return different_shapes(incoming_name(spec_), spec_, offer.slots, offer.slot_bytes);
     }
-    std::vector<Strands::Place> places;
-    std::vector<StrandEnd> ends;
-    for (uint32_t i = 0; i < offer.strands && i < kMostStrands; ++i) {
-      ends.push_back(reader.get<StrandEnd>());
+    std::vector<QueuePairs::Place> places;
+    std::vector<QueuePairEnd> ends;
+    for (uint32_t i = 0; i < offer.queue_pairs && i < kMostQueuePairs; ++i) {
+      ends.push_back(reader.get<QueuePairEnd>());
       places.push_back({.rail = ends.back().peer_port, .peer_port = 0});
     }
     if (!reader.ok() || reader.remaining() > 0 || places.empty() ||
@@ -128,28 +129,29 @@ class VerbsReceiver final : public Receiver, private StrandUser {
       return Status(Code::remote_error,
                     fmt::format("{} began {} with what is no offer of one", peer_, incoming_name(spec_)));
     }
-    WEIR_TRY(make_strands(places, ends));
+    WEIR_TRY(make_queue_pairs(places, ends));
     told.put(answer);
-    for (uint32_t i = 0; i < strands_.size(); ++i) told.put(strands_.end(i));
+    for (uint32_t i = 0; i < queue_pairs_.size(); ++i) told.put(queue_pairs_.end(i));
     line_.put(FrameKind::answer, told.take());
     answered_ = true;
     return {};
   }
 
-  Status make_strands(const std::vector<Strands::Place>& places, const std::vector<StrandEnd>& ends) {
-    const auto strands = static_cast<uint32_t>(places.size());
-    const uint32_t parts = most_parts(context_.settings, strands, spec_.slot_bytes,
+  Status make_queue_pairs(const std::vector<QueuePairs::Place>& places,
+                          const std::vector<QueuePairEnd>& ends) {
+    const auto queue_pairs = static_cast<uint32_t>(places.size());
+    const uint32_t parts = most_parts(context_.settings, queue_pairs, spec_.slot_bytes,
                                       (*context_.rails)[places[0].rail].used.port.most_bytes);
-    WEIR_TRY(strands_.make(places, context_.settings, depth_of(spec_.slots, parts, strands), slots_));
-    for (uint32_t i = 0; i < strands; ++i) WEIR_TRY(strands_.connect(i, ends[i]));
+    WEIR_TRY(queue_pairs_.make(places, context_.settings, depth_of(spec_.slots, parts, queue_pairs), slots_));
+    for (uint32_t i = 0; i < queue_pairs; ++i) WEIR_TRY(queue_pairs_.connect(i, ends[i]));
     return {};
   }
 
-  void arrived(uint32_t strand, const Immediate& what) override {
+  void arrived(uint32_t queue_pair, const Immediate& what) override {
     if (what.kind != Immediate::Kind::data) return;
-    last_strand_ = strand;
+    last_queue_pair_ = queue_pair;
     const uint32_t ahead = what.ahead_of(taken_);
-    if (ahead >= spec_.slots) return;  // taken already, and sent again since a strand broke
+    if (ahead >= spec_.slots) return;  // taken already, and sent again since a queue pair broke
     const uint64_t sequence = taken_ + ahead;
     Coming& coming = coming_[sequence % spec_.slots];
     coming.parts |= uint64_t{1} << what.part;
@@ -175,12 +177,14 @@ class VerbsReceiver final : public Receiver, private StrandUser {
   /// several.
   void credit() {
     credit_due_ = true;
-    if (strands_.live() == 0) return;
-    const uint32_t strand = strands_.is_live(last_strand_) ? last_strand_ : strands_.next();
-    if (strands_.under_way(strand) >= spec_.slots) return;
+    if (queue_pairs_.live() == 0) return;
+    const uint32_t queue_pair =
+        queue_pairs_.is_live(last_queue_pair_) ? last_queue_pair_ : queue_pairs_.next();
+    if (queue_pairs_.under_way(queue_pair) >= spec_.slots) return;
     credit_due_ = false;
-    strands_.post(strand, nullptr, {.kind = Immediate::Kind::credit, .count = static_cast<uint32_t>(taken_)},
-                  Strands::kNoId);
+    queue_pairs_.post(queue_pair, nullptr,
+                      {.kind = Immediate::Kind::credit, .count = static_cast<uint32_t>(taken_)},
+                      QueuePairs::kNoId);
   }
 
   const ChannelContext context_;
@@ -189,7 +193,7 @@ class VerbsReceiver final : public Receiver, private StrandUser {
   const std::string peer_;
   Line line_;
   Slots slots_;
-  Strands strands_;
+  QueuePairs queue_pairs_;
   std::vector<Coming> coming_;  // by slot
   bool answered_ = false;
   bool ready_ = false;
@@ -198,7 +202,7 @@ class VerbsReceiver final : public Receiver, private StrandUser {
   bool held_ = false;     // message_ is the oldest message
   bool wanting_ = false;  // the last look found nothing
   bool credit_due_ = false;
-  uint32_t last_strand_ = 0;  // that brought something
+  uint32_t last_queue_pair_ = 0;  // that brought something
   Status error_;
 };
 

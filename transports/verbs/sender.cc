@@ -18,11 +18,11 @@ constexpr size_t kLeastPart = 4096;  // smaller messages are not split
 
 /// One part of a message under way.
 struct Part {
-  uint32_t strand = 0;
+  uint32_t queue_pair = 0;
   bool arrived = false;
 };
 
-class VerbsSender final : public Sender, private StrandUser {
+class VerbsSender final : public Sender, private QueuePairUser {
  public:
   VerbsSender(const ChannelContext& context, const LinkSpec& spec, Slots slots, uint32_t parts)
       : spec_(spec),
@@ -32,7 +32,7 @@ class VerbsSender final : public Sender, private StrandUser {
         split_(context.settings.split),
         tally_(*context.tally),
         slots_(std::move(slots)),
-        strands_(*context.rails, outgoing_name(spec), peer_),
+        queue_pairs_(*context.rails, outgoing_name(spec), peer_),
         least_parts_(parts),
         parts_(spec.slots) {}
 
@@ -41,12 +41,14 @@ class VerbsSender final : public Sender, private StrandUser {
     line_.serve();
   }
 
-  /// Makes the strands and the offer. `depth` requests per strand.
-  Status begin(const std::vector<Strands::Place>& places, const StrandSettings& settings, uint32_t depth) {
-    WEIR_TRY(strands_.make(places, settings, depth, slots_));
+  /// Makes the queue pairs and the offer. `depth` requests per queue pair.
+  Status begin(const std::vector<QueuePairs::Place>& places, const QueuePairSettings& settings,
+               uint32_t depth) {
+    WEIR_TRY(queue_pairs_.make(places, settings, depth, slots_));
     ByteWriter offer;
-    offer.put(Offer{.slots = spec_.slots, .slot_bytes = spec_.slot_bytes, .strands = strands_.size()});
-    for (uint32_t i = 0; i < strands_.size(); ++i) offer.put(strands_.end(i));
+    offer.put(
+        Offer{.slots = spec_.slots, .slot_bytes = spec_.slot_bytes, .queue_pairs = queue_pairs_.size()});
+    for (uint32_t i = 0; i < queue_pairs_.size(); ++i) offer.put(queue_pairs_.end(i));
     offer_ = offer.take();
     return {};
   }
@@ -58,8 +60,8 @@ class VerbsSender final : public Sender, private StrandUser {
   }
 
   std::byte* acquire() override {
-    if (ready_ && published_ - free_ >= spec_.slots) strands_.serve(*this);
-    wanting_ = !ready_ || published_ - free_ >= spec_.slots || strands_.live() == 0;
+    if (ready_ && published_ - free_ >= spec_.slots) queue_pairs_.serve(*this);
+    wanting_ = !ready_ || published_ - free_ >= spec_.slots || queue_pairs_.live() == 0;
     return wanting_ ? nullptr : slots_.body(published_);
   }
 
@@ -67,8 +69,8 @@ class VerbsSender final : public Sender, private StrandUser {
     std::vector<Part>& parts = parts_[published_ % spec_.slots];
     const size_t own = apart() ? 1 : 0;  // of the head
     const size_t total = bytes + (apart() ? 0 : sizeof(MessageHead));
-    const size_t wanted =
-        std::max<size_t>(least_parts_, split_ ? std::min<size_t>(strands_.live(), total / kLeastPart) : 1);
+    const size_t wanted = std::max<size_t>(
+        least_parts_, split_ ? std::min<size_t>(queue_pairs_.live(), total / kLeastPart) : 1);
     const size_t share = part_bytes(total, std::min(wanted, kPartsPerId - own));
     parts.assign(own + (share > 0 ? (total + share - 1) / share : 0), Part{});
     *slots_.head(published_) = {
@@ -81,13 +83,13 @@ class VerbsSender final : public Sender, private StrandUser {
   Status progress() override {
     if (!ready_) return ready().status();
     if (!error_.ok()) return error_;
-    strands_.serve(*this);
+    queue_pairs_.serve(*this);
     watch_line();
     if (credited_ == published_ && !wanting_) return {};
-    if (!strands_.status().ok()) error_ = strands_.status();
+    if (!queue_pairs_.status().ok()) error_ = queue_pairs_.status();
     if (credited_ < published_ && !line_.ended().empty()) {
       error_ = Status(Code::remote_error, fmt::format("{} ended {} over {} with {} messages not taken: {}",
-                                                      peer_, outgoing_name(spec_), strands_.paths(),
+                                                      peer_, outgoing_name(spec_), queue_pairs_.paths(),
                                                       published_ - credited_, line_.ended()));
     }
     return error_;
@@ -105,7 +107,7 @@ class VerbsSender final : public Sender, private StrandUser {
     if (!ready_) return false;
     if (bytes_per_s == pace_) return paced_;
     pace_ = bytes_per_s;
-    paced_ = strands_.set_rate(bytes_per_s).ok();
+    paced_ = queue_pairs_.set_rate(bytes_per_s).ok();
     return paced_;
   }
 
@@ -149,14 +151,15 @@ class VerbsSender final : public Sender, private StrandUser {
     const auto answer = reader.get<Answer>();
     if (reader.ok() && (answer.slots != spec_.slots || answer.slot_bytes != spec_.slot_bytes))
       return different_shapes(outgoing_name(spec_), spec_, answer.slots, answer.slot_bytes);
-    if (!reader.ok() || answer.strands != strands_.size() ||
-        reader.remaining() != answer.strands * sizeof(StrandEnd)) {
+    if (!reader.ok() || answer.queue_pairs != queue_pairs_.size() ||
+        reader.remaining() != answer.queue_pairs * sizeof(QueuePairEnd)) {
       return Status(Code::remote_error,
                     fmt::format("{} answered the offer of {} with what is no answer to it", peer_,
                                 outgoing_name(spec_)));
     }
     remote_ = answer;
-    for (uint32_t i = 0; i < strands_.size(); ++i) WEIR_TRY(strands_.connect(i, reader.get<StrandEnd>()));
+    for (uint32_t i = 0; i < queue_pairs_.size(); ++i)
+      WEIR_TRY(queue_pairs_.connect(i, reader.get<QueuePairEnd>()));
     line_.put(FrameKind::go, {});
     answered_ = true;
     return {};
@@ -170,24 +173,24 @@ class VerbsSender final : public Sender, private StrandUser {
       if (taken > credited_ && taken <= published_) credited_ = taken;
       free_slots();
     }
-    if (!line_.ended().empty()) strands_.expect_no_more();
+    if (!line_.ended().empty()) queue_pairs_.expect_no_more();
   }
 
   void post(uint64_t message, uint32_t part) {
-    if (strands_.live() == 0) return;  // progress() will say so
+    if (queue_pairs_.live() == 0) return;  // progress() will say so
     std::vector<Part>& parts = parts_[message % spec_.slots];
-    const uint32_t strand = strands_.next();
-    parts[part] = {.strand = strand, .arrived = false};
-    const drivers::VerbsWrite write = write_of(message, part, parts.size(), strand);
-    strands_.post(strand, &write,
-                  {.kind = Immediate::Kind::data, .part = part, .count = static_cast<uint32_t>(message)},
-                  message * kPartsPerId + part);
+    const uint32_t queue_pair = queue_pairs_.next();
+    parts[part] = {.queue_pair = queue_pair, .arrived = false};
+    const drivers::VerbsWrite write = write_of(message, part, parts.size(), queue_pair);
+    queue_pairs_.post(queue_pair, &write,
+                      {.kind = Immediate::Kind::data, .part = part, .count = static_cast<uint32_t>(message)},
+                      message * kPartsPerId + part);
   }
 
-  drivers::VerbsWrite write_of(uint64_t message, size_t part, size_t parts, uint32_t strand) const {
+  drivers::VerbsWrite write_of(uint64_t message, size_t part, size_t parts, uint32_t queue_pair) const {
     const MessageHead& head = *slots_.head(message);
     const auto* const from = reinterpret_cast<const std::byte*>(&head);
-    const SlotKeys &own = strands_.own_keys(strand), &peer = strands_.peer_keys(strand);
+    const SlotKeys &own = queue_pairs_.own_keys(queue_pair), &peer = queue_pairs_.peer_keys(queue_pair);
     const uint64_t slot = message % spec_.slots;
     const uint64_t to = remote_.heads + slot * remote_.head_stride;
     if (!apart()) {
@@ -200,18 +203,18 @@ class VerbsSender final : public Sender, private StrandUser {
             remote_.bodies + slot * remote_.body_stride + begin, peer.bodies.remote};
   }
 
-  void completed(uint32_t strand, uint64_t id) override {
+  void completed(uint32_t queue_pair, uint64_t id) override {
     const uint64_t message = id / kPartsPerId;
     const uint64_t part = id % kPartsPerId;
     if (message < free_ || message >= published_) return;
     std::vector<Part>& parts = parts_[message % spec_.slots];
-    if (part < parts.size() && parts[part].strand == strand) parts[part].arrived = true;
+    if (part < parts.size() && parts[part].queue_pair == queue_pair) parts[part].arrived = true;
     free_slots();
   }
 
   void arrived(uint32_t, const Immediate& what) override {
     if (what.kind != Immediate::Kind::credit) return;
-    // An older one may come later, over another strand.
+    // An older one may come later, over another queue pair.
     const uint32_t ahead = what.ahead_of(credited_);
     if (ahead <= published_ - credited_) credited_ += ahead;
     free_slots();
@@ -222,7 +225,7 @@ class VerbsSender final : public Sender, private StrandUser {
     while (free_ < credited_) {
       const std::vector<Part>& parts = parts_[free_ % spec_.slots];
       const bool in_use = std::ranges::any_of(
-          parts, [&](const Part& part) { return !part.arrived && strands_.is_live(part.strand); });
+          parts, [&](const Part& part) { return !part.arrived && queue_pairs_.is_live(part.queue_pair); });
       if (in_use) return;
       ++free_;
     }
@@ -233,19 +236,20 @@ class VerbsSender final : public Sender, private StrandUser {
     free_slots();
   }
 
-  /// Sends again what was on the strand and nobody has confirmed, also what the device called done: the peer
-  /// may not have looked at it.
-  void peer_halted(uint32_t strand) override {
+  /// Sends again what was on the queue pair and nobody has confirmed, also what the device called done: the
+  /// peer may not have looked at it.
+  void peer_halted(uint32_t queue_pair) override {
     uint64_t again = 0;
     for (uint64_t message = credited_; message < published_; ++message) {
       std::vector<Part>& parts = parts_[message % spec_.slots];
       for (uint32_t i = 0; i < parts.size(); ++i) {
-        if (parts[i].strand != strand) continue;
+        if (parts[i].queue_pair != queue_pair) continue;
         post(message, i);
         ++again;
       }
     }
-    WEIR_INFO(net, "{}: {} parts of messages are sent again over other strands", outgoing_name(spec_), again);
+    WEIR_INFO(net, "{}: {} parts of messages are sent again over other queue pairs", outgoing_name(spec_),
+              again);
   }
 
   const LinkSpec spec_;
@@ -257,7 +261,7 @@ class VerbsSender final : public Sender, private StrandUser {
   Bytes offer_;
   Line line_;
   Slots slots_;
-  Strands strands_;
+  QueuePairs queue_pairs_;
   const uint32_t least_parts_;            // of every message, so that none is too long for the device
   std::vector<std::vector<Part>> parts_;  // by slot
   Answer remote_;                         // where the peer's slots are
@@ -278,21 +282,22 @@ std::string peer_text(const ChannelContext& context, const LinkSpec& spec) {
   return fmt::format("rank {} (address {})", spec.peer, context.peer_listener.text());
 }
 
-uint32_t most_parts(const StrandSettings& settings, uint32_t strands, uint32_t slot_bytes,
+uint32_t most_parts(const QueuePairSettings& settings, uint32_t queue_pairs, uint32_t slot_bytes,
                     uint32_t most_bytes) {
   const size_t longest = std::max<size_t>(most_bytes / kPartAlign * kPartAlign, kPartAlign);
   const size_t needed = (slot_stride(slot_bytes) + longest - 1) / longest;
-  return static_cast<uint32_t>(std::max<size_t>(settings.split ? strands : 1, needed));
+  return static_cast<uint32_t>(std::max<size_t>(settings.split ? queue_pairs : 1, needed));
 }
 
 Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
-                                                  std::vector<Strands::Place> places, const LinkSpec& spec) {
+                                                  std::vector<QueuePairs::Place> places,
+                                                  const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
-  const auto strands = static_cast<uint32_t>(places.size());
+  const auto queue_pairs = static_cast<uint32_t>(places.size());
   uint32_t most_bytes = UINT32_MAX;
-  for (const Strands::Place& place : places)
+  for (const QueuePairs::Place& place : places)
     most_bytes = std::min(most_bytes, (*context.rails)[place.rail].used.port.most_bytes);
-  const uint32_t parts = most_parts(context.settings, strands, spec.slot_bytes, most_bytes);
+  const uint32_t parts = most_parts(context.settings, queue_pairs, spec.slot_bytes, most_bytes);
   const uint32_t least = most_parts({}, 1, spec.slot_bytes, most_bytes);
   if (spec.channel >= kMostChannels || spec.slots > kMostSlots || least > kMostBodyParts) {
     return Status(
@@ -305,7 +310,7 @@ Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
   Result<Slots> slots = Slots::make(spec, context.lent);
   WEIR_TRY(slots.status());
   auto sender = std::make_unique<VerbsSender>(context, spec, std::move(*slots), least);
-  WEIR_TRY(sender->begin(places, context.settings, depth_of(spec.slots, parts, strands)));
+  WEIR_TRY(sender->begin(places, context.settings, depth_of(spec.slots, parts, queue_pairs)));
   return std::unique_ptr<Sender>(std::move(sender));
 }
 

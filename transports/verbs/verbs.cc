@@ -29,8 +29,8 @@ struct VerbsPeer {
   std::vector<PortAddress> ports;
 };
 
-verbs::StrandSettings settings_of(const Options& options) {
-  verbs::StrandSettings settings;
+verbs::QueuePairSettings settings_of(const Options& options) {
+  verbs::QueuePairSettings settings;
   settings.per_rail = static_cast<uint32_t>(options.ib_qps_per_connection);
   settings.split = options.ib_split_data;
   settings.pair.pkey_index = static_cast<uint16_t>(options.ib_pkey);
@@ -91,12 +91,12 @@ class VerbsTransport final : public Transport {
     const Result<VerbsPeer> owner = owner_of(peer_address);
     if (!owner.ok()) return owner.status();
     count_at_ports();
-    // Neighbouring strands are of different rails: messages take turns on them.
-    std::vector<verbs::Strands::Place> places;
+    // Neighbouring queue pairs are of different rails: messages take turns on them.
+    std::vector<verbs::QueuePairs::Place> places;
     const auto pairs = port_pairs(rails_->addresses(), owner->ports);
     for (uint32_t i = 0; i < settings_.per_rail; ++i) {
       for (const auto& [mine, theirs] : pairs) {
-        if (places.size() < verbs::kMostStrands) places.push_back({mine, static_cast<uint16_t>(theirs)});
+        if (places.size() < verbs::kMostQueuePairs) places.push_back({mine, static_cast<uint16_t>(theirs)});
       }
     }
     auto with = context(*owner, spec);
@@ -187,7 +187,7 @@ class VerbsTransport final : public Transport {
   const Identity self_;
   const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
   Listener* const listener_;
-  const verbs::StrandSettings settings_;
+  const verbs::QueuePairSettings settings_;
   std::unique_ptr<drivers::Verbs> verbs_;
   std::unique_ptr<verbs::Rails> rails_;
   std::list<verbs::LentMemory> lent_;  ///< its regions are forgotten before the devices

@@ -2,16 +2,16 @@
 ///
 /// Over a connection that the sender delivers at the receiver's listener, in frames (line.h):
 ///
-///     sender -> receiver   offer       shape of the channel, and its end of each strand
-///     receiver -> sender   answer      where its slots are, and its end of each strand; or a refusal
-///     sender -> receiver   go          all strands work
+///     sender -> receiver   offer       shape of the channel, and its end of each queue pair
+///     receiver -> sender   answer      where its slots are, and its end of each queue pair; or a refusal
+///     sender -> receiver   go          all queue pairs work
 ///     both                 farewell    at the end: how many messages were published, or taken
 ///
-/// A strand is a queue pair at both ends. Over the strands, in immediates (32 bits):
+/// Over the queue pairs, in immediates (32 bits):
 ///
 ///     sender -> receiver   data        with the bytes of one part of a message, into its slot
 ///     receiver -> sender   credit      so many messages were taken, in all
-///     both                 halted      this end of strand n takes nothing in any more
+///     both                 halted      this end of queue pair n takes nothing in any more
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
 #pragma once
@@ -24,33 +24,34 @@
 
 namespace weir::verbs {
 
-inline constexpr uint32_t kMostStrands = 64;
+inline constexpr uint32_t kMostQueuePairs = 64;
 inline constexpr uint32_t kMostChannels = 1u << 28;
 inline constexpr uint32_t kMostSlots = 1u << 16;
 
-/// One end of a strand.
-struct StrandEnd {
+/// One end of a queue pair.
+struct QueuePairEnd {
   uint32_t pair = 0;      ///< number of the queue pair
   uint32_t first = 0;     ///< packet number with which this end begins
-  uint32_t key = 0;       ///< of the receiver's heads, for the device of this strand
+  uint32_t key = 0;       ///< of the receiver's heads, for the device of this queue pair
   uint32_t body_key = 0;  ///< of its bodies
   uint32_t mtu = 0;       ///< bytes
   uint16_t lid = 0;
-  uint16_t peer_port = 0;  ///< in an offer: which port of the receiver's transport address the strand goes to
+  uint16_t peer_port =
+      0;  ///< in an offer: which port of the receiver's transport address the queue pair goes to
   std::array<uint8_t, 16> gid{};
 };
-static_assert(sizeof(StrandEnd) == 40);
+static_assert(sizeof(QueuePairEnd) == 40);
 
 struct Offer {
   uint32_t slots = 0;
   uint32_t slot_bytes = 0;
-  uint32_t strands = 0;  ///< so many StrandEnd follow
+  uint32_t queue_pairs = 0;  ///< so many QueuePairEnd follow
 };
 
 struct Answer {
   uint32_t slots = 0;  ///< of the receiver's end; other than the sender's: a refusal
   uint32_t slot_bytes = 0;
-  uint32_t strands = 0;
+  uint32_t queue_pairs = 0;
   uint32_t apart = 0;        ///< 1: bodies do not follow their heads
   uint32_t head_stride = 0;  ///< bytes from slot to slot
   uint32_t body_stride = 0;
@@ -81,7 +82,7 @@ struct Immediate {
 
   Kind kind = Kind::data;
   uint32_t part = 0;   ///< of the message: 0 to 63
-  uint32_t count = 0;  ///< sequence, messages taken (both modulo 2^24), or the strand
+  uint32_t count = 0;  ///< sequence, messages taken (both modulo 2^24), or the queue pair
 
   uint32_t code() const {
     return static_cast<uint32_t>(kind) << 30 | part << kCountBits | (count & kCountMask);

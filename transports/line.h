@@ -16,7 +16,7 @@
 
 namespace weir {
 
-enum class FrameKind : uint32_t { offer = 1, answer, go, farewell };
+enum class FrameKind : uint32_t { offer = 1, answer, go, fin };
 
 struct FrameHead {
   static constexpr uint32_t kMagic = 0x6c696e65;

@@ -69,8 +69,8 @@ class Clocks {
   /// All moves once more. When the last is done, and who was pulled from has heard of it.
   Times pass() {
     for (size_t i = 0; i < plan_.moves.size(); ++i) step(plan_.moves[i], values_[i]);
-    if (farewell_ == 0) return end_;
-    end_.seconds += farewell_;
+    if (drain_ == 0) return end_;
+    end_.seconds += drain_;
     for (Times& lane : lanes_) lane.seconds = end_.seconds;
     return end_;
   }
@@ -101,7 +101,7 @@ class Clocks {
     const Times& receiver = lane(move.dst, move.dst_lane);
     const Times known = ready(move.src, move.from, move.chunks);
     if (move.pull) {  // it was told that it may; the bytes come out of the peer's memory, not of a slot
-      farewell_ = std::max(farewell_, channel.alpha);
+      drain_ = std::max(drain_, channel.alpha);
       return latest(known + Times{channel.alpha, 0}, receiver) + Times{channel.overhead, per_byte};
     }
     const auto half = [&](Rank end) {
@@ -140,7 +140,7 @@ class Clocks {
   std::vector<Times> values_;  ///< by move
   std::vector<Times> memory_;  ///< by rank: output, then scratch
   size_t outputs_ = 0;         ///< chunks
-  double farewell_ = 0;        ///< seconds, of plans that pull
+  double drain_ = 0;           ///< seconds, of plans that pull
   Times end_;
 };
 
@@ -170,7 +170,7 @@ class Load {
     const bool inside = betas_.inside(move.src, move.dst);
     const double overhead = (inside ? around_.rates.inside : around_.rates.between).overhead;
     for (const Rank end : {move.src, move.dst}) {
-      // A pull is announced, and there is a farewell: two messages without bytes.
+      // A pull is announced, and drained at the end: two messages without bytes.
       const double part = !move.pull ? 0.5 : end == move.dst ? 1 : 0;
       work(static_cast<size_t>(end), move.pull ? overhead : overhead / 2,
            part * betas_.busy(end, inside) * chunks, part * betas_.work(inside) * chunks);

@@ -72,7 +72,7 @@ Progress Exchange::advance() {
       return Progress::done;
     }
     if (!all_posted()) return error_.ok() ? Progress::blocked : Progress::failed;
-    if (phase_ == Phase::farewell) return Progress::done;
+    if (phase_ == Phase::drain) return Progress::done;
     if (phase_ == Phase::results) {
       if (next()) return Progress::done;
       continue;
@@ -85,7 +85,7 @@ Progress Exchange::advance() {
     if (direct_) {
       exchange_direct();
       post();
-      phase_ = Phase::farewell;
+      phase_ = Phase::drain;
     } else if (two_shot()) {
       fold_share();
       post();
@@ -353,7 +353,7 @@ bool Exchange::next() {
   }
   if (!any_posted_ || two_shot()) return true;
   post();
-  phase_ = Phase::farewell;
+  phase_ = Phase::drain;
   return false;
 }
 

@@ -62,10 +62,10 @@ class Exchange final : public Task {
 
  private:
   enum class Phase : uint8_t {
-    mail,      ///< wait for everybody's few bytes
-    inputs,    ///< wait for everybody's block, or for where their buffers are
-    results,   ///< two-shot: wait for everybody's share of the block
-    farewell,  ///< wait until everybody has read or written the buffers
+    mail,     ///< wait for everybody's few bytes
+    inputs,   ///< wait for everybody's block, or for where their buffers are
+    results,  ///< two-shot: wait for everybody's share of the block
+    drain,    ///< wait until everybody has read or written the buffers
   };
 
   /// The buffers that a peer posted last, and where they are in this address space; null: nowhere.

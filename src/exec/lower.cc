@@ -30,14 +30,14 @@ class Lowering {
       if (s.reader == rank_) waits_[s.before].push_back(s);
     }
     const std::set<Visit> visits = find_visits(plan_, rank_);
-    emit_welcomes(visits);
+    emit_begins(visits);
     emit_signals(Signal::kStart);
     for (uint32_t id = 0; id < plan_.moves.size(); ++id) {
       WEIR_TRY(emit(id));
       emit_signals(id);
     }
-    emit_farewells(found.farewells);
-    emit_goodbyes(visits);
+    emit_drains(found.drains);
+    emit_ends(visits);
     for (LaneBuilder& lane : lanes_) {
       auto steps = lane.take();
       WEIR_TRY(steps.status());
@@ -145,7 +145,7 @@ class Lowering {
   }
 
   /// In the first pass: who is visited says that it has begun, all visitors hear that first of all.
-  void emit_welcomes(const std::set<Visit>& visits) {
+  void emit_begins(const std::set<Visit>& visits) {
     for (const auto& [owner, visitor, lane] : visits) {
       if (owner == rank_)
         lanes_[0].signal(tables_.channel(visitor, signal_channel(0, lane), true, 0), Turn::first);
@@ -157,7 +157,7 @@ class Lowering {
   }
 
   /// In the last pass: nobody ends while others visit it.
-  void emit_goodbyes(const std::set<Visit>& visits) {
+  void emit_ends(const std::set<Visit>& visits) {
     for (const auto& [owner, visitor, lane] : visits) {
       if (visitor == rank_)
         lanes_[lane].signal(tables_.channel(owner, signal_channel(lane, 0), true, 0), Turn::last);
@@ -170,29 +170,27 @@ class Lowering {
 
   /// At the end of a pass, who was pulled from must hear that its scratch may be written again, and so must
   /// lanes that share scratch.
-  void emit_farewells(const std::vector<LaneFarewell>& farewells) {
+  void emit_drains(const std::vector<LaneDrain>& drains) {
     std::set<std::pair<Rank, uint8_t>> pullers;
     for (const Move& move : plan_.moves) {
       const bool pulls = move.pull && move.from.kind == ir::Operand::Kind::scratch;
       if (pulls && move.src == rank_ && move.dst != rank_) pullers.insert({move.dst, move.dst_lane});
     }
     for (const auto& [owner, lane] : pulled_) {
-      if (owner != rank_)
-        lanes_[lane].signal(tables_.channel(owner, signal_channel(lane, kFarewell), true, 0));
+      if (owner != rank_) lanes_[lane].signal(tables_.channel(owner, signal_channel(lane, kDrain), true, 0));
     }
     for (const auto& [puller, lane] : pullers) {
-      lanes_[0].wait(tables_.channel(puller, signal_channel(lane, kFarewell), false, 0), 1);
+      lanes_[0].wait(tables_.channel(puller, signal_channel(lane, kDrain), false, 0), 1);
     }
-    for (const auto& [from, to] : farewells) {
+    for (const auto& [from, to] : drains) {
       lanes_[from].signal(tables_.channel(rank_, signal_channel(from, to), true, 0));
     }
-    for (const auto& [from, to] : farewells) {
+    for (const auto& [from, to] : drains) {
       lanes_[to].wait(tables_.channel(rank_, signal_channel(from, to), false, 0), 1);
     }
   }
 
-  static constexpr uint8_t kFarewell =
-      255;  // a lane number no plan uses: farewells have channels of their own
+  static constexpr uint8_t kDrain = 255;  // a lane number no plan uses: drains have channels of their own
 
   const ir::Plan& plan_;
   const Rank rank_;

@@ -82,7 +82,7 @@ class Lanes {
     known_[{rank_, move.dst_lane}][move.dst_lane] = id;
   }
 
-  std::vector<LaneFarewell> farewells() const { return {farewells_.begin(), farewells_.end()}; }
+  std::vector<LaneDrain> drains() const { return {drains_.begin(), drains_.end()}; }
 
  private:
   /// By lane of rank_: its last move known to be done.
@@ -114,8 +114,8 @@ class Lanes {
       last[old.lane] = old.move;
       if (!access.scratch) continue;
       // The next pass uses the same scratch again.
-      if (writes) farewells_.insert({old.lane, lane});
-      if (old.writes) farewells_.insert({lane, old.lane});
+      if (writes) drains_.insert({old.lane, lane});
+      if (old.writes) drains_.insert({lane, old.lane});
     }
     Known& known = known_[{rank_, lane}];
     for (const auto& [other, move] : last) {
@@ -131,7 +131,7 @@ class Lanes {
   const ir::MemoryMap map_;
   std::vector<Access> accesses_;
   std::map<std::pair<Rank, uint8_t>, Known> known_;  // by lane of any rank
-  std::set<LaneFarewell> farewells_;
+  std::set<LaneDrain> drains_;
 };
 
 }  // namespace
@@ -144,7 +144,7 @@ Signals find_signals(const ir::Plan& plan, Rank rank) {
     pulls.find(id, found.signals);
     lanes.find(id, found.signals);
   }
-  found.farewells = lanes.farewells();
+  found.drains = lanes.drains();
   return found;
 }
 

@@ -25,16 +25,16 @@ struct Signal {
 
 /// At the end of a pass lane `from` tells lane `to` of the same rank that it has done with the scratch they
 /// share.
-struct LaneFarewell {
+struct LaneDrain {
   uint8_t from;
   uint8_t to;
 
-  auto operator<=>(const LaneFarewell&) const = default;
+  auto operator<=>(const LaneDrain&) const = default;
 };
 
 struct Signals {
   std::vector<Signal> signals;
-  std::vector<LaneFarewell> farewells;
+  std::vector<LaneDrain> drains;
 };
 
 /// A lane of `visitor` reads or writes the buffers of `owner`, which may take place only between two

@@ -19,8 +19,8 @@ Status End::at_peer(const Status& status) const {
                 fmt::format("{}, peer {}, failed: {}", name_, peer_, status.message()));
 }
 
-Status End::unknown_farewell() const {
-  return Status(Code::remote_error, fmt::format("{} ended {} with an unknown farewell", peer_, name_));
+Status End::unknown_fin() const {
+  return Status(Code::remote_error, fmt::format("{} ended {} with an unknown fin frame", peer_, name_));
 }
 
 }  // namespace weir::matched

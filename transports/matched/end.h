@@ -32,7 +32,7 @@ class End : public Activity {
   std::byte* slot(uint64_t message) const { return slots_[message % spec_.slots]; }
   /// The network's sentence, and whom it concerns.
   Status at_peer(const Status& status) const;
-  Status unknown_farewell() const;
+  Status unknown_fin() const;
 
   const ChannelContext context_;
   const LinkSpec spec_;

@@ -66,7 +66,7 @@ class Incoming final : public End {
   /// The Receiver goes. False: nothing is to be settled.
   bool leave() {
     if (!ready_ || !error_.ok()) return false;
-    say_farewell();
+    send_fin();
     return true;
   }
 
@@ -157,18 +157,18 @@ class Incoming final : public End {
   void watch_line() {
     line_.serve();
     if (coming_ != kUnknown) return;
-    const auto payload = line_.take(FrameKind::farewell);
+    const auto payload = line_.take(FrameKind::fin);
     if (!payload) return;
     const auto leaving = ByteReader(*payload).get<Leaving>();
     if (payload->size() != sizeof(leaving)) {
-      error_ = unknown_farewell();
+      error_ = unknown_fin();
       return;
     }
     coming_ = leaving.messages;
   }
 
-  void say_farewell() {
-    if (!staying_) line_.put(FrameKind::farewell, raw(Staying{taken_, posted_}));
+  void send_fin() {
+    if (!staying_) line_.put(FrameKind::fin, raw(Staying{taken_, posted_}));
     staying_ = true;
     line_.serve();
   }
@@ -190,7 +190,7 @@ class Incoming final : public End {
       rail.requests.push_back(*request);
       ++posted_;
     }
-    if (posted_ >= coming_) say_farewell();
+    if (posted_ >= coming_) send_fin();
   }
 
   Status complete(InRail& rail) {

@@ -68,7 +68,7 @@ class Outgoing final : public End {
   /// The Sender goes. False: nothing is to be settled.
   bool leave() {
     if (!ready_ || !error_.ok()) return false;
-    line_.put(FrameKind::farewell, raw(Leaving{published_}));
+    line_.put(FrameKind::fin, raw(Leaving{published_}));
     return true;
   }
 
@@ -160,12 +160,12 @@ class Outgoing final : public End {
   void watch_line() {
     line_.serve();
     if (peer_left_) return;
-    const auto payload = line_.take(FrameKind::farewell);
+    const auto payload = line_.take(FrameKind::fin);
     if (!payload) return;
     const auto staying = ByteReader(*payload).get<Staying>();
     if (payload->size() != sizeof(staying) || staying.taken > staying.posted ||
         staying.posted > published_ + spec_.slots) {
-      error_ = unknown_farewell();
+      error_ = unknown_fin();
       return;
     }
     peer_left_ = true;

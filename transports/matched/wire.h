@@ -5,12 +5,12 @@
 ///     sender -> receiver   offer       shape of the channel, and a device of the receiver per connection
 ///     receiver -> sender   answer      the network's handle for each connection; or a refusal
 ///     sender -> receiver   go          all connections work
-///     sender -> receiver   farewell    Leaving: so many messages come, in all
-///     receiver -> sender   farewell    Staying: so many were taken; so many receives were posted, in all
+///     sender -> receiver   fin         Leaving: so many messages come, in all
+///     receiver -> sender   fin         Staying: so many were taken; so many receives were posted, in all
 ///
 /// Over the network's connections: messages, a head and its bytes in one request. Message k of a channel
 /// travels on connection k mod `connections`. The receiver has a receive posted for every free slot, and
-/// these must all be met before a connection may close: whoever hears the other's farewell does its part, the
+/// these must all be met before a connection may close: whoever hears the other's fin does its part, the
 /// receiver by posting no more, the sender by empty messages up to what was posted.
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.

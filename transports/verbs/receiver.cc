@@ -28,7 +28,7 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
 
   ~VerbsReceiver() override {
     if (!ready_) return;
-    line_.put(FrameKind::farewell, raw(taken_));
+    line_.put(FrameKind::fin, raw(taken_));
     line_.serve();
   }
 

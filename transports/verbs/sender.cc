@@ -37,7 +37,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
         parts_(spec.slots) {}
 
   ~VerbsSender() override {
-    line_.put(FrameKind::farewell, raw(published_));
+    line_.put(FrameKind::fin, raw(published_));
     line_.serve();
   }
 
@@ -168,7 +168,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
   /// Looks whether the peer has closed, and what it had taken until then.
   void watch_line() {
     line_.serve();
-    if (const auto payload = line_.take(FrameKind::farewell)) {
+    if (const auto payload = line_.take(FrameKind::fin)) {
       const auto taken = ByteReader(*payload).get<uint64_t>();
       if (taken > credited_ && taken <= published_) credited_ = taken;
       free_slots();

@@ -5,7 +5,7 @@
 ///     sender -> receiver   offer       shape of the channel, and its end of each queue pair
 ///     receiver -> sender   answer      where its slots are, and its end of each queue pair; or a refusal
 ///     sender -> receiver   go          all queue pairs work
-///     both                 farewell    at the end: how many messages were published, or taken
+///     both                 fin         at the end: how many messages were published, or taken
 ///
 /// Over the queue pairs, in immediates (32 bits):
 ///

@@ -282,7 +282,7 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool 
     if (!is_near(rank)) continue;
     auto memory = reach_segment(parts, offer, files.empty() ? nullptr : &files[rank]);
     WEIR_TRY(memory.status());
-    farewells_[rank] = *memory;
+    fins_[rank] = *memory;
     segments_.at[rank] = *memory + head;
   }
   if (blocks_ == 0)
@@ -352,7 +352,7 @@ Result<Island::Attempt> Island::attempt(const Parts& parts, Means means) {
   island->rank_ = island->segments_.rank = bootstrap.rank();
   island->gpu_ = parts.gpu;
   island->segments_.at.resize(ranks);
-  island->farewells_.resize(ranks);
+  island->fins_.resize(ranks);
   island->find_neighbours(bootstrap.peers());
   ByteWriter told;  // rank 0's path counts for all
   told.put_bytes(offer_of(parts, means, *island).bytes()).put_string(parts.path);
@@ -397,14 +397,14 @@ Result<Island::Attempt> Island::attempt(const Parts& parts, Means means) {
 void Island::leave() {
   auto* const word = reinterpret_cast<uint64_t*>(words_.data());
   *word = graphs_ ? kLeftGraphs : kLeft;
-  for (std::byte* const there : farewells_) {
+  for (std::byte* const there : fins_) {
     if (there == nullptr) continue;
     (void)gpu_->copy(there + static_cast<size_t>(rank_) * sizeof(uint64_t), word, sizeof(uint64_t), exit_);
   }
   (void)settle_exit();
 }
 
-/// Waits a moment for what is queued on the stream of farewells: whether it is done.
+/// Waits a moment for what is queued on the stream of fins: whether it is done.
 bool Island::settle_exit() {
   if (!gpu_->set(read_, ++reads_, exit_).ok()) return false;
   const int64_t until = now_ns() + kLookNs;
@@ -422,7 +422,7 @@ bool Island::everyone_left() {
   if (!gpu_->copy(said, memory_, ranks * sizeof(uint64_t), exit_).ok()) return false;
   if (!settle_exit()) return false;
   for (size_t rank = 0; rank < ranks; ++rank)
-    if (farewells_[rank] != nullptr && said[rank] == 0) return false;
+    if (fins_[rank] != nullptr && said[rank] == 0) return false;
   graphs_ = graphs_ || std::find(said, said + ranks, kLeftGraphs) != said + ranks;
   return true;
 }

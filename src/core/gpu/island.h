@@ -126,7 +126,7 @@ class Island {
   exec::gpu::GpuSegments segments_;
   std::vector<Rank> far_;                        ///< ranks of other hosts
   std::unique_ptr<ProxiedMemory> proxied_;       ///< null: there are none
-  std::vector<std::byte*> farewells_;            ///< by rank: where its memory begins; null: on another host
+  std::vector<std::byte*> fins_;                 ///< by rank: where its memory begins; null: on another host
   std::vector<device::GpuMapping> attached_;     ///< of no bytes: by handles
   std::optional<FilePost> post_;                 ///< segments go by files
   Socket file_;                                  ///< that of the segment
@@ -135,7 +135,7 @@ class Island {
   uint32_t blocks_ = 0;
   bool one_gpu_ = true;
   bool graphs_ = false;
-  Pinned words_;  ///< a farewell to send, a flag, farewells that were read
+  Pinned words_;  ///< a fin to send, a flag, fins that were read
   device::GpuFlag read_;
   uint32_t reads_ = 0;
 };

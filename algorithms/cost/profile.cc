@@ -25,9 +25,9 @@ class Betas {
  public:
   explicit Betas(const Environment& around)
       : around_(around),
-        lines_(around.lines.get()),
+        links_(around.links.get()),
         ends_(std::max(0.0,
-                       around.rates.between.beta - (lines_ == nullptr ? 0 : lines_->slowest_neighbours()))),
+                       around.rates.between.beta - (links_ == nullptr ? 0 : links_->slowest_neighbours()))),
         cores_(std::max(0.0, std::min(ends_, around.rates.between.beta - around.rates.between.wire))) {}
   bool inside(Rank src, Rank dst) const {
     return around_.host_of[static_cast<size_t>(src)] == around_.host_of[static_cast<size_t>(dst)];
@@ -35,20 +35,20 @@ class Betas {
   /// Until all of it is there.
   double under_way(Rank src, Rank dst) const {
     if (inside(src, dst)) return around_.rates.inside.beta;
-    return lines_ == nullptr ? ends_ : ends_ + lines_->per_byte(src, dst);
+    return links_ == nullptr ? ends_ : ends_ + links_->per_byte(src, dst);
   }
-  /// For which `end` has nothing else to send or to receive: a line further on may be slower than its own.
+  /// For which `end` has nothing else to send or to receive: a link further on may be slower than its own.
   double busy(Rank end, bool inside) const {
     if (inside) return around_.rates.inside.beta;
-    return lines_ == nullptr ? ends_ : ends_ + lines_->fastest(end);
+    return links_ == nullptr ? ends_ : ends_ + links_->fastest(end);
   }
   /// For which a core has nothing else to do.
   double work(bool inside) const { return inside ? around_.rates.inside.beta : cores_; }
 
  private:
   const Environment& around_;
-  const Lines* lines_;
-  double ends_;   ///< between hosts: of both ends; where no lines are known, of these too
+  const NetworkLinks* links_;
+  double ends_;   ///< between hosts: of both ends; where no links are known, of these too
   double cores_;  ///< between hosts: of the cores of both ends
 };
 
@@ -149,7 +149,7 @@ class Load {
  public:
   explicit Load(const Environment& around)
       : around_(around), betas_(around), ranks_(around.host_of.size()), machines_(around.cores.size()) {
-    if (around.lines != nullptr) edges_.resize(around.lines->edges());
+    if (around.links != nullptr) edges_.resize(around.links->edges());
     for (const Border& border : around.borders) {
       const int groups = *std::max_element(border.group_of.begin(), border.group_of.end()) + 1;
       out_.emplace_back(static_cast<size_t>(groups));
@@ -175,9 +175,9 @@ class Load {
       work(static_cast<size_t>(end), move.pull ? overhead : overhead / 2,
            part * betas_.busy(end, inside) * chunks, part * betas_.work(inside) * chunks);
     }
-    if (!inside && around_.lines != nullptr) {
-      for (const int32_t edge : around_.lines->route(move.src, move.dst))
-        edges_[static_cast<size_t>(edge)] += around_.lines->of_edge(edge) * chunks;
+    if (!inside && around_.links != nullptr) {
+      for (const int32_t edge : around_.links->route(move.src, move.dst))
+        edges_[static_cast<size_t>(edge)] += around_.links->of_edge(edge) * chunks;
     }
     for (size_t b = 0; b < around_.borders.size(); ++b) {
       const Border& border = around_.borders[b];
@@ -229,7 +229,7 @@ class Load {
   std::vector<Times> machines_;
   std::vector<std::vector<double>> out_;  ///< by border and group, seconds per byte of a chunk
   std::vector<std::vector<double>> in_;
-  std::vector<double> edges_;  ///< of lines, likewise
+  std::vector<double> edges_;  ///< of links, likewise
 };
 
 /// Whether several ranks of other hosts send to a rank.

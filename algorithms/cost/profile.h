@@ -4,7 +4,7 @@
 /// Two clocks go through the moves in list order, lane by lane as a program would run them (latencies on one,
 /// seconds per byte on the other), twice, because the second pass shows what of it overlaps with the first.
 /// Beside them the work is added up that has to be done by a rank, by the cores that ranks share,
-/// across the border of a group of ranks, and by each line of a network that is known: less than the most
+/// across the border of a group of ranks, and by each link of a network that is known: less than the most
 /// loaded of them needs, no pass can take. Where ranks share m cores, a plan's longest chain comes late by
 /// the work of others, which has the cores meanwhile: m cores that are never idle while there is work need at
 /// most the work / m and (1 - 1/m) of the chain (Graham, Bounds on multiprocessing timing anomalies, 1969).
@@ -15,8 +15,8 @@
 /// beta * bytes after it was begun. A pull is work of the reader alone, between two messages without bytes:
 /// that it may, and that it has. Not in the model: that slots run out, caches.
 ///
-/// Rates between hosts are one figure for all, that of the slowest pair. Where lines are known they say how
-/// much of it is the line's: what is left, the work of the ends, is charged to every pair on top of its own.
+/// Rates between hosts are one figure for all, that of the slowest pair. Where links are known they say how
+/// much of it is the link's: what is left, the work of the ends, is charged to every pair on top of its own.
 ///
 /// Pure.
 #pragma once
@@ -25,7 +25,7 @@
 #include <memory>
 #include <vector>
 
-#include "algorithms/cost/lines.h"
+#include "algorithms/cost/network_links.h"
 #include "algorithms/cost/rates.h"
 #include "algorithms/ir/plan.h"
 #include "algorithms/layout.h"
@@ -44,8 +44,8 @@ struct Environment {
   std::vector<int> machine_of;  ///< by place; whose cores they share
   std::vector<int> cores;       ///< by machine
   std::vector<Border> borders;
-  std::shared_ptr<const Lines> lines;  ///< between places, each on a host of its own; null: not known
-  algorithms::Layout layout;           ///< whose places these are
+  std::shared_ptr<const NetworkLinks> links;  ///< between places, each on a host of its own; null: not known
+  algorithms::Layout layout;                  ///< whose places these are
   Rates rates;
   size_t slot_bytes = 0;     ///< most bytes of a message
   size_t scratch_bytes = 0;  ///< that ranks of an island can read of each other; 0: no plan may pull
@@ -67,12 +67,12 @@ struct Pass {
 struct Profile {
   Pass first;             ///< the pass that nothing goes before
   Pass further;           ///< each one after it
-  Pass load;              ///< the work of the most loaded rank, cores, border or line in each of them
+  Pass load;              ///< the work of the most loaded rank, cores, border or link in each of them
   double shared = 0;      ///< of the chain's seconds, what comes on top of the load; 0: a core for each rank
   double chunks = 1;      ///< of a block
   double tile_bytes = 0;  ///< most bytes of a chunk in a pass
-  double busiest = 0;     ///< seconds per byte of a chunk of the most loaded line or border
-  double across = 0;      ///< seconds per byte of a chunk of all lines and borders together
+  double busiest = 0;     ///< seconds per byte of a chunk of the most loaded link or border
+  double across = 0;      ///< seconds per byte of a chunk of all links and borders together
   double merging = 0;     ///< what comes on top of each second for bytes, as several ranks send to one
   double unasked = 0;     ///< bytes of a chunk in a pass for which it does not
 

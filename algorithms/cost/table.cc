@@ -92,7 +92,7 @@ Table::Table(Collective kind, const Environment& around, const Allowed& allowed)
   }
 }
 
-/// A pass that is alone leaves lines idle while its bytes are copied and summed: two hide that for each
+/// A pass that is alone leaves links idle while its bytes are copied and summed: two hide that for each
 /// other. The model sees neither that nor what is gained, but it would see the messages.
 int Table::Candidate::least_divisor(double bytes) const {
   const double chunk = bytes / profile.chunks;

@@ -55,7 +55,7 @@ class Table {
   static constexpr int kMostRanks = 256;
 
   /// For blocks of `bytes`: the quickest, and of those that are as quick but for a hair the one that puts the
-  /// least on lines and across borders, so that what others use too is left to them, then on the busiest
+  /// least on links and across borders, so that what others use too is left to them, then on the busiest
   /// of them. For less of that it may also be slower by what senders to one rank cost each other. Sizes
   /// between powers of two choose like the power of two below. best.entry is null where nothing is allowed.
   const Choice& at(size_t bytes) const {
@@ -75,7 +75,7 @@ class Table {
     const algorithms::Entry* entry;
     Profile profile;
     int most_divisor;  ///< of its tiles
-    /// Seconds per byte of a block: of all lines and borders together, and of the busiest of them. Sums
+    /// Seconds per byte of a block: of all links and borders together, and of the busiest of them. Sums
     /// that differ by their rounding are the same.
     std::pair<float, float> burden;
 

@@ -59,11 +59,11 @@ void Backend::close() {
   const WithoutPython let_callbacks_run;
   std::call_once(close_once_, [this] {
     closed_ = true;
-    if (!line_->drain(kLastCall)) {
+    if (!queue_->drain(kLastCall)) {
       communicator_.abort();
       gpu_communicator_.abort();
     }
-    line_->close();
+    queue_->close();
     mail_.close();
   });
 }
@@ -94,9 +94,9 @@ WorkPtr Backend::submit(OpType type, const char* name, Tensors outputs, Tensors 
       });
     };
   }
-  auto task = c10::make_intrusive<Task>(line_, type, name, std::move(outputs), longest, std::move(carry_out),
+  auto task = c10::make_intrusive<Task>(queue_, type, name, std::move(outputs), longest, std::move(carry_out),
                                         passage);
-  line_->submit(task);
+  queue_->submit(task);
   return task;
 }
 

@@ -1,6 +1,6 @@
 /// weir as a back end of torch.distributed: one rank of one process group.
 ///
-/// Collectives are queued on one line and carried out in order; messages go their own way (mail.h). The
+/// Collectives are queued on one task queue and carried out in order; messages go their own way (mail.h). The
 /// communicator meets the other ranks when the first collective is carried out; tensors on a GPU have one of
 /// their own (gpu.h). As PyTorch asks of every back
 /// end, one thread at a time issues operations; Work is thread-safe, and so is abort().
@@ -89,7 +89,7 @@ class Backend final : public Base {
   Communicator communicator_;      ///< for tensors on the CPU
   Communicator gpu_communicator_;  ///< on the GPU of the first tensor that was on one
   Mail mail_;
-  const std::shared_ptr<Line> line_ = std::make_shared<Line>();
+  const std::shared_ptr<TaskQueue> queue_ = std::make_shared<TaskQueue>();
   std::atomic<uint64_t> issued_{0};
   std::atomic<uint64_t> monitored_{0};  ///< monitored barriers
   std::once_flag close_once_;

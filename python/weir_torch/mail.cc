@@ -46,9 +46,9 @@ TaskPtr Outbox::send(const at::Tensor& tensor, const GpuPassagePtr& passage, int
     if (passage != nullptr) passage->run({tensor}, [&] { here = packed(tensor).cpu(); });
     carry(here, tag, timeout);
   };
-  auto task = c10::make_intrusive<Task>(line_, c10d::OpType::SEND, words("send to rank ", to_, tag),
+  auto task = c10::make_intrusive<Task>(queue_, c10d::OpType::SEND, words("send to rank ", to_, tag),
                                         Tensors{tensor}, timeout, body, passage);
-  line_->submit(task);
+  queue_->submit(task);
   return task;
 }
 
@@ -81,14 +81,14 @@ Inbox::Inbox(StorePtr store, int from, int to)
 
 TaskPtr Inbox::receive(const WantedPtr& wanted, Milliseconds timeout) {
   wanted->task = c10::make_intrusive<Task>(
-      line_, c10d::OpType::RECV, words("receive from rank ", from_, wanted->tag), Tensors{wanted->tensor},
+      queue_, c10d::OpType::RECV, words("receive from rank ", from_, wanted->tag), Tensors{wanted->tensor},
       timeout, [this, wanted, timeout] { serve(wanted, timeout); }, wanted->passage);
   std::vector<char> bytes;
   {
     std::lock_guard lock(mutex_);
     if (!take_kept(wanted, bytes)) {
       wanted_.push_back(wanted);
-      line_->submit(wanted->task);
+      queue_->submit(wanted->task);
       return wanted->task;
     }
   }
@@ -103,10 +103,10 @@ void Inbox::look_for(const WantedPtr& wanted) {
     if (wanted->claimed) return;
     if (!take_kept(wanted, bytes)) {
       wanted_.push_back(wanted);
-      line_->submit(c10::make_intrusive<Task>(line_, c10d::OpType::RECVANYSOURCE, "receive from any rank",
-                                              Tensors{}, Milliseconds(0),
-                                              [this, wanted] { serve(wanted, Milliseconds(0)); }));
-      line_->urge();
+      queue_->submit(c10::make_intrusive<Task>(queue_, c10d::OpType::RECVANYSOURCE, "receive from any rank",
+                                               Tensors{}, Milliseconds(0),
+                                               [this, wanted] { serve(wanted, Milliseconds(0)); }));
+      queue_->urge();
       return;
     }
   }
@@ -246,15 +246,15 @@ void Inbox::finish(const WantedPtr& wanted, const std::exception_ptr& error) con
 void Inbox::close() {
   closed_ = true;
   communicator_.abort();
-  line_->close();
+  queue_->close();
 }
 
 Mail::Mail(StorePtr store, int rank, int size) : store_(std::move(store)), rank_(rank), size_(size) {}
 
 void Mail::close() {
   for (auto& [to, outbox] : outboxes_) {
-    if (!outbox->line().drain(kLastCall)) outbox->communicator().abort();
-    outbox->line().close();
+    if (!outbox->queue().drain(kLastCall)) outbox->communicator().abort();
+    outbox->queue().close();
   }
   for (auto& [from, inbox] : inboxes_) inbox->close();
 }

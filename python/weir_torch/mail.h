@@ -34,7 +34,7 @@ class Outbox {
  public:
   Outbox(StorePtr store, int from, int to);
   TaskPtr send(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag, Milliseconds timeout);
-  Line& line() { return *line_; }
+  TaskQueue& queue() { return *queue_; }
   Communicator& communicator() { return communicator_; }
 
  private:
@@ -45,7 +45,7 @@ class Outbox {
   const std::string name_;
   Communicator communicator_;
   bool met_ = false;  ///< the receiver has asked for a message once
-  const std::shared_ptr<Line> line_ = std::make_shared<Line>();
+  const std::shared_ptr<TaskQueue> queue_ = std::make_shared<TaskQueue>();
 };
 
 /// The receiver's end.
@@ -56,7 +56,7 @@ class Inbox {
   TaskPtr receive(const WantedPtr& wanted, Milliseconds timeout);
   /// Looks for a message to a task that others may find one for, too, and has no deadline.
   void look_for(const WantedPtr& wanted);
-  Line& line() { return *line_; }
+  TaskQueue& queue() { return *queue_; }
   Communicator& communicator() { return communicator_; }
   /// Ends every wait here and from now on.
   void close();
@@ -87,7 +87,7 @@ class Inbox {
   std::mutex mutex_;
   std::deque<WantedPtr> wanted_;
   std::deque<Message> kept_;
-  const std::shared_ptr<Line> line_ = std::make_shared<Line>(Line::Help::own);
+  const std::shared_ptr<TaskQueue> queue_ = std::make_shared<TaskQueue>(TaskQueue::Help::own);
 };
 
 /// All directions of one rank. Thread-safe.

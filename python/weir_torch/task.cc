@@ -15,10 +15,10 @@ constexpr std::chrono::microseconds kSpin{50};
 
 }  // namespace
 
-Task::Task(std::shared_ptr<Line> line, c10d::OpType type, std::string what, Tensors outputs,
+Task::Task(std::shared_ptr<TaskQueue> queue, c10d::OpType type, std::string what, Tensors outputs,
            Milliseconds timeout, std::function<void()> body, GpuPassagePtr passage)
     : c10d::Work(-1, type),
-      line_(std::move(line)),
+      queue_(std::move(queue)),
       what_(std::move(what)),
       outputs_(std::move(outputs)),
       timeout_(timeout),
@@ -97,15 +97,15 @@ bool Task::await(Milliseconds timeout) {
 }
 
 bool Task::wait(Milliseconds timeout) {
-  if (!done() && line_ != nullptr) {
+  if (!done() && queue_ != nullptr) {
     if (timeout.count() > 0) {
-      line_->urge();
+      queue_->urge();
     } else {
-      line_->help(*this);
+      queue_->help(*this);
     }
   }
   if (!done()) {
-    const Milliseconds longest = timeout.count() > 0 || line_ != nullptr ? timeout : timeout_;
+    const Milliseconds longest = timeout.count() > 0 || queue_ != nullptr ? timeout : timeout_;
     if (!await(longest)) refuse(what_ + " was not done within " + seconds(longest));
   }
   std::exception_ptr error;
@@ -137,8 +137,8 @@ c10::intrusive_ptr<c10::ivalue::Future> Task::getFuture() {
   }
   if (late) {
     settle(*future);
-  } else if (line_ != nullptr) {
-    line_->urge();
+  } else if (queue_ != nullptr) {
+    queue_->urge();
   }
   return future;
 }

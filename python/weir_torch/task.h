@@ -1,7 +1,7 @@
 /// An operation that was asked for: what PyTorch calls Work.
 ///
-/// Thread-safe. It keeps its line and the tensors that it writes; what else it works on must live until it is
-/// done.
+/// Thread-safe. It keeps its queue and the tensors that it writes; what else it works on must live until it
+/// is done.
 #pragma once
 
 #include <atomic>
@@ -13,17 +13,17 @@
 #include <string>
 
 #include "python/weir_torch/gpu.h"
-#include "python/weir_torch/line.h"
+#include "python/weir_torch/task_queue.h"
 
 namespace weir_torch {
 
 class Task final : public c10d::Work {
  public:
-  /// `line`: where it is queued; null: somebody else finishes it, and wait() has `timeout` to see that.
+  /// `queue`: where it is queued; null: somebody else finishes it, and wait() has `timeout` to see that.
   /// `what`: for errors. `body` carries it out and may throw. `passage`: of an operation on a GPU, in which
   /// `body` does its work; else null.
-  Task(std::shared_ptr<Line> line, c10d::OpType type, std::string what, Tensors outputs, Milliseconds timeout,
-       std::function<void()> body, GpuPassagePtr passage = nullptr);
+  Task(std::shared_ptr<TaskQueue> queue, c10d::OpType type, std::string what, Tensors outputs,
+       Milliseconds timeout, std::function<void()> body, GpuPassagePtr passage = nullptr);
 
   /// For a GPU: it has been given its work.
   bool done() const { return done_.load(std::memory_order_acquire); }
@@ -51,7 +51,7 @@ class Task final : public c10d::Work {
   bool failed() const { return exception() != nullptr; }
   void settle(c10::ivalue::Future& future) const;
 
-  const std::shared_ptr<Line> line_;
+  const std::shared_ptr<TaskQueue> queue_;
   const std::string what_;
   const Tensors outputs_;
   const Milliseconds timeout_;

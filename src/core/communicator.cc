@@ -122,7 +122,7 @@ Status Communicator::connect() {
   set_state({Code::in_progress, "the communicator is being set up"});
   if (shrunk_ && shrunk_->after_failure) shrunk_->parent->abort();
   if (config_.blocking) return connect_now();
-  // Children of one parent use its bootstrap one after the other: they wait in the parent's line.
+  // Children of one parent use its bootstrap one after the other: they wait in the parent's order.
   auto background = (parent() != nullptr ? *parent() : *this).background();
   WEIR_TRY(background.status());
   (*background)->submit([this] { return connect_now(); });

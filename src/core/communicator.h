@@ -141,7 +141,7 @@ class Communicator {
     Communicator* parent;
     std::optional<UniqueId> id;
   };
-  /// Operations of one communicator and their place in its line.
+  /// Operations of one communicator and their place in its order.
   struct Share {
     Communicator* communicator;
     std::vector<Operation> operations;
@@ -177,7 +177,7 @@ class Communicator {
   Status run_in_turn(std::span<const Operation> operations, device::HostStream* stream);
   /// Carries shares of several communicators out together, each in its turn, on this thread.
   static Status carry_out(std::span<Share> shares);
-  /// What goes to a stream, with its place in line; waits until it is admitted.
+  /// What goes to a stream, with its place in the order; waits until it is admitted.
   Share queue(std::vector<Operation> operations);
   /// Whether these operations go through staging, which Staged tells more about.
   bool is_staged(std::span<const Operation> operations, std::span<const Place> places) const;

@@ -90,7 +90,7 @@ std::string exchanged_words(const std::bitset<kCollectives>& exchanged) {
 /// Gives the layout the network between hosts, where each has one rank and all bandwidths are known: what is
 /// inside a host of several ranks is in no figures that plans and costs could use.
 void join_hosts(const Cluster& cluster, algorithms::Layout& layout) {
-  if (cluster.hosts.size() < 2 || cluster.hosts.size() > cost::Lines::kMostPlaces) return;
+  if (cluster.hosts.size() < 2 || cluster.hosts.size() > cost::NetworkLinks::kMostPlaces) return;
   auto network = algorithms::network_of(cluster.graph, cluster.hosts);
   if (!network.ok()) return;
   const std::vector<char> between = algorithms::switches_between_hosts(*network, cluster.graph);
@@ -321,8 +321,8 @@ Status Connected::settle(Runtime& runtime) {
 
 void Connected::make_selector(const algorithms::Layout& layout, const SharedScratch& scratch) {
   cost::Environment around = environment_of(peer_table->peer_infos, bootstrap->peers());
-  if (layout.network) around.lines = cost::Lines::of(*layout.network);
-  auto leaves = around.lines == nullptr
+  if (layout.network) around.links = cost::NetworkLinks::of(*layout.network);
+  auto leaves = around.links == nullptr
                     ? cost::leaf_border(peer_table->cluster.graph, peer_table->cluster.hosts)
                     : std::nullopt;
   if (leaves) around.borders.push_back(std::move(*leaves));

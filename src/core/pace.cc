@@ -7,15 +7,15 @@
 namespace weir::core {
 namespace {
 
-/// What the bytes between two places pass: the lines between them, where these are not known both hosts'
+/// What the bytes between two places pass: the links between them, where these are not known both hosts'
 /// networks, and other borders.
 class Ways {
  public:
   explicit Ways(const cost::Environment& around) : around_(around) {
     const double beta = around.rates.between.beta;
-    if (around.lines != nullptr) {
-      for (size_t edge = 0; edge < around.lines->edges(); ++edge)
-        add(around.lines->of_edge(static_cast<int32_t>(edge)));
+    if (around.links != nullptr) {
+      for (size_t edge = 0; edge < around.links->edges(); ++edge)
+        add(around.links->of_edge(static_cast<int32_t>(edge)));
     }
     for (const cost::Border& border : around.borders) {
       first_.push_back(bytes_per_s_.size());
@@ -30,12 +30,12 @@ class Ways {
 
   void passed(Rank src, Rank dst, std::vector<size_t>& numbers) const {
     if (inside(src, dst)) return;
-    if (around_.lines != nullptr) {
-      for (const int32_t edge : around_.lines->route(src, dst)) numbers.push_back(static_cast<size_t>(edge));
+    if (around_.links != nullptr) {
+      for (const int32_t edge : around_.links->route(src, dst)) numbers.push_back(static_cast<size_t>(edge));
     }
     for (size_t b = 0; b < around_.borders.size(); ++b) {
-      // What hosts carry is one rate for all, that of the slowest; lines tell it of each.
-      if (around_.lines != nullptr && around_.borders[b].beta == 0) continue;
+      // What hosts carry is one rate for all, that of the slowest; links tell it of each.
+      if (around_.links != nullptr && around_.borders[b].beta == 0) continue;
       const std::vector<int>& groups = around_.borders[b].group_of;
       if (of(groups, src) == of(groups, dst)) continue;
       numbers.push_back(first_[b] + 2 * static_cast<size_t>(of(groups, src)));

@@ -1,4 +1,4 @@
-/// The pace at which a rank's channels may send while a plan runs: a share of what hosts and lines
+/// The pace at which a rank's channels may send while a plan runs: a share of what hosts and links
 /// carry (algorithms/sim/paces.h), by the rates that the communicator counts with.
 ///
 /// Pure functions: thread-safe.

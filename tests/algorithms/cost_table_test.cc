@@ -202,7 +202,7 @@ Environment hosts_with(const std::vector<double>& gigabytes) {
   std::vector<char> between(static_cast<size_t>(network.nodes));
   between[static_cast<size_t>(hub)] = 1;
   algorithms::join(around.layout, network, between);
-  around.lines = Lines::of(*around.layout.network);
+  around.links = NetworkLinks::of(*around.layout.network);
   return around;
 }
 
@@ -228,31 +228,31 @@ TEST(Table, HostsThatAreAlikeKeepTheRing) {
   }
 }
 
-/// What was measured is that of the slowest host. It may be the line, or the work of the ends, which no tree
+/// What was measured is that of the slowest host. It may be the link, or the work of the ends, which no tree
 /// saves.
-TEST(Table, MeasuredRatesAreDividedIntoLinesAndEnds) {
+TEST(Table, MeasuredRatesAreDividedIntoLinksAndEnds) {
   Environment around = hosts_with({0.02, 0.02, 0.01, 0.02});
   const auto ratio = [&](double beta) {
     around.rates.between.beta = beta;
     const Table table(Collective::all_reduce, around);
     return table.seconds("ring", kLarge) / table.seconds("planned", kLarge);
   };
-  EXPECT_NEAR(ratio(0.5e-7), 1.5, 0.02) << "faster than the line: the line counts";
+  EXPECT_NEAR(ratio(0.5e-7), 1.5, 0.02) << "faster than the link: the link counts";
   EXPECT_NEAR(ratio(1e-7), 1.5, 0.02);
   EXPECT_NEAR(ratio(1.07e-7), 1.5, 0.1) << "headers";
-  EXPECT_LT(ratio(1e-5), 1) << "the ends are slower than any line";
+  EXPECT_LT(ratio(1e-5), 1) << "the ends are slower than any link";
 }
 
-TEST(Lines, AreTheNarrowestOnTheWay) {
+TEST(NetworkLinks, AreTheNarrowestOnTheWay) {
   const Environment around = hosts_with({0.02, 0.04, 0.01});
-  const Lines& lines = *around.lines;
-  EXPECT_DOUBLE_EQ(lines.per_byte(0, 1), 1 / 2e7);
-  EXPECT_DOUBLE_EQ(lines.per_byte(1, 2), 1 / 1e7);
-  EXPECT_DOUBLE_EQ(lines.fastest(1), 1 / 2e7) << "nobody can take more";
-  EXPECT_DOUBLE_EQ(lines.slowest_neighbours(), 1 / 1e7);
-  EXPECT_EQ(lines.route(0, 2).size(), 2u);
-  EXPECT_EQ(Lines::of(sim::star(1, 1)), nullptr);
-  EXPECT_EQ(Lines::of(sim::star(Lines::kMostPlaces + 1, 1)), nullptr);
+  const NetworkLinks& links = *around.links;
+  EXPECT_DOUBLE_EQ(links.per_byte(0, 1), 1 / 2e7);
+  EXPECT_DOUBLE_EQ(links.per_byte(1, 2), 1 / 1e7);
+  EXPECT_DOUBLE_EQ(links.fastest(1), 1 / 2e7) << "nobody can take more";
+  EXPECT_DOUBLE_EQ(links.slowest_neighbours(), 1 / 1e7);
+  EXPECT_EQ(links.route(0, 2).size(), 2u);
+  EXPECT_EQ(NetworkLinks::of(sim::star(1, 1)), nullptr);
+  EXPECT_EQ(NetworkLinks::of(sim::star(NetworkLinks::kMostPlaces + 1, 1)), nullptr);
 }
 
 }  // namespace

@@ -68,8 +68,8 @@ TEST(Pace, OfAFastHostIsNotThatOfTheSlowest) {
   }
   cost::Environment around = cost::regular(3, 1, 8, kRates);
   around.rates.between.beta = 4e-8;  // of the slowest
-  around.lines = cost::Lines::of(network);
-  ASSERT_NE(around.lines, nullptr);
+  around.links = cost::NetworkLinks::of(network);
+  ASSERT_NE(around.links, nullptr);
   const std::vector<Rank> order = {0, 1, 2};
   std::vector<exec::Channel> channels;
   for (const Rank self : order) {

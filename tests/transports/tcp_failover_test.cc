@@ -269,7 +269,7 @@ class TcpDoubles : public ::testing::Test {
     ASSERT_TRUE(receiver.ok()) << receiver.status().message();
     receiver_ = std::move(*receiver);
   }
-  static DeliveryKey line_key(uint32_t path, int64_t life) {
+  static DeliveryKey control_key(uint32_t path, int64_t life) {
     return tcp::control_key(test_identity(0).uid, 0, 1, 0, path, life);
   }
   void begin_life(int64_t life, const std::vector<uint32_t>& paths = {0, 1}) {
@@ -281,16 +281,16 @@ class TcpDoubles : public ::testing::Test {
       const tcp::Greeting greeting{
           .stream = i, .streams = 2, .slots = kSlots, .slot_bytes = kBytes, .paths = 2, .life = life};
       put(i, greeting);
-      auto line = deliver(node_.listener->addresses()[i], line_key(i, life), Deadline::in_ms(5000));
-      ASSERT_TRUE(line.ok()) << line.status().message();
-      lines_[i] = std::move(*line);
+      auto control = deliver(node_.listener->addresses()[i], control_key(i, life), Deadline::in_ms(5000));
+      ASSERT_TRUE(control.ok()) << control.status().message();
+      controls_[i] = std::move(*control);
     }
   }
-  /// What the receiver says next on the line of a path.
+  /// What the receiver says next on the control connection of a path.
   uint64_t heard(uint32_t path) {
     tcp::ControlFrame frame;
     const auto got =
-        lines_[path].recv_all(std::as_writable_bytes(std::span(&frame, 1)), Deadline::in_ms(5000));
+        controls_[path].recv_all(std::as_writable_bytes(std::span(&frame, 1)), Deadline::in_ms(5000));
     EXPECT_TRUE(got.ok()) << got.message();
     EXPECT_EQ(frame.kind, tcp::ControlKind::arrived);
     return frame.value;
@@ -339,7 +339,7 @@ class TcpDoubles : public ::testing::Test {
   Node node_;
   std::unique_ptr<Receiver> receiver_;
   Socket streams_[2];
-  Socket lines_[2];
+  Socket controls_[2];
 };
 
 constexpr std::byte kRight{1}, kStale{7};
@@ -384,7 +384,7 @@ TEST_F(TcpDoubles, WhatCameBeforeTheLinesIsToldWithThem) {
   receiver_.reset();
   node_ = Node();
   node_.listener = std::make_unique<LateListener>(listener_at({"127.0.0.4", "127.0.0.5"}),
-                                                  std::set{line_key(0, 2), line_key(1, 2)});
+                                                  std::set{control_key(0, 2), control_key(1, 2)});
   node_.transport = make_tcp(test_identity(1), node_.listener.get(), {});
   begin_life(2);
   put(0, tcp::FrameHeader{});
@@ -401,11 +401,11 @@ TEST_F(TcpDoubles, AnEndLeavesTheLinesOfTheNextLifeToTheNextEnd) {
   listen();
   begin_life(2, {0});
   const tcp::ControlFrame gone{.kind = tcp::ControlKind::gone, .value = 0b10};
-  ASSERT_TRUE(lines_[0].send_all(std::as_bytes(std::span(&gone, 1)), Deadline::in_ms(5000)).ok());
+  ASSERT_TRUE(controls_[0].send_all(std::as_bytes(std::span(&gone, 1)), Deadline::in_ms(5000)).ok());
   await_ready(*receiver_);
   begin_message(0, 0, 10, kRight, 10);
   take(0, 10, kRight);
-  lines_[0].close();
+  controls_[0].close();
   begin_life(3);
   for (int look = 0; look < 1000; ++look) serve(*receiver_);
   receiver_.reset();

@@ -9,7 +9,7 @@
 #include "tests/transports/lent_slots.h"
 #include "tests/transports/verbs_node.h"
 #include "transports/address.h"
-#include "transports/line.h"
+#include "transports/setup_connection.h"
 #include "transports/verbs/ports.h"
 #include "transports/verbs/wire.h"
 

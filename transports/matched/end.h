@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "transports/line.h"
 #include "transports/matched/channel.h"
+#include "transports/setup_connection.h"
 #include "transports/slot_array.h"
 
 namespace weir::matched {
@@ -38,7 +38,7 @@ class End : public Activity {
   const LinkSpec spec_;
   const std::string name_;
   const std::string peer_;
-  Line line_;
+  SetupConnection connection_;
   SlotArray slots_;
   bool ready_ = false;
   bool wanting_ = false;  ///< the last look, for a slot or a message, found none

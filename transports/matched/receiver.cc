@@ -52,13 +52,14 @@ class Incoming final : public End {
     if (!ready_) return ready().status();
     // Looked at before the connections: what the sender sent before it closed is found by the look that
     // follows.
-    watch_line();
+    serve_connection();
     serve();
     const bool all = taken_ >= coming_;
     if (!wanting_ || (!all && has_come(taken_))) return {};
-    if (error_.ok() && (all || (!line_.ended().empty() && coming_ == kUnknown))) {
-      error_ = Status(Code::remote_error, fmt::format("{} ended {} after {} messages: {}", peer_, name_,
-                                                      taken_, all ? "it closed the channel" : line_.ended()));
+    if (error_.ok() && (all || (!connection_.ended().empty() && coming_ == kUnknown))) {
+      error_ =
+          Status(Code::remote_error, fmt::format("{} ended {} after {} messages: {}", peer_, name_, taken_,
+                                                 all ? "it closed the channel" : connection_.ended()));
     }
     return error_;
   }
@@ -77,10 +78,10 @@ class Incoming final : public End {
 
   /// Done when all posted receives were met, if need be by empty messages.
   bool settle() override {
-    watch_line();
+    serve_connection();
     serve();
     if (!error_.ok()) return true;
-    if (!line_.ended().empty() && coming_ == kUnknown) return true;
+    if (!connection_.ended().empty() && coming_ == kUnknown) return true;
     return std::ranges::all_of(rails_, [](const InRail& rail) { return rail.requests.empty(); });
   }
 
@@ -92,26 +93,26 @@ class Incoming final : public End {
   /// Meets the sender at the listener. A connection that ended before the channel worked was of an earlier
   /// life.
   Status set_up() override {
-    if (!line_.open() || !line_.ended().empty()) {
+    if (!connection_.open() || !connection_.ended().empty()) {
       auto socket = listener_.collect(delivery_key(context_, spec_.peer, spec_.self, spec_.channel));
       if (!socket.has_value()) return {};
-      line_ = Line(std::move(*socket));
+      connection_ = SetupConnection(std::move(*socket));
       rails_.clear();
     }
-    line_.serve();
+    connection_.serve();
     if (rails_.empty()) {
-      const auto offer = line_.take(FrameKind::offer);
+      const auto offer = connection_.take(FrameKind::offer);
       if (!offer) return {};
       WEIR_TRY(answer(*offer));
-      line_.serve();
+      connection_.serve();
     }
-    if (!line_.ended().empty()) return {};
+    if (!connection_.ended().empty()) return {};
     bool all = true;
     for (InRail& rail : rails_) {
       if (!rail.connection) WEIR_TRY(accept(rail));
       all = all && rail.connection != nullptr;
     }
-    ready_ = all && line_.take(FrameKind::go).has_value();
+    ready_ = all && connection_.take(FrameKind::go).has_value();
     serve();
     return error_;
   }
@@ -122,8 +123,8 @@ class Incoming final : public End {
     Answer answer{spec_.slots, spec_.slot_bytes, offer.connections};
     ByteWriter told;
     if (reader.ok() && (offer.slots != spec_.slots || offer.slot_bytes != spec_.slot_bytes)) {
-      line_.put(FrameKind::answer, told.put(answer).take());
-      line_.serve();
+      connection_.put(FrameKind::answer, told.put(answer).take());
+      connection_.serve();
       return different_shapes(name_, spec_, offer.slots, offer.slot_bytes);
     }
     std::vector<uint32_t> rails;
@@ -141,7 +142,7 @@ class Incoming final : public End {
       told.put_bytes((*listener)->handle());
       rails_.push_back({.listener = std::move(*listener), .connection = nullptr, .requests = {}, .done = i});
     }
-    line_.put(FrameKind::answer, told.take());
+    connection_.put(FrameKind::answer, told.take());
     return {};
   }
 
@@ -154,10 +155,10 @@ class Incoming final : public End {
   }
 
   /// Hears whether the sender closed.
-  void watch_line() {
-    line_.serve();
+  void serve_connection() {
+    connection_.serve();
     if (coming_ != kUnknown) return;
-    const auto payload = line_.take(FrameKind::fin);
+    const auto payload = connection_.take(FrameKind::fin);
     if (!payload) return;
     const auto leaving = ByteReader(*payload).get<Leaving>();
     if (payload->size() != sizeof(leaving)) {
@@ -168,9 +169,9 @@ class Incoming final : public End {
   }
 
   void send_fin() {
-    if (!staying_) line_.put(FrameKind::fin, raw(Staying{taken_, posted_}));
+    if (!staying_) connection_.put(FrameKind::fin, raw(Staying{taken_, posted_}));
     staying_ = true;
-    line_.serve();
+    connection_.serve();
   }
 
   /// Takes in what has come, and posts receives for free slots; a sender that closed is told how many, once

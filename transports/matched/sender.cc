@@ -51,14 +51,14 @@ class Outgoing final : public End {
 
   Status progress() {
     if (!ready_) return ready().status();
-    watch_line();
+    serve_connection();
     serve();
     const uint64_t left = peer_left_ ? lost_ + (own_ - std::min(own_, taken_)) : published_ - free_;
     if (left == 0 && !wanting_) return {};
-    if (error_.ok() && (peer_left_ || !line_.ended().empty())) {
-      error_ =
-          Status(Code::remote_error, fmt::format("{} ended {} with {} messages not taken: {}", peer_, name_,
-                                                 left, peer_left_ ? "it closed the channel" : line_.ended()));
+    if (error_.ok() && (peer_left_ || !connection_.ended().empty())) {
+      error_ = Status(Code::remote_error,
+                      fmt::format("{} ended {} with {} messages not taken: {}", peer_, name_, left,
+                                  peer_left_ ? "it closed the channel" : connection_.ended()));
     }
     return error_;
   }
@@ -68,7 +68,7 @@ class Outgoing final : public End {
   /// The Sender goes. False: nothing is to be settled.
   bool leave() {
     if (!ready_ || !error_.ok()) return false;
-    line_.put(FrameKind::fin, raw(Leaving{published_}));
+    connection_.put(FrameKind::fin, raw(Leaving{published_}));
     return true;
   }
 
@@ -81,10 +81,10 @@ class Outgoing final : public End {
 
   /// Done when all receives that the receiver has posted were met.
   bool settle() override {
-    watch_line();
+    serve_connection();
     serve();
     if (!error_.ok()) return true;
-    if (!line_.ended().empty() && !peer_left_) return true;
+    if (!connection_.ended().empty() && !peer_left_) return true;
     return peer_left_ && free_ >= posted_there_ && (flushed_ || free_ < published_);
   }
 
@@ -92,27 +92,27 @@ class Outgoing final : public End {
   /// Connects to the listener when it is first asked, not before: a listener does not wait long for who
   /// connects and says nothing.
   Status set_up() override {
-    if (!line_.open()) {
+    if (!connection_.open()) {
       Result<Socket> socket = Socket::start_connect(context_.peer_listener);
       WEIR_TRY(socket.status());
-      line_ = Line(std::move(*socket),
-                   delivery_hello(delivery_key(context_, spec_.self, spec_.peer, spec_.channel)));
+      connection_ = SetupConnection(
+          std::move(*socket), delivery_hello(delivery_key(context_, spec_.self, spec_.peer, spec_.channel)));
       ByteWriter offer;
       offer.put(Offer{spec_.slots, spec_.slot_bytes, static_cast<uint32_t>(pairs_.size())});
       for (const RailPair& pair : pairs_) offer.put(pair.theirs);
-      line_.put(FrameKind::offer, offer.take());
+      connection_.put(FrameKind::offer, offer.take());
     }
-    line_.serve();
+    connection_.serve();
     if (rails_.empty()) {
-      if (const auto payload = line_.take(FrameKind::answer)) WEIR_TRY(accept(*payload));
+      if (const auto payload = connection_.take(FrameKind::answer)) WEIR_TRY(accept(*payload));
     }
     if (!rails_.empty()) WEIR_TRY(connect());
-    line_.serve();
-    if (!line_.ended().empty()) {
+    connection_.serve();
+    if (!connection_.ended().empty()) {
       return Status(Code::remote_error,
-                    fmt::format("{} cannot be opened at {}: {}", name_, peer_, line_.ended()));
+                    fmt::format("{} cannot be opened at {}: {}", name_, peer_, connection_.ended()));
     }
-    ready_ = connected_ && line_.sent();
+    ready_ = connected_ && connection_.sent();
     return {};
   }
 
@@ -152,15 +152,15 @@ class Outgoing final : public End {
       WEIR_TRY(at_peer(rail.connection->enroll(slots_[0], slots_.bytes())));
     }
     connected_ = all;
-    if (connected_) line_.put(FrameKind::go, {});
+    if (connected_) connection_.put(FrameKind::go, {});
     return {};
   }
 
   /// Hears whether the receiver closed.
-  void watch_line() {
-    line_.serve();
+  void serve_connection() {
+    connection_.serve();
     if (peer_left_) return;
-    const auto payload = line_.take(FrameKind::fin);
+    const auto payload = connection_.take(FrameKind::fin);
     if (!payload) return;
     const auto staying = ByteReader(*payload).get<Staying>();
     if (payload->size() != sizeof(staying) || staying.taken > staying.posted ||

@@ -1,6 +1,6 @@
 /// What the two ends of a matched channel tell each other; for the files of this folder only.
 ///
-/// Over a connection that the sender delivers at the receiver's listener, in frames (line.h):
+/// Over a connection that the sender delivers at the receiver's listener, in frames (setup_connection.h):
 ///
 ///     sender -> receiver   offer       shape of the channel, and a device of the receiver per connection
 ///     receiver -> sender   answer      the network's handle for each connection; or a refusal

@@ -19,13 +19,13 @@ constexpr uint64_t state_of(uint32_t generation, uint64_t flags) {
   return static_cast<uint64_t>(generation) << 32 | flags;
 }
 
-struct alignas(64) ControlLine {
+struct alignas(64) ControlCacheLine {
   std::atomic<uint64_t> state;  // first word of the block: see Inbox::give_back_later
   uint32_t slots;
   uint32_t slot_bytes;
 };
 
-struct alignas(64) ReleasedLine {
+struct alignas(64) ReleasedCacheLine {
   std::atomic<uint64_t> position;  // everything before it may be written again
   uint64_t messages;               // taken in all; written when the receiver closes
 };
@@ -88,15 +88,17 @@ class Block {
 
   size_t bytes() const { return kRing + ring_.bytes(); }
   const Ring& ring() const { return ring_; }
-  ControlLine& control() const { return *reinterpret_cast<ControlLine*>(begin_); }
-  ReleasedLine& released() const { return *reinterpret_cast<ReleasedLine*>(begin_ + sizeof(ControlLine)); }
+  ControlCacheLine& control() const { return *reinterpret_cast<ControlCacheLine*>(begin_); }
+  ReleasedCacheLine& released() const {
+    return *reinterpret_cast<ReleasedCacheLine*>(begin_ + sizeof(ControlCacheLine));
+  }
   RecordHeader& header(const Cursor& at) const {
     return *reinterpret_cast<RecordHeader*>(begin_ + kRing + at.offset);
   }
   std::byte* payload(const Cursor& at) const { return begin_ + kRing + at.offset + sizeof(RecordHeader); }
 
  private:
-  static constexpr size_t kRing = sizeof(ControlLine) + sizeof(ReleasedLine);
+  static constexpr size_t kRing = sizeof(ControlCacheLine) + sizeof(ReleasedCacheLine);
 
   std::byte* begin_ = nullptr;
   Ring ring_;
@@ -116,7 +118,7 @@ class MemorySender final : public Sender {
   Result<bool> ready() override {
     if (connected_) return true;
     const std::optional<ChannelPlace> place = peer_.inbox.find({spec_.self, spec_.channel});
-    if (!place.has_value() || place->bytes < sizeof(ControlLine)) return false;
+    if (!place.has_value() || place->bytes < sizeof(ControlCacheLine)) return false;
     const Block block(place->block, spec_);
     uint64_t expected = state_of(place->generation, 0);
     // An earlier life of the channel, or one that another sender had, is passed over.
@@ -126,7 +128,7 @@ class MemorySender final : public Sender {
     }
     block_ = block;
     connected_ = true;
-    const ControlLine& control = block.control();
+    const ControlCacheLine& control = block.control();
     if (control.slots != spec_.slots || control.slot_bytes != spec_.slot_bytes ||
         block.bytes() > place->bytes) {
       return different_shapes(outgoing_name(spec_), spec_, control.slots, control.slot_bytes);
@@ -186,9 +188,9 @@ class MemoryReceiver final : public Receiver {
  public:
   MemoryReceiver(Segment& segment, PeerSegment peer, const LinkSpec& spec, const ChannelPlace& place)
       : segment_(segment), peer_(std::move(peer)), spec_(spec), place_(place), block_(place.block, spec) {
-    new (&block_.released()) ReleasedLine{};
+    new (&block_.released()) ReleasedCacheLine{};
     new (&block_.header(next_)) RecordHeader{};
-    ControlLine& control = block_.control();
+    ControlCacheLine& control = block_.control();
     control.slots = spec.slots;
     control.slot_bytes = spec.slot_bytes;
     control.state.store(state_of(place.generation, 0), std::memory_order_release);

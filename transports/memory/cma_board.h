@@ -1,10 +1,10 @@
 /// The board of a rank: private memory in which it writes down its open channel ends, and which peers read
 /// through the kernel. The counterpart of a segment where nothing can be mapped.
 ///
-///     | header | entries: a table from (peer, channel, direction) to a control line | control lines |
+///     | header | entries: a table from (peer, channel, direction) to a control block | control blocks |
 ///
 /// All words are written by the owner alone and read by peers, who copy them with RemoteMemory: a copy may
-/// come in the middle of a change, so counters are kept twice, and every control line begins with the token
+/// come in the middle of a change, so counters are kept twice, and every control block begins with the token
 /// of its end, which is drawn anew for each and taken away first.
 ///
 /// Thread safety: used by one thread at a time, in the owner.
@@ -38,7 +38,7 @@ struct BoardHeader {
 
 struct BoardEntry {
   std::atomic<uint64_t> key;      ///< written last; 0: free
-  std::atomic<uint64_t> control;  ///< address of the control line; 0: closed
+  std::atomic<uint64_t> control;  ///< address of the control block; 0: closed
 };
 
 /// What one end tells the other. `count`: a sender's published messages, a receiver's fetched ones.
@@ -59,7 +59,7 @@ struct Shape {
   RemoteAddress memory = 0;
 };
 
-/// A copy of a peer's control line, and whether its counters can be believed.
+/// A copy of a peer's control block, and whether its counters can be believed.
 struct ControlCopy {
   uint64_t token = 0;
   uint64_t bound = 0;
@@ -90,10 +90,10 @@ class Board {
   Board& operator=(const Board&) = delete;
 
   BoardAddress address() const;
-  /// A control line with a new token and this shape, entered under `key`; peers may read it from now on.
+  /// A control block with a new token and this shape, entered under `key`; peers may read it from now on.
   /// The counters are zero. Refused when `key` is open.
   Result<Control*> open(const EndKey& key, const Shape& shape);
-  /// Takes the token away, then the line.
+  /// Takes the token away, then the block.
   void close(const EndKey& key, Control* control);
 
  private:

@@ -25,7 +25,7 @@ uint32_t whole_slot(const LinkSpec& spec) { return sizeof(SlotHead) + spec.slot_
 
 size_t slot_stride(const LinkSpec& spec) { return (size_t{whole_slot(spec)} + 63) / 64 * 64; }
 
-/// This end's line on the board, and the other end's on the peer's.
+/// This end's block on the board, and the other end's on the peer's.
 class Pairing {
  public:
   Pairing(Board& board, const PeerBoard& peer, const LinkSpec& spec, bool sends, Control* own)
@@ -40,22 +40,22 @@ class Pairing {
 
   Control& own() const { return *own_; }
   const RemoteMemory& memory() const { return peer_.memory(); }
-  RemoteAddress line() const { return line_; }
+  RemoteAddress block() const { return block_; }
   uint64_t token() const { return token_; }  // of the other end, once chosen
 
   /// Looks for the other end in the peer's board. Nothing: it is not open.
   std::optional<ControlCopy> look() {
-    const std::optional<RemoteAddress> line = peer_.find(peer_key_);
-    if (!line.has_value()) return {};
+    const std::optional<RemoteAddress> block = peer_.find(peer_key_);
+    if (!block.has_value()) return {};
     ControlCopy copy;
-    if (memory().read({{&copy, *line, sizeof copy}}) != 0 || copy.token == 0) return {};
-    // A line may be given to another end at any time. It was this end's when it was found again, and the copy
-    // is of that time if its token, which no other end ever has, is still there.
-    if (peer_.find(peer_key_) != line) return {};
+    if (memory().read({{&copy, *block, sizeof copy}}) != 0 || copy.token == 0) return {};
+    // A block may be given to another end at any time. It was this end's when it was found again, and the
+    // copy is of that time if its token, which no other end ever has, is still there.
+    if (peer_.find(peer_key_) != block) return {};
     uint64_t token_after = 0;
-    if (memory().read({{&token_after, *line, sizeof token_after}}) != 0 || copy.token != token_after)
+    if (memory().read({{&token_after, *block, sizeof token_after}}) != 0 || copy.token != token_after)
       return {};
-    line_ = *line;
+    block_ = *block;
     return copy;
   }
   /// From now on the other end is the one with this token.
@@ -74,7 +74,7 @@ class Pairing {
   const EndKey key_;
   const EndKey peer_key_;
   Control* const own_;
-  RemoteAddress line_ = 0;
+  RemoteAddress block_ = 0;
   uint64_t token_ = 0;
 };
 
@@ -107,7 +107,7 @@ class CmaSender final : public Sender {
   Status progress() override {
     if (!ready_ || gone_ || published_ == fetched_) return gone_ && starved_ ? closed() : Status();
     ControlCopy other;
-    const int error = pairing_.memory().read({{&other, pairing_.line(), sizeof other}});
+    const int error = pairing_.memory().read({{&other, pairing_.block(), sizeof other}});
     gone_ = error != 0 || other.token != pairing_.token();
     if (!gone_ && other.settled()) fetched_ = other.count;
     return gone_ && starved_ ? closed() : Status();
@@ -191,9 +191,9 @@ class CmaReceiver final : public Receiver {
       uint64_t token_after = 0;
       const int failed = pairing_.memory().read({
           {slot(fetched_) + begin_bytes, sender_slot(fetched_) + begin_bytes, rest},
-          {&other, pairing_.line(), sizeof other},
+          {&other, pairing_.block(), sizeof other},
           {slot(next), sender_slot(next), room ? begin_bytes : 0},
-          {&token_after, pairing_.line(), sizeof token_after},
+          {&token_after, pairing_.block(), sizeof token_after},
       });
       gone_ = failed != 0 || other.token != pairing_.token() || token_after != pairing_.token();
       if (gone_) return;

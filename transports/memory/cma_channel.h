@@ -1,8 +1,8 @@
 /// A channel without any shared memory: the sender keeps messages in its own slots, the receiver fetches them
-/// through the kernel into slots of its own, and each reads the other's counter on its control line
+/// through the kernel into slots of its own, and each reads the other's counter on its control block
 /// (cma_board.h).
 ///
-/// Binding: the receiver writes the token of the sender it found into its line, the sender answers with the
+/// Binding: the receiver writes the token of the sender it found into its block, the sender answers with the
 /// token of the receiver. So both know the one other end they belong to, whatever earlier lives of the
 /// channel are around.
 ///

@@ -7,7 +7,7 @@
 
 namespace weir::tcp {
 
-Result<bool> ControlLine::ready() {
+Result<bool> ControlConnection::ready() {
   if (!connected_) {
     const Result<bool> connected = socket_.connected();
     WEIR_TRY(connected.status());
@@ -20,7 +20,7 @@ Result<bool> ControlLine::ready() {
   return unsent_.empty();
 }
 
-Result<bool> ControlLine::send(ControlKind kind, uint64_t value) {
+Result<bool> ControlConnection::send(ControlKind kind, uint64_t value) {
   const Result<bool> free = ready();
   WEIR_TRY(free.status());
   if (!*free) return false;
@@ -32,12 +32,12 @@ Result<bool> ControlLine::send(ControlKind kind, uint64_t value) {
   return *sent > 0;
 }
 
-bool ControlLine::confirmed() const {
+bool ControlConnection::confirmed() const {
   int under_way = 0;
   return unsent_.empty() && ioctl(socket_.fd(), SIOCOUTQ, &under_way) == 0 && under_way == 0;
 }
 
-Result<std::optional<ControlFrame>> ControlLine::receive() {
+Result<std::optional<ControlFrame>> ControlConnection::receive() {
   if (end_ - begin_ < sizeof(ControlFrame)) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= begin_;
@@ -51,15 +51,15 @@ Result<std::optional<ControlFrame>> ControlLine::receive() {
   std::memcpy(&frame, buffer_.data() + begin_, sizeof frame);
   begin_ += sizeof frame;
   if (frame.magic != kControlMagic)
-    return Status(Code::remote_error, "the control line brought something that is no control frame");
+    return Status(Code::remote_error, "the control connection brought something that is no control frame");
   return std::optional(frame);
 }
 
-ControlLine* ControlListener::line() {
-  if (!line_ && !over_) {
-    if (auto socket = listener_.collect(key_)) line_.emplace(std::move(*socket));
+ControlConnection* IncomingControl::connection() {
+  if (!connection_ && !over_) {
+    if (auto socket = listener_.collect(key_)) connection_.emplace(std::move(*socket));
   }
-  return line_ ? &*line_ : nullptr;
+  return connection_ ? &*connection_ : nullptr;
 }
 
 }  // namespace weir::tcp

@@ -1,9 +1,9 @@
-/// The control line of a path of a tcp channel: a connection of its own for small frames in both directions,
-/// which say how the channel goes on. For the files of this folder only.
+/// The control connection of a path of a tcp channel: a connection of its own for small frames in both
+/// directions, which say how the channel goes on. For the files of this folder only.
 ///
 /// The sender opens it beside its streams, which stay one-directional: closing a socket with unread bytes
 /// resets it and destroys what is under way, so nothing must come back on a stream. What is lost on the
-/// control line when either end closes is of no use to anybody any more.
+/// control connection when either end closes is of no use to anybody any more.
 ///
 /// Not thread-safe.
 #pragma once
@@ -36,14 +36,14 @@ struct ControlFrame {
 };
 static_assert(sizeof(ControlFrame) == 16);
 
-/// One end of a line.
-class ControlLine {
+/// One end of a control connection.
+class ControlConnection {
  public:
   /// The sender's: `socket` is on its way to the peer's listener, where it is delivered under `key`.
-  ControlLine(Socket socket, const DeliveryKey& key)
+  ControlConnection(Socket socket, const DeliveryKey& key)
       : socket_(std::move(socket)), unsent_(delivery_hello(key)) {}
   /// The receiver's, from the listener.
-  explicit ControlLine(Socket socket) : socket_(std::move(socket)), connected_(true) {}
+  explicit ControlConnection(Socket socket) : socket_(std::move(socket)), connected_(true) {}
 
   /// True once it works from here. Never blocks.
   Result<bool> ready();
@@ -63,24 +63,24 @@ class ControlLine {
   size_t end_ = 0;
 };
 
-/// Where the receiver finds the line that the sender has opened to it.
-class ControlListener {
+/// Where the receiver finds the control connection that the sender has opened to it.
+class IncomingControl {
  public:
   /// `listener` outlives it.
-  ControlListener(Listener& listener, const DeliveryKey& key) : listener_(listener), key_(key) {}
+  IncomingControl(Listener& listener, const DeliveryKey& key) : listener_(listener), key_(key) {}
 
-  /// The line, if it has come and still works.
-  ControlLine* line();
-  /// The line broke.
+  /// The control connection, if it has come and still works.
+  ControlConnection* connection();
+  /// The control connection broke.
   void drop() {
-    line_.reset();
+    connection_.reset();
     over_ = true;
   }
 
  private:
   Listener& listener_;
   const DeliveryKey key_;
-  std::optional<ControlLine> line_;
+  std::optional<ControlConnection> connection_;
   bool over_ = false;
 };
 

@@ -1,6 +1,6 @@
 /// Credit of a path of a tcp channel: how the receiver limits what its sender has under way there
-/// (transports/credit_budget.h). What is told goes over the path's control line (transports/tcp/lines.h). For
-/// the files of this folder only.
+/// (transports/credit_budget.h). What is told goes over the path's control connection
+/// (transports/tcp/control_connections.h). For the files of this folder only.
 ///
 /// Counted are bytes of payload since the channel began. Headers travel without credit, and announce what
 /// follows them; the sender announces what waits behind other messages.
@@ -76,7 +76,7 @@ class CreditGiver {
   const std::unique_ptr<CreditBudget::Account> account_;
   NetTally& tally_;
   uint64_t announced_ = 0;  ///< by headers
-  uint64_t heard_ = 0;      ///< announced on the line
+  uint64_t heard_ = 0;      ///< announced on the control connection
   uint64_t arrived_ = 0;
   uint64_t settled_ = UINT64_MAX;  ///< arrived_ when nothing was left to do, last time
   uint64_t told_ = CreditBudget::kLeast;

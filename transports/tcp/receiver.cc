@@ -17,7 +17,7 @@
 #include "transports/link_check.h"
 #include "transports/slot_array.h"
 #include "transports/tcp/channel.h"
-#include "transports/tcp/lines.h"
+#include "transports/tcp/control_connections.h"
 #include "transports/tcp/wire.h"
 
 namespace weir {
@@ -80,8 +80,8 @@ class TcpReceiver final : public Receiver {
     for (size_t i = 0; i < streams_.size(); ++i) {
       if (streams_[i]->gone) continue;
       if (!streams_[i]->greeted) return false;
-      // Without its line, nobody would be told what has arrived, or may be sent.
-      if (lines_ != nullptr && !lines_->ready(i % lines_->size())) return false;
+      // Without its control connection, nobody would be told what has arrived, or may be sent.
+      if (controls_ != nullptr && !controls_->ready(i % controls_->size())) return false;
     }
     if (several_) talk();  // this end may not be looked at again
     return true;
@@ -146,8 +146,8 @@ class TcpReceiver final : public Receiver {
       bool more = true;
       while (understand(stream) && more && stream.ended.empty()) more = read_more(stream);
     }
-    if (lines_ == nullptr) return;
-    lines_->grant((room_ - (whole_ - taken_)) * uint64_t{spec_.slot_bytes});
+    if (controls_ == nullptr) return;
+    controls_->grant((room_ - (whole_ - taken_)) * uint64_t{spec_.slot_bytes});
     if (several_) talk();
   }
 
@@ -162,22 +162,22 @@ class TcpReceiver final : public Receiver {
     tcp::Arrived arrived{.first = all_before_};
     for (uint32_t i = 0; i < tcp::Arrived::kBits; ++i)
       arrived.later |= uint64_t{has(all_before_ + 1 + i)} << i;
-    news_ = !lines_->serve(arrived);
+    news_ = !controls_->serve(arrived);
     for (size_t i = 0; i < streams_.size(); ++i) {
-      if ((lines_->gone() >> i & 1) == 0 || streams_[i]->gone) continue;
+      if ((controls_->gone() >> i & 1) == 0 || streams_[i]->gone) continue;
       streams_[i]->gone = true;
       streams_[i]->socket.close();
       WEIR_INFO(net, "{} goes on without one of its {} connections", incoming_name(spec_), streams_.size());
       const auto on_path = [&](const auto& stream) {
         return !stream->gone && path_of(*stream) == path_of(*streams_[i]);
       };
-      if (std::none_of(streams_.begin(), streams_.end(), on_path)) lines_->leave(path_of(*streams_[i]));
+      if (std::none_of(streams_.begin(), streams_.end(), on_path)) controls_->leave(path_of(*streams_[i]));
     }
   }
 
-  size_t path_of(const InStream& stream) const { return stream.index % lines_->size(); }
+  size_t path_of(const InStream& stream) const { return stream.index % controls_->size(); }
   tcp::CreditGiver* credit_of(const InStream& stream) const {
-    return lines_ == nullptr ? nullptr : lines_->credit(path_of(stream));
+    return controls_ == nullptr ? nullptr : controls_->credit(path_of(stream));
   }
 
   /// All connections that there are have ended, and none has brought anything: they are of an earlier life of
@@ -273,14 +273,14 @@ class TcpReceiver final : public Receiver {
 
   void begin_life(const Greeting& greeting) {
     life_ = greeting.life;
-    lines_.reset();
+    controls_.reset();
     several_ = greeting.paths > 0;
     if (several_ || budget_ != nullptr) {
       std::vector<DeliveryKey> keys;
       for (uint32_t path = 0; path < std::max(greeting.paths, 1u); ++path)
         keys.push_back(tcp::control_key(uid_, spec_.peer, spec_.self, spec_.channel, path, life_));
-      lines_ = std::make_unique<tcp::ReceiverLines>(listener_, keys);
-      if (budget_ != nullptr) lines_->limit(*budget_, hash_text(peer_listener_.text()), tally_);
+      controls_ = std::make_unique<tcp::ReceiverControls>(listener_, keys);
+      if (budget_ != nullptr) controls_->limit(*budget_, hash_text(peer_listener_.text()), tally_);
     }
     room_ = several_ ? tcp::kept_messages(spec_) : spec_.slots;
     if (several_) slots_ = SlotArray(room_, spec_.slot_bytes);
@@ -386,10 +386,10 @@ class TcpReceiver final : public Receiver {
   std::vector<Filled> filled_;  // by slot
   NetTally& tally_;
   std::vector<std::unique_ptr<InStream>> streams_;
-  bool several_ = false;                       // paths
-  std::unique_ptr<tcp::ReceiverLines> lines_;  // null: one path, and senders send what they like
+  bool several_ = false;                             // paths
+  std::unique_ptr<tcp::ReceiverControls> controls_;  // null: one path, and senders send what they like
   int64_t life_ = 0;
-  uint64_t all_before_ = 0;  // have arrived; as said over lines_
+  uint64_t all_before_ = 0;  // have arrived; as said over controls_
   bool news_ = false;        // more has arrived than was said
   uint64_t whole_ = 0;       // messages that have arrived
   uint64_t taken_ = 0;

@@ -14,7 +14,7 @@
 #include "transports/link_check.h"
 #include "transports/slot_array.h"
 #include "transports/tcp/channel.h"
-#include "transports/tcp/lines.h"
+#include "transports/tcp/control_connections.h"
 #include "transports/tcp/wire.h"
 
 namespace weir {
@@ -39,16 +39,17 @@ struct OutStream {
 
 class TcpSender final : public Sender {
  public:
-  /// `lines`: null where there is one path and the receiver gives no credit.
-  TcpSender(const TcpPeer& peer, std::vector<OutStream> streams, std::unique_ptr<tcp::SenderLines> lines,
-            int64_t timeout_ns, const LinkSpec& spec, tcp::Counters& counters)
+  /// `controls`: null where there is one path and the receiver gives no credit.
+  TcpSender(const TcpPeer& peer, std::vector<OutStream> streams,
+            std::unique_ptr<tcp::SenderControls> controls, int64_t timeout_ns, const LinkSpec& spec,
+            tcp::Counters& counters)
       : spec_(spec),
         counters_(counters),
         peer_(peer),
         timeout_ns_(timeout_ns),
         several_(peer.paths.size() > 1),
         streams_(std::move(streams)),
-        lines_(std::move(lines)),
+        controls_(std::move(controls)),
         kept_(several_ ? tcp::kept_messages(spec) : spec.slots),
         headers_(kept_),
         dealt_(kept_),
@@ -202,14 +203,15 @@ class TcpSender final : public Sender {
   }
 
   tcp::CreditTaker* credit_of(const OutStream& stream) {
-    return lines_ == nullptr ? nullptr : lines_->credit(stream.path);
+    return controls_ == nullptr ? nullptr : controls_->credit(stream.path);
   }
 
   /// Gives the kernel what it takes of the stream's frames, and what may be sent.
   void push(OutStream& stream) {
     while (error_.ok() && usable(stream) && !stream.queue.empty()) {
-      if (lines_ != nullptr) lines_->refresh(stream.path);
-      if (!several_ && lines_ != nullptr && !lines_->ended(0).empty()) error_ = broken(lines_->ended(0));
+      if (controls_ != nullptr) controls_->refresh(stream.path);
+      if (!several_ && controls_ != nullptr && !controls_->ended(0).empty())
+        error_ = broken(controls_->ended(0));
       if (!error_.ok()) return;
       const ssize_t sent = send_batch(stream);
       if (sent < 0) {
@@ -228,7 +230,7 @@ class TcpSender final : public Sender {
   /// Nothing may be sent. The headers of frames behind the one that waits cannot tell of them.
   void stall(const OutStream& stream) {
     credit_of(stream)->stall(now_ns());
-    if (stream.queue.size() > 1) lines_->announce(stream.path);
+    if (stream.queue.size() > 1) controls_->announce(stream.path);
   }
 
   /// 0: without credit, nothing may be sent.
@@ -290,15 +292,15 @@ class TcpSender final : public Sender {
   size_t paths() const { return peer_.paths.size(); }
 
   /// While the channel is opened, with one path: trouble of any connection is the channel's. True once the
-  /// line works, if there is one.
+  /// control connection works, if there is one.
   bool settle_path() {
     for (const OutStream& stream : streams_) {
       if (error_.ok()) error_ = named(stream.trouble);
     }
-    if (lines_ == nullptr) return true;
-    const bool works = lines_->ready(0);
-    if (error_.ok() && !lines_->ended(0).empty())
-      error_ = named(Status(Code::remote_error, lines_->ended(0)));
+    if (controls_ == nullptr) return true;
+    const bool works = controls_->ready(0);
+    if (error_.ok() && !controls_->ended(0).empty())
+      error_ = named(Status(Code::remote_error, controls_->ended(0)));
     return works;
   }
 
@@ -308,7 +310,7 @@ class TcpSender final : public Sender {
     const int64_t now = now_ns();
     std::vector<bool> works(paths());
     for (size_t path = 0; path < paths(); ++path) {
-      works[path] = lines_->ready(path);
+      works[path] = controls_->ready(path);
       lose_ended(path);
     }
     for (const OutStream& stream : streams_) works[stream.path] = works[stream.path] && stream.ready;
@@ -337,24 +339,24 @@ class TcpSender final : public Sender {
     }
   }
   void lose_ended(size_t path) {
-    if (!lines_->ended(path).empty()) lose_path(path, Status(Code::remote_error, lines_->ended(path)));
+    if (!controls_->ended(path).empty()) lose_path(path, Status(Code::remote_error, controls_->ended(path)));
   }
 
   /// Hears what has arrived, and sees to paths that are of no use any more. When everything has arrived, that
   /// the peer closes them is no trouble.
   void watch() {
     if (free_ == published_) return;
-    lines_->serve();
+    controls_->serve();
     const int64_t now = now_ns();
-    if (heard_ != lines_->arrived().code()) {
-      heard_ = lines_->arrived().code();
+    if (heard_ != controls_->arrived().code()) {
+      heard_ = controls_->arrived().code();
       take_arrivals();
       moved_ns_ = now;
     }
     if (free_ == published_) return;
     for (size_t path = 0; path < paths(); ++path) lose_ended(path);
     if (now - moved_ns_ >= timeout_ns_ / 4) {
-      for (const size_t path : lines_->silent(now)) lose_path(path, no_answer());
+      for (const size_t path : controls_->silent(now)) lose_path(path, no_answer());
     }
     go_on_without_lost();
     if (!lost_.ok()) error_ = broken(lost_.message());
@@ -363,7 +365,7 @@ class TcpSender final : public Sender {
   void take_arrivals() {
     for (uint64_t message = arrived_; message < published_; ++message) {
       Dealt& dealt = dealt_[message % kept_];
-      if (dealt.arrived || !lines_->arrived().has(message)) continue;
+      if (dealt.arrived || !controls_->arrived().has(message)) continue;
       dealt.arrived = true;
       FrameHeader frame = headers_[message % kept_];
       for (frame.part = 0; frame.part < frame.parts; ++frame.part) {
@@ -399,7 +401,7 @@ class TcpSender final : public Sender {
     for (OutStream& stream : streams_) {
       if (lost(stream)) give_up(stream);
     }
-    lines_->serve();
+    controls_->serve();
   }
 
   void give_up(OutStream& stream) {
@@ -412,9 +414,9 @@ class TcpSender final : public Sender {
     stream.queue.clear();
     stream.sent = 0;
     gone_ |= uint64_t{1} << (&stream - streams_.data());
-    lines_->tell_gone(gone_);
+    controls_->tell_gone(gone_);
     if (std::ranges::all_of(streams_, [&](const auto& one) { return one.gone || one.path != stream.path; }))
-      lines_->leave(stream.path);
+      controls_->leave(stream.path);
     uint64_t again = 0;
     for (uint64_t message = arrived_; message < published_; ++message) {
       const Dealt dealt = dealt_[message % kept_];
@@ -462,10 +464,10 @@ class TcpSender final : public Sender {
   const int64_t timeout_ns_;
   const bool several_;  // paths
   std::vector<OutStream> streams_;
-  const std::unique_ptr<tcp::SenderLines> lines_;  // null: one path, and everything may be sent
-  const uint64_t kept_;                            // messages that there are slots for
-  std::vector<FrameHeader> headers_;               // by slot
-  std::vector<Dealt> dealt_;                       // by slot; with several paths only
+  const std::unique_ptr<tcp::SenderControls> controls_;  // null: one path, and everything may be sent
+  const uint64_t kept_;                                  // messages that there are slots for
+  std::vector<FrameHeader> headers_;                     // by slot
+  std::vector<Dealt> dealt_;                             // by slot; with several paths only
   SlotArray slots_;
   const std::byte* source_ = nullptr;  // of the last message, while it is published from there
   bool ready_ = false;
@@ -519,21 +521,21 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
     greeting.stream = i;
     out[i].greeting = tcp::opening(tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), greeting);
   }
-  std::unique_ptr<tcp::SenderLines> lines;
+  std::unique_ptr<tcp::SenderControls> controls;
   if (several || peer.credit) {
-    std::vector<Result<tcp::ControlLine>> ends;
+    std::vector<Result<tcp::ControlConnection>> ends;
     for (uint32_t path = 0; path < peer.paths.size(); ++path) {
       Result<Socket> socket = Socket::start_connect(peer.paths[path].to, peer.paths[path].from);
       if (!socket.ok() && !several) return socket.status();
       const auto key = tcp::control_key(uid, spec.self, spec.peer, spec.channel, path, greeting.life);
-      if (socket.ok()) ends.emplace_back(tcp::ControlLine(std::move(*socket), key));
+      if (socket.ok()) ends.emplace_back(tcp::ControlConnection(std::move(*socket), key));
       if (!socket.ok()) ends.emplace_back(socket.status());
     }
-    lines = std::make_unique<tcp::SenderLines>(std::move(ends), path_timeout_ns,
-                                               peer.credit ? &counters.tally : nullptr);
+    controls = std::make_unique<tcp::SenderControls>(std::move(ends), path_timeout_ns,
+                                                     peer.credit ? &counters.tally : nullptr);
   }
-  return std::unique_ptr<Sender>(
-      std::make_unique<TcpSender>(peer, std::move(out), std::move(lines), path_timeout_ns, spec, counters));
+  return std::unique_ptr<Sender>(std::make_unique<TcpSender>(peer, std::move(out), std::move(controls),
+                                                             path_timeout_ns, spec, counters));
 }
 
 }  // namespace weir

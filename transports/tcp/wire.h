@@ -5,12 +5,12 @@
 ///
 /// A message travels on any stream of its channel, on each in ascending order. Nothing travels the other way,
 /// so a sender that closes never destroys what is under way: what receivers have to say goes over control
-/// lines (transports/tcp/control.h), connections of their own for channels that have them.
+/// control connections (transports/tcp/control.h), connections of their own for channels that have them.
 ///
-/// A channel over several paths has a control line on each, and long messages travel in parts over several
-/// streams. The receiver says which messages have arrived, on all lines; the sender keeps messages until
-/// then, and sends parts of a stream that broke again over others, in any order. The receiver drops what it
-/// has already. Stream s is over path s mod `paths`.
+/// A channel over several paths has a control connection on each, and long messages travel in parts over
+/// several streams. The receiver says which messages have arrived, on all control connections; the sender
+/// keeps messages until then, and sends parts of a stream that broke again over others, in any order. The
+/// receiver drops what it has already. Stream s is over path s mod `paths`.
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
 #pragma once
@@ -65,8 +65,8 @@ inline DeliveryKey delivery_key(uint64_t uid, Rank from, Rank to, uint32_t chann
   return {.scope = uid, .purpose = 1u << 31 | channel * kMostStreams | stream, .from = from, .to = to};
 }
 
-/// The key of the control line on a path. Another life has lines of its own, so that an end that is about to
-/// close never takes one of the next.
+/// The key of the control connection on a path. Another life has control connections of its own, so that an
+/// end that is about to close never takes one of the next.
 inline DeliveryKey control_key(uint64_t uid, Rank from, Rank to, uint32_t channel, uint32_t path,
                                int64_t life) {
   return {.scope = uid, .purpose = 3u << 30 | path << 24 | channel, .from = from, .to = to, .life = life};

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "transports/line.h"
 #include "transports/link_check.h"
+#include "transports/setup_connection.h"
 #include "transports/verbs/channel.h"
 
 namespace weir::verbs {
@@ -28,8 +28,8 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
 
   ~VerbsReceiver() override {
     if (!ready_) return;
-    line_.put(FrameKind::fin, raw(taken_));
-    line_.serve();
+    connection_.put(FrameKind::fin, raw(taken_));
+    connection_.serve();
   }
 
   Result<bool> ready() override {
@@ -62,15 +62,15 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
     if (!error_.ok()) return error_;
     // Looked at before the queue pairs: what the sender wrote before it closed is found by the look that
     // follows.
-    line_.serve();
-    if (!line_.ended().empty()) queue_pairs_.expect_no_more();
+    connection_.serve();
+    if (!connection_.ended().empty()) queue_pairs_.expect_no_more();
     queue_pairs_.serve(*this);
     if (credit_due_) credit();
     if (!error_.ok() || !wanting_ || front().complete) return error_;
-    if (!line_.ended().empty()) {
+    if (!connection_.ended().empty()) {
       error_ = Status(Code::remote_error,
                       fmt::format("{} ended {} over {} after {} messages: {}", peer_, incoming_name(spec_),
-                                  queue_pairs_.paths(), taken_, line_.ended()));
+                                  queue_pairs_.paths(), taken_, connection_.ended()));
     } else if (!queue_pairs_.status().ok()) {
       error_ = queue_pairs_.status();
     }
@@ -83,20 +83,20 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
   /// Meets the sender at the listener. A connection that ended before the channel worked was of an earlier
   /// life.
   Status set_up() {
-    if (!line_.open() || !line_.ended().empty()) {
+    if (!connection_.open() || !connection_.ended().empty()) {
       auto socket = listener_.collect(delivery_key(context_.uid, spec_.peer, spec_.self, spec_.channel));
       if (!socket.has_value()) return {};
-      line_ = Line(std::move(*socket));
+      connection_ = SetupConnection(std::move(*socket));
       answered_ = false;
     }
-    line_.serve();
+    connection_.serve();
     if (!answered_) {
-      const auto offer = line_.take(FrameKind::offer);
+      const auto offer = connection_.take(FrameKind::offer);
       if (!offer) return {};
       WEIR_TRY(answer(*offer));
-      line_.serve();
+      connection_.serve();
     }
-    ready_ = line_.take(FrameKind::go).has_value();
+    ready_ = connection_.take(FrameKind::go).has_value();
     return {};
   }
 
@@ -113,8 +113,8 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
                   .heads = reinterpret_cast<uintptr_t>(slots_.head(0)),
                   .bodies = reinterpret_cast<uintptr_t>(slots_.body(0))};
     if (reader.ok() && (offer.slots != spec_.slots || offer.slot_bytes != spec_.slot_bytes)) {
-      line_.put(FrameKind::answer, told.put(answer).take());
-      line_.serve();
+      connection_.put(FrameKind::answer, told.put(answer).take());
+      connection_.serve();
       return different_shapes(incoming_name(spec_), spec_, offer.slots, offer.slot_bytes);
     }
     std::vector<QueuePairs::Place> places;
@@ -132,7 +132,7 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
     WEIR_TRY(make_queue_pairs(places, ends));
     told.put(answer);
     for (uint32_t i = 0; i < queue_pairs_.size(); ++i) told.put(queue_pairs_.end(i));
-    line_.put(FrameKind::answer, told.take());
+    connection_.put(FrameKind::answer, told.take());
     answered_ = true;
     return {};
   }
@@ -191,7 +191,7 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
   Listener& listener_;
   const LinkSpec spec_;
   const std::string peer_;
-  Line line_;
+  SetupConnection connection_;
   Slots slots_;
   QueuePairs queue_pairs_;
   std::vector<Coming> coming_;  // by slot

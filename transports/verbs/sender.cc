@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "src/base/log.h"
-#include "transports/line.h"
 #include "transports/link_check.h"
+#include "transports/setup_connection.h"
 #include "transports/verbs/channel.h"
 
 namespace weir::verbs {
@@ -37,8 +37,8 @@ class VerbsSender final : public Sender, private QueuePairUser {
         parts_(spec.slots) {}
 
   ~VerbsSender() override {
-    line_.put(FrameKind::fin, raw(published_));
-    line_.serve();
+    connection_.put(FrameKind::fin, raw(published_));
+    connection_.serve();
   }
 
   /// Makes the queue pairs and the offer. `depth` requests per queue pair.
@@ -84,13 +84,13 @@ class VerbsSender final : public Sender, private QueuePairUser {
     if (!ready_) return ready().status();
     if (!error_.ok()) return error_;
     queue_pairs_.serve(*this);
-    watch_line();
+    serve_connection();
     if (credited_ == published_ && !wanting_) return {};
     if (!queue_pairs_.status().ok()) error_ = queue_pairs_.status();
-    if (credited_ < published_ && !line_.ended().empty()) {
+    if (credited_ < published_ && !connection_.ended().empty()) {
       error_ = Status(Code::remote_error, fmt::format("{} ended {} over {} with {} messages not taken: {}",
                                                       peer_, outgoing_name(spec_), queue_pairs_.paths(),
-                                                      published_ - credited_, line_.ended()));
+                                                      published_ - credited_, connection_.ended()));
     }
     return error_;
   }
@@ -128,21 +128,21 @@ class VerbsSender final : public Sender, private QueuePairUser {
   /// Connects when it is first asked, not before: a listener does not wait long for who connects and says
   /// nothing, and between opening a channel and asking whether it is ready much may be done.
   Status set_up() {
-    if (!line_.open()) {
+    if (!connection_.open()) {
       Result<Socket> socket = Socket::start_connect(listener_);
       WEIR_TRY(socket.status());
-      line_ =
-          Line(std::move(*socket), delivery_hello(delivery_key(uid_, spec_.self, spec_.peer, spec_.channel)));
-      line_.put(FrameKind::offer, offer_);
+      connection_ = SetupConnection(
+          std::move(*socket), delivery_hello(delivery_key(uid_, spec_.self, spec_.peer, spec_.channel)));
+      connection_.put(FrameKind::offer, offer_);
     }
-    line_.serve();
-    if (const auto payload = line_.take(FrameKind::answer)) WEIR_TRY(accept(*payload));
-    line_.serve();
-    if (!line_.ended().empty()) {
-      return Status(Code::remote_error,
-                    fmt::format("{} cannot be opened at {}: {}", outgoing_name(spec_), peer_, line_.ended()));
+    connection_.serve();
+    if (const auto payload = connection_.take(FrameKind::answer)) WEIR_TRY(accept(*payload));
+    connection_.serve();
+    if (!connection_.ended().empty()) {
+      return Status(Code::remote_error, fmt::format("{} cannot be opened at {}: {}", outgoing_name(spec_),
+                                                    peer_, connection_.ended()));
     }
-    ready_ = answered_ && line_.sent();
+    ready_ = answered_ && connection_.sent();
     return {};
   }
 
@@ -160,20 +160,20 @@ class VerbsSender final : public Sender, private QueuePairUser {
     remote_ = answer;
     for (uint32_t i = 0; i < queue_pairs_.size(); ++i)
       WEIR_TRY(queue_pairs_.connect(i, reader.get<QueuePairEnd>()));
-    line_.put(FrameKind::go, {});
+    connection_.put(FrameKind::go, {});
     answered_ = true;
     return {};
   }
 
   /// Looks whether the peer has closed, and what it had taken until then.
-  void watch_line() {
-    line_.serve();
-    if (const auto payload = line_.take(FrameKind::fin)) {
+  void serve_connection() {
+    connection_.serve();
+    if (const auto payload = connection_.take(FrameKind::fin)) {
       const auto taken = ByteReader(*payload).get<uint64_t>();
       if (taken > credited_ && taken <= published_) credited_ = taken;
       free_slots();
     }
-    if (!line_.ended().empty()) queue_pairs_.expect_no_more();
+    if (!connection_.ended().empty()) queue_pairs_.expect_no_more();
   }
 
   void post(uint64_t message, uint32_t part) {
@@ -259,7 +259,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
   const bool split_;
   NetTally& tally_;
   Bytes offer_;
-  Line line_;
+  SetupConnection connection_;
   Slots slots_;
   QueuePairs queue_pairs_;
   const uint32_t least_parts_;            // of every message, so that none is too long for the device

@@ -1,6 +1,6 @@
 /// What the two ends of a channel of verbs tell each other; for the files of this folder only.
 ///
-/// Over a connection that the sender delivers at the receiver's listener, in frames (line.h):
+/// Over a connection that the sender delivers at the receiver's listener, in frames (setup_connection.h):
 ///
 ///     sender -> receiver   offer       shape of the channel, and its end of each queue pair
 ///     receiver -> sender   answer      where its slots are, and its end of each queue pair; or a refusal

@@ -1,8 +1,8 @@
 /// A queue of tasks that are carried out one after another, each by whoever comes first: a thread that waits
-/// for the task, or the line's own thread.
+/// for the task, or the queue's own thread.
 ///
 /// A program that calls and waits pays for no other thread: the waiting thread carries out what is queued up
-/// to its own task. Where nobody waits, the line's thread takes a task within half a millisecond, or at once
+/// to its own task. Where nobody waits, the queue's thread takes a task within half a millisecond, or at once
 /// when it is urged to. The thread starts with the first task and looks often only for a while after the last
 /// one.
 #pragma once
@@ -25,22 +25,22 @@ using TaskPtr = c10::intrusive_ptr<Task>;
 inline constexpr Milliseconds kLastCall{10'000};
 
 /// All functions may be called from any thread, but for close().
-class Line {
+class TaskQueue {
  public:
   /// Whether a thread that waits for a task may carry out those before it; else it waits for them, because
   /// what ends its own may not end those.
   enum class Help { any, own };
 
-  explicit Line(Help help = Help::any) : help_(help) {}
+  explicit TaskQueue(Help help = Help::any) : help_(help) {}
   /// REQUIRES: close() was called, or nothing was ever submitted.
-  ~Line();
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
+  ~TaskQueue();
+  TaskQueue(const TaskQueue&) = delete;
+  TaskQueue& operator=(const TaskQueue&) = delete;
 
   void submit(TaskPtr task);
   /// Carries out tasks, in order, until this one is done or another thread carries out what is before it.
   void help(const Task& task);
-  /// The line's thread takes what is queued now, without waiting for somebody who wants it.
+  /// The queue's thread takes what is queued now, without waiting for somebody who wants it.
   void urge();
   /// Whether everything submitted was done within this time.
   bool drain(Milliseconds longest);

@@ -26,21 +26,22 @@ struct FrameHead {
   uint32_t bytes = 0;  ///< that follow
 };
 
-class Line {
+class SetupConnection {
  public:
   static constexpr uint32_t kMostBytes = 1u << 16;  ///< of a frame
 
-  Line() = default;
+  SetupConnection() = default;
   /// The sender's side: still connecting, and `first` goes out before all frames.
-  Line(Socket socket, Bytes first) : socket_(std::move(socket)), out_(std::move(first)), connected_(false) {}
+  SetupConnection(Socket socket, Bytes first)
+      : socket_(std::move(socket)), out_(std::move(first)), connected_(false) {}
   /// The receiver's side.
-  explicit Line(Socket socket) : socket_(std::move(socket)) {}
+  explicit SetupConnection(Socket socket) : socket_(std::move(socket)) {}
 
   bool open() const { return socket_.valid(); }
   void put(FrameKind kind, BytesView payload);
   /// Sends and receives what goes at once. Never blocks.
   void serve();
-  /// The payload of the next frame, if it has come and is of this kind. Another kind ends the line.
+  /// The payload of the next frame, if it has come and is of this kind. Another kind ends the connection.
   std::optional<Bytes> take(FrameKind kind);
   bool sent() const { return connected_ && out_.empty(); }
   /// Why nothing more comes; empty while more may come. What came before may still be taken.

@@ -15,14 +15,14 @@
 
 namespace weir::cost {
 
-class Lines {
+class NetworkLinks {
  public:
   /// More places have too many pairs for what is made whenever a communicator is.
   static constexpr int kMostPlaces = 64;
 
   /// Null for a network of fewer than two or more than kMostPlaces ranks, and where no path joins two of
   /// them.
-  static std::shared_ptr<const Lines> of(const algorithms::Network& network);
+  static std::shared_ptr<const NetworkLinks> of(const algorithms::Network& network);
 
   /// The edges between two different places.
   std::span<const int32_t> route(Rank src, Rank dst) const {

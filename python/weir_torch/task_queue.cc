@@ -1,29 +1,29 @@
-#include "python/weir_torch/line.h"
+#include "python/weir_torch/task_queue.h"
 
 #include "python/weir_torch/task.h"
 
 namespace weir_torch {
 namespace {
 
-/// How long a task waits for somebody who wants it before the line's thread takes it: one to two naps.
+/// How long a task waits for somebody who wants it before the queue's thread takes it: one to two naps.
 constexpr std::chrono::microseconds kNap{200};
 /// After so long without a task the thread sleeps until it is woken.
 constexpr Milliseconds kAlert{20};
 
 }  // namespace
 
-Line::~Line() {
+TaskQueue::~TaskQueue() {
   if (thread_.joinable()) thread_.detach();  // not closed: the process is about to end
 }
 
-void Line::submit(TaskPtr task) {
+void TaskQueue::submit(TaskPtr task) {
   std::lock_guard lock(mutex_);
   queue_.push_back(std::move(task));
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   if (asleep_) wake_.notify_one();
 }
 
-void Line::carry_out_first(std::unique_lock<std::mutex>& lock) {
+void TaskQueue::carry_out_first(std::unique_lock<std::mutex>& lock) {
   const TaskPtr task = std::move(queue_.front());
   queue_.pop_front();
   ++taken_;
@@ -35,7 +35,7 @@ void Line::carry_out_first(std::unique_lock<std::mutex>& lock) {
   if (draining_ && queue_.empty()) idle_.notify_all();
 }
 
-void Line::help(const Task& task) {
+void TaskQueue::help(const Task& task) {
   std::unique_lock lock(mutex_);
   while (!task.done() && !busy_ && !queue_.empty()) {
     if (help_ == Help::own && queue_.front().get() != &task) {
@@ -47,14 +47,14 @@ void Line::help(const Task& task) {
   if (!busy_ && (!queue_.empty() || closing_)) wake_.notify_one();
 }
 
-void Line::urge() {
+void TaskQueue::urge() {
   std::lock_guard lock(mutex_);
   if (queue_.empty()) return;
   urged_ = true;
   wake_.notify_one();
 }
 
-bool Line::drain(Milliseconds longest) {
+bool TaskQueue::drain(Milliseconds longest) {
   std::unique_lock lock(mutex_);
   urged_ = !queue_.empty();
   wake_.notify_one();
@@ -62,7 +62,7 @@ bool Line::drain(Milliseconds longest) {
   return idle_.wait_for(lock, longest, [this] { return queue_.empty() && !busy_; });
 }
 
-void Line::close() {
+void TaskQueue::close() {
   {
     std::lock_guard lock(mutex_);
     closing_ = true;
@@ -71,7 +71,7 @@ void Line::close() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Line::work() {
+void TaskQueue::work() {
   std::unique_lock lock(mutex_);
   uint64_t seen = UINT64_MAX;  // taken_ when there was a task the last time
   auto last = Clock::now();

@@ -1,4 +1,4 @@
-#include "transports/line.h"
+#include "transports/setup_connection.h"
 
 #include <fmt/format.h>
 
@@ -6,14 +6,14 @@
 
 namespace weir {
 
-void Line::put(FrameKind kind, BytesView payload) {
+void SetupConnection::put(FrameKind kind, BytesView payload) {
   const FrameHead head{.kind = kind, .bytes = static_cast<uint32_t>(payload.size())};
   const BytesView bytes = raw(head);
   out_.insert(out_.end(), bytes.begin(), bytes.end());
   out_.insert(out_.end(), payload.begin(), payload.end());
 }
 
-void Line::serve() {
+void SetupConnection::serve() {
   if (!open() || !ended_.empty()) return;
   if (!connected_) {
     const Result<bool> connected = socket_.connected();
@@ -36,7 +36,7 @@ void Line::serve() {
   }
 }
 
-std::optional<Bytes> Line::take(FrameKind kind) {
+std::optional<Bytes> SetupConnection::take(FrameKind kind) {
   FrameHead head;
   if (in_.size() < sizeof(head)) return std::nullopt;
   std::memcpy(&head, in_.data(), sizeof(head));

@@ -37,7 +37,7 @@ struct Operator {
 
 /// Memory that the user registered with ncclCommWindowRegister; what an ncclWindow_t points to.
 struct Window {
-  uint32_t number = 0;  ///< of its landing
+  uint32_t number = 0;  ///< of its window
   void* data = nullptr;
   size_t bytes = 0;
   std::unique_ptr<core::Registration> registration;  ///< null: peers cannot map it

@@ -46,7 +46,7 @@ Status register_window(ncclComm* comm, void* buffer, size_t size, ncclWindow_t* 
   }
   Window* const made = window.get();
   WEIR_TRY(look_at(comm, kRegister, [&](core::Communicator& core, HandleState& state) {
-    made->number = core.landings().add(buffer, size, on_host);
+    made->number = core.windows().add(buffer, size, on_host);
     state.windows.push_back(std::move(window));
   }));
   *out = reinterpret_cast<ncclWindow_t>(made);
@@ -73,7 +73,7 @@ Status deregister_window(ncclComm* comm, ncclWindow_t handle) {
     const auto found =
         std::ranges::find_if(state.windows, [&](const auto& own) { return own.get() == window; });
     if (found == state.windows.end()) return;
-    core.landings().remove(window->number);
+    core.windows().remove(window->number);
     taken = std::move(*found);
     state.windows.erase(found);
   }));
@@ -161,7 +161,7 @@ Status put_signal(const OneSided& call, core::Operation put, int type, ncclWindo
   WEIR_TRY(look_at(comm, kPut, [&](const core::Communicator&, const HandleState& state) {
     const Window* const window = find_window(state, handle);
     if (window == nullptr) return;
-    rest.landing = window->number;
+    rest.window = window->number;
     fits = check_put(put, *window, offset);
   }));
   WEIR_TRY(fits);

@@ -218,7 +218,7 @@ Status Communicator::build(std::shared_ptr<Listener> listener, std::unique_ptr<B
   auto connected = Connected::build(runtime_, std::move(listener), std::move(bootstrap), config_, gpu_);
   WEIR_TRY(connected.status());
   connected_ = std::move(*connected);
-  connected_->register_landings(runtime_.landings(), landings_);
+  connected_->register_windows(runtime_.windows(), windows_);
   if (connected_->gpus_somewhere) {
     staged_ = make_staged();
     queued_ = true;  // operations may have to be cut

@@ -20,12 +20,12 @@
 
 #include "src/core/admission.h"
 #include "src/core/config.h"
-#include "src/core/landing.h"
 #include "src/core/operation.h"
 #include "src/core/rank_place.h"
 #include "src/core/streams.h"
 #include "src/core/turnstile.h"
 #include "src/core/unique_id.h"
+#include "src/core/window.h"
 #include "transports/transports.h"
 #include "weir/status.h"
 
@@ -114,7 +114,7 @@ class Communicator {
   /// Where the ranks are, by rank. An error that says why, where it never met its peers.
   Result<std::vector<RankPlace>> places() const;
   /// Memory of this rank that others write. Stays while it is suspended.
-  LandingSpace& landings() { return *landings_; }
+  WindowSpace& windows() { return *windows_; }
   /// The GPUs of this process; null where it used none when the communicator was made: then all buffers are
   /// host memory.
   device::Gpus* gpus() const { return gpus_; }
@@ -227,7 +227,7 @@ class Communicator {
   Turnstile turns_;
   Admission admission_;
   std::shared_ptr<Listener> resting_listener_;  ///< of a suspended one, which has no connected_; else null
-  const std::shared_ptr<LandingSpace> landings_ = std::make_shared<LandingSpace>();
+  const std::shared_ptr<WindowSpace> windows_ = std::make_shared<WindowSpace>();
   std::unique_ptr<Bootstrap> resting_;  ///< likewise
   std::unique_ptr<Connected> connected_;
   std::unique_ptr<Staged> staged_;      ///< null where no rank uses a GPU

@@ -84,7 +84,7 @@ Status Communicator::resume_now() {
     set_state(connected.status());
     return connected.status();
   }
-  (*connected)->register_landings(runtime_.landings(), landings_);
+  (*connected)->register_windows(runtime_.windows(), windows_);
   std::unique_ptr<Bootstrap> left;
   {
     std::lock_guard lock(mutex_);

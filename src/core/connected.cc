@@ -164,7 +164,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
                                         c.peer_table->plans, options.pace_share);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
   c.one_sided = std::make_unique<OneSidedTask>(OneSidedTask::Parts{
-      self, c.bootstrap->uid(), &runtime.landings(), &c.bootstrap->peers(), runtime.timeouts().peer_ms});
+      self, c.bootstrap->uid(), &runtime.windows(), &c.bootstrap->peers(), runtime.timeouts().peer_ms});
 
   Execution::Parts parts;
   parts.rank = self;
@@ -371,10 +371,10 @@ Status Connected::take_advice() {
   return {};
 }
 
-void Connected::register_landings(Landings& landings, std::shared_ptr<LandingSpace> space) {
+void Connected::register_windows(WindowRegistry& windows, std::shared_ptr<WindowSpace> space) {
   Doorbell* const bell = routes->all_ring() ? segment->view().doorbell : nullptr;
-  registration = std::make_unique<Landings::Registration>(landings, bootstrap->uid(), bootstrap->rank(),
-                                                          std::move(space), bell);
+  registration = std::make_unique<WindowRegistry::Registration>(windows, bootstrap->uid(), bootstrap->rank(),
+                                                                std::move(space), bell);
 }
 
 std::string Connected::describe() const {

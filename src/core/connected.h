@@ -60,7 +60,8 @@ struct Connected {
   std::unique_ptr<Pairs> pairs;
   std::unique_ptr<OneSidedTask> one_sided;
   std::unique_ptr<Execution> execution;
-  std::unique_ptr<Landings::Registration> registration;  ///< of its landings; null before register_landings()
+  std::unique_ptr<WindowRegistry::Registration>
+      registration;             ///< of its windows; null before register_windows()
   int local_ranks = 0;          ///< on this machine, also if NCCL_HOSTID says that it is several hosts
   int local_cores = 0;          ///< that they may use between them
   int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself among them
@@ -71,7 +72,7 @@ struct Connected {
                                                   std::unique_ptr<Bootstrap> bootstrap, const Config& config,
                                                   const device::Gpu* gpu);
   /// From now on other ranks write to `space`.
-  void register_landings(Landings& landings, std::shared_ptr<LandingSpace> space);
+  void register_windows(WindowRegistry& windows, std::shared_ptr<WindowSpace> space);
   /// Ranks on this machine, cores, transports and the way operations go: one line for the log.
   std::string describe() const;
 

@@ -28,7 +28,7 @@ void OneSidedTask::start(const Operation& operation) {
   done_ = 0;
   error_ = {};
   waiting_for_ = operation.root;
-  if (operation.side == Operation::Side::wait) own_ = parts_.landings->find(parts_.uid, parts_.rank);
+  if (operation.side == Operation::Side::wait) own_ = parts_.windows->find(parts_.uid, parts_.rank);
 }
 
 Progress OneSidedTask::advance() { return operation_->side == Operation::Side::wait ? wait() : deliver(); }
@@ -49,7 +49,7 @@ Progress OneSidedTask::deliver() {
   const size_t total = operation_->count * size_of(operation_->type);
   const Rank peer = operation_->root;
   Delivery delivery;
-  delivery.landing = call.landing;
+  delivery.window = call.window;
   delivery.offset = call.offset + done_;
   const size_t now = is_local(peer) ? total - done_ : std::min(total - done_, kPiece);
   if (now > 0) delivery.bytes = {static_cast<const std::byte*>(operation_->input) + done_, now};
@@ -73,13 +73,13 @@ bool OneSidedTask::is_local(Rank peer) const {
 }
 
 Delivered OneSidedTask::send(Rank peer, const Delivery& delivery) const {
-  if (is_local(peer)) return parts_.landings->deliver(parts_.uid, peer, delivery);
+  if (is_local(peer)) return parts_.windows->deliver(parts_.uid, peer, delivery);
   const SocketAddress& listener = (*parts_.peers)[static_cast<size_t>(peer)].listener;
-  const Bytes question = Landings::question(peer, delivery);
+  const Bytes question = WindowRegistry::question(peer, delivery);
   for (int attempt = 1;; ++attempt) {
     const Answer answer = ask(listener, parts_.uid, question, Deadline::in_ms(parts_.answer_ms, abort_));
     if (answer.kind == Answer::Kind::given) {
-      const std::optional<Delivered> read = Landings::read_answer(answer.bytes);
+      const std::optional<Delivered> read = WindowRegistry::read_answer(answer.bytes);
       return read ? *read : Delivered(Code::remote_error, "its process gave no answer that makes sense");
     }
     const bool again = answer.kind == Answer::Kind::refused && !delivery.signal && attempt < kAttempts;

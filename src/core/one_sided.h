@@ -14,16 +14,16 @@
 #include <memory>
 #include <vector>
 
-#include "src/core/landing.h"
 #include "src/core/operation.h"
 #include "src/core/watchdog.h"
+#include "src/core/window.h"
 #include "src/exec/task.h"
 
 namespace weir::core {
 
 /// What a put, a signal or a wait has beside its Operation.
 struct OneSidedCall {
-  uint32_t landing = 0;
+  uint32_t window = 0;
   uint64_t offset = 0;  ///< bytes
   int32_t index = 0;    ///< of the signal
   int32_t context = 0;
@@ -39,7 +39,7 @@ class OneSidedTask final : public exec::Task {
   struct Parts {
     Rank rank = 0;
     uint64_t uid = 0;
-    Landings* landings = nullptr;  ///< of this process
+    WindowRegistry* windows = nullptr;  ///< of this process
     const std::vector<PeerAddress>* peers = nullptr;
     int64_t answer_ms = 5000;  ///< for a listener
   };
@@ -64,8 +64,8 @@ class OneSidedTask final : public exec::Task {
   const Parts parts_;
   const std::atomic<bool>* abort_ = nullptr;
   const Operation* operation_ = nullptr;
-  std::shared_ptr<LandingSpace> own_;  ///< of a wait
-  size_t done_ = 0;                    ///< bytes of a put, or waits
+  std::shared_ptr<WindowSpace> own_;  ///< of a wait
+  size_t done_ = 0;                   ///< bytes of a put, or waits
   Status error_;
   Rank waiting_for_ = 0;
 };

@@ -14,7 +14,7 @@
 namespace weir::core {
 namespace {
 
-/// The first byte of such a question; others begin otherwise (Watch, Landings).
+/// The first byte of such a question; others begin otherwise (Watch, WindowRegistry).
 constexpr uint8_t kReportQuestion = 64;
 /// Operations of all ranks of a process together that an answer has at most: it is made in well under the
 /// time that who asks will wait.

@@ -94,7 +94,8 @@ Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) 
   WEIR_TRY(ports.status());
   auto opened = Listener::open(addresses, *ports, [this](uint64_t scope, BytesView question) {
     if (is_report_question(question)) return answer_report_question(watch_, host_, question);
-    return Landings::is_meant(question) ? landings_.answer(scope, question) : watch_.answer(scope, question);
+    return WindowRegistry::is_meant(question) ? windows_.answer(scope, question)
+                                              : watch_.answer(scope, question);
   });
   WEIR_TRY(opened.status());
   const auto announced = std::make_shared<PublishedListener>(std::move(*opened));

@@ -18,11 +18,11 @@
 #include "src/core/dumper.h"
 #include "src/core/gpu/island.h"
 #include "src/core/gpu/kernel_library.h"
-#include "src/core/landing.h"
 #include "src/core/own_host.h"
 #include "src/core/root.h"
 #include "src/core/unique_id.h"
 #include "src/core/watch.h"
+#include "src/core/window.h"
 #include "src/device/gpu.h"
 #include "src/device/gpus.h"
 #include "src/device/host_memory.h"
@@ -48,7 +48,7 @@ class Runtime {
   const Watch& watch() const { return watch_; }
   /// Writes what the process is doing to files.
   Dumper& dumper() { return dumper_; }
-  Landings& landings() { return landings_; }
+  WindowRegistry& windows() { return windows_; }
   Roots& roots() { return roots_; }
   BootstrapAllGathers& all_gathers() { return all_gathers_; }
   /// The GPUs of the process, whether it uses them or not; null: none were ever set.
@@ -81,7 +81,7 @@ class Runtime {
   CreditBudget credit_;
   Watch watch_;
   Dumper dumper_;
-  Landings landings_;
+  WindowRegistry windows_;
   Roots roots_;
   BootstrapAllGathers all_gathers_;
   std::atomic<device::Gpus*> gpus_{&device::gpus()};

@@ -1,4 +1,4 @@
-#include "src/core/landing.h"
+#include "src/core/window.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,28 +22,28 @@ constexpr SignalKey kSignal{3, 1, 2};
 
 BytesView view(const std::vector<int>& values) { return std::as_bytes(std::span(values)); }
 
-class LandingTest : public ::testing::Test {
+class WindowTest : public ::testing::Test {
  protected:
-  Delivered deliver(const Delivery& delivery) { return landings_.deliver(kUid, 0, delivery); }
+  Delivered deliver(const Delivery& delivery) { return windows_.deliver(kUid, 0, delivery); }
   /// As a process elsewhere would.
   std::optional<Delivered> ask(BytesView question) {
-    return Landings::read_answer(landings_.answer(kUid, question));
+    return WindowRegistry::read_answer(windows_.answer(kUid, question));
   }
 
-  Landings landings_;
-  std::shared_ptr<LandingSpace> space_ = std::make_shared<LandingSpace>();
+  WindowRegistry windows_;
+  std::shared_ptr<WindowSpace> space_ = std::make_shared<WindowSpace>();
   std::vector<int> memory_ = std::vector<int>(8, -1);
   uint32_t number_ = space_->add(memory_.data(), memory_.size() * sizeof(int), true);
 };
 
-TEST_F(LandingTest, NobodyIsThereBeforeTheRegistrationNorAfterIt) {
+TEST_F(WindowTest, NobodyIsThereBeforeTheRegistrationNorAfterIt) {
   const std::vector<int> data = {1, 2};
   const Delivery put{number_, 8, view(data), kSignal};
   EXPECT_EQ(deliver(put).code(), Code::in_progress);
   {
-    const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
-    EXPECT_EQ(landings_.deliver(kUid, 1, put).code(), Code::in_progress) << "another rank";
-    EXPECT_EQ(landings_.deliver(kUid + 1, 0, put).code(), Code::in_progress) << "another communicator";
+    const WindowRegistry::Registration registration(windows_, kUid, 0, space_, nullptr);
+    EXPECT_EQ(windows_.deliver(kUid, 1, put).code(), Code::in_progress) << "another rank";
+    EXPECT_EQ(windows_.deliver(kUid + 1, 0, put).code(), Code::in_progress) << "another communicator";
     EXPECT_TRUE(deliver(put).ok());
   }
   EXPECT_EQ(deliver(put).code(), Code::in_progress);
@@ -52,11 +52,11 @@ TEST_F(LandingTest, NobodyIsThereBeforeTheRegistrationNorAfterIt) {
   EXPECT_FALSE(space_->consume(kSignal, 1));
 }
 
-TEST_F(LandingTest, QuestionsDoWhatCallsDo) {
-  const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
+TEST_F(WindowTest, QuestionsDoWhatCallsDo) {
+  const WindowRegistry::Registration registration(windows_, kUid, 0, space_, nullptr);
   const std::vector<int> data = {5};
-  const Bytes question = Landings::question(0, {number_, 28, view(data), kSignal});
-  EXPECT_TRUE(Landings::is_meant(question));
+  const Bytes question = WindowRegistry::question(0, {number_, 28, view(data), kSignal});
+  EXPECT_TRUE(WindowRegistry::is_meant(question));
   const auto answered = ask(question);
   ASSERT_TRUE(answered);
   EXPECT_TRUE(answered->ok()) << answered->message();
@@ -64,11 +64,11 @@ TEST_F(LandingTest, QuestionsDoWhatCallsDo) {
   EXPECT_TRUE(space_->consume(kSignal, 1));
 }
 
-TEST_F(LandingTest, OutsideOfALandingNothingIsWritten) {
-  const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
+TEST_F(WindowTest, OutsideOfAWindowNothingIsWritten) {
+  const WindowRegistry::Registration registration(windows_, kUid, 0, space_, nullptr);
   const std::vector<int> data = {1, 2};
   for (const uint64_t offset : {uint64_t{28}, uint64_t{32}, uint64_t{33}, ~uint64_t{0}, ~uint64_t{0} - 7}) {
-    const auto answered = ask(Landings::question(0, {number_, offset, view(data), kSignal}));
+    const auto answered = ask(WindowRegistry::question(0, {number_, offset, view(data), kSignal}));
     ASSERT_TRUE(answered);
     EXPECT_EQ(answered->code(), Code::invalid_argument) << offset;
     EXPECT_THAT(answered->message(), HasSubstr("has 32 bytes"));
@@ -82,10 +82,10 @@ TEST_F(LandingTest, OutsideOfALandingNothingIsWritten) {
   EXPECT_FALSE(space_->consume(kSignal, 1)) << "no signal without its data";
 }
 
-TEST_F(LandingTest, QuestionsThatMakeNoSenseDoNothing) {
-  const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
+TEST_F(WindowTest, QuestionsThatMakeNoSenseDoNothing) {
+  const WindowRegistry::Registration registration(windows_, kUid, 0, space_, nullptr);
   const std::vector<int> data = {1, 2};
-  const Bytes right = Landings::question(0, {number_, 0, view(data), kSignal});
+  const Bytes right = WindowRegistry::question(0, {number_, 0, view(data), kSignal});
   for (size_t size = 1; size < right.size(); ++size)
     EXPECT_FALSE(ask(BytesView(right).first(size))) << size << " bytes of " << right.size();
   Bytes longer = right;
@@ -96,14 +96,14 @@ TEST_F(LandingTest, QuestionsThatMakeNoSenseDoNothing) {
   for (int i = 0; i < 10'000; ++i) {
     Bytes garbage(random() % 60);
     for (std::byte& byte : garbage) byte = static_cast<std::byte>(random());
-    (void)Landings::read_answer(garbage);
-    if (!garbage.empty()) (void)landings_.answer(random() % 2 == 0 ? kUid : random(), garbage);
+    (void)WindowRegistry::read_answer(garbage);
+    if (!garbage.empty()) (void)windows_.answer(random() % 2 == 0 ? kUid : random(), garbage);
   }
-  EXPECT_FALSE(Landings::is_meant({}));
+  EXPECT_FALSE(WindowRegistry::is_meant({}));
 }
 
-TEST_F(LandingTest, SignalsAreCountedByKey) {
-  const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
+TEST_F(WindowTest, SignalsAreCountedByKey) {
+  const WindowRegistry::Registration registration(windows_, kUid, 0, space_, nullptr);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(deliver({0, 0, {}, kSignal}).ok());
   EXPECT_TRUE(deliver({0, 0, {}, SignalKey{3, 1, 0}}).ok());
   EXPECT_FALSE(space_->consume(kSignal, 4));
@@ -115,12 +115,12 @@ TEST_F(LandingTest, SignalsAreCountedByKey) {
 }
 
 /// One rank waits, others write; a registration that ends stops all writing before its memory goes.
-TEST_F(LandingTest, ManyThreads) {
+TEST_F(WindowTest, ManyThreads) {
   constexpr int kWriters = 3, kRounds = 2000;
   std::atomic<bool> stops{false};
   std::vector<std::thread> threads;
   {
-    const Landings::Registration registration(landings_, kUid, 0, space_, nullptr);
+    const WindowRegistry::Registration registration(windows_, kUid, 0, space_, nullptr);
     for (int writer = 0; writer < kWriters; ++writer) {
       threads.emplace_back([&, writer] {
         for (int round = 0; round < kRounds && !stops.load(); ++round) {
@@ -148,7 +148,7 @@ TEST_F(LandingTest, ManyThreads) {
     });
   }
   for (int i = 0; i < 100; ++i) {
-    { const Landings::Registration registration(landings_, kUid, 0, space_, nullptr); }
+    { const WindowRegistry::Registration registration(windows_, kUid, 0, space_, nullptr); }
     memory_[0] = i;  // nobody else writes now
     EXPECT_EQ(memory_[0], i);
   }

@@ -1,5 +1,5 @@
-/// Memory of this process's ranks that other ranks write without being asked (NCCL's windows), and the
-/// signals that tell of it.
+/// Windows: memory of this process's ranks that other ranks write without being asked, and the signals that
+/// tell of it.
 ///
 /// Puts and signals of ranks of this process come as calls, those of others as questions at the listener,
 /// which its thread carries out at once: a rank need not be in a call to be written to. A question is
@@ -34,18 +34,18 @@ struct SignalKey {
 
 /// A put, a signal, or a put and then a signal.
 struct Delivery {
-  uint32_t landing = 0;  ///< its number at the rank that is written to
-  uint64_t offset = 0;   ///< bytes
-  BytesView bytes;       ///< may be none
+  uint32_t window = 0;  ///< its number at the rank that is written to
+  uint64_t offset = 0;  ///< bytes
+  BytesView bytes;      ///< may be none
   std::optional<SignalKey> signal;
 };
 
-/// What came of a delivery: success, an error, or in_progress while the rank has not made the landing yet.
+/// What came of a delivery: success, an error, or in_progress while the rank has not made the window yet.
 using Delivered = Status;
 
-/// The landings of one rank of one communicator, numbered in the order in which they were made: as that is
+/// The windows of one rank of one communicator, numbered in the order in which they were made: as that is
 /// the same on all ranks, so are the numbers. Thread-safe.
-class LandingSpace {
+class WindowSpace {
  public:
   /// `writable`: host memory, which outlives remove(). Others are numbered, and refuse.
   uint32_t add(void* data, size_t bytes, bool writable);
@@ -62,7 +62,7 @@ class LandingSpace {
   void close();
 
  private:
-  struct Landing {
+  struct Window {
     std::byte* data;
     size_t bytes;
     bool writable;
@@ -71,35 +71,35 @@ class LandingSpace {
   Delivered write(const Delivery& delivery) const;
 
   std::mutex mutex_;
-  std::vector<Landing> landings_;
+  std::vector<Window> windows_;
   std::map<SignalKey, uint64_t> signals_;  ///< that have come and were not consumed
   bool open_ = false;
   Doorbell* bell_ = nullptr;
 };
 
-/// The landing spaces of a process. Thread-safe; outlives the listener that it answers for.
-class Landings {
+/// The window spaces of a process. Thread-safe; outlives the listener that it answers for.
+class WindowRegistry {
  public:
   /// Rank `rank` of communicator `uid` takes deliveries while this lives.
   class Registration {
    public:
-    Registration(Landings& landings, uint64_t uid, Rank rank, std::shared_ptr<LandingSpace> space,
+    Registration(WindowRegistry& windows, uint64_t uid, Rank rank, std::shared_ptr<WindowSpace> space,
                  Doorbell* bell);
     ~Registration();
     Registration(const Registration&) = delete;
     Registration& operator=(const Registration&) = delete;
 
    private:
-    Landings& landings_;
+    WindowRegistry& windows_;
     const uint64_t uid_;
     const Rank rank_;
-    const std::shared_ptr<LandingSpace> space_;
+    const std::shared_ptr<WindowSpace> space_;
   };
 
   /// Of a rank of this process. in_progress where it is not registered (yet).
   Delivered deliver(uint64_t uid, Rank to, const Delivery& delivery);
   /// Null: it is not registered.
-  std::shared_ptr<LandingSpace> find(uint64_t uid, Rank rank) const;
+  std::shared_ptr<WindowSpace> find(uint64_t uid, Rank rank) const;
 
   /// Whether a question at the listener is for answer().
   static bool is_meant(BytesView question);
@@ -110,7 +110,7 @@ class Landings {
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::pair<uint64_t, Rank>, std::shared_ptr<LandingSpace>> spaces_;
+  std::map<std::pair<uint64_t, Rank>, std::shared_ptr<WindowSpace>> spaces_;
 };
 
 }  // namespace weir::core

@@ -1,4 +1,4 @@
-#include "src/core/landing.h"
+#include "src/core/window.h"
 
 #include <fmt/format.h>
 
@@ -8,40 +8,40 @@ namespace weir::core {
 namespace {
 
 /// The first byte of a question, which no other question at the listener begins with (watch.cc).
-constexpr uint8_t kLandingQuestion = 0x20;
+constexpr uint8_t kWindowQuestion = 0x20;
 
 Status not_yet() { return {Code::in_progress, "the rank has not registered the window yet"}; }
 
 }  // namespace
 
-uint32_t LandingSpace::add(void* data, size_t bytes, bool writable) {
+uint32_t WindowSpace::add(void* data, size_t bytes, bool writable) {
   std::lock_guard lock(mutex_);
-  landings_.push_back({static_cast<std::byte*>(data), bytes, writable, false});
-  return static_cast<uint32_t>(landings_.size() - 1);
+  windows_.push_back({static_cast<std::byte*>(data), bytes, writable, false});
+  return static_cast<uint32_t>(windows_.size() - 1);
 }
 
-void LandingSpace::remove(uint32_t number) {
+void WindowSpace::remove(uint32_t number) {
   std::lock_guard lock(mutex_);
-  landings_[number].removed = true;
+  windows_[number].removed = true;
 }
 
-Delivered LandingSpace::write(const Delivery& delivery) const {
-  if (delivery.landing >= landings_.size()) return not_yet();
-  const Landing& landing = landings_[delivery.landing];
-  if (landing.removed)
-    return {Code::invalid_usage, fmt::format("its window number {} was deregistered", delivery.landing)};
-  if (!landing.writable)
+Delivered WindowSpace::write(const Delivery& delivery) const {
+  if (delivery.window >= windows_.size()) return not_yet();
+  const Window& window = windows_[delivery.window];
+  if (window.removed)
+    return {Code::invalid_usage, fmt::format("its window number {} was deregistered", delivery.window)};
+  if (!window.writable)
     return {Code::invalid_usage,
-            fmt::format("its window number {} is not memory of the host", delivery.landing)};
-  if (delivery.offset > landing.bytes || delivery.bytes.size() > landing.bytes - delivery.offset)
+            fmt::format("its window number {} is not memory of the host", delivery.window)};
+  if (delivery.offset > window.bytes || delivery.bytes.size() > window.bytes - delivery.offset)
     return {Code::invalid_argument,
             fmt::format("its window number {} has {} bytes, and {} bytes were to go to offset {}",
-                        delivery.landing, landing.bytes, delivery.bytes.size(), delivery.offset)};
-  std::memmove(landing.data + delivery.offset, delivery.bytes.data(), delivery.bytes.size());
+                        delivery.window, window.bytes, delivery.bytes.size(), delivery.offset)};
+  std::memmove(window.data + delivery.offset, delivery.bytes.data(), delivery.bytes.size());
   return {};
 }
 
-Delivered LandingSpace::take(const Delivery& delivery) {
+Delivered WindowSpace::take(const Delivery& delivery) {
   std::lock_guard lock(mutex_);
   if (!open_) return not_yet();
   if (!delivery.bytes.empty()) WEIR_TRY(write(delivery));
@@ -51,7 +51,7 @@ Delivered LandingSpace::take(const Delivery& delivery) {
   return {};
 }
 
-bool LandingSpace::consume(const SignalKey& key, uint64_t count) {
+bool WindowSpace::consume(const SignalKey& key, uint64_t count) {
   std::lock_guard lock(mutex_);
   const auto found = signals_.find(key);
   const uint64_t come = found == signals_.end() ? 0 : found->second;
@@ -62,63 +62,63 @@ bool LandingSpace::consume(const SignalKey& key, uint64_t count) {
   return true;
 }
 
-void LandingSpace::open(Doorbell* bell) {
+void WindowSpace::open(Doorbell* bell) {
   std::lock_guard lock(mutex_);
   open_ = true;
   bell_ = bell;
 }
 
-void LandingSpace::close() {
+void WindowSpace::close() {
   std::lock_guard lock(mutex_);
   open_ = false;
   bell_ = nullptr;
 }
 
-Landings::Registration::Registration(Landings& landings, uint64_t uid, Rank rank,
-                                     std::shared_ptr<LandingSpace> space, Doorbell* bell)
-    : landings_(landings), uid_(uid), rank_(rank), space_(std::move(space)) {
+WindowRegistry::Registration::Registration(WindowRegistry& windows, uint64_t uid, Rank rank,
+                                           std::shared_ptr<WindowSpace> space, Doorbell* bell)
+    : windows_(windows), uid_(uid), rank_(rank), space_(std::move(space)) {
   space_->open(bell);
-  std::lock_guard lock(landings_.mutex_);
-  landings_.spaces_[{uid_, rank_}] = space_;
+  std::lock_guard lock(windows_.mutex_);
+  windows_.spaces_[{uid_, rank_}] = space_;
 }
 
-Landings::Registration::~Registration() {
+WindowRegistry::Registration::~Registration() {
   {
-    std::lock_guard lock(landings_.mutex_);
-    landings_.spaces_.erase({uid_, rank_});
+    std::lock_guard lock(windows_.mutex_);
+    windows_.spaces_.erase({uid_, rank_});
   }
   space_->close();
 }
 
-std::shared_ptr<LandingSpace> Landings::find(uint64_t uid, Rank rank) const {
+std::shared_ptr<WindowSpace> WindowRegistry::find(uint64_t uid, Rank rank) const {
   std::lock_guard lock(mutex_);
   const auto found = spaces_.find({uid, rank});
   return found == spaces_.end() ? nullptr : found->second;
 }
 
-Delivered Landings::deliver(uint64_t uid, Rank to, const Delivery& delivery) {
-  const std::shared_ptr<LandingSpace> space = find(uid, to);
+Delivered WindowRegistry::deliver(uint64_t uid, Rank to, const Delivery& delivery) {
+  const std::shared_ptr<WindowSpace> space = find(uid, to);
   return space == nullptr ? not_yet() : space->take(delivery);
 }
 
-bool Landings::is_meant(BytesView question) {
-  return !question.empty() && question[0] == std::byte{kLandingQuestion};
+bool WindowRegistry::is_meant(BytesView question) {
+  return !question.empty() && question[0] == std::byte{kWindowQuestion};
 }
 
-Bytes Landings::question(Rank to, const Delivery& delivery) {
+Bytes WindowRegistry::question(Rank to, const Delivery& delivery) {
   ByteWriter out;
-  out.put(kLandingQuestion).put(to).put(delivery.landing).put(delivery.offset);
+  out.put(kWindowQuestion).put(to).put(delivery.window).put(delivery.offset);
   out.put(delivery.signal.has_value()).put(delivery.signal.value_or(SignalKey{}));
   out.put_bytes(delivery.bytes);
   return out.take();
 }
 
-Bytes Landings::answer(uint64_t uid, BytesView question) {
+Bytes WindowRegistry::answer(uint64_t uid, BytesView question) {
   ByteReader in(question);
   in.get<uint8_t>();
   const auto to = in.get<Rank>();
   Delivery delivery;
-  delivery.landing = in.get<uint32_t>();
+  delivery.window = in.get<uint32_t>();
   delivery.offset = in.get<uint64_t>();
   const bool signals = in.get<uint8_t>() != 0;
   const auto key = in.get<SignalKey>();
@@ -130,7 +130,7 @@ Bytes Landings::answer(uint64_t uid, BytesView question) {
   return ByteWriter().put(static_cast<int32_t>(delivered.code())).put_string(delivered.message()).take();
 }
 
-std::optional<Delivered> Landings::read_answer(BytesView answer) {
+std::optional<Delivered> WindowRegistry::read_answer(BytesView answer) {
   ByteReader in(answer);
   const auto code = in.get<int32_t>();
   const std::string message = in.get_string();

@@ -9,7 +9,7 @@
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/core/connected.h"
-#include "src/core/gpu/resident.h"
+#include "src/core/gpu/device_collectives.h"
 #include "src/core/runtime.h"
 #include "src/core/staged.h"
 #include "src/device/host_stream.h"
@@ -105,7 +105,7 @@ Communicator::Communicator(Communicator& parent, int ranks, std::optional<Unique
 Communicator::~Communicator() {
   if (state().code() == Code::in_progress) abort();
   background_.reset();
-  end_resident();
+  end_device_collectives();
   if (staged_ != nullptr) staged_->stop();  // its thread uses staged_
   staged_.reset();
   turns_.wait_idle();
@@ -222,11 +222,11 @@ Status Communicator::build(std::shared_ptr<Listener> listener, std::unique_ptr<B
   if (connected_->gpus_somewhere) {
     staged_ = make_staged();
     queued_ = true;  // operations may have to be cut
-    WEIR_TRY(make_resident());
+    WEIR_TRY(make_device_collectives());
   }
   if (aborted_.load()) {
     connected_->execution->abort();
-    if (resident_ != nullptr) resident_->abort();
+    if (device_collectives_ != nullptr) device_collectives_->abort();
   }
   return {};
 }
@@ -288,7 +288,7 @@ Status Communicator::finalize() {
 }
 
 void Communicator::wait_idle() {
-  if (resident_ != nullptr) resident_->wait_idle();
+  if (device_collectives_ != nullptr) device_collectives_->wait_idle();
   if (staged_ != nullptr) staged_->wait_idle();
   turns_.wait_idle();
 }
@@ -301,7 +301,7 @@ void Communicator::abort() {
   if (connected_ == nullptr || being_made) return;
   connected_->bootstrap->activity().set_stage(Activity::Stage::aborted);
   connected_->execution->abort();
-  if (resident_ != nullptr) resident_->abort();
+  if (device_collectives_ != nullptr) device_collectives_->abort();
 }
 
 Status Communicator::revoke() {
@@ -415,7 +415,7 @@ Admission::Load Communicator::admit(std::span<const Operation> operations) {
 
 bool Communicator::all_done() const {
   return turns_.idle() && (staged_ == nullptr || staged_->idle()) &&
-         (resident_ == nullptr || resident_->idle());
+         (device_collectives_ == nullptr || device_collectives_->idle());
 }
 
 Result<device::HostStream*> Communicator::background() {

@@ -37,7 +37,7 @@ namespace weir::core {
 
 class Bootstrap;
 enum class Presence;
-class Resident;
+class DeviceCollectives;
 class Runtime;
 class Staged;
 struct Connected;
@@ -190,11 +190,11 @@ class Communicator {
   Status carry_out_staged(Launch& launch, uint64_t ticket, const Admission::Load& load);
   std::unique_ptr<Staged> make_staged();
   /// Meets the others on their GPUs, where all are on some. Collective.
-  Status make_resident();
-  void end_resident();
-  Status run_resident(std::span<const Operation> operations, const Place& place);
+  Status make_device_collectives();
+  void end_device_collectives();
+  Status run_on_device(std::span<const Operation> operations, const Place& place);
   /// Goes by kernels or by operations of streams.
-  bool is_resident(const Operation& operation) const;
+  bool runs_on_device(const Operation& operation) const;
   Admission::Load admit(std::span<const Operation> operations);
   Result<device::HostStream*> background();
   bool all_done() const;
@@ -230,8 +230,8 @@ class Communicator {
   const std::shared_ptr<WindowSpace> windows_ = std::make_shared<WindowSpace>();
   std::unique_ptr<Bootstrap> resting_;  ///< likewise
   std::unique_ptr<Connected> connected_;
-  std::unique_ptr<Staged> staged_;      ///< null where no rank uses a GPU
-  std::unique_ptr<Resident> resident_;  ///< null where collectives do not go by kernels
+  std::unique_ptr<Staged> staged_;                         ///< null where no rank uses a GPU
+  std::unique_ptr<DeviceCollectives> device_collectives_;  ///< null where collectives do not go by kernels
   std::unique_ptr<device::HostStream> background_;
 };
 

@@ -36,7 +36,7 @@ std::unique_ptr<Staged> Communicator::make_staged() {
 }
 
 Status Communicator::run(std::span<const Operation> operations, const Place& place) {
-  if (resident_ != nullptr) return run_resident(operations, place);
+  if (device_collectives_ != nullptr) return run_on_device(operations, place);
   return place.on_gpu ? run_staged(operations, place) : run(operations, place.host);
 }
 

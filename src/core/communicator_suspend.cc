@@ -5,7 +5,7 @@
 #include "src/base/text.h"
 #include "src/core/communicator.h"
 #include "src/core/connected.h"
-#include "src/core/gpu/resident.h"
+#include "src/core/gpu/device_collectives.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {
@@ -102,7 +102,7 @@ Status Communicator::resume_now() {
 uint64_t Communicator::memory_bytes() const {
   std::lock_guard lock(mutex_);
   if (connected_ == nullptr || state_.code() == Code::in_progress) return suspended_bytes_;
-  const uint64_t on_gpu = resident_ != nullptr ? resident_->gpu_bytes() : 0;
+  const uint64_t on_gpu = device_collectives_ != nullptr ? device_collectives_->gpu_bytes() : 0;
   return connected_->segment->used_bytes() + on_gpu;
 }
 

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "src/core/communicator.h"
-#include "src/core/gpu/resident.h"
+#include "src/core/gpu/device_collectives.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {
@@ -24,8 +24,8 @@ class Together {
     std::vector<Place> places;  ///< in order of first use; the first one carries the operations out
   };
 
-  Status begin_resident();
-  Status end_resident();
+  Status begin_device_collectives();
+  Status end_device_collectives();
   Status begin_staged();
   Status end_staged();
   Status run_in_background() const;
@@ -34,7 +34,7 @@ class Together {
 
   std::vector<Part> parts_;  ///< without those begun
   std::vector<std::pair<Communicator*, Communicator::Begun>> begun_;
-  std::vector<std::pair<Communicator*, Resident::Call>> queued_;
+  std::vector<std::pair<Communicator*, DeviceCollectives::Call>> queued_;
 };
 
 Together::Together(std::span<const Target> targets, std::span<const Operation> operations) {
@@ -53,47 +53,48 @@ Together::Together(std::span<const Target> targets, std::span<const Operation> o
 Status Together::run() {
   for (const Part& part : parts_) WEIR_TRY(part.communicator->usable());
   const bool blocking = parts_[0].communicator->config().blocking;
-  WEIR_TRY(begin_resident());
+  WEIR_TRY(begin_device_collectives());
   Status status = begin_staged();
   if (status.ok() && !parts_.empty()) status = blocking ? run_on_streams() : run_in_background();
   Status ended = end_staged();
-  if (Status left = end_resident(); ended.ok()) ended = std::move(left);
+  if (Status left = end_device_collectives(); ended.ok()) ended = std::move(left);
   return status.ok() || (status.code() == Code::in_progress && !ended.ok()) ? ended : status;
 }
 
 /// Kernels of all communicators are queued before any stream waits for one: they wait for each other.
-Status Together::begin_resident() {
+Status Together::begin_device_collectives() {
   for (Part& part : parts_) {
     const auto rest = std::stable_partition(
         part.operations.begin(), part.operations.end(),
-        [&](const Operation& operation) { return !part.communicator->is_resident(operation); });
+        [&](const Operation& operation) { return !part.communicator->runs_on_device(operation); });
     std::vector<Operation> collectives(rest, part.operations.end());
     part.operations.erase(rest, part.operations.end());
     if (collectives.empty()) continue;
-    auto call = part.communicator->resident_->prepare(std::move(collectives), part.places, false);
+    auto call = part.communicator->device_collectives_->prepare(std::move(collectives), part.places, false);
     if (!call.ok()) {
-      for (const auto& [communicator, prepared] : queued_) communicator->resident_->forget(prepared);
+      for (const auto& [communicator, prepared] : queued_)
+        communicator->device_collectives_->forget(prepared);
       return call.status();
     }
     queued_.emplace_back(part.communicator, std::move(*call));
   }
   Status status;
   for (const auto& [communicator, call] : queued_)
-    if (status.ok()) status = communicator->resident_->enter(call);
+    if (status.ok()) status = communicator->device_collectives_->enter(call);
   for (auto& [communicator, call] : queued_)
-    if (status.ok()) status = communicator->resident_->queue(call);
+    if (status.ok()) status = communicator->device_collectives_->queue(call);
   if (!status.ok()) {
-    for (const auto& [communicator, call] : queued_) communicator->resident_->give_up(call, status);
+    for (const auto& [communicator, call] : queued_) communicator->device_collectives_->give_up(call, status);
     return status;
   }
   std::erase_if(parts_, [](const Part& part) { return part.operations.empty(); });
   return {};
 }
 
-Status Together::end_resident() {
+Status Together::end_device_collectives() {
   Status worst;
   for (const auto& [communicator, call] : queued_) {
-    Status status = communicator->resident_->leave(call);
+    Status status = communicator->device_collectives_->leave(call);
     if (status.ok()) status = communicator->usable();
     if (worst.ok()) worst = std::move(status);
   }

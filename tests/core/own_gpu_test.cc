@@ -1,8 +1,8 @@
 // The GPU of a communicator: chosen when it is made, kept to on every way, shared only where ranks may.
 #include <gmock/gmock.h>
 
+#include "tests/core/device_collectives.h"
 #include "tests/core/rank.h"
-#include "tests/core/resident.h"
 
 namespace weir::core {
 namespace {
@@ -22,7 +22,7 @@ int current_gpu() {
 class OwnGpus : public ::testing::TestWithParam<const char*> {
  protected:
   static Options options() {
-    Options options = resident_options();
+    Options options = device_options();
     options.gpu_path = GetParam();
     return options;
   }
@@ -68,7 +68,7 @@ TEST_P(OwnGpus, AreThoseOfTheConfiguration) {
 
 TEST_P(OwnGpus, OthersAreRefusedAndNamed) {
   GpuSite site(options());
-  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     const GpuRank elsewhere(site, 1 - rank);
     Elements data(gpu_rank, 100), foreign(elsewhere, 100);
     const Operation right = operation(Collective::all_reduce, data.data(), data.data(), 100);
@@ -97,7 +97,7 @@ TEST(OwnGpu, TheLogSaysWhichEachRankHas) {
   const Logged logged;
   GpuSite site;
   std::string names[2];
-  with_residents(site, 2, {1, 0}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {1, 0}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     names[rank] = fmt::format("rank {} of 2 works with {}", rank, gpu_rank.gpu.description());
     EXPECT_EQ(communicator.gpu(), &gpu_rank.gpu);
   });
@@ -122,7 +122,7 @@ std::vector<Status> connect_two(const Options& options, int second) {
 }
 
 TEST(OwnGpu, MayBeForOneRankAlone) {
-  Options options = resident_options();
+  Options options = device_options();
   options.shares_gpu = false;
   for (const Status& status : connect_two(options, 0)) {
     EXPECT_EQ(status.code(), Code::invalid_usage);
@@ -136,7 +136,7 @@ TEST(OwnGpuProcesses, MayBeForOneRankAlone) {
   const RootProcess root;
   const UniqueId id = root.id();
   Processes all(2, [&](int rank, const Processes::Voice& voice) {
-    Options options = resident_options();
+    Options options = device_options();
     options.shares_gpu = rank == 0;
     GpuSite site(options);
     const GpuRank gpu_rank(site, 1);

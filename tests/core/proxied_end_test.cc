@@ -11,8 +11,8 @@
 
 #include "src/core/gpu/gpu_slots.h"
 #include "src/core/pinned.h"
+#include "tests/core/device_collectives.h"
 #include "tests/core/rank.h"
-#include "tests/core/resident.h"
 #include "tests/transports/fake_verbs.h"
 #include "transports/verbs/verbs.h"
 

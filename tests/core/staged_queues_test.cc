@@ -2,8 +2,8 @@
 // of submission: nothing may be behind a wait that needs it.
 #include <gmock/gmock.h>
 
+#include "tests/core/device_collectives.h"
 #include "tests/core/rank.h"
-#include "tests/core/resident.h"
 
 namespace weir::core {
 namespace {
@@ -24,7 +24,7 @@ class StagedQueues : public ::testing::Test {
     unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
   }
   static Options options() {
-    Options options = resident_options();
+    Options options = device_options();
     options.gpu_path = "staged";
     return options;
   }
@@ -126,7 +126,7 @@ void replay_graph(Communicator& communicator, GpuRank& gpu_rank) {
 TEST_F(StagedQueues, ThreadsOfOneGpu) {
   for (const int ranks : {2, 3}) {
     GpuSite site(options());
-    with_residents(site, ranks, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+    with_device_ranks(site, ranks, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
       exchange_on_streams(communicator, gpu_rank);
     });
   }
@@ -137,7 +137,7 @@ TEST_F(StagedQueues, ProcessesOfOneGpuAndTheirGraphs) {
   const UniqueId id = root.id();
   Processes all(2, [&](int rank, const Processes::Voice& voice) {
     GpuSite site(options());
-    with_own_residents(site, id, 2, {rank}, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+    with_own_device_ranks(site, id, 2, {rank}, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
       exchange_on_streams(communicator, gpu_rank);
       replay_graph(communicator, gpu_rank);
     });

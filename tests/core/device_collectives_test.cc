@@ -1,5 +1,5 @@
 // Communicators whose collectives go by kernels, ranks in threads of one process.
-#include "tests/core/resident.h"
+#include "tests/core/device_collectives.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/core/gpu/resident.h"
+#include "src/core/gpu/device_collectives.h"
 #include "src/device/host_stream.h"
 #include "src/exec/gpu/kernel_executor.h"
 
@@ -20,13 +20,13 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class Residents : public ::testing::TestWithParam<GpuRanks> {};
+class DeviceCollectives : public ::testing::TestWithParam<GpuRanks> {};
 
 /// What WEIR_GPU_PATH says.
 class Ways : public ::testing::TestWithParam<const char*> {
  protected:
   static Options options() {
-    Options options = resident_options();
+    Options options = device_options();
     options.gpu_path = GetParam();
     return options;
   }
@@ -35,10 +35,10 @@ INSTANTIATE_TEST_SUITE_P(Paths, Ways, ::testing::Values("kernel", "stream"),
                          [](const auto& info) { return std::string(info.param); });
 
 // Packets, one pass of slots, several passes and shards.
-TEST_P(Residents, AllCollectives) {
+TEST_P(DeviceCollectives, AllCollectives) {
   const auto& [ranks, gpus] = GetParam();
   GpuSite site;
-  with_residents(site, ranks, gpus, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+  with_device_ranks(site, ranks, gpus, [](Communicator& communicator, int, GpuRank& gpu_rank) {
     // Memory is freed when all is done: that waits for kernels of other ranks, which wait for this one.
     const auto ranks = static_cast<size_t>(communicator.size());
     Elements in(gpu_rank, 100'003 * ranks), out(gpu_rank, in.size());
@@ -51,7 +51,7 @@ TEST_P(Residents, AllCollectives) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, Residents,
+INSTANTIATE_TEST_SUITE_P(Gpus, DeviceCollectives,
                          ::testing::Values(GpuRanks{1, {0}}, GpuRanks{2, {0}}, GpuRanks{3, {0, 1}},
                                            GpuRanks{4, {1}}),
                          [](const auto& info) {
@@ -59,17 +59,17 @@ INSTANTIATE_TEST_SUITE_P(Gpus, Residents,
                                               info.param.gpus.size() > 1 ? "Two" : "One");
                          });
 
-TEST(Resident, TheLogSaysWhichWayIsTakenAndWhyNot) {
+TEST(DeviceCollectives, TheLogSaysWhichWayIsTakenAndWhyNot) {
   const auto said = [](const Options& options) {
     const Logged logged;
     GpuSite site(options);
-    with_residents(site, 2, {0, 1}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+    with_device_ranks(site, 2, {0, 1}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
       Elements in(gpu_rank, 200), out(gpu_rank, 200);
       run_and_check(communicator, gpu_rank, Collective::all_reduce, 100, 0, in, out);
     });
     return logged.text();
   };
-  Options options = resident_options();
+  Options options = device_options();
   const std::string by_kernels = said(options);
   EXPECT_THAT(by_kernels, HasSubstr("rank 1 does collectives by kernels on"));
   EXPECT_THAT(by_kernels, HasSubstr("libfake_gpu_image.so on"));
@@ -78,11 +78,11 @@ TEST(Resident, TheLogSaysWhichWayIsTakenAndWhyNot) {
   EXPECT_THAT(said(options), HasSubstr("rank 1 does collectives by operations of streams on"));
   options.gpu_path = "staged";
   EXPECT_THAT(said(options), HasSubstr("through pinned memory: rank 0: it is told so by WEIR_GPU_PATH"));
-  options = resident_options();
+  options = device_options();
   options.gpu_kernels = "/nowhere/libweir_cuda.so";
   EXPECT_THAT(said(options), HasSubstr("/nowhere/libweir_cuda.so cannot be loaded"));
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "peer", 1), 0);
-  EXPECT_THAT(said(resident_options()), HasSubstr("no peer access to"));
+  EXPECT_THAT(said(device_options()), HasSubstr("no peer access to"));
   unsetenv("WEIR_FAKE_GPU_FAULTS");
 }
 
@@ -125,7 +125,7 @@ TEST_P(Ways, OneThreadHasAllRanksAndOneStream) {
 /// A call that a rank was refused counts for nothing: ranks that made no such call agree with it.
 TEST_P(Ways, ARefusedCallLeavesNoTrace) {
   GpuSite site(options());
-  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     Elements data(gpu_rank, 200), out(gpu_rank, 200);
     const GpuRank elsewhere(site, 1 - rank);
     Elements foreign(elsewhere, 100);
@@ -140,11 +140,11 @@ TEST_P(Ways, ARefusedCallLeavesNoTrace) {
 }
 
 /// Where a call cannot be queued the communicator ends on all ranks, and no stream waits for it.
-TEST(Resident, ACallThatFailsHalfWayEndsTheCommunicator) {
+TEST(DeviceCollectives, ACallThatFailsHalfWayEndsTheCommunicator) {
   GpuSite site;
   std::vector<Status> queued(2), after(2);
   std::barrier all(2);
-  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     auto host = std::move(*device::HostStream::create());
     Elements data(gpu_rank, 100);
     all.arrive_and_wait();
@@ -169,10 +169,10 @@ TEST(Resident, ACallThatFailsHalfWayEndsTheCommunicator) {
 
 /// On one GPU ranks use each other's buffers where it pays: not between GPUs, nor for little, nor where each
 /// scales its own input.
-TEST(Resident, RanksOfOneGpuTakeTheDirectPlan) {
+TEST(DeviceCollectives, RanksOfOneGpuTakeTheDirectPlan) {
   const auto first = [](size_t bytes, bool visits) {
-    return ResidentPlans::choices(Collective::all_reduce, 4, bytes,
-                                  visits ? ResidentPlans::Means::visits : ResidentPlans::Means::slots)
+    return DevicePlans::choices(Collective::all_reduce, 4, bytes,
+                                visits ? DevicePlans::Means::visits : DevicePlans::Means::slots)
         .front()
         .algorithm;
   };
@@ -182,7 +182,7 @@ TEST(Resident, RanksOfOneGpuTakeTheDirectPlan) {
   for (const std::vector<int>& gpus : {std::vector<int>{0}, std::vector<int>{0, 1}}) {
     const Logged logged("TUNING");
     GpuSite site;
-    with_residents(site, 2, gpus, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+    with_device_ranks(site, 2, gpus, [](Communicator& communicator, int, GpuRank& gpu_rank) {
       Elements in(gpu_rank, 120'000), out(gpu_rank, 120'000);
       run_and_check(communicator, gpu_rank, Collective::all_reduce, 60'000, 0, in, out);
     });
@@ -193,7 +193,7 @@ TEST(Resident, RanksOfOneGpuTakeTheDirectPlan) {
 }
 
 /// Two ranks of a large GPU keep most of its blocks busy where shards need no room for messages.
-TEST(Resident, DirectPlansHaveMoreShardsThanThereAreRingsOfSlots) {
+TEST(DeviceCollectives, DirectPlansHaveMoreShardsThanThereAreRingsOfSlots) {
   GpuSite site;
   auto gpu = site.gpus->at(0);
   ASSERT_TRUE(gpu.ok());
@@ -202,7 +202,7 @@ TEST(Resident, DirectPlansHaveMoreShardsThanThereAreRingsOfSlots) {
   auto executor = exec::gpu::KernelExecutor::create(**gpu, {}, segments, {66});
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   const auto shards = [&](bool visits) {
-    ResidentPlans plans({2, executor->get(), visits});
+    DevicePlans plans({2, executor->get(), visits});
     const auto chosen = plans.find(Collective::all_reduce, 0, size_t{256} << 20, false);
     return chosen.ok() ? chosen->ready->shards : 0;
   };
@@ -211,9 +211,9 @@ TEST(Resident, DirectPlansHaveMoreShardsThanThereAreRingsOfSlots) {
 }
 
 /// Calls on two streams in turn run in the order in which they were made.
-TEST(Resident, StreamsTakeTurns) {
+TEST(DeviceCollectives, StreamsTakeTurns) {
   GpuSite site;
-  with_residents(site, 2, {0}, [&site](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0}, [&site](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 9000;
     const GpuRank other(site, 0);
     Elements data(gpu_rank, kCount);
@@ -230,7 +230,7 @@ TEST(Resident, StreamsTakeTurns) {
 /// Buffers that the GPU does not address, with its stream, a host stream, and no stream.
 TEST_P(Ways, OtherHostMemoryIsCopied) {
   GpuSite site(options());
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 5000;
     auto host = std::move(*device::HostStream::create());
     Elements on_gpu(gpu_rank, kCount);
@@ -259,7 +259,7 @@ TEST_P(Ways, AveragesAndScalarsOfTheHostAndOfTheGpu) {
   GpuSite site(options());
   // In packets, and in sizes for which ranks read each other's input where they can.
   for (const size_t count : {size_t{100}, size_t{9000}}) {
-    with_residents(site, 2, {0}, [count](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+    with_device_ranks(site, 2, {0}, [count](Communicator& communicator, int rank, GpuRank& gpu_rank) {
       const size_t kCount = count;
       Elements in(gpu_rank, kCount), out(gpu_rank, kCount), scalar(gpu_rank, 1);
       in.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
@@ -299,7 +299,7 @@ TEST_P(Ways, AveragesAndScalarsOfTheHostAndOfTheGpu) {
 /// A captured call runs at each launch, with calls beside it; nothing is allocated or waited for meanwhile.
 TEST_P(Ways, GraphsRunAgainAndAgain) {
   GpuSite site(options());
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 20'000;
     Elements data(gpu_rank, kCount), other(gpu_rank, kCount);
     const Operation one = operation(Collective::all_reduce, data.data(), data.data(), kCount);
@@ -323,7 +323,7 @@ TEST_P(Ways, GraphsRunAgainAndAgain) {
 /// The other rank never calls: abort from another thread ends the kernel that waits for it.
 TEST_P(Ways, AbortEndsAKernelThatWaits) {
   GpuSite site(options());
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     Elements data(gpu_rank, 100);
     if (rank == 1) return;
     const Operation one = operation(Collective::all_reduce, data.data(), data.data(), 100);
@@ -342,7 +342,7 @@ TEST_P(Ways, CallsThatDoNotMatchAreNamed) {
     GTEST_SKIP() << "until that is found, such calls copy what other ranks still write";
 #endif
   GpuSite site(options());
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     Elements data(gpu_rank, 200);
     const Operation one =
         operation(rank == 0 ? Collective::all_reduce : Collective::all_gather, data.data(), data.data(), 100);
@@ -358,7 +358,7 @@ TEST_P(Ways, CallsThatDoNotMatchAreNamed) {
 /// Rings go on from plan to plan, whatever the plans, sizes and roots.
 TEST_P(Ways, ManyPlansInTurn) {
   GpuSite site(options());
-  with_residents(site, 3, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+  with_device_ranks(site, 3, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
     std::mt19937 random(3);  // the same on all ranks
     Elements in(gpu_rank, 3 * 9000), out(gpu_rank, 3 * 9000);
     for (int turn = 0; turn < 60; ++turn) {

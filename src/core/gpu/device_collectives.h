@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "src/core/cut.h"
+#include "src/core/gpu/device_monitor.h"
+#include "src/core/gpu/device_pairs.h"
+#include "src/core/gpu/device_plans.h"
 #include "src/core/gpu/island.h"
 #include "src/core/gpu/proxy.h"
-#include "src/core/gpu/resident_pairs.h"
-#include "src/core/gpu/resident_plans.h"
-#include "src/core/gpu/resident_watch.h"
 #include "src/core/operation.h"
 #include "src/core/own_gpu.h"
 #include "src/core/streams.h"
@@ -30,7 +30,7 @@
 
 namespace weir::core {
 
-class Resident {
+class DeviceCollectives {
  public:
   struct Parts {
     Rank rank = 0;
@@ -51,23 +51,23 @@ class Resident {
     std::vector<Operation> operations;  ///< collectives first
     size_t collectives = 0;
     std::vector<Place> places;
-    std::vector<ResidentPlans::Chosen> chosen;  ///< of each operation; null: nothing is to be done
+    std::vector<DevicePlans::Chosen> chosen;  ///< of each operation; null: nothing is to be done
     std::vector<exec::Work> works;
-    ResidentPairs pairs;
+    DevicePairs pairs;
     bool captured = false;
     device::GpuStream stream = nullptr;  ///< where it is queued
     bool own = true;                     ///< that is the communicator's own
   };
 
   /// Errors: those of the driver.
-  static Result<std::unique_ptr<Resident>> create(Parts parts, std::unique_ptr<Island> island);
+  static Result<std::unique_ptr<DeviceCollectives>> create(Parts parts, std::unique_ptr<Island> island);
   /// Waits until the communicator's stream is empty, a while after an abort.
-  ~Resident();
-  Resident(const Resident&) = delete;
-  Resident& operator=(const Resident&) = delete;
+  ~DeviceCollectives();
+  DeviceCollectives(const DeviceCollectives&) = delete;
+  DeviceCollectives& operator=(const DeviceCollectives&) = delete;
 
   /// The island, once nothing of this object is used any more, and whether its stream is idle.
-  static std::pair<std::unique_ptr<Island>, bool> end(std::unique_ptr<Resident> resident);
+  static std::pair<std::unique_ptr<Island>, bool> end(std::unique_ptr<DeviceCollectives> device_collectives);
 
   /// Memory of its GPU that it holds.
   size_t gpu_bytes() const { return island_->memory_bytes(); }
@@ -110,7 +110,7 @@ class Resident {
     std::byte* factor = nullptr;
   };
 
-  Resident(Parts parts, std::unique_ptr<Island> island);
+  DeviceCollectives(Parts parts, std::unique_ptr<Island> island);
   Status make();
   bool is_away(const void* address) const;
   Result<std::byte*> bounce(size_t bytes);
@@ -132,7 +132,7 @@ class Resident {
   std::unique_ptr<Island> island_;
   device::Gpu& gpu_;
   const OwnGpu own_;
-  ResidentPlans plans_;
+  DevicePlans plans_;
   std::array<device::Scalar, kDataTypes> average_factors_{};
   device::GpuEvent entered_ = nullptr;
   device::GpuEvent left_ = nullptr;
@@ -147,7 +147,7 @@ class Resident {
   std::vector<Bounce> bounces_;
   size_t next_bounce_ = 0;        ///< of the call that is prepared
   std::unique_ptr<Proxy> proxy_;  ///< null: all ranks are on one host
-  std::unique_ptr<ResidentWatch> watch_;
+  std::unique_ptr<DeviceMonitor> monitor_;
 };
 
 }  // namespace weir::core

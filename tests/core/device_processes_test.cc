@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
-#include "tests/core/resident_processes.h"
+#include "tests/core/device_processes.h"
 
 namespace weir::core {
 namespace {
@@ -13,39 +13,39 @@ using ::testing::HasSubstr;
 using testing::Processes;
 using testing::RootProcess;
 
-TEST(ResidentProcesses, ShareMemoryByIpc) {
-  EXPECT_THAT(run_in_processes({2, 2, {}, {0, 1}}, resident_options()), HasSubstr("by kernels on"));
+TEST(DeviceProcesses, ShareMemoryByIpc) {
+  EXPECT_THAT(run_in_processes({2, 2, {}, {0, 1}}, device_options()), HasSubstr("by kernels on"));
 }
 
-TEST(ResidentProcesses, OfOneGpuGoByStreamsUnlessTold) {
+TEST(DeviceProcesses, OfOneGpuGoByStreamsUnlessTold) {
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_QUEUES", "1", 1), 0);
-  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}}, resident_options()),
+  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}}, device_options()),
               HasSubstr("by operations of streams on"));
   unsetenv("WEIR_FAKE_GPU_QUEUES");
-  Options options = resident_options();
+  Options options = device_options();
   options.gpu_path = "kernel";
   EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}}, options), HasSubstr("by kernels on"));
 }
 
 /// As between containers.
-TEST(ResidentProcesses, ShareMemoryByFilesWhereIpcIsRefused) {
+TEST(DeviceProcesses, ShareMemoryByFilesWhereIpcIsRefused) {
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "ipc", 1), 0);
-  const std::string said = run_in_processes({2, 2, {}, {0, 1}}, resident_options());
+  const std::string said = run_in_processes({2, 2, {}, {0, 1}}, device_options());
   unsetenv("WEIR_FAKE_GPU_FAULTS");
   EXPECT_THAT(said, AllOf(HasSubstr("by kernels on"), Not(HasSubstr("pinned memory"))));
 }
 
-TEST(ResidentProcesses, AreStagedWhereFilesAreRefusedToo) {
+TEST(DeviceProcesses, AreStagedWhereFilesAreRefusedToo) {
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "ipc,vmm", 1), 0);
-  const std::string said = run_in_processes({2, 1, {}, {0, 1}}, resident_options());
+  const std::string said = run_in_processes({2, 1, {}, {0, 1}}, device_options());
   unsetenv("WEIR_FAKE_GPU_FAULTS");
   EXPECT_THAT(said, AllOf(HasSubstr("through pinned memory: rank"), HasSubstr("another process"),
                           HasSubstr("nor by files: rank"), HasSubstr("MemCreate failed")));
 }
 
-TEST(ResidentProcesses, AKilledPeerIsNamed) { kill_a_peer({}); }
-TEST(ResidentProcesses, AKilledSenderIsNamed) { kill_a_peer({.sends = true}); }
-TEST(ResidentProcesses, AKilledPeerIsNamedByStreams) { kill_a_peer({.path = "stream"}); }
+TEST(DeviceProcesses, AKilledPeerIsNamed) { kill_a_peer({}); }
+TEST(DeviceProcesses, AKilledSenderIsNamed) { kill_a_peer({.sends = true}); }
+TEST(DeviceProcesses, AKilledPeerIsNamedByStreams) { kill_a_peer({.path = "stream"}); }
 
 }  // namespace
 }  // namespace weir::core

@@ -1,9 +1,9 @@
-#include "src/core/gpu/resident_watch.h"
+#include "src/core/gpu/device_monitor.h"
 
 #include <fmt/format.h>
 
 #include "src/base/clock.h"
-#include "src/core/gpu/resident_pairs.h"
+#include "src/core/gpu/device_pairs.h"
 #include "src/exec/gpu/pairs_launch.h"
 
 namespace weir::core {
@@ -17,9 +17,9 @@ constexpr int64_t kSilentNs = 1'000'000'000;
 
 }  // namespace
 
-ResidentWatch::ResidentWatch(Parts parts) : parts_(std::move(parts)), thread_([this] { work(); }) {}
+DeviceMonitor::DeviceMonitor(Parts parts) : parts_(std::move(parts)), thread_([this] { work(); }) {}
 
-ResidentWatch::~ResidentWatch() {
+DeviceMonitor::~DeviceMonitor() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -28,19 +28,19 @@ ResidentWatch::~ResidentWatch() {
   thread_.join();
 }
 
-void ResidentWatch::add(const Entry& entry) {
+void DeviceMonitor::add(const Entry& entry) {
   const std::lock_guard lock(mutex_);
   added_.push_back(entry);
   if (added_.size() == 1) changed_.notify_one();
 }
 
-void ResidentWatch::add_graph() {
+void DeviceMonitor::add_graph() {
   const std::lock_guard lock(mutex_);
   graphs_ = true;
   changed_.notify_one();
 }
 
-void ResidentWatch::work() {
+void DeviceMonitor::work() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (under_way_.empty() && added_.empty() && !graphs_) {
@@ -57,7 +57,7 @@ void ResidentWatch::work() {
   }
 }
 
-void ResidentWatch::look() {
+void DeviceMonitor::look() {
   follow_calls();
   if (failed_) return;
   Activity& own = parts_.bootstrap->activity();
@@ -74,7 +74,7 @@ void ResidentWatch::look() {
   fail(parts_.bootstrap->watchdog().explain(seen.foreign, mismatch(seen)));
 }
 
-Status ResidentWatch::mismatch(const exec::gpu::Look& seen) const {
+Status DeviceMonitor::mismatch(const exec::gpu::Look& seen) const {
   const Rank own = parts_.bootstrap->rank();
   constexpr uint64_t kPair = exec::gpu::kPairTag;
   if ((seen.foreign_tag & seen.expected & kPair) != 0)
@@ -89,7 +89,7 @@ Status ResidentWatch::mismatch(const exec::gpu::Look& seen) const {
 }
 
 /// Lets the activity say which call the GPU is at.
-void ResidentWatch::follow_calls() {
+void DeviceMonitor::follow_calls() {
   Activity& own = parts_.bootstrap->activity();
   const uint32_t done = parts_.done.host->load(std::memory_order_acquire);
   while (!under_way_.empty()) {
@@ -107,7 +107,7 @@ void ResidentWatch::follow_calls() {
 }
 
 /// Asks about a peer that is waited for.
-void ResidentWatch::follow_wait(const exec::gpu::Look& seen) {
+void DeviceMonitor::follow_wait(const exec::gpu::Look& seen) {
   const int64_t now = now_ns();
   if (seen.waiting_for >= 0 && (peer_ < 0 || seen.waiting_for == peer_)) {
     if (peer_ < 0) since_ns_ = now;
@@ -122,7 +122,7 @@ void ResidentWatch::follow_wait(const exec::gpu::Look& seen) {
     fail(trouble);
 }
 
-void ResidentWatch::fail(const Status& status) {
+void DeviceMonitor::fail(const Status& status) {
   failed_ = true;
   parts_.executor->abort();
   parts_.fail(status);

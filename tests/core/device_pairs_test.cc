@@ -1,5 +1,5 @@
 // Sends and receives of communicators whose calls go by kernels, ranks in threads of one process.
-#include "src/core/gpu/resident_pairs.h"
+#include "src/core/gpu/device_pairs.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include <barrier>
 
 #include "src/device/host_stream.h"
-#include "tests/core/resident.h"
+#include "tests/core/device_collectives.h"
 
 namespace weir::core {
 namespace {
@@ -77,19 +77,19 @@ INSTANTIATE_TEST_SUITE_P(Gpus, Exchanges,
 TEST_P(Exchanges, OfAllSizesAndSeveralToOnePeer) {
   const Logged logged;
   GpuSite site;
-  with_residents(site, GetParam().ranks, GetParam().gpus,
-                 [](Communicator& communicator, int, GpuRank& gpu_rank) {
-                   const std::vector<size_t> sizes = {1, 0, 5000, 3, 70'001, 2};
-                   Elements in(gpu_rank, elements_of(sizes, communicator.size())), out(gpu_rank, in.size());
-                   exchange(communicator, gpu_rank, sizes, in, out);
-                 });
+  with_device_ranks(
+      site, GetParam().ranks, GetParam().gpus, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+        const std::vector<size_t> sizes = {1, 0, 5000, 3, 70'001, 2};
+        Elements in(gpu_rank, elements_of(sizes, communicator.size())), out(gpu_rank, in.size());
+        exchange(communicator, gpu_rank, sizes, in, out);
+      });
   EXPECT_THAT(logged.text(), AllOf(HasSubstr("by kernels on"), Not(HasSubstr("through pinned"))));
 }
 
 /// More messages than an argument of a kernel has room for, then few again.
-TEST(ResidentPairs, ManyMessagesInAGroup) {
+TEST(DevicePairs, ManyMessagesInAGroup) {
   GpuSite site;
-  with_residents(site, 2, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
     std::vector<size_t> sizes(300);
     for (size_t i = 0; i < sizes.size(); ++i) sizes[i] = i % 7 * 100;
     Elements in(gpu_rank, elements_of(sizes, 2)), out(gpu_rank, in.size());
@@ -99,9 +99,9 @@ TEST(ResidentPairs, ManyMessagesInAGroup) {
 }
 
 /// Who waits for a rank does not keep others from being served: groups of two ranks need not be alike.
-TEST(ResidentPairs, GroupsAreCutDifferently) {
+TEST(DevicePairs, GroupsAreCutDifferently) {
   GpuSite site;
-  with_residents(site, 3, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 3, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 200'000;  // more than rings hold
     Elements in(gpu_rank, kCount), first(gpu_rank, kCount), second(gpu_rank, kCount);
     in.fill(kCount, [&](size_t i) { return put(rank, 0, i); });
@@ -123,9 +123,9 @@ TEST(ResidentPairs, GroupsAreCutDifferently) {
 
 /// Collectives of a group come first on all ranks, wherever they stand in it, and those after it use the same
 /// rings.
-TEST(ResidentPairs, BesideCollectives) {
+TEST(DevicePairs, BesideCollectives) {
   GpuSite site;
-  with_residents(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 20'000;
     const GpuRank other(site, rank % 2);
     Elements data(gpu_rank, kCount), in(gpu_rank, kCount), out(gpu_rank, kCount), again(gpu_rank, kCount);
@@ -149,9 +149,9 @@ TEST(ResidentPairs, BesideCollectives) {
 }
 
 /// One of the ends in host memory that the GPU does not address, on all kinds of streams.
-TEST(ResidentPairs, OtherHostMemoryIsCopied) {
+TEST(DevicePairs, OtherHostMemoryIsCopied) {
   GpuSite site;
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 5000;
     auto host = std::move(*device::HostStream::create());
     for (const Place& place : {gpu_rank.place(), Place{}, Place{host.get()}}) {
@@ -170,9 +170,9 @@ TEST(ResidentPairs, OtherHostMemoryIsCopied) {
 }
 
 /// A graph on one rank goes with calls on the other, however often it is launched.
-TEST(ResidentPairs, GraphsGoWithCalls) {
+TEST(DevicePairs, GraphsGoWithCalls) {
   GpuSite site;
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 30'000;
     Elements in(gpu_rank, kCount), out(gpu_rank, kCount);
     const std::vector<Operation> group = {send(in.data(), kCount, 1 - rank),
@@ -197,10 +197,10 @@ TEST(ResidentPairs, GraphsGoWithCalls) {
   });
 }
 
-TEST(ResidentPairs, SizesThatDoNotMatchAreNamed) {
+TEST(DevicePairs, SizesThatDoNotMatchAreNamed) {
   GpuSite site;
   std::barrier all(2);  // who has sent stays until that is seen
-  with_residents(site, 2, {0}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     Elements data(gpu_rank, 50'000);
     const std::vector<Operation> one = {rank == 0 ? send(data.data(), 100, 1)
                                                   : receive(data.data(), 50'000, 0)};
@@ -217,9 +217,9 @@ TEST(ResidentPairs, SizesThatDoNotMatchAreNamed) {
 }
 
 /// Those to the rank itself have to be in the group, as with NCCL; a refused group leaves no trace.
-TEST(ResidentPairs, ASendToItselfNeedsItsReceive) {
+TEST(DevicePairs, ASendToItselfNeedsItsReceive) {
   GpuSite site;
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     Elements data(gpu_rank, 20), out(gpu_rank, 20);
     const Operation sum = operation(Collective::all_reduce, data.data(), data.data(), 10);
     const Status alone = run(communicator, {sum, send(data.data(), 1, rank)}, gpu_rank);
@@ -232,9 +232,9 @@ TEST(ResidentPairs, ASendToItselfNeedsItsReceive) {
   });
 }
 
-TEST(ResidentPairs, AbortEndsAReceiveThatWaits) {
+TEST(DevicePairs, AbortEndsAReceiveThatWaits) {
   GpuSite site;
-  with_residents(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+  with_device_ranks(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     Elements data(gpu_rank, 100);
     if (rank == 1) return;
     ASSERT_TRUE(run(communicator, {receive(data.data(), 100, 1)}, gpu_rank).ok());

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include "tests/core/device_collectives.h"
 #include "tests/core/rank.h"
-#include "tests/core/resident.h"
 
 namespace weir::core {
 
@@ -55,19 +55,19 @@ inline std::string run_in_processes(const ProcessesOfRanks& all_of, const Option
       GpuSite site(hosts.empty() ? options : options_of(hosts[static_cast<size_t>(process)], options));
       std::vector<int> here;
       for (int i = 0; i < ranks; ++i) here.push_back(process * ranks + i);
-      with_own_residents(site, id, processes * ranks, here, {gpus[static_cast<size_t>(process)]},
-                         [&](Communicator& communicator, int, GpuRank& gpu_rank) {
-                           const auto all_ranks = static_cast<size_t>(processes * ranks);
-                           Elements in(gpu_rank, 20'000 * all_ranks), out(gpu_rank, in.size());
-                           for (const size_t count : {size_t{100}, size_t{20'000}}) {
-                             send_around(communicator, gpu_rank, count, in, out);
-                             if (::testing::Test::HasFatalFailure()) return;
-                             for (const Collective kind : kSome) {
-                               run_and_check(communicator, gpu_rank, kind, count, 1, in, out);
-                               if (::testing::Test::HasFatalFailure()) return;
-                             }
-                           }
-                         });
+      with_own_device_ranks(site, id, processes * ranks, here, {gpus[static_cast<size_t>(process)]},
+                            [&](Communicator& communicator, int, GpuRank& gpu_rank) {
+                              const auto all_ranks = static_cast<size_t>(processes * ranks);
+                              Elements in(gpu_rank, 20'000 * all_ranks), out(gpu_rank, in.size());
+                              for (const size_t count : {size_t{100}, size_t{20'000}}) {
+                                send_around(communicator, gpu_rank, count, in, out);
+                                if (::testing::Test::HasFatalFailure()) return;
+                                for (const Collective kind : kSome) {
+                                  run_and_check(communicator, gpu_rank, kind, count, 1, in, out);
+                                  if (::testing::Test::HasFatalFailure()) return;
+                                }
+                              }
+                            });
     }
     std::string said = logged.text();
     const size_t at = said.find("GPUs: ");
@@ -96,22 +96,23 @@ inline void kill_a_peer(const Killing& killing) {
 
   const RootProcess root;
   const UniqueId id = root.id();
-  Options options = resident_options();
+  Options options = device_options();
   options.peer_timeout_s = 2;
   options.gpu_path = killing.path;
   Processes all(2, [&](int rank, const Processes::Voice& voice) {
     GpuSite site(killing.hosts ? options_of(rank, options) : options);
-    with_own_residents(site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, GpuRank& gpu_rank) {
-      Elements data(gpu_rank, 100);
-      voice.say("connected");
-      if (rank == 1) pause();
-      const Collective kind = killing.sends ? Collective::send_recv : Collective::all_reduce;
-      const Operation one = operation(kind, data.data(), data.data(), 100, 1);
-      const Status queued = communicator.run({&one, 1}, gpu_rank.place());
-      gpu_rank.wait();
-      while (communicator.state().ok()) std::this_thread::yield();
-      voice.say(queued.ok() ? communicator.state().message() : queued.message());
-    });
+    with_own_device_ranks(
+        site, id, 2, {rank}, {rank}, [&](Communicator& communicator, int, GpuRank& gpu_rank) {
+          Elements data(gpu_rank, 100);
+          voice.say("connected");
+          if (rank == 1) pause();
+          const Collective kind = killing.sends ? Collective::send_recv : Collective::all_reduce;
+          const Operation one = operation(kind, data.data(), data.data(), 100, 1);
+          const Status queued = communicator.run({&one, 1}, gpu_rank.place());
+          gpu_rank.wait();
+          while (communicator.state().ok()) std::this_thread::yield();
+          voice.say(queued.ok() ? communicator.state().message() : queued.message());
+        });
   });
   for (const int rank : {0, 1}) EXPECT_EQ(all.line(rank), "connected");
   all.signal(1, SIGKILL);

@@ -1,4 +1,4 @@
-#include "src/core/gpu/resident_plans.h"
+#include "src/core/gpu/device_plans.h"
 
 #include <fmt/format.h>
 
@@ -58,19 +58,19 @@ std::string_view other_algorithm(Collective kind, std::string_view first) {
 }  // namespace
 
 /// What a network needs in blocks, the rest of the GPU does not.
-std::vector<ResidentChoice> ResidentPlans::choices(Collective kind, int ranks, size_t bytes, Means means) {
+std::vector<DeviceChoice> DevicePlans::choices(Collective kind, int ranks, size_t bytes, Means means) {
   const bool packets = bytes <= kPacketsUpTo && means != Means::proxies;
   const exec::gpu::Way way{packets ? exec::gpu::Profile::packet : exec::gpu::Profile::bandwidth,
                            packets ? kPacketShards : exec::gpu::GpuSegmentTable::kRings};
   const std::string_view first = algorithm_for(kind, ranks, bytes);
-  std::vector<ResidentChoice> all{{first, way}, {other_algorithm(kind, first), way}};
+  std::vector<DeviceChoice> all{{first, way}, {other_algorithm(kind, first), way}};
   if (means == Means::visits && !packets && ranks > 1)
     all.insert(all.begin(),
                {kDirect, {exec::gpu::Profile::bandwidth, exec::gpu::GpuSegmentTable::kSignalRings}});
   return all;
 }
 
-size_t ResidentPlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint32_t chunks) {
+size_t DevicePlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint32_t chunks) {
   constexpr size_t kUnit = 512;
   const size_t chunk = bytes / chunks + 1;
   const size_t least =
@@ -79,11 +79,11 @@ size_t ResidentPlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, ui
   return std::clamp(part, least, ready.tile_bytes);
 }
 
-Result<ResidentPlans::Chosen> ResidentPlans::find(Collective kind, Rank root, size_t bytes, bool scales) {
+Result<DevicePlans::Chosen> DevicePlans::find(Collective kind, Rank root, size_t bytes, bool scales) {
   if (parts_.ranks == 1 || !has_root(kind)) root = 0;
   const Means means = parts_.far ? Means::proxies : parts_.visits && !scales ? Means::visits : Means::slots;
   Status trouble;
-  for (const ResidentChoice& choice : choices(kind, parts_.ranks, bytes, means)) {
+  for (const DeviceChoice& choice : choices(kind, parts_.ranks, bytes, means)) {
     const Made& made = make(choice, kind, root);
     if (made.ready != nullptr) return Chosen{made.ready.get(), tile_bytes(*made.ready, bytes, made.chunks)};
     trouble = made.status;
@@ -92,7 +92,7 @@ Result<ResidentPlans::Chosen> ResidentPlans::find(Collective kind, Rank root, si
   return trouble;
 }
 
-const ResidentPlans::Made& ResidentPlans::make(const ResidentChoice& choice, Collective kind, Rank root) {
+const DevicePlans::Made& DevicePlans::make(const DeviceChoice& choice, Collective kind, Rank root) {
   const Key key{choice.algorithm, kind, root, choice.way.profile};
   if (const auto known = made_.find(key); known != made_.end()) return known->second;
   auto made = emit(choice, kind, root);
@@ -112,7 +112,7 @@ const ResidentPlans::Made& ResidentPlans::make(const ResidentChoice& choice, Col
   return made_.emplace(key, std::move(entry)).first->second;
 }
 
-Result<ir::Plan> ResidentPlans::plan_of(const ResidentChoice& choice, Collective kind, Rank root) const {
+Result<ir::Plan> DevicePlans::plan_of(const DeviceChoice& choice, Collective kind, Rank root) const {
   const int ranks = parts_.ranks;
   if (choice.algorithm == kDirect) return algorithms::direct(kind, ranks, root);
   const algorithms::Entry* const entry = algorithms::find(choice.algorithm, kind);
@@ -124,7 +124,7 @@ Result<ir::Plan> ResidentPlans::plan_of(const ResidentChoice& choice, Collective
   return algorithms::emit_in_order(choice.algorithm, {kind, ranks, root, chunks}, parts_.layout);
 }
 
-Result<ResidentPlans::Made> ResidentPlans::emit(const ResidentChoice& choice, Collective kind, Rank root) {
+Result<DevicePlans::Made> DevicePlans::emit(const DeviceChoice& choice, Collective kind, Rank root) {
   auto plan = plan_of(choice, kind, root);
   WEIR_TRY(plan.status());
   Made made;

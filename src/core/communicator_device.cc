@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "src/core/communicator.h"
 #include "src/core/connected.h"
-#include "src/core/gpu/resident.h"
+#include "src/core/gpu/device_collectives.h"
 #include "src/core/near_ports.h"
 #include "src/core/runtime.h"
 
@@ -22,7 +22,7 @@ std::string proxied_words(const exec::gpu::ProxyRings* rings) {
 
 }  // namespace
 
-Status Communicator::make_resident() {
+Status Communicator::make_device_collectives() {
   Bootstrap& bootstrap = *connected_->bootstrap;
   const Options& options = runtime_.options();
   Island::Parts offered;
@@ -63,7 +63,7 @@ Status Communicator::make_resident() {
   WEIR_TRY(own.status());
   (*own)->activity().tell_about(config_.name + " (kernels)", gpu_->description(), gpu_->index());
   (*own)->activity().set_stage(Activity::Stage::connected);
-  Resident::Parts parts;
+  DeviceCollectives::Parts parts;
   parts.rank = rank_;
   parts.ranks = ranks_;
   parts.check = options.check;
@@ -77,42 +77,43 @@ Status Communicator::make_resident() {
     set_state(status);
   };
   runtime_.left_islands().enter(joined->island->uid());
-  auto made = Resident::create(std::move(parts), std::move(joined->island));
+  auto made = DeviceCollectives::create(std::move(parts), std::move(joined->island));
   WEIR_TRY(made.status());
-  resident_ = std::move(*made);
+  device_collectives_ = std::move(*made);
   return {};
 }
 
-void Communicator::end_resident() {
-  if (resident_ == nullptr) return;
-  auto [island, idle] = Resident::end(std::move(resident_));
+void Communicator::end_device_collectives() {
+  if (device_collectives_ == nullptr) return;
+  auto [island, idle] = DeviceCollectives::end(std::move(device_collectives_));
   runtime_.left_islands().leave(std::move(island), idle);
 }
 
-bool Communicator::is_resident(const Operation& operation) const {
-  return resident_ != nullptr && (operation.kind != Collective::send_recv || resident_->exchanges());
+bool Communicator::runs_on_device(const Operation& operation) const {
+  return device_collectives_ != nullptr &&
+         (operation.kind != Collective::send_recv || device_collectives_->exchanges());
 }
 
 /// Where sends and receives do not go along, they go beside the collectives, staged.
-Status Communicator::run_resident(std::span<const Operation> operations, const Place& place) {
+Status Communicator::run_on_device(std::span<const Operation> operations, const Place& place) {
   std::vector<Operation> collectives(operations.begin(), operations.end());
   const auto rest = std::stable_partition(collectives.begin(), collectives.end(),
-                                          [this](const Operation& one) { return is_resident(one); });
+                                          [this](const Operation& one) { return runs_on_device(one); });
   std::vector<Operation> pairs(rest, collectives.end());
   collectives.erase(rest, collectives.end());
   const auto run_pairs = [&] { return place.on_gpu ? run_staged(pairs, place) : run(pairs, place.host); };
   if (collectives.empty()) return run_pairs();
   WEIR_TRY(usable());
-  auto call = resident_->prepare(std::move(collectives), {place}, pairs.empty());
+  auto call = device_collectives_->prepare(std::move(collectives), {place}, pairs.empty());
   WEIR_TRY(call.status());
-  Status queued = resident_->enter(*call);
-  if (queued.ok()) queued = resident_->queue(*call);
+  Status queued = device_collectives_->enter(*call);
+  if (queued.ok()) queued = device_collectives_->queue(*call);
   if (!queued.ok()) {
-    resident_->give_up(*call, queued);
+    device_collectives_->give_up(*call, queued);
     return queued;
   }
   const Status beside = pairs.empty() ? Status() : run_pairs();
-  WEIR_TRY(resident_->leave(*call));
+  WEIR_TRY(device_collectives_->leave(*call));
   if (!place.on_gpu && place.host == nullptr) WEIR_TRY(usable());
   return beside;
 }

@@ -25,7 +25,7 @@
 
 namespace weir::core {
 
-inline Options resident_options() {
+inline Options device_options() {
   Options options = Options::from_environment();
   options.calibration = false;
   options.gpu_kernels = WEIR_TEST_IMAGE;
@@ -34,7 +34,7 @@ inline Options resident_options() {
 
 /// What the library shares in this process, with the stand-in's GPUs.
 struct GpuSite {
-  explicit GpuSite(const Options& options = resident_options()) : runtime(options) {
+  explicit GpuSite(const Options& options = device_options()) : runtime(options) {
     EXPECT_EQ(device::user("SetDevice", 0), 0);
     EXPECT_TRUE(gpus->at(0).ok());
     runtime.set_gpus(gpus.get());
@@ -114,8 +114,8 @@ using Act = std::function<void(Communicator&, int, GpuRank&)>;
 
 /// act(communicator, rank, gpu_rank) on a thread for each rank of `own`, those of this process; rank r is on
 /// GPU gpus[r % gpus.size()].
-inline void with_own_residents(GpuSite& site, const UniqueId& id, int ranks, const std::vector<int>& own,
-                               const std::vector<int>& gpus, const Act& act) {
+inline void with_own_device_ranks(GpuSite& site, const UniqueId& id, int ranks, const std::vector<int>& own,
+                                  const std::vector<int>& gpus, const Act& act) {
   std::vector<std::thread> threads;
   for (const int rank : own) {
     threads.emplace_back([&, rank] {
@@ -131,12 +131,12 @@ inline void with_own_residents(GpuSite& site, const UniqueId& id, int ranks, con
 }
 
 /// The same with all ranks in this process.
-inline void with_residents(GpuSite& site, int ranks, const std::vector<int>& gpus, const Act& act) {
+inline void with_device_ranks(GpuSite& site, int ranks, const std::vector<int>& gpus, const Act& act) {
   const auto id = site.runtime.make_unique_id();
   ASSERT_TRUE(id.ok()) << id.status().message();
   std::vector<int> all(static_cast<size_t>(ranks));
   std::iota(all.begin(), all.end(), 0);
-  with_own_residents(site, *id, ranks, all, gpus, act);
+  with_own_device_ranks(site, *id, ranks, all, gpus, act);
 }
 
 /// A collective of ints.

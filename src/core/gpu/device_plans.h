@@ -17,12 +17,12 @@
 namespace weir::core {
 
 /// A plan as it is chosen before it is made.
-struct ResidentChoice {
+struct DeviceChoice {
   std::string_view algorithm;
   exec::gpu::Way way;
 };
 
-class ResidentPlans {
+class DevicePlans {
  public:
   struct Parts {
     int ranks = 1;
@@ -31,7 +31,7 @@ class ResidentPlans {
     bool far = false;                       ///< ranks are on several hosts
     algorithms::Layout layout = {};         ///< of those; else not looked at
   };
-  explicit ResidentPlans(Parts parts) : parts_(std::move(parts)) {}
+  explicit DevicePlans(Parts parts) : parts_(std::move(parts)) {}
 
   struct Chosen {
     exec::gpu::Ready* ready = nullptr;
@@ -48,7 +48,7 @@ class ResidentPlans {
     proxies,  ///< between hosts
   };
   /// What find() tries, in this order, until one fits.
-  static std::vector<ResidentChoice> choices(Collective kind, int ranks, size_t bytes, Means means);
+  static std::vector<DeviceChoice> choices(Collective kind, int ranks, size_t bytes, Means means);
   /// Bytes of a chunk in a pass, such that the work spreads over the shards. Pure.
   static size_t tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint32_t chunks);
 
@@ -60,9 +60,9 @@ class ResidentPlans {
   };
   using Key = std::tuple<std::string_view, Collective, Rank, exec::gpu::Profile>;
 
-  const Made& make(const ResidentChoice& choice, Collective kind, Rank root);
-  Result<ir::Plan> plan_of(const ResidentChoice& choice, Collective kind, Rank root) const;
-  Result<Made> emit(const ResidentChoice& choice, Collective kind, Rank root);
+  const Made& make(const DeviceChoice& choice, Collective kind, Rank root);
+  Result<ir::Plan> plan_of(const DeviceChoice& choice, Collective kind, Rank root) const;
+  Result<Made> emit(const DeviceChoice& choice, Collective kind, Rank root);
 
   const Parts parts_;
   std::map<Key, Made> made_;

@@ -1,4 +1,4 @@
-#include "src/core/gpu/resident.h"
+#include "src/core/gpu/device_collectives.h"
 
 #include <fmt/format.h>
 
@@ -14,19 +14,19 @@ namespace {
 
 using device::GpuMemory;
 
-constexpr int64_t kResidentAfterAbortNs = 500'000'000;  // instead of kStreamEndNs
+constexpr int64_t kDeviceAfterAbortNs = 500'000'000;  // instead of kStreamEndNs
 
 /// Those whose streams never became empty. Never destroyed.
-void keep_for_good(std::unique_ptr<Resident> resident) {
+void keep_for_good(std::unique_ptr<DeviceCollectives> device_collectives) {
   static auto* const kMutex = new std::mutex;
-  static auto* const kKept = new std::vector<std::unique_ptr<Resident>>;
+  static auto* const kKept = new std::vector<std::unique_ptr<DeviceCollectives>>;
   const std::lock_guard lock(*kMutex);
-  kKept->push_back(std::move(resident));
+  kKept->push_back(std::move(device_collectives));
 }
 
 }  // namespace
 
-Resident::Resident(Parts parts, std::unique_ptr<Island> island)
+DeviceCollectives::DeviceCollectives(Parts parts, std::unique_ptr<Island> island)
     : parts_(std::move(parts)),
       island_(std::move(island)),
       gpu_(island_->gpu()),
@@ -39,13 +39,14 @@ Resident::Resident(Parts parts, std::unique_ptr<Island> island)
   }
 }
 
-Result<std::unique_ptr<Resident>> Resident::create(Parts parts, std::unique_ptr<Island> island) {
-  std::unique_ptr<Resident> made(new Resident(std::move(parts), std::move(island)));
+Result<std::unique_ptr<DeviceCollectives>> DeviceCollectives::create(Parts parts,
+                                                                     std::unique_ptr<Island> island) {
+  std::unique_ptr<DeviceCollectives> made(new DeviceCollectives(std::move(parts), std::move(island)));
   WEIR_TRY(made->make());
   return made;
 }
 
-Status Resident::make() {
+Status DeviceCollectives::make() {
   for (device::GpuEvent* event : {&entered_, &left_, &last_}) {
     auto one = gpu_.events()->make(device::GpuEventUse::streams);
     WEIR_TRY(one.status());
@@ -63,72 +64,74 @@ Status Resident::make() {
   if (island_->proxied() != nullptr)
     proxy_ = std::make_unique<Proxy>(Proxy::Parts{parts_.rank, &gpu_, island_->proxied(), parts_.routes,
                                                   parts_.aborted, [this] { return !idle(); }});
-  ResidentWatch::Parts watch;
-  watch.proxy = proxy_.get();
-  watch.executor = &island_->executor();
-  watch.bootstrap = parts_.bootstrap.get();
-  watch.done = done_;
-  watch.aborted = parts_.aborted;
-  watch.fail = parts_.fail;
-  watch_ = std::make_unique<ResidentWatch>(std::move(watch));
+  DeviceMonitor::Parts monitor;
+  monitor.proxy = proxy_.get();
+  monitor.executor = &island_->executor();
+  monitor.bootstrap = parts_.bootstrap.get();
+  monitor.done = done_;
+  monitor.aborted = parts_.aborted;
+  monitor.fail = parts_.fail;
+  monitor_ = std::make_unique<DeviceMonitor>(std::move(monitor));
   return {};
 }
 
-Resident::~Resident() {
-  watch_.reset();
+DeviceCollectives::~DeviceCollectives() {
+  monitor_.reset();
   proxy_.reset();
   for (const device::GpuEvent event : {entered_, left_, last_})
     if (event != nullptr) (void)gpu_.events()->destroy(event);
   for (const Bounce& bounce : bounces_) (void)gpu_.free(bounce.memory, GpuMemory::device);
 }
 
-std::pair<std::unique_ptr<Island>, bool> Resident::end(std::unique_ptr<Resident> resident) {
-  const int64_t until = now_ns() + (resident->parts_.aborted->load() ? kResidentAfterAbortNs : kStreamEndNs);
-  insist([&](int64_t) { return resident->idle() || now_ns() > until; });
-  if (!resident->idle()) {  // whatever is queued ends as soon as the stream comes to it
-    resident->abort();
-    insist([&](int64_t) { return resident->idle() || now_ns() > until + kResidentAfterAbortNs; });
+std::pair<std::unique_ptr<Island>, bool> DeviceCollectives::end(
+    std::unique_ptr<DeviceCollectives> device_collectives) {
+  const int64_t until =
+      now_ns() + (device_collectives->parts_.aborted->load() ? kDeviceAfterAbortNs : kStreamEndNs);
+  insist([&](int64_t) { return device_collectives->idle() || now_ns() > until; });
+  if (!device_collectives->idle()) {  // whatever is queued ends as soon as the stream comes to it
+    device_collectives->abort();
+    insist([&](int64_t) { return device_collectives->idle() || now_ns() > until + kDeviceAfterAbortNs; });
   }
-  const bool idle = resident->idle();
-  resident->watch_.reset();
-  resident->proxy_.reset();
-  resident->island_->take_back();
-  std::unique_ptr<Island> island = std::move(resident->island_);
+  const bool idle = device_collectives->idle();
+  device_collectives->monitor_.reset();
+  device_collectives->proxy_.reset();
+  device_collectives->island_->take_back();
+  std::unique_ptr<Island> island = std::move(device_collectives->island_);
   if (!idle) {
     WEIR_INFO(init, "rank {} leaves while its calls are queued on {}: what they use is kept",
-              resident->parts_.rank, resident->gpu_.description());
-    keep_for_good(std::move(resident));  // the stream may come to its flags at any time
+              device_collectives->parts_.rank, device_collectives->gpu_.description());
+    keep_for_good(std::move(device_collectives));  // the stream may come to its flags at any time
   }
   return {std::move(island), idle};
 }
 
-bool Resident::reached(uint32_t value) const {
+bool DeviceCollectives::reached(uint32_t value) const {
   return static_cast<int32_t>(done_.host->load(std::memory_order_acquire) - value) >= 0;
 }
-bool Resident::idle() const {
+bool DeviceCollectives::idle() const {
   return reached(calls_.load(std::memory_order_acquire)) && on_host_.load(std::memory_order_acquire) == 0;
 }
 
-void Resident::wait_idle() const {
+void DeviceCollectives::wait_idle() const {
   insist([&](int64_t) { return idle() || parts_.aborted->load(std::memory_order_relaxed); });
 }
 
-void Resident::abort() {
+void DeviceCollectives::abort() {
   aborted_.store(true);
   island_->executor().abort();
 }
 
-bool Resident::is_away(const void* address) const {
+bool DeviceCollectives::is_away(const void* address) const {
   return address != nullptr && parts_.gpus->kind_of(address) == GpuMemory::host;
 }
 
-size_t Resident::input_bytes(const Operation& operation) const {
+size_t DeviceCollectives::input_bytes(const Operation& operation) const {
   if (operation.kind == Collective::send_recv)
     return operation.sends ? operation.count * size_of(operation.type) : 0;
   return cut_of(operation, parts_.rank, parts_.ranks).input_blocks * operation.count *
          size_of(operation.type);
 }
-size_t Resident::output_bytes(const Operation& operation) const {
+size_t DeviceCollectives::output_bytes(const Operation& operation) const {
   if (operation.kind == Collective::send_recv)
     return operation.sends ? 0 : operation.count * size_of(operation.type);
   return cut_of(operation, parts_.rank, parts_.ranks).output_blocks * operation.count *
@@ -136,7 +139,7 @@ size_t Resident::output_bytes(const Operation& operation) const {
 }
 
 /// Memory of the GPU for one buffer of the call; the next one gets other memory.
-Result<std::byte*> Resident::bounce(size_t bytes) {
+Result<std::byte*> DeviceCollectives::bounce(size_t bytes) {
   if (next_bounce_ < bounces_.size() && bounces_[next_bounce_].bytes >= bytes)
     return bounces_[next_bounce_++].memory;
   auto memory = gpu_.allocate(bytes, GpuMemory::device);
@@ -150,7 +153,7 @@ Result<std::byte*> Resident::bounce(size_t bytes) {
 }
 
 /// Where the GPU finds the buffers.
-Status Resident::place_buffers(const Operation& operation, exec::Work& work) {
+Status DeviceCollectives::place_buffers(const Operation& operation, exec::Work& work) {
   work.input = static_cast<const std::byte*>(operation.input);
   work.output = static_cast<std::byte*>(operation.output);
   const size_t in = input_bytes(operation);
@@ -173,9 +176,9 @@ Status Resident::place_buffers(const Operation& operation, exec::Work& work) {
 }
 
 /// Plan and work of one operation.
-Status Resident::lay_out(const Operation& operation, Call& call) {
+Status DeviceCollectives::lay_out(const Operation& operation, Call& call) {
   exec::Work& work = call.works.emplace_back();
-  ResidentPlans::Chosen& chosen = call.chosen.emplace_back();
+  DevicePlans::Chosen& chosen = call.chosen.emplace_back();
   if (operation.kind == Collective::send_recv) return place_buffers(operation, work);
   const uint32_t number = ++sequence_;
   if (operation.count == 0) return {};  // but it has a number
@@ -219,7 +222,7 @@ Status Resident::lay_out(const Operation& operation, Call& call) {
   return {};
 }
 
-Status Resident::lay_out(Call& call) {
+Status DeviceCollectives::lay_out(Call& call) {
   const auto pairs =
       std::stable_partition(call.operations.begin(), call.operations.end(),
                             [](const Operation& one) { return one.kind != Collective::send_recv; });
@@ -231,8 +234,8 @@ Status Resident::lay_out(Call& call) {
   return {};
 }
 
-Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std::vector<Place> places,
-                                         bool alone) {
+Result<DeviceCollectives::Call> DeviceCollectives::prepare(std::vector<Operation> operations,
+                                                           std::vector<Place> places, bool alone) {
   Call call;
   call.places = std::move(places);
   for (const Place& place : call.places) {
@@ -264,7 +267,7 @@ Result<Resident::Call> Resident::prepare(std::vector<Operation> operations, std:
 }
 
 /// The host's stream sets `begun` once all calls before are done, so that no value is passed over.
-void Resident::enter_from_host(device::HostStream* host, uint32_t value) {
+void DeviceCollectives::enter_from_host(device::HostStream* host, uint32_t value) {
   on_host_.fetch_add(1);
   host->submit([this, value]() -> Status {
     insist([&](int64_t) { return reached(value - 1) || aborted_.load(std::memory_order_relaxed); });
@@ -274,7 +277,7 @@ void Resident::enter_from_host(device::HostStream* host, uint32_t value) {
   });
 }
 
-void Resident::leave_to_host(device::HostStream* host, uint32_t value) {
+void DeviceCollectives::leave_to_host(device::HostStream* host, uint32_t value) {
   on_host_.fetch_add(1);
   host->submit([this, value]() -> Status {
     insist([&](int64_t) { return reached(value) || aborted_.load(std::memory_order_relaxed); });
@@ -283,7 +286,7 @@ void Resident::leave_to_host(device::HostStream* host, uint32_t value) {
   });
 }
 
-Status Resident::enter(const Call& call) {
+Status DeviceCollectives::enter(const Call& call) {
   const uint32_t last = calls_.load(std::memory_order_relaxed);
   // A captured call cannot wait for what is not: there the program's order counts.
   if (!call.captured && !reached(last)) WEIR_TRY(gpu_.events()->wait(last_, call.stream));
@@ -302,7 +305,8 @@ Status Resident::enter(const Call& call) {
 }
 
 /// Copies what the GPU does not address to where it does.
-Status Resident::bring(const Operation& operation, const exec::Work& work, device::GpuStream stream) {
+Status DeviceCollectives::bring(const Operation& operation, const exec::Work& work,
+                                device::GpuStream stream) {
   if (work.input != nullptr && work.input != operation.input)
     WEIR_TRY(gpu_.copy(const_cast<std::byte*>(work.input), operation.input, input_bytes(operation), stream));
   if (work.factor_at != nullptr && work.factor_at != operation.reduction.factor_address())
@@ -311,17 +315,18 @@ Status Resident::bring(const Operation& operation, const exec::Work& work, devic
   return {};
 }
 
-Status Resident::take_back(const Operation& operation, const exec::Work& work, device::GpuStream stream) {
+Status DeviceCollectives::take_back(const Operation& operation, const exec::Work& work,
+                                    device::GpuStream stream) {
   if (work.output == nullptr || work.output == operation.output) return {};
   return gpu_.copy(operation.output, work.output, output_bytes(operation), stream);
 }
 
-Status Resident::queue(Call& call) {
+Status DeviceCollectives::queue(Call& call) {
   for (size_t i = 0; i < call.operations.size(); ++i) {
     if (call.chosen[i].ready == nullptr) continue;
     WEIR_TRY(island_->executor().queue(*call.chosen[i].ready, call.works[i], call.stream));
   }
-  for (const ResidentPairs::Copy& one : call.pairs.copies)
+  for (const DevicePairs::Copy& one : call.pairs.copies)
     WEIR_TRY(gpu_.copy(one.to, one.from, one.bytes, call.stream));
   if (!call.pairs.pairs.empty()) WEIR_TRY(island_->executor().exchange(call.pairs.pairs, call.stream));
   begin(call);
@@ -330,7 +335,7 @@ Status Resident::queue(Call& call) {
 
 /// Kernels may run from now on. A copy to memory that is not pinned waits for them here, on the host: who
 /// watches and carries for them must know before.
-void Resident::begin(const Call& call) {
+void DeviceCollectives::begin(const Call& call) {
   const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
   watch(call, value);
   if (call.captured) return;
@@ -338,7 +343,7 @@ void Resident::begin(const Call& call) {
   if (proxy_ != nullptr) proxy_->wake();
 }
 
-void Resident::give_up(const Call& call, const Status& why) {
+void DeviceCollectives::give_up(const Call& call, const Status& why) {
   if (call.captured) return forget(call);
   const Status words(why.code(),
                      fmt::format("rank {} could not queue a call: {}", parts_.rank, why.message()));
@@ -350,28 +355,28 @@ void Resident::give_up(const Call& call, const Status& why) {
   if (gpu_.set(done_, value, call.stream).ok()) calls_.store(value, std::memory_order_release);
 }
 
-void Resident::watch(const Call& call, uint32_t value) {
+void DeviceCollectives::watch(const Call& call, uint32_t value) {
   if (call.captured) {
     if (proxy_ != nullptr) proxy_->expect_graphs();
-    return watch_->add_graph();
+    return monitor_->add_graph();
   }
   uint32_t sequence = sequence_ - static_cast<uint32_t>(call.collectives);
   for (size_t i = 0; i < call.collectives; ++i) {
     const Operation& operation = call.operations[i];
-    watch_->add({value, {++sequence, parts_.check ? signature(operation) : 0, operation}});
+    monitor_->add({value, {++sequence, parts_.check ? signature(operation) : 0, operation}});
   }
   // Sends and receives have no number of their own (execution.h).
   if (call.collectives < call.operations.size())
-    watch_->add({value, {sequence, 0, call.operations[call.collectives]}});
+    monitor_->add({value, {sequence, 0, call.operations[call.collectives]}});
 }
 
-Status Resident::leave(const Call& call) {
+Status DeviceCollectives::leave(const Call& call) {
   const Status left = let_places_go_on(call);
   if (!left.ok()) give_up(call, left);
   return left;
 }
 
-Status Resident::let_places_go_on(const Call& call) {
+Status DeviceCollectives::let_places_go_on(const Call& call) {
   const uint32_t value = calls_.load(std::memory_order_relaxed);
   for (size_t i = 0; i < call.operations.size(); ++i)
     WEIR_TRY(take_back(call.operations[i], call.works[i], call.stream));

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/core/resident.h"
+#include "tests/core/device_collectives.h"
 #include "tests/transports/fake_verbs.h"
 
 namespace weir::core {
@@ -44,7 +44,7 @@ class Machine {
   const std::filesystem::path file_;
 };
 
-class ResidentDirect : public ::testing::Test {
+class DeviceDirect : public ::testing::Test {
  protected:
   Options options_of(int number) const {
     Options options = given_;
@@ -74,7 +74,7 @@ class ResidentDirect : public ::testing::Test {
       std::vector<std::thread> hosts;
       for (const int rank : {0, 1})
         hosts.emplace_back([&, rank] {
-          with_own_residents(
+          with_own_device_ranks(
               *sites[rank], *id, 2, {rank}, {0, 1}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
                 Elements in(gpu_rank, 40'000), out(gpu_rank, in.size());
                 for (const size_t count : {100, 20'000})
@@ -86,7 +86,7 @@ class ResidentDirect : public ::testing::Test {
     return logged.text();
   }
 
-  Options given_ = resident_options();
+  Options given_ = device_options();
   Machine machines_[2]{Machine(0), Machine(1)};
 };
 
@@ -96,27 +96,27 @@ constexpr const char* kYes = ": adapters only read: ";
 constexpr const char* kYes = "): yes";
 #endif
 
-TEST_F(ResidentDirect, AdaptersComeToMemoryOfGpus) {
+TEST_F(DeviceDirect, AdaptersComeToMemoryOfGpus) {
   const std::string said = run();
   EXPECT_THAT(said, HasSubstr("GPUDirect RDMA: rank 0, verbs to "));
   EXPECT_THAT(said, HasSubstr(kYes));
   EXPECT_THAT(said, Not(HasSubstr(": no: ")));
 }
 
-TEST_F(ResidentDirect, OrStayAwayWhereTheUserSaysSo) {
+TEST_F(DeviceDirect, OrStayAwayWhereTheUserSaysSo) {
   given_.gdr_level = "LOC";
   EXPECT_THAT(run(), AllOf(HasSubstr("GPUDirect RDMA: rank 1, verbs to "), HasSubstr("fake1 is PIX from GPU"),
                            HasSubstr("NCCL_NET_GDR_LEVEL is LOC")));
 }
 
-TEST_F(ResidentDirect, WhatIsNoLevelIsWarnedOf) {
+TEST_F(DeviceDirect, WhatIsNoLevelIsWarnedOf) {
   given_.gdr_level = "NEAR";
   EXPECT_THAT(run(),
               HasSubstr("WARN NCCL_NET_GDR_LEVEL=NEAR: expected LOC, PIX, PXB, PHB or SYS, or 0 to 4"));
 }
 
 /// Under a pace the transport is a decorated one.
-TEST_F(ResidentDirect, KeepingAPace) {
+TEST_F(DeviceDirect, KeepingAPace) {
   given_.pace_share = 90;
   given_.gdr_read = false;
   EXPECT_THAT(run(), AllOf(HasSubstr("GPUDirect RDMA: rank 0, verbs to "), Not(HasSubstr(": no: "))));

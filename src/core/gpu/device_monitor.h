@@ -22,9 +22,9 @@
 
 namespace weir::core {
 
-class ResidentWatch {
+class DeviceMonitor {
  public:
-  /// All outlive the watch.
+  /// All outlive the monitor.
   struct Parts {
     exec::gpu::Queued* executor = nullptr;
     const Proxy* proxy = nullptr;  ///< null: all ranks are on one host
@@ -39,10 +39,10 @@ class ResidentWatch {
     CallRecord record;
   };
 
-  explicit ResidentWatch(Parts parts);
-  ~ResidentWatch();
-  ResidentWatch(const ResidentWatch&) = delete;
-  ResidentWatch& operator=(const ResidentWatch&) = delete;
+  explicit DeviceMonitor(Parts parts);
+  ~DeviceMonitor();
+  DeviceMonitor(const DeviceMonitor&) = delete;
+  DeviceMonitor& operator=(const DeviceMonitor&) = delete;
 
   /// It was queued.
   void add(const Entry& entry);

@@ -1,4 +1,4 @@
-#include "src/core/gpu/resident_pairs.h"
+#include "src/core/gpu/device_pairs.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 
 namespace weir::core {
 
-Result<ResidentPairs> pairs_of(std::span<const Operation> operations, std::span<const exec::Work> works,
-                               Rank self) {
-  ResidentPairs found;
+Result<DevicePairs> pairs_of(std::span<const Operation> operations, std::span<const exec::Work> works,
+                             Rank self) {
+  DevicePairs found;
   std::vector<exec::gpu::Pair> sent, received;  // to and by the rank itself
   for (size_t i = 0; i < operations.size(); ++i) {
     const Operation& operation = operations[i];

@@ -10,7 +10,7 @@
 
 namespace weir::core {
 
-struct ResidentPairs {
+struct DevicePairs {
   struct Copy {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
@@ -22,8 +22,8 @@ struct ResidentPairs {
 
 /// `works` say where the GPU finds the buffers of the operations; what is no send or receive is passed over.
 /// Errors: invalid_usage where a send to the rank itself has no receive of as many bytes, or the reverse.
-Result<ResidentPairs> pairs_of(std::span<const Operation> operations, std::span<const exec::Work> works,
-                               Rank self);
+Result<DevicePairs> pairs_of(std::span<const Operation> operations, std::span<const exec::Work> works,
+                             Rank self);
 
 /// "a send of 8 bytes" or "operation #3": what a message's tag is of.
 std::string words_of_tag(uint64_t tag);

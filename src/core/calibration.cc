@@ -63,7 +63,7 @@ class Ring {
       const bool clear = is_clear(all, one) && (manner_.crowd <= 1 || is_clear(alone, token));
       const int64_t least = clear ? kLongNs : kLongestNs;
       const bool enough = i == kRepeats || (i >= kLeastRepeats && now_ns() - began > least);
-      auto lap = turn(enough ? kStop : 0);
+      auto lap = run_lap(enough ? kStop : 0);
       WEIR_TRY(lap.status());
       token = std::min(token, lap->seconds);
       if (lap->word == kStop) break;
@@ -74,7 +74,7 @@ class Ring {
       for (size_t which = 0; which < 2; ++which) {
         WEIR_TRY(together(all[which].seconds, 1, all[which].bytes));
         if (manner_.crowd <= 1) continue;
-        lap = turn(0, alone[which].bytes);
+        lap = run_lap(0, alone[which].bytes);
         WEIR_TRY(lap.status());
         alone[which].seconds = std::min(alone[which].seconds, lap->seconds);
       }
@@ -108,7 +108,7 @@ class Ring {
       double all = kNever;
       WEIR_TRY(together(all, 1, bytes));
       const bool enough = all >= kSteadySeconds || 2 * bytes == kLargest;
-      auto lap = turn(enough ? kStop : 0);
+      auto lap = run_lap(enough ? kStop : 0);
       WEIR_TRY(lap.status());
       if (lap->word == kStop) return bytes;
     }
@@ -140,7 +140,7 @@ class Ring {
   }
 
   /// The token goes round: the first rank's `word` comes to all. The first sends it in so many bytes.
-  Result<Lap> turn(uint64_t word, size_t bytes = kSmall) {
+  Result<Lap> run_lap(uint64_t word, size_t bytes = kSmall) {
     const int64_t began = now_ns();
     const Operation send = half(true, first() ? bytes : kSmall);
     const Operation receive = half(false, at_ == 1 ? bytes : kSmall);
@@ -166,9 +166,9 @@ class Ring {
       operations.push_back(half(false, bytes));
     }
     const int64_t began = now_ns();
-    WEIR_TRY(turn(0).status());
+    WEIR_TRY(run_lap(0).status());
     WEIR_TRY(run(operations));
-    WEIR_TRY(turn(0).status());
+    WEIR_TRY(run_lap(0).status());
     best = std::min(best, seconds(now_ns() - began));
     return {};
   }

@@ -108,7 +108,7 @@ Communicator::~Communicator() {
   end_device_collectives();
   if (staged_ != nullptr) staged_->stop();  // its thread uses staged_
   staged_.reset();
-  turns_.wait_idle();
+  order_.wait_idle();
   if (connected_ != nullptr) log_counters();
   if (!admission_.limits_any()) return;
   const Admission::Counters queued = admission_.counters();
@@ -234,7 +234,7 @@ Status Communicator::build(std::shared_ptr<Listener> listener, std::unique_ptr<B
 Status Communicator::run(std::span<const Operation> operations, device::HostStream* stream) {
   const bool at_once = stream == nullptr && config_.blocking && !queued_ &&
                        code_.load(std::memory_order_acquire) == static_cast<int>(Code::success);
-  if (!at_once) return run_in_turn(operations, stream);
+  if (!at_once) return run_in_order(operations, stream);
   Execution* const execution = connected_->execution.get();
   execution->begin(operations);
   Status status = drive({&execution, 1});
@@ -243,13 +243,13 @@ Status Communicator::run(std::span<const Operation> operations, device::HostStre
   return status;
 }
 
-Status Communicator::run_in_turn(std::span<const Operation> operations, device::HostStream* stream) {
+Status Communicator::run_in_order(std::span<const Operation> operations, device::HostStream* stream) {
   WEIR_TRY(usable());
   const Place place{stream};
   if (is_staged(operations, {&place, 1})) return run_staged(operations, place);
   std::vector<Operation> own(operations.begin(), operations.end());
   if (stream == nullptr && config_.blocking) {
-    Share share{this, std::move(own), turns_.draw(), {}, false};
+    Share share{this, std::move(own), order_.draw(), {}, false};
     return carry_out({&share, 1});
   }
   Share share = queue(std::move(own));
@@ -266,14 +266,14 @@ Status Communicator::run_in_turn(std::span<const Operation> operations, device::
 Status Communicator::carry_out(std::span<Share> shares) {
   std::vector<Execution*> executions;
   for (Share& share : shares) {
-    share.communicator->turns_.enter(share.ticket);
+    share.communicator->order_.enter(share.ticket);
     executions.push_back(share.communicator->connected_->execution.get());
     executions.back()->begin(share.operations);
   }
   Status status = drive(executions);
   for (size_t i = 0; i < shares.size(); ++i) {
     if (!executions[i]->status().ok()) shares[i].communicator->set_state(executions[i]->status());
-    shares[i].communicator->turns_.leave();
+    shares[i].communicator->order_.leave();
     if (shares[i].background) shares[i].communicator->in_background_.fetch_sub(1);
     if (shares[i].load.operations > 0) shares[i].communicator->admission_.leave(shares[i].load);
   }
@@ -290,7 +290,7 @@ Status Communicator::finalize() {
 void Communicator::wait_idle() {
   if (device_collectives_ != nullptr) device_collectives_->wait_idle();
   if (staged_ != nullptr) staged_->wait_idle();
-  turns_.wait_idle();
+  order_.wait_idle();
 }
 
 void Communicator::abort() {
@@ -401,7 +401,7 @@ Communicator::Share Communicator::queue(std::vector<Operation> operations) {
   const Admission::Load load = admit(operations);
   queued_ = true;
   if (!config_.blocking) in_background_.fetch_add(1);
-  return {this, std::move(operations), turns_.draw(), load, !config_.blocking};
+  return {this, std::move(operations), order_.draw(), load, !config_.blocking};
 }
 
 Admission::Load Communicator::admit(std::span<const Operation> operations) {
@@ -414,7 +414,7 @@ Admission::Load Communicator::admit(std::span<const Operation> operations) {
 }
 
 bool Communicator::all_done() const {
-  return turns_.idle() && (staged_ == nullptr || staged_->idle()) &&
+  return order_.idle() && (staged_ == nullptr || staged_->idle()) &&
          (device_collectives_ == nullptr || device_collectives_->idle());
 }
 

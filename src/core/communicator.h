@@ -23,7 +23,7 @@
 #include "src/core/operation.h"
 #include "src/core/rank_place.h"
 #include "src/core/streams.h"
-#include "src/core/turnstile.h"
+#include "src/core/ticket_order.h"
 #include "src/core/unique_id.h"
 #include "src/core/window.h"
 #include "transports/transports.h"
@@ -166,7 +166,7 @@ class Communicator {
   /// Why it has no connections now.
   Status why_not_connected() const;
   /// Does it now, or where it is not blocking in the background.
-  Status in_turn(Status (Communicator::*step)(), const char* doing);
+  Status run_step_in_order(Status (Communicator::*step)(), const char* doing);
   Communicator* parent() const;
   /// Among which the ranks of a split find each other; null: the parent's own will do.
   Result<std::unique_ptr<Bootstrap>> fresh_meeting(Communicator& parent);
@@ -174,7 +174,7 @@ class Communicator {
   void wait_idle();
   Status build(std::shared_ptr<Listener> listener, std::unique_ptr<Bootstrap> bootstrap);
   Status usable() const;
-  Status run_in_turn(std::span<const Operation> operations, device::HostStream* stream);
+  Status run_in_order(std::span<const Operation> operations, device::HostStream* stream);
   /// Carries shares of several communicators out together, each in its turn, on this thread.
   static Status carry_out(std::span<Share> shares);
   /// What goes to a stream, with its place in the order; waits until it is admitted.
@@ -182,7 +182,7 @@ class Communicator {
   /// Whether these operations go through staging, which Staged tells more about.
   bool is_staged(std::span<const Operation> operations, std::span<const Place> places) const;
   Result<Begun> begin_staged(std::vector<Operation> operations, std::vector<Place> places);
-  /// Queues a turn of the call; whether there is another one.
+  /// Queues a step of the call; whether there is another one.
   bool follow_staged(const Begun& begun);
   Status end_staged(const Begun& begun);
   Status run_staged(std::span<const Operation> operations, const Place& place);
@@ -224,7 +224,7 @@ class Communicator {
   std::atomic<int> code_{static_cast<int>(Code::invalid_usage)};  ///< of state_, for the quick look of run()
   mutable std::mutex mutex_;
   Status state_;
-  Turnstile turns_;
+  TicketOrder order_;
   Admission admission_;
   std::shared_ptr<Listener> resting_listener_;  ///< of a suspended one, which has no connected_; else null
   const std::shared_ptr<WindowSpace> windows_ = std::make_shared<WindowSpace>();

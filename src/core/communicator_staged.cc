@@ -102,18 +102,18 @@ Status Communicator::end_staged(const Begun& begun) {
 
 void Communicator::submit_staged(std::shared_ptr<Launch> launch, const Admission::Load& load) {
   device::HostStream& thread = staged_->thread();
-  thread.submit([this, own = std::move(launch), ticket = turns_.draw(), load] {
+  thread.submit([this, own = std::move(launch), ticket = order_.draw(), load] {
     return carry_out_staged(*own, ticket, load);
   });
 }
 
 Status Communicator::carry_out_staged(Launch& launch, uint64_t ticket, const Admission::Load& load) {
-  turns_.enter(ticket);
+  order_.enter(ticket);
   Status status = usable();
   if (status.ok()) status = staged_->carry_out(launch);
   if (!status.ok()) set_state(status);
   launch.status = status;
-  turns_.leave();
+  order_.leave();
   if (load.operations > 0) admission_.leave(load);
   if (!launch.on_gpu && !config_.blocking) in_background_.fetch_sub(1);
   launch.finish(status.ok());

@@ -18,16 +18,16 @@ Status Communicator::suspend() {
         Code::invalid_usage,
         "ncclCommSuspend is not offered where a rank uses a GPU, whose graphs may hold the memory; destroy "
         "the communicator and make it again later"};
-  return in_turn(&Communicator::suspend_now, "the communicator is being suspended");
+  return run_step_in_order(&Communicator::suspend_now, "the communicator is being suspended");
 }
 
 Status Communicator::resume() {
   if (const Status now = state(); !now.ok()) return now;
   if (!suspended()) return {Code::invalid_usage, "ncclCommResume : the communicator is not suspended"};
-  return in_turn(&Communicator::resume_now, "the communicator is being resumed");
+  return run_step_in_order(&Communicator::resume_now, "the communicator is being resumed");
 }
 
-Status Communicator::in_turn(Status (Communicator::*step)(), const char* doing) {
+Status Communicator::run_step_in_order(Status (Communicator::*step)(), const char* doing) {
   if (config_.blocking) return (this->*step)();
   const Status under_way(Code::in_progress, doing);
   auto thread = background();

@@ -36,10 +36,11 @@ Cut cut_of(const Operation& operation, Rank rank, int ranks) {
   Cut cut;
   cut.input_blocks = input_blocks(operation, rank, all);
   cut.output_blocks = output_blocks(operation, rank, all);
-  cut.step = std::max<size_t>(1, kPieceBytes / (size_of(operation.type) * (whole ? 1 : all)));
-  if (cut.step > kWhole) cut.step -= cut.step % kWhole;
-  cut.step = std::min(cut.step, operation.count);
-  if (operation.count > cut.step) cut.pieces = (operation.count + cut.step - 1) / cut.step;
+  cut.piece_elements = std::max<size_t>(1, kPieceBytes / (size_of(operation.type) * (whole ? 1 : all)));
+  if (cut.piece_elements > kWhole) cut.piece_elements -= cut.piece_elements % kWhole;
+  cut.piece_elements = std::min(cut.piece_elements, operation.count);
+  if (operation.count > cut.piece_elements)
+    cut.pieces = (operation.count + cut.piece_elements - 1) / cut.piece_elements;
   return cut;
 }
 

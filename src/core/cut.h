@@ -15,9 +15,9 @@ namespace weir::core {
 inline constexpr size_t kPieceBytes = size_t{4} << 20;
 
 struct Cut {
-  size_t input_blocks = 0;   ///< of `count` elements in this rank's input; 0: it has none
-  size_t output_blocks = 0;  ///< likewise
-  size_t step = 0;           ///< elements of a block in each piece but the last
+  size_t input_blocks = 0;    ///< of `count` elements in this rank's input; 0: it has none
+  size_t output_blocks = 0;   ///< likewise
+  size_t piece_elements = 0;  ///< elements of a block in each piece but the last
   size_t pieces = 1;
 };
 

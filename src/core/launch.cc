@@ -6,7 +6,7 @@ namespace weir::core {
 
 void Launch::finish(bool well) const {
   if (marks.empty()) return;
-  if (well) return allow(turns.size() - 1);
+  if (well) return allow(steps.size() - 1);
   for (const device::GpuFlag& flag : may) flag.host->store(kReleased, std::memory_order_release);
 }
 

@@ -1,10 +1,10 @@
-/// One call on streams of a GPU: its turns, and the flags by which the stream and the thread that carries
+/// One call on streams of a GPU: its steps, and the flags by which the stream and the thread that carries
 /// them out tell each other how far they are.
 ///
 /// All that the call does on the GPU is queued on the first of its streams by the caller, in an order in
 /// which it can be done: so nothing is behind a wait that has to come before it, however few hardware queues
-/// there are. The stream says which turns it has brought to host memory (`told`), and waits before it takes a
-/// turn's output away until the host allows that (`may`). Further streams enter before it and leave after it.
+/// there are. The stream says which steps it has brought to host memory (`told`), and waits before it takes a
+/// step's output away until the host allows that (`may`). Further streams enter before it and leave after it.
 ///
 /// A plain call is submitted to the thread by the caller. A captured one, and all that follow on the
 /// communicator, by the driver when the stream comes there: work of a graph and work beside it then keep the
@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "src/core/gpu_flags.h"
-#include "src/core/turns.h"
+#include "src/core/staging_steps.h"
 
 namespace weir::core {
 
 struct Launch;
 
-/// Memory that turns go through.
+/// Memory that steps go through.
 struct Rooms {
   explicit Rooms(device::Gpu* gpu) : slots(gpu), messages(gpu, 1) {}
 
@@ -49,7 +49,7 @@ struct Gate {
 struct Launch : std::enable_shared_from_this<Launch> {
   /// Lets through whoever waits for anything, for good.
   static constexpr uint32_t kReleased = 0xffffffff;
-  /// A bit of it that no turn is allowed with.
+  /// A bit of it that no step is allowed with.
   static constexpr uint32_t kFailed = 1u << 2;
 
   /// A stream.
@@ -61,19 +61,19 @@ struct Launch : std::enable_shared_from_this<Launch> {
     uint32_t value = 0;      ///< of `passed`
   };
 
-  std::vector<Turn> turns;
+  std::vector<StagingStep> steps;
   std::vector<Mark> marks;  ///< none: the call is on host streams
   bool on_gpu = false;
   bool calls_back = false;
   bool captured = false;
 
-  device::GpuFlag told;                              ///< turns of the stream that were brought
-  std::array<device::GpuFlag, Staging::kSlots> may;  ///< by turn of the stream; as may_value()
-  uint32_t first = 0;                                ///< the number of the first turn among the stream's
+  device::GpuFlag told;                              ///< steps of the stream that were brought
+  std::array<device::GpuFlag, Staging::kSlots> may;  ///< by step of the stream; as may_value()
+  uint32_t first = 0;                                ///< the number of the first step among the stream's
 
   // Of who queues it.
-  size_t filled = 0;    ///< turns whose input is queued
-  size_t followed = 0;  ///< turns that are queued to their end
+  size_t filled = 0;    ///< steps whose input is queued
+  size_t followed = 0;  ///< steps that are queued to their end
   bool ended = false;   ///< all is queued, or something failed
 
   /// Something could not be queued, and why: `trouble` is written before.
@@ -85,12 +85,12 @@ struct Launch : std::enable_shared_from_this<Launch> {
   Gate* gate = nullptr;
   Status status;  ///< of who carried it out, before finish()
 
-  const device::GpuFlag& may_flag(size_t turn) const { return may[(first + turn) % may.size()]; }
+  const device::GpuFlag& may_flag(size_t step) const { return may[(first + step) % may.size()]; }
   /// One of two bits in turn, so that the value before is another one.
-  uint32_t may_value(size_t turn) const { return 1u << (first + turn) / may.size() % 2; }
-  void allow(size_t turn) const { may_flag(turn).host->store(may_value(turn), std::memory_order_release); }
+  uint32_t may_value(size_t step) const { return 1u << (first + step) / may.size() % 2; }
+  void allow(size_t step) const { may_flag(step).host->store(may_value(step), std::memory_order_release); }
 
-  /// The last touch: allows the last turn; if something went wrong all, whatever the stream waits for.
+  /// The last touch: allows the last step; if something went wrong all, whatever the stream waits for.
   void finish(bool well) const;
   /// What the driver calls, with the launch.
   static void arrive(void* launch);

@@ -13,23 +13,23 @@ namespace weir::core {
 namespace {
 
 /// By rank: the place of its device in the ring, which is the end for devices that are not in it.
-std::vector<std::ptrdiff_t> turns_in(const Devices& ring, std::span<const topology::Index> hosts) {
+std::vector<std::ptrdiff_t> order_in(const Devices& ring, std::span<const topology::Index> hosts) {
   std::map<topology::Index, int64_t> next;  // by host: the device of its next rank
-  std::vector<std::ptrdiff_t> turns;
+  std::vector<std::ptrdiff_t> positions;
   for (const topology::Index host : hosts)
-    turns.push_back(std::ranges::find(ring, next[host]++) - ring.begin());
-  return turns;
+    positions.push_back(std::ranges::find(ring, next[host]++) - ring.begin());
+  return positions;
 }
 
 /// Sorts the ranks of each host, which follow each other in `order`.
 void sort_in_hosts(std::vector<Rank>& order, std::span<const topology::Index> hosts, const Devices& ring) {
-  const std::vector<std::ptrdiff_t> turns = turns_in(ring, hosts);
+  const std::vector<std::ptrdiff_t> positions = order_in(ring, hosts);
   const auto host_of = [&](Rank rank) { return hosts[static_cast<size_t>(rank)]; };
-  const auto turn_of = [&](Rank rank) { return turns[static_cast<size_t>(rank)]; };
+  const auto position_of = [&](Rank rank) { return positions[static_cast<size_t>(rank)]; };
   for (auto first = order.begin(); first != order.end();) {
     const auto end =
         std::find_if(first, order.end(), [&](Rank rank) { return host_of(rank) != host_of(*first); });
-    std::stable_sort(first, end, [&](Rank a, Rank b) { return turn_of(a) < turn_of(b); });
+    std::stable_sort(first, end, [&](Rank a, Rank b) { return position_of(a) < position_of(b); });
     first = end;
   }
 }

@@ -89,7 +89,7 @@ class Root {
 
   void serve();
   bool wait(std::unique_lock<std::mutex>& working);
-  void turn(int64_t now);
+  void serve_round(int64_t now);
   void admit(int64_t now);
   void listen_to(Connection& connection, int64_t now);
   void welcome(Connection& connection, Hello hello, int64_t now);
@@ -121,7 +121,7 @@ class Root {
   int64_t began_ns_ = 0;  ///< first hello
   int64_t failed_ns_ = 0;
   int64_t next_ping_ns_ = 0;
-  int64_t last_turn_ns_ = 0;
+  int64_t last_round_ns_ = 0;
   Status failure_;
   std::atomic<bool> finished_{false};
   std::atomic<bool> lingers_{false};
@@ -145,14 +145,14 @@ Status Root::start() {
 
 void Root::serve() {
   std::unique_lock working(working_);
-  last_turn_ns_ = now_ns();
+  last_round_ns_ = now_ns();
   while (wait(working)) {
     const int64_t now = now_ns();
-    if (const int64_t pause = now - last_turn_ns_; pause > kStallNs && !first_.empty()) {
+    if (const int64_t pause = now - last_round_ns_; pause > kStallNs && !first_.empty()) {
       for (Connection& connection : connections_) connection.heard_ns += pause;
     }
-    last_turn_ns_ = now;
-    turn(now);
+    last_round_ns_ = now;
+    serve_round(now);
     if (over(now)) break;
   }
   connections_.clear();
@@ -177,7 +177,7 @@ bool Root::wait(std::unique_lock<std::mutex>& working) {
   return polls_[0].revents == 0;
 }
 
-void Root::turn(int64_t now) {
+void Root::serve_round(int64_t now) {
   // Of very many connections few have something to say at a time.
   for (Connection& connection : connections_) {
     if (connection.due || !connection.hello) listen_to(connection, now);

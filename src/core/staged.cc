@@ -137,15 +137,16 @@ Result<std::shared_ptr<Launch>> Staged::prepare(std::span<const Operation> opera
 /// Room for the operations, and a line in the log when it grew.
 Status Staged::lay_out(Launch& launch, std::span<const Operation> operations) {
   Rooms& rooms = !launch.on_gpu ? host_rooms_ : launch.captured ? gate_->graph_rooms : gate_->rooms;
-  const Turns layout(parts_.rank, parts_.ranks, [this](const void* address) { return is_away(address); });
+  const StagingSteps layout(parts_.rank, parts_.ranks,
+                            [this](const void* address) { return is_away(address); });
   const size_t before = rooms.bytes();
-  const Turns::Room room = layout.room_for(operations);
+  const StagingSteps::Room room = layout.room_for(operations);
   WEIR_TRY(rooms.slots.reserve(room.slot));
   WEIR_TRY(rooms.messages.reserve(room.messages));
   if (rooms.bytes() > before)
     WEIR_INFO(alloc, "rank {} stages operations in {} of {} memory", parts_.rank,
               bytes_words(static_cast<double>(rooms.bytes())), launch.on_gpu ? "pinned" : "host");
-  launch.turns = layout.lay_out(operations, rooms.slots.slots(), rooms.messages.slots().memory[0]);
+  launch.steps = layout.lay_out(operations, rooms.slots.slots(), rooms.messages.slots().memory[0]);
   return {};
 }
 
@@ -186,7 +187,7 @@ Status Staged::take_marks(Launch& launch, std::span<const Place> places) {
     if (launch.marks.empty()) {
       launch.told = own.told;
       launch.may = own.may;
-      launch.first = own.turns;
+      launch.first = own.steps;
     }
     launch.marks.push_back({place.gpu, own.entered, own.left, own.passed, own.calls + 1});
   }
@@ -207,7 +208,7 @@ void Staged::begin(const std::shared_ptr<Launch>& launch) {
   }
   if (!launch->captured) {
     for (const Launch::Mark& mark : launch->marks) streams_.at(mark.stream).calls = mark.value;
-    streams_.at(launch->marks[0].stream).turns += static_cast<uint32_t>(launch->turns.size());
+    streams_.at(launch->marks[0].stream).steps += static_cast<uint32_t>(launch->steps.size());
     pending_.fetch_add(1, std::memory_order_relaxed);
   }
   fail_if(*launch, queue_entry(launch));
@@ -245,40 +246,40 @@ Status Staged::queue_entry(const std::shared_ptr<Launch>& launch) {
   return fill(*launch);
 }
 
-/// Queues inputs of turns, as far ahead as there are slots.
+/// Queues inputs of steps, as far ahead as there are slots.
 Status Staged::fill(Launch& launch) {
-  const auto may_fill = [&](size_t turn) {
-    return turn < launch.turns.size() && turn < launch.followed + Staging::kSlots &&
-           (!launch.turns[turn].begins || turn == launch.followed);
+  const auto may_fill = [&](size_t step) {
+    return step < launch.steps.size() && step < launch.followed + Staging::kSlots &&
+           (!launch.steps[step].begins || step == launch.followed);
   };
   const device::GpuStream stream = launch.marks[0].stream;
   for (; may_fill(launch.filled); ++launch.filled) {
-    WEIR_TRY(copy(launch.turns[launch.filled].in, stream));
+    WEIR_TRY(copy(launch.steps[launch.filled].in, stream));
     WEIR_TRY(parts_.gpu->set(launch.told, launch.first + static_cast<uint32_t>(launch.filled) + 1, stream));
   }
   return {};
 }
 
-Status Staged::copy(std::span<const Turn::Copy> copies, device::GpuStream stream) {
-  for (const Turn::Copy& one : copies) WEIR_TRY(parts_.gpu->copy(one.to, one.from, one.bytes, stream));
+Status Staged::copy(std::span<const StagingStep::Copy> copies, device::GpuStream stream) {
+  for (const StagingStep::Copy& one : copies) WEIR_TRY(parts_.gpu->copy(one.to, one.from, one.bytes, stream));
   return {};
 }
 
 void Staged::follow(Launch& launch) {
   if (launch.ended) return;
   if (parts_.waits && !launch.captured) wait_until_allowed(launch, launch.followed);
-  fail_if(launch, queue_turn(launch));
-  if (launch.ended || launch.followed < launch.turns.size()) return;
+  fail_if(launch, queue_step(launch));
+  if (launch.ended || launch.followed < launch.steps.size()) return;
   fail_if(launch, queue_exit(launch));
   launch.ended = true;
 }
 
-Status Staged::queue_turn(Launch& launch) {
+Status Staged::queue_step(Launch& launch) {
   const device::GpuStream stream = launch.marks[0].stream;
-  const size_t turn = launch.followed++;
-  WEIR_TRY(parts_.gpu->await(launch.may_flag(turn), launch.may_value(turn), stream,
+  const size_t step = launch.followed++;
+  WEIR_TRY(parts_.gpu->await(launch.may_flag(step), launch.may_value(step), stream,
                              device::GpuCondition::has_any));
-  WEIR_TRY(copy(launch.turns[turn].out, stream));
+  WEIR_TRY(copy(launch.steps[step].out, stream));
   return fill(launch);
 }
 
@@ -294,9 +295,9 @@ Status Staged::queue_exit(const Launch& launch) {
   return {};
 }
 
-void Staged::wait_until_allowed(const Launch& launch, size_t turn) const {
-  const std::atomic<uint32_t>& word = *launch.may_flag(turn).host;
-  insist([&](int64_t) { return (word.load(std::memory_order_acquire) & launch.may_value(turn)) != 0; });
+void Staged::wait_until_allowed(const Launch& launch, size_t step) const {
+  const std::atomic<uint32_t>& word = *launch.may_flag(step).host;
+  insist([&](int64_t) { return (word.load(std::memory_order_acquire) & launch.may_value(step)) != 0; });
 }
 
 void Staged::leave(const Launch& launch) {
@@ -307,11 +308,11 @@ void Staged::wait_idle() const {
   insist([&](int64_t) { return idle() || parts_.aborted->load(std::memory_order_relaxed); });
 }
 
-Status Staged::wait_until_told(const Launch& launch, size_t turn) const {
+Status Staged::wait_until_told(const Launch& launch, size_t step) const {
   Status asked;
   insist([&](int64_t naps) {
     if (naps > 0 && naps % kNapsUntilAsked == 0) asked = parts_.gpu->synchronize(idle_);
-    return is_reached(launch.told, launch.first + static_cast<uint32_t>(turn) + 1) || !asked.ok() ||
+    return is_reached(launch.told, launch.first + static_cast<uint32_t>(step) + 1) || !asked.ok() ||
            launch.failed.load(std::memory_order_acquire) || parts_.aborted->load(std::memory_order_relaxed);
   });
   if (launch.failed.load(std::memory_order_acquire)) return launch.trouble;
@@ -321,17 +322,17 @@ Status Staged::wait_until_told(const Launch& launch, size_t turn) const {
 }
 
 Status Staged::carry_out(const Launch& launch) {
-  for (size_t i = 0; i < launch.turns.size(); ++i) {
-    const Turn& turn = launch.turns[i];
+  for (size_t i = 0; i < launch.steps.size(); ++i) {
+    const StagingStep& step = launch.steps[i];
     if (launch.on_gpu) WEIR_TRY(wait_until_told(launch, i));
-    for (const Turn::Copy& one : turn.in)
+    for (const StagingStep::Copy& one : step.in)
       if (!launch.on_gpu) std::memmove(one.to, one.from, one.bytes);
-    std::vector<Operation> operations = turn.operations;
+    std::vector<Operation> operations = step.operations;
     for (Operation& operation : operations) read_factor(operation);
     WEIR_TRY(parts_.run(operations));
-    for (const Turn::Copy& one : turn.out)
+    for (const StagingStep::Copy& one : step.out)
       if (!launch.on_gpu) std::memmove(one.to, one.from, one.bytes);
-    if (launch.on_gpu && i + 1 < launch.turns.size()) launch.allow(i);
+    if (launch.on_gpu && i + 1 < launch.steps.size()) launch.allow(i);
   }
   return {};
 }

@@ -55,12 +55,12 @@ class Staged {
   /// Queues what comes before the first wait. A launch that calls back has `submit` set before. What cannot
   /// be queued fails the launch, not the call.
   void begin(const std::shared_ptr<Launch>& launch);
-  /// Queues the next turn's end; until launch.ended. Likewise.
+  /// Queues the next step's end; until launch.ended. Likewise.
   void follow(Launch& launch);
 
   /// The thread that carries launches out.
   device::HostStream& thread() { return *thread_; }
-  /// On that thread. The last turn ends only after launch.finish().
+  /// On that thread. The last step ends only after launch.finish().
   Status carry_out(const Launch& launch);
   /// Carries out what was submitted, then ends the thread; what streams come to later is done at once and
   /// does nothing. Again is nothing.
@@ -80,7 +80,7 @@ class Staged {
     device::GpuFlag left;
     device::GpuFlag passed;
     uint32_t calls = 0;
-    uint32_t turns = 0;
+    uint32_t steps = 0;
   };
 
   Status check(std::span<const Operation> operations, std::span<const Place> places) const;
@@ -91,12 +91,12 @@ class Staged {
   bool is_away(const void* address) const;
   void fail_if(Launch& launch, Status status);
   Status queue_entry(const std::shared_ptr<Launch>& launch);
-  Status queue_turn(Launch& launch);
+  Status queue_step(Launch& launch);
   Status queue_exit(const Launch& launch);
   Status fill(Launch& launch);
-  Status copy(std::span<const Turn::Copy> copies, device::GpuStream stream);
-  void wait_until_allowed(const Launch& launch, size_t turn) const;
-  Status wait_until_told(const Launch& launch, size_t turn) const;
+  Status copy(std::span<const StagingStep::Copy> copies, device::GpuStream stream);
+  void wait_until_allowed(const Launch& launch, size_t step) const;
+  Status wait_until_told(const Launch& launch, size_t step) const;
   void settle_streams();
 
   const Parts parts_;

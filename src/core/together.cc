@@ -116,7 +116,7 @@ Status Together::begin_staged() {
   return {};
 }
 
-/// In turns: what one communicator waits for may be what another one brings in its next turn.
+/// In turns: what one communicator waits for may be what another one brings in its next step.
 Status Together::end_staged() {
   for (bool more = true; more;) {
     more = false;

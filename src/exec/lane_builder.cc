@@ -93,22 +93,22 @@ Status LaneBuilder::depart(uint32_t id, const ir::Plan& plan, const Site& target
   return {};
 }
 
-void LaneBuilder::signal(uint32_t channel, Turn turn) {
+void LaneBuilder::signal(uint32_t channel, PassFilter passes) {
   close();
   Step step;
   step.op = Op::signal;
-  step.part = static_cast<uint32_t>(turn);
+  step.part = static_cast<uint32_t>(passes);
   step.destinations = 1;
   step.dst[0] = tables_.place({Place::Kind::send, 0, channel});
   steps_.push_back(step);
 }
 
-void LaneBuilder::wait(uint32_t channel, uint32_t messages, Turn turn) {
+void LaneBuilder::wait(uint32_t channel, uint32_t messages, PassFilter passes) {
   // An open fold with nothing stored or sent yet may wait for one more source: nobody depends on it so far.
   if (!open_.empty() && !open_[0].destinations.empty()) close();
   Step step;
   step.op = Op::wait;
-  step.part = static_cast<uint32_t>(turn);
+  step.part = static_cast<uint32_t>(passes);
   step.sources = 1;
   step.chunks = messages;
   step.src[0] = tables_.place({Place::Kind::receive, 0, channel});

@@ -40,8 +40,8 @@ class LaneBuilder {
   Status arrive(uint32_t id, const ir::Plan& plan, const Site& source, const Fact& fact);
   /// The half of move `id` that takes what `from` names to `target`: a channel, or memory of a peer.
   Status depart(uint32_t id, const ir::Plan& plan, const Site& target, const Fact& fact);
-  void signal(uint32_t channel, Turn turn = Turn::every);
-  void wait(uint32_t channel, uint32_t messages, Turn turn = Turn::every);
+  void signal(uint32_t channel, PassFilter passes = PassFilter::every);
+  void wait(uint32_t channel, uint32_t messages, PassFilter passes = PassFilter::every);
   /// The finished steps; refused when a value was made for nothing.
   Result<std::vector<Step>> take();
 

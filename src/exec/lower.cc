@@ -148,11 +148,11 @@ class Lowering {
   void emit_begins(const std::set<Visit>& visits) {
     for (const auto& [owner, visitor, lane] : visits) {
       if (owner == rank_)
-        lanes_[0].signal(tables_.channel(visitor, signal_channel(0, lane), true, 0), Turn::first);
+        lanes_[0].signal(tables_.channel(visitor, signal_channel(0, lane), true, 0), PassFilter::first);
     }
     for (const auto& [owner, visitor, lane] : visits) {
       if (visitor == rank_)
-        lanes_[lane].wait(tables_.channel(owner, signal_channel(0, lane), false, 0), 1, Turn::first);
+        lanes_[lane].wait(tables_.channel(owner, signal_channel(0, lane), false, 0), 1, PassFilter::first);
     }
   }
 
@@ -160,11 +160,11 @@ class Lowering {
   void emit_ends(const std::set<Visit>& visits) {
     for (const auto& [owner, visitor, lane] : visits) {
       if (visitor == rank_)
-        lanes_[lane].signal(tables_.channel(owner, signal_channel(lane, 0), true, 0), Turn::last);
+        lanes_[lane].signal(tables_.channel(owner, signal_channel(lane, 0), true, 0), PassFilter::last);
     }
     for (const auto& [owner, visitor, lane] : visits) {
       if (owner == rank_)
-        lanes_[0].wait(tables_.channel(visitor, signal_channel(lane, 0), false, 0), 1, Turn::last);
+        lanes_[0].wait(tables_.channel(visitor, signal_channel(lane, 0), false, 0), 1, PassFilter::last);
     }
   }
 

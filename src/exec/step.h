@@ -15,7 +15,7 @@ inline constexpr int kFanIn = 4;
 inline constexpr int kFanOut = 4;
 
 /// In which of its passes a lane carries out a signal or a wait; moves are of every pass.
-enum class Turn : uint32_t { every, first, last };
+enum class PassFilter : uint32_t { every, first, last };
 
 /// One instruction.
 struct alignas(32) Step {
@@ -27,14 +27,15 @@ struct alignas(32) Step {
   uint16_t src[kFanIn] = {};  ///< indices into Program::places
   uint16_t dst[kFanOut] = {};
   uint32_t chunk = 0;  ///< first chunk; a place adds its bias
-  uint32_t part = 0;   ///< which part of a block the first chunk is: decides its length; else a Turn
+  uint32_t part = 0;   ///< which part of a block the first chunk is: decides its length; else a PassFilter
 };
 static_assert(sizeof(Step) == 32);
 
 /// Whether a signal or wait is of a pass. `first`, `last`: whether it is the lane's.
 constexpr bool is_due(const Step& step, bool first, bool last) {
-  const auto turn = static_cast<Turn>(step.part);
-  return turn == Turn::every || (turn == Turn::first && first) || (turn == Turn::last && last);
+  const auto passes = static_cast<PassFilter>(step.part);
+  return passes == PassFilter::every || (passes == PassFilter::first && first) ||
+         (passes == PassFilter::last && last);
 }
 
 /// Where a step reads or writes.

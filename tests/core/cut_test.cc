@@ -20,7 +20,7 @@ TEST(Cut, OneOfPieceBytesIsNotCutAndOneMoreElementIs) {
     EXPECT_EQ(cut_of(operation_of(kind, most), 1, 8).pieces, 1u);
     const Cut cut = cut_of(operation_of(kind, most + 1), 1, 8);
     EXPECT_EQ(cut.pieces, 2u);
-    EXPECT_EQ(cut.step, most);
+    EXPECT_EQ(cut.piece_elements, most);
   }
   for (const Collective kind : {Collective::all_gather, Collective::reduce_scatter, Collective::all_to_all,
                                 Collective::gather, Collective::scatter}) {
@@ -34,13 +34,13 @@ TEST(Cut, IsTheSameOnAllRanks) {
     const Operation operation = operation_of(static_cast<Collective>(kind), 12'345'678, DataType::int8, 2);
     const Cut first = cut_of(operation, 0, 5);
     EXPECT_GT(first.pieces, 2u);
-    EXPECT_LE(first.step * (first.pieces - 1), operation.count);
-    EXPECT_GE(first.step * first.pieces, operation.count);
+    EXPECT_LE(first.piece_elements * (first.pieces - 1), operation.count);
+    EXPECT_GE(first.piece_elements * first.pieces, operation.count);
     for (Rank rank = 1; rank < 5; ++rank) {
       const Cut cut = cut_of(operation, rank, 5);
-      EXPECT_EQ(cut.step, first.step);
+      EXPECT_EQ(cut.piece_elements, first.piece_elements);
       EXPECT_EQ(cut.pieces, first.pieces);
-      EXPECT_LE(cut.step * std::max(cut.input_blocks, cut.output_blocks), kPieceBytes);
+      EXPECT_LE(cut.piece_elements * std::max(cut.input_blocks, cut.output_blocks), kPieceBytes);
     }
   }
 }
@@ -67,12 +67,12 @@ TEST(Cut, BlocksOfRoots) {
 TEST(Cut, NothingIsOnePieceOfNothing) {
   const Cut cut = cut_of(operation_of(Collective::all_reduce, 0), 0, 2);
   EXPECT_EQ(cut.pieces, 1u);
-  EXPECT_EQ(cut.step, 0u);
+  EXPECT_EQ(cut.piece_elements, 0u);
 }
 
 TEST(Cut, ElementsOfVeryManyRanksGoOneByOne) {
   const Cut cut = cut_of(operation_of(Collective::all_gather, 3, DataType::float64), 0, 1 << 20);
-  EXPECT_EQ(cut.step, 1u);
+  EXPECT_EQ(cut.piece_elements, 1u);
   EXPECT_EQ(cut.pieces, 3u);
 }
 

@@ -44,22 +44,22 @@ TEST(Direct, TakesOneChannelEachWay) {
   }
 }
 
-/// Programs without the signals and waits of one turn.
-Status check_without(Turn turn) {
+/// Programs without the signals and waits of one pass filter.
+Status check_without(PassFilter passes) {
   std::vector<Program> programs = direct_programs(Collective::reduce_scatter, 3);
   for (Program& program : programs) {
     for (std::vector<Step>& lane : program.lanes)
       std::erase_if(lane, [&](const Step& step) {
-        return step.op != Op::move && static_cast<Turn>(step.part) == turn;
+        return step.op != Op::move && static_cast<PassFilter>(step.part) == passes;
       });
   }
   return check_all(programs, 2);
 }
 
 TEST(Direct, CheckSeesVisitsThatNobodyIsReadyFor) {
-  EXPECT_THAT(check_without(Turn::first).message(),
+  EXPECT_THAT(check_without(PassFilter::first).message(),
               HasSubstr("uses a buffer of rank 1 before it knows that it has begun"));
-  EXPECT_THAT(check_without(Turn::last).message(), HasSubstr("still uses its buffers"));
+  EXPECT_THAT(check_without(PassFilter::last).message(), HasSubstr("still uses its buffers"));
 }
 
 /// Programs of the host may use scratch of others, not their buffers.

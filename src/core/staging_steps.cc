@@ -1,4 +1,4 @@
-#include "src/core/turns.h"
+#include "src/core/staging_steps.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,8 +15,8 @@ constexpr size_t kBufferAlignment = 64;
 size_t aligned(size_t bytes) { return round_up(bytes, kBufferAlignment); }
 
 /// Copies `bytes` of each block; the blocks lie `to_block` and `from_block` bytes apart.
-void copy_blocks(std::vector<Turn::Copy>& copies, std::byte* to, size_t to_block, const std::byte* from,
-                 size_t from_block, size_t bytes, size_t blocks) {
+void copy_blocks(std::vector<StagingStep::Copy>& copies, std::byte* to, size_t to_block,
+                 const std::byte* from, size_t from_block, size_t bytes, size_t blocks) {
   if (to_block == bytes && from_block == bytes) return copies.push_back({to, from, bytes * blocks});
   for (size_t block = 0; block < blocks; ++block)
     copies.push_back({to + block * to_block, from + block * from_block, bytes});
@@ -25,7 +25,7 @@ void copy_blocks(std::vector<Turn::Copy>& copies, std::byte* to, size_t to_block
 }  // namespace
 
 /// One collective, piece by piece.
-class Turns::Pieces {
+class StagingSteps::Pieces {
  public:
   Pieces(const Operation& operation, const Cut& cut, Rank rank, Away away)
       : operation_(operation),
@@ -42,37 +42,37 @@ class Turns::Pieces {
   /// Of a slot; the factor lies behind the buffers.
   size_t bytes() const { return buffer_bytes() + (staged_.factor ? sizeof(device::Scalar) : 0); }
 
-  Turn turn(size_t piece, std::byte* slot) const {
-    const size_t begin = piece * cut_.step;
-    const size_t now = std::min(cut_.step, operation_.count - begin) * element_;
-    Turn turn;
-    turn.begins = piece == 0;
-    Operation& own = turn.operations.emplace_back(operation_);
+  StagingStep step(size_t piece, std::byte* slot) const {
+    const size_t begin = piece * cut_.piece_elements;
+    const size_t now = std::min(cut_.piece_elements, operation_.count - begin) * element_;
+    StagingStep step;
+    step.begins = piece == 0;
+    Operation& own = step.operations.emplace_back(operation_);
     own.count = now / element_;
     const auto* const input = static_cast<const std::byte*>(operation_.input);
     auto* const output = static_cast<std::byte*>(operation_.output);
     const size_t whole = operation_.count * element_;
     if (staged_.input) {
       std::byte* const at = slot + input_at(now);
-      copy_blocks(turn.in, at, now, input + begin * element_, whole, now, cut_.input_blocks);
+      copy_blocks(step.in, at, now, input + begin * element_, whole, now, cut_.input_blocks);
       own.input = at;
     } else {
       own.input = cut_.input_blocks == 0 ? nullptr : input + begin * element_;
     }
     if (staged_.output) {
       std::byte* const at = slot + output_at(now);
-      copy_blocks(turn.out, output + begin * element_, whole, at, now, now, cut_.output_blocks);
+      copy_blocks(step.out, output + begin * element_, whole, at, now, now, cut_.output_blocks);
       own.output = at;
     } else {
       own.output = cut_.output_blocks == 0 ? nullptr : output + begin * element_;
     }
-    if (staged_.factor) bring_factor(turn, slot + buffer_bytes());
-    return turn;
+    if (staged_.factor) bring_factor(step, slot + buffer_bytes());
+    return step;
   }
 
  private:
   size_t buffer_bytes() const {
-    const size_t block = cut_.step * element_;
+    const size_t block = cut_.piece_elements * element_;
     const size_t input = staged_.input ? cut_.input_blocks * block : 0;
     const size_t output = staged_.output ? cut_.output_blocks * block : 0;
     return aligned(operation_.kind == Collective::all_to_all ? aligned(input) + output
@@ -88,9 +88,9 @@ class Turns::Pieces {
     if (operation_.kind == Collective::all_to_all) return aligned(cut_.input_blocks * block);
     return cut_.input_blocks > cut_.output_blocks ? rank_ * block : 0;
   }
-  void bring_factor(Turn& turn, std::byte* at) const {
-    turn.in.push_back({at, operation_.reduction.factor_address(), element_});
-    std::memcpy(turn.operations.back().reduction.factor.bits, &at, sizeof(at));
+  void bring_factor(StagingStep& step, std::byte* at) const {
+    step.in.push_back({at, operation_.reduction.factor_address(), element_});
+    std::memcpy(step.operations.back().reduction.factor.bits, &at, sizeof(at));
   }
 
   const Operation& operation_;
@@ -100,7 +100,7 @@ class Turns::Pieces {
   Away staged_;  ///< also what the host reaches, but not in one piece
 };
 
-Turns::Away Turns::away(const Operation& operation) const {
+StagingSteps::Away StagingSteps::away(const Operation& operation) const {
   if (operation.count == 0) return {};
   if (is_point_to_point(operation))
     return {operation.sends && is_away_(operation.input), !operation.sends && is_away_(operation.output)};
@@ -111,7 +111,7 @@ Turns::Away Turns::away(const Operation& operation) const {
           reads && is_away_(operation.reduction.factor_address())};
 }
 
-Turns::Room Turns::room_for(std::span<const Operation> operations) const {
+StagingSteps::Room StagingSteps::room_for(std::span<const Operation> operations) const {
   Room room;
   for (const Operation& operation : operations) {
     const Away own = away(operation);
@@ -125,43 +125,43 @@ Turns::Room Turns::room_for(std::span<const Operation> operations) const {
   return room;
 }
 
-std::vector<Turn> Turns::lay_out(std::span<const Operation> operations, const Staging::Slots& slots,
-                                 std::byte* messages) const {
-  std::vector<Turn> turns;
+std::vector<StagingStep> StagingSteps::lay_out(std::span<const Operation> operations,
+                                               const Staging::Slots& slots, std::byte* messages) const {
+  std::vector<StagingStep> steps;
   bool pairs_done = false;
   for (const Operation& operation : operations) {
     if (!is_point_to_point(operation)) {
       const Pieces pieces(operation, cut_of(operation, rank_, ranks_), rank_, away(operation));
       for (size_t piece = 0; piece < pieces.count(); ++piece)
-        turns.push_back(pieces.turn(piece, slots.memory[turns.size() % Staging::kSlots]));
+        steps.push_back(pieces.step(piece, slots.memory[steps.size() % Staging::kSlots]));
     } else if (!pairs_done) {
       pairs_done = true;
-      turns.push_back(pairs(operations, messages));
+      steps.push_back(pairs(operations, messages));
     }
   }
-  return turns;
+  return steps;
 }
 
 /// All sends and receives of the call, side by side. Whole messages: in parts they would wait for each other
 /// in the order of the stream, which need not be that of the other rank.
-Turn Turns::pairs(std::span<const Operation> operations, std::byte* messages) const {
-  Turn turn;
+StagingStep StagingSteps::pairs(std::span<const Operation> operations, std::byte* messages) const {
+  StagingStep step;
   for (const Operation& operation : operations) {
     if (!is_point_to_point(operation)) continue;
-    Operation& own = turn.operations.emplace_back(operation);
+    Operation& own = step.operations.emplace_back(operation);
     const size_t bytes = operation.count * size_of(operation.type);
     const Away there = away(operation);
     if (!there.input && !there.output) continue;
     if (there.input) {
-      turn.in.push_back({messages, operation.input, bytes});
+      step.in.push_back({messages, operation.input, bytes});
       own.input = messages;
     } else {
-      turn.out.push_back({operation.output, messages, bytes});
+      step.out.push_back({operation.output, messages, bytes});
       own.output = messages;
     }
     messages += aligned(bytes);
   }
-  return turn;
+  return step;
 }
 
 }  // namespace weir::core

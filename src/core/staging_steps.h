@@ -1,4 +1,4 @@
-/// What a call does on memory that the host does not reach: a turn for each piece of a collective, one for
+/// What a call does on memory that the host does not reach: a step for each piece of a collective, one for
 /// all sends and receives. Its inputs are copied to memory that both the GPU and the host reach, it is
 /// carried out there, its outputs are copied back.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace weir::core {
 
-struct Turn {
+struct StagingStep {
   struct Copy {
     void* to;
     const void* from;
@@ -21,14 +21,14 @@ struct Turn {
   std::vector<Copy> in;               ///< before
   std::vector<Operation> operations;  ///< on memory that the host reaches
   std::vector<Copy> out;              ///< after
-  bool begins = true;                 ///< not a further piece: may read what turns before it have written
+  bool begins = true;                 ///< not a further piece: may read what steps before it have written
 };
 
-/// Lays turns out. Not thread-safe.
-class Turns {
+/// Lays steps out. Not thread-safe.
+class StagingSteps {
  public:
   /// `is_away`: the host does not reach memory at this address; null is not.
-  Turns(Rank rank, int ranks, std::function<bool(const void*)> is_away)
+  StagingSteps(Rank rank, int ranks, std::function<bool(const void*)> is_away)
       : rank_(rank), ranks_(ranks), is_away_(std::move(is_away)) {}
 
   /// Bytes that the call needs of each slot, and for all its messages.
@@ -37,9 +37,9 @@ class Turns {
     size_t messages = 0;
   };
   Room room_for(std::span<const Operation> operations) const;
-  /// Turn t goes through slot t % kSlots. REQUIRES: that room.
-  std::vector<Turn> lay_out(std::span<const Operation> operations, const Staging::Slots& slots,
-                            std::byte* messages) const;
+  /// StagingStep t goes through slot t % kSlots. REQUIRES: that room.
+  std::vector<StagingStep> lay_out(std::span<const Operation> operations, const Staging::Slots& slots,
+                                   std::byte* messages) const;
 
  private:
   /// Which buffers of an operation the host does not reach.
@@ -51,7 +51,7 @@ class Turns {
   class Pieces;
 
   Away away(const Operation& operation) const;
-  Turn pairs(std::span<const Operation> operations, std::byte* messages) const;
+  StagingStep pairs(std::span<const Operation> operations, std::byte* messages) const;
 
   const Rank rank_;
   const int ranks_;

@@ -10,7 +10,7 @@
 
 namespace weir::core {
 
-class Turnstile {
+class TicketOrder {
  public:
   /// Draws a number, in issue order.
   uint64_t draw() { return drawn_.fetch_add(1, std::memory_order_relaxed); }

@@ -8,8 +8,8 @@
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
-#include "src/core/connected.h"
 #include "src/core/gpu/device_collectives.h"
+#include "src/core/resources.h"
 #include "src/core/runtime.h"
 #include "src/core/staged.h"
 #include "src/device/host_stream.h"
@@ -109,7 +109,7 @@ Communicator::~Communicator() {
   if (staged_ != nullptr) staged_->stop();  // its thread uses staged_
   staged_.reset();
   order_.wait_idle();
-  if (connected_ != nullptr) log_counters();
+  if (resources_ != nullptr) log_counters();
   if (!admission_.limits_any()) return;
   const Admission::Counters queued = admission_.counters();
   WEIR_INFO(coll, "Admission: at most {} with {} were queued; {} waited",
@@ -168,7 +168,7 @@ Status Communicator::join_split() {
   Communicator& parent = *split_->parent;
   auto fresh = fresh_meeting(parent);
   WEIR_TRY(fresh.status());
-  Bootstrap& bootstrap = *fresh != nullptr ? **fresh : *parent.connected_->bootstrap;
+  Bootstrap& bootstrap = *fresh != nullptr ? **fresh : *parent.resources_->bootstrap;
   const uint32_t number = ++parent.splits_;
   const Member own{split_->color, split_->key};
   auto gathered = bootstrap.gather(ByteWriter().put(own).take());
@@ -183,12 +183,12 @@ Status Communicator::join_split() {
   WEIR_TRY(subset.status());
   ranks_ = (*subset)->size();
   rank_ = (*subset)->rank();
-  return build(parent.connected_->listener, std::move(*subset));
+  return build(parent.resources_->listener, std::move(*subset));
 }
 
 /// What was revoked answers nobody any more.
 Result<std::unique_ptr<Bootstrap>> Communicator::fresh_meeting(Communicator& parent) {
-  if (parent.revoked()) return Bootstrap::without(*parent.connected_->bootstrap, {}, &aborted_);
+  if (parent.revoked()) return Bootstrap::without(*parent.resources_->bootstrap, {}, &aborted_);
   WEIR_TRY(parent.usable());
   return std::unique_ptr<Bootstrap>();
 }
@@ -197,7 +197,7 @@ Status Communicator::join_shrunk() {
   Communicator& parent = *shrunk_->parent;
   parent.wait_idle();
   if (parent.suspended()) return suspended_status();
-  if (parent.connected_ == nullptr) {
+  if (parent.resources_ == nullptr) {
     const Status why = parent.state();
     return {Code::invalid_usage, "the communicator never met its ranks, so there is none to shrink" +
                                      (why.ok() ? std::string() : ": " + why.message())};
@@ -207,25 +207,25 @@ Status Communicator::join_shrunk() {
         {Code::invalid_usage, "the communicator was aborted by ncclCommShrink with NCCL_SHRINK_ABORT"});
   else if (!parent.revoked())
     WEIR_TRY(parent.usable());
-  auto rest = Bootstrap::without(*parent.connected_->bootstrap, shrunk_->excluded, &aborted_);
+  auto rest = Bootstrap::without(*parent.resources_->bootstrap, shrunk_->excluded, &aborted_);
   WEIR_TRY(rest.status());
   ranks_ = (*rest)->size();
   rank_ = (*rest)->rank();
-  return build(parent.connected_->listener, std::move(*rest));
+  return build(parent.resources_->listener, std::move(*rest));
 }
 
 Status Communicator::build(std::shared_ptr<Listener> listener, std::unique_ptr<Bootstrap> bootstrap) {
-  auto connected = Connected::build(runtime_, std::move(listener), std::move(bootstrap), config_, gpu_);
-  WEIR_TRY(connected.status());
-  connected_ = std::move(*connected);
-  connected_->register_windows(runtime_.windows(), windows_);
-  if (connected_->gpus_somewhere) {
+  auto resources = Resources::build(runtime_, std::move(listener), std::move(bootstrap), config_, gpu_);
+  WEIR_TRY(resources.status());
+  resources_ = std::move(*resources);
+  resources_->register_windows(runtime_.windows(), windows_);
+  if (resources_->gpus_somewhere) {
     staged_ = make_staged();
-    queued_ = true;  // operations may have to be cut
+    queued_ = true;  // operations may have to be divided
     WEIR_TRY(make_device_collectives());
   }
   if (aborted_.load()) {
-    connected_->execution->abort();
+    resources_->execution->abort();
     if (device_collectives_ != nullptr) device_collectives_->abort();
   }
   return {};
@@ -235,7 +235,7 @@ Status Communicator::run(std::span<const Operation> operations, device::HostStre
   const bool at_once = stream == nullptr && config_.blocking && !queued_ &&
                        code_.load(std::memory_order_acquire) == static_cast<int>(Code::success);
   if (!at_once) return run_in_order(operations, stream);
-  Execution* const execution = connected_->execution.get();
+  Execution* const execution = resources_->execution.get();
   execution->begin(operations);
   Status status = drive({&execution, 1});
   if (!status.ok()) [[unlikely]]
@@ -267,7 +267,7 @@ Status Communicator::carry_out(std::span<Share> shares) {
   std::vector<Execution*> executions;
   for (Share& share : shares) {
     share.communicator->order_.enter(share.ticket);
-    executions.push_back(share.communicator->connected_->execution.get());
+    executions.push_back(share.communicator->resources_->execution.get());
     executions.back()->begin(share.operations);
   }
   Status status = drive(executions);
@@ -298,16 +298,16 @@ void Communicator::abort() {
   admission_.abort();
   std::lock_guard lock(mutex_);
   const bool being_made = code_.load() == static_cast<int>(Code::in_progress) && !suspending_.load();
-  if (connected_ == nullptr || being_made) return;
-  connected_->bootstrap->activity().set_stage(Activity::Stage::aborted);
-  connected_->execution->abort();
+  if (resources_ == nullptr || being_made) return;
+  resources_->bootstrap->activity().set_stage(Activity::Stage::aborted);
+  resources_->execution->abort();
   if (device_collectives_ != nullptr) device_collectives_->abort();
 }
 
 Status Communicator::revoke() {
-  if (connected_ == nullptr) return why_not_connected();
+  if (resources_ == nullptr) return why_not_connected();
   revoked_.store(true);
-  Watchdog& watchdog = connected_->bootstrap->watchdog();
+  Watchdog& watchdog = resources_->bootstrap->watchdog();
   const std::string who = watchdog.peers()[static_cast<size_t>(rank_)].describe(rank_);
   const Status revoked(Code::invalid_usage, "the communicator was revoked (ncclCommRevoke) by " + who);
   (void)watchdog.fail({-1, revoked});
@@ -323,8 +323,8 @@ Status Communicator::state() const {
     return {Code::in_progress, "operations are under way"};
   // What another rank has told, to one that is in no call.
   if (state_.ok() && resting_ != nullptr) return resting_->activity().status();
-  if (state_.ok() && code_.load(std::memory_order_relaxed) == 0 && connected_ != nullptr)
-    return connected_->bootstrap->activity().status();
+  if (state_.ok() && code_.load(std::memory_order_relaxed) == 0 && resources_ != nullptr)
+    return resources_->bootstrap->activity().status();
   return state_;
 }
 
@@ -333,9 +333,9 @@ Result<NetCounters> Communicator::net_counters() const {
     std::lock_guard lock(mutex_);  // it may be suspended meanwhile
     if (state_.code() == Code::in_progress)
       return Status(Code::invalid_usage, "the communicator is being set up; there is nothing to count yet");
-    if (connected_ != nullptr) {
+    if (resources_ != nullptr) {
       NetCounters all;
-      for (const auto& transport : connected_->transports) all += transport->counters();
+      for (const auto& transport : resources_->transports) all += transport->counters();
       return all;
     }
   }
@@ -349,25 +349,25 @@ Status Communicator::why_not_connected() const {
 }
 
 Result<std::vector<Presence>> Communicator::presences() const {
-  if (connected_ == nullptr) return why_not_connected();
-  return connected_->bootstrap->presences();
+  if (resources_ == nullptr) return why_not_connected();
+  return resources_->bootstrap->presences();
 }
 
 Status Communicator::set_stuck_timeout(int64_t ms) {
-  if (connected_ == nullptr) return why_not_connected();
-  connected_->bootstrap->watchdog().set_stuck_ms(ms);
+  if (resources_ == nullptr) return why_not_connected();
+  resources_->bootstrap->watchdog().set_stuck_ms(ms);
   return {};
 }
 
 Result<std::vector<RankPlace>> Communicator::places() const {
-  if (connected_ == nullptr) return why_not_connected();
-  return connected_->peer_table->cluster.places();
+  if (resources_ == nullptr) return why_not_connected();
+  return resources_->peer_table->cluster.places();
 }
 
 /// A line for each network that carried something.
 void Communicator::log_counters() const {
   if (log_level() < LogLevel::info) return;  // asking costs system calls
-  for (const auto& transport : connected_->transports) {
+  for (const auto& transport : resources_->transports) {
     const NetCounters counted = transport->counters();
     if (counted.carried()) WEIR_INFO(net, "rank {}: {}: {}", rank_, transport->name(), counted.describe());
   }
@@ -378,7 +378,7 @@ void Communicator::set_state(const Status& status) {
     std::lock_guard lock(mutex_);
     const bool failed =
         !state_.ok() && state_.code() != Code::in_progress && status.code() != Code::in_progress;
-    if (failed && connected_ != nullptr) return;  // the first error stays
+    if (failed && resources_ != nullptr) return;  // the first error stays
     state_ = status;
     const Code code = status.ok() && suspended_.load() ? Code::invalid_usage : status.code();
     code_.store(static_cast<int>(code), std::memory_order_release);

@@ -40,7 +40,7 @@ enum class Presence;
 class DeviceCollectives;
 class Runtime;
 class Staged;
-struct Connected;
+struct Resources;
 struct Launch;
 
 class Communicator {
@@ -125,7 +125,7 @@ class Communicator {
   const Config& config() const { return config_; }
 
  private:
-  friend class Together;
+  friend class GroupLaunch;
 
   struct SplitFrom {
     Communicator* parent;
@@ -226,10 +226,10 @@ class Communicator {
   Status state_;
   TicketOrder order_;
   Admission admission_;
-  std::shared_ptr<Listener> resting_listener_;  ///< of a suspended one, which has no connected_; else null
+  std::shared_ptr<Listener> resting_listener_;  ///< of a suspended one, which has no resources_; else null
   const std::shared_ptr<WindowSpace> windows_ = std::make_shared<WindowSpace>();
   std::unique_ptr<Bootstrap> resting_;  ///< likewise
-  std::unique_ptr<Connected> connected_;
+  std::unique_ptr<Resources> resources_;
   std::unique_ptr<Staged> staged_;                         ///< null where no rank uses a GPU
   std::unique_ptr<DeviceCollectives> device_collectives_;  ///< null where collectives do not go by kernels
   std::unique_ptr<device::HostStream> background_;
@@ -246,6 +246,6 @@ struct Target {
 /// Carries out what one thread issued in one group, targets[i] telling where operations[i] goes: one or
 /// several communicators of this process. Their ranks may depend on each other, so they advance together.
 /// Streams as in Communicator::run. REQUIRES: at least one operation.
-Status run_together(std::span<const Target> targets, std::span<const Operation> operations);
+Status launch_group(std::span<const Target> targets, std::span<const Operation> operations);
 
 }  // namespace weir::core

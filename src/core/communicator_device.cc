@@ -6,9 +6,9 @@
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/core/communicator.h"
-#include "src/core/connected.h"
 #include "src/core/gpu/device_collectives.h"
 #include "src/core/near_ports.h"
+#include "src/core/resources.h"
 #include "src/core/runtime.h"
 
 namespace weir::core {
@@ -23,7 +23,7 @@ std::string proxied_words(const exec::gpu::ProxyRings* rings) {
 }  // namespace
 
 Status Communicator::make_device_collectives() {
-  Bootstrap& bootstrap = *connected_->bootstrap;
+  Bootstrap& bootstrap = *resources_->bootstrap;
   const Options& options = runtime_.options();
   Island::Parts offered;
   offered.bootstrap = &bootstrap;
@@ -33,7 +33,7 @@ Status Communicator::make_device_collectives() {
   offered.process = runtime_.process();
   offered.path = options.gpu_path;
   offered.segment_bytes = static_cast<size_t>(options.gpu_segment_bytes);
-  offered.routes = connected_->routes.get();
+  offered.routes = resources_->routes.get();
   offered.adapters.allows = [this, &options](const std::string& adapter) -> Status {
     const auto host = runtime_.own_host().host();
     WEIR_TRY(host.status());
@@ -69,8 +69,8 @@ Status Communicator::make_device_collectives() {
   parts.check = options.check;
   parts.gpus = gpus_;
   parts.aborted = &aborted_;
-  parts.routes = connected_->routes.get();
-  parts.layout = connected_->plans->layout();
+  parts.routes = resources_->routes.get();
+  parts.layout = resources_->plans->layout();
   parts.bootstrap = std::move(*own);
   parts.fail = [this, activity = &bootstrap.activity()](const Status& status) {
     activity->fail({-1, status});  // for those who wait for this rank's sends

@@ -4,7 +4,7 @@
 #include "src/base/bytes.h"
 #include "src/core/bootstrap.h"
 #include "src/core/communicator.h"
-#include "src/core/connected.h"
+#include "src/core/resources.h"
 
 namespace weir::core {
 namespace {
@@ -46,7 +46,7 @@ Status Communicator::join_grown() {
   Communicator& parent = *grown_->parent;
   auto fresh = fresh_meeting(parent);
   WEIR_TRY(fresh.status());
-  Bootstrap& bootstrap = *fresh != nullptr ? **fresh : *parent.connected_->bootstrap;
+  Bootstrap& bootstrap = *fresh != nullptr ? **fresh : *parent.resources_->bootstrap;
   Wish own;
   own.ranks = ranks_;
   own.coordinates = grown_->id.has_value();

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "src/core/communicator.h"
-#include "src/core/connected.h"
+#include "src/core/resources.h"
 
 namespace weir::core {
 namespace {
@@ -11,12 +11,12 @@ namespace {
 /// rank has with all (algorithms/cost/profile.h says who pays for what).
 class PairTime {
  public:
-  explicit PairTime(const Connected& connected) : connected_(connected) {}
+  explicit PairTime(const Resources& resources) : resources_(resources) {}
 
   void add(const Operation& operation) {
-    const cost::Rates& rates = connected_.selector->environment().rates;
-    const auto& peers = connected_.bootstrap->peers();
-    const auto self = static_cast<size_t>(connected_.bootstrap->rank());
+    const cost::Rates& rates = resources_.selector->environment().rates;
+    const auto& peers = resources_.bootstrap->peers();
+    const auto self = static_cast<size_t>(resources_.bootstrap->rank());
     const auto peer = static_cast<size_t>(operation.root);
     const auto bytes = static_cast<double>(operation.count * size_of(operation.type));
     if (peer == self) {
@@ -24,26 +24,26 @@ class PairTime {
       return;
     }
     const cost::Channel& channel = peers[peer].host == peers[self].host ? rates.inside : rates.between;
-    const double messages = std::max(1.0, bytes / connected_.links->sizes().pair_bytes);
+    const double messages = std::max(1.0, bytes / resources_.links->sizes().pair_bytes);
     longest_ = std::max(longest_, channel.alpha + channel.beta * bytes);
     work_ += (messages * channel.overhead + channel.beta * bytes) / 2;
   }
   double seconds() const { return std::max(longest_, work_); }
 
  private:
-  const Connected& connected_;
+  const Resources& resources_;
   double longest_ = 0;
   double work_ = 0;
 };
 
-Result<double> seconds_of(const Operation& operation, Connected& connected) {
+Result<double> seconds_of(const Operation& operation, Resources& resources) {
   const size_t bytes = operation.count * size_of(operation.type);
   if (bytes == 0) return 0.0;
-  const double copies = operation.bias != nullptr || connected.bootstrap->size() == 1
-                            ? connected.selector->environment().rates.gamma * static_cast<double>(bytes)
+  const double copies = operation.bias != nullptr || resources.bootstrap->size() == 1
+                            ? resources.selector->environment().rates.gamma * static_cast<double>(bytes)
                             : 0;
-  if (connected.bootstrap->size() == 1) return copies;
-  const cost::Table& table = connected.selector->table(operation.kind);
+  if (resources.bootstrap->size() == 1) return copies;
+  const cost::Table& table = resources.selector->table(operation.kind);
   const cost::Estimate& best = table.at(bytes).best;
   if (best.entry == nullptr)
     return Status(Code::internal_error,
@@ -55,19 +55,19 @@ Result<double> seconds_of(const Operation& operation, Connected& connected) {
 
 Result<double> Communicator::predict(std::span<const Operation> operations) const {
   WEIR_TRY(usable());
-  if (connected_->gpus_somewhere)
+  if (resources_->gpus_somewhere)
     return Status(
         Code::invalid_usage,
         "ncclGroupSimulateEnd is not offered where a rank uses a GPU: what operations cost there is not "
         "known; measure them");
   double seconds = 0;
-  PairTime pairs(*connected_);
+  PairTime pairs(*resources_);
   for (const Operation& operation : operations) {
     if (operation.kind == Collective::send_recv) {
       pairs.add(operation);
       continue;
     }
-    const Result<double> one = seconds_of(operation, *connected_);
+    const Result<double> one = seconds_of(operation, *resources_);
     WEIR_TRY(one.status());
     seconds += *one;
   }

@@ -1,9 +1,9 @@
-// Calls on streams of a GPU, and those of all ranks that are cut because some rank has one.
+// Calls on streams of a GPU, and those of all ranks that are divided because some rank has one.
 #include <algorithm>
 #include <cstdlib>
 
 #include "src/core/communicator.h"
-#include "src/core/connected.h"
+#include "src/core/resources.h"
 #include "src/core/runtime.h"
 #include "src/core/staged.h"
 
@@ -25,9 +25,9 @@ std::unique_ptr<Staged> Communicator::make_staged() {
   parts.ranks = ranks_;
   parts.gpus = gpus_;
   parts.gpu = gpu_;
-  parts.waits = hardware_queues() < connected_->gpu_sharers;
+  parts.waits = hardware_queues() < resources_->gpu_sharers;
   parts.aborted = &aborted_;
-  parts.run = [execution = connected_->execution.get()](std::span<const Operation> operations) {
+  parts.run = [execution = resources_->execution.get()](std::span<const Operation> operations) {
     Execution* const one = execution;
     one->begin(operations);
     return drive({&one, 1});
@@ -42,7 +42,7 @@ Status Communicator::run(std::span<const Operation> operations, const Place& pla
 
 bool Communicator::is_staged(std::span<const Operation> operations, std::span<const Place> places) const {
   if (std::any_of(places.begin(), places.end(), [](const Place& place) { return place.on_gpu; })) return true;
-  return staged_ != nullptr && staged_->cuts(operations);
+  return staged_ != nullptr && staged_->divides(operations);
 }
 
 Status Communicator::run_staged(std::span<const Operation> operations, const Place& place) {

@@ -4,8 +4,8 @@
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/core/communicator.h"
-#include "src/core/connected.h"
 #include "src/core/gpu/device_collectives.h"
+#include "src/core/resources.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {
@@ -13,7 +13,7 @@ namespace weir::core {
 Status Communicator::suspend() {
   WEIR_TRY(usable());
   if (revoked()) return {Code::invalid_usage, "the communicator was revoked; expected ncclCommDestroy"};
-  if (connected_->gpus_somewhere)
+  if (resources_->gpus_somewhere)
     return {
         Code::invalid_usage,
         "ncclCommSuspend is not offered where a rank uses a GPU, whose graphs may hold the memory; destroy "
@@ -45,16 +45,16 @@ Status Communicator::suspend_now() {
   suspending_.store(true);  // what is under way can be aborted
   wait_idle();
   // Nobody's memory goes while somebody is not done with it.
-  if (Status met = connected_->bootstrap->barrier(); !met.ok()) {
+  if (Status met = resources_->bootstrap->barrier(); !met.ok()) {
     set_state(met);
     suspending_.store(false);
     return met;
   }
-  const uint64_t bytes = connected_->segment->used_bytes();
-  std::unique_ptr<Connected> left;
+  const uint64_t bytes = resources_->segment->used_bytes();
+  std::unique_ptr<Resources> left;
   {
     std::lock_guard lock(mutex_);
-    left = std::move(connected_);
+    left = std::move(resources_);
     resting_ = std::move(left->bootstrap);
     resting_->activity().set_stage(Activity::Stage::suspended);
     resting_listener_ = left->listener;
@@ -79,31 +79,31 @@ Status Communicator::resume_now() {
   auto fresh = Bootstrap::subset(*resting_, everybody, uid, &aborted_);
   WEIR_TRY(fresh.status());
   (*fresh)->watchdog().set_stuck_ms(resting_->watchdog().stuck_ms());
-  auto connected = Connected::build(runtime_, resting_listener_, std::move(*fresh), config_, gpu_);
-  if (!connected.ok()) {
-    set_state(connected.status());
-    return connected.status();
+  auto resources = Resources::build(runtime_, resting_listener_, std::move(*fresh), config_, gpu_);
+  if (!resources.ok()) {
+    set_state(resources.status());
+    return resources.status();
   }
-  (*connected)->register_windows(runtime_.windows(), windows_);
+  (*resources)->register_windows(runtime_.windows(), windows_);
   std::unique_ptr<Bootstrap> left;
   {
     std::lock_guard lock(mutex_);
-    connected_ = std::move(*connected);
+    resources_ = std::move(*resources);
     left = std::move(resting_);
     resting_listener_.reset();
     suspended_bytes_ = 0;
     suspended_.store(false);
     if (state_.ok()) code_.store(static_cast<int>(Code::success), std::memory_order_release);
   }
-  if (aborted_.load()) connected_->execution->abort();
+  if (aborted_.load()) resources_->execution->abort();
   return {};
 }
 
 uint64_t Communicator::memory_bytes() const {
   std::lock_guard lock(mutex_);
-  if (connected_ == nullptr || state_.code() == Code::in_progress) return suspended_bytes_;
+  if (resources_ == nullptr || state_.code() == Code::in_progress) return suspended_bytes_;
   const uint64_t on_gpu = device_collectives_ != nullptr ? device_collectives_->gpu_bytes() : 0;
-  return connected_->segment->used_bytes() + on_gpu;
+  return resources_->segment->used_bytes() + on_gpu;
 }
 
 }  // namespace weir::core

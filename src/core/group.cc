@@ -86,7 +86,7 @@ Status Group::carry_out() {
   }
   if (!jobs_.empty()) return run_side_by_side(jobs_);
   WEIR_TRY(check_own_pairs());
-  return operations_.empty() ? Status() : run_together(targets_, operations_);
+  return operations_.empty() ? Status() : launch_group(targets_, operations_);
 }
 
 /// Nobody else can bring what a rank wants of itself.

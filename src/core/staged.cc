@@ -8,8 +8,8 @@
 #include "src/base/clock.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
-#include "src/core/cut.h"
-#include "src/core/insist.h"
+#include "src/core/poll_until.h"
+#include "src/core/segmentation.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {
@@ -65,16 +65,17 @@ void Staged::settle_streams() {
                        [](const auto& entry) { return is_reached(entry.second.passed, entry.second.calls); });
   };
   const int64_t until = now_ns() + (parts_.aborted->load() ? kStagedAfterAbortNs : kStreamEndNs);
-  insist([&](int64_t) { return all_passed() || now_ns() > until; });
+  poll_until([&](int64_t) { return all_passed() || now_ns() > until; });
   std::unique_lock lock(gate_->mutex);
   const bool awaited = !gate_->expected.empty();
   lock.unlock();
   if (awaited || !all_passed()) keep_for_good(std::move(gate_));
 }
 
-bool Staged::cuts(std::span<const Operation> operations) const {
+bool Staged::divides(std::span<const Operation> operations) const {
   return std::any_of(operations.begin(), operations.end(), [&](const Operation& operation) {
-    return operation.kind != Collective::send_recv && cut_of(operation, parts_.rank, parts_.ranks).pieces > 1;
+    return operation.kind != Collective::send_recv &&
+           segmentation_of(operation, parts_.rank, parts_.ranks).pieces > 1;
   });
 }
 
@@ -91,9 +92,12 @@ Status Staged::check(std::span<const Operation> operations, std::span<const Plac
   for (const Operation& operation : operations) {
     if (operation.count == 0) continue;
     const bool point_to_point = is_point_to_point(operation);
-    const Cut cut = point_to_point ? Cut() : cut_of(operation, parts_.rank, parts_.ranks);
-    if (point_to_point ? operation.sends : cut.input_blocks > 0) WEIR_TRY(own.check(operation.input));
-    if (point_to_point ? !operation.sends : cut.output_blocks > 0) WEIR_TRY(own.check(operation.output));
+    const Segmentation segmentation =
+        point_to_point ? Segmentation() : segmentation_of(operation, parts_.rank, parts_.ranks);
+    if (point_to_point ? operation.sends : segmentation.input_blocks > 0)
+      WEIR_TRY(own.check(operation.input));
+    if (point_to_point ? !operation.sends : segmentation.output_blocks > 0)
+      WEIR_TRY(own.check(operation.output));
     if (operation.reduction.scaling == Reduction::Scaling::premultiply_later)
       WEIR_TRY(own.check(operation.reduction.factor_address()));
   }
@@ -297,7 +301,7 @@ Status Staged::queue_exit(const Launch& launch) {
 
 void Staged::wait_until_allowed(const Launch& launch, size_t step) const {
   const std::atomic<uint32_t>& word = *launch.may_flag(step).host;
-  insist([&](int64_t) { return (word.load(std::memory_order_acquire) & launch.may_value(step)) != 0; });
+  poll_until([&](int64_t) { return (word.load(std::memory_order_acquire) & launch.may_value(step)) != 0; });
 }
 
 void Staged::leave(const Launch& launch) {
@@ -305,12 +309,12 @@ void Staged::leave(const Launch& launch) {
 }
 
 void Staged::wait_idle() const {
-  insist([&](int64_t) { return idle() || parts_.aborted->load(std::memory_order_relaxed); });
+  poll_until([&](int64_t) { return idle() || parts_.aborted->load(std::memory_order_relaxed); });
 }
 
 Status Staged::wait_until_told(const Launch& launch, size_t step) const {
   Status asked;
-  insist([&](int64_t naps) {
+  poll_until([&](int64_t naps) {
     if (naps > 0 && naps % kNapsUntilAsked == 0) asked = parts_.gpu->synchronize(idle_);
     return is_reached(launch.told, launch.first + static_cast<uint32_t>(step) + 1) || !asked.ok() ||
            launch.failed.load(std::memory_order_acquire) || parts_.aborted->load(std::memory_order_relaxed);

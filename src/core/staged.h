@@ -7,8 +7,8 @@
 /// launches are carried out one after the other on a thread of the communicator's own. Memory is found in
 /// prepare(): from begin() on nothing waits for the driver.
 ///
-/// Large collectives are cut into pieces (cut.h) where any rank of the communicator uses a GPU: ranks on host
-/// memory then go the same way, on the thread alone.
+/// Large collectives are divided into pieces (segmentation.h) where any rank of the communicator uses a GPU:
+/// ranks on host memory then go the same way, on the thread alone.
 #pragma once
 
 #include <atomic>
@@ -45,8 +45,8 @@ class Staged {
   Staged(const Staged&) = delete;
   Staged& operator=(const Staged&) = delete;
 
-  /// Whether any of the operations is cut.
-  bool cuts(std::span<const Operation> operations) const;
+  /// Whether any of the operations is divided.
+  bool divides(std::span<const Operation> operations) const;
 
   /// Checks places, and makes memory and flags for the operations. Errors: invalid_usage where the places do
   /// not go together; those of the driver.

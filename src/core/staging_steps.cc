@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "src/base/chunks.h"
-#include "src/core/cut.h"
+#include "src/core/segmentation.h"
 
 namespace weir::core {
 namespace {
@@ -27,24 +27,24 @@ void copy_blocks(std::vector<StagingStep::Copy>& copies, std::byte* to, size_t t
 /// One collective, piece by piece.
 class StagingSteps::Pieces {
  public:
-  Pieces(const Operation& operation, const Cut& cut, Rank rank, Away away)
+  Pieces(const Operation& operation, const Segmentation& segmentation, Rank rank, Away away)
       : operation_(operation),
-        cut_(cut),
+        segmentation_(segmentation),
         rank_(static_cast<size_t>(rank)),
         element_(size_of(operation.type)) {
-    const auto scattered = [&](size_t blocks) { return blocks > 1 && cut.pieces > 1; };
-    staged_.input = cut.input_blocks > 0 && (away.input || scattered(cut.input_blocks));
-    staged_.output = cut.output_blocks > 0 && (away.output || scattered(cut.output_blocks));
+    const auto scattered = [&](size_t blocks) { return blocks > 1 && segmentation.pieces > 1; };
+    staged_.input = segmentation.input_blocks > 0 && (away.input || scattered(segmentation.input_blocks));
+    staged_.output = segmentation.output_blocks > 0 && (away.output || scattered(segmentation.output_blocks));
     staged_.factor = away.factor;
   }
 
-  size_t count() const { return cut_.pieces; }
+  size_t count() const { return segmentation_.pieces; }
   /// Of a slot; the factor lies behind the buffers.
   size_t bytes() const { return buffer_bytes() + (staged_.factor ? sizeof(device::Scalar) : 0); }
 
   StagingStep step(size_t piece, std::byte* slot) const {
-    const size_t begin = piece * cut_.piece_elements;
-    const size_t now = std::min(cut_.piece_elements, operation_.count - begin) * element_;
+    const size_t begin = piece * segmentation_.piece_elements;
+    const size_t now = std::min(segmentation_.piece_elements, operation_.count - begin) * element_;
     StagingStep step;
     step.begins = piece == 0;
     Operation& own = step.operations.emplace_back(operation_);
@@ -54,17 +54,17 @@ class StagingSteps::Pieces {
     const size_t whole = operation_.count * element_;
     if (staged_.input) {
       std::byte* const at = slot + input_at(now);
-      copy_blocks(step.in, at, now, input + begin * element_, whole, now, cut_.input_blocks);
+      copy_blocks(step.in, at, now, input + begin * element_, whole, now, segmentation_.input_blocks);
       own.input = at;
     } else {
-      own.input = cut_.input_blocks == 0 ? nullptr : input + begin * element_;
+      own.input = segmentation_.input_blocks == 0 ? nullptr : input + begin * element_;
     }
     if (staged_.output) {
       std::byte* const at = slot + output_at(now);
-      copy_blocks(step.out, output + begin * element_, whole, at, now, now, cut_.output_blocks);
+      copy_blocks(step.out, output + begin * element_, whole, at, now, now, segmentation_.output_blocks);
       own.output = at;
     } else {
-      own.output = cut_.output_blocks == 0 ? nullptr : output + begin * element_;
+      own.output = segmentation_.output_blocks == 0 ? nullptr : output + begin * element_;
     }
     if (staged_.factor) bring_factor(step, slot + buffer_bytes());
     return step;
@@ -72,21 +72,21 @@ class StagingSteps::Pieces {
 
  private:
   size_t buffer_bytes() const {
-    const size_t block = cut_.piece_elements * element_;
-    const size_t input = staged_.input ? cut_.input_blocks * block : 0;
-    const size_t output = staged_.output ? cut_.output_blocks * block : 0;
+    const size_t block = segmentation_.piece_elements * element_;
+    const size_t input = staged_.input ? segmentation_.input_blocks * block : 0;
+    const size_t output = staged_.output ? segmentation_.output_blocks * block : 0;
     return aligned(operation_.kind == Collective::all_to_all ? aligned(input) + output
                                                              : std::max(input, output));
   }
   /// The collective is called in place if both buffers are staged: the input is a block of the output, or the
   /// other way round.
   size_t input_at(size_t block) const {
-    return cut_.output_blocks > cut_.input_blocks && staged_.output ? rank_ * block : 0;
+    return segmentation_.output_blocks > segmentation_.input_blocks && staged_.output ? rank_ * block : 0;
   }
   size_t output_at(size_t block) const {
     if (!staged_.input) return 0;
-    if (operation_.kind == Collective::all_to_all) return aligned(cut_.input_blocks * block);
-    return cut_.input_blocks > cut_.output_blocks ? rank_ * block : 0;
+    if (operation_.kind == Collective::all_to_all) return aligned(segmentation_.input_blocks * block);
+    return segmentation_.input_blocks > segmentation_.output_blocks ? rank_ * block : 0;
   }
   void bring_factor(StagingStep& step, std::byte* at) const {
     step.in.push_back({at, operation_.reduction.factor_address(), element_});
@@ -94,7 +94,7 @@ class StagingSteps::Pieces {
   }
 
   const Operation& operation_;
-  const Cut cut_;
+  const Segmentation segmentation_;
   const size_t rank_;
   const size_t element_;
   Away staged_;  ///< also what the host reaches, but not in one piece
@@ -104,10 +104,10 @@ StagingSteps::Away StagingSteps::away(const Operation& operation) const {
   if (operation.count == 0) return {};
   if (is_point_to_point(operation))
     return {operation.sends && is_away_(operation.input), !operation.sends && is_away_(operation.output)};
-  const Cut cut = cut_of(operation, rank_, ranks_);
+  const Segmentation segmentation = segmentation_of(operation, rank_, ranks_);
   const bool reads = operation.reduction.scaling == Reduction::Scaling::premultiply_later;
-  return {cut.input_blocks > 0 && is_away_(operation.input),
-          cut.output_blocks > 0 && is_away_(operation.output),
+  return {segmentation.input_blocks > 0 && is_away_(operation.input),
+          segmentation.output_blocks > 0 && is_away_(operation.output),
           reads && is_away_(operation.reduction.factor_address())};
 }
 
@@ -116,7 +116,7 @@ StagingSteps::Room StagingSteps::room_for(std::span<const Operation> operations)
   for (const Operation& operation : operations) {
     const Away own = away(operation);
     if (!is_point_to_point(operation)) {
-      const Pieces pieces(operation, cut_of(operation, rank_, ranks_), rank_, own);
+      const Pieces pieces(operation, segmentation_of(operation, rank_, ranks_), rank_, own);
       room.slot = std::max(room.slot, pieces.bytes());
     } else if (own.input || own.output) {
       room.messages += aligned(operation.count * size_of(operation.type));
@@ -131,7 +131,7 @@ std::vector<StagingStep> StagingSteps::lay_out(std::span<const Operation> operat
   bool pairs_done = false;
   for (const Operation& operation : operations) {
     if (!is_point_to_point(operation)) {
-      const Pieces pieces(operation, cut_of(operation, rank_, ranks_), rank_, away(operation));
+      const Pieces pieces(operation, segmentation_of(operation, rank_, ranks_), rank_, away(operation));
       for (size_t piece = 0; piece < pieces.count(); ++piece)
         steps.push_back(pieces.step(piece, slots.memory[steps.size() % Staging::kSlots]));
     } else if (!pairs_done) {

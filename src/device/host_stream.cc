@@ -48,7 +48,7 @@ Result<std::thread> start_thread(Body body) {
 }  // namespace
 
 template <typename Condition>
-bool HostStream::insist(Condition condition) {
+bool HostStream::poll_until(Condition condition) {
   for (int look = 0; look < kLooks; ++look) {
     if (condition()) return true;
     sched_yield();
@@ -95,7 +95,7 @@ void HostStream::work() {
     return submitted_.load(std::memory_order_acquire) != taken_ || stop_.load(std::memory_order_acquire);
   };
   while (true) {
-    insist(something);
+    poll_until(something);
     Task task;
     {
       std::unique_lock lock(mutex_);
@@ -128,7 +128,7 @@ Status HostStream::synchronize() {
   }
   const uint64_t target = submitted_.load(std::memory_order_acquire);
   const auto reached = [this, target] { return completed_.load(std::memory_order_acquire) >= target; };
-  if (!insist(reached)) {
+  if (!poll_until(reached)) {
     std::unique_lock lock(mutex_);
     done_.wait(lock, reached);
   }

@@ -43,7 +43,7 @@ class HostStream {
   void run_one(Task task);
   /// Looks at `condition` for a while before the caller sleeps.
   template <typename Condition>
-  static bool insist(Condition condition);
+  static bool poll_until(Condition condition);
 
   mutable std::mutex mutex_;
   std::condition_variable queued_;  // the thread waits

@@ -112,7 +112,7 @@ TEST_P(Ways, OneThreadHasAllRanksAndOneStream) {
           operation(Collective::all_gather, own, gathered.data() + 3 * rank * kCount, kCount));
     }
     for (int round = 0; round < 2; ++round) {
-      const Status status = run_together(targets, operations);
+      const Status status = launch_group(targets, operations);
       ASSERT_TRUE(status.ok()) << status.message();
     }
     const auto& got = gathered.read(gathered.size());

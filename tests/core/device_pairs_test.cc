@@ -140,7 +140,7 @@ TEST(DevicePairs, BesideCollectives) {
           rank == 0 ? std::vector<Operation>{to, sum, from} : std::vector<Operation>{sum, from, to};
       std::vector<Target> targets(3, {&communicator, gpu_rank.place()});
       targets[1].place = other.place();
-      ASSERT_TRUE(run_together(targets, group).ok());
+      ASSERT_TRUE(launch_group(targets, group).ok());
       run_and_check(communicator, gpu_rank, Collective::all_gather, kCount / 2, 0, data, again);
       const auto& got = out.read(kCount);
       for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], put(1 - rank, 1, i) + round) << i;

@@ -56,7 +56,7 @@ TEST_P(OwnGpus, AreThoseOfTheConfiguration) {
   const std::vector<Operation> operations = {
       operation(Collective::all_reduce, first.data(), first.data(), kCount),
       operation(Collective::all_reduce, second.data(), second.data(), kCount)};
-  const Status status = run_together(targets, operations);
+  const Status status = launch_group(targets, operations);
   ASSERT_TRUE(status.ok()) << status.message();
   for (Elements* const data : {&first, &second}) {
     const auto& got = data->read(kCount);

@@ -170,7 +170,7 @@ TEST_F(StagedQueues, AGroupOfRanksOfOneThread) {
     targets.push_back({communicators[static_cast<size_t>(rank)].get(), gpu_ranks[rank].place()});
     operations.push_back(operation(Collective::all_reduce, data[rank].data(), data[rank].data(), kCount));
   }
-  EXPECT_TRUE(run_together(targets, operations).ok());
+  EXPECT_TRUE(launch_group(targets, operations).ok());
   for (int rank = 0; rank < 2; ++rank) {
     const std::vector<int>& got = data[rank].read(kCount);
     for (size_t i = 0; i < kCount; i += 1001) ASSERT_EQ(got[i], put_sum(2, 0, i));

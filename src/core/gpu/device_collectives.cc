@@ -6,7 +6,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/log.h"
-#include "src/core/insist.h"
+#include "src/core/poll_until.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {
@@ -87,10 +87,10 @@ std::pair<std::unique_ptr<Island>, bool> DeviceCollectives::end(
     std::unique_ptr<DeviceCollectives> device_collectives) {
   const int64_t until =
       now_ns() + (device_collectives->parts_.aborted->load() ? kDeviceAfterAbortNs : kStreamEndNs);
-  insist([&](int64_t) { return device_collectives->idle() || now_ns() > until; });
+  poll_until([&](int64_t) { return device_collectives->idle() || now_ns() > until; });
   if (!device_collectives->idle()) {  // whatever is queued ends as soon as the stream comes to it
     device_collectives->abort();
-    insist([&](int64_t) { return device_collectives->idle() || now_ns() > until + kDeviceAfterAbortNs; });
+    poll_until([&](int64_t) { return device_collectives->idle() || now_ns() > until + kDeviceAfterAbortNs; });
   }
   const bool idle = device_collectives->idle();
   device_collectives->monitor_.reset();
@@ -113,7 +113,7 @@ bool DeviceCollectives::idle() const {
 }
 
 void DeviceCollectives::wait_idle() const {
-  insist([&](int64_t) { return idle() || parts_.aborted->load(std::memory_order_relaxed); });
+  poll_until([&](int64_t) { return idle() || parts_.aborted->load(std::memory_order_relaxed); });
 }
 
 void DeviceCollectives::abort() {
@@ -128,13 +128,13 @@ bool DeviceCollectives::is_away(const void* address) const {
 size_t DeviceCollectives::input_bytes(const Operation& operation) const {
   if (operation.kind == Collective::send_recv)
     return operation.sends ? operation.count * size_of(operation.type) : 0;
-  return cut_of(operation, parts_.rank, parts_.ranks).input_blocks * operation.count *
+  return segmentation_of(operation, parts_.rank, parts_.ranks).input_blocks * operation.count *
          size_of(operation.type);
 }
 size_t DeviceCollectives::output_bytes(const Operation& operation) const {
   if (operation.kind == Collective::send_recv)
     return operation.sends ? 0 : operation.count * size_of(operation.type);
-  return cut_of(operation, parts_.rank, parts_.ranks).output_blocks * operation.count *
+  return segmentation_of(operation, parts_.rank, parts_.ranks).output_blocks * operation.count *
          size_of(operation.type);
 }
 
@@ -270,7 +270,7 @@ Result<DeviceCollectives::Call> DeviceCollectives::prepare(std::vector<Operation
 void DeviceCollectives::enter_from_host(device::HostStream* host, uint32_t value) {
   on_host_.fetch_add(1);
   host->submit([this, value]() -> Status {
-    insist([&](int64_t) { return reached(value - 1) || aborted_.load(std::memory_order_relaxed); });
+    poll_until([&](int64_t) { return reached(value - 1) || aborted_.load(std::memory_order_relaxed); });
     begun_.host->store(value, std::memory_order_release);
     on_host_.fetch_sub(1);
     return {};
@@ -280,7 +280,7 @@ void DeviceCollectives::enter_from_host(device::HostStream* host, uint32_t value
 void DeviceCollectives::leave_to_host(device::HostStream* host, uint32_t value) {
   on_host_.fetch_add(1);
   host->submit([this, value]() -> Status {
-    insist([&](int64_t) { return reached(value) || aborted_.load(std::memory_order_relaxed); });
+    poll_until([&](int64_t) { return reached(value) || aborted_.load(std::memory_order_relaxed); });
     on_host_.fetch_sub(1);
     return {};
   });

@@ -17,7 +17,6 @@
 #include <span>
 #include <vector>
 
-#include "src/core/cut.h"
 #include "src/core/gpu/device_monitor.h"
 #include "src/core/gpu/device_pairs.h"
 #include "src/core/gpu/device_plans.h"
@@ -25,6 +24,7 @@
 #include "src/core/gpu/proxy.h"
 #include "src/core/operation.h"
 #include "src/core/own_gpu.h"
+#include "src/core/segmentation.h"
 #include "src/core/streams.h"
 #include "src/device/gpu_sharing.h"
 

@@ -9,7 +9,7 @@
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
-#include "src/core/insist.h"
+#include "src/core/poll_until.h"
 #include "src/exec/gpu/stream_executor.h"
 
 namespace weir::core {
@@ -409,7 +409,7 @@ bool Island::settle_exit() {
   if (!gpu_->set(read_, ++reads_, exit_).ok()) return false;
   const int64_t until = now_ns() + kLookNs;
   bool done = false;
-  insist([&](int64_t) {
+  poll_until([&](int64_t) {
     done = read_.host->load(std::memory_order_acquire) == reads_;
     return done || now_ns() > until;
   });
@@ -473,7 +473,7 @@ void LeftIslands::leave(std::unique_ptr<Island> island, bool idle) {
   }
   if (!idle) return;
   const int64_t until = now_ns() + kPatienceNs;
-  insist([&](int64_t) {
+  poll_until([&](int64_t) {
     const std::lock_guard lock(mutex_);
     sweep();
     const bool waits =

@@ -11,9 +11,9 @@ using device::HostEvent;
 using device::HostStream;
 
 /// A group over several places: what each communicator got, carried out so that they may wait for each other.
-class Together {
+class GroupLaunch {
  public:
-  Together(std::span<const Target> targets, std::span<const Operation> operations);
+  GroupLaunch(std::span<const Target> targets, std::span<const Operation> operations);
   Status run();
 
  private:
@@ -37,7 +37,7 @@ class Together {
   std::vector<std::pair<Communicator*, DeviceCollectives::Call>> queued_;
 };
 
-Together::Together(std::span<const Target> targets, std::span<const Operation> operations) {
+GroupLaunch::GroupLaunch(std::span<const Target> targets, std::span<const Operation> operations) {
   for (size_t i = 0; i < targets.size(); ++i) {
     const auto& [communicator, place] = targets[i];
     auto part = std::find_if(parts_.begin(), parts_.end(),
@@ -50,7 +50,7 @@ Together::Together(std::span<const Target> targets, std::span<const Operation> o
   }
 }
 
-Status Together::run() {
+Status GroupLaunch::run() {
   for (const Part& part : parts_) WEIR_TRY(part.communicator->usable());
   const bool blocking = parts_[0].communicator->config().blocking;
   WEIR_TRY(begin_device_collectives());
@@ -62,7 +62,7 @@ Status Together::run() {
 }
 
 /// Kernels of all communicators are queued before any stream waits for one: they wait for each other.
-Status Together::begin_device_collectives() {
+Status GroupLaunch::begin_device_collectives() {
   for (Part& part : parts_) {
     const auto rest = std::stable_partition(
         part.operations.begin(), part.operations.end(),
@@ -91,7 +91,7 @@ Status Together::begin_device_collectives() {
   return {};
 }
 
-Status Together::end_device_collectives() {
+Status GroupLaunch::end_device_collectives() {
   Status worst;
   for (const auto& [communicator, call] : queued_) {
     Status status = communicator->device_collectives_->leave(call);
@@ -103,7 +103,7 @@ Status Together::end_device_collectives() {
 
 /// All streams of GPUs come to the beginning of the group before any of them waits for its end: communicators
 /// may share a stream.
-Status Together::begin_staged() {
+Status GroupLaunch::begin_staged() {
   const auto rest = std::stable_partition(parts_.begin(), parts_.end(), [](const Part& part) {
     return part.communicator->is_staged(part.operations, part.places);
   });
@@ -117,7 +117,7 @@ Status Together::begin_staged() {
 }
 
 /// In turns: what one communicator waits for may be what another one brings in its next step.
-Status Together::end_staged() {
+Status GroupLaunch::end_staged() {
   for (bool more = true; more;) {
     more = false;
     for (const auto& [communicator, begun] : begun_) more |= communicator->follow_staged(begun);
@@ -131,7 +131,7 @@ Status Together::end_staged() {
 }
 
 /// Of communicators that are not blocking each goes on in its own background.
-Status Together::run_in_background() const {
+Status GroupLaunch::run_in_background() const {
   Status worst;
   for (const Part& part : parts_) {
     Status status = part.communicator->run(part.operations, nullptr);
@@ -142,7 +142,7 @@ Status Together::run_in_background() const {
 
 /// Communicators on one stream (or on none) advance together on its thread, since they may wait for each
 /// other.
-Status Together::run_on_streams() {
+Status GroupLaunch::run_on_streams() {
   while (!parts_.empty()) {
     HostStream* const stream = parts_[0].places[0].host;
     auto rest = std::stable_partition(parts_.begin(), parts_.end(),
@@ -153,7 +153,7 @@ Status Together::run_on_streams() {
   return {};
 }
 
-Status Together::run_on_stream(HostStream* stream, std::span<Part> parts) {
+Status GroupLaunch::run_on_stream(HostStream* stream, std::span<Part> parts) {
   std::vector<Communicator::Share> shares;
   for (Part& part : parts) {
     shares.push_back(part.communicator->queue(std::move(part.operations)));
@@ -175,11 +175,11 @@ Status Together::run_on_stream(HostStream* stream, std::span<Part> parts) {
   return {};
 }
 
-Status run_together(std::span<const Target> targets, std::span<const Operation> operations) {
+Status launch_group(std::span<const Target> targets, std::span<const Operation> operations) {
   const bool one_target =
       std::all_of(targets.begin(), targets.end(), [&](const Target& target) { return target == targets[0]; });
   if (one_target) return targets[0].communicator->run(operations, targets[0].place);
-  return Together(targets, operations).run();
+  return GroupLaunch(targets, operations).run();
 }
 
 }  // namespace weir::core

@@ -1,7 +1,7 @@
 /// What a communicator has once it has met its peers, in the order in which it is built and (reversed) torn
 /// down.
 ///
-/// Built by Connected::build, which is collective over the bootstrap; used by one thread at a time.
+/// Built by Resources::build, which is collective over the bootstrap; used by one thread at a time.
 #pragma once
 
 #include <bitset>
@@ -41,7 +41,7 @@ struct PeerTable {
   ProvenPlans plans;
 };
 
-struct Connected {
+struct Resources {
   std::shared_ptr<Listener> listener;
   std::unique_ptr<Bootstrap> bootstrap;
   std::shared_ptr<PeerTable> peer_table;
@@ -68,7 +68,7 @@ struct Connected {
   bool gpus_somewhere = false;  ///< a rank's process uses GPUs
 
   /// Everything from `segment` on. Collective.
-  static Result<std::unique_ptr<Connected>> build(Runtime& runtime, std::shared_ptr<Listener> listener,
+  static Result<std::unique_ptr<Resources>> build(Runtime& runtime, std::shared_ptr<Listener> listener,
                                                   std::unique_ptr<Bootstrap> bootstrap, const Config& config,
                                                   const device::Gpu* gpu);
   /// From now on other ranks write to `space`.

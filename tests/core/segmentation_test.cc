@@ -1,4 +1,4 @@
-#include "src/core/cut.h"
+#include "src/core/segmentation.h"
 
 #include <gtest/gtest.h>
 
@@ -14,41 +14,42 @@ Operation operation_of(Collective kind, size_t count, DataType type = DataType::
   return operation;
 }
 
-TEST(Cut, OneOfPieceBytesIsNotCutAndOneMoreElementIs) {
+TEST(Segmentation, OneOfPieceBytesIsNotDividedAndOneMoreElementIs) {
   const size_t most = kPieceBytes / 4;
   for (const Collective kind : {Collective::all_reduce, Collective::reduce, Collective::broadcast}) {
-    EXPECT_EQ(cut_of(operation_of(kind, most), 1, 8).pieces, 1u);
-    const Cut cut = cut_of(operation_of(kind, most + 1), 1, 8);
-    EXPECT_EQ(cut.pieces, 2u);
-    EXPECT_EQ(cut.piece_elements, most);
+    EXPECT_EQ(segmentation_of(operation_of(kind, most), 1, 8).pieces, 1u);
+    const Segmentation segmentation = segmentation_of(operation_of(kind, most + 1), 1, 8);
+    EXPECT_EQ(segmentation.pieces, 2u);
+    EXPECT_EQ(segmentation.piece_elements, most);
   }
   for (const Collective kind : {Collective::all_gather, Collective::reduce_scatter, Collective::all_to_all,
                                 Collective::gather, Collective::scatter}) {
-    EXPECT_EQ(cut_of(operation_of(kind, most / 8), 1, 8).pieces, 1u);
-    EXPECT_EQ(cut_of(operation_of(kind, most / 8 + 1), 1, 8).pieces, 2u);
+    EXPECT_EQ(segmentation_of(operation_of(kind, most / 8), 1, 8).pieces, 1u);
+    EXPECT_EQ(segmentation_of(operation_of(kind, most / 8 + 1), 1, 8).pieces, 2u);
   }
 }
 
-TEST(Cut, IsTheSameOnAllRanks) {
+TEST(Segmentation, IsTheSameOnAllRanks) {
   for (int kind = 0; kind < static_cast<int>(Collective::send_recv); ++kind) {
     const Operation operation = operation_of(static_cast<Collective>(kind), 12'345'678, DataType::int8, 2);
-    const Cut first = cut_of(operation, 0, 5);
+    const Segmentation first = segmentation_of(operation, 0, 5);
     EXPECT_GT(first.pieces, 2u);
     EXPECT_LE(first.piece_elements * (first.pieces - 1), operation.count);
     EXPECT_GE(first.piece_elements * first.pieces, operation.count);
     for (Rank rank = 1; rank < 5; ++rank) {
-      const Cut cut = cut_of(operation, rank, 5);
-      EXPECT_EQ(cut.piece_elements, first.piece_elements);
-      EXPECT_EQ(cut.pieces, first.pieces);
-      EXPECT_LE(cut.piece_elements * std::max(cut.input_blocks, cut.output_blocks), kPieceBytes);
+      const Segmentation segmentation = segmentation_of(operation, rank, 5);
+      EXPECT_EQ(segmentation.piece_elements, first.piece_elements);
+      EXPECT_EQ(segmentation.pieces, first.pieces);
+      EXPECT_LE(segmentation.piece_elements * std::max(segmentation.input_blocks, segmentation.output_blocks),
+                kPieceBytes);
     }
   }
 }
 
-TEST(Cut, BlocksOfRoots) {
+TEST(Segmentation, BlocksOfRoots) {
   const auto blocks = [](Collective kind, Rank rank) {
-    const Cut cut = cut_of(operation_of(kind, 10, DataType::int8, 1), rank, 4);
-    return std::pair(cut.input_blocks, cut.output_blocks);
+    const Segmentation segmentation = segmentation_of(operation_of(kind, 10, DataType::int8, 1), rank, 4);
+    return std::pair(segmentation.input_blocks, segmentation.output_blocks);
   };
   using Pair = std::pair<size_t, size_t>;
   EXPECT_EQ(blocks(Collective::broadcast, 1), Pair(1, 1));
@@ -64,16 +65,17 @@ TEST(Cut, BlocksOfRoots) {
   EXPECT_EQ(blocks(Collective::all_to_all, 0), Pair(4, 4));
 }
 
-TEST(Cut, NothingIsOnePieceOfNothing) {
-  const Cut cut = cut_of(operation_of(Collective::all_reduce, 0), 0, 2);
-  EXPECT_EQ(cut.pieces, 1u);
-  EXPECT_EQ(cut.piece_elements, 0u);
+TEST(Segmentation, NothingIsOnePieceOfNothing) {
+  const Segmentation segmentation = segmentation_of(operation_of(Collective::all_reduce, 0), 0, 2);
+  EXPECT_EQ(segmentation.pieces, 1u);
+  EXPECT_EQ(segmentation.piece_elements, 0u);
 }
 
-TEST(Cut, ElementsOfVeryManyRanksGoOneByOne) {
-  const Cut cut = cut_of(operation_of(Collective::all_gather, 3, DataType::float64), 0, 1 << 20);
-  EXPECT_EQ(cut.piece_elements, 1u);
-  EXPECT_EQ(cut.pieces, 3u);
+TEST(Segmentation, ElementsOfVeryManyRanksGoOneByOne) {
+  const Segmentation segmentation =
+      segmentation_of(operation_of(Collective::all_gather, 3, DataType::float64), 0, 1 << 20);
+  EXPECT_EQ(segmentation.piece_elements, 1u);
+  EXPECT_EQ(segmentation.pieces, 3u);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "src/core/connected.h"
+#include "src/core/resources.h"
 
 #include <fmt/format.h>
 
@@ -131,12 +131,12 @@ Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all
 
 }  // namespace
 
-Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::shared_ptr<Listener> listener,
+Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::shared_ptr<Listener> listener,
                                                     std::unique_ptr<Bootstrap> bootstrap,
                                                     const Config& config, const device::Gpu* gpu) {
   const Options& options = runtime.options();
-  auto made = std::make_unique<Connected>();
-  Connected& c = *made;
+  auto made = std::make_unique<Resources>();
+  Resources& c = *made;
   c.listener = std::move(listener);
   c.bootstrap = std::move(bootstrap);
   const Rank self = c.bootstrap->rank();
@@ -192,7 +192,7 @@ Result<std::unique_ptr<Connected>> Connected::build(Runtime& runtime, std::share
 }
 
 /// Makes the transports, and agrees with all ranks on who uses which.
-Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu) {
+Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu) {
   NearestPorts nearest;
   if (gpu != nullptr) {
     nearest = [&runtime, gpu]() -> std::vector<std::string> {
@@ -219,7 +219,7 @@ Status Connected::find_routes(Runtime& runtime, const NetworkChoice& network, co
 }
 
 /// Makes the exchange, where all ranks can address each other's segments.
-void Connected::join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,
+void Resources::join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,
                             const std::vector<Doorbell*>& doorbells) {
   exchanged = exchange_areas.empty() ? std::bitset<kCollectives>() : peer_table->shared_settings.exchanged();
   if (exchanged.none()) return;
@@ -231,7 +231,7 @@ void Connected::join_island(Runtime& runtime, const std::vector<exec::ExchangeAr
 }
 
 /// All tell each other where they run and, one per host, what that is made of.
-Status Connected::meet(Runtime& runtime, const Config& config, const device::Gpu* gpu) {
+Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu* gpu) {
   const std::vector<PeerAddress>& peers = bootstrap->peers();
   const Rank self = bootstrap->rank();
   const Options& options = runtime.options();
@@ -271,7 +271,7 @@ Status Connected::meet(Runtime& runtime, const Config& config, const device::Gpu
 }
 
 /// Counts the ranks of this machine and the cores that they may use between them.
-void Connected::count_neighbours() {
+void Resources::count_neighbours() {
   const uint64_t own = peer_table->peer_infos[static_cast<size_t>(bootstrap->rank())].machine;
   CoreSet together;
   for (const PeerInfo& peer_info : peer_table->peer_infos) {
@@ -291,7 +291,7 @@ void Connected::count_neighbours() {
 }
 
 /// As the cluster is, and as rank 0's file and words say.
-algorithms::Layout Connected::layout() const {
+algorithms::Layout Resources::layout() const {
   algorithms::Layout layout = algorithms::layout_of(peer_table->cluster.graph, peer_table->cluster.hosts);
   if (!peer_table->shared_settings.graphs.empty()) {
     const auto rings = devices_in_rings(peer_table->shared_settings.graphs, "NCCL_GRAPH_FILE");
@@ -309,7 +309,7 @@ algorithms::Layout Connected::layout() const {
 }
 
 /// What takes messages between the ranks, or follows from those.
-Status Connected::settle(Runtime& runtime) {
+Status Resources::settle(Runtime& runtime) {
   WEIR_TRY(settle_rates(runtime.options()));
   WEIR_TRY(take_advice());
   limit_senders(runtime);
@@ -319,7 +319,7 @@ Status Connected::settle(Runtime& runtime) {
   return {};
 }
 
-void Connected::make_selector(const algorithms::Layout& layout, const SharedScratch& scratch) {
+void Resources::make_selector(const algorithms::Layout& layout, const SharedScratch& scratch) {
   cost::Environment around = environment_of(peer_table->peer_infos, bootstrap->peers());
   if (layout.network) around.links = cost::NetworkLinks::of(*layout.network);
   auto leaves = around.links == nullptr
@@ -335,7 +335,7 @@ void Connected::make_selector(const algorithms::Layout& layout, const SharedScra
 }
 
 /// Once rates are known.
-void Connected::limit_senders(Runtime& runtime) const {
+void Resources::limit_senders(Runtime& runtime) const {
   const double beta = selector->environment().rates.between.beta;
   const uint64_t bytes = credit_of(runtime.options(), beta, bootstrap->peers(), bootstrap->rank());
   runtime.credit().set_bytes(bytes);
@@ -344,7 +344,7 @@ void Connected::limit_senders(Runtime& runtime) const {
 }
 
 /// Once everything else is there, for what has to be measured.
-Status Connected::settle_rates(const Options& options) {
+Status Resources::settle_rates(const Options& options) {
   auto rates = find_rates({options, *bootstrap, *routes, peer_table->peer_infos, peer_table->shared_settings},
                           *execution);
   WEIR_TRY(rates.status());
@@ -358,7 +358,7 @@ Status Connected::settle_rates(const Options& options) {
 }
 
 /// Rank 0 asks its tuner, once rates are known, and tells all.
-Status Connected::take_advice() {
+Status Resources::take_advice() {
   if (advice == nullptr || bootstrap->size() == 1) return {};
   Bytes own;
   if (bootstrap->rank() == 0) own = Advice::of(*tuner, *selector, exchanged).encode();
@@ -371,13 +371,13 @@ Status Connected::take_advice() {
   return {};
 }
 
-void Connected::register_windows(WindowRegistry& windows, std::shared_ptr<WindowSpace> space) {
+void Resources::register_windows(WindowRegistry& windows, std::shared_ptr<WindowSpace> space) {
   Doorbell* const bell = routes->all_ring() ? segment->view().doorbell : nullptr;
   registration = std::make_unique<WindowRegistry::Registration>(windows, bootstrap->uid(), bootstrap->rank(),
                                                                 std::move(space), bell);
 }
 
-std::string Connected::describe() const {
+std::string Resources::describe() const {
   return fmt::format("rank {} of {} ({} on this machine, {} cores): transports {}{}", bootstrap->rank(),
                      bootstrap->size(), local_ranks, local_cores, routes->summary(bootstrap->rank()),
                      exchanged_words(exchanged));

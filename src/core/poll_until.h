@@ -15,7 +15,7 @@ inline constexpr int64_t kStreamEndNs = 2'000'000'000;
 /// Calls look() until it is true, giving the core away between looks, then with naps of 50 us; look() gets
 /// the number of naps taken.
 template <typename Look>
-void insist(Look look) {
+void poll_until(Look look) {
   constexpr int kYields = 1000;
   for (int i = 0; i < kYields; ++i) {
     if (look(int64_t{0})) return;

@@ -1,4 +1,4 @@
-#include "src/core/cut.h"
+#include "src/core/segmentation.h"
 
 #include <algorithm>
 
@@ -27,21 +27,23 @@ size_t output_blocks(const Operation& operation, Rank rank, size_t ranks) {
 
 }  // namespace
 
-Cut cut_of(const Operation& operation, Rank rank, int ranks) {
+Segmentation segmentation_of(const Operation& operation, Rank rank, int ranks) {
   // Pieces begin at multiples of this many elements, so that they stay aligned.
   constexpr size_t kWhole = 1024;
   const auto all = static_cast<size_t>(ranks);
   const bool whole = operation.kind == Collective::all_reduce || operation.kind == Collective::reduce ||
                      operation.kind == Collective::broadcast;
-  Cut cut;
-  cut.input_blocks = input_blocks(operation, rank, all);
-  cut.output_blocks = output_blocks(operation, rank, all);
-  cut.piece_elements = std::max<size_t>(1, kPieceBytes / (size_of(operation.type) * (whole ? 1 : all)));
-  if (cut.piece_elements > kWhole) cut.piece_elements -= cut.piece_elements % kWhole;
-  cut.piece_elements = std::min(cut.piece_elements, operation.count);
-  if (operation.count > cut.piece_elements)
-    cut.pieces = (operation.count + cut.piece_elements - 1) / cut.piece_elements;
-  return cut;
+  Segmentation segmentation;
+  segmentation.input_blocks = input_blocks(operation, rank, all);
+  segmentation.output_blocks = output_blocks(operation, rank, all);
+  segmentation.piece_elements =
+      std::max<size_t>(1, kPieceBytes / (size_of(operation.type) * (whole ? 1 : all)));
+  if (segmentation.piece_elements > kWhole)
+    segmentation.piece_elements -= segmentation.piece_elements % kWhole;
+  segmentation.piece_elements = std::min(segmentation.piece_elements, operation.count);
+  if (operation.count > segmentation.piece_elements)
+    segmentation.pieces = (operation.count + segmentation.piece_elements - 1) / segmentation.piece_elements;
+  return segmentation;
 }
 
 }  // namespace weir::core

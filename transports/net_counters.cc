@@ -32,7 +32,7 @@ std::string NetCounters::describe() const {
   return text;
 }
 
-NetCounters NetTally::read() const {
+NetCounters LiveNetCounters::read() const {
   const auto value = [](const Count& count) { return count.load(std::memory_order_relaxed); };
   return {.sent_bytes = value(sent_bytes_),
           .received_bytes = value(received_bytes_),

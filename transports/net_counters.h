@@ -31,7 +31,7 @@ struct NetCounters {
 };
 
 /// The part of them that ends of channels count as they go. Any thread may add and read.
-class NetTally {
+class LiveNetCounters {
  public:
   void sent(uint64_t bytes) {
     add(sent_bytes_, bytes);

@@ -30,7 +30,7 @@ Result<std::shared_ptr<survey::RasServer>> start() {
   const int64_t version = options.nccl_version;
   setup.versions.nccl = fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
   setup.own = [&process] {
-    return core::report_of(process.watch(), process.host(), {.recent = 0, .channels = false});
+    return core::report_of(process.activities(), process.host(), {.recent = 0, .channels = false});
   };
   auto server = survey::RasServer::start(std::move(setup));
   WEIR_TRY(server.status());

@@ -111,7 +111,7 @@ std::string process_words(const survey::Asked& process) {
   if (!process.report)
     return fmt::format("process {} on {} {}\n", process.pid, process.host, process.why_not);
   std::string out;
-  for (const core::Watch::Joining& one : process.report->joining) {
+  for (const core::ActivityRegistry::Joining& one : process.report->joining) {
     out += fmt::format("process {} on {}: rank {} of {} has looked for the others at {} for {}\n",
                        process.pid, process.host, one.rank, one.ranks, one.root,
                        seconds_words(static_cast<double>(process.report->time_ns - one.since_ns) / 1e9));

@@ -92,15 +92,15 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
       uid_(uid),
       rank_(spec.rank),
       activity_(std::move(activity)),
-      watchdog_(std::make_unique<Watchdog>(Watchdog::Spec{uid, spec.rank,
-                                                          spec.all_gathers->share(uid, std::move(peers)),
-                                                          spec.watch, activity_, spec.timeouts, spec.abort})),
+      watchdog_(std::make_unique<Watchdog>(
+          Watchdog::Spec{uid, spec.rank, spec.all_gathers->share(uid, std::move(peers)), spec.activities,
+                         activity_, spec.timeouts, spec.abort})),
       company_(Company::of(this->peers(), rank_)) {
   activity_->tell_peers(watchdog_->shared_peers());
 }
 
 Bootstrap::~Bootstrap() {
-  spec_.watch->leave(uid_, rank_);
+  spec_.activities->leave(uid_, rank_);
   spec_.listener->forget(uid_, rank_);
 }
 
@@ -125,14 +125,15 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
     }
   }
   const uint64_t uid = root.listeners()->uid;
-  auto activity = spec.watch->enter(uid, spec.rank);  // from now on others may tell this rank of a failure
+  auto activity =
+      spec.activities->enter(uid, spec.rank);  // from now on others may tell this rank of a failure
   auto peers = meet(spec, root, *activity, hello.peer);
   root.leave(peers.status());
   if (!peers.ok()) {
     const bool others_know = root.was_told() || activity->failed();
     if (!others_know && peers.status().code() == Code::remote_error)
       answer_for_a_while(*activity, peers.status(), spec.abort);
-    spec.watch->leave(uid, spec.rank);
+    spec.activities->leave(uid, spec.rank);
     spec.listener->forget(uid, spec.rank);
     return peers.status();
   }
@@ -162,7 +163,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent,
                   fmt::format("rank {} is not among the {} members of the new communicator", parent.rank(),
                               spec.ranks));
   }
-  auto activity = spec.watch->enter(uid, spec.rank);
+  auto activity = spec.activities->enter(uid, spec.rank);
   return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(peers), std::move(activity)));
 }
 

@@ -40,7 +40,7 @@ class Bootstrap {
     int ranks = 1;
     Rank rank = 0;
     std::shared_ptr<Listener> listener;
-    Watch* watch = nullptr;                      ///< outlives the bootstrap; answers at `listener`
+    ActivityRegistry* activities = nullptr;      ///< outlives the bootstrap; answers at `listener`
     Roots* roots = nullptr;                      ///< where rank 0 starts the root of a fixed id
     BootstrapAllGathers* all_gathers = nullptr;  ///< of this process; outlives the bootstrap
     uint64_t host = 0;                           ///< host_identity()

@@ -152,13 +152,13 @@ Status Communicator::join_root(const UniqueId& id) {
   spec.ranks = ranks_;
   spec.rank = rank_;
   spec.listener = *listener;
-  spec.watch = &runtime_.watch();
+  spec.activities = &runtime_.activities();
   spec.roots = &runtime_.roots();
   spec.all_gathers = &runtime_.all_gathers();
   spec.host = runtime_.host();
   spec.timeouts = runtime_.timeouts();
   spec.abort = &aborted_;
-  const Watch::JoiningNote note(runtime_.watch(), {rank_, ranks_, id.root.text()});
+  const ActivityRegistry::JoiningNote note(runtime_.activities(), {rank_, ranks_, id.root.text()});
   auto bootstrap = Bootstrap::join(spec);
   WEIR_TRY(bootstrap.status());
   return build(std::move(*listener), std::move(*bootstrap));

@@ -43,8 +43,8 @@ std::string path_of(const std::string& pattern) {
 
 }  // namespace
 
-Dumper::Dumper(const Options& options, const Watch& watch, uint64_t host)
-    : watch_(watch), host_(host), pattern_(options.dump_file) {
+Dumper::Dumper(const Options& options, const ActivityRegistry& activities, uint64_t host)
+    : activities_(activities), host_(host), pattern_(options.dump_file) {
   if (options.dump_signal > 0) listen(static_cast<int>(options.dump_signal));
 }
 
@@ -104,7 +104,7 @@ Status Dumper::write(const std::string& pattern) {
   const std::string path = path_of(pattern);
   const std::string beside = fmt::format("{}.{}.new", path, getpid());
   std::ofstream file(beside);
-  file << to_json(report_of(watch_, host_)) << '\n';
+  file << to_json(report_of(activities_, host_)) << '\n';
   file.close();
   if (!file || std::rename(beside.c_str(), path.c_str()) != 0) {
     const int error = errno;

@@ -13,16 +13,16 @@
 #include <thread>
 
 #include "src/base/options.h"
-#include "src/core/watch.h"
+#include "src/core/activity_registry.h"
 #include "weir/status.h"
 
 namespace weir::core {
 
 class Dumper {
  public:
-  /// `watch` outlives it. Where the options name a signal that nobody handles yet, this handles it from now
-  /// on, with a thread of its own; one that somebody does is left alone, which is a warning.
-  Dumper(const Options& options, const Watch& watch, uint64_t host);
+  /// `activities` outlives it. Where the options name a signal that nobody handles yet, this handles it from
+  /// now on, with a thread of its own; one that somebody does is left alone, which is a warning.
+  Dumper(const Options& options, const ActivityRegistry& activities, uint64_t host);
   ~Dumper();
   Dumper(const Dumper&) = delete;
   Dumper& operator=(const Dumper&) = delete;
@@ -37,7 +37,7 @@ class Dumper {
   void listen(int signal);
   void serve();
 
-  const Watch& watch_;
+  const ActivityRegistry& activities_;
   const uint64_t host_;
   const std::string pattern_;
   std::mutex mutex_;  ///< one file at a time

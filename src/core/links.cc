@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/core/counted.h"
+#include "src/core/counting.h"
 #include "src/core/profile.h"
 
 namespace weir::core {
@@ -36,8 +36,8 @@ SlotSizes SlotSizes::of(const Options& options, const std::vector<PeerAddress>& 
   return {slots, one_host ? kInside : kBetween, kInside};
 }
 
-std::shared_ptr<ChannelTally> Links::tally(const LinkSpec& spec, bool sends,
-                                           const Transport& transport) const {
+std::shared_ptr<ChannelCounters> Links::counters(const LinkSpec& spec, bool sends,
+                                                 const Transport& transport) const {
   if (recorder_ == nullptr) return nullptr;
   return recorder_->add_channel(spec.peer, spec.channel, sends, std::string(transport.name()));
 }
@@ -51,16 +51,16 @@ Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
   if (channel.outgoing && !senders_.contains(key)) {
     auto end = route.transport->open_sender(route.address, spec);
     WEIR_TRY(end.status());
-    if (profile_ != nullptr) *end = profile_->told(std::move(*end), spec);
-    *end = counted(std::move(*end), tally(spec, true, *route.transport));
+    if (profile_ != nullptr) *end = profile_->profiled(std::move(*end), spec);
+    *end = counting(std::move(*end), counters(spec, true, *route.transport));
     opening_senders_.emplace_back(channel.peer, end->get());
     senders_[key] = std::move(*end);
   }
   if (!channel.outgoing && !receivers_.contains(key)) {
     auto end = route.transport->open_receiver(route.address, spec);
     WEIR_TRY(end.status());
-    if (profile_ != nullptr) *end = profile_->told(std::move(*end), spec);
-    *end = counted(std::move(*end), tally(spec, false, *route.transport));
+    if (profile_ != nullptr) *end = profile_->profiled(std::move(*end), spec);
+    *end = counting(std::move(*end), counters(spec, false, *route.transport));
     opening_receivers_.emplace_back(channel.peer, end->get());
     receivers_[key] = std::move(*end);
   }

@@ -54,7 +54,8 @@ class Links {
   const SlotSizes& sizes() const { return sizes_; }
 
  private:
-  std::shared_ptr<ChannelTally> tally(const LinkSpec& spec, bool sends, const Transport& transport) const;
+  std::shared_ptr<ChannelCounters> counters(const LinkSpec& spec, bool sends,
+                                            const Transport& transport) const;
 
   using Key = std::tuple<Rank, uint32_t>;  // peer, number
   static constexpr uint32_t kSignalBytes = 64;

@@ -14,7 +14,7 @@
 namespace weir::core {
 namespace {
 
-/// The first byte of such a question; others begin otherwise (Watch, WindowRegistry).
+/// The first byte of such a question; others begin otherwise (ActivityRegistry, WindowRegistry).
 constexpr uint8_t kReportQuestion = 64;
 /// Operations of all ranks of a process together that an answer has at most: it is made in well under the
 /// time that who asks will wait.
@@ -64,9 +64,9 @@ RankState state_of(const Activity& activity, const Snapshot& snapshot) {
 
 std::vector<ChannelReport> channels_of(const Recorder& recorder) {
   std::vector<ChannelReport> out;
-  for (const auto& tally : recorder.channels()) {
-    out.push_back(
-        {tally->peer, tally->number, tally->sends, tally->transport, tally->bytes(), tally->messages()});
+  for (const auto& counters : recorder.channels()) {
+    out.push_back({counters->peer, counters->number, counters->sends, counters->transport, counters->bytes(),
+                   counters->messages()});
   }
   return out;
 }
@@ -114,7 +114,7 @@ std::string_view name(RankState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-ProcessReport report_of(const Watch& watch, uint64_t host, const ReportScope& scope) {
+ProcessReport report_of(const ActivityRegistry& activities, uint64_t host, const ReportScope& scope) {
   ProcessReport out;
   out.hostname = short_hostname();
   out.host = host;
@@ -124,14 +124,14 @@ ProcessReport report_of(const Watch& watch, uint64_t host, const ReportScope& sc
   const Instant now{wall_ns(), now_ns()};
   out.time_ns = now.wall_ns;
   std::set<uint64_t> listed;  // a process may have a thousand ranks of one
-  watch.visit([&](uint64_t uid, Rank rank, const Activity& activity) {
+  activities.for_each([&](uint64_t uid, Rank rank, const Activity& activity) {
     const bool members = scope.members && !listed.contains(uid);
     const CommunicatorReport& one =
         out.communicators.emplace_back(report_of(uid, rank, activity, now, scope, members));
     if (!one.members.empty()) listed.insert(uid);
   });
-  out.joining = watch.joining();
-  for (Watch::Joining& one : out.joining) one.since_ns = now.wall(one.since_ns);
+  out.joining = activities.joining();
+  for (ActivityRegistry::Joining& one : out.joining) one.since_ns = now.wall(one.since_ns);
   return out;
 }
 
@@ -148,7 +148,7 @@ bool is_report_question(BytesView question) {
   return !question.empty() && question[0] == std::byte{kReportQuestion};
 }
 
-Bytes answer_report_question(const Watch& watch, uint64_t host, BytesView question) {
+Bytes answer_report_question(const ActivityRegistry& activities, uint64_t host, BytesView question) {
   ByteReader in(question);
   (void)in.get<uint8_t>();
   ReportScope scope;
@@ -157,9 +157,9 @@ Bytes answer_report_question(const Watch& watch, uint64_t host, BytesView questi
   scope.members = in.get<uint8_t>() != 0;
   if (!in.ok()) return {};
   size_t ranks = 0;
-  watch.visit([&ranks](uint64_t, Rank, const Activity&) { ++ranks; });
+  activities.for_each([&ranks](uint64_t, Rank, const Activity&) { ++ranks; });
   if (ranks > 0) scope.recent = std::min(scope.recent, kMostToldAtListeners / ranks);
-  const std::string text = to_json(report_of(watch, host, scope));
+  const std::string text = to_json(report_of(activities, host, scope));
   const auto* const raw = reinterpret_cast<const std::byte*>(text.data());
   return {raw, raw + text.size()};
 }

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "src/base/bytes.h"
+#include "src/core/activity_registry.h"
 #include "src/core/recorder.h"
-#include "src/core/watch.h"
 
 namespace weir::core {
 
@@ -79,7 +79,7 @@ struct ProcessReport {
   std::string version;  ///< of weir
   int64_t time_ns = 0;  ///< of the wall clock, when it was taken
   std::vector<CommunicatorReport> communicators;
-  std::vector<Watch::Joining> joining;  ///< since_ns: of the wall clock
+  std::vector<ActivityRegistry::Joining> joining;  ///< since_ns: of the wall clock
 };
 
 /// What a report is to contain beside the rest.
@@ -90,7 +90,7 @@ struct ReportScope {
 };
 
 /// Any thread. `host`: host_identity() of this process. Allocates; not for signal handlers.
-ProcessReport report_of(const Watch& watch, uint64_t host, const ReportScope& scope = {});
+ProcessReport report_of(const ActivityRegistry& activities, uint64_t host, const ReportScope& scope = {});
 
 /// A line of JSON, without an end.
 std::string to_json(const ProcessReport& report);
@@ -100,6 +100,6 @@ Result<ProcessReport> read_report(std::string_view json);
 /// What a listener is asked for the report of its process, under any scope; the answer is JSON.
 Bytes report_question(const ReportScope& scope);
 bool is_report_question(BytesView question);
-Bytes answer_report_question(const Watch& watch, uint64_t host, BytesView question);
+Bytes answer_report_question(const ActivityRegistry& activities, uint64_t host, BytesView question);
 
 }  // namespace weir::core

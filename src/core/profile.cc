@@ -55,21 +55,21 @@ drivers::Profiler::Pair described_pair(const Operation& operation) {
 }  // namespace
 
 /// Plugins keep tables of so many channels for each collective, and of 16 ends of each.
-constexpr uint32_t kToldChannels = 32;
+constexpr uint32_t kProfiledChannels = 32;
 
 /// The number that plugins are told, the same at both ends. All-to-all over n ranks has 2 (n - 1) ends of one
 /// channel, so those of different pairs get different numbers.
 int told_channel(const LinkSpec& spec) {
-  return static_cast<int>((spec.channel + static_cast<uint32_t>(spec.self + spec.peer)) % kToldChannels);
+  return static_cast<int>((spec.channel + static_cast<uint32_t>(spec.self + spec.peer)) % kProfiledChannels);
 }
 
 /// What both ends of channels tell: a proxy event for the task, a step in it for each message.
-class Profile::ToldEnd {
+class Profile::ProfiledEnd {
  public:
-  ToldEnd(Profile& profile, const LinkSpec& spec, bool sends)
+  ProfiledEnd(Profile& profile, const LinkSpec& spec, bool sends)
       : profile_(profile), spec_(spec), sends_(sends) {}
-  virtual ~ToldEnd() { std::erase(profile_.busy_, this); }
-  ToldEnd(const ToldEnd&) = delete;
+  virtual ~ProfiledEnd() { std::erase(profile_.busy_, this); }
+  ProfiledEnd(const ProfiledEnd&) = delete;
 
   /// The task is over.
   void end() {
@@ -117,10 +117,10 @@ class Profile::ToldEnd {
   std::deque<Event> under_way_;
 };
 
-class Profile::ToldSender final : public ForwardingSender, private ToldEnd {
+class Profile::ProfiledSender final : public ForwardingSender, private ProfiledEnd {
  public:
-  ToldSender(std::unique_ptr<Sender> inner, Profile& profile, const LinkSpec& spec)
-      : ForwardingSender(std::move(inner)), ToldEnd(profile, spec, true) {}
+  ProfiledSender(std::unique_ptr<Sender> inner, Profile& profile, const LinkSpec& spec)
+      : ForwardingSender(std::move(inner)), ProfiledEnd(profile, spec, true) {}
 
   std::byte* acquire() override {
     std::byte* const slot = ForwardingSender::acquire();
@@ -145,10 +145,10 @@ class Profile::ToldSender final : public ForwardingSender, private ToldEnd {
   }
 };
 
-class Profile::ToldReceiver final : public ForwardingReceiver, private ToldEnd {
+class Profile::ProfiledReceiver final : public ForwardingReceiver, private ProfiledEnd {
  public:
-  ToldReceiver(std::unique_ptr<Receiver> inner, Profile& profile, const LinkSpec& spec)
-      : ForwardingReceiver(std::move(inner)), ToldEnd(profile, spec, false) {}
+  ProfiledReceiver(std::unique_ptr<Receiver> inner, Profile& profile, const LinkSpec& spec)
+      : ForwardingReceiver(std::move(inner)), ProfiledEnd(profile, spec, false) {}
 
   const Message* peek() override {
     begin_step();
@@ -235,7 +235,7 @@ void Profile::begin_pairs() {
 
 /// Steps end before their proxies, and these before what they are for.
 void Profile::end_task() {
-  for (ToldEnd* const end : busy_) end->end();
+  for (ProfiledEnd* const end : busy_) end->end();
   busy_.clear();
   for (const auto& [index, event] : task_) {
     profiler_->end(event);
@@ -253,12 +253,12 @@ Profile::Event Profile::parent_for(Rank peer, bool sends) const {
   return found != task_.end() ? found->event : nullptr;
 }
 
-std::unique_ptr<Sender> Profile::told(std::unique_ptr<Sender> inner, const LinkSpec& spec) {
-  return std::make_unique<ToldSender>(std::move(inner), *this, spec);
+std::unique_ptr<Sender> Profile::profiled(std::unique_ptr<Sender> inner, const LinkSpec& spec) {
+  return std::make_unique<ProfiledSender>(std::move(inner), *this, spec);
 }
 
-std::unique_ptr<Receiver> Profile::told(std::unique_ptr<Receiver> inner, const LinkSpec& spec) {
-  return std::make_unique<ToldReceiver>(std::move(inner), *this, spec);
+std::unique_ptr<Receiver> Profile::profiled(std::unique_ptr<Receiver> inner, const LinkSpec& spec) {
+  return std::make_unique<ProfiledReceiver>(std::move(inner), *this, spec);
 }
 
 }  // namespace weir::core

@@ -42,14 +42,14 @@ class Profile {
   void end_task();
 
   /// Ends of channels that tell of their messages.
-  std::unique_ptr<Sender> told(std::unique_ptr<Sender> inner, const LinkSpec& spec);
-  std::unique_ptr<Receiver> told(std::unique_ptr<Receiver> inner, const LinkSpec& spec);
+  std::unique_ptr<Sender> profiled(std::unique_ptr<Sender> inner, const LinkSpec& spec);
+  std::unique_ptr<Receiver> profiled(std::unique_ptr<Receiver> inner, const LinkSpec& spec);
 
  private:
   using Event = drivers::Profiler::Event;
-  class ToldEnd;
-  class ToldSender;
-  class ToldReceiver;
+  class ProfiledEnd;
+  class ProfiledSender;
+  class ProfiledReceiver;
 
   /// Of operations[index] that was begun.
   struct Begun {
@@ -63,9 +63,9 @@ class Profile {
   std::span<const Operation> operations_;  ///< none: nothing is told
   Event group_call_ = nullptr;
   Event group_ = nullptr;
-  std::vector<Event> calls_;    ///< by operation
-  std::vector<Begun> task_;     ///< what is under way
-  std::vector<ToldEnd*> busy_;  ///< ends that have told something of the task
+  std::vector<Event> calls_;        ///< by operation
+  std::vector<Begun> task_;         ///< what is under way
+  std::vector<ProfiledEnd*> busy_;  ///< ends that have told something of the task
 };
 
 }  // namespace weir::core

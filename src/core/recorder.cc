@@ -12,22 +12,22 @@ Collective kind_of(uint64_t what) { return static_cast<Collective>(what & 0x7f);
 
 void Recorder::forget() {
   for (size_t i = 0; i <= mask_; ++i) entries_[i].number.store(0, std::memory_order_relaxed);
-  for (Tally& tally : tallies_) {
-    tally.begun.store(0, std::memory_order_relaxed);
-    tally.bytes.store(0, std::memory_order_relaxed);
+  for (Counters& counters : counters_) {
+    counters.begun.store(0, std::memory_order_relaxed);
+    counters.bytes.store(0, std::memory_order_relaxed);
   }
   timed_ = nullptr;
   ended_.store(0, std::memory_order_release);
   begun_.store(0, std::memory_order_release);
 }
 
-std::shared_ptr<ChannelTally> Recorder::add_channel(Rank peer, uint32_t number, bool sends,
-                                                    std::string transport) {
+std::shared_ptr<ChannelCounters> Recorder::add_channel(Rank peer, uint32_t number, bool sends,
+                                                       std::string transport) {
   if (!on()) return nullptr;
-  auto tally = std::make_shared<ChannelTally>(peer, number, sends, std::move(transport));
+  auto counters = std::make_shared<ChannelCounters>(peer, number, sends, std::move(transport));
   const std::lock_guard lock(mutex_);
-  channels_.push_back(tally);
-  return tally;
+  channels_.push_back(counters);
+  return counters;
 }
 
 bool Recorder::read(uint64_t number, RecordedOperation& out, bool& beside) const {
@@ -81,9 +81,9 @@ std::optional<RecordedOperation> Recorder::with_sequence(uint64_t sequence) cons
 std::array<Recorder::Count, kCollectives> Recorder::counts() const {
   std::array<Count, kCollectives> out;
   for (size_t kind = 0; kind < out.size(); ++kind) {
-    out[kind].begun = tallies_[kind].begun.load(std::memory_order_relaxed);
+    out[kind].begun = counters_[kind].begun.load(std::memory_order_relaxed);
     out[kind].ended = out[kind].begun;
-    out[kind].bytes = tallies_[kind].bytes.load(std::memory_order_relaxed);
+    out[kind].bytes = counters_[kind].bytes.load(std::memory_order_relaxed);
   }
   for (const RecordedOperation& one : recent(SIZE_MAX)) {
     if (Count& count = out[static_cast<size_t>(kind_of(one.what))]; !one.ended && count.ended > 0)
@@ -92,7 +92,7 @@ std::array<Recorder::Count, kCollectives> Recorder::counts() const {
   return out;
 }
 
-std::vector<std::shared_ptr<const ChannelTally>> Recorder::channels() const {
+std::vector<std::shared_ptr<const ChannelCounters>> Recorder::channels() const {
   const std::lock_guard lock(mutex_);
   return {channels_.begin(), channels_.end()};
 }

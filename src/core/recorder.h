@@ -41,9 +41,9 @@ struct RecordedOperation {
 };
 
 /// What one end of a channel has carried.
-class ChannelTally {
+class ChannelCounters {
  public:
-  ChannelTally(Rank peer, uint32_t number, bool sends, std::string transport)
+  ChannelCounters(Rank peer, uint32_t number, bool sends, std::string transport)
       : peer(peer), number(number), sends(sends), transport(std::move(transport)) {}
 
   /// By one thread at a time.
@@ -107,9 +107,9 @@ class Recorder {
     entry.number.store(number, std::memory_order_release);
     begun_.store(number, std::memory_order_release);
     if (!on()) return;
-    Tally& tally = tallies_[static_cast<size_t>(begun.kind)];
-    add(tally.begun, 1);
-    add(tally.bytes, begun.bytes);
+    Counters& counters = counters_[static_cast<size_t>(begun.kind)];
+    add(counters.begun, 1);
+    add(counters.bytes, begun.bytes);
   }
   /// What was begun last goes by this plan; `name` lives for ever.
   void plan(const char* name) {
@@ -137,7 +137,7 @@ class Recorder {
   void forget();
 
   /// Null where nothing is recorded.
-  std::shared_ptr<ChannelTally> add_channel(Rank peer, uint32_t number, bool sends, std::string transport);
+  std::shared_ptr<ChannelCounters> add_channel(Rank peer, uint32_t number, bool sends, std::string transport);
 
   /// By Collective.
   std::array<Count, kCollectives> counts() const;
@@ -146,7 +146,7 @@ class Recorder {
   /// The latest with this sequence number, if it is remembered (without times): of a group the first, or what
   /// is left of it. Also where nothing is recorded.
   std::optional<RecordedOperation> with_sequence(uint64_t sequence) const;
-  std::vector<std::shared_ptr<const ChannelTally>> channels() const;
+  std::vector<std::shared_ptr<const ChannelCounters>> channels() const;
 
  private:
   static constexpr uint64_t kTimedEach = 64;
@@ -164,7 +164,7 @@ class Recorder {
     std::atomic<int64_t> begun_ns{0};
     std::atomic<int64_t> ended_ns{0};
   };
-  struct Tally {
+  struct Counters {
     std::atomic<uint64_t> begun{0};
     std::atomic<uint64_t> bytes{0};
   };
@@ -194,9 +194,9 @@ class Recorder {
   Entry* timed_ = nullptr;  ///< what is under way and has its end timed; null: none
   std::atomic<uint64_t> begun_{0};
   std::atomic<uint64_t> ended_{0};
-  std::array<Tally, kCollectives> tallies_;
+  std::array<Counters, kCollectives> counters_;
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<ChannelTally>> channels_;  ///< guarded by mutex_
+  std::vector<std::shared_ptr<ChannelCounters>> channels_;  ///< guarded by mutex_
 };
 
 }  // namespace weir::core

@@ -194,7 +194,7 @@ ProcessReport report_from(const json& in) {
   get(in, "time_ns", out.time_ns);
   for (const json& one : in.at("communicators")) out.communicators.push_back(communicator_from(one));
   for (const json& one : in.at("joining")) {
-    Watch::Joining& joining = out.joining.emplace_back();
+    ActivityRegistry::Joining& joining = out.joining.emplace_back();
     get(one, "rank", joining.rank);
     get(one, "ranks", joining.ranks);
     get(one, "root", joining.root);
@@ -213,7 +213,7 @@ std::string to_json(const ProcessReport& report) {
   out["communicators"] = ordered_json::array();
   for (const CommunicatorReport& one : report.communicators) out["communicators"].push_back(json_of(one));
   out["joining"] = ordered_json::array();
-  for (const Watch::Joining& one : report.joining) {
+  for (const ActivityRegistry::Joining& one : report.joining) {
     out["joining"].push_back(
         {{"rank", one.rank}, {"ranks", one.ranks}, {"root", one.root}, {"since_ns", one.since_ns}});
   }

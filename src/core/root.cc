@@ -403,7 +403,7 @@ void Root::tell_at_listeners(const Failure& failure) const {
   for (const Hello* hello : first_) {
     if (hello->rank != failure.culprit) listeners.push_back(hello->peer.listener);
   }
-  ask_all(listeners, uid_, Watch::notice(failure), Deadline::in_ms(kTellMs));
+  ask_all(listeners, uid_, ActivityRegistry::notice(failure), Deadline::in_ms(kTellMs));
 }
 
 /// All is said.

@@ -49,8 +49,8 @@ Runtime::Runtime(Options options)
       host_(host_identity(options_.host_id)),
       own_host_(options_, host_),
       credit_(first_credit(options_)),
-      watch_(static_cast<size_t>(options_.recorded)),
-      dumper_(options_, watch_, host_),
+      activities_(static_cast<size_t>(options_.recorded)),
+      dumper_(options_, activities_, host_),
       kernels_(options_.gpu_kernels),
       process_(random_number()) {
   prepare_doorbells();  // cheapest while the process has few threads
@@ -93,9 +93,9 @@ Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) 
   const auto ports = PortRange::parse(options_.ports);
   WEIR_TRY(ports.status());
   auto opened = Listener::open(addresses, *ports, [this](uint64_t scope, BytesView question) {
-    if (is_report_question(question)) return answer_report_question(watch_, host_, question);
+    if (is_report_question(question)) return answer_report_question(activities_, host_, question);
     return WindowRegistry::is_meant(question) ? windows_.answer(scope, question)
-                                              : watch_.answer(scope, question);
+                                              : activities_.answer(scope, question);
   });
   WEIR_TRY(opened.status());
   const auto announced = std::make_shared<PublishedListener>(std::move(*opened));

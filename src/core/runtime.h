@@ -14,6 +14,7 @@
 #include "src/base/interfaces.h"
 #include "src/base/listener.h"
 #include "src/base/options.h"
+#include "src/core/activity_registry.h"
 #include "src/core/bootstrap_all_gather.h"
 #include "src/core/dumper.h"
 #include "src/core/gpu/island.h"
@@ -21,7 +22,6 @@
 #include "src/core/own_host.h"
 #include "src/core/root.h"
 #include "src/core/unique_id.h"
-#include "src/core/watch.h"
 #include "src/core/window.h"
 #include "src/device/gpu.h"
 #include "src/device/gpus.h"
@@ -44,8 +44,8 @@ class Runtime {
   device::MemoryRegistry& memory() { return memory_; }
   LocalSegments& local_segments() { return local_segments_; }
   CreditBudget& credit() { return credit_; }
-  Watch& watch() { return watch_; }
-  const Watch& watch() const { return watch_; }
+  ActivityRegistry& activities() { return activities_; }
+  const ActivityRegistry& activities() const { return activities_; }
   /// Writes what the process is doing to files.
   Dumper& dumper() { return dumper_; }
   WindowRegistry& windows() { return windows_; }
@@ -79,7 +79,7 @@ class Runtime {
   device::MemoryRegistry memory_;
   LocalSegments local_segments_;
   CreditBudget credit_;
-  Watch watch_;
+  ActivityRegistry activities_;
   Dumper dumper_;
   WindowRegistry windows_;
   Roots roots_;

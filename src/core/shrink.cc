@@ -29,7 +29,8 @@ Presence presence_of(const Report& report) {
 
 Presence presence_of(const Answer& answer) {
   if (answer.kind == Answer::Kind::refused) return Presence::dead;
-  const auto report = answer.kind == Answer::Kind::given ? Watch::read_report(answer.bytes) : std::nullopt;
+  const auto report =
+      answer.kind == Answer::Kind::given ? ActivityRegistry::read_report(answer.bytes) : std::nullopt;
   return report ? presence_of(*report) : Presence::silent;
 }
 
@@ -41,14 +42,14 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const s
   const auto job_key = static_cast<uint32_t>(parent.uid_ >> 32);
   const uint64_t uid =
       uid_in_job(job_key, hash_text(fmt::format("{:x} shrink {}", parent.uid_, ++parent.shrinks_)));
-  auto activity = spec.watch->enter(uid, parent.rank_);
+  auto activity = spec.activities->enter(uid, parent.rank_);
   activity->exchange();
   Watchdog watchdog(
-      {uid, parent.rank_, parent.watchdog_->shared_peers(), spec.watch, activity, spec.timeouts, abort});
+      {uid, parent.rank_, parent.watchdog_->shared_peers(), spec.activities, activity, spec.timeouts, abort});
   const Status agreed = agree({spec.listener.get(), uid, parent.rank_, excluded, &watchdog,
                                spec.timeouts.peer_ms, spec.timeouts.init_ms, abort});
   activity->end();
-  spec.watch->leave(uid, parent.rank_);
+  spec.activities->leave(uid, parent.rank_);
   spec.listener->forget(uid, parent.rank_);
   WEIR_TRY(agreed);
   const std::vector<Rank> members = all_but(excluded, parent.size());
@@ -64,7 +65,7 @@ std::vector<Presence> Bootstrap::presences() const {
   std::vector<Rank> asked;
   for (Rank rank = 0; rank < size(); ++rank) {
     if (peers()[static_cast<size_t>(rank)].listener == spec_.listener->address())
-      found[static_cast<size_t>(rank)] = presence_of(spec_.watch->report(uid_, rank, 0));
+      found[static_cast<size_t>(rank)] = presence_of(spec_.activities->report(uid_, rank, 0));
     else
       asked.push_back(rank);
   }
@@ -94,7 +95,7 @@ void Bootstrap::ask(std::span<const Rank> ranks, std::vector<Presence>& found) c
       const PeerAddress& peer = peers()[static_cast<size_t>(asked.rank)];
       if (listener > peer.other_listeners.size()) continue;
       const SocketAddress& at = listener == 0 ? peer.listener : peer.other_listeners[listener - 1];
-      asked.inquiry = std::make_unique<Inquiry>(at, uid_, Watch::question(asked.rank, 0));
+      asked.inquiry = std::make_unique<Inquiry>(at, uid_, ActivityRegistry::question(asked.rank, 0));
     }
     const Deadline deadline = Deadline::in_ms(spec_.timeouts.peer_ms / static_cast<int64_t>(listeners));
     const auto is_known = [&](Asked& asked) {

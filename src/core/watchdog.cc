@@ -150,9 +150,9 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
 /// its answer is under way.
 std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint64_t call) const {
   const Rank rank = chase.at();
-  if (is_local(rank)) return interpret(rank, spec_.watch->report(spec_.uid, rank, call));
+  if (is_local(rank)) return interpret(rank, spec_.activities->report(spec_.uid, rank, call));
   const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
-  auto answer = chase.ask(peer, spec_.uid, Watch::question(rank, call), now, silence_ns());
+  auto answer = chase.ask(peer, spec_.uid, ActivityRegistry::question(rank, call), now, silence_ns());
   if (!answer) return std::nullopt;
   return interpret(rank, *answer);
 }
@@ -240,7 +240,7 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
 Watchdog::Finding Watchdog::interpret(Rank rank, const Answer& answer) const {
   const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
   if (answer.kind == Answer::Kind::given) {
-    if (const auto report = Watch::read_report(answer.bytes)) return interpret(rank, *report);
+    if (const auto report = ActivityRegistry::read_report(answer.bytes)) return interpret(rank, *report);
   }
   Finding finding;
   finding.rank = rank;
@@ -396,7 +396,7 @@ Status Watchdog::fail(Failure failure, bool culprit_is_gone) {
   WEIR_INFO(init, "communicator {:#x} failed: {}", spec_.uid, failure.status.message());
   tell(failure,
        culprit_is_gone ? failure.culprit : -1);  // before anybody can learn it by asking here, and give up
-  spec_.watch->fail(spec_.uid, failure);
+  spec_.activities->fail(spec_.uid, failure);
   return own.status();
 }
 
@@ -408,7 +408,7 @@ void Watchdog::tell(const Failure& failure, Rank except) const {
     const bool tells = !is_local(static_cast<Rank>(rank)) && static_cast<Rank>(rank) != except;
     if (tells && std::ranges::find(listeners, listener) == listeners.end()) listeners.push_back(listener);
   }
-  const Bytes notice = Watch::notice(failure);
+  const Bytes notice = ActivityRegistry::notice(failure);
   const Deadline deadline = Deadline::in_ms(kTellMs, spec_.abort);
   for (std::span<const SocketAddress> rest(listeners); !rest.empty() && !deadline.over();) {
     const size_t now = std::min(rest.size(), kListenersAtOnce);

@@ -33,8 +33,8 @@
 
 #include "src/base/clock.h"
 #include "src/base/listener.h"
+#include "src/core/activity_registry.h"
 #include "src/core/peer_address.h"
-#include "src/core/watch.h"
 #include "src/exec/task.h"
 #include "weir/status.h"
 
@@ -61,7 +61,7 @@ class Watchdog {
     uint64_t uid = 0;
     Rank rank = 0;
     std::shared_ptr<const std::vector<PeerAddress>> peers;  ///< by rank, this one included
-    Watch* watch = nullptr;                                 ///< of this process; outlives the watchdog
+    ActivityRegistry* activities = nullptr;                 ///< of this process; outlives the watchdog
     std::shared_ptr<Activity> activity;
     Timeouts timeouts;
     const std::atomic<bool>* abort = nullptr;  ///< may be null; outlives the watchdog

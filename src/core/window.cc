@@ -7,7 +7,7 @@
 namespace weir::core {
 namespace {
 
-/// The first byte of a question, which no other question at the listener begins with (watch.cc).
+/// The first byte of a question, which no other question at the listener begins with (activity_registry.cc).
 constexpr uint8_t kWindowQuestion = 0x20;
 
 Status not_yet() { return {Code::in_progress, "the rank has not registered the window yet"}; }

@@ -195,7 +195,7 @@ Job job_of(const std::vector<Asked>& asked, double seconds) {
   for (JobGroup& group : job.groups) group.ranks = devices_of(job.communicators, group);
   for (const Asked& one : asked) {
     if (!one.report) continue;
-    for (const core::Watch::Joining& joining : one.report->joining)
+    for (const core::ActivityRegistry::Joining& joining : one.report->joining)
       job.joining.push_back({processes.number(one.host, one.pid), joining.rank, joining.ranks,
                              static_cast<double>(one.report->time_ns - joining.since_ns) / 1e9});
   }

@@ -150,15 +150,15 @@ class Waiting final : public exec::Task {
 };
 
 TEST(Deadlines, ASlowRankIsAWarningOnce) {
-  Watch watch;
-  const auto other = watch.enter(7, 1);
+  ActivityRegistry activities;
+  const auto other = activities.enter(7, 1);
   Watchdog::Spec spec;
   spec.uid = 7;
   const auto listener = SocketAddress::loopback(AF_INET, 4711);
   spec.peers = std::make_shared<const std::vector<PeerAddress>>(
       std::vector<PeerAddress>{{listener, 1, 1, "here"}, {listener, 1, 2, "here"}});
-  spec.watch = &watch;
-  spec.activity = watch.enter(7, 0);
+  spec.activities = &activities;
+  spec.activity = activities.enter(7, 0);
   spec.timeouts.peer_ms = 100;
   Operation operation;
   operation.count = 8;

@@ -57,7 +57,7 @@ Status sum(Communicator& communicator, std::vector<float>& values) {
 }
 
 CommunicatorReport report_of_rank(const Runtime& runtime, Rank rank) {
-  for (CommunicatorReport& one : report_of(runtime.watch(), runtime.host()).communicators) {
+  for (CommunicatorReport& one : report_of(runtime.activities(), runtime.host()).communicators) {
     if (one.rank == rank) return std::move(one);
   }
   return {};
@@ -100,13 +100,13 @@ TEST(ProcessReport, CountsAndRemembersOperations) {
     EXPECT_EQ(report.last->operation.count, 64u << 10);
     EXPECT_FALSE(report.last->plan.empty());
     size_t members = 0;
-    for (const CommunicatorReport& one : report_of(runtime.watch(), 0).communicators)
+    for (const CommunicatorReport& one : report_of(runtime.activities(), 0).communicators)
       members += one.members.size();
     EXPECT_EQ(members, size_t{kReportedRanks}) << "they are told once";
     ++done;
     while (done < kReportedRanks) std::this_thread::yield();
   });
-  EXPECT_THAT(report_of(runtime.watch(), 0).communicators, SizeIs(0)) << "those that ended are gone";
+  EXPECT_THAT(report_of(runtime.activities(), 0).communicators, SizeIs(0)) << "those that ended are gone";
 }
 
 TEST(ProcessReport, SaysWhoWaitsForWhom) {
@@ -214,17 +214,17 @@ TEST(ProcessReport, IsJsonAndAnswersAtTheListener) {
 
 /// A process may have a thousand ranks, each with all that it remembers.
 TEST(ProcessReport, AnswersHaveSoManyOperationsAtMost) {
-  Watch watch(4096);
+  ActivityRegistry activities(4096);
   for (Rank rank = 0; rank < 4; ++rank) {
-    const auto activity = watch.enter(7, rank);
+    const auto activity = activities.enter(7, rank);
     for (uint64_t i = 1; i <= 4096; ++i) {
       activity->begin(i, 0, Operation{});
       activity->end();
     }
   }
-  EXPECT_THAT(report_of(watch, 0, {.recent = SIZE_MAX}).communicators.back().recent, SizeIs(4096));
-  const auto told =
-      read_report(testing::to_text(answer_report_question(watch, 0, report_question({.recent = SIZE_MAX}))));
+  EXPECT_THAT(report_of(activities, 0, {.recent = SIZE_MAX}).communicators.back().recent, SizeIs(4096));
+  const auto told = read_report(
+      testing::to_text(answer_report_question(activities, 0, report_question({.recent = SIZE_MAX}))));
   ASSERT_TRUE(told.ok());
   ASSERT_THAT(told->communicators, SizeIs(4));
   for (const CommunicatorReport& one : told->communicators) {
@@ -234,10 +234,10 @@ TEST(ProcessReport, AnswersHaveSoManyOperationsAtMost) {
 }
 
 TEST(ProcessReport, AShortQuestionIsNotAnswered) {
-  const Watch watch;
+  const ActivityRegistry activities;
   const Bytes question = report_question({});
   EXPECT_TRUE(is_report_question(question));
-  EXPECT_TRUE(answer_report_question(watch, 0, BytesView(question).first(3)).empty());
+  EXPECT_TRUE(answer_report_question(activities, 0, BytesView(question).first(3)).empty());
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct Site {
   explicit Site(const core::Timeouts& times = {}) : timeouts(times) {
     auto opened =
         Listener::open(SocketAddress::loopback(AF_INET, 0),
-                       [this](uint64_t scope, BytesView question) { return watch.answer(scope, question); });
+                       [this](uint64_t scope, BytesView question) { return activities.answer(scope, question); });
     listener = std::move(*opened);
   }
 
@@ -32,7 +32,7 @@ struct Site {
     out.ranks = ranks;
     out.rank = rank;
     out.listener = listener;
-    out.watch = &watch;
+    out.activities = &activities;
     out.roots = &roots;
     out.all_gathers = &all_gathers;
     out.host = host;
@@ -40,7 +40,7 @@ struct Site {
     return out;
   }
 
-  core::Watch watch;
+  core::ActivityRegistry activities;
   core::Roots roots;
   core::BootstrapAllGathers all_gathers;
   std::shared_ptr<Listener> listener;

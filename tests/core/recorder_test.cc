@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/core/watch.h"
+#include "src/core/activity_registry.h"
 
 namespace weir::core {
 namespace {

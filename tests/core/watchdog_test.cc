@@ -317,7 +317,7 @@ class DeafAddress {
 /// What rank 0 finds out about rank 1, which is in no call, has its listener at `listeners`, and is waited
 /// for in vain until `enough`.
 Status examine_rank_at(const std::vector<SocketAddress>& listeners, const std::function<bool()>& enough) {
-  Watch watch;
+  ActivityRegistry activities;
   const auto self = Listener::open(SocketAddress::loopback(AF_INET, 0), nullptr);
   Watchdog::Spec spec;
   spec.uid = 7;
@@ -325,8 +325,8 @@ Status examine_rank_at(const std::vector<SocketAddress>& listeners, const std::f
   std::vector<PeerAddress> peers = {{(*self)->address(), 1, 1, "here"}, {listeners[0], 2, 2, "there"}};
   peers[1].other_listeners.assign(listeners.begin() + 1, listeners.end());
   spec.peers = std::make_shared<const std::vector<PeerAddress>>(std::move(peers));
-  spec.watch = &watch;
-  spec.activity = watch.enter(7, 0);
+  spec.activities = &activities;
+  spec.activity = activities.enter(7, 0);
   spec.timeouts = kQuick;
   Watchdog watchdog(std::move(spec));
   const int64_t start = now_ns();
@@ -338,13 +338,13 @@ Status examine_rank_at(const std::vector<SocketAddress>& listeners, const std::f
 }
 
 TEST(Watchdog, ARankIsAskedAtAllItsListeners) {
-  Watch watch;
-  const auto activity = watch.enter(7, 1);
+  ActivityRegistry activities;
+  const auto activity = activities.enter(7, 1);
   std::atomic<int> asked{0};
   const auto listener =
       Listener::open(SocketAddress::loopback(AF_INET, 0), [&](uint64_t scope, BytesView question) {
         ++asked;
-        return watch.answer(scope, question);
+        return activities.answer(scope, question);
       });
   const DeafAddress deaf;
   std::string out_of_reach;
@@ -370,7 +370,7 @@ class Opening : public ::testing::Test {
     const auto listener = SocketAddress::loopback(AF_INET, 4711);
     spec.peers = std::make_shared<const std::vector<PeerAddress>>(
         std::vector<PeerAddress>{{listener, 1, 1, "here"}, {listener, 1, 2, "here"}});
-    spec.watch = &watch_;
+    spec.activities = &activities_;
     spec.activity = own_;
     spec.timeouts = kTimes;
     watchdog_ = std::make_unique<Watchdog>(std::move(spec));
@@ -399,8 +399,8 @@ class Opening : public ::testing::Test {
     return said;
   }
 
-  Watch watch_;
-  std::shared_ptr<Activity> own_ = watch_.enter(7, 0), other_ = watch_.enter(7, 1);
+  ActivityRegistry activities_;
+  std::shared_ptr<Activity> own_ = activities_.enter(7, 0), other_ = activities_.enter(7, 1);
   std::unique_ptr<Watchdog> watchdog_;
   int64_t waited_ns_ = 0;
   double took_ = 0;
@@ -513,13 +513,13 @@ TEST(Watchdog, TheFirstFailureStays) {
   EXPECT_EQ(activity.snapshot(0).failure->culprit, 3);
 }
 
-TEST(Watch, AnswersWhatRanksDo) {
-  Watch watch;
+TEST(ActivityRegistry, AnswersWhatRanksDo) {
+  ActivityRegistry activities;
   const auto ask = [&](Rank rank, uint64_t sequence) {
-    return *Watch::read_report(watch.answer(9, Watch::question(rank, sequence)));
+    return *ActivityRegistry::read_report(activities.answer(9, ActivityRegistry::question(rank, sequence)));
   };
   EXPECT_EQ(ask(1, 0).presence, Report::Presence::not_yet);
-  const auto activity = watch.enter(9, 1);
+  const auto activity = activities.enter(9, 1);
   EXPECT_EQ(ask(1, 0).presence, Report::Presence::here);
   EXPECT_EQ(ask(1, 0).snapshot.state, Snapshot::State::outside);
 
@@ -551,28 +551,28 @@ TEST(Watch, AnswersWhatRanksDo) {
   activity->end();
   EXPECT_EQ(ask(1, 17).snapshot.state, Snapshot::State::outside);
 
-  watch.answer(9, Watch::notice({2, Status(Code::remote_error, "why")}));
+  activities.answer(9, ActivityRegistry::notice({2, Status(Code::remote_error, "why")}));
   EXPECT_EQ(ask(1, 17).snapshot.failure->status.message(), "why");
-  watch.leave(9, 1);
+  activities.leave(9, 1);
   EXPECT_EQ(ask(1, 0).presence, Report::Presence::left);
   EXPECT_EQ(ask(1, 0).snapshot.failure->culprit, 2);
   EXPECT_EQ(ask(2, 0).presence, Report::Presence::not_yet);
 }
 
-TEST(Watch, NonsenseIsNoQuestionAndNoAnswer) {
-  Watch watch;
-  const auto activity = watch.enter(9, 1);
+TEST(ActivityRegistry, NonsenseIsNoQuestionAndNoAnswer) {
+  ActivityRegistry activities;
+  const auto activity = activities.enter(9, 1);
   activity->begin(1, 1, all_reduce(1));
-  const Bytes question = Watch::question(1, 1);
-  const Bytes good = watch.answer(9, question);
-  for (size_t size = 0; size < question.size(); ++size) watch.answer(9, BytesView(question).first(size));
+  const Bytes question = ActivityRegistry::question(1, 1);
+  const Bytes good = activities.answer(9, question);
+  for (size_t size = 0; size < question.size(); ++size) activities.answer(9, BytesView(question).first(size));
   for (size_t size = 0; size < good.size(); ++size) {
-    EXPECT_FALSE(Watch::read_report(BytesView(good).first(size)).has_value()) << size;
+    EXPECT_FALSE(ActivityRegistry::read_report(BytesView(good).first(size)).has_value()) << size;
   }
   for (size_t at = 0; at < good.size(); ++at) {
     Bytes bad = good;
     bad[at] = std::byte{0xff};
-    if (const auto report = Watch::read_report(bad); report && report->snapshot.call) {
+    if (const auto report = ActivityRegistry::read_report(bad); report && report->snapshot.call) {
       EXPECT_FALSE(describe(report->snapshot.call->operation).empty());
     }
   }

@@ -183,7 +183,8 @@ class RasOfAJob : public ::testing::Test {
       core::Communicator communicator(runtime, root_.id(), kRanks, rank, {});
       Status status = communicator.connect();
       if (status.ok()) status = sum(communicator);
-      const auto server = serve([&] { return core::report_of(runtime.watch(), runtime.host()); }, patience_);
+      const auto server =
+          serve([&] { return core::report_of(runtime.activities(), runtime.host()); }, patience_);
       voice.say(status.ok() ? server->address().text() : status.message());
       if (rank == kRanks - 1)
         for (;;) pause();

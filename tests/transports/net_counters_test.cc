@@ -56,21 +56,21 @@ TEST(NetCounters, SayOnlyWhatThereWas) {
   EXPECT_THAT(counted.describe(), HasSubstr("4 retries by this host's RDMA ports"));
 }
 
-TEST(NetTally, LosesNothingWhenSeveralThreadsCount) {
+TEST(LiveNetCounters, LosesNothingWhenSeveralThreadsCount) {
   constexpr uint64_t kTimes = 20'000;
-  NetTally tally;
-  const auto count = [&tally] {
+  LiveNetCounters live_counters;
+  const auto count = [&live_counters] {
     for (uint64_t i = 0; i < kTimes; ++i) {
-      tally.sent(3);
-      tally.received(5);
+      live_counters.sent(3);
+      live_counters.received(5);
     }
   };
   std::thread other(count);
   count();
   other.join();
-  EXPECT_EQ(tally.read().sent_bytes, 2 * kTimes * 3);
-  EXPECT_EQ(tally.read().received_bytes, 2 * kTimes * 5);
-  EXPECT_EQ(tally.read().sent_messages, 2 * kTimes);
+  EXPECT_EQ(live_counters.read().sent_bytes, 2 * kTimes * 3);
+  EXPECT_EQ(live_counters.read().received_bytes, 2 * kTimes * 5);
+  EXPECT_EQ(live_counters.read().sent_messages, 2 * kTimes);
 }
 
 TEST(SentAgain, ForgetsWhatItDoesNotWatch) {

@@ -109,8 +109,9 @@ void carry(uint64_t credit, uint32_t bytes, tcp::Counters& counters) {
   const Node to = tcp_node(AF_INET, 1, 1);
   const auto sender = open_tcp_sender(peer_at(to.listener->address()), 7, 1, 1'000'000'000,
                                       {.self = 0, .peer = 1, .slot_bytes = bytes}, nullptr, counters);
-  const auto receiver = open_tcp_receiver(*to.listener, peer_at(from.listener->address()), &budget, 7,
-                                          {.self = 1, .peer = 0, .slot_bytes = bytes}, counters.tally);
+  const auto receiver =
+      open_tcp_receiver(*to.listener, peer_at(from.listener->address()), &budget, 7,
+                        {.self = 1, .peer = 0, .slot_bytes = bytes}, counters.live_counters);
   await_ready(**sender, **receiver);
   std::fill_n((*sender)->acquire(), bytes, std::byte{1});
   (*sender)->publish(1, bytes);

@@ -63,7 +63,7 @@ struct ChannelContext {
   uint64_t uid = 0;  ///< of the communicator
   SocketAddress peer_listener;
   Bytes peer_address;  ///< as the network has it; may be empty
-  NetTally* tally = nullptr;
+  LiveNetCounters* live_counters = nullptr;
 };
 
 inline constexpr uint32_t kMostConnections = 8;

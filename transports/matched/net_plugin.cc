@@ -86,11 +86,11 @@ class NetPluginTransport final : public Transport {
   Result<SegmentView> map(BytesView) override {
     return Status(Code::invalid_usage, "net_plugin cannot map the memory of a peer");
   }
-  NetCounters counters() const override { return tally_.read(); }
+  NetCounters counters() const override { return live_counters_.read(); }
 
  private:
   matched::ChannelContext context(const PluginPeer& owner) {
-    return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.listener, {}, &tally_};
+    return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.listener, {}, &live_counters_};
   }
 
   /// The owner of the transport address, if its plugin and ours are for the same network.
@@ -124,7 +124,7 @@ class NetPluginTransport final : public Transport {
   Listener* const listener_;
   const Status no_plugin_;
   std::unique_ptr<drivers::NetPlugin> plugin_;
-  NetTally tally_;
+  LiveNetCounters live_counters_;
   matched::Engine engine_;
 };
 

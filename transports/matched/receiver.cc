@@ -44,7 +44,7 @@ class Incoming final : public End {
   void release() {
     held_ = false;
     ++taken_;
-    context_.tally->received(message_.bytes);
+    context_.live_counters->received(message_.bytes);
     serve();
   }
 

@@ -42,7 +42,7 @@ class Outgoing final : public End {
       return;
     }
     append(tag, bytes);
-    context_.tally->sent(bytes);
+    context_.live_counters->sent(bytes);
     flushed_ = false;
     if (!advance() || attended_) return;
     context_.engine->attend(*this);

@@ -35,10 +35,10 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
                                                 int64_t path_timeout_ns, const LinkSpec& spec, PathUses* uses,
                                                 tcp::Counters& counters);
 
-/// `listener`, `budget` and `tally` outlive the end. The sender decides the number of streams. REQUIRES: a
-/// budget where `peer` has credit.
+/// `listener`, `budget` and `live_counters` outlive the end. The sender decides the number of streams.
+/// REQUIRES: a budget where `peer` has credit.
 Result<std::unique_ptr<Receiver>> open_tcp_receiver(Listener& listener, const TcpPeer& peer,
                                                     CreditBudget* budget, uint64_t uid, const LinkSpec& spec,
-                                                    NetTally& tally);
+                                                    LiveNetCounters& live_counters);
 
 }  // namespace weir

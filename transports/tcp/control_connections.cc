@@ -7,10 +7,10 @@
 namespace weir::tcp {
 
 SenderControls::SenderControls(std::vector<Result<ControlConnection>> controls, int64_t timeout_ns,
-                               NetTally* tally)
+                               LiveNetCounters* live_counters)
     : controls_(controls.size()), timeout_ns_(timeout_ns) {
   for (size_t i = 0; i < controls.size(); ++i) {
-    if (tally != nullptr) controls_[i].credit.emplace(*tally);
+    if (live_counters != nullptr) controls_[i].credit.emplace(*live_counters);
     if (controls[i].ok()) {
       controls_[i].connection = std::make_unique<ControlConnection>(std::move(*controls[i]));
     } else {
@@ -118,8 +118,9 @@ ReceiverControls::ReceiverControls(Listener& listener, const std::vector<Deliver
   for (const DeliveryKey& key : keys) controls_.push_back({IncomingControl(listener, key), 0, nullptr});
 }
 
-void ReceiverControls::limit(CreditBudget& budget, uint64_t source, NetTally& tally) {
-  for (Control& control : controls_) control.credit = std::make_unique<CreditGiver>(budget, source, tally);
+void ReceiverControls::limit(CreditBudget& budget, uint64_t source, LiveNetCounters& live_counters) {
+  for (Control& control : controls_)
+    control.credit = std::make_unique<CreditGiver>(budget, source, live_counters);
 }
 
 /// What is unread when a connection is closed resets it, and what was just said would be lost.

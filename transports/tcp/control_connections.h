@@ -20,9 +20,10 @@ namespace weir::tcp {
 class SenderControls {
  public:
   /// A path that has answered nothing for `timeout_ns` while another has is silent.
-  /// Control connections that could not be made have ended. `tally`: of what waits for credit; null: the
-  /// receiver gives none. It outlives the control connections.
-  SenderControls(std::vector<Result<ControlConnection>> controls, int64_t timeout_ns, NetTally* tally);
+  /// Control connections that could not be made have ended. `live_counters`: of what waits for credit; null:
+  /// the receiver gives none. It outlives the control connections.
+  SenderControls(std::vector<Result<ControlConnection>> controls, int64_t timeout_ns,
+                 LiveNetCounters* live_counters);
   ~SenderControls();
   SenderControls(const SenderControls&) = delete;
   SenderControls& operator=(const SenderControls&) = delete;
@@ -83,7 +84,7 @@ class ReceiverControls {
 
   /// Gives credit on all paths. `source` names the sender's process. Both others outlive the control
   /// connections.
-  void limit(CreditBudget& budget, uint64_t source, NetTally& tally);
+  void limit(CreditBudget& budget, uint64_t source, LiveNetCounters& live_counters);
   /// Hears what there is and says what has arrived, on each control connection once. Never blocks. False: a
   /// control connection had no room. Trouble of a control connection is none of the channel's: where the
   /// sender is gone its streams end as well.

@@ -26,11 +26,11 @@ class SentAgain {
 };
 
 struct Counters {
-  NetTally tally;
+  LiveNetCounters live_counters;
   SentAgain again;
 
   NetCounters read() const {
-    NetCounters all = tally.read();
+    NetCounters all = live_counters.read();
     all.retransmitted = again.segments();
     return all;
   }

@@ -12,11 +12,11 @@ void CreditTaker::use(uint64_t bytes) {
 void CreditTaker::stall(int64_t now) {
   if (stalled_since_ != 0) return;
   stalled_since_ = now;
-  tally_.stalled();
+  live_counters_.stalled();
 }
 
 void CreditTaker::go_on(int64_t now) {
-  if (stalled_since_ != 0) tally_.waited(now - stalled_since_);
+  if (stalled_since_ != 0) live_counters_.waited(now - stalled_since_);
   stalled_since_ = 0;
 }
 
@@ -27,7 +27,7 @@ uint64_t CreditGiver::limit(uint64_t room, int64_t now) {
 
 void CreditGiver::tell(uint64_t limit) {
   told_ = limit;
-  tally_.granted();
+  live_counters_.granted();
 }
 
 void CreditGiver::settle() {

@@ -20,8 +20,8 @@ namespace weir::tcp {
 /// The sending end.
 class CreditTaker {
  public:
-  /// Counts in `tally`, which outlives it.
-  explicit CreditTaker(NetTally& tally) : tally_(tally) {}
+  /// Counts in `live_counters`, which outlives it.
+  explicit CreditTaker(LiveNetCounters& live_counters) : live_counters_(live_counters) {}
 
   /// There is more to be sent.
   void publish(uint32_t bytes) { published_ += bytes; }
@@ -41,7 +41,7 @@ class CreditTaker {
   void go_on(int64_t now);
 
  private:
-  NetTally& tally_;
+  LiveNetCounters& live_counters_;
   uint64_t published_ = 0;
   uint64_t announced_ = 0;
   uint64_t used_ = 0;
@@ -52,9 +52,9 @@ class CreditTaker {
 /// The receiving end.
 class CreditGiver {
  public:
-  /// For a life of the channel. `budget` and `tally` outlive it. `source` names the sender's process.
-  CreditGiver(CreditBudget& budget, uint64_t source, NetTally& tally)
-      : account_(budget.open(source)), tally_(tally) {}
+  /// For a life of the channel. `budget` and `live_counters` outlive it. `source` names the sender's process.
+  CreditGiver(CreditBudget& budget, uint64_t source, LiveNetCounters& live_counters)
+      : account_(budget.open(source)), live_counters_(live_counters) {}
 
   /// A header told of payload, or the sender did; payload has arrived.
   void announce(uint32_t bytes) { announced_ += bytes; }
@@ -74,7 +74,7 @@ class CreditGiver {
 
  private:
   const std::unique_ptr<CreditBudget::Account> account_;
-  NetTally& tally_;
+  LiveNetCounters& live_counters_;
   uint64_t announced_ = 0;  ///< by headers
   uint64_t heard_ = 0;      ///< announced on the control connection
   uint64_t arrived_ = 0;

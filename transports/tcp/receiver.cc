@@ -60,7 +60,7 @@ class TcpReceiver final : public Receiver {
  public:
   /// `budget`: null: senders send what they like.
   TcpReceiver(Listener& listener, const TcpPeer& peer, CreditBudget* budget, uint64_t uid,
-              const LinkSpec& spec, NetTally& tally)
+              const LinkSpec& spec, LiveNetCounters& live_counters)
       : listener_(listener),
         budget_(budget),
         peer_listener_(peer.listener),
@@ -69,7 +69,7 @@ class TcpReceiver final : public Receiver {
         room_(spec.slots),
         slots_(spec.slots, spec.slot_bytes),
         filled_(spec.slots),
-        tally_(tally) {
+        live_counters_(live_counters) {
     // Any greeting tells how many there are; one over each path, of which some may not work.
     for (size_t i = 0; i < peer.paths.size(); ++i) streams_.push_back(std::make_unique<InStream>(i));
   }
@@ -100,7 +100,7 @@ class TcpReceiver final : public Receiver {
   void release() override {
     held_ = false;
     ++taken_;
-    tally_.received(message_.bytes);
+    live_counters_.received(message_.bytes);
   }
 
   Status progress() override {
@@ -280,7 +280,7 @@ class TcpReceiver final : public Receiver {
       for (uint32_t path = 0; path < std::max(greeting.paths, 1u); ++path)
         keys.push_back(tcp::control_key(uid_, spec_.peer, spec_.self, spec_.channel, path, life_));
       controls_ = std::make_unique<tcp::ReceiverControls>(listener_, keys);
-      if (budget_ != nullptr) controls_->limit(*budget_, hash_text(peer_listener_.text()), tally_);
+      if (budget_ != nullptr) controls_->limit(*budget_, hash_text(peer_listener_.text()), live_counters_);
     }
     room_ = several_ ? tcp::kept_messages(spec_) : spec_.slots;
     if (several_) slots_ = SlotArray(room_, spec_.slot_bytes);
@@ -384,7 +384,7 @@ class TcpReceiver final : public Receiver {
   uint32_t room_;  // messages that there are slots for
   SlotArray slots_;
   std::vector<Filled> filled_;  // by slot
-  NetTally& tally_;
+  LiveNetCounters& live_counters_;
   std::vector<std::unique_ptr<InStream>> streams_;
   bool several_ = false;                             // paths
   std::unique_ptr<tcp::ReceiverControls> controls_;  // null: one path, and senders send what they like
@@ -403,10 +403,10 @@ class TcpReceiver final : public Receiver {
 
 Result<std::unique_ptr<Receiver>> open_tcp_receiver(Listener& listener, const TcpPeer& peer,
                                                     CreditBudget* budget, uint64_t uid, const LinkSpec& spec,
-                                                    NetTally& tally) {
+                                                    LiveNetCounters& live_counters) {
   WEIR_TRY(check_spec(spec));
-  return std::unique_ptr<Receiver>(
-      std::make_unique<TcpReceiver>(listener, peer, peer.credit ? budget : nullptr, uid, spec, tally));
+  return std::unique_ptr<Receiver>(std::make_unique<TcpReceiver>(
+      listener, peer, peer.credit ? budget : nullptr, uid, spec, live_counters));
 }
 
 }  // namespace weir

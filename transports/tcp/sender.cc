@@ -85,7 +85,7 @@ class TcpSender final : public Sender {
     headers_[published_ % kept_] = {.bytes = bytes, .tag = tag, .sequence = published_};
     if (several_ && free_ == published_) moved_ns_ = now_ns();  // nothing was due until now
     ++published_;
-    counters_.tally.sent(bytes);
+    counters_.live_counters.sent(bytes);
     deal(headers_[(published_ - 1) % kept_]);
   }
 
@@ -406,7 +406,7 @@ class TcpSender final : public Sender {
 
   void give_up(OutStream& stream) {
     stream.gone = true;
-    counters_.tally.gave_up();
+    counters_.live_counters.gave_up();
     counters_.again.forget(stream.socket);
     const linger at_once{.l_onoff = 1, .l_linger = 0};  // nothing of it shall arrive later
     setsockopt(stream.socket.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -532,7 +532,7 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
       if (!socket.ok()) ends.emplace_back(socket.status());
     }
     controls = std::make_unique<tcp::SenderControls>(std::move(ends), path_timeout_ns,
-                                                     peer.credit ? &counters.tally : nullptr);
+                                                     peer.credit ? &counters.live_counters : nullptr);
   }
   return std::unique_ptr<Sender>(std::make_unique<TcpSender>(peer, std::move(out), std::move(controls),
                                                              path_timeout_ns, spec, counters));

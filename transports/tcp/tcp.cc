@@ -71,7 +71,8 @@ class Tcp final : public Transport {
     WEIR_TRY(peer.status());
     peer->where.credit = applies(limits_, *peer);
     count_drops();
-    return open_tcp_receiver(*listener_, peer->where, settings_.budget, self_.uid, spec, counters_.tally);
+    return open_tcp_receiver(*listener_, peer->where, settings_.budget, self_.uid, spec,
+                             counters_.live_counters);
   }
   Result<SegmentView> map(BytesView) override {
     return Status(Code::invalid_usage, "tcp cannot map the memory of a peer");

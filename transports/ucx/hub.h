@@ -67,7 +67,7 @@ class Hub {
 struct ChannelContext {
   Hub* hub = nullptr;
   drivers::UcxPeer* peer = nullptr;
-  NetTally* tally = nullptr;
+  LiveNetCounters* live_counters = nullptr;
 };
 
 Result<std::unique_ptr<Sender>> open_sender(const ChannelContext& context, const LinkSpec& spec);

@@ -14,7 +14,7 @@ class UcxReceiver final : public Receiver, private Hub::End {
   UcxReceiver(const ChannelContext& context, const LinkSpec& spec)
       : hub_(*context.hub),
         peer_(*context.peer),
-        tally_(*context.tally),
+        live_counters_(*context.live_counters),
         spec_(spec),
         slots_(spec.slots, spec.slot_bytes),
         arrived_(spec.slots) {
@@ -45,7 +45,7 @@ class UcxReceiver final : public Receiver, private Hub::End {
   void release() override {
     const auto lock = hub_.lock();
     ++taken_;
-    tally_.received(message_.bytes);
+    live_counters_.received(message_.bytes);
     tell(Kind::credit, taken_);
   }
 
@@ -118,7 +118,7 @@ class UcxReceiver final : public Receiver, private Hub::End {
 
   Hub& hub_;
   drivers::UcxPeer& peer_;
-  NetTally& tally_;
+  LiveNetCounters& live_counters_;
   const LinkSpec spec_;
   SlotArray slots_;
   std::vector<Slot> arrived_;

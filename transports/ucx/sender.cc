@@ -20,7 +20,7 @@ class UcxSender final : public Sender, private Hub::End {
   UcxSender(const ChannelContext& context, const LinkSpec& spec)
       : hub_(*context.hub),
         peer_(*context.peer),
-        tally_(*context.tally),
+        live_counters_(*context.live_counters),
         spec_(spec),
         life_(now_ns()),
         outgoing_(std::make_shared<Outgoing>(spec)),
@@ -54,7 +54,7 @@ class UcxSender final : public Sender, private Hub::End {
     own.tag = tag;
     const BytesView payload(outgoing_->slots[published_ % spec_.slots], bytes);
     ++published_;
-    tally_.sent(bytes);
+    live_counters_.sent(bytes);
     hub_.worker().send(peer_, std::as_bytes(std::span(&own, 1)), payload, outgoing_);
     if (outgoing_->under_way > 0) hub_.see_to(outgoing_);
   }
@@ -111,7 +111,7 @@ class UcxSender final : public Sender, private Hub::End {
 
   Hub& hub_;
   drivers::UcxPeer& peer_;
-  NetTally& tally_;
+  LiveNetCounters& live_counters_;
   const LinkSpec spec_;
   const int64_t life_;
   const std::shared_ptr<Outgoing> outgoing_;

@@ -43,7 +43,7 @@ class UcxTransport final : public Transport {
   Result<SegmentView> map(BytesView) override {
     return Status(Code::invalid_usage, "ucx cannot map the memory of a peer");
   }
-  NetCounters counters() const override { return tally_.read(); }
+  NetCounters counters() const override { return live_counters_.read(); }
 
  private:
   Result<Bytes> worker_address_of(BytesView address) const {
@@ -63,12 +63,12 @@ class UcxTransport final : public Transport {
     const auto lock = hub_->lock();
     const auto peer = hub_->worker().connect(*worker_address);
     WEIR_TRY(peer.status());
-    return ucx::ChannelContext{hub_.get(), *peer, &tally_};
+    return ucx::ChannelContext{hub_.get(), *peer, &live_counters_};
   }
 
   const Identity self_;
   Status no_hub_;
-  NetTally tally_;
+  LiveNetCounters live_counters_;
   std::unique_ptr<ucx::Hub> hub_;
 };
 

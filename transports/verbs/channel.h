@@ -24,7 +24,7 @@ struct ChannelContext {
   uint64_t uid = 0;  ///< of the communicator
   SocketAddress peer_listener;
   QueuePairSettings settings;
-  NetTally* tally = nullptr;
+  LiveNetCounters* live_counters = nullptr;
   const LentMemory* lent = nullptr;  ///< that has LinkSpec::lent; null where that is
 };
 

@@ -53,7 +53,7 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
     front() = {};
     held_ = false;
     ++taken_;
-    context_.tally->received(message_.bytes);
+    context_.live_counters->received(message_.bytes);
     credit();
   }
 

@@ -30,7 +30,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
         listener_(context.peer_listener),
         peer_(peer_text(context, spec)),
         split_(context.settings.split),
-        tally_(*context.tally),
+        live_counters_(*context.live_counters),
         slots_(std::move(slots)),
         queue_pairs_(*context.rails, outgoing_name(spec), peer_),
         least_parts_(parts),
@@ -76,7 +76,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
     *slots_.head(published_) = {
         .tag = tag, .sequence = published_, .bytes = bytes, .parts = static_cast<uint32_t>(parts.size())};
     ++published_;
-    tally_.sent(bytes);
+    live_counters_.sent(bytes);
     for (uint32_t i = 0; i < parts.size(); ++i) post(published_ - 1, i);
   }
 
@@ -232,7 +232,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
   }
 
   void given_up(uint32_t) override {
-    tally_.gave_up();
+    live_counters_.gave_up();
     free_slots();
   }
 
@@ -257,7 +257,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
   const SocketAddress listener_;
   const std::string peer_;
   const bool split_;
-  NetTally& tally_;
+  LiveNetCounters& live_counters_;
   Bytes offer_;
   SetupConnection connection_;
   Slots slots_;

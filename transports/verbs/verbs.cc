@@ -132,7 +132,7 @@ class VerbsTransport final : public Transport {
     return Status(Code::invalid_usage, "verbs cannot map the memory of a peer");
   }
   NetCounters counters() const override {
-    NetCounters all = tally_.read();
+    NetCounters all = live_counters_.read();
     const drivers::RdmaCounts at_ports = ports_.read();
     all.retries = at_ports.retries;
     all.dropped = at_ports.dropped;
@@ -149,7 +149,7 @@ class VerbsTransport final : public Transport {
   }
 
   Result<verbs::ChannelContext> context(const VerbsPeer& owner, const LinkSpec& spec) {
-    verbs::ChannelContext made{rails_.get(), self_.uid, owner.listener, settings_, &tally_};
+    verbs::ChannelContext made{rails_.get(), self_.uid, owner.listener, settings_, &live_counters_};
     if (spec.lent == nullptr) return made;
     const size_t bytes = size_t{spec.slots} * spec.slot_bytes;
     for (const verbs::LentMemory& lent : lent_)
@@ -192,7 +192,7 @@ class VerbsTransport final : public Transport {
   std::unique_ptr<verbs::Rails> rails_;
   std::list<verbs::LentMemory> lent_;  ///< its regions are forgotten before the devices
   Status no_rails_;
-  NetTally tally_;
+  LiveNetCounters live_counters_;
   drivers::RdmaCounters ports_{drivers::files_below("")};
 };
 

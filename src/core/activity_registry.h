@@ -1,8 +1,8 @@
 /// What the communicators of this process are doing, for whoever asks at the listener.
 ///
 /// An Activity belongs to one rank of one communicator. The rank writes it as it goes, without locks; the
-/// listener's thread reads it. A Watch is the process's registry of them and answers the questions of other
-/// processes' watchdogs.
+/// listener's thread reads it. An ActivityRegistry is the process's registry of them and answers the
+/// questions of other processes' watchdogs.
 #pragma once
 
 #include <array>
@@ -67,10 +67,11 @@ class Activity {
   enum class Stage : uint8_t { joining, connected, suspended, aborted };
   /// What does not change, once it is known.
   struct About {
-    std::string name;                                       ///< that the user gave; may be empty
-    std::string device;                                     ///< "host memory", or the GPU
-    int gpu = -1;                                           ///< its number in the process; -1: host memory
-    std::shared_ptr<const std::vector<PeerAddress>> peers;  ///< by rank; null: not in the Watch any more
+    std::string name;    ///< that the user gave; may be empty
+    std::string device;  ///< "host memory", or the GPU
+    int gpu = -1;        ///< its number in the process; -1: host memory
+    std::shared_ptr<const std::vector<PeerAddress>>
+        peers;  ///< by rank; null: not in the ActivityRegistry any more
   };
 
   explicit Activity(size_t recorded = Recorder::kDefaultCapacity) : recorder_(recorded) {}
@@ -157,10 +158,10 @@ struct Report {
 };
 
 /// Thread-safe. Outlives the listener that it answers for.
-class Watch {
+class ActivityRegistry {
  public:
   /// `recorded`: so many operations of each communicator are remembered.
-  explicit Watch(size_t recorded = Recorder::kDefaultCapacity) : recorded_(recorded) {}
+  explicit ActivityRegistry(size_t recorded = Recorder::kDefaultCapacity) : recorded_(recorded) {}
 
   /// A rank that looks for the others of a communicator, which has no name yet.
   struct Joining {
@@ -172,20 +173,20 @@ class Watch {
   /// Says so while it lives.
   class JoiningNote {
    public:
-    JoiningNote(Watch& watch, Joining joining);
+    JoiningNote(ActivityRegistry& activities, Joining joining);
     ~JoiningNote();
     JoiningNote(const JoiningNote&) = delete;
 
    private:
-    Watch& watch_;
+    ActivityRegistry& activities_;
     std::list<Joining>::iterator at_;
   };
   std::vector<Joining> joining() const;
 
-  using Visit = std::function<void(uint64_t uid, Rank rank, const Activity& activity)>;
+  using Each = std::function<void(uint64_t uid, Rank rank, const Activity& activity)>;
   /// Calls it for each rank of a communicator that lives in this process, which cannot leave meanwhile. It
   /// must not call this object.
-  void visit(const Visit& each) const;
+  void for_each(const Each& each) const;
 
   /// Makes the record of rank `rank` of communicator `uid` and answers questions about it until leave().
   std::shared_ptr<Activity> enter(uint64_t uid, Rank rank);

@@ -1,4 +1,4 @@
-#include "src/core/watch.h"
+#include "src/core/activity_registry.h"
 
 #include <algorithm>
 
@@ -118,7 +118,7 @@ Snapshot Activity::snapshot(uint64_t sequence) const {
   return out;
 }
 
-std::shared_ptr<Activity> Watch::enter(uint64_t uid, Rank rank) {
+std::shared_ptr<Activity> ActivityRegistry::enter(uint64_t uid, Rank rank) {
   const std::lock_guard lock(mutex_);
   auto& entry = activities_[{uid, rank}];
   if (entry != nullptr) return entry;
@@ -129,7 +129,7 @@ std::shared_ptr<Activity> Watch::enter(uint64_t uid, Rank rank) {
   return entry;
 }
 
-void Watch::leave(uint64_t uid, Rank rank) {
+void ActivityRegistry::leave(uint64_t uid, Rank rank) {
   const std::lock_guard lock(mutex_);
   auto node = activities_.extract({uid, rank});
   if (node.empty()) return;
@@ -141,28 +141,29 @@ void Watch::leave(uint64_t uid, Rank rank) {
   left_by_age_.pop_front();
 }
 
-Watch::JoiningNote::JoiningNote(Watch& watch, Joining joining) : watch_(watch) {
+ActivityRegistry::JoiningNote::JoiningNote(ActivityRegistry& activities, Joining joining)
+    : activities_(activities) {
   joining.since_ns = now_ns();
-  const std::lock_guard lock(watch_.mutex_);
-  at_ = watch_.joining_.insert(watch_.joining_.end(), std::move(joining));
+  const std::lock_guard lock(activities_.mutex_);
+  at_ = activities_.joining_.insert(activities_.joining_.end(), std::move(joining));
 }
 
-Watch::JoiningNote::~JoiningNote() {
-  const std::lock_guard lock(watch_.mutex_);
-  watch_.joining_.erase(at_);
+ActivityRegistry::JoiningNote::~JoiningNote() {
+  const std::lock_guard lock(activities_.mutex_);
+  activities_.joining_.erase(at_);
 }
 
-std::vector<Watch::Joining> Watch::joining() const {
+std::vector<ActivityRegistry::Joining> ActivityRegistry::joining() const {
   const std::lock_guard lock(mutex_);
   return {joining_.begin(), joining_.end()};
 }
 
-void Watch::visit(const Visit& each) const {
+void ActivityRegistry::for_each(const Each& each) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [key, activity] : activities_) each(key.first, key.second, *activity);
 }
 
-Report Watch::report(uint64_t uid, Rank rank, uint64_t sequence) const {
+Report ActivityRegistry::report(uint64_t uid, Rank rank, uint64_t sequence) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = activities_.find({uid, rank}); found != activities_.end()) {
     return {Report::Presence::here, found->second->snapshot(sequence)};
@@ -173,7 +174,7 @@ Report Watch::report(uint64_t uid, Rank rank, uint64_t sequence) const {
   return {Report::Presence::not_yet, {}};
 }
 
-void Watch::fail(uint64_t uid, const Failure& failure) {
+void ActivityRegistry::fail(uint64_t uid, const Failure& failure) {
   const std::lock_guard lock(mutex_);
   for (auto at = activities_.lower_bound({uid, INT32_MIN}); at != activities_.end() && at->first.first == uid;
        ++at) {
@@ -184,7 +185,7 @@ void Watch::fail(uint64_t uid, const Failure& failure) {
   if (failed_.size() > kMostFailed) failed_.pop_front();
 }
 
-Bytes Watch::answer(uint64_t uid, BytesView question) {
+Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
   ByteReader in(question);
   const auto kind = in.get<Question>();
   if (kind == Question::communicator_failed) {
@@ -210,7 +211,7 @@ Bytes Watch::answer(uint64_t uid, BytesView question) {
   return out.take();
 }
 
-std::optional<Report> Watch::read_report(BytesView answer) {
+std::optional<Report> ActivityRegistry::read_report(BytesView answer) {
   ByteReader in(answer);
   Report what;
   what.presence = in.get<Report::Presence>();
@@ -236,11 +237,11 @@ std::optional<Report> Watch::read_report(BytesView answer) {
   return what;
 }
 
-Bytes Watch::question(Rank rank, uint64_t sequence) {
+Bytes ActivityRegistry::question(Rank rank, uint64_t sequence) {
   return ByteWriter().put(Question::what_do_you_do).put(rank).put(sequence).take();
 }
 
-Bytes Watch::notice(const Failure& failure) {
+Bytes ActivityRegistry::notice(const Failure& failure) {
   ByteWriter out;
   out.put(Question::communicator_failed);
   write_failure(out, failure);

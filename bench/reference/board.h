@@ -1,10 +1,10 @@
 /// The memory that the ranks of a reference share, and how they wait for each other.
 ///
-/// Per rank: a line that counts what the rank has announced, mail (lines that carry their payload beside the
-/// flag), and two halves for staged data. Written by their owner, read by all. One round is one exchange;
-/// what belongs to round k lies in the mail and half of parity k % 2. A rank that is in round k + 1 has read
-/// all of round k, and nobody begins round k + 2 before everybody was seen in round k + 1, so two of each are
-/// enough.
+/// Per rank: a line that counts what the rank has announced, inline messages (lines that carry their payload
+/// beside the flag), and two halves for staged data. Written by their owner, read by all. One round is one
+/// exchange; what belongs to round k lies in the inline message and half of parity k % 2. A rank that is in
+/// round k + 1 has read all of round k, and nobody begins round k + 2 before everybody was seen in round k +
+/// 1, so two of each are enough.
 #pragma once
 
 #include <sched.h>
@@ -18,14 +18,14 @@
 
 namespace reference {
 
-struct alignas(64) Letter {
+struct alignas(64) InlineMessage {
   static constexpr size_t kFloats = 14;
   float payload[kFloats];
   std::atomic<uint64_t> round;  ///< written last
 };
-static_assert(sizeof(Letter) == 64);
+static_assert(sizeof(InlineMessage) == 64);
 
-inline constexpr size_t kLetters = 4;
+inline constexpr size_t kInlineMessages = 4;
 
 /// Zeroed memory that children of fork() share, on huge pages where the system grants them.
 inline char* map_shared(size_t bytes) {
@@ -53,7 +53,7 @@ class Board {
   bool crowded() const { return crowded_; }
 
   uint64_t next_round() { return ++round_; }
-  Letter* mail(int rank) const { return desk(rank).mail[round_ % 2]; }
+  InlineMessage* inline_messages(int rank) const { return desk(rank).inline_messages[round_ % 2]; }
   float* half(int rank) const { return desk(rank).half[round_ % 2]; }
 
   /// Tells all: everything this rank wrote so far may be read.
@@ -66,15 +66,15 @@ class Board {
   void await_all() const {
     for (int i = 1; i < ranks_; ++i) await((rank_ + i) % ranks_);
   }
-  const float* read(const Letter& letter) const {
-    for (int looks = 0; letter.round.load(std::memory_order_acquire) != round_; ++looks) relax(looks);
-    return letter.payload;
+  const float* read(const InlineMessage& message) const {
+    for (int looks = 0; message.round.load(std::memory_order_acquire) != round_; ++looks) relax(looks);
+    return message.payload;
   }
 
  private:
   struct Desk {
     alignas(4096) std::atomic<uint64_t> announced;
-    alignas(256) Letter mail[2][kLetters];
+    alignas(256) InlineMessage inline_messages[2][kInlineMessages];
     alignas(4096) float half[2][kHalfBytes / sizeof(float)];
   };
 

@@ -26,7 +26,7 @@ void PrivateBuffers::all_reduce(const float* input, float* output, size_t count)
   static const size_t block =
       std::min(Board::kHalfBytes, knob("REFERENCE_BLOCK", 512 * 1024)) / sizeof(float);
   const size_t bytes = count * sizeof(float);
-  if (count <= kLetters * Letter::kFloats) return by_mail(input, output, count);
+  if (count <= kInlineMessages * InlineMessage::kFloats) return by_inline_messages(input, output, count);
   if (bytes <= one_shot_bytes) return one_shot(input, output, count);
   const bool streams = bytes >= stream_bytes;
   for (size_t done = 0; done < count; done += block) {
@@ -36,19 +36,19 @@ void PrivateBuffers::all_reduce(const float* input, float* output, size_t count)
 }
 
 /// Payload and flag in one line: one trip between the cores is all.
-void PrivateBuffers::by_mail(const float* input, float* output, size_t count) {
+void PrivateBuffers::by_inline_messages(const float* input, float* output, size_t count) {
   const uint64_t round = board_.next_round();
-  Letter* own = board_.mail(board_.rank());
-  for (size_t at = 0, i = 0; at < count; at += Letter::kFloats, ++i) {
-    std::memcpy(own[i].payload, input + at, std::min(Letter::kFloats, count - at) * sizeof(float));
+  InlineMessage* own = board_.inline_messages(board_.rank());
+  for (size_t at = 0, i = 0; at < count; at += InlineMessage::kFloats, ++i) {
+    std::memcpy(own[i].payload, input + at, std::min(InlineMessage::kFloats, count - at) * sizeof(float));
     own[i].round.store(round, std::memory_order_release);
   }
   const float* from[kMostRanks];
-  for (size_t at = 0, i = 0; at < count; at += Letter::kFloats, ++i) {
+  for (size_t at = 0, i = 0; at < count; at += InlineMessage::kFloats, ++i) {
     for (int rank = 0; rank < board_.ranks(); ++rank) {
-      from[rank] = rank == board_.rank() ? input + at : board_.read(board_.mail(rank)[i]);
+      from[rank] = rank == board_.rank() ? input + at : board_.read(board_.inline_messages(rank)[i]);
     }
-    fold(output + at, from, board_.ranks(), std::min(Letter::kFloats, count - at));
+    fold(output + at, from, board_.ranks(), std::min(InlineMessage::kFloats, count - at));
   }
 }
 

@@ -13,7 +13,7 @@ class PrivateBuffers {
   void all_reduce(const float* input, float* output, size_t count);
 
  private:
-  void by_mail(const float* input, float* output, size_t count);
+  void by_inline_messages(const float* input, float* output, size_t count);
   void one_shot(const float* input, float* output, size_t count);
   void two_shot(const float* input, float* output, size_t count, bool streams);
 

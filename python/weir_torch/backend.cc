@@ -51,7 +51,7 @@ Backend::Backend(StorePtr store, int rank, int size, Milliseconds timeout)
       timeout_(timeout),
       communicator_(store_, "weir", rank, size),
       gpu_communicator_(store_, "weir/gpu", rank, size),
-      mail_(store_, rank, size) {}
+      tagged_messages_(store_, rank, size) {}
 
 Backend::~Backend() { close(); }
 
@@ -64,7 +64,7 @@ void Backend::close() {
       gpu_communicator_.abort();
     }
     queue_->close();
-    mail_.close();
+    tagged_messages_.close();
   });
 }
 
@@ -306,15 +306,15 @@ WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inpu
 #endif
 
 WorkPtr Backend::send(Tensors& tensors, int to, int tag) {
-  return mail_.send(only(tensors, "send"), passage_for(tensors), to, tag, timeout_);
+  return tagged_messages_.send(only(tensors, "send"), passage_for(tensors), to, tag, timeout_);
 }
 
 WorkPtr Backend::recv(Tensors& tensors, int from, int tag) {
-  return mail_.receive(only(tensors, "receive"), passage_for(tensors), from, tag, timeout_);
+  return tagged_messages_.receive(only(tensors, "receive"), passage_for(tensors), from, tag, timeout_);
 }
 
 WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
-  return mail_.receive_from_any(only(tensors, "receive"), passage_for(tensors), tag, timeout_);
+  return tagged_messages_.receive_from_any(only(tensors, "receive"), passage_for(tensors), tag, timeout_);
 }
 
 void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool /*wait_all_ranks*/) {
@@ -325,7 +325,7 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool /*wait_
 void Backend::abort() {
   communicator_.abort();
   gpu_communicator_.abort();
-  mail_.abort();
+  tagged_messages_.abort();
 }
 
 }  // namespace weir_torch

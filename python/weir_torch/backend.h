@@ -1,9 +1,9 @@
 /// weir as a back end of torch.distributed: one rank of one process group.
 ///
-/// Collectives are queued on one task queue and carried out in order; messages go their own way (mail.h). The
-/// communicator meets the other ranks when the first collective is carried out; tensors on a GPU have one of
-/// their own (gpu.h). As PyTorch asks of every back
-/// end, one thread at a time issues operations; Work is thread-safe, and so is abort().
+/// Collectives are queued on one task queue and carried out in order; messages go their own way
+/// (tagged_messages.h). The communicator meets the other ranks when the first collective is carried out;
+/// tensors on a GPU have one of their own (gpu.h). As PyTorch asks of every back end, one thread at a time
+/// issues operations; Work is thread-safe, and so is abort().
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "python/weir_torch/collectives.h"
-#include "python/weir_torch/mail.h"
+#include "python/weir_torch/tagged_messages.h"
 
 namespace weir_torch {
 
@@ -88,7 +88,7 @@ class Backend final : public Base {
   GpuQueues queues_;
   Communicator communicator_;      ///< for tensors on the CPU
   Communicator gpu_communicator_;  ///< on the GPU of the first tensor that was on one
-  Mail mail_;
+  TaggedMessages tagged_messages_;
   const std::shared_ptr<TaskQueue> queue_ = std::make_shared<TaskQueue>();
   std::atomic<uint64_t> issued_{0};
   std::atomic<uint64_t> monitored_{0};  ///< monitored barriers

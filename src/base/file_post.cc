@@ -13,15 +13,15 @@
 namespace weir {
 namespace {
 
-struct Letter {
+struct SenderId {
   uint64_t uid;
   int64_t rank;
 };
 
 /// A message with room for one descriptor.
 struct Envelope {
-  Letter letter{};
-  iovec part{&letter, sizeof(letter)};
+  SenderId sender{};
+  iovec part{&sender, sizeof(sender)};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr header{};
 
@@ -63,7 +63,7 @@ Result<FilePost> FilePost::open(uint64_t uid, Rank rank) {
 
 Result<bool> FilePost::send(const std::string& address, Rank to, const Socket& file) const {
   Envelope out;
-  out.letter = {uid_, rank_};
+  out.sender = {uid_, rank_};
   sockaddr_un there;
   out.header.msg_namelen = raw(address, there);
   out.header.msg_name = &there;
@@ -89,9 +89,9 @@ bool FilePost::take(std::vector<Socket>& files) const {
     std::memcpy(&descriptor, CMSG_DATA(one), sizeof(descriptor));
     file = Socket(descriptor);
   }
-  const bool ours = bytes == sizeof(Letter) && in.letter.uid == uid_ && in.letter.rank >= 0 &&
-                    in.letter.rank < static_cast<int64_t>(files.size()) && in.letter.rank != rank_;
-  if (ours && file.valid()) files[static_cast<size_t>(in.letter.rank)] = std::move(file);
+  const bool ours = bytes == sizeof(SenderId) && in.sender.uid == uid_ && in.sender.rank >= 0 &&
+                    in.sender.rank < static_cast<int64_t>(files.size()) && in.sender.rank != rank_;
+  if (ours && file.valid()) files[static_cast<size_t>(in.sender.rank)] = std::move(file);
   return true;
 }
 

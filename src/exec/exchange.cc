@@ -22,8 +22,8 @@ Exchange::Exchange(Rank self, std::vector<ExchangeArea> exchange_areas, std::vec
 void Exchange::start(Collective kind, const Work& work) {
   work_ = &work;
   if (kind != kind_ || work.count != count_ || work.type != type_) lay_out(kind, work);
-  if (total_ <= Mail::kBytes) {
-    send_mail();
+  if (total_ <= InlineMessage::kBytes) {
+    send_inline_messages();
     return;
   }
   post_buffers();
@@ -66,9 +66,9 @@ void Exchange::lay_out(Collective kind, const Work& work) {
 
 Progress Exchange::advance() {
   for (;;) {
-    if (phase_ == Phase::mail) {
-      if (!all_mail()) return error_.ok() ? Progress::blocked : Progress::failed;
-      read_mail();
+    if (phase_ == Phase::inline_messages) {
+      if (!all_inline_messages()) return error_.ok() ? Progress::blocked : Progress::failed;
+      read_inline_messages();
       return Progress::done;
     }
     if (!all_posted()) return error_.ok() ? Progress::blocked : Progress::failed;
@@ -98,53 +98,53 @@ Progress Exchange::advance() {
 }
 
 /// Announces a stage to every rank, with what fits into the announcement itself.
-void Exchange::send_mail() {
-  phase_ = Phase::mail;
+void Exchange::send_inline_messages() {
+  phase_ = Phase::inline_messages;
   pending_ = everybody_;
   ++stage_;
   const uint64_t word = uint64_t{stage_} << 32 | static_cast<uint32_t>(work_->tag);
   const std::byte* from = work_->input;
   if (work_->scales && kind_ == Collective::all_reduce) {
-    device::scale(work_->type, own_mail_, work_->input, work_->factor, work_->count);
-    from = own_mail_;
+    device::scale(work_->type, own_inline_message_, work_->input, work_->factor, work_->count);
+    from = own_inline_message_;
   }
   for (int i = 0; i + 1 < ranks_; ++i) {
     const Rank peer = after_self(i);
-    Mail& mail = exchange_areas_[peer].mail(stage_ % 2, self_);
+    InlineMessage& inline_message = exchange_areas_[peer].inline_message(stage_ % 2, self_);
     if (by_destination()) {
       const std::byte* block = work_->input + static_cast<size_t>(peer) * total_;
-      stage_copy(mail.bytes, block, work_->count);
+      stage_copy(inline_message.bytes, block, work_->count);
     } else {
-      std::memcpy(mail.bytes, from, total_);
+      std::memcpy(inline_message.bytes, from, total_);
     }
-    mail.stage.store(word, std::memory_order_release);
+    inline_message.stage.store(word, std::memory_order_release);
     doorbells_[peer]->ring();
   }
 }
 
-bool Exchange::all_mail() {
+bool Exchange::all_inline_messages() {
   return hear_all([this](Rank peer) -> const std::atomic<uint64_t>& {
-    return exchange_areas_[self_].mail(stage_ % 2, peer).stage;
+    return exchange_areas_[self_].inline_message(stage_ % 2, peer).stage;
   });
 }
 
-void Exchange::read_mail() {
-  const auto letter = [&](Rank rank) -> const std::byte* {
-    if (rank != self_) return exchange_areas_[self_].mail(stage_ % 2, rank).bytes;
-    if (kind_ == Collective::all_reduce) return work_->scales ? own_mail_ : work_->input;
+void Exchange::read_inline_messages() {
+  const auto message = [&](Rank rank) -> const std::byte* {
+    if (rank != self_) return exchange_areas_[self_].inline_message(stage_ % 2, rank).bytes;
+    if (kind_ == Collective::all_reduce) return work_->scales ? own_inline_message_ : work_->input;
     if (kind_ == Collective::all_gather) return work_->input;
     const std::byte* block = work_->input + static_cast<size_t>(self_) * total_;
     if (!work_->scales) return block;
-    device::scale(work_->type, own_mail_, block, work_->factor, work_->count);
-    return own_mail_;
+    device::scale(work_->type, own_inline_message_, block, work_->factor, work_->count);
+    return own_inline_message_;
   };
   if (folds()) {
-    fold(work_->output, work_->count, device::Traffic::cached, letter);
+    fold(work_->output, work_->count, device::Traffic::cached, message);
     return;
   }
   for (Rank rank = 0; rank < ranks_; ++rank) {
     std::byte* target = work_->output + static_cast<size_t>(rank) * total_;
-    if (const std::byte* from = letter(rank); from != target) std::memcpy(target, from, total_);
+    if (const std::byte* from = message(rank); from != target) std::memcpy(target, from, total_);
   }
 }
 
@@ -153,7 +153,7 @@ void Exchange::read_mail() {
 void Exchange::post() {
   pending_ = everybody_;
   ++stage_;
-  StageLine& line = exchange_areas_[self_].stage(stage_ % 2);
+  StageEntry& line = exchange_areas_[self_].stage(stage_ % 2);
   if (first_) {
     line.input = own_input_;
     line.output = own_output_;
@@ -205,7 +205,7 @@ Status Exchange::learn_buffers() {
   any_posted_ = false;
   direct_ = !work_->scales && work_->divisor == 1;
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    const StageLine& line = exchange_areas_[rank].stage(stage_ % 2);
+    const StageEntry& line = exchange_areas_[rank].stage(stage_ % 2);
     any_posted_ |= line.input.slot >= 0;
     direct_ = direct_ && line.input.slot >= 0 && (kind_ != Collective::all_reduce || line.output.slot >= 0);
     Buffers& known = buffers_[rank];
@@ -217,7 +217,7 @@ Status Exchange::learn_buffers() {
   return {};
 }
 
-Status Exchange::find(Rank rank, const StageLine& line, Buffers& found) {
+Status Exchange::find(Rank rank, const StageEntry& line, Buffers& found) {
   if (line.input.slot >= 0) {
     auto input = allocations_.resolve(rank, line.input);
     WEIR_TRY(input.status());

@@ -7,7 +7,7 @@
 ///   all_gather, reduce_scatter, all_to_all   one_shot
 ///
 /// How (stages and who may write what when: exchange_area.h):
-///  * A few bytes travel inside the line that announces them (mail).
+///  * A few bytes travel inside the line that announces them (inline messages).
 ///  * More is copied into the rank's own half, block by block, and announced in its stage line; the others
 ///  read it
 ///    there. The two-shot all-reduce folds its share of a block and announces the result in a second stage.
@@ -62,10 +62,10 @@ class Exchange final : public Task {
 
  private:
   enum class Phase : uint8_t {
-    mail,     ///< wait for everybody's few bytes
-    inputs,   ///< wait for everybody's block, or for where their buffers are
-    results,  ///< two-shot: wait for everybody's share of the block
-    drain,    ///< wait until everybody has read or written the buffers
+    inline_messages,  ///< wait for everybody's few bytes
+    inputs,           ///< wait for everybody's block, or for where their buffers are
+    results,          ///< two-shot: wait for everybody's share of the block
+    drain,            ///< wait until everybody has read or written the buffers
   };
 
   /// The buffers that a peer posted last, and where they are in this address space; null: nowhere.
@@ -78,16 +78,16 @@ class Exchange final : public Task {
 
   void lay_out(Collective kind, const Work& work);
   void post_buffers();
-  void send_mail();
-  bool all_mail();
-  void read_mail();
+  void send_inline_messages();
+  bool all_inline_messages();
+  void read_inline_messages();
   void post();
   bool all_posted();
   template <typename WordOf>
   bool hear_all(WordOf word_of);
   bool heard(Rank peer, uint64_t word);
   Status learn_buffers();
-  Status find(Rank rank, const StageLine& line, Buffers& found);
+  Status find(Rank rank, const StageEntry& line, Buffers& found);
   void begin_block();
   void stage_inputs();
   void consume();
@@ -133,7 +133,7 @@ class Exchange final : public Task {
   size_t done_ = 0;  ///< elements of the call's block before this one
   size_t now_ = 0;   ///< elements in this one
   device::Traffic traffic_ = device::Traffic::cached;
-  Phase phase_ = Phase::mail;
+  Phase phase_ = Phase::inline_messages;
   uint32_t stage_ = 0;    ///< the last one posted
   uint64_t pending_ = 0;  ///< bit i: rank own + 1 + i was not heard from in this stage
   Rank awaited_ = 0;
@@ -144,9 +144,9 @@ class Exchange final : public Task {
   Posted own_output_;
   const std::byte* posted_input_ = nullptr;  ///< what own_input_ and own_output_ say; null: nothing yet
   const std::byte* posted_output_ = nullptr;
-  uint64_t version_ = 0;                          ///< of the allocations then
-  std::vector<Buffers> buffers_;                  ///< by rank
-  alignas(64) std::byte own_mail_[Mail::kBytes];  ///< own few bytes, scaled
+  uint64_t version_ = 0;                                             ///< of the allocations then
+  std::vector<Buffers> buffers_;                                     ///< by rank
+  alignas(64) std::byte own_inline_message_[InlineMessage::kBytes];  ///< own few bytes, scaled
   Status error_;
 };
 

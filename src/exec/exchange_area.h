@@ -1,13 +1,13 @@
 /// The exchange area of a segment: memory that the ranks of one island write and read directly, for the
 /// exchanges that exchange.h describes. All ranks cut their exchange areas in the same way.
 ///
-///     | stage lines | allocation table | mail | half 0 | half 1 |
+///     | stage lines | allocation table | inline messages | half 0 | half 1 |
 ///
-/// Writers: everything is written by the owner of the exchange area, but mail[parity][p], which rank p
-/// writes. Readers: all. An exchange is a row of stages that all ranks number alike. What belongs to stage s
-/// lies in the line, mail and half of parity s % 2. Posting stage s + 1 says: I have read all I want of stage
-/// s. So memory of stage s may be written again in stage s + 2, once everybody's stage s + 1 was seen, and no
-/// other lock is needed.
+/// Writers: everything is written by the owner of the exchange area, but inline_message[parity][p], which
+/// rank p writes. Readers: all. An exchange is a row of stages that all ranks number alike. What belongs to
+/// stage s lies in the line, inline messages and half of parity s % 2. Posting stage s + 1 says: I have read
+/// all I want of stage s. So memory of stage s may be written again in stage s + 2, once everybody's stage s
+/// + 1 was seen, and no other lock is needed.
 #pragma once
 
 #include <atomic>
@@ -26,20 +26,20 @@ struct Posted {
 };
 
 /// What a rank says to all when it enters a stage. `stage` is written last, with release.
-struct alignas(64) StageLine {
+struct alignas(64) StageEntry {
   std::atomic<uint64_t> stage;  ///< number << 32 | signature
   Posted input;
   Posted output;
 };
-static_assert(sizeof(StageLine) == 64);
+static_assert(sizeof(StageEntry) == 64);
 
 /// A few bytes from one rank to another, in the line that says they are there. `stage` is written last.
-struct alignas(64) Mail {
+struct alignas(64) InlineMessage {
   static constexpr size_t kBytes = 56;
   std::atomic<uint64_t> stage;
   std::byte bytes[kBytes];
 };
-static_assert(sizeof(Mail) == 64);
+static_assert(sizeof(InlineMessage) == 64);
 
 /// How a peer can map an allocation of the owner: a device::ShareHandle. Changed only between two operations,
 /// before a post that names the slot with a new generation.
@@ -58,22 +58,24 @@ class ExchangeArea {
     half_bytes_ = bytes > head ? (bytes - head) / 2 / 4096 * 4096 : 0;
   }
 
-  StageLine& stage(uint64_t parity) const { return reinterpret_cast<StageLine*>(base_)[parity]; }
+  StageEntry& stage(uint64_t parity) const { return reinterpret_cast<StageEntry*>(base_)[parity]; }
   AllocationSlot& allocation(int slot) const {
-    return reinterpret_cast<AllocationSlot*>(base_ + 2 * sizeof(StageLine))[slot];
+    return reinterpret_cast<AllocationSlot*>(base_ + 2 * sizeof(StageEntry))[slot];
   }
-  Mail& mail(uint64_t parity, int from) const {
-    return reinterpret_cast<Mail*>(
-        base_ + kMailOffset)[parity * static_cast<size_t>(ranks_) + static_cast<size_t>(from)];
+  InlineMessage& inline_message(uint64_t parity, int from) const {
+    return reinterpret_cast<InlineMessage*>(
+        base_ + kInlineMessageOffset)[parity * static_cast<size_t>(ranks_) + static_cast<size_t>(from)];
   }
   std::byte* half(uint64_t parity) const { return base_ + head_bytes(ranks_) + parity * half_bytes_; }
   /// 0: the exchange area is too small for this many ranks.
   size_t half_bytes() const { return half_bytes_; }
 
  private:
-  static constexpr size_t kMailOffset = 2 * sizeof(StageLine) + kAllocations * sizeof(AllocationSlot);
+  static constexpr size_t kInlineMessageOffset =
+      2 * sizeof(StageEntry) + kAllocations * sizeof(AllocationSlot);
   static size_t head_bytes(int ranks) {
-    return (kMailOffset + 2 * static_cast<size_t>(ranks) * sizeof(Mail) + 4095) / 4096 * 4096;
+    return (kInlineMessageOffset + 2 * static_cast<size_t>(ranks) * sizeof(InlineMessage) + 4095) / 4096 *
+           4096;
   }
 
   std::byte* base_ = nullptr;

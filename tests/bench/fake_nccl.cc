@@ -48,7 +48,7 @@ struct World {
   int size;
   std::vector<std::deque<Operation>> waiting;  // by rank
   std::vector<size_t> posted, completed;
-  std::map<std::pair<int, int>, std::deque<Message>> mail;  // by sender and receiver
+  std::map<std::pair<int, int>, std::deque<Message>> messages;  // by sender and receiver
   bool aborted = false;
 };
 
@@ -232,7 +232,7 @@ ncclResult_t flush() {
   auto messages = std::move(sends);
   auto expected = std::move(receives);
   collectives.clear(), sends.clear(), receives.clear();
-  for (auto& [world, message] : messages) world->mail[message.first].push_back(message.second);
+  for (auto& [world, message] : messages) world->messages[message.first].push_back(message.second);
   for (Posted& posted : mine) {
     auto rank = static_cast<size_t>(posted.comm->rank);
     if (rank == 1 && asked("hang")) continue;
@@ -242,7 +242,7 @@ ncclResult_t flush() {
   for (Posted& posted : mine) progress(*posted.comm->world);
   changed.notify_all();
   for (Receive& receive : expected) {
-    auto& box = receive.world->mail[{receive.from, receive.to}];
+    auto& box = receive.world->messages[{receive.from, receive.to}];
     if (ncclResult_t result = wait_for(lock, *receive.world, [&] { return !box.empty(); });
         result != ncclSuccess)
       return result;

@@ -9,17 +9,17 @@ namespace weir::conform {
 namespace {
 
 /// What a rank sends to another one as its `number`-th message.
-std::vector<int32_t> letter(int from, int to, size_t number, size_t count) {
+std::vector<int32_t> elements(int from, int to, size_t number, size_t count) {
   std::vector<int32_t> values(count);
   for (size_t i = 0; i < count; ++i)
     values[i] = static_cast<int32_t>(i + 1000 * number) + 1'000'000 * from + 10'000'000 * to;
   return values;
 }
 
-struct Letter {
-  Letter(int from, int to, size_t number, size_t count, cudaStream_t stream)
-      : out(4 * count), in(4 * count), expected(letter(to, from, number, count)) {
-    out.write(letter(from, to, number, count), stream);
+struct Transfer {
+  Transfer(int from, int to, size_t number, size_t count, cudaStream_t stream)
+      : out(4 * count), in(4 * count), expected(elements(to, from, number, count)) {
+    out.write(elements(from, to, number, count), stream);
     in.write(std::vector<int32_t>(count, -1), stream);
   }
   Buffer out, in;
@@ -30,21 +30,21 @@ TEST(PointToPoint, SeveralToEveryRankInOneGroup) {
   with_comms({3}, [](ncclComm_t comm, int rank) {
     const Stream stream;
     constexpr size_t kCounts[] = {5, 0, 70'001, 1, 300};
-    std::vector<std::unique_ptr<Letter>> letters;
+    std::vector<std::unique_ptr<Transfer>> transfers;
     for (int peer = 0; peer < 3; ++peer)
       for (size_t number = 0; number < std::size(kCounts); ++number)
-        letters.push_back(std::make_unique<Letter>(rank, peer, number, kCounts[number], stream));
+        transfers.push_back(std::make_unique<Transfer>(rank, peer, number, kCounts[number], stream));
     for (int round = 0; round < 2; ++round) {
       ncclGroupStart();
-      for (size_t i = 0; i < letters.size(); ++i) {
+      for (size_t i = 0; i < transfers.size(); ++i) {
         const auto peer = static_cast<int>(i / std::size(kCounts));
         const size_t count = kCounts[i % std::size(kCounts)];
-        EXPECT_EQ(failure(ncclSend(letters[i]->out.data(), count, ncclInt32, peer, comm, stream)), "");
-        EXPECT_EQ(failure(ncclRecv(letters[i]->in.data(), 4 * count, ncclInt8, peer, comm, stream)), "");
+        EXPECT_EQ(failure(ncclSend(transfers[i]->out.data(), count, ncclInt32, peer, comm, stream)), "");
+        EXPECT_EQ(failure(ncclRecv(transfers[i]->in.data(), 4 * count, ncclInt8, peer, comm, stream)), "");
       }
       ASSERT_EQ(failure(ncclGroupEnd()), "");
     }
-    for (const auto& one : letters)
+    for (const auto& one : transfers)
       EXPECT_EQ(one->in.read<int32_t>(one->expected.size(), stream), one->expected);
   });
 }
@@ -54,9 +54,9 @@ TEST(PointToPoint, GroupsOfTwoRanksNeedNotBeAlike) {
   with_comms({2}, [](ncclComm_t comm, int rank) {
     const Stream stream;
     constexpr size_t kCount = 50'000;
-    const Letter first(rank, 1 - rank, 1, kCount, stream), second(rank, 1 - rank, 2, kCount, stream);
+    const Transfer first(rank, 1 - rank, 1, kCount, stream), second(rank, 1 - rank, 2, kCount, stream);
     if (rank == 0) ncclGroupStart();
-    for (const Letter* one : {&first, &second})
+    for (const Transfer* one : {&first, &second})
       for (const bool sends : {rank == 0, rank == 1})
         EXPECT_EQ(failure(sends ? ncclSend(one->out.data(), kCount, ncclInt32, 1 - rank, comm, stream)
                                 : ncclRecv(one->in.data(), kCount, ncclInt32, 1 - rank, comm, stream)),
@@ -73,7 +73,7 @@ TEST(PointToPoint, BesideACollectiveOnAnotherStream) {
   with_comms({2}, [](ncclComm_t comm, int rank) {
     const Stream stream, other;
     constexpr size_t kCount = 20'000;
-    const Letter one(rank, 1 - rank, 3, kCount, stream);
+    const Transfer one(rank, 1 - rank, 3, kCount, stream);
     const Buffer sum(4 * kCount);
     sum.write(std::vector<int32_t>(kCount, rank + 1), other);
     for (int round = 0; round < 2; ++round) {
@@ -92,14 +92,14 @@ TEST(PointToPoint, HostMemoryOnTheStreamOfAGpu) {
   with_comms({2}, [](ncclComm_t comm, int rank) {
     const Stream stream;
     constexpr size_t kCount = 3000;
-    const std::vector<int32_t> out = letter(rank, 1 - rank, 0, kCount);
+    const std::vector<int32_t> out = elements(rank, 1 - rank, 0, kCount);
     std::vector<int32_t> in(kCount, -1);
     ncclGroupStart();
     EXPECT_EQ(failure(ncclSend(out.data(), kCount, ncclInt32, 1 - rank, comm, stream)), "");
     EXPECT_EQ(failure(ncclRecv(in.data(), kCount, ncclInt32, 1 - rank, comm, stream)), "");
     ASSERT_EQ(failure(ncclGroupEnd()), "");
     stream.wait();
-    EXPECT_EQ(in, letter(1 - rank, rank, 0, kCount));
+    EXPECT_EQ(in, elements(1 - rank, rank, 0, kCount));
   });
 }
 
@@ -111,18 +111,20 @@ TEST(PointToPoint, OneThreadHasAllRanksAndOneStream) {
   ASSERT_EQ(failure(ncclCommInitAll(comms.data(), 3, std::vector<int>(3, gpu).data())), "");
   {
     const Stream stream;
-    std::vector<std::unique_ptr<Letter>> letters;
+    std::vector<std::unique_ptr<Transfer>> transfers;
     for (int rank = 0; rank < 3; ++rank)
       for (int peer = 0; peer < 3; ++peer)
-        letters.push_back(std::make_unique<Letter>(rank, peer, 4, kCount, stream));
+        transfers.push_back(std::make_unique<Transfer>(rank, peer, 4, kCount, stream));
     ncclGroupStart();
-    for (size_t i = 0; i < letters.size(); ++i) {
+    for (size_t i = 0; i < transfers.size(); ++i) {
       const auto peer = static_cast<int>(i % 3);
-      EXPECT_EQ(failure(ncclSend(letters[i]->out.data(), kCount, ncclInt32, peer, comms[i / 3], stream)), "");
-      EXPECT_EQ(failure(ncclRecv(letters[i]->in.data(), kCount, ncclInt32, peer, comms[i / 3], stream)), "");
+      EXPECT_EQ(failure(ncclSend(transfers[i]->out.data(), kCount, ncclInt32, peer, comms[i / 3], stream)),
+                "");
+      EXPECT_EQ(failure(ncclRecv(transfers[i]->in.data(), kCount, ncclInt32, peer, comms[i / 3], stream)),
+                "");
     }
     ASSERT_EQ(failure(ncclGroupEnd()), "");
-    for (const auto& one : letters) EXPECT_EQ(one->in.read<int32_t>(kCount, stream), one->expected);
+    for (const auto& one : transfers) EXPECT_EQ(one->in.read<int32_t>(kCount, stream), one->expected);
   }
   for (const ncclComm_t comm : comms) EXPECT_EQ(failure(ncclCommDestroy(comm)), "");
 }

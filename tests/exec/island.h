@@ -20,7 +20,7 @@ class Island {
   explicit Island(int ranks, size_t exchange_area_bytes = 1 << 20) {
     for (Rank rank = 0; rank < ranks; ++rank) {
       auto segment = Segment::create(
-          {.uid = 7, .rank = rank, .exchange_area_bytes = exchange_area_bytes, .inbox_bytes = 1 << 26});
+          {.uid = 7, .rank = rank, .exchange_area_bytes = exchange_area_bytes, .ring_pool_bytes = 1 << 26});
       if (!segment.ok()) throw std::runtime_error(segment.status().message());
       segments_.push_back(std::move(*segment));
       transports_.push_back(make_loop({7, rank, 1}, segments_.back().get(), &local_));

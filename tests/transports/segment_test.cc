@@ -15,9 +15,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::unique_ptr<Segment> make(size_t inbox_bytes, size_t exchange_area_bytes = 0) {
+std::unique_ptr<Segment> make(size_t ring_pool_bytes, size_t exchange_area_bytes = 0) {
   auto segment = Segment::create(
-      {.uid = 1, .rank = 3, .exchange_area_bytes = exchange_area_bytes, .inbox_bytes = inbox_bytes});
+      {.uid = 1, .rank = 3, .exchange_area_bytes = exchange_area_bytes, .ring_pool_bytes = ring_pool_bytes});
   EXPECT_TRUE(segment.ok()) << segment.status().message();
   return std::move(*segment);
 }
@@ -55,7 +55,7 @@ TEST(SegmentTest, CostsNothingUntilTouched) {
   EXPECT_LT(resident * 4096, size_t{256} << 20);
 }
 
-TEST(SegmentTest, TakesASmallerInboxWhereAddressSpaceIsLimited) {
+TEST(SegmentTest, TakesASmallerRingPoolWhereAddressSpaceIsLimited) {
   const pid_t child = fork();
   if (child == 0) {
     std::ifstream statm("/proc/self/statm");
@@ -64,11 +64,11 @@ TEST(SegmentTest, TakesASmallerInboxWhereAddressSpaceIsLimited) {
     const rlimit limit = {(pages * 4096) + (size_t{100} << 20), RLIM_INFINITY};
     setrlimit(RLIMIT_AS, &limit);
     auto segment =
-        Segment::create({.uid = 1, .rank = 3, .exchange_area_bytes = 0, .inbox_bytes = size_t{1} << 30});
+        Segment::create({.uid = 1, .rank = 3, .exchange_area_bytes = 0, .ring_pool_bytes = size_t{1} << 30});
     if (!segment.ok()) _exit(1);
-    const auto small = (*segment)->inbox().take(size_t{1} << 20);
-    auto refused =
-        Segment::create({.uid = 1, .rank = 3, .exchange_area_bytes = size_t{1} << 30, .inbox_bytes = 4096});
+    const auto small = (*segment)->ring_pool().take(size_t{1} << 20);
+    auto refused = Segment::create(
+        {.uid = 1, .rank = 3, .exchange_area_bytes = size_t{1} << 30, .ring_pool_bytes = 4096});
     const bool told = !refused.ok() && refused.status().message().find("ulimit -v") != std::string::npos;
     _exit(small.ok() && told ? 0 : 2);
   }
@@ -77,17 +77,17 @@ TEST(SegmentTest, TakesASmallerInboxWhereAddressSpaceIsLimited) {
   EXPECT_EQ(WEXITSTATUS(state), 0);
 }
 
-TEST(InboxTest, FindsWhatWasAnnouncedAndNothingElse) {
+TEST(RingPoolTest, FindsWhatWasAnnouncedAndNothingElse) {
   const auto segment = make(64 << 20);
-  Inbox& inbox = segment->inbox();
+  RingPool& ring_pool = segment->ring_pool();
   const auto peer = view_peer(segment->memory(), 1, 3);
   ASSERT_TRUE(peer.ok());
-  const InboxView& view = peer.value().inbox;
+  const RingPoolView& view = peer.value().ring_pool;
   std::vector<ChannelPlace> places;
   for (uint32_t i = 0; i < 2000; ++i) {
-    auto place = inbox.take(100);
+    auto place = ring_pool.take(100);
     ASSERT_TRUE(place.ok());
-    ASSERT_TRUE(inbox.announce({static_cast<Rank>(i % 50), i}, *place).ok());
+    ASSERT_TRUE(ring_pool.announce({static_cast<Rank>(i % 50), i}, *place).ok());
     places.push_back(*place);
   }
   for (uint32_t i = 0; i < 2000; ++i) {
@@ -97,28 +97,28 @@ TEST(InboxTest, FindsWhatWasAnnouncedAndNothingElse) {
     EXPECT_EQ(found->generation, places[i].generation);
     EXPECT_FALSE(view.find({static_cast<Rank>(i % 50), i + 2000}).has_value());
   }
-  EXPECT_THAT(inbox.announce({0, 0}, places[0]).message(), HasSubstr("open already"));
-  inbox.withdraw({0, 0});
+  EXPECT_THAT(ring_pool.announce({0, 0}, places[0]).message(), HasSubstr("open already"));
+  ring_pool.withdraw({0, 0});
   EXPECT_FALSE(view.find({0, 0}).has_value());
 }
 
-TEST(InboxTest, UsesBlocksAgainOnlyWhenThePeerHasLeft) {
+TEST(RingPoolTest, UsesBlocksAgainOnlyWhenThePeerHasLeft) {
   const auto segment = make(1 << 20);
-  Inbox& inbox = segment->inbox();
-  const auto place = inbox.take(5000);
+  RingPool& ring_pool = segment->ring_pool();
+  const auto place = ring_pool.take(5000);
   ASSERT_TRUE(place.ok());
-  inbox.give_back_later(place.value(), 5000, 2);
-  EXPECT_NE(inbox.take(5000).value().block, place.value().block);
+  ring_pool.give_back_later(place.value(), 5000, 2);
+  EXPECT_NE(ring_pool.take(5000).value().block, place.value().block);
   reinterpret_cast<std::atomic<uint64_t>*>(place.value().block)->store(2);
-  const auto again = inbox.take(5000);
+  const auto again = ring_pool.take(5000);
   EXPECT_EQ(again.value().block, place.value().block);
   EXPECT_NE(again.value().generation, place.value().generation);
 }
 
-TEST(InboxTest, SaysWhenItIsFull) {
+TEST(RingPoolTest, SaysWhenItIsFull) {
   const auto segment = make(1 << 20);
-  EXPECT_TRUE(segment->inbox().take(1 << 20).ok());
-  EXPECT_THAT(segment->inbox().take(1).status().message(), HasSubstr("WEIR_SLOT_BYTES"));
+  EXPECT_TRUE(segment->ring_pool().take(1 << 20).ok());
+  EXPECT_THAT(segment->ring_pool().take(1).status().message(), HasSubstr("WEIR_SLOT_BYTES"));
 }
 
 TEST(LocalSegmentsTest, FindsOnlyLivingSegmentsOfThisProcess) {

@@ -20,7 +20,7 @@ constexpr uint64_t state_of(uint32_t generation, uint64_t flags) {
 }
 
 struct alignas(64) ControlCacheLine {
-  std::atomic<uint64_t> state;  // first word of the block: see Inbox::give_back_later
+  std::atomic<uint64_t> state;  // first word of the block: see RingPool::give_back_later
   uint32_t slots;
   uint32_t slot_bytes;
 };
@@ -117,7 +117,7 @@ class MemorySender final : public Sender {
 
   Result<bool> ready() override {
     if (connected_) return true;
-    const std::optional<ChannelPlace> place = peer_.inbox.find({spec_.self, spec_.channel});
+    const std::optional<ChannelPlace> place = peer_.ring_pool.find({spec_.self, spec_.channel});
     if (!place.has_value() || place->bytes < sizeof(ControlCacheLine)) return false;
     const Block block(place->block, spec_);
     uint64_t expected = state_of(place->generation, 0);
@@ -197,11 +197,11 @@ class MemoryReceiver final : public Receiver {
     peer_.view.doorbell->ring();
   }
   ~MemoryReceiver() override {
-    segment_.inbox().withdraw({spec_.peer, spec_.channel});
+    segment_.ring_pool().withdraw({spec_.peer, spec_.channel});
     block_.released().messages = taken_;
     const uint64_t before = block_.control().state.fetch_or(kClosed, std::memory_order_acq_rel);
     const bool in_use = (before & kTaken) != 0;
-    segment_.inbox().give_back_later(place_, block_.bytes(), in_use ? kLeft : 0);
+    segment_.ring_pool().give_back_later(place_, block_.bytes(), in_use ? kLeft : 0);
     if (in_use) peer_.view.doorbell->ring();
   }
   MemoryReceiver(const MemoryReceiver&) = delete;
@@ -277,12 +277,12 @@ Result<std::unique_ptr<Receiver>> open_memory_receiver(Segment& segment, PeerSeg
                                                        const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
   const size_t bytes = Block(spec).bytes();
-  Result<ChannelPlace> place = segment.inbox().take(bytes);
+  Result<ChannelPlace> place = segment.ring_pool().take(bytes);
   if (!place.ok()) return place.status();
   // Peers look at the state before anything else, so the order of announcing and making does not matter to
   // them; announcing first leaves nothing to undo when the directory refuses.
-  if (Status announced = segment.inbox().announce({spec.peer, spec.channel}, *place); !announced.ok()) {
-    segment.inbox().give_back(*place, bytes);
+  if (Status announced = segment.ring_pool().announce({spec.peer, spec.channel}, *place); !announced.ok()) {
+    segment.ring_pool().give_back(*place, bytes);
     return announced;
   }
   return std::unique_ptr<Receiver>(std::make_unique<MemoryReceiver>(segment, std::move(peer), spec, *place));

@@ -1,6 +1,6 @@
-/// A channel through memory that both ends address: a ring of records in the receiver's inbox.
+/// A channel through memory that both ends address: a ring of records in the receiver's ring pool.
 ///
-/// Layout of a channel's block, made by the receiver and announced in its directory (inbox.h):
+/// Layout of a channel's block, made by the receiver and announced in its directory (ring_pool.h):
 ///
 ///     | state, shape | released | ring: header, payload, header, payload ... |
 ///

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kSegmentMagic = 0x656d6f6872696577;  // "weirhome"
 constexpr uint32_t kVersion = 1;                        // of everything that lies in a segment
 constexpr size_t kPage = 4096;
-constexpr size_t kSmallestShare = 256;  // the inbox is at least 1/256 of what was asked for
+constexpr size_t kSmallestShare = 256;  // the ring pool is at least 1/256 of what was asked for
 
 constexpr size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
@@ -26,8 +26,8 @@ struct SegmentHeader {
   uint64_t uid;
   uint64_t exchange_area_offset;
   uint64_t exchange_area_bytes;
-  uint64_t inbox_offset;
-  uint64_t inbox_bytes;
+  uint64_t ring_pool_offset;
+  uint64_t ring_pool_bytes;
   Doorbell doorbell;  // a line of its own
 };
 
@@ -44,26 +44,26 @@ SegmentView segment_view(const device::SharedMemory& memory) {
           memory.data()};
 }
 
-InboxView inbox_view(const device::SharedMemory& memory) {
+RingPoolView ring_pool_view(const device::SharedMemory& memory) {
   const SegmentHeader* header = header_of(memory);
   return {reinterpret_cast<DirectoryEntry*>(memory.data() + kDirectoryOffset),
-          memory.data() + header->inbox_offset, header->inbox_bytes};
+          memory.data() + header->ring_pool_offset, header->ring_pool_bytes};
 }
 
 /// Whether the header's areas lie one after the other inside `size` bytes.
 bool sound(const SegmentHeader& header, size_t size) {
   return header.exchange_area_offset == kDirectoryOffset + kDirectoryBytes &&
          header.exchange_area_bytes <= size &&
-         header.inbox_offset == header.exchange_area_offset + whole_pages(header.exchange_area_bytes) &&
-         header.inbox_bytes <= size && header.inbox_offset <= size - header.inbox_bytes;
+         header.ring_pool_offset == header.exchange_area_offset + whole_pages(header.exchange_area_bytes) &&
+         header.ring_pool_bytes <= size && header.ring_pool_offset <= size - header.ring_pool_bytes;
 }
 
-Result<device::SharedMemory> reserve(size_t fixed, size_t wanted, size_t& inbox_bytes) {
+Result<device::SharedMemory> reserve(size_t fixed, size_t wanted, size_t& ring_pool_bytes) {
   const size_t least = std::max(whole_pages(wanted / kSmallestShare), kPage);
-  for (inbox_bytes = std::max(whole_pages(wanted), kPage);;
-       inbox_bytes = std::max(whole_pages(inbox_bytes / 4), least)) {
-    Result<device::SharedMemory> memory = device::SharedMemory::create(fixed + inbox_bytes);
-    if (memory.ok() || inbox_bytes <= least) return memory;
+  for (ring_pool_bytes = std::max(whole_pages(wanted), kPage);;
+       ring_pool_bytes = std::max(whole_pages(ring_pool_bytes / 4), least)) {
+    Result<device::SharedMemory> memory = device::SharedMemory::create(fixed + ring_pool_bytes);
+    if (memory.ok() || ring_pool_bytes <= least) return memory;
   }
 }
 
@@ -71,8 +71,8 @@ Result<device::SharedMemory> reserve(size_t fixed, size_t wanted, size_t& inbox_
 
 Result<std::unique_ptr<Segment>> Segment::create(const Spec& spec) {
   const size_t fixed = kDirectoryOffset + kDirectoryBytes + whole_pages(spec.exchange_area_bytes);
-  size_t inbox_bytes = 0;
-  Result<device::SharedMemory> segment = reserve(fixed, spec.inbox_bytes, inbox_bytes);
+  size_t ring_pool_bytes = 0;
+  Result<device::SharedMemory> segment = reserve(fixed, spec.ring_pool_bytes, ring_pool_bytes);
   if (!segment.ok()) return segment.status();
   auto memory = std::make_shared<device::SharedMemory>(std::move(*segment));
   auto* header = new (memory->data()) SegmentHeader{
@@ -82,14 +82,14 @@ Result<std::unique_ptr<Segment>> Segment::create(const Spec& spec) {
       .uid = spec.uid,
       .exchange_area_offset = kDirectoryOffset + kDirectoryBytes,
       .exchange_area_bytes = spec.exchange_area_bytes,
-      .inbox_offset = fixed,
-      .inbox_bytes = inbox_bytes,
+      .ring_pool_offset = fixed,
+      .ring_pool_bytes = ring_pool_bytes,
       .doorbell = {},
   };
   static_cast<void>(header);
   const SegmentView view = segment_view(*memory);
-  auto inbox = std::make_unique<Inbox>(inbox_view(*memory));
-  return std::unique_ptr<Segment>(new Segment(std::move(memory), view, std::move(inbox)));
+  auto ring_pool = std::make_unique<RingPool>(ring_pool_view(*memory));
+  return std::unique_ptr<Segment>(new Segment(std::move(memory), view, std::move(ring_pool)));
 }
 
 Result<PeerSegment> view_peer(SegmentMemory memory, uint64_t uid, Rank rank) {
@@ -114,8 +114,8 @@ Result<PeerSegment> view_peer(SegmentMemory memory, uint64_t uid, Rank rank) {
             rank, uid, header->rank, header->uid));
   }
   const SegmentView view = segment_view(*memory);
-  const InboxView inbox = inbox_view(*memory);
-  return PeerSegment{std::move(memory), view, inbox};
+  const RingPoolView ring_pool = ring_pool_view(*memory);
+  return PeerSegment{std::move(memory), view, ring_pool};
 }
 
 void LocalSegments::add(const SegmentMemory& memory) {

@@ -30,9 +30,9 @@ struct Wanted {
 using WantedPtr = std::shared_ptr<Wanted>;
 
 /// The sender's end.
-class Outbox {
+class MessageSender {
  public:
-  Outbox(StorePtr store, int from, int to);
+  MessageSender(StorePtr store, int from, int to);
   TaskPtr send(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag, Milliseconds timeout);
   TaskQueue& queue() { return *queue_; }
   Communicator& communicator() { return communicator_; }
@@ -49,9 +49,9 @@ class Outbox {
 };
 
 /// The receiver's end.
-class Inbox {
+class MessageReceiver {
  public:
-  Inbox(StorePtr store, int from, int to);
+  MessageReceiver(StorePtr store, int from, int to);
   /// wanted->task is set here.
   TaskPtr receive(const WantedPtr& wanted, Milliseconds timeout);
   /// Looks for a message to a task that others may find one for, too, and has no deadline.
@@ -91,13 +91,13 @@ class Inbox {
 };
 
 /// All directions of one rank. Thread-safe.
-class Mail {
+class TaggedMessages {
  public:
-  Mail(StorePtr store, int rank, int size);
+  TaggedMessages(StorePtr store, int rank, int size);
   /// REQUIRES: close() was called.
-  ~Mail() = default;
-  Mail(const Mail&) = delete;
-  Mail& operator=(const Mail&) = delete;
+  ~TaggedMessages() = default;
+  TaggedMessages(const TaggedMessages&) = delete;
+  TaggedMessages& operator=(const TaggedMessages&) = delete;
 
   TaskPtr send(const at::Tensor& tensor, const GpuPassagePtr& passage, int to, int tag, Milliseconds timeout);
   TaskPtr receive(const at::Tensor& tensor, const GpuPassagePtr& passage, int from, int tag,
@@ -111,8 +111,8 @@ class Mail {
   void close();
 
  private:
-  Outbox& outbox(int to);
-  Inbox& inbox(int from);
+  MessageSender& message_sender(int to);
+  MessageReceiver& message_receiver(int from);
   void check_peer(int peer, const char* what) const;
 
   const StorePtr store_;
@@ -120,8 +120,8 @@ class Mail {
   const int size_;
   std::mutex mutex_;
   bool aborted_ = false;
-  std::map<int, std::unique_ptr<Outbox>> outboxes_;
-  std::map<int, std::unique_ptr<Inbox>> inboxes_;
+  std::map<int, std::unique_ptr<MessageSender>> senders_;
+  std::map<int, std::unique_ptr<MessageReceiver>> receivers_;
 };
 
 }  // namespace weir_torch

@@ -1,4 +1,4 @@
-/// The inbox: the part of a segment in which channels are made, and the directory that tells peers where.
+/// The ring pool: the part of a segment in which channels are made, and the directory that tells peers where.
 ///
 /// The owner makes a block for a channel that comes to it and announces it under (source rank, channel
 /// number); the source finds it in the directory. Every announcement has a generation, so that the source
@@ -8,7 +8,7 @@
 ///   key    once, after the value; 0: free
 ///   value  generation and place of the block; 0: closed
 ///
-/// Thread safety: Inbox is used by one thread at a time, in the owner. InboxView may be read by anyone.
+/// Thread safety: RingPool is used by one thread at a time, in the owner. RingPoolView may be read by anyone.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ struct ChannelKey {
 /// Where a channel lies, and in which life.
 struct ChannelPlace {
   std::byte* block = nullptr;
-  size_t bytes = 0;         ///< up to the end of the inbox, for checks; the block is no longer than this
+  size_t bytes = 0;         ///< up to the end of the ring pool, for checks; the block is no longer than this
   uint32_t generation = 0;  ///< never 0
 };
 
@@ -44,8 +44,8 @@ struct DirectoryEntry {
 inline constexpr size_t kDirectoryEntries = size_t{1} << 15;
 inline constexpr size_t kBlockAlign = 4096;
 
-/// An inbox in any address space.
-struct InboxView {
+/// A ring pool in any address space.
+struct RingPoolView {
   DirectoryEntry* directory = nullptr;  ///< kDirectoryEntries
   std::byte* begin = nullptr;           ///< kBlockAlign-aligned
   size_t bytes = 0;
@@ -54,12 +54,12 @@ struct InboxView {
   std::optional<ChannelPlace> find(const ChannelKey& key) const;
 };
 
-class Inbox {
+class RingPool {
  public:
-  explicit Inbox(const InboxView& view) : view_(view) {}
+  explicit RingPool(const RingPoolView& view) : view_(view) {}
 
   /// A block of at least `bytes`, zeroed where it is fresh, else with the bytes of its last life. A block
-  /// keeps its size and begin for good. The error is a sentence when the inbox is full.
+  /// keeps its size and begin for good. The error is a sentence when the ring pool is full.
   Result<ChannelPlace> take(size_t bytes);
   /// Gives a block back. REQUIRES: nobody writes to it any more.
   void give_back(const ChannelPlace& place, size_t bytes);
@@ -77,7 +77,7 @@ class Inbox {
     uint64_t mask;  ///< of the first word: all set when the peer has left
   };
 
-  InboxView view_;
+  RingPoolView view_;
   size_t used_ = 0;  ///< bytes ever handed out
   uint32_t generation_ = 0;
   std::vector<Block> free_;

@@ -1,4 +1,4 @@
-#include "python/weir_torch/mail.h"
+#include "python/weir_torch/tagged_messages.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,7 +22,9 @@ struct Envelope {
 };
 static_assert(sizeof(Envelope) == 1024);
 
-std::string name_of(int from, int to) { return "mail/" + std::to_string(from) + "/" + std::to_string(to); }
+std::string name_of(int from, int to) {
+  return "messages/" + std::to_string(from) + "/" + std::to_string(to);
+}
 std::string about(int from, int to) {
   return "message from rank " + std::to_string(from) + " (below: rank 0) to rank " + std::to_string(to) +
          " (below: rank 1): ";
@@ -34,13 +36,14 @@ Milliseconds patience(Milliseconds timeout) { return timeout.count() > 0 ? timeo
 
 }  // namespace
 
-Outbox::Outbox(StorePtr store, int from, int to)
+MessageSender::MessageSender(StorePtr store, int from, int to)
     : store_(store),
       to_(to),
       name_(name_of(from, to)),
       communicator_(store, name_, kSender, 2, about(from, to)) {}
 
-TaskPtr Outbox::send(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag, Milliseconds timeout) {
+TaskPtr MessageSender::send(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag,
+                            Milliseconds timeout) {
   const auto body = [this, tensor, passage, tag, timeout] {
     at::Tensor here = tensor;
     if (passage != nullptr) passage->run({tensor}, [&] { here = packed(tensor).cpu(); });
@@ -52,7 +55,7 @@ TaskPtr Outbox::send(const at::Tensor& tensor, const GpuPassagePtr& passage, int
   return task;
 }
 
-void Outbox::carry(const at::Tensor& tensor, int tag, Milliseconds timeout) {
+void MessageSender::carry(const at::Tensor& tensor, int tag, Milliseconds timeout) {
   if (!met_) {
     if (!await_key(*store_, name_ + "/asked", patience(timeout),
                    [this] { return communicator_.aborted(); })) {
@@ -73,13 +76,13 @@ void Outbox::carry(const at::Tensor& tensor, int tag, Milliseconds timeout) {
   if (!fits) communicator_.check(ncclSend(flat.data_ptr(), flat.nbytes(), ncclUint8, kReceiver, comm, kNow));
 }
 
-Inbox::Inbox(StorePtr store, int from, int to)
+MessageReceiver::MessageReceiver(StorePtr store, int from, int to)
     : store_(store),
       from_(from),
       name_(name_of(from, to)),
       communicator_(store, name_, kReceiver, 2, about(from, to)) {}
 
-TaskPtr Inbox::receive(const WantedPtr& wanted, Milliseconds timeout) {
+TaskPtr MessageReceiver::receive(const WantedPtr& wanted, Milliseconds timeout) {
   wanted->task = c10::make_intrusive<Task>(
       queue_, c10d::OpType::RECV, words("receive from rank ", from_, wanted->tag), Tensors{wanted->tensor},
       timeout, [this, wanted, timeout] { serve(wanted, timeout); }, wanted->passage);
@@ -96,7 +99,7 @@ TaskPtr Inbox::receive(const WantedPtr& wanted, Milliseconds timeout) {
   return wanted->task;
 }
 
-void Inbox::look_for(const WantedPtr& wanted) {
+void MessageReceiver::look_for(const WantedPtr& wanted) {
   std::vector<char> bytes;
   {
     std::lock_guard lock(mutex_);
@@ -113,7 +116,7 @@ void Inbox::look_for(const WantedPtr& wanted) {
   deliver(wanted, bytes);
 }
 
-bool Inbox::take_kept(const WantedPtr& wanted, std::vector<char>& bytes) {
+bool MessageReceiver::take_kept(const WantedPtr& wanted, std::vector<char>& bytes) {
   const auto found = std::find_if(kept_.begin(), kept_.end(),
                                   [&](const Message& message) { return message.tag == wanted->tag; });
   if (found == kept_.end() || wanted->claimed.exchange(true)) return false;
@@ -122,11 +125,11 @@ bool Inbox::take_kept(const WantedPtr& wanted, std::vector<char>& bytes) {
   return true;
 }
 
-WantedPtr Inbox::claim(int tag) {
+WantedPtr MessageReceiver::claim(int tag) {
   std::lock_guard lock(mutex_);
   for (auto it = wanted_.begin(); it != wanted_.end();) {
     const WantedPtr wanted = *it;
-    if (wanted->claimed) {  // by another inbox
+    if (wanted->claimed) {  // by another message receiver
       it = wanted_.erase(it);
     } else if (wanted->tag == tag && !wanted->claimed.exchange(true)) {
       wanted_.erase(it);
@@ -138,7 +141,7 @@ WantedPtr Inbox::claim(int tag) {
   return nullptr;
 }
 
-void Inbox::serve(const WantedPtr& wanted, Milliseconds timeout) {
+void MessageReceiver::serve(const WantedPtr& wanted, Milliseconds timeout) {
   try {
     if (!met_ && !wanted->claimed) {
       const std::vector<uint8_t> yes{'1'};
@@ -165,7 +168,7 @@ void Inbox::serve(const WantedPtr& wanted, Milliseconds timeout) {
   }
 }
 
-void Inbox::take_one(ncclComm_t comm) {
+void MessageReceiver::take_one(ncclComm_t comm) {
   Envelope envelope;
   communicator_.check(ncclRecv(&envelope, sizeof(envelope), ncclUint8, kSender, comm, kNow));
   const int tag = static_cast<int>(envelope.tag);
@@ -212,7 +215,7 @@ void Inbox::take_one(ncclComm_t comm) {
   }
 }
 
-void Inbox::deliver(const WantedPtr& wanted, const std::vector<char>& bytes) const {
+void MessageReceiver::deliver(const WantedPtr& wanted, const std::vector<char>& bytes) const {
   std::exception_ptr error;
   try {
     const at::Tensor& tensor = wanted->tensor;
@@ -238,68 +241,69 @@ void Inbox::deliver(const WantedPtr& wanted, const std::vector<char>& bytes) con
   finish(wanted, error);
 }
 
-void Inbox::finish(const WantedPtr& wanted, const std::exception_ptr& error) const {
+void MessageReceiver::finish(const WantedPtr& wanted, const std::exception_ptr& error) const {
   if (!error) wanted->task->set_source(from_);
   wanted->task->finish(error);
 }
 
-void Inbox::close() {
+void MessageReceiver::close() {
   closed_ = true;
   communicator_.abort();
   queue_->close();
 }
 
-Mail::Mail(StorePtr store, int rank, int size) : store_(std::move(store)), rank_(rank), size_(size) {}
+TaggedMessages::TaggedMessages(StorePtr store, int rank, int size)
+    : store_(std::move(store)), rank_(rank), size_(size) {}
 
-void Mail::close() {
-  for (auto& [to, outbox] : outboxes_) {
-    if (!outbox->queue().drain(kLastCall)) outbox->communicator().abort();
-    outbox->queue().close();
+void TaggedMessages::close() {
+  for (auto& [to, message_sender] : senders_) {
+    if (!message_sender->queue().drain(kLastCall)) message_sender->communicator().abort();
+    message_sender->queue().close();
   }
-  for (auto& [from, inbox] : inboxes_) inbox->close();
+  for (auto& [from, message_receiver] : receivers_) message_receiver->close();
 }
 
-void Mail::check_peer(int peer, const char* what) const {
+void TaggedMessages::check_peer(int peer, const char* what) const {
   if (peer < 0 || peer >= size_ || peer == rank_) {
     refuse(std::string(what) + " rank " + std::to_string(peer) + ", expected another rank of the group's " +
            std::to_string(size_));
   }
 }
 
-Outbox& Mail::outbox(int to) {
+MessageSender& TaggedMessages::message_sender(int to) {
   std::lock_guard lock(mutex_);
-  auto& box = outboxes_[to];
-  if (!box) box = std::make_unique<Outbox>(store_, rank_, to);
+  auto& box = senders_[to];
+  if (!box) box = std::make_unique<MessageSender>(store_, rank_, to);
   if (aborted_) box->communicator().abort();
   return *box;
 }
 
-Inbox& Mail::inbox(int from) {
+MessageReceiver& TaggedMessages::message_receiver(int from) {
   std::lock_guard lock(mutex_);
-  auto& box = inboxes_[from];
-  if (!box) box = std::make_unique<Inbox>(store_, from, rank_);
+  auto& box = receivers_[from];
+  if (!box) box = std::make_unique<MessageReceiver>(store_, from, rank_);
   if (aborted_) box->communicator().abort();
   return *box;
 }
 
-TaskPtr Mail::send(const at::Tensor& tensor, const GpuPassagePtr& passage, int to, int tag,
-                   Milliseconds timeout) {
+TaskPtr TaggedMessages::send(const at::Tensor& tensor, const GpuPassagePtr& passage, int to, int tag,
+                             Milliseconds timeout) {
   check_peer(to, "send to");
-  return outbox(to).send(tensor, passage, tag, timeout);
+  return message_sender(to).send(tensor, passage, tag, timeout);
 }
 
-TaskPtr Mail::receive(const at::Tensor& tensor, const GpuPassagePtr& passage, int from, int tag,
-                      Milliseconds timeout) {
+TaskPtr TaggedMessages::receive(const at::Tensor& tensor, const GpuPassagePtr& passage, int from, int tag,
+                                Milliseconds timeout) {
   check_peer(from, "receive from");
   auto wanted = std::make_shared<Wanted>();
   wanted->tensor = tensor;
   wanted->passage = passage;
   wanted->tag = tag;
-  return inbox(from).receive(wanted, timeout);
+  return message_receiver(from).receive(wanted, timeout);
 }
 
-TaskPtr Mail::receive_from_any(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag,
-                               Milliseconds timeout) {
+TaskPtr TaggedMessages::receive_from_any(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag,
+                                         Milliseconds timeout) {
   auto wanted = std::make_shared<Wanted>();
   wanted->tensor = tensor;
   wanted->passage = passage;
@@ -308,18 +312,18 @@ TaskPtr Mail::receive_from_any(const at::Tensor& tensor, const GpuPassagePtr& pa
                                            "receive from any rank with tag " + std::to_string(tag),
                                            Tensors{tensor}, timeout, nullptr, passage);
   for (int from = 0; from < size_; ++from) {
-    if (from != rank_) inbox(from).look_for(wanted);
+    if (from != rank_) message_receiver(from).look_for(wanted);
   }
   return wanted->task;
 }
 
-void Mail::abort() {
+void TaggedMessages::abort() {
   std::vector<Communicator*> all;
   {
     std::lock_guard lock(mutex_);
     aborted_ = true;
-    for (auto& [to, outbox] : outboxes_) all.push_back(&outbox->communicator());
-    for (auto& [from, inbox] : inboxes_) all.push_back(&inbox->communicator());
+    for (auto& [to, message_sender] : senders_) all.push_back(&message_sender->communicator());
+    for (auto& [from, message_receiver] : receivers_) all.push_back(&message_receiver->communicator());
   }
   for (Communicator* communicator : all) communicator->abort();
 }

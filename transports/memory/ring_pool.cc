@@ -1,4 +1,4 @@
-#include "transports/memory/inbox.h"
+#include "transports/memory/ring_pool.h"
 
 #include <fmt/format.h>
 
@@ -17,10 +17,10 @@ constexpr size_t segment_slot(uint64_t key) {
 }
 
 /// The entry of `key`, or the free one where it would be put; null when the directory is full.
-DirectoryEntry* entry_of(const InboxView& inbox, uint64_t key) {
+DirectoryEntry* entry_of(const RingPoolView& ring_pool, uint64_t key) {
   size_t slot = segment_slot(key);
   for (size_t look = 0; look < kDirectoryEntries; ++look) {
-    DirectoryEntry& entry = inbox.directory[slot];
+    DirectoryEntry& entry = ring_pool.directory[slot];
     const uint64_t found = entry.key.load(std::memory_order_acquire);
     if (found == key || found == 0) return &entry;
     slot = (slot + 1) % kDirectoryEntries;
@@ -30,7 +30,7 @@ DirectoryEntry* entry_of(const InboxView& inbox, uint64_t key) {
 
 }  // namespace
 
-std::optional<ChannelPlace> InboxView::find(const ChannelKey& key) const {
+std::optional<ChannelPlace> RingPoolView::find(const ChannelKey& key) const {
   DirectoryEntry* entry = entry_of(*this, pack(key));
   if (entry == nullptr || entry->key.load(std::memory_order_acquire) == 0) return std::nullopt;
   const uint64_t value = entry->value.load(std::memory_order_acquire);
@@ -39,7 +39,7 @@ std::optional<ChannelPlace> InboxView::find(const ChannelKey& key) const {
   return ChannelPlace{begin + offset, bytes - offset, static_cast<uint32_t>(value >> 32)};
 }
 
-Result<ChannelPlace> Inbox::take(size_t bytes) {
+Result<ChannelPlace> RingPool::take(size_t bytes) {
   const size_t size = (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;
   std::erase_if(lingering_, [this](const Block& block) {
     const auto* word = reinterpret_cast<const std::atomic<uint64_t>*>(view_.begin + block.offset);
@@ -59,21 +59,21 @@ Result<ChannelPlace> Inbox::take(size_t bytes) {
   } else {
     return Status(
         Code::system_error,
-        fmt::format("the inbox of this rank is full: {} of {} bytes are taken and a channel needs {}; "
+        fmt::format("the ring pool of this rank is full: {} of {} bytes are taken and a channel needs {}; "
                     "use fewer or smaller slots (WEIR_SLOTS, WEIR_SLOT_BYTES)",
                     used_, view_.bytes, size));
   }
   return ChannelPlace{view_.begin + offset, view_.bytes - offset, generation_};
 }
 
-void Inbox::give_back(const ChannelPlace& place, size_t bytes) { give_back_later(place, bytes, 0); }
+void RingPool::give_back(const ChannelPlace& place, size_t bytes) { give_back_later(place, bytes, 0); }
 
-void Inbox::give_back_later(const ChannelPlace& place, size_t bytes, uint64_t mask) {
+void RingPool::give_back_later(const ChannelPlace& place, size_t bytes, uint64_t mask) {
   const size_t size = (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;
   lingering_.push_back({static_cast<size_t>(place.block - view_.begin), size, mask});
 }
 
-Status Inbox::announce(const ChannelKey& key, const ChannelPlace& place) {
+Status RingPool::announce(const ChannelKey& key, const ChannelPlace& place) {
   const uint64_t packed = pack(key);
   DirectoryEntry* entry = entry_of(view_, packed);
   if (entry == nullptr) {
@@ -97,7 +97,7 @@ Status Inbox::announce(const ChannelKey& key, const ChannelPlace& place) {
   return {};
 }
 
-void Inbox::withdraw(const ChannelKey& key) {
+void RingPool::withdraw(const ChannelKey& key) {
   DirectoryEntry* entry = entry_of(view_, pack(key));
   if (entry != nullptr) entry->value.store(0, std::memory_order_release);
 }

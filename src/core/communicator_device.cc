@@ -25,7 +25,7 @@ std::string proxied_words(const exec::gpu::ProxyRings* rings) {
 Status Communicator::make_device_collectives() {
   Bootstrap& bootstrap = *resources_->bootstrap;
   const Options& options = runtime_.options();
-  Island::Parts offered;
+  GpuPeerAccess::Parts offered;
   offered.bootstrap = &bootstrap;
   offered.gpus = gpus_;
   offered.gpu = gpu_;
@@ -40,20 +40,20 @@ Status Communicator::make_device_collectives() {
     return is_near_enough(**host, gpu_->address(), adapter, options.gdr_level);
   };
   offered.adapters.read = options.gdr_read;
-  auto joined = Island::join(offered);
+  auto joined = GpuPeerAccess::join(offered);
   WEIR_TRY(joined.status());
-  if (joined->island == nullptr) {
+  if (joined->access == nullptr) {
     if (rank_ == 0) WEIR_INFO(init, "GPUs: collectives go through pinned memory: {}", joined->why_not);
     return {};
   }
-  const std::string size = bytes_words(static_cast<double>(joined->island->segment_bytes()));
-  if (joined->island->by_streams()) {
+  const std::string size = bytes_words(static_cast<double>(joined->access->segment_bytes()));
+  if (joined->access->by_streams()) {
     WEIR_INFO(init, "GPUs: rank {} does collectives by operations of streams on {}, with {} of its memory",
               rank_, gpu_->description(), size);
   } else {
     WEIR_INFO(
         init, "GPUs: rank {} does collectives by kernels on {}, with {} of its memory, in up to {} blocks{}",
-        rank_, gpu_->description(), size, joined->island->blocks(), proxied_words(joined->island->proxied()));
+        rank_, gpu_->description(), size, joined->access->blocks(), proxied_words(joined->access->proxied()));
   }
   std::vector<Rank> everybody;
   for (Rank rank = 0; rank < ranks_; ++rank) everybody.push_back(rank);
@@ -76,8 +76,8 @@ Status Communicator::make_device_collectives() {
     activity->fail({-1, status});  // for those who wait for this rank's sends
     set_state(status);
   };
-  runtime_.left_islands().enter(joined->island->uid());
-  auto made = DeviceCollectives::create(std::move(parts), std::move(joined->island));
+  runtime_.lingering_peer_access().enter(joined->access->uid());
+  auto made = DeviceCollectives::create(std::move(parts), std::move(joined->access));
   WEIR_TRY(made.status());
   device_collectives_ = std::move(*made);
   return {};
@@ -85,8 +85,8 @@ Status Communicator::make_device_collectives() {
 
 void Communicator::end_device_collectives() {
   if (device_collectives_ == nullptr) return;
-  auto [island, idle] = DeviceCollectives::end(std::move(device_collectives_));
-  runtime_.left_islands().leave(std::move(island), idle);
+  auto [peer_access, idle] = DeviceCollectives::end(std::move(device_collectives_));
+  runtime_.lingering_peer_access().leave(std::move(peer_access), idle);
 }
 
 bool Communicator::runs_on_device(const Operation& operation) const {

@@ -17,8 +17,8 @@
 #include "src/core/activity_registry.h"
 #include "src/core/bootstrap_all_gather.h"
 #include "src/core/dumper.h"
-#include "src/core/gpu/island.h"
 #include "src/core/gpu/kernel_library.h"
+#include "src/core/gpu/peer_access.h"
 #include "src/core/own_host.h"
 #include "src/core/root.h"
 #include "src/core/unique_id.h"
@@ -59,7 +59,7 @@ class Runtime {
   const VerbsLoader& verbs() const { return verbs_; }
   void set_verbs(VerbsLoader verbs) { verbs_ = std::move(verbs); }
   KernelLibrary& kernels() { return kernels_; }
-  LeftIslands& left_islands() { return left_islands_; }
+  LingeringPeerAccess& lingering_peer_access() { return lingering_peer_access_; }
   /// A number that no other process of this host has.
   uint64_t process() const { return process_; }
 
@@ -87,7 +87,7 @@ class Runtime {
   std::atomic<device::Gpus*> gpus_{&device::gpus()};
   VerbsLoader verbs_;
   KernelLibrary kernels_;
-  LeftIslands left_islands_;
+  LingeringPeerAccess lingering_peer_access_;
   const uint64_t process_;
   std::mutex mutex_;
   std::weak_ptr<Listener> listener_;

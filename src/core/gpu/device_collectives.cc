@@ -26,22 +26,22 @@ void keep_for_good(std::unique_ptr<DeviceCollectives> device_collectives) {
 
 }  // namespace
 
-DeviceCollectives::DeviceCollectives(Parts parts, std::unique_ptr<Island> island)
+DeviceCollectives::DeviceCollectives(Parts parts, std::unique_ptr<GpuPeerAccess> peer_access)
     : parts_(std::move(parts)),
-      island_(std::move(island)),
-      gpu_(island_->gpu()),
+      peer_access_(std::move(peer_access)),
+      gpu_(peer_access_->gpu()),
       own_(parts_.gpus, &gpu_, parts_.rank),
-      plans_({parts_.ranks, &island_->executor(), island_->addresses_buffers(), island_->proxied() != nullptr,
-              parts_.layout}) {
+      plans_({parts_.ranks, &peer_access_->executor(), peer_access_->addresses_buffers(),
+              peer_access_->proxied() != nullptr, parts_.layout}) {
   for (int t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     if (is_float(type)) average_factors_[static_cast<size_t>(t)] = device::ratio(type, 1, parts_.ranks);
   }
 }
 
-Result<std::unique_ptr<DeviceCollectives>> DeviceCollectives::create(Parts parts,
-                                                                     std::unique_ptr<Island> island) {
-  std::unique_ptr<DeviceCollectives> made(new DeviceCollectives(std::move(parts), std::move(island)));
+Result<std::unique_ptr<DeviceCollectives>> DeviceCollectives::create(
+    Parts parts, std::unique_ptr<GpuPeerAccess> peer_access) {
+  std::unique_ptr<DeviceCollectives> made(new DeviceCollectives(std::move(parts), std::move(peer_access)));
   WEIR_TRY(made->make());
   return made;
 }
@@ -61,12 +61,12 @@ Status DeviceCollectives::make() {
   auto done = gpu_.flag_at(flags_.data() + 128);
   WEIR_TRY(done.status());
   done_ = *done;
-  if (island_->proxied() != nullptr)
-    proxy_ = std::make_unique<Proxy>(Proxy::Parts{parts_.rank, &gpu_, island_->proxied(), parts_.routes,
+  if (peer_access_->proxied() != nullptr)
+    proxy_ = std::make_unique<Proxy>(Proxy::Parts{parts_.rank, &gpu_, peer_access_->proxied(), parts_.routes,
                                                   parts_.aborted, [this] { return !idle(); }});
   DeviceMonitor::Parts monitor;
   monitor.proxy = proxy_.get();
-  monitor.executor = &island_->executor();
+  monitor.executor = &peer_access_->executor();
   monitor.bootstrap = parts_.bootstrap.get();
   monitor.done = done_;
   monitor.aborted = parts_.aborted;
@@ -83,7 +83,7 @@ DeviceCollectives::~DeviceCollectives() {
   for (const Bounce& bounce : bounces_) (void)gpu_.free(bounce.memory, GpuMemory::device);
 }
 
-std::pair<std::unique_ptr<Island>, bool> DeviceCollectives::end(
+std::pair<std::unique_ptr<GpuPeerAccess>, bool> DeviceCollectives::end(
     std::unique_ptr<DeviceCollectives> device_collectives) {
   const int64_t until =
       now_ns() + (device_collectives->parts_.aborted->load() ? kDeviceAfterAbortNs : kStreamEndNs);
@@ -95,14 +95,14 @@ std::pair<std::unique_ptr<Island>, bool> DeviceCollectives::end(
   const bool idle = device_collectives->idle();
   device_collectives->monitor_.reset();
   device_collectives->proxy_.reset();
-  device_collectives->island_->take_back();
-  std::unique_ptr<Island> island = std::move(device_collectives->island_);
+  device_collectives->peer_access_->take_back();
+  std::unique_ptr<GpuPeerAccess> peer_access = std::move(device_collectives->peer_access_);
   if (!idle) {
     WEIR_INFO(init, "rank {} leaves while its calls are queued on {}: what they use is kept",
               device_collectives->parts_.rank, device_collectives->gpu_.description());
     keep_for_good(std::move(device_collectives));  // the stream may come to its flags at any time
   }
-  return {std::move(island), idle};
+  return {std::move(peer_access), idle};
 }
 
 bool DeviceCollectives::reached(uint32_t value) const {
@@ -118,7 +118,7 @@ void DeviceCollectives::wait_idle() const {
 
 void DeviceCollectives::abort() {
   aborted_.store(true);
-  island_->executor().abort();
+  peer_access_->executor().abort();
 }
 
 bool DeviceCollectives::is_away(const void* address) const {
@@ -253,9 +253,9 @@ Result<DeviceCollectives::Call> DeviceCollectives::prepare(std::vector<Operation
           "all or none");
     call.captured = captured;
   }
-  if (call.captured) island_->expect_graphs();
+  if (call.captured) peer_access_->expect_graphs();
   call.own = !alone || call.places.size() > 1 || !call.places[0].on_gpu;
-  call.stream = call.own ? island_->stream() : call.places[0].gpu;
+  call.stream = call.own ? peer_access_->stream() : call.places[0].gpu;
   next_bounce_ = 0;
   const uint32_t before = sequence_;
   call.operations = std::move(operations);
@@ -324,11 +324,11 @@ Status DeviceCollectives::take_back(const Operation& operation, const exec::Work
 Status DeviceCollectives::queue(Call& call) {
   for (size_t i = 0; i < call.operations.size(); ++i) {
     if (call.chosen[i].ready == nullptr) continue;
-    WEIR_TRY(island_->executor().queue(*call.chosen[i].ready, call.works[i], call.stream));
+    WEIR_TRY(peer_access_->executor().queue(*call.chosen[i].ready, call.works[i], call.stream));
   }
   for (const DevicePairs::Copy& one : call.pairs.copies)
     WEIR_TRY(gpu_.copy(one.to, one.from, one.bytes, call.stream));
-  if (!call.pairs.pairs.empty()) WEIR_TRY(island_->executor().exchange(call.pairs.pairs, call.stream));
+  if (!call.pairs.pairs.empty()) WEIR_TRY(peer_access_->executor().exchange(call.pairs.pairs, call.stream));
   begin(call);
   return {};
 }

@@ -20,7 +20,7 @@
 #include "src/core/gpu/device_monitor.h"
 #include "src/core/gpu/device_pairs.h"
 #include "src/core/gpu/device_plans.h"
-#include "src/core/gpu/island.h"
+#include "src/core/gpu/peer_access.h"
 #include "src/core/gpu/proxy.h"
 #include "src/core/operation.h"
 #include "src/core/own_gpu.h"
@@ -60,19 +60,21 @@ class DeviceCollectives {
   };
 
   /// Errors: those of the driver.
-  static Result<std::unique_ptr<DeviceCollectives>> create(Parts parts, std::unique_ptr<Island> island);
+  static Result<std::unique_ptr<DeviceCollectives>> create(Parts parts,
+                                                           std::unique_ptr<GpuPeerAccess> peer_access);
   /// Waits until the communicator's stream is empty, a while after an abort.
   ~DeviceCollectives();
   DeviceCollectives(const DeviceCollectives&) = delete;
   DeviceCollectives& operator=(const DeviceCollectives&) = delete;
 
-  /// The island, once nothing of this object is used any more, and whether its stream is idle.
-  static std::pair<std::unique_ptr<Island>, bool> end(std::unique_ptr<DeviceCollectives> device_collectives);
+  /// The access, once nothing of this object is used any more, and whether its stream is idle.
+  static std::pair<std::unique_ptr<GpuPeerAccess>, bool> end(
+      std::unique_ptr<DeviceCollectives> device_collectives);
 
   /// Memory of its GPU that it holds.
-  size_t gpu_bytes() const { return island_->memory_bytes(); }
+  size_t gpu_bytes() const { return peer_access_->memory_bytes(); }
   /// Whether sends and receives go this way, too; the same on all ranks.
-  bool exchanges() const { return island_->executor().exchanges(); }
+  bool exchanges() const { return peer_access_->executor().exchanges(); }
   /// Checks, and makes what the operations need. REQUIRES: collectives alone unless exchanges(). Errors:
   /// invalid_usage for streams or memory of other GPUs; those of the driver.
   /// `alone`: nothing else of a group is to be queued before it ends.
@@ -110,7 +112,7 @@ class DeviceCollectives {
     std::byte* factor = nullptr;
   };
 
-  DeviceCollectives(Parts parts, std::unique_ptr<Island> island);
+  DeviceCollectives(Parts parts, std::unique_ptr<GpuPeerAccess> peer_access);
   Status make();
   bool is_away(const void* address) const;
   Result<std::byte*> bounce(size_t bytes);
@@ -129,7 +131,7 @@ class DeviceCollectives {
   Status let_places_go_on(const Call& call);
 
   Parts parts_;
-  std::unique_ptr<Island> island_;
+  std::unique_ptr<GpuPeerAccess> peer_access_;
   device::Gpu& gpu_;
   const OwnGpu own_;
   DevicePlans plans_;

@@ -1,4 +1,4 @@
-#include "src/core/gpu/island.h"
+#include "src/core/gpu/peer_access.h"
 
 #include <fmt/format.h>
 
@@ -41,7 +41,7 @@ constexpr size_t head_bytes(int ranks) {
 }  // namespace
 
 /// What a rank tells all others.
-struct Island::Offer {
+struct GpuPeerAccess::Offer {
   std::string why_not;  ///< empty: it has a segment
   uint64_t machine = 0;
   uint64_t process = 0;
@@ -91,10 +91,10 @@ struct Island::Offer {
   bool shares_gpu(const Offer& other) const { return machine == other.machine && gpu == other.gpu; }
 };
 
-Island::~Island() { let_go(); }
+GpuPeerAccess::~GpuPeerAccess() { let_go(); }
 
 /// Memory of the GPU for a segment, zero, and streams.
-Status Island::take_segment(size_t bytes, Means means) {
+Status GpuPeerAccess::take_segment(size_t bytes, Means means) {
   const int ranks = static_cast<int>(segments_.at.size());
   bytes = std::max(bytes,
                    exec::gpu::GpuSegmentTable::least_bytes(exec::gpu::GpuSegmentTable::Ranks::of(segments_)));
@@ -129,7 +129,7 @@ Status Island::take_segment(size_t bytes, Means means) {
 }
 
 /// How others come to the segment.
-Status Island::share_segment(Means means, Offer& offer) {
+Status GpuPeerAccess::share_segment(Means means, Offer& offer) {
   if (means == Means::files) {
     auto post = FilePost::open(uid_, rank_);
     WEIR_TRY(post.status());
@@ -143,7 +143,7 @@ Status Island::share_segment(Means means, Offer& offer) {
   return {};
 }
 
-Island::Offer Island::offer_of(const Parts& parts, Means means, Island& island) {
+GpuPeerAccess::Offer GpuPeerAccess::offer_of(const Parts& parts, Means means, GpuPeerAccess& peer_access) {
   Offer offer;
   offer.machine = kernel_identity();
   offer.process = parts.process;
@@ -160,24 +160,25 @@ Island::Offer Island::offer_of(const Parts& parts, Means means, Island& island) 
     return refuse(fmt::format("{} runs no kernels", parts.gpu->description()));
   auto kernels = parts.kernels->on(*parts.gpu);
   if (!kernels.ok()) return refuse(kernels.status().message());
-  island.kernels_ = *kernels;
+  peer_access.kernels_ = *kernels;
   offer.code = driver->code();
   const auto fitting = driver->resident_blocks(kernels->bandwidth, kernels->most_threads, 0);
   const auto processors = driver->multiprocessors();
   if (!fitting.ok() || !processors.ok())
     return refuse(fitting.ok() ? processors.status().message() : fitting.status().message());
   offer.blocks = static_cast<uint32_t>(std::max(0, *fitting * *processors));
-  if (const Status taken = island.take_segment(parts.segment_bytes, means); !taken.ok())
+  if (const Status taken = peer_access.take_segment(parts.segment_bytes, means); !taken.ok())
     return refuse(taken.message());
-  offer.memory = reinterpret_cast<uint64_t>(island.memory_);
-  offer.segment_bytes = island.memory_bytes_ - head_bytes(static_cast<int>(island.segments_.at.size()));
+  offer.memory = reinterpret_cast<uint64_t>(peer_access.memory_);
+  offer.segment_bytes =
+      peer_access.memory_bytes_ - head_bytes(static_cast<int>(peer_access.segments_.at.size()));
   offer.maps = parts.gpu->mappings() != nullptr;
-  offer.why_not_shared = island.share_segment(means, offer).message();
-  const auto ranks = static_cast<int>(island.segments_.at.size());
-  if (auto flags = exec::gpu::FlagPages::create(*parts.gpu, island.rank_, ranks); flags.ok()) {
-    island.flags_ = std::move(*flags);
-    offer.flags = reinterpret_cast<uint64_t>(island.flags_.get());
-    offer.flag_pages = island.flags_->handle();
+  offer.why_not_shared = peer_access.share_segment(means, offer).message();
+  const auto ranks = static_cast<int>(peer_access.segments_.at.size());
+  if (auto flags = exec::gpu::FlagPages::create(*parts.gpu, peer_access.rank_, ranks); flags.ok()) {
+    peer_access.flags_ = std::move(*flags);
+    offer.flags = reinterpret_cast<uint64_t>(peer_access.flags_.get());
+    offer.flag_pages = peer_access.flags_->handle();
   } else {
     offer.why_no_flags = flags.status().message();
   }
@@ -185,8 +186,9 @@ Island::Offer Island::offer_of(const Parts& parts, Means means, Island& island) 
 }
 
 /// The same on all ranks. Kernels of two processes on one GPU would run in turns, and crawl.
-Island::Verdict Island::verdict(const std::vector<Offer>& offers, const std::vector<PeerAddress>& peers,
-                                const std::string& path) {
+GpuPeerAccess::Verdict GpuPeerAccess::verdict(const std::vector<Offer>& offers,
+                                              const std::vector<PeerAddress>& peers,
+                                              const std::string& path) {
   const Offer& first = offers.front();
   bool streams = path == "stream";
   bool several_hosts = false;
@@ -221,7 +223,7 @@ Island::Verdict Island::verdict(const std::vector<Offer>& offers, const std::vec
 }
 
 /// Who is on which host.
-void Island::find_neighbours(const std::vector<PeerAddress>& peers) {
+void GpuPeerAccess::find_neighbours(const std::vector<PeerAddress>& peers) {
   std::map<uint64_t, uint32_t> on_host;
   std::vector<uint32_t> local_ranks;
   for (size_t rank = 0; rank < peers.size(); ++rank) {
@@ -231,13 +233,13 @@ void Island::find_neighbours(const std::vector<PeerAddress>& peers) {
   if (on_host.size() > 1) segments_.local_ranks = std::move(local_ranks);
 }
 
-bool Island::is_near(size_t rank) const {
+bool GpuPeerAccess::is_near(size_t rank) const {
   return std::find(far_.begin(), far_.end(), static_cast<Rank>(rank)) == far_.end();
 }
 
 /// The segment of another rank of the host, or of this one, with what is before it. `file`: that of the
 /// segment; null: there is none.
-Result<std::byte*> Island::reach_segment(const Parts& parts, const Offer& offer, const Socket* file) {
+Result<std::byte*> GpuPeerAccess::reach_segment(const Parts& parts, const Offer& offer, const Socket* file) {
   const bool here = offer.process == parts.process;
   if (here && offer.index == gpu_->index()) return reinterpret_cast<std::byte*>(offer.memory);
   if (file != nullptr) {
@@ -259,7 +261,7 @@ Result<std::byte*> Island::reach_segment(const Parts& parts, const Offer& offer,
 }
 
 /// Addresses of the segments, and how many blocks a launch may have.
-Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
+Status GpuPeerAccess::reach(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
   const size_t head = head_bytes(static_cast<int>(offers.size()));
   std::vector<Socket> files;
   if (post_) {
@@ -293,7 +295,7 @@ Status Island::reach(const Parts& parts, const std::vector<Offer>& offers, bool 
 }
 
 /// Rings to other hosts, whose messages are as large as those inside.
-Status Island::make_proxied(const Parts& parts) {
+Status GpuPeerAccess::make_proxied(const Parts& parts) {
   using exec::gpu::GpuSegmentTable;
   const GpuSegmentTable table(GpuSegmentTable::Ranks::of(segments_), segments_.bytes);
   const size_t slot_bytes = table.message_bytes(GpuSegmentTable::Kind::bandwidth);
@@ -303,12 +305,12 @@ Status Island::make_proxied(const Parts& parts) {
   return {};
 }
 
-void Island::take_back() {
+void GpuPeerAccess::take_back() {
   if (proxied_ != nullptr) proxied_->take_back();
 }
 
 /// Ranks of one process on one GPU have a stream each: they need a hardware queue each (stream_executor.h).
-Status Island::make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
+Status GpuPeerAccess::make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
   if (!streams) {
     flags_.reset();
     auto executor = KernelExecutor::create(*gpu_, kernels_, segments_, {blocks_}, proxied());
@@ -332,30 +334,30 @@ Status Island::make_executor(const Parts& parts, const std::vector<Offer>& offer
   return {};
 }
 
-Result<Island::Outcome> Island::join(const Parts& parts) {
+Result<GpuPeerAccess::Outcome> GpuPeerAccess::join(const Parts& parts) {
   auto first = attempt(parts, Means::handles);
   WEIR_TRY(first.status());
   if (!first->may_use_files) return std::move(first->outcome);
   auto second = attempt(parts, Means::files);
   WEIR_TRY(second.status());
-  if (second->outcome.island == nullptr)
+  if (second->outcome.access == nullptr)
     second->outcome.why_not =
         fmt::format("{}; nor by files: {}", first->outcome.why_not, second->outcome.why_not);
   return std::move(second->outcome);
 }
 
-Result<Island::Attempt> Island::attempt(const Parts& parts, Means means) {
+Result<GpuPeerAccess::Attempt> GpuPeerAccess::attempt(const Parts& parts, Means means) {
   Bootstrap& bootstrap = *parts.bootstrap;
   const auto ranks = static_cast<size_t>(bootstrap.size());
-  std::unique_ptr<Island> island(new Island);
-  island->uid_ = bootstrap.uid();
-  island->rank_ = island->segments_.rank = bootstrap.rank();
-  island->gpu_ = parts.gpu;
-  island->segments_.at.resize(ranks);
-  island->fins_.resize(ranks);
-  island->find_neighbours(bootstrap.peers());
+  std::unique_ptr<GpuPeerAccess> peer_access(new GpuPeerAccess);
+  peer_access->uid_ = bootstrap.uid();
+  peer_access->rank_ = peer_access->segments_.rank = bootstrap.rank();
+  peer_access->gpu_ = parts.gpu;
+  peer_access->segments_.at.resize(ranks);
+  peer_access->fins_.resize(ranks);
+  peer_access->find_neighbours(bootstrap.peers());
   ByteWriter told;  // rank 0's path counts for all
-  told.put_bytes(offer_of(parts, means, *island).bytes()).put_string(parts.path);
+  told.put_bytes(offer_of(parts, means, *peer_access).bytes()).put_string(parts.path);
   auto all = bootstrap.all_gather(told.take());
   WEIR_TRY(all.status());
   std::vector<Offer> offers;
@@ -370,7 +372,7 @@ Result<Island::Attempt> Island::attempt(const Parts& parts, Means means) {
   std::string& why_not = made.outcome.why_not = found.why_not;
   bool unshared = found.unshared;
   if (why_not.empty()) {
-    const Status reached = island->reach(parts, offers, found.streams);
+    const Status reached = peer_access->reach(parts, offers, found.streams);
     auto results = bootstrap.all_gather(ByteWriter().put_string(reached.message()).take());
     WEIR_TRY(results.status());
     for (size_t rank = 0; rank < ranks && why_not.empty(); ++rank) {
@@ -380,11 +382,11 @@ Result<Island::Attempt> Island::attempt(const Parts& parts, Means means) {
     unshared = !why_not.empty();
   }
   if (why_not.empty()) {
-    made.outcome.island = std::move(island);
+    made.outcome.access = std::move(peer_access);
     return made;
   }
   // Drivers wait for the GPU when memory is freed: nobody goes on to queue anything before all have done so.
-  island.reset();
+  peer_access.reset();
   WEIR_TRY(bootstrap.barrier());
   const auto maps = [](const Offer& offer) { return offer.maps; };
   const auto elsewhere = [&](const Offer& offer) { return offer.process != offers.front().process; };
@@ -394,7 +396,7 @@ Result<Island::Attempt> Island::attempt(const Parts& parts, Means means) {
   return made;
 }
 
-void Island::leave() {
+void GpuPeerAccess::leave() {
   auto* const word = reinterpret_cast<uint64_t*>(words_.data());
   *word = graphs_ ? kLeftGraphs : kLeft;
   for (std::byte* const there : fins_) {
@@ -405,7 +407,7 @@ void Island::leave() {
 }
 
 /// Waits a moment for what is queued on the stream of fins: whether it is done.
-bool Island::settle_exit() {
+bool GpuPeerAccess::settle_exit() {
   if (!gpu_->set(read_, ++reads_, exit_).ok()) return false;
   const int64_t until = now_ns() + kLookNs;
   bool done = false;
@@ -416,7 +418,7 @@ bool Island::settle_exit() {
   return done;
 }
 
-bool Island::everyone_left() {
+bool GpuPeerAccess::everyone_left() {
   const size_t ranks = segments_.at.size();
   auto* const said = reinterpret_cast<uint64_t*>(words_.data() + kSegmentAlignment);
   if (!gpu_->copy(said, memory_, ranks * sizeof(uint64_t), exit_).ok()) return false;
@@ -427,7 +429,7 @@ bool Island::everyone_left() {
   return true;
 }
 
-void Island::let_go() {
+void GpuPeerAccess::let_go() {
   if (gpu_ == nullptr) return;
   executor_.reset();
   flags_.reset();
@@ -445,15 +447,15 @@ void Island::let_go() {
     if (stream != nullptr) warn(gpu_->destroy_stream(stream));
 }
 
-void LeftIslands::enter(uint64_t uid) {
+void LingeringPeerAccess::enter(uint64_t uid) {
   const std::lock_guard lock(mutex_);
   ++inside_[uid];
 }
 
-void LeftIslands::sweep() {
-  for (std::unique_ptr<Island>& island : left_) {
-    if (!island->everyone_left()) continue;
-    std::unique_ptr<Island> done = std::move(island);
+void LingeringPeerAccess::sweep() {
+  for (std::unique_ptr<GpuPeerAccess>& peer_access : left_) {
+    if (!peer_access->everyone_left()) continue;
+    std::unique_ptr<GpuPeerAccess> done = std::move(peer_access);
     if (!done->expects_graphs()) continue;
     done->executor().retire();
     kept_.push_back(std::move(done));
@@ -461,15 +463,15 @@ void LeftIslands::sweep() {
   std::erase(left_, nullptr);
 }
 
-void LeftIslands::leave(std::unique_ptr<Island> island, bool idle) {
-  const uint64_t uid = island->uid();
+void LingeringPeerAccess::leave(std::unique_ptr<GpuPeerAccess> peer_access, bool idle) {
+  const uint64_t uid = peer_access->uid();
   bool last = false;
   {
     const std::lock_guard lock(mutex_);
     last = --inside_[uid] == 0;
     if (last) inside_.erase(uid);
-    if (idle) island->leave();
-    (idle ? left_ : kept_).push_back(std::move(island));
+    if (idle) peer_access->leave();
+    (idle ? left_ : kept_).push_back(std::move(peer_access));
   }
   if (!idle) return;
   const int64_t until = now_ns() + kPatienceNs;

@@ -24,7 +24,7 @@
 
 namespace weir::core {
 
-class Island {
+class GpuPeerAccess {
  public:
   struct Parts {
     Bootstrap* bootstrap = nullptr;
@@ -37,9 +37,9 @@ class Island {
     const Routes* routes = nullptr;  ///< to ranks of other hosts
     ProxiedMemory::Adapters adapters;
   };
-  /// What became of it: an island, or why there is none.
+  /// What became of it: the access, or why there is none.
   struct Outcome {
-    std::unique_ptr<Island> island;
+    std::unique_ptr<GpuPeerAccess> access;
     std::string why_not;
   };
 
@@ -47,9 +47,9 @@ class Island {
   /// returns: nobody's kernels wait meanwhile. Errors: those of the bootstrap.
   static Result<Outcome> join(const Parts& parts);
   /// Frees. REQUIRES: everyone_left(), or nobody ever ran.
-  ~Island();
-  Island(const Island&) = delete;
-  Island& operator=(const Island&) = delete;
+  ~GpuPeerAccess();
+  GpuPeerAccess(const GpuPeerAccess&) = delete;
+  GpuPeerAccess& operator=(const GpuPeerAccess&) = delete;
 
   uint64_t uid() const { return uid_; }
   device::Gpu& gpu() const { return *gpu_; }
@@ -79,7 +79,7 @@ class Island {
 
   /// Tells all others that this rank uses nobody's segment any more, but for graphs. REQUIRES: nothing is
   /// queued on stream(), or ever will be. Waits for at most a moment, as does everyone_left(); one of all
-  /// islands of a process at a time.
+  /// accesses of a process at a time.
   void leave();
   /// All ranks have said so.
   bool everyone_left();
@@ -94,13 +94,13 @@ class Island {
     bool may_use_files = false;  ///< memory could not be shared, and all ranks' drivers know files
   };
 
-  Island() = default;
+  GpuPeerAccess() = default;
   static Result<Attempt> attempt(const Parts& parts, Means means);
-  static Offer offer_of(const Parts& parts, Means means, Island& island);
+  static Offer offer_of(const Parts& parts, Means means, GpuPeerAccess& peer_access);
   Status take_segment(size_t bytes, Means means);
   Status share_segment(Means means, Offer& offer);
   struct Verdict {
-    std::string why_not;    ///< there can be no island; empty: there can
+    std::string why_not;    ///< there can be no peer_access; empty: there can
     bool streams = false;   ///< by operations of streams, not by kernels that wait
     bool unshared = false;  ///< as memory cannot be shared
   };
@@ -144,22 +144,22 @@ class Island {
 /// those of which calls were captured, for good: graphs that still come to them end without results.
 ///
 /// Thread-safe.
-class LeftIslands {
+class LingeringPeerAccess {
  public:
-  /// A rank of the communicator `uid` has an island in this process.
+  /// A rank of the communicator `uid` has its access in this process.
   void enter(uint64_t uid);
-  /// Takes an island whose rank is done, and frees what can be. Where no other rank of this process is in
-  /// it any more, waits a while for those of other processes; what they still use then is kept. `idle`: the
-  /// rank's stream is; else it is kept to the end of the process.
-  void leave(std::unique_ptr<Island> island, bool idle);
+  /// Takes the access of a rank that is done, and frees what can be. Where no other rank of this process is
+  /// in it any more, waits a while for those of other processes; what they still use then is kept. `idle`:
+  /// the rank's stream is; else it is kept to the end of the process.
+  void leave(std::unique_ptr<GpuPeerAccess> peer_access, bool idle);
 
  private:
   void sweep();
 
   std::mutex mutex_;
   std::map<uint64_t, int> inside_;
-  std::vector<std::unique_ptr<Island>> left_;
-  std::vector<std::unique_ptr<Island>> kept_;  ///< streams may come to them at any time
+  std::vector<std::unique_ptr<GpuPeerAccess>> left_;
+  std::vector<std::unique_ptr<GpuPeerAccess>> kept_;  ///< streams may come to them at any time
 };
 
 }  // namespace weir::core

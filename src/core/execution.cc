@@ -100,9 +100,9 @@ bool Execution::begin_next() {
   if (operation.count > 0 && is_exchanged(operation)) {
     if (parts_.profile != nullptr) [[unlikely]]
       parts_.profile->begin_collective(next_ - 1, sequence_, {}, 0);
-    parts_.exchange->start(operation.kind, work_);
+    parts_.shm_collectives->start(operation.kind, work_);
     parts_.activity->begin(sequence_, mark, operation);  // now that the peers need not wait for it
-    task_ = parts_.exchange;
+    task_ = parts_.shm_collectives;
     return true;
   }
   parts_.activity->begin(sequence_, mark, operation);

@@ -21,7 +21,7 @@
 #include "src/core/pairs.h"
 #include "src/core/plan_cache.h"
 #include "src/core/watchdog.h"
-#include "src/exec/exchange.h"
+#include "src/exec/shm_collectives.h"
 
 namespace weir::core {
 
@@ -29,7 +29,7 @@ class Profile;
 
 class Execution {
  public:
-  /// What an execution works with; all outlive it. `exchange` may be null.
+  /// What an execution works with; all outlive it. `shm_collectives` may be null.
   struct Parts {
     Rank rank = 0;
     int ranks = 1;
@@ -37,14 +37,14 @@ class Execution {
     PlanCache* plans = nullptr;
     Pairs* pairs = nullptr;
     OneSidedTask* one_sided = nullptr;
-    exec::Exchange* exchange = nullptr;
+    exec::ShmCollectives* shm_collectives = nullptr;
     std::bitset<kCollectives> exchanged;  ///< collectives that it does; none where it is null
     Activity* activity = nullptr;
     Watchdog* watchdog = nullptr;
     Doorbell* doorbell = nullptr;
     bool rings = true;  ///< everything this rank waits for rings the doorbell; else transports must be served
     WaitPolicy patience;             ///< while waiting for channels
-    WaitPolicy exchange_patience;    ///< for the exchange
+    WaitPolicy shm_patience;         ///< for collectives through shared memory
     Profile* profile = nullptr;      ///< null: nobody is told
     const Advice* advice = nullptr;  ///< where it wants a plan, nothing is exchanged; may be null
     bool check = true;               ///< signatures travel with operations
@@ -78,8 +78,8 @@ class Execution {
   Status explain_opening(const Status& found);
   Status aborted_status() const;
   const WaitPolicy& patience() const {
-    return parts_.exchange != nullptr && task_ == parts_.exchange ? parts_.exchange_patience
-                                                                  : parts_.patience;
+    return parts_.shm_collectives != nullptr && task_ == parts_.shm_collectives ? parts_.shm_patience
+                                                                                : parts_.patience;
   }
   Rank waiting_for() const;
   void look_around(int64_t waited_ns);

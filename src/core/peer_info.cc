@@ -11,7 +11,7 @@
 #include "src/core/protocols.h"
 #include "src/core/ring_file.h"
 #include "src/drivers/files.h"
-#include "src/exec/exchange.h"
+#include "src/exec/shm_collectives.h"
 
 namespace weir::core {
 namespace {
@@ -199,7 +199,7 @@ std::bitset<kCollectives> SharedSettings::exchanged() const {
   const auto protocols = Protocols::parse(nccl_protocols);
   for (size_t i = 0; i < kCollectives; ++i) {
     const auto kind = static_cast<Collective>(i);
-    kinds[i] = exec::Exchange::does(kind) && plans.allows("one_shot", kind) &&
+    kinds[i] = exec::ShmCollectives::does(kind) && plans.allows("one_shot", kind) &&
                (kind != Collective::all_reduce || plans.allows("two_shot", kind)) &&
                (!protocols.ok() || protocols->fast[i]);
   }

@@ -1,8 +1,8 @@
 /// Which ways small data may go, in the words of NCCL_PROTO.
 ///
 /// NCCL's LL and LL128 move small data in packets that carry their own flags; here that is the exchange of an
-/// island (src/exec/exchange.h). Its Simple is what plans do: slots of channels, with counters beside them.
-/// Plain values and pure functions: thread-safe.
+/// island (src/exec/shm_collectives.h). Its Simple is what plans do: slots of channels, with counters beside
+/// them. Plain values and pure functions: thread-safe.
 #pragma once
 
 #include <bitset>

@@ -60,7 +60,8 @@ Result<std::unique_ptr<Segment>> make_segment(const Bootstrap& bootstrap, size_t
 /// The segments of all ranks in this address space; nothing where they cannot all be here, or are too many.
 Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watchdog) {
   IslandViews island;
-  if (routes.size() == 1 || routes.size() > exec::Exchange::kMostRanks || !routes.all_map()) return island;
+  if (routes.size() == 1 || routes.size() > exec::ShmCollectives::kMostRanks || !routes.all_map())
+    return island;
   for (Rank rank = 0; rank < routes.size(); ++rank) {
     auto view = routes.to(rank).transport->map(routes.to(rank).address);
     if (view.status().code() == Code::remote_error) return watchdog.explain(rank, view.status());
@@ -81,7 +82,7 @@ std::string exchanged_words(const std::bitset<kCollectives>& exchanged) {
   for (size_t i = 0; i < kCollectives; ++i) {
     const auto kind = static_cast<Collective>(i);
     if (exchanged[i]) names += fmt::format("{}{}", names.empty() ? "" : ", ", name(kind));
-    all = all && exchanged[i] == exec::Exchange::does(kind);
+    all = all && exchanged[i] == exec::ShmCollectives::does(kind);
   }
   if (names.empty()) return "";
   return fmt::format(", {} by exchange through shared memory", all ? "collectives" : names);
@@ -173,7 +174,7 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   parts.plans = c.plans.get();
   parts.pairs = c.pairs.get();
   parts.one_sided = c.one_sided.get();
-  parts.exchange = c.exchange.get();
+  parts.shm_collectives = c.shm_collectives.get();
   parts.exchanged = c.exchanged;
   parts.advice = c.advice.get();
   parts.profile = c.profile.get();
@@ -182,7 +183,7 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   parts.rings = c.routes->all_ring();
   parts.doorbell = parts.rings ? c.segment->view().doorbell : nullptr;
   parts.patience = patience(c.local_ranks, c.local_cores, options, 0);
-  parts.exchange_patience = patience(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
+  parts.shm_patience = patience(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
   parts.check = options.check;
   c.execution = std::make_unique<Execution>(parts);
   c.one_sided->watch(c.execution->aborted());
@@ -218,16 +219,17 @@ Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, co
   return {};
 }
 
-/// Makes the exchange, where all ranks can address each other's segments.
+/// Makes the collectives through shared memory, where all ranks can address each other's segments.
 void Resources::join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,
                             const std::vector<Doorbell*>& doorbells) {
   exchanged = exchange_areas.empty() ? std::bitset<kCollectives>() : peer_table->shared_settings.exchanged();
   if (exchanged.none()) return;
   const Rank self = bootstrap->rank();
   allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), exchange_areas);
-  exec::Exchange::Limits limits;
+  exec::ShmCollectives::Limits limits;
   if (local_ranks > local_cores) limits.direct_bytes = kDirectBytesWhenCrowded;
-  exchange = std::make_unique<exec::Exchange>(self, exchange_areas, doorbells, *allocations, limits);
+  shm_collectives =
+      std::make_unique<exec::ShmCollectives>(self, exchange_areas, doorbells, *allocations, limits);
 }
 
 /// All tell each other where they run and, one per host, what that is made of.

@@ -25,7 +25,7 @@
 #include "src/core/runtime.h"
 #include "src/core/selector.h"
 #include "src/exec/allocations.h"
-#include "src/exec/exchange.h"
+#include "src/exec/shm_collectives.h"
 #include "transports/memory/segment.h"
 #include "transports/transports.h"
 
@@ -50,8 +50,8 @@ struct Resources {
   std::unique_ptr<Routes> routes;
   std::unique_ptr<Profile> profile;  ///< null: no plugin
   std::unique_ptr<Links> links;
-  std::unique_ptr<exec::Allocations> allocations;  ///< of an island; else null, like exchange
-  std::unique_ptr<exec::Exchange> exchange;
+  std::unique_ptr<exec::Allocations> allocations;  ///< of an island; else null, like shm_collectives
+  std::unique_ptr<exec::ShmCollectives> shm_collectives;
   std::bitset<kCollectives> exchanged;    ///< that it does here
   std::unique_ptr<drivers::Tuner> tuner;  ///< null: none
   std::unique_ptr<Advice> advice;         ///< of rank 0's tuner, on all ranks; null: it has none

@@ -1,5 +1,5 @@
 /// The exchange area of a segment: memory that the ranks of one island write and read directly, for the
-/// exchanges that exchange.h describes. All ranks cut their exchange areas in the same way.
+/// exchanges that shm_collectives.h describes. All ranks cut their exchange areas in the same way.
 ///
 ///     | stage lines | allocation table | inline messages | half 0 | half 1 |
 ///

@@ -1,4 +1,4 @@
-#include "src/exec/exchange.h"
+#include "src/exec/shm_collectives.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,9 @@
 
 namespace weir::exec {
 
-Exchange::Exchange(Rank self, std::vector<ExchangeArea> exchange_areas, std::vector<Doorbell*> doorbells,
-                   Allocations& allocations, const Limits& limits)
+ShmCollectives::ShmCollectives(Rank self, std::vector<ExchangeArea> exchange_areas,
+                               std::vector<Doorbell*> doorbells, Allocations& allocations,
+                               const Limits& limits)
     : self_(self),
       ranks_(static_cast<int>(exchange_areas.size())),
       exchange_areas_(std::move(exchange_areas)),
@@ -19,7 +20,7 @@ Exchange::Exchange(Rank self, std::vector<ExchangeArea> exchange_areas, std::vec
       everybody_((uint64_t{1} << (ranks_ - 1)) - 1),
       buffers_(exchange_areas_.size()) {}
 
-void Exchange::start(Collective kind, const Work& work) {
+void ShmCollectives::start(Collective kind, const Work& work) {
   work_ = &work;
   if (kind != kind_ || work.count != count_ || work.type != type_) lay_out(kind, work);
   if (total_ <= InlineMessage::kBytes) {
@@ -33,7 +34,7 @@ void Exchange::start(Collective kind, const Work& work) {
 }
 
 /// Finds out whether peers can address the buffers, unless they are those of the last operation.
-void Exchange::post_buffers() {
+void ShmCollectives::post_buffers() {
   const uint64_t version = allocations_.version();
   const bool may_post = total_ >= limits_.direct_bytes && !work_->scales;
   if (may_post && work_->input == posted_input_ && work_->output == posted_output_ && version == version_)
@@ -48,7 +49,7 @@ void Exchange::post_buffers() {
   version_ = version;
 }
 
-void Exchange::lay_out(Collective kind, const Work& work) {
+void ShmCollectives::lay_out(Collective kind, const Work& work) {
   posted_input_ = nullptr;
   kind_ = kind;
   count_ = work.count;
@@ -64,7 +65,7 @@ void Exchange::lay_out(Collective kind, const Work& work) {
   direct_share_ = share(self_);
 }
 
-Progress Exchange::advance() {
+Progress ShmCollectives::advance() {
   for (;;) {
     if (phase_ == Phase::inline_messages) {
       if (!all_inline_messages()) return error_.ok() ? Progress::blocked : Progress::failed;
@@ -98,7 +99,7 @@ Progress Exchange::advance() {
 }
 
 /// Announces a stage to every rank, with what fits into the announcement itself.
-void Exchange::send_inline_messages() {
+void ShmCollectives::send_inline_messages() {
   phase_ = Phase::inline_messages;
   pending_ = everybody_;
   ++stage_;
@@ -122,13 +123,13 @@ void Exchange::send_inline_messages() {
   }
 }
 
-bool Exchange::all_inline_messages() {
+bool ShmCollectives::all_inline_messages() {
   return hear_all([this](Rank peer) -> const std::atomic<uint64_t>& {
     return exchange_areas_[self_].inline_message(stage_ % 2, peer).stage;
   });
 }
 
-void Exchange::read_inline_messages() {
+void ShmCollectives::read_inline_messages() {
   const auto message = [&](Rank rank) -> const std::byte* {
     if (rank != self_) return exchange_areas_[self_].inline_message(stage_ % 2, rank).bytes;
     if (kind_ == Collective::all_reduce) return work_->scales ? own_inline_message_ : work_->input;
@@ -150,7 +151,7 @@ void Exchange::read_inline_messages() {
 
 /// Announces the next stage: what belongs to it is in the half, or in the buffers that the first one tells
 /// of.
-void Exchange::post() {
+void ShmCollectives::post() {
   pending_ = everybody_;
   ++stage_;
   StageEntry& line = exchange_areas_[self_].stage(stage_ % 2);
@@ -162,7 +163,7 @@ void Exchange::post() {
   for (int i = 0; i + 1 < ranks_; ++i) doorbells_[after_self(i)]->ring();
 }
 
-bool Exchange::all_posted() {
+bool ShmCollectives::all_posted() {
   return hear_all([this](Rank peer) -> const std::atomic<uint64_t>& {
     return exchange_areas_[peer].stage(stage_ % 2).stage;
   });
@@ -170,7 +171,7 @@ bool Exchange::all_posted() {
 
 /// Looks at all that was not heard from; what needs nobody else is done at once. True if nobody is left.
 template <typename WordOf>
-bool Exchange::hear_all(WordOf word_of) {
+bool ShmCollectives::hear_all(WordOf word_of) {
   for (uint64_t rest = pending_; rest != 0; rest &= rest - 1) {
     const Rank peer = after_self(std::countr_zero(rest));
     if (!heard(peer, word_of(peer).load(std::memory_order_acquire))) {
@@ -187,7 +188,7 @@ bool Exchange::hear_all(WordOf word_of) {
 
 /// Whether `word` of a peer announces the current stage. A right stage with another signature is a mismatched
 /// call.
-bool Exchange::heard(Rank peer, uint64_t word) {
+bool ShmCollectives::heard(Rank peer, uint64_t word) {
   if (word >> 32 != stage_) return false;
   if (static_cast<uint32_t>(word) == static_cast<uint32_t>(work_->tag)) return true;
   awaited_ = peer;
@@ -201,7 +202,7 @@ bool Exchange::heard(Rank peer, uint64_t word) {
 }
 
 /// After the first stage: finds everybody's posted buffers, and with them how the operation goes on.
-Status Exchange::learn_buffers() {
+Status ShmCollectives::learn_buffers() {
   any_posted_ = false;
   direct_ = !work_->scales && work_->divisor == 1;
   for (Rank rank = 0; rank < ranks_; ++rank) {
@@ -217,7 +218,7 @@ Status Exchange::learn_buffers() {
   return {};
 }
 
-Status Exchange::find(Rank rank, const StageEntry& line, Buffers& found) {
+Status ShmCollectives::find(Rank rank, const StageEntry& line, Buffers& found) {
   if (line.input.slot >= 0) {
     auto input = allocations_.resolve(rank, line.input);
     WEIR_TRY(input.status());
@@ -233,14 +234,14 @@ Status Exchange::find(Rank rank, const StageEntry& line, Buffers& found) {
   return {};
 }
 
-void Exchange::begin_block() {
+void ShmCollectives::begin_block() {
   now_ = std::min(block_, work_->count - done_);
   if (own_input_.slot < 0) stage_inputs();
   post();
   phase_ = Phase::inputs;
 }
 
-void Exchange::stage_copy(std::byte* to, const std::byte* from, size_t count) {
+void ShmCollectives::stage_copy(std::byte* to, const std::byte* from, size_t count) {
   if (work_->scales) {
     device::scale(work_->type, to, from, work_->factor, count);
   } else {
@@ -250,7 +251,7 @@ void Exchange::stage_copy(std::byte* to, const std::byte* from, size_t count) {
 
 /// Copies what others need of this rank's input into the half of the next stage. Own shares are read where
 /// they are, unless they must be scaled.
-void Exchange::stage_inputs() {
+void ShmCollectives::stage_inputs() {
   std::byte* half = exchange_areas_[self_].half((stage_ + 1) % 2);
   const std::byte* from = work_->input + bytes(done_);
   if (by_destination()) {
@@ -271,14 +272,14 @@ void Exchange::stage_inputs() {
 }
 
 /// Where the current stage's bytes of `rank` are: in its buffer, if it posted that, else in its half.
-const std::byte* Exchange::input_of(Rank rank, size_t staged_offset, size_t buffer_offset) const {
+const std::byte* ShmCollectives::input_of(Rank rank, size_t staged_offset, size_t buffer_offset) const {
   if (rank == self_ && !work_->scales) return work_->input + buffer_offset;
   if (buffers_[rank].input != nullptr) return buffers_[rank].input + buffer_offset;
   return exchange_areas_[rank].half(stage_ % 2) + staged_offset;
 }
 
 template <typename SourceOf>
-void Exchange::fold(std::byte* target, size_t count, device::Traffic traffic, SourceOf source_of) {
+void ShmCollectives::fold(std::byte* target, size_t count, device::Traffic traffic, SourceOf source_of) {
   const void* sources[kMostRanks];
   for (Rank rank = 0; rank < ranks_; ++rank) sources[rank] = source_of(rank);
   device::fold(work_->type, work_->op, target, sources, ranks_, count, traffic);
@@ -286,7 +287,7 @@ void Exchange::fold(std::byte* target, size_t count, device::Traffic traffic, So
 }
 
 /// One stage is all: every rank takes what it wants of everybody's block.
-void Exchange::consume() {
+void ShmCollectives::consume() {
   const size_t offset = bytes(done_);
   const size_t own = static_cast<size_t>(self_);
   if (kind_ == Collective::all_reduce) {
@@ -305,12 +306,12 @@ void Exchange::consume() {
   }
 }
 
-Extent Exchange::share(Rank rank) const {
+Extent ShmCollectives::share(Rank rank) const {
   return part_of(now_, static_cast<size_t>(ranks_), static_cast<size_t>(rank), kGrainBytes / element_);
 }
 
 /// Two-shot, first half: folds this rank's share of the block and lays it into the half of the next stage.
-void Exchange::fold_share() {
+void ShmCollectives::fold_share() {
   const Extent own = share(self_);
   const size_t offset = bytes(own.first);
   std::byte* target = work_->output + bytes(done_) + offset;
@@ -321,14 +322,14 @@ void Exchange::fold_share() {
 }
 
 /// Two-shot, second half: fetches the share that `rank` folded.
-void Exchange::copy_result(Rank rank) {
+void ShmCollectives::copy_result(Rank rank) {
   const Extent theirs = share(rank);
   device::copy(work_->output + bytes(done_ + theirs.first),
                exchange_areas_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count), traffic_);
 }
 
 /// All buffers can be addressed: no copies, no blocks.
-void Exchange::exchange_direct() {
+void ShmCollectives::exchange_direct() {
   now_ = work_->count;
   if (kind_ != Collective::all_reduce) {
     consume();
@@ -345,7 +346,7 @@ void Exchange::exchange_direct() {
 }
 
 /// Leaves the block. True if the operation is done; else the next stage is announced.
-bool Exchange::next() {
+bool ShmCollectives::next() {
   done_ += now_;
   if (done_ < work_->count) {
     begin_block();

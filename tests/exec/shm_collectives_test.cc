@@ -1,4 +1,4 @@
-#include "src/exec/exchange.h"
+#include "src/exec/shm_collectives.h"
 
 #include <gmock/gmock.h>
 
@@ -17,10 +17,10 @@ using ::testing::HasSubstr;
 /// Exchanges of all ranks of an island, with small blocks so that short messages take many.
 class Exchanges {
  public:
-  explicit Exchanges(int ranks, Exchange::Limits limits = {.one_shot_bytes = 1024,
-                                                           .direct_bytes = 512,
-                                                           .block_bytes = 8192,
-                                                           .streaming_bytes = 64 * 1024})
+  explicit Exchanges(int ranks, ShmCollectives::Limits limits = {.one_shot_bytes = 1024,
+                                                                 .direct_bytes = 512,
+                                                                 .block_bytes = 8192,
+                                                                 .streaming_bytes = 64 * 1024})
       : island_(ranks, 256 * 1024) {
     std::vector<ExchangeArea> exchange_areas;
     std::vector<Doorbell*> doorbells;
@@ -32,10 +32,10 @@ class Exchanges {
     for (Rank rank = 0; rank < ranks; ++rank) {
       allocations_.push_back(std::make_unique<Allocations>(rank, registry_, exchange_areas));
       exchanges_.push_back(
-          std::make_unique<Exchange>(rank, exchange_areas, doorbells, *allocations_.back(), limits));
+          std::make_unique<ShmCollectives>(rank, exchange_areas, doorbells, *allocations_.back(), limits));
     }
   }
-  Exchange& at(Rank rank) { return *exchanges_[static_cast<size_t>(rank)]; }
+  ShmCollectives& at(Rank rank) { return *exchanges_[static_cast<size_t>(rank)]; }
   device::MemoryRegistry& registry() { return registry_; }
 
   Status run(Collective kind, const std::vector<Work>& works) {
@@ -51,7 +51,7 @@ class Exchanges {
   device::MemoryRegistry registry_;
   Island island_;
   std::vector<std::unique_ptr<Allocations>> allocations_;
-  std::vector<std::unique_ptr<Exchange>> exchanges_;
+  std::vector<std::unique_ptr<ShmCollectives>> exchanges_;
 };
 
 constexpr Collective kKinds[] = {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
@@ -115,7 +115,7 @@ void exchange_and_compare(Exchanges& exchanges, const ir::Shape& shape, DataType
   }
 }
 
-TEST(Exchange, GivesTheRightNumbersWhateverTheMemory) {
+TEST(ShmCollectives, GivesTheRightNumbersWhateverTheMemory) {
   for (const int ranks : {2, 3, 4, 8}) {
     Exchanges exchanges(ranks);
     for (const Collective kind : kKinds) {
@@ -140,8 +140,8 @@ std::vector<float> noise(Rank rank, size_t count) {
 }
 
 /// Sums whose rounding depends on the order: the exchange and the plan that it stands for give the same bits.
-TEST(Exchange, GivesTheBitsOfThePlanItStandsFor) {
-  constexpr Exchange::Limits kLimits{.one_shot_bytes = 4096, .direct_bytes = 512, .block_bytes = 16384};
+TEST(ShmCollectives, GivesTheBitsOfThePlanItStandsFor) {
+  constexpr ShmCollectives::Limits kLimits{.one_shot_bytes = 4096, .direct_bytes = 512, .block_bytes = 16384};
   for (const int ranks : {2, 3, 5, 8}) {
     for (const size_t count : {5u, 900u, 20000u}) {
       for (const bool scales : {false, true}) {
@@ -183,7 +183,7 @@ TEST(Exchange, GivesTheBitsOfThePlanItStandsFor) {
   }
 }
 
-TEST(Exchange, WorksInPlace) {
+TEST(ShmCollectives, WorksInPlace) {
   Exchanges exchanges(4);
   for (const size_t count : {3u, 5000u}) {
     const ir::Shape shape{Collective::all_reduce, 4, 0, 1};
@@ -200,7 +200,7 @@ TEST(Exchange, WorksInPlace) {
   }
 }
 
-TEST(Exchange, TellsRanksThatCallDifferentThings) {
+TEST(ShmCollectives, TellsRanksThatCallDifferentThings) {
   for (const size_t count : {2u, 5000u}) {
     Exchanges exchanges(3);
     std::vector<int32_t> data(count * 3);

@@ -31,7 +31,7 @@
 
 namespace weir::exec {
 
-class Exchange final : public Task {
+class ShmCollectives final : public Task {
  public:
   struct Limits {
     size_t one_shot_bytes = 16 * 1024;          ///< all_reduce: read by each rank from all others
@@ -42,8 +42,8 @@ class Exchange final : public Task {
   static constexpr int kMostRanks = device::kMostSources;
 
   /// exchange areas and doorbells by rank; they outlive the object, as does `allocations`.
-  Exchange(Rank self, std::vector<ExchangeArea> exchange_areas, std::vector<Doorbell*> doorbells,
-           Allocations& allocations, const Limits& limits);
+  ShmCollectives(Rank self, std::vector<ExchangeArea> exchange_areas, std::vector<Doorbell*> doorbells,
+                 Allocations& allocations, const Limits& limits);
 
   /// Whether the exchange does this collective.
   static bool does(Collective kind) {

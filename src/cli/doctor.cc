@@ -32,20 +32,21 @@ void print_interface() {
 
 }  // namespace
 
-int print_advice(const topology::Graph& graph, drivers::Machine* machine, bool is_here) {
-  using topology::Advice;
-  std::vector<Advice> all = topology::advise(graph);
+int print_diagnoses(const topology::Graph& graph, drivers::Machine* machine, bool is_here) {
+  using topology::Diagnosis;
+  std::vector<Diagnosis> all = topology::diagnose(graph);
   if (machine != nullptr) {
-    for (Advice& advice : topology::advise_host(*machine, graph)) all.push_back(std::move(advice));
+    for (Diagnosis& diagnosis : topology::diagnose_host(*machine, graph)) all.push_back(std::move(diagnosis));
   }
   std::stable_sort(all.begin(), all.end(),
-                   [](const Advice& a, const Advice& b) { return a.weight < b.weight; });
+                   [](const Diagnosis& a, const Diagnosis& b) { return a.weight < b.weight; });
   if (is_here) print_interface();
   bool wrong = false;
-  for (const Advice& advice : all) {
-    wrong |= advice.weight == Advice::Weight::wrong;
-    fmt::print("{}: {}\n", advice.weight == Advice::Weight::wrong ? "WRONG" : "note", advice.finding);
-    if (!advice.remedy.empty()) fmt::print("       {}\n", advice.remedy);
+  for (const Diagnosis& diagnosis : all) {
+    wrong |= diagnosis.weight == Diagnosis::Weight::wrong;
+    fmt::print("{}: {}\n", diagnosis.weight == Diagnosis::Weight::wrong ? "WRONG" : "note",
+               diagnosis.finding);
+    if (!diagnosis.remedy.empty()) fmt::print("       {}\n", diagnosis.remedy);
   }
   if (all.empty()) fmt::print("nothing is wrong or slow, as far as can be seen\n");
   return wrong ? 1 : 0;

@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "src/drivers/machine.h"
-#include "topology/model/advice.h"
+#include "topology/model/diagnosis.h"
 #include "topology/model/graph.h"
 
 namespace weir::cli {
 
-/// Prints advice; `machine` is null where the graph comes from a file. The exit code: 1 if something is
+/// Prints diagnoses; `machine` is null where the graph comes from a file. The exit code: 1 if something is
 /// wrong.
-int print_advice(const topology::Graph& graph, drivers::Machine* machine, bool is_here);
+int print_diagnoses(const topology::Graph& graph, drivers::Machine* machine, bool is_here);
 
 }  // namespace weir::cli

@@ -92,7 +92,7 @@ Result<topology::Detected> look(const Sources& sources, std::unique_ptr<drivers:
   options.lldp_socket = sources.lldp_socket;
   topology::Detected detected = topology::detect(*machine, options);
   // A record is to answer the doctor too.
-  if (!sources.record.empty()) topology::advise_host(*machine, detected.graph);
+  if (!sources.record.empty()) topology::diagnose_host(*machine, detected.graph);
   WEIR_TRY(machine->error());
   return detected;
 }

@@ -89,8 +89,8 @@ int run_doctor(const TopoArguments& arguments) {
   Result<topology::Detected> detected = look(arguments.sources, machine);
   if (!detected.ok()) return report_failure("doctor", detected.status(), kExitUsage);
   print_findings(*detected, arguments.sources);
-  return print_advice(detected->graph, machine.get(),
-                      arguments.sources.files.empty() && arguments.sources.replay.empty());
+  return print_diagnoses(detected->graph, machine.get(),
+                         arguments.sources.files.empty() && arguments.sources.replay.empty());
 }
 
 }  // namespace weir::cli

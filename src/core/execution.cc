@@ -68,10 +68,10 @@ Progress Execution::advance() {
 
 inline bool Execution::is_exchanged(const Operation& operation) const {
   if (!parts_.exchanged[static_cast<size_t>(operation.kind)]) return false;
-  if (parts_.advice == nullptr) [[likely]]
+  if (parts_.tuning_result == nullptr) [[likely]]
     return true;
   const size_t bytes = operation.count * size_of(operation.type);
-  return parts_.advice->at(operation.kind, bytes).way != Advice::Way::plan;
+  return parts_.tuning_result->at(operation.kind, bytes).way != TuningResult::Way::plan;
 }
 
 /// The signature, or 0 where nobody compares it. Calls mostly are as the one before: then the branch is

@@ -14,12 +14,12 @@
 #include <span>
 
 #include "src/base/doorbell.h"
-#include "src/core/advice.h"
 #include "src/core/links.h"
 #include "src/core/one_sided.h"
 #include "src/core/operation.h"
 #include "src/core/pairs.h"
 #include "src/core/plan_cache.h"
+#include "src/core/tuning_result.h"
 #include "src/core/watchdog.h"
 #include "src/exec/shm_collectives.h"
 
@@ -43,11 +43,12 @@ class Execution {
     Watchdog* watchdog = nullptr;
     Doorbell* doorbell = nullptr;
     bool rings = true;  ///< everything this rank waits for rings the doorbell; else transports must be served
-    WaitPolicy patience;             ///< while waiting for channels
-    WaitPolicy shm_patience;         ///< for collectives through shared memory
-    Profile* profile = nullptr;      ///< null: nobody is told
-    const Advice* advice = nullptr;  ///< where it wants a plan, nothing is exchanged; may be null
-    bool check = true;               ///< signatures travel with operations
+    WaitPolicy patience;         ///< while waiting for channels
+    WaitPolicy shm_patience;     ///< for collectives through shared memory
+    Profile* profile = nullptr;  ///< null: nobody is told
+    const TuningResult* tuning_result =
+        nullptr;        ///< where it wants a plan, nothing is exchanged; may be null
+    bool check = true;  ///< signatures travel with operations
   };
   explicit Execution(const Parts& parts);
 

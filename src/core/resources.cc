@@ -160,7 +160,7 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   c.join_island(runtime, island->exchange_areas, island->doorbells);
   const algorithms::Layout layout = c.layout();
   c.make_selector(layout, island->scratch);
-  if (c.peer_table->shared_settings.tuned) c.advice = std::make_unique<Advice>();
+  if (c.peer_table->shared_settings.tuned) c.tuning_result = std::make_unique<TuningResult>();
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
                                         c.peer_table->plans, options.pace_share);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
@@ -176,7 +176,7 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   parts.one_sided = c.one_sided.get();
   parts.shm_collectives = c.shm_collectives.get();
   parts.exchanged = c.exchanged;
-  parts.advice = c.advice.get();
+  parts.tuning_result = c.tuning_result.get();
   parts.profile = c.profile.get();
   parts.activity = &c.bootstrap->activity();
   parts.watchdog = &c.bootstrap->watchdog();
@@ -313,7 +313,7 @@ algorithms::Layout Resources::layout() const {
 /// What takes messages between the ranks, or follows from those.
 Status Resources::settle(Runtime& runtime) {
   WEIR_TRY(settle_rates(runtime.options()));
-  WEIR_TRY(take_advice());
+  WEIR_TRY(take_tuning_result());
   limit_senders(runtime);
   if (profile != nullptr) profile->start();
   bootstrap->activity().recorder().forget();
@@ -360,16 +360,16 @@ Status Resources::settle_rates(const Options& options) {
 }
 
 /// Rank 0 asks its tuner, once rates are known, and tells all.
-Status Resources::take_advice() {
-  if (advice == nullptr || bootstrap->size() == 1) return {};
+Status Resources::take_tuning_result() {
+  if (tuning_result == nullptr || bootstrap->size() == 1) return {};
   Bytes own;
-  if (bootstrap->rank() == 0) own = Advice::of(*tuner, *selector, exchanged).encode();
+  if (bootstrap->rank() == 0) own = TuningResult::of(*tuner, *selector, exchanged).encode();
   auto all = bootstrap->all_gather(own);
   WEIR_TRY(all.status());
-  auto told = Advice::decode(all->front());
+  auto told = TuningResult::decode(all->front());
   WEIR_TRY(told.status());
-  *advice = *told;
-  selector->follow(*advice);
+  *tuning_result = *told;
+  selector->follow(*tuning_result);
   return {};
 }
 

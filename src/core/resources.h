@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "src/base/host.h"
-#include "src/core/advice.h"
 #include "src/core/bootstrap.h"
 #include "src/core/cluster.h"
 #include "src/core/common.h"
@@ -24,6 +23,7 @@
 #include "src/core/routes.h"
 #include "src/core/runtime.h"
 #include "src/core/selector.h"
+#include "src/core/tuning_result.h"
 #include "src/exec/allocations.h"
 #include "src/exec/shm_collectives.h"
 #include "transports/memory/segment.h"
@@ -52,9 +52,9 @@ struct Resources {
   std::unique_ptr<Links> links;
   std::unique_ptr<exec::Allocations> allocations;  ///< of an island; else null, like shm_collectives
   std::unique_ptr<exec::ShmCollectives> shm_collectives;
-  std::bitset<kCollectives> exchanged;    ///< that it does here
-  std::unique_ptr<drivers::Tuner> tuner;  ///< null: none
-  std::unique_ptr<Advice> advice;         ///< of rank 0's tuner, on all ranks; null: it has none
+  std::bitset<kCollectives> exchanged;          ///< that it does here
+  std::unique_ptr<drivers::Tuner> tuner;        ///< null: none
+  std::unique_ptr<TuningResult> tuning_result;  ///< of rank 0's tuner, on all ranks; null: it has none
   std::unique_ptr<Selector> selector;
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<Pairs> pairs;
@@ -86,7 +86,7 @@ struct Resources {
   void make_selector(const algorithms::Layout& layout, const SharedScratch& scratch);
   Status settle(Runtime& runtime);
   Status settle_rates(const Options& options);
-  Status take_advice();
+  Status take_tuning_result();
   void limit_senders(Runtime& runtime) const;
 };
 

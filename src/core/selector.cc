@@ -13,9 +13,10 @@ bool Selector::allows(const algorithms::Entry& entry) const {
 }
 
 Selector::Choice Selector::choose(Collective kind, size_t bytes) {
-  const Advice::Answer said = advice_ != nullptr ? advice_->at(kind, bytes) : Advice::Answer();
+  const TuningResult::Answer said =
+      tuning_result_ != nullptr ? tuning_result_->at(kind, bytes) : TuningResult::Answer();
   Choice choice;
-  if (said.way == Advice::Way::plan) {
+  if (said.way == TuningResult::Way::plan) {
     choice = {&algorithms::catalogue()[said.entry], said.tile_divisor};
   } else {
     const cost::Estimate& best = table(kind).at(bytes).best;

@@ -8,8 +8,8 @@
 
 #include "algorithms/cost/filter.h"
 #include "algorithms/cost/table.h"
-#include "src/core/advice.h"
 #include "src/core/common.h"
+#include "src/core/tuning_result.h"
 
 namespace weir::core {
 
@@ -25,7 +25,7 @@ class Selector {
   void set_rates(const cost::Rates& rates);
 
   /// From now on what it says counts more than costs. It outlives the selector.
-  void follow(const Advice& advice) { advice_ = &advice; }
+  void follow(const TuningResult& tuning_result) { tuning_result_ = &tuning_result; }
 
   /// What an operation takes.
   struct Choice {
@@ -44,7 +44,7 @@ class Selector {
 
   cost::Environment environment_;
   const cost::Filter filter_;
-  const Advice* advice_ = nullptr;
+  const TuningResult* tuning_result_ = nullptr;
   SharedTables& shared_;
   std::array<const cost::Table*, kCollectives> tables_{};  ///< of those that were asked for; else null
 };

@@ -96,9 +96,9 @@ TEST_F(Topo, TheDoctorSaysWhatIsWrong) {
           "weir fabric 1\nleaf l[0-3]\nspine s[0-3]\nhost n[0-3]\n"
           "cable l[0-2] to s[0-3] 2x400G\ncable l3 to s[0-2] 2x400G\ncable l3 to s3 400G\n"
           "attach n0 to l0 400G\nattach n1 to l1 400G\nattach n2 to l2 400G\nattach n3 to l3 400G\n");
-  const CommandResult advice = weir_command("doctor " + fabric);
-  EXPECT_EQ(advice.code, 1);
-  EXPECT_THAT(advice.text, HasSubstr("WRONG: between l3 and s3 there is 1 of 2 cables"));
+  const CommandResult diagnosis = weir_command("doctor " + fabric);
+  EXPECT_EQ(diagnosis.code, 1);
+  EXPECT_THAT(diagnosis.text, HasSubstr("WRONG: between l3 and s3 there is 1 of 2 cables"));
   const CommandResult well = weir_command("doctor '2 x (8 gpu nvswitch 450, 8 nic 50) leaf'");
   EXPECT_EQ(well.code, 0);
   EXPECT_THAT(well.text, HasSubstr("nothing is wrong"));

@@ -90,10 +90,10 @@ class Acs : public Detection {
     std::filesystem::create_directories(folder_ + "/root" + folder);
     std::ofstream(folder_ + "/root" + folder + "/config", std::ios::binary) << config;
   }
-  std::vector<Advice> advice() {
+  std::vector<Diagnosis> diagnoses() {
     auto machine = drivers::replay_machine(folder_);
     EXPECT_TRUE(machine.ok()) << machine.status().message();
-    return advise_host(**machine, graph_);
+    return diagnose_host(**machine, graph_);
   }
 
   static constexpr const char* kSwitch = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
@@ -106,20 +106,20 @@ TEST_F(Acs, TheDoctorNamesPortsThatRedirect) {
   put_bytes(port(2), config_of_port(kAnswers | kForwards));
   const auto files = drivers::files_below(folder_ + "/root");
   EXPECT_THAT(find_acs(*files, graph_).redirecting, ElementsAre("0000:02:00.0", "0000:02:08.0"));
-  EXPECT_THAT(advice(),
-              ElementsAre(Field(&Advice::finding, HasSubstr("ACS is on at 0000:02:00.0, 0000:02:08.0"))));
-  EXPECT_EQ(advice()[0].weight, Advice::Weight::wrong);
+  EXPECT_THAT(diagnoses(),
+              ElementsAre(Field(&Diagnosis::finding, HasSubstr("ACS is on at 0000:02:00.0, 0000:02:08.0"))));
+  EXPECT_EQ(diagnoses()[0].weight, Diagnosis::Weight::wrong);
 }
 
 TEST_F(Acs, WhatIsOffIsNotMentioned) {
   for (int i = 0; i < 3; ++i) put_bytes(port(i), config_of_port(i == 0 ? 0x01 : 0));  // validation alone
-  EXPECT_THAT(advice(), IsEmpty());
+  EXPECT_THAT(diagnoses(), IsEmpty());
 }
 
 TEST_F(Acs, WithoutRootItIsNotKnown) {
   for (int i = 0; i < 3; ++i) put_bytes(port(i), config_of_port(kSetByLinux).substr(0, 64));
-  EXPECT_THAT(advice(),
-              ElementsAre(Field(&Advice::finding, HasSubstr("of 3 of their ports only the first 64"))));
+  EXPECT_THAT(diagnoses(),
+              ElementsAre(Field(&Diagnosis::finding, HasSubstr("of 3 of their ports only the first 64"))));
 }
 
 TEST_F(Acs, ARecordHoldsTheBytes) {

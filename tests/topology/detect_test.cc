@@ -226,14 +226,14 @@ TEST_F(Detection, TheDoctorKnowsLimitsAndDrivers) {
   graph.add("mlx5_0", graph.add("nic", numa, NicFacts{}), port);
   auto machine = drivers::replay_machine(folder_);
   ASSERT_TRUE(machine.ok());
-  const auto advice = advise_host(**machine, graph);
+  const auto diagnoses = diagnose_host(**machine, graph);
   for (const char* words : {"may lock 64 KiB", "/dev/shm holds 1 MiB", "may open 1024 files",
                             "an IOMMU translates", "nvidia_peermem"})
-    EXPECT_THAT(advice, Contains(Field(&Advice::finding, HasSubstr(words))));
+    EXPECT_THAT(diagnoses, Contains(Field(&Diagnosis::finding, HasSubstr(words))));
   put("/limits", "shm_bytes 1073741824 memlock_bytes 18446744073709551615 open_files 65536");
   put("/root/proc/cmdline", "quiet iommu=pt");
   put("/root/sys/module/nvidia_peermem/version", "1");
-  EXPECT_THAT(advise_host(**machine, graph), SizeIs(0));
+  EXPECT_THAT(diagnose_host(**machine, graph), SizeIs(0));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace weir::topology {
 namespace {
 
-using Weight = Advice::Weight;
+using Weight = Diagnosis::Weight;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
@@ -31,23 +31,24 @@ struct Devices {
   }
 };
 
-void advise_limits(const drivers::Limits& limits, const Devices& devices, std::vector<Advice>& advice) {
+void diagnose_limits(const drivers::Limits& limits, const Devices& devices,
+                     std::vector<Diagnosis>& diagnoses) {
   if (limits.memlock_bytes < 64 * kMiB && devices.verbs) {
-    advice.push_back(
+    diagnoses.push_back(
         {Weight::wrong,
          fmt::format("a process may lock {} KiB of memory; a NIC needs all of its buffers locked",
                      limits.memlock_bytes / 1024),
          "ulimit -l unlimited, or memlock in /etc/security/limits.conf (docker: --ulimit memlock=-1)"});
   }
   if (limits.shm_bytes < 64 * kMiB) {
-    advice.push_back(
+    diagnoses.push_back(
         {Weight::notable,
          fmt::format("/dev/shm holds {} MiB: weir does not need it, other libraries and data loaders do",
                      limits.shm_bytes / kMiB),
          "make it larger (docker: --shm-size=1g)"});
   }
   if (limits.open_files < 4096) {
-    advice.push_back(
+    diagnoses.push_back(
         {Weight::notable,
          fmt::format("a process may open {} files; each connection and each allocation takes one",
                      limits.open_files),
@@ -55,16 +56,16 @@ void advise_limits(const drivers::Limits& limits, const Devices& devices, std::v
   }
 }
 
-void advise_iommu(drivers::Files& files, const Devices& devices, std::vector<Advice>& advice) {
+void diagnose_iommu(drivers::Files& files, const Devices& devices, std::vector<Diagnosis>& diagnoses) {
   if (devices.on_pci < 2 || files.list("/sys/class/iommu").empty()) return;
   const std::string arguments = " " + files.read("/proc/cmdline").value_or("") + " ";
   if (arguments.find(" iommu=pt ") != std::string::npos ||
       arguments.find("iommu.passthrough=1") != std::string::npos)
     return;
-  advice.push_back({Weight::notable,
-                    "an IOMMU translates what devices send each other: between GPUs and NICs that costs "
-                    "bandwidth, or forbids it",
-                    "boot with iommu=pt"});
+  diagnoses.push_back({Weight::notable,
+                       "an IOMMU translates what devices send each other: between GPUs and NICs that costs "
+                       "bandwidth, or forbids it",
+                       "boot with iommu=pt"});
 }
 
 /// "a, b, c and 5 more".
@@ -75,12 +76,12 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? text + fmt::format(" and {} more", names.size() - kMost) : text;
 }
 
-void advise_acs(drivers::Files& files, const Devices& devices, const Graph& graph,
-                std::vector<Advice>& advice) {
+void diagnose_acs(drivers::Files& files, const Devices& devices, const Graph& graph,
+                  std::vector<Diagnosis>& diagnoses) {
   if (devices.on_pci < 2) return;
   const AcsFindings acs = find_acs(files, graph);
   if (!acs.redirecting.empty()) {
-    advice.push_back(
+    diagnoses.push_back(
         {Weight::wrong,
          fmt::format("PCIe switches send what GPUs and NICs below them say to each other up to the "
                      "root complex, because ACS is on at {}",
@@ -89,7 +90,7 @@ void advise_acs(drivers::Files& files, const Devices& devices, const Graph& grap
          "ACS off in the firmware; not where virtual machines own the devices"});
   }
   if (acs.hidden > 0) {
-    advice.push_back(
+    diagnoses.push_back(
         {Weight::notable,
          fmt::format("whether PCIe switches send peer-to-peer traffic up to the root complex (ACS) "
                      "is not known: of {} of their ports only the first 64 bytes of the "
@@ -101,19 +102,20 @@ void advise_acs(drivers::Files& files, const Devices& devices, const Graph& grap
 
 }  // namespace
 
-std::vector<Advice> advise_host(drivers::Machine& machine, const Graph& graph) {
-  std::vector<Advice> advice;
+std::vector<Diagnosis> diagnose_host(drivers::Machine& machine, const Graph& graph) {
+  std::vector<Diagnosis> diagnoses;
   const Devices devices(graph);
-  if (Result<drivers::Limits> limits = machine.limits(); limits.ok()) advise_limits(*limits, devices, advice);
-  advise_iommu(machine.files(), devices, advice);
-  advise_acs(machine.files(), devices, graph, advice);
+  if (Result<drivers::Limits> limits = machine.limits(); limits.ok())
+    diagnose_limits(*limits, devices, diagnoses);
+  diagnose_iommu(machine.files(), devices, diagnoses);
+  diagnose_acs(machine.files(), devices, graph, diagnoses);
   if (devices.nvidia && devices.verbs && machine.files().list("/sys/module/nvidia_peermem").empty()) {
-    advice.push_back({Weight::notable,
-                      "the module nvidia_peermem is not loaded: NICs reach GPU memory only if kernel and "
-                      "driver can do it by dma-buf",
-                      "modprobe nvidia_peermem"});
+    diagnoses.push_back({Weight::notable,
+                         "the module nvidia_peermem is not loaded: NICs reach GPU memory only if kernel and "
+                         "driver can do it by dma-buf",
+                         "modprobe nvidia_peermem"});
   }
-  return advice;
+  return diagnoses;
 }
 
 }  // namespace weir::topology

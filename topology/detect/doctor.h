@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "src/drivers/machine.h"
-#include "topology/model/advice.h"
+#include "topology/model/diagnosis.h"
 #include "topology/model/graph.h"
 
 namespace weir::topology {
 
 /// `graph`: what detect() found on the same machine.
-std::vector<Advice> advise_host(drivers::Machine& machine, const Graph& graph);
+std::vector<Diagnosis> diagnose_host(drivers::Machine& machine, const Graph& graph);
 
 }  // namespace weir::topology

@@ -1,4 +1,4 @@
-#include "topology/model/advice.h"
+#include "topology/model/diagnosis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,11 +16,11 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-auto advises(Advice::Weight weight, const std::string& words) {
-  return AllOf(Field(&Advice::weight, weight), Field(&Advice::finding, HasSubstr(words)));
+auto diagnoses(Diagnosis::Weight weight, const std::string& words) {
+  return AllOf(Field(&Diagnosis::weight, weight), Field(&Diagnosis::finding, HasSubstr(words)));
 }
-constexpr auto kWrong = Advice::Weight::wrong;
-constexpr auto kNotable = Advice::Weight::notable;
+constexpr auto kWrong = Diagnosis::Weight::wrong;
+constexpr auto kNotable = Diagnosis::Weight::notable;
 
 Index by_name(const Graph& graph, const std::string& name) {
   for (Index node = 0; node < graph.size(); ++node) {
@@ -38,7 +38,7 @@ void keep_links(Graph& graph, Keep keep) {
 }
 
 TEST(Advise, NothingAboutWhatIsWell) {
-  EXPECT_THAT(advise(make_graph("8 x (2 numa, 8 gpu nvswitch 450, 8 nic 50) rail leaf by 4 spine 2")),
+  EXPECT_THAT(diagnose(make_graph("8 x (2 numa, 8 gpu nvswitch 450, 8 nic 50) rail leaf by 4 spine 2")),
               IsEmpty());
 }
 
@@ -56,11 +56,12 @@ TEST(Advise, NarrowAndSlowPcie) {
   slow.address = "0000:50:00.0";
   graph.get<GpuFacts>(graph.all(NodeKind::gpu)[0])->pci = slow;
   EXPECT_THAT(
-      advise(graph),
+      diagnose(graph),
       ElementsAre(
-          advises(kWrong,
-                  "NIC 0000:90:00.0 is linked by PCIe x8 at 16 GT/s (15.8 GB/s), x16 at 16 GT/s (31.5 GB/s)"),
-          advises(kNotable, "GPU 0000:50:00.0 is linked by PCIe x16 at 2.5 GT/s")));
+          diagnoses(
+              kWrong,
+              "NIC 0000:90:00.0 is linked by PCIe x8 at 16 GT/s (15.8 GB/s), x16 at 16 GT/s (31.5 GB/s)"),
+          diagnoses(kNotable, "GPU 0000:50:00.0 is linked by PCIe x16 at 2.5 GT/s")));
 }
 
 TEST(Advise, GpusFarFromEveryNic) {
@@ -71,16 +72,16 @@ TEST(Advise, GpusFarFromEveryNic) {
   keep_links(graph, [&](const Link& link) { return link.from != gpu && link.to != gpu; });
   graph[gpu].parent = second;
   graph.connect({gpu, second, LinkKind::pci, 1, 32, 0, -1});
-  EXPECT_THAT(advise(graph),
-              ElementsAre(advises(kWrong, "every NIC is on another NUMA node than GPU " + graph[gpu].name)));
+  EXPECT_THAT(diagnose(graph), ElementsAre(diagnoses(
+                                   kWrong, "every NIC is on another NUMA node than GPU " + graph[gpu].name)));
 }
 
 TEST(Advise, HostsThatDifferAndPortsThatAreDown) {
   Graph graph = make_graph("4 x (2 gpu, 2 nic 25) leaf");
   graph.get<PortFacts>(graph.all(NodeKind::port)[3])->active = false;
-  EXPECT_THAT(advise(graph),
-              ElementsAre(advises(kNotable, "1 port is down: host host1, port nic1"),
-                          advises(kNotable, "host1 is built differently from the 3 others like host0")));
+  EXPECT_THAT(diagnose(graph),
+              ElementsAre(diagnoses(kNotable, "1 port is down: host host1, port nic1"),
+                          diagnoses(kNotable, "host1 is built differently from the 3 others like host0")));
 }
 
 TEST(Advise, CablesThatAreMissingOrSlow) {
@@ -91,8 +92,8 @@ TEST(Advise, CablesThatAreMissingOrSlow) {
   };
   Graph missing = whole;
   keep_links(missing, [&](const Link& link) { return !pair(link, "leaf1", "spine2"); });
-  EXPECT_THAT(advise(missing),
-              testing::Contains(advises(kWrong, "between leaf1 and spine2 there is no cable")));
+  EXPECT_THAT(diagnose(missing),
+              testing::Contains(diagnoses(kWrong, "between leaf1 and spine2 there is no cable")));
   Graph thin = whole;
   for (Link& link : thin.links()) {
     if (link.kind == LinkKind::cable && thin[link.from].kind() == NodeKind::fabric_switch &&
@@ -100,29 +101,29 @@ TEST(Advise, CablesThatAreMissingOrSlow) {
       link.count = 2;
     }
   }
-  EXPECT_THAT(advise(thin),
-              testing::Contains(advises(kWrong, "between leaf3 and spine0 there is 1 of 2 cables")));
+  EXPECT_THAT(diagnose(thin),
+              testing::Contains(diagnoses(kWrong, "between leaf3 and spine0 there is 1 of 2 cables")));
   Graph slow = whole;
   for (Link& link : slow.links()) {
     if (pair(link, "leaf0", "spine0")) link.gb_per_s /= 2;
   }
-  EXPECT_THAT(advise(slow),
+  EXPECT_THAT(diagnose(slow),
               testing::Contains(
-                  advises(kWrong, "cables between leaf0 and spine0 run at 12.5 GB/s, most others at 25")));
+                  diagnoses(kWrong, "cables between leaf0 and spine0 run at 12.5 GB/s, most others at 25")));
   Graph port = whole;
   const Index first = port.all(NodeKind::port)[5];
   for (Link& link : port.links()) {
     if (link.kind == LinkKind::cable && (link.from == first || link.to == first)) link.gb_per_s = 12.5;
   }
   EXPECT_THAT(
-      advise(port),
-      testing::Contains(advises(
+      diagnose(port),
+      testing::Contains(diagnoses(
           kWrong, "the cable of host host5, port nic0 to leaf1 runs at 12.5 GB/s, most others at 25")));
 }
 
 TEST(Advise, Oversubscription) {
-  EXPECT_THAT(advise(make_graph("8 x (1 gpu, 1 nic 25) leaf by 2 4:1 spine 2")),
-              ElementsAre(advises(kNotable, "leaf0, leaf1, leaf2 and leaf3 are oversubscribed 4:1")));
+  EXPECT_THAT(diagnose(make_graph("8 x (1 gpu, 1 nic 25) leaf by 2 4:1 spine 2")),
+              ElementsAre(diagnoses(kNotable, "leaf0, leaf1, leaf2 and leaf3 are oversubscribed 4:1")));
 }
 
 }  // namespace

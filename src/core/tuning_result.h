@@ -26,7 +26,7 @@ namespace weir::core {
 class Bootstrap;
 class Selector;
 
-class Advice {
+class TuningResult {
  public:
   enum class Way : uint8_t {
     own,       ///< as it would be without the plugin
@@ -44,11 +44,12 @@ class Advice {
 
   /// Asks about every class of sizes. `exchanged`: collectives that have the fast path. Writes what was
   /// changed into the log.
-  static Advice of(drivers::Tuner& tuner, Selector& selector, const std::bitset<kCollectives>& exchanged);
+  static TuningResult of(drivers::Tuner& tuner, Selector& selector,
+                         const std::bitset<kCollectives>& exchanged);
 
   Bytes encode() const;
   /// Errors: remote_error for what encode() does not make.
-  static Result<Advice> decode(BytesView bytes);
+  static Result<TuningResult> decode(BytesView bytes);
 
   /// For blocks of `bytes`.
   const Answer& at(Collective kind, size_t bytes) const {

@@ -1,4 +1,4 @@
-#include "src/core/advice.h"
+#include "src/core/tuning_result.h"
 
 #include <fmt/format.h>
 
@@ -85,7 +85,7 @@ class Interview {
  public:
   Interview(drivers::Tuner& tuner, Selector& selector) : tuner_(tuner), selector_(selector) {}
 
-  Advice::Answer answer(const Tuned& tuned, size_t bytes, bool exchanged) {
+  TuningResult::Answer answer(const Tuned& tuned, size_t bytes, bool exchanged) {
     constexpr int kMostRings = 64;
     const cost::Table& table = selector_.table(tuned.kind);
     const bool gathers = tuned.kind == Collective::all_gather || tuned.kind == Collective::reduce_scatter;
@@ -108,10 +108,10 @@ class Interview {
                        name(protocol), name(tuned.kind)));
       return {};
     }
-    if (protocol == TunedProtocol::ll) return {.way = Advice::Way::exchange};
+    if (protocol == TunedProtocol::ll) return {.way = TuningResult::Way::exchange};
     const auto* const family = std::ranges::find(kFamilies, algorithm, &Family::algorithm);
     const cost::Estimate best = best_of(family->word, table, bytes);
-    return {.way = Advice::Way::plan,
+    return {.way = TuningResult::Way::plan,
             .tile_divisor = static_cast<uint8_t>(best.tile_divisor),
             .rings = rings,
             .entry = static_cast<uint8_t>(best.entry - algorithms::catalogue().data())};
@@ -131,9 +131,9 @@ class Interview {
   std::map<std::string, int> notes_;
 };
 
-std::string words_of(const Advice::Answer& answer) {
-  std::string words = answer.way == Advice::Way::own ? "as predicted"
-                      : answer.way == Advice::Way::exchange
+std::string words_of(const TuningResult::Answer& answer) {
+  std::string words = answer.way == TuningResult::Way::own ? "as predicted"
+                      : answer.way == TuningResult::Way::exchange
                           ? "exchange"
                           : std::string(algorithms::catalogue()[answer.entry].algorithm);
   if (answer.rings > 0) words += fmt::format(", {} channels", answer.rings);
@@ -142,9 +142,10 @@ std::string words_of(const Advice::Answer& answer) {
 
 }  // namespace
 
-Advice Advice::of(drivers::Tuner& tuner, Selector& selector, const std::bitset<kCollectives>& exchanged) {
+TuningResult TuningResult::of(drivers::Tuner& tuner, Selector& selector,
+                              const std::bitset<kCollectives>& exchanged) {
   static_assert(sizeof(Answer) == 4);
-  Advice advice;
+  TuningResult tuning_result;
   Interview interview(tuner, selector);
   for (const Tuned& tuned : kTuned) {
     const auto kind = static_cast<size_t>(tuned.kind);
@@ -152,7 +153,7 @@ Advice Advice::of(drivers::Tuner& tuner, Selector& selector, const std::bitset<k
     for (size_t c = 1; c < kClasses; ++c) {
       const size_t bytes = size_t{1} << (c - 1);
       const Answer answer = interview.answer(tuned, bytes, exchanged[kind]);
-      advice.answers_[kind][c] = answer;
+      tuning_result.answers_[kind][c] = answer;
       if (answer != before) {
         WEIR_INFO(tuning, "TUNER/Plugin: {}: {} from {} bytes: {}", tuner.plugin_name(), name(tuned.kind),
                   bytes, words_of(answer));
@@ -161,20 +162,20 @@ Advice Advice::of(drivers::Tuner& tuner, Selector& selector, const std::bitset<k
     }
   }
   interview.log_notes();
-  return advice;
+  return tuning_result;
 }
 
-Bytes Advice::encode() const { return ByteWriter().put(answers_).take(); }
+Bytes TuningResult::encode() const { return ByteWriter().put(answers_).take(); }
 
-Result<Advice> Advice::decode(BytesView bytes) {
-  Advice advice;
-  if (bytes.size() != sizeof(advice.answers_))
+Result<TuningResult> TuningResult::decode(BytesView bytes) {
+  TuningResult tuning_result;
+  if (bytes.size() != sizeof(tuning_result.answers_))
     return Status(Code::remote_error, fmt::format("rank 0 sent {} bytes of a tuner's answers; expected {}",
-                                                  bytes.size(), sizeof(advice.answers_)));
+                                                  bytes.size(), sizeof(tuning_result.answers_)));
   ByteReader reader(bytes);
-  advice.answers_ = reader.get<decltype(advice.answers_)>();
+  tuning_result.answers_ = reader.get<decltype(tuning_result.answers_)>();
   for (size_t kind = 0; kind < kCollectives; ++kind) {
-    for (const Answer& answer : advice.answers_[kind]) {
+    for (const Answer& answer : tuning_result.answers_[kind]) {
       const bool known = answer.way <= Way::plan && answer.tile_divisor > 0 &&
                          (answer.way != Way::plan ||
                           (answer.entry < algorithms::catalogue().size() &&
@@ -185,7 +186,7 @@ Result<Advice> Advice::decode(BytesView bytes) {
                       "version of weir");
     }
   }
-  return advice;
+  return tuning_result;
 }
 
 std::unique_ptr<drivers::Tuner> tuner_for(const Options& options, const Bootstrap& bootstrap) {

@@ -1,4 +1,4 @@
-#include "topology/model/advice.h"
+#include "topology/model/diagnosis.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 namespace weir::topology {
 namespace {
 
-using Weight = Advice::Weight;
+using Weight = Diagnosis::Weight;
 
 /// The value that occurs most often; the greatest of several. REQUIRES: not empty.
 template <typename T>
@@ -32,25 +32,25 @@ std::string list(const std::vector<std::string>& names) {
   return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
 }
 
-class Adviser {
+class Diagnoser {
  public:
-  explicit Adviser(const Graph& graph) : graph_(graph) {}
+  explicit Diagnoser(const Graph& graph) : graph_(graph) {}
 
-  std::vector<Advice> run() {
+  std::vector<Diagnosis> run() {
     slow_pcie();
     ports_that_are_down();
     far_nics();
     different_hosts();
     cables();
     oversubscription();
-    std::stable_sort(advice_.begin(), advice_.end(),
-                     [](const Advice& a, const Advice& b) { return a.weight < b.weight; });
-    return std::move(advice_);
+    std::stable_sort(diagnoses_.begin(), diagnoses_.end(),
+                     [](const Diagnosis& a, const Diagnosis& b) { return a.weight < b.weight; });
+    return std::move(diagnoses_);
   }
 
  private:
   void say(Weight weight, std::string finding, std::string remedy) {
-    advice_.push_back({weight, std::move(finding), std::move(remedy)});
+    diagnoses_.push_back({weight, std::move(finding), std::move(remedy)});
   }
 
   void slow_pcie() {
@@ -251,11 +251,11 @@ class Adviser {
   }
 
   const Graph& graph_;
-  std::vector<Advice> advice_;
+  std::vector<Diagnosis> diagnoses_;
 };
 
 }  // namespace
 
-std::vector<Advice> advise(const Graph& graph) { return Adviser(graph).run(); }
+std::vector<Diagnosis> diagnose(const Graph& graph) { return Diagnoser(graph).run(); }
 
 }  // namespace weir::topology

@@ -8,7 +8,7 @@
 
 namespace weir::topology {
 
-struct Advice {
+struct Diagnosis {
   enum class Weight : uint8_t {
     wrong,   ///< costs bandwidth or breaks things
     notable  ///< may be meant so
@@ -17,12 +17,12 @@ struct Advice {
   std::string finding;
   std::string remedy;  ///< empty: there is none
 
-  bool operator==(const Advice&) const = default;
+  bool operator==(const Diagnosis&) const = default;
 };
 
 /// What a graph alone tells: PCIe links below what both ends can do, GPUs without a NIC near them, hosts that
 /// differ, ports that are down, cables that are missing or slow in comparison with their likes,
 /// oversubscription. The heavier ones first.
-std::vector<Advice> advise(const Graph& graph);
+std::vector<Diagnosis> diagnose(const Graph& graph);
 
 }  // namespace weir::topology

@@ -83,7 +83,7 @@ std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& o
   settings.path_timeout_s = options.path_timeout_s;
   settings.spreads = options.spreads_paths;
   settings.budget = options.credit_bytes == 0 ? nullptr : context.credit;
-  settings.budget_for_own_host = options.credit_bytes > 0;
+  settings.budget_for_local_host = options.credit_bytes > 0;
   return make_tcp(context.self, context.listener, settings);
 }
 

@@ -29,7 +29,7 @@ std::string transports(const Options& options) {
 std::string describe() {
   const Options& options = runtime().options();
   return fmt::format("weir {}: {}, {}, bootstrap through {}, transports {}", WEIR_VERSION,
-                     plural(machine_cores(), "core"), runtime().own_host().describe(), network(options),
+                     plural(machine_cores(), "core"), runtime().local_host().describe(), network(options),
                      transports(options));
 }
 

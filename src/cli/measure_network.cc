@@ -151,7 +151,7 @@ Result<Measured> measure_network(Communicator& ranks, core::Runtime& runtime, co
   Card own{};
   own.host = runtime.host();
   own.plan = plan;
-  runtime.own_host().name().copy(own.name, sizeof own.name - 1);
+  runtime.local_host().name().copy(own.name, sizeof own.name - 1);
   std::vector<Card> cards(static_cast<size_t>(ranks.size()));
   WEIR_TRY(gather(ranks, Collective::all_gather, &own, sizeof own, cards.data()));
   MeasurePlan agreed = cards[0].plan;

@@ -97,7 +97,7 @@ bool is_lowest_on_host(const std::vector<PeerAddress>& peers, Rank self) {
   return std::none_of(peers.begin(), own, [&](const PeerAddress& peer) { return peer.host == own->host; });
 }
 
-Bytes Cluster::contribution(OwnHost& own, const std::vector<PeerAddress>& peers, Rank self) {
+Bytes Cluster::contribution(LocalHost& own, const std::vector<PeerAddress>& peers, Rank self) {
   ByteWriter out;
   if (!is_lowest_on_host(peers, self)) return out.take();
   put(out, own.host());

@@ -1,7 +1,7 @@
 /// The hosts on which a communicator's ranks are, and the network between them: the same graph on all ranks.
 ///
-/// On each host its lowest rank looks (see own_host.h); what it found travels with what ranks tell each other
-/// anyway while they meet. Rank 0 adds the network, if there is more than one host.
+/// On each host its lowest rank looks (see local_host.h); what it found travels with what ranks tell each
+/// other anyway while they meet. Rank 0 adds the network, if there is more than one host.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "src/base/bytes.h"
 #include "src/base/types.h"
-#include "src/core/own_host.h"
+#include "src/core/local_host.h"
 #include "src/core/rank_place.h"
 #include "src/core/watchdog.h"
 #include "topology/model/graph.h"
@@ -23,7 +23,7 @@ struct Cluster {
   std::vector<topology::Index> hosts;  ///< by rank
 
   /// What rank `self` adds to the cluster; looks if it has to, which takes tens of milliseconds.
-  static Bytes contribution(OwnHost& own, const std::vector<PeerAddress>& peers, Rank self);
+  static Bytes contribution(LocalHost& own, const std::vector<PeerAddress>& peers, Rank self);
   /// `contributions` by rank. Errors: what went wrong on another rank, which is named; files that contradict
   /// what was found.
   static Result<Cluster> assemble(const std::vector<Bytes>& contributions,

@@ -35,7 +35,7 @@ Status Communicator::make_device_collectives() {
   offered.segment_bytes = static_cast<size_t>(options.gpu_segment_bytes);
   offered.routes = resources_->routes.get();
   offered.adapters.allows = [this, &options](const std::string& adapter) -> Status {
-    const auto host = runtime_.own_host().host();
+    const auto host = runtime_.local_host().host();
     WEIR_TRY(host.status());
     return is_near_enough(**host, gpu_->address(), adapter, options.gdr_level);
   };

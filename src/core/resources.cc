@@ -10,10 +10,10 @@
 #include "algorithms/planned.h"
 #include "src/base/log.h"
 #include "src/core/credit.h"
-#include "src/core/found_rates.h"
-#include "src/core/known_rates.h"
 #include "src/core/near_ports.h"
+#include "src/core/rate_cache.h"
 #include "src/core/ring_file.h"
+#include "src/core/select_rates.h"
 #include "topology/views/summary.h"
 
 namespace weir::core {
@@ -197,7 +197,7 @@ Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, co
   NearestPorts nearest;
   if (gpu != nullptr) {
     nearest = [&runtime, gpu]() -> std::vector<std::string> {
-      const auto host = runtime.own_host().host();
+      const auto host = runtime.local_host().host();
       if (!host.ok()) return {};
       return near_ports(**host, gpu->address());
     };
@@ -242,13 +242,13 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   PeerInfo peer_info = PeerInfo::own(options, *routes, peers, self);
   if (gpu != nullptr) peer_info.gpu = gpu->address().empty() ? gpu->description() : gpu->address();
   if (peer_info.calibrates) {
-    const auto known = KnownRates(options.cache_dir, circumstances(options, *routes, peers, self)).read();
+    const auto known = RateCache(options.cache_dir, circumstances(options, *routes, peers, self)).read();
     peer_info.knows = known.has_value();
     peer_info.known = known.value_or(cost::Rates{});
   }
   ByteWriter told;
   peer_info.put(told);
-  told.put_bytes(Cluster::contribution(runtime.own_host(), peers, self));
+  told.put_bytes(Cluster::contribution(runtime.local_host(), peers, self));
   if (self == 0) {
     SharedSettings shared_settings = SharedSettings::of(options);
     shared_settings.tuned = tuner != nullptr;
@@ -347,8 +347,8 @@ void Resources::limit_senders(Runtime& runtime) const {
 
 /// Once everything else is there, for what has to be measured.
 Status Resources::settle_rates(const Options& options) {
-  auto rates = find_rates({options, *bootstrap, *routes, peer_table->peer_infos, peer_table->shared_settings},
-                          *execution);
+  auto rates = select_rates(
+      {options, *bootstrap, *routes, peer_table->peer_infos, peer_table->shared_settings}, *execution);
   WEIR_TRY(rates.status());
   selector->set_rates(*rates);
   if (bootstrap->rank() != 0 || bootstrap->size() == 1 || log_level() < LogLevel::info) return {};

@@ -47,7 +47,7 @@ uint64_t random_number() {
 Runtime::Runtime(Options options)
     : options_(std::move(options)),
       host_(host_identity(options_.host_id)),
-      own_host_(options_, host_),
+      local_host_(options_, host_),
       credit_(first_credit(options_)),
       activities_(static_cast<size_t>(options_.recorded)),
       dumper_(options_, activities_, host_),

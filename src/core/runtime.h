@@ -19,7 +19,7 @@
 #include "src/core/dumper.h"
 #include "src/core/gpu/kernel_library.h"
 #include "src/core/gpu/peer_access.h"
-#include "src/core/own_host.h"
+#include "src/core/local_host.h"
 #include "src/core/root.h"
 #include "src/core/unique_id.h"
 #include "src/core/window.h"
@@ -40,7 +40,7 @@ class Runtime {
   const Options& options() const { return options_; }
   Timeouts timeouts() const;
   uint64_t host() const { return host_; }
-  OwnHost& own_host() { return own_host_; }
+  LocalHost& local_host() { return local_host_; }
   device::MemoryRegistry& memory() { return memory_; }
   LocalSegments& local_segments() { return local_segments_; }
   CreditBudget& credit() { return credit_; }
@@ -75,7 +75,7 @@ class Runtime {
 
   const Options options_;
   const uint64_t host_;
-  OwnHost own_host_;
+  LocalHost local_host_;
   device::MemoryRegistry memory_;
   LocalSegments local_segments_;
   CreditBudget credit_;

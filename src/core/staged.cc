@@ -87,7 +87,7 @@ bool Staged::is_away(const void* address) const {
 
 /// Whether streams and buffers are of the communicator's GPU.
 Status Staged::check(std::span<const Operation> operations, std::span<const Place> places) const {
-  const OwnGpu own(parts_.gpus, parts_.gpu, parts_.rank);
+  const LocalGpu own(parts_.gpus, parts_.gpu, parts_.rank);
   for (const Place& place : places) WEIR_TRY(own.check(place));
   for (const Operation& operation : operations) {
     if (operation.count == 0) continue;

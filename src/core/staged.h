@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "src/core/launch.h"
-#include "src/core/own_gpu.h"
+#include "src/core/local_gpu.h"
 #include "src/core/streams.h"
 
 namespace weir::core {

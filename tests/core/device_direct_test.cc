@@ -67,7 +67,7 @@ class DeviceDirect : public ::testing::Test {
             [&fabric] { return Result<std::unique_ptr<drivers::Verbs>>(fabric.verbs()); });
         // Before there are threads: the thread sanitizer does not know the lock under which libraries are
         // opened and closed.
-        EXPECT_TRUE(site->runtime.own_host().host().ok());
+        EXPECT_TRUE(site->runtime.local_host().host().ok());
       }
       const auto id = first.runtime.make_unique_id();
       EXPECT_TRUE(id.ok());

@@ -86,7 +86,7 @@ class TcpFailover : public BothEnds, public ::testing::WithParamInterface<uint64
                    {.streams = streams,
                     .path_timeout_s = timeout_s,
                     .budget = GetParam() == 0 ? nullptr : &budgets_[static_cast<size_t>(rank)],
-                    .budget_for_own_host = true});
+                    .budget_for_local_host = true});
     }
     open_channel(4, slot_bytes);
   }

@@ -23,7 +23,7 @@ inline Node tcp_node(int family, uint32_t streams, Rank rank, uint64_t credit = 
                             {.streams = streams,
                              .spreads = credit == 0 && streams != 2,
                              .budget = node.budget.get(),
-                             .budget_for_own_host = true});
+                             .budget_for_local_host = true});
   return node;
 }
 

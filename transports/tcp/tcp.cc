@@ -30,9 +30,9 @@ class Tcp final : public Transport {
         machine_(host_identity("")),
         listener_(listener),
         settings_(settings),
-        limits_(settings.budget == nullptr     ? Limits::nobody
-                : settings.budget_for_own_host ? Limits::everybody
-                                               : Limits::other_hosts),
+        limits_(settings.budget == nullptr       ? Limits::nobody
+                : settings.budget_for_local_host ? Limits::everybody
+                                                 : Limits::other_hosts),
         rails_(listener == nullptr ? std::vector<tcp::Rail>() : own_rails(*listener)) {}
 
   std::string_view name() const override { return "tcp"; }

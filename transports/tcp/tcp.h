@@ -19,7 +19,7 @@ struct TcpSettings {
   double path_timeout_s = 1;       ///< a path that does not answer for so long while another does is given up
   bool spreads = false;            ///< connections choose their ways through fabrics with equal paths
   CreditBudget* budget = nullptr;  ///< of this process, for what comes to it; null: peers send what they like
-  bool budget_for_own_host = false;  ///< it also limits ranks of this host
+  bool budget_for_local_host = false;  ///< it also limits ranks of this host
 };
 
 /// `listener` may be null. Everything pointed to outlives the transport.

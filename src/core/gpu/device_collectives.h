@@ -22,8 +22,8 @@
 #include "src/core/gpu/device_plans.h"
 #include "src/core/gpu/peer_access.h"
 #include "src/core/gpu/proxy.h"
+#include "src/core/local_gpu.h"
 #include "src/core/operation.h"
-#include "src/core/own_gpu.h"
 #include "src/core/segmentation.h"
 #include "src/core/streams.h"
 #include "src/device/gpu_sharing.h"
@@ -133,7 +133,7 @@ class DeviceCollectives {
   Parts parts_;
   std::unique_ptr<GpuPeerAccess> peer_access_;
   device::Gpu& gpu_;
-  const OwnGpu own_;
+  const LocalGpu own_;
   DevicePlans plans_;
   std::array<device::Scalar, kDataTypes> average_factors_{};
   device::GpuEvent entered_ = nullptr;

@@ -11,11 +11,11 @@
 
 namespace weir::core {
 
-class KnownRates {
+class RateCache {
  public:
   /// `folder` may be empty: then nothing is known or kept. `about`, one line, says what the rates depend on:
   /// the file carries it, and counts only for the same.
-  KnownRates(std::string folder, std::string about);
+  RateCache(std::string folder, std::string about);
 
   std::optional<cost::Rates> read() const;
   void write(const cost::Rates& rates) const;

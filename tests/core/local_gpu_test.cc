@@ -19,7 +19,7 @@ int current_gpu() {
 }
 
 /// What WEIR_GPU_PATH says.
-class OwnGpus : public ::testing::TestWithParam<const char*> {
+class LocalGpus : public ::testing::TestWithParam<const char*> {
  protected:
   static Options options() {
     Options options = device_options();
@@ -27,12 +27,12 @@ class OwnGpus : public ::testing::TestWithParam<const char*> {
     return options;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Paths, OwnGpus, ::testing::Values("kernel", "stream", "staged"),
+INSTANTIATE_TEST_SUITE_P(Paths, LocalGpus, ::testing::Values("kernel", "stream", "staged"),
                          [](const auto& info) { return std::string(info.param); });
 
 /// One thread makes ranks on both GPUs and calls for them on streams of theirs; it has the same GPU current
 /// all the time.
-TEST_P(OwnGpus, AreThoseOfTheConfiguration) {
+TEST_P(LocalGpus, AreThoseOfTheConfiguration) {
   constexpr size_t kCount = 1000;
   GpuSite site(options());
   const auto id = site.runtime.make_unique_id();
@@ -66,7 +66,7 @@ TEST_P(OwnGpus, AreThoseOfTheConfiguration) {
   for (const auto& rank : ranks) EXPECT_TRUE(rank->finalize().ok());
 }
 
-TEST_P(OwnGpus, OthersAreRefusedAndNamed) {
+TEST_P(LocalGpus, OthersAreRefusedAndNamed) {
   GpuSite site(options());
   with_device_ranks(site, 2, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     const GpuRank elsewhere(site, 1 - rank);
@@ -93,7 +93,7 @@ TEST_P(OwnGpus, OthersAreRefusedAndNamed) {
   });
 }
 
-TEST(OwnGpu, TheLogSaysWhichEachRankHas) {
+TEST(LocalGpu, TheLogSaysWhichEachRankHas) {
   const Logged logged;
   GpuSite site;
   std::string names[2];
@@ -121,7 +121,7 @@ std::vector<Status> connect_two(const Options& options, int second) {
   return said;
 }
 
-TEST(OwnGpu, MayBeForOneRankAlone) {
+TEST(LocalGpu, MayBeForOneRankAlone) {
   Options options = device_options();
   options.shares_gpu = false;
   for (const Status& status : connect_two(options, 0)) {
@@ -132,7 +132,7 @@ TEST(OwnGpu, MayBeForOneRankAlone) {
 }
 
 /// Forks before it uses a GPU itself.
-TEST(OwnGpuProcesses, MayBeForOneRankAlone) {
+TEST(LocalGpuProcesses, MayBeForOneRankAlone) {
   const RootProcess root;
   const UniqueId id = root.id();
   Processes all(2, [&](int rank, const Processes::Voice& voice) {

@@ -15,10 +15,10 @@
 
 namespace weir::core {
 
-class OwnHost {
+class LocalHost {
  public:
   /// `options` must outlive it. `identity` is host_identity().
-  OwnHost(const Options& options, uint64_t identity) : options_(options), identity_(identity) {}
+  LocalHost(const Options& options, uint64_t identity) : options_(options), identity_(identity) {}
 
   /// The host, which is node 0, and its cables: from NCCL_TOPO_FILE (or the file that hypervisors leave for
   /// NCCL), else detected; with name(). Errors: what is wrong with the file.

@@ -1,4 +1,4 @@
-#include "src/core/found_rates.h"
+#include "src/core/select_rates.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "src/base/log.h"
 #include "src/core/calibration.h"
 #include "src/core/cluster.h"
-#include "src/core/known_rates.h"
+#include "src/core/rate_cache.h"
 
 namespace weir::core {
 namespace {
@@ -43,14 +43,14 @@ Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::En
     return rates;
   }
   if (is_lowest_on_host(peers, self))
-    KnownRates(met.options.cache_dir, circumstances(met.options, met.routes, peers, self)).write(rates);
+    RateCache(met.options.cache_dir, circumstances(met.options, met.routes, peers, self)).write(rates);
   WEIR_INFO(init, "channels and sums measured in {:.1f} ms", static_cast<double>(now_ns() - began) * 1e-6);
   return rates;
 }
 
 }  // namespace
 
-Result<cost::Rates> find_rates(const Met& met, Execution& execution) {
+Result<cost::Rates> select_rates(const Met& met, Execution& execution) {
   const cost::Environment by_rank = environment_of(met.peer_infos, met.bootstrap.peers());
   cost::Rates rates;
   if (!std::ranges::all_of(met.peer_infos, &PeerInfo::calibrates)) {

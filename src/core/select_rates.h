@@ -26,7 +26,7 @@ struct Met {
 /// The same on all ranks: a file of rank 0's, else what was measured, before or now, else what transports
 /// state. Measures if one of the hosts has nothing kept and none forbids it. Collective; errors are those of
 /// operations.
-Result<cost::Rates> find_rates(const Met& met, Execution& execution);
+Result<cost::Rates> select_rates(const Met& met, Execution& execution);
 
 /// What messages, bytes and sums cost, in words.
 std::string describe(const cost::Environment& around);

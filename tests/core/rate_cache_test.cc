@@ -1,4 +1,4 @@
-#include "src/core/known_rates.h"
+#include "src/core/rate_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@ namespace fs = std::filesystem;
 constexpr cost::Rates kMeasured = {{1.5e-7, 1e-7, 1.0 / 3}, {2e-5, 0, 1e-10}, 3e-11};
 
 /// A folder of its own that goes away.
-class KnownRatesTest : public ::testing::Test {
+class RateCacheTest : public ::testing::Test {
  protected:
-  KnownRatesTest() : top_(fs::path(::testing::TempDir()) / ("weir-rates-" + std::to_string(getpid()))) {}
-  ~KnownRatesTest() override { fs::remove_all(top_); }
+  RateCacheTest() : top_(fs::path(::testing::TempDir()) / ("weir-rates-" + std::to_string(getpid()))) {}
+  ~RateCacheTest() override { fs::remove_all(top_); }
 
   std::string folder() const { return top_ / "weir"; }
   /// The only file.
@@ -40,20 +40,20 @@ class KnownRatesTest : public ::testing::Test {
   const fs::path top_;
 };
 
-TEST_F(KnownRatesTest, AreKeptBySubject) {
-  const KnownRates known(folder(), "8 ranks");
+TEST_F(RateCacheTest, AreKeptBySubject) {
+  const RateCache known(folder(), "8 ranks");
   EXPECT_EQ(known.read(), std::nullopt) << "not measured yet";
   known.write(kMeasured);
   EXPECT_EQ(known.read(), kMeasured);
-  EXPECT_EQ(KnownRates(folder(), "9 ranks").read(), std::nullopt);
+  EXPECT_EQ(RateCache(folder(), "9 ranks").read(), std::nullopt);
   const cost::Rates others = cost::slower(kMeasured, {{1, 0, 0}, {}, 0});
   known.write(others);
   EXPECT_EQ(known.read(), others);
   EXPECT_EQ(file().extension(), ".txt") << "drafts do not stay";
 }
 
-TEST_F(KnownRatesTest, WhatIsBrokenOrForeignDoesNotCount) {
-  const KnownRates known(folder(), "8 ranks");
+TEST_F(RateCacheTest, WhatIsBrokenOrForeignDoesNotCount) {
+  const RateCache known(folder(), "8 ranks");
   known.write(kMeasured);
   const std::string good = text();
   for (const std::string& bad : {std::string(), good.substr(0, good.size() / 2),
@@ -66,13 +66,13 @@ TEST_F(KnownRatesTest, WhatIsBrokenOrForeignDoesNotCount) {
   EXPECT_EQ(known.read(), kMeasured);
 }
 
-TEST_F(KnownRatesTest, NowhereToWriteIsNoFailure) {
-  const KnownRates nowhere("", "8 ranks");
+TEST_F(RateCacheTest, NowhereToWriteIsNoFailure) {
+  const RateCache nowhere("", "8 ranks");
   nowhere.write(kMeasured);
   EXPECT_EQ(nowhere.read(), std::nullopt);
   fs::create_directories(top_);
   std::ofstream(folder()) << "a file where the folder should be";
-  const KnownRates blocked(folder(), "8 ranks");
+  const RateCache blocked(folder(), "8 ranks");
   blocked.write(kMeasured);
   EXPECT_EQ(blocked.read(), std::nullopt);
 }

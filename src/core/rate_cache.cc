@@ -1,4 +1,4 @@
-#include "src/core/known_rates.h"
+#include "src/core/rate_cache.h"
 
 #include <fmt/format.h>
 
@@ -15,13 +15,13 @@ constexpr size_t kMostRatesBytes = 4096;
 
 }  // namespace
 
-KnownRates::KnownRates(std::string folder, std::string about)
+RateCache::RateCache(std::string folder, std::string about)
     : folder_(std::move(folder)),
       about_(std::move(about)),
       head_(fmt::format("# weir rates 2: {}\n", about_)),
       file_(fmt::format("{}/rates-{:016x}.txt", folder_, hash_text(about_))) {}
 
-std::optional<cost::Rates> KnownRates::read() const {
+std::optional<cost::Rates> RateCache::read() const {
   if (folder_.empty()) return std::nullopt;
   std::ifstream file(file_, std::ios::binary);
   if (!file) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<cost::Rates> KnownRates::read() const {
   return std::nullopt;
 }
 
-void KnownRates::write(const cost::Rates& rates) const {
+void RateCache::write(const cost::Rates& rates) const {
   if (folder_.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(folder_, error);

@@ -1,23 +1,23 @@
-#include "src/core/own_gpu.h"
+#include "src/core/local_gpu.h"
 
 #include <fmt/format.h>
 
 namespace weir::core {
 
-Status OwnGpu::check(const Place& place) const {
+Status LocalGpu::check(const Place& place) const {
   if (!place.on_gpu || device::is_default_stream(place.gpu)) return {};
   device::Gpu* const found = gpus_->of_stream(place.gpu);
   if (found == nullptr) return {Code::invalid_usage, "the stream belongs to no GPU that this process uses"};
   return found == gpu_ ? Status() : foreign("a stream", *found);
 }
 
-Status OwnGpu::check(const void* address) const {
+Status LocalGpu::check(const void* address) const {
   if (address == nullptr || gpus_->kind_of(address) != device::GpuMemory::device) return {};
   device::Gpu* const found = gpus_->of(address);
   return found == nullptr || found == gpu_ ? Status() : foreign("memory", *found);
 }
 
-Status OwnGpu::foreign(const char* what, const device::Gpu& other) const {
+Status LocalGpu::foreign(const char* what, const device::Gpu& other) const {
   return {
       Code::invalid_usage,
       fmt::format("a communicator works with the GPU that the thread had chosen when it was made: rank {} "

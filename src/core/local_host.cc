@@ -1,4 +1,4 @@
-#include "src/core/own_host.h"
+#include "src/core/local_host.h"
 
 #include <fmt/format.h>
 
@@ -47,26 +47,26 @@ Result<const Graph*> as_pointer(const Result<Graph>& graph) {
 
 }  // namespace
 
-Result<const Graph*> OwnHost::host() {
+Result<const Graph*> LocalHost::host() {
   std::lock_guard lock(mutex_);
   if (!host_) host_ = look();
   return as_pointer(*host_);
 }
 
-std::string OwnHost::name() const { return options_.host_id.empty() ? short_hostname() : options_.host_id; }
+std::string LocalHost::name() const { return options_.host_id.empty() ? short_hostname() : options_.host_id; }
 
-std::string OwnHost::describe() {
+std::string LocalHost::describe() {
   const auto graph = host();
   return graph.ok() ? topology::host_summary(**graph, 0) : graph.status().message();
 }
 
-Result<const Graph*> OwnHost::network() {
+Result<const Graph*> LocalHost::network() {
   std::lock_guard lock(mutex_);
   if (!network_) network_ = look_at_network();
   return as_pointer(*network_);
 }
 
-Result<std::optional<Graph>> OwnHost::from_file() const {
+Result<std::optional<Graph>> LocalHost::from_file() const {
   const bool asked = !options_.topology_file.empty();
   const std::string file = asked ? options_.topology_file : kVirtualTopology;
   if (!drivers::files_below("/")->real_path(file)) {
@@ -88,7 +88,7 @@ Result<std::optional<Graph>> OwnHost::from_file() const {
   return std::optional<Graph>(std::move(*graph));
 }
 
-Result<Graph> OwnHost::look() const {
+Result<Graph> LocalHost::look() const {
   topology::DetectOptions options;
   options.subnet = topology::DetectOptions::Subnet::never;
   auto file = from_file();
@@ -103,7 +103,7 @@ Result<Graph> OwnHost::look() const {
   return std::move(detected.graph);
 }
 
-Result<Graph> OwnHost::look_at_network() const {
+Result<Graph> LocalHost::look_at_network() const {
   if (!options_.fabric_file.empty()) return read(options_.fabric_file);
   if (!options_.subnet) return Graph();
   const auto machine = drivers::this_machine();

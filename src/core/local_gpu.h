@@ -10,10 +10,10 @@
 
 namespace weir::core {
 
-class OwnGpu {
+class LocalGpu {
  public:
   /// Both live as long as the process. Null: the process uses no GPU; then nothing may be checked.
-  OwnGpu(device::Gpus* gpus, device::Gpu* gpu, Rank rank) : gpus_(gpus), gpu_(gpu), rank_(rank) {}
+  LocalGpu(device::Gpus* gpus, device::Gpu* gpu, Rank rank) : gpus_(gpus), gpu_(gpu), rank_(rank) {}
 
   device::Gpu& gpu() const { return *gpu_; }
   /// invalid_usage, with both GPUs named, where the stream is of another one. The drivers' default streams

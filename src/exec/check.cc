@@ -94,7 +94,7 @@ class Simulation {
     }
     WEIR_TRY(no_lane_stuck());
     WEIR_TRY(no_message_left());
-    WEIR_TRY(no_visitor_left());
+    WEIR_TRY(no_access_left());
     return outputs_right();
   }
 
@@ -146,25 +146,25 @@ class Simulation {
   }
 
   /// Buffers belong to their rank's caller until the rank has begun, and from its end on.
-  Status visit(const LaneState& lane, const Place& place) {
+  Status note_access(const LaneState& lane, const Place& place) {
     if (place.kind != Place::Kind::peer_input && place.kind != Place::Kind::peer_output) return {};
     const auto owner = static_cast<Rank>(place.index);
-    visits_[{lane.number, owner}] = lane.clock.at(lane.number);
+    accesses_[{lane.number, owner}] = lane.clock.at(lane.number);
     for (const LaneState& other : lanes_) {
       if (other.rank == owner && lane.clock.at(other.number) > 0) return {};
     }
     return refuse(lane, fmt::format("uses a buffer of rank {} before it knows that it has begun", owner));
   }
 
-  Status no_visitor_left() const {
-    for (const auto& [ends, tick] : visits_) {
-      const auto& [visitor, owner] = ends;
+  Status no_access_left() const {
+    for (const auto& [ends, tick] : accesses_) {
+      const auto& [user, owner] = ends;
       bool known = false;
-      for (const LaneState& lane : lanes_) known |= lane.rank == owner && lane.clock.at(visitor) >= tick;
+      for (const LaneState& lane : lanes_) known |= lane.rank == owner && lane.clock.at(user) >= tick;
       if (known) continue;
       return {Code::invalid_argument,
               fmt::format("rank {} may end while rank {} lane {} still uses its buffers", owner,
-                          lanes_[visitor].rank, lanes_[visitor].index)};
+                          lanes_[user].rank, lanes_[user].index)};
     }
     return {};
   }
@@ -217,7 +217,7 @@ class Simulation {
       }
       auto& values = sources.emplace_back();
       for (uint32_t i = 0; i < step.chunks; ++i) {
-        WEIR_TRY(visit(lane, from));
+        WEIR_TRY(note_access(lane, from));
         Cell& cell = this->cell(lane, from, step.chunk + i);
         WEIR_TRY(read(lane, cell));
         values.push_back(cell.value);
@@ -243,7 +243,7 @@ class Simulation {
         continue;
       }
       for (uint32_t i = 0; i < step.chunks; ++i) {
-        WEIR_TRY(visit(lane, to));
+        WEIR_TRY(note_access(lane, to));
         Cell& cell = this->cell(lane, to, step.chunk + i);
         if (&cell == copied[i]) continue;  // what is in its place already is not written
         WEIR_TRY(write(lane, cell));
@@ -374,7 +374,7 @@ class Simulation {
   std::vector<LaneState> lanes_;
   std::vector<Cell> cells_;
   std::map<std::tuple<Rank, Rank, uint32_t>, Fifo> fifos_;
-  std::map<std::pair<size_t, Rank>, uint32_t> visits_;  ///< by lane and owner: the tick of the last one
+  std::map<std::pair<size_t, Rank>, uint32_t> accesses_;  ///< by lane and owner: the tick of the last one
 };
 
 }  // namespace

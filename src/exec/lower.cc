@@ -29,15 +29,15 @@ class Lowering {
       if (s.owner == rank_) sends_[s.after].push_back(s);
       if (s.reader == rank_) waits_[s.before].push_back(s);
     }
-    const std::set<Visit> visits = find_visits(plan_, rank_);
-    emit_begins(visits);
+    const std::set<DirectAccess> accesses = find_direct_accesses(plan_, rank_);
+    emit_begins(accesses);
     emit_signals(Signal::kStart);
     for (uint32_t id = 0; id < plan_.moves.size(); ++id) {
       WEIR_TRY(emit(id));
       emit_signals(id);
     }
     emit_drains(found.drains);
-    emit_ends(visits);
+    emit_ends(accesses);
     for (LaneBuilder& lane : lanes_) {
       auto steps = lane.take();
       WEIR_TRY(steps.status());
@@ -144,27 +144,27 @@ class Lowering {
     }
   }
 
-  /// In the first pass: who is visited says that it has begun, all visitors hear that first of all.
-  void emit_begins(const std::set<Visit>& visits) {
-    for (const auto& [owner, visitor, lane] : visits) {
+  /// In the first pass: who is accessed says that it has begun, all users hear that first of all.
+  void emit_begins(const std::set<DirectAccess>& accesses) {
+    for (const auto& [owner, user, lane] : accesses) {
       if (owner == rank_)
-        lanes_[0].signal(tables_.channel(visitor, signal_channel(0, lane), true, 0), PassFilter::first);
+        lanes_[0].signal(tables_.channel(user, signal_channel(0, lane), true, 0), PassFilter::first);
     }
-    for (const auto& [owner, visitor, lane] : visits) {
-      if (visitor == rank_)
+    for (const auto& [owner, user, lane] : accesses) {
+      if (user == rank_)
         lanes_[lane].wait(tables_.channel(owner, signal_channel(0, lane), false, 0), 1, PassFilter::first);
     }
   }
 
-  /// In the last pass: nobody ends while others visit it.
-  void emit_ends(const std::set<Visit>& visits) {
-    for (const auto& [owner, visitor, lane] : visits) {
-      if (visitor == rank_)
+  /// In the last pass: nobody ends while others access it.
+  void emit_ends(const std::set<DirectAccess>& accesses) {
+    for (const auto& [owner, user, lane] : accesses) {
+      if (user == rank_)
         lanes_[lane].signal(tables_.channel(owner, signal_channel(lane, 0), true, 0), PassFilter::last);
     }
-    for (const auto& [owner, visitor, lane] : visits) {
+    for (const auto& [owner, user, lane] : accesses) {
       if (owner == rank_)
-        lanes_[0].wait(tables_.channel(visitor, signal_channel(lane, 0), false, 0), 1, PassFilter::last);
+        lanes_[0].wait(tables_.channel(user, signal_channel(lane, 0), false, 0), 1, PassFilter::last);
     }
   }
 

@@ -148,8 +148,8 @@ Signals find_signals(const ir::Plan& plan, Rank rank) {
   return found;
 }
 
-std::set<Visit> find_visits(const ir::Plan& plan, Rank rank) {
-  std::set<Visit> found;
+std::set<DirectAccess> find_direct_accesses(const ir::Plan& plan, Rank rank) {
+  std::set<DirectAccess> found;
   for (const Move& move : plan.moves) {
     if (move.src != rank && move.dst != rank) continue;
     if (move.pull && move.from.kind != Operand::Kind::scratch)

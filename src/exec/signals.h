@@ -37,14 +37,14 @@ struct Signals {
   std::vector<LaneDrain> drains;
 };
 
-/// A lane of `visitor` reads or writes the buffers of `owner`, which may take place only between two
-/// messages: the owner's, that it has begun, and the visitor's, that it is done.
-struct Visit {
+/// A lane of `user` reads or writes the buffers of `owner`, which may take place only between two
+/// messages: the owner's, that it has begun, and the user's, that it is done.
+struct DirectAccess {
   Rank owner;
-  Rank visitor;
+  Rank user;
   uint8_t lane;
 
-  auto operator<=>(const Visit&) const = default;
+  auto operator<=>(const DirectAccess&) const = default;
 };
 
 /// The lane of the rank `at` that carries out its half of `move`.
@@ -57,7 +57,7 @@ constexpr uint8_t lane_at(const ir::Move& move, Rank at) {
 /// the collective may be called in place. REQUIRES: a verified plan. Pure.
 Signals find_signals(const ir::Plan& plan, Rank rank);
 
-/// Every visit that `rank` makes or gets.
-std::set<Visit> find_visits(const ir::Plan& plan, Rank rank);
+/// Every direct access that `rank` makes or gets.
+std::set<DirectAccess> find_direct_accesses(const ir::Plan& plan, Rank rank);
 
 }  // namespace weir::exec

@@ -170,9 +170,9 @@ TEST(DeviceCollectives, ACallThatFailsHalfWayEndsTheCommunicator) {
 /// On one GPU ranks use each other's buffers where it pays: not between GPUs, nor for little, nor where each
 /// scales its own input.
 TEST(DeviceCollectives, RanksOfOneGpuTakeTheDirectPlan) {
-  const auto first = [](size_t bytes, bool visits) {
+  const auto first = [](size_t bytes, bool direct) {
     return DevicePlans::choices(Collective::all_reduce, 4, bytes,
-                                visits ? DevicePlans::Means::visits : DevicePlans::Means::slots)
+                                direct ? DevicePlans::Means::direct : DevicePlans::Means::slots)
         .front()
         .algorithm;
   };
@@ -201,8 +201,8 @@ TEST(DeviceCollectives, DirectPlansHaveMoreShardsThanThereAreRingsOfSlots) {
   const exec::gpu::GpuSegments segments{0, {nowhere, nowhere + (size_t{8} << 20)}, size_t{7} << 20};
   auto executor = exec::gpu::KernelExecutor::create(**gpu, {}, segments, {66});
   ASSERT_TRUE(executor.ok()) << executor.status().message();
-  const auto shards = [&](bool visits) {
-    DevicePlans plans({2, executor->get(), visits});
+  const auto shards = [&](bool direct) {
+    DevicePlans plans({2, executor->get(), direct});
     const auto chosen = plans.find(Collective::all_reduce, 0, size_t{256} << 20, false);
     return chosen.ok() ? chosen->ready->shards : 0;
   };

@@ -56,7 +56,7 @@ Status check_without(PassFilter passes) {
   return check_all(programs, 2);
 }
 
-TEST(Direct, CheckSeesVisitsThatNobodyIsReadyFor) {
+TEST(Direct, CheckSeesAccessesThatNobodyIsReadyFor) {
   EXPECT_THAT(check_without(PassFilter::first).message(),
               HasSubstr("uses a buffer of rank 1 before it knows that it has begun"));
   EXPECT_THAT(check_without(PassFilter::last).message(), HasSubstr("still uses its buffers"));

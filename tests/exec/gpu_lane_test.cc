@@ -138,7 +138,7 @@ TEST(GpuLane, RanksReadAndWriteEachOthersBuffers) {
       const auto in_channels = lower_all(plan);
       const auto programs = lower_all(algorithms::direct(entry.kind, ranks, plan.shape.root), Peers::buffers);
       RingOptions options;
-      options.visits = true;
+      options.direct = true;
       options.shards = 1 + turn % 3;
       GpuRanks gpus(programs, options);
       for (const size_t count : {size_t{3}, size_t{4099}}) {  // the second time in other memory

@@ -49,7 +49,7 @@ struct RingOptions {
   uint32_t slots = 2;
   uint32_t slot_bytes = 4096;
   uint64_t before = 0;
-  bool visits = false;  ///< ranks use each other's buffers
+  bool direct = false;  ///< ranks use each other's buffers
 };
 
 /// Programs of all ranks, with their rings.
@@ -122,7 +122,7 @@ class GpuRanks {
     gpu::bind(launch, image, reinterpret_cast<const std::byte*>(copies_.back().data()));
     notes_.emplace_back(launch.lane_count * options_.shards);
     buffers_.emplace_back(launch.lane_count * options_.shards * programs_.size());
-    if (options_.visits) launch.buffers = buffers_.back().data();
+    if (options_.direct) launch.buffers = buffers_.back().data();
     launch.ranks = static_cast<uint32_t>(programs_.size());
     launch.shards = options_.shards;
     launch.ordered = options_.ordered;

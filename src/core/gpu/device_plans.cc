@@ -64,7 +64,7 @@ std::vector<DeviceChoice> DevicePlans::choices(Collective kind, int ranks, size_
                            packets ? kPacketShards : exec::gpu::GpuSegmentTable::kRings};
   const std::string_view first = algorithm_for(kind, ranks, bytes);
   std::vector<DeviceChoice> all{{first, way}, {other_algorithm(kind, first), way}};
-  if (means == Means::visits && !packets && ranks > 1)
+  if (means == Means::direct && !packets && ranks > 1)
     all.insert(all.begin(),
                {kDirect, {exec::gpu::Profile::bandwidth, exec::gpu::GpuSegmentTable::kSignalRings}});
   return all;
@@ -81,7 +81,7 @@ size_t DevicePlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint
 
 Result<DevicePlans::Chosen> DevicePlans::find(Collective kind, Rank root, size_t bytes, bool scales) {
   if (parts_.ranks == 1 || !has_root(kind)) root = 0;
-  const Means means = parts_.far ? Means::proxies : parts_.visits && !scales ? Means::visits : Means::slots;
+  const Means means = parts_.far ? Means::proxies : parts_.direct && !scales ? Means::direct : Means::slots;
   Status trouble;
   for (const DeviceChoice& choice : choices(kind, parts_.ranks, bytes, means)) {
     const Made& made = make(choice, kind, root);

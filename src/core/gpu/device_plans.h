@@ -27,7 +27,7 @@ class DevicePlans {
   struct Parts {
     int ranks = 1;
     exec::gpu::Queued* executor = nullptr;  ///< outlives the plans
-    bool visits = false;                    ///< ranks address each other's buffers
+    bool direct = false;                    ///< ranks address each other's buffers
     bool far = false;                       ///< ranks are on several hosts
     algorithms::Layout layout = {};         ///< of those; else not looked at
   };
@@ -44,7 +44,7 @@ class DevicePlans {
   /// How ranks come to each other's data.
   enum class Means : uint8_t {
     slots,    ///< in segments
-    visits,   ///< as they like
+    direct,   ///< as they like
     proxies,  ///< between hosts
   };
   /// What find() tries, in this order, until one fits.

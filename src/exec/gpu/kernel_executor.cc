@@ -18,7 +18,7 @@ constexpr size_t kCodeUnit = 256;
 constexpr uint32_t kLeastThreads = 64;
 /// Of a chunk in a pass where no message bounds it: large beside what a pass costs, and small enough for what
 /// all blocks have under way to stay in the caches of a GPU.
-constexpr size_t kVisitBytes = size_t{128} << 10;
+constexpr size_t kDirectBytes = size_t{128} << 10;
 
 /// By channel: which of the rings with its peer, that way round, it takes. Both ends count alike.
 std::vector<uint32_t> rings_of(const Program& program) {
@@ -44,7 +44,7 @@ struct Needs {
   size_t channels = 0;
   bool messages = false;  ///< with data
   bool pulls = false;
-  bool visits = false;
+  bool direct = false;
 };
 
 Needs needs_of(std::span<const Program> programs) {
@@ -64,11 +64,11 @@ Needs needs_of(std::span<const Program> programs) {
                          [&](const Place& place) { return place.kind == kind; });
     };
     all.pulls |= has(Place::Kind::peer_scratch);
-    all.visits |= has(Place::Kind::peer_input) || has(Place::Kind::peer_output);
+    all.direct |= has(Place::Kind::peer_input) || has(Place::Kind::peer_output);
     scratch |= has(Place::Kind::scratch);
     all.scratch_chunks = std::max<size_t>(all.scratch_chunks, program.scratch_chunks);
   }
-  if (all.visits && !scratch) all.scratch_chunks = 0;
+  if (all.direct && !scratch) all.scratch_chunks = 0;
   return all;
 }
 
@@ -80,9 +80,9 @@ Status misfit(std::string_view words) {
 Status allows(const Needs& needs, const Way& way, bool far) {
   const bool packets = way.profile == Profile::packet;
   if (needs.pulls) return misfit("its ranks read each other's scratch");
-  if (needs.visits && packets)
+  if (needs.direct && packets)
     return misfit("its ranks use each other's buffers, and packets say nothing of other memory");
-  if (far && (needs.visits || packets))
+  if (far && (needs.direct || packets))
     return misfit("between hosts there are messages in slots, and nothing else");
   return {};
 }
@@ -175,7 +175,7 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   const Program& own = programs[static_cast<size_t>(segments_.rank)];
   auto bound = std::make_unique<Bound>(own, way.profile);
   bound->shards = shards;
-  size_t room = needs.messages ? table_.message_bytes(kind) / own.message_chunks : kVisitBytes;
+  size_t room = needs.messages ? table_.message_bytes(kind) / own.message_chunks : kDirectBytes;
   if (needs.scratch_chunks > 0)
     room = std::min(room, table_.scratch().bytes / (shards * needs.scratch_chunks));
   bound->tile_bytes = room / kGrainBytes * kGrainBytes;
@@ -188,7 +188,7 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   const size_t ranks = segments_.at.size();
   const size_t buffers_at =
       round_up(ports_at + shards * needs.channels * sizeof(Port), sizeof(BuffersOfRank));
-  const size_t buffers = needs.visits ? shards * needs.lanes * ranks : 0;
+  const size_t buffers = needs.direct ? shards * needs.lanes * ranks : 0;
   bound->code_bytes = round_up(buffers_at + buffers * sizeof(BuffersOfRank), kCodeUnit);
   if (code_used_ + bound->code_bytes > table_.code().bytes)
     return misfit(fmt::format("{} bytes of code are taken, of {}", code_used_, table_.code().bytes));
@@ -204,7 +204,7 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   Launch& launch = bound->launch;
   bind(launch, image, code);
   launch.ports = reinterpret_cast<const Port*>(code + ports_at);
-  if (needs.visits) {
+  if (needs.direct) {
     std::memset(staged + buffers_at, 0, buffers * sizeof(BuffersOfRank));
     launch.buffers =
         reinterpret_cast<BuffersOfRank*>(segment + table_.code().at + bound->code_at + buffers_at);

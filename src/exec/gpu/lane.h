@@ -29,7 +29,7 @@ class LaneRun {
     const LaneSteps lane = launch_.lanes[block_.index / launch_.shards];
     // Buffers may be gone where the call is not wanted any more, as in a graph that outlives its
     // communicator.
-    if (visits() && leads_) left_ = device::load_relaxed(launch_.abort) != 0;
+    if (direct() && leads_) left_ = device::load_relaxed(launch_.abort) != 0;
     WEIR_ROLLED
     for (uint64_t pass = shard_; pass < launch_.division.passes; pass += launch_.shards) {
       WEIR_ROLLED
@@ -55,7 +55,7 @@ class LaneRun {
   WEIR_DEVICE bool orders() const { return !kPackets || launch_.ordered; }
 
   /// Whether ranks use each other's buffers: then signals say where these are.
-  WEIR_DEVICE bool visits() const { return !kPackets && launch_.buffers != nullptr; }
+  WEIR_DEVICE bool direct() const { return !kPackets && launch_.buffers != nullptr; }
   WEIR_DEVICE BuffersOfRank& buffers_of(uint32_t rank) const {
     return launch_.buffers[uint64_t{block_.index} * launch_.ranks + rank];
   }
@@ -140,7 +140,7 @@ class LaneRun {
 
   WEIR_DEVICE bool signal(const Port& port, uint32_t channel) {
     if (!slot_free(port, channel)) return false;
-    if (visits()) tell_buffers(port);
+    if (direct()) tell_buffers(port);
     publish(port, true, 0);
     return true;
   }
@@ -150,7 +150,7 @@ class LaneRun {
     WEIR_ROLLED
     for (uint32_t n = 0; n < step.chunks; ++n) {
       if (!arrived(ports_[channel], channel)) return false;
-      if (visits()) hear_buffers(ports_[channel]);
+      if (direct()) hear_buffers(ports_[channel]);
       release(ports_[channel]);
     }
     return true;

@@ -57,7 +57,7 @@ constexpr size_t slot_stride(Profile profile, size_t bytes) {
 constexpr size_t arrived_words(uint32_t slots) { return 1 + 2 * size_t{slots}; }
 
 /// Where a rank has its buffers for an operation; what signals carry in the bandwidth profile where ranks
-/// visit each other (src/exec/signals.h). Addresses that count on all their GPUs.
+/// access each other directly (src/exec/signals.h). Addresses that count on all their GPUs.
 struct BuffersOfRank {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
@@ -94,7 +94,7 @@ struct Launch {
   const Port* ports = nullptr;                     ///< [shard * channels + channel]
   const std::byte* const* peer_scratch = nullptr;  ///< by rank; null where the program does not pull
   BuffersOfRank* buffers =
-      nullptr;  ///< [block * ranks + rank], as they said; null: ranks do not visit others
+      nullptr;  ///< [block * ranks + rank], as they said; null: ranks do not access others directly
   uint32_t ranks = 1;
   std::byte* scratch = nullptr;     ///< shards * scratch_bytes, on all ranks alike
   uint64_t scratch_bytes = 0;       ///< of a shard

@@ -22,7 +22,7 @@ bool gains(const CollectivePlan& plan, const Layout& layout) {
     const uint32_t chunks = default_chunks(*find(rings, plan.collective), ranks, layout);
     const auto other = emit(rings, {plan.collective, ranks, 0, chunks}, layout);
     if (!other.ok()) continue;
-    sim::Routes routes(*layout.network);
+    sim::FlowRoutes routes(*layout.network);
     const auto loads = sim::loads_of(*other, *layout.network, routes);
     if (loads.ok() && exactly(loads->time) <= plan.time) return false;
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "algorithms/sim/routes.h"
+#include "algorithms/sim/flow_routes.h"
 
 namespace weir::cost {
 
@@ -14,7 +14,7 @@ std::shared_ptr<const NetworkLinks> NetworkLinks::of(const algorithms::Network& 
   for (const algorithms::Edge& edge : network.edges)
     links->of_edge_.push_back(1 / (static_cast<double>(edge.capacity) * algorithms::kCapacityUnit * 1e9));
   links->fastest_.assign(static_cast<size_t>(places), std::numeric_limits<double>::infinity());
-  sim::Routes routes(network);
+  sim::FlowRoutes routes(network);
   for (Rank src = 0; src < places; ++src) {
     for (Rank dst = 0; dst < places; ++dst) {
       links->first_.push_back(links->edges_.size());

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "algorithms/sim/flow_routes.h"
 #include "algorithms/sim/rounds.h"
-#include "algorithms/sim/routes.h"
 
 namespace weir::sim {
 
@@ -40,7 +40,7 @@ Result<Paces> Paces::over(const ir::Plan& plan, const algorithms::Network& netwo
   std::vector<double> bytes_per_s;
   for (const algorithms::Edge& edge : network.edges)
     bytes_per_s.push_back(static_cast<double>(edge.capacity) * algorithms::kCapacityUnit * 1e9);
-  Routes routes(network);
+  FlowRoutes routes(network);
   Status trouble;
   Paces paces(plan, bytes_per_s, [&](Rank src, Rank dst, std::vector<size_t>& numbers) {
     const auto route = routes.route(src, dst);

@@ -31,7 +31,7 @@ class Paces {
   Paces() = default;
   /// `bytes_per_s` by number. REQUIRES: a plan that ir::verify accepts.
   Paces(const ir::Plan& plan, std::span<const double> bytes_per_s, const Passes& passes);
-  /// Over the edges of a network. Errors: as Routes::route().
+  /// Over the edges of a network. Errors: as FlowRoutes::route().
   static Result<Paces> over(const ir::Plan& plan, const algorithms::Network& network);
 
   /// Bytes per second of the channel between two lanes; 0: any.

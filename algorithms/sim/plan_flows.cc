@@ -28,7 +28,7 @@ struct Channel {
 
 class Translation {
  public:
-  Translation(const ir::Plan& plan, const Tiling& tiling, const Network& network, Routes& routes,
+  Translation(const ir::Plan& plan, const Tiling& tiling, const Network& network, FlowRoutes& routes,
               const Channels& channels, Paces paces)
       : plan_(plan),
         tiling_(tiling),
@@ -199,7 +199,7 @@ class Translation {
   const Tiling tiling_;
   const Channels& channels_;
   const Paces paces_;
-  Routes& routes_;
+  FlowRoutes& routes_;
   const ir::MemoryMap map_;
   PlanFlows result_;
   double tile_ = 0;
@@ -239,7 +239,7 @@ Tiling tile(const ir::Plan& plan, double bytes, const Channels& channels) {
 }
 
 Result<PlanFlows> plan_flows(const ir::Plan& plan, const Tiling& tiling, int64_t passes,
-                             const Network& network, Routes& routes, const Channels& channels) {
+                             const Network& network, FlowRoutes& routes, const Channels& channels) {
   const auto wrong = [](std::string message) { return Status(Code::invalid_argument, std::move(message)); };
   if (plan.shape.ranks != network.ranks()) {
     return wrong(fmt::format("a plan for {} ranks does not run on a network of {}", plan.shape.ranks,

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
+#include "algorithms/sim/flow_routes.h"
 #include "algorithms/sim/flows.h"
-#include "algorithms/sim/routes.h"
 #include "weir/status.h"
 
 namespace weir::sim {
@@ -61,6 +61,6 @@ struct PlanFlows {
   std::vector<FlowId> pass_ends;  ///< by pass: one after its last flow
 };
 Result<PlanFlows> plan_flows(const ir::Plan& plan, const Tiling& tiling, int64_t passes,
-                             const Network& network, Routes& routes, const Channels& channels);
+                             const Network& network, FlowRoutes& routes, const Channels& channels);
 
 }  // namespace weir::sim

@@ -13,7 +13,7 @@
 #include "algorithms/ir/plan.h"
 #include "algorithms/net/network.h"
 #include "algorithms/net/ratio.h"
-#include "algorithms/sim/routes.h"
+#include "algorithms/sim/flow_routes.h"
 #include "weir/status.h"
 
 namespace weir::sim {
@@ -28,6 +28,6 @@ struct PlanLoads {
 
 /// REQUIRES: a plan that ir::verify accepts. Errors: invalid_argument for another number of ranks than the
 /// network's, and ranks that no path joins.
-Result<PlanLoads> loads_of(const ir::Plan& plan, const Network& network, Routes& routes);
+Result<PlanLoads> loads_of(const ir::Plan& plan, const Network& network, FlowRoutes& routes);
 
 }  // namespace weir::sim

@@ -12,7 +12,7 @@
 namespace weir::sim {
 namespace {
 
-Result<Timeline> simulate_once(const Round& round, const Network& network, Routes& routes,
+Result<Timeline> simulate_once(const Round& round, const Network& network, FlowRoutes& routes,
                                const Channels& channels) {
   FlowSet flows(network, channels.hop_latency);
   for (const Transfer& transfer : round.transfers) {
@@ -72,7 +72,7 @@ class Depths {
 }  // namespace
 
 Result<Prediction> simulate(std::span<const Round> rounds, double bytes, const Network& network,
-                            Routes& routes, const Channels& channels) {
+                            FlowRoutes& routes, const Channels& channels) {
   Prediction sum;
   sum.edge_bytes.resize(network.edges.size());
   std::vector<std::pair<const Round*, Timeline>> known;

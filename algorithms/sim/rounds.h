@@ -36,7 +36,7 @@ struct Round {
 /// for nothing), and no link gets the rest that fills a bucket (nor does Channels::burst). `bytes` is for
 /// algbw, and busbw is left 0. Errors: as plan_flows(), and a negative `times`.
 Result<Prediction> simulate(std::span<const Round> rounds, double bytes, const Network& network,
-                            Routes& routes, const Channels& channels);
+                            FlowRoutes& routes, const Channels& channels);
 
 /// The rounds of a ring in this order of ranks: all_reduce, all_gather or reduce_scatter of `bytes` (of the
 /// full buffer). Several orders share the bytes evenly, one ring per order. REQUIRES: orders of one length

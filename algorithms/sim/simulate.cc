@@ -35,7 +35,7 @@ double bus_factor(Collective kind, int ranks) {
   }
 }
 
-Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network, Routes& routes,
+Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network, FlowRoutes& routes,
                             const Channels& channels, int64_t most_flows) {
   const Tiling tiling = tile(plan, bytes, channels);
   const int64_t affordable = std::max(kFewestPasses, most_flows / flows_per_pass(plan));
@@ -72,7 +72,7 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
 
 Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network,
                             const Channels& channels) {
-  Routes routes(network);
+  FlowRoutes routes(network);
   return simulate(plan, bytes, network, routes, channels);
 }
 
@@ -80,7 +80,7 @@ Result<JobPrediction> simulate(std::span<const Step> steps, const Network& netwo
                                const Channels& channels) {
   JobPrediction job;
   job.edge_bytes.resize(network.edges.size());
-  Routes routes(network);
+  FlowRoutes routes(network);
   std::map<std::pair<const ir::Plan*, double>, Prediction> known;
   for (const Step& step : steps) {
     if (!std::isfinite(step.compute) || step.compute < 0) {

@@ -34,7 +34,7 @@ inline constexpr int64_t kMostFlows = 2'000'000;
 /// One collective of `bytes` (the largest buffer of a rank). REQUIRES: a plan that ir::verify accepts.
 /// With bursts, one like it came just before, and left something in the buckets. Errors: as plan_flows().
 /// `routes` may be kept for the next plan on the network: channels keep their ways.
-Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network, Routes& routes,
+Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network, FlowRoutes& routes,
                             const Channels& channels, int64_t most_flows = kMostFlows);
 Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network,
                             const Channels& channels);

@@ -132,8 +132,8 @@ Result<std::unique_ptr<Ranks>> Ranks::create(device::Gpu& gpu, const LoadedKerne
   for (segments.rank = 0; segments.rank < count; ++segments.rank) {
     auto executor = KernelExecutor::create(gpu, kernels, segments, limits);
     WEIR_TRY(executor.status());
-    auto ready = (*executor)->prepare(*plan, programs,
-                                      {exec::gpu::Profile::bandwidth, exec::gpu::GpuSegmentTable::kRings});
+    auto ready = (*executor)->prepare(
+        *plan, programs, {exec::gpu::RingProtocol::bandwidth, exec::gpu::GpuSegmentTable::kRings});
     WEIR_TRY(ready.status());
     made->executors_.push_back(std::move(*executor));
     made->ready_.push_back(std::move(*ready));

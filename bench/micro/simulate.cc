@@ -66,9 +66,9 @@ void BM_RingStep(benchmark::State& state, bool shuffled, bool known) {
   const algorithms::Network network = cluster(hosts), none;
   std::vector<sim::Round> rounds = rings(hosts, shuffled);
   rounds[0].transfers.resize(rounds[0].transfers.size() / kCards);
-  sim::Routes kept(network);
+  sim::FlowRoutes kept(network);
   for (auto _ : state) {
-    sim::Routes fresh(known ? none : network);
+    sim::FlowRoutes fresh(known ? none : network);
     auto prediction = sim::simulate(rounds, 1e9, network, known ? kept : fresh, {.hop_latency = 1e-6});
     if (!prediction.ok()) state.SkipWithError(prediction.status().message().c_str());
     benchmark::DoNotOptimize(prediction);
@@ -86,7 +86,7 @@ void BM_RingAllReduce(benchmark::State& state) {
   const auto hosts = static_cast<int>(state.range(0)) / kGpus;
   const algorithms::Network network = cluster(hosts);
   for (auto _ : state) {
-    sim::Routes routes(network);
+    sim::FlowRoutes routes(network);
     benchmark::DoNotOptimize(sim::simulate(rings(hosts, false), 1e9, network, routes, {.hop_latency = 1e-6}));
   }
 }
@@ -107,7 +107,7 @@ void BM_HierarchicalAllReduce(benchmark::State& state) {
       }
     }
     const std::vector<sim::Round> rounds = {inside, between, inside};
-    sim::Routes routes(network);
+    sim::FlowRoutes routes(network);
     auto prediction = sim::simulate(rounds, kBytes, network, routes, {.hop_latency = 1e-6});
     if (!prediction.ok()) state.SkipWithError(prediction.status().message().c_str());
     benchmark::DoNotOptimize(prediction);
@@ -121,7 +121,7 @@ void BM_SimulatePlan(benchmark::State& state, const char* algorithm, Collective 
   const auto* entry = algorithms::find(algorithm, kind);
   const auto plan = *algorithms::emit(algorithm, {kind, ranks, 0, algorithms::default_chunks(*entry, ranks)});
   const algorithms::Network network = cluster(ranks / kGpus);
-  sim::Routes routes(network);
+  sim::FlowRoutes routes(network);
   for (auto _ : state) {
     auto prediction = sim::simulate(plan, 1e8, network, routes, {.hop_latency = 1e-6, .alpha = 1e-6});
     if (!prediction.ok()) state.SkipWithError(prediction.status().message().c_str());

@@ -148,7 +148,7 @@ Status gather(core::Communicator& core, const void* own, void* all, size_t count
   gather.input = own;
   gather.output = all;
   gather.count = count;
-  return core.run({&gather, 1}, core::Place{});
+  return core.run({&gather, 1}, core::StreamPlace{});
 }
 
 /// What every rank says of an all-reduce.

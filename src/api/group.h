@@ -28,7 +28,7 @@ inline ncclResult_t finish(const Status& status) {
 /// REQUIRES: `group` is open_group, the calling thread is inside `handle`.
 core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle);
 /// `stream`: of `place`, or null.
-core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle, const core::Place& place,
+core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle, const core::StreamPlace& place,
                               std::shared_ptr<device::HostStream> stream);
 
 /// A step of set-up that may wait for other ranks: now, or at the end of the open group, side by side with

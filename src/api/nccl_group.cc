@@ -94,7 +94,7 @@ core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle) {
   return group.group.add(*handle->core, {});
 }
 
-core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle, const core::Place& place,
+core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle, const core::StreamPlace& place,
                               std::shared_ptr<device::HostStream> stream) {
   join(group, handle);
   if (stream != nullptr && (group.streams.empty() || group.streams.back() != stream)) {

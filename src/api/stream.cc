@@ -104,19 +104,19 @@ Result<std::shared_ptr<device::HostStream>> host_stream(const void* handle, cons
   return stream;
 }
 
-Result<core::Place> place_of(const core::Communicator& communicator, void* handle,
-                             std::initializer_list<const void*> addresses, const char* function,
-                             std::shared_ptr<device::HostStream>& keeps) {
+Result<core::StreamPlace> place_of(const core::Communicator& communicator, void* handle,
+                                   std::initializer_list<const void*> addresses, const char* function,
+                                   std::shared_ptr<device::HostStream>& keeps) {
   device::Gpus* const gpus = communicator.gpus();
   if (handle == nullptr) {
     const bool on_gpu =
         gpus != nullptr && std::any_of(addresses.begin(), addresses.end(), [&](const void* a) {
           return a != nullptr && gpus->kind_of(a) != device::GpuMemory::host;
         });
-    return core::Place{nullptr, on_gpu, nullptr};
+    return core::StreamPlace{nullptr, on_gpu, nullptr};
   }
   keeps = streams().streams.find(handle);
-  if (keeps != nullptr) return core::Place{keeps.get()};
+  if (keeps != nullptr) return core::StreamPlace{keeps.get()};
   if (gpus == nullptr) {
     return Status(
         Code::invalid_argument,
@@ -125,7 +125,7 @@ Result<core::Place> place_of(const core::Communicator& communicator, void* handl
                     "process had chosen a GPU",
                     function, handle));
   }
-  if (gpus->of_stream(handle) != nullptr) return core::Place{nullptr, true, handle};
+  if (gpus->of_stream(handle) != nullptr) return core::StreamPlace{nullptr, true, handle};
   return Status(
       Code::invalid_argument,
       fmt::format("{}: {} is neither a stream of a GPU nor a host stream, or was destroyed; expected "

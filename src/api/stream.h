@@ -22,8 +22,8 @@ Result<std::shared_ptr<device::HostStream>> host_stream(const void* handle, cons
 /// Where a collective stands that was called with this stream on these addresses: on a stream of a GPU if it
 /// is one, or if it is NULL and one of the addresses is memory of a GPU or pinned. `keeps` is set to what
 /// keeps a host stream alive. invalid_argument when the stream is none that this communicator can use.
-Result<core::Place> place_of(const core::Communicator& communicator, void* handle,
-                             std::initializer_list<const void*> addresses, const char* function,
-                             std::shared_ptr<device::HostStream>& keeps);
+Result<core::StreamPlace> place_of(const core::Communicator& communicator, void* handle,
+                                   std::initializer_list<const void*> addresses, const char* function,
+                                   std::shared_ptr<device::HostStream>& keeps);
 
 }  // namespace weir::api

@@ -36,14 +36,14 @@ struct Listed {
 };
 
 /// Of those that are as quick, the first of the catalogue.
-Result<Listed> quickest(const Task& task, Rank root) {
+Result<Listed> quickest(const PlanTask& task, Rank root) {
   std::optional<Listed> best;
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     if (entry.kind != task.collective || entry.pulls) continue;
     auto plan = plan_by(entry.algorithm, task, root);
     if (!plan.ok()) continue;  // no such groups here
     WEIR_TRY(ir::verify(*plan));
-    sim::Routes routes(task.network);
+    sim::FlowRoutes routes(task.network);
     auto loads = sim::loads_of(*plan, task.network, routes);
     WEIR_TRY(loads.status());
     if (!best || loads->time < best->loads.time) best = Listed{std::move(*plan), std::move(*loads)};
@@ -52,7 +52,7 @@ Result<Listed> quickest(const Task& task, Rank root) {
   return Status(Code::invalid_argument, fmt::format("no algorithm does {} here", name(task.collective)));
 }
 
-Result<BestPlan> best_listed(const Task& task, Rank root) {
+Result<BestPlan> best_listed(const PlanTask& task, Rank root) {
   auto bound = algorithms::lower_bound(task.network, task.collective, root);
   WEIR_TRY(bound.status());
   WEIR_TRY(algorithms::check_bound(task.network, *bound));
@@ -116,7 +116,7 @@ int BestPlan::height() const {
   return most;
 }
 
-Result<BestPlan> best_plan(const Task& task, Rank root) {
+Result<BestPlan> best_plan(const PlanTask& task, Rank root) {
   if (!is_for_trees(task.collective)) return best_listed(task, root);
   auto planned = algorithms::plan_collective(task.network, task.between_hosts, task.collective, root);
   WEIR_TRY(planned.status());
@@ -126,7 +126,7 @@ Result<BestPlan> best_plan(const Task& task, Rank root) {
   return best;
 }
 
-Result<ir::Plan> schedule(const BestPlan& best, const Task& task) {
+Result<ir::Plan> schedule(const BestPlan& best, const PlanTask& task) {
   if (best.trees() != nullptr) return algorithms::schedule(*best.trees(), task.network);
   return std::get<ir::Plan>(best.plan);
 }

@@ -8,7 +8,7 @@
 #include "algorithms/ir/plan.h"
 #include "algorithms/packing/rational.h"
 #include "algorithms/planner/planner.h"
-#include "src/cli/task.h"
+#include "src/cli/plan_task.h"
 
 namespace weir::cli {
 
@@ -39,9 +39,9 @@ inline constexpr int kMostListedRanks = 512;
 
 /// Judged: see plan_collective(), and ir::verify() for the library's algorithms. Errors: of
 /// plan_collective(); invalid_argument for more than kMostListedRanks ranks that each want other data.
-Result<BestPlan> best_plan(const Task& task, Rank root);
+Result<BestPlan> best_plan(const PlanTask& task, Rank root);
 
 /// The schedule, move by move. Errors: of algorithms::schedule().
-Result<ir::Plan> schedule(const BestPlan& best, const Task& task);
+Result<ir::Plan> schedule(const BestPlan& best, const PlanTask& task);
 
 }  // namespace weir::cli

@@ -11,7 +11,7 @@
 
 namespace weir::cli {
 
-Result<std::vector<Candidate>> candidates_for(const Task& task, const BestPlan& best, Rank root) {
+Result<std::vector<Candidate>> candidates_for(const PlanTask& task, const BestPlan& best, Rank root) {
   std::vector<Candidate> candidates;
   auto first = schedule(best, task);
   WEIR_TRY(first.status());
@@ -27,8 +27,8 @@ Result<std::vector<Candidate>> candidates_for(const Task& task, const BestPlan& 
   return candidates;
 }
 
-Result<std::vector<Simulated>> race(const Task& task, const std::vector<Candidate>& candidates, double bytes,
-                                    const sim::Channels& channels) {
+Result<std::vector<Simulated>> race(const PlanTask& task, const std::vector<Candidate>& candidates,
+                                    double bytes, const sim::Channels& channels) {
   std::vector<Simulated> found;
   for (const Candidate& candidate : candidates) {
     const bool proved = candidate.gb_per_s > 0;
@@ -42,7 +42,7 @@ Result<std::vector<Simulated>> race(const Task& task, const std::vector<Candidat
   return found;
 }
 
-Result<std::string> table_of(const Task& task, const std::vector<Candidate>& candidates,
+Result<std::string> table_of(const PlanTask& task, const std::vector<Candidate>& candidates,
                              const sim::Channels& channels) {
   std::string text = fmt::format("{:>10}  {:<18}{:>10}{:>12}{:>12}  {}\n", "bytes", "plan", "time",
                                  "algbw GB/s", "busbw GB/s", "next");

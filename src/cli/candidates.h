@@ -20,7 +20,7 @@ inline constexpr int kMostComparedRanks = 64;
 
 /// `best`, called "planned" where it is trees, and then those of the library's catalogue that need no memory
 /// of other ranks. Hosts and leaves of the task are their groups. Errors: of schedule().
-Result<std::vector<Candidate>> candidates_for(const Task& task, const BestPlan& best, Rank root);
+Result<std::vector<Candidate>> candidates_for(const PlanTask& task, const BestPlan& best, Rank root);
 
 struct Simulated {
   std::string name;
@@ -30,11 +30,11 @@ struct Simulated {
 
 /// The quickest first. Plans with routes of their own take what they need without bytes, simulated, and then
 /// for the bytes what is proved; the others are simulated. Errors: of sim::simulate().
-Result<std::vector<Simulated>> race(const Task& task, const std::vector<Candidate>& candidates, double bytes,
-                                    const sim::Channels& channels);
+Result<std::vector<Simulated>> race(const PlanTask& task, const std::vector<Candidate>& candidates,
+                                    double bytes, const sim::Channels& channels);
 
 /// By size, from 1 KiB to 4 GiB: what is quickest, and the next. Errors: as above.
-Result<std::string> table_of(const Task& task, const std::vector<Candidate>& candidates,
+Result<std::string> table_of(const PlanTask& task, const std::vector<Candidate>& candidates,
                              const sim::Channels& channels);
 
 }  // namespace weir::cli

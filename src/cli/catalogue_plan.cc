@@ -13,7 +13,7 @@ namespace weir::cli {
 using topology::Index;
 using topology::NodeKind;
 
-Result<ir::Plan> plan_by(std::string_view algorithm, const Task& task, Rank root) {
+Result<ir::Plan> plan_by(std::string_view algorithm, const PlanTask& task, Rank root) {
   std::vector<Index> hosts;
   for (const int32_t node : task.network.rank_nodes)
     hosts.push_back(task.graph.holder(task.network.origin[static_cast<size_t>(node)], NodeKind::host));

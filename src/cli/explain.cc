@@ -25,7 +25,7 @@ struct Loads {
 };
 
 /// Of the best plan what its proof says; of other schedules what they put on the shortest routes.
-Result<Loads> loads_of(const ExplainArguments& arguments, const Task& task) {
+Result<Loads> loads_of(const ExplainArguments& arguments, const PlanTask& task) {
   const double bytes = task.bytes;
   if (arguments.schedule.plan.empty() && arguments.schedule.algorithm.empty()) {
     auto best = best_plan(task, arguments.task.root);
@@ -34,7 +34,7 @@ Result<Loads> loads_of(const ExplainArguments& arguments, const Task& task) {
   }
   const auto plan = load_schedule(arguments.schedule, task, arguments.task);
   WEIR_TRY(plan.status());
-  sim::Routes routes(task.network);
+  sim::FlowRoutes routes(task.network);
   const auto exact = sim::loads_of(*plan, task.network, routes);
   WEIR_TRY(exact.status());
   Loads loads{plan->algorithm, {}, algorithms::exactly(exact->time)};
@@ -44,7 +44,7 @@ Result<Loads> loads_of(const ExplainArguments& arguments, const Task& task) {
 }
 
 Result<std::string> explain(const ExplainArguments& arguments) {
-  const auto task = load_task(arguments.task);
+  const auto task = load_plan_task(arguments.task);
   WEIR_TRY(task.status());
   const auto loads = loads_of(arguments, *task);
   WEIR_TRY(loads.status());
@@ -87,7 +87,7 @@ Result<std::string> explain(const ExplainArguments& arguments) {
 void add_explain(CLI::App& app, ExplainArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("explain", "Say which links of a topology carry what in a collective");
-  add_task(command, arguments.task);
+  add_plan_task(command, arguments.task);
   add_schedule(command, arguments.schedule);
 }
 

@@ -10,7 +10,7 @@ class App;
 namespace weir::cli {
 
 struct ExplainArguments {
-  TaskArguments task;
+  PlanTaskArguments task;
   ScheduleArguments schedule;
 };
 

@@ -60,7 +60,7 @@ double rounded(double value) {
 
 }  // namespace
 
-std::vector<LinkGroup> group_links(const Task& task, const std::vector<double>& edge_bytes) {
+std::vector<LinkGroup> group_links(const PlanTask& task, const std::vector<double>& edge_bytes) {
   const auto origin = [&](int32_t node) { return task.network.origin[static_cast<size_t>(node)]; };
   std::map<std::tuple<std::string, double, double>, LinkGroup> groups;
   for (size_t e = 0; e < edge_bytes.size(); ++e) {

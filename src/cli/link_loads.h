@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cli/task.h"
+#include "src/cli/plan_task.h"
 
 namespace weir::cli {
 
@@ -20,6 +20,6 @@ struct LinkGroup {
 
 /// The busiest first; those that carry nothing last. Links inside devices, which carry what a cable or a bus
 /// does anyway, are left out. `edge_bytes`: by edge of the task's network.
-std::vector<LinkGroup> group_links(const Task& task, const std::vector<double>& edge_bytes);
+std::vector<LinkGroup> group_links(const PlanTask& task, const std::vector<double>& edge_bytes);
 
 }  // namespace weir::cli

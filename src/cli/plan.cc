@@ -24,7 +24,7 @@ namespace {
 
 /// A plan with its figures, as they are printed.
 struct Report {
-  Task task;
+  PlanTask task;
   BestPlan best;
   double milliseconds = 0;
 
@@ -40,7 +40,7 @@ struct Report {
 
 Result<Report> plan(const PlanArguments& arguments) {
   Report report;
-  auto task = load_task(arguments.task);
+  auto task = load_plan_task(arguments.task);
   WEIR_TRY(task.status());
   report.task = std::move(*task);
   const auto begin = std::chrono::steady_clock::now();
@@ -134,7 +134,7 @@ int fail(const Status& status) { return report_failure("plan", status, kExitUsag
 
 /// The best rings need no plan of trees.
 int print_rings(const PlanArguments& arguments) {
-  const auto task = load_task(arguments.task);
+  const auto task = load_plan_task(arguments.task);
   if (!task.ok()) return fail(task.status());
   const auto text = graph_file_of(*task);
   if (!text.ok()) return fail(text.status());
@@ -147,7 +147,7 @@ int print_rings(const PlanArguments& arguments) {
 void add_plan(CLI::App& app, PlanArguments& arguments) {
   CLI::App* command = app.add_subcommand(
       "plan", "Plan a collective on a topology, and say how far that is from what is possible");
-  add_task(command, arguments.task);
+  add_plan_task(command, arguments.task);
   auto* json = command->add_flag("--json", arguments.json, "As JSON");
   auto* table =
       command->add_flag("--table", arguments.table, "By size: which plan is the quickest, simulated")

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "src/cli/channels.h"
-#include "src/cli/task.h"
+#include "src/cli/plan_task.h"
 
 namespace CLI {
 class App;
@@ -14,7 +14,7 @@ class App;
 namespace weir::cli {
 
 struct PlanArguments {
-  TaskArguments task;
+  PlanTaskArguments task;
   bool json = false;
   bool svg = false;
   bool html = false;

@@ -95,7 +95,7 @@ class TreeDrawing {
   int depth_ = 0;
 };
 
-std::vector<topology::Index> hosts_of_ranks(const Task& task) {
+std::vector<topology::Index> hosts_of_ranks(const PlanTask& task) {
   std::vector<topology::Index> hosts;
   for (const int32_t node : task.network.rank_nodes) {
     const topology::Index device = task.network.origin[static_cast<size_t>(node)];
@@ -104,7 +104,7 @@ std::vector<topology::Index> hosts_of_ranks(const Task& task) {
   return hosts;
 }
 
-topology::Traffic traffic_of(const Task& task, const BestPlan& plan) {
+topology::Traffic traffic_of(const PlanTask& task, const BestPlan& plan) {
   topology::Traffic traffic{std::vector<double>(task.graph.links().size())};
   for (size_t e = 0; e < plan.edge_bytes.size(); ++e) {
     const int32_t link = task.network.edges[e].link;
@@ -119,7 +119,7 @@ std::string section(const char* heading, const Packing& packing, const std::vect
 }
 
 /// Over all ranks, or of the first kind of host; nothing where there are no trees.
-std::string pictures(const Task& task, const BestPlan& best) {
+std::string pictures(const PlanTask& task, const BestPlan& best) {
   if (best.trees() == nullptr) return "";
   const CollectivePlan& plan = *best.trees();
   std::string text;
@@ -170,7 +170,7 @@ std::string trees_svg(const Packing& packing, const std::vector<topology::Index>
       right + kMargin, y, body);
 }
 
-std::string plan_svg(const Task& task, const BestPlan& plan) {
+std::string plan_svg(const PlanTask& task, const BestPlan& plan) {
   const std::vector<topology::Index> hosts = task.graph.all(NodeKind::host);
   const topology::Traffic traffic = traffic_of(task, plan);
   const bool alone = hosts.size() == 1 && task.graph.all(NodeKind::fabric_switch).empty();
@@ -178,7 +178,7 @@ std::string plan_svg(const Task& task, const BestPlan& plan) {
                : topology::svg_of_fabric(task.graph, traffic);
 }
 
-std::string plan_html(const Task& task, const BestPlan& plan,
+std::string plan_html(const PlanTask& task, const BestPlan& plan,
                       std::vector<std::pair<std::string, std::string>> numbers,
                       std::vector<std::string> sentences) {
   topology::Story story;

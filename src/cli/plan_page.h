@@ -11,10 +11,10 @@
 namespace weir::cli {
 
 /// One host with its links in the colours of their loads, or the network of several.
-std::string plan_svg(const Task& task, const BestPlan& plan);
+std::string plan_svg(const PlanTask& task, const BestPlan& plan);
 
 /// A page of its own. `numbers` and `sentences`: see topology::Story.
-std::string plan_html(const Task& task, const BestPlan& plan,
+std::string plan_html(const PlanTask& task, const BestPlan& plan,
                       std::vector<std::pair<std::string, std::string>> numbers,
                       std::vector<std::string> sentences);
 

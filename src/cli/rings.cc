@@ -11,7 +11,7 @@ namespace {
 using topology::Index;
 
 /// By rank; negative where one has no number.
-std::vector<int> devices_of(const Task& task) {
+std::vector<int> devices_of(const PlanTask& task) {
   std::vector<int> devices;
   for (const int32_t node : task.network.rank_nodes) {
     const auto* gpu = task.graph.get<topology::GpuFacts>(task.network.origin[static_cast<size_t>(node)]);
@@ -20,7 +20,7 @@ std::vector<int> devices_of(const Task& task) {
   return devices;
 }
 
-bool on_one_host(const Task& task) {
+bool on_one_host(const PlanTask& task) {
   std::set<Index> hosts;
   for (const int32_t node : task.network.rank_nodes) {
     const Index device = task.network.origin[static_cast<size_t>(node)];
@@ -32,7 +32,7 @@ bool on_one_host(const Task& task) {
 
 }  // namespace
 
-Result<algorithms::Rings> rings_of(const Task& task, std::span<const Rank> order) {
+Result<algorithms::Rings> rings_of(const PlanTask& task, std::span<const Rank> order) {
   const auto packing = algorithms::pack_rings(task.network);
   WEIR_TRY(packing.status());
   algorithms::Rings rings = algorithms::spelled_out(*packing);
@@ -42,7 +42,7 @@ Result<algorithms::Rings> rings_of(const Task& task, std::span<const Rank> order
   return rings;
 }
 
-Result<std::string> graph_file_of(const Task& task) {
+Result<std::string> graph_file_of(const PlanTask& task) {
   if (!on_one_host(task))
     return Status(Code::invalid_argument,
                   "a graph file has the rings of one host: expected GPUs of one host");

@@ -7,16 +7,16 @@
 #include <string>
 
 #include "algorithms/rings/pack_rings.h"
-#include "src/cli/task.h"
+#include "src/cli/plan_task.h"
 
 namespace weir::cli {
 
 /// The rings packed into the task's network, as places of `order`. Errors: of algorithms::pack_rings().
-Result<algorithms::Rings> rings_of(const Task& task, std::span<const Rank> order);
+Result<algorithms::Rings> rings_of(const PlanTask& task, std::span<const Rank> order);
 
 /// The same as a graph file that NCCL, RCCL and weir read (NCCL_GRAPH_FILE). GPUs go by their numbers in
 /// the vendor's library; where one has none, all by their ranks. Errors: of algorithms::pack_rings(), and
 /// invalid_argument for ranks that are not GPUs of one host.
-Result<std::string> graph_file_of(const Task& task);
+Result<std::string> graph_file_of(const PlanTask& task);
 
 }  // namespace weir::cli

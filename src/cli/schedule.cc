@@ -45,8 +45,8 @@ void add_schedule(CLI::App* command, ScheduleArguments& arguments) {
       ->excludes(plan);
 }
 
-Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const Task& task,
-                               const TaskArguments& asked) {
+Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const PlanTask& task,
+                               const PlanTaskArguments& asked) {
   const int ranks = task.network.ranks();
   if (!arguments.algorithm.empty()) return plan_by(arguments.algorithm, task, asked.root);
   if (arguments.plan.empty()) {

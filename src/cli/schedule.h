@@ -4,7 +4,7 @@
 #include <string>
 
 #include "algorithms/ir/plan.h"
-#include "src/cli/task.h"
+#include "src/cli/plan_task.h"
 
 namespace CLI {
 class App;
@@ -25,7 +25,7 @@ void add_schedule(CLI::App* command, ScheduleArguments& arguments);
 
 /// A schedule for the task, verified. Errors: as above; a plan for other ranks or another collective, or one
 /// that is wrong.
-Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const Task& task,
-                               const TaskArguments& asked);
+Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const PlanTask& task,
+                               const PlanTaskArguments& asked);
 
 }  // namespace weir::cli

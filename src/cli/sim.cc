@@ -29,7 +29,7 @@ struct Job {
 /// "compute 12.5 ms", "all_gather 512M", "all_gather 512M ring".
 class JobReader {
  public:
-  JobReader(const SimArguments& arguments, Task& task) : arguments_(arguments), task_(task) {}
+  JobReader(const SimArguments& arguments, PlanTask& task) : arguments_(arguments), task_(task) {}
 
   Result<Job> read() {
     auto text = drivers::read_whole(arguments_.job, kMostJobBytes);
@@ -92,19 +92,19 @@ class JobReader {
   }
 
   const SimArguments& arguments_;
-  Task& task_;
+  PlanTask& task_;
   Job job_;
   std::map<std::pair<Collective, std::string>, const ir::Plan*> known_;
 };
 
-std::string busiest(const Task& task, const std::vector<double>& edge_bytes, double seconds) {
+std::string busiest(const PlanTask& task, const std::vector<double>& edge_bytes, double seconds) {
   const std::vector<LinkGroup> groups = group_links(task, edge_bytes);
   if (groups.empty() || seconds <= 0) return "";
   return fmt::format("busiest      {} {}, {:.3g}% of the time, as {}\n", groups[0].count, groups[0].words,
                      groups[0].seconds / seconds * 100, groups[0].example);
 }
 
-Result<std::string> simulate_job(const SimArguments& arguments, Task& task) {
+Result<std::string> simulate_job(const SimArguments& arguments, PlanTask& task) {
   const auto job = JobReader(arguments, task).read();
   WEIR_TRY(job.status());
   const auto run = sim::simulate(job->steps, task.network, channels_of(arguments.channels));
@@ -125,7 +125,7 @@ Result<std::string> simulate_job(const SimArguments& arguments, Task& task) {
          busiest(task, run->edge_bytes, communicating);
 }
 
-Result<std::string> simulate_one(const SimArguments& arguments, const Task& task) {
+Result<std::string> simulate_one(const SimArguments& arguments, const PlanTask& task) {
   const auto plan = load_schedule(arguments.schedule, task, arguments.task);
   WEIR_TRY(plan.status());
   const double bytes = task.bytes;
@@ -160,7 +160,7 @@ Result<std::string> simulate_one(const SimArguments& arguments, const Task& task
 
 void add_sim(CLI::App& app, SimArguments& arguments) {
   CLI::App* command = app.add_subcommand("sim", "Simulate a collective, or a row of them, on a topology");
-  add_task(command, arguments.task);
+  add_plan_task(command, arguments.task);
   add_schedule(command, arguments.schedule);
   add_channels(command, arguments.channels);
   command->add_option(
@@ -170,7 +170,7 @@ void add_sim(CLI::App& app, SimArguments& arguments) {
 }
 
 int run_sim(const SimArguments& arguments) {
-  auto task = load_task(arguments.task);
+  auto task = load_plan_task(arguments.task);
   auto text = !task.ok()              ? Result<std::string>(task.status())
               : arguments.job.empty() ? simulate_one(arguments, *task)
                                       : simulate_job(arguments, *task);

@@ -13,7 +13,7 @@ class App;
 namespace weir::cli {
 
 struct SimArguments {
-  TaskArguments task;
+  PlanTaskArguments task;
   ScheduleArguments schedule;
   ChannelArguments channels;
   std::string job;  ///< file

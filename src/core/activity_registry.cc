@@ -163,15 +163,15 @@ void ActivityRegistry::for_each(const Each& each) const {
   for (const auto& [key, activity] : activities_) each(key.first, key.second, *activity);
 }
 
-Report ActivityRegistry::report(uint64_t uid, Rank rank, uint64_t sequence) const {
+ActivityReport ActivityRegistry::report(uint64_t uid, Rank rank, uint64_t sequence) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = activities_.find({uid, rank}); found != activities_.end()) {
-    return {Report::Presence::here, found->second->snapshot(sequence)};
+    return {ActivityReport::Presence::here, found->second->snapshot(sequence)};
   }
   if (const auto found = left_.find({uid, rank}); found != left_.end()) {
-    return {Report::Presence::left, found->second->snapshot(sequence)};
+    return {ActivityReport::Presence::left, found->second->snapshot(sequence)};
   }
-  return {Report::Presence::not_yet, {}};
+  return {ActivityReport::Presence::not_yet, {}};
 }
 
 void ActivityRegistry::fail(uint64_t uid, const Failure& failure) {
@@ -196,7 +196,7 @@ Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
   const auto rank = in.get<Rank>();
   const auto sequence = in.get<uint64_t>();
   if (!in.ok() || kind != Question::what_do_you_do) return {};
-  const Report what = report(uid, rank, sequence);
+  const ActivityReport what = report(uid, rank, sequence);
   ByteWriter out;
   const Snapshot& now = what.snapshot;
   out.put(what.presence).put(now.state).put(now.sequence).put(now.waiting_for).put(now.waiting_ns);
@@ -211,10 +211,10 @@ Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
   return out.take();
 }
 
-std::optional<Report> ActivityRegistry::read_report(BytesView answer) {
+std::optional<ActivityReport> ActivityRegistry::read_report(BytesView answer) {
   ByteReader in(answer);
-  Report what;
-  what.presence = in.get<Report::Presence>();
+  ActivityReport what;
+  what.presence = in.get<ActivityReport::Presence>();
   Snapshot& now = what.snapshot;
   now.state = in.get<Snapshot::State>();
   now.sequence = in.get<uint64_t>();
@@ -232,7 +232,7 @@ std::optional<Report> ActivityRegistry::read_report(BytesView answer) {
     if (!is_known(record.operation)) return std::nullopt;
   }
   if (failure) now.failure = read_failure(in);
-  if (!in.ok() || what.presence > Report::Presence::left || now.state > Snapshot::State::joining)
+  if (!in.ok() || what.presence > ActivityReport::Presence::left || now.state > Snapshot::State::joining)
     return std::nullopt;
   return what;
 }

@@ -147,7 +147,7 @@ class Activity {
 };
 
 /// What a process answers about a rank.
-struct Report {
+struct ActivityReport {
   enum class Presence : uint8_t {
     here,     ///< see `snapshot`
     not_yet,  ///< this process has not made that communicator rank
@@ -193,7 +193,7 @@ class ActivityRegistry {
   void leave(uint64_t uid, Rank rank);
 
   /// What rank `rank` of this process does.
-  Report report(uint64_t uid, Rank rank, uint64_t sequence) const;
+  ActivityReport report(uint64_t uid, Rank rank, uint64_t sequence) const;
   /// Tells all ranks of `uid` in this process, also those that enter later: others may know of a failure
   /// before a rank knows the communicator.
   void fail(uint64_t uid, const Failure& failure);
@@ -204,7 +204,7 @@ class ActivityRegistry {
   static Bytes question(Rank rank, uint64_t sequence);
   static Bytes notice(const Failure& failure);
   /// Nothing, if the bytes are no answer to question().
-  static std::optional<Report> read_report(BytesView answer);
+  static std::optional<ActivityReport> read_report(BytesView answer);
 
  private:
   using Key = std::pair<uint64_t, Rank>;

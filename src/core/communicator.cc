@@ -245,7 +245,7 @@ Status Communicator::run(std::span<const Operation> operations, device::HostStre
 
 Status Communicator::run_in_order(std::span<const Operation> operations, device::HostStream* stream) {
   WEIR_TRY(usable());
-  const Place place{stream};
+  const StreamPlace place{stream};
   if (is_staged(operations, {&place, 1})) return run_staged(operations, place);
   std::vector<Operation> own(operations.begin(), operations.end());
   if (stream == nullptr && config_.blocking) {

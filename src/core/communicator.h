@@ -41,7 +41,7 @@ class DeviceCollectives;
 class Runtime;
 class Staged;
 struct Resources;
-struct Launch;
+struct StagedLaunch;
 
 class Communicator {
  public:
@@ -71,7 +71,7 @@ class Communicator {
   Status run(std::span<const Operation> operations, device::HostStream* stream);
   /// The same at any place. On a stream of a GPU: success once they are queued there, blocking or not; they
   /// begin when the stream comes to them. REQUIRES for that: gpus() is not null.
-  Status run(std::span<const Operation> operations, const Place& place);
+  Status run(std::span<const Operation> operations, const StreamPlace& place);
   /// Waits until everything queued is done; not blocking: in_progress while something is.
   Status finalize();
   /// Ends whatever is under way, here and soon, with an error. Does not wait.
@@ -151,8 +151,8 @@ class Communicator {
   };
   /// What was begun on streams and has to end there.
   struct Begun {
-    std::shared_ptr<Launch> launch;
-    std::vector<Place> places;
+    std::shared_ptr<StagedLaunch> launch;
+    std::vector<StreamPlace> places;
     std::shared_ptr<device::HostEvent> done;  ///< null: all places are on a GPU
   };
 
@@ -180,19 +180,19 @@ class Communicator {
   /// What goes to a stream, with its place in the order; waits until it is admitted.
   Share queue(std::vector<Operation> operations);
   /// Whether these operations go through staging, which Staged tells more about.
-  bool is_staged(std::span<const Operation> operations, std::span<const Place> places) const;
-  Result<Begun> begin_staged(std::vector<Operation> operations, std::vector<Place> places);
+  bool is_staged(std::span<const Operation> operations, std::span<const StreamPlace> places) const;
+  Result<Begun> begin_staged(std::vector<Operation> operations, std::vector<StreamPlace> places);
   /// Queues a step of the call; whether there is another one.
   bool follow_staged(const Begun& begun);
   Status end_staged(const Begun& begun);
-  Status run_staged(std::span<const Operation> operations, const Place& place);
-  void submit_staged(std::shared_ptr<Launch> launch, const Admission::Load& load);
-  Status carry_out_staged(Launch& launch, uint64_t ticket, const Admission::Load& load);
+  Status run_staged(std::span<const Operation> operations, const StreamPlace& place);
+  void submit_staged(std::shared_ptr<StagedLaunch> launch, const Admission::Load& load);
+  Status carry_out_staged(StagedLaunch& launch, uint64_t ticket, const Admission::Load& load);
   std::unique_ptr<Staged> make_staged();
   /// Meets the others on their GPUs, where all are on some. Collective.
   Status make_device_collectives();
   void end_device_collectives();
-  Status run_on_device(std::span<const Operation> operations, const Place& place);
+  Status run_on_device(std::span<const Operation> operations, const StreamPlace& place);
   /// Goes by kernels or by operations of streams.
   bool runs_on_device(const Operation& operation) const;
   Admission::Load admit(std::span<const Operation> operations);
@@ -238,7 +238,7 @@ class Communicator {
 /// Where an operation of a group goes.
 struct Target {
   Communicator* communicator = nullptr;
-  Place place;
+  StreamPlace place;
 
   bool operator==(const Target&) const = default;
 };

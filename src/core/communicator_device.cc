@@ -25,7 +25,7 @@ std::string proxied_words(const exec::gpu::ProxyRings* rings) {
 Status Communicator::make_device_collectives() {
   Bootstrap& bootstrap = *resources_->bootstrap;
   const Options& options = runtime_.options();
-  GpuPeerAccess::Parts offered;
+  GpuPeerAccess::Dependencies offered;
   offered.bootstrap = &bootstrap;
   offered.gpus = gpus_;
   offered.gpu = gpu_;
@@ -63,21 +63,21 @@ Status Communicator::make_device_collectives() {
   WEIR_TRY(own.status());
   (*own)->activity().tell_about(config_.name + " (kernels)", gpu_->description(), gpu_->index());
   (*own)->activity().set_stage(Activity::Stage::connected);
-  DeviceCollectives::Parts parts;
-  parts.rank = rank_;
-  parts.ranks = ranks_;
-  parts.check = options.check;
-  parts.gpus = gpus_;
-  parts.aborted = &aborted_;
-  parts.routes = resources_->routes.get();
-  parts.layout = resources_->plans->layout();
-  parts.bootstrap = std::move(*own);
-  parts.fail = [this, activity = &bootstrap.activity()](const Status& status) {
+  DeviceCollectives::Dependencies dependencies;
+  dependencies.rank = rank_;
+  dependencies.ranks = ranks_;
+  dependencies.check = options.check;
+  dependencies.gpus = gpus_;
+  dependencies.aborted = &aborted_;
+  dependencies.routes = resources_->routes.get();
+  dependencies.layout = resources_->plans->layout();
+  dependencies.bootstrap = std::move(*own);
+  dependencies.fail = [this, activity = &bootstrap.activity()](const Status& status) {
     activity->fail({-1, status});  // for those who wait for this rank's sends
     set_state(status);
   };
   runtime_.lingering_peer_access().enter(joined->access->uid());
-  auto made = DeviceCollectives::create(std::move(parts), std::move(joined->access));
+  auto made = DeviceCollectives::create(std::move(dependencies), std::move(joined->access));
   WEIR_TRY(made.status());
   device_collectives_ = std::move(*made);
   return {};
@@ -95,7 +95,7 @@ bool Communicator::runs_on_device(const Operation& operation) const {
 }
 
 /// Where sends and receives do not go along, they go beside the collectives, staged.
-Status Communicator::run_on_device(std::span<const Operation> operations, const Place& place) {
+Status Communicator::run_on_device(std::span<const Operation> operations, const StreamPlace& place) {
   std::vector<Operation> collectives(operations.begin(), operations.end());
   const auto rest = std::stable_partition(collectives.begin(), collectives.end(),
                                           [this](const Operation& one) { return runs_on_device(one); });

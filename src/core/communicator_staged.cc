@@ -20,39 +20,41 @@ int hardware_queues() {
 }  // namespace
 
 std::unique_ptr<Staged> Communicator::make_staged() {
-  Staged::Parts parts;
-  parts.rank = rank_;
-  parts.ranks = ranks_;
-  parts.gpus = gpus_;
-  parts.gpu = gpu_;
-  parts.waits = hardware_queues() < resources_->gpu_sharers;
-  parts.aborted = &aborted_;
-  parts.run = [execution = resources_->execution.get()](std::span<const Operation> operations) {
+  Staged::Dependencies dependencies;
+  dependencies.rank = rank_;
+  dependencies.ranks = ranks_;
+  dependencies.gpus = gpus_;
+  dependencies.gpu = gpu_;
+  dependencies.waits = hardware_queues() < resources_->gpu_sharers;
+  dependencies.aborted = &aborted_;
+  dependencies.run = [execution = resources_->execution.get()](std::span<const Operation> operations) {
     Execution* const one = execution;
     one->begin(operations);
     return drive({&one, 1});
   };
-  return std::make_unique<Staged>(parts);
+  return std::make_unique<Staged>(dependencies);
 }
 
-Status Communicator::run(std::span<const Operation> operations, const Place& place) {
+Status Communicator::run(std::span<const Operation> operations, const StreamPlace& place) {
   if (device_collectives_ != nullptr) return run_on_device(operations, place);
   return place.on_gpu ? run_staged(operations, place) : run(operations, place.host);
 }
 
-bool Communicator::is_staged(std::span<const Operation> operations, std::span<const Place> places) const {
-  if (std::any_of(places.begin(), places.end(), [](const Place& place) { return place.on_gpu; })) return true;
+bool Communicator::is_staged(std::span<const Operation> operations,
+                             std::span<const StreamPlace> places) const {
+  if (std::any_of(places.begin(), places.end(), [](const StreamPlace& place) { return place.on_gpu; }))
+    return true;
   return staged_ != nullptr && staged_->divides(operations);
 }
 
-Status Communicator::run_staged(std::span<const Operation> operations, const Place& place) {
+Status Communicator::run_staged(std::span<const Operation> operations, const StreamPlace& place) {
   auto begun = begin_staged({operations.begin(), operations.end()}, {place});
   WEIR_TRY(begun.status());
   return end_staged(*begun);
 }
 
 Result<Communicator::Begun> Communicator::begin_staged(std::vector<Operation> operations,
-                                                       std::vector<Place> places) {
+                                                       std::vector<StreamPlace> places) {
   WEIR_TRY(usable());
   if (std::ranges::any_of(operations, [](const Operation& operation) {
         return operation.bias != nullptr || operation.side != Operation::Side::none;
@@ -62,12 +64,12 @@ Result<Communicator::Begun> Communicator::begin_staged(std::vector<Operation> op
   auto prepared = staged_->prepare(operations, places);
   WEIR_TRY(prepared.status());
   Begun begun{std::move(*prepared), std::move(places), nullptr};
-  Launch& launch = *begun.launch;
+  StagedLaunch& launch = *begun.launch;
   queued_ = true;
-  launch.submit = [this](std::shared_ptr<Launch> own) { submit_staged(std::move(own), {}); };
+  launch.submit = [this](std::shared_ptr<StagedLaunch> own) { submit_staged(std::move(own), {}); };
   staged_->begin(begun.launch);
   if (launch.calls_back) return begun;
-  for (const Place& place : begun.places) {
+  for (const StreamPlace& place : begun.places) {
     if (place.host == nullptr) continue;
     device::HostEvent before;  // what is queued there already comes first
     before.record(place.host);
@@ -91,23 +93,24 @@ bool Communicator::follow_staged(const Begun& begun) {
 Status Communicator::end_staged(const Begun& begun) {
   while (follow_staged(begun)) continue;
   if (begun.launch->on_gpu) return {};
-  for (const Place& place : begun.places)
+  for (const StreamPlace& place : begun.places)
     if (place.host != nullptr) begun.done->hold(place.host);
   if (!config_.blocking) return {Code::in_progress, "the operation goes on in the background"};
   const auto& places = begun.places;
-  if (std::none_of(places.begin(), places.end(), [](const Place& p) { return p.host == nullptr; })) return {};
+  if (std::none_of(places.begin(), places.end(), [](const StreamPlace& p) { return p.host == nullptr; }))
+    return {};
   begun.done->synchronize();
   return begun.launch->status;
 }
 
-void Communicator::submit_staged(std::shared_ptr<Launch> launch, const Admission::Load& load) {
+void Communicator::submit_staged(std::shared_ptr<StagedLaunch> launch, const Admission::Load& load) {
   device::HostStream& thread = staged_->thread();
   thread.submit([this, own = std::move(launch), ticket = order_.draw(), load] {
     return carry_out_staged(*own, ticket, load);
   });
 }
 
-Status Communicator::carry_out_staged(Launch& launch, uint64_t ticket, const Admission::Load& load) {
+Status Communicator::carry_out_staged(StagedLaunch& launch, uint64_t ticket, const Admission::Load& load) {
   order_.enter(ticket);
   Status status = usable();
   if (status.ok()) status = staged_->carry_out(launch);

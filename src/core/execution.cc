@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "src/core/profile.h"
+#include "src/core/profiler_feed.h"
 
 namespace weir::core {
 namespace {
@@ -15,10 +15,10 @@ constexpr int64_t kLookEveryNs = 20'000'000;
 
 }  // namespace
 
-Execution::Execution(const Parts& parts) : parts_(parts) {
+Execution::Execution(const Dependencies& dependencies) : dependencies_(dependencies) {
   for (int t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
-    if (is_float(type)) average_factors_[static_cast<size_t>(t)] = device::ratio(type, 1, parts.ranks);
+    if (is_float(type)) average_factors_[static_cast<size_t>(t)] = device::ratio(type, 1, dependencies.ranks);
   }
 }
 
@@ -30,8 +30,8 @@ void Execution::begin(std::span<const Operation> operations) {
   task_ = nullptr;
   opening_ = false;
   if (!status_.ok()) status_ = {};
-  if (parts_.profile != nullptr) [[unlikely]]
-    parts_.profile->begin_group(operations);
+  if (dependencies_.profile != nullptr) [[unlikely]]
+    dependencies_.profile->begin_group(operations);
 }
 
 Progress Execution::advance() {
@@ -39,8 +39,8 @@ Progress Execution::advance() {
     if (task_ == nullptr) {
       if (next_ == operations_.size()) {
         finished_ = true;
-        if (parts_.profile != nullptr) [[unlikely]]
-          parts_.profile->end_group();
+        if (dependencies_.profile != nullptr) [[unlikely]]
+          dependencies_.profile->end_group();
         return Progress::done;
       }
       if (aborted_.load(std::memory_order_relaxed)) return fail(aborted_status());
@@ -48,8 +48,9 @@ Progress Execution::advance() {
       if (task_ == nullptr) continue;
     }
     if (opening_) {
-      auto ready = parts_.links->ready();
-      if (!ready.ok()) return fail(parts_.watchdog->explain(parts_.links->not_ready(), ready.status()));
+      auto ready = dependencies_.links->ready();
+      if (!ready.ok())
+        return fail(dependencies_.watchdog->explain(dependencies_.links->not_ready(), ready.status()));
       if (!*ready) return Progress::blocked;
       opening_ = false;
       if (prepared_ != nullptr) prepared_->run->start(work_);
@@ -60,24 +61,24 @@ Progress Execution::advance() {
     task_ = nullptr;
     if (operations_[next_ - 1].bias != nullptr) [[unlikely]]
       add_bias(operations_[next_ - 1]);
-    parts_.activity->end();
-    if (parts_.profile != nullptr) [[unlikely]]
-      parts_.profile->end_task();
+    dependencies_.activity->end();
+    if (dependencies_.profile != nullptr) [[unlikely]]
+      dependencies_.profile->end_task();
   }
 }
 
 inline bool Execution::is_exchanged(const Operation& operation) const {
-  if (!parts_.exchanged[static_cast<size_t>(operation.kind)]) return false;
-  if (parts_.tuning_result == nullptr) [[likely]]
+  if (!dependencies_.exchanged[static_cast<size_t>(operation.kind)]) return false;
+  if (dependencies_.tuning_result == nullptr) [[likely]]
     return true;
   const size_t bytes = operation.count * size_of(operation.type);
-  return parts_.tuning_result->at(operation.kind, bytes).way != TuningResult::Way::plan;
+  return dependencies_.tuning_result->at(operation.kind, bytes).way != TuningResult::Way::plan;
 }
 
 /// The signature, or 0 where nobody compares it. Calls mostly are as the one before: then the branch is
 /// foreseen, and what waits for the mark does not wait for the hash.
 inline uint32_t Execution::mark_of(const Operation& operation) {
-  if (!parts_.check) return 0;
+  if (!dependencies_.check) return 0;
   const uint64_t what = Activity::pack(operation);
   if (what != marked_what_ || operation.count != marked_count_) [[unlikely]] {
     marked_what_ = what;
@@ -98,22 +99,22 @@ bool Execution::begin_next() {
   ++sequence_;
   lay_out(operation, mark);
   if (operation.count > 0 && is_exchanged(operation)) {
-    if (parts_.profile != nullptr) [[unlikely]]
-      parts_.profile->begin_collective(next_ - 1, sequence_, {}, 0);
-    parts_.shm_collectives->start(operation.kind, work_);
-    parts_.activity->begin(sequence_, mark, operation);  // now that the peers need not wait for it
-    task_ = parts_.shm_collectives;
+    if (dependencies_.profile != nullptr) [[unlikely]]
+      dependencies_.profile->begin_collective(next_ - 1, sequence_, {}, 0);
+    dependencies_.shm_collectives->start(operation.kind, work_);
+    dependencies_.activity->begin(sequence_, mark, operation);  // now that the peers need not wait for it
+    task_ = dependencies_.shm_collectives;
     return true;
   }
-  parts_.activity->begin(sequence_, mark, operation);
+  dependencies_.activity->begin(sequence_, mark, operation);
   if (operation.count == 0) {
-    parts_.activity->end();
+    dependencies_.activity->end();
     return true;
   }
   const size_t bytes = operation.count * size_of(operation.type);
-  Chosen chosen = parts_.plans->hit(operation.kind, operation.root, bytes);
+  Chosen chosen = dependencies_.plans->hit(operation.kind, operation.root, bytes);
   if (chosen.plan == nullptr) {
-    auto found = parts_.plans->find(operation.kind, operation.root, bytes);
+    auto found = dependencies_.plans->find(operation.kind, operation.root, bytes);
     if (!found.ok()) {
       fail(explain_opening(found.status()));
       return false;
@@ -121,13 +122,13 @@ bool Execution::begin_next() {
     chosen = *found;
   }
   prepared_ = chosen.plan;
-  parts_.activity->recorder().plan(prepared_->plan);
-  if (parts_.profile != nullptr) [[unlikely]]
-    parts_.profile->begin_collective(next_ - 1, sequence_, prepared_->algorithm,
-                                     prepared_->program->lanes.size());
+  dependencies_.activity->recorder().plan(prepared_->plan);
+  if (dependencies_.profile != nullptr) [[unlikely]]
+    dependencies_.profile->begin_collective(next_ - 1, sequence_, prepared_->algorithm,
+                                            prepared_->program->lanes.size());
   work_.tile_bytes = chosen.tile_bytes;
   task_ = prepared_->run.get();
-  opening_ = !parts_.links->settled();
+  opening_ = !dependencies_.links->settled();
   if (!opening_) prepared_->run->start(work_);
   return true;
 }
@@ -135,28 +136,28 @@ bool Execution::begin_next() {
 /// All sends and receives of the group go side by side, at the place of the first.
 bool Execution::begin_pairs() {
   pairs_begun_ = true;
-  parts_.activity->begin(sequence_, 0, operations_[next_ - 1]);
+  dependencies_.activity->begin(sequence_, 0, operations_[next_ - 1]);
   for (const Operation& other : operations_.subspan(next_)) {
     const bool pair = other.kind == Collective::send_recv && other.side == Operation::Side::none;
-    if (pair) parts_.activity->note(sequence_, other);
+    if (pair) dependencies_.activity->note(sequence_, other);
   }
-  if (parts_.profile != nullptr) [[unlikely]]
-    parts_.profile->begin_pairs();
-  if (Status begun = parts_.pairs->start(operations_, parts_.check); !begun.ok()) {
+  if (dependencies_.profile != nullptr) [[unlikely]]
+    dependencies_.profile->begin_pairs();
+  if (Status begun = dependencies_.pairs->start(operations_, dependencies_.check); !begun.ok()) {
     fail(explain_opening(begun));
     return false;
   }
   prepared_ = nullptr;
-  task_ = parts_.pairs;
-  opening_ = !parts_.links->settled();
+  task_ = dependencies_.pairs;
+  opening_ = !dependencies_.links->settled();
   return true;
 }
 
 bool Execution::begin_one_sided(const Operation& operation) {
-  parts_.activity->begin(sequence_, 0, operation);
-  parts_.one_sided->start(operation);
+  dependencies_.activity->begin(sequence_, 0, operation);
+  dependencies_.one_sided->start(operation);
   prepared_ = nullptr;
-  task_ = parts_.one_sided;
+  task_ = dependencies_.one_sided;
   opening_ = false;
   return true;
 }
@@ -171,7 +172,7 @@ void Execution::lay_out(const Operation& operation, uint32_t mark) {
   work_.scales = false;
   work_.divisor = 1;
   // The number is part of the mark, so that a call is not taken for the next one of the same kind.
-  work_.tag = uint64_t{sequence_} << 32 | (parts_.check ? mark + sequence_ * 0x9e3779b1u : 0);
+  work_.tag = uint64_t{sequence_} << 32 | (dependencies_.check ? mark + sequence_ * 0x9e3779b1u : 0);
   if (!reduces(operation.kind)) return;
   if (operation.reduction.scaling == Reduction::Scaling::premultiply) {
     work_.scales = true;
@@ -179,7 +180,7 @@ void Execution::lay_out(const Operation& operation, uint32_t mark) {
   } else if (operation.reduction.scaling == Reduction::Scaling::average) {
     work_.scales = is_float(operation.type);
     work_.factor = average_factors_[static_cast<size_t>(operation.type)];
-    work_.divisor = work_.scales ? 1 : parts_.ranks;
+    work_.divisor = work_.scales ? 1 : dependencies_.ranks;
   }
 }
 
@@ -189,9 +190,9 @@ void Execution::add_bias(const Operation& operation) {
 }
 
 Progress Execution::fail(Status status) {
-  parts_.activity->end();
-  if (parts_.profile != nullptr) [[unlikely]]
-    parts_.profile->end_group();
+  dependencies_.activity->end();
+  if (dependencies_.profile != nullptr) [[unlikely]]
+    dependencies_.profile->end_group();
   status_ = std::move(status);
   finished_ = true;
   return Progress::failed;
@@ -201,21 +202,24 @@ Progress Execution::fail(Status status) {
 Status Execution::explain(const Status& found) {
   // What a listener said of a put is no matter of calls that do not match; a listener that said nothing may
   // be gone.
-  const Code unclear = task_ == parts_.one_sided ? Code::remote_error : Code::invalid_usage;
-  return found.code() == unclear ? parts_.watchdog->explain(task_->waiting_for(), found, task_) : found;
+  const Code unclear = task_ == dependencies_.one_sided ? Code::remote_error : Code::invalid_usage;
+  return found.code() == unclear ? dependencies_.watchdog->explain(task_->waiting_for(), found, task_)
+                                 : found;
 }
 
 /// A peer to which no channel can be opened may be gone.
 Status Execution::explain_opening(const Status& found) {
-  const Rank peer = parts_.links->refused_by();
-  return peer >= 0 ? parts_.watchdog->explain(peer, found) : found;
+  const Rank peer = dependencies_.links->refused_by();
+  return peer >= 0 ? dependencies_.watchdog->explain(peer, found) : found;
 }
 
 Status Execution::aborted_status() const {
   return {Code::invalid_usage, "the communicator was aborted by ncclCommAbort"};
 }
 
-Rank Execution::waiting_for() const { return opening_ ? parts_.links->not_ready() : task_->waiting_for(); }
+Rank Execution::waiting_for() const {
+  return opening_ ? dependencies_.links->not_ready() : task_->waiting_for();
+}
 
 /// Of a thread that waits for long: ends the execution if it was aborted, if a channel broke, or if a peer is
 /// to blame.
@@ -225,10 +229,10 @@ void Execution::look_around(int64_t waited_ns) {
   if (trouble.ok() && task_ != nullptr && !opening_) {
     Rank peer = waiting_for();
     trouble = task_->serve(peer);
-    if (!trouble.ok()) trouble = parts_.watchdog->explain(peer, trouble, task_);
+    if (!trouble.ok()) trouble = dependencies_.watchdog->explain(peer, trouble, task_);
   }
   if (trouble.ok() && waited_ns >= kLookEveryNs && task_ != nullptr) {
-    trouble = parts_.watchdog->examine(waiting_for(), waited_ns, opening_, task_);
+    trouble = dependencies_.watchdog->examine(waiting_for(), waited_ns, opening_, task_);
   }
   if (!trouble.ok()) fail(std::move(trouble));
 }
@@ -238,7 +242,7 @@ Status Execution::drive_on(std::span<Execution* const> executions) {
   if (executions.size() == 1) {  // the common case: done at once
     if (first.advance() == Progress::done) return {};
   }
-  Waiter waiter(first.patience(), first.parts_.doorbell);
+  Waiter waiter(first.patience(), first.dependencies_.doorbell);
   int64_t blocked_since = 0;
   int64_t looked = 0;
   const auto advance_all = [&] {
@@ -257,7 +261,7 @@ Status Execution::drive_on(std::span<Execution* const> executions) {
       blocked_since = 0;
       continue;
     }
-    const bool serves = !first.parts_.rings;
+    const bool serves = !first.dependencies_.rings;
     if (!waiter.patient() && !serves && !first.aborted_.load(std::memory_order_relaxed)) continue;
     const int64_t now = now_ns();
     if (blocked_since == 0) blocked_since = looked = now;
@@ -278,7 +282,8 @@ Status drive(std::span<Execution* const> executions) {
     // Programs in C could not catch it, and the others would only see a death.
     Status first;
     for (Execution* execution : executions) {
-      if (!execution->finished_) execution->fail(execution->parts_.watchdog->exhausted(execution->task_));
+      if (!execution->finished_)
+        execution->fail(execution->dependencies_.watchdog->exhausted(execution->task_));
       if (first.ok()) first = execution->status_;
     }
     return first;

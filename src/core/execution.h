@@ -25,12 +25,12 @@
 
 namespace weir::core {
 
-class Profile;
+class ProfilerFeed;
 
 class Execution {
  public:
   /// What an execution works with; all outlive it. `shm_collectives` may be null.
-  struct Parts {
+  struct Dependencies {
     Rank rank = 0;
     int ranks = 1;
     Links* links = nullptr;
@@ -43,14 +43,14 @@ class Execution {
     Watchdog* watchdog = nullptr;
     Doorbell* doorbell = nullptr;
     bool rings = true;  ///< everything this rank waits for rings the doorbell; else transports must be served
-    WaitPolicy patience;         ///< while waiting for channels
-    WaitPolicy shm_patience;     ///< for collectives through shared memory
-    Profile* profile = nullptr;  ///< null: nobody is told
+    WaitPolicy patience;              ///< while waiting for channels
+    WaitPolicy shm_patience;          ///< for collectives through shared memory
+    ProfilerFeed* profile = nullptr;  ///< null: nobody is told
     const TuningResult* tuning_result =
         nullptr;        ///< where it wants a plan, nothing is exchanged; may be null
     bool check = true;  ///< signatures travel with operations
   };
-  explicit Execution(const Parts& parts);
+  explicit Execution(const Dependencies& dependencies);
 
   /// Begins operations that belong together. The span stays valid until finished(). REQUIRES: finished().
   void begin(std::span<const Operation> operations);
@@ -79,13 +79,14 @@ class Execution {
   Status explain_opening(const Status& found);
   Status aborted_status() const;
   const WaitPolicy& patience() const {
-    return parts_.shm_collectives != nullptr && task_ == parts_.shm_collectives ? parts_.shm_patience
-                                                                                : parts_.patience;
+    return dependencies_.shm_collectives != nullptr && task_ == dependencies_.shm_collectives
+               ? dependencies_.shm_patience
+               : dependencies_.patience;
   }
   Rank waiting_for() const;
   void look_around(int64_t waited_ns);
 
-  const Parts parts_;
+  const Dependencies dependencies_;
   std::array<device::Scalar, kDataTypes> average_factors_{};
   std::span<const Operation> operations_;
   size_t next_ = 0;

@@ -17,7 +17,7 @@ class Group {
   int depth() const { return depth_; }
 
   /// An operation on `communicator`, for the caller to fill in. REQUIRES: depth() > 0.
-  Operation& add(Communicator& communicator, const Place& place) {
+  Operation& add(Communicator& communicator, const StreamPlace& place) {
     targets_.push_back({&communicator, place});
     return operations_.emplace_back();
   }

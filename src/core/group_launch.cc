@@ -21,7 +21,7 @@ class GroupLaunch {
   struct Part {
     Communicator* communicator;
     std::vector<Operation> operations;
-    std::vector<Place> places;  ///< in order of first use; the first one carries the operations out
+    std::vector<StreamPlace> places;  ///< in order of first use; the first one carries the operations out
   };
 
   Status begin_device_collectives();
@@ -157,7 +157,7 @@ Status GroupLaunch::run_on_stream(HostStream* stream, std::span<Part> parts) {
   std::vector<Communicator::Share> shares;
   for (Part& part : parts) {
     shares.push_back(part.communicator->queue(std::move(part.operations)));
-    for (const Place& other : part.places) {  // what is queued there already comes first
+    for (const StreamPlace& other : part.places) {  // what is queued there already comes first
       HostEvent before;
       before.record(other.host);
       if (other.host != stream) before.hold(stream);
@@ -168,7 +168,7 @@ Status GroupLaunch::run_on_stream(HostStream* stream, std::span<Part> parts) {
   HostEvent done;
   done.record(stream);
   for (const Part& part : parts) {
-    for (const Place& other : part.places) {
+    for (const StreamPlace& other : part.places) {
       if (other.host != stream) done.hold(other.host);
     }
   }

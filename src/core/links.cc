@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/core/counting.h"
-#include "src/core/profile.h"
+#include "src/core/profiler_feed.h"
 
 namespace weir::core {
 namespace {

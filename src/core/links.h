@@ -16,7 +16,7 @@
 
 namespace weir::core {
 
-class Profile;
+class ProfilerFeed;
 
 /// What channels hold: the same on all ranks of a communicator.
 struct SlotSizes {
@@ -33,7 +33,7 @@ struct SlotSizes {
 class Links {
  public:
   /// `profile` may be null: nobody is told of messages. `recorder` may be null: nobody counts them.
-  Links(Rank self, const Routes& routes, const SlotSizes& sizes, Profile* profile = nullptr,
+  Links(Rank self, const Routes& routes, const SlotSizes& sizes, ProfilerFeed* profile = nullptr,
         Recorder* recorder = nullptr)
       : self_(self), routes_(routes), sizes_(sizes), profile_(profile), recorder_(recorder) {}
 
@@ -63,7 +63,7 @@ class Links {
   const Rank self_;
   const Routes& routes_;
   const SlotSizes sizes_;
-  Profile* const profile_;
+  ProfilerFeed* const profile_;
   Recorder* const recorder_;
   std::map<Key, std::unique_ptr<Sender>> senders_;
   std::map<Key, std::unique_ptr<Receiver>> receivers_;

@@ -4,7 +4,7 @@
 
 namespace weir::core {
 
-Status LocalGpu::check(const Place& place) const {
+Status LocalGpu::check(const StreamPlace& place) const {
   if (!place.on_gpu || device::is_default_stream(place.gpu)) return {};
   device::Gpu* const found = gpus_->of_stream(place.gpu);
   if (found == nullptr) return {Code::invalid_usage, "the stream belongs to no GPU that this process uses"};

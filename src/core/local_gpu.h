@@ -18,7 +18,7 @@ class LocalGpu {
   device::Gpu& gpu() const { return *gpu_; }
   /// invalid_usage, with both GPUs named, where the stream is of another one. The drivers' default streams
   /// are those of this GPU, whichever the calling thread has current.
-  Status check(const Place& place) const;
+  Status check(const StreamPlace& place) const;
   /// The same for device memory; other memory belongs to no GPU.
   Status check(const void* address) const;
 

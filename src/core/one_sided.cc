@@ -28,7 +28,8 @@ void OneSidedTask::start(const Operation& operation) {
   done_ = 0;
   error_ = {};
   waiting_for_ = operation.root;
-  if (operation.side == Operation::Side::wait) own_ = parts_.windows->find(parts_.uid, parts_.rank);
+  if (operation.side == Operation::Side::wait)
+    own_ = dependencies_.windows->find(dependencies_.uid, dependencies_.rank);
 }
 
 Progress OneSidedTask::advance() { return operation_->side == Operation::Side::wait ? wait() : deliver(); }
@@ -54,7 +55,7 @@ Progress OneSidedTask::deliver() {
   const size_t now = is_local(peer) ? total - done_ : std::min(total - done_, kPiece);
   if (now > 0) delivery.bytes = {static_cast<const std::byte*>(operation_->input) + done_, now};
   if (now == 0 || is_local(peer) || total <= kTogether)
-    delivery.signal = SignalKey{parts_.rank, call.index, call.context};
+    delivery.signal = SignalKey{dependencies_.rank, call.index, call.context};
   const Delivered delivered = send(peer, delivery);
   if (delivered.code() == Code::in_progress) return Progress::blocked;  // the peer has to come so far
   if (!delivered.ok()) {
@@ -67,17 +68,18 @@ Progress OneSidedTask::deliver() {
 }
 
 bool OneSidedTask::is_local(Rank peer) const {
-  const PeerAddress& own = (*parts_.peers)[static_cast<size_t>(parts_.rank)];
-  const PeerAddress& other = (*parts_.peers)[static_cast<size_t>(peer)];
+  const PeerAddress& own = (*dependencies_.peers)[static_cast<size_t>(dependencies_.rank)];
+  const PeerAddress& other = (*dependencies_.peers)[static_cast<size_t>(peer)];
   return own.listener == other.listener && own.pid == other.pid;
 }
 
 Delivered OneSidedTask::send(Rank peer, const Delivery& delivery) const {
-  if (is_local(peer)) return parts_.windows->deliver(parts_.uid, peer, delivery);
-  const SocketAddress& listener = (*parts_.peers)[static_cast<size_t>(peer)].listener;
+  if (is_local(peer)) return dependencies_.windows->deliver(dependencies_.uid, peer, delivery);
+  const SocketAddress& listener = (*dependencies_.peers)[static_cast<size_t>(peer)].listener;
   const Bytes question = WindowRegistry::question(peer, delivery);
   for (int attempt = 1;; ++attempt) {
-    const Answer answer = ask(listener, parts_.uid, question, Deadline::in_ms(parts_.answer_ms, abort_));
+    const Answer answer =
+        ask(listener, dependencies_.uid, question, Deadline::in_ms(dependencies_.answer_ms, abort_));
     if (answer.kind == Answer::Kind::given) {
       const std::optional<Delivered> read = WindowRegistry::read_answer(answer.bytes);
       return read ? *read : Delivered(Code::remote_error, "its process gave no answer that makes sense");

@@ -36,14 +36,14 @@ struct OneSidedCall {
 
 class OneSidedTask final : public exec::Task {
  public:
-  struct Parts {
+  struct Dependencies {
     Rank rank = 0;
     uint64_t uid = 0;
     WindowRegistry* windows = nullptr;  ///< of this process
     const std::vector<PeerAddress>* peers = nullptr;
     int64_t answer_ms = 5000;  ///< for a listener
   };
-  explicit OneSidedTask(const Parts& parts) : parts_(parts) {}
+  explicit OneSidedTask(const Dependencies& dependencies) : dependencies_(dependencies) {}
   /// Waits for no listener any more once this is true. Outlives it.
   void watch(const std::atomic<bool>& abort) { abort_ = &abort; }
 
@@ -61,7 +61,7 @@ class OneSidedTask final : public exec::Task {
   bool is_local(Rank peer) const;
   Delivered send(Rank peer, const Delivery& delivery) const;
 
-  const Parts parts_;
+  const Dependencies dependencies_;
   const std::atomic<bool>* abort_ = nullptr;
   const Operation* operation_ = nullptr;
   std::shared_ptr<WindowSpace> own_;  ///< of a wait

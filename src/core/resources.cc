@@ -90,7 +90,7 @@ std::string exchanged_words(const std::bitset<kCollectives>& exchanged) {
 
 /// Gives the layout the network between hosts, where each has one rank and all bandwidths are known: what is
 /// inside a host of several ranks is in no figures that plans and costs could use.
-void join_hosts(const Cluster& cluster, algorithms::Layout& layout) {
+void join_hosts(const JobTopology& cluster, algorithms::Layout& layout) {
   if (cluster.hosts.size() < 2 || cluster.hosts.size() > cost::NetworkLinks::kMostPlaces) return;
   auto network = algorithms::network_of(cluster.graph, cluster.hosts);
   if (!network.ok()) return;
@@ -124,7 +124,7 @@ Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all
     if (contributions.size() == 1) peer_table->shared_settings = SharedSettings::get(reader);
   }
   WEIR_TRY(check_sharing(peer_table->peer_infos, peers));
-  auto assembled = Cluster::assemble(contributions, peers);
+  auto assembled = JobTopology::assemble(contributions, peers);
   WEIR_TRY(assembled.status());
   peer_table->cluster = std::move(*assembled);
   return peer_table;
@@ -148,7 +148,7 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   c.segment = std::move(*segment);
 
   WEIR_TRY(c.find_routes(runtime, config.network, gpu));
-  c.profile = Profile::of(options, *c.bootstrap, config.name);
+  c.profile = ProfilerFeed::of(options, *c.bootstrap, config.name);
   c.links = std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()),
                                     c.profile.get(), &c.bootstrap->activity().recorder());
 
@@ -164,28 +164,28 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
                                         c.peer_table->plans, options.pace_share);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
-  c.one_sided = std::make_unique<OneSidedTask>(OneSidedTask::Parts{
+  c.one_sided = std::make_unique<OneSidedTask>(OneSidedTask::Dependencies{
       self, c.bootstrap->uid(), &runtime.windows(), &c.bootstrap->peers(), runtime.timeouts().peer_ms});
 
-  Execution::Parts parts;
-  parts.rank = self;
-  parts.ranks = ranks;
-  parts.links = c.links.get();
-  parts.plans = c.plans.get();
-  parts.pairs = c.pairs.get();
-  parts.one_sided = c.one_sided.get();
-  parts.shm_collectives = c.shm_collectives.get();
-  parts.exchanged = c.exchanged;
-  parts.tuning_result = c.tuning_result.get();
-  parts.profile = c.profile.get();
-  parts.activity = &c.bootstrap->activity();
-  parts.watchdog = &c.bootstrap->watchdog();
-  parts.rings = c.routes->all_ring();
-  parts.doorbell = parts.rings ? c.segment->view().doorbell : nullptr;
-  parts.patience = patience(c.local_ranks, c.local_cores, options, 0);
-  parts.shm_patience = patience(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
-  parts.check = options.check;
-  c.execution = std::make_unique<Execution>(parts);
+  Execution::Dependencies dependencies;
+  dependencies.rank = self;
+  dependencies.ranks = ranks;
+  dependencies.links = c.links.get();
+  dependencies.plans = c.plans.get();
+  dependencies.pairs = c.pairs.get();
+  dependencies.one_sided = c.one_sided.get();
+  dependencies.shm_collectives = c.shm_collectives.get();
+  dependencies.exchanged = c.exchanged;
+  dependencies.tuning_result = c.tuning_result.get();
+  dependencies.profile = c.profile.get();
+  dependencies.activity = &c.bootstrap->activity();
+  dependencies.watchdog = &c.bootstrap->watchdog();
+  dependencies.rings = c.routes->all_ring();
+  dependencies.doorbell = dependencies.rings ? c.segment->view().doorbell : nullptr;
+  dependencies.patience = patience(c.local_ranks, c.local_cores, options, 0);
+  dependencies.shm_patience = patience(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
+  dependencies.check = options.check;
+  c.execution = std::make_unique<Execution>(dependencies);
   c.one_sided->watch(c.execution->aborted());
   WEIR_INFO(init, "{}", c.describe());
   WEIR_TRY(c.settle(runtime));
@@ -248,7 +248,7 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   }
   ByteWriter told;
   peer_info.put(told);
-  told.put_bytes(Cluster::contribution(runtime.local_host(), peers, self));
+  told.put_bytes(JobTopology::contribution(runtime.local_host(), peers, self));
   if (self == 0) {
     SharedSettings shared_settings = SharedSettings::of(options);
     shared_settings.tuned = tuner != nullptr;
@@ -260,7 +260,7 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   auto derived = (*all)->derive<PeerTable>([&] { return read_peer_table((*all)->by_rank(), peers, self); });
   WEIR_TRY(derived.status());
   peer_table = std::move(*derived);
-  const Cluster& cluster = peer_table->cluster;
+  const JobTopology& cluster = peer_table->cluster;
   gpus_somewhere = std::ranges::any_of(peer_table->peer_infos, &PeerInfo::uses_gpu);
   WEIR_INFO(init, "rank {} of {} works with {}", self, bootstrap->size(),
             gpu != nullptr ? gpu->description() : "host memory");

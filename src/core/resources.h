@@ -11,15 +11,15 @@
 
 #include "src/base/host.h"
 #include "src/core/bootstrap.h"
-#include "src/core/cluster.h"
 #include "src/core/common.h"
 #include "src/core/config.h"
 #include "src/core/execution.h"
+#include "src/core/job_topology.h"
 #include "src/core/links.h"
 #include "src/core/pairs.h"
 #include "src/core/peer_info.h"
 #include "src/core/plan_cache.h"
-#include "src/core/profile.h"
+#include "src/core/profiler_feed.h"
 #include "src/core/routes.h"
 #include "src/core/runtime.h"
 #include "src/core/selector.h"
@@ -36,7 +36,7 @@ namespace weir::core {
 struct PeerTable {
   std::vector<PeerInfo> peer_infos;  ///< by rank
   SharedSettings shared_settings;
-  Cluster cluster;
+  JobTopology cluster;
   SharedTables tables;
   ProvenPlans plans;
 };
@@ -48,7 +48,7 @@ struct Resources {
   std::unique_ptr<Segment> segment;
   std::vector<std::unique_ptr<Transport>> transports;
   std::unique_ptr<Routes> routes;
-  std::unique_ptr<Profile> profile;  ///< null: no plugin
+  std::unique_ptr<ProfilerFeed> profile;  ///< null: no plugin
   std::unique_ptr<Links> links;
   std::unique_ptr<exec::Allocations> allocations;  ///< of an island; else null, like shm_collectives
   std::unique_ptr<exec::ShmCollectives> shm_collectives;

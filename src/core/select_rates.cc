@@ -7,7 +7,7 @@
 #include "src/base/clock.h"
 #include "src/base/log.h"
 #include "src/core/calibration.h"
-#include "src/core/cluster.h"
+#include "src/core/job_topology.h"
 #include "src/core/rate_cache.h"
 
 namespace weir::core {

@@ -23,8 +23,8 @@ std::vector<Rank> all_but(const std::vector<Rank>& excluded, int ranks) {
   return members;
 }
 
-Presence presence_of(const Report& report) {
-  return report.presence == Report::Presence::left ? Presence::left : Presence::present;
+Presence presence_of(const ActivityReport& report) {
+  return report.presence == ActivityReport::Presence::left ? Presence::left : Presence::present;
 }
 
 Presence presence_of(const Answer& answer) {

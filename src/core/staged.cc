@@ -46,7 +46,7 @@ Staged::~Staged() {
   stop();
   if (gate_ == nullptr) return;
   settle_streams();
-  if (idle_ != nullptr) (void)parts_.gpu->destroy_stream(idle_);
+  if (idle_ != nullptr) (void)dependencies_.gpu->destroy_stream(idle_);
 }
 
 void Staged::stop() {
@@ -64,7 +64,7 @@ void Staged::settle_streams() {
     return std::all_of(streams_.begin(), streams_.end(),
                        [](const auto& entry) { return is_reached(entry.second.passed, entry.second.calls); });
   };
-  const int64_t until = now_ns() + (parts_.aborted->load() ? kStagedAfterAbortNs : kStreamEndNs);
+  const int64_t until = now_ns() + (dependencies_.aborted->load() ? kStagedAfterAbortNs : kStreamEndNs);
   poll_until([&](int64_t) { return all_passed() || now_ns() > until; });
   std::unique_lock lock(gate_->mutex);
   const bool awaited = !gate_->expected.empty();
@@ -75,25 +75,25 @@ void Staged::settle_streams() {
 bool Staged::divides(std::span<const Operation> operations) const {
   return std::any_of(operations.begin(), operations.end(), [&](const Operation& operation) {
     return operation.kind != Collective::send_recv &&
-           segmentation_of(operation, parts_.rank, parts_.ranks).pieces > 1;
+           segmentation_of(operation, dependencies_.rank, dependencies_.ranks).pieces > 1;
   });
 }
 
 bool Staged::is_away(const void* address) const {
-  if (parts_.gpus == nullptr || address == nullptr) return false;
-  const device::GpuMemory kind = parts_.gpus->kind_of(address);
+  if (dependencies_.gpus == nullptr || address == nullptr) return false;
+  const device::GpuMemory kind = dependencies_.gpus->kind_of(address);
   return kind == device::GpuMemory::device || kind == device::GpuMemory::managed;
 }
 
 /// Whether streams and buffers are of the communicator's GPU.
-Status Staged::check(std::span<const Operation> operations, std::span<const Place> places) const {
-  const LocalGpu own(parts_.gpus, parts_.gpu, parts_.rank);
-  for (const Place& place : places) WEIR_TRY(own.check(place));
+Status Staged::check(std::span<const Operation> operations, std::span<const StreamPlace> places) const {
+  const LocalGpu own(dependencies_.gpus, dependencies_.gpu, dependencies_.rank);
+  for (const StreamPlace& place : places) WEIR_TRY(own.check(place));
   for (const Operation& operation : operations) {
     if (operation.count == 0) continue;
     const bool point_to_point = is_point_to_point(operation);
     const Segmentation segmentation =
-        point_to_point ? Segmentation() : segmentation_of(operation, parts_.rank, parts_.ranks);
+        point_to_point ? Segmentation() : segmentation_of(operation, dependencies_.rank, dependencies_.ranks);
     if (point_to_point ? operation.sends : segmentation.input_blocks > 0)
       WEIR_TRY(own.check(operation.input));
     if (point_to_point ? !operation.sends : segmentation.output_blocks > 0)
@@ -105,18 +105,19 @@ Status Staged::check(std::span<const Operation> operations, std::span<const Plac
 }
 
 Status Staged::make_gate() {
-  auto idle = parts_.gpu->make_stream();
+  auto idle = dependencies_.gpu->make_stream();
   WEIR_TRY(idle.status());
   idle_ = *idle;
-  gate_ = std::make_shared<Gate>(*parts_.gpu);
-  WEIR_INFO(init, "rank {} works on memory of {} through pinned host memory", parts_.rank,
-            parts_.gpu->description());
+  gate_ = std::make_shared<Gate>(*dependencies_.gpu);
+  WEIR_INFO(init, "rank {} works on memory of {} through pinned host memory", dependencies_.rank,
+            dependencies_.gpu->description());
   return {};
 }
 
-Result<std::shared_ptr<Launch>> Staged::prepare(std::span<const Operation> operations,
-                                                std::span<const Place> places) {
-  const auto on_gpu = std::count_if(places.begin(), places.end(), [](const Place& p) { return p.on_gpu; });
+Result<std::shared_ptr<StagedLaunch>> Staged::prepare(std::span<const Operation> operations,
+                                                      std::span<const StreamPlace> places) {
+  const auto on_gpu =
+      std::count_if(places.begin(), places.end(), [](const StreamPlace& p) { return p.on_gpu; });
   if (on_gpu != 0 && static_cast<size_t>(on_gpu) != places.size()) {
     return Status(Code::invalid_usage,
                   "a group has operations of one communicator on streams of a GPU and on host streams (or on "
@@ -127,7 +128,7 @@ Result<std::shared_ptr<Launch>> Staged::prepare(std::span<const Operation> opera
     WEIR_TRY(thread.status());
     thread_ = std::move(*thread);
   }
-  auto launch = std::make_shared<Launch>();
+  auto launch = std::make_shared<StagedLaunch>();
   launch->on_gpu = on_gpu > 0;
   if (launch->on_gpu) {
     WEIR_TRY(check(operations, places));
@@ -139,16 +140,16 @@ Result<std::shared_ptr<Launch>> Staged::prepare(std::span<const Operation> opera
 }
 
 /// Room for the operations, and a line in the log when it grew.
-Status Staged::lay_out(Launch& launch, std::span<const Operation> operations) {
+Status Staged::lay_out(StagedLaunch& launch, std::span<const Operation> operations) {
   Rooms& rooms = !launch.on_gpu ? host_rooms_ : launch.captured ? gate_->graph_rooms : gate_->rooms;
-  const StagingSteps layout(parts_.rank, parts_.ranks,
+  const StagingSteps layout(dependencies_.rank, dependencies_.ranks,
                             [this](const void* address) { return is_away(address); });
   const size_t before = rooms.bytes();
-  const StagingSteps::Room room = layout.room_for(operations);
+  const StagingSteps::Capacity room = layout.room_for(operations);
   WEIR_TRY(rooms.slots.reserve(room.slot));
   WEIR_TRY(rooms.messages.reserve(room.messages));
   if (rooms.bytes() > before)
-    WEIR_INFO(alloc, "rank {} stages operations in {} of {} memory", parts_.rank,
+    WEIR_INFO(alloc, "rank {} stages operations in {} of {} memory", dependencies_.rank,
               bytes_words(static_cast<double>(rooms.bytes())), launch.on_gpu ? "pinned" : "host");
   launch.steps = layout.lay_out(operations, rooms.slots.slots(), rooms.messages.slots().memory[0]);
   return {};
@@ -166,10 +167,10 @@ Result<Staged::StreamFlags> Staged::take_flags() {
 }
 
 /// A mark per stream; a captured one has flags of its own, which every launch of the graph uses.
-Status Staged::take_marks(Launch& launch, std::span<const Place> places) {
+Status Staged::take_marks(StagedLaunch& launch, std::span<const StreamPlace> places) {
   launch.gate = gate_.get();
-  for (const Place& place : places) {
-    auto captured = parts_.gpu->captures(place.gpu);
+  for (const StreamPlace& place : places) {
+    auto captured = dependencies_.gpu->captures(place.gpu);
     WEIR_TRY(captured.status());
     if (&place != &places.front() && *captured != launch.captured)
       return {Code::invalid_usage,
@@ -177,7 +178,7 @@ Status Staged::take_marks(Launch& launch, std::span<const Place> places) {
               "is not; expected all or none"};
     launch.captured = *captured;
   }
-  for (const Place& place : places) {
+  for (const StreamPlace& place : places) {
     auto known = launch.captured ? streams_.end() : streams_.find(place.gpu);
     StreamFlags own;
     if (known == streams_.end()) {
@@ -200,7 +201,7 @@ Status Staged::take_marks(Launch& launch, std::span<const Place> places) {
   return {};
 }
 
-void Staged::begin(const std::shared_ptr<Launch>& launch) {
+void Staged::begin(const std::shared_ptr<StagedLaunch>& launch) {
   if (!launch->on_gpu) {
     launch->ended = true;
     pending_.fetch_add(1, std::memory_order_relaxed);
@@ -211,7 +212,7 @@ void Staged::begin(const std::shared_ptr<Launch>& launch) {
     gate_->expected.push_back(launch);
   }
   if (!launch->captured) {
-    for (const Launch::Mark& mark : launch->marks) streams_.at(mark.stream).calls = mark.value;
+    for (const StagedLaunch::Mark& mark : launch->marks) streams_.at(mark.stream).calls = mark.value;
     streams_.at(launch->marks[0].stream).steps += static_cast<uint32_t>(launch->steps.size());
     pending_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -222,36 +223,37 @@ void Staged::begin(const std::shared_ptr<Launch>& launch) {
 }
 
 /// The thread sees it, and lets the stream go on: who waits for the stream finds the error.
-void Staged::fail_if(Launch& launch, Status status) {
+void Staged::fail_if(StagedLaunch& launch, Status status) {
   if (status.ok()) return;
   launch.ended = true;
   launch.trouble = std::move(status);
   launch.failed.store(true, std::memory_order_release);
   if (!launch.calls_back)
-    (void)parts_.gpu->await(launch.may_flag(0), Launch::kFailed, launch.marks[0].stream,
-                            device::GpuCondition::has_any);
+    (void)dependencies_.gpu->await(launch.may_flag(0), StagedLaunch::kFailed, launch.marks[0].stream,
+                                   device::GpuCondition::has_any);
   (void)queue_exit(launch);
 }
 
 /// The first stream comes after the others, and after the last call, whose memory this one uses.
-Status Staged::queue_entry(const std::shared_ptr<Launch>& launch) {
+Status Staged::queue_entry(const std::shared_ptr<StagedLaunch>& launch) {
   const auto& marks = launch->marks;
   const device::GpuStream stream = marks[0].stream;
   if (!launch->captured && any_ && last_ != stream) {
     const StreamFlags& before = streams_.at(last_);
-    WEIR_TRY(parts_.gpu->await(before.passed, before.calls, stream));
+    WEIR_TRY(dependencies_.gpu->await(before.passed, before.calls, stream));
   }
-  for (size_t i = 1; i < marks.size(); ++i) WEIR_TRY(parts_.gpu->set(marks[i].entered, 1, marks[i].stream));
+  for (size_t i = 1; i < marks.size(); ++i)
+    WEIR_TRY(dependencies_.gpu->set(marks[i].entered, 1, marks[i].stream));
   for (size_t i = 1; i < marks.size(); ++i) {
-    WEIR_TRY(parts_.gpu->await(marks[i].entered, 1, stream));
-    WEIR_TRY(parts_.gpu->set(marks[i].entered, 0, stream));
+    WEIR_TRY(dependencies_.gpu->await(marks[i].entered, 1, stream));
+    WEIR_TRY(dependencies_.gpu->set(marks[i].entered, 0, stream));
   }
-  if (launch->calls_back) WEIR_TRY(parts_.gpu->call(&Launch::arrive, launch.get(), stream));
+  if (launch->calls_back) WEIR_TRY(dependencies_.gpu->call(&StagedLaunch::arrive, launch.get(), stream));
   return fill(*launch);
 }
 
 /// Queues inputs of steps, as far ahead as there are slots.
-Status Staged::fill(Launch& launch) {
+Status Staged::fill(StagedLaunch& launch) {
   const auto may_fill = [&](size_t step) {
     return step < launch.steps.size() && step < launch.followed + Staging::kSlots &&
            (!launch.steps[step].begins || step == launch.followed);
@@ -259,73 +261,77 @@ Status Staged::fill(Launch& launch) {
   const device::GpuStream stream = launch.marks[0].stream;
   for (; may_fill(launch.filled); ++launch.filled) {
     WEIR_TRY(copy(launch.steps[launch.filled].in, stream));
-    WEIR_TRY(parts_.gpu->set(launch.told, launch.first + static_cast<uint32_t>(launch.filled) + 1, stream));
+    WEIR_TRY(
+        dependencies_.gpu->set(launch.told, launch.first + static_cast<uint32_t>(launch.filled) + 1, stream));
   }
   return {};
 }
 
 Status Staged::copy(std::span<const StagingStep::Copy> copies, device::GpuStream stream) {
-  for (const StagingStep::Copy& one : copies) WEIR_TRY(parts_.gpu->copy(one.to, one.from, one.bytes, stream));
+  for (const StagingStep::Copy& one : copies)
+    WEIR_TRY(dependencies_.gpu->copy(one.to, one.from, one.bytes, stream));
   return {};
 }
 
-void Staged::follow(Launch& launch) {
+void Staged::follow(StagedLaunch& launch) {
   if (launch.ended) return;
-  if (parts_.waits && !launch.captured) wait_until_allowed(launch, launch.followed);
+  if (dependencies_.waits && !launch.captured) wait_until_allowed(launch, launch.followed);
   fail_if(launch, queue_step(launch));
   if (launch.ended || launch.followed < launch.steps.size()) return;
   fail_if(launch, queue_exit(launch));
   launch.ended = true;
 }
 
-Status Staged::queue_step(Launch& launch) {
+Status Staged::queue_step(StagedLaunch& launch) {
   const device::GpuStream stream = launch.marks[0].stream;
   const size_t step = launch.followed++;
-  WEIR_TRY(parts_.gpu->await(launch.may_flag(step), launch.may_value(step), stream,
-                             device::GpuCondition::has_any));
+  WEIR_TRY(dependencies_.gpu->await(launch.may_flag(step), launch.may_value(step), stream,
+                                    device::GpuCondition::has_any));
   WEIR_TRY(copy(launch.steps[step].out, stream));
   return fill(launch);
 }
 
-Status Staged::queue_exit(const Launch& launch) {
+Status Staged::queue_exit(const StagedLaunch& launch) {
   const auto& marks = launch.marks;
-  for (size_t i = 1; i < marks.size(); ++i) WEIR_TRY(parts_.gpu->set(marks[i].left, 1, marks[0].stream));
+  for (size_t i = 1; i < marks.size(); ++i)
+    WEIR_TRY(dependencies_.gpu->set(marks[i].left, 1, marks[0].stream));
   for (size_t i = 1; i < marks.size(); ++i) {
-    WEIR_TRY(parts_.gpu->await(marks[i].left, 1, marks[i].stream));
-    WEIR_TRY(parts_.gpu->set(marks[i].left, 0, marks[i].stream));
+    WEIR_TRY(dependencies_.gpu->await(marks[i].left, 1, marks[i].stream));
+    WEIR_TRY(dependencies_.gpu->set(marks[i].left, 0, marks[i].stream));
   }
-  for (const Launch::Mark& mark : marks)
-    if (!launch.captured) WEIR_TRY(parts_.gpu->set(mark.passed, mark.value, mark.stream));
+  for (const StagedLaunch::Mark& mark : marks)
+    if (!launch.captured) WEIR_TRY(dependencies_.gpu->set(mark.passed, mark.value, mark.stream));
   return {};
 }
 
-void Staged::wait_until_allowed(const Launch& launch, size_t step) const {
+void Staged::wait_until_allowed(const StagedLaunch& launch, size_t step) const {
   const std::atomic<uint32_t>& word = *launch.may_flag(step).host;
   poll_until([&](int64_t) { return (word.load(std::memory_order_acquire) & launch.may_value(step)) != 0; });
 }
 
-void Staged::leave(const Launch& launch) {
+void Staged::leave(const StagedLaunch& launch) {
   if (!launch.captured) pending_.fetch_sub(1, std::memory_order_release);
 }
 
 void Staged::wait_idle() const {
-  poll_until([&](int64_t) { return idle() || parts_.aborted->load(std::memory_order_relaxed); });
+  poll_until([&](int64_t) { return idle() || dependencies_.aborted->load(std::memory_order_relaxed); });
 }
 
-Status Staged::wait_until_told(const Launch& launch, size_t step) const {
+Status Staged::wait_until_told(const StagedLaunch& launch, size_t step) const {
   Status asked;
   poll_until([&](int64_t naps) {
-    if (naps > 0 && naps % kNapsUntilAsked == 0) asked = parts_.gpu->synchronize(idle_);
+    if (naps > 0 && naps % kNapsUntilAsked == 0) asked = dependencies_.gpu->synchronize(idle_);
     return is_reached(launch.told, launch.first + static_cast<uint32_t>(step) + 1) || !asked.ok() ||
-           launch.failed.load(std::memory_order_acquire) || parts_.aborted->load(std::memory_order_relaxed);
+           launch.failed.load(std::memory_order_acquire) ||
+           dependencies_.aborted->load(std::memory_order_relaxed);
   });
   if (launch.failed.load(std::memory_order_acquire)) return launch.trouble;
-  if (parts_.aborted->load(std::memory_order_relaxed))
+  if (dependencies_.aborted->load(std::memory_order_relaxed))
     return {Code::invalid_usage, "the communicator was aborted by ncclCommAbort"};
   return asked;
 }
 
-Status Staged::carry_out(const Launch& launch) {
+Status Staged::carry_out(const StagedLaunch& launch) {
   for (size_t i = 0; i < launch.steps.size(); ++i) {
     const StagingStep& step = launch.steps[i];
     if (launch.on_gpu) WEIR_TRY(wait_until_told(launch, i));
@@ -333,7 +339,7 @@ Status Staged::carry_out(const Launch& launch) {
       if (!launch.on_gpu) std::memmove(one.to, one.from, one.bytes);
     std::vector<Operation> operations = step.operations;
     for (Operation& operation : operations) read_factor(operation);
-    WEIR_TRY(parts_.run(operations));
+    WEIR_TRY(dependencies_.run(operations));
     for (const StagingStep::Copy& one : step.out)
       if (!launch.on_gpu) std::memmove(one.to, one.from, one.bytes);
     if (launch.on_gpu && i + 1 < launch.steps.size()) launch.allow(i);

@@ -18,15 +18,15 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/core/launch.h"
 #include "src/core/local_gpu.h"
+#include "src/core/staged_launch.h"
 #include "src/core/streams.h"
 
 namespace weir::core {
 
 class Staged {
  public:
-  struct Parts {
+  struct Dependencies {
     Rank rank = 0;
     int ranks = 1;
     device::Gpus* gpus = nullptr;  ///< null: this process uses none
@@ -39,7 +39,7 @@ class Staged {
     std::function<Status(std::span<const Operation>)> run;
   };
   /// What `parts` names outlives it. Costs nothing before it is used.
-  explicit Staged(const Parts& parts) : parts_(parts) {}
+  explicit Staged(const Dependencies& dependencies) : dependencies_(dependencies) {}
   /// After stop(). Waits a while for streams that have not seen yet that their last call is done.
   ~Staged();
   Staged(const Staged&) = delete;
@@ -50,23 +50,23 @@ class Staged {
 
   /// Checks places, and makes memory and flags for the operations. Errors: invalid_usage where the places do
   /// not go together; those of the driver.
-  Result<std::shared_ptr<Launch>> prepare(std::span<const Operation> operations,
-                                          std::span<const Place> places);
+  Result<std::shared_ptr<StagedLaunch>> prepare(std::span<const Operation> operations,
+                                                std::span<const StreamPlace> places);
   /// Queues what comes before the first wait. A launch that calls back has `submit` set before. What cannot
   /// be queued fails the launch, not the call.
-  void begin(const std::shared_ptr<Launch>& launch);
+  void begin(const std::shared_ptr<StagedLaunch>& launch);
   /// Queues the next step's end; until launch.ended. Likewise.
-  void follow(Launch& launch);
+  void follow(StagedLaunch& launch);
 
   /// The thread that carries launches out.
   device::HostStream& thread() { return *thread_; }
   /// On that thread. The last step ends only after launch.finish().
-  Status carry_out(const Launch& launch);
+  Status carry_out(const StagedLaunch& launch);
   /// Carries out what was submitted, then ends the thread; what streams come to later is done at once and
   /// does nothing. Again is nothing.
   void stop();
   /// Of a launch that is over, captured or not.
-  void leave(const Launch& launch);
+  void leave(const StagedLaunch& launch);
   /// Waits until all that was begun, but for graphs, is over, or until the communicator is aborted.
   void wait_idle() const;
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
@@ -83,23 +83,23 @@ class Staged {
     uint32_t steps = 0;
   };
 
-  Status check(std::span<const Operation> operations, std::span<const Place> places) const;
+  Status check(std::span<const Operation> operations, std::span<const StreamPlace> places) const;
   Status make_gate();
-  Status lay_out(Launch& launch, std::span<const Operation> operations);
-  Status take_marks(Launch& launch, std::span<const Place> places);
+  Status lay_out(StagedLaunch& launch, std::span<const Operation> operations);
+  Status take_marks(StagedLaunch& launch, std::span<const StreamPlace> places);
   Result<StreamFlags> take_flags();
   bool is_away(const void* address) const;
-  void fail_if(Launch& launch, Status status);
-  Status queue_entry(const std::shared_ptr<Launch>& launch);
-  Status queue_step(Launch& launch);
-  Status queue_exit(const Launch& launch);
-  Status fill(Launch& launch);
+  void fail_if(StagedLaunch& launch, Status status);
+  Status queue_entry(const std::shared_ptr<StagedLaunch>& launch);
+  Status queue_step(StagedLaunch& launch);
+  Status queue_exit(const StagedLaunch& launch);
+  Status fill(StagedLaunch& launch);
   Status copy(std::span<const StagingStep::Copy> copies, device::GpuStream stream);
-  void wait_until_allowed(const Launch& launch, size_t step) const;
-  Status wait_until_told(const Launch& launch, size_t step) const;
+  void wait_until_allowed(const StagedLaunch& launch, size_t step) const;
+  Status wait_until_told(const StagedLaunch& launch, size_t step) const;
   void settle_streams();
 
-  const Parts parts_;
+  const Dependencies dependencies_;
   std::unique_ptr<device::HostStream> thread_;
   std::shared_ptr<Gate> gate_;
   device::GpuStream idle_ = nullptr;  ///< never used: tells whether the GPU has failed

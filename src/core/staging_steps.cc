@@ -111,8 +111,8 @@ StagingSteps::Away StagingSteps::away(const Operation& operation) const {
           reads && is_away_(operation.reduction.factor_address())};
 }
 
-StagingSteps::Room StagingSteps::room_for(std::span<const Operation> operations) const {
-  Room room;
+StagingSteps::Capacity StagingSteps::room_for(std::span<const Operation> operations) const {
+  Capacity room;
   for (const Operation& operation : operations) {
     const Away own = away(operation);
     if (!is_point_to_point(operation)) {

@@ -32,11 +32,11 @@ class StagingSteps {
       : rank_(rank), ranks_(ranks), is_away_(std::move(is_away)) {}
 
   /// Bytes that the call needs of each slot, and for all its messages.
-  struct Room {
+  struct Capacity {
     size_t slot = 0;
     size_t messages = 0;
   };
-  Room room_for(std::span<const Operation> operations) const;
+  Capacity room_for(std::span<const Operation> operations) const;
   /// StagingStep t goes through slot t % kSlots. REQUIRES: that room.
   std::vector<StagingStep> lay_out(std::span<const Operation> operations, const Staging::Slots& slots,
                                    std::byte* messages) const;

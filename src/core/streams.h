@@ -16,12 +16,12 @@ struct Streams {
 
 /// What a call comes after and before: what is queued on a host stream, or on a stream of a GPU (of which
 /// null is one). Neither: it is done when the call returns.
-struct Place {
+struct StreamPlace {
   device::HostStream* host = nullptr;
   bool on_gpu = false;
   device::GpuStream gpu = nullptr;
 
-  bool operator==(const Place&) const = default;
+  bool operator==(const StreamPlace&) const = default;
 };
 
 }  // namespace weir::core

@@ -186,13 +186,13 @@ Status Watchdog::pursue(int64_t now) {
   }
 }
 
-Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
+Watchdog::Finding Watchdog::interpret(Rank rank, const ActivityReport& report) const {
   const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
   Finding finding;
   finding.rank = rank;
   const Snapshot& there = report.snapshot;
   finding.calls = there.sequence;
-  if (report.presence == Report::Presence::not_yet) {
+  if (report.presence == ActivityReport::Presence::not_yet) {
     finding.words = fmt::format("{} runs, but has not made this communicator yet", peer.describe(rank));
     finding.absent = true;
     return finding;
@@ -202,7 +202,7 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Report& report) const {
     finding.failure = *there.failure;
     return finding;
   }
-  if (report.presence == Report::Presence::left) {
+  if (report.presence == ActivityReport::Presence::left) {
     finding.kind = Finding::Kind::left;
     finding.words = fmt::format("{} has destroyed or aborted this communicator", peer.describe(rank));
     return finding;

@@ -122,7 +122,7 @@ class Watchdog {
   int64_t silence_ns() const;
   std::optional<Finding> look(Chase& chase, int64_t now, uint64_t call) const;
   Status pursue(int64_t now);
-  Finding interpret(Rank rank, const Report& report) const;
+  Finding interpret(Rank rank, const ActivityReport& report) const;
   Finding interpret(Rank rank, const Answer& answer) const;
   Status conclude(const Finding& finding, int64_t now);
   Status judge_the_slow(const Finding& finding, int64_t now);

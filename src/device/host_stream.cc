@@ -75,12 +75,12 @@ HostStream::~HostStream() {
   thread_.join();
 }
 
-void HostStream::submit(Task task) {
+void HostStream::submit(OnceFunction task) {
   {
     const std::lock_guard lock(mutex_);
     const uint64_t end = submitted_.load(std::memory_order_relaxed);
     if (end - taken_ == ring_.size()) {
-      std::vector<Task> larger(2 * ring_.size());
+      std::vector<OnceFunction> larger(2 * ring_.size());
       for (uint64_t i = taken_; i != end; ++i) larger[i % larger.size()] = std::move(ring_[i % ring_.size()]);
       ring_ = std::move(larger);
     }
@@ -96,7 +96,7 @@ void HostStream::work() {
   };
   while (true) {
     poll_until(something);
-    Task task;
+    OnceFunction task;
     {
       std::unique_lock lock(mutex_);
       queued_.wait(lock, something);
@@ -108,7 +108,7 @@ void HostStream::work() {
   }
 }
 
-void HostStream::run_one(Task task) {
+void HostStream::run_one(OnceFunction task) {
   Status status = task();
   task.reset();  // before anybody hears that it is done
   {

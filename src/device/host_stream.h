@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/device/task.h"
+#include "src/device/once_function.h"
 #include "weir/status.h"
 
 namespace weir::device {
@@ -29,7 +29,7 @@ class HostStream {
 
   /// Queues `task` and returns. Tasks run even after one before them has failed, so that what waits for them
   /// goes on; the first error is kept.
-  void submit(Task task);
+  void submit(OnceFunction task);
 
   /// Waits for everything queued before the call. The first error of the stream, if there was one;
   /// invalid_usage when a task of this stream asks.
@@ -40,7 +40,7 @@ class HostStream {
  private:
   HostStream() = default;
   void work();
-  void run_one(Task task);
+  void run_one(OnceFunction task);
   /// Looks at `condition` for a while before the caller sleeps.
   template <typename Condition>
   static bool poll_until(Condition condition);
@@ -48,7 +48,7 @@ class HostStream {
   mutable std::mutex mutex_;
   std::condition_variable queued_;  // the thread waits
   std::condition_variable done_;    // those in synchronize wait
-  std::vector<Task> ring_;          // a power of two of places; [done, submitted) modulo its size are in use
+  std::vector<OnceFunction> ring_;  // a power of two of places; [done, submitted) modulo its size are in use
   uint64_t taken_ = 0;
   std::atomic<uint64_t> submitted_{0};
   std::atomic<uint64_t> completed_{0};

@@ -67,7 +67,7 @@ ir::Plan plan_of(std::string_view algorithm, Collective kind, const Layout& layo
 
 /// T / M of the most loaded edge.
 Ratio time_of(const ir::Plan& plan, const Network& network) {
-  sim::Routes routes(network);
+  sim::FlowRoutes routes(network);
   const auto loads = sim::loads_of(plan, network, routes);
   EXPECT_TRUE(loads.ok()) << loads.status().message();
   return loads->time;

@@ -32,7 +32,7 @@ void expect_sound(const Network& network, const RingPacking& packing) {
   const auto* entry = find("ring_set", Collective::all_gather);
   const auto plan = emit("ring_set", {entry->kind, ranks, 0, default_chunks(*entry, ranks, layout)}, layout);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
-  sim::Routes routes(network);
+  sim::FlowRoutes routes(network);
   const auto loads = sim::loads_of(*plan, network, routes);
   ASSERT_TRUE(loads.ok()) << loads.status().message();
   // A rank's bus bandwidth is (n - 1)/n M / T.

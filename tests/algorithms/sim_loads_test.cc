@@ -16,7 +16,7 @@ using algorithms::plan_of;
 using algorithms::Ratio;
 
 PlanLoads loads(std::string_view algorithm, Collective kind, const Network& network) {
-  Routes routes(network);
+  FlowRoutes routes(network);
   auto found = loads_of(plan_of(algorithm, kind, network.ranks()), network, routes);
   EXPECT_TRUE(found.ok()) << found.status().message();
   return *found;
@@ -48,7 +48,7 @@ TEST(PlanLoads, AreThoseOfTheSimulation) {
   const Network network = algorithms::a100_boxes(2);
   for (const auto* algorithm : {"ring", "double_tree", "halving_doubling"}) {
     const ir::Plan plan = plan_of(algorithm, Collective::all_reduce, 16);
-    Routes routes(network);
+    FlowRoutes routes(network);
     const auto exact = loads_of(plan, network, routes);
     const auto run = simulate(plan, 1e9, network, {});
     ASSERT_TRUE(exact.ok() && run.ok());
@@ -64,7 +64,7 @@ TEST(PlanLoads, AreThoseOfTheSimulation) {
 TEST(PlanLoads, OtherRanksAreRefused) {
   const Network network = algorithms::star(3, 10);
   const auto plan = algorithms::emit("ring", {Collective::all_gather, 4, 0, 1});
-  Routes routes(network);
+  FlowRoutes routes(network);
   EXPECT_EQ(loads_of(*plan, network, routes).status().message(),
             "a plan for 4 ranks on a network of 3: expected as many");
 }

@@ -153,7 +153,7 @@ TEST(Plans, ManyPassesAreExtrapolated) {
   const auto plan = plan_of("ring", Collective::all_reduce, 8);
   const Network network = star(8, kWire);
   const Channels channels{.hop_latency = kHop, .alpha = kAlpha, .slot_bytes = 1e5};
-  Routes routes(network);
+  FlowRoutes routes(network);
   const auto whole = simulate(plan, 80.05e6, network, routes, channels);
   const auto quick = simulate(plan, 80.05e6, network, routes, channels, 4'000);
   ASSERT_TRUE(whole.ok() && quick.ok());

@@ -17,7 +17,7 @@ using algorithms::plan_of;
 
 Prediction run(const std::vector<Round>& rounds, double bytes, const Network& network,
                const Channels& channels = {}) {
-  Routes routes(network);
+  FlowRoutes routes(network);
   auto prediction = simulate(rounds, bytes, network, routes, channels);
   EXPECT_TRUE(prediction.ok()) << prediction.status().message();
   return prediction.ok() ? *prediction : Prediction{};
@@ -165,7 +165,7 @@ TEST(Rounds, TwoRingsUseBothCards) {
 
 TEST(Rounds, Refused) {
   const Network network = star(3, 10);
-  Routes routes(network);
+  FlowRoutes routes(network);
   const auto said = [&](const Round& round) {
     return simulate({&round, 1}, 1, network, routes, {}).status().message();
   };

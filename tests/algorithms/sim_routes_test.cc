@@ -1,4 +1,4 @@
-#include "algorithms/sim/routes.h"
+#include "algorithms/sim/flow_routes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,23 +12,23 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::vector<int32_t> route(Routes& routes, Rank src, Rank dst, uint32_t channel = 0) {
+std::vector<int32_t> route(FlowRoutes& routes, Rank src, Rank dst, uint32_t channel = 0) {
   auto found = routes.route(src, dst, channel);
   EXPECT_TRUE(found.ok()) << found.status().message();
   return found.ok() ? std::vector<int32_t>(found->begin(), found->end()) : std::vector<int32_t>{};
 }
 
-TEST(Routes, ThroughTheSwitch) {
+TEST(FlowRoutes, ThroughTheSwitch) {
   const Network network = star(4, 10);
-  Routes routes(network);
+  FlowRoutes routes(network);
   EXPECT_THAT(route(routes, 0, 3), ElementsAre(0, 7));
   EXPECT_THAT(route(routes, 3, 0), ElementsAre(6, 1));
 }
 
-TEST(Routes, ThroughRanksOnlyWhereNothingElseLeads) {
+TEST(FlowRoutes, ThroughRanksOnlyWhereNothingElseLeads) {
   Network network = row({10, 10, 10});
   {
-    Routes routes(network);
+    FlowRoutes routes(network);
     EXPECT_THAT(route(routes, 0, 3), ElementsAre(0, 2, 4));
   }
   // A way around over four switches is longer, and taken.
@@ -39,11 +39,11 @@ TEST(Routes, ThroughRanksOnlyWhereNothingElseLeads) {
     last = next;
   }
   cable(network, last, 3, 1);
-  Routes routes(network);
+  FlowRoutes routes(network);
   EXPECT_THAT(route(routes, 0, 3), ElementsAre(6, 8, 10, 12, 14));
 }
 
-TEST(Routes, TheWidestOfTheShortest) {
+TEST(FlowRoutes, TheWidestOfTheShortest) {
   Network network;
   rank_node(network), rank_node(network);
   for (const double gigabytes : {10.0, 25.0, 20.0}) {
@@ -51,18 +51,18 @@ TEST(Routes, TheWidestOfTheShortest) {
     cable(network, 0, middle, gigabytes);
     cable(network, middle, 1, 25);
   }
-  Routes routes(network);
+  FlowRoutes routes(network);
   EXPECT_THAT(route(routes, 0, 1), ElementsAre(4, 6));
   EXPECT_THAT(route(routes, 0, 1, 1), ElementsAre(4, 6));
   cable(network, 0, 1, 1);
-  Routes direct(network);
+  FlowRoutes direct(network);
   EXPECT_THAT(route(direct, 0, 1), ElementsAre(12));
 }
 
-TEST(Routes, SpinesAreUsedAlike) {
+TEST(FlowRoutes, SpinesAreUsedAlike) {
   const LeafSpine shape{.hosts = 8, .gpus = 2, .hosts_per_leaf = 4, .spines = 4, .uplink = 25};
   const Network network = leaf_spine(shape);
-  Routes routes(network);
+  FlowRoutes routes(network);
   std::map<int32_t, int> uses;  // by edge
   for (Rank src = 0; src < 8; ++src) {
     for (uint32_t channel = 0; channel < 2; ++channel) {
@@ -79,10 +79,10 @@ TEST(Routes, SpinesAreUsedAlike) {
   }
 }
 
-TEST(Routes, Refused) {
+TEST(FlowRoutes, Refused) {
   Network network = star(2, 10);
   rank_node(network);
-  Routes routes(network);
+  FlowRoutes routes(network);
   const auto said = [&](Rank src, Rank dst) { return routes.route(src, dst).status().message(); };
   EXPECT_EQ(said(0, 3), "no route from rank 0 to rank 3: there are ranks 0 to 2");
   EXPECT_EQ(said(1, 1), "no route from rank 1 to itself");

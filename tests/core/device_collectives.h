@@ -50,7 +50,7 @@ class GpuRank {
   ~GpuRank() { EXPECT_EQ(device::user("StreamDestroy", stream), 0); }
   GpuRank(const GpuRank&) = delete;
   GpuRank& operator=(const GpuRank&) = delete;
-  Place place() const { return {nullptr, true, stream}; }
+  StreamPlace place() const { return {nullptr, true, stream}; }
   void wait() const {
     const Status done = gpu.synchronize(stream);
     EXPECT_TRUE(done.ok()) << done.message();

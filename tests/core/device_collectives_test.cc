@@ -152,7 +152,7 @@ TEST(DeviceCollectives, ACallThatFailsHalfWayEndsTheCommunicator) {
     all.arrive_and_wait();
     const Operation one = operation(Collective::all_reduce, data.data(), data.data(), 100);
     const auto at = static_cast<size_t>(rank);
-    queued[at] = communicator.run({&one, 1}, Place{host.get()});
+    queued[at] = communicator.run({&one, 1}, StreamPlace{host.get()});
     (void)host->synchronize();
     while (communicator.state().ok()) std::this_thread::yield();
     after[at] = communicator.state();
@@ -235,7 +235,7 @@ TEST_P(Ways, OtherHostMemoryIsCopied) {
     auto host = std::move(*device::HostStream::create());
     Elements on_gpu(gpu_rank, kCount);
     std::vector<int> in(kCount), out(kCount);
-    for (const Place& place : {gpu_rank.place(), Place{}, Place{host.get()}}) {
+    for (const StreamPlace& place : {gpu_rank.place(), StreamPlace{}, StreamPlace{host.get()}}) {
       for (size_t i = 0; i < kCount; ++i) in[i] = put(rank, 0, i);
       std::fill(out.begin(), out.end(), -1);
       // Rank 0's input is in other memory than rank 1's.

@@ -154,7 +154,7 @@ TEST(DevicePairs, OtherHostMemoryIsCopied) {
   with_device_ranks(site, 2, {0}, [](Communicator& communicator, int rank, GpuRank& gpu_rank) {
     constexpr size_t kCount = 5000;
     auto host = std::move(*device::HostStream::create());
-    for (const Place& place : {gpu_rank.place(), Place{}, Place{host.get()}}) {
+    for (const StreamPlace& place : {gpu_rank.place(), StreamPlace{}, StreamPlace{host.get()}}) {
       std::vector<int> in(kCount), out(kCount, -1);
       for (size_t i = 0; i < kCount; ++i) in[i] = put(rank, 0, i);
       const Operation group[] = {send(in.data(), kCount, 1 - rank), receive(out.data(), kCount, 1 - rank)};

@@ -73,7 +73,7 @@ TEST_P(LocalGpus, OthersAreRefusedAndNamed) {
     Elements data(gpu_rank, 100), foreign(elsewhere, 100);
     const Operation right = operation(Collective::all_reduce, data.data(), data.data(), 100);
     const Operation wrong = operation(Collective::all_reduce, foreign.data(), foreign.data(), 100);
-    const auto refused = [&](const Operation& one, const Place& place, const char* what) {
+    const auto refused = [&](const Operation& one, const StreamPlace& place, const char* what) {
       const Status status = communicator.run({&one, 1}, place);
       EXPECT_EQ(status.code(), Code::invalid_usage);
       EXPECT_THAT(status.message(),
@@ -85,7 +85,7 @@ TEST_P(LocalGpus, OthersAreRefusedAndNamed) {
     // The default stream is that of the communicator's GPU, although the thread has the other one current.
     EXPECT_EQ(current_gpu(), 1 - rank);
     data.fill(100, [&](size_t i) { return put(rank, 0, i); });
-    const Status status = communicator.run({&right, 1}, Place{nullptr, true, nullptr});
+    const Status status = communicator.run({&right, 1}, StreamPlace{nullptr, true, nullptr});
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_TRUE(gpu_rank.gpu.synchronize(nullptr).ok());
     const auto& got = data.read(100);

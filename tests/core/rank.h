@@ -20,9 +20,9 @@ inline constexpr core::Timeouts kQuick{.init_ms = 20'000, .peer_ms = 2000, .stuc
 /// One per process; its ranks may be threads.
 struct Site {
   explicit Site(const core::Timeouts& times = {}) : timeouts(times) {
-    auto opened =
-        Listener::open(SocketAddress::loopback(AF_INET, 0),
-                       [this](uint64_t scope, BytesView question) { return activities.answer(scope, question); });
+    auto opened = Listener::open(
+        SocketAddress::loopback(AF_INET, 0),
+        [this](uint64_t scope, BytesView question) { return activities.answer(scope, question); });
     listener = std::move(*opened);
   }
 

@@ -54,7 +54,7 @@ class Exchange {
     out_.fill(out_.size(), [](size_t) { return -1; });
     sum_.fill(sum_.size(), [&](size_t i) { return put(rank, 0, i) + round; });
   }
-  Status call(const Place& place) {
+  Status call(const StreamPlace& place) {
     std::vector<Operation> all;
     for (size_t block = 0; block < ranks_ * kMessagesPerPair; ++block) {
       const int peer = static_cast<int>(block / kMessagesPerPair);

@@ -79,7 +79,7 @@ void with_ranks(Act act) {
       ASSERT_TRUE(connected.ok()) << connected.message();
       EXPECT_EQ(communicator.gpus() != nullptr, rank == 1);
       const device::GpuStream stream = *gpu().make_stream();
-      act(communicator, rank, rank == 1 ? Place{nullptr, true, stream} : Place{});
+      act(communicator, rank, rank == 1 ? StreamPlace{nullptr, true, stream} : StreamPlace{});
       EXPECT_TRUE(communicator.finalize().ok());
       EXPECT_TRUE(gpu().destroy_stream(stream).ok());
     });
@@ -91,7 +91,7 @@ class Mixed : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(Mixed, WholeAndBlockwiseCollectives) {
   const size_t count = GetParam();
-  with_ranks([count](Communicator& communicator, int rank, const Place& place) {
+  with_ranks([count](Communicator& communicator, int rank, const StreamPlace& place) {
     const bool on_gpu = rank == 1;
     Numbers in(kStagedRanks * count, on_gpu), out(kStagedRanks * count, on_gpu);
     // Block b, element i: 100 b + 10 rank + i % 7.
@@ -141,9 +141,9 @@ TEST_P(Mixed, WholeAndBlockwiseCollectives) {
 INSTANTIATE_TEST_SUITE_P(Staged, Mixed, ::testing::Values(size_t{100}, size_t{1'200'000}));
 
 TEST(Staged, HostStreamsOfACommunicatorThatIsCutKeepTheirOrder) {
-  with_ranks([](Communicator& communicator, int rank, const Place& place) {
+  with_ranks([](Communicator& communicator, int rank, const StreamPlace& place) {
     auto stream = std::move(*device::HostStream::create());
-    const Place own = rank == 1 ? place : Place{stream.get()};
+    const StreamPlace own = rank == 1 ? place : StreamPlace{stream.get()};
     const size_t count = 2'000'000;
     Numbers data(count, rank == 1);
     std::fill_n(data.seen(), count, 1);

@@ -518,9 +518,9 @@ TEST(ActivityRegistry, AnswersWhatRanksDo) {
   const auto ask = [&](Rank rank, uint64_t sequence) {
     return *ActivityRegistry::read_report(activities.answer(9, ActivityRegistry::question(rank, sequence)));
   };
-  EXPECT_EQ(ask(1, 0).presence, Report::Presence::not_yet);
+  EXPECT_EQ(ask(1, 0).presence, ActivityReport::Presence::not_yet);
   const auto activity = activities.enter(9, 1);
-  EXPECT_EQ(ask(1, 0).presence, Report::Presence::here);
+  EXPECT_EQ(ask(1, 0).presence, ActivityReport::Presence::here);
   EXPECT_EQ(ask(1, 0).snapshot.state, Snapshot::State::outside);
 
   Operation operation;
@@ -530,7 +530,7 @@ TEST(ActivityRegistry, AnswersWhatRanksDo) {
   operation.root = 5;
   operation.count = size_t{1} << 40;
   activity->begin(17, 0xdeadbeef, operation);
-  Report report;
+  ActivityReport report;
   for (report.snapshot.waiting_for = -1;
        report.snapshot.waiting_for < 0;) {  // a busy machine may ask too late
     activity->wait_for(std::array<Rank, 3>{3, 6, 4});
@@ -554,9 +554,9 @@ TEST(ActivityRegistry, AnswersWhatRanksDo) {
   activities.answer(9, ActivityRegistry::notice({2, Status(Code::remote_error, "why")}));
   EXPECT_EQ(ask(1, 17).snapshot.failure->status.message(), "why");
   activities.leave(9, 1);
-  EXPECT_EQ(ask(1, 0).presence, Report::Presence::left);
+  EXPECT_EQ(ask(1, 0).presence, ActivityReport::Presence::left);
   EXPECT_EQ(ask(1, 0).snapshot.failure->culprit, 2);
-  EXPECT_EQ(ask(2, 0).presence, Report::Presence::not_yet);
+  EXPECT_EQ(ask(2, 0).presence, ActivityReport::Presence::not_yet);
 }
 
 TEST(ActivityRegistry, NonsenseIsNoQuestionAndNoAnswer) {

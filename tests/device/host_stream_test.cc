@@ -23,7 +23,7 @@ std::unique_ptr<HostStream> make_stream() { return std::move(HostStream::create(
 /// A task that blocks a stream until it is opened.
 class Gate {
  public:
-  Task task() {
+  OnceFunction task() {
     return [this] {
       entered_.set_value();
       opened_.get_future().wait();
@@ -38,19 +38,19 @@ class Gate {
   std::promise<void> opened_;
 };
 
-TEST(Task, HoldsSmallAndLargeFunctions) {
+TEST(OnceFunction, HoldsSmallAndLargeFunctions) {
   int calls = 0;
-  Task small([&calls] {
+  OnceFunction small([&calls] {
     ++calls;
     return Status();
   });
   std::array<char, 500> large_capture{};
   large_capture[499] = 7;
-  Task large([&calls, large_capture] {
+  OnceFunction large([&calls, large_capture] {
     calls += large_capture[499];
     return Status(Code::internal_error, "seven");
   });
-  Task moved = std::move(small);
+  OnceFunction moved = std::move(small);
   EXPECT_FALSE(static_cast<bool>(small));  // NOLINT(bugprone-use-after-move)
   EXPECT_TRUE(moved().ok());
   moved = std::move(large);
@@ -58,20 +58,20 @@ TEST(Task, HoldsSmallAndLargeFunctions) {
   EXPECT_EQ(calls, 8);
 }
 
-TEST(Task, DestroysWhatItCaptured) {
+TEST(OnceFunction, DestroysWhatItCaptured) {
   auto counted = std::make_shared<int>(1);
   std::array<char, 500> padding{};
   {
-    Task small([counted] { return Status(); });
-    Task large([counted, padding] { return Status(Code::success, std::string(1, padding[0])); });
-    Task other = std::move(small);
+    OnceFunction small([counted] { return Status(); });
+    OnceFunction large([counted, padding] { return Status(Code::success, std::string(1, padding[0])); });
+    OnceFunction other = std::move(small);
     small = std::move(large);
     EXPECT_EQ(counted.use_count(), 3);
     other.reset();
     EXPECT_EQ(counted.use_count(), 2);
   }
   EXPECT_EQ(counted.use_count(), 1);
-  Task movable_only([owned = std::make_unique<int>(3)] {
+  OnceFunction movable_only([owned = std::make_unique<int>(3)] {
     return *owned == 3 ? Status() : Status(Code::internal_error, "");
   });
   EXPECT_TRUE(movable_only().ok());

@@ -12,11 +12,11 @@
 
 namespace weir::exec::gpu {
 
-HostKernel host_kernel(Profile profile) {
+HostKernel host_kernel(RingProtocol protocol) {
   static void* const library = dlopen(WEIR_HOST_KERNELS, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(dlerror());
   return reinterpret_cast<HostKernel>(
-      dlsym(library, profile == Profile::packet ? "weir_lanes_packet" : "weir_lanes_bandwidth"));
+      dlsym(library, protocol == RingProtocol::packet ? "weir_lanes_packet" : "weir_lanes_bandwidth"));
 }
 
 namespace {
@@ -47,13 +47,13 @@ std::vector<Program> programs_of(const algorithms::Entry& entry, int ranks, bool
 }
 
 /// Every entry of the catalogue; types, operations, counts and shards take turns.
-void run_catalogue(Profile profile) {
+void run_catalogue(RingProtocol protocol) {
   constexpr size_t kCounts[] = {1, 7, 100, 1003, 5000};
   uint32_t turn = 0;
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     for (const int ranks : kRanks) {
       RingOptions options;
-      options.profile = profile;
+      options.protocol = protocol;
       const std::vector<Program> programs = programs_of(entry, ranks, &options.ordered);
       options.shards = 1 + turn % 2;
       GpuRanks gpus(programs, options);
@@ -71,15 +71,15 @@ void run_catalogue(Profile profile) {
   }
 }
 
-TEST(GpuLane, EveryAlgorithmGivesTheBitsOfRun) { run_catalogue(Profile::bandwidth); }
-TEST(GpuLane, EveryAlgorithmGivesTheBitsOfRunInPackets) { run_catalogue(Profile::packet); }
+TEST(GpuLane, EveryAlgorithmGivesTheBitsOfRun) { run_catalogue(RingProtocol::bandwidth); }
+TEST(GpuLane, EveryAlgorithmGivesTheBitsOfRunInPackets) { run_catalogue(RingProtocol::packet); }
 
 /// Every type and operation, aligned and not, averages and scaled input.
-void run_types(Profile profile) {
+void run_types(RingProtocol protocol) {
   bool ordered = false;
   const auto programs = programs_of(*algorithms::find("ring", Collective::all_reduce), 3, &ordered);
   RingOptions options;
-  options.profile = profile;
+  options.protocol = protocol;
   options.ordered = ordered;
   GpuRanks gpus(programs, options);
   for (int kind = 0; kind < kDataTypes; ++kind) {
@@ -103,16 +103,16 @@ void run_types(Profile profile) {
   }
 }
 
-TEST(GpuLane, AllTypesAndOperations) { run_types(Profile::bandwidth); }
-TEST(GpuLane, AllTypesAndOperationsInPackets) { run_types(Profile::packet); }
+TEST(GpuLane, AllTypesAndOperations) { run_types(RingProtocol::bandwidth); }
+TEST(GpuLane, AllTypesAndOperationsInPackets) { run_types(RingProtocol::packet); }
 
 TEST(GpuLane, PassesAreDealtOutToShards) {
   bool ordered = false;
   const auto programs = programs_of(*algorithms::find("ring", Collective::all_reduce), 4, &ordered);
-  for (const Profile profile : {Profile::bandwidth, Profile::packet}) {
+  for (const RingProtocol protocol : {RingProtocol::bandwidth, RingProtocol::packet}) {
     for (const uint32_t shards : {1u, 2u, 3u, 5u}) {
       RingOptions options;
-      options.profile = profile;
+      options.protocol = protocol;
       options.ordered = ordered;
       options.shards = shards;
       GpuRanks gpus(programs, options);
@@ -166,7 +166,7 @@ TEST(GpuLane, FlagsComeRound) {
   const auto programs = programs_of(*algorithms::find("ring", Collective::all_gather), 3, &ordered);
   for (const uint64_t before : {(uint64_t{1} << 30) - 5, (uint64_t{1} << 32) - 5}) {
     RingOptions options;
-    options.profile = Profile::packet;
+    options.protocol = RingProtocol::packet;
     options.ordered = ordered;
     options.before = before;
     GpuRanks gpus(programs, options);
@@ -189,9 +189,9 @@ TEST(GpuLane, FlagsComeRound) {
 TEST(GpuLane, LeavesWhenAborted) {
   bool ordered = false;
   const auto programs = programs_of(*algorithms::find("ring", Collective::all_reduce), 2, &ordered);
-  for (const Profile profile : {Profile::bandwidth, Profile::packet}) {
+  for (const RingProtocol protocol : {RingProtocol::bandwidth, RingProtocol::packet}) {
     RingOptions options;
-    options.profile = profile;
+    options.protocol = protocol;
     options.ordered = ordered;
     GpuRanks gpus(programs, options);
     Work work;
@@ -212,9 +212,9 @@ TEST(GpuLane, LeavesWhenAborted) {
 TEST(GpuLane, RefusesAMessageOfAnotherOperation) {
   bool ordered = false;
   const auto programs = programs_of(*algorithms::find("ring", Collective::broadcast), 2, &ordered);
-  for (const Profile profile : {Profile::bandwidth, Profile::packet}) {
+  for (const RingProtocol protocol : {RingProtocol::bandwidth, RingProtocol::packet}) {
     RingOptions options;
-    options.profile = profile;
+    options.protocol = protocol;
     options.ordered = ordered;
     GpuRanks gpus(programs, options);
     Work work;

@@ -24,7 +24,7 @@ class PairRanks {
  public:
   PairRanks(int ranks, uint32_t rings, uint32_t blocks) : cut_{rings, kSlotBytes}, blocks_(blocks) {
     for (int i = 0; i < ranks * ranks * static_cast<int>(rings); ++i)
-      rings_.push_back(std::make_unique<RingMemory>(Profile::bandwidth, 2, kSlotBytes, 0));
+      rings_.push_back(std::make_unique<RingMemory>(RingProtocol::bandwidth, 2, kSlotBytes, 0));
     for (Rank rank = 0; rank < ranks; ++rank) {
       GpuRank& gpu_rank = gpu_ranks_.emplace_back();
       for (Rank peer = 0; peer < ranks; ++peer) {

@@ -16,12 +16,12 @@
 namespace weir::exec::gpu {
 
 /// Of libweir_host_kernels.so; the test that uses ranks defines it.
-HostKernel host_kernel(Profile profile);
+HostKernel host_kernel(RingProtocol protocol);
 
 /// Memory of one ring, both ends'. `before`: messages that it has carried already.
 struct RingMemory {
-  RingMemory(Profile profile, uint32_t slots, size_t slot_bytes, uint64_t before)
-      : stride(static_cast<uint32_t>(slot_stride(profile, slot_bytes))),
+  RingMemory(RingProtocol protocol, uint32_t slots, size_t slot_bytes, uint64_t before)
+      : stride(static_cast<uint32_t>(slot_stride(protocol, slot_bytes))),
         words(slots * stride / 8 + 2),
         arrived(arrived_words(slots)) {
     arrived[0] = taken = sent = received = before;
@@ -43,7 +43,7 @@ struct RingMemory {
 };
 
 struct RingOptions {
-  Profile profile = Profile::bandwidth;
+  RingProtocol protocol = RingProtocol::bandwidth;
   bool ordered = true;
   uint32_t shards = 1;
   uint32_t slots = 2;
@@ -81,7 +81,7 @@ class GpuRanks {
     const uint32_t grid = launch.lane_count * launch.shards;
     for (uint32_t block = 0; block < grid; ++block) {
       threads_.emplace_back(
-          [&launch, block, grid, this] { host_kernel(options_.profile)(&launch, block, grid); });
+          [&launch, block, grid, this] { host_kernel(options_.protocol)(&launch, block, grid); });
     }
   }
   void join() {
@@ -107,7 +107,7 @@ class GpuRanks {
         const Rank target = channel.outgoing ? channel.peer : program.rank;
         auto& ring = rings_[{source, target, channel.number, shard}];
         if (ring == nullptr) {
-          ring = std::make_unique<RingMemory>(options_.profile, options_.slots, options_.slot_bytes,
+          ring = std::make_unique<RingMemory>(options_.protocol, options_.slots, options_.slot_bytes,
                                               options_.before);
         }
         ports.push_back(ring->port(channel.outgoing));

@@ -37,7 +37,7 @@ TEST_P(GpuSegmentTables, RingsLieInSegmentsAndApart) {
   };
   for (Rank rank = 0; rank < ranks; ++rank) {
     const GpuSegments segments = segments_of(rank);
-    for (const Room& room : {table.code(), table.scratch()})
+    for (const ByteRange& room : {table.code(), table.scratch()})
       take(segments.at[static_cast<size_t>(rank)] + room.at, room.bytes);
     for (Rank peer = 0; peer < ranks; ++peer) {
       if (peer == rank) continue;
@@ -50,8 +50,9 @@ TEST_P(GpuSegmentTables, RingsLieInSegmentsAndApart) {
           const Port out = table.port(segments, kind, peer, true, ring);
           take(out.taken, sizeof(uint64_t));
           take(out.done, sizeof(uint64_t));
-          EXPECT_GE(in.stride, slot_stride(kind == Kind::packet ? Profile::packet : Profile::bandwidth,
-                                           table.message_bytes(kind)));
+          EXPECT_GE(in.stride,
+                    slot_stride(kind == Kind::packet ? RingProtocol::packet : RingProtocol::bandwidth,
+                                table.message_bytes(kind)));
         }
       }
     }
@@ -95,7 +96,7 @@ TEST(GpuSegmentTable, OfSeveralHosts) {
   EXPECT_EQ(ranks.all, 5);
   const GpuSegmentTable table(ranks, segments.bytes), of_one_host({5, 5}, segments.bytes);
   EXPECT_GT(table.message_bytes(Kind::bandwidth), of_one_host.message_bytes(Kind::bandwidth));
-  const Room code = table.code();
+  const ByteRange code = table.code();
   std::vector<uint64_t*> counts;
   for (const Rank peer : {0, 3}) {
     for (const bool outgoing : {false, true}) {

@@ -75,9 +75,9 @@ struct GpuRank {
     module = *loaded;
     const auto kernel = gpu.kernels()->find(module, "weir_transfer");
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
-    StreamExecutor::Parts parts{
+    StreamExecutor::Dependencies dependencies{
         &gpu, *kernel, flags.get(), {flags->rank(), std::move(segments), kSegmentBytes}};
-    auto made = StreamExecutor::create(std::move(parts));
+    auto made = StreamExecutor::create(std::move(dependencies));
     ASSERT_TRUE(made.ok()) << made.status().message();
     executor = std::move(*made);
   }

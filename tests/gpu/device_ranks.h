@@ -59,7 +59,7 @@ class Arena {
 class DeviceRanks {
  public:
   struct Options {
-    Profile profile = Profile::bandwidth;
+    RingProtocol protocol = RingProtocol::bandwidth;
     bool ordered = true;
     uint32_t shards = 1;
     uint32_t threads = 256;
@@ -129,7 +129,7 @@ class DeviceRanks {
   Ring ring_of(Rank source, Rank target, uint32_t number, uint32_t shard) {
     auto [at, added] = rings_.try_emplace({source, target, number, shard});
     if (added) {
-      const size_t stride = slot_stride(options_.profile, options_.slot_bytes);
+      const size_t stride = slot_stride(options_.protocol, options_.slot_bytes);
       at->second = {arena_.put<std::byte>(nullptr, options_.slots * stride),
                     arena_.put<uint64_t>(nullptr, arrived_words(options_.slots)),
                     arena_.put<uint64_t>(nullptr, 1)};
@@ -150,7 +150,7 @@ class DeviceRanks {
         port.taken = ring.taken;
         port.done = arena_.put<uint64_t>(nullptr, 1);
         port.count = options_.slots;
-        port.stride = static_cast<uint32_t>(slot_stride(options_.profile, options_.slot_bytes));
+        port.stride = static_cast<uint32_t>(slot_stride(options_.protocol, options_.slot_bytes));
       }
     }
     const Image image = image_of(program);

@@ -233,8 +233,8 @@ class KernelsOnAGpu : public OnAGpu {
     return library != nullptr ? dlsym(library, "weir_gpu_image") : nullptr;
   }
 
-  device::GpuKernel kernel(exec::gpu::Profile profile) {
-    const bool packet = profile == exec::gpu::Profile::packet;
+  device::GpuKernel kernel(exec::gpu::RingProtocol protocol) {
+    const bool packet = protocol == exec::gpu::RingProtocol::packet;
     auto found = gpu_->kernels()->find(module_, packet ? "weir_lanes_packet" : "weir_lanes_bandwidth");
     EXPECT_TRUE(found.ok()) << found.status().message();
     return found.ok() ? *found : nullptr;
@@ -279,19 +279,19 @@ class EveryCollective : public KernelsOnAGpu {
  protected:
   /// One entry of the catalogue with one type; the bits are the host's.
   void compare(const algorithms::Entry& entry, int ranks, const exec::Work& work,
-               exec::gpu::Profile profile) {
+               exec::gpu::RingProtocol protocol) {
     const algorithms::Layout layout = algorithms::some_layout(ranks);
     ir::Shape shape{entry.kind, ranks, 0, algorithms::default_chunks(entry, ranks, layout)};
     const auto plan = algorithms::emit(entry.algorithm, shape, layout);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     exec::gpu::DeviceRanks::Options options;
-    options.profile = profile;
+    options.protocol = protocol;
     options.ordered = exec::gpu::orders_memory(*plan);
     const std::vector<exec::Program> programs = exec::lower_all(*plan);
     Operation wanted(shape, work, 9), got(shape, work, 9);
     run_on_host(programs, wanted);
     if (HasFatalFailure()) return;
-    exec::gpu::DeviceRanks gpu(*gpu_, kernel(profile), programs, options);
+    exec::gpu::DeviceRanks gpu(*gpu_, kernel(protocol), programs, options);
     gpu.run(got.works, got.sizes);
     if (HasFatalFailure()) return;
     for (size_t rank = 0; rank < programs.size(); ++rank)
@@ -307,7 +307,8 @@ TEST_F(EveryCollective, HasTheHostsBits) {
     work.count = 5003;
     work.op = static_cast<RedOp>(turn % 4);
     work.tag = (uint64_t{++turn} << 32) + 5;
-    compare(entry, 3, work, turn % 2 == 0 ? exec::gpu::Profile::bandwidth : exec::gpu::Profile::packet);
+    compare(entry, 3, work,
+            turn % 2 == 0 ? exec::gpu::RingProtocol::bandwidth : exec::gpu::RingProtocol::packet);
     if (HasFatalFailure()) return;
   }
 }
@@ -321,7 +322,7 @@ TEST_F(EveryCollective, OfEveryTypeAndOperationHasTheHostsBits) {
       work.op = static_cast<RedOp>(op);
       work.count = 333;
       compare(ring, 2, work,
-              (kind + op) % 2 == 0 ? exec::gpu::Profile::bandwidth : exec::gpu::Profile::packet);
+              (kind + op) % 2 == 0 ? exec::gpu::RingProtocol::bandwidth : exec::gpu::RingProtocol::packet);
       if (HasFatalFailure()) return;
     }
   }

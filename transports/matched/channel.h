@@ -17,9 +17,9 @@
 namespace weir::matched {
 
 /// A channel end, as the engine sees it.
-class Activity {
+class PolledEnd {
  public:
-  virtual ~Activity() = default;
+  virtual ~PolledEnd() = default;
   /// Posts and completes what can be now. True: more is under way.
   virtual bool advance() = 0;
   /// After the end was closed: does its part of that. True: nothing is under way any more, or never will be.
@@ -36,22 +36,22 @@ class Engine {
   /// Gives up on closed ends that have not settled after 0.2 s.
   ~Engine();
   /// A sender with messages under way, until they are not.
-  void attend(Activity& sender) { busy_.push_back(&sender); }
+  void attend(PolledEnd& sender) { busy_.push_back(&sender); }
   /// A receiver, until it is dismissed.
-  void keep(Activity& receiver) { receivers_.push_back(&receiver); }
-  void dismiss(Activity& end);
+  void keep(PolledEnd& receiver) { receivers_.push_back(&receiver); }
+  void dismiss(PolledEnd& end);
   /// An end that was closed.
-  void settle(std::unique_ptr<Activity> end);
+  void settle(std::unique_ptr<PolledEnd> end);
   /// Advances all busy senders, one receiver, in turn, and settles closed ends.
   void serve();
 
  private:
   void settle_closed();
 
-  std::vector<Activity*> busy_;
-  std::vector<Activity*> receivers_;
+  std::vector<PolledEnd*> busy_;
+  std::vector<PolledEnd*> receivers_;
   size_t turn_ = 0;
-  std::vector<std::unique_ptr<Activity>> closed_;
+  std::vector<std::unique_ptr<PolledEnd>> closed_;
 };
 
 /// What both ends need; pointers outlive the ends.

@@ -14,7 +14,7 @@
 
 namespace weir::matched {
 
-class End : public Activity {
+class End : public PolledEnd {
  public:
   Result<bool> ready() {
     if (!ready_ && error_.ok()) error_ = set_up();

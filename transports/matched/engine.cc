@@ -18,17 +18,17 @@ Engine::~Engine() {
   for (settle_closed(); !closed_.empty() && now_ns() < until; settle_closed()) sched_yield();
 }
 
-void Engine::dismiss(Activity& end) {
+void Engine::dismiss(PolledEnd& end) {
   std::erase(busy_, &end);
   std::erase(receivers_, &end);
 }
 
-void Engine::settle(std::unique_ptr<Activity> end) {
+void Engine::settle(std::unique_ptr<PolledEnd> end) {
   if (!end->settle()) closed_.push_back(std::move(end));
 }
 
 void Engine::serve() {
-  std::erase_if(busy_, [](Activity* sender) { return !sender->advance(); });
+  std::erase_if(busy_, [](PolledEnd* sender) { return !sender->advance(); });
   if (!receivers_.empty()) receivers_[++turn_ % receivers_.size()]->advance();
   if (!closed_.empty()) settle_closed();
 }

@@ -26,22 +26,24 @@ void keep_for_good(std::unique_ptr<DeviceCollectives> device_collectives) {
 
 }  // namespace
 
-DeviceCollectives::DeviceCollectives(Parts parts, std::unique_ptr<GpuPeerAccess> peer_access)
-    : parts_(std::move(parts)),
+DeviceCollectives::DeviceCollectives(Dependencies dependencies, std::unique_ptr<GpuPeerAccess> peer_access)
+    : dependencies_(std::move(dependencies)),
       peer_access_(std::move(peer_access)),
       gpu_(peer_access_->gpu()),
-      own_(parts_.gpus, &gpu_, parts_.rank),
-      plans_({parts_.ranks, &peer_access_->executor(), peer_access_->addresses_buffers(),
-              peer_access_->proxied() != nullptr, parts_.layout}) {
+      own_(dependencies_.gpus, &gpu_, dependencies_.rank),
+      plans_({dependencies_.ranks, &peer_access_->executor(), peer_access_->addresses_buffers(),
+              peer_access_->proxied() != nullptr, dependencies_.layout}) {
   for (int t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
-    if (is_float(type)) average_factors_[static_cast<size_t>(t)] = device::ratio(type, 1, parts_.ranks);
+    if (is_float(type))
+      average_factors_[static_cast<size_t>(t)] = device::ratio(type, 1, dependencies_.ranks);
   }
 }
 
 Result<std::unique_ptr<DeviceCollectives>> DeviceCollectives::create(
-    Parts parts, std::unique_ptr<GpuPeerAccess> peer_access) {
-  std::unique_ptr<DeviceCollectives> made(new DeviceCollectives(std::move(parts), std::move(peer_access)));
+    Dependencies dependencies, std::unique_ptr<GpuPeerAccess> peer_access) {
+  std::unique_ptr<DeviceCollectives> made(
+      new DeviceCollectives(std::move(dependencies), std::move(peer_access)));
   WEIR_TRY(made->make());
   return made;
 }
@@ -62,15 +64,16 @@ Status DeviceCollectives::make() {
   WEIR_TRY(done.status());
   done_ = *done;
   if (peer_access_->proxied() != nullptr)
-    proxy_ = std::make_unique<Proxy>(Proxy::Parts{parts_.rank, &gpu_, peer_access_->proxied(), parts_.routes,
-                                                  parts_.aborted, [this] { return !idle(); }});
-  DeviceMonitor::Parts monitor;
+    proxy_ = std::make_unique<Proxy>(Proxy::Dependencies{dependencies_.rank, &gpu_, peer_access_->proxied(),
+                                                         dependencies_.routes, dependencies_.aborted,
+                                                         [this] { return !idle(); }});
+  DeviceMonitor::Dependencies monitor;
   monitor.proxy = proxy_.get();
   monitor.executor = &peer_access_->executor();
-  monitor.bootstrap = parts_.bootstrap.get();
+  monitor.bootstrap = dependencies_.bootstrap.get();
   monitor.done = done_;
-  monitor.aborted = parts_.aborted;
-  monitor.fail = parts_.fail;
+  monitor.aborted = dependencies_.aborted;
+  monitor.fail = dependencies_.fail;
   monitor_ = std::make_unique<DeviceMonitor>(std::move(monitor));
   return {};
 }
@@ -86,7 +89,7 @@ DeviceCollectives::~DeviceCollectives() {
 std::pair<std::unique_ptr<GpuPeerAccess>, bool> DeviceCollectives::end(
     std::unique_ptr<DeviceCollectives> device_collectives) {
   const int64_t until =
-      now_ns() + (device_collectives->parts_.aborted->load() ? kDeviceAfterAbortNs : kStreamEndNs);
+      now_ns() + (device_collectives->dependencies_.aborted->load() ? kDeviceAfterAbortNs : kStreamEndNs);
   poll_until([&](int64_t) { return device_collectives->idle() || now_ns() > until; });
   if (!device_collectives->idle()) {  // whatever is queued ends as soon as the stream comes to it
     device_collectives->abort();
@@ -99,7 +102,7 @@ std::pair<std::unique_ptr<GpuPeerAccess>, bool> DeviceCollectives::end(
   std::unique_ptr<GpuPeerAccess> peer_access = std::move(device_collectives->peer_access_);
   if (!idle) {
     WEIR_INFO(init, "rank {} leaves while its calls are queued on {}: what they use is kept",
-              device_collectives->parts_.rank, device_collectives->gpu_.description());
+              device_collectives->dependencies_.rank, device_collectives->gpu_.description());
     keep_for_good(std::move(device_collectives));  // the stream may come to its flags at any time
   }
   return {std::move(peer_access), idle};
@@ -113,7 +116,7 @@ bool DeviceCollectives::idle() const {
 }
 
 void DeviceCollectives::wait_idle() const {
-  poll_until([&](int64_t) { return idle() || parts_.aborted->load(std::memory_order_relaxed); });
+  poll_until([&](int64_t) { return idle() || dependencies_.aborted->load(std::memory_order_relaxed); });
 }
 
 void DeviceCollectives::abort() {
@@ -122,19 +125,19 @@ void DeviceCollectives::abort() {
 }
 
 bool DeviceCollectives::is_away(const void* address) const {
-  return address != nullptr && parts_.gpus->kind_of(address) == GpuMemory::host;
+  return address != nullptr && dependencies_.gpus->kind_of(address) == GpuMemory::host;
 }
 
 size_t DeviceCollectives::input_bytes(const Operation& operation) const {
   if (operation.kind == Collective::send_recv)
     return operation.sends ? operation.count * size_of(operation.type) : 0;
-  return segmentation_of(operation, parts_.rank, parts_.ranks).input_blocks * operation.count *
+  return segmentation_of(operation, dependencies_.rank, dependencies_.ranks).input_blocks * operation.count *
          size_of(operation.type);
 }
 size_t DeviceCollectives::output_bytes(const Operation& operation) const {
   if (operation.kind == Collective::send_recv)
     return operation.sends ? 0 : operation.count * size_of(operation.type);
-  return segmentation_of(operation, parts_.rank, parts_.ranks).output_blocks * operation.count *
+  return segmentation_of(operation, dependencies_.rank, dependencies_.ranks).output_blocks * operation.count *
          size_of(operation.type);
 }
 
@@ -147,7 +150,7 @@ Result<std::byte*> DeviceCollectives::bounce(size_t bytes) {
   const Bounce made{static_cast<std::byte*>(*memory), bytes};
   // Smaller ones stay behind: calls under way may use them.
   bounces_.insert(bounces_.begin() + static_cast<std::ptrdiff_t>(next_bounce_++), made);
-  WEIR_INFO(alloc, "rank {} has {} bytes of {} for buffers in other host memory", parts_.rank, bytes,
+  WEIR_INFO(alloc, "rank {} has {} bytes of {} for buffers in other host memory", dependencies_.rank, bytes,
             gpu_.description());
   return made.memory;
 }
@@ -192,8 +195,8 @@ Status DeviceCollectives::lay_out(const Operation& operation, Call& call) {
   work.count = operation.count;
   work.type = operation.type;
   work.op = operation.reduction.op;
-  const uint32_t mark = parts_.check ? signature(operation) : 0;
-  work.tag = uint64_t{number} << 32 | (parts_.check ? mark + number * 0x9e3779b1u : 0);
+  const uint32_t mark = dependencies_.check ? signature(operation) : 0;
+  work.tag = uint64_t{number} << 32 | (dependencies_.check ? mark + number * 0x9e3779b1u : 0);
   work.tile_bytes = chosen.tile_bytes;
   if (!reduces(operation.kind)) return {};
   switch (operation.reduction.scaling) {
@@ -216,7 +219,7 @@ Status DeviceCollectives::lay_out(const Operation& operation, Call& call) {
     case Reduction::Scaling::average:
       work.scales = is_float(operation.type);
       work.factor = average_factors_[static_cast<size_t>(operation.type)];
-      work.divisor = work.scales ? 1 : parts_.ranks;
+      work.divisor = work.scales ? 1 : dependencies_.ranks;
       break;
   }
   return {};
@@ -228,17 +231,17 @@ Status DeviceCollectives::lay_out(Call& call) {
                             [](const Operation& one) { return one.kind != Collective::send_recv; });
   call.collectives = static_cast<size_t>(pairs - call.operations.begin());
   for (const Operation& operation : call.operations) WEIR_TRY(lay_out(operation, call));
-  auto found = pairs_of(call.operations, call.works, parts_.rank);
+  auto found = pairs_of(call.operations, call.works, dependencies_.rank);
   WEIR_TRY(found.status());
   call.pairs = std::move(*found);
   return {};
 }
 
 Result<DeviceCollectives::Call> DeviceCollectives::prepare(std::vector<Operation> operations,
-                                                           std::vector<Place> places, bool alone) {
+                                                           std::vector<StreamPlace> places, bool alone) {
   Call call;
   call.places = std::move(places);
-  for (const Place& place : call.places) {
+  for (const StreamPlace& place : call.places) {
     WEIR_TRY(own_.check(place));
     bool captured = false;
     if (place.on_gpu) {
@@ -290,7 +293,7 @@ Status DeviceCollectives::enter(const Call& call) {
   const uint32_t last = calls_.load(std::memory_order_relaxed);
   // A captured call cannot wait for what is not: there the program's order counts.
   if (!call.captured && !reached(last)) WEIR_TRY(gpu_.events()->wait(last_, call.stream));
-  for (const Place& place : call.places) {
+  for (const StreamPlace& place : call.places) {
     if (place.on_gpu && call.own) {
       WEIR_TRY(gpu_.events()->record(entered_, place.gpu));
       WEIR_TRY(gpu_.events()->wait(entered_, call.stream));
@@ -346,10 +349,10 @@ void DeviceCollectives::begin(const Call& call) {
 void DeviceCollectives::give_up(const Call& call, const Status& why) {
   if (call.captured) return forget(call);
   const Status words(why.code(),
-                     fmt::format("rank {} could not queue a call: {}", parts_.rank, why.message()));
-  parts_.fail(words);
+                     fmt::format("rank {} could not queue a call: {}", dependencies_.rank, why.message()));
+  dependencies_.fail(words);
   abort();
-  (void)parts_.bootstrap->watchdog().fail({parts_.rank, words});  // tells the others
+  (void)dependencies_.bootstrap->watchdog().fail({dependencies_.rank, words});  // tells the others
   // What was queued before the error ends soon: the end of the communicator waits for it.
   const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
   if (gpu_.set(done_, value, call.stream).ok()) calls_.store(value, std::memory_order_release);
@@ -363,7 +366,7 @@ void DeviceCollectives::watch(const Call& call, uint32_t value) {
   uint32_t sequence = sequence_ - static_cast<uint32_t>(call.collectives);
   for (size_t i = 0; i < call.collectives; ++i) {
     const Operation& operation = call.operations[i];
-    monitor_->add({value, {++sequence, parts_.check ? signature(operation) : 0, operation}});
+    monitor_->add({value, {++sequence, dependencies_.check ? signature(operation) : 0, operation}});
   }
   // Sends and receives have no number of their own (execution.h).
   if (call.collectives < call.operations.size())
@@ -386,7 +389,7 @@ Status DeviceCollectives::let_places_go_on(const Call& call) {
   }
   if (call.own) WEIR_TRY(gpu_.events()->record(left_, call.stream));
   bool waits = false;
-  for (const Place& place : call.places) {
+  for (const StreamPlace& place : call.places) {
     if (place.on_gpu) {
       if (call.own) WEIR_TRY(gpu_.events()->wait(left_, place.gpu));
     } else if (place.host != nullptr) {

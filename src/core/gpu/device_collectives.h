@@ -32,7 +32,7 @@ namespace weir::core {
 
 class DeviceCollectives {
  public:
-  struct Parts {
+  struct Dependencies {
     Rank rank = 0;
     int ranks = 1;
     bool check = true;  ///< signatures travel with operations
@@ -50,7 +50,7 @@ class DeviceCollectives {
   struct Call {
     std::vector<Operation> operations;  ///< collectives first
     size_t collectives = 0;
-    std::vector<Place> places;
+    std::vector<StreamPlace> places;
     std::vector<DevicePlans::Chosen> chosen;  ///< of each operation; null: nothing is to be done
     std::vector<exec::Work> works;
     DevicePairs pairs;
@@ -60,7 +60,7 @@ class DeviceCollectives {
   };
 
   /// Errors: those of the driver.
-  static Result<std::unique_ptr<DeviceCollectives>> create(Parts parts,
+  static Result<std::unique_ptr<DeviceCollectives>> create(Dependencies dependencies,
                                                            std::unique_ptr<GpuPeerAccess> peer_access);
   /// Waits until the communicator's stream is empty, a while after an abort.
   ~DeviceCollectives();
@@ -78,7 +78,7 @@ class DeviceCollectives {
   /// Checks, and makes what the operations need. REQUIRES: collectives alone unless exchanges(). Errors:
   /// invalid_usage for streams or memory of other GPUs; those of the driver.
   /// `alone`: nothing else of a group is to be queued before it ends.
-  Result<Call> prepare(std::vector<Operation> operations, std::vector<Place> places, bool alone);
+  Result<Call> prepare(std::vector<Operation> operations, std::vector<StreamPlace> places, bool alone);
   /// Instead of the other steps: the call is not made. REQUIRES: nothing was prepared after it.
   void forget(const Call& call) { sequence_ -= static_cast<uint32_t>(call.collectives); }
   /// The communicator's stream comes after what is queued at the places.
@@ -112,7 +112,7 @@ class DeviceCollectives {
     std::byte* factor = nullptr;
   };
 
-  DeviceCollectives(Parts parts, std::unique_ptr<GpuPeerAccess> peer_access);
+  DeviceCollectives(Dependencies dependencies, std::unique_ptr<GpuPeerAccess> peer_access);
   Status make();
   bool is_away(const void* address) const;
   Result<std::byte*> bounce(size_t bytes);
@@ -130,7 +130,7 @@ class DeviceCollectives {
   void watch(const Call& call, uint32_t value);
   Status let_places_go_on(const Call& call);
 
-  Parts parts_;
+  Dependencies dependencies_;
   std::unique_ptr<GpuPeerAccess> peer_access_;
   device::Gpu& gpu_;
   const LocalGpu own_;

@@ -17,7 +17,8 @@ constexpr int64_t kSilentNs = 1'000'000'000;
 
 }  // namespace
 
-DeviceMonitor::DeviceMonitor(Parts parts) : parts_(std::move(parts)), thread_([this] { work(); }) {}
+DeviceMonitor::DeviceMonitor(Dependencies dependencies)
+    : dependencies_(std::move(dependencies)), thread_([this] { work(); }) {}
 
 DeviceMonitor::~DeviceMonitor() {
   {
@@ -60,22 +61,23 @@ void DeviceMonitor::work() {
 void DeviceMonitor::look() {
   follow_calls();
   if (failed_) return;
-  Activity& own = parts_.bootstrap->activity();
-  if (parts_.aborted->load(std::memory_order_relaxed))
+  Activity& own = dependencies_.bootstrap->activity();
+  if (dependencies_.aborted->load(std::memory_order_relaxed))
     return fail({Code::invalid_usage, "the communicator was aborted by ncclCommAbort"});
   if (own.failed()) return fail(own.status());
-  const exec::gpu::Look seen = parts_.executor->look();
-  if (const auto trouble = parts_.proxy != nullptr ? parts_.proxy->trouble(seen.waiting_for) : std::nullopt)
-    return fail(parts_.bootstrap->watchdog().explain(trouble->peer, trouble->status));
+  const exec::gpu::Look seen = dependencies_.executor->look();
+  if (const auto trouble =
+          dependencies_.proxy != nullptr ? dependencies_.proxy->trouble(seen.waiting_for) : std::nullopt)
+    return fail(dependencies_.bootstrap->watchdog().explain(trouble->peer, trouble->status));
   if (seen.foreign < 0 && seen.left >= 0)
-    return fail(parts_.bootstrap->watchdog().explain(
+    return fail(dependencies_.bootstrap->watchdog().explain(
         seen.left, {Code::remote_error, fmt::format("rank {} has given up", seen.left)}));
   if (seen.foreign < 0) return follow_wait(seen);
-  fail(parts_.bootstrap->watchdog().explain(seen.foreign, mismatch(seen)));
+  fail(dependencies_.bootstrap->watchdog().explain(seen.foreign, mismatch(seen)));
 }
 
 Status DeviceMonitor::mismatch(const exec::gpu::Look& seen) const {
-  const Rank own = parts_.bootstrap->rank();
+  const Rank own = dependencies_.bootstrap->rank();
   constexpr uint64_t kPair = exec::gpu::kPairTag;
   if ((seen.foreign_tag & seen.expected & kPair) != 0)
     return {Code::invalid_usage,
@@ -90,8 +92,8 @@ Status DeviceMonitor::mismatch(const exec::gpu::Look& seen) const {
 
 /// Lets the activity say which call the GPU is at.
 void DeviceMonitor::follow_calls() {
-  Activity& own = parts_.bootstrap->activity();
-  const uint32_t done = parts_.done.host->load(std::memory_order_acquire);
+  Activity& own = dependencies_.bootstrap->activity();
+  const uint32_t done = dependencies_.done.host->load(std::memory_order_acquire);
   while (!under_way_.empty()) {
     const Entry& entry = under_way_.front();
     if (!begun_) {
@@ -118,14 +120,15 @@ void DeviceMonitor::follow_wait(const exec::gpu::Look& seen) {
     since_ns_ = seen_ns_ = now;
   }
   if (peer_ < 0) return;
-  if (const Status trouble = parts_.bootstrap->watchdog().examine(peer_, now - since_ns_); !trouble.ok())
+  if (const Status trouble = dependencies_.bootstrap->watchdog().examine(peer_, now - since_ns_);
+      !trouble.ok())
     fail(trouble);
 }
 
 void DeviceMonitor::fail(const Status& status) {
   failed_ = true;
-  parts_.executor->abort();
-  parts_.fail(status);
+  dependencies_.executor->abort();
+  dependencies_.fail(status);
 }
 
 }  // namespace weir::core

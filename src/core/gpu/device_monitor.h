@@ -25,7 +25,7 @@ namespace weir::core {
 class DeviceMonitor {
  public:
   /// All outlive the monitor.
-  struct Parts {
+  struct Dependencies {
     exec::gpu::Queued* executor = nullptr;
     const Proxy* proxy = nullptr;  ///< null: all ranks are on one host
     Bootstrap* bootstrap = nullptr;
@@ -39,7 +39,7 @@ class DeviceMonitor {
     CallRecord record;
   };
 
-  explicit DeviceMonitor(Parts parts);
+  explicit DeviceMonitor(Dependencies dependencies);
   ~DeviceMonitor();
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
@@ -57,7 +57,7 @@ class DeviceMonitor {
   Status mismatch(const exec::gpu::Look& seen) const;
   void fail(const Status& status);
 
-  const Parts parts_;
+  const Dependencies dependencies_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Entry> added_;

@@ -60,13 +60,13 @@ std::string_view other_algorithm(Collective kind, std::string_view first) {
 /// What a network needs in blocks, the rest of the GPU does not.
 std::vector<DeviceChoice> DevicePlans::choices(Collective kind, int ranks, size_t bytes, Means means) {
   const bool packets = bytes <= kPacketsUpTo && means != Means::proxies;
-  const exec::gpu::Way way{packets ? exec::gpu::Profile::packet : exec::gpu::Profile::bandwidth,
+  const exec::gpu::Way way{packets ? exec::gpu::RingProtocol::packet : exec::gpu::RingProtocol::bandwidth,
                            packets ? kPacketShards : exec::gpu::GpuSegmentTable::kRings};
   const std::string_view first = algorithm_for(kind, ranks, bytes);
   std::vector<DeviceChoice> all{{first, way}, {other_algorithm(kind, first), way}};
   if (means == Means::direct && !packets && ranks > 1)
     all.insert(all.begin(),
-               {kDirect, {exec::gpu::Profile::bandwidth, exec::gpu::GpuSegmentTable::kSignalRings}});
+               {kDirect, {exec::gpu::RingProtocol::bandwidth, exec::gpu::GpuSegmentTable::kSignalRings}});
   return all;
 }
 
@@ -80,10 +80,12 @@ size_t DevicePlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint
 }
 
 Result<DevicePlans::Chosen> DevicePlans::find(Collective kind, Rank root, size_t bytes, bool scales) {
-  if (parts_.ranks == 1 || !has_root(kind)) root = 0;
-  const Means means = parts_.far ? Means::proxies : parts_.direct && !scales ? Means::direct : Means::slots;
+  if (dependencies_.ranks == 1 || !has_root(kind)) root = 0;
+  const Means means = dependencies_.far                 ? Means::proxies
+                      : dependencies_.direct && !scales ? Means::direct
+                                                        : Means::slots;
   Status trouble;
-  for (const DeviceChoice& choice : choices(kind, parts_.ranks, bytes, means)) {
+  for (const DeviceChoice& choice : choices(kind, dependencies_.ranks, bytes, means)) {
     const Made& made = make(choice, kind, root);
     if (made.ready != nullptr) return Chosen{made.ready.get(), tile_bytes(*made.ready, bytes, made.chunks)};
     trouble = made.status;
@@ -93,13 +95,13 @@ Result<DevicePlans::Chosen> DevicePlans::find(Collective kind, Rank root, size_t
 }
 
 const DevicePlans::Made& DevicePlans::make(const DeviceChoice& choice, Collective kind, Rank root) {
-  const Key key{choice.algorithm, kind, root, choice.way.profile};
+  const Key key{choice.algorithm, kind, root, choice.way.protocol};
   if (const auto known = made_.find(key); known != made_.end()) return known->second;
   auto made = emit(choice, kind, root);
   Made entry;
   if (made.ok()) {
     entry = std::move(*made);
-    const bool packets = choice.way.profile == exec::gpu::Profile::packet;
+    const bool packets = choice.way.protocol == exec::gpu::RingProtocol::packet;
     WEIR_INFO(tuning, "{} on GPUs: {} {}, {} shards, tiles of {} bytes", name(kind), choice.algorithm,
               choice.algorithm == kDirect ? "in place"
               : packets                   ? "in packets"
@@ -113,15 +115,15 @@ const DevicePlans::Made& DevicePlans::make(const DeviceChoice& choice, Collectiv
 }
 
 Result<ir::Plan> DevicePlans::plan_of(const DeviceChoice& choice, Collective kind, Rank root) const {
-  const int ranks = parts_.ranks;
+  const int ranks = dependencies_.ranks;
   if (choice.algorithm == kDirect) return algorithms::direct(kind, ranks, root);
   const algorithms::Entry* const entry = algorithms::find(choice.algorithm, kind);
   if (entry == nullptr)
     return Status(Code::internal_error, fmt::format("no {} for {}", choice.algorithm, name(kind)));
-  if (!parts_.far)
+  if (!dependencies_.far)
     return algorithms::emit(choice.algorithm, {kind, ranks, root, algorithms::default_chunks(*entry, ranks)});
-  const uint32_t chunks = algorithms::default_chunks(*entry, ranks, parts_.layout);
-  return algorithms::emit_in_order(choice.algorithm, {kind, ranks, root, chunks}, parts_.layout);
+  const uint32_t chunks = algorithms::default_chunks(*entry, ranks, dependencies_.layout);
+  return algorithms::emit_in_order(choice.algorithm, {kind, ranks, root, chunks}, dependencies_.layout);
 }
 
 Result<DevicePlans::Made> DevicePlans::emit(const DeviceChoice& choice, Collective kind, Rank root) {
@@ -132,11 +134,11 @@ Result<DevicePlans::Made> DevicePlans::emit(const DeviceChoice& choice, Collecti
   const auto wrong = [&](const Status& proof) {
     return Status(Code::internal_error,
                   fmt::format("the {} plan for {} over {} ranks is wrong and was not run: {}",
-                              choice.algorithm, name(kind), parts_.ranks, proof.message()));
+                              choice.algorithm, name(kind), dependencies_.ranks, proof.message()));
   };
   if (const Status proof = ir::verify(*plan); !proof.ok()) return wrong(proof);
   std::vector<exec::Program> programs;
-  for (Rank rank = 0; rank < parts_.ranks; ++rank) {
+  for (Rank rank = 0; rank < dependencies_.ranks; ++rank) {
     auto program = exec::lower(*plan, rank, exec::Peers::buffers);
     WEIR_TRY(program.status());
     programs.push_back(std::move(*program));
@@ -147,7 +149,7 @@ Result<DevicePlans::Made> DevicePlans::emit(const DeviceChoice& choice, Collecti
     options.placement = ir::Placement::in_place;
     if (const Status proof = exec::check(programs, options); !proof.ok()) return wrong(proof);
   }
-  auto ready = parts_.executor->prepare(*plan, programs, choice.way);
+  auto ready = dependencies_.executor->prepare(*plan, programs, choice.way);
   WEIR_TRY(ready.status());
   made.ready = std::move(*ready);
   return made;

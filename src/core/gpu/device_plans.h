@@ -1,4 +1,4 @@
-/// Which plan a collective takes on GPUs that reach each other's memory, in which profile, over how many
+/// Which plan a collective takes on GPUs that reach each other's memory, in which protocol, over how many
 /// blocks: by its size alone, so all ranks choose alike. Plans are verified, lowered for all ranks and
 /// readied when first needed.
 ///
@@ -24,14 +24,14 @@ struct DeviceChoice {
 
 class DevicePlans {
  public:
-  struct Parts {
+  struct Dependencies {
     int ranks = 1;
     exec::gpu::Queued* executor = nullptr;  ///< outlives the plans
     bool direct = false;                    ///< ranks address each other's buffers
     bool far = false;                       ///< ranks are on several hosts
     algorithms::Layout layout = {};         ///< of those; else not looked at
   };
-  explicit DevicePlans(Parts parts) : parts_(std::move(parts)) {}
+  explicit DevicePlans(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
 
   struct Chosen {
     exec::gpu::Ready* ready = nullptr;
@@ -58,13 +58,13 @@ class DevicePlans {
     uint32_t chunks = 1;
     Status status;
   };
-  using Key = std::tuple<std::string_view, Collective, Rank, exec::gpu::Profile>;
+  using Key = std::tuple<std::string_view, Collective, Rank, exec::gpu::RingProtocol>;
 
   const Made& make(const DeviceChoice& choice, Collective kind, Rank root);
   Result<ir::Plan> plan_of(const DeviceChoice& choice, Collective kind, Rank root) const;
   Result<Made> emit(const DeviceChoice& choice, Collective kind, Rank root);
 
-  const Parts parts_;
+  const Dependencies dependencies_;
   std::map<Key, Made> made_;
 };
 

@@ -143,22 +143,24 @@ Status GpuPeerAccess::share_segment(Means means, Offer& offer) {
   return {};
 }
 
-GpuPeerAccess::Offer GpuPeerAccess::offer_of(const Parts& parts, Means means, GpuPeerAccess& peer_access) {
+GpuPeerAccess::Offer GpuPeerAccess::offer_of(const Dependencies& dependencies, Means means,
+                                             GpuPeerAccess& peer_access) {
   Offer offer;
   offer.machine = kernel_identity();
-  offer.process = parts.process;
+  offer.process = dependencies.process;
   const auto refuse = [&](std::string words) {
     offer.why_not = std::move(words);
     return offer;
   };
-  if (parts.gpu == nullptr) return refuse("its process has chosen no GPU");
-  offer.gpu = parts.gpu->address().empty() ? parts.gpu->description() : parts.gpu->address();
-  offer.index = parts.gpu->index();
-  if (parts.path == "staged") return refuse("it is told so by WEIR_GPU_PATH");
-  device::GpuKernels* const driver = parts.gpu->kernels();
-  if (driver == nullptr || parts.gpu->sharing() == nullptr || parts.gpu->events() == nullptr)
-    return refuse(fmt::format("{} runs no kernels", parts.gpu->description()));
-  auto kernels = parts.kernels->on(*parts.gpu);
+  if (dependencies.gpu == nullptr) return refuse("its process has chosen no GPU");
+  offer.gpu =
+      dependencies.gpu->address().empty() ? dependencies.gpu->description() : dependencies.gpu->address();
+  offer.index = dependencies.gpu->index();
+  if (dependencies.path == "staged") return refuse("it is told so by WEIR_GPU_PATH");
+  device::GpuKernels* const driver = dependencies.gpu->kernels();
+  if (driver == nullptr || dependencies.gpu->sharing() == nullptr || dependencies.gpu->events() == nullptr)
+    return refuse(fmt::format("{} runs no kernels", dependencies.gpu->description()));
+  auto kernels = dependencies.kernels->on(*dependencies.gpu);
   if (!kernels.ok()) return refuse(kernels.status().message());
   peer_access.kernels_ = *kernels;
   offer.code = driver->code();
@@ -167,15 +169,15 @@ GpuPeerAccess::Offer GpuPeerAccess::offer_of(const Parts& parts, Means means, Gp
   if (!fitting.ok() || !processors.ok())
     return refuse(fitting.ok() ? processors.status().message() : fitting.status().message());
   offer.blocks = static_cast<uint32_t>(std::max(0, *fitting * *processors));
-  if (const Status taken = peer_access.take_segment(parts.segment_bytes, means); !taken.ok())
+  if (const Status taken = peer_access.take_segment(dependencies.segment_bytes, means); !taken.ok())
     return refuse(taken.message());
   offer.memory = reinterpret_cast<uint64_t>(peer_access.memory_);
   offer.segment_bytes =
       peer_access.memory_bytes_ - head_bytes(static_cast<int>(peer_access.segments_.at.size()));
-  offer.maps = parts.gpu->mappings() != nullptr;
+  offer.maps = dependencies.gpu->mappings() != nullptr;
   offer.why_not_shared = peer_access.share_segment(means, offer).message();
   const auto ranks = static_cast<int>(peer_access.segments_.at.size());
-  if (auto flags = exec::gpu::FlagPages::create(*parts.gpu, peer_access.rank_, ranks); flags.ok()) {
+  if (auto flags = exec::gpu::FlagPages::create(*dependencies.gpu, peer_access.rank_, ranks); flags.ok()) {
     peer_access.flags_ = std::move(*flags);
     offer.flags = reinterpret_cast<uint64_t>(peer_access.flags_.get());
     offer.flag_pages = peer_access.flags_->handle();
@@ -239,8 +241,9 @@ bool GpuPeerAccess::is_near(size_t rank) const {
 
 /// The segment of another rank of the host, or of this one, with what is before it. `file`: that of the
 /// segment; null: there is none.
-Result<std::byte*> GpuPeerAccess::reach_segment(const Parts& parts, const Offer& offer, const Socket* file) {
-  const bool here = offer.process == parts.process;
+Result<std::byte*> GpuPeerAccess::reach_segment(const Dependencies& dependencies, const Offer& offer,
+                                                const Socket* file) {
+  const bool here = offer.process == dependencies.process;
   if (here && offer.index == gpu_->index()) return reinterpret_cast<std::byte*>(offer.memory);
   if (file != nullptr) {
     auto mapped =
@@ -252,7 +255,7 @@ Result<std::byte*> GpuPeerAccess::reach_segment(const Parts& parts, const Offer&
     WEIR_TRY(attached.status());
     attached_.push_back({*attached, 0});
   } else {
-    auto other = parts.gpus->at(offer.index);
+    auto other = dependencies.gpus->at(offer.index);
     WEIR_TRY(other.status());
     WEIR_TRY(gpu_->sharing()->reach(**other));
     return reinterpret_cast<std::byte*>(offer.memory);
@@ -261,7 +264,8 @@ Result<std::byte*> GpuPeerAccess::reach_segment(const Parts& parts, const Offer&
 }
 
 /// Addresses of the segments, and how many blocks a launch may have.
-Status GpuPeerAccess::reach(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
+Status GpuPeerAccess::reach(const Dependencies& dependencies, const std::vector<Offer>& offers,
+                            bool streams) {
   const size_t head = head_bytes(static_cast<int>(offers.size()));
   std::vector<Socket> files;
   if (post_) {
@@ -276,13 +280,13 @@ Status GpuPeerAccess::reach(const Parts& parts, const std::vector<Offer>& offers
   blocks_ = UINT32_MAX;
   for (size_t rank = 0; rank < offers.size(); ++rank) {
     const Offer& offer = offers[rank];
-    one_gpu_ = one_gpu_ && offer.process == parts.process && offer.index == gpu_->index();
+    one_gpu_ = one_gpu_ && offer.process == dependencies.process && offer.index == gpu_->index();
     segments_.bytes = std::min<size_t>(segments_.bytes, offer.segment_bytes);
     const auto sharing = std::count_if(offers.begin(), offers.end(),
                                        [&](const Offer& other) { return other.shares_gpu(offer); });
     blocks_ = std::min(blocks_, offer.blocks / static_cast<uint32_t>(sharing));
     if (!is_near(rank)) continue;
-    auto memory = reach_segment(parts, offer, files.empty() ? nullptr : &files[rank]);
+    auto memory = reach_segment(dependencies, offer, files.empty() ? nullptr : &files[rank]);
     WEIR_TRY(memory.status());
     fins_[rank] = *memory;
     segments_.at[rank] = *memory + head;
@@ -290,16 +294,17 @@ Status GpuPeerAccess::reach(const Parts& parts, const std::vector<Offer>& offers
   if (blocks_ == 0)
     return {Code::system_error,
             fmt::format("{} has no room for the blocks of all its ranks", gpu_->description())};
-  if (!far_.empty()) WEIR_TRY(make_proxied(parts));
-  return make_executor(parts, offers, streams);
+  if (!far_.empty()) WEIR_TRY(make_proxied(dependencies));
+  return make_executor(dependencies, offers, streams);
 }
 
 /// Rings to other hosts, whose messages are as large as those inside.
-Status GpuPeerAccess::make_proxied(const Parts& parts) {
+Status GpuPeerAccess::make_proxied(const Dependencies& dependencies) {
   using exec::gpu::GpuSegmentTable;
   const GpuSegmentTable table(GpuSegmentTable::Ranks::of(segments_), segments_.bytes);
   const size_t slot_bytes = table.message_bytes(GpuSegmentTable::Kind::bandwidth);
-  auto made = ProxiedMemory::make({rank_, gpu_, far_, slot_bytes, parts.routes, parts.adapters});
+  auto made =
+      ProxiedMemory::make({rank_, gpu_, far_, slot_bytes, dependencies.routes, dependencies.adapters});
   WEIR_TRY(made.status());
   proxied_ = std::move(*made);
   return {};
@@ -310,7 +315,8 @@ void GpuPeerAccess::take_back() {
 }
 
 /// Ranks of one process on one GPU have a stream each: they need a hardware queue each (stream_executor.h).
-Status GpuPeerAccess::make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams) {
+Status GpuPeerAccess::make_executor(const Dependencies& dependencies, const std::vector<Offer>& offers,
+                                    bool streams) {
   if (!streams) {
     flags_.reset();
     auto executor = KernelExecutor::create(*gpu_, kernels_, segments_, {blocks_}, proxied());
@@ -318,12 +324,12 @@ Status GpuPeerAccess::make_executor(const Parts& parts, const std::vector<Offer>
     executor_ = std::move(*executor);
     return {};
   }
-  StreamExecutor::Parts own{gpu_, kernels_.transfer, flags_.get(), segments_};
+  StreamExecutor::Dependencies own{gpu_, kernels_.transfer, flags_.get(), segments_};
   std::vector<device::ShareHandle> handles;
   for (size_t rank = 0; rank < offers.size(); ++rank) {
     const Offer& offer = offers[rank];
     handles.push_back(offer.flag_pages);
-    if (offer.process != parts.process || rank == static_cast<size_t>(rank_)) continue;
+    if (offer.process != dependencies.process || rank == static_cast<size_t>(rank_)) continue;
     flags_->share(*reinterpret_cast<const exec::gpu::FlagPages*>(offer.flags));
     if (offer.index == gpu_->index()) own.streams = 1;
   }
@@ -334,11 +340,11 @@ Status GpuPeerAccess::make_executor(const Parts& parts, const std::vector<Offer>
   return {};
 }
 
-Result<GpuPeerAccess::Outcome> GpuPeerAccess::join(const Parts& parts) {
-  auto first = attempt(parts, Means::handles);
+Result<GpuPeerAccess::Outcome> GpuPeerAccess::join(const Dependencies& dependencies) {
+  auto first = attempt(dependencies, Means::handles);
   WEIR_TRY(first.status());
   if (!first->may_use_files) return std::move(first->outcome);
-  auto second = attempt(parts, Means::files);
+  auto second = attempt(dependencies, Means::files);
   WEIR_TRY(second.status());
   if (second->outcome.access == nullptr)
     second->outcome.why_not =
@@ -346,18 +352,18 @@ Result<GpuPeerAccess::Outcome> GpuPeerAccess::join(const Parts& parts) {
   return std::move(second->outcome);
 }
 
-Result<GpuPeerAccess::Attempt> GpuPeerAccess::attempt(const Parts& parts, Means means) {
-  Bootstrap& bootstrap = *parts.bootstrap;
+Result<GpuPeerAccess::Attempt> GpuPeerAccess::attempt(const Dependencies& dependencies, Means means) {
+  Bootstrap& bootstrap = *dependencies.bootstrap;
   const auto ranks = static_cast<size_t>(bootstrap.size());
   std::unique_ptr<GpuPeerAccess> peer_access(new GpuPeerAccess);
   peer_access->uid_ = bootstrap.uid();
   peer_access->rank_ = peer_access->segments_.rank = bootstrap.rank();
-  peer_access->gpu_ = parts.gpu;
+  peer_access->gpu_ = dependencies.gpu;
   peer_access->segments_.at.resize(ranks);
   peer_access->fins_.resize(ranks);
   peer_access->find_neighbours(bootstrap.peers());
   ByteWriter told;  // rank 0's path counts for all
-  told.put_bytes(offer_of(parts, means, *peer_access).bytes()).put_string(parts.path);
+  told.put_bytes(offer_of(dependencies, means, *peer_access).bytes()).put_string(dependencies.path);
   auto all = bootstrap.all_gather(told.take());
   WEIR_TRY(all.status());
   std::vector<Offer> offers;
@@ -372,7 +378,7 @@ Result<GpuPeerAccess::Attempt> GpuPeerAccess::attempt(const Parts& parts, Means 
   std::string& why_not = made.outcome.why_not = found.why_not;
   bool unshared = found.unshared;
   if (why_not.empty()) {
-    const Status reached = peer_access->reach(parts, offers, found.streams);
+    const Status reached = peer_access->reach(dependencies, offers, found.streams);
     auto results = bootstrap.all_gather(ByteWriter().put_string(reached.message()).take());
     WEIR_TRY(results.status());
     for (size_t rank = 0; rank < ranks && why_not.empty(); ++rank) {

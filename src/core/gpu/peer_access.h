@@ -26,7 +26,7 @@ namespace weir::core {
 
 class GpuPeerAccess {
  public:
-  struct Parts {
+  struct Dependencies {
     Bootstrap* bootstrap = nullptr;
     device::Gpus* gpus = nullptr;
     device::Gpu* gpu = nullptr;  ///< of this rank; null: none
@@ -45,7 +45,7 @@ class GpuPeerAccess {
 
   /// Collective over the bootstrap. All memory is taken, and given back where it was in vain, before any rank
   /// returns: nobody's kernels wait meanwhile. Errors: those of the bootstrap.
-  static Result<Outcome> join(const Parts& parts);
+  static Result<Outcome> join(const Dependencies& dependencies);
   /// Frees. REQUIRES: everyone_left(), or nobody ever ran.
   ~GpuPeerAccess();
   GpuPeerAccess(const GpuPeerAccess&) = delete;
@@ -95,8 +95,8 @@ class GpuPeerAccess {
   };
 
   GpuPeerAccess() = default;
-  static Result<Attempt> attempt(const Parts& parts, Means means);
-  static Offer offer_of(const Parts& parts, Means means, GpuPeerAccess& peer_access);
+  static Result<Attempt> attempt(const Dependencies& dependencies, Means means);
+  static Offer offer_of(const Dependencies& dependencies, Means means, GpuPeerAccess& peer_access);
   Status take_segment(size_t bytes, Means means);
   Status share_segment(Means means, Offer& offer);
   struct Verdict {
@@ -108,10 +108,10 @@ class GpuPeerAccess {
                          const std::string& path);
   void find_neighbours(const std::vector<PeerAddress>& peers);
   bool is_near(size_t rank) const;
-  Status reach(const Parts& parts, const std::vector<Offer>& offers, bool streams);
-  Result<std::byte*> reach_segment(const Parts& parts, const Offer& offer, const Socket* file);
-  Status make_proxied(const Parts& parts);
-  Status make_executor(const Parts& parts, const std::vector<Offer>& offers, bool streams);
+  Status reach(const Dependencies& dependencies, const std::vector<Offer>& offers, bool streams);
+  Result<std::byte*> reach_segment(const Dependencies& dependencies, const Offer& offer, const Socket* file);
+  Status make_proxied(const Dependencies& dependencies);
+  Status make_executor(const Dependencies& dependencies, const std::vector<Offer>& offers, bool streams);
   bool settle_exit();
   void let_go();
 

@@ -21,7 +21,7 @@ class ProxiedMemory {
     GpuSlots::Allows allows;  ///< empty: none
     bool read = true;         ///< they do not only write it
   };
-  struct Parts {
+  struct Dependencies {
     Rank rank = 0;
     device::Gpu* gpu = nullptr;
     std::vector<Rank> peers;  ///< on other hosts
@@ -32,16 +32,16 @@ class ProxiedMemory {
 
   /// GPU and transports outlive it; transports only until take_back(). Errors: those of the driver, and that
   /// it would be too much.
-  static Result<std::unique_ptr<ProxiedMemory>> make(const Parts& parts);
+  static Result<std::unique_ptr<ProxiedMemory>> make(const Dependencies& dependencies);
 
   exec::gpu::ProxyRings& rings() { return rings_; }
   /// Nobody serves the rings any more: transports forget what they were lent.
   void take_back();
 
  private:
-  ProxiedMemory(const Parts& parts, Pinned memory, uint64_t on_gpu);
-  void lend(const Parts& parts);
-  Status lend_to(Transport& transport, const Parts& parts);
+  ProxiedMemory(const Dependencies& dependencies, Pinned memory, uint64_t on_gpu);
+  void lend(const Dependencies& dependencies);
+  Status lend_to(Transport& transport, const Dependencies& dependencies);
 
   Pinned memory_;
   exec::gpu::ProxyRings rings_;

@@ -21,7 +21,8 @@ constexpr int64_t kDrainNs = 2'000'000'000;
 
 }  // namespace
 
-Proxy::Proxy(Parts parts) : parts_(std::move(parts)), thread_([this] { work(); }) {}
+Proxy::Proxy(Dependencies dependencies)
+    : dependencies_(std::move(dependencies)), thread_([this] { work(); }) {}
 
 Proxy::~Proxy() {
   stop_.store(true);
@@ -57,16 +58,17 @@ void Proxy::work() {
     if (carry_all() || rest(now - moved_ns)) moved_ns = now_ns();
     if (!stop_.load(std::memory_order_relaxed)) continue;
     if (stop_ns == 0) stop_ns = now;
-    if (trouble() || parts_.aborted->load(std::memory_order_relaxed) || drained()) return;
+    if (trouble() || dependencies_.aborted->load(std::memory_order_relaxed) || drained()) return;
     if (now - stop_ns > kDrainNs) return;
   }
 }
 
 /// Whether anything moved.
 bool Proxy::carry_all() {
-  if (parts_.aborted->load(std::memory_order_relaxed) || trouble()) return false;
-  for (const exec::gpu::ProxyRings::End& end : parts_.rings->newly_wanted()) {
-    auto opened = ProxiedEnd::open(parts_.self, *parts_.gpu, *parts_.rings, end, *parts_.routes);
+  if (dependencies_.aborted->load(std::memory_order_relaxed) || trouble()) return false;
+  for (const exec::gpu::ProxyRings::End& end : dependencies_.rings->newly_wanted()) {
+    auto opened = ProxiedEnd::open(dependencies_.self, *dependencies_.gpu, *dependencies_.rings, end,
+                                   *dependencies_.routes);
     if (!opened.ok()) {
       const std::lock_guard lock(mutex_);
       trouble_ = Trouble{end.peer, opened.status()};
@@ -89,9 +91,9 @@ bool Proxy::drained() const {
 
 /// After a look in vain, so long after anything has moved. True: there is something new.
 bool Proxy::rest(int64_t idle_ns) {
-  const bool busy = parts_.busy() || !drained();
+  const bool busy = dependencies_.busy() || !drained();
   std::unique_lock lock(mutex_);
-  const bool over = trouble_.has_value() || parts_.aborted->load(std::memory_order_relaxed);
+  const bool over = trouble_.has_value() || dependencies_.aborted->load(std::memory_order_relaxed);
   const auto woken = [this] { return woken_; };
   if (stop_.load(std::memory_order_relaxed) || (!over && idle_ns < (busy ? kEagerNs : kEagerForGraphsNs))) {
     lock.unlock();

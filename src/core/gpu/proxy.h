@@ -25,7 +25,7 @@ namespace weir::core {
 class Proxy {
  public:
   /// All outlive the proxy. Nobody else uses the transports of the routes meanwhile.
-  struct Parts {
+  struct Dependencies {
     Rank self = 0;
     device::Gpu* gpu = nullptr;
     exec::gpu::ProxyRings* rings = nullptr;
@@ -39,7 +39,7 @@ class Proxy {
     Status status;
   };
 
-  explicit Proxy(Parts parts);
+  explicit Proxy(Dependencies dependencies);
   /// Carries away what kernels have sent, for a while, unless aborted.
   ~Proxy();
   Proxy(const Proxy&) = delete;
@@ -59,7 +59,7 @@ class Proxy {
   bool rest(int64_t idle_ns);
   void give_up(size_t end, const Status& why);
 
-  const Parts parts_;
+  const Dependencies dependencies_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool woken_ = false;

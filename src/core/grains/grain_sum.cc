@@ -150,7 +150,7 @@ Result<size_t> GrainSum::exchange(Communicator& communicator, std::span<const Gr
   size_t sent = 0;
   for (const Operation& operation : operations)
     if (operation.sends) sent += operation.count * sizeof(float);
-  if (!operations.empty()) WEIR_TRY(communicator.run(operations, Place{queued.stream.get()}));
+  if (!operations.empty()) WEIR_TRY(communicator.run(operations, StreamPlace{queued.stream.get()}));
   queued.done->record(queued.stream.get());
   return sent;
 }

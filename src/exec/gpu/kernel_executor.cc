@@ -78,7 +78,7 @@ Status misfit(std::string_view words) {
 
 /// Whether ranks may do so; `far`: some are on other hosts.
 Status allows(const Needs& needs, const Way& way, bool far) {
-  const bool packets = way.profile == Profile::packet;
+  const bool packets = way.protocol == RingProtocol::packet;
   if (needs.pulls) return misfit("its ranks read each other's scratch");
   if (needs.direct && packets)
     return misfit("its ranks use each other's buffers, and packets say nothing of other memory");
@@ -105,10 +105,10 @@ struct KernelExecutor::Pages {
 /// A plan with its code, which goes to the segment before the first launch.
 class KernelExecutor::Bound final : public Ready {
  public:
-  Bound(const Program& own, Profile profile) : program(own), profile(profile) {}
+  Bound(const Program& own, RingProtocol protocol) : program(own), protocol(protocol) {}
 
   const Program program;
-  const Profile profile;
+  const RingProtocol protocol;
   Launch launch;
   size_t code_at = 0;  ///< in the segment's room for code
   size_t code_bytes = 0;
@@ -165,15 +165,15 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
                                                        std::span<const Program> programs, const Way& way) {
   const Needs needs = needs_of(programs);
   WEIR_TRY(allows(needs, way, proxied_ != nullptr));
-  const GpuSegmentTable::Kind kind = way.profile == Profile::packet ? GpuSegmentTable::Kind::packet
-                                     : needs.messages               ? GpuSegmentTable::Kind::bandwidth
-                                                                    : GpuSegmentTable::Kind::signal;
+  const GpuSegmentTable::Kind kind = way.protocol == RingProtocol::packet ? GpuSegmentTable::Kind::packet
+                                     : needs.messages                     ? GpuSegmentTable::Kind::bandwidth
+                                                                          : GpuSegmentTable::Kind::signal;
   const uint32_t shards = std::min({way.shards, rings(kind) / needs.rings, limits_.blocks / needs.lanes});
   if (shards == 0)
     return misfit(fmt::format("it needs {} rings between two ranks, of {}, and {} blocks, of {}", needs.rings,
                               rings(kind), needs.lanes, limits_.blocks));
   const Program& own = programs[static_cast<size_t>(segments_.rank)];
-  auto bound = std::make_unique<Bound>(own, way.profile);
+  auto bound = std::make_unique<Bound>(own, way.protocol);
   bound->shards = shards;
   size_t room = needs.messages ? table_.message_bytes(kind) / own.message_chunks : kDirectBytes;
   if (needs.scratch_chunks > 0)
@@ -263,7 +263,7 @@ Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
   WEIR_TRY(set_work(launch, bound.program, work, bound.tile_bytes));
   WEIR_TRY(send_code(bound.code_at, bound.code_bytes, bound.sent, stream));
   launch.shards = static_cast<uint32_t>(std::min<size_t>(bound.shards, launch.division.passes));
-  const bool packets = bound.profile == Profile::packet;
+  const bool packets = bound.protocol == RingProtocol::packet;
   const size_t piece = launch.division.tile * launch.element / (packets ? 8 : 64);
   const auto threads = static_cast<uint32_t>(round_up(std::max<size_t>(piece, 1), kLeastThreads));
   void* arguments[] = {&launch};

@@ -18,16 +18,16 @@ namespace {
 using weir::exec::gpu::Launch;
 using weir::exec::gpu::MoveLaunch;
 using weir::exec::gpu::PairsLaunch;
-using weir::exec::gpu::Profile;
+using weir::exec::gpu::RingProtocol;
 
 static_assert(weir::exec::gpu::kMostThreads == 512 && weir::exec::gpu::kMostThreadsOfAmd == 256);
 
-template <Profile kProfile>
+template <RingProtocol kProtocol>
 WEIR_DEVICE void run_block(const Launch& launch, uint32_t host_block) {
   WEIR_SHARED weir::exec::gpu::Transfer shared;
   WEIR_SHARED weir::device::BarrierWords words;
   weir::device::Block block = weir::device::Block::current(host_block, words);
-  weir::exec::gpu::LaneRun<kProfile>(launch, block, shared).run();
+  weir::exec::gpu::LaneRun<kProtocol>(launch, block, shared).run();
 }
 
 /// The only argument of a kernel, where the driver has put it. HIP's compiler makes a copy for each thread of
@@ -61,17 +61,19 @@ WEIR_DEVICE void run_move(const MoveLaunch& launch, uint32_t host_block) {
 
 #if defined(__CUDACC__) || defined(__HIP__)
 WEIR_KERNEL weir_lanes_bandwidth(const WEIR_ARGUMENT Launch launch) {
-  run_block<Profile::bandwidth>(launch, 0);
+  run_block<RingProtocol::bandwidth>(launch, 0);
 }
-WEIR_KERNEL weir_lanes_packet(const WEIR_ARGUMENT Launch launch) { run_block<Profile::packet>(launch, 0); }
+WEIR_KERNEL weir_lanes_packet(const WEIR_ARGUMENT Launch launch) {
+  run_block<RingProtocol::packet>(launch, 0);
+}
 WEIR_KERNEL weir_transfer(const WEIR_ARGUMENT MoveLaunch launch) { run_move(launch, 0); }
 WEIR_KERNEL weir_pairs(const WEIR_ARGUMENT PairsLaunch launch) { run_pairs(as_passed(launch), 0); }
 #else
 WEIR_KERNEL weir_lanes_bandwidth(const Launch* launch, uint32_t block, uint32_t) {
-  run_block<Profile::bandwidth>(*launch, block);
+  run_block<RingProtocol::bandwidth>(*launch, block);
 }
 WEIR_KERNEL weir_lanes_packet(const Launch* launch, uint32_t block, uint32_t) {
-  run_block<Profile::packet>(*launch, block);
+  run_block<RingProtocol::packet>(*launch, block);
 }
 WEIR_KERNEL weir_transfer(const MoveLaunch* launch, uint32_t block, uint32_t) { run_move(*launch, block); }
 WEIR_KERNEL weir_pairs(const PairsLaunch* launch, uint32_t block, uint32_t) { run_pairs(*launch, block); }

@@ -14,7 +14,7 @@
 
 namespace weir::exec::gpu {
 
-template <Profile kProfile>
+template <RingProtocol kProtocol>
 class LaneRun {
  public:
   WEIR_DEVICE LaneRun(const Launch& launch, device::Block& block, Transfer& shared)
@@ -47,7 +47,7 @@ class LaneRun {
   }
 
  private:
-  static constexpr bool kPackets = kProfile == Profile::packet;
+  static constexpr bool kPackets = kProtocol == RingProtocol::packet;
 
   WEIR_DEVICE uint32_t index_of(uint16_t place) const { return launch_.places[place].index; }
 

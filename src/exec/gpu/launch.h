@@ -13,8 +13,8 @@
 /// proxy carries messages (proxy_rings.h). Before the first launch they are zero. A ring goes on where
 /// the last launch left it, so a launch in a graph can be replayed, and it is reset only with both ends.
 ///
-/// Profiles. `bandwidth`: a message is its slot, and a number that is written after it. `packet`: every 8
-/// bytes of a message travel with a flag each half, so nobody waits for a number that comes after the data;
+/// Ring protocols. `bandwidth`: a message is its slot, and a number that is written after it. `packet`: every
+/// 8 bytes of a message travel with a flag each half, so nobody waits for a number that comes after the data;
 /// twice the bytes, for small messages. All ranks of an operation use the same.
 ///
 /// An end that a kernel left before its last message (abort, foreign message) is of no use any more.
@@ -29,7 +29,7 @@
 
 namespace weir::exec::gpu {
 
-enum class Profile : uint8_t { bandwidth, packet };
+enum class RingProtocol : uint8_t { bandwidth, packet };
 
 /// Threads of a block: as many as leave each enough registers.
 inline constexpr uint32_t kMostThreads = 512;
@@ -50,13 +50,13 @@ struct Port {
 };
 
 /// Bytes from slot to slot of a ring whose messages have up to `bytes` bytes, a multiple of kGrainBytes.
-constexpr size_t slot_stride(Profile profile, size_t bytes) {
-  return profile == Profile::packet ? 16 + 2 * bytes : bytes;
+constexpr size_t slot_stride(RingProtocol protocol, size_t bytes) {
+  return protocol == RingProtocol::packet ? 16 + 2 * bytes : bytes;
 }
 /// Words behind Port::arrived.
 constexpr size_t arrived_words(uint32_t slots) { return 1 + 2 * size_t{slots}; }
 
-/// Where a rank has its buffers for an operation; what signals carry in the bandwidth profile where ranks
+/// Where a rank has its buffers for an operation; what signals carry in the bandwidth protocol where ranks
 /// access each other directly (src/exec/signals.h). Addresses that count on all their GPUs.
 struct BuffersOfRank {
   const std::byte* input = nullptr;
@@ -86,7 +86,7 @@ struct Launch {
   uint32_t lane_count = 0;
   uint32_t channels = 0;
   uint32_t shards = 1;
-  /// Packet profile: messages also order other memory than their own. Needed by plans that orders_memory()
+  /// Packet protocol: messages also order other memory than their own. Needed by plans that orders_memory()
   /// names.
   bool ordered = false;
 

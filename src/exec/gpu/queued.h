@@ -40,7 +40,7 @@ struct GpuSegments {
 
 /// How a plan is to run; the same on all ranks.
 struct Way {
-  Profile profile = Profile::bandwidth;
+  RingProtocol protocol = RingProtocol::bandwidth;
   uint32_t shards = 1;  ///< at most; there may be room for fewer
 };
 

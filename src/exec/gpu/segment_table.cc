@@ -10,8 +10,8 @@ namespace {
 constexpr size_t kCodeBytes = size_t{512} << 10;
 constexpr size_t kScratchBytes = size_t{512} << 10;
 constexpr size_t kPacketRing =
-    GpuSegmentTable::kSlots * slot_stride(Profile::packet, GpuSegmentTable::kPacketBytes);
-constexpr size_t kSignalSlot = slot_stride(Profile::bandwidth, sizeof(BuffersOfRank));
+    GpuSegmentTable::kSlots * slot_stride(RingProtocol::packet, GpuSegmentTable::kPacketBytes);
+constexpr size_t kSignalSlot = slot_stride(RingProtocol::bandwidth, sizeof(BuffersOfRank));
 constexpr size_t kSignalRing = GpuSegmentTable::kSlots * kSignalSlot;
 constexpr size_t kRingsOfAPeer = 2 * GpuSegmentTable::kRings + GpuSegmentTable::kSignalRings;
 
@@ -42,7 +42,7 @@ GpuSegmentTable::GpuSegmentTable(const Ranks& ranks, size_t bytes) {
   const size_t peers = static_cast<size_t>(ranks.on_host);
   size_t at = peers * kRingsOfAPeer * sizeof(Words);
   const auto take = [&at](size_t wanted) {
-    const Room room{at, wanted};
+    const ByteRange room{at, wanted};
     at = round_up(at + wanted, kLineBytes);
     return room;
   };
@@ -72,7 +72,8 @@ size_t GpuSegmentTable::message_bytes(Kind kind) const {
 }
 
 size_t GpuSegmentTable::stride(Kind kind) const {
-  return slot_stride(kind == Kind::packet ? Profile::packet : Profile::bandwidth, message_bytes(kind));
+  return slot_stride(kind == Kind::packet ? RingProtocol::packet : RingProtocol::bandwidth,
+                     message_bytes(kind));
 }
 
 /// Of a peer, those of bandwidth come first, then packets', then signals'.

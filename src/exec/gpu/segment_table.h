@@ -4,7 +4,7 @@
 ///     | words of rings | counts of rings to other hosts | code | scratch |
 ///     | slots of packets | slots of signals | slots of bandwidth |
 ///
-/// Between any two ranks of a host there are rings each way, kRings for each profile and kSignalRings for
+/// Between any two ranks of a host there are rings each way, kRings for each protocol and kSignalRings for
 /// plans in which ranks only tell each other things. All plans use them in turn: messages are in order along
 /// each, whatever plan they belong to, so the counts of both ends go on from plan to plan. Slots, and the
 /// words that the other end writes, lie with who reads them.
@@ -21,7 +21,7 @@
 namespace weir::exec::gpu {
 
 /// A run of bytes in a segment.
-struct Room {
+struct ByteRange {
   size_t at = 0;
   size_t bytes = 0;
 };
@@ -53,8 +53,8 @@ class GpuSegmentTable {
   /// Most bytes of a message.
   size_t message_bytes(Kind kind) const;
   /// Programs and ports of this rank's plans; what lanes keep for themselves.
-  Room code() const { return code_; }
-  Room scratch() const { return scratch_; }
+  ByteRange code() const { return code_; }
+  ByteRange scratch() const { return scratch_; }
 
   /// One end of ring `ring` between the segments' rank and `peer`, of the same host.
   Port port(const GpuSegments& segments, Kind kind, Rank peer, bool outgoing, uint32_t ring) const;
@@ -69,8 +69,8 @@ class GpuSegmentTable {
   size_t stride(Kind kind) const;
 
   size_t counts_at_ = 0;
-  Room code_;
-  Room scratch_;
+  ByteRange code_;
+  ByteRange scratch_;
   size_t packets_at_ = 0;
   size_t signals_at_ = 0;
   size_t slots_at_ = 0;

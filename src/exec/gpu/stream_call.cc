@@ -25,11 +25,11 @@ uint64_t factor_of(const Work& work, size_t element) {
 
 }  // namespace
 
-StreamCall::StreamCall(const Parts& parts)
-    : parts_(parts),
-      prepared_(*parts.prepared),
-      work_(*parts.work),
-      gpu_(*parts.executor->gpu),
+StreamCall::StreamCall(const Dependencies& dependencies)
+    : dependencies_(dependencies),
+      prepared_(*dependencies.prepared),
+      work_(*dependencies.work),
+      gpu_(*dependencies.executor->gpu),
       stamp_(FlagPages::stamp_of(work_.tag)),
       element_(size_of(work_.type)),
       division_(
@@ -123,7 +123,8 @@ Status StreamCall::move_chunk(MoveLaunch& launch, device::GpuStream stream) {
   }
   launch.blocks = static_cast<uint32_t>(std::clamp<size_t>(bytes / kBlockBytes, 1, kMostTransferBlocks));
   void* arguments[] = {&launch};
-  return gpu_.kernels()->launch({parts_.executor->transfer, launch.blocks, kThreads, 0, arguments}, stream);
+  return gpu_.kernels()->launch({dependencies_.executor->transfer, launch.blocks, kThreads, 0, arguments},
+                                stream);
 }
 
 /// Chunk `i` of a move, `offset` bytes into messages: as the lane kernels have it.
@@ -161,7 +162,7 @@ void StreamCall::describe(const Step& step, uint32_t i, size_t pass, uint64_t of
 std::byte* StreamCall::address(const Place& place, uint32_t chunk, const Piece& piece,
                                uint64_t offset) const {
   const QueuePlan& plan = prepared_.plan;
-  const GpuSegments& segments = parts_.executor->segments;
+  const GpuSegments& segments = dependencies_.executor->segments;
   const auto in_segment = [&](Rank rank, size_t at) { return segments.at[static_cast<size_t>(rank)] + at; };
   const auto in_scratch = [&](Rank rank) {
     return in_segment(rank, plan.scratch[static_cast<size_t>(rank)] + chunk * plan.tile_bytes);

@@ -12,13 +12,13 @@ namespace weir::exec::gpu {
 class StreamCall {
  public:
   /// All of it outlives the object. `streams` are by lane.
-  struct Parts {
-    const StreamExecutor::Parts* executor = nullptr;
+  struct Dependencies {
+    const StreamExecutor::Dependencies* executor = nullptr;
     const StreamExecutor::Prepared* prepared = nullptr;
     const Work* work = nullptr;
     const std::vector<device::GpuStream>* streams = nullptr;
   };
-  explicit StreamCall(const Parts& parts);
+  explicit StreamCall(const Dependencies& dependencies);
 
   /// Submits everything, in order. Errors: those of the driver.
   Status submit();
@@ -35,13 +35,13 @@ class StreamCall {
 
   const Place& place(uint16_t index) const { return prepared_.program.places[index]; }
   const QueuedChannel& channel(const Place& place) const { return prepared_.plan.channels[place.index]; }
-  device::GpuStream stream_of(uint32_t lane) const { return (*parts_.streams)[lane]; }
+  device::GpuStream stream_of(uint32_t lane) const { return (*dependencies_.streams)[lane]; }
   uint32_t slot_of(const Place& place) const { return done_[place.index] % kQueuedSlots; }
   device::GpuFlag flag_of(const QueuedChannel& channel, uint32_t slot) const {
-    return parts_.executor->flags->flag(channel.receiver, channel.flag + slot);
+    return dependencies_.executor->flags->flag(channel.receiver, channel.flag + slot);
   }
 
-  const Parts parts_;
+  const Dependencies dependencies_;
   const StreamExecutor::Prepared& prepared_;
   const Work& work_;
   device::Gpu& gpu_;

@@ -36,20 +36,20 @@ Status check_buffers(const Work& work) {
 
 }  // namespace
 
-Result<std::unique_ptr<StreamExecutor>> StreamExecutor::create(Parts parts) {
-  std::unique_ptr<StreamExecutor> executor(new StreamExecutor(std::move(parts)));
+Result<std::unique_ptr<StreamExecutor>> StreamExecutor::create(Dependencies dependencies) {
+  std::unique_ptr<StreamExecutor> executor(new StreamExecutor(std::move(dependencies)));
   WEIR_TRY(executor->make_streams());
   return executor;
 }
 
 Status StreamExecutor::make_streams() {
-  device::GpuEvents& events = *parts_.gpu->events();
+  device::GpuEvents& events = *dependencies_.gpu->events();
   auto forks = events.make(device::GpuEventUse::streams);
   WEIR_TRY(forks.status());
   forks_ = *forks;
-  while (own_.size() + 1 < parts_.streams) {
+  while (own_.size() + 1 < dependencies_.streams) {
     Own& own = own_.emplace_back();
-    auto stream = parts_.gpu->make_stream();
+    auto stream = dependencies_.gpu->make_stream();
     WEIR_TRY(stream.status());
     own.stream = *stream;
     auto joins = events.make(device::GpuEventUse::streams);
@@ -62,12 +62,12 @@ Status StreamExecutor::make_streams() {
 StreamExecutor::~StreamExecutor() {
   // An aborted one goes on releasing until its streams have ended.
   for (const Own& own : own_)
-    if (own.stream != nullptr) (void)parts_.gpu->synchronize(own.stream);
+    if (own.stream != nullptr) (void)dependencies_.gpu->synchronize(own.stream);
   ends_.store(true);
   if (releaser_.joinable()) releaser_.join();
-  device::GpuEvents& events = *parts_.gpu->events();
+  device::GpuEvents& events = *dependencies_.gpu->events();
   for (const Own& own : own_) {
-    if (own.stream != nullptr) (void)parts_.gpu->destroy_stream(own.stream);
+    if (own.stream != nullptr) (void)dependencies_.gpu->destroy_stream(own.stream);
     if (own.joins != nullptr) (void)events.destroy(own.joins);
   }
   if (forks_ != nullptr) (void)events.destroy(forks_);
@@ -75,7 +75,7 @@ StreamExecutor::~StreamExecutor() {
 
 Result<std::unique_ptr<Ready>> StreamExecutor::prepare(const ir::Plan&, std::span<const Program> programs,
                                                        const Way&) {
-  const GpuSegments& segments = parts_.segments;
+  const GpuSegments& segments = dependencies_.segments;
   auto plan = plan_queue(programs, segments.rank, segments.bytes, FlagPages::kFlags);
   WEIR_TRY(plan.status());
   auto ready = std::make_unique<StreamReady>();
@@ -89,9 +89,9 @@ Status StreamExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
   if (aborted_.load()) return {};
   WEIR_TRY(check_buffers(work));
   const auto& prepared = static_cast<StreamReady&>(ready).prepared;
-  auto captured = parts_.gpu->captures(stream);
+  auto captured = dependencies_.gpu->captures(stream);
   WEIR_TRY(captured.status());
-  parts_.flags->enter(work.tag);
+  dependencies_.flags->enter(work.tag);
   uint32_t number = 0;
   if (!*captured) {
     const std::lock_guard lock(mutex_);
@@ -100,10 +100,10 @@ Status StreamExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
   }
   auto streams = fork(*prepared, stream, *captured);
   WEIR_TRY(streams.status());
-  WEIR_TRY(StreamCall({&parts_, prepared.get(), &work, &*streams}).submit());
+  WEIR_TRY(StreamCall({&dependencies_, prepared.get(), &work, &*streams}).submit());
   if (*captured) return {};
   WEIR_TRY(join(*streams, stream));
-  return parts_.gpu->set(parts_.flags->done(), number, stream);
+  return dependencies_.gpu->set(dependencies_.flags->done(), number, stream);
 }
 
 Status StreamExecutor::exchange(std::span<const Pair>, device::GpuStream) {
@@ -121,7 +121,7 @@ Result<std::vector<device::GpuStream>> StreamExecutor::fork(const Prepared& prep
     if (turn % (own_.size() + 1) != 0) streams[lane] = own_[turn % (own_.size() + 1) - 1].stream;
     ++turn;
   }
-  device::GpuEvents& events = *parts_.gpu->events();
+  device::GpuEvents& events = *dependencies_.gpu->events();
   if (turn > 1) WEIR_TRY(events.record(forks_, stream));
   for (const Own& own : own_) {
     if (std::find(streams.begin(), streams.end(), own.stream) == streams.end()) continue;
@@ -132,7 +132,7 @@ Result<std::vector<device::GpuStream>> StreamExecutor::fork(const Prepared& prep
 
 /// The caller's stream, which has the first lane, waits for the others.
 Status StreamExecutor::join(const std::vector<device::GpuStream>& streams, device::GpuStream stream) {
-  device::GpuEvents& events = *parts_.gpu->events();
+  device::GpuEvents& events = *dependencies_.gpu->events();
   for (const Own& own : own_) {
     if (std::find(streams.begin(), streams.end(), own.stream) == streams.end()) continue;
     WEIR_TRY(events.record(own.joins, own.stream));
@@ -143,7 +143,7 @@ Status StreamExecutor::join(const std::vector<device::GpuStream>& streams, devic
 
 void StreamExecutor::abort() {
   if (aborted_.exchange(true)) return;
-  parts_.flags->leave();
+  dependencies_.flags->leave();
   releaser_ = std::thread([this] { release_on(); });
 }
 
@@ -155,17 +155,17 @@ void StreamExecutor::retire() {
 void StreamExecutor::release_on() {
   const int64_t until = now_ns() + kDeadNs;
   for (bool begun = false; !ends_.load();) {
-    begun = begun || retired_.load() || parts_.flags->all_left() || now_ns() > until;
-    if (begun) parts_.flags->release();
+    begun = begun || retired_.load() || dependencies_.flags->all_left() || now_ns() > until;
+    if (begun) dependencies_.flags->release();
     std::this_thread::sleep_for(retired_.load() ? kLongNap : kNap);
   }
 }
 
 Look StreamExecutor::look() {
   Look look;
-  look.left = parts_.flags->left();
-  look.foreign = parts_.flags->foreign(look.foreign_tag);
-  const uint32_t done = parts_.flags->done().host->load(std::memory_order_acquire);
+  look.left = dependencies_.flags->left();
+  look.foreign = dependencies_.flags->foreign(look.foreign_tag);
+  const uint32_t done = dependencies_.flags->done().host->load(std::memory_order_acquire);
   const std::lock_guard lock(mutex_);
   while (!outstanding_.empty() && static_cast<int32_t>(done - outstanding_.front().number) >= 0)
     outstanding_.pop_front();
@@ -190,7 +190,8 @@ uint64_t StreamExecutor::state_of(const Outstanding& call) const {
 }
 
 uint32_t StreamExecutor::value_of(const QueuedChannel& channel, uint32_t slot) const {
-  return parts_.flags->flag(channel.receiver, channel.flag + slot).host->load(std::memory_order_acquire);
+  return dependencies_.flags->flag(channel.receiver, channel.flag + slot)
+      .host->load(std::memory_order_acquire);
 }
 
 /// Who has not sent what there is a slot for; else who has not given a slot. Who waits for a slot waits for a
@@ -200,7 +201,7 @@ Rank StreamExecutor::peer_waited_for(const Outstanding& call) const {
   for (const bool outgoing : {false, true}) {
     for (size_t c = 0; c < channels.size(); ++c) {
       const Channel& end = call.prepared->program.channels[c];
-      if (end.outgoing != outgoing || end.peer == parts_.segments.rank) continue;
+      if (end.outgoing != outgoing || end.peer == dependencies_.segments.rank) continue;
       bool is_free = false;
       for (uint32_t slot = 0; slot < kQueuedSlots; ++slot)
         is_free |= value_of(channels[c], slot) == FlagPages::free_value(call.stamp);

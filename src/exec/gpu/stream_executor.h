@@ -33,7 +33,7 @@ namespace weir::exec::gpu {
 class StreamExecutor final : public Queued {
  public:
   /// `gpu` and `flags` outlive the executor, as do the segments. `transfer` is weir_transfer.
-  struct Parts {
+  struct Dependencies {
     device::Gpu* gpu = nullptr;
     device::GpuKernel transfer = nullptr;
     FlagPages* flags = nullptr;
@@ -41,7 +41,7 @@ class StreamExecutor final : public Queued {
     uint32_t streams = 4;  ///< at most, the caller's among them
   };
   /// Errors: those of the driver.
-  static Result<std::unique_ptr<StreamExecutor>> create(Parts parts);
+  static Result<std::unique_ptr<StreamExecutor>> create(Dependencies dependencies);
   /// Waits until what was queued has ended. REQUIRES: no graph runs any more.
   ~StreamExecutor() override;
 
@@ -75,7 +75,7 @@ class StreamExecutor final : public Queued {
     std::shared_ptr<const Prepared> prepared;
   };
 
-  explicit StreamExecutor(Parts parts) : parts_(std::move(parts)) {}
+  explicit StreamExecutor(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
   Status make_streams();
   Result<std::vector<device::GpuStream>> fork(const Prepared& prepared, device::GpuStream stream,
                                               bool captured);
@@ -85,7 +85,7 @@ class StreamExecutor final : public Queued {
   Rank peer_waited_for(const Outstanding& call) const;
   void release_on();
 
-  const Parts parts_;
+  const Dependencies dependencies_;
   std::vector<Own> own_;
   device::GpuEvent forks_ = nullptr;
   std::atomic<bool> aborted_{false};

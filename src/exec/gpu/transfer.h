@@ -1,5 +1,5 @@
 /// The data of a move: one piece of a chunk, from up to four sources to up to four destinations, by all
-/// threads of a block. What is a message in the packet profile is read and written in packets.
+/// threads of a block. What is a message in the packet protocol is read and written in packets.
 #pragma once
 
 #include "src/device/block.h"

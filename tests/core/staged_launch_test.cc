@@ -1,6 +1,6 @@
 // Staged by itself: what it asks of a GPU and of the thread that carries operations out, for a communicator
 // of one rank whose operations are a copy.
-#include "src/core/launch.h"
+#include "src/core/staged_launch.h"
 
 #include <gtest/gtest.h>
 
@@ -22,11 +22,11 @@ using weir::testing::gpu;
 class OneRank {
  public:
   OneRank() {
-    Staged::Parts parts;
-    parts.gpus = &gpus_;
-    parts.gpu = &gpu();
-    parts.aborted = &aborted_;
-    parts.run = [this](std::span<const Operation> operations) {
+    Staged::Dependencies dependencies;
+    dependencies.gpus = &gpus_;
+    dependencies.gpu = &gpu();
+    dependencies.aborted = &aborted_;
+    dependencies.run = [this](std::span<const Operation> operations) {
       for (const Operation& operation : operations) {
         ++runs_;
         if (fails_) return Status(Code::remote_error, "rank 1 has died");
@@ -34,15 +34,15 @@ class OneRank {
       }
       return Status();
     };
-    staged_ = std::make_unique<Staged>(parts);
+    staged_ = std::make_unique<Staged>(dependencies);
   }
   ~OneRank() { staged_->stop(); }
 
   Status call(const Operation& operation, device::GpuStream stream) {
-    const Place place{nullptr, true, stream};
+    const StreamPlace place{nullptr, true, stream};
     auto launch = staged_->prepare({&operation, 1}, {&place, 1});
     WEIR_TRY(launch.status());
-    (*launch)->submit = [this](std::shared_ptr<Launch> own) { submit(std::move(own)); };
+    (*launch)->submit = [this](std::shared_ptr<StagedLaunch> own) { submit(std::move(own)); };
     staged_->begin(*launch);
     if (!(*launch)->calls_back) submit(*launch);
     while (!(*launch)->ended) staged_->follow(**launch);
@@ -54,7 +54,7 @@ class OneRank {
   void wait_idle() const { staged_->wait_idle(); }
 
  private:
-  void submit(std::shared_ptr<Launch> launch) {
+  void submit(std::shared_ptr<StagedLaunch> launch) {
     staged_->thread().submit([this, own = std::move(launch)] {
       const Status status = staged_->carry_out(*own);
       own->finish(status.ok());
@@ -107,7 +107,7 @@ struct Bench {
   const device::GpuStream stream = *gpu().make_stream();
 };
 
-TEST(Launch, EachCallSeesWhatTheStreamHadWritten) {
+TEST(StagedLaunch, EachCallSeesWhatTheStreamHadWritten) {
   Bench bench(3'000'000);
   OneRank rank;
   for (int value = 1; value <= 3; ++value) {
@@ -118,7 +118,7 @@ TEST(Launch, EachCallSeesWhatTheStreamHadWritten) {
   EXPECT_EQ(rank.runs(), 3 * 3) << "in pieces of 4 MiB";
 }
 
-TEST(Launch, ManyCallsQueueUp) {
+TEST(StagedLaunch, ManyCallsQueueUp) {
   Bench bench(10);
   OneRank rank;
   for (int value = 1; value <= 100; ++value) {
@@ -130,7 +130,7 @@ TEST(Launch, ManyCallsQueueUp) {
   EXPECT_EQ(rank.runs(), 100);
 }
 
-TEST(Launch, GraphsAndCallsBesideThemTakeTurns) {
+TEST(StagedLaunch, GraphsAndCallsBesideThemTakeTurns) {
   Bench bench(10);
   OneRank rank;
   ASSERT_TRUE(rank.call(bench.operation(), bench.stream).ok());  // has memory of its own
@@ -156,7 +156,7 @@ TEST(Launch, GraphsAndCallsBesideThemTakeTurns) {
   EXPECT_EQ(gpu().allocations(), before);
 }
 
-TEST(Launch, StreamsGoOnAfterErrors) {
+TEST(StagedLaunch, StreamsGoOnAfterErrors) {
   Bench bench(10);
   OneRank rank;
   rank.fail();
@@ -167,7 +167,7 @@ TEST(Launch, StreamsGoOnAfterErrors) {
   EXPECT_EQ(rank.runs(), 3);
 }
 
-TEST(Launch, AnAbortEndsWhatHasNotBegun) {
+TEST(StagedLaunch, AnAbortEndsWhatHasNotBegun) {
   Bench bench(10);
   std::atomic<bool> open{false};
   gpu().run(bench.stream, [&] {
@@ -184,7 +184,7 @@ TEST(Launch, AnAbortEndsWhatHasNotBegun) {
   EXPECT_TRUE(gpu().synchronize(bench.stream).ok());
 }
 
-TEST(Launch, AGraphThatComesTooLateEnds) {
+TEST(StagedLaunch, AGraphThatComesTooLateEnds) {
   Bench bench(10);
   FakeGpu::Graph graph;
   {

@@ -1,17 +1,17 @@
-#include "src/core/launch.h"
+#include "src/core/staged_launch.h"
 
 #include <algorithm>
 
 namespace weir::core {
 
-void Launch::finish(bool well) const {
+void StagedLaunch::finish(bool well) const {
   if (marks.empty()) return;
   if (well) return allow(steps.size() - 1);
   for (const device::GpuFlag& flag : may) flag.host->store(kReleased, std::memory_order_release);
 }
 
-void Launch::arrive(void* launch) {
-  Launch& own = *static_cast<Launch*>(launch);
+void StagedLaunch::arrive(void* launch) {
+  StagedLaunch& own = *static_cast<StagedLaunch*>(launch);
   std::lock_guard lock(own.gate->mutex);
   if (!own.gate->open) return own.finish(false);
   if (own.captured) {  // since the last time

@@ -15,7 +15,7 @@ class App;
 
 namespace weir::cli {
 
-struct TaskArguments {
+struct PlanTaskArguments {
   Sources sources;
   std::string collective = "allreduce";
   uint64_t bytes = uint64_t{1} << 30;  ///< of the whole
@@ -24,9 +24,9 @@ struct TaskArguments {
 };
 
 /// Options and operands of a subcommand.
-void add_task(CLI::App* command, TaskArguments& arguments);
+void add_plan_task(CLI::App* command, PlanTaskArguments& arguments);
 
-struct Task {
+struct PlanTask {
   topology::Graph graph;
   algorithms::Network network;
   std::vector<char> between_hosts;  ///< by node of the network: a switch that joins hosts
@@ -35,7 +35,7 @@ struct Task {
 };
 
 /// Looks at the topology; doubts go to standard error.
-Result<Task> load_task(const TaskArguments& arguments);
+Result<PlanTask> load_plan_task(const PlanTaskArguments& arguments);
 
 /// "allreduce", "all_reduce", "AllReduce". Errors: invalid_argument for what is no collective.
 Result<Collective> collective_of(const std::string& text);

@@ -1,4 +1,4 @@
-#include "src/core/cluster.h"
+#include "src/core/job_topology.h"
 
 #include <fmt/format.h>
 
@@ -97,7 +97,7 @@ bool is_lowest_on_host(const std::vector<PeerAddress>& peers, Rank self) {
   return std::none_of(peers.begin(), own, [&](const PeerAddress& peer) { return peer.host == own->host; });
 }
 
-Bytes Cluster::contribution(LocalHost& own, const std::vector<PeerAddress>& peers, Rank self) {
+Bytes JobTopology::contribution(LocalHost& own, const std::vector<PeerAddress>& peers, Rank self) {
   ByteWriter out;
   if (!is_lowest_on_host(peers, self)) return out.take();
   put(out, own.host());
@@ -105,8 +105,8 @@ Bytes Cluster::contribution(LocalHost& own, const std::vector<PeerAddress>& peer
   return out.take();
 }
 
-Result<Cluster> Cluster::assemble(const std::vector<Bytes>& contributions,
-                                  const std::vector<PeerAddress>& peers) {
+Result<JobTopology> JobTopology::assemble(const std::vector<Bytes>& contributions,
+                                          const std::vector<PeerAddress>& peers) {
   std::vector<Graph> hosts;
   std::vector<Rank> ranks;
   std::optional<Graph> network;
@@ -131,7 +131,7 @@ Result<Cluster> Cluster::assemble(const std::vector<Bytes>& contributions,
   WEIR_TRY(whole.status());
   std::unordered_set<uint64_t> identities;
   for (const PeerAddress& peer : peers) identities.insert(peer.host);
-  Cluster cluster;
+  JobTopology cluster;
   cluster.graph = with_ranks(*whole, identities);
   std::unordered_map<uint64_t, Index> by_identity;
   for (const Index host : cluster.graph.all(NodeKind::host))
@@ -147,7 +147,7 @@ Result<Cluster> Cluster::assemble(const std::vector<Bytes>& contributions,
   return cluster;
 }
 
-Status Cluster::dump(Rank rank, const std::string& file) const {
+Status JobTopology::dump(Rank rank, const std::string& file) const {
   const std::vector<Index> holders = topology::hosts_of(graph);
   const Graph host = topology::subgraph(graph, [&](Index node) {
     return holders[static_cast<size_t>(node)] == hosts[static_cast<size_t>(rank)];
@@ -159,7 +159,7 @@ Status Cluster::dump(Rank rank, const std::string& file) const {
   return {Code::system_error, fmt::format("the topology could not be written to {}", file)};
 }
 
-std::vector<RankPlace> Cluster::places() const {
+std::vector<RankPlace> JobTopology::places() const {
   const std::vector<int> leaf = topology::groups_by_leaf(topology::leaves(graph), hosts);
   std::unordered_map<Index, int> numbers;
   std::vector<RankPlace> places;

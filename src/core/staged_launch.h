@@ -22,7 +22,7 @@
 
 namespace weir::core {
 
-struct Launch;
+struct StagedLaunch;
 
 /// Memory that steps go through.
 struct Rooms {
@@ -41,12 +41,12 @@ struct Gate {
   std::mutex mutex;
   bool open = true;  ///< launches may be submitted
   GpuFlags flags;
-  Rooms rooms;                                    ///< of calls, which follow each other on all streams
-  Rooms graph_rooms;                              ///< of captured ones: graphs follow each other
-  std::vector<std::shared_ptr<Launch>> expected;  ///< called back later; those of graphs stay
+  Rooms rooms;                                          ///< of calls, which follow each other on all streams
+  Rooms graph_rooms;                                    ///< of captured ones: graphs follow each other
+  std::vector<std::shared_ptr<StagedLaunch>> expected;  ///< called back later; those of graphs stay
 };
 
-struct Launch : std::enable_shared_from_this<Launch> {
+struct StagedLaunch : std::enable_shared_from_this<StagedLaunch> {
   /// Lets through whoever waits for anything, for good.
   static constexpr uint32_t kReleased = 0xffffffff;
   /// A bit of it that no step is allowed with.
@@ -81,7 +81,7 @@ struct Launch : std::enable_shared_from_this<Launch> {
   Status trouble;
 
   /// For who calls back: hands the launch to the thread that carries it out.
-  std::function<void(std::shared_ptr<Launch>)> submit;
+  std::function<void(std::shared_ptr<StagedLaunch>)> submit;
   Gate* gate = nullptr;
   Status status;  ///< of who carried it out, before finish()
 

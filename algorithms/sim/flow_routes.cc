@@ -1,4 +1,4 @@
-#include "algorithms/sim/routes.h"
+#include "algorithms/sim/flow_routes.h"
 
 #include <fmt/format.h>
 
@@ -14,18 +14,18 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-Routes::Routes(const Network& network)
+FlowRoutes::FlowRoutes(const Network& network)
     : network_(network), is_rank_(at(network.nodes)), uses_(network.edges.size()) {
   for (const int32_t node : network.rank_nodes) is_rank_[at(node)] = 1;
   index(true);
   index(false);
 }
 
-int32_t Routes::head(int32_t edge, bool forward) const {
+int32_t FlowRoutes::head(int32_t edge, bool forward) const {
   return forward ? network_.edges[at(edge)].to : network_.edges[at(edge)].from;
 }
 
-void Routes::index(bool forward) {
+void FlowRoutes::index(bool forward) {
   Side& s = side(forward);
   const auto nodes = at(network_.nodes);
   const auto edges = static_cast<int32_t>(network_.edges.size());
@@ -41,7 +41,7 @@ void Routes::index(bool forward) {
   s.step.resize(nodes);
 }
 
-Result<std::span<const int32_t>> Routes::route(Rank src, Rank dst, uint32_t channel) {
+Result<std::span<const int32_t>> FlowRoutes::route(Rank src, Rank dst, uint32_t channel) {
   if (std::min(src, dst) < 0 || std::max(src, dst) >= network_.ranks()) {
     return Status(Code::invalid_argument,
                   fmt::format("no route from rank {} to rank {}: there are ranks 0 to {}", src, dst,
@@ -76,7 +76,7 @@ Result<std::span<const int32_t>> Routes::route(Rank src, Rank dst, uint32_t chan
 
 /// Breadth first from both ends, always where less is to be looked at, until the two meet: all shortest paths
 /// lead through meetings_, along the steps of both sides. False: there is no path.
-bool Routes::search(int32_t from, int32_t to, bool through_ranks) {
+bool FlowRoutes::search(int32_t from, int32_t to, bool through_ranks) {
   ++search_;
   meetings_.clear();
   for (const bool forward : {true, false}) {
@@ -94,13 +94,13 @@ bool Routes::search(int32_t from, int32_t to, bool through_ranks) {
   return !meetings_.empty();
 }
 
-size_t Routes::cost_of_border(const Side& side) const {
+size_t FlowRoutes::cost_of_border(const Side& side) const {
   size_t edges = 0;
   for (const int32_t node : side.border) edges += side.first_edge[at(node) + 1] - side.first_edge[at(node)];
   return edges;
 }
 
-void Routes::expand(bool forward, int32_t goal, bool through_ranks) {
+void FlowRoutes::expand(bool forward, int32_t goal, bool through_ranks) {
   Side& s = side(forward);
   const Side& other = side(!forward);
   const int32_t depth = s.depth[at(s.border.front())] + 1;
@@ -122,7 +122,7 @@ void Routes::expand(bool forward, int32_t goal, bool through_ranks) {
 }
 
 /// best: the widest that a path from the start to a node can be.
-void Routes::widest(bool forward, int32_t start) {
+void FlowRoutes::widest(bool forward, int32_t start) {
   Side& s = side(forward);
   for (const int32_t edge : s.steps) s.best[at(head(edge, forward))] = 0;
   s.best[at(start)] = kInfinite;
@@ -134,7 +134,7 @@ void Routes::widest(bool forward, int32_t start) {
 }
 
 /// best: the least sum of uses on a path of that width from the start to a node.
-void Routes::least_used(bool forward, int32_t start, double width) {
+void FlowRoutes::least_used(bool forward, int32_t start, double width) {
   Side& s = side(forward);
   for (const int32_t edge : s.steps) s.best[at(head(edge, forward))] = kInfinite;
   s.best[at(start)] = 0;
@@ -148,7 +148,7 @@ void Routes::least_used(bool forward, int32_t start, double width) {
   }
 }
 
-void Routes::trace(int32_t meeting, int32_t from, int32_t to) {
+void FlowRoutes::trace(int32_t meeting, int32_t from, int32_t to) {
   const auto first = static_cast<std::ptrdiff_t>(edges_.size());
   for (int32_t node = meeting; node != from; node = tail(edges_.back(), true)) {
     edges_.push_back(ahead_.step[at(node)]);

@@ -11,13 +11,13 @@
 
 namespace weir::device {
 
-class Task {
+class OnceFunction {
  public:
-  Task() = default;
-  /// `function` is kept until it was called or the Task is destroyed.
+  OnceFunction() = default;
+  /// `function` is kept until it was called or the OnceFunction is destroyed.
   template <typename Function>
-  requires(!std::is_same_v<std::decay_t<Function>, Task> && std::is_invocable_r_v<Status, Function&>)
-      Task(Function&& function) {  // NOLINT(google-explicit-constructor)
+  requires(!std::is_same_v<std::decay_t<Function>, OnceFunction> && std::is_invocable_r_v<Status, Function&>)
+      OnceFunction(Function&& function) {  // NOLINT(google-explicit-constructor)
     using Held = std::decay_t<Function>;
     if constexpr (fits<Held>()) {
       ::new (static_cast<void*>(storage_)) Held(std::forward<Function>(function));
@@ -27,15 +27,15 @@ class Task {
       actions_ = &kOnHeap<Held>;
     }
   }
-  Task(Task&& other) noexcept { take(other); }
-  Task& operator=(Task&& other) noexcept {
+  OnceFunction(OnceFunction&& other) noexcept { take(other); }
+  OnceFunction& operator=(OnceFunction&& other) noexcept {
     if (this != &other) {
       reset();
       take(other);
     }
     return *this;
   }
-  ~Task() { reset(); }
+  ~OnceFunction() { reset(); }
 
   explicit operator bool() const { return actions_ != nullptr; }
   /// REQUIRES: holds a function.
@@ -76,7 +76,7 @@ class Task {
       [](void* from, void* to) noexcept { ::new (to) Held*(in_place<Held*>(from)); },
       [](void* storage) noexcept { delete in_place<Held*>(storage); }};
 
-  void take(Task& other) {
+  void take(OnceFunction& other) {
     actions_ = std::exchange(other.actions_, nullptr);
     if (actions_ != nullptr) actions_->move(other.storage_, storage_);
   }

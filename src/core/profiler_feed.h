@@ -20,13 +20,13 @@ namespace weir::core {
 
 class Bootstrap;
 
-class Profile {
+class ProfilerFeed {
  public:
   /// Of the plugin that the options name; null where there is none, or where it cannot be had, which is a
   /// warning. `name`: of the communicator.
-  static std::unique_ptr<Profile> of(const Options& options, const Bootstrap& bootstrap,
-                                     const std::string& name);
-  explicit Profile(std::unique_ptr<drivers::Profiler> profiler) : profiler_(std::move(profiler)) {}
+  static std::unique_ptr<ProfilerFeed> of(const Options& options, const Bootstrap& bootstrap,
+                                          const std::string& name);
+  explicit ProfilerFeed(std::unique_ptr<drivers::Profiler> profiler) : profiler_(std::move(profiler)) {}
 
   /// From now on; what was done before is nobody's.
   void start() { started_ = true; }

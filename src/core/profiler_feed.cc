@@ -1,4 +1,4 @@
-#include "src/core/profile.h"
+#include "src/core/profiler_feed.h"
 
 #include <algorithm>
 #include <deque>
@@ -64,9 +64,9 @@ int told_channel(const LinkSpec& spec) {
 }
 
 /// What both ends of channels tell: a proxy event for the task, a step in it for each message.
-class Profile::ProfiledEnd {
+class ProfilerFeed::ProfiledEnd {
  public:
-  ProfiledEnd(Profile& profile, const LinkSpec& spec, bool sends)
+  ProfiledEnd(ProfilerFeed& profile, const LinkSpec& spec, bool sends)
       : profile_(profile), spec_(spec), sends_(sends) {}
   virtual ~ProfiledEnd() { std::erase(profile_.busy_, this); }
   ProfiledEnd(const ProfiledEnd&) = delete;
@@ -108,7 +108,7 @@ class Profile::ProfiledEnd {
   }
 
  private:
-  Profile& profile_;
+  ProfilerFeed& profile_;
   const LinkSpec spec_;
   const bool sends_;
   Event proxy_ = nullptr;
@@ -117,9 +117,9 @@ class Profile::ProfiledEnd {
   std::deque<Event> under_way_;
 };
 
-class Profile::ProfiledSender final : public ForwardingSender, private ProfiledEnd {
+class ProfilerFeed::ProfiledSender final : public ForwardingSender, private ProfiledEnd {
  public:
-  ProfiledSender(std::unique_ptr<Sender> inner, Profile& profile, const LinkSpec& spec)
+  ProfiledSender(std::unique_ptr<Sender> inner, ProfilerFeed& profile, const LinkSpec& spec)
       : ForwardingSender(std::move(inner)), ProfiledEnd(profile, spec, true) {}
 
   std::byte* acquire() override {
@@ -145,9 +145,9 @@ class Profile::ProfiledSender final : public ForwardingSender, private ProfiledE
   }
 };
 
-class Profile::ProfiledReceiver final : public ForwardingReceiver, private ProfiledEnd {
+class ProfilerFeed::ProfiledReceiver final : public ForwardingReceiver, private ProfiledEnd {
  public:
-  ProfiledReceiver(std::unique_ptr<Receiver> inner, Profile& profile, const LinkSpec& spec)
+  ProfiledReceiver(std::unique_ptr<Receiver> inner, ProfilerFeed& profile, const LinkSpec& spec)
       : ForwardingReceiver(std::move(inner)), ProfiledEnd(profile, spec, false) {}
 
   const Message* peek() override {
@@ -171,8 +171,8 @@ class Profile::ProfiledReceiver final : public ForwardingReceiver, private Profi
   bool seen_ = false;
 };
 
-std::unique_ptr<Profile> Profile::of(const Options& options, const Bootstrap& bootstrap,
-                                     const std::string& name) {
+std::unique_ptr<ProfilerFeed> ProfilerFeed::of(const Options& options, const Bootstrap& bootstrap,
+                                               const std::string& name) {
   std::set<uint64_t> hosts;
   for (const PeerAddress& peer : bootstrap.peers()) hosts.insert(peer.host);
   auto profiler = drivers::Profiler::load({.plugin = options.profiler_plugin,
@@ -186,10 +186,10 @@ std::unique_ptr<Profile> Profile::of(const Options& options, const Bootstrap& bo
     WEIR_WARN("{}; nothing is profiled", profiler.status().message());
     return nullptr;
   }
-  return *profiler != nullptr ? std::make_unique<Profile>(std::move(*profiler)) : nullptr;
+  return *profiler != nullptr ? std::make_unique<ProfilerFeed>(std::move(*profiler)) : nullptr;
 }
 
-void Profile::begin_group(std::span<const Operation> operations) {
+void ProfilerFeed::begin_group(std::span<const Operation> operations) {
   if (!started_) return;
   operations_ = operations;
   calls_.clear();
@@ -206,7 +206,7 @@ void Profile::begin_group(std::span<const Operation> operations) {
   group_ = profiler_->group();
 }
 
-void Profile::end_group() {
+void ProfilerFeed::end_group() {
   end_task();
   profiler_->end(std::exchange(group_, nullptr));
   for (const Event call : calls_) profiler_->end(call);
@@ -215,7 +215,8 @@ void Profile::end_group() {
   operations_ = {};
 }
 
-void Profile::begin_collective(size_t index, uint64_t sequence, std::string_view algorithm, size_t channels) {
+void ProfilerFeed::begin_collective(size_t index, uint64_t sequence, std::string_view algorithm,
+                                    size_t channels) {
   if (operations_.empty()) return;
   const algorithms::Entry* const entry = algorithms::find(algorithm, operations_[index].kind);
   drivers::Profiler::Collective one = described(operations_[index]);
@@ -226,7 +227,7 @@ void Profile::begin_collective(size_t index, uint64_t sequence, std::string_view
   task_.push_back({index, profiler_->collective(one, calls_[index], group_)});
 }
 
-void Profile::begin_pairs() {
+void ProfilerFeed::begin_pairs() {
   for (size_t i = 0; i < operations_.size(); ++i) {
     if (is_pair(operations_[i]))
       task_.push_back({i, profiler_->pair(described_pair(operations_[i]), calls_[i], group_)});
@@ -234,7 +235,7 @@ void Profile::begin_pairs() {
 }
 
 /// Steps end before their proxies, and these before what they are for.
-void Profile::end_task() {
+void ProfilerFeed::end_task() {
   for (ProfiledEnd* const end : busy_) end->end();
   busy_.clear();
   for (const auto& [index, event] : task_) {
@@ -245,7 +246,7 @@ void Profile::end_task() {
 }
 
 /// The event that what goes along a channel belongs to: of several sends to one rank, the first.
-Profile::Event Profile::parent_for(Rank peer, bool sends) const {
+ProfilerFeed::Event ProfilerFeed::parent_for(Rank peer, bool sends) const {
   const auto found = std::ranges::find_if(task_, [&](const Begun& begun) {
     const Operation& operation = operations_[begun.index];
     return !is_pair(operation) || (operation.root == peer && operation.sends == sends);
@@ -253,11 +254,11 @@ Profile::Event Profile::parent_for(Rank peer, bool sends) const {
   return found != task_.end() ? found->event : nullptr;
 }
 
-std::unique_ptr<Sender> Profile::profiled(std::unique_ptr<Sender> inner, const LinkSpec& spec) {
+std::unique_ptr<Sender> ProfilerFeed::profiled(std::unique_ptr<Sender> inner, const LinkSpec& spec) {
   return std::make_unique<ProfiledSender>(std::move(inner), *this, spec);
 }
 
-std::unique_ptr<Receiver> Profile::profiled(std::unique_ptr<Receiver> inner, const LinkSpec& spec) {
+std::unique_ptr<Receiver> ProfilerFeed::profiled(std::unique_ptr<Receiver> inner, const LinkSpec& spec) {
   return std::make_unique<ProfiledReceiver>(std::move(inner), *this, spec);
 }
 

@@ -1,4 +1,4 @@
-#include "src/cli/task.h"
+#include "src/cli/plan_task.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -65,7 +65,7 @@ Result<Collective> collective_of(const std::string& text) {
                             text));
 }
 
-void add_task(CLI::App* command, TaskArguments& arguments) {
+void add_plan_task(CLI::App* command, PlanTaskArguments& arguments) {
   add_sources(command, arguments.sources);
   command
       ->add_option("--collective", arguments.collective,
@@ -78,7 +78,7 @@ void add_task(CLI::App* command, TaskArguments& arguments) {
   command->add_option("--root", arguments.root, "Rank of the root");
 }
 
-Result<Task> load_task(const TaskArguments& arguments) {
+Result<PlanTask> load_plan_task(const PlanTaskArguments& arguments) {
   if (arguments.bytes > kMostBytes) {
     return Status(Code::invalid_argument,
                   fmt::format("--bytes is {}; expected 0 to {}", arguments.bytes, kMostBytes));
@@ -94,8 +94,8 @@ Result<Task> load_task(const TaskArguments& arguments) {
   auto network = algorithms::network_of(detected->graph, *devices);
   WEIR_TRY(network.status());
   std::vector<char> between_hosts = algorithms::switches_between_hosts(*network, detected->graph);
-  return Task{std::move(detected->graph), std::move(*network), std::move(between_hosts), *collective,
-              static_cast<double>(arguments.bytes)};
+  return PlanTask{std::move(detected->graph), std::move(*network), std::move(between_hosts), *collective,
+                  static_cast<double>(arguments.bytes)};
 }
 
 }  // namespace weir::cli

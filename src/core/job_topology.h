@@ -18,7 +18,7 @@ namespace weir::core {
 
 bool is_lowest_on_host(const std::vector<PeerAddress>& peers, Rank self);
 
-struct Cluster {
+struct JobTopology {
   topology::Graph graph;               ///< hosts that have ranks, and the switches of their network
   std::vector<topology::Index> hosts;  ///< by rank
 
@@ -26,8 +26,8 @@ struct Cluster {
   static Bytes contribution(LocalHost& own, const std::vector<PeerAddress>& peers, Rank self);
   /// `contributions` by rank. Errors: what went wrong on another rank, which is named; files that contradict
   /// what was found.
-  static Result<Cluster> assemble(const std::vector<Bytes>& contributions,
-                                  const std::vector<PeerAddress>& peers);
+  static Result<JobTopology> assemble(const std::vector<Bytes>& contributions,
+                                      const std::vector<PeerAddress>& peers);
 
   /// Of all ranks.
   std::vector<RankPlace> places() const;

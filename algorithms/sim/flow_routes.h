@@ -23,10 +23,10 @@ namespace weir::sim {
 
 using algorithms::Network;
 
-class Routes {
+class FlowRoutes {
  public:
   /// Keeps a reference to the network.
-  explicit Routes(const Network& network);
+  explicit FlowRoutes(const Network& network);
 
   /// The edges from rank `src` to rank `dst`, for their channel of this number (0 to 65535); asked again, the
   /// same. Valid until the next call. Errors: invalid_argument where a rank does not exist, src is dst, or no

@@ -75,19 +75,19 @@ class Spreading {
     if (range.size() == 1) return;
     const std::vector<Range> groups = divide(level, range);
     if (groups.size() == 1) return spread(level + 1, range, blocks);
-    std::vector<Batch> home(groups.size());
+    std::vector<Batch> own(groups.size());
     int narrowest = range.size();
     size_t most = 0;
     for (size_t g = 0, next = 0; g < groups.size(); ++g) {
-      while (next < blocks.size() && blocks[next].rank < groups[g].end) home[g].push_back(blocks[next++]);
-      spread(level + 1, groups[g], home[g]);
+      while (next < blocks.size() && blocks[next].rank < groups[g].end) own[g].push_back(blocks[next++]);
+      spread(level + 1, groups[g], own[g]);
       narrowest = std::min(narrowest, groups[g].size());
-      most = std::max(most, home[g].size());
+      most = std::max(most, own[g].size());
     }
     const size_t at_once = at(narrowest) * abreast(levels_.size());  // for which ranks have lanes
     for (size_t first = 0; first < most; first += at_once) {
       std::vector<Batch> wave;
-      for (const Batch& all : home) wave.push_back(part(all, first, at_once));
+      for (const Batch& all : own) wave.push_back(part(all, first, at_once));
       go_around(level, groups, std::move(wave));
     }
   }
@@ -156,10 +156,11 @@ class Spreading {
 
 uint32_t block_of(Rank owner, uint32_t chunks) { return static_cast<uint32_t>(owner) * chunks; }
 
-/// All hops backwards: owners end with the sums of their blocks, kept where `home(owner)` says. The moves
+/// All hops backwards: owners end with the sums of their blocks, kept where `target(owner)` says. The moves
 /// that made them, by owner.
-template <typename Home>
-std::vector<MoveId> sum_up(Builder& plan, const std::vector<BlockHop>& hops, uint32_t chunks, Home&& home) {
+template <typename Target>
+std::vector<MoveId> sum_up(Builder& plan, const std::vector<BlockHop>& hops, uint32_t chunks,
+                           Target&& target) {
   const auto ranks = at(plan.shape().ranks);
   std::vector<Operand> sums(hops.size()), whole(ranks);  // at dst of the hop, and at owners; none: own input
   std::vector<int> missing(ranks);
@@ -174,7 +175,7 @@ std::vector<MoveId> sum_up(Builder& plan, const std::vector<BlockHop>& hops, uin
     plan.lanes(hop.dst_lane, hop.src_lane);
     const MoveId move =
         plan.send(hop.dst, hop.src, so_far(sums[h]),
-                  {.with = so_far(sum), .to = last ? home(hop.owner) : Operand{}, .chunks = chunks});
+                  {.with = so_far(sum), .to = last ? target(hop.owner) : Operand{}, .chunks = chunks});
     sum = ir::value(move);
     if (last) made[at(hop.owner)] = move;
   }

@@ -101,15 +101,15 @@ class Rails {
   template <typename Visit>
   void by_rails_of_root(const Visit& visit) {
     int most = 0;
-    const Host* home = nullptr;
+    const Host* root_host = nullptr;
     for (const Host& host : hosts_) {
       most = std::max(most, host.size);
-      if (host.first <= shape_.root) home = &host;
+      if (host.first <= shape_.root) root_host = &host;
     }
     for (int place = 0; place < most; ++place) {
       for (const Host& host : hosts_) {
         if (place >= host.size || host.at(place) == shape_.root) continue;
-        visit(host.at(place), &host == home ? shape_.root : home->at(place));
+        visit(host.at(place), &host == root_host ? shape_.root : root_host->at(place));
       }
     }
   }

@@ -118,13 +118,13 @@ void CreditBudget::renew(Account& account) {
 /// Elements of lists change places, so that nothing is allocated.
 void CreditBudget::enqueue(Account& account) {
   if (source_ != account.source_) streak_ = 0;
-  waiting_.splice(waiting_.end(), account.turn_);
+  waiting_.splice(waiting_.end(), account.node_);
   account.queued_ = true;
 }
 
 void CreditBudget::dequeue(Account& account) {
   const auto place = std::find(waiting_.begin(), waiting_.end(), &account);
-  account.turn_.splice(account.turn_.end(), waiting_, place);
+  account.node_.splice(account.node_.end(), waiting_, place);
   account.queued_ = false;
 }
 

@@ -57,7 +57,7 @@ class CreditBudget {
 
    private:
     friend class CreditBudget;
-    Account(CreditBudget& budget, uint64_t source) : budget_(budget), source_(source), turn_{this} {}
+    Account(CreditBudget& budget, uint64_t source) : budget_(budget), source_(source), node_{this} {}
 
     CreditBudget& budget_;
     const uint64_t source_;
@@ -70,7 +70,7 @@ class CreditBudget {
     bool open_ = false;                    ///< it was told that it may send ahead
     bool forgotten_ = false;               ///< does not count, and gets nothing, before something changes
     std::list<Account*>::iterator place_;  ///< in accounts_
-    std::list<Account*> turn_;             ///< itself, while it is not in waiting_
+    std::list<Account*> node_;             ///< itself, while it is not in waiting_
   };
 
   /// `bytes`: 0: unlimited.

@@ -36,7 +36,7 @@ class Caterpillar {
         top_(static_cast<int32_t>(groups_.size()) - 1),
         met_(std::move(points)),
         chain_(groups_.size()),
-        guests_(groups_.size()),
+        foreign_(groups_.size()),
         away_(groups_.size()),
         beside_(groups_.size(), -1),
         leaves_(met_.size()),
@@ -139,10 +139,11 @@ class Caterpillar {
     const auto holds = [&](int32_t g, const HostGroup& inner) {
       return groups_[at(g)].first <= inner.first && inner.last <= groups_[at(g)].last;
     };
-    const int32_t home = groups_[at(leaf)].parent;
-    for (int32_t g = groups_[at(host)].parent; !holds(g, groups_[at(home)]); g = groups_[at(g)].parent)
-      visit(guests_[at(g)], g);
-    for (int32_t g = home; !holds(g, groups_[at(host)]); g = groups_[at(g)].parent) visit(away_[at(g)], g);
+    const int32_t own_group = groups_[at(leaf)].parent;
+    for (int32_t g = groups_[at(host)].parent; !holds(g, groups_[at(own_group)]); g = groups_[at(g)].parent)
+      visit(foreign_[at(g)], g);
+    for (int32_t g = own_group; !holds(g, groups_[at(host)]); g = groups_[at(g)].parent)
+      visit(away_[at(g)], g);
   }
 
   void attach(int32_t leaf, int32_t host) {
@@ -206,8 +207,9 @@ class Caterpillar {
     }
   }
 
-  /// Leaves without a place take those that are free. Then who is a guest in a group changes places with who
-  /// is away from it, inner groups first; so no leaf sits in itself, as there places are no more than leaves.
+  /// Leaves without a place take those that are free. Then who is a foreigner in a group changes places with
+  /// who is away from it, inner groups first; so no leaf sits in itself, as there places are no more than
+  /// leaves.
   void attach_all() {
     for (const int32_t host : touched_) {
       while (free_places(host) < 0) {
@@ -223,15 +225,15 @@ class Caterpillar {
     while (!crossed_.empty()) {
       const int32_t g = *crossed_.begin();
       crossed_.erase(g);
-      while (!guests_[at(g)].empty() && !away_[at(g)].empty()) {
-        const int32_t guest = *guests_[at(g)].begin();
+      while (!foreign_[at(g)].empty() && !away_[at(g)].empty()) {
+        const int32_t foreigner = *foreign_[at(g)].begin();
         const int32_t own = *away_[at(g)].begin();
-        const int32_t inside = beside_[at(guest)];
+        const int32_t inside = beside_[at(foreigner)];
         const int32_t outside = beside_[at(own)];
-        detach(guest);
+        detach(foreigner);
         detach(own);
         attach(own, inside);
-        attach(guest, outside);
+        attach(foreigner, outside);
       }
     }
     for (const int32_t each : moved_) touched_.insert(front(each));
@@ -253,7 +255,7 @@ class Caterpillar {
   const int32_t top_;
   std::vector<int64_t> met_;                  // by group: points on it
   std::vector<std::set<int32_t>> chain_;      // by group: children with two edges across and more
-  std::vector<std::set<int32_t>> guests_;     // by group: leaves from elsewhere that have places in it
+  std::vector<std::set<int32_t>> foreign_;    // by group: leaves from elsewhere that have places in it
   std::vector<std::set<int32_t>> away_;       // by group: its leaves that have places elsewhere
   std::vector<int32_t> beside_;               // by group: the host at which it has a place, or -1
   std::vector<std::vector<int32_t>> leaves_;  // by host: who has places there
@@ -261,7 +263,7 @@ class Caterpillar {
   std::vector<int64_t> since_;                // by host: the first such block
   std::vector<int32_t> standing_;             // leaves without a place
   std::vector<int32_t> moved_;                // leaves with new places
-  std::set<int32_t> crossed_;                 // groups with new guests or leaves away
+  std::set<int32_t> crossed_;                 // groups with new foreigners or leaves away
   std::set<int32_t> touched_;
   std::vector<Hop> edges_;
 };

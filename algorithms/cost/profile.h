@@ -32,7 +32,7 @@
 
 namespace weir::cost {
 
-/// Groups of ranks with something narrow around them: hosts with their network cards, leaves with uplinks.
+/// Groups of ranks with something narrow around them: hosts with their network adapters, leaves with uplinks.
 struct Border {
   std::vector<int> group_of;  ///< by place
   double beta = 0;            ///< seconds per byte into a group, and out of it; 0: as between hosts

@@ -27,7 +27,7 @@ class Assembly {
         map_(plan.shape, plan.scratch_chunks, placement(plan.shape)),
         writer_(map_.size(), kNothing),
         made_(plan.moves.size()),
-        home_(plan.moves.size()),
+        stored_(plan.moves.size()),
         next_(plan.moves.size(), kNobody),
         channel_(plan.moves.size()) {
     blocks_.gpus.resize(static_cast<size_t>(plan.shape.ranks));
@@ -153,10 +153,10 @@ class Assembly {
                                   "reads values from memory",
                                   number, maker));
       }
-    } else if (home_[maker].kind == Kind::none) {
-      home_[maker] = at(rank, made_[maker]).kept = new_scratch(rank, made.chunks);
+    } else if (stored_[maker].kind == Kind::none) {
+      stored_[maker] = at(rank, made_[maker]).kept = new_scratch(rank, made.chunks);
     }
-    return home_[maker];
+    return stored_[maker];
   }
 
   /// Whether the step that received the value can send it too: before everything that its block sends later.
@@ -175,7 +175,7 @@ class Assembly {
     block.last_send = static_cast<int64_t>(place.step);
     // Without a sum there is no step that does not keep what it hands on.
     if (step.source.kind == Kind::none && step.kept.kind == Kind::none)
-      home_[move.from.index] = step.kept = new_scratch(move.src, move.chunks);
+      stored_[move.from.index] = step.kept = new_scratch(move.src, move.chunks);
     return true;
   }
 
@@ -207,7 +207,7 @@ class Assembly {
   void keep(size_t number) {
     const Move& move = plan_.moves[number];
     if (move.to.kind == Kind::none) return;
-    home_[number] = move.to;
+    stored_[number] = move.to;
     const size_t first = map_.place(move.dst, move.to);
     std::fill_n(writer_.begin() + static_cast<ptrdiff_t>(first), move.chunks, number);
   }
@@ -231,7 +231,7 @@ class Assembly {
     const Operand first = with_first ? *with : *from, second = with_first ? *from : *with;
     if (first != to) add(Step::Kind::copy, first);
     if (second.kind != Kind::none) add(Step::Kind::reduce, second);
-    if (move.to.kind == Kind::none) home_[number] = to;
+    if (move.to.kind == Kind::none) stored_[number] = to;
     return {};
   }
 
@@ -285,11 +285,11 @@ class Assembly {
   const ir::Plan& plan_;
   const ir::MemoryMap map_;
   Blocks blocks_;
-  std::vector<size_t> writer_;  // by chunk of memory: the move that wrote it last
-  std::vector<Place> made_;     // by move: the step that makes its value
-  std::vector<Operand> home_;   // by move: where its value lies; nothing: nowhere
-  std::vector<Rank> next_;      // by move: to whom its value is handed on last
-  std::vector<int> channel_;    // by move
+  std::vector<size_t> writer_;   // by chunk of memory: the move that wrote it last
+  std::vector<Place> made_;      // by move: the step that makes its value
+  std::vector<Operand> stored_;  // by move: where its value lies; nothing: nowhere
+  std::vector<Rank> next_;       // by move: to whom its value is handed on last
+  std::vector<int> channel_;     // by move
   size_t order_ = 0;
 };
 

@@ -307,7 +307,7 @@ class ClusterJudge {
   }
 
   /// As every host that is not a block's own has one sender of it, there is a way from its own host to all of
-  /// them unless some send to each other in a circle.
+  /// them unless some send to each other in a cycle.
   Status watch(std::vector<Change> changes) const {
     std::stable_sort(changes.begin(), changes.end(),
                      [](const Change& a, const Change& b) { return a.block < b.block; });
@@ -319,9 +319,8 @@ class ClusterJudge {
       if (block >= plan_.first_block.back()) break;
       for (; i < end; ++i) {
         if (changes[i].from < 0 || forest.link(changes[i].to, changes[i].from)) continue;
-        return wrong(
-            "block {} goes round in a circle: host {} gets it from host {}, which gets it from there", block,
-            changes[i].to, changes[i].from);
+        return wrong("block {} goes round in a cycle: host {} gets it from host {}, which gets it from there",
+                     block, changes[i].to, changes[i].from);
       }
     }
     return {};

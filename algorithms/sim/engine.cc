@@ -102,7 +102,7 @@ Result<Timeline> Engine::run() {
     carry_out_due();
     reschedule();
   }
-  if (done_ < set_.size()) return circle();
+  if (done_ < set_.size()) return cycle();
   return conclude();
 }
 
@@ -224,7 +224,7 @@ void Engine::reschedule() {
 }
 
 /// Somebody waits for somebody who waits: follows the lowest flow that never started until it comes around.
-Status Engine::circle() const {
+Status Engine::cycle() const {
   constexpr size_t kNamed = 8;
   std::vector<FlowId> blocker(set_.size());
   for (const auto& [flow, what] : set_.waits_) {
@@ -242,7 +242,7 @@ Status Engine::circle() const {
   const std::string more = length > kNamed ? fmt::format(" ... ({} flows)", length) : "";
   if (length == 1) return {Code::invalid_argument, fmt::format("flow {} waits for itself", flow)};
   return {Code::invalid_argument,
-          fmt::format("flows wait in a circle: flow {}{}, which waits for flow {}", list, more, flow)};
+          fmt::format("flows wait in a cycle: flow {}{}, which waits for flow {}", list, more, flow)};
 }
 
 Timeline Engine::conclude() {

@@ -72,7 +72,7 @@ class Engine {
   void reschedule();
   void advance(Progress& group) const;
   double tolerance() const { return now_ * 1e-11; }
-  Status circle() const;
+  Status cycle() const;
   Timeline conclude();
 
   const FlowSet& set_;

@@ -84,7 +84,7 @@ class FlowSet {
 
   /// Lets it happen. Errors: invalid_argument for a path that is none (an edge that does not exist, or does
   /// not go on where the last one ended, or comes twice), a figure that is negative or not finite, a stream
-  /// or a wait for a flow that cannot be, and flows that wait for each other in a circle; the sentence names
+  /// or a wait for a flow that cannot be, and flows that wait for each other in a cycle; the sentence names
   /// them.
   Result<Timeline> simulate() const;
 

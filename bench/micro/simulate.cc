@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-constexpr int kGpus = 8, kCards = 2, kHostsPerLeaf = 10;
+constexpr int kGpus = 8, kAdapters = 2, kHostsPerLeaf = 10;
 
 void cable(algorithms::Network& network, int32_t a, int32_t b, double gigabytes) {
   const auto units = static_cast<int64_t>(gigabytes / algorithms::kCapacityUnit);
@@ -21,7 +21,7 @@ void cable(algorithms::Network& network, int32_t a, int32_t b, double gigabytes)
   network.edges.push_back({b, a, units, -1});
 }
 
-/// Hosts of 8 GPUs (300 GB/s inside) and two cards of 25, ten below a leaf, 4:1 to the spine.
+/// Hosts of 8 GPUs (300 GB/s inside) and two adapters of 25, ten below a leaf, 4:1 to the spine.
 algorithms::Network cluster(int hosts) {
   algorithms::Network network;
   for (int32_t rank = 0; rank < hosts * kGpus; ++rank) network.rank_nodes.push_back(network.nodes++);
@@ -30,30 +30,30 @@ algorithms::Network cluster(int hosts) {
   for (int host = 0; host < hosts; ++host) {
     if (host % kHostsPerLeaf == 0) {
       leaf = network.nodes++;
-      cable(network, leaf, spine, kHostsPerLeaf * kCards * 25 / 4.0);
+      cable(network, leaf, spine, kHostsPerLeaf * kAdapters * 25 / 4.0);
     }
     const int32_t inside = network.nodes++;
-    const int32_t cards = network.nodes;
-    for (int card = 0; card < kCards; ++card) cable(network, network.nodes++, leaf, 25);
+    const int32_t adapters = network.nodes;
+    for (int adapter = 0; adapter < kAdapters; ++adapter) cable(network, network.nodes++, leaf, 25);
     for (int gpu = 0; gpu < kGpus; ++gpu) {
       cable(network, host * kGpus + gpu, inside, 300);
-      cable(network, host * kGpus + gpu, cards + gpu * kCards / kGpus, 25);
+      cable(network, host * kGpus + gpu, adapters + gpu * kAdapters / kGpus, 25);
     }
   }
   return network;
 }
 
-/// Two rings, one out of each card, over hosts in order or shuffled.
+/// Two rings, one out of each adapter, over hosts in order or shuffled.
 std::vector<sim::Round> rings(int hosts, bool shuffled) {
   std::vector<int> order(static_cast<size_t>(hosts));
   std::iota(order.begin(), order.end(), 0);
   std::mt19937 random(1);
   for (size_t i = order.size() - 1; shuffled && i > 0; --i) std::swap(order[i], order[random() % (i + 1)]);
-  std::vector<std::vector<Rank>> orders(kCards);
-  for (int ring = 0; ring < kCards; ++ring) {
+  std::vector<std::vector<Rank>> orders(kAdapters);
+  for (int ring = 0; ring < kAdapters; ++ring) {
     for (const int host : order) {
       for (int gpu = 0; gpu < kGpus; ++gpu) {
-        orders[static_cast<size_t>(ring)].push_back(host * kGpus + (gpu + ring * kGpus / kCards) % kGpus);
+        orders[static_cast<size_t>(ring)].push_back(host * kGpus + (gpu + ring * kGpus / kAdapters) % kGpus);
       }
     }
   }
@@ -65,7 +65,7 @@ void BM_RingStep(benchmark::State& state, bool shuffled, bool known) {
   const auto hosts = static_cast<int>(state.range(0)) / kGpus;
   const algorithms::Network network = cluster(hosts), none;
   std::vector<sim::Round> rounds = rings(hosts, shuffled);
-  rounds[0].transfers.resize(rounds[0].transfers.size() / kCards);
+  rounds[0].transfers.resize(rounds[0].transfers.size() / kAdapters);
   sim::FlowRoutes kept(network);
   for (auto _ : state) {
     sim::FlowRoutes fresh(known ? none : network);

@@ -14,7 +14,7 @@ size_t block_of(size_t count, size_t type_size, int ranks) {
 
 Layout one_buffer(size_t count, size_t, int) { return {count, count, count}; }
 
-Layout gathering(size_t count, size_t type_size, int ranks) {
+Layout gathered(size_t count, size_t type_size, int ranks) {
   size_t block = block_of(count, type_size, ranks);
   return {block, block * static_cast<size_t>(ranks), block, block, 0};
 }
@@ -174,7 +174,7 @@ constexpr auto kNone = OpColumn::none;
 constexpr Collective kCollectives[] = {
     {"all_reduce_perf", true, false, true, false, kOp, one_buffer, own, there_and_back, all_reduce,
      reduction},
-    {"all_gather_perf", false, false, true, false, kNone, gathering, of_all, all_but_own, all_gather,
+    {"all_gather_perf", false, false, true, false, kNone, gathered, of_all, all_but_own, all_gather,
      all_inputs},
     {"reduce_scatter_perf", true, false, true, false, kOp, scattering, of_all, all_but_own, reduce_scatter,
      reduced_block},
@@ -184,13 +184,13 @@ constexpr Collective kCollectives[] = {
      own_block_of_all},
     {"alltoallv_perf", false, false, false, false, kNone, exchanging, of_all, all_but_own, alltoallv,
      own_block_of_all},
-    {"gather_perf", false, true, true, false, kNone, gathering, of_all, all_but_own, gather,
+    {"gather_perf", false, true, true, false, kNone, gathered, of_all, all_but_own, gather,
      all_inputs_at_root},
     {"scatter_perf", false, true, true, false, kNone, scattering, of_all, all_but_own, scatter,
      block_of_root},
     {"sendrecv_perf", false, false, false, false, kOp, one_buffer, own, once, sendrecv,
      input_of_the_one_before},
-    {"hypercube_perf", false, false, true, true, OpColumn::empty, gathering, of_others, once, hypercube,
+    {"hypercube_perf", false, false, true, true, OpColumn::empty, gathered, of_others, once, hypercube,
      all_inputs},
 };
 

@@ -61,12 +61,12 @@ void Doorbell::wake() {
 }
 
 void Waiter::give_way() {
-  if (turns_++ < policy_.spins) return pause_instruction();
+  if (polls_++ < policy_.spins) return pause_instruction();
   sched_yield();
-  if ((turns_ - policy_.spins) % kYieldsPerClock != 1) return;
+  if ((polls_ - policy_.spins) % kYieldsPerClock != 1) return;
   const int64_t now = now_ns();
-  if (turns_ - policy_.spins == 1) yielding_since_ns_ = now;
-  if (now - yielding_since_ns_ > kMostYieldingNs) turns_ = policy_.spins + policy_.yields;
+  if (polls_ - policy_.spins == 1) yielding_since_ns_ = now;
+  if (now - yielding_since_ns_ > kMostYieldingNs) polls_ = policy_.spins + policy_.yields;
 }
 
 void Waiter::announce() {

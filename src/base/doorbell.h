@@ -65,7 +65,7 @@ class Waiter {
 
   template <typename Look>
   bool pause(Look&& look) {
-    if (turns_ < policy_.spins + policy_.yields) {
+    if (polls_ < policy_.spins + policy_.yields) {
       give_way();
       return false;
     }
@@ -76,9 +76,9 @@ class Waiter {
     return found;
   }
   /// Something happened: be eager again.
-  void progress() { turns_ = 0; }
+  void progress() { polls_ = 0; }
   /// True once the waiter has begun to sleep: the time to look for trouble (deadlines, dead peers).
-  bool patient() const { return turns_ >= policy_.spins + policy_.yields; }
+  bool patient() const { return polls_ >= policy_.spins + policy_.yields; }
 
  private:
   void give_way();  // one spin or yield
@@ -89,7 +89,7 @@ class Waiter {
 
   WaitPolicy policy_;
   Doorbell* doorbell_;
-  uint32_t turns_ = 0;
+  uint32_t polls_ = 0;
   uint32_t ticket_ = 0;
   int64_t yielding_since_ns_ = 0;
 };

@@ -359,13 +359,13 @@ Options Options::from_environment() {
     values.try_emplace(std::string(text.substr(0, equals)),
                        Value{std::string(text.substr(equals + 1)), "the environment"});
   }
-  const char* const home = std::getenv("HOME");
+  const char* const user_folder = std::getenv("HOME");
   std::string unread;  // a file that was asked for
   if (const auto conf = values.find("NCCL_CONF_FILE"); conf != values.end()) {
     const std::string path = conf->second.text;
     if (!read_conf_file(path, values)) unread = path;
-  } else if (home != nullptr) {
-    read_conf_file(std::string(home) + "/.nccl.conf", values);
+  } else if (user_folder != nullptr) {
+    read_conf_file(std::string(user_folder) + "/.nccl.conf", values);
   }
   read_conf_file("/etc/nccl.conf", values);
   Options options = from(values);

@@ -20,7 +20,7 @@ using topology::Measured;
 using topology::Tournament;
 
 /// Who a rank is. Travels as bytes.
-struct Card {
+struct HostRecord {
   uint64_t host;
   MeasurePlan plan;
   char name[256];
@@ -37,11 +37,11 @@ Status gather(Communicator& communicator, Collective kind, const void* own, size
 }
 
 /// Hosts that were given one name are told apart by numbers.
-std::vector<std::string> names_of(const std::vector<Card>& hosts) {
+std::vector<std::string> names_of(const std::vector<HostRecord>& hosts) {
   std::vector<std::string> names;
   std::set<std::string> taken;
-  for (const Card& card : hosts) {
-    const std::string base(card.name, strnlen(card.name, sizeof card.name));
+  for (const HostRecord& record : hosts) {
+    const std::string base(record.name, strnlen(record.name, sizeof record.name));
     std::string name = base;
     for (int number = 2; !taken.insert(name).second; ++number) name = fmt::format("{}-{}", base, number);
     names.push_back(std::move(name));
@@ -148,20 +148,20 @@ void say_how_long(size_t hosts, const MeasurePlan& plan) {
 }  // namespace
 
 Result<Measured> measure_network(Communicator& ranks, core::Runtime& runtime, const MeasurePlan& plan) {
-  Card own{};
+  HostRecord own{};
   own.host = runtime.host();
   own.plan = plan;
   runtime.local_host().name().copy(own.name, sizeof own.name - 1);
-  std::vector<Card> cards(static_cast<size_t>(ranks.size()));
-  WEIR_TRY(gather(ranks, Collective::all_gather, &own, sizeof own, cards.data()));
-  MeasurePlan agreed = cards[0].plan;
-  std::vector<Card> hosts;
+  std::vector<HostRecord> records(static_cast<size_t>(ranks.size()));
+  WEIR_TRY(gather(ranks, Collective::all_gather, &own, sizeof own, records.data()));
+  MeasurePlan agreed = records[0].plan;
+  std::vector<HostRecord> hosts;
   bool is_first = false;
-  for (size_t rank = 0; rank < cards.size(); ++rank) {
+  for (size_t rank = 0; rank < records.size(); ++rank) {
     const bool known = std::any_of(hosts.begin(), hosts.end(),
-                                   [&](const Card& other) { return other.host == cards[rank].host; });
+                                   [&](const HostRecord& other) { return other.host == records[rank].host; });
     if (known) continue;
-    hosts.push_back(cards[rank]);
+    hosts.push_back(records[rank]);
     is_first |= static_cast<int>(rank) == ranks.rank();
   }
   if (hosts.size() < 2) {

@@ -77,7 +77,7 @@ Status RootLink::serve(int wait_ms) {
   frames_.flush();
   if (!connection.ok()) {
     return Status(Code::remote_error,
-                  welcome_ ? fmt::format("{}, ended while the ranks were gathering there", where(id_))
+                  welcome_ ? fmt::format("{}, ended while the ranks were joining there", where(id_))
                            : fmt::format("{}, closed the connection before it said anything", where(id_)));
   }
   if (now - heard_ns_ > root_wire::silence_ms(timeouts_) * kNsPerMs) {

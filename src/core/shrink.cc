@@ -56,7 +56,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const s
   WEIR_INFO(bootstrap, "rank {} goes on with {} of {} ranks, without {}", parent.rank_, members.size(),
             parent.size(), rank_words(excluded));
   // Two ranks that exclude each other found two communicators, maybe in one process.
-  const std::string who = fmt::format("{:x} survivors {}", uid, fmt::join(members, " "));
+  const std::string who = fmt::format("{:x} remaining {}", uid, fmt::join(members, " "));
   return subset(parent, members, uid_in_job(job_key, hash_text(who)), abort);
 }
 

@@ -114,7 +114,7 @@ Result<std::byte*> map(int fd, uint64_t offset, size_t size, Pages pages) {
     if (place != nullptr) munmap(place, size);
     return refused;
   }
-  // Only advice: where /sys/kernel/mm/transparent_hugepage/shmem_enabled says no, pages stay small.
+  // Only a hint: where /sys/kernel/mm/transparent_hugepage/shmem_enabled says no, pages stay small.
   if (huge) madvise(raw, size, MADV_HUGEPAGE);
   return static_cast<std::byte*>(raw);
 }

@@ -89,7 +89,7 @@ TEST_F(ClusterProof, RefusesEveryLie) {
       {"never", [](ClusterPlan& plan) { ++plan.transfers[0].blocks[0].first; }},
       {"twice", [](ClusterPlan& plan) { plan.transfers.push_back(plan.transfers[0]); }},
       {"not between hosts", [](ClusterPlan& plan) { plan.transfers[0].to = 6; }},
-      {"in a circle", [](ClusterPlan& plan) { plan.transfers[0].from = plan.transfers[0].to; }},
+      {"in a cycle", [](ClusterPlan& plan) { plan.transfers[0].from = plan.transfers[0].to; }},
       {"gates take", [](ClusterPlan& plan) { --plan.shapes[0].gates[0].parts; }},
       {"not of a rank", [](ClusterPlan& plan) { plan.shapes[0].gates[0].rank = 2; }},
       {"the way of gate 0", [](ClusterPlan& plan) { plan.shapes[0].gates[0].in.clear(); }},
@@ -129,7 +129,7 @@ TEST_F(ClusterProof, HostsThatServeEachOtherServeNobody) {
   ASSERT_NE(into, nullptr);
   into->from = 3;
   into->to == 3 ? into->from = 2 : into->from = 3;
-  EXPECT_THAT(verdict(), HasSubstr("in a circle"));
+  EXPECT_THAT(verdict(), HasSubstr("in a cycle"));
 }
 
 TEST_F(ClusterProof, RefusesOtherBlocksThanAreAsked) {

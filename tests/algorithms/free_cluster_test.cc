@@ -189,7 +189,7 @@ TEST(FreeRoots, TheJudgeRefusesEveryLie) {
       {"the half that sums: host", [](FreeRoots& lie) { lie.up.transfers.pop_back(); }},
       {"the half that spreads: host", [](FreeRoots& lie) { lie.down.transfers.pop_back(); }},
       {"twice", [](FreeRoots& lie) { lie.down.transfers.push_back(lie.down.transfers[0]); }},
-      {"in a circle", [](FreeRoots& lie) { lie.down.transfers[0].from = lie.down.transfers[0].to; }},
+      {"in a cycle", [](FreeRoots& lie) { lie.down.transfers[0].from = lie.down.transfers[0].to; }},
       {"sums has no free roots", [](FreeRoots& lie) { lie.up.free_roots = false; }},
       {"has a block, though", [](FreeRoots& lie) { lie.down.shapes[0].blocks[0] = 1; }},
       {"its own trees", [](FreeRoots& lie) { lie.down.shapes[0].own.trees[0].edges.clear(); }},

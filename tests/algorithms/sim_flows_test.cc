@@ -315,19 +315,19 @@ class Refused : public ::testing::Test {
   FlowSet set_{network_};
 };
 
-TEST_F(Refused, Circles) {
+TEST_F(Refused, Cycles) {
   for (int i = 0; i < 4; ++i) set_.add({});
   set_.wait(1, {2});
   set_.wait(2, {3});
   set_.wait(3, {1});
   EXPECT_EQ(said(),
-            "flows wait in a circle: flow 1, which waits for flow 2, which waits for flow 3, which waits for "
+            "flows wait in a cycle: flow 1, which waits for flow 2, which waits for flow 3, which waits for "
             "flow 1");
   set_.wait(0, {0});
   EXPECT_EQ(said(), "flow 0 waits for itself");
 }
 
-TEST_F(Refused, LongCircles) {
+TEST_F(Refused, LongCycles) {
   for (FlowId i = 0; i < 20; ++i) set_.wait(set_.add({}), {(i + 1) % 20});
   EXPECT_THAT(said(), ::testing::HasSubstr("... (20 flows), which waits for flow 0"));
 }

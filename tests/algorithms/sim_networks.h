@@ -48,14 +48,14 @@ inline algorithms::Network row(const std::vector<double>& cables) {
   return network;
 }
 
-/// Hosts of GPUs around an internal switch, a few network cards per host, hosts in groups under a leaf,
-/// spines above: GPU i has card i * cards / gpus.
+/// Hosts of GPUs around an internal switch, a few network adapters per host, hosts in groups under a leaf,
+/// spines above: GPU i has adapter i * adapters / gpus.
 struct LeafSpine {
   int hosts = 0;
   int gpus = 8;
   double inside = 300;  ///< per GPU
-  int cards = 1;
-  double card = 25;
+  int adapters = 1;
+  double adapter = 25;
   int hosts_per_leaf = 0;
   int spines = 1;
   double uplink = 0;  ///< from a leaf to each spine
@@ -70,15 +70,16 @@ inline algorithms::Network leaf_spine(const LeafSpine& shape) {
   for (int leaf = 0; leaf < shape.leaves(); ++leaf) leaves.push_back(node(network));
   for (int host = 0; host < shape.hosts; ++host) {
     const int32_t inside = node(network);
-    std::vector<int32_t> cards;
-    for (int c = 0; c < shape.cards; ++c) {
-      cards.push_back(node(network));
-      cable(network, cards.back(), leaves[static_cast<size_t>(host / shape.hosts_per_leaf)], shape.card);
+    std::vector<int32_t> adapters;
+    for (int c = 0; c < shape.adapters; ++c) {
+      adapters.push_back(node(network));
+      cable(network, adapters.back(), leaves[static_cast<size_t>(host / shape.hosts_per_leaf)],
+            shape.adapter);
     }
     for (int gpu = 0; gpu < shape.gpus; ++gpu) {
       cable(network, host * shape.gpus + gpu, inside, shape.inside);
-      cable(network, host * shape.gpus + gpu, cards[static_cast<size_t>(gpu * shape.cards / shape.gpus)],
-            shape.card);
+      cable(network, host * shape.gpus + gpu,
+            adapters[static_cast<size_t>(gpu * shape.adapters / shape.gpus)], shape.adapter);
     }
   }
   for (int spine = 0; spine < shape.spines; ++spine) {

@@ -198,7 +198,7 @@ TEST(Plans, HierarchicalOnesFillTheUplinks) {
   const Channels channels{.hop_latency = 1e-8, .slot_bytes = 65536};
   for (const double uplink : {host, host / 2, host / 5}) {
     const Network network =
-        leaf_spine({.hosts = 16, .gpus = 1, .card = host, .hosts_per_leaf = 4, .uplink = uplink});
+        leaf_spine({.hosts = 16, .gpus = 1, .adapter = host, .hosts_per_leaf = 4, .uplink = uplink});
     const auto plan =
         algorithms::emit("hierarchical", {Collective::all_reduce, 16, 0, 16}, {.levels = {{0, 4, 8, 12}}});
     ASSERT_TRUE(plan.ok()) << plan.status().message();

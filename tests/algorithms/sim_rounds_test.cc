@@ -99,11 +99,11 @@ TEST(Rounds, AgreeOnUnevenLinks) {
   }
 }
 
-/// 160 hosts of 8 GPUs with a card of 25 GB/s, 20 hosts below a leaf, uplinks of a quarter of that.
+/// 160 hosts of 8 GPUs with an adapter of 25 GB/s, 20 hosts below a leaf, uplinks of a quarter of that.
 class FourToOne : public ::testing::Test {
  protected:
   static constexpr double kBytes = 1e9;
-  const LeafSpine shape_{.hosts = 160, .cards = 1, .hosts_per_leaf = 20, .uplink = 125};
+  const LeafSpine shape_{.hosts = 160, .adapters = 1, .hosts_per_leaf = 20, .uplink = 125};
   const Network network_ = leaf_spine(shape_);
 
   double seconds(const std::vector<int>& hosts) const {
@@ -149,8 +149,8 @@ TEST_F(FourToOne, RandomOrder) {
   EXPECT_LE(sum, 4.0);
 }
 
-TEST(Rounds, TwoRingsUseBothCards) {
-  const LeafSpine shape{.hosts = 150, .cards = 2, .hosts_per_leaf = 10, .uplink = 500};
+TEST(Rounds, TwoRingsUseBothAdapters) {
+  const LeafSpine shape{.hosts = 150, .adapters = 2, .hosts_per_leaf = 10, .uplink = 500};
   const Network network = leaf_spine(shape);
   std::vector<std::vector<Rank>> orders;
   for (const int first : {0, 4}) {

@@ -182,13 +182,13 @@ Options with_home(const std::string& text, const char* conf_file) {
   EXPECT_NE(mkdtemp(folder.data()), nullptr);
   const std::string path = folder + "/.nccl.conf";
   std::ofstream(path) << text;
-  const char* const home = std::getenv("HOME");
-  const std::string before = home == nullptr ? "" : home;
+  const char* const user_folder = std::getenv("HOME");
+  const std::string before = user_folder == nullptr ? "" : user_folder;
   setenv("HOME", folder.c_str(), 1);
   if (conf_file != nullptr) setenv("NCCL_CONF_FILE", conf_file, 1);
   Options options = Options::from_environment();
   unsetenv("NCCL_CONF_FILE");
-  if (home != nullptr) {
+  if (user_folder != nullptr) {
     setenv("HOME", before.c_str(), 1);
   } else {
     unsetenv("HOME");

@@ -111,8 +111,8 @@ def check_whole(weir, simulation):
       assert up[(f"leaf{leaf}", f"spine{spine}")] == 2, up
   tree = simulation.run(weir, "topo", "--subnet").stdout
   assert "4 hosts, 4 ports, 4 GB/s down, 6 GB/s up, 0.667:1" in tree, tree
-  advice = simulation.run(weir, "doctor", "--subnet").stdout
-  assert "cable" not in advice, advice
+  found = simulation.run(weir, "doctor", "--subnet").stdout
+  assert "cable" not in found, found
 
 
 def check_broken(weir, simulation):

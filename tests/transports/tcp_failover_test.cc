@@ -241,7 +241,7 @@ class LateListener final : public Listener {
     return inner_->receive(key, deadline);
   }
   void put(const DeliveryKey& key, Bytes message) override { inner_->put(key, std::move(message)); }
-  void admit(uint32_t circle) override { inner_->admit(circle); }
+  void admit(uint32_t job_key) override { inner_->admit(job_key); }
   void forget(uint64_t scope, int32_t to) override { inner_->forget(scope, to); }
 
  private:

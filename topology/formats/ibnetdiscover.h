@@ -61,7 +61,7 @@ struct IbNode {
   IbKind kind = IbKind::fabric_switch;
   uint32_t vendor = 0;
   uint32_t device = 0;
-  uint64_t system_guid = 0;  ///< equal for what is one machine or card; 0: not given
+  uint64_t system_guid = 0;  ///< equal for what is one machine or adapter; 0: not given
   uint64_t guid = 0;
   uint64_t port_guid = 0;  ///< of switches
   int port_count = 0;

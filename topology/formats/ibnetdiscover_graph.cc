@@ -76,7 +76,7 @@ class IbGraphBuilder {
     }
   }
 
-  /// Descriptions of several words that cards of several systems have: the vendor's, not a host's.
+  /// Descriptions of several words that adapters of several systems have: the vendor's, not a host's.
   std::unordered_set<std::string> anonymous_names() const {
     std::unordered_map<std::string, uint64_t> systems;
     std::unordered_set<std::string> shared;

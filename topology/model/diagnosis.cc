@@ -69,7 +69,7 @@ class Diagnoser {
                       pcie_gb_per_s(pci->gt_per_s, pci->width), pci->most_width, pci->most_gt_per_s,
                       pcie_gb_per_s(pci->most_gt_per_s, pci->most_width)),
           maybe_idle ? "look again under load: an idle GPU slows its link down"
-                     : "reseat the card, try another slot or riser, and look for bifurcation and link "
+                     : "reseat the adapter, try another slot or riser, and look for bifurcation and link "
                        "speed in the "
                        "firmware's settings");
     }

@@ -50,7 +50,7 @@ class Engine {
 
   std::vector<PolledEnd*> busy_;
   std::vector<PolledEnd*> receivers_;
-  size_t turn_ = 0;
+  size_t next_ = 0;
   std::vector<std::unique_ptr<PolledEnd>> closed_;
 };
 

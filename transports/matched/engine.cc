@@ -29,7 +29,7 @@ void Engine::settle(std::unique_ptr<PolledEnd> end) {
 
 void Engine::serve() {
   std::erase_if(busy_, [](PolledEnd* sender) { return !sender->advance(); });
-  if (!receivers_.empty()) receivers_[++turn_ % receivers_.size()]->advance();
+  if (!receivers_.empty()) receivers_[++next_ % receivers_.size()]->advance();
   if (!closed_.empty()) settle_closed();
 }
 

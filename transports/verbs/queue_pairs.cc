@@ -73,9 +73,9 @@ Status QueuePairs::connect(uint32_t index, const QueuePairEnd& peer) {
 
 uint32_t QueuePairs::next() {
   do {
-    turn_ = turn_ + 1 >= size() ? 0 : turn_ + 1;
-  } while (!queue_pairs_[turn_].live);
-  return turn_;
+    next_ = next_ + 1 >= size() ? 0 : next_ + 1;
+  } while (!queue_pairs_[next_].live);
+  return next_;
 }
 
 void QueuePairs::post(uint32_t index, const drivers::VerbsWrite* write, const Immediate& immediate,

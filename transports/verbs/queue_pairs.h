@@ -115,7 +115,7 @@ class QueuePairs {
   const std::string peer_;
   std::vector<QueuePair> queue_pairs_;
   uint32_t live_ = 0;
-  uint32_t turn_ = 0;
+  uint32_t next_ = 0;
   double rate_ = 0;  // bytes/s of the channel; 0: no limit
   bool peer_gone_ = false;
   Status status_;

@@ -115,14 +115,14 @@ Result<std::vector<device::GpuStream>> StreamExecutor::fork(const Prepared& prep
                                                             device::GpuStream stream, bool captured) {
   const auto& lanes = prepared.program.lanes;
   std::vector<device::GpuStream> streams(lanes.size(), stream);
-  size_t turn = 0;
+  size_t used = 0;
   for (size_t lane = 0; lane < lanes.size() && !captured; ++lane) {
     if (lanes[lane].empty()) continue;
-    if (turn % (own_.size() + 1) != 0) streams[lane] = own_[turn % (own_.size() + 1) - 1].stream;
-    ++turn;
+    if (used % (own_.size() + 1) != 0) streams[lane] = own_[used % (own_.size() + 1) - 1].stream;
+    ++used;
   }
   device::GpuEvents& events = *dependencies_.gpu->events();
-  if (turn > 1) WEIR_TRY(events.record(forks_, stream));
+  if (used > 1) WEIR_TRY(events.record(forks_, stream));
   for (const Own& own : own_) {
     if (std::find(streams.begin(), streams.end(), own.stream) == streams.end()) continue;
     WEIR_TRY(events.wait(forks_, own.stream));

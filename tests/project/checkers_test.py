@@ -12,6 +12,7 @@ import floors
 import headers
 import source_tree
 import summary
+import words
 
 DOCUMENT = """# How it is built
 ## Floors
@@ -329,6 +330,50 @@ class Summary(unittest.TestCase):
 
   def test_what_is_skipped_neither_passed_nor_failed(self):
     self.assertEqual(self.count(("rdma.ucx", "notrun", "")), (0, 1, []))
+
+
+class Words(ToyTree):
+  def setUp(self):
+    super().setUp()
+    self.write("docs/glossary.md", "| weir | NCCL | meaning |\n|---|---|---|\n| queue pair | QP | a connection |\n")
+    self.write("words.txt", "# Ordinary.\ngroup log\n")
+
+  def breaches(self):
+    found = words.check(self.root, os.path.join(self.root, "words.txt"))
+    return [breach for breach in found if not breach.startswith("docs/architecture.md")]
+
+  def test_old_words_are_refused_in_names_comments_and_texts(self):
+    self.write("src/base/log.cc", "int a;\nint open_door();\n// A seat.\nstruct Mailbox {};\n")
+    self.write("docs/page.md", "Both strands.\n")
+    self.assertEqual(self.breaches(), [
+        "docs/page.md:1: 'strand' in strands; say queue pair",
+        "src/base/log.cc:2: 'door' in open_door; say listener; in sentences that users read: its address",
+        "src/base/log.cc:3: 'seat' in seat; say PeerInfo"])
+
+  def test_words_with_another_meaning_are_refused_where_they_are_names(self):
+    self.write("src/core/log.cc", "int turns_;  // They take turns at home.\nconst char* text = \"home\";\nclass Watch;\n")
+    self.write("trainer/log.cc", "int turns_;\nclass Watch;\n")
+    self.assertEqual([breach.split("; ")[0] for breach in self.breaches()],
+                     ["src/core/log.cc:1: 'turn' in turns_", "src/core/log.cc:3: 'Watch' in Watch"])
+
+  def test_names_of_files_are_names(self):
+    self.write("src/core/own_log.cc", "")
+    self.write("src/core/turn_log.cc", "")
+    self.assertEqual([breach.split("; ")[0] for breach in self.breaches()],
+                     ["src/core/own_log.cc:1: the file's name begins with own_",
+                      "src/core/turn_log.cc:1: 'turn' in the file's name"])
+
+  def test_the_last_word_of_a_class_or_file_is_ordinary_or_explained(self):
+    self.write("src/core/group.h", "class QueuePairs {\n};\nstruct OpenGroup : Log {\n};\nclass Moon {\n};\nclass Later;\n")
+    self.write("src/core/moon_group.cc", "class Moon {\n};\n")
+    self.write("src/core/group_moons.cc", "")
+    self.assertEqual([breach.split("; ")[0] for breach in self.breaches()],
+                     ["src/core/group.h:5: 'moon' of Moon is not in docs/glossary.md",
+                      "src/core/group_moons.cc:1: 'moons' of group_moons is not in docs/glossary.md"])
+
+  def test_the_changelog_may_say_everything(self):
+    self.write("CHANGELOG.md", "The door is a listener now.\n")
+    self.assertEqual(self.breaches(), [])
 
 
 if __name__ == "__main__":

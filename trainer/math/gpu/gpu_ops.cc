@@ -84,7 +84,7 @@ double GpuOps::measured_peak() {
   double best = 0;
   double seconds = 0;
   // Until they are large enough to be worth a measurement.
-  for (Index size = 512; status_.ok() && size <= kLargest && seconds < 5e-3; size *= 2) {
+  for (Index size = 256; status_.ok() && size <= kLargest && seconds < 5e-3; size *= 2) {
     seconds = fastest_product(size, values);
     best = std::max(best, 2.0 * static_cast<double>(size * size * size) / seconds);
   }

@@ -107,8 +107,8 @@ Status RootLink::take_in() {
 
 void RootLink::leave(const Status& status) {
   frames_.send(status.ok() ? root_wire::say(Word::done) : root_wire::encode_failed(status));
-  // A socket that is closed with unread data resets its connection: the last word, if it was lost on its way, would
-  // not be sent again.
+  // A socket that is closed with unread data resets its connection: the last word, if it was lost on its way,
+  // would not be sent again.
   (void)frames_.receive();
   frames_.close();
 }

@@ -5,10 +5,9 @@
 /// * A lane does one thing after the other. It is done with a move that leaves when the message lies in a
 ///   slot of the channel, and with one that arrives when the value is there.
 /// * A channel has `connections` on the route between its ranks, each with every so many-th message. They
-/// take turns at
-///   the sender's link, so that many messages travel abreast, if no later link is narrower; in a switch's
-///   queue messages follow each other as they came. A channel has `slots` messages under way at most: a slot
-///   is free again when the receiver has taken the message and the sender has heard of it.
+///   take turns at the sender's link, so that many messages travel abreast, if no later link is narrower; in
+///   a switch's queue messages follow each other as they came. A channel has `slots` messages under way at
+///   most: a slot is free again when the receiver has taken the message and the sender has heard of it.
 /// * A move waits for the values and the chunks of memory that it reads, and overwrites none that is still to
 ///   be read; it takes place as soon as all of that is so. Input and output lie apart.
 /// * Work within a rank (sums, copies) takes no time.

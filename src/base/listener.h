@@ -5,10 +5,9 @@
 ///  * a delivery: the socket is kept until somebody in this process collects it by its key (TCP channels).
 ///  * a message: bytes are kept until somebody collects them by their key (bootstrap exchanges).
 ///    Neither side must come first, for both. Under one key things come out in the order they came in.
-///  * a question: the listener's own thread answers at once through a handler, even while every other thread
-///  is
-///    busy or stuck ("what are you doing?"), which is how a dead, a stopped and a slow process are told
-///    apart.
+///  * a question: the listener's own thread answers at once through a handler, even while every other
+///    thread is busy or stuck ("what are you doing?"), which is how a dead, a stopped and a slow process are
+///    told apart.
 ///
 /// Connections that do not bring a right hello (and message or question) within 20 seconds are closed, and
 /// so are deliveries and messages of strangers, who do not know the secret half of a scope; the log names

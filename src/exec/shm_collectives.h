@@ -9,12 +9,12 @@
 /// How (stages and who may write what when: exchange_area.h):
 ///  * A few bytes travel inside the line that announces them (inline messages).
 ///  * More is copied into the rank's own half, block by block, and announced in its stage line; the others
-///  read it
-///    there. The two-shot all-reduce folds its share of a block and announces the result in a second stage.
-///  * Where all ranks' buffers are allocations that all can map, nothing is copied: each rank folds its share
-///  out of all
-///    inputs into all outputs, and a last stage tells that the buffers are the caller's again. The first
-///    stage tells everybody where all the buffers are, so all take the same way without asking.
+///    read it there. The two-shot all-reduce folds its share of a block and announces the result in a second
+///    stage.
+///  * Where all ranks' buffers are allocations that all can map, nothing is copied: each rank folds its
+///    share out of all inputs into all outputs, and a last stage tells that the buffers are the caller's
+///    again. The first stage tells everybody where all the buffers are, so all take the same way without
+///    asking.
 ///
 /// Not thread-safe. advance() does not allocate or enter the kernel, but to map an allocation it sees for the
 /// first time.

@@ -9,6 +9,7 @@ Importing the package registers the back end 'weir'. Everything else is torch.di
 """
 
 import atexit as _atexit
+import os as _os
 
 import torch
 import torch.distributed as _dist
@@ -53,3 +54,5 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=True):
 _register()
 # Process groups live longer than the interpreter, whose lock their threads may need.
 _atexit.register(_C.close_all)
+# A forked child has none of the threads, and would wait for them.
+_os.register_at_fork(after_in_child=lambda: _atexit.unregister(_C.close_all))

@@ -427,8 +427,8 @@ Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& 
   WEIR_TRY(address.status());
   const UniqueId id{*address, random_bits(), false};
   auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
+  const std::lock_guard lock(mutex_);  // before the thread starts: pause() has to know it
   WEIR_TRY(root->start());
-  const std::lock_guard lock(mutex_);
   drop_finished();
   roots_.push_back(std::move(root));
   return id;

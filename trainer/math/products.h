@@ -70,8 +70,8 @@ void use_threads(int count);
 std::string products_version();
 
 /// The highest rate seen in some products of square matrices, in floating-point operations per second, with
-/// the conversion of operands that training pays as well. The matrices are the smallest of 256, 512 and 1024
-/// rows that take a millisecond, so that it takes 20 to 150 ms.
+/// the conversion of operands that training pays as well: five each of 256, 512 and 1024 rows, until one
+/// takes a millisecond.
 double measured_peak(Products& products);
 
 }  // namespace weir::trainer

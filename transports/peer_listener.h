@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "src/base/socket.h"
+#include "src/net/socket.h"
 #include "transports/address.h"
 
 namespace weir {

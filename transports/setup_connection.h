@@ -12,7 +12,7 @@
 #include <string>
 
 #include "src/base/bytes.h"
-#include "src/base/socket.h"
+#include "src/net/socket.h"
 
 namespace weir {
 

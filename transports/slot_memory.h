@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "src/base/socket.h"
+#include "src/net/socket.h"
 #include "weir/status.h"
 
 namespace weir {

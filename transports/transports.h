@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "src/base/listener.h"
 #include "src/base/options.h"
 #include "src/drivers/verbs.h"
+#include "src/net/listener/listener.h"
 #include "transports/credit_budget.h"
 #include "transports/memory/segment.h"
 #include "transports/memory/transport.h"

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/net/network.h"
-#include "algorithms/net/ratio.h"
+#include "algorithms/network/network.h"
+#include "algorithms/network/ratio.h"
 #include "src/base/types.h"
 #include "topology/model/graph.h"
 #include "weir/status.h"

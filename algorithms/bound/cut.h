@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/net/max_flow.h"
-#include "algorithms/net/network.h"
-#include "algorithms/net/ratio.h"
+#include "algorithms/network/max_flow.h"
+#include "algorithms/network/network.h"
+#include "algorithms/network/ratio.h"
 #include "src/base/types.h"
 #include "weir/status.h"
 

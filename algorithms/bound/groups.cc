@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "algorithms/net/symmetry.h"
+#include "algorithms/network/symmetry.h"
 #include "src/base/index.h"
 #include "src/base/types.h"
 #include "topology/model/unions.h"

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "algorithms/bound/groups.h"
-#include "algorithms/net/max_flow.h"
+#include "algorithms/network/max_flow.h"
 #include "src/base/index.h"
 #include "src/base/types.h"
 

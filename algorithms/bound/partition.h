@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "algorithms/net/network.h"
-#include "algorithms/net/ratio.h"
+#include "algorithms/network/network.h"
+#include "algorithms/network/ratio.h"
 
 namespace weir::algorithms {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "algorithms/cluster/blocks.h"
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "algorithms/packing/trees.h"
 
 namespace weir::algorithms {

@@ -8,7 +8,7 @@
 
 #include "algorithms/cluster/host_trees.h"
 #include "algorithms/cluster/weights.h"
-#include "algorithms/net/ratio.h"
+#include "algorithms/network/ratio.h"
 #include "src/base/index.h"
 
 namespace weir::algorithms {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "algorithms/cluster/cluster_plan.h"
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "topology/model/graph.h"
 #include "weir/status.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/cost/lists.h"
 #include "weir/status.h"
 

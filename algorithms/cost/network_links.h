@@ -1,5 +1,5 @@
-/// How fast bytes go between places, as the network between them says (algorithms/layout.h), on the routes
-/// that the simulator takes (algorithms/sim/flow_routes.h).
+/// How fast bytes go between places, as the network between them says (algorithms/catalogue/layout.h), on the
+/// routes that the simulator takes (algorithms/sim/flow_routes.h).
 ///
 /// A value, the same for the same network; constant once made: thread-safe. Seconds per byte everywhere.
 #pragma once
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "src/base/types.h"
 
 namespace weir::cost {

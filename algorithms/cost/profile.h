@@ -25,10 +25,10 @@
 #include <memory>
 #include <vector>
 
+#include "algorithms/catalogue/layout.h"
 #include "algorithms/cost/network_links.h"
 #include "algorithms/cost/rates.h"
 #include "algorithms/ir/plan.h"
-#include "algorithms/layout.h"
 
 namespace weir::cost {
 
@@ -38,7 +38,7 @@ struct Border {
   double beta = 0;            ///< seconds per byte into a group, and out of it; 0: as between hosts
 };
 
-/// Where ranks are, in the order of their places (algorithms/layout.h).
+/// Where ranks are, in the order of their places (algorithms/catalogue/layout.h).
 struct Environment {
   std::vector<int> host_of;     ///< by place; ranks of one host are inside
   std::vector<int> machine_of;  ///< by place; whose cores they share

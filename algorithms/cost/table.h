@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/cost/profile.h"
 
 namespace weir::cost {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "algorithms/net/max_flow.h"
+#include "algorithms/network/max_flow.h"
 #include "src/base/index.h"
 #include "src/base/types.h"
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 
 namespace weir::algorithms {
 

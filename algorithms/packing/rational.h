@@ -3,7 +3,7 @@
 
 #include <boost/multiprecision/cpp_int.hpp>
 
-#include "algorithms/net/ratio.h"
+#include "algorithms/network/ratio.h"
 
 namespace weir::algorithms {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "algorithms/packing/trees.h"
 #include "weir/status.h"
 

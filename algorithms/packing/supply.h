@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/net/max_flow.h"
+#include "algorithms/network/max_flow.h"
 #include "algorithms/packing/logical_graph.h"
 
 namespace weir::algorithms {

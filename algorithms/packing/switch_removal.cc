@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "algorithms/net/max_flow.h"
+#include "algorithms/network/max_flow.h"
 #include "algorithms/packing/balance.h"
 #include "algorithms/packing/islands.h"
 #include "algorithms/packing/supply.h"

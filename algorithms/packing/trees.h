@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "algorithms/packing/rational.h"
 #include "src/base/types.h"
 

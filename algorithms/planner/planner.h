@@ -13,7 +13,7 @@
 #include "algorithms/bound/bound.h"
 #include "algorithms/cluster/cluster_plan.h"
 #include "algorithms/ir/plan.h"
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "algorithms/planner/tree_planner.h"
 #include "algorithms/proof/cluster_proof.h"
 #include "weir/status.h"

@@ -8,7 +8,7 @@
 
 #include "algorithms/bound/bound.h"
 #include "algorithms/ir/plan.h"
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "algorithms/packing/pack.h"
 #include "weir/status.h"
 

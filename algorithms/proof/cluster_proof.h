@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "algorithms/cluster/cluster_plan.h"
-#include "algorithms/net/ratio.h"
+#include "algorithms/network/ratio.h"
 #include "algorithms/packing/rational.h"
 #include "weir/status.h"
 

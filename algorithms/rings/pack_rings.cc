@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "algorithms/net/max_flow.h"
+#include "algorithms/network/max_flow.h"
 #include "algorithms/rings/room.h"
 
 namespace weir::algorithms {

@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "algorithms/layout.h"
-#include "algorithms/net/network.h"
-#include "algorithms/net/ratio.h"
+#include "algorithms/catalogue/layout.h"
+#include "algorithms/network/network.h"
+#include "algorithms/network/ratio.h"
 #include "weir/status.h"
 
 namespace weir::algorithms {

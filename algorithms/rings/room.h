@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "algorithms/layout.h"
-#include "algorithms/net/network.h"
+#include "algorithms/catalogue/layout.h"
+#include "algorithms/network/network.h"
 
 namespace weir::algorithms {
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 
 namespace weir::sim {
 

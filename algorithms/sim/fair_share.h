@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "src/base/index.h"
 
 namespace weir::sim {

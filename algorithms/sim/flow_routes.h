@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "src/base/types.h"
 #include "weir/status.h"
 

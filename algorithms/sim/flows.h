@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "weir/status.h"
 
 namespace weir::sim {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "weir/status.h"
 
 namespace weir::sim {

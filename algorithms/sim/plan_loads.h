@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
-#include "algorithms/net/network.h"
-#include "algorithms/net/ratio.h"
+#include "algorithms/network/network.h"
+#include "algorithms/network/ratio.h"
 #include "algorithms/sim/flow_routes.h"
 #include "weir/status.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "algorithms/sim/plan_flows.h"
 #include "weir/status.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "algorithms/packing/logical_graph.h"
 #include "src/base/index.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "src/device/gpu_kernels.h"
 #include "src/device/gpus.h"
 #include "src/drivers/library.h"

@@ -3,7 +3,7 @@
 /// counts stay in registers, and all there is to choose has been chosen by the compiler. It checks no tags.
 ///
 /// Action t of a rank, t from 0 to 2n-2, takes the message of round t-1 and sends that of round t; lane t mod
-/// 2 has it (algorithms/ring_set.cc). Buffers are aligned to 16 bytes.
+/// 2 has it (algorithms/catalogue/ring_set.cc). Buffers are aligned to 16 bytes.
 #include "src/device/block.h"
 #include "src/exec/gpu/launch.h"
 

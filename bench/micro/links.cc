@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
-#include "src/base/listener.h"
+#include "src/net/listener/listener.h"
 #include "transports/memory/cma.h"
 #include "transports/memory/loop.h"
 #include "transports/memory/shm.h"

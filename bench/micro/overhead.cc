@@ -18,8 +18,8 @@
 
 #include "src/base/clock.h"
 #include "src/base/host.h"
-#include "src/core/communicator.h"
-#include "src/core/runtime.h"
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/runtime.h"
 
 namespace weir {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/sim/rounds.h"
 #include "algorithms/sim/simulate.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/ir/verify.h"
 

@@ -9,8 +9,8 @@
 
 #include "src/api/process.h"
 #include "src/base/host.h"
-#include "src/base/interfaces.h"
 #include "src/base/text.h"
+#include "src/net/interfaces.h"
 
 namespace weir::api {
 namespace {

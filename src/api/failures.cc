@@ -3,7 +3,7 @@
 
 #include "src/api/handle.h"
 #include "src/api/process.h"
-#include "src/core/bootstrap.h"
+#include "src/core/bootstrap/bootstrap.h"
 
 #pragma GCC visibility push(default)
 #include "weir/failures.h"

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "src/api/abi.h"
-#include "src/core/communicator.h"
+#include "src/core/call/registration.h"
+#include "src/core/communicator/communicator.h"
 #include "src/core/grains/tree_sums.h"
-#include "src/core/registration.h"
 #include "src/survey/ras_server.h"
 #include "weir/status.h"
 

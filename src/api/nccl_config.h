@@ -2,7 +2,7 @@
 #pragma once
 
 #include "src/api/abi.h"
-#include "src/core/communicator.h"
+#include "src/core/communicator/communicator.h"
 #include "weir/status.h"
 
 namespace weir::api {

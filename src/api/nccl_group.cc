@@ -3,7 +3,7 @@
 
 #include "src/api/group.h"
 #include "src/api/process.h"
-#include "src/core/group.h"
+#include "src/core/communicator/group.h"
 
 namespace weir::api {
 

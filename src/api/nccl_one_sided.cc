@@ -9,7 +9,7 @@
 #include "src/api/handle.h"
 #include "src/api/process.h"
 #include "src/api/stream.h"
-#include "src/core/one_sided.h"
+#include "src/core/execution/one_sided.h"
 
 namespace weir::api {
 namespace {

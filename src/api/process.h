@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "src/api/abi.h"
-#include "src/core/runtime.h"
+#include "src/core/communicator/runtime.h"
 #include "weir/status.h"
 
 namespace weir::api {

@@ -6,8 +6,8 @@
 #include <initializer_list>
 #include <memory>
 
-#include "src/core/communicator.h"
-#include "src/core/streams.h"
+#include "src/core/call/streams.h"
+#include "src/core/communicator/communicator.h"
 #include "weir/status.h"
 
 namespace weir::api {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/cluster/cluster_words.h"
 #include "algorithms/ir/verify.h"
 #include "algorithms/sim/plan_loads.h"

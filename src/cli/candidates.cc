@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/sim/simulate.h"
 #include "src/base/text.h"
 #include "src/cli/catalogue_plan.h"

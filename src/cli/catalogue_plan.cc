@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
+#include "algorithms/catalogue/layout.h"
+#include "algorithms/catalogue/planned.h"
 #include "algorithms/ir/relabel.h"
-#include "algorithms/layout.h"
-#include "algorithms/planned.h"
 #include "src/cli/rings.h"
 
 namespace weir::cli {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "src/base/interfaces.h"
+#include "src/net/interfaces.h"
 #include "topology/detect/doctor.h"
 
 namespace weir::cli {

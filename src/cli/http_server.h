@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/socket.h"
+#include "src/net/socket.h"
 #include "weir/status.h"
 
 namespace weir::cli {

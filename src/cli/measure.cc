@@ -11,7 +11,7 @@
 #include "src/base/options.h"
 #include "src/cli/failure.h"
 #include "src/cli/measured_words.h"
-#include "src/core/runtime.h"
+#include "src/core/communicator/runtime.h"
 #include "topology/formats/fabric_file.h"
 #include "topology/model/check.h"
 #include "weir/launched.h"

@@ -1,8 +1,8 @@
 /// All hosts of a communicator measure the network between them, at once.
 #pragma once
 
-#include "src/core/communicator.h"
-#include "src/core/runtime.h"
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/runtime.h"
 #include "topology/model/measured.h"
 #include "weir/status.h"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "src/core/communicator.h"
+#include "src/core/communicator/communicator.h"
 #include "weir/status.h"
 
 namespace weir::cli {

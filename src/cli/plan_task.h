@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "src/base/types.h"
 #include "src/cli/sources.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/core/process_report.h"
+#include "src/core/diagnosis/process_report.h"
 
 namespace CLI {
 class App;

@@ -4,8 +4,8 @@
 /// Thread-safe. Errors: as src/device/gpu.h.
 #pragma once
 
-#include "src/base/socket.h"
 #include "src/device/gpu.h"
+#include "src/net/socket.h"
 
 namespace weir::device {
 

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/base/socket.h"
+#include "src/net/socket.h"
 #include "src/survey/ras_session.h"
 #include "weir/status.h"
 

@@ -8,9 +8,9 @@
 #include <span>
 
 #include "src/base/host.h"
-#include "src/base/listener.h"
-#include "src/base/local_registry.h"
 #include "src/base/process_state.h"
+#include "src/net/listener/listener.h"
+#include "src/net/listener/local_registry.h"
 
 namespace weir::survey {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/core/process_report.h"
+#include "src/core/diagnosis/process_report.h"
 
 namespace weir::survey {
 

@@ -1,4 +1,4 @@
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 #include "tests/algorithms/ground_truth.h"
 
 namespace weir::algorithms {

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "algorithms/catalogue/planned.h"
 #include "algorithms/cost/table.h"
-#include "algorithms/planned.h"
 #include "tests/algorithms/sim_networks.h"
 
 namespace weir::cost {

@@ -1,5 +1,5 @@
 /// Plans over nested groups: right, and with no more across the border of any group than there must be.
-#include "algorithms/hierarchical.h"
+#include "algorithms/catalogue/hierarchical.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include <random>
 #include <set>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
 #include "src/exec/check.h"

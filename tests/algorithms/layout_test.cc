@@ -1,5 +1,5 @@
 // Ranks put in order by the topology, and plans over ranks in any order.
-#include "algorithms/layout.h"
+#include "algorithms/catalogue/layout.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include <random>
 #include <set>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
 #include "tests/algorithms/some_layout.h"

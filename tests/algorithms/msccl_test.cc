@@ -7,7 +7,7 @@
 
 #include <regex>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/verify.h"
 #include "algorithms/planner/tree_planner.h"
 #include "tests/algorithms/ground_truth.h"

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/symbolic.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/ir/verify.h"

@@ -1,5 +1,5 @@
 // PAT between any hosts: right, few messages, no more between hosts than there must be.
-#include "algorithms/pat.h"
+#include "algorithms/catalogue/pat.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 #include <random>
 #include <set>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
+#include "algorithms/catalogue/pat_schedule.h"
 #include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
-#include "algorithms/pat_schedule.h"
 #include "src/exec/check.h"
 #include "src/exec/lower.h"
 #include "tests/algorithms/lowered_and_checked.h"

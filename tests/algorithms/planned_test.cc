@@ -1,5 +1,5 @@
 // Plans made for the network between the places of a layout.
-#include "algorithms/planned.h"
+#include "algorithms/catalogue/planned.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "algorithms/bound/bound.h"
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
 #include "algorithms/sim/plan_loads.h"

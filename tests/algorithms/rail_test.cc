@@ -1,5 +1,5 @@
 // All-to-all, gather and scatter along rails.
-#include "algorithms/rail.h"
+#include "algorithms/catalogue/rail.h"
 
 #include <gtest/gtest.h>
 

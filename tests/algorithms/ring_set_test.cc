@@ -1,5 +1,5 @@
 // Plans over several rings.
-#include "algorithms/ring_set.h"
+#include "algorithms/catalogue/ring_set.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/verify.h"
 #include "src/exec/check.h"
 #include "src/exec/lower.h"

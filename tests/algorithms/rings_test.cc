@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "algorithms/catalogue.h"
-#include "algorithms/ring_set.h"
+#include "algorithms/catalogue/catalogue.h"
+#include "algorithms/catalogue/ring_set.h"
 #include "algorithms/sim/plan_loads.h"
 #include "tests/algorithms/ground_truth.h"
 

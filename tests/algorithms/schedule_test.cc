@@ -8,9 +8,9 @@
 #include <string>
 #include <tuple>
 
-#include "algorithms/catalogue.h"
-#include "algorithms/double_tree.h"
-#include "algorithms/kary_tree.h"
+#include "algorithms/catalogue/catalogue.h"
+#include "algorithms/catalogue/double_tree.h"
+#include "algorithms/catalogue/kary_tree.h"
 #include "tests/algorithms/evaluator.h"
 #include "tests/algorithms/some_layout.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/bound/bound.h"
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/sim/plan_loads.h"
 #include "algorithms/sim/simulate.h"
 #include "tests/algorithms/ground_truth.h"

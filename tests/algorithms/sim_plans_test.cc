@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/builder.h"
 #include "algorithms/sim/simulate.h"
 #include "tests/algorithms/sim_networks.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "algorithms/net/network.h"
+#include "algorithms/network/network.h"
 
 namespace weir::sim {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/catalogue.h"
-#include "algorithms/layout.h"
+#include "algorithms/catalogue/catalogue.h"
+#include "algorithms/catalogue/layout.h"
 
 namespace weir::algorithms {
 

@@ -20,7 +20,7 @@
 #include <thread>
 
 #include "src/base/clock.h"
-#include "src/base/socket.h"
+#include "src/net/socket.h"
 #include "tests/chaos/lab.h"
 #include "tests/chaos/rank.h"
 

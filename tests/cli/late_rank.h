@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "src/core/communicator.h"
-#include "src/core/runtime.h"
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/runtime.h"
 #include "tests/cli/weir_command.h"
 #include "tests/core/rank.h"
 

@@ -11,7 +11,7 @@
 #include <regex>
 #include <span>
 
-#include "src/base/socket.h"
+#include "src/net/socket.h"
 #include "tests/cli/late_rank.h"
 
 namespace weir::cli {

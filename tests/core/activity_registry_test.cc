@@ -1,5 +1,5 @@
 // What a process remembers of its communicators and tells others.
-#include "src/core/activity_registry.h"
+#include "src/core/diagnosis/activity_registry.h"
 
 #include <gtest/gtest.h>
 

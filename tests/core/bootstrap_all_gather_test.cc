@@ -1,4 +1,4 @@
-#include "src/core/bootstrap_all_gather.h"
+#include "src/core/bootstrap/bootstrap_all_gather.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "src/core/common.h"
+#include "src/core/planning/common.h"
 #include "tests/core/rank.h"
 
 namespace weir::core {

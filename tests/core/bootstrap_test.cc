@@ -1,4 +1,4 @@
-#include "src/core/bootstrap.h"
+#include "src/core/bootstrap/bootstrap.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "src/base/clock.h"
-#include "src/core/root_link.h"
+#include "src/core/bootstrap/root_link.h"
 #include "tests/core/processes.h"
 #include "tests/core/rank.h"
 #include "tests/core/status_words.h"

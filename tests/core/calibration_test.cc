@@ -1,4 +1,4 @@
-#include "src/core/calibration.h"
+#include "src/core/execution/calibration.h"
 
 #include <gtest/gtest.h>
 

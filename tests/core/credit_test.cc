@@ -1,4 +1,4 @@
-#include "src/core/credit.h"
+#include "src/core/channels/credit.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "src/base/log.h"
-#include "src/core/communicator.h"
-#include "src/core/runtime.h"
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/runtime.h"
 #include "tests/core/rank.h"
 
 namespace weir::core {

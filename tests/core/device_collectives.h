@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "src/base/log.h"
-#include "src/core/communicator.h"
-#include "src/core/runtime.h"
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/runtime.h"
 #include "tests/device/gpu_user.h"
 
 #ifndef WEIR_TEST_IMAGE  // where the build put the kernels

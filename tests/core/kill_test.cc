@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "src/core/bootstrap.h"
-#include "src/core/root_link.h"
+#include "src/core/bootstrap/bootstrap.h"
+#include "src/core/bootstrap/root_link.h"
 #include "tests/core/processes.h"
 #include "tests/core/rank.h"
 #include "tests/core/status_words.h"

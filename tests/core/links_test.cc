@@ -1,4 +1,4 @@
-#include "src/core/links.h"
+#include "src/core/channels/links.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/core/near_ports.h"
+#include "src/core/placement/near_ports.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "src/core/communicator.h"
-#include "src/core/runtime.h"
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/runtime.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {

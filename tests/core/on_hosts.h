@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "src/core/peer_address.h"
+#include "src/core/call/peer_address.h"
 
 namespace weir::core {
 

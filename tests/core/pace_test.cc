@@ -1,10 +1,10 @@
-#include "src/core/pace.h"
+#include "src/core/planning/pace.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/relabel.h"
 #include "src/exec/lower.h"
 

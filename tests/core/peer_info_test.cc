@@ -1,11 +1,11 @@
-#include "src/core/peer_info.h"
+#include "src/core/planning/peer_info.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "src/core/protocols.h"
+#include "src/core/planning/protocols.h"
 #include "tests/core/on_hosts.h"
 
 namespace weir::core {

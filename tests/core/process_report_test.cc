@@ -1,5 +1,5 @@
 // What a process says of its communicators, while they work, wait, fail and rest.
-#include "src/core/process_report.h"
+#include "src/core/diagnosis/process_report.h"
 
 #include <gmock/gmock.h>
 
@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "src/core/communicator.h"
-#include "src/core/runtime.h"
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/runtime.h"
 #include "tests/core/rank.h"
 
 namespace weir::core {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "src/core/gpu/gpu_slots.h"
-#include "src/core/pinned.h"
+#include "src/core/staged/pinned.h"
 #include "tests/core/device_collectives.h"
 #include "tests/core/rank.h"
 #include "tests/transports/fake_verbs.h"

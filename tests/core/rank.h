@@ -8,8 +8,8 @@
 #include <string>
 
 #include "src/base/host.h"
-#include "src/core/bootstrap.h"
-#include "src/core/root_link.h"
+#include "src/core/bootstrap/bootstrap.h"
+#include "src/core/bootstrap/root_link.h"
 #include "tests/core/processes.h"
 
 namespace weir::testing {

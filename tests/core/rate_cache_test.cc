@@ -1,4 +1,4 @@
-#include "src/core/rate_cache.h"
+#include "src/core/planning/rate_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "src/core/recorder.h"
+#include "src/core/diagnosis/recorder.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/core/activity_registry.h"
+#include "src/core/diagnosis/activity_registry.h"
 
 namespace weir::core {
 namespace {

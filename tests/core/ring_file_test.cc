@@ -1,10 +1,10 @@
 // Rings from files of NCCL, and how many of them run.
-#include "src/core/ring_file.h"
+#include "src/core/planning/ring_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "algorithms/ring_set.h"
+#include "algorithms/catalogue/ring_set.h"
 
 namespace weir::core {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/core/routes.h"
+#include "src/core/channels/routes.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "src/core/segmentation.h"
+#include "src/core/staged/segmentation.h"
 
 #include <gtest/gtest.h>
 

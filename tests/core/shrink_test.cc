@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <thread>
 
-#include "src/core/bootstrap.h"
-#include "src/core/communicator.h"
-#include "src/core/runtime.h"
+#include "src/core/bootstrap/bootstrap.h"
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/runtime.h"
 #include "tests/core/rank.h"
 
 namespace weir::core {

@@ -1,13 +1,13 @@
 // Staged by itself: what it asks of a GPU and of the thread that carries operations out, for a communicator
 // of one rank whose operations are a copy.
-#include "src/core/staged_launch.h"
+#include "src/core/staged/staged_launch.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <thread>
 
-#include "src/core/staged.h"
+#include "src/core/staged/staged.h"
 #include "tests/device/fake_gpu.h"
 
 namespace weir::core {

@@ -1,13 +1,13 @@
 // Communicators whose ranks are on a GPU and on hosts that have none.
-#include "src/core/staged.h"
+#include "src/core/staged/staged.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <thread>
 
-#include "src/core/communicator.h"
-#include "src/core/runtime.h"
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/runtime.h"
 #include "tests/device/fake_gpu.h"
 
 namespace weir::core {

@@ -1,11 +1,11 @@
 // What staging is made of: pinned memory, flags, slots.
-#include "src/core/staging.h"
+#include "src/core/staged/staging.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "src/core/gpu_flags.h"
+#include "src/core/staged/gpu_flags.h"
 #include "tests/device/fake_gpu.h"
 
 namespace weir::core {

@@ -1,4 +1,4 @@
-#include "src/core/unique_id.h"
+#include "src/core/call/unique_id.h"
 
 #include <gmock/gmock.h>
 

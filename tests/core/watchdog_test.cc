@@ -1,4 +1,4 @@
-#include "src/core/watchdog.h"
+#include "src/core/diagnosis/watchdog.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

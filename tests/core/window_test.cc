@@ -1,4 +1,4 @@
-#include "src/core/window.h"
+#include "src/core/execution/window.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Plans in which ranks use each other's buffers: right, and proved to be.
-#include "algorithms/direct.h"
+#include "algorithms/catalogue/direct.h"
 
 #include <gmock/gmock.h>
 

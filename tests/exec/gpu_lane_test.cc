@@ -6,7 +6,7 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "algorithms/direct.h"
+#include "algorithms/catalogue/direct.h"
 #include "tests/exec/gpu_operation.h"
 #include "tests/exec/gpu_ranks.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/verify.h"
 #include "src/exec/check.h"
 #include "src/exec/lower.h"

@@ -5,7 +5,7 @@
 #include <bit>
 #include <random>
 
-#include "algorithms/catalogue.h"
+#include "algorithms/catalogue/catalogue.h"
 #include "tests/exec/island.h"
 #include "tests/exec/oracle.h"
 

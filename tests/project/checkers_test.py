@@ -4,6 +4,7 @@ import os
 import tempfile
 import unittest
 
+import arrows
 import budgets
 import compatibility
 import cpp_shape
@@ -98,6 +99,28 @@ class Floors(ToyTree):
   def test_a_document_without_a_table_is_refused(self):
     self.write("docs/architecture.md", "# Nothing\n")
     self.assertEqual(floors.check(self.root), ["docs/architecture.md:1: there is no table under '## Floors'"])
+
+  def test_a_grant_that_does_not_go_down_is_refused(self):
+    self.write("docs/architecture.md", DOCUMENT.replace("| base, ir |", "| base, core |"))
+    self.assertRegex(floors.check(self.root)[0], r"^docs/architecture.md:8: algorithms on floor 2 may not include src/core on floor 5")
+
+  def test_a_name_that_two_folders_have_is_refused(self):
+    self.write("docs/architecture.md", DOCUMENT.replace("| 1 | `algorithms/ir` | base |", "| 1 | `algorithms/ir`, `src/ir` | base |"))
+    self.assertRegex(floors.check(self.root)[0], r"^docs/architecture.md:8: 'ir' may be algorithms/ir or src/ir;")
+
+
+class Arrows(ToyTree):
+  def test_pairs_of_folders_are_counted_once(self):
+    self.write("src/core/call/place.h", "")
+    self.write("src/core/call/operation.h", '#include "src/core/call/place.h"\n')
+    self.write("src/core/group/group.h", '#include "src/core/call/place.h"\n#include "src/core/call/operation.h"\n')
+    self.write("src/core/group/gpu/group.cc", '#include "src/core/group/group.h"\n#include "src/core/call/place.h"\n')
+    found = arrows.arrows_of(self.root, "src/core")
+    self.assertEqual(found, {"call": {}, "group": {"call": 2}})
+    self.assertEqual(arrows.circle_in(found), [])
+
+  def test_a_circle_is_named(self):
+    self.assertEqual(arrows.circle_in({"a": {"b": 1}, "b": {"c": 1, "d": 2}, "d": {"b": 1}}), ["b", "d"])
 
 
 class Budgets(ToyTree):

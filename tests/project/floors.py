@@ -47,11 +47,19 @@ def read_table(text):
       raise TableError(f"{DOCUMENT}:{number}: expected | floor | `folder` | what it may include |")
     for folder in folders:
       floors[folder] = (number, cells[0], cells[2])
-  by_name = {folder.rsplit("/", 1)[-1]: folder for folder in floors}
-  return {folder: _grants(folder, floors, by_name) for folder in floors}
+  return {folder: _grants(folder, floors) for folder in floors}
 
 
-def _grants(folder, floors, by_name):
+def _named(word, floors, where):
+  """The one folder of the table that is called so, or whose path ends so."""
+  found = [folder for folder in floors if folder == word] or [folder for folder in floors if folder.endswith("/" + word)]
+  if len(found) != 1:
+    wrong = f"may be {' or '.join(sorted(found))}" if found else "is no folder of the table"
+    raise TableError(f"{where}: '{word}' {wrong}; it has {', '.join(sorted(floors))}")
+  return found[0]
+
+
+def _grants(folder, floors):
   number, floor, text = floors[folder]
   if text == "anything":
     return None
@@ -61,9 +69,11 @@ def _grants(folder, floors, by_name):
   if text in ("-", "nothing"):
     return granted
   for word in (word.strip().strip("`") for word in text.split(",")):
-    if word not in by_name:
-      raise TableError(f"{DOCUMENT}:{number}: '{word}' is no folder of the table; it has {', '.join(sorted(by_name))}")
-    granted.add(by_name[word])
+    other = _named(word, floors, f"{DOCUMENT}:{number}")
+    if not floors[other][1].isdigit() or int(floors[other][1]) >= int(floor):
+      raise TableError(f"{DOCUMENT}:{number}: {folder} on floor {floor} may not include {other} on floor {floors[other][1]}; "
+                       "expected a lower floor")
+    granted.add(other)
   return granted
 
 

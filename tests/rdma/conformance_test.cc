@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "src/base/listener.h"
+#include "src/net/listener/listener.h"
 #include "transports/ucx/ucx.h"
 #include "transports/verbs/verbs.h"
 

@@ -17,8 +17,8 @@
 #include <thread>
 #include <utility>
 
-#include "src/core/communicator.h"
-#include "src/core/runtime.h"
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/runtime.h"
 #include "tests/core/rank.h"
 
 namespace weir::survey {

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "src/base/socket.h"
+#include "src/net/socket.h"
 #include "transports/tcp/counters.h"
 
 namespace weir {

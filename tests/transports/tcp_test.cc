@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "src/base/host.h"
-#include "tests/base/families.h"
+#include "tests/net/families.h"
 #include "tests/transports/conformance.h"
 #include "tests/transports/link.h"
 #include "tests/transports/tcp_node.h"

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/listener.h"
-#include "src/base/socket.h"
 #include "src/drivers/matched.h"
+#include "src/net/listener/listener.h"
+#include "src/net/socket.h"
 #include "transports/transport.h"
 
 namespace weir::matched {

@@ -7,8 +7,8 @@
 
 #include <memory>
 
-#include "src/base/listener.h"
 #include "src/drivers/net_plugin.h"
+#include "src/net/listener/listener.h"
 #include "transports/memory/transport.h"
 #include "transports/transport.h"
 

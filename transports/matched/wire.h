@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-#include "src/base/listener.h"
+#include "src/net/listener/listener.h"
 #include "transports/matched/channel.h"
 
 namespace weir::matched {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "src/base/listener.h"
-#include "src/base/path_choice.h"
-#include "src/base/socket.h"
+#include "src/net/listener/listener.h"
+#include "src/net/path_choice.h"
+#include "src/net/socket.h"
 #include "transports/credit_budget.h"
 #include "transports/tcp/counters.h"
 #include "transports/tcp/rails.h"

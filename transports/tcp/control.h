@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "src/base/listener.h"
-#include "src/base/socket.h"
+#include "src/net/listener/listener.h"
+#include "src/net/socket.h"
 #include "transports/tcp/wire.h"
 #include "weir/status.h"
 

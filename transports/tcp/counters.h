@@ -5,7 +5,7 @@
 #include <mutex>
 #include <set>
 
-#include "src/base/socket.h"
+#include "src/net/socket.h"
 #include "transports/net_counters.h"
 
 namespace weir::tcp {

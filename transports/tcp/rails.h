@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "src/base/bytes.h"
-#include "src/base/interfaces.h"
-#include "src/base/socket.h"
+#include "src/net/interfaces.h"
+#include "src/net/socket.h"
 #include "weir/status.h"
 
 namespace weir::tcp {

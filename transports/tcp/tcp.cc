@@ -6,7 +6,7 @@
 #include <string>
 
 #include "src/base/host.h"
-#include "src/base/interface_drops.h"
+#include "src/net/interface_drops.h"
 #include "transports/address.h"
 #include "transports/peer_listener.h"
 #include "transports/tcp/channel.h"

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "src/base/listener.h"
+#include "src/net/listener/listener.h"
 #include "transports/credit_budget.h"
 #include "transports/memory/transport.h"
 

@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <span>
 
-#include "src/base/listener.h"
+#include "src/net/listener/listener.h"
 #include "transports/transport.h"
 
 namespace weir::tcp {

@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
-#include "src/base/listener.h"
-#include "src/base/socket.h"
+#include "src/net/listener/listener.h"
+#include "src/net/socket.h"
 #include "transports/transport.h"
 #include "transports/verbs/queue_pairs.h"
 

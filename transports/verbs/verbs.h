@@ -7,9 +7,9 @@
 
 #include <memory>
 
-#include "src/base/listener.h"
 #include "src/base/options.h"
 #include "src/drivers/verbs.h"
+#include "src/net/listener/listener.h"
 #include "transports/memory/transport.h"
 
 namespace weir {

@@ -19,7 +19,7 @@
 #include <array>
 #include <cstdint>
 
-#include "src/base/listener.h"
+#include "src/net/listener/listener.h"
 #include "transports/transport.h"
 
 namespace weir::verbs {

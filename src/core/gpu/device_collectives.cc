@@ -6,7 +6,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/log.h"
-#include "src/core/poll_until.h"
+#include "src/core/call/poll_until.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {

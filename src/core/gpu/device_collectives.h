@@ -17,15 +17,15 @@
 #include <span>
 #include <vector>
 
+#include "src/core/call/operation.h"
+#include "src/core/call/streams.h"
 #include "src/core/gpu/device_monitor.h"
 #include "src/core/gpu/device_pairs.h"
 #include "src/core/gpu/device_plans.h"
 #include "src/core/gpu/peer_access.h"
 #include "src/core/gpu/proxy.h"
-#include "src/core/local_gpu.h"
-#include "src/core/operation.h"
-#include "src/core/segmentation.h"
-#include "src/core/streams.h"
+#include "src/core/placement/local_gpu.h"
+#include "src/core/staged/segmentation.h"
 #include "src/device/gpu_sharing.h"
 
 namespace weir::core {

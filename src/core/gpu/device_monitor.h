@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/core/bootstrap.h"
+#include "src/core/bootstrap/bootstrap.h"
 #include "src/core/gpu/proxy.h"
 #include "src/device/gpu.h"
 #include "src/exec/gpu/queued.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "src/core/operation.h"
+#include "src/core/call/operation.h"
 #include "src/exec/gpu/queued.h"
 
 namespace weir::core {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "algorithms/catalogue.h"
-#include "algorithms/direct.h"
+#include "algorithms/catalogue/catalogue.h"
+#include "algorithms/catalogue/direct.h"
+#include "algorithms/catalogue/ordered.h"
 #include "algorithms/ir/verify.h"
-#include "algorithms/ordered.h"
 #include "src/base/log.h"
 #include "src/exec/check.h"
 #include "src/exec/gpu/segment_table.h"

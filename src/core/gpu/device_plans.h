@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "algorithms/layout.h"
+#include "algorithms/catalogue/layout.h"
 #include "src/exec/gpu/queued.h"
 
 namespace weir::core {

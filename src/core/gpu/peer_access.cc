@@ -9,7 +9,7 @@
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
-#include "src/core/poll_until.h"
+#include "src/core/call/poll_until.h"
 #include "src/exec/gpu/stream_executor.h"
 
 namespace weir::core {

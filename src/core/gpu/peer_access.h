@@ -11,16 +11,16 @@
 #include <string>
 #include <vector>
 
-#include "src/base/file_post.h"
 #include "src/base/options.h"
-#include "src/core/bootstrap.h"
+#include "src/core/bootstrap/bootstrap.h"
 #include "src/core/gpu/kernel_library.h"
 #include "src/core/gpu/proxied_memory.h"
-#include "src/core/pinned.h"
+#include "src/core/staged/pinned.h"
 #include "src/device/gpu_mappings.h"
 #include "src/device/gpu_sharing.h"
 #include "src/exec/gpu/flag_pages.h"
 #include "src/exec/gpu/queued.h"
+#include "src/net/file_post.h"
 
 namespace weir::core {
 

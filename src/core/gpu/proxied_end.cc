@@ -10,7 +10,7 @@ namespace {
 using exec::gpu::Port;
 using exec::gpu::ProxyRings;
 
-/// Far from the numbers of other channels (src/exec/program.h, src/core/pairs.cc).
+/// Far from the numbers of other channels (src/exec/program.h, src/core/execution/pairs.cc).
 constexpr uint32_t kFirstChannel = 1u << 21;
 
 uint64_t load(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "src/core/routes.h"
+#include "src/core/channels/routes.h"
 #include "src/device/gpu_direct.h"
 #include "src/exec/gpu/proxy_rings.h"
 

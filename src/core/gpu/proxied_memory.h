@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "src/core/channels/routes.h"
 #include "src/core/gpu/gpu_slots.h"
-#include "src/core/pinned.h"
-#include "src/core/routes.h"
+#include "src/core/staged/pinned.h"
 #include "src/exec/gpu/proxy_rings.h"
 
 namespace weir::core {

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "src/core/communicator.h"
+#include "src/core/communicator/communicator.h"
 #include "src/core/grains/tree_sums.h"
 #include "src/device/host_stream.h"
 

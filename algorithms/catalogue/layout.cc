@@ -1,0 +1,103 @@
+#include "algorithms/catalogue/layout.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "topology/model/derive.h"
+
+namespace weir::algorithms {
+namespace {
+
+using topology::FabricSwitchFacts;
+using topology::Graph;
+using topology::Index;
+
+using Switches = std::set<Index>;
+
+/// What hosts are attached to, and what switches are cabled to above them.
+class Upwards {
+ public:
+  explicit Upwards(const Graph& graph) : graph_(graph) {
+    const std::vector<Index> hosts = topology::hosts_of(graph);
+    for (const topology::Link& link : graph.links()) {
+      const auto* above = graph.get<FabricSwitchFacts>(link.to);
+      if (above == nullptr) continue;
+      const auto* below = graph.get<FabricSwitchFacts>(link.from);
+      const Index from = below != nullptr ? link.from : hosts[static_cast<size_t>(link.from)];
+      if (from != topology::kNone && (below == nullptr || below->level < above->level))
+        up_[from].insert(link.to);
+    }
+  }
+
+  /// The switches that are reached by going up once from any of `below`.
+  Switches above(const Switches& below) const {
+    Switches found;
+    for (const Index node : below) {
+      if (const auto up = up_.find(node); up != up_.end()) found.insert(up->second.begin(), up->second.end());
+    }
+    return found;
+  }
+
+ private:
+  const Graph& graph_;
+  std::map<Index, Switches> up_;
+};
+
+/// By rank: the lowest rank of its group on each level, the widest group first, the host last.
+using Key = std::vector<Rank>;
+
+/// Keys of all ranks: ranks of one group are those whose keys begin alike.
+std::vector<Key> keys_of(const Graph& graph, std::span<const Index> hosts) {
+  const Upwards upwards(graph);
+  std::vector<Switches> at(hosts.size());
+  for (size_t rank = 0; rank < hosts.size(); ++rank) at[rank] = {hosts[rank]};
+  std::vector<Key> keys(hosts.size());
+  for (bool more = true; more;) {  // one level after the other; who has nothing above stays a group by itself
+    std::map<Switches, Rank> lowest;
+    for (size_t rank = 0; rank < hosts.size(); ++rank)
+      keys[rank].push_back(lowest.emplace(at[rank], static_cast<Rank>(rank)).first->second);
+    std::map<Switches, Switches> next;
+    more = false;
+    for (const auto& [switches, rank] : lowest) {
+      Switches above = upwards.above(switches);
+      more = more || !above.empty();
+      next.emplace(switches, above.empty() ? switches : std::move(above));
+    }
+    for (Switches& own : at) own = next.at(own);
+  }
+  for (Key& key : keys) std::reverse(key.begin(), key.end());
+  return keys;
+}
+
+}  // namespace
+
+Layout layout_of(const Graph& graph, std::span<const Index> hosts) {
+  const std::vector<Key> keys = keys_of(graph, hosts);
+  Layout layout;
+  layout.order.resize(hosts.size());
+  std::iota(layout.order.begin(), layout.order.end(), 0);
+  const auto key_at = [&](size_t place) -> const Key& {
+    return keys[static_cast<size_t>(layout.order[place])];
+  };
+  std::stable_sort(layout.order.begin(), layout.order.end(), [&](Rank a, Rank b) {
+    return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)];
+  });
+  Groups widest;
+  for (size_t depth = 1; depth <= (keys.empty() ? 0 : keys[0].size()); ++depth) {
+    Groups groups;
+    for (size_t place = 0; place < hosts.size(); ++place) {
+      const bool first =
+          place == 0 || !std::equal(key_at(place).begin(), key_at(place).begin() + static_cast<long>(depth),
+                                    key_at(place - 1).begin());
+      if (first) groups.push_back(static_cast<int>(place));
+    }
+    const bool tells = groups.size() > 1 && groups.size() < hosts.size();
+    if (tells && (layout.levels.empty() || layout.levels.back() != groups))
+      layout.levels.push_back(std::move(groups));
+  }
+  return layout;
+}
+
+}  // namespace weir::algorithms

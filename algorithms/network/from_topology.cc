@@ -1,0 +1,216 @@
+// What of a topology lies between ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "algorithms/network/network.h"
+#include "src/base/index.h"
+#include "src/base/types.h"
+
+namespace weir::algorithms {
+namespace {
+
+using topology::Adjacency;
+using topology::Graph;
+using topology::Index;
+using topology::kNone;
+using topology::NodeKind;
+
+Status wrong(std::string sentence) { return Status(Code::invalid_argument, std::move(sentence)); }
+
+bool may_be_rank(NodeKind kind) {
+  return kind == NodeKind::gpu || kind == NodeKind::partition || kind == NodeKind::numa ||
+         kind == NodeKind::host;
+}
+
+/// By node: its rank, or -1.
+Result<std::vector<Rank>> ranks_of(const Graph& graph, std::span<const Index> devices) {
+  std::vector<Rank> rank_at(at(graph.size()), -1);
+  for (size_t rank = 0; rank < devices.size(); ++rank) {
+    const Index device = devices[rank];
+    if (device < 0 || device >= graph.size()) {
+      return wrong(fmt::format("rank {} sits on node {} of a topology of {}: expected one of its nodes", rank,
+                               device, graph.size()));
+    }
+    if (!may_be_rank(graph[device].kind())) {
+      return wrong(fmt::format("rank {} sits on {}: expected a GPU, a partition, a NUMA node or a host", rank,
+                               graph.describe(device)));
+    }
+    if (rank_at[at(device)] >= 0) {
+      return wrong(fmt::format("ranks {} and {} sit both on {}: expected a device for each",
+                               rank_at[at(device)], rank, graph.describe(device)));
+    }
+    rank_at[at(device)] = static_cast<Rank>(rank);
+  }
+  if (devices.empty()) return wrong("a network without ranks: expected at least one device");
+  return rank_at;
+}
+
+/// Devices that nobody runs on do not forward; GPUs do what their partitions need.
+std::vector<char> usable(const Graph& graph, const std::vector<Rank>& rank_at) {
+  std::vector<char> can(at(graph.size()), 1);
+  for (Index node = 0; node < graph.size(); ++node) {
+    const NodeKind kind = graph[node].kind();
+    if (kind == NodeKind::gpu || kind == NodeKind::partition)
+      can[at(node)] = static_cast<char>(rank_at[at(node)] >= 0);
+  }
+  for (Index node = 0; node < graph.size(); ++node) {
+    const Index parent = graph[node].parent;
+    if (rank_at[at(node)] >= 0 && graph[node].kind() == NodeKind::partition && parent != kNone)
+      can[at(parent)] = 1;
+  }
+  return can;
+}
+
+/// The nodes on paths between different ranks, by one depth-first search from a node of our own that is
+/// joined to every rank: they are those in one biconnected component with it (Hopcroft and Tarjan, CACM 16,
+/// 1973).
+class BetweenRanks {
+ public:
+  BetweenRanks(const Graph& graph, const std::vector<char>& usable, const std::vector<Rank>& rank_at)
+      : graph_(graph),
+        adjacency_(graph),
+        usable_(usable),
+        rank_at_(rank_at),
+        found_(at(graph.size())),
+        low_(at(graph.size())),
+        parent_(at(graph.size()), kNone),
+        next_(at(graph.size())) {}
+
+  /// By node. REQUIRES: all ranks are reached from `first`.
+  std::vector<char> from(std::span<const Index> ranks) {
+    for (Index rank : ranks) {
+      if (found_[at(rank)] == 0) search(rank);
+    }
+    std::vector<char> between(at(graph_.size()));
+    for (Index node : order_) {  // parents come first
+      const Index parent = parent_[at(node)];
+      between[at(node)] = static_cast<char>(
+          parent == kNone || (between[at(parent)] != 0 && low_[at(node)] < found_[at(parent)]));
+    }
+    return between;
+  }
+
+ private:
+  void enter(Index node, Index parent) {
+    parent_[at(node)] = parent;
+    order_.push_back(node);
+    found_[at(node)] = static_cast<int32_t>(order_.size());
+    low_[at(node)] = rank_at_[at(node)] >= 0 ? 0 : found_[at(node)];  // 0: our own node
+    stack_.push_back(node);
+  }
+
+  void search(Index start) {
+    enter(start, kNone);
+    while (!stack_.empty()) {
+      const Index node = stack_.back();
+      const auto links = adjacency_.from(node);
+      if (links.begin() + next_[at(node)] != links.end()) {
+        const Index to = graph_.links()[links.begin()[next_[at(node)]++]].to;
+        if (usable_[at(to)] == 0 || to == parent_[at(node)]) continue;
+        if (found_[at(to)] == 0) {
+          enter(to, node);
+        } else {
+          low_[at(node)] = std::min(low_[at(node)], found_[at(to)]);
+        }
+        continue;
+      }
+      stack_.pop_back();
+      const Index parent = parent_[at(node)];
+      if (parent != kNone) low_[at(parent)] = std::min(low_[at(parent)], low_[at(node)]);
+    }
+  }
+
+  const Graph& graph_;
+  const Adjacency adjacency_;
+  const std::vector<char>& usable_;
+  const std::vector<Rank>& rank_at_;
+  std::vector<int32_t> found_;  // by node: when, from 1; 0: not yet
+  std::vector<int32_t> low_;
+  std::vector<Index> parent_;
+  std::vector<uint32_t> next_;
+  std::vector<Index> order_;
+  std::vector<Index> stack_;
+};
+
+/// Success if every rank can be reached from the first one.
+Status joined(const Graph& graph, const std::vector<char>& usable, std::span<const Index> devices) {
+  const Adjacency adjacency(graph);
+  std::vector<char> reached(at(graph.size()));
+  std::vector<Index> order = {devices[0]};
+  reached[at(devices[0])] = 1;
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (uint32_t link : adjacency.from(order[i])) {
+      const Index to = graph.links()[link].to;
+      if (usable[at(to)] == 0 || reached[at(to)] != 0) continue;
+      reached[at(to)] = 1;
+      order.push_back(to);
+    }
+  }
+  for (size_t rank = 0; rank < devices.size(); ++rank) {
+    if (reached[at(devices[rank])] != 0) continue;
+    return wrong(
+        fmt::format("no path of links leads from {} (rank 0) to {} (rank {}): expected devices that are "
+                    "connected",
+                    graph.describe(devices[0]), graph.describe(devices[rank]), rank));
+  }
+  return {};
+}
+
+/// Parallel links become one edge, that of the first.
+Result<std::vector<Edge>> edges_between(const Graph& graph, const std::vector<int32_t>& node_of) {
+  std::vector<uint32_t> links;
+  for (uint32_t link = 0; link < graph.links().size(); ++link) {
+    const topology::Link& each = graph.links()[link];
+    if (node_of[at(each.from)] >= 0 && node_of[at(each.to)] >= 0 && each.from != each.to)
+      links.push_back(link);
+  }
+  const auto ends = [&](uint32_t link) {
+    return std::pair(node_of[at(graph.links()[link].from)], node_of[at(graph.links()[link].to)]);
+  };
+  std::stable_sort(links.begin(), links.end(), [&](uint32_t a, uint32_t b) { return ends(a) < ends(b); });
+  std::vector<Edge> edges;
+  for (size_t i = 0; i < links.size();) {
+    const uint32_t first = links[i];
+    double gb_per_s = 0;
+    for (; i < links.size() && ends(links[i]) == ends(first); ++i)
+      gb_per_s += graph.links()[links[i]].gb_per_s;
+    const double units = std::round(gb_per_s / kCapacityUnit);
+    if (!(units >= 1) || units >= 0x1p62) {
+      const topology::Link& link = graph.links()[first];
+      return wrong(fmt::format("the link from {} to {} has no known bandwidth: expected GB/s above 0",
+                               graph.describe(link.from), graph.describe(link.to)));
+    }
+    edges.push_back(
+        {ends(first).first, ends(first).second, static_cast<int64_t>(units), static_cast<int32_t>(first)});
+  }
+  return edges;
+}
+
+}  // namespace
+
+Result<Network> network_of(const Graph& graph, std::span<const Index> devices) {
+  auto rank_at = ranks_of(graph, devices);
+  if (!rank_at.ok()) return rank_at.status();
+  const std::vector<char> can = usable(graph, *rank_at);
+  WEIR_TRY(joined(graph, can, devices));
+  const std::vector<char> between = BetweenRanks(graph, can, *rank_at).from(devices);
+
+  Network network;
+  std::vector<int32_t> node_of(at(graph.size()), -1);
+  for (Index node = 0; node < graph.size(); ++node) {
+    if (between[at(node)] == 0) continue;
+    node_of[at(node)] = network.nodes++;
+    network.origin.push_back(node);
+  }
+  for (Index device : devices) network.rank_nodes.push_back(node_of[at(device)]);
+  auto edges = edges_between(graph, node_of);
+  if (!edges.ok()) return edges.status();
+  network.edges = std::move(*edges);
+  return network;
+}
+
+}  // namespace weir::algorithms

@@ -1,0 +1,99 @@
+#include "src/core/bootstrap/agreement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/clock.h"
+#include "src/net/socket.h"
+
+namespace weir::core {
+namespace {
+
+constexpr uint32_t kAgreementPurpose = 0x51de'0000;  ///< messages of agreements
+
+Bytes encode(const std::vector<Rank>& ranks) {
+  ByteWriter out;
+  out.put(static_cast<uint32_t>(ranks.size()));
+  for (const Rank rank : ranks) out.put(rank);
+  return out.take();
+}
+
+bool aborted(const AgreementSpec& spec) { return spec.abort != nullptr && spec.abort->load(); }
+
+Status tell(const AgreementSpec& spec, Rank to, const Bytes& list) {
+  const DeliveryKey key{spec.uid, kAgreementPurpose, spec.rank, to};
+  const SocketAddress& listener = spec.watchdog->peers()[static_cast<size_t>(to)].listener;
+  if (listener == spec.listener->address()) {
+    spec.listener->put(key, list);
+    return {};
+  }
+  const Status status = post(listener, key, list, Deadline::in_ms(spec.send_ms, spec.abort));
+  return status.ok() || aborted(spec) ? status : spec.watchdog->explain(to, status);
+}
+
+Result<Bytes> hear(const AgreementSpec& spec, Rank from) {
+  const DeliveryKey key{spec.uid, kAgreementPurpose, from, spec.rank};
+  const int64_t start = now_ns();
+  for (;;) {
+    if (auto message = spec.listener->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort)))
+      return std::move(*message);
+    if (aborted(spec))
+      return Status(Code::invalid_usage, fmt::format("aborted while waiting for rank {}", from));
+    const int64_t waited_ns = now_ns() - start;
+    WEIR_TRY(spec.watchdog->examine(from, waited_ns));
+    if (waited_ns > spec.come_ms * kNsPerMs)
+      return spec.watchdog->fail(
+          {from, Status(Code::remote_error,
+                        fmt::format(
+                            "{} has not come to the communicator without {} for {:.1f} s "
+                            "(WEIR_INIT_TIMEOUT); expected all others to call ncclCommShrink with this list",
+                            spec.watchdog->peers()[static_cast<size_t>(from)].describe(from),
+                            rank_words(spec.excluded), static_cast<double>(waited_ns) / 1e9))});
+  }
+}
+
+/// What another rank's list is, where it is not the own one.
+Status compare(const AgreementSpec& spec, Rank from, const Bytes& theirs) {
+  if (theirs == encode(spec.excluded)) return {};
+  ByteReader in(theirs);
+  std::vector<Rank> ranks;
+  const auto count = in.get<uint32_t>();
+  for (uint32_t i = 0; in.ok() && i < count; ++i) ranks.push_back(in.get<Rank>());
+  const auto& peers = spec.watchdog->peers();
+  return spec.watchdog->fail(
+      {-1, Status(Code::invalid_argument,
+                  fmt::format("{} leaves out {}, but {} leaves out {}; expected the same list on all",
+                              peers[static_cast<size_t>(spec.rank)].describe(spec.rank),
+                              rank_words(spec.excluded), peers[static_cast<size_t>(from)].describe(from),
+                              rank_words(ranks)))});
+}
+
+}  // namespace
+
+std::string rank_words(std::span<const Rank> ranks) {
+  if (ranks.size() == 1) return fmt::format("rank {}", ranks[0]);
+  std::string words = ranks.empty() ? "no rank" : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i)
+    words += fmt::format("{}{}", i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
+  return words;
+}
+
+Status agree(const AgreementSpec& spec) {
+  const auto ranks = static_cast<Rank>(spec.watchdog->peers().size());
+  std::vector<Rank> others;  // each rank begins with another one
+  for (Rank step = 1; step < ranks; ++step) {
+    const Rank rank = (spec.rank + step) % ranks;
+    if (!std::ranges::binary_search(spec.excluded, rank)) others.push_back(rank);
+  }
+  const Bytes list = encode(spec.excluded);
+  for (const Rank other : others) WEIR_TRY(tell(spec, other, list));
+  for (const Rank other : others) {
+    auto theirs = hear(spec, other);
+    WEIR_TRY(theirs.status());
+    WEIR_TRY(compare(spec, other, *theirs));
+  }
+  return {};
+}
+
+}  // namespace weir::core

@@ -1,0 +1,285 @@
+#include "src/core/bootstrap/bootstrap.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <thread>
+
+#include "src/base/descriptors.h"
+#include "src/base/host.h"
+#include "src/base/log.h"
+#include "src/core/bootstrap/bruck.h"
+#include "src/core/bootstrap/root_link.h"
+
+namespace weir::core {
+namespace {
+
+/// Where all ranks are in one process: both ends of its connection to the root, and its segment.
+constexpr size_t kDescriptorsPerRank = 3;
+constexpr int64_t kLingerMs = 600;    ///< ranks that wait have asked, and asked again, by then
+constexpr int64_t kVerdictMs = 1000;  ///< for the root to name whoever did not take a message
+
+Bytes encode(const PeerAddress& peer) {
+  ByteWriter out;
+  out.put(peer.listener).put(peer.host).put(peer.pid).put_string(peer.hostname);
+  out.put(static_cast<uint32_t>(peer.other_listeners.size()));
+  for (const SocketAddress& listener : peer.other_listeners) out.put(listener);
+  return out.take();
+}
+
+Result<std::vector<PeerAddress>> decode(const std::vector<Bytes>& all) {
+  std::vector<PeerAddress> peers;
+  for (const Bytes& bytes : all) {
+    ByteReader in(bytes);
+    PeerAddress& peer = peers.emplace_back();
+    peer.listener = in.get<SocketAddress>();
+    peer.host = in.get<uint64_t>();
+    peer.pid = in.get<int32_t>();
+    peer.hostname = in.get_string();
+    const auto others = in.get<uint32_t>();
+    for (uint32_t i = 0; in.ok() && i < others; ++i) peer.other_listeners.push_back(in.get<SocketAddress>());
+    if (!in.ok() || !peer.listener.valid()) {
+      return Status(Code::remote_error, fmt::format("rank {} sent a broken address", peers.size() - 1));
+    }
+  }
+  return peers;
+}
+
+/// Without the root nobody tells the others why this rank goes; who waits for it learns it by asking here.
+void answer_for_a_while(Activity& activity, const Status& status, const std::atomic<bool>* abort) {
+  activity.fail({-1, status});
+  const Deadline deadline = Deadline::in_ms(kLingerMs, abort);
+  while (!deadline.over()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+/// The first exchange, in which everybody learns everybody's address; the root looks after it.
+Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& root, const Activity& activity,
+                                      const PeerAddress& own) {
+  const root_wire::Listeners& listeners = *root.listeners();
+  BruckSpec exchange;
+  exchange.listener = spec.listener.get();
+  exchange.uid = listeners.uid;
+  exchange.rank = spec.rank;
+  exchange.ranks = spec.ranks;
+  exchange.send_ms = spec.timeouts.peer_ms;
+  exchange.abort = spec.abort;
+  exchange.listener_of = [&](Rank to) {
+    const auto distance = static_cast<unsigned>((spec.rank - to + spec.ranks) % spec.ranks);
+    const auto index = static_cast<size_t>(std::countr_zero(distance));
+    return index < listeners.below.size() ? listeners.below[index] : SocketAddress();
+  };
+  const auto serve = [&](int wait_ms) { return activity.failed() ? activity.status() : root.serve(wait_ms); };
+  exchange.while_waiting = [&](Rank, int64_t) { return serve(0); };
+  exchange.broken = [&](Rank to, const Status& status) {
+    const Deadline verdict = Deadline::in_ms(kVerdictMs, spec.abort);
+    while (!verdict.over()) WEIR_TRY(serve(20));
+    return Status(status.code(),
+                  fmt::format("rank {} cannot be reached while joining: {}", to, status.message()));
+  };
+  auto all = bruck_all_gather(exchange, encode(own));
+  WEIR_TRY(all.status());
+  return decode(*all);
+}
+
+}  // namespace
+
+Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
+                     std::shared_ptr<Activity> activity)
+    : spec_(spec),
+      uid_(uid),
+      rank_(spec.rank),
+      activity_(std::move(activity)),
+      watchdog_(std::make_unique<Watchdog>(
+          Watchdog::Spec{uid, spec.rank, spec.all_gathers->share(uid, std::move(peers)), spec.activities,
+                         activity_, spec.timeouts, spec.abort})),
+      company_(Company::of(this->peers(), rank_)) {
+  activity_->tell_peers(watchdog_->shared_peers());
+}
+
+Bootstrap::~Bootstrap() {
+  spec_.activities->leave(uid_, rank_);
+  spec_.listener->forget(uid_, rank_);
+}
+
+Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
+  if (spec.id.fixed && spec.rank == 0) WEIR_TRY(spec.roots->start_fixed(spec.id, spec.timeouts, spec.abort));
+  root_wire::Hello hello;
+  allow_descriptors(kDescriptorsPerRank * static_cast<size_t>(std::max(spec.ranks, 1)));
+  hello.nonce = spec.id.nonce;
+  hello.rank = spec.rank;
+  hello.ranks = spec.ranks;
+  hello.peer = {spec.listener->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
+  const std::vector<SocketAddress>& listeners = spec.listener->addresses();
+  hello.peer.other_listeners.assign(listeners.begin() + 1, listeners.end());
+  spec.listener->admit(job_key_of(spec.id));  // before others know of this listener
+  auto opened = RootLink::open(spec.id, hello, spec.timeouts, spec.abort);
+  WEIR_TRY(opened.status());
+  RootLink& root = **opened;
+  while (!root.listeners()) {
+    if (const Status status = root.serve(50); !status.ok()) {
+      root.leave(status);
+      return status;
+    }
+  }
+  const uint64_t uid = root.listeners()->uid;
+  auto activity =
+      spec.activities->enter(uid, spec.rank);  // from now on others may tell this rank of a failure
+  auto peers = meet(spec, root, *activity, hello.peer);
+  root.leave(peers.status());
+  if (!peers.ok()) {
+    const bool others_know = root.was_told() || activity->failed();
+    if (!others_know && peers.status().code() == Code::remote_error)
+      answer_for_a_while(*activity, peers.status(), spec.abort);
+    spec.activities->leave(uid, spec.rank);
+    spec.listener->forget(uid, spec.rank);
+    return peers.status();
+  }
+  WEIR_INFO(bootstrap, "rank {} of {} has joined communicator {:#x}; its address is {}", spec.rank,
+            spec.ranks, uid, spec.listener->address().text());
+  return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(*peers), std::move(activity)));
+}
+
+Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent,
+                                                     const std::vector<Rank>& members, uint64_t uid,
+                                                     const std::atomic<bool>* abort) {
+  Spec spec = parent.spec_;
+  spec.abort = abort;
+  spec.ranks = static_cast<int>(members.size());
+  spec.rank = -1;
+  std::vector<PeerAddress> peers;
+  for (const Rank member : members) {
+    if (member < 0 || member >= parent.size()) {
+      return Status(Code::invalid_argument,
+                    fmt::format("rank {} is not in a communicator of {} ranks", member, parent.size()));
+    }
+    if (member == parent.rank()) spec.rank = static_cast<Rank>(peers.size());
+    peers.push_back(parent.peers()[static_cast<size_t>(member)]);
+  }
+  if (spec.rank < 0) {
+    return Status(Code::invalid_argument,
+                  fmt::format("rank {} is not among the {} members of the new communicator", parent.rank(),
+                              spec.ranks));
+  }
+  auto activity = spec.activities->enter(uid, spec.rank);
+  return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(peers), std::move(activity)));
+}
+
+Result<std::shared_ptr<Gathered>> Bootstrap::gather(BytesView own) {
+  const auto number = static_cast<uint32_t>(++exchanges_);
+  const std::shared_ptr<BootstrapAllGathers::Meeting> meeting = spec_.all_gathers->enter(uid_, number);
+  activity_->exchange();
+  {
+    const std::lock_guard lock(meeting->mutex);
+    meeting->said.emplace(rank_, Bytes(own.begin(), own.end()));
+    if (rank_ == company_.speaker) meeting->expected = company_.here.size();
+    if (meeting->said.size() == meeting->expected) meeting->came.notify_one();
+  }
+  Result<std::shared_ptr<Gathered>> all = std::shared_ptr<Gathered>();
+  if (rank_ != company_.speaker) {
+    all = listen(*meeting);
+  } else if (const Status came = await_company(*meeting); !came.ok()) {
+    all = came;
+  } else if (all = speak(meeting->said, number); all.ok()) {  // nobody else touches what was said any more
+    const std::lock_guard lock(meeting->mutex);
+    meeting->result = *all;
+    meeting->done.notify_all();
+  }
+  activity_->end();
+  return all;
+}
+
+Result<std::vector<Bytes>> Bootstrap::all_gather(BytesView own) {
+  auto all = gather(own);
+  WEIR_TRY(all.status());
+  return (*all)->by_rank();
+}
+
+namespace {
+
+/// How long those who wait in one process rest between two looks for trouble: the more there are, the longer.
+std::chrono::milliseconds rest_of(int ranks) {
+  return std::chrono::milliseconds(std::clamp(ranks / 8, 20, 100));
+}
+
+Status aborted_while_waiting(Rank peer) {
+  return {Code::invalid_usage, fmt::format("aborted while waiting for rank {}", peer)};
+}
+
+}  // namespace
+
+/// Waits for what the speaker of this process brings.
+Result<std::shared_ptr<Gathered>> Bootstrap::listen(BootstrapAllGathers::Meeting& meeting) {
+  const int64_t start = now_ns();
+  std::unique_lock lock(meeting.mutex);
+  for (;;) {
+    if (meeting.result != nullptr) return meeting.result;
+    meeting.done.wait_for(lock, rest_of(size()));
+    if (meeting.result != nullptr) return meeting.result;
+    lock.unlock();
+    if (spec_.abort != nullptr && spec_.abort->load()) return aborted_while_waiting(company_.speaker);
+    WEIR_TRY(watchdog_->examine(company_.speaker, now_ns() - start));
+    lock.lock();
+  }
+}
+
+/// Of the speaker: until all ranks of this process have said what they have to say.
+Status Bootstrap::await_company(BootstrapAllGathers::Meeting& meeting) {
+  const int64_t start = now_ns();
+  std::unique_lock lock(meeting.mutex);
+  while (meeting.said.size() < meeting.expected) {
+    meeting.came.wait_for(lock, rest_of(size()));
+    if (meeting.said.size() == meeting.expected) break;
+    const auto missing =
+        *std::ranges::find_if(company_.here, [&](Rank rank) { return !meeting.said.contains(rank); });
+    lock.unlock();
+    if (spec_.abort != nullptr && spec_.abort->load()) return aborted_while_waiting(missing);
+    WEIR_TRY(watchdog_->examine(missing, now_ns() - start));
+    lock.lock();
+  }
+  return {};
+}
+
+/// Of the speaker: exchanges what the ranks of this process have said with the other processes.
+Result<std::shared_ptr<Gathered>> Bootstrap::speak(const std::map<Rank, Bytes>& said, uint32_t number) {
+  const std::vector<Rank>& speakers = company_.speakers;
+  BruckSpec exchange;
+  exchange.listener = spec_.listener.get();
+  exchange.uid = uid_;
+  exchange.number = number;
+  exchange.members = speakers;
+  exchange.rank = static_cast<Rank>(std::ranges::find(speakers, rank_) - speakers.begin());
+  exchange.ranks = static_cast<int>(speakers.size());
+  exchange.send_ms = spec_.timeouts.peer_ms;
+  exchange.abort = spec_.abort;
+  exchange.listener_of = [this](Rank to) { return peers()[static_cast<size_t>(to)].listener; };
+  exchange.while_waiting = [this](Rank from, int64_t waited_ns) {
+    return watchdog_->examine(from, waited_ns);
+  };
+  exchange.broken = [this](Rank to, const Status& status) { return watchdog_->explain(to, status); };
+  ByteWriter own;
+  for (const auto& [rank, bytes] : said) own.put(rank).put_bytes(bytes);
+  auto bundles = bruck_all_gather(exchange, own.take());
+  WEIR_TRY(bundles.status());
+  std::vector<Bytes> all(peers().size());
+  size_t came = 0;
+  for (size_t i = 0; i < bundles->size(); ++i) {
+    ByteReader in((*bundles)[i]);
+    for (; in.remaining() > 0 && in.ok(); ++came) {
+      const auto rank = static_cast<size_t>(in.get<Rank>());
+      Bytes bytes = in.get_bytes();
+      if (in.ok() && rank < all.size()) all[rank] = std::move(bytes);
+    }
+  }
+  if (came != all.size()) {
+    return Status(Code::remote_error,
+                  fmt::format("{} ranks have said something in an exchange of {}", came, all.size()));
+  }
+  return std::make_shared<Gathered>(std::move(all));
+}
+
+Status Bootstrap::barrier() { return gather({}).status(); }
+
+}  // namespace weir::core

@@ -1,0 +1,47 @@
+#include "src/core/bootstrap/frames.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace weir::core {
+
+Status Frames::receive() {
+  std::array<std::byte, 4096> chunk;
+  for (;;) {
+    auto received = socket_.try_recv(chunk);
+    WEIR_TRY(received.status());
+    if (*received == 0) return {};
+    in_.insert(in_.end(), chunk.begin(), chunk.begin() + static_cast<ptrdiff_t>(*received));
+    if (in_.size() >= sizeof(uint32_t) && ByteReader(in_).get<uint32_t>() > kMostBytes) {
+      return Status(Code::remote_error,
+                    fmt::format("{} does not speak weir's protocol", socket_.peer_text()));
+    }
+  }
+}
+
+std::optional<Bytes> Frames::next() {
+  ByteReader reader(in_);
+  Bytes frame = reader.get_bytes();
+  if (!reader.ok()) return std::nullopt;
+  in_.erase(in_.begin(), in_.end() - static_cast<ptrdiff_t>(reader.remaining()));
+  return frame;
+}
+
+void Frames::send(BytesView frame) {
+  const Bytes framed = ByteWriter().put_bytes(frame).take();
+  out_.insert(out_.end(), framed.begin(), framed.end());
+  flush();
+}
+
+void Frames::flush() {
+  if (out_.empty()) return;
+  auto sent = socket_.try_send(out_);
+  if (sent.ok()) {
+    out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(*sent));
+  } else {
+    out_.clear();
+  }
+}
+
+}  // namespace weir::core

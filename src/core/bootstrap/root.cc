@@ -1,0 +1,487 @@
+#include "src/core/bootstrap/root.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "src/base/clock.h"
+#include "src/base/descriptors.h"
+#include "src/base/host.h"
+#include "src/base/log.h"
+#include "src/core/bootstrap/frames.h"
+#include "src/core/bootstrap/root_wire.h"
+#include "src/core/diagnosis/watchdog.h"
+
+namespace weir::core {
+namespace {
+
+using root_wire::Hello;
+using root_wire::Word;
+
+constexpr int64_t kGreetingNs = 5'000 * kNsPerMs;  ///< for a hello
+constexpr int64_t kLingerNs = 10'000 * kNsPerMs;   ///< for ranks that come after it has failed
+constexpr int64_t kLateNs = 2'000 * kNsPerMs;      ///< who comes later to a fixed address wants something new
+constexpr int64_t kHoldNs = 500 * kNsPerMs;  ///< for ranks that have not come when it fails, and soon will
+constexpr int64_t kPortMs = 1'000;           ///< for a port that is in use
+
+/// Whether a rank is one of this process.
+bool is_here(const PeerAddress& peer) { return peer.pid == getpid() && peer.hostname == short_hostname(); }
+
+/// "1, 3-5 and 7", at most eight runs.
+std::string list_ranks(const std::vector<bool>& there) {
+  std::vector<std::string> runs;
+  for (size_t first = 0; first < there.size(); ++first) {
+    if (there[first]) continue;
+    size_t last = first;
+    while (last + 1 < there.size() && !there[last + 1]) ++last;
+    runs.push_back(first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last));
+    first = last;
+  }
+  if (runs.size() > 8) {
+    runs.resize(8);
+    runs.emplace_back("more");
+  }
+  return fmt::format("{}", fmt::join(runs, ", "));
+}
+
+}  // namespace
+
+/// One bootstrap. Everything but start, stop and finished() happens on its own thread.
+class Root {
+ public:
+  Root(Socket listener, const UniqueId& id, const Timeouts& timeouts)
+      : listener_(std::move(listener)), id_(id), timeouts_(timeouts) {}
+  ~Root() {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Status start();
+  bool finished() const { return finished_.load(); }
+  /// Tells ranks that come late what went wrong; its port may be wanted for something better.
+  bool lingers() const { return lingers_.load(); }
+  const UniqueId& id() const { return id_; }
+  /// Locked while its thread works, as opposed to waits.
+  std::mutex& working() { return working_; }
+
+ private:
+  struct Connection {
+    explicit Connection(Socket socket) : frames(std::move(socket)) {}
+    Frames frames;
+    std::optional<Hello> hello;
+    int64_t heard_ns = now_ns();
+    bool done = false;
+    bool gone = false;
+    bool due = true;  ///< something has come, or can go
+  };
+
+  void serve();
+  bool wait(std::unique_lock<std::mutex>& working);
+  void serve_round(int64_t now);
+  void admit(int64_t now);
+  void listen_to(Connection& connection, int64_t now);
+  void welcome(Connection& connection, Hello hello, int64_t now);
+  void welcome_late(Connection& connection, int64_t now);
+  Status check(const Hello& hello) const;
+  void introduce();
+  void look_for_trouble(int64_t now);
+  void fail(const Status& status, Rank culprit = -1);
+  void tell_connections(bool here);
+  void tell_those_here(int64_t now);
+  void tell_at_listeners(const Failure& failure) const;
+  bool over(int64_t now) const;
+  bool introduced() const { return uid_ != 0; }
+  bool all_came() const { return !first_.empty() && came_ == first_.size(); }
+
+  Socket listener_;
+  const UniqueId id_;
+  const Timeouts timeouts_;
+  Socket stop_;
+  std::mutex working_;
+  std::list<Connection> connections_;
+  std::vector<pollfd> polls_;  ///< of wait(); here, so that a child that was forked meanwhile leaks nothing
+  std::vector<const Hello*> first_;  ///< by rank: who came; sized by the first hello
+  std::list<Hello> hellos_;          ///< what first_ points to; outlives the connections
+  size_t came_ = 0;
+  size_t told_ = 0;  ///< hellos that got the failure
+  bool told_here_ = false;
+  uint64_t uid_ = 0;      ///< of the communicator; 0 until all were introduced
+  int64_t began_ns_ = 0;  ///< first hello
+  int64_t failed_ns_ = 0;
+  int64_t next_ping_ns_ = 0;
+  int64_t last_round_ns_ = 0;
+  Status failure_;
+  std::atomic<bool> finished_{false};
+  std::atomic<bool> lingers_{false};
+  std::thread thread_;
+};
+
+Status Root::start() {
+  stop_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!stop_.valid()) {
+    return Status(Code::system_error,
+                  fmt::format("cannot gather ranks: {}", std::generic_category().message(errno)));
+  }
+  sigset_t all, before;  // signals of the application are not for this thread
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { serve(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread_.native_handle(), "weir root");
+  return {};
+}
+
+void Root::serve() {
+  std::unique_lock working(working_);
+  last_round_ns_ = now_ns();
+  while (wait(working)) {
+    const int64_t now = now_ns();
+    if (const int64_t pause = now - last_round_ns_; pause > kStallNs && !first_.empty()) {
+      for (Connection& connection : connections_) connection.heard_ns += pause;
+    }
+    last_round_ns_ = now;
+    serve_round(now);
+    if (over(now)) break;
+  }
+  connections_.clear();
+  listener_.close();
+  finished_.store(true);
+}
+
+/// Until something comes, or it is time to look for trouble. False: this process wants no root any more.
+bool Root::wait(std::unique_lock<std::mutex>& working) {
+  polls_ = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
+  for (const Connection& connection : connections_) {
+    const short events = static_cast<short>(connection.frames.flushed() ? POLLIN : POLLIN | POLLOUT);
+    polls_.push_back({connection.frames.socket().fd(), events, 0});
+  }
+  const bool idle = connections_.empty() && first_.empty();
+  working.unlock();
+  poll(polls_.data(), polls_.size(),
+       idle ? -1 : static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, 250)));
+  working.lock();
+  auto poll_of = polls_.cbegin() + 2;
+  for (Connection& connection : connections_) connection.due = (poll_of++)->revents != 0;
+  return polls_[0].revents == 0;
+}
+
+void Root::serve_round(int64_t now) {
+  // Of very many connections few have something to say at a time.
+  for (Connection& connection : connections_) {
+    if (connection.due || !connection.hello) listen_to(connection, now);
+  }
+  admit(now);
+  std::erase_if(connections_, [](const Connection& connection) { return connection.gone; });
+  if (!failure_.ok()) return tell_those_here(now);
+  if (all_came() && !introduced()) introduce();
+  look_for_trouble(now);
+}
+
+void Root::admit(int64_t now) {
+  for (;;) {
+    auto accepted = listener_.accept();
+    if (!accepted.ok()) {
+      return fail(Status(
+          Code::system_error,
+          fmt::format("the process {} on host {}, where the ranks gather, cannot take more connections: {}",
+                      getpid(), short_hostname(), accepted.status().message())));
+    }
+    if (!accepted->has_value()) return;
+    listen_to(connections_.emplace_back(std::move(**accepted)), now);
+  }
+}
+
+void Root::listen_to(Connection& connection, int64_t now) {
+  const Status status = connection.frames.receive();
+  while (auto frame = connection.frames.next()) {
+    connection.heard_ns = now;
+    if (!connection.hello) {
+      auto hello = Hello::decode(*frame);
+      if (!hello) {
+        connection.gone = true;  // not a rank of weir: it gets no answer
+        return;
+      }
+      welcome(connection, std::move(*hello), now);
+    } else if (root_wire::word_of(*frame) == Word::done) {
+      connection.done = true;
+    } else if (root_wire::word_of(*frame) == Word::failed) {
+      fail(root_wire::decode_failed(*frame));
+    }
+  }
+  connection.frames.flush();
+  if (status.ok()) {
+    connection.gone = connection.gone || (!connection.hello && now - connection.heard_ns > kGreetingNs);
+    return;
+  }
+  connection.gone = true;
+  if (!connection.hello || connection.done) return;
+  fail(Status(Code::remote_error,
+              fmt::format("{} ended while the communicator of {} ranks was being set up",
+                          connection.hello->peer.describe(connection.hello->rank), first_.size())),
+       connection.hello->rank);
+}
+
+void Root::welcome(Connection& connection, Hello hello, int64_t now) {
+  if (hello.nonce != id_.nonce || (introduced() && !id_.fixed)) {
+    connection.frames.send(root_wire::encode_failed(Status(
+        Code::invalid_argument,
+        fmt::format("{} uses a unique id whose ranks have all come already; an id serves one communicator",
+                    hello.peer.describe(hello.rank)))));
+    connection.gone = true;
+    return;
+  }
+  if (began_ns_ == 0) began_ns_ = now;
+  if (introduced()) {  // for the next communicator at this address: it will try again
+    connection.gone = true;
+    return;
+  }
+  connection.hello = hello;
+  if (!failure_.ok()) return welcome_late(connection, now);
+  if (const Status status = check(hello); !status.ok()) return fail(status);
+  if (first_.empty()) allow_descriptors(static_cast<size_t>(hello.ranks));
+  first_.resize(static_cast<size_t>(hello.ranks));
+  first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(std::move(hello));
+  ++came_;
+  connection.frames.send(root_wire::say(Word::ping));
+}
+
+/// After the failure. At a fixed address, who is none of those that are missing comes for the next
+/// communicator: it will try again.
+void Root::welcome_late(Connection& connection, int64_t now) {
+  const Hello& hello = *connection.hello;
+  const bool fits =
+      hello.ranks == static_cast<int>(first_.size()) && hello.rank >= 0 && hello.rank < hello.ranks;
+  const bool missing = fits && first_[static_cast<size_t>(hello.rank)] == nullptr;
+  if (id_.fixed && !first_.empty() && (!missing || now - failed_ns_ > kLateNs)) {
+    connection.gone = true;
+    return;
+  }
+  if (missing) {
+    first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(hello);
+    ++came_;
+  }
+  connection.frames.send(root_wire::encode_failed(failure_));
+  ++told_;
+}
+
+/// Whether a newcomer fits to those who are there.
+Status Root::check(const Hello& hello) const {
+  const std::string who = hello.peer.describe(hello.rank);
+  if (hello.protocol != root_wire::kProtocol) {
+    return Status(
+        Code::invalid_usage,
+        fmt::format(
+            "{} runs another version of weir (it speaks protocol {}, the process that gathers the ranks "
+            "speaks {}); all ranks must load the same library",
+            who, hello.protocol, root_wire::kProtocol));
+  }
+  if (hello.ranks < 1 || hello.rank < 0 || hello.rank >= hello.ranks) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} says that it is one of {} ranks", who, hello.ranks));
+  }
+  if (first_.empty()) return {};
+  const auto other = std::ranges::find_if(first_, [](const Hello* one) { return one != nullptr; });
+  const Hello& one = **other;
+  if (static_cast<size_t>(hello.ranks) != first_.size()) {
+    return Status(Code::invalid_usage,
+                  fmt::format("the ranks do not agree on their number: {} says {}, {} says {}", who,
+                              hello.ranks, one.peer.describe(one.rank), one.ranks));
+  }
+  if (const Hello* twin = first_[static_cast<size_t>(hello.rank)]; twin != nullptr) {
+    return Status(
+        Code::invalid_usage,
+        fmt::format(
+            "two processes or threads say that they are rank {}: pid {} on host {} and pid {} on host {}",
+            hello.rank, twin->peer.pid, twin->peer.hostname, hello.peer.pid, hello.peer.hostname));
+  }
+  if (hello.peer.hostname != one.peer.hostname &&
+      (hello.peer.listener.is_loopback() || one.peer.listener.is_loopback())) {
+    const Hello& hidden = hello.peer.listener.is_loopback() ? hello : one;
+    return Status(
+        Code::invalid_usage,
+        fmt::format(
+            "{} listens at {}, which only its own host can reach, but there are ranks on other hosts; set "
+            "NCCL_SOCKET_IFNAME to an interface that all hosts can reach",
+            hidden.peer.describe(hidden.rank), hidden.peer.listener.text()));
+  }
+  return {};
+}
+
+/// All are there: each learns the listeners of the ranks that it will send to.
+void Root::introduce() {
+  uid_ = uid_in_job(job_key_of(id_), random_bits());
+  const size_t ranks = first_.size();
+  for (Connection& connection : connections_) {
+    if (!connection.hello) continue;
+    root_wire::Listeners listeners{uid_, {}};
+    const auto rank = static_cast<size_t>(connection.hello->rank);
+    for (size_t step = 1; step < ranks; step *= 2)
+      listeners.below.push_back(first_[(rank + ranks - step) % ranks]->peer.listener);
+    connection.frames.send(listeners.encode());
+  }
+  WEIR_INFO(bootstrap, "all {} ranks have joined communicator {:#x}, {:.1f} ms after the first", ranks, uid_,
+            static_cast<double>(now_ns() - began_ns_) / 1e6);
+}
+
+void Root::look_for_trouble(int64_t now) {
+  if (began_ns_ == 0) return;
+  if (now >= next_ping_ns_) {
+    next_ping_ns_ = now + root_wire::ping_ms(timeouts_) * kNsPerMs;
+    for (Connection& connection : connections_) {
+      if (connection.hello) connection.frames.send(root_wire::say(Word::ping));
+    }
+  }
+  for (const Connection& connection : connections_) {
+    if (!connection.hello || connection.done ||
+        now - connection.heard_ns < root_wire::silence_ms(timeouts_) * kNsPerMs)
+      continue;
+    return fail(
+        Status(
+            Code::remote_error,
+            fmt::format("{} is stopped or out of reach: it has given no sign of life for {:.1f} s while the "
+                        "communicator of {} ranks was being set up",
+                        connection.hello->peer.describe(connection.hello->rank),
+                        static_cast<double>(now - connection.heard_ns) / 1e9, first_.size())),
+        connection.hello->rank);
+  }
+  if (!introduced() && now - began_ns_ > timeouts_.init_ms * kNsPerMs) {
+    std::vector<bool> there;
+    for (const Hello* hello : first_) there.push_back(hello != nullptr);
+    const size_t missing = there.size() - came_;
+    fail(Status(Code::remote_error,
+                fmt::format("{} of {} ranks have not joined within {:.0f} s (WEIR_INIT_TIMEOUT): {} {}",
+                            missing, there.size(), static_cast<double>(timeouts_.init_ms) / 1e3,
+                            missing == 1 ? "rank" : "ranks", list_ranks(there))));
+  }
+}
+
+void Root::fail(const Status& status, Rank culprit) {
+  if (!failure_.ok()) return;
+  failure_ = status;
+  failed_ns_ = now_ns();
+  lingers_.store(true);
+  WEIR_INFO(bootstrap, "setting up a communicator failed: {}", status.message());
+  if (introduced()) tell_at_listeners({culprit, status});
+  tell_connections(false);
+  tell_those_here(failed_ns_);
+}
+
+void Root::tell_connections(bool here) {
+  for (Connection& connection : connections_) {
+    if (!connection.hello || connection.gone || is_here(connection.hello->peer) != here) continue;
+    connection.frames.send(root_wire::encode_failed(failure_));
+    ++told_;
+  }
+}
+
+/// They are last, since the process may end as soon as they know: then nobody would tell those who come late
+/// why there is no root.
+void Root::tell_those_here(int64_t now) {
+  if (told_here_) return;
+  const bool alone = std::ranges::all_of(
+      first_, [](const Hello* hello) { return hello == nullptr || is_here(hello->peer); });
+  if (!alone && came_ < first_.size() && now - failed_ns_ < kHoldNs) return;
+  told_here_ = true;
+  tell_connections(true);
+}
+
+/// Ranks that know the others already do not listen here any more, and must not blame those that give up now.
+void Root::tell_at_listeners(const Failure& failure) const {
+  std::vector<SocketAddress> listeners;
+  for (const Hello* hello : first_) {
+    if (hello->rank != failure.culprit) listeners.push_back(hello->peer.listener);
+  }
+  ask_all(listeners, uid_, ActivityRegistry::notice(failure), Deadline::in_ms(kTellMs));
+}
+
+/// All is said.
+bool Root::over(int64_t now) const {
+  if (!failure_.ok()) {
+    const bool all_told = !first_.empty() && told_ >= first_.size() && connections_.empty();
+    return all_told || now - failed_ns_ > kLingerNs;
+  }
+  return introduced() &&
+         std::ranges::all_of(connections_, [](const Connection& connection) { return connection.done; });
+}
+
+Roots::Roots() = default;
+Roots::~Roots() = default;
+
+Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& timeouts,
+                                const PortRange& ports) {
+  auto listener = listen_in(interface, ports);
+  WEIR_TRY(listener.status());
+  auto address = listener->local_address();
+  WEIR_TRY(address.status());
+  const UniqueId id{*address, random_bits(), false};
+  auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
+  const std::lock_guard lock(mutex_);  // before the thread starts: pause() has to know it
+  WEIR_TRY(root->start());
+  drop_finished();
+  roots_.push_back(std::move(root));
+  return id;
+}
+
+Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort) {
+  // The root of the communicator before this one ends as soon as its last rank knows the others. A port in
+  // use may be that of a connection which is just ending.
+  const Deadline previous = Deadline::in_ms(timeouts.peer_ms, abort);
+  std::optional<Deadline> in_use;
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      drop_finished();
+      std::erase_if(roots_, [&](const auto& root) { return root->lingers() && root->id() == id; });
+      const bool busy = std::ranges::any_of(roots_, [&](const auto& root) { return root->id() == id; });
+      if (!busy || previous.over()) {
+        auto listener = Socket::listen(id.root);
+        if (listener.ok()) {
+          auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
+          WEIR_TRY(root->start());
+          roots_.push_back(std::move(root));
+          return {};
+        }
+        if (!in_use) in_use = Deadline::in_ms(kPortMs, abort);
+        if (in_use->over() || listener.status().code() != Code::invalid_usage) {
+          return Status(listener.status().code(),
+                        fmt::format("rank 0 cannot gather the ranks at NCCL_COMM_ID={}: {}", id.root.text(),
+                                    listener.status().message()));
+        }
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void Roots::tidy() {
+  const std::lock_guard lock(mutex_);
+  drop_finished();
+}
+
+void Roots::pause() {
+  mutex_.lock();
+  for (const auto& root : roots_) root->working().lock();
+}
+
+void Roots::resume() {
+  for (const auto& root : roots_) root->working().unlock();
+  mutex_.unlock();
+}
+
+void Roots::drop_finished() {
+  std::erase_if(roots_, [](const auto& root) { return root->finished(); });
+}
+
+}  // namespace weir::core

@@ -1,0 +1,114 @@
+// The part of Bootstrap that goes on where ranks are gone.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "src/base/host.h"
+#include "src/base/log.h"
+#include "src/core/bootstrap/agreement.h"
+#include "src/core/bootstrap/bootstrap.h"
+#include "src/net/listener/inquiry.h"
+
+namespace weir::core {
+namespace {
+
+constexpr size_t kAtOnce = 256;  ///< ranks that are asked
+
+std::vector<Rank> all_but(const std::vector<Rank>& excluded, int ranks) {
+  std::vector<Rank> members;
+  for (Rank rank = 0; rank < ranks; ++rank)
+    if (!std::ranges::binary_search(excluded, rank)) members.push_back(rank);
+  return members;
+}
+
+Presence presence_of(const ActivityReport& report) {
+  return report.presence == ActivityReport::Presence::left ? Presence::left : Presence::present;
+}
+
+Presence presence_of(const Answer& answer) {
+  if (answer.kind == Answer::Kind::refused) return Presence::dead;
+  const auto report =
+      answer.kind == Answer::Kind::given ? ActivityRegistry::read_report(answer.bytes) : std::nullopt;
+  return report ? presence_of(*report) : Presence::silent;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const std::vector<Rank>& excluded,
+                                                      const std::atomic<bool>* abort) {
+  const Spec& spec = parent.spec_;
+  const auto job_key = static_cast<uint32_t>(parent.uid_ >> 32);
+  const uint64_t uid =
+      uid_in_job(job_key, hash_text(fmt::format("{:x} shrink {}", parent.uid_, ++parent.shrinks_)));
+  auto activity = spec.activities->enter(uid, parent.rank_);
+  activity->exchange();
+  Watchdog watchdog(
+      {uid, parent.rank_, parent.watchdog_->shared_peers(), spec.activities, activity, spec.timeouts, abort});
+  const Status agreed = agree({spec.listener.get(), uid, parent.rank_, excluded, &watchdog,
+                               spec.timeouts.peer_ms, spec.timeouts.init_ms, abort});
+  activity->end();
+  spec.activities->leave(uid, parent.rank_);
+  spec.listener->forget(uid, parent.rank_);
+  WEIR_TRY(agreed);
+  const std::vector<Rank> members = all_but(excluded, parent.size());
+  WEIR_INFO(bootstrap, "rank {} goes on with {} of {} ranks, without {}", parent.rank_, members.size(),
+            parent.size(), rank_words(excluded));
+  // Two ranks that exclude each other found two communicators, maybe in one process.
+  const std::string who = fmt::format("{:x} remaining {}", uid, fmt::join(members, " "));
+  return subset(parent, members, uid_in_job(job_key, hash_text(who)), abort);
+}
+
+std::vector<Presence> Bootstrap::presences() const {
+  std::vector<Presence> found(peers().size(), Presence::silent);
+  std::vector<Rank> asked;
+  for (Rank rank = 0; rank < size(); ++rank) {
+    if (peers()[static_cast<size_t>(rank)].listener == spec_.listener->address())
+      found[static_cast<size_t>(rank)] = presence_of(spec_.activities->report(uid_, rank, 0));
+    else
+      asked.push_back(rank);
+  }
+  for (std::span<const Rank> rest(asked); !rest.empty();) {
+    const std::span<const Rank> now = rest.first(std::min(rest.size(), kAtOnce));
+    ask(now, found);
+    rest = rest.subspan(now.size());
+  }
+  return found;
+}
+
+/// Each rank at its first listener, and while that one stays silent at the next.
+void Bootstrap::ask(std::span<const Rank> ranks, std::vector<Presence>& found) const {
+  struct Asked {
+    Rank rank;
+    size_t listener = 0;
+    std::unique_ptr<Inquiry> inquiry = nullptr;
+  };
+  std::vector<Asked> open;
+  size_t listeners = 1;
+  for (const Rank rank : ranks) {
+    open.push_back({rank});
+    listeners = std::max(listeners, 1 + peers()[static_cast<size_t>(rank)].other_listeners.size());
+  }
+  for (size_t listener = 0; listener < listeners && !open.empty(); ++listener) {
+    for (Asked& asked : open) {
+      const PeerAddress& peer = peers()[static_cast<size_t>(asked.rank)];
+      if (listener > peer.other_listeners.size()) continue;
+      const SocketAddress& at = listener == 0 ? peer.listener : peer.other_listeners[listener - 1];
+      asked.inquiry = std::make_unique<Inquiry>(at, uid_, ActivityRegistry::question(asked.rank, 0));
+    }
+    const Deadline deadline = Deadline::in_ms(spec_.timeouts.peer_ms / static_cast<int64_t>(listeners));
+    const auto is_known = [&](Asked& asked) {
+      if (!asked.inquiry->advance()) return false;
+      const Presence presence = presence_of(asked.inquiry->take());
+      found[static_cast<size_t>(asked.rank)] = presence;
+      return presence != Presence::silent;
+    };
+    while (!open.empty() && !deadline.over()) {
+      std::erase_if(open, is_known);
+      if (!open.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+}
+
+}  // namespace weir::core

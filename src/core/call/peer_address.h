@@ -1,0 +1,29 @@
+/// Who a rank is and where its process can be asked. A plain value.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/types.h"
+#include "src/net/socket.h"
+
+namespace weir::core {
+
+struct PeerAddress {
+  SocketAddress listener;
+  uint64_t host = 0;  ///< host_identity()
+  int32_t pid = 0;
+  std::string hostname;
+  std::vector<SocketAddress> other_listeners =
+      {};  ///< of further interfaces, for when that one does not answer
+
+  /// "rank 3 (pid 4711 on host alpha)".
+  std::string describe(Rank rank) const {
+    return fmt::format("rank {} (pid {} on host {})", rank, pid, hostname);
+  }
+};
+
+}  // namespace weir::core

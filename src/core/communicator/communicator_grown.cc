@@ -1,0 +1,63 @@
+// Communicators with more ranks than their parent.
+#include <fmt/format.h>
+
+#include "src/base/bytes.h"
+#include "src/core/bootstrap/bootstrap.h"
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/resources.h"
+
+namespace weir::core {
+namespace {
+
+/// What a rank of the parent was asked for.
+struct Wish {
+  int32_t ranks = 0;
+  bool coordinates = false;
+  std::array<std::byte, UniqueId::kBytes> id{};  ///< of the coordinator
+};
+
+Status refused(const std::string& what) { return {Code::invalid_argument, "ncclCommGrow : " + what}; }
+
+/// The id by which all meet. The same, or the same error, on all ranks.
+Result<UniqueId> agreed_id(const std::vector<Wish>& wishes) {
+  int coordinator = -1;
+  for (size_t rank = 0; rank < wishes.size(); ++rank) {
+    const int own = static_cast<int>(rank);
+    if (wishes[rank].ranks != wishes[0].ranks)
+      return refused(fmt::format("rank {} says that there will be {} ranks, rank 0 says {}", rank,
+                                 wishes[rank].ranks, wishes[0].ranks));
+    if (!wishes[rank].coordinates) continue;
+    if (coordinator >= 0 && wishes[rank].id != wishes[static_cast<size_t>(coordinator)].id)
+      return refused(fmt::format(
+          "ranks {} and {} have given different ids; expected that of ncclCommGetUniqueId from one rank",
+          coordinator, own));
+    if (coordinator < 0) coordinator = own;
+  }
+  if (coordinator < 0)
+    return refused(
+        "none of the communicator's ranks has given an id; expected that of ncclCommGetUniqueId from one of "
+        "them");
+  return UniqueId::decode(wishes[static_cast<size_t>(coordinator)].id);
+}
+
+}  // namespace
+
+Status Communicator::join_grown() {
+  Communicator& parent = *grown_->parent;
+  auto fresh = fresh_meeting(parent);
+  WEIR_TRY(fresh.status());
+  Bootstrap& bootstrap = *fresh != nullptr ? **fresh : *parent.resources_->bootstrap;
+  Wish own;
+  own.ranks = ranks_;
+  own.coordinates = grown_->id.has_value();
+  if (own.coordinates) own.id = grown_->id->encode();
+  auto gathered = bootstrap.all_gather(ByteWriter().put(own).take());
+  WEIR_TRY(gathered.status());
+  std::vector<Wish> wishes;
+  for (const Bytes& bytes : *gathered) wishes.push_back(ByteReader(bytes).get<Wish>());
+  const Result<UniqueId> id = agreed_id(wishes);
+  WEIR_TRY(id.status());
+  return join_root(*id);
+}
+
+}  // namespace weir::core

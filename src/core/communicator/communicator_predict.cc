@@ -1,0 +1,77 @@
+// What operations would take.
+#include <algorithm>
+
+#include "src/core/communicator/communicator.h"
+#include "src/core/communicator/resources.h"
+
+namespace weir::core {
+namespace {
+
+/// Sends and receives that go side by side: no sooner than the longest of them, nor than the work that this
+/// rank has with all (algorithms/cost/profile.h says who pays for what).
+class PairTime {
+ public:
+  explicit PairTime(const Resources& resources) : resources_(resources) {}
+
+  void add(const Operation& operation) {
+    const cost::Rates& rates = resources_.selector->environment().rates;
+    const auto& peers = resources_.bootstrap->peers();
+    const auto self = static_cast<size_t>(resources_.bootstrap->rank());
+    const auto peer = static_cast<size_t>(operation.root);
+    const auto bytes = static_cast<double>(operation.count * size_of(operation.type));
+    if (peer == self) {
+      work_ += rates.gamma * bytes / 2;  // a send and its receive are one copy
+      return;
+    }
+    const cost::Channel& channel = peers[peer].host == peers[self].host ? rates.inside : rates.between;
+    const double messages = std::max(1.0, bytes / resources_.links->sizes().pair_bytes);
+    longest_ = std::max(longest_, channel.alpha + channel.beta * bytes);
+    work_ += (messages * channel.overhead + channel.beta * bytes) / 2;
+  }
+  double seconds() const { return std::max(longest_, work_); }
+
+ private:
+  const Resources& resources_;
+  double longest_ = 0;
+  double work_ = 0;
+};
+
+Result<double> seconds_of(const Operation& operation, Resources& resources) {
+  const size_t bytes = operation.count * size_of(operation.type);
+  if (bytes == 0) return 0.0;
+  const double copies = operation.bias != nullptr || resources.bootstrap->size() == 1
+                            ? resources.selector->environment().rates.gamma * static_cast<double>(bytes)
+                            : 0;
+  if (resources.bootstrap->size() == 1) return copies;
+  const cost::Table& table = resources.selector->table(operation.kind);
+  const cost::Estimate& best = table.at(bytes).best;
+  if (best.entry == nullptr)
+    return Status(Code::internal_error,
+                  "there is no plan for " + describe(operation) + ", and so no time that it takes");
+  return table.seconds(best.entry->algorithm, bytes) + copies;
+}
+
+}  // namespace
+
+Result<double> Communicator::predict(std::span<const Operation> operations) const {
+  WEIR_TRY(usable());
+  if (resources_->gpus_somewhere)
+    return Status(
+        Code::invalid_usage,
+        "ncclGroupSimulateEnd is not offered where a rank uses a GPU: what operations cost there is not "
+        "known; measure them");
+  double seconds = 0;
+  PairTime pairs(*resources_);
+  for (const Operation& operation : operations) {
+    if (operation.kind == Collective::send_recv) {
+      pairs.add(operation);
+      continue;
+    }
+    const Result<double> one = seconds_of(operation, *resources_);
+    WEIR_TRY(one.status());
+    seconds += *one;
+  }
+  return seconds + pairs.seconds();
+}
+
+}  // namespace weir::core

@@ -1,0 +1,114 @@
+#include "src/core/communicator/group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "src/base/text.h"
+#include "src/core/call/operation.h"
+
+namespace weir::core {
+namespace {
+
+/// Runs every job on a thread of its own: each may wait for the others. The first error in job order;
+/// in_progress if that is the worst there is.
+Status run_side_by_side(const std::vector<std::function<Status()>>& jobs) {
+  std::vector<Status> results(jobs.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < jobs.size(); ++i) {
+    threads.emplace_back([&, i] { results[i] = jobs[i](); });
+  }
+  results[0] = jobs[0]();
+  for (std::thread& thread : threads) thread.join();
+  Status worst;
+  for (Status& result : results) {
+    if (!result.ok() && (worst.ok() || worst.code() == Code::in_progress)) worst = std::move(result);
+  }
+  return worst;
+}
+
+}  // namespace
+
+void Group::fail(const Status& status) {
+  if (depth_ > 0 && failed_.ok()) failed_ = status;
+}
+
+Status Group::end() {
+  return end([this] { return carry_out(); });
+}
+
+Status Group::simulate(double& seconds) {
+  return end([&] { return predict(seconds); });
+}
+
+Status Group::end(const std::function<Status()>& outermost) {
+  if (depth_ == 0)
+    return {Code::invalid_usage, "ncclGroupEnd: not in a group call: ncclGroupStart must come first"};
+  if (--depth_ > 0) return {};
+  Status status = std::exchange(failed_, {});
+  if (status.ok()) status = outermost();
+  jobs_.clear();
+  targets_.clear();
+  operations_.clear();
+  return status;
+}
+
+Status Group::predict(double& seconds) {
+  if (!jobs_.empty())
+    return {Code::invalid_usage,
+            "ncclGroupSimulateEnd : the group holds communicator set-up (init, split), whose time nobody "
+            "predicts; expected communication only"};
+  std::vector<std::pair<const Communicator*, std::vector<Operation>>> parts;
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    const Communicator* const communicator = targets_[i].communicator;
+    auto part = std::ranges::find(parts, communicator, [](const auto& p) { return p.first; });
+    if (part == parts.end()) part = parts.insert(part, {communicator, {}});
+    part->second.push_back(operations_[i]);
+  }
+  double longest = 0;
+  for (const auto& [communicator, operations] : parts) {
+    const Result<double> predicted = communicator->predict(operations);
+    WEIR_TRY(predicted.status());
+    longest = std::max(longest, *predicted);
+  }
+  seconds = longest;
+  return {};
+}
+
+Status Group::carry_out() {
+  if (!jobs_.empty() && !operations_.empty()) {
+    return {
+        Code::invalid_usage,
+        "ncclGroupEnd: a group holds either communicator set-up (init, split) or communication, not both"};
+  }
+  if (!jobs_.empty()) return run_side_by_side(jobs_);
+  WEIR_TRY(check_own_pairs());
+  return operations_.empty() ? Status() : launch_group(targets_, operations_);
+}
+
+/// Nobody else can bring what a rank wants of itself.
+Status Group::check_own_pairs() const {
+  std::map<const Communicator*, std::pair<int, int>> own;  // sends and receives
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    const Communicator* const communicator = targets_[i].communicator;
+    const Operation& operation = operations_[i];
+    if (!is_pair(operation) || operation.root != communicator->rank()) continue;
+    auto& [sends, receives] = own[communicator];
+    ++(operation.sends ? sends : receives);
+  }
+  for (const auto& [communicator, counts] : own) {
+    const auto [sends, receives] = counts;
+    if (sends == receives) continue;
+    return {
+        Code::invalid_usage,
+        fmt::format("ncclGroupEnd : rank {} sends {} to itself and receives {} from itself; expected as many "
+                    "receives as sends in one group",
+                    communicator->rank(), plural(sends, "message"), plural(receives, "message"))};
+  }
+  return {};
+}
+
+}  // namespace weir::core

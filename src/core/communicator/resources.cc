@@ -1,0 +1,388 @@
+#include "src/core/communicator/resources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "algorithms/catalogue/layout.h"
+#include "algorithms/catalogue/planned.h"
+#include "algorithms/cluster/hosts.h"
+#include "algorithms/cost/leaf_border.h"
+#include "src/base/log.h"
+#include "src/core/channels/credit.h"
+#include "src/core/execution/select_rates.h"
+#include "src/core/placement/near_ports.h"
+#include "src/core/planning/rate_cache.h"
+#include "src/core/planning/ring_file.h"
+#include "topology/views/summary.h"
+
+namespace weir::core {
+namespace {
+
+/// Scratch that peers may read, for plans that pull: behind the exchange's part of the exchange area, so that
+/// a plan and an exchange that follow each other never use the same bytes.
+constexpr size_t kSharedScratchBytes = size_t{1} << 20;
+
+/// Where ranks share cores, the second stage of the direct way costs a round of switches: it pays later.
+constexpr size_t kDirectBytesWhenCrowded = size_t{16} << 10;
+
+/// Looks of a rank that shares its core, in an exchange: what is just on its way from all others comes sooner
+/// than a switch there and back. Along a channel it does not pay.
+constexpr uint32_t kSpinsWhenCrowded = 5;
+
+/// Spinning is for ranks that have a core each; the others give theirs to whom they wait for. And the more
+/// there are, the less often each looks before it leaves the core to those who have work.
+WaitPolicy patience(int ranks, int cores, const Options& asked, uint32_t spins_when_crowded) {
+  constexpr int kLooksPerCore = 20'000;
+  WaitPolicy policy;
+  if (ranks > cores) policy.spins = spins_when_crowded;
+  if (asked.spins >= 0) policy.spins = static_cast<uint32_t>(asked.spins);
+  policy.yields = std::min(policy.yields, static_cast<uint32_t>(kLooksPerCore * cores / ranks));
+  if (asked.yields >= 0) policy.yields = static_cast<uint32_t>(asked.yields);
+  policy.crowd = static_cast<uint32_t>(std::max(1, ranks / cores));
+  return policy;
+}
+
+struct IslandViews {
+  std::vector<exec::ExchangeArea> exchange_areas;
+  std::vector<Doorbell*> doorbells;
+  SharedScratch scratch;
+};
+
+Result<std::unique_ptr<Segment>> make_segment(const Bootstrap& bootstrap, size_t exchange_bytes) {
+  Segment::Spec spec;
+  spec.uid = bootstrap.uid();
+  spec.rank = bootstrap.rank();
+  spec.exchange_area_bytes = exchange_bytes + kSharedScratchBytes;
+  return Segment::create(spec);
+}
+
+/// The segments of all ranks in this address space; nothing where they cannot all be here, or are too many.
+Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watchdog) {
+  IslandViews island;
+  if (routes.size() == 1 || routes.size() > exec::ShmCollectives::kMostRanks || !routes.all_map())
+    return island;
+  for (Rank rank = 0; rank < routes.size(); ++rank) {
+    auto view = routes.to(rank).transport->map(routes.to(rank).address);
+    if (view.status().code() == Code::remote_error) return watchdog.explain(rank, view.status());
+    WEIR_TRY(view.status());
+    const size_t exchange_bytes = view->exchange_area_bytes - kSharedScratchBytes;
+    island.exchange_areas.emplace_back(view->exchange_area, exchange_bytes, routes.size());
+    island.doorbells.push_back(view->doorbell);
+    island.scratch.peers.push_back(view->exchange_area + exchange_bytes);
+    if (rank == self) island.scratch.own = view->exchange_area + exchange_bytes;
+  }
+  island.scratch.bytes = kSharedScratchBytes;
+  return island;
+}
+
+std::string exchanged_words(const std::bitset<kCollectives>& exchanged) {
+  std::string names;
+  bool all = true;
+  for (size_t i = 0; i < kCollectives; ++i) {
+    const auto kind = static_cast<Collective>(i);
+    if (exchanged[i]) names += fmt::format("{}{}", names.empty() ? "" : ", ", name(kind));
+    all = all && exchanged[i] == exec::ShmCollectives::does(kind);
+  }
+  if (names.empty()) return "";
+  return fmt::format(", {} by exchange through shared memory", all ? "collectives" : names);
+}
+
+/// Gives the layout the network between hosts, where each has one rank and all bandwidths are known: what is
+/// inside a host of several ranks is in no figures that plans and costs could use.
+void join_hosts(const JobTopology& cluster, algorithms::Layout& layout) {
+  if (cluster.hosts.size() < 2 || cluster.hosts.size() > cost::NetworkLinks::kMostPlaces) return;
+  auto network = algorithms::network_of(cluster.graph, cluster.hosts);
+  if (!network.ok()) return;
+  const std::vector<char> between = algorithms::switches_between_hosts(*network, cluster.graph);
+  algorithms::join(layout, std::move(*network), between);
+}
+
+/// One line per ring of ranks, as NCCL has one per channel.
+void log_rings(const algorithms::Layout& layout) {
+  constexpr size_t kMostShown = 32;  // ranks
+  for (size_t number = 0; number < layout.rings.size(); ++number) {
+    std::string ranks;
+    for (const Rank place : std::span(layout.rings[number]).first(std::min(kMostShown, layout.order.size())))
+      ranks += fmt::format(" {}", layout.order[static_cast<size_t>(place)]);
+    WEIR_INFO(graph, "Ring {:02d}/{:02d} :{}{}", number, layout.rings.size(), ranks,
+              layout.order.size() > kMostShown ? " ..." : "");
+  }
+}
+
+/// What all have told, for the ranks of this process, of which `self` is one.
+Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all,
+                                                   const std::vector<PeerAddress>& peers, Rank self) {
+  const SocketAddress& own = peers[static_cast<size_t>(self)].listener;
+  const auto here = static_cast<int>(std::ranges::count(peers, own, &PeerAddress::listener));
+  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, ProvenPlans(here)});
+  std::vector<Bytes> contributions;
+  for (const Bytes& bytes : all) {
+    ByteReader reader(bytes);
+    peer_table->peer_infos.push_back(PeerInfo::get(reader));
+    contributions.push_back(reader.get_bytes());
+    if (contributions.size() == 1) peer_table->shared_settings = SharedSettings::get(reader);
+  }
+  WEIR_TRY(check_sharing(peer_table->peer_infos, peers));
+  auto assembled = JobTopology::assemble(contributions, peers);
+  WEIR_TRY(assembled.status());
+  peer_table->cluster = std::move(*assembled);
+  return peer_table;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::shared_ptr<Listener> listener,
+                                                    std::unique_ptr<Bootstrap> bootstrap,
+                                                    const Config& config, const device::Gpu* gpu) {
+  const Options& options = runtime.options();
+  auto made = std::make_unique<Resources>();
+  Resources& c = *made;
+  c.listener = std::move(listener);
+  c.bootstrap = std::move(bootstrap);
+  const Rank self = c.bootstrap->rank();
+  const int ranks = c.bootstrap->size();
+
+  auto segment = make_segment(*c.bootstrap, static_cast<size_t>(options.exchange_area_bytes));
+  WEIR_TRY(segment.status());
+  c.segment = std::move(*segment);
+
+  WEIR_TRY(c.find_routes(runtime, config.network, gpu));
+  c.profile = ProfilerFeed::of(options, *c.bootstrap, config.name);
+  c.links = std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()),
+                                    c.profile.get(), &c.bootstrap->activity().recorder());
+
+  auto island = view_island(*c.routes, self, c.bootstrap->watchdog());
+  WEIR_TRY(island.status());
+  c.tuner = tuner_for(options, *c.bootstrap);
+  // All meet once more: nobody is done, and may leave, before everybody has mapped its segment.
+  WEIR_TRY(c.meet(runtime, config, gpu));
+  c.join_island(runtime, island->exchange_areas, island->doorbells);
+  const algorithms::Layout layout = c.layout();
+  c.make_selector(layout, island->scratch);
+  if (c.peer_table->shared_settings.tuned) c.tuning_result = std::make_unique<TuningResult>();
+  c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
+                                        c.peer_table->plans, options.pace_share);
+  c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
+  c.one_sided = std::make_unique<OneSidedTask>(OneSidedTask::Dependencies{
+      self, c.bootstrap->uid(), &runtime.windows(), &c.bootstrap->peers(), runtime.timeouts().peer_ms});
+
+  Execution::Dependencies dependencies;
+  dependencies.rank = self;
+  dependencies.ranks = ranks;
+  dependencies.links = c.links.get();
+  dependencies.plans = c.plans.get();
+  dependencies.pairs = c.pairs.get();
+  dependencies.one_sided = c.one_sided.get();
+  dependencies.shm_collectives = c.shm_collectives.get();
+  dependencies.exchanged = c.exchanged;
+  dependencies.tuning_result = c.tuning_result.get();
+  dependencies.profile = c.profile.get();
+  dependencies.activity = &c.bootstrap->activity();
+  dependencies.watchdog = &c.bootstrap->watchdog();
+  dependencies.rings = c.routes->all_ring();
+  dependencies.doorbell = dependencies.rings ? c.segment->view().doorbell : nullptr;
+  dependencies.patience = patience(c.local_ranks, c.local_cores, options, 0);
+  dependencies.shm_patience = patience(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
+  dependencies.check = options.check;
+  c.execution = std::make_unique<Execution>(dependencies);
+  c.one_sided->watch(c.execution->aborted());
+  WEIR_INFO(init, "{}", c.describe());
+  WEIR_TRY(c.settle(runtime));
+  return made;
+}
+
+/// Makes the transports, and agrees with all ranks on who uses which.
+Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu) {
+  NearestPorts nearest;
+  if (gpu != nullptr) {
+    nearest = [&runtime, gpu]() -> std::vector<std::string> {
+      const auto host = runtime.local_host().host();
+      if (!host.ok()) return {};
+      return near_ports(**host, gpu->address());
+    };
+  }
+  const TransportContext context{{bootstrap->uid(), bootstrap->rank(), runtime.host()},
+                                 segment.get(),
+                                 &runtime.local_segments(),
+                                 listener.get(),
+                                 &runtime.credit(),
+                                 network,
+                                 std::move(nearest),
+                                 runtime.verbs()};
+  auto made = make_transports(context, runtime.options());
+  WEIR_TRY(made.status());
+  transports = std::move(*made);
+  auto found = Routes::find(*bootstrap, transports);
+  WEIR_TRY(found.status());
+  routes = std::make_unique<Routes>(std::move(*found));
+  return {};
+}
+
+/// Makes the collectives through shared memory, where all ranks can address each other's segments.
+void Resources::join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,
+                            const std::vector<Doorbell*>& doorbells) {
+  exchanged = exchange_areas.empty() ? std::bitset<kCollectives>() : peer_table->shared_settings.exchanged();
+  if (exchanged.none()) return;
+  const Rank self = bootstrap->rank();
+  allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), exchange_areas);
+  exec::ShmCollectives::Limits limits;
+  if (local_ranks > local_cores) limits.direct_bytes = kDirectBytesWhenCrowded;
+  shm_collectives =
+      std::make_unique<exec::ShmCollectives>(self, exchange_areas, doorbells, *allocations, limits);
+}
+
+/// All tell each other where they run and, one per host, what that is made of.
+Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu* gpu) {
+  const std::vector<PeerAddress>& peers = bootstrap->peers();
+  const Rank self = bootstrap->rank();
+  const Options& options = runtime.options();
+  bootstrap->activity().tell_about(config.name, gpu != nullptr ? gpu->description() : "host memory",
+                                   gpu != nullptr ? gpu->index() : -1);
+  PeerInfo peer_info = PeerInfo::own(options, *routes, peers, self);
+  if (gpu != nullptr) peer_info.gpu = gpu->address().empty() ? gpu->description() : gpu->address();
+  if (peer_info.calibrates) {
+    const auto known = RateCache(options.cache_dir, circumstances(options, *routes, peers, self)).read();
+    peer_info.knows = known.has_value();
+    peer_info.known = known.value_or(cost::Rates{});
+  }
+  ByteWriter told;
+  peer_info.put(told);
+  told.put_bytes(JobTopology::contribution(runtime.local_host(), peers, self));
+  if (self == 0) {
+    SharedSettings shared_settings = SharedSettings::of(options);
+    shared_settings.tuned = tuner != nullptr;
+    shared_settings.narrow(config.least_rings, config.most_rings);
+    shared_settings.put(told);
+  }
+  auto all = bootstrap->gather(told.take());
+  WEIR_TRY(all.status());
+  auto derived = (*all)->derive<PeerTable>([&] { return read_peer_table((*all)->by_rank(), peers, self); });
+  WEIR_TRY(derived.status());
+  peer_table = std::move(*derived);
+  const JobTopology& cluster = peer_table->cluster;
+  gpus_somewhere = std::ranges::any_of(peer_table->peer_infos, &PeerInfo::uses_gpu);
+  WEIR_INFO(init, "rank {} of {} works with {}", self, bootstrap->size(),
+            gpu != nullptr ? gpu->description() : "host memory");
+  count_neighbours();
+  if (self == 0) WEIR_INFO(init, "Topology: {}", topology::summary_of(cluster.graph));
+  if (self != options.topology_dump_rank || options.topology_dump_file.empty()) return {};
+  if (const Status dumped = cluster.dump(self, options.topology_dump_file); !dumped.ok())
+    WEIR_WARN("NCCL_TOPO_DUMP_FILE: {}", dumped.message());
+  return {};
+}
+
+/// Counts the ranks of this machine and the cores that they may use between them.
+void Resources::count_neighbours() {
+  const uint64_t own = peer_table->peer_infos[static_cast<size_t>(bootstrap->rank())].machine;
+  CoreSet together;
+  for (const PeerInfo& peer_info : peer_table->peer_infos) {
+    if (peer_info.machine != own) continue;
+    ++local_ranks;
+    together |= peer_info.cores;
+  }
+  local_cores = usable_cores(together);
+  const auto& peers = bootstrap->peers();
+  const auto self = static_cast<size_t>(bootstrap->rank());
+  for (size_t rank = 0; rank < peers.size(); ++rank) {
+    const bool is_here = peers[rank].host == peers[self].host && peers[rank].pid == peers[self].pid;
+    if (is_here && peer_table->peer_infos[self].uses_gpu() &&
+        peer_table->peer_infos[rank].gpu == peer_table->peer_infos[self].gpu)
+      ++gpu_sharers;
+  }
+}
+
+/// As the cluster is, and as rank 0's file and words say.
+algorithms::Layout Resources::layout() const {
+  algorithms::Layout layout = algorithms::layout_of(peer_table->cluster.graph, peer_table->cluster.hosts);
+  if (!peer_table->shared_settings.graphs.empty()) {
+    const auto rings = devices_in_rings(peer_table->shared_settings.graphs, "NCCL_GRAPH_FILE");
+    if (rings.ok()) {  // rank 0 has seen to that
+      follow_rings(layout, peer_table->cluster.hosts, *rings);
+      if (bootstrap->rank() == 0)
+        WEIR_INFO(init, "NCCL_GRAPH_FILE: plans take the devices of a host in the order {}",
+                  fmt::join(rings->front(), ", "));
+    }
+  }
+  limit_rings(layout, peer_table->shared_settings.least_rings, peer_table->shared_settings.most_rings);
+  if (bootstrap->rank() == 0) log_rings(layout);
+  join_hosts(peer_table->cluster, layout);
+  return layout;
+}
+
+/// What takes messages between the ranks, or follows from those.
+Status Resources::settle(Runtime& runtime) {
+  WEIR_TRY(settle_rates(runtime.options()));
+  WEIR_TRY(take_tuning_result());
+  limit_senders(runtime);
+  if (profile != nullptr) profile->start();
+  bootstrap->activity().recorder().forget();
+  bootstrap->activity().set_stage(Activity::Stage::connected);
+  return {};
+}
+
+void Resources::make_selector(const algorithms::Layout& layout, const SharedScratch& scratch) {
+  cost::Environment around = environment_of(peer_table->peer_infos, bootstrap->peers());
+  if (layout.network) around.links = cost::NetworkLinks::of(*layout.network);
+  auto leaves = around.links == nullptr
+                    ? cost::leaf_border(peer_table->cluster.graph, peer_table->cluster.hosts)
+                    : std::nullopt;
+  if (leaves) around.borders.push_back(std::move(*leaves));
+  around = in_order(std::move(around), layout.order);
+  around.layout = layout;
+  around.slot_bytes = links->sizes().plan_bytes;
+  around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
+  selector =
+      std::make_unique<Selector>(std::move(around), peer_table->shared_settings.filter(), peer_table->tables);
+}
+
+/// Once rates are known.
+void Resources::limit_senders(Runtime& runtime) const {
+  const double beta = selector->environment().rates.between.beta;
+  const uint64_t bytes = credit_of(runtime.options(), beta, bootstrap->peers(), bootstrap->rank());
+  runtime.credit().set_bytes(bytes);
+  WEIR_INFO(net, "tcp: peers on other hosts may have {} bytes under way to this process (WEIR_CREDIT)",
+            bytes);
+}
+
+/// Once everything else is there, for what has to be measured.
+Status Resources::settle_rates(const Options& options) {
+  auto rates = select_rates(
+      {options, *bootstrap, *routes, peer_table->peer_infos, peer_table->shared_settings}, *execution);
+  WEIR_TRY(rates.status());
+  selector->set_rates(*rates);
+  if (bootstrap->rank() != 0 || bootstrap->size() == 1 || log_level() < LogLevel::info) return {};
+  WEIR_INFO(init, "Costs: {}", core::describe(selector->environment()));
+  if (exchanged[static_cast<size_t>(Collective::all_reduce)]) return {};
+  for (const std::string& line : cost::lines_of(selector->table(Collective::all_reduce)))
+    WEIR_INFO(init, "all_reduce {}", line);
+  return {};
+}
+
+/// Rank 0 asks its tuner, once rates are known, and tells all.
+Status Resources::take_tuning_result() {
+  if (tuning_result == nullptr || bootstrap->size() == 1) return {};
+  Bytes own;
+  if (bootstrap->rank() == 0) own = TuningResult::of(*tuner, *selector, exchanged).encode();
+  auto all = bootstrap->all_gather(own);
+  WEIR_TRY(all.status());
+  auto told = TuningResult::decode(all->front());
+  WEIR_TRY(told.status());
+  *tuning_result = *told;
+  selector->follow(*tuning_result);
+  return {};
+}
+
+void Resources::register_windows(WindowRegistry& windows, std::shared_ptr<WindowSpace> space) {
+  Doorbell* const bell = routes->all_ring() ? segment->view().doorbell : nullptr;
+  registration = std::make_unique<WindowRegistry::Registration>(windows, bootstrap->uid(), bootstrap->rank(),
+                                                                std::move(space), bell);
+}
+
+std::string Resources::describe() const {
+  return fmt::format("rank {} of {} ({} on this machine, {} cores): transports {}{}", bootstrap->rank(),
+                     bootstrap->size(), local_ranks, local_cores, routes->summary(bootstrap->rank()),
+                     exchanged_words(exchanged));
+}
+
+}  // namespace weir::core

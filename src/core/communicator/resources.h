@@ -1,0 +1,93 @@
+/// What a communicator has once it has met its peers, in the order in which it is built and (reversed) torn
+/// down.
+///
+/// Built by Resources::build, which is collective over the bootstrap; used by one thread at a time.
+#pragma once
+
+#include <bitset>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/host.h"
+#include "src/core/bootstrap/bootstrap.h"
+#include "src/core/call/config.h"
+#include "src/core/channels/links.h"
+#include "src/core/channels/profiler_feed.h"
+#include "src/core/channels/routes.h"
+#include "src/core/communicator/runtime.h"
+#include "src/core/execution/execution.h"
+#include "src/core/execution/pairs.h"
+#include "src/core/placement/job_topology.h"
+#include "src/core/planning/common.h"
+#include "src/core/planning/peer_info.h"
+#include "src/core/planning/plan_cache.h"
+#include "src/core/planning/selector.h"
+#include "src/core/planning/tuning_result.h"
+#include "src/exec/allocations.h"
+#include "src/exec/shm_collectives.h"
+#include "transports/memory/segment.h"
+#include "transports/transports.h"
+
+namespace weir::core {
+
+/// What follows, for all ranks alike, from what they told each other. One for those of a process, which only
+/// read it, but for tables and plans, whose callers may be several.
+struct PeerTable {
+  std::vector<PeerInfo> peer_infos;  ///< by rank
+  SharedSettings shared_settings;
+  JobTopology cluster;
+  SharedTables tables;
+  ProvenPlans plans;
+};
+
+struct Resources {
+  std::shared_ptr<Listener> listener;
+  std::unique_ptr<Bootstrap> bootstrap;
+  std::shared_ptr<PeerTable> peer_table;
+  std::unique_ptr<Segment> segment;
+  std::vector<std::unique_ptr<Transport>> transports;
+  std::unique_ptr<Routes> routes;
+  std::unique_ptr<ProfilerFeed> profile;  ///< null: no plugin
+  std::unique_ptr<Links> links;
+  std::unique_ptr<exec::Allocations> allocations;  ///< of an island; else null, like shm_collectives
+  std::unique_ptr<exec::ShmCollectives> shm_collectives;
+  std::bitset<kCollectives> exchanged;          ///< that it does here
+  std::unique_ptr<drivers::Tuner> tuner;        ///< null: none
+  std::unique_ptr<TuningResult> tuning_result;  ///< of rank 0's tuner, on all ranks; null: it has none
+  std::unique_ptr<Selector> selector;
+  std::unique_ptr<PlanCache> plans;
+  std::unique_ptr<Pairs> pairs;
+  std::unique_ptr<OneSidedTask> one_sided;
+  std::unique_ptr<Execution> execution;
+  std::unique_ptr<WindowRegistry::Registration>
+      registration;             ///< of its windows; null before register_windows()
+  int local_ranks = 0;          ///< on this machine, also if NCCL_HOSTID says that it is several hosts
+  int local_cores = 0;          ///< that they may use between them
+  int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself among them
+  bool gpus_somewhere = false;  ///< a rank's process uses GPUs
+
+  /// Everything from `segment` on. Collective.
+  static Result<std::unique_ptr<Resources>> build(Runtime& runtime, std::shared_ptr<Listener> listener,
+                                                  std::unique_ptr<Bootstrap> bootstrap, const Config& config,
+                                                  const device::Gpu* gpu);
+  /// From now on other ranks write to `space`.
+  void register_windows(WindowRegistry& windows, std::shared_ptr<WindowSpace> space);
+  /// Ranks on this machine, cores, transports and the way operations go: one line for the log.
+  std::string describe() const;
+
+ private:
+  Status find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu);
+  void join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,
+                   const std::vector<Doorbell*>& doorbells);
+  Status meet(Runtime& runtime, const Config& config, const device::Gpu* gpu);
+  void count_neighbours();
+  algorithms::Layout layout() const;
+  void make_selector(const algorithms::Layout& layout, const SharedScratch& scratch);
+  Status settle(Runtime& runtime);
+  Status settle_rates(const Options& options);
+  Status take_tuning_result();
+  void limit_senders(Runtime& runtime) const;
+};
+
+}  // namespace weir::core

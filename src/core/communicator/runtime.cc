@@ -1,0 +1,107 @@
+#include "src/core/communicator/runtime.h"
+
+#include <random>
+
+#include "src/base/doorbell.h"
+#include "src/base/host.h"
+#include "src/base/log.h"
+#include "src/core/channels/credit.h"
+#include "src/core/diagnosis/process_report.h"
+#include "src/net/listener/local_registry.h"
+
+namespace weir::core {
+namespace {
+
+/// Which interfaces carry data over sockets, in NCCL's words, and why the others do not.
+void log_rails(const InterfaceChoice& choice) {
+  std::string used = fmt::format("[0]{}:{}<0>", choice.interface.name, choice.interface.address.host_text());
+  for (size_t i = 0; i < choice.rails.size(); ++i) {
+    const Interface& rail = choice.rails[i];
+    used += fmt::format(" [{}]{}:{}<0>", i + 1, rail.name, rail.address.host_text());
+  }
+  WEIR_INFO(net, "NET/Socket : Using {}", used);
+  for (const std::string& sentence : choice.left_out) WEIR_INFO(net, "NET/Socket : Not using {}", sentence);
+}
+
+/// A listener that other processes of this host find.
+struct PublishedListener {
+  explicit PublishedListener(std::unique_ptr<Listener> opened) : listener(std::move(opened)) {
+    auto registered = register_locally(listener->address());
+    if (registered.ok())
+      entry = std::move(*registered);
+    else
+      WEIR_INFO(bootstrap, "weir ps will not find this process: {}", registered.status().message());
+  }
+
+  std::unique_ptr<Listener> listener;
+  Socket entry;
+};
+
+uint64_t random_number() {
+  std::random_device source;
+  return uint64_t{source()} << 32 | source();
+}
+
+}  // namespace
+
+Runtime::Runtime(Options options)
+    : options_(std::move(options)),
+      host_(host_identity(options_.host_id)),
+      local_host_(options_, host_),
+      credit_(first_credit(options_)),
+      activities_(static_cast<size_t>(options_.recorded)),
+      dumper_(options_, activities_, host_),
+      kernels_(options_.gpu_kernels),
+      process_(random_number()) {
+  prepare_doorbells();  // cheapest while the process has few threads
+}
+
+Timeouts Runtime::timeouts() const {
+  const auto ms = [](double seconds) { return static_cast<int64_t>(seconds * 1000); };
+  return {ms(options_.init_timeout_s), ms(options_.peer_timeout_s),     ms(options_.stuck_timeout_s),
+          ms(options_.init_timeout_s), ms(options_.deadlock_timeout_s), ms(options_.stuck_warning_s)};
+}
+
+Result<InterfaceChoice> Runtime::listen_at(const std::optional<SocketAddress>& reach) const {
+  auto choice = choose_interface({options_.socket_ifname, options_.socket_family, reach});
+  WEIR_TRY(choice.status());
+  WEIR_INFO(bootstrap, "Bootstrap: Using {}: {}", choice->interface.name, choice->why);
+  return choice;
+}
+
+Result<UniqueId> Runtime::make_unique_id() {
+  if (!options_.comm_id.empty()) {
+    auto address = SocketAddress::parse(options_.comm_id);
+    WEIR_TRY(address.status());
+    return Roots::fixed_id(*address);
+  }
+  const auto choice = listen_at(std::nullopt);
+  WEIR_TRY(choice.status());
+  const auto ports = PortRange::parse(options_.ports);
+  WEIR_TRY(ports.status());
+  return roots_.make_id(choice->interface.address, timeouts(), *ports);
+}
+
+Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) {
+  std::lock_guard lock(mutex_);
+  if (std::shared_ptr<Listener> open = listener_.lock()) return open;
+  const auto choice = listen_at(reach);
+  WEIR_TRY(choice.status());
+  log_rails(*choice);
+  std::vector<SocketAddress> addresses = {choice->interface.address};
+  for (const Interface& rail : choice->rails) addresses.push_back(rail.address);
+  const auto ports = PortRange::parse(options_.ports);
+  WEIR_TRY(ports.status());
+  auto opened = Listener::open(addresses, *ports, [this](uint64_t scope, BytesView question) {
+    if (is_report_question(question)) return answer_report_question(activities_, host_, question);
+    return WindowRegistry::is_meant(question) ? windows_.answer(scope, question)
+                                              : activities_.answer(scope, question);
+  });
+  WEIR_TRY(opened.status());
+  const auto announced = std::make_shared<PublishedListener>(std::move(*opened));
+  std::shared_ptr<Listener> listener(announced, announced->listener.get());
+  listener_ = listener;
+  return listener;
+}
+
+}  // namespace weir::core

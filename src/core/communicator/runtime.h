@@ -1,0 +1,96 @@
+/// What all communicators of a process share: options, the listener, the allocator, the roots of its unique
+/// ids. One object, made by src/api on first use and never destroyed (threads of applications may outlive
+/// static destructors).
+///
+/// Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "src/base/options.h"
+#include "src/core/bootstrap/bootstrap_all_gather.h"
+#include "src/core/bootstrap/root.h"
+#include "src/core/call/unique_id.h"
+#include "src/core/diagnosis/activity_registry.h"
+#include "src/core/diagnosis/dumper.h"
+#include "src/core/execution/window.h"
+#include "src/core/gpu/kernel_library.h"
+#include "src/core/gpu/peer_access.h"
+#include "src/core/placement/local_host.h"
+#include "src/device/gpu.h"
+#include "src/device/gpus.h"
+#include "src/device/host_memory.h"
+#include "src/net/interfaces.h"
+#include "src/net/listener/listener.h"
+#include "transports/credit_budget.h"
+#include "transports/memory/segment.h"
+#include "transports/transports.h"
+#include "weir/status.h"
+
+namespace weir::core {
+
+class Runtime {
+ public:
+  explicit Runtime(Options options);
+
+  const Options& options() const { return options_; }
+  Timeouts timeouts() const;
+  uint64_t host() const { return host_; }
+  LocalHost& local_host() { return local_host_; }
+  device::MemoryRegistry& memory() { return memory_; }
+  LocalSegments& local_segments() { return local_segments_; }
+  CreditBudget& credit() { return credit_; }
+  ActivityRegistry& activities() { return activities_; }
+  const ActivityRegistry& activities() const { return activities_; }
+  /// Writes what the process is doing to files.
+  Dumper& dumper() { return dumper_; }
+  WindowRegistry& windows() { return windows_; }
+  Roots& roots() { return roots_; }
+  BootstrapAllGathers& all_gathers() { return all_gathers_; }
+  /// The GPUs of the process, whether it uses them or not; null: none were ever set.
+  device::Gpus* gpus() const { return gpus_.load(std::memory_order_acquire); }
+  /// Communicators that are made from now on work with these, which outlive them.
+  void set_gpus(device::Gpus* gpus) { gpus_.store(gpus, std::memory_order_release); }
+  /// Null: as the system has it. REQUIRES of who sets it: no communicator is being made.
+  const VerbsLoader& verbs() const { return verbs_; }
+  void set_verbs(VerbsLoader verbs) { verbs_ = std::move(verbs); }
+  KernelLibrary& kernels() { return kernels_; }
+  LingeringPeerAccess& lingering_peer_access() { return lingering_peer_access_; }
+  /// A number that no other process of this host has.
+  uint64_t process() const { return process_; }
+
+  /// An id for a new communicator: the fixed one of NCCL_COMM_ID, or that of a root that starts to listen
+  /// now.
+  Result<UniqueId> make_unique_id();
+  /// The listener, opened on first use (at an interface from which `reach` is reached) and closed when the
+  /// last holder lets go.
+  Result<std::shared_ptr<Listener>> listener(const SocketAddress& reach);
+
+ private:
+  Result<InterfaceChoice> listen_at(const std::optional<SocketAddress>& reach) const;
+
+  const Options options_;
+  const uint64_t host_;
+  LocalHost local_host_;
+  device::MemoryRegistry memory_;
+  LocalSegments local_segments_;
+  CreditBudget credit_;
+  ActivityRegistry activities_;
+  Dumper dumper_;
+  WindowRegistry windows_;
+  Roots roots_;
+  BootstrapAllGathers all_gathers_;
+  std::atomic<device::Gpus*> gpus_{&device::gpus()};
+  VerbsLoader verbs_;
+  KernelLibrary kernels_;
+  LingeringPeerAccess lingering_peer_access_;
+  const uint64_t process_;
+  std::mutex mutex_;
+  std::weak_ptr<Listener> listener_;
+};
+
+}  // namespace weir::core

@@ -1,0 +1,124 @@
+#include "src/core/diagnosis/dumper.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "src/base/host.h"
+#include "src/base/log.h"
+#include "src/core/diagnosis/process_report.h"
+
+namespace weir::core {
+namespace {
+
+/// What the handler may touch. It is never destroyed: a signal may come at any time.
+sem_t wanted;
+std::atomic<pid_t> taken_by{0};  ///< process; 0: none. A forked child has the handler, but not the thread
+
+void on_signal(int) {
+  const int before = errno;
+  ::sem_post(&wanted);
+  errno = before;
+}
+
+std::string path_of(const std::string& pattern) {
+  std::string path;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (pattern[i] != '%' || (next != 'h' && next != 'p')) {
+      path += pattern[i];
+      continue;
+    }
+    path += next == 'h' ? short_hostname() : std::to_string(getpid());
+    ++i;
+  }
+  return path;
+}
+
+}  // namespace
+
+Dumper::Dumper(const Options& options, const ActivityRegistry& activities, uint64_t host)
+    : activities_(activities), host_(host), pattern_(options.dump_file) {
+  if (options.dump_signal > 0) listen(static_cast<int>(options.dump_signal));
+}
+
+Dumper::~Dumper() {
+  if (signal_ == 0) return;
+  ::signal(signal_, SIG_DFL);
+  stop_.store(true);
+  ::sem_post(&wanted);
+  thread_.join();
+  ::sem_destroy(&wanted);
+  taken_by.store(0);
+}
+
+void Dumper::listen(int signal) {
+  struct sigaction now = {};
+  if (::sigaction(signal, nullptr, &now) != 0) {
+    WEIR_WARN("WEIR_DUMP_SIGNAL: signal {} cannot be handled: {}", signal, std::strerror(errno));
+    return;
+  }
+  const bool inherited = now.sa_handler == on_signal && taken_by.load() != getpid();
+  const bool handled = (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL;
+  if ((handled && !inherited) || taken_by.exchange(getpid()) == getpid()) {
+    WEIR_WARN("WEIR_DUMP_SIGNAL: signal {} ({}) is handled by the program already; it is left alone", signal,
+              strsignal(signal));
+    return;
+  }
+  ::sem_init(&wanted, 0, 0);
+  struct sigaction own = {};
+  own.sa_handler = on_signal;
+  own.sa_flags = SA_RESTART;
+  ::sigemptyset(&own.sa_mask);
+  if (::sigaction(signal, &own, nullptr) != 0) {
+    WEIR_WARN("WEIR_DUMP_SIGNAL: signal {} cannot be handled: {}", signal, std::strerror(errno));
+    taken_by.store(0);
+    return;
+  }
+  signal_ = signal;
+  thread_ = std::thread([this] { serve(); });
+}
+
+/// The thread that does what the handler must not.
+void Dumper::serve() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  for (;;) {
+    while (::sem_wait(&wanted) != 0) {
+    }
+    if (stop_.load()) return;
+    const std::string pattern = pattern_.empty() ? "weir-%h-%p.json" : pattern_;
+    if (const Status written = write(pattern); !written.ok()) WEIR_WARN("{}", written.message());
+  }
+}
+
+Status Dumper::write(const std::string& pattern) {
+  const std::lock_guard lock(mutex_);
+  const std::string path = path_of(pattern);
+  const std::string beside = fmt::format("{}.{}.new", path, getpid());
+  std::ofstream file(beside);
+  file << to_json(report_of(activities_, host_)) << '\n';
+  file.close();
+  if (!file || std::rename(beside.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    std::remove(beside.c_str());
+    return {Code::system_error, fmt::format("{} cannot be written: {}", path, std::strerror(error))};
+  }
+  WEIR_INFO(init, "what this process is doing is in {}", path);
+  return {};
+}
+
+void Dumper::note_failure() {
+  if (pattern_.empty()) return;
+  if (const Status written = write(pattern_); !written.ok())
+    WEIR_WARN("WEIR_DUMP_FILE: {}", written.message());
+}
+
+}  // namespace weir::core

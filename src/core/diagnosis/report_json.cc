@@ -1,0 +1,231 @@
+// Reports as JSON: docs/observability.md says what the names mean.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "src/core/diagnosis/process_report.h"
+
+namespace weir::core {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr const char* kReportFormat = "weir report 1";
+constexpr std::string_view kSides[] = {"no side", "put", "signal", "wait_signal"};
+
+std::string kind_name(const Operation& operation) {
+  if (operation.side != Operation::Side::none)
+    return std::string(kSides[static_cast<size_t>(operation.side)]);
+  if (operation.kind == Collective::send_recv) return operation.sends ? "send" : "recv";
+  return std::string(name(operation.kind));
+}
+
+ordered_json json_of(const OperationReport& one) {
+  const Operation& operation = one.operation;
+  ordered_json out = {{"number", one.number},
+                      {"call", one.call},
+                      {"operation", kind_name(operation)},
+                      {"count", operation.count},
+                      {"type", name(operation.type)},
+                      {"bytes", operation.count * size_of(operation.type)}};
+  if (reduces(operation.kind)) out["op"] = name(operation.reduction.op);
+  if (has_root(operation.kind)) out["root"] = operation.root;
+  if (operation.kind == Collective::send_recv) out["peer"] = operation.root;
+  if (!one.plan.empty()) out["plan"] = one.plan;
+  out["begun_ns"] = one.begun_ns;
+  out["exact"] = one.exact;
+  out["took_ns"] = one.took_ns;
+  out["ended"] = one.ended;
+  return out;
+}
+
+ordered_json json_of(const PeerAddress& peer) {
+  ordered_json listeners = ordered_json::array({peer.listener.text()});
+  for (const SocketAddress& other : peer.other_listeners) listeners.push_back(other.text());
+  return {{"host", peer.hostname}, {"pid", peer.pid}, {"addresses", std::move(listeners)}};
+}
+
+ordered_json json_of(const CommunicatorReport& one) {
+  ordered_json out = {{"id", one.id},     {"name", one.name},     {"ranks", one.ranks},
+                      {"rank", one.rank}, {"device", one.device}, {"state", name(one.state)}};
+  if (one.gpu >= 0) out["gpu"] = one.gpu;
+  if (one.code != Code::success) out["code"] = static_cast<int>(one.code);
+  if (!one.sentence.empty()) out["sentence"] = one.sentence;
+  if (one.culprit >= 0) out["culprit"] = one.culprit;
+  if (!one.waiting_for.empty()) {
+    out["waiting_for"] = one.waiting_for;
+    out["waiting_ns"] = one.waiting_ns;
+  }
+  out["calls"] = one.calls;
+  ordered_json counts = ordered_json::object();
+  for (size_t kind = 0; kind < one.counts.size(); ++kind) {
+    const Recorder::Count& count = one.counts[kind];
+    if (count.begun == 0) continue;
+    counts[std::string(name(static_cast<Collective>(kind)))] = {
+        {"begun", count.begun}, {"ended", count.ended}, {"bytes", count.bytes}};
+  }
+  out["counts"] = std::move(counts);
+  if (one.last) out["last"] = json_of(*one.last);
+  out["recent"] = ordered_json::array();
+  for (const OperationReport& operation : one.recent) out["recent"].push_back(json_of(operation));
+  out["channels"] = ordered_json::array();
+  for (const ChannelReport& channel : one.channels) {
+    out["channels"].push_back({{"peer", channel.peer},
+                               {"number", channel.number},
+                               {"end", channel.sends ? "send" : "receive"},
+                               {"transport", channel.transport},
+                               {"bytes", channel.bytes},
+                               {"messages", channel.messages}});
+  }
+  out["members"] = ordered_json::array();
+  for (const PeerAddress& peer : one.members) out["members"].push_back(json_of(peer));
+  return out;
+}
+
+/// The value whose name() is the text.
+template <typename T>
+T named(const std::string& text, int values) {
+  for (int i = 0; i < values; ++i) {
+    if (name(static_cast<T>(i)) == text) return static_cast<T>(i);
+  }
+  throw std::invalid_argument("\"" + text + "\" is unknown");
+}
+
+template <typename T>
+void get(const json& in, const char* key, T& out) {
+  if (const auto found = in.find(key); found != in.end()) found->get_to(out);
+}
+
+Operation operation_from(const json& in) {
+  Operation out;
+  const std::string kind = in.at("operation");
+  out.type = named<DataType>(in.at("type"), kDataTypes);
+  in.at("count").get_to(out.count);
+  if (in.contains("op")) out.reduction.op = named<RedOp>(in["op"], 4);
+  get(in, "root", out.root);
+  get(in, "peer", out.root);
+  const auto side = std::ranges::find(kSides, kind);
+  out.sends = kind == "send";
+  if (side != std::end(kSides)) out.side = static_cast<Operation::Side>(side - std::begin(kSides));
+  const bool pair = out.sends || kind == "recv" || side != std::end(kSides);
+  out.kind = pair ? Collective::send_recv : named<Collective>(kind, kCollectives);
+  return out;
+}
+
+OperationReport operation_report_from(const json& in) {
+  OperationReport out;
+  out.operation = operation_from(in);
+  get(in, "number", out.number);
+  get(in, "call", out.call);
+  get(in, "plan", out.plan);
+  get(in, "begun_ns", out.begun_ns);
+  get(in, "exact", out.exact);
+  get(in, "took_ns", out.took_ns);
+  get(in, "ended", out.ended);
+  return out;
+}
+
+PeerAddress peer_from(const json& in) {
+  PeerAddress out;
+  get(in, "host", out.hostname);
+  get(in, "pid", out.pid);
+  for (const json& text : in.at("addresses")) {
+    auto listener = SocketAddress::parse(text.get<std::string>());
+    if (!listener.ok()) throw std::invalid_argument(listener.status().message());
+    if (out.listener.valid())
+      out.other_listeners.push_back(*listener);
+    else
+      out.listener = *listener;
+  }
+  return out;
+}
+
+ChannelReport channel_from(const json& in) {
+  ChannelReport out;
+  get(in, "peer", out.peer);
+  get(in, "number", out.number);
+  out.sends = in.at("end") == "send";
+  get(in, "transport", out.transport);
+  get(in, "bytes", out.bytes);
+  get(in, "messages", out.messages);
+  return out;
+}
+
+CommunicatorReport communicator_from(const json& in) {
+  CommunicatorReport out;
+  get(in, "id", out.id);
+  get(in, "name", out.name);
+  get(in, "ranks", out.ranks);
+  get(in, "rank", out.rank);
+  get(in, "device", out.device);
+  get(in, "gpu", out.gpu);
+  out.state = named<RankState>(in.at("state"), static_cast<int>(RankState::suspended) + 1);
+  out.code = static_cast<Code>(in.value("code", 0));
+  get(in, "sentence", out.sentence);
+  get(in, "culprit", out.culprit);
+  get(in, "waiting_for", out.waiting_for);
+  get(in, "waiting_ns", out.waiting_ns);
+  get(in, "calls", out.calls);
+  for (const auto& [kind, count] : in.at("counts").items()) {
+    Recorder::Count& one = out.counts[static_cast<size_t>(named<Collective>(kind, kCollectives))];
+    get(count, "begun", one.begun);
+    get(count, "ended", one.ended);
+    get(count, "bytes", one.bytes);
+  }
+  if (in.contains("last")) out.last = operation_report_from(in["last"]);
+  for (const json& one : in.at("recent")) out.recent.push_back(operation_report_from(one));
+  for (const json& one : in.at("channels")) out.channels.push_back(channel_from(one));
+  for (const json& one : in.at("members")) out.members.push_back(peer_from(one));
+  return out;
+}
+
+ProcessReport report_from(const json& in) {
+  ProcessReport out;
+  if (in.at("format") != kReportFormat)
+    throw std::invalid_argument(fmt::format("its format is not {}", kReportFormat));
+  get(in, "host", out.hostname);
+  out.host = std::stoull(in.at("host_id").get<std::string>(), nullptr, 16);
+  get(in, "pid", out.pid);
+  get(in, "program", out.program);
+  get(in, "weir", out.version);
+  get(in, "time_ns", out.time_ns);
+  for (const json& one : in.at("communicators")) out.communicators.push_back(communicator_from(one));
+  for (const json& one : in.at("joining")) {
+    ActivityRegistry::Joining& joining = out.joining.emplace_back();
+    get(one, "rank", joining.rank);
+    get(one, "ranks", joining.ranks);
+    get(one, "root", joining.root);
+    get(one, "since_ns", joining.since_ns);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_json(const ProcessReport& report) {
+  ordered_json out = {{"format", kReportFormat},  {"weir", report.version},
+                      {"host", report.hostname},  {"host_id", fmt::format("{:016x}", report.host)},
+                      {"pid", report.pid},        {"program", report.program},
+                      {"time_ns", report.time_ns}};
+  out["communicators"] = ordered_json::array();
+  for (const CommunicatorReport& one : report.communicators) out["communicators"].push_back(json_of(one));
+  out["joining"] = ordered_json::array();
+  for (const ActivityRegistry::Joining& one : report.joining) {
+    out["joining"].push_back(
+        {{"rank", one.rank}, {"ranks", one.ranks}, {"root", one.root}, {"since_ns", one.since_ns}});
+  }
+  return out.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+Result<ProcessReport> read_report(std::string_view text) {
+  try {
+    return report_from(json::parse(text));
+  } catch (const std::exception& error) {  // the library has no other way to say what is wrong
+    return Status(Code::invalid_argument, fmt::format("no report of a process: {}", error.what()));
+  }
+}
+
+}  // namespace weir::core

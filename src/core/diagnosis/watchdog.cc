@@ -1,0 +1,467 @@
+#include "src/core/diagnosis/watchdog.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "src/base/clock.h"
+#include "src/base/log.h"
+#include "src/base/process_state.h"
+#include "src/net/listener/inquiry.h"
+
+namespace weir::core {
+namespace {
+
+constexpr int64_t kPeriodNs = 250 * kNsPerMs;
+/// What a rank sent, or was told, before it went has arrived by then.
+constexpr int64_t kConfirmNs = 300 * kNsPerMs;
+constexpr int64_t kRetryNs = 200 * kNsPerMs;
+constexpr int64_t kExplainMs = 1000;
+constexpr size_t kMostMet = 256;  ///< ranks of one walk
+constexpr size_t kListenersAtOnce = 256;
+
+std::string call_words(const CallRecord& call) {
+  return fmt::format("{} as call {} of the communicator", describe(call.operation), call.sequence);
+}
+
+}  // namespace
+
+/// A walk from rank to rank, each waited for by one before it, with the question that is under way.
+class Watchdog::Chase {
+ public:
+  explicit Chase(std::vector<Rank> first) : ranks_(std::move(first)), own_(ranks_.size()) {}
+
+  Rank at() const { return ranks_[at_]; }
+  /// Whether this rank itself waits for it.
+  bool is_direct() const { return at_ < own_; }
+  /// They come later, each once.
+  void add(const std::vector<Rank>& ranks, Rank except) {
+    complete_ = complete_ && ranks.size() <= Activity::kAlso && ranks_.size() < kMostMet;
+    if (ranks_.size() >= kMostMet) return;
+    for (const Rank rank : ranks) {
+      if (rank != except && std::ranges::find(ranks_, rank) == ranks_.end()) ranks_.push_back(rank);
+    }
+  }
+  /// Nobody was left out who may hold the others up.
+  bool complete() const { return complete_; }
+  /// Goes to the next one; false: there is none.
+  bool go_on() {
+    if (at_ + 1 == ranks_.size()) return false;
+    ++at_;
+    ask_again();
+    return true;
+  }
+  /// One that lives and waits for nobody; of several, one that is in no call.
+  void note(const Finding& slow) {
+    if (!slow_ || (slow.absent && !slow_->absent)) slow_ = slow;
+  }
+  const std::optional<Finding>& slow() const { return slow_; }
+  /// One of those met waits for so long.
+  void note_wait(int64_t ns) { least_wait_ns_ = std::min(least_wait_ns_, ns); }
+  int64_t least_wait_ns() const { return least_wait_ns_; }
+
+  /// The answer of the rank it is at, once it is there or `silence_ns` have passed, of which each of its
+  /// listeners has the same share. Asks again meanwhile where the question could not be brought there (no
+  /// route, no descriptors).
+  std::optional<Answer> ask(const PeerAddress& peer, uint64_t uid, const Bytes& question, int64_t now,
+                            int64_t silence_ns) {
+    if (inquiry_ == nullptr && now < retry_ns_) return std::nullopt;
+    if (asked_ns_ == 0) asked_ns_ = now;
+    const auto listeners = static_cast<int64_t>(1 + peer.other_listeners.size());
+    const int64_t listener = std::min((now - asked_ns_) * listeners / silence_ns, listeners - 1);
+    if (inquiry_ == nullptr || listener != listener_) {
+      inquiry_ = std::make_unique<Inquiry>(
+          listener == 0 ? peer.listener : peer.other_listeners[static_cast<size_t>(listener - 1)], uid,
+          question);
+      listener_ = listener;
+    }
+    const bool in_time = now - asked_ns_ < silence_ns;
+    if (!inquiry_->advance() && in_time) return std::nullopt;
+    Answer answer = inquiry_->take();
+    if (answer.kind == Answer::Kind::silent && in_time) {
+      inquiry_.reset();
+      retry_ns_ = now + kRetryNs;
+      return std::nullopt;
+    }
+    return answer;
+  }
+  /// The next ask() is a new question.
+  void ask_again() {
+    inquiry_.reset();
+    asked_ns_ = 0;
+  }
+  void forgive(int64_t stalled_ns) { asked_ns_ += stalled_ns; }
+
+ private:
+  std::vector<Rank> ranks_;  ///< those before at_ were asked
+  const size_t own_;         ///< of them this rank waits for itself
+  size_t at_ = 0;
+  std::optional<Finding> slow_;
+  int64_t least_wait_ns_ = INT64_MAX;
+  bool complete_ = true;
+  std::unique_ptr<Inquiry> inquiry_;
+  int64_t listener_ = 0;  ///< of the rank, which the inquiry is at
+  int64_t asked_ns_ = 0;  ///< first; 0: not yet
+  int64_t retry_ns_ = 0;
+};
+
+Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)), stuck_ms_(spec_.timeouts.stuck_ms) {}
+Watchdog::~Watchdog() = default;
+
+// Together with the time to confirm and to tell, these stay below peer_ms.
+int64_t Watchdog::period_ns() const {
+  return std::min<int64_t>(kPeriodNs, spec_.timeouts.peer_ms * kNsPerMs / 5);
+}
+int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kNsPerMs * 65 / 100; }
+
+Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, const exec::Task* task) {
+  Activity& own = *spec_.activity;
+  task_ = task;
+  if (own.failed()) return own.status();
+  const std::vector<Rank> awaited = task != nullptr && !opening ? task->awaited() : std::vector{waiting_for};
+  own.wait_for(awaited, waited_ns);
+  const int64_t now = now_ns();
+  const int64_t pause = now - std::exchange(examined_ns_, now);
+  if (waiting_for != waiting_for_ || waited_ns < waited_ns_) {  // something moved: a new wait
+    chase_.reset();
+    suspicion_.reset();
+    chases_ = 0;
+    both_called_ns_ = 0;
+    warned_ = false;
+    warned_of_slow_ = false;
+  }
+  if (pause > kStallNs) both_called_ns_ = 0;
+  opening_ = opening;
+  waiting_for_ = waiting_for;
+  waited_ns_ = waited_ns;
+  if (chase_ == nullptr) {
+    if (waited_ns < period_ns() || now < next_chase_ns_) return {};
+    chase_ = std::make_unique<Chase>(awaited);
+    ++chases_;
+  } else if (pause > kStallNs) {
+    chase_->forgive(pause);
+  }
+  return pursue(now);
+}
+
+/// How the rank at the end of the chase looks, its call number `call` compared with ours; nothing yet while
+/// its answer is under way.
+std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint64_t call) const {
+  const Rank rank = chase.at();
+  if (is_local(rank)) return interpret(rank, spec_.activities->report(spec_.uid, rank, call));
+  const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
+  auto answer = chase.ask(peer, spec_.uid, ActivityRegistry::question(rank, call), now, silence_ns());
+  if (!answer) return std::nullopt;
+  return interpret(rank, *answer);
+}
+
+/// Goes from rank to rank as far as the answers have come.
+Status Watchdog::pursue(int64_t now) {
+  // Far away, somebody nearer sees more: look there seldom, but always before giving anybody up.
+  const bool slow = has_waited(stuck_ms_) || has_waited(spec_.timeouts.deadlock_ms) ||
+                    (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms));
+  const bool far = slow || suspicion_ || (chases_ & (chases_ - 1)) == 0;
+  for (;;) {
+    const bool known_silent = suspicion_ && suspicion_->finding.kind == Finding::Kind::silent &&
+                              suspicion_->finding.rank == chase_->at();
+    const uint64_t latest = spec_.activity->snapshot(0).sequence;
+    const std::optional<Finding> found = known_silent ? suspicion_->finding : look(*chase_, now, latest);
+    if (!found) return {};
+    const Finding& finding = *found;
+    if (chase_->is_direct()) WEIR_TRY(judge_opening(finding, now));
+    if (finding.kind == Finding::Kind::waits) {
+      chase_->note_wait(finding.waited_ns);
+      if (far) chase_->add(finding.next, spec_.rank);
+    } else if (finding.kind == Finding::Kind::lives) {
+      chase_->note(finding);
+    } else {
+      return conclude(finding, now);
+    }
+    if (!chase_->go_on()) {
+      const bool ring = far && chase_->complete();
+      return ring || chase_->slow() ? judge_the_slow(chase_->slow().value_or(finding), now) : pause(now);
+    }
+  }
+}
+
+Watchdog::Finding Watchdog::interpret(Rank rank, const ActivityReport& report) const {
+  const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
+  Finding finding;
+  finding.rank = rank;
+  const Snapshot& there = report.snapshot;
+  finding.calls = there.sequence;
+  if (report.presence == ActivityReport::Presence::not_yet) {
+    finding.words = fmt::format("{} runs, but has not made this communicator yet", peer.describe(rank));
+    finding.absent = true;
+    return finding;
+  }
+  if (there.failure) {
+    finding.kind = Finding::Kind::failed;
+    finding.failure = *there.failure;
+    return finding;
+  }
+  if (report.presence == ActivityReport::Presence::left) {
+    finding.kind = Finding::Kind::left;
+    finding.words = fmt::format("{} has destroyed or aborted this communicator", peer.describe(rank));
+    return finding;
+  }
+  const Snapshot here = spec_.activity->snapshot(there.call ? there.call->sequence : 0);
+  if (there.call && here.call && there.call->signature != here.call->signature &&
+      there.call->signature != 0 && here.call->signature != 0) {
+    finding.kind = Finding::Kind::mismatched;
+    finding.words =
+        fmt::format("the ranks' calls do not match: call {} of the communicator is {} on {}, but {} on {}",
+                    here.call->sequence, describe(here.call->operation),
+                    peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank),
+                    describe(there.call->operation), peer.describe(rank));
+    return finding;
+  }
+  const bool has_next = there.waiting_for >= 0 && static_cast<size_t>(there.waiting_for) < peers().size();
+  if (there.state == Snapshot::State::outside) {
+    finding.absent = true;
+    finding.words = fmt::format("{} runs, but is in no call of this communicator (it has made {})",
+                                peer.describe(rank), there.sequence);
+  } else if (has_next) {
+    finding.kind = Finding::Kind::waits;
+    finding.waited_ns = there.waiting_ns;
+    finding.next = {there.waiting_for};
+    for (const Rank other : there.also) {
+      if (other >= 0 && static_cast<size_t>(other) < peers().size()) finding.next.push_back(other);
+    }
+    finding.words = fmt::format("{} waits for rank {}", peer.describe(rank), there.waiting_for);
+  } else {
+    finding.words = fmt::format("{} is at work in its call {}", peer.describe(rank), there.sequence);
+  }
+  return finding;
+}
+
+Watchdog::Finding Watchdog::interpret(Rank rank, const Answer& answer) const {
+  const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
+  if (answer.kind == Answer::Kind::given) {
+    if (const auto report = ActivityRegistry::read_report(answer.bytes)) return interpret(rank, *report);
+  }
+  Finding finding;
+  finding.rank = rank;
+  const bool same_host = peer.host == peers()[static_cast<size_t>(spec_.rank)].host;
+  const char state = same_host ? process_state(peer.pid) : '\0';
+  if (answer.kind == Answer::Kind::silent) {
+    finding.kind = Finding::Kind::silent;
+    const std::string how = is_stopped(state) ? "is stopped (by a signal or a debugger)"
+                                              : fmt::format("is stopped or out of reach ({})", answer.why);
+    finding.words = fmt::format("{} {}, it has not answered for {:.1f} s", peer.describe(rank), how,
+                                static_cast<double>(silence_ns()) / 1e9);
+  } else {
+    finding.kind = Finding::Kind::dead;
+    finding.words = is_alive(state)
+                        ? fmt::format("{} has left: the process runs, but takes no connections any more",
+                                      peer.describe(rank))
+                        : fmt::format("{} is dead: the process has ended", peer.describe(rank));
+  }
+  return finding;
+}
+
+/// The end of a chain.
+Status Watchdog::conclude(const Finding& finding, int64_t now) {
+  using Kind = Finding::Kind;
+  if (finding.kind == Kind::failed) {
+    // Who fails while it joins does not know all others, and cannot tell them.
+    if (spec_.activity->stage() == Activity::Stage::joining) return fail(finding.failure, true);
+    spec_.activity->fail(finding.failure);
+    return spec_.activity->status();
+  }
+  const bool direct = chase_->is_direct();
+  const bool sure = finding.kind == Kind::mismatched || (finding.kind == Kind::silent && direct);
+  const bool same =
+      suspicion_ && suspicion_->finding.kind == finding.kind && suspicion_->finding.rank == finding.rank;
+  if (!sure && !(same && now - suspicion_->since_ns >= kConfirmNs)) {
+    if (!same) suspicion_ = Suspicion{finding, now};
+    rest(now, suspicion_->since_ns + kConfirmNs - now);
+    return {};
+  }
+  const Code code = finding.kind == Kind::mismatched ? Code::invalid_usage : Code::remote_error;
+  std::string words = finding.words;
+  if (finding.kind != Kind::mismatched) words += own_words() + wait_words();
+  return fail({finding.rank, Status(code, std::move(words))}, finding.kind != Kind::mismatched);
+}
+
+/// Nobody is dead; but perhaps this has lasted too long.
+Status Watchdog::judge_the_slow(const Finding& finding, int64_t now) {
+  const bool ring = finding.kind == Finding::Kind::waits;
+  const auto words = [&](std::string_view verdict) {
+    return fmt::format("{}{}; {}{}{}", finding.words,
+                       ring ? ", which closes a ring of ranks that wait for each other" : "", verdict,
+                       own_words(), wait_words());
+  };
+  // All of a ring must have waited: two that exchange data over a slow network wait for each other again and
+  // again.
+  if (ring && has_waited(spec_.timeouts.deadlock_ms) &&
+      chase_->least_wait_ns() >= spec_.timeouts.deadlock_ms * kNsPerMs)
+    return fail({-1, Status(Code::remote_error, words("given up (WEIR_DEADLOCK_TIMEOUT)"))});
+  if (const int64_t most_ms = stuck_ms_; has_waited(most_ms)) {
+    const bool own = most_ms != spec_.timeouts.stuck_ms;
+    const std::string verdict =
+        own ? fmt::format("given up: the communicator waits for {:.1f} s", static_cast<double>(most_ms) / 1e3)
+            : "given up (WEIR_STUCK_TIMEOUT)";
+    return fail({ring ? -1 : finding.rank, Status(Code::remote_error, words(verdict))});
+  }
+  if (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms)) {
+    WEIR_WARN("{}", words("nothing moves (WEIR_STUCK_WARNING)"));
+    warned_of_slow_ = true;
+  }
+  return pause(now);
+}
+
+/// Nothing is wrong so far.
+Status Watchdog::pause(int64_t now) {
+  suspicion_.reset();
+  rest(now, period_ns());
+  return {};
+}
+
+bool Watchdog::has_waited(int64_t ms) const { return ms > 0 && waited_ns_ >= ms * kNsPerMs; }
+
+/// Whether a channel should have opened long ago, after what the rank at its other end does.
+Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
+  using Kind = Finding::Kind;
+  const Snapshot here = spec_.activity->snapshot(spec_.activity->snapshot(0).sequence);
+  const bool runs = finding.kind == Kind::waits || finding.kind == Kind::lives;
+  const bool called =
+      finding.calls > here.sequence || (finding.calls == here.sequence && finding.kind == Kind::waits);
+  if (!opening_ || !runs || !called) {
+    both_called_ns_ = 0;
+    return {};
+  }
+  if (both_called_ns_ == 0) both_called_ns_ = now;
+  const int64_t lasted_ns = now - both_called_ns_;
+  if (lasted_ns < spec_.timeouts.open_ms * kNsPerMs || warned_) return {};
+  const bool numbered = here.call && here.call->operation.kind != Collective::send_recv;
+  if (!numbered && std::ranges::find(finding.next, spec_.rank) == finding.next.end()) return {};
+  const PeerAddress& peer = peers()[static_cast<size_t>(finding.rank)];
+  const std::string words = fmt::format(
+      "{} answers and {}, but a channel between it (address {}) and this rank (address {}) has not opened "
+      "for "
+      "{:.1f} s (WEIR_INIT_TIMEOUT): something between the hosts may take connections and not pass them on{}",
+      peer.describe(finding.rank), numbered ? "has made the same call" : "waits for this rank",
+      peer.listener.text(), peers()[static_cast<size_t>(spec_.rank)].listener.text(),
+      static_cast<double>(lasted_ns) / 1e9, own_words());
+  if (numbered) return fail({-1, Status(Code::remote_error, words)});
+  WEIR_WARN("{}", words);
+  warned_ = true;
+  return {};
+}
+
+/// For whom this rank waits since when.
+std::string Watchdog::wait_words() const {
+  return fmt::format(", after {:.1f} s of waiting for rank {}", static_cast<double>(waited_ns_) / 1e9,
+                     waiting_for_);
+}
+
+std::string Watchdog::own_words() const {
+  const Snapshot here = spec_.activity->snapshot(spec_.activity->snapshot(0).sequence);
+  const std::string who = peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank);
+  if (here.state == Snapshot::State::inside && here.call) {
+    const std::string place = task_ != nullptr ? task_->place() : "";
+    return fmt::format("; found by {} in {}{}{}", who, call_words(*here.call), place.empty() ? "" : ", at ",
+                       place);
+  }
+  // Sends and receives before the first collective have no record.
+  if (here.state == Snapshot::State::inside) return fmt::format("; found by {} in sends and receives", who);
+  return fmt::format("; found by {} while setting up a communicator", who);
+}
+
+void Watchdog::rest(int64_t now, int64_t pause_ns) {
+  chase_.reset();
+  next_chase_ns_ = now + pause_ns;
+}
+
+bool Watchdog::is_local(Rank rank) const {
+  return peers()[static_cast<size_t>(rank)].listener == peers()[static_cast<size_t>(spec_.rank)].listener;
+}
+
+Status Watchdog::exhausted(const exec::Task* task) {
+  task_ = task;
+  const std::string words = fmt::format(
+      "{} has no memory left{}", peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank), own_words());
+  (void)fail({spec_.rank, Status(Code::remote_error, words)});
+  return {Code::system_error, words};
+}
+
+Status Watchdog::fail(Failure failure) { return fail(std::move(failure), false); }
+
+Status Watchdog::fail(Failure failure, bool culprit_is_gone) {
+  Activity& own = *spec_.activity;
+  if (own.failed()) return own.status();
+  WEIR_INFO(init, "communicator {:#x} failed: {}", spec_.uid, failure.status.message());
+  tell(failure,
+       culprit_is_gone ? failure.culprit : -1);  // before anybody can learn it by asking here, and give up
+  spec_.activities->fail(spec_.uid, failure);
+  return own.status();
+}
+
+/// Best effort: whoever is not reached finds out by itself.
+void Watchdog::tell(const Failure& failure, Rank except) const {
+  std::vector<SocketAddress> listeners;
+  for (size_t rank = 0; rank < peers().size(); ++rank) {
+    const SocketAddress& listener = peers()[rank].listener;
+    const bool tells = !is_local(static_cast<Rank>(rank)) && static_cast<Rank>(rank) != except;
+    if (tells && std::ranges::find(listeners, listener) == listeners.end()) listeners.push_back(listener);
+  }
+  const Bytes notice = ActivityRegistry::notice(failure);
+  const Deadline deadline = Deadline::in_ms(kTellMs, spec_.abort);
+  for (std::span<const SocketAddress> rest(listeners); !rest.empty() && !deadline.over();) {
+    const size_t now = std::min(rest.size(), kListenersAtOnce);
+    ask_all(rest.first(now), spec_.uid, notice, deadline);
+    rest = rest.subspan(now);
+  }
+}
+
+Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) {
+  using Kind = Finding::Kind;
+  task_ = task;
+  Activity& own = *spec_.activity;
+  const bool broke = what.code() != Code::invalid_usage;  // else a peer sent what does not fit
+  const Deadline deadline = Deadline::in_ms(kExplainMs, spec_.abort);
+  Chase chase({peer});
+  std::optional<Finding> finding;
+  int64_t gone_ns = 0;
+  uint64_t call = own.snapshot(0).sequence;
+  while (!own.failed() && !deadline.over()) {
+    const int64_t now = now_ns();
+    if (gone_ns == 0) finding = look(chase, now, call);
+    if (finding && finding->kind != Kind::mismatched && finding->calls > 0 && finding->calls < call) {
+      call = finding->calls;  // the peer is behind: an earlier call of ours may be the odd one
+      chase.ask_again();
+      continue;
+    }
+    if (finding && finding->kind == Kind::failed) own.fail(finding->failure);
+    const bool gone = finding && (finding->kind == Kind::dead || finding->kind == Kind::left);
+    if (gone && gone_ns == 0) gone_ns = now;
+    // Somebody who gave up because of a third rank told us before it went; that may still be on its way. And
+    // the connections of a dying process do not break all at once.
+    if (gone ? now - gone_ns > kConfirmNs : finding && (!broke || finding->kind == Kind::mismatched)) break;
+    if (finding && !gone) chase.ask_again();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  if (own.failed()) return own.status();
+  if (spec_.abort != nullptr && spec_.abort->load()) return what;
+  if (gone_ns != 0) {
+    // `what` tells over which way the peer was lost.
+    return fail({peer, Status(Code::remote_error,
+                              fmt::format("{}; {}{}", finding->words, what.message(), own_words()))},
+                true);
+  }
+  if (finding && finding->kind == Kind::mismatched) {
+    return fail({peer, Status(Code::invalid_usage, finding->words)});
+  }
+  if (!broke) return fail({peer, what});
+  // Either end may be the one that is in trouble.
+  const auto who = [&](Rank rank) { return peers()[static_cast<size_t>(rank)].describe(rank); };
+  const std::string words = fmt::format("the connection of {} to {} broke: {}{}", who(spec_.rank), who(peer),
+                                        what.message(), own_words());
+  const Status told = fail({peer, Status(Code::remote_error, words)});
+  return told.message() == words ? Status(what.code(), words) : told;
+}
+
+}  // namespace weir::core

@@ -1,0 +1,280 @@
+#include "src/core/execution/calibration.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/device/reduce.h"
+
+namespace weir::core {
+namespace {
+
+constexpr int64_t kLongNs = 10'000'000;      // of a ring: then it is enough, if it was measured some times
+constexpr int64_t kLongestNs = 300'000'000;  // also where the times do not fit
+constexpr size_t kMostHosts = 16;            // in the ring between hosts
+constexpr size_t kMostInside = 32;           // ranks in the ring of a host: more would only take longer
+constexpr int kRepeats = 20;  // the least counts: whoever else uses the cores does not add to it
+constexpr int kLeastRepeats = 5;
+constexpr size_t kSmall = 8;          // bytes
+constexpr size_t kMany = 17;          // small messages, one after the other
+constexpr size_t kLarge = 128 << 10;  // bytes
+constexpr size_t kLargest = 4 << 20;  // bytes
+// What a network carries for so long is more than the buckets and queues on the way let pass at once.
+constexpr double kSteadySeconds = 2e-3;
+
+double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+/// One rank's part in measurements around a ring of ranks.
+class Ring {
+ public:
+  /// How bytes are measured.
+  struct Manner {
+    bool steady = false;  ///< from so many bytes on that the network has its lasting rate
+    double crowd = 1;  ///< ranks of the ring per core; if more than one, a single transfer is timed as well
+  };
+
+  /// REQUIRES: at least two ranks, `self` being one of them.
+  Ring(Execution& execution, const std::vector<Rank>& ranks, Rank self, const Manner& manner)
+      : execution_(execution),
+        manner_(manner),
+        bytes_(manner.steady ? kLargest : kLarge),
+        arrived_(bytes_.size()),
+        ranks_(static_cast<double>(ranks.size())) {
+    at_ = static_cast<size_t>(std::ranges::find(ranks, self) - ranks.begin());
+    next_ = ranks[(at_ + 1) % ranks.size()];
+    previous_ = ranks[(at_ + ranks.size() - 1) % ranks.size()];
+  }
+
+  /// Only the first rank's figures mean anything.
+  Result<cost::Channel> measure() {
+    double unused = kNever;
+    WEIR_TRY(together(unused, 1, kLarge));  // opens channels, touches slots
+    auto steady = manner_.steady ? steady_bytes() : Result<size_t>(kSmall);
+    WEIR_TRY(steady.status());
+    const size_t base = *steady;
+    const size_t large = manner_.steady ? 2 * base : kLarge;
+    double token = kNever, one = kNever, many = kNever;
+    std::array all = {Transfer{base}, Transfer{large}}, alone = all;
+    const int64_t began = now_ns();
+    for (int i = 0;; ++i) {
+      const bool clear = is_clear(all, one) && (manner_.crowd <= 1 || is_clear(alone, token));
+      const int64_t least = clear ? kLongNs : kLongestNs;
+      const bool enough = i == kRepeats || (i >= kLeastRepeats && now_ns() - began > least);
+      auto lap = run_lap(enough ? kStop : 0);
+      WEIR_TRY(lap.status());
+      token = std::min(token, lap->seconds);
+      if (lap->word == kStop) break;
+      WEIR_TRY(together(one, 1, kSmall));
+      WEIR_TRY(together(many, kMany, kSmall));
+      one = std::min(one, many);
+      token = std::min(token, one / 2);  // of which two laps are a part
+      for (size_t which = 0; which < 2; ++which) {
+        WEIR_TRY(together(all[which].seconds, 1, all[which].bytes));
+        if (manner_.crowd <= 1) continue;
+        lap = run_lap(0, alone[which].bytes);
+        WEIR_TRY(lap.status());
+        alone[which].seconds = std::min(alone[which].seconds, lap->seconds);
+      }
+    }
+    cost::Channel channel;
+    channel.alpha = token / ranks_;
+    channel.overhead = std::clamp((many - one) / (kMany - 1), 0.0, channel.alpha);
+    channel.beta = seconds_per_byte(all, one);
+    if (manner_.crowd > 1) share(channel, seconds_per_byte(alone, token));
+    return channel;
+  }
+  bool first() const { return at_ == 0; }
+
+ private:
+  static constexpr uint64_t kStop = 1;  // the word of a token
+  struct Lap {
+    uint64_t word;
+    double seconds;
+  };
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  /// Whether `least` may be believed: the times fit, and the network's part is not small beside delays, which
+  /// may be those of other work on these cores.
+  bool is_clear(const std::array<Transfer, 2>& least, double none) const {
+    return fit(least, none) && (!manner_.steady || least[1].seconds > 2 * none);
+  }
+
+  /// From how many bytes on a message takes long enough. The first rank decides.
+  Result<size_t> steady_bytes() {
+    for (size_t bytes = kLarge / 2;; bytes *= 2) {
+      double all = kNever;
+      WEIR_TRY(together(all, 1, bytes));
+      const bool enough = all >= kSteadySeconds || 2 * bytes == kLargest;
+      auto lap = run_lap(enough ? kStop : 0);
+      WEIR_TRY(lap.status());
+      if (lap->word == kStop) return bytes;
+    }
+  }
+
+  /// Ranks that share cores are slower together than alone, as far as the cores have the work.
+  void share(cost::Channel& channel, double alone) const {
+    alone = std::min(alone, channel.beta);
+    const double work = std::clamp((channel.beta - alone) / (manner_.crowd - 1), 0.0, alone);
+    channel.beta = alone;
+    channel.wire = alone - work;
+  }
+
+  Operation half(bool sends, size_t bytes) {
+    Operation operation;
+    operation.kind = Collective::send_recv;
+    operation.type = DataType::int8;
+    operation.sends = sends;
+    operation.root = sends ? next_ : previous_;
+    operation.count = bytes;
+    operation.input = bytes_.data();
+    operation.output = arrived_.data();
+    return operation;
+  }
+  Status run(std::span<const Operation> operations) {
+    execution_.begin(operations);
+    Execution* const one = &execution_;
+    return drive({&one, 1});
+  }
+
+  /// The token goes round: the first rank's `word` comes to all. The first sends it in so many bytes.
+  Result<Lap> run_lap(uint64_t word, size_t bytes = kSmall) {
+    const int64_t began = now_ns();
+    const Operation send = half(true, first() ? bytes : kSmall);
+    const Operation receive = half(false, at_ == 1 ? bytes : kSmall);
+    if (first()) {
+      std::memcpy(bytes_.data(), &word, sizeof word);
+      WEIR_TRY(run({&send, 1}));
+    }
+    WEIR_TRY(run({&receive, 1}));
+    std::memcpy(&word, arrived_.data(), sizeof word);
+    if (!first()) {
+      std::memcpy(bytes_.data(), &word, sizeof word);
+      WEIR_TRY(run({&send, 1}));
+    }
+    return Lap{word, seconds(now_ns() - began)};
+  }
+
+  /// Everybody sends to the next at once, between two laps of the token: they begin together, and when the
+  /// second is back, all have ended.
+  Status together(double& best, size_t messages, size_t bytes) {
+    std::vector<Operation> operations;
+    for (size_t i = 0; i < messages; ++i) {
+      operations.push_back(half(true, bytes));
+      operations.push_back(half(false, bytes));
+    }
+    const int64_t began = now_ns();
+    WEIR_TRY(run_lap(0).status());
+    WEIR_TRY(run(operations));
+    WEIR_TRY(run_lap(0).status());
+    best = std::min(best, seconds(now_ns() - began));
+    return {};
+  }
+
+  Execution& execution_;
+  const Manner manner_;
+  std::vector<std::byte> bytes_;
+  std::vector<std::byte> arrived_;
+  const double ranks_;
+  size_t at_ = 0;
+  Rank next_ = 0;
+  Rank previous_ = 0;
+};
+
+/// Seconds per byte of a sum, by a rank that has a core to itself.
+double measure_sums() {
+  constexpr size_t kCount = size_t{16} << 10;
+  std::vector<float> sum(kCount), other(kCount);
+  const void* const sources[] = {sum.data(), other.data()};
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int i = 0; i < kRepeats; ++i) {
+    const int64_t began = now_ns();
+    device::fold(DataType::float32, RedOp::sum, sum.data(), sources, 2, kCount);
+    least = std::min(least, now_ns() - began);
+  }
+  return seconds(least) / (kCount * sizeof(float));
+}
+
+/// The first ranks of one host; or, if `host` is negative, the first of each of the first hosts.
+std::vector<Rank> ring_of(const std::vector<int>& host_of, int host) {
+  std::vector<Rank> ranks;
+  std::vector<int> seen;
+  for (Rank rank = 0; rank < static_cast<Rank>(host_of.size()); ++rank) {
+    const int own = host_of[static_cast<size_t>(rank)];
+    if (ranks.size() == (host >= 0 ? kMostInside : kMostHosts)) break;
+    if (host >= 0 ? own != host : std::ranges::find(seen, own) != seen.end()) continue;
+    seen.push_back(own);
+    ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+/// Ranks of this machine that are in the ring of a host: all of them measure at once.
+int busy_on(int machine, const cost::Environment& by_rank) {
+  std::vector<int> counted(by_rank.host_of.size());  // by host
+  int busy = 0;
+  for (size_t rank = 0; rank < by_rank.host_of.size(); ++rank) {
+    if (counted[static_cast<size_t>(by_rank.host_of[rank])]++ >= static_cast<int>(kMostInside)) continue;
+    busy += by_rank.machine_of[rank] == machine;
+  }
+  return busy;
+}
+
+/// Of the machine where most of these ranks share a core.
+double crowd_of(const std::vector<Rank>& ranks, const cost::Environment& by_rank) {
+  std::vector<double> busy(by_rank.cores.size());
+  double most = 1;
+  for (const Rank rank : ranks) {
+    const auto machine = static_cast<size_t>(by_rank.machine_of[static_cast<size_t>(rank)]);
+    most = std::max(most, ++busy[machine] / std::max(by_rank.cores[machine], 1));
+  }
+  return most;
+}
+
+}  // namespace
+
+bool fit(const std::array<Transfer, 2>& least, double none) {
+  const auto [base, large] = least;
+  if (!(large.seconds > base.seconds)) return false;
+  const double share = static_cast<double>(large.bytes - base.bytes) / static_cast<double>(large.bytes);
+  return large.seconds - base.seconds >= share * (large.seconds - none) / 2;
+}
+
+double seconds_per_byte(const std::array<Transfer, 2>& least, double none) {
+  const auto [base, large] = least;
+  if (fit(least, none)) return (large.seconds - base.seconds) / static_cast<double>(large.bytes - base.bytes);
+  const double took = large.seconds > none ? large.seconds - none : large.seconds;
+  return took / static_cast<double>(large.bytes);
+}
+
+Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Environment& by_rank) {
+  cost::Rates rates;
+  const auto own = static_cast<size_t>(self);
+  const auto inside = ring_of(by_rank.host_of, by_rank.host_of[own]);
+  const auto between = ring_of(by_rank.host_of, -1);
+  if (inside.front() == self) rates.gamma = measure_sums();
+  if (inside.size() > 1 && std::ranges::find(inside, self) != inside.end()) {
+    Ring ring(execution, inside, self, {});
+    auto channel = ring.measure();
+    WEIR_TRY(channel.status());
+    if (ring.first()) {
+      const int machine = by_rank.machine_of[own];
+      const double busy = busy_on(machine, by_rank);
+      const double crowd = std::max(1.0, busy / by_rank.cores[static_cast<size_t>(machine)]);
+      rates.inside = {channel->alpha, channel->overhead / crowd, channel->beta / crowd};
+      // Who shares a core is measured too roughly for a message's work.
+      if (crowd > 1) rates.inside.overhead = std::min(by_rank.rates.inside.overhead, channel->alpha);
+    }
+  }
+  if (between.size() > 1 && std::ranges::find(between, self) != between.end()) {
+    Ring ring(execution, between, self, {.steady = true, .crowd = crowd_of(between, by_rank)});
+    auto channel = ring.measure();
+    WEIR_TRY(channel.status());
+    if (ring.first()) rates.between = *channel;
+  }
+  return rates;
+}
+
+}  // namespace weir::core

@@ -1,0 +1,111 @@
+/// Carries out the operations of one communicator rank, without ever blocking: chooses between the island's
+/// exchange, a prepared plan and the pairs of a group, one operation after the other.
+///
+/// drive() is the waiting: it advances one or several executions of this thread until all are done, sleeps
+/// when that takes long, and looks for the culprit when it takes too long.
+///
+/// Not thread-safe, but for abort().
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bitset>
+#include <memory>
+#include <span>
+
+#include "src/base/doorbell.h"
+#include "src/core/call/operation.h"
+#include "src/core/channels/links.h"
+#include "src/core/diagnosis/watchdog.h"
+#include "src/core/execution/one_sided.h"
+#include "src/core/execution/pairs.h"
+#include "src/core/planning/plan_cache.h"
+#include "src/core/planning/tuning_result.h"
+#include "src/exec/shm_collectives.h"
+
+namespace weir::core {
+
+class ProfilerFeed;
+
+class Execution {
+ public:
+  /// What an execution works with; all outlive it. `shm_collectives` may be null.
+  struct Dependencies {
+    Rank rank = 0;
+    int ranks = 1;
+    Links* links = nullptr;
+    PlanCache* plans = nullptr;
+    Pairs* pairs = nullptr;
+    OneSidedTask* one_sided = nullptr;
+    exec::ShmCollectives* shm_collectives = nullptr;
+    std::bitset<kCollectives> exchanged;  ///< collectives that it does; none where it is null
+    Activity* activity = nullptr;
+    Watchdog* watchdog = nullptr;
+    Doorbell* doorbell = nullptr;
+    bool rings = true;  ///< everything this rank waits for rings the doorbell; else transports must be served
+    WaitPolicy patience;              ///< while waiting for channels
+    WaitPolicy shm_patience;          ///< for collectives through shared memory
+    ProfilerFeed* profile = nullptr;  ///< null: nobody is told
+    const TuningResult* tuning_result =
+        nullptr;        ///< where it wants a plan, nothing is exchanged; may be null
+    bool check = true;  ///< signatures travel with operations
+  };
+  explicit Execution(const Dependencies& dependencies);
+
+  /// Begins operations that belong together. The span stays valid until finished(). REQUIRES: finished().
+  void begin(std::span<const Operation> operations);
+  bool finished() const { return finished_; }
+  const Status& status() const { return status_; }
+
+  /// Any thread: makes the operations under way, and all later ones, end with an error.
+  void abort() { aborted_.store(true, std::memory_order_relaxed); }
+  const std::atomic<bool>& aborted() const { return aborted_; }
+
+  exec::Progress advance();
+
+ private:
+  friend Status drive(std::span<Execution* const> executions);
+  static Status drive_on(std::span<Execution* const> executions);
+
+  bool is_exchanged(const Operation& operation) const;
+  uint32_t mark_of(const Operation& operation);
+  bool begin_next();
+  bool begin_pairs();
+  bool begin_one_sided(const Operation& operation);
+  void lay_out(const Operation& operation, uint32_t mark);
+  static void add_bias(const Operation& operation);
+  exec::Progress fail(Status status);
+  Status explain(const Status& found);
+  Status explain_opening(const Status& found);
+  Status aborted_status() const;
+  const WaitPolicy& patience() const {
+    return dependencies_.shm_collectives != nullptr && task_ == dependencies_.shm_collectives
+               ? dependencies_.shm_patience
+               : dependencies_.patience;
+  }
+  Rank waiting_for() const;
+  void look_around(int64_t waited_ns);
+
+  const Dependencies dependencies_;
+  std::array<device::Scalar, kDataTypes> average_factors_{};
+  std::span<const Operation> operations_;
+  size_t next_ = 0;
+  bool pairs_begun_ = false;
+  bool finished_ = true;
+  bool opening_ = false;  ///< the task waits for its channels
+  exec::Task* task_ = nullptr;
+  Prepared* prepared_ = nullptr;  ///< what to start when the channels are ready; null: has started
+  exec::Work work_;
+  uint32_t sequence_ = 0;
+  uint64_t marked_what_ = ~uint64_t{0};  ///< of the operation that has mark_, in the words of Activity::pack
+  uint64_t marked_count_ = 0;
+  uint32_t mark_ = 0;
+  Status status_;
+  std::atomic<bool> aborted_{false};
+};
+
+/// Advances executions of this thread until all are done; their ranks may depend on each other. The first
+/// error.
+Status drive(std::span<Execution* const> executions);
+
+}  // namespace weir::core

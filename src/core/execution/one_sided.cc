@@ -1,0 +1,92 @@
+#include "src/core/execution/one_sided.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "src/net/listener/listener.h"
+
+namespace weir::core {
+namespace {
+
+using exec::Progress;
+
+/// Bytes that go with a question: little enough that a listener is not busy with them for long.
+constexpr size_t kPiece = size_t{1} << 20;
+
+/// A put of so many has its signal in the same question. That of a larger one goes alone: its pieces, which
+/// do no harm when they come twice, are sent again where a listener that is short of time has closed the
+/// connection.
+constexpr size_t kTogether = size_t{64} << 10;
+constexpr int kAttempts = 3;
+
+}  // namespace
+
+void OneSidedTask::start(const Operation& operation) {
+  operation_ = &operation;
+  done_ = 0;
+  error_ = {};
+  waiting_for_ = operation.root;
+  if (operation.side == Operation::Side::wait)
+    own_ = dependencies_.windows->find(dependencies_.uid, dependencies_.rank);
+}
+
+Progress OneSidedTask::advance() { return operation_->side == Operation::Side::wait ? wait() : deliver(); }
+
+/// In the order of the list; what has come for later ones stays for them.
+Progress OneSidedTask::wait() {
+  const std::vector<OneSidedCall::Awaited>& awaited = operation_->one_sided->awaited;
+  const size_t before = done_;
+  while (done_ < awaited.size() && own_->consume(awaited[done_].key, awaited[done_].count)) ++done_;
+  if (done_ == awaited.size()) return Progress::done;
+  waiting_for_ = awaited[done_].key.from;
+  return done_ > before ? Progress::moved : Progress::blocked;
+}
+
+/// The next piece, or the signal.
+Progress OneSidedTask::deliver() {
+  const OneSidedCall& call = *operation_->one_sided;
+  const size_t total = operation_->count * size_of(operation_->type);
+  const Rank peer = operation_->root;
+  Delivery delivery;
+  delivery.window = call.window;
+  delivery.offset = call.offset + done_;
+  const size_t now = is_local(peer) ? total - done_ : std::min(total - done_, kPiece);
+  if (now > 0) delivery.bytes = {static_cast<const std::byte*>(operation_->input) + done_, now};
+  if (now == 0 || is_local(peer) || total <= kTogether)
+    delivery.signal = SignalKey{dependencies_.rank, call.index, call.context};
+  const Delivered delivered = send(peer, delivery);
+  if (delivered.code() == Code::in_progress) return Progress::blocked;  // the peer has to come so far
+  if (!delivered.ok()) {
+    error_ = {delivered.code(),
+              fmt::format("{} to rank {}: {}", describe(*operation_), peer, delivered.message())};
+    return Progress::failed;
+  }
+  done_ += now;
+  return delivery.signal ? Progress::done : Progress::moved;
+}
+
+bool OneSidedTask::is_local(Rank peer) const {
+  const PeerAddress& own = (*dependencies_.peers)[static_cast<size_t>(dependencies_.rank)];
+  const PeerAddress& other = (*dependencies_.peers)[static_cast<size_t>(peer)];
+  return own.listener == other.listener && own.pid == other.pid;
+}
+
+Delivered OneSidedTask::send(Rank peer, const Delivery& delivery) const {
+  if (is_local(peer)) return dependencies_.windows->deliver(dependencies_.uid, peer, delivery);
+  const SocketAddress& listener = (*dependencies_.peers)[static_cast<size_t>(peer)].listener;
+  const Bytes question = WindowRegistry::question(peer, delivery);
+  for (int attempt = 1;; ++attempt) {
+    const Answer answer =
+        ask(listener, dependencies_.uid, question, Deadline::in_ms(dependencies_.answer_ms, abort_));
+    if (answer.kind == Answer::Kind::given) {
+      const std::optional<Delivered> read = WindowRegistry::read_answer(answer.bytes);
+      return read ? *read : Delivered(Code::remote_error, "its process gave no answer that makes sense");
+    }
+    const bool again = answer.kind == Answer::Kind::refused && !delivery.signal && attempt < kAttempts;
+    if (!again) return {Code::remote_error, answer.why};
+  }
+}
+
+}  // namespace weir::core

@@ -1,0 +1,147 @@
+#include "src/core/execution/pairs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weir::core {
+namespace {
+
+/// Beyond the numbers that lanes of plans give (program.h).
+constexpr uint32_t kPairChannel = 1u << 20;
+
+/// Looks for a message before it counts as late. One that is on its way comes within them; giving the core
+/// away takes longer (docs/performance.md).
+constexpr int kLooks = 50;
+
+const Message* look(Receiver& receiver) {
+  const Message* message = receiver.peek();
+  for (int i = 1; message == nullptr && i < kLooks; ++i) message = receiver.peek();
+  return message;
+}
+
+}  // namespace
+
+Status Pairs::open(Rank peer, bool sends) {
+  const exec::Channel channel{peer, kPairChannel, sends, 1};
+  WEIR_TRY(links_.open(channel, links_.sizes().pair_bytes));
+  auto direction = std::make_unique<Direction>();
+  direction->peer = peer;
+  direction->sender = links_.sender(channel);
+  direction->receiver = links_.receiver(channel);
+  entry(peer, sends) = std::move(direction);
+  return {};
+}
+
+Status Pairs::start(std::span<const Operation> operations, bool check) {
+  for (const Operation& operation : operations) {
+    if (operation.kind != Collective::send_recv || operation.side != Operation::Side::none) continue;
+    const std::unique_ptr<Direction>& direction = entry(operation.root, operation.sends);
+    if (direction == nullptr) [[unlikely]]
+      WEIR_TRY(open(operation.root, operation.sends));
+    if (direction->queue.empty()) busy_.push_back(direction.get());
+    Transfer& transfer = direction->queue.emplace_back();
+    // What is sent is only read.
+    transfer.data =
+        static_cast<std::byte*>(operation.sends ? const_cast<void*>(operation.input) : operation.output);
+    transfer.left = operation.count * size_of(operation.type);
+    transfer.total = transfer.left;
+    transfer.tag = uint64_t{++direction->begun} << 32 | (check ? signature(operation) : 0);
+  }
+  return {};
+}
+
+exec::Progress Pairs::advance() {
+  bool moved = false;
+  bool receives = false;
+  for (size_t i = 0; i < busy_.size();) {
+    Direction& direction = *busy_[i];
+    moved |= direction.sender != nullptr ? send(direction) : receive(direction);
+    if (!error_.ok()) return exec::Progress::failed;
+    if (direction.done()) {
+      direction.queue.clear();
+      direction.next = 0;
+      busy_[i] = busy_.back();
+      busy_.pop_back();
+      continue;
+    }
+    // Rather for a message than for a slot.
+    if (!receives) waiting_for_ = direction.peer;
+    receives |= direction.receiver != nullptr;
+    ++i;
+  }
+  if (busy_.empty()) return exec::Progress::done;
+  return moved ? exec::Progress::moved : exec::Progress::blocked;
+}
+
+std::vector<Rank> Pairs::awaited() const {
+  std::vector<Rank> ranks;
+  for (const Direction* direction : busy_) {
+    if (direction->receiver != nullptr) ranks.push_back(direction->peer);
+  }
+  if (ranks.empty()) ranks.push_back(waiting_for_);
+  return ranks;
+}
+
+/// Sends what finds room. True if anything did.
+bool Pairs::send(Direction& direction) {
+  bool moved = false;
+  while (direction.next < direction.queue.size()) {
+    std::byte* const slot = direction.sender->acquire();
+    if (slot == nullptr) return moved;
+    Transfer& transfer = direction.queue[direction.next];
+    const size_t now = std::min<size_t>(transfer.left, links_.sizes().pair_bytes);
+    device::copy(slot, transfer.data, now, device::Traffic::handed);
+    direction.sender->publish(transfer.tag, static_cast<uint32_t>(now));
+    transfer.data += now;
+    transfer.left -= now;
+    if (transfer.left == 0) ++direction.next;
+    moved = true;
+  }
+  return moved;
+}
+
+/// Takes what has come. True if anything had.
+bool Pairs::receive(Direction& direction) {
+  bool moved = false;
+  while (direction.next < direction.queue.size()) {
+    const Message* const message = look(*direction.receiver);
+    if (message == nullptr) return moved;
+    Transfer& transfer = direction.queue[direction.next];
+    const size_t now = std::min<size_t>(transfer.left, links_.sizes().pair_bytes);
+    if (message->tag != transfer.tag || message->bytes != now) {
+      error_ = mismatch(direction);
+      return moved;
+    }
+    device::copy(transfer.data, message->data, now);
+    direction.receiver->release();
+    transfer.data += now;
+    transfer.left -= now;
+    if (transfer.left == 0) ++direction.next;
+    moved = true;
+  }
+  return moved;
+}
+
+/// The next message is not of the transfer that waits for it.
+Status Pairs::mismatch(const Direction& direction) const {
+  const Transfer& transfer = direction.queue[direction.next];
+  return {Code::invalid_usage,
+          fmt::format(
+              "rank {}'s send to rank {} (number {} between the two) has another size than the receive of "
+              "{} bytes that rank {} called for it",
+              direction.peer, self_, transfer.tag >> 32, transfer.total, self_)};
+}
+
+Status Pairs::serve(Rank& peer) {
+  for (const Direction* direction : busy_) {
+    Status trouble =
+        direction->sender != nullptr ? direction->sender->progress() : direction->receiver->progress();
+    if (trouble.ok()) continue;
+    peer = direction->peer;
+    return trouble;
+  }
+  return {};
+}
+
+}  // namespace weir::core

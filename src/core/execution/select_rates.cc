@@ -1,0 +1,77 @@
+#include "src/core/execution/select_rates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/clock.h"
+#include "src/base/log.h"
+#include "src/core/execution/calibration.h"
+#include "src/core/placement/job_topology.h"
+#include "src/core/planning/rate_cache.h"
+
+namespace weir::core {
+namespace {
+
+std::string words(const cost::Channel& channel, std::string_view where) {
+  return fmt::format("a message {:.2f} us and {:.3g} ns per byte {}, ", channel.alpha * 1e6,
+                     channel.beta * 1e9, where);
+}
+
+/// A network may be slower than its transport states, by any factor. Memory is not, unless somebody else has
+/// the cores.
+bool believable(const cost::Channel& measured, const cost::Channel& stated) {
+  constexpr double kMost = 20;
+  return measured.alpha <= kMost * stated.alpha && measured.beta <= kMost * stated.beta;
+}
+
+Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::Environment& by_rank) {
+  const int64_t began = now_ns();
+  const std::vector<PeerAddress>& peers = met.bootstrap.peers();
+  const Rank self = met.bootstrap.rank();
+  auto own = calibrate(execution, self, by_rank);
+  WEIR_TRY(own.status());
+  auto all = met.bootstrap.gather(ByteWriter().put(*own).take());
+  WEIR_TRY(all.status());
+  cost::Rates rates;
+  for (const Bytes& bytes : (*all)->by_rank())
+    rates = cost::slower(rates, ByteReader(bytes).get<cost::Rates>());
+  if (!believable(rates.inside, by_rank.rates.inside)) {
+    WEIR_INFO(init,
+              "channels inside hosts seemed far slower than they are: the hosts are busy, nothing is kept");
+    rates.inside = by_rank.rates.inside;
+    return rates;
+  }
+  if (is_lowest_on_host(peers, self))
+    RateCache(met.options.cache_dir, circumstances(met.options, met.routes, peers, self)).write(rates);
+  WEIR_INFO(init, "channels and sums measured in {:.1f} ms", static_cast<double>(now_ns() - began) * 1e-6);
+  return rates;
+}
+
+}  // namespace
+
+Result<cost::Rates> select_rates(const Met& met, Execution& execution) {
+  const cost::Environment by_rank = environment_of(met.peer_infos, met.bootstrap.peers());
+  cost::Rates rates;
+  if (!std::ranges::all_of(met.peer_infos, &PeerInfo::calibrates)) {
+    rates = by_rank.rates;
+  } else if (std::ranges::all_of(met.peer_infos, &PeerInfo::knows)) {
+    for (const PeerInfo& peer_info : met.peer_infos) rates = cost::slower(rates, peer_info.known);
+  } else {
+    auto measured = measure(met, execution, by_rank);
+    WEIR_TRY(measured.status());
+    rates = *measured;
+  }
+  // What is measured is a ring.
+  rates.between.merging = by_rank.rates.between.merging;
+  rates.between.unasked = by_rank.rates.between.unasked;
+  return met.shared_settings.override(rates);
+}
+
+std::string describe(const cost::Environment& around) {
+  const bool alone = around.host_of.front() == around.host_of.back();
+  return fmt::format("{}{}sums {:.3g} ns per byte", words(around.rates.inside, "inside hosts"),
+                     alone ? "" : words(around.rates.between, "between hosts"), around.rates.gamma * 1e9);
+}
+
+}  // namespace weir::core

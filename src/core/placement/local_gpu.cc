@@ -1,0 +1,29 @@
+#include "src/core/placement/local_gpu.h"
+
+#include <fmt/format.h>
+
+namespace weir::core {
+
+Status LocalGpu::check(const StreamPlace& place) const {
+  if (!place.on_gpu || device::is_default_stream(place.gpu)) return {};
+  device::Gpu* const found = gpus_->of_stream(place.gpu);
+  if (found == nullptr) return {Code::invalid_usage, "the stream belongs to no GPU that this process uses"};
+  return found == gpu_ ? Status() : foreign("a stream", *found);
+}
+
+Status LocalGpu::check(const void* address) const {
+  if (address == nullptr || gpus_->kind_of(address) != device::GpuMemory::device) return {};
+  device::Gpu* const found = gpus_->of(address);
+  return found == nullptr || found == gpu_ ? Status() : foreign("memory", *found);
+}
+
+Status LocalGpu::foreign(const char* what, const device::Gpu& other) const {
+  return {
+      Code::invalid_usage,
+      fmt::format("a communicator works with the GPU that the thread had chosen when it was made: rank {} "
+                  "has {} and is called with {} of {}; expected {} of its own GPU, or that GPU to be "
+                  "chosen before the communicator is made",
+                  rank_, gpu_->description(), what, other.description(), what)};
+}
+
+}  // namespace weir::core

@@ -1,0 +1,266 @@
+#include "src/core/planning/peer_info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "src/base/log.h"
+#include "src/core/channels/links.h"
+#include "src/core/planning/protocols.h"
+#include "src/core/planning/ring_file.h"
+#include "src/drivers/files.h"
+#include "src/exec/shm_collectives.h"
+
+namespace weir::core {
+namespace {
+
+constexpr size_t kMostFileBytes = size_t{1} << 16;
+constexpr double kSumsPerSecond = 2e10;  // bytes, where nothing was measured
+constexpr double kSwitch = 3e-6;         // seconds until the next rank has the core, likewise
+
+/// The figures of a transport are those of a stream and of half a round trip, which is work all the time. In
+/// a stream, one end works while the other does.
+cost::Channel channel_of(const Cost& cost) {
+  const double alpha = cost.latency_us * 1e-6;
+  const double stream = cost.gigabytes_per_s > 0 ? 1e-9 / cost.gigabytes_per_s : 0;
+  return {alpha, alpha, 2 * stream, 0, cost.merging, cost.unasked};
+}
+
+/// Ranks of one kernel may use all cores that one of them may.
+int cores_of(std::span<const PeerInfo> peer_infos, uint64_t machine) {
+  CoreSet together;
+  int quota = 1;
+  for (const PeerInfo& peer_info : peer_infos) {
+    if (peer_info.machine != machine) continue;
+    together |= peer_info.cores;
+    quota = std::max(quota, peer_info.quota);
+  }
+  return std::clamp(together.count(), 1, quota);
+}
+
+/// Numbers for values, in the order in which they come.
+class Numbers {
+ public:
+  int of(uint64_t value) { return known_.emplace(value, static_cast<int>(known_.size())).first->second; }
+  size_t size() const { return known_.size(); }
+
+ private:
+  std::map<uint64_t, int> known_;
+};
+
+/// The text of a file that `check` accepts; else nothing, and a warning.
+template <typename Check>
+std::string text_of(std::string_view option, const std::string& file, Check check) {
+  if (file.empty()) return "";
+  auto text = drivers::read_whole(file, kMostFileBytes);
+  const Status status = text.ok() ? check(*text) : text.status();
+  if (status.ok()) return std::move(*text);
+  WEIR_WARN("{}: {}", option, status.message());
+  return "";
+}
+
+/// The text, if it means something; else nothing, and a warning.
+std::string understood(std::string_view option, const std::string& text, const Status& status) {
+  if (status.ok()) return text;
+  WEIR_WARN("{}={} is ignored: {}", option, text, status.message());
+  return "";
+}
+
+std::string understood_protocols(const std::string& text) {
+  const auto protocols = Protocols::parse(text);
+  if (protocols.ok() && !protocols->simple.all())
+    WEIR_INFO(init, "NCCL_PROTO={}: plans over channels (Simple) stay for what no fast path does", text);
+  return understood("NCCL_PROTO", text, protocols.status());
+}
+
+}  // namespace
+
+PeerInfo PeerInfo::own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
+                       Rank self) {
+  PeerInfo peer_info;
+  peer_info.machine = kernel_identity();
+  peer_info.cores = allowed_cores();
+  CoreSet all;
+  all.bits.fill(~uint64_t{0});
+  peer_info.quota = usable_cores(all);
+  peer_info.shares_gpu = options.shares_gpu;
+  peer_info.calibrates = options.calibration && peers.size() > 1;
+  peer_info.stated.gamma = 1 / kSumsPerSecond;
+  for (Rank peer = 0; peer < routes.size(); ++peer) {
+    if (peer == self) continue;
+    cost::Rates one;
+    const bool inside = peers[static_cast<size_t>(peer)].host == peers[static_cast<size_t>(self)].host;
+    (inside ? one.inside : one.between) = channel_of(routes.to(peer).cost);
+    peer_info.stated = cost::slower(peer_info.stated, one);
+  }
+  return peer_info;
+}
+
+void PeerInfo::put(ByteWriter& out) const {
+  out.put(machine).put(cores).put(quota).put(calibrates).put(knows).put(shares_gpu).put_string(gpu);
+  out.put(stated).put(known);
+}
+
+PeerInfo PeerInfo::get(ByteReader& in) {
+  PeerInfo peer_info;
+  peer_info.machine = in.get<uint64_t>();
+  peer_info.cores = in.get<CoreSet>();
+  peer_info.quota = in.get<int>();
+  peer_info.calibrates = in.get<bool>();
+  peer_info.knows = in.get<bool>();
+  peer_info.shares_gpu = in.get<bool>();
+  peer_info.gpu = in.get_string();
+  peer_info.stated = in.get<cost::Rates>();
+  peer_info.known = in.get<cost::Rates>();
+  return peer_info;
+}
+
+Status check_sharing(std::span<const PeerInfo> peer_infos, const std::vector<PeerAddress>& peers) {
+  std::map<std::pair<uint64_t, std::string_view>, size_t> first;
+  for (size_t rank = 0; rank < peer_infos.size(); ++rank) {
+    const PeerInfo& peer_info = peer_infos[rank];
+    if (!peer_info.uses_gpu()) continue;
+    const auto [known, added] =
+        first.emplace(std::pair(peer_info.machine, std::string_view(peer_info.gpu)), rank);
+    const size_t other = known->second;
+    if (added || (peer_info.shares_gpu && peer_infos[other].shares_gpu)) continue;
+    return {
+        Code::invalid_usage,
+        fmt::format("Duplicate GPU detected : rank {} and rank {} both on GPU {} of host {}, and "
+                    "NCCL_MULTI_RANK_GPU_ENABLE is 0 on rank {}; expected a GPU of its own for each "
+                    "rank, or 1, which is the default",
+                    other, rank, peer_info.gpu, peers[rank].hostname, peer_info.shares_gpu ? other : rank)};
+  }
+  return {};
+}
+
+SharedSettings SharedSettings::of(const Options& options) {
+  SharedSettings shared_settings;
+  shared_settings.algorithm = options.algorithm;
+  shared_settings.nccl_algorithms =
+      understood("NCCL_ALGO", options.nccl_algorithms, cost::Filter::parse(options.nccl_algorithms).status());
+  shared_settings.nccl_protocols = understood_protocols(options.nccl_protocols);
+  shared_settings.fast_paths = options.fast_paths;
+  shared_settings.costs = text_of("WEIR_COST_FILE", options.cost_file, [&](const std::string& text) {
+    const Status status = cost::read_rates(text, {}).status();
+    return status.ok() ? status
+                       : Status(status.code(), fmt::format("{}: {}", options.cost_file, status.message()));
+  });
+  shared_settings.graphs = text_of("NCCL_GRAPH_FILE", options.graph_file, [&](const std::string& text) {
+    return devices_in_rings(text, options.graph_file).status();
+  });
+  if (options.least_rings <= options.most_rings) {
+    shared_settings.least_rings = static_cast<size_t>(options.least_rings);
+    shared_settings.most_rings = static_cast<size_t>(options.most_rings);
+  } else {
+    WEIR_WARN(
+        "NCCL_MIN_NCHANNELS={} and NCCL_MAX_NCHANNELS={} are ignored: expected no more at least than at most",
+        options.least_rings, options.most_rings);
+  }
+  return shared_settings;
+}
+
+void SharedSettings::put(ByteWriter& out) const {
+  out.put_string(costs).put_string(algorithm).put_string(nccl_algorithms).put_string(nccl_protocols);
+  out.put_string(graphs).put(fast_paths).put(tuned).put(least_rings).put(most_rings);
+}
+
+SharedSettings SharedSettings::get(ByteReader& in) {
+  SharedSettings shared_settings;
+  shared_settings.costs = in.get_string();
+  shared_settings.algorithm = in.get_string();
+  shared_settings.nccl_algorithms = in.get_string();
+  shared_settings.nccl_protocols = in.get_string();
+  shared_settings.graphs = in.get_string();
+  shared_settings.fast_paths = in.get<bool>();
+  shared_settings.tuned = in.get<bool>();
+  shared_settings.least_rings = in.get<size_t>();
+  shared_settings.most_rings = in.get<size_t>();
+  return shared_settings;
+}
+
+void SharedSettings::narrow(size_t least, size_t most) {
+  if (most > 0) most_rings = std::min(most_rings, most);
+  least_rings = std::min(std::max(least_rings, least), most_rings);
+}
+
+cost::Filter SharedSettings::filter() const {
+  if (!algorithm.empty()) return cost::Filter::only(algorithm);
+  const auto filter = cost::Filter::parse(nccl_algorithms);
+  return filter.ok() ? *filter : cost::Filter();  // rank 0 has seen to that
+}
+
+std::bitset<kCollectives> SharedSettings::exchanged() const {
+  std::bitset<kCollectives> kinds;
+  if (!fast_paths || !algorithm.empty()) return kinds;
+  const cost::Filter plans = filter();
+  const auto protocols = Protocols::parse(nccl_protocols);
+  for (size_t i = 0; i < kCollectives; ++i) {
+    const auto kind = static_cast<Collective>(i);
+    kinds[i] = exec::ShmCollectives::does(kind) && plans.allows("one_shot", kind) &&
+               (kind != Collective::all_reduce || plans.allows("two_shot", kind)) &&
+               (!protocols.ok() || protocols->fast[i]);
+  }
+  return kinds;
+}
+
+cost::Rates SharedSettings::override(const cost::Rates& rates) const {
+  const auto read = cost::read_rates(costs, rates);
+  return read.ok() ? *read : rates;
+}
+
+cost::Environment environment_of(std::span<const PeerInfo> peer_infos,
+                                 const std::vector<PeerAddress>& peers) {
+  cost::Environment around;
+  Numbers hosts, machines;
+  for (size_t rank = 0; rank < peer_infos.size(); ++rank) {
+    around.host_of.push_back(hosts.of(peers[rank].host));
+    const int machine = machines.of(peer_infos[rank].machine);
+    around.machine_of.push_back(machine);
+    if (static_cast<size_t>(machine) == around.cores.size())
+      around.cores.push_back(cores_of(peer_infos, peer_infos[rank].machine));
+    around.rates = cost::slower(around.rates, peer_infos[rank].stated);
+  }
+  for (size_t machine = 0; machine < machines.size(); ++machine) {
+    const auto ranks = std::ranges::count(around.machine_of, static_cast<int>(machine));
+    if (ranks <= around.cores[machine]) continue;
+    for (cost::Channel* channel : {&around.rates.inside, &around.rates.between})
+      if (channel->alpha > 0) channel->alpha += kSwitch;
+    break;
+  }
+  if (hosts.size() > 1) around.borders.push_back({around.host_of, 0});
+  return around;
+}
+
+cost::Environment in_order(const cost::Environment& by_rank, std::span<const Rank> order) {
+  cost::Environment around = by_rank;
+  const auto sort = [&](std::vector<int>& values) {
+    const std::vector<int> before = values;
+    for (size_t place = 0; place < order.size(); ++place)
+      values[place] = before[static_cast<size_t>(order[place])];
+  };
+  sort(around.host_of);
+  sort(around.machine_of);
+  for (cost::Border& border : around.borders) sort(border.group_of);
+  return around;
+}
+
+std::string circumstances(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
+                          Rank self) {
+  std::set<std::string_view> inside, between;
+  const uint64_t host = peers[static_cast<size_t>(self)].host;
+  for (Rank peer = 0; peer < routes.size(); ++peer) {
+    if (peer == self) continue;
+    const bool same = peers[static_cast<size_t>(peer)].host == host;
+    (same ? inside : between).insert(routes.to(peer).transport->name());
+  }
+  const auto ranks = std::ranges::count(peers, host, &PeerAddress::host);
+  const SlotSizes sizes = SlotSizes::of(options, peers);
+  return fmt::format("weir {}, machine {:016x}, {} ranks, {} cores, inside {}, between {}, {} slots of {}",
+                     WEIR_VERSION, host_identity(""), ranks, usable_cores(allowed_cores()),
+                     fmt::join(inside, "+"), fmt::join(between, "+"), sizes.slots, sizes.pair_bytes);
+}
+
+}  // namespace weir::core

@@ -1,0 +1,145 @@
+#include "src/core/planning/plan_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "algorithms/catalogue/catalogue.h"
+#include "algorithms/catalogue/ordered.h"
+#include "algorithms/ir/verify.h"
+#include "src/base/log.h"
+#include "src/core/planning/pace.h"
+#include "src/core/planning/ring_file.h"
+#include "src/exec/lower.h"
+
+namespace weir::core {
+namespace {
+
+// Verifying and lowering cost time that grows with the moves. Shapes past this are proved in the tests of the
+// algorithm instead, which are pure functions of the number of ranks and their groups.
+constexpr size_t kMostMovesVerified = 100'000;
+
+constexpr size_t kTileAlignment = exec::kGrainBytes;  // tiles of all chunks begin at cache lines
+
+Result<ir::Plan> emit_proven(const std::string& algorithm, const ir::Shape& shape,
+                             const algorithms::Layout& layout) {
+  auto plan = algorithms::emit_in_order(algorithm, shape, layout);
+  WEIR_TRY(plan.status());
+  if (plan->moves.size() > kMostMovesVerified) return plan;
+  if (const Status proof = ir::verify(*plan); !proof.ok()) {
+    return Status(Code::internal_error,
+                  fmt::format("the {} plan for {} over {} ranks is wrong and was not run: {}", algorithm,
+                              name(shape.kind), shape.ranks, proof.message()));
+  }
+  return plan;
+}
+
+}  // namespace
+
+PlanCache::PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedScratch scratch,
+                     Selector& selector, ProvenPlans& proven, double pace_share)
+    : self_(self),
+      ranks_(static_cast<int>(layout.order.size())),
+      layout_(std::move(layout)),
+      links_(links),
+      scratch_(std::move(scratch)),
+      selector_(selector),
+      proven_(proven),
+      pace_share_(pace_share) {}
+
+Result<Chosen> PlanCache::find(Collective kind, Rank root, size_t bytes) {
+  if (const Chosen known = hit(kind, root, bytes); known.plan != nullptr) return known;
+  // All sizes of a class (from a power of two to the next) share a plan and its tiles.
+  Selector::Choice choice = selector_.choose(kind, bytes);
+  if (choice.entry == nullptr) {
+    return Status(Code::internal_error, fmt::format("no plan for {} over {} ranks", name(kind), ranks_));
+  }
+  const algorithms::Layout& layout = layout_with(choice.rings);
+  if (choice.rings > 0) choice.entry = algorithms::find(layout.rings.empty() ? "ring" : "ring_set", kind);
+  const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*choice.entry, ranks_, layout)};
+  auto plan = prepare(choice.entry->algorithm, shape, choice.rings);
+  WEIR_TRY(plan.status());
+  const size_t part = (*plan)->run->most_tile_bytes() / static_cast<size_t>(choice.tile_divisor);
+  const Chosen chosen{*plan, std::max(part / kTileAlignment, size_t{1}) * kTileAlignment};
+  WEIR_INFO(tuning, "{}: {} bytes -> {} in {} chunks", name(kind), bytes, choice.entry->algorithm,
+            shape.chunks);
+  hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))] = chosen;
+  return chosen;
+}
+
+const algorithms::Layout& PlanCache::layout_with(size_t rings) {
+  if (rings == 0) return layout_;
+  const auto [found, added] = layouts_.try_emplace(rings, layout_);
+  if (added) limit_rings(found->second, rings, rings);
+  return found->second;
+}
+
+Result<Prepared*> PlanCache::prepare(std::string_view algorithm, const ir::Shape& shape, size_t rings) {
+  const auto known = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& p) {
+    return p->algorithm == algorithm && p->program->shape == shape;
+  });
+  if (known != prepared_.end()) return known->get();
+
+  auto made = make(std::string(algorithm), shape, rings);
+  WEIR_TRY(made.status());
+  if (prepared_.size() >= kMost) {
+    hits_ = {};
+    prepared_.clear();
+    scratches_.clear();
+  }
+  prepared_.push_back(std::move(*made));
+  return prepared_.back().get();
+}
+
+Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, const ir::Shape& shape,
+                                                  size_t rings) {
+  const algorithms::Layout& layout = layout_with(rings);
+  auto proven = proven_.of({algorithm, shape, rings}, [&] { return emit_proven(algorithm, shape, layout); });
+  WEIR_TRY(proven.status());
+  const ir::Plan& plan = (*proven)->plan;
+  auto program = exec::lower(plan, (*proven)->facts, self_);
+  WEIR_TRY(program.status());
+  auto prepared = std::make_unique<Prepared>();
+  prepared->algorithm = algorithm;
+  prepared->plan = algorithms::find(algorithm, shape.kind)->algorithm.data();
+  prepared->root = shape.root;
+  prepared->program = std::make_unique<exec::Program>(std::move(*program));
+  auto binding = bind(*prepared->program);
+  WEIR_TRY(binding.status());
+  if (pace_share_ > 0) {
+    binding->paces = paces_of(plan, *prepared->program, pace_share_, layout_.order, selector_.environment());
+  }
+  prepared->run = std::make_unique<exec::Run>(*prepared->program, std::move(*binding));
+  return prepared;
+}
+
+Result<exec::Binding> PlanCache::bind(const exec::Program& program) {
+  exec::Binding binding;
+  for (const exec::Channel& channel : program.channels) {
+    WEIR_TRY(links_.open(channel, links_.sizes().plan_bytes));
+    binding.senders.push_back(links_.sender(channel));
+    binding.receivers.push_back(links_.receiver(channel));
+  }
+  const bool pulls = std::any_of(program.places.begin(), program.places.end(), [](const exec::Place& place) {
+    return place.kind == exec::Place::Kind::peer_scratch;
+  });
+  size_t room = links_.sizes().plan_bytes / program.message_chunks;
+  if (pulls) {
+    room = std::min(room, scratch_.bytes / program.scratch_chunks);
+    binding.scratch = scratch_.own;
+    binding.peer_scratch = scratch_.peers;
+  }
+  binding.tile_bytes = room / kTileAlignment * kTileAlignment;
+  if (binding.tile_bytes == 0) {
+    return Status(Code::invalid_usage,
+                  fmt::format("a message of {} chunks does not fit a slot of {} bytes; raise WEIR_SLOT_BYTES",
+                              program.message_chunks, links_.sizes().plan_bytes));
+  }
+  if (!pulls && program.scratch_chunks > 0) {
+    binding.scratch = scratches_.emplace_back(program.scratch_chunks * binding.tile_bytes).data();
+  }
+  return binding;
+}
+
+}  // namespace weir::core

@@ -1,0 +1,45 @@
+#include "src/core/planning/selector.h"
+
+#include "src/base/log.h"
+
+namespace weir::core {
+
+void Selector::set_rates(const cost::Rates& rates) { environment_.rates = rates; }
+
+bool Selector::allows(const algorithms::Entry& entry) const {
+  if (environment_.layout.rings.empty()) return filter_.allows(entry);
+  if (entry.algorithm == "ring") return false;
+  return filter_.allows(entry) || (entry.algorithm == "ring_set" && filter_.allows("ring", entry.kind));
+}
+
+Selector::Choice Selector::choose(Collective kind, size_t bytes) {
+  const TuningResult::Answer said =
+      tuning_result_ != nullptr ? tuning_result_->at(kind, bytes) : TuningResult::Answer();
+  Choice choice;
+  if (said.way == TuningResult::Way::plan) {
+    choice = {&algorithms::catalogue()[said.entry], said.tile_divisor};
+  } else {
+    const cost::Estimate& best = table(kind).at(bytes).best;
+    choice = {best.entry, best.tile_divisor};
+  }
+  const bool over_rings =
+      choice.entry != nullptr && (choice.entry->algorithm == "ring" || choice.entry->algorithm == "ring_set");
+  if (said.rings > 0 && over_rings) choice = {choice.entry, 1, said.rings};
+  return choice;
+}
+
+cost::Table Selector::make_table(Collective kind) const {
+  cost::Table table(kind, environment_, [this](const algorithms::Entry& entry) { return allows(entry); });
+  // What was asked for may need more than these ranks have: then it is as if it was not asked for.
+  if (table.at(0).best.entry == nullptr) table = cost::Table(kind, environment_);
+  for (const std::string& line : cost::lines_of(table)) WEIR_INFO(tuning, "{}: {}", name(kind), line);
+  return table;
+}
+
+const cost::Table& Selector::table(Collective kind) {
+  const cost::Table*& table = tables_[static_cast<size_t>(kind)];
+  if (table == nullptr) table = &shared_.of(kind, [&] { return make_table(kind); });
+  return *table;
+}
+
+}  // namespace weir::core

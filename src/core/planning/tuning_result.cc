@@ -1,0 +1,209 @@
+#include "src/core/planning/tuning_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "algorithms/catalogue/catalogue.h"
+#include "algorithms/cost/filter.h"
+#include "src/base/log.h"
+#include "src/core/bootstrap/bootstrap.h"
+#include "src/core/planning/selector.h"
+
+namespace weir::core {
+namespace {
+
+using drivers::TunedAlgorithm;
+using drivers::TunedCosts;
+using drivers::TunedFunction;
+using drivers::TunedProtocol;
+
+struct Tuned {
+  Collective kind;
+  TunedFunction function;
+};
+constexpr Tuned kTuned[] = {{Collective::all_reduce, TunedFunction::all_reduce},
+                            {Collective::all_gather, TunedFunction::all_gather},
+                            {Collective::reduce_scatter, TunedFunction::reduce_scatter},
+                            {Collective::broadcast, TunedFunction::broadcast},
+                            {Collective::reduce, TunedFunction::reduce}};
+
+/// Those that have plans here. The exchange is what NCCL_PROTO calls LL (docs/plugins.md).
+struct Family {
+  TunedAlgorithm algorithm;
+  std::string_view word;
+};
+constexpr Family kFamilies[] = {
+    {TunedAlgorithm::tree, "tree"}, {TunedAlgorithm::ring, "ring"}, {TunedAlgorithm::pat, "pat"}};
+
+cost::Estimate best_of(std::string_view family, const cost::Table& table, size_t bytes) {
+  cost::Estimate best;
+  for (const std::string_view algorithm : cost::algorithms_like(family)) {
+    const cost::Estimate one = table.estimate(algorithm, bytes);
+    if (one.entry != nullptr && (best.entry == nullptr || one.seconds < best.seconds)) best = one;
+  }
+  return best;
+}
+
+float us_of(double seconds) { return static_cast<float>(seconds * 1e6); }
+
+TunedCosts costs_for(const cost::Table& table, size_t bytes, bool exchanged) {
+  TunedCosts costs;
+  for (const Family& family : kFamilies) {
+    const cost::Estimate best = best_of(family.word, table, bytes);
+    if (best.entry != nullptr) costs.at(family.algorithm, TunedProtocol::simple) = us_of(best.seconds);
+  }
+  if (exchanged) {
+    double least = table.seconds("one_shot", bytes);
+    const double other = table.seconds("two_shot", bytes);
+    if (other >= 0 && (least < 0 || other < least)) least = other;
+    if (least >= 0) costs.at(TunedAlgorithm::tree, TunedProtocol::ll) = us_of(least);
+  }
+  return costs;
+}
+
+/// What the plugin made the cheapest way; nothing if there is none left.
+std::optional<std::pair<TunedAlgorithm, TunedProtocol>> cheapest(const TunedCosts& costs) {
+  std::optional<std::pair<TunedAlgorithm, TunedProtocol>> best;
+  float least = 0;
+  for (size_t a = 0; a < costs.us.size(); ++a) {
+    for (size_t p = 0; p < costs.us[a].size(); ++p) {
+      const float us = costs.us[a][p];
+      if (!(us >= 0) || (best && us >= least)) continue;
+      best = {static_cast<TunedAlgorithm>(a), static_cast<TunedProtocol>(p)};
+      least = us;
+    }
+  }
+  return best;
+}
+
+/// Asks one plugin, and notes what it says that cannot be done.
+class Interview {
+ public:
+  Interview(drivers::Tuner& tuner, Selector& selector) : tuner_(tuner), selector_(selector) {}
+
+  TuningResult::Answer answer(const Tuned& tuned, size_t bytes, bool exchanged) {
+    constexpr int kMostRings = 64;
+    const cost::Table& table = selector_.table(tuned.kind);
+    const bool gathers = tuned.kind == Collective::all_gather || tuned.kind == Collective::reduce_scatter;
+    const auto ranks = static_cast<size_t>(selector_.environment().ranks());
+    const TunedCosts offered = costs_for(table, bytes, exchanged);
+    TunedCosts costs = offered;
+    int channels = 0;
+    const Status status = tuner_.ask(tuned.function, bytes * (gathers ? ranks : 1), costs, channels);
+    if (!status.ok()) {
+      note(status.message());
+      return {};
+    }
+    const auto rings = static_cast<uint8_t>(std::clamp(channels, 0, kMostRings));
+    if (costs == offered) return {.rings = rings};
+    const auto wanted = cheapest(costs);
+    if (!wanted) return {};
+    const auto [algorithm, protocol] = *wanted;
+    if (!(TunedCosts(offered).at(algorithm, protocol) >= 0)) {
+      note(fmt::format("it wants {} with {} for {}, which this communicator does not have", name(algorithm),
+                       name(protocol), name(tuned.kind)));
+      return {};
+    }
+    if (protocol == TunedProtocol::ll) return {.way = TuningResult::Way::exchange};
+    const auto* const family = std::ranges::find(kFamilies, algorithm, &Family::algorithm);
+    const cost::Estimate best = best_of(family->word, table, bytes);
+    return {.way = TuningResult::Way::plan,
+            .tile_divisor = static_cast<uint8_t>(best.tile_divisor),
+            .rings = rings,
+            .entry = static_cast<uint8_t>(best.entry - algorithms::catalogue().data())};
+  }
+
+  void log_notes() const {
+    for (const auto& [text, times] : notes_)
+      WEIR_INFO(init, "TUNER/Plugin: {}: {}; its answer was ignored for {} sizes", tuner_.plugin_name(), text,
+                times);
+  }
+
+ private:
+  void note(const std::string& text) { ++notes_[text]; }
+
+  drivers::Tuner& tuner_;
+  Selector& selector_;
+  std::map<std::string, int> notes_;
+};
+
+std::string words_of(const TuningResult::Answer& answer) {
+  std::string words = answer.way == TuningResult::Way::own ? "as predicted"
+                      : answer.way == TuningResult::Way::exchange
+                          ? "exchange"
+                          : std::string(algorithms::catalogue()[answer.entry].algorithm);
+  if (answer.rings > 0) words += fmt::format(", {} channels", answer.rings);
+  return words;
+}
+
+}  // namespace
+
+TuningResult TuningResult::of(drivers::Tuner& tuner, Selector& selector,
+                              const std::bitset<kCollectives>& exchanged) {
+  static_assert(sizeof(Answer) == 4);
+  TuningResult tuning_result;
+  Interview interview(tuner, selector);
+  for (const Tuned& tuned : kTuned) {
+    const auto kind = static_cast<size_t>(tuned.kind);
+    Answer before;
+    for (size_t c = 1; c < kClasses; ++c) {
+      const size_t bytes = size_t{1} << (c - 1);
+      const Answer answer = interview.answer(tuned, bytes, exchanged[kind]);
+      tuning_result.answers_[kind][c] = answer;
+      if (answer != before) {
+        WEIR_INFO(tuning, "TUNER/Plugin: {}: {} from {} bytes: {}", tuner.plugin_name(), name(tuned.kind),
+                  bytes, words_of(answer));
+      }
+      before = answer;
+    }
+  }
+  interview.log_notes();
+  return tuning_result;
+}
+
+Bytes TuningResult::encode() const { return ByteWriter().put(answers_).take(); }
+
+Result<TuningResult> TuningResult::decode(BytesView bytes) {
+  TuningResult tuning_result;
+  if (bytes.size() != sizeof(tuning_result.answers_))
+    return Status(Code::remote_error, fmt::format("rank 0 sent {} bytes of a tuner's answers; expected {}",
+                                                  bytes.size(), sizeof(tuning_result.answers_)));
+  ByteReader reader(bytes);
+  tuning_result.answers_ = reader.get<decltype(tuning_result.answers_)>();
+  for (size_t kind = 0; kind < kCollectives; ++kind) {
+    for (const Answer& answer : tuning_result.answers_[kind]) {
+      const bool known = answer.way <= Way::plan && answer.tile_divisor > 0 &&
+                         (answer.way != Way::plan ||
+                          (answer.entry < algorithms::catalogue().size() &&
+                           algorithms::catalogue()[answer.entry].kind == static_cast<Collective>(kind)));
+      if (!known)
+        return Status(Code::remote_error,
+                      "rank 0 sent a tuner's answer that this version does not know; expected the same "
+                      "version of weir");
+    }
+  }
+  return tuning_result;
+}
+
+std::unique_ptr<drivers::Tuner> tuner_for(const Options& options, const Bootstrap& bootstrap) {
+  std::map<uint64_t, int> ranks_on;
+  for (const PeerAddress& peer : bootstrap.peers()) ++ranks_on[peer.host];
+  const auto [least, most] =
+      std::ranges::minmax_element(ranks_on, {}, &decltype(ranks_on)::value_type::second);
+  auto tuner = drivers::Tuner::load({.plugin = options.tuner_plugin,
+                                     .net_plugins = options.net_plugins,
+                                     .communicator = bootstrap.uid(),
+                                     .ranks = static_cast<size_t>(bootstrap.size()),
+                                     .nodes = ranks_on.size(),
+                                     .least_ranks_per_node = least->second,
+                                     .most_ranks_per_node = most->second});
+  if (tuner.ok()) return std::move(*tuner);
+  WEIR_WARN("{}; algorithms are chosen without it", tuner.status().message());
+  return nullptr;
+}
+
+}  // namespace weir::core

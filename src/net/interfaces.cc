@@ -1,0 +1,230 @@
+#include "src/net/interfaces.h"
+
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+
+#include "src/base/text.h"
+
+namespace weir {
+namespace {
+
+bool is_link_local(const SocketAddress& address) {
+  return address.family() == AF_INET6 && address.ip()[0] == std::byte{0xfe} &&
+         (address.ip()[1] & std::byte{0xc0}) == std::byte{0x80};
+}
+
+bool same_ip(const SocketAddress& a, const SocketAddress& b) {
+  return a.family() == b.family() && std::ranges::equal(a.ip(), b.ip());
+}
+
+/// NCCL_SOCKET_IFNAME, read.
+class NameFilter {
+ public:
+  explicit NameFilter(std::string_view text) {
+    excludes_ = text.starts_with('^');
+    if (excludes_) text.remove_prefix(1);
+    exact_ = text.starts_with('=');
+    if (exact_) text.remove_prefix(1);
+    for (const std::string_view name : split_list(text)) names_.emplace_back(name);
+  }
+  bool passes(const std::string& name) const {
+    const bool listed = std::ranges::any_of(
+        names_, [&](const std::string& entry) { return exact_ ? name == entry : name.starts_with(entry); });
+    return listed != excludes_;
+  }
+
+ private:
+  bool excludes_ = false;
+  bool exact_ = false;
+  std::vector<std::string> names_;
+};
+
+Result<int> read_family(const std::string& text) {
+  if (text.empty()) return int{AF_UNSPEC};
+  if (equals_ignoring_case(text, "AF_INET")) return int{AF_INET};
+  if (equals_ignoring_case(text, "AF_INET6")) return int{AF_INET6};
+  return Status(
+      Code::invalid_argument,
+      fmt::format("NCCL_SOCKET_FAMILY={} is no address family; expected AF_INET or AF_INET6", text));
+}
+
+std::string family_text(int family) { return family == AF_INET ? "IPv4" : "IPv6"; }
+
+std::string list_text(const std::vector<Interface>& interfaces) {
+  std::string text;
+  for (const Interface& entry : interfaces) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", entry.name, entry.address.host_text());
+  }
+  return text.empty() ? "none" : text;
+}
+
+/// The order in which interfaces are tried when nothing else decides.
+int preference(const std::string& name) {
+  constexpr std::array<std::string_view, 3> kLast = {"docker", "lo", "virbr"};
+  if (name.starts_with("ib")) return 0;
+  for (size_t i = 0; i < kLast.size(); ++i) {
+    if (name.starts_with(kLast[i])) return static_cast<int>(i) + 2;
+  }
+  return 1;
+}
+
+uint32_t prefix_bits(const sockaddr* mask) {
+  const auto address = SocketAddress::from(mask);
+  uint32_t bits = 0;
+  for (const std::byte byte : address ? address->ip() : BytesView())
+    bits += static_cast<uint32_t>(std::popcount(std::to_integer<uint8_t>(byte)));
+  return bits;
+}
+
+/// What the kernel says of the device behind an interface.
+void describe_device(Interface& interface) {
+  const std::filesystem::path folder = std::filesystem::path("/sys/class/net") / interface.name;
+  std::error_code none;
+  interface.hardware = std::filesystem::exists(folder / "device", none);
+  std::ifstream(folder / "speed") >> interface.megabits_per_s;
+  interface.megabits_per_s = std::max<int64_t>(interface.megabits_per_s, 0);  // -1: it does not know
+}
+
+/// Why an interface other than the first carries no data; empty: it does.
+std::string why_no_rail(const Interface& entry, const Interface& first, const InterfaceWish& wish) {
+  if (!wish.names.empty() && !NameFilter(wish.names).passes(entry.name))
+    return fmt::format("NCCL_SOCKET_IFNAME={} does not mean it", wish.names);
+  if (entry.address.family() != first.address.family() || is_link_local(entry.address))
+    return fmt::format("it has no {} address that {} could be used with", family_text(first.address.family()),
+                       first.name);
+  if (entry.address.is_loopback() != first.address.is_loopback())
+    return "it leads to another place than the first";
+  if (!wish.names.empty() && !wish.names.starts_with('^')) return {};
+  if (preference(entry.name) != preference(first.name)) return fmt::format("such come after {}", first.name);
+  if (!wish.names.empty()) return {};
+  if (!first.hardware || !entry.hardware)
+    return "only devices share the data without being named; NCCL_SOCKET_IFNAME may name it";
+  if (entry.megabits_per_s != first.megabits_per_s)
+    return fmt::format("it has {} Mbit/s and {} has {}; NCCL_SOCKET_IFNAME may name it", entry.megabits_per_s,
+                       first.name, first.megabits_per_s);
+  return {};
+}
+
+/// Goes through the other interfaces, each by its first address of the family.
+InterfaceChoice with_rails(InterfaceChoice choice, const std::vector<Interface>& interfaces,
+                           const InterfaceWish& wish) {
+  const Interface& first = choice.interface;
+  std::set<std::string> seen = {first.name};
+  for (const Interface& entry : interfaces) {
+    if (!seen.insert(entry.name).second) continue;
+    const auto fitting = std::ranges::find_if(interfaces, [&](const Interface& other) {
+      return other.name == entry.name && other.address.family() == first.address.family();
+    });
+    const Interface& rail = fitting == interfaces.end() ? entry : *fitting;
+    const std::string why_not = why_no_rail(rail, first, wish);
+    if (why_not.empty()) {
+      choice.rails.push_back(rail);
+    } else {
+      choice.left_out.push_back(fmt::format("{} ({}): {}", rail.name, rail.address.host_text(), why_not));
+    }
+  }
+  return choice;
+}
+
+/// The local address from which the kernel would reach `to`; nothing is sent.
+std::optional<SocketAddress> route_to(const SocketAddress& to) {
+  const Socket probe(socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage raw;
+  const socklen_t size = to.to_raw(raw);
+  if (!probe.valid() || connect(probe.fd(), reinterpret_cast<sockaddr*>(&raw), size) != 0)
+    return std::nullopt;
+  auto local = probe.local_address();
+  if (!local.ok()) return std::nullopt;
+  return *local;
+}
+
+}  // namespace
+
+Result<std::vector<Interface>> list_interfaces() {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) {
+    return Status(Code::system_error, fmt::format("cannot list the network interfaces: {}",
+                                                  std::generic_category().message(errno)));
+  }
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, &freeifaddrs);
+  std::vector<Interface> interfaces;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if ((entry->ifa_flags & IFF_UP) == 0 || (entry->ifa_flags & IFF_RUNNING) == 0) continue;
+    auto address = SocketAddress::from(entry->ifa_addr);
+    if (!address) continue;
+    address->set_port(0);
+    Interface interface { .name = entry->ifa_name, .address = *address };
+    interface.network_bits = prefix_bits(entry->ifa_netmask);
+    describe_device(interface);
+    interfaces.push_back(std::move(interface));
+  }
+  std::ranges::stable_sort(interfaces, {}, [](const Interface& entry) {
+    return entry.address.family() == AF_INET ? 0 : is_link_local(entry.address) ? 2 : 1;
+  });
+  return interfaces;
+}
+
+bool same_network(const SocketAddress& a, const SocketAddress& b, uint32_t bits) {
+  if (a.family() != b.family() || !a.valid()) return false;
+  for (size_t i = 0; i < a.ip().size() && bits > 0; ++i) {
+    const uint32_t here = std::min(bits, 8u);
+    const auto differ = std::to_integer<uint32_t>(a.ip()[i] ^ b.ip()[i]);
+    if (differ >> (8 - here) != 0) return false;
+    bits -= here;
+  }
+  return true;
+}
+
+Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interfaces, const InterfaceWish& wish,
+                                         const std::optional<SocketAddress>& route) {
+  auto family = read_family(wish.family);
+  WEIR_TRY(family.status());
+  const NameFilter filter(wish.names);
+  const bool named = !wish.names.empty();
+  std::vector<Interface> fitting;
+  for (const Interface& entry : interfaces) {
+    if (*family != AF_UNSPEC && entry.address.family() != *family) continue;
+    if (named && !filter.passes(entry.name)) continue;
+    fitting.push_back(entry);
+  }
+  if (fitting.empty()) {
+    const std::string names = named ? fmt::format(" NCCL_SOCKET_IFNAME={}", wish.names) : "";
+    const std::string want = *family == AF_UNSPEC ? "" : fmt::format(" NCCL_SOCKET_FAMILY={}", wish.family);
+    return Status(Code::invalid_argument, fmt::format("no running network interface fits{}{}; there are: {}",
+                                                      names, want, list_text(interfaces)));
+  }
+  const auto reaching = std::ranges::find_if(
+      fitting, [&](const Interface& entry) { return route && same_ip(entry.address, *route); });
+  if (reaching != fitting.end()) {
+    return with_rails({*reaching, fmt::format("the way to {} where the ranks gather", wish.reach->text())},
+                      interfaces, wish);
+  }
+  if (named) {
+    const auto first = wish.names.starts_with('^')
+                           ? std::ranges::min_element(
+                                 fitting, {}, [](const Interface& entry) { return preference(entry.name); })
+                           : fitting.begin();
+    return with_rails({*first, fmt::format("NCCL_SOCKET_IFNAME={}", wish.names)}, interfaces, wish);
+  }
+  const auto best =
+      std::ranges::min_element(fitting, {}, [](const Interface& entry) { return preference(entry.name); });
+  return with_rails({*best, fmt::format("the first choice among: {}", list_text(fitting))}, interfaces, wish);
+}
+
+Result<InterfaceChoice> choose_interface(const InterfaceWish& wish) {
+  auto interfaces = list_interfaces();
+  WEIR_TRY(interfaces.status());
+  return choose_interface(*interfaces, wish, wish.reach ? route_to(*wish.reach) : std::nullopt);
+}
+
+}  // namespace weir

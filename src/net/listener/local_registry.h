@@ -1,0 +1,34 @@
+/// The registry of listeners of a host: each process binds a socket in the abstract namespace whose name
+/// holds its address. The kernel lists these names in /proc/net/unix and removes them with the process.
+/// Nothing is sent over such a socket.
+///
+/// Any process of the host may register: a reader asks at the address and judges the answer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/net/socket.h"
+#include "weir/status.h"
+
+namespace weir {
+
+/// An entry of the registry.
+struct RegisteredListener {
+  int32_t pid = 0;
+  SocketAddress listener;
+};
+
+/// Registers a listener of this process for as long as the socket is open. system_error, with the reason,
+/// where that is impossible.
+Result<Socket> register_locally(const SocketAddress& listener);
+
+/// All entries of this host, or of the network namespace where there are several, by process.
+std::vector<RegisteredListener> read_local_registry();
+/// Those in the text of /proc/net/unix.
+std::vector<RegisteredListener> read_local_registry(std::string_view text);
+
+}  // namespace weir

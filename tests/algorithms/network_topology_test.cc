@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "algorithms/bound/bound.h"
+#include "algorithms/network/network.h"
+#include "tests/algorithms/ground_truth.h"
+#include "topology/formats/synthetic.h"
+
+namespace weir::algorithms {
+namespace {
+
+using topology::Graph;
+using topology::Index;
+using topology::LinkKind;
+using topology::NodeKind;
+
+Graph machine(const char* line) {
+  auto read = topology::read_synthetic({"line", line});
+  EXPECT_TRUE(read.ok()) << read.status().message();
+  return graph_of(*read);
+}
+
+Network between(const Graph& graph, const std::vector<Index>& devices) {
+  auto network = network_of(graph, devices);
+  EXPECT_TRUE(network.ok()) << network.status().message();
+  EXPECT_EQ(check(*network).message(), "");
+  return *network;
+}
+
+std::string refused(const Graph& graph, const std::vector<Index>& devices) {
+  auto network = network_of(graph, devices);
+  return network.ok() ? "accepted" : network.status().message();
+}
+
+/// M / T in GB/s.
+std::string gb_per_s(const Network& network, Collective collective) {
+  auto bound = lower_bound(network, collective);
+  if (!bound.ok()) return bound.status().message();
+  EXPECT_EQ(check_bound(network, *bound).message(), "");
+  return text(Ratio(bound->bandwidth().numerator, bound->bandwidth().denominator * 1'000'000));
+}
+
+std::string why(const Graph& graph, const Network& network, Collective collective) {
+  auto bound = lower_bound(network, collective);
+  return bound.ok() ? explain(*bound, network, graph) : bound.status().message();
+}
+
+TEST(NetworkOf, AMachine) {
+  const Graph graph = machine("(8 gpu nvswitch 300 pcie 32, 2 nic 25)");
+  const Network network = between(graph, graph.all(NodeKind::gpu));
+  EXPECT_EQ(network.ranks(), 8);
+  EXPECT_EQ(network.origin.size(), static_cast<size_t>(network.nodes));
+  for (Index node : network.origin) {
+    EXPECT_NE(graph[node].kind(), NodeKind::nic) << "there is nothing behind NICs";
+    EXPECT_NE(graph[node].kind(), NodeKind::host);
+  }
+  for (const Edge& edge : network.edges) {
+    const topology::Link& link = graph.links()[static_cast<size_t>(edge.link)];
+    EXPECT_EQ(link.from, network.origin[static_cast<size_t>(edge.from)]);
+    EXPECT_EQ(link.to, network.origin[static_cast<size_t>(edge.to)]);
+    EXPECT_EQ(static_cast<double>(edge.capacity) * kCapacityUnit, link.gb_per_s);
+  }
+  EXPECT_EQ(gb_per_s(network, Collective::all_gather), "2656/7") << "PCIe counts as well";
+}
+
+TEST(NetworkOf, GpusOfOthersForwardNothing) {
+  const Graph graph = machine("(8 gpu ring 50 pcie 32)");
+  const std::vector<Index> gpus = graph.all(NodeKind::gpu);
+  const Network network = between(graph, {gpus[0], gpus[2], gpus[3]});
+  for (Index node : network.origin) {
+    EXPECT_TRUE(graph[node].kind() != NodeKind::gpu || node == gpus[0] || node == gpus[2] || node == gpus[3]);
+  }
+  EXPECT_EQ(gb_per_s(network, Collective::broadcast), "32") << "GPU 0 has PCIe alone";
+}
+
+TEST(NetworkOf, ParallelLinksAreOneEdge) {
+  Graph graph;
+  const Index host = graph.add("n0", topology::kNone, topology::HostFacts{1, {}});
+  const Index a = graph.add("0", host, topology::GpuFacts{});
+  const Index b = graph.add("1", host, topology::GpuFacts{});
+  graph.connect({a, b, LinkKind::xgmi, 2, 100, 0, -1});
+  graph.connect({a, b, LinkKind::pci, 1, 0.5, 0, -1});
+  const Network network = between(graph, {b, a});
+  EXPECT_EQ(network.edges, (std::vector<Edge>{{0, 1, 100'500'000, 0}, {1, 0, 100'500'000, 1}}));
+  EXPECT_EQ(network.rank_nodes, (std::vector<int32_t>{1, 0}));
+}
+
+TEST(NetworkOf, LeavesOutWhatHangsOnOneNode) {
+  Graph graph;
+  const Index host = graph.add("n0", topology::kNone, topology::HostFacts{1, {}});
+  std::vector<Index> gpus;
+  std::vector<Index> bridges;
+  for (const char* gpu : {"0", "1"}) gpus.push_back(graph.add(gpu, host, topology::GpuFacts{}));
+  for (const char* bridge : {"a", "b", "c", "d"})
+    bridges.push_back(graph.add(bridge, host, topology::BridgeFacts{}));
+  const auto link = [&](Index from, Index to) { graph.connect({from, to, LinkKind::pci, 1, 10, 0, -1}); };
+  link(gpus[0], bridges[0]);
+  link(bridges[0], gpus[1]);
+  // A circle that leads nowhere else, on a switch; another on a GPU.
+  link(bridges[0], bridges[1]);
+  link(bridges[1], bridges[2]);
+  link(bridges[2], bridges[0]);
+  link(gpus[1], bridges[3]);
+  EXPECT_EQ(between(graph, gpus).origin, (std::vector<Index>{gpus[0], gpus[1], bridges[0]}));
+  link(bridges[3], bridges[2]);
+  EXPECT_EQ(between(graph, gpus).nodes, 6) << "now it is another way from the one to the other";
+}
+
+TEST(NetworkOf, SaysWhatIsWrong) {
+  Graph graph = machine("2 x (2 gpu nvswitch 300, 1 nic 25)");
+  const std::vector<Index> gpus = graph.all(NodeKind::gpu);
+  EXPECT_EQ(refused(graph, {}), "a network without ranks: expected at least one device");
+  EXPECT_EQ(refused(graph, {gpus[0]}), "accepted");
+  EXPECT_EQ(refused(graph, {999}), "rank 0 sits on node 999 of a topology of " +
+                                       std::to_string(graph.size()) + ": expected one of its nodes");
+  EXPECT_EQ(refused(graph, {gpus[0], gpus[1], gpus[0]}).substr(0, 31), "ranks 0 and 2 sit both on host ");
+  EXPECT_NE(refused(graph, {gpus[0], graph.all(NodeKind::nic)[0]})
+                .find("expected a GPU, a partition, a NUMA node or a host"),
+            std::string::npos);
+  EXPECT_NE(refused(graph, gpus).find("(rank 2): expected devices that are connected"), std::string::npos);
+  for (topology::Link& link : graph.links()) {
+    if (link.kind == LinkKind::nvlink) link.gb_per_s = 0;
+  }
+  EXPECT_NE(refused(graph, {gpus[0], gpus[1]}).find("has no known bandwidth"), std::string::npos);
+}
+
+TEST(Explain, SaysWhichLinksLimit) {
+  const Graph cluster = machine("2 x (4 gpu nvswitch 300 pcie 64, 2 nic 25) leaf");
+  const std::vector<Index> gpus = cluster.all(NodeKind::gpu);
+  const Network network = between(cluster, gpus);
+  EXPECT_EQ(why(cluster, network, Collective::all_gather),
+            "the 2 cables into host host0 limit it: 1/2 of all bytes have to pass 50 GB/s");
+  EXPECT_EQ(why(cluster, network, Collective::reduce_scatter),
+            "the 2 cables out of host host0 limit it: 1/2 of all bytes have to pass 50 GB/s");
+  EXPECT_EQ(why(cluster, between(cluster, {gpus[0], gpus[4]}), Collective::broadcast),
+            "the 2 cables into host host1 limit it: all bytes have to pass 50 GB/s");
+  EXPECT_EQ(why(cluster, between(cluster, {gpus[0]}), Collective::broadcast), "one rank alone needs no time");
+}
+
+TEST(Explain, NamesPackages) {
+  Graph graph;
+  const Index host = graph.add("n0", topology::kNone, topology::HostFacts{1, {}});
+  std::vector<Index> dies;
+  for (int die = 0; die < 8; ++die) {
+    topology::GpuFacts facts;
+    facts.package = die / 2;
+    dies.push_back(graph.add(std::to_string(die), host, facts));
+  }
+  for (const Wire& wire : kMi250Node66) {
+    graph.connect({dies[static_cast<size_t>(wire.a)], dies[static_cast<size_t>(wire.b)], LinkKind::xgmi,
+                   wire.count, 50.0 * wire.count, 0, -1});
+  }
+  const Network network = between(graph, dies);
+  EXPECT_EQ(gb_per_s(network, Collective::all_gather), "1000/3");
+  EXPECT_EQ(why(graph, network, Collective::all_gather),
+            "the 5 xGMI links into package 0 limit it: 3/4 of all bytes have to pass 250 GB/s");
+  EXPECT_EQ(why(graph, network, Collective::all_reduce),
+            "what enters the 4 parts (package 0; package 1; package 2; package 3) limits it: 6 times all "
+            "bytes have to "
+            "pass 1000 GB/s");
+  dies.resize(5);
+  const Network five = between(graph, dies);
+  EXPECT_EQ(why(graph, five, Collective::all_gather),
+            "the 2 xGMI links into package 1 limit it: 3/5 of all bytes have to pass 100 GB/s");
+  EXPECT_EQ(why(graph, five, Collective::all_reduce),
+            "the 2 xGMI links into package 1 limit it: all bytes have to pass 100 GB/s");
+}
+
+}  // namespace
+}  // namespace weir::algorithms

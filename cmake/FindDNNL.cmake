@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # oneDNN (also called dnnl): DNNL_FOUND, DNNL_VERSION and the target DNNL::dnnl. Its own CMake package is not used, because
 # Debian's asks for OpenCL, which the CPU needs not.
 find_path(DNNL_INCLUDE_DIR dnnl.hpp)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # For those who change weir: a compiler cache where there is one, which serves all clones of a machine, and the targets
 # `format` and `tidy`.
 find_program(WEIR_CCACHE ccache)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Kernels as code for GPUs, one command per architecture: a library carries them as bytes (src/exec/gpu/embedded.c) and needs
 # nothing of a vendor. Where a compiler is missing its library is, and nothing else. Code is the same for sanitizers, so it is
 # not made for them.

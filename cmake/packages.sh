@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs by apt what is missing of the named groups of packages.txt: packages.sh GROUP...
 # Calls apt only when something is missing. Works as root or with sudo; says what to do when there is neither.
 set -euo pipefail

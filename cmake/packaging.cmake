@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` puts where. Our own names go to the usual folders; files that a vendor also has go to folders of
 # our own, so that an install never overwrites a vendor's file:
 #

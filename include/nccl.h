@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// NCCL's C interface, as weir offers it: types, constants and functions of NCCL 2.28.9.
 ///
 /// Compiles as C (C11) and C++. With a CUDA toolkit on the include path it includes the toolkit's headers, as

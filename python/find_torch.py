@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints what the build has to know about this Python's PyTorch, separated by semicolons: version, folder, suffix of
 extensions, folder of Python.h, definitions for the compiler. Fails with the reason in the last line where there is none."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // weir-train: trains a small language model.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The begin of every transport address: which transport wrote it, in which format, for which rank.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "transports/credit_budget.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How much peers may send towards this process at once: bytes that the receiver grants to all its senders
 /// together, so that they do not overrun the buffer of the switch port that leads here (incast).
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// faulty: another transport with troubles of its own, for tests. It delays and cuts, but never changes the
 /// order or the bytes of messages.
 #pragma once

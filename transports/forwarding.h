@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Ends and transports that hand everything on to another one: what decorators begin with.
 ///
 /// Thread safety: as of what they decorate.

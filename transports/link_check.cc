@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "transports/link_check.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What all transports say and check about a LinkSpec.
 #pragma once
 

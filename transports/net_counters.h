@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a transport has carried over a network, and what was in the way: for the log and for users.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// paced: another transport whose senders keep to the pace that they are given (Sender::pace), by a token
 /// bucket where the transport itself does not see to it.
 #pragma once

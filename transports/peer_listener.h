@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The listener of a peer, as the addresses of transports that meet there name it.
 #pragma once
 

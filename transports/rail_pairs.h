@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which ports of this host talk to which of a peer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The connection between the two ends of a channel whose bytes travel elsewhere: sets the channel up, and
 /// tells when the other end is gone. The sender delivers it at the receiver's listener; from then on frames
 /// travel.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The slots of a channel end in ordinary memory of its process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Memory that the slots of channel ends may lie in though the host cannot touch it: that of a GPU, which
 /// network adapters read and write by themselves (GPUDirect RDMA). A transport is lent it whole
 /// (Transport::lend), ends are then opened with slots somewhere in it (LinkSpec::lent).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A way to move bytes between two ranks, and the channel ends it makes.
 ///
 /// Life of a channel:

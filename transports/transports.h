@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The list of transports: the one place that names them all.
 #pragma once
 

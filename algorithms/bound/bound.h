@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Times that no schedule of a collective can beat, with the reason.
 ///
 /// A bound is exact and carries its witness: sets of nodes and what has to cross their border. Whoever doubts

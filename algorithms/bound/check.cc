@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounds recomputed from their witnesses. Shares nothing with the search for them.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The cut that limits a collective most: a set of nodes and what has to get into it, or out of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Groups of nodes that people would draw a circle round: single ranks, packages, nodes, what hangs on a
 /// leaf.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Ways to part the ranks, and what fits between the parts.
 ///
 /// To sum what t parts have and to tell all of them takes 2 (t - 1) messages between parts for each byte (the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Binomial trees: log2(ranks) rounds from or to the root, for small data and many ranks.
 ///
 /// Counted from the root, rank v is the child of v without its lowest bit, and heads the ranks v .. v +

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// All algorithms, by name.
 ///
 /// Constant data and pure functions: thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The largest power of two of a number of ranks, for exchanges over distances that double.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/catalogue/direct.h"
 
 #include "algorithms/catalogue/wrap.h"

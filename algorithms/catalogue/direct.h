@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Ranks that use each other's buffers, without slots and without scratch in between: each reads the inputs
 /// of all others where they are, and writes results where they belong. For ranks that address each other's
 /// memory, and data that is not small: everybody waits for everybody at the beginning and at the end.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Double binary tree: two trees over the same ranks, each carrying half of the data.
 ///
 /// A rank that is inner in one tree is a leaf of the other (as far as numbers allow), so every rank sends and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Exchanges over distances that halve or double: log2(ranks) rounds, for sizes between the smallest and the
 /// largest.
 ///

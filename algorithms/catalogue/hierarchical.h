@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Rings inside rings: of the widest groups (leaves), of the groups inside each (hosts), and so on to ranks.
 ///
 /// A block is handed around the ring of the widest groups, to one rank of each, and whoever got it hands it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// K-ary tree: every rank has at most `arity` children, so there are only log_arity(ranks) hops, for more
 /// messages at each inner rank. For small data and many ranks, where a hop takes long but is little work.
 ///

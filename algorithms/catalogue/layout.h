@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Where ranks are: the order in which plans take them, and the nested groups within which traffic is cheap.
 ///
 /// Users number ranks as they like; a ring in that order may cross every leaf switch again and again. Plans

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One shot: everything goes straight to where it is wanted, in one message per pair of ranks. The fewest
 /// hops, the most messages: for small data.
 ///

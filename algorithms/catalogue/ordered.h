@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans of the catalogue for ranks that a layout puts into an order of its own.
 ///
 /// Pure; thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Pairwise all-to-all: in round i every rank sends to the rank i after it and receives from the rank i
 /// before it, so no rank is ever the target of two at once. For large blocks.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// PAT, "parallel aggregated trees" (arXiv 2506.20252): all-gather and reduce-scatter in log2(hosts) steps,
 /// far ones first with little data. pat_schedule.h has the steps between hosts.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The messages of PAT, "parallel aggregated trees" (S. Jeaugey, arXiv 2506.20252), between any number of
 /// hosts.
 ///

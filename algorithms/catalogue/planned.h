@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans that were made for the network between the places of a layout (planner/planner.h), where they put
 /// less on its most loaded line than rings do: mostly where links are unlike.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Along rails. All-to-all: a block for another host goes first, inside its own, to the rank with the same
 /// place in its host as the one that it is for, and from there across. Between hosts only ranks with the same
 /// place talk to each other, so that no block leaves its rail (NCCL's name for that is PXN), and each has one

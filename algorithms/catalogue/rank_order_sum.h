@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A sum in rank order at one rank: ((x0 + x1) + x2) + ..., its own part at its place.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/catalogue/recursive_doubling.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Exchanges of everything over distances that double: log2(ranks) rounds of whole messages, for sizes where
 /// hops cost more than bytes and one hop would cost too many.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Rings and chains: every rank talks to its two neighbours only, on each of several rings.
 ///
 /// A share of the data starts somewhere, goes around, and is summed or kept where it passes; all shares are

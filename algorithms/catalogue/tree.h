@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What algorithms over trees of ranks share: sums that climb, results that descend.
 ///
 /// Pure.

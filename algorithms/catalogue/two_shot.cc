@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/catalogue/two_shot.h"
 
 #include "algorithms/catalogue/rank_order_sum.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Two shots through memory that all ranks can read: each rank puts its input where the others can see it,
 /// sums its own share straight out of everybody's memory, and takes the finished shares of the others. For
 /// ranks that share memory, and data that is no longer small.

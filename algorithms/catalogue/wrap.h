@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Counting around a ring of ranks.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/cluster/blocks.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sets of blocks, as few rows of consecutive ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Trees over hosts in which each has a given number of neighbours on the average.
 ///
 /// A tree with n hosts has degrees that are 1 or more and add up to 2 (n - 1), and whatever has such a sum

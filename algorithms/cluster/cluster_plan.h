@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A plan for many hosts in few words: who hands which blocks to whom, and how hosts of one shape do it
 /// inside.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans for many hosts: inside by trees, once for each shape of host; between hosts by rings in rings.
 ///
 /// Pure and deterministic; thread-safe. Time: about linear in the network, and a packing per shape.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A plan for many hosts spelled out, rank by rank.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans for many hosts in words and figures for people.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How many neighbours hosts have in the trees of an all-reduce with free roots.
 ///
 /// A tree over hosts along which data is summed up to a root and spread from there loads a host's border in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The edges of a network by the node at one of their ends.
 #pragma once
 

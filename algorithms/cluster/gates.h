@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What happens inside hosts: which ranks take what from outside, and the trees that hand it on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Hosts in groups within groups, as a tree.
 #pragma once
 

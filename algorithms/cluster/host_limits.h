@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What hosts bear in an all-reduce with free roots.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Trees inside a host, beside what goes in and out of its gates.
 #pragma once
 

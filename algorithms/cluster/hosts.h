@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which nodes of a network are hosts, and how hosts hang together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The way of blocks from host to host: rings in rings.
 #pragma once
 

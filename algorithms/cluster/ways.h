@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Paths between the switches that hosts are attached to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Weights: whole numbers of which only the proportions count.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which algorithms may be taken, in the words of NCCL_ALGO.
 ///
 /// Plain values and pure functions: thread-safe.

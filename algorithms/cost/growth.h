@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Profiles of plans that are too large to be made only in order to be compared.
 ///
 /// Pure.

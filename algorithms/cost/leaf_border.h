@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Leaf switches whose ways up are narrower than those to their hosts.
 ///
 /// Pure.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/cost/lists.h"
 
 #include <fmt/format.h>

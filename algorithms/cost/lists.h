@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The grammar that NCCL_ALGO and NCCL_PROTO share: lists of words, for all collectives or for one.
 ///
 /// Pure functions: thread-safe.

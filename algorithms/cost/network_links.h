@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How fast bytes go between places, as the network between them says (algorithms/catalogue/layout.h), on the
 /// routes that the simulator takes (algorithms/sim/flow_routes.h).
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a plan costs in a given environment: a few figures, from which the time for any size is a few
 /// multiplications. No formula is typed in per algorithm: the plan is the formula.
 ///

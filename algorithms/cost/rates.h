@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What moving and summing costs on the machines of a communicator: the figures behind the choice of plans.
 ///
 /// Plain values and pure functions: thread-safe.

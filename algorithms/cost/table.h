@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which algorithm of the catalogue a collective takes, by size, and why: predicted times.
 ///
 /// Pure functions and plain values: thread-safe. Depends on nothing but its arguments, so ranks that have the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Builds plans move by move. An algorithm reads like its description:
 ///
 ///     Builder plan("ring", shape);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Pictures of plans, for people.
 ///
 /// Pure and thread-safe; any plan, right or wrong, can be drawn.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The plan: the schedule of one collective over all ranks, in chunks, free of bytes, pointers and devices.
 ///
 /// A plan is a list of moves. Carried out one after the other, in list order, the moves give the result;

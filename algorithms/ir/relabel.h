@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The same schedule for ranks in another order.
 #pragma once
 

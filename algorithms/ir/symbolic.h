@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What verify() and the program check compute with instead of numbers.
 ///
 /// A chunk of memory holds nothing, or a Contribution: one chunk of the input, summed over a set of ranks.

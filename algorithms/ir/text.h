@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans as text: for files, for people, for tests. docs/plan-format.md has the grammar.
 ///
 /// Pure and thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Proves a plan right, or says what is wrong with it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans as thread blocks of MSCCL: which block of which GPU does what, in which order.
 #pragma once
 

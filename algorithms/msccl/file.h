@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What stands in an MSCCL file, checked piece by piece.
 #pragma once
 

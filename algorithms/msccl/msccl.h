@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans as the XML files of MSCCL, Microsoft's collective runtime, and back.
 ///
 /// A file has, for every GPU, thread blocks; a block has at most one peer that it sends to and one that it

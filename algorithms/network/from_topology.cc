@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of a topology lies between ranks.
 #include <fmt/format.h>
 

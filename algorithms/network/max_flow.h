@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Maximum flows and minimum cuts, for thousands of sinks of one network.
 ///
 /// Dinic's algorithm (Soviet Math. Doklady 11, 1970), from the sink backwards: levels count from the sink and

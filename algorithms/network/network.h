@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A machine or a cluster as bounds, packings and the simulator see it: a directed graph whose edges carry so
 /// many bytes per second.
 ///

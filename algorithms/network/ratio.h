@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Fractions of whole numbers that are not negative, compared exactly.
 ///
 /// 128 bits hold all that bounds need: sums of 2^31 capacities below 2^63 times 2^31 ranks.

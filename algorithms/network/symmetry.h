@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which nodes of a network play the same part.
 #pragma once
 

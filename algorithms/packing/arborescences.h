@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Packs spanning trees into a graph between ranks.
 ///
 /// Berczi and Frank ("Packing arborescences", 2010): equal trees grow together, edge by edge, and one flow

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Lets every switch of a graph take in as much as it gives out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How many trees may take an edge while trees grow: the flow behind arborescences.h.
 ///
 /// For every set X of ranks that the edge enters, what enters X must still suffice for all other trees that

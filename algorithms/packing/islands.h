@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which nodes of a graph belong together more closely than through a given switch.
 #pragma once
 

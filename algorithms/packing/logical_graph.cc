@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/packing/logical_graph.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A network while it is being turned into one between ranks only: whole capacities from node to node, each
 /// made of physical routes.
 ///

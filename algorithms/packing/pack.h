@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Tree packings for collectives, as good as the bound or with a stated loss.
 ///
 /// The way of ForestColl (arXiv 2402.06787): capacities become whole numbers of trees, switches are removed

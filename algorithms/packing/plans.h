@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans from tree packings: data goes down the trees, sums come up them.
 ///
 /// Each rank's block (of an all-reduce: its region of the one block) is divided among the trees that it is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Fractions of any size: sums and products of packings stay exact however large capacities are.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Whole numbers of trees per edge: how much bandwidth trees can have when so many are packed.
 #pragma once
 

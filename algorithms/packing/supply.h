@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The condition that a packing exists (Edmonds, "Edge-disjoint branchings", 1973): with a source that feeds
 /// every rank its share of trees, a flow of all shares together reaches every single rank.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/packing/switch_removal.h"
 
 #include <fmt/format.h>

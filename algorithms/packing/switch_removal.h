@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Turns a network into one between ranks only, without losing any flow that a packing needs.
 ///
 /// Edge splitting in directed graphs (Mader 1978; Frank, Bang-Jensen and Jackson, "Preserving and increasing

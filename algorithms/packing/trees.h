@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a tree packing is: trees over the ranks of a network that together fill its links.
 ///
 /// A collective that spreads data (all-gather, broadcast) sends a part of it down every tree; run backwards,

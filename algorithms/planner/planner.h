@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The best plan that we know for a collective on a network, judged, and how far it is from what is possible.
 ///
 /// For several hosts that is a plan in rings between hosts and trees inside, or for an all-reduce over hosts

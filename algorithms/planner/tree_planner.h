@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Trees for a collective on a given network, how long they take, and how far that is from what is possible.
 ///
 /// Latencies do not count here: it is the time per byte of long messages. Pure and thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Judges plans for many hosts without trusting who made them: shares no code with the planner, and computes
 /// nothing but sums.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Trees over fixed nodes that change a little at a time: Sleator and Tarjan, "A data structure for dynamic
 /// trees" (JCSS 26, 1983), as splay trees over paths. A change costs logarithmic time on the average.
 ///

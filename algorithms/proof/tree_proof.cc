@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/proof/tree_proof.h"
 
 #include <fmt/format.h>

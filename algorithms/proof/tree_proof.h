@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Judges tree packings and bounds without trusting who made them: nothing here is shared with the code that
 /// packs trees or finds bounds, and nothing is computed but sums.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Rings over the ranks of a network that together fill its links as well as rings can.
 ///
 /// All rings get the same bandwidth b. Links are then as wide as b fits into them, rounded down, and what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What rings leave of a network's links, counted in rings; and the search for one more ring.
 ///
 /// Not thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Links behind rate limiters: token buckets, which save up what an idle link could have carried.
 ///
 /// A bucket fills at what the edge's capacity leaves over, up to `burst` bytes; what is in it passes at once

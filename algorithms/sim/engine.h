@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The event loop behind FlowSet::simulate(). Used by flows.cc alone.
 ///
 /// Two kinds of events: a flow starts, and the first flow of a group is through. Flows of a group are served

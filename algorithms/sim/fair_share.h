@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Max-min fair rates of flows that share the edges of a network.
 ///
 /// Nobody's rate can grow without taking from somebody who has no more: all rates rise together; an edge that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which way the bytes between two ranks go.
 ///
 /// A route is a path with the fewest edges, among those one with the widest narrowest edge, and among those

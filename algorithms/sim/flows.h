@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What happens when these bytes go over this network: a simulation at flow level.
 ///
 /// A flow takes bytes along a path. It starts when everything it waits for has happened, sends at the max-min

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How fast each channel of a plan may send so that what is sent at the same time fits everything that it
 /// passes.
 ///

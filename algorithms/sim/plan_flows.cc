@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/sim/plan_flows.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A plan as flows over a network: what every move waits for, and which way it goes.
 ///
 /// The plan runs as its programs would (docs/architecture.md): once per pass, pass t on tile t of every

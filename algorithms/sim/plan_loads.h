@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a plan puts on the edges of a network, exactly.
 ///
 /// Nothing but sums: chunks that pass, on the routes that the simulator takes. A plan that runs over many

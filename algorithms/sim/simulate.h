@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a collective, or a row of them, would cost on a network.
 ///
 /// Pure; the same arguments give the same bits.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/spanning/duplex_graph.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A network as links that carry as much one way as the other, while it is being turned into one between
 /// ranks only.
 ///

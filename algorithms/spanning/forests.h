@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Spanning trees that share no link: how a graph is parted into as many as one asks for.
 ///
 /// Roskind and Tarjan ("A note on finding minimum-cost edge-disjoint spanning trees", 1985): links are added

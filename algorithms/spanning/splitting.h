@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Turns a network of duplex links into one between ranks only that bears as many spanning trees.
 ///
 /// Edge splitting (Lovasz 1976, Mader 1978) as in packing/switch_removal.h, but undirected, and what must not

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Trees for an all-reduce with roots as they come: what a tree has summed up it also spreads.
 ///
 /// An all-reduce as a reduce-scatter and an all-gather makes every rank the root of an equal share, which is

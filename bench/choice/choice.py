@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the choice of plans is worth: choice.py FOLDER_OF_PROGRAMS.
 
 Runs a collective as weir chooses, and with every algorithm that it could have taken, in turns; prints times, how far the

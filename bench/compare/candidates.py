@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is compared: how each candidate is started, and which of them this machine has."""
 
 import dataclasses

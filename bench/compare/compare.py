@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares weir with what a user would pick instead: one run, candidates in turn, medians and ratios.
 
     bench/compare/compare.py --build build --quick

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the ranks of one run agree through, so that it is the same for every library compared: a barrier and
 /// a maximum over shared memory.
 ///

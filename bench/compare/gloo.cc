@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Candidate "gloo": TCP on the loopback interface, as PyTorch uses it on one host, or on --interface.
 /// --mode ring, bcube or halving_doubling: the all-reduce; the others do not depend on it and are run with
 /// ring only.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a library under comparison must offer: memory and collectives of 32-bit floats (sums where there is a
 /// sum).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The timing loop that all candidates share: same sizes, same iterations, same clock, same check.
 ///
 /// Per size: one checked call, then batches of calls. A batch is long enough for the clock and begins at a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Candidates "openmpi" and "mpich": one source, built once with each wrapper compiler. Started by mpirun;
 /// the ranks agree through the file given with --control.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Medians, ratios and tables of a comparison."""
 
 import csv

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Candidate "weir": knows nothing but nccl.h, so it links with NVIDIA's library as well where buffers are
 /// host memory.
 /// --mode private: ordinary buffers; shared: buffers from ncclMemAlloc.

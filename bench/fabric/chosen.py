@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What planning for unlike hosts is worth: chosen.py FOLDER_OF_PROGRAMS.
 
 Hosts on one switch, one of them slower, from network namespaces; a fabric file says so. All-reduce runs with a ring forced on it,

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the order of ranks is worth on a network with oversubscribed leaves: order.py FOLDER_OF_PROGRAMS.
 
 Sixteen hosts on four leaves whose uplinks carry as much as one host, 4:1. Ranks are dealt out to hosts at random. A collective

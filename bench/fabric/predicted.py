@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The simulator against real TCP: predicted.py FOLDER_OF_PROGRAMS.
 
 Networks of namespaces run collectives with algorithms forced on them, and `weir sim` predicts the same on the same topology.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // build/bench/gpu_ring: what interpreting a plan costs on a GPU. Several ranks on one GPU sum float32 by the
 // ring plan, once with the library's kernel and once with one written by hand for this plan alone
 // (ring_by_hand.cc): the same launches, rings, tiles and streams. In turns, medians; each is checked once per

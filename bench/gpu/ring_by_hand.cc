@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The ring all-reduce of float32 sums as one writes it by hand, in the place of weir_lanes_bandwidth: the
 /// same launch, lanes, shards, rings and messages, so both can be timed side by side, but no steps are read,
 /// counts stay in registers, and all there is to choose has been chosen by the compiler. It checks no tags.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a lower bound costs: clusters of hosts with 8 GPUs on an NVSwitch and 8 NICs on rails, 20 hosts to a
 // group of leaves; and dense machines, which have no hierarchy.
 #include <benchmark/benchmark.h>

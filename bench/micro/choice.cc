@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What it costs to choose: tables of a collective, plans and profiles included.
 #include <benchmark/benchmark.h>
 

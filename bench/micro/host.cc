@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the host device costs beside its arithmetic: finding the allocation of a buffer, and a host stream.
 #include <benchmark/benchmark.h>
 

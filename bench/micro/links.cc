@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a link costs: half of a round trip of 8 bytes, and a stream of 64 KiB messages that one end copies in
 // and the other copies out. The peer is a thread (loop) or a forked process, on another core where there is
 // one.

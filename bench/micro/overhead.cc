@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What watching costs: all_reduce over two ranks of one process with the recorder, the signatures and the
 // watchdog's looks, and without, in turns. Turns are short, and the fast ones count (a tenth of them took
 // less): those that nobody disturbed. Where memory happens to lie makes a communicator faster or slower than

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What planning costs from end to end: hosts of 8 GPUs on an NVSwitch with 8 NICs on rails, 20 hosts to a
 // group of leaves, 4:1.
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the reductions of src/device do per second beside memcpy. The figure is bytes written (the size of the
 // destination) per second, for two sources unless the name says otherwise.
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What simulating costs: ring steps over clusters, and whole plans.
 #include <benchmark/benchmark.h>
 

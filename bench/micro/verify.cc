@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What making and proving plans costs.
 #include <benchmark/benchmark.h>
 

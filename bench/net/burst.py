@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Many collectives queued at once, as sharded training does: burst.py FOLDER_OF_PROGRAMS.
 
 Hosts are network namespaces on two leaves (tests/netlab) whose uplink is as fast as one host; a fabric file tells weir so, and

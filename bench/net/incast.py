@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Incast: many hosts send to one whose switch port has a shallow buffer: incast.py FOLDER_OF_PROGRAMS.
 
 Hosts are network namespaces on one switch (tests/netlab), packets are as on a wire, and the senders' NICs queue without loss. A

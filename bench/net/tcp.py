@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """All-reduce over TCP between hosts, weir beside others, against the bound: tcp.py FOLDER_OF_PROGRAMS.
 
 Hosts are network namespaces on one switch (tests/netlab), ports are token buckets. Every library runs the timing loop of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a program measures: how much each rank sends and receives, the call, the right result, the bandwidth.
 #pragma once
 

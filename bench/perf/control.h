@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Control: what the processes of a run tell each other besides the library under test: where to meet it,
 /// when to begin, how long it took. A star of sockets with process 0 in its middle.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// GpuDriver: what the bench needs of a vendor's driver, found by name at run time, so that one program
 /// serves machines with CUDA, with HIP, and with neither.
 #pragma once

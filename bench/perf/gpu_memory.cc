@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory and streams of GPUs, CUDA's and HIP's alike.
 #include <fmt/format.h>
 

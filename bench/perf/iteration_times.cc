@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "bench/perf/iteration_times.h"
 
 #include <algorithm>

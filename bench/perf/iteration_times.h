@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What -I reports about the times of single iterations.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Writes JSON in the shapes that nccl-tests gives its values: six decimals, and "true" and "nan" as strings.
 #pragma once
 

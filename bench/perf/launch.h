@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// --ranks: the local launch, by `weir run`, which is found beside the program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Limit: how long the bytes that a row must move would take if nothing but the memory of the GPUs counted.
 ///
 /// What a GPU's memory allows is measured in the same run: copies inside it, by one of its ranks alone. A

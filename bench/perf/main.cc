@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The main function of all programs; each brings its name (CMakeLists.txt).
 #include <cstdio>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Memory: where a rank's buffers live, and the stream its operations go to. Devices: those of a run.
 ///
 /// Nothing here is called between the clock readings of a timed loop, except synchronize() once at its end

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "bench/perf/net_stats.h"
 
 #include <algorithm>

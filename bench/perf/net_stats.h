@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a row has sent over networks, where the library tells (weir/net_stats.h; NCCL's does not).
 #pragma once
 

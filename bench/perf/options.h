@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the command line asks for: nccl-tests' options, and a few of our own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Outcome: how every function of the bench that can fail says so, in the form that nccl-tests prints.
 ///
 /// A failure is an exit code, one sentence, and the places it passed on its way up. Values; distinct objects

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The data of one check: what each rank puts in, and what has to come out.
 ///
 /// Element i of rank r is drawn from a hash of (seed, i, r). Data that is only moved are random bits. Data

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Placement: which process of how many this one is, and where they meet, as its launcher says.
 ///
 /// Launchers are those of weir/launched.h. Processes of one host meet at a name that they derive from

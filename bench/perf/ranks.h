@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The ranks that one thread drives: communicators, buffers, registrations.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Report: the table on the screen and the JSON file, in the formats of nccl-tests.
 ///
 /// Used by the first thread of the first process only.

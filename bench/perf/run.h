@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A whole run of one of the programs, from the command line to the exit code.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// float16, bfloat16 and the two 8-bit floats as plain values, converted from and to double.
 ///
 /// The bench has its own conversions, so that a mistake in the library's cannot hide itself.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Split: NCCL_TESTS_SPLIT and NCCL_TESTS_SPLIT_MASK, which divide the processes of a run into groups that
 /// measure side by side, each with communicators of its own.
 #pragma once

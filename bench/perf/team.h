@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Team: all threads of all processes of a run, to wait for each other and to compare numbers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Numbers and times as nccl-tests reads and prints them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Element types and operations: the names of the command line, NCCL's numbers, and what they can hold.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Watchdog: -T. A wait that takes longer than the option allows ends the process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Worker: one thread's part of a run: the loops over types, operations, roots and sizes, and in their middle
 /// the timed loop and the check.
 #pragma once

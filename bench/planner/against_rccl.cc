@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // build/bench/against_rccl FIGURES FOLDER...: our plans beside what RCCL plans, on one and on two nodes of
 // each machine of which FIGURES (rccl.csv) has a row and a folder has the XML. Both use RCCL's link figures
 // (rccl_rates.h). Where the cut of the row is not the narrowest cut that we see, both do not mean the same

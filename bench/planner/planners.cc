@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // build/bench/planners: how good our trees are and how long they take, beside other planners' figures.
 //
 // Ours are measured as the program runs: bound, trees and check together, median of five, one thread. Others

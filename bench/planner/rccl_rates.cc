@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "bench/planner/rccl_rates.h"
 
 #include <string_view>

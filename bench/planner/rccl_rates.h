@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The link figures that RCCL plans with, so that its plans and ours can be compared on the same links.
 #pragma once
 

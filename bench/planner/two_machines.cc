@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "bench/planner/two_machines.h"
 
 #include <fmt/format.h>

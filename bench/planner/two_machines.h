@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Two machines of a kind, and the network between them.
 #pragma once
 

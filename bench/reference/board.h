@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The memory that the ranks of a reference share, and how they wait for each other.
 ///
 /// Per rank: a line that counts what the rank has announced, inline messages (lines that carry their payload

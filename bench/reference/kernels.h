@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The three ways in which the references touch memory: fold (vector stores), stage (stores that take a line
 /// away from a peer without fetching it), stream (stores past the cache).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "bench/reference/private_buffers.h"
 
 #include <algorithm>

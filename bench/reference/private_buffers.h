@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// All-reduce (sum) between processes whose buffers nobody else can see: every byte goes through the board.
 #pragma once
 

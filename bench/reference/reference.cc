@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// build/bin/reference: what the cores of this machine can do. --mode private | shared, and the options of
 /// bench/compare/loop.h.
 #include <unistd.h>

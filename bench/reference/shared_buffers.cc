@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "bench/reference/shared_buffers.h"
 
 #include <algorithm>

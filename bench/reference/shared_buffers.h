@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// All-reduce (sum) between processes that can address each other's buffers: nothing is copied, each rank
 /// folds its share of all inputs into all outputs.
 #pragma once

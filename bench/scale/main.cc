@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// scale: how setting up a communicator, and what it takes, grow with the number of its ranks.
 ///
 ///     scale --ranks 16,64,256,1000                  threads of one process

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One communicator of many ranks, from nothing to its end: how long it takes, and what it costs.
 #pragma once
 

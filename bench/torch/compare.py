@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.distributed over weir beside Gloo on this machine's CPUs.
 
     bench/compare-torch                       # all operations, 8 B to 64 MiB, 2 and 4 processes

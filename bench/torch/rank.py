@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One rank of bench/compare-torch: times torch.distributed's collectives over several back ends, in turns.
 
     rank.py RANK RANKS STORE OPTIONS    (OPTIONS: JSON, the fields of Options)

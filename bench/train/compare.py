@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tokens per second of weir-train beside PyTorch's distributed data parallel over Gloo: compare.py build/bin.
 
 The same model, batch and optimizer (torch_gpt.py), one thread per rank, the built-in text. Programs take turns within a round; a figure

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the rate limiter of gathers is worth on paced links: limiter.py build/bin. Needs root, for network namespaces.
 
 Four hosts with one rank each, ports of --mbit (tests/netlab), and a budget of memory per rank: what gathered parameters do not take is

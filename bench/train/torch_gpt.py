@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The trainer's presets in PyTorch, for compare.py: one process of distributed data parallel training over Gloo.
 
 Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them. Rank 0 prints one line per step:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// RCCL's C interface, as weir offers it: that of nccl.h with hipStream_t for cudaStream_t, and RCCL's own
 /// functions.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One line that says what weir found on this machine. C and C++; needs no other header.
 #ifndef WEIR_DESCRIBE_H_
 #define WEIR_DESCRIBE_H_

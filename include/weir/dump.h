@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What this process is doing, in a file: its communicators, who waits for whom, the last operations. C and
 /// C++; needs no other header.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Who is gone: what a program asks after a communicator has failed, to go on without those ranks; and how
 /// long ranks that run may keep the others waiting. C and C++; needs no other header.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sums whose bits depend on nothing but the number of their parts: the same for any number of ranks, for any
 /// plan and transport, and whoever has which part.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which process of how many this one is, as its launcher says: `weir run` and torchrun, OpenMPI, MPICH and
 /// its relatives, and srun.
 ///

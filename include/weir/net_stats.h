@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a communicator has carried over networks, and what was in its way. C and C++; needs no other header.
 ///
 ///     weirNetStats_t stats;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Where a communicator's ranks are: which of them share a host, and which hosts a leaf switch. What a
 /// program needs that places its own groups of ranks. C and C++; needs no other header.
 ///

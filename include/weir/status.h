@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Status and Result<T>: how every function inside weir that can fail says so.
 ///
 /// An error is a code (the numbers are those of ncclResult_t, so that the C border is a cast) and one

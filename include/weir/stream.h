@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Streams and events on host memory, for callers of nccl.h that want to do something else meanwhile.
 ///
 /// A collective with a NULL stream is complete when the call (or its group) returns. With a weirStream_t,

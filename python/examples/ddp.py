@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains a small byte-level transformer with DistributedDataParallel on CPUs, over weir or another back end.
 
     PYTHONPATH=build/python /usr/bin/python3 python/examples/ddp.py --ranks 2

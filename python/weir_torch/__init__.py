@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """weir as a back end of torch.distributed.
 
     import torch.distributed as dist

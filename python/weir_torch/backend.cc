@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include <Python.h>  // before all others, as it asks
 
 #include "python/weir_torch/backend.h"

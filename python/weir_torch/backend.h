@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir as a back end of torch.distributed: one rank of one process group.
 ///
 /// Collectives are queued on one task queue and carried out in order; messages go their own way

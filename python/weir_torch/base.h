@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The class of PyTorch that a back end derives from: ProcessGroup before PyTorch 2, Backend since then. The
 /// only place that knows which.
 #pragma once

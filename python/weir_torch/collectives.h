@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Collectives on tensors: what every operation of c10d becomes in calls of weir. Each function is called by
 /// all ranks of the communicator, in the same order, on the thread that carries out operations, and returns
 /// when the outputs are written. All throw.

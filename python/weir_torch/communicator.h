@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One communicator of weir, met through PyTorch's store when it is first used.
 ///
 /// Threads: get(), check() and grouped() belong to the thread that carries out operations, one at a time.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "python/weir_torch/gpu.h"
 
 #include <c10/core/StreamGuard.h>

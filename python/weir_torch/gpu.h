@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// GPUs as the back end uses them: through what all devices of PyTorch have in common, so that no header and
 /// no library of a vendor is needed to build it.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What Python sees of the back end: how to make one, how to abort it, and how to end all.
 #include <torch/csrc/utils/pybind.h>
 

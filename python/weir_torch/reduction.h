@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What ReduceOp means for a type. What NCCL's interface has is left to weir. The rest (integers of 16 bits,
 /// bit operations, products of complex numbers) is folded here, in the order of the ranks.
 #pragma once

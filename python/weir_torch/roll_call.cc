@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "python/weir_torch/roll_call.h"
 
 #include <algorithm>

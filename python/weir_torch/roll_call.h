@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Who has come: each rank leaves a mark in PyTorch's store and looks for those of the others. Needs no
 /// communicator.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Messages between two ranks, with tags, in both directions, beside the collectives and without waiting for
 /// them.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "python/weir_torch/task.h"
 
 #include <ATen/core/ivalue_inl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// An operation that was asked for: what PyTorch calls Work.
 ///
 /// Thread-safe. It keeps its queue and the tensors that it writes; what else it works on must live until it

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "python/weir_torch/task_queue.h"
 
 #include "python/weir_torch/task.h"

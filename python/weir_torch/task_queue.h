@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A queue of tasks that are carried out one after another, each by whoever comes first: a thread that waits
 /// for the task, or the queue's own thread.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "python/weir_torch/tensors.h"
 
 #include <c10/util/StringUtil.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Tensors as weir sees them: an address, a number of elements, a type of NCCL's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What every file that defines functions of the C interface includes: the newest header of NCCL without a
 /// toolkit, its functions visible from outside, and the way to publish one.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #pragma GCC visibility push(default)
 #include "weir/describe.h"
 #pragma GCC visibility pop

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The functions of NCCL's device interface that run on the host, as its clients call them. weir has no
 /// device interface: the structs that GPU kernels would see stay unknown here, and their sizes do not matter.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The calling thread's group, between ncclGroupStart and ncclGroupEnd.
 ///
 /// Everything here belongs to the calling thread.

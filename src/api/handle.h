@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What an ncclComm_t points to: a slot in an array that is never unmapped, so that any pointer at all can be
 /// tested safely, also one that was freed long ago.
 ///

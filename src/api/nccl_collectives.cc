@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives, sends and receives of the C interface: arguments checked, then handed to the communicator or
 // its group.
 #include <fmt/format.h>

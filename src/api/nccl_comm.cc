@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators of the C interface: made, split, asked, finalized, freed.
 #include <fmt/format.h>
 #include <unistd.h>

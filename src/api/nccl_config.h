@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// From a caller's ncclConfig_t, of whatever version, to a communicator's configuration.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls about the library itself: version, words for results, the last error.
 #include "src/api/process.h"
 #include "src/base/log.h"

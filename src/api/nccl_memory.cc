@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that peers can map: what ncclMemAlloc gives, and what users registered.
 //
 // The former is found by itself in every call: registering it has nothing to add and gives a NULL handle,

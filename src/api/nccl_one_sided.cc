@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows, and calls on them that only one side makes: puts, signals, and waits for signals.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL 2.30's view of parameters by name: the table of options, as this process read it.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that users make. Their numbers: bit 30, 15 bits of the communicator's tag, 15 bits of the place
 // in its list.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators of the C interface that rest: suspended, resumed, and what memory they hold.
 #include <fmt/format.h>
 

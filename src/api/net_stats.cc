@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The C function of weir/net_stats.h.
 #include <fmt/format.h>
 

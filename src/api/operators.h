@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Reduction operators: NCCL's five, and those that a user makes per communicator.
 ///
 /// An operator is a plain number here: callers may pass any. Used by the communicator's own thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The C function of weir/places.h.
 #include "src/api/handle.h"
 #include "src/api/process.h"

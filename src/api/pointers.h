@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Looks at buffers of callers before they are used. Thread-safe.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What all calls of a process share: the runtime, and the way errors leave the library.
 ///
 /// Thread-safe.

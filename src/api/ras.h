@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The RAS port of this process, which is open while it has communicators.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What RCCL has beyond NCCL. Streams of both are pointers, so the functions serve either header's callers.
 #pragma GCC visibility push(default)
 #define WEIR_NO_HIP

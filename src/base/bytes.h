@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Byte strings, and a writer and a reader for what travels between processes (transport addresses, hellos).
 ///
 /// Numbers travel in host order: both ends check magic and version first, and weir runs on little-endian

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How a buffer is divided: what planner, executor and checks agree on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Monotonic time, and how long somebody is willing to wait.
 #pragma once
 

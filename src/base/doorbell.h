@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How a rank waits: spin while that is cheap, yield while others want the core, sleep when it takes long.
 ///
 /// A Doorbell lies in memory that all writers to the sleeper can address, in one process or several. Whoever

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The compiled part of fmt, once, inside our own libraries: Debian ships it as a shared library only, which
 // must not become a dependency of theirs, and its header-only mode costs 3 to 6 s in each file that formats a
 // sentence.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Facts about this host and process. All functions are thread-safe.
 #pragma once
 

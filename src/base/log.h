@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Log lines in NCCL's shapes, and the text of the last error. Process-wide and thread-safe.
 ///
 ///     INFO     host:pid:tid [0] NCCL INFO text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The variables of the environment that NCCL's user guide (2.30.7) describes, whether weir honours them or
 /// not.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Every option of weir, in one table: its name in the environment, type, default, unit and meaning.
 ///
 /// Options is a plain struct of values; nobody below src/api reads the environment.

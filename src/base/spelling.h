@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which word somebody may have meant.
 ///
 /// Pure and thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Small helpers for reading what people write into options, and for writing to people.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The words of a call: element types, operations and collectives. Numbers equal NCCL's enums.
 #pragma once
 

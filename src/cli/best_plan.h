@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The best plan that we know for a task, whatever the collective.
 #pragma once
 

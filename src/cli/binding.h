@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Binding: which cores each local rank runs on.
 #pragma once
 

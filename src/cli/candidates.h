@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// All plans that could carry out a task, side by side.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans of the library's own algorithms for a task.
 #pragma once
 

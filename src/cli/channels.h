@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What channels are taken to be like where a collective is simulated, as options.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Starting one rank as a process of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir doctor: says what is wrong or slow on this machine, a recorded one or in a file, and what to do.
 #pragma once
 

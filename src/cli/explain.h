@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir explain: which links of a topology carry what in a collective.
 #pragma once
 

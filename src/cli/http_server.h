@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A small HTTP server for one page of text that is made anew for each request.
 #pragma once
 

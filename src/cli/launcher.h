@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Launcher: runs a program as several local ranks, and ends them together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Where the libraries are that belong to this program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// LineRelay: passes the output of a child on, line by line, each with a prefix.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a schedule puts on the links of a topology, in words.
 #pragma once
 

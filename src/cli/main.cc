@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // weir: the command.
 #include <fmt/format.h>
 

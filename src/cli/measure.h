@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir measure: which hosts share a leaf switch, from latency and bandwidth between them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// All hosts of a communicator measure the network between them, at once.
 #pragma once
 

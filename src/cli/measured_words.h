@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What was measured, for people. Pure.
 #pragma once
 

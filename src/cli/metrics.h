@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir metrics: what the communicators of this host are doing, in Prometheus's text format, once or to
 /// whoever asks by HTTP.
 #pragma once

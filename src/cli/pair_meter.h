@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Latency and bandwidth between two hosts, over weir's own sends and receives.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir plan: a plan for a collective on a topology, how fast it is, and what limits it.
 #pragma once
 

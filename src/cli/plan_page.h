@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans as pictures: the trees, and how busy they make the links of the topology.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What commands that plan work on: a collective among some devices of a topology.
 #pragma once
 

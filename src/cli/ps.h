@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir ps: what the communicators of this host are doing, who waits for whom, and who is behind.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Rings for a task: those that together fill its network.
 ///
 /// Plain functions: thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Where commands take a schedule for a task from: a file, the library's algorithms, the planner.
 #pragma once
 

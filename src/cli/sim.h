@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir sim: how long a collective, or a row of them, would take on a topology.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Where commands take a topology from: files, lines, this machine or a recorded one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir top: how many bytes per second go along each link between ranks, now.
 #pragma once
 

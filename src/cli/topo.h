@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir topo: shows this machine, a recorded one, or what a file says. weir doctor: what is wrong with it.
 #pragma once
 

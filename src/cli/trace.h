@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir trace: reports of processes as a trace that browsers draw (chrome://tracing, ui.perfetto.dev).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir verify: whether plans in files do what they say.
 #pragma once
 

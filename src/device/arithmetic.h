@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sum, product, maximum and minimum of one pair of elements, for every element type: the one definition
 /// behind the host's loops (reduce_scalar.h) and the kernels of GPUs (granules.h). What it promises is
 /// written in reduce.h.

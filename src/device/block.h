@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a kernel needs of the machine it runs on, for CUDA, HIP and the host: its place in the grid,
 /// barriers, words that other devices and the host write, wide loads and stores. Nothing else of the kernels
 /// knows which it is.

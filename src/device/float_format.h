@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The small floating-point formats, converted exactly: float16, bfloat16, float8 e4m3 (finite) and e5m2.
 ///
 /// Integer arithmetic and one exact product, independent of the processor and of its rounding mode; this is

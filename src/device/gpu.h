@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A GPU as the library uses it, CUDA's or HIP's alike: memory, copies and flags in the order of streams, and
 /// what another process needs to reach its memory.
 ///

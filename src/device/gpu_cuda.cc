@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA by its driver API, in the form that gpu_vendor-inl.h asks for.
 #include <array>
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// GpuDirect over one vendor's driver; see gpu_vendor-inl.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Memory of a GPU that network adapters read and write (GPUDirect RDMA).
 ///
 /// Thread-safe. Errors: as src/device/gpu.h.

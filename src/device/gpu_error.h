@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What drivers of GPUs say when a call fails, as a Status. CUDA and HIP number errors alike.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HIP by its runtime, which is its driver API as well, in the form that gpu_vendor-inl.h asks for.
 #include <array>
 #include <atomic>

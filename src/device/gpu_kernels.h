@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Kernels of a GPU: code objects that are loaded from memory, and launched on streams.
 ///
 /// Thread-safe. Errors: as src/device/gpu.h.

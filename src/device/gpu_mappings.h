@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Memory of a GPU that other processes map by a descriptor of a file which they were handed: where IPC
 /// handles do not go, as between containers that share no namespace of processes.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What GPUs and processes have of each other's: memory of a GPU in another process or on another GPU, and
 /// events that order streams of several processes.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Gpu and Gpus over one vendor's driver. `Api` (gpu_cuda.cc, gpu_hip.cc) calls the driver's functions and
 /// names them where they fail; here is what is the same for all: which GPU is current meanwhile, what is
 /// found when, and who the messages speak of.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The GPUs of this process, by the drivers that it has loaded.
 ///
 /// Thread-safe.

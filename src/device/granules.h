@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Arithmetic on elements that lie in registers: granules of 8 bytes, each one element or several side by
 /// side. For kernels, which are generic over type and operation: the choice is made once for all granules of
 /// a call.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The memory of this process that peers of the same host can map: what ncclMemAlloc gave and what users have
 /// registered; and a fast answer to the question whether a buffer is such memory.
 ///

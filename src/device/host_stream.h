@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A stream on host memory: a queue of tasks that one thread carries out in order, beside the caller. And
 /// events, which mark a place in a stream.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Objects that callers hold as raw pointers, so that any pointer at all can be checked before it is used.
 ///
 /// Thread-safe. find() shares ownership, so an object that another thread destroys meanwhile lives until it

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/device/mapped_file.h"
 
 #include <dirent.h>

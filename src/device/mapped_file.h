@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which file lies behind memory that a user mapped: shared memory in /dev/shm, a memfd, a mapped file. Other
 /// processes can map it as well.
 #pragma once

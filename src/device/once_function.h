@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A function without arguments that gives a Status, called once at most: std::function, but movable is
 /// enough, and captures of up to 64 bytes cost no allocation.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Element-wise work on host memory: fold, scale, divide, copy.
 ///
 /// These definitions are the specification of every other device: each binary operation rounds to the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Vector kernels of float32, float64 and bfloat16.
 
 #undef HWY_TARGET_INCLUDE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Vector kernels of float16 and float8. A float8 is computed as a float16 that is rounded further: a float16
 /// has more than twice the digits, so rounding twice gives what rounding once would. Only for processors that
 /// convert float16 themselves (F16C, which came with AVX2 at the latest).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Vector kernels of the integers, and the streaming copy.
 
 #undef HWY_TARGET_INCLUDE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The vector kernels behind reduce.h: one table per instruction set, filled from the same source.
 ///
 /// A kernel works on bytes: any alignment, any whole number of elements, dst may equal a source exactly. Each

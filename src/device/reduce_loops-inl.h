@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The loops of every vector kernel, over bytes. Compiled once per instruction set: no include guard of the
 /// usual kind.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// max and min of floats in vectors: integer comparison of to_order (float_format.h), so one definition
 /// serves every format. Compiled once per instruction set.
 #include "src/device/reduce_loops-inl.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Memory that other processes of the same host can map: a memfd, so nothing has a name in any file system
 /// and nothing stays behind, whoever dies and however; or what a user has mapped from a file.
 ///

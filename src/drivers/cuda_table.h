@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The functions of libcuda.so.1 that are used, declared here because no toolkit is needed to build: names
 /// and types are those of the driver API's ABI (tests/drivers compares them with cuda.h where there is one).
 /// The library exports each under the name that is asked for, versions and all, so cuGetProcAddress has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The functions of CUDA's and HIP's drivers by which network adapters come to memory of GPUs (GPUDirect
 /// RDMA). All may be missing; tests/drivers compares them with the vendors' headers, where these have them.
 #pragma once

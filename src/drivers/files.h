@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The files of a machine, as far as detection reads them: the real ones, or those of a machine that was
 /// recorded.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What libhwloc knows of this machine: processors, NUMA nodes, PCI devices.
 #pragma once
 

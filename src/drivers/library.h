@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A shared library that is loaded at run time: absent on many machines, which is an ordinary result.
 #pragma once
 

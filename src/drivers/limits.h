@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the kernel allows a process of this host, as far as communication needs it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Who is at the other end of this host's Ethernet cables, as lldpd has heard (IEEE 802.1AB).
 #pragma once
 

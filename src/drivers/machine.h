@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Everything that detection asks one host, behind one interface: the host itself, or its record.
 ///
 /// A record is a folder: `root/` holds files, `hwloc.xml`, `nvml.json` and `rocm_smi.json` what libhwloc,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The functions of CUDA's and HIP's virtual memory management that are used: memory that is one thing,
 /// addresses that are another, and files that stand for memory in other processes. Both vendors have the same
 /// calls with the same structures, HIP since version 6; tests/drivers compares them with the headers.

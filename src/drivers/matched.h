@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Networks whose sends are matched with receives that were posted: net plugins of NCCL, UCX.
 ///
 /// Order of life: the receiving side listens on a rail; the handle goes to the sending side, by whatever way;

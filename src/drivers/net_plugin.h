@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Net plugins of NCCL: shared objects that bring a network, loaded as NCCL does.
 ///
 /// Order of life: a NetPlugin; the receiving side listens on a device; the handle goes to the sending side,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The binary interface of NCCL's net plugins, versions 6 to 12, as far as a host of them needs it; for
 /// net_plugin*.cc only.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The table of a net plugin in one shape, whatever version of the interface it has; for net_plugin*.cc only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Shared objects that users bring to NCCL as plugins: how they are found, and what all kinds of them share.
 /// For the hosts of plugins in this folder.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Profiler plugins of NCCL: shared objects that are told what a communicator does, and when.
 ///
 /// One object per communicator: made with it, told of its events, ended with it. What a plugin answers to an

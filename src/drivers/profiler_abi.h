@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The binary interface of NCCL's profiler plugins, versions 4 and 5; for profiler.* only.
 ///
 /// A plugin is a shared object that exports one table per version it knows, ncclProfiler_v5 and _v4. Every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What RDMA ports of this machine count of packets that got lost: the files ports/N/counters and
 /// ports/N/hw_counters of a device below /sys/class/infiniband.
 ///

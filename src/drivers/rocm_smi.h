@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What AMD's ROCm SMI library knows of the GPUs of a machine, as a value that can be kept in a file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The InfiniBand subnet that this host's management port sees: all switches, adapters and cables.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Tuner plugins of NCCL: shared objects that have a say in which algorithm a collective takes.
 ///
 /// One object per communicator: made with it, asked about it, ended with it. Errors carry the code that the

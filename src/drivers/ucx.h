@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// UCX, loaded at run time (libucp.so.0): active messages between workers.
 ///
 /// A UcxWorker sends messages of a header and a payload to other workers, whose address it was told, and

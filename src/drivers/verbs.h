@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// RDMA devices, as libibverbs offers them: their ports, and queue pairs between two of them.
 ///
 /// An interface, so that tests can put devices of their own behind it. A queue pair is reliable and connected

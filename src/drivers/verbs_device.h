@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// An opened device of libibverbs; for verbs*.cc of src/drivers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The functions of libibverbs.so.1 that are used, and how its results become sentences; for verbs*.cc of
 /// src/drivers, where libibverbs' header is.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Buffers of users that peers can address: allocations made by ncclMemAlloc, told to peers slot by slot
 /// through the exchange area, and mapped by them on first use.
 ///

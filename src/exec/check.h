@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Proves the programs of all ranks together, with the real number of slots.
 ///
 /// Lanes over bounded FIFOs without "receive from anyone" are a Kahn network: what they compute, and whether

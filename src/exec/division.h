@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How the elements of an operation are dealt out to chunks and passes: which piece of a chunk a pass moves.
 /// One definition for the host's interpreter and for kernels.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The exchange area of a segment: memory that the ranks of one island write and read directly, for the
 /// exchanges that shm_collectives.h describes. All ranks cut their exchange areas in the same way.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The interpreter: runs one rank's program, whatever the transports.
 ///
 /// Order fixes results: a lane is sequential, channels are FIFOs, nothing is received from "anyone". So the

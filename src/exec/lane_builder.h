@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Builds the lanes of one rank's program: fuses halves of moves into steps. Used by lower() alone.
 #pragma once
 

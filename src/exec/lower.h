@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Lowering: plan and rank in, program out.
 ///
 /// Every move becomes half a step at its source and half a step at its destination, in list order per lane.

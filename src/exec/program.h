@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The program: what one rank runs. Made by lower() from a plan, run by Run (lane.h), proved by check().
 ///
 /// Lanes are independent instruction streams of 32-byte steps; channels are bounded FIFOs to lanes of other

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/exec/shm_collectives.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The fast path of an island: collectives in which every rank hears from every rank, through exchange areas
 /// that all can address.
 ///

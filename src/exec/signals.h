@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Finds the empty messages that a plan needs: who must tell whom that memory may be read or written now,
 /// because no message with data says so. Used by lower() alone.
 #pragma once

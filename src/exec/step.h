@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One instruction of a program, and where it reads and writes: what kernels see of a program, too.
 #pragma once
 

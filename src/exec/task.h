@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Something that a waiting thread advances until it is done: a Run of a program, or a fast path that stands
 /// for one.
 ///

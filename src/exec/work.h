@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One operation in bytes at last: what a program or a fast path is run on.
 #pragma once
 

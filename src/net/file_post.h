@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Hands open files from process to process of a host, among the ranks of one communicator: descriptors that
 /// nobody may open by a name, as those of GPUs' memory. Unix sockets with names in the abstract space, which
 /// the kernel gives.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Packets that this host's kernel has dropped at its network interfaces.
 ///
 /// Asked of the kernel (rtnetlink: links and queueing disciplines), so that they are those of this network

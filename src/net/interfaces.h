@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Network interfaces, and which of them this process uses.
 #pragma once
 

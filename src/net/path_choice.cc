@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/net/path_choice.h"
 
 #include <linux/errqueue.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which of several equal paths through a fabric a connection takes.
 ///
 /// Routers spread connections over equal paths by a hash of addresses and ports (ECMP), so a few large ones

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The ports at which a process may listen: what a firewall lets through.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// TCP sockets and their addresses, IPv4 and IPv6.
 ///
 /// Every descriptor is non-blocking, closed on exec, and sends without delay; nothing here raises SIGPIPE.

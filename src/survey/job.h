@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A job as NCCL's RAS sees it: the processes that share communicators, and the communicators in groups of
 /// alike ones. A plain value.
 #pragma once

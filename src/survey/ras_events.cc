@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/survey/ras_events.h"
 
 #include <fmt/format.h>

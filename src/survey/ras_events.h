@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What has changed in a job between two looks, for clients of the RAS port that asked to be told.
 #pragma once
 

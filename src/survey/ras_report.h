@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the RAS port tells of a job, in the forms of NCCL 2.28: sections of text for people, or JSON.
 ///
 /// The words and the columns are NCCL's (docs/observability.md says where they come from), so that tools

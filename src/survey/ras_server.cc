@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/survey/ras_server.h"
 
 #include <fmt/format.h>

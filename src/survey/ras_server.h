@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The RAS port: a thread that answers ncclras, and what else speaks its protocol, with what the job of this
 /// process is doing.
 ///

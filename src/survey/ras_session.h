@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The talk with one client of the RAS port, without its socket: lines in, replies out.
 ///
 /// The protocol is NCCL's, version 2 (NVIDIA/nccl, src/ras/client_support.cc): commands in lines, in any

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the processes that use weir are doing: those of this host, found in the local registry, and those of
 /// other hosts that share communicators with them.
 #pragma once

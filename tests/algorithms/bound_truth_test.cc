@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Bounds against optima that are known.
 #include <gtest/gtest.h>
 

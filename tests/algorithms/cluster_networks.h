@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Networks of hosts for tests of plans for many hosts.
 #pragma once
 

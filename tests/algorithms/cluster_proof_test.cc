@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The judge of plans for many hosts refuses every kind of lie.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

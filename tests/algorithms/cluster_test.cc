@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for many hosts: as good as the bound on clusters that people have, and honest elsewhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of a machine that was recorded: its processors as hwloc says them, its rates as a calibration kept
 // them (tests/topology/machines/README.md).
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tiles plans take.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

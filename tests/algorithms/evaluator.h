@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Carries a plan out on real values: written apart from verify() and its symbols, to check them.
 #pragma once
 

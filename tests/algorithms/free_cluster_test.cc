@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduce with free roots over many hosts that are not alike: proved, and as good as the bound.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

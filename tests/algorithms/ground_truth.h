@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Networks with known optima: machines and clusters that people have, as graphs whose best collective
 /// bandwidths were computed exactly. Figures are GB/s and direction; every link is full duplex.
 ///

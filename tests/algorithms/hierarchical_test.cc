@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans over nested groups: right, and with no more across the border of any group than there must be.
 #include "algorithms/catalogue/hierarchical.h"
 

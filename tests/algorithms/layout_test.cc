@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks put in order by the topology, and plans over ranks in any order.
 #include "algorithms/catalogue/layout.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Whether a plan runs as programs, for tests of algorithms.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans written as MSCCL files, read back and proved.
 #include "algorithms/msccl/msccl.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Random damage to right plans: what verify() still accepts must still compute the right numbers.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/network/max_flow.h"
 
 #include <gtest/gtest.h>

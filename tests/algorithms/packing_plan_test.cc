@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Plans made of packings: verified, run as programs, and balanced as the packing promises.
 #include "algorithms/packing/plans.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The judge of packings: right ones pass with their exact loads, broken ones are refused with what is wrong.
 #include "algorithms/proof/tree_proof.h"
 

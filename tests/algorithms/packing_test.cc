@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Packings against known optima, against brute force over all cuts, and against their judge.
 #include "algorithms/packing/pack.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PAT between any hosts: right, few messages, no more between hosts than there must be.
 #include "algorithms/catalogue/pat.h"
 

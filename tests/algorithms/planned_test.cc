@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans made for the network between the places of a layout.
 #include "algorithms/catalogue/planned.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trees for whole collectives: what they take, what is possible, and schedules that hold.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

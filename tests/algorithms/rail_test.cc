@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-to-all, gather and scatter along rails.
 #include "algorithms/catalogue/rail.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Small random networks, and what trying all cuts of them tells.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans over several rings.
 #include "algorithms/catalogue/ring_set.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rings packed into networks, against figures that others computed and against what their plans load.
 #include "algorithms/rings/pack_rings.h"
 

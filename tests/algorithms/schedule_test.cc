@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the headers of the algorithms promise beyond right sums: order of sums, hops, balance.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/sim/fair_share.h"
 
 #include <gtest/gtest.h>

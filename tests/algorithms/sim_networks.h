@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Small networks for the simulator's tests. Capacities in GB/s, the same both ways.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The simulator's model once more, from its definitions and as slowly as they read: to check the quick one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A layout, and plans in it, for tests that make any plan of the catalogue.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spanning trees used both ways: as many as Tutte and Nash-Williams promise, with and without switches.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /* A program that knows nothing but nccl.h: client RANKS sums over processes that it starts, and checks the
  * sums. Compiled against our header, and against NVIDIA's where there is one. */
 #include <nccl.h>

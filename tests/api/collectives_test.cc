@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every collective through the C interface: small checks that arguments arrive where they should. Values of
 // all types and algorithms are tested where they are made.
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Sums over 3 processes with nothing but Python's ctypes and the name libnccl.so.2.
 
 The library is found through LD_LIBRARY_PATH:

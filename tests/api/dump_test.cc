@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The function of weir/dump.h. What is in the file: tests/core/process_report_test.cc.
 #include "weir/dump.h"
 

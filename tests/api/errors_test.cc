@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wrong arguments and wrong usage: the right code, and a sentence that names function, argument and
 // expectation.
 #include <limits>

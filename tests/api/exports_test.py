@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The libraries export the names of names.txt and no others, need nothing but the C library, and load on their own.
 
 exports_test.py NAMES LIBRARY=SONAME...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A process that uses a GPU, for tests: buffers on it, and ranks that call with its streams.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives on memory of a GPU, in the order of its streams.
 #include <chrono>
 #include <thread>

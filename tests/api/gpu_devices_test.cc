@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which GPU the ranks of a communicator have, as the C interface gives and tells it.
 #include <span>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups, streams and graphs on memory of a GPU.
 #include <atomic>
 #include <barrier>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sums over grains: bits that no number of ranks changes, streams, errors, misuse.
 #include "weir/grains.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of the C interface.
 #include <functional>
 #include <numeric>

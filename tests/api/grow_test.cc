@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// ncclCommGrow with ranks as threads: newcomers join, wishes that contradict each other, nasty arguments.
 #include <functional>
 #include <latch>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handles: whatever a caller passes, it is noticed, and what is inside is not freed.
 #include "src/api/handle.h"
 

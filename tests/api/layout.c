@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /* Layouts, enum values and initialisers of a header of NCCL's interface; compiled for several headers, in C
  * and C++. */
 #ifdef WEIR_TEST_RCCL

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators that are set up in the background, and calls that another thread ends.
 #include <atomic>
 #include <chrono>

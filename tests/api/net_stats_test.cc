@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The function of weir/net_stats.h, as a caller sees it. What it counts: tests/core, tests/library.
 #include "weir/net_stats.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Windows, ncclPutSignal, ncclSignal and ncclWaitSignal with ranks as threads: order, counts, groups,
 /// streams, and what is refused.
 #include <numeric>

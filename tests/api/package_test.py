@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Installs into a folder of its own, moves that, and builds a small project against it in each documented way.
 
 package_test.py BUILD_FOLDER SOURCE_FOLDER

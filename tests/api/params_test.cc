@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL 2.30's parameters by name: all kinds of values, all ways to ask, and what cannot be asked.
 #include "src/base/options.h"
 #include "tests/api/ranks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Ranks as threads of the test, each with a communicator of its own.
 #pragma once
 

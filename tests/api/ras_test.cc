@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The RAS port of a program that uses the C interface.
 #include "src/api/ras.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What RCCL has beyond NCCL.
 #include <array>
 #include <string>

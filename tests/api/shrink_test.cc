@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// ncclCommShrink with ranks as threads: whole lives, again and again, lists that are wrong or differ.
 #include <algorithm>
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The functions of weir/stream.h, as a caller sees them.
 #include "weir/stream.h"
 

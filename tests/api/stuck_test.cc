@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weirCommSetStuckTimeout: ranks that run but do not come, a deadline of each communicator's own.
 #include "tests/api/ranks.h"
 #include "weir/failures.h"

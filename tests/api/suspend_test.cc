@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// ncclCommSuspend, ncclCommResume and ncclCommMemStats with ranks as threads.
 #include <dirent.h>
 #include <unistd.h>

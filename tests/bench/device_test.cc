@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --device: the programs, with the library, on the stand-ins of GPU drivers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libnccl for tests of its callers: all ranks are threads, or turns of one thread, of one process.
 // Operations of a rank take effect when its outermost group ends; the last rank to come carries an operation
 // out for all. Plain loops in double or integers; nothing is fast.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Controls of the fake libnccl.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the fake libnccl lacks: counters, which grow by the same amount from call to call.
 #include <map>
 #include <mutex>

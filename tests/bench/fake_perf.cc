@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any *_perf program on the fake libnccl: fake_perf PROGRAM [options].
 #include <cstdio>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --net-stats, on the fake libnccl: with counters (fake_net_stats.cc) and without.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

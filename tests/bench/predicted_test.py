@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The simulator is about right: predicted_test.py FOLDER_OF_PROGRAMS.
 
 One row of bench/fabric/predicted.py, on a slow network so that a busy machine does not matter. Ends with 77 (skipped) where

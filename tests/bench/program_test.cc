@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole program, on the fake libnccl.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "bench/perf/small_float.h"
 
 #include <gtest/gtest.h>

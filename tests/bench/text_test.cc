@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "bench/perf/text.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chaos: random worlds with a rank that is killed, stopped, delayed, starved or cut off at a random moment.
 //
 //   chaos [--rounds 500] [--seed 1] [--verbose]     rounds with the seeds 1, 2, ...; --rounds 1 --seed N

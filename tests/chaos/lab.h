@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Hosts whose links can be cut: network namespaces on one bridge.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a rank of a round does, in a process of its own, and what it says of that.
 #pragma once
 

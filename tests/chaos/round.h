@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One round of chaos: a world, what it does, and what happens to one of its ranks. All of it follows from a
 /// seed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Runs shell commands and keeps what they print.
 #pragma once
 

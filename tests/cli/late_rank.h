@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Processes of which all but one wait for that one, for tests of what weir says of them.
 #pragma once
 

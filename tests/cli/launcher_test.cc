@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // weir run as its users see it, and the parts of it that need no processes.
 #include "src/cli/launcher.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/cli/line_relay.h"
 
 #include <fcntl.h>

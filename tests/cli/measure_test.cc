@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // weir measure as people call it where it cannot measure. tests/topology/measure_test.py has the networks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // weir metrics: what it says of processes, that Prometheus's parser takes it, and how its server treats
 // visitors.
 #include <fmt/format.h>

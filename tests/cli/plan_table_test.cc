@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // weir plan --table on kinds of machines (tests/topology/machines): what is taken by size, and what the ends
 // of the table have to be, from the messages of an algorithm and from the links of the machine.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // weir plan as its users see it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // weir ps, top and trace on processes that work, wait, stop and die; and the files that they dump.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // weir verify, explain and sim as their users see them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

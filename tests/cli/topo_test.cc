@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // weir topo and weir doctor as people call them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

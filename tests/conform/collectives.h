@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Each collective as one thing: what a rank puts in, where results go, how it is called, what must come out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every collective, type and operation, in place and not, by sets of ranks in threads and processes.
 #include <barrier>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The machine under a conformance program: memory, streams and graphs of one kind of device.
 /// WEIR_CONFORM_CUDA or WEIR_CONFORM_HIP says which runtime a program calls, loaded by name as by any
 /// application; without either, buffers are host memory and streams weir's own.

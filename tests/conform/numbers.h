@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Small numbers in every element type, for results that are known without a library: what a test puts in and
 /// expects is exact in all of them.
 #pragma once

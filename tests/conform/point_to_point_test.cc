@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends and receives in groups, as frameworks make them: several to one peer, to the rank itself, of nothing,
 // beside collectives, on several streams, from one thread that has all ranks.
 #include <memory>

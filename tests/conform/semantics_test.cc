@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What frameworks rely on beside results: the order of streams, scalars in memory, registered memory, who
 // makes communicators and how they end. One definition for host memory and for GPUs, whichever way calls go
 // there.

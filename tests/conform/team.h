@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sets of ranks: threads of this process, or processes that run the same test of the same program again.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a process remembers of its communicators and tells others.
 #include "src/core/diagnosis/activity_registry.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much a caller may queue ahead on streams.
 #include "src/core/communicator/admission.h"
 

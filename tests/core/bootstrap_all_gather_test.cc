@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/core/bootstrap/bootstrap_all_gather.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How soon a dead or stopped rank is noticed, by whom, and in which words; communicators of processes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

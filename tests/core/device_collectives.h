@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Help for tests of communicators whose collectives go by kernels: ranks in threads of one process, each on
 /// a GPU of the stand-in, with memory that only its streams touch.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators whose collectives go by kernels, ranks in threads of one process.
 #include "tests/core/device_collectives.h"
 

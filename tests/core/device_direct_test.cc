@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators whose adapters come to memory of GPUs by themselves (GPUDirect RDMA): two hosts in this
 // process, with a port of one fabric each.
 #include <gmock/gmock.h>

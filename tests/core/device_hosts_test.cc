@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators whose collectives go by kernels on several hosts: of this machine, with names of their own.
 #include <gmock/gmock.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends and receives of communicators whose calls go by kernels, ranks in threads of one process.
 #include "src/core/gpu/device_pairs.h"
 

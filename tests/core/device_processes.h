@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Help for tests of communicators whose collectives go by kernels, with ranks in several processes. Each
 /// case forks before it uses a GPU itself.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators whose collectives go by kernels, ranks in several processes. Each case forks before it uses a
 // GPU itself.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that die or stop while they join, at every phase that can be told apart from outside, and at random
 // moments.
 #include <fmt/format.h>

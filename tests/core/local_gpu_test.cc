@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The GPU of a communicator: chosen when it is made, kept to on every way, shared only where ranks may.
 #include <gmock/gmock.h>
 

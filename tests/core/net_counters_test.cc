@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What communicators say of their networks, also while operations are under way.
 #include <gmock/gmock.h>
 

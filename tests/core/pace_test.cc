@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/core/planning/pace.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a process says of its communicators, while they work, wait, fail and rest.
 #include "src/core/diagnosis/process_report.h"
 

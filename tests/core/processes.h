@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Ranks as real processes: forked children that run a function, say lines to the parent, and can be killed
 /// or stopped.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rings between hosts over RDMA devices that read and write memory of GPUs themselves, with the test in the
 // place of kernels.
 #include "src/core/gpu/proxied_end.h"

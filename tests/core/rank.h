@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a process needs to take part in a communicator, without everything above bootstrap.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rings from files of NCCL, and how many of them run.
 #include "src/core/planning/ring_file.h"
 

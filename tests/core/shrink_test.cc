@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that go on without those that died or stopped, as processes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Staged by itself: what it asks of a GPU and of the thread that carries operations out, for a communicator
 // of one rank whose operations are a copy.
 #include "src/core/staged/staged_launch.h"

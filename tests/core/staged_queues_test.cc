@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Staged calls where all streams of a process share one hardware queue of a GPU, which is served in the order
 // of submission: nothing may be behind a wait that needs it.
 #include <gmock/gmock.h>

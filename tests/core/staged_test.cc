@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators whose ranks are on a GPU and on hosts that have none.
 #include "src/core/staged/staged.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What staging is made of: pinned memory, flags, slots.
 #include "src/core/staged/staging.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What ranks in processes say of how they fared, and whom they name.
 #pragma once
 

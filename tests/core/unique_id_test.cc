@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/core/call/unique_id.h"
 
 #include <gmock/gmock.h>

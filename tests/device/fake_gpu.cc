@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "tests/device/fake_gpu.h"
 
 #include <sched.h>

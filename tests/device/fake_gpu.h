@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A GPU of the test's own: memory that faults when the host touches it, streams as threads, flags, calls,
 /// and graphs as recorded lists.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/device/float_format.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What processes pay that use no GPU, or have none: nothing is loaded, started or created for them.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gpu and captures into graphs, over the stand-in of a driver. Compiled for CUDA and for HIP.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GpuSharing, GpuEvents and GpuKernels over the stand-in of a driver. Compiled for CUDA and for HIP.
 #include "src/device/gpu_sharing.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a program does with its GPUs itself while weir's part of them is tested: calls of CUDA's or of HIP's
 /// runtime, whose names differ in a prefix alone. WEIR_TEST_HIP says which.
 #pragma once

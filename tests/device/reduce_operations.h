@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The operations that reductions are tested with.
 #pragma once
 

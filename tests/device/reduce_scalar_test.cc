@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The scalar definitions against arithmetic in double precision and brute force.
 #include "src/device/reduce_scalar.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Every vector path against the scalar definitions, bit for bit, and the public functions.
 #include "src/device/reduce.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table's names and types beside those of the vendor's header.
 #include "src/drivers/cuda_table.h"
 

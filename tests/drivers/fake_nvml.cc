@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libnvidia-ml.so.1 for tests: 2 GPUs with 2 NVLinks to each other and one to a switch that cannot be seen;
 // the second is divided by MIG and does not tell its PCIe width. WEIR_FAKE_NVML=broken makes the start fail.
 #include <cstdio>

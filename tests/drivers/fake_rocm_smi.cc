@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A librocm_smi64.so for tests: the two dies of an MI250, joined by 4 links, and a third GPU that one link
 // joins to the first and only PCIe to the second; it does not tell its NUMA node and has no partition modes.
 // WEIR_FAKE_ROCM_SMI=broken makes the start fail.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // With tests/drivers/fake_rocm_smi.cc as librocm_smi64.so.
 #include "src/drivers/rocm_smi.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Whether two functions take and give the same on the ABI's level: numbers of one size for numbers (an
 /// enumeration is one), pointers for pointers, structures of one size for structures.
 #pragma once

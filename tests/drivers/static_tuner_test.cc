@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tuner in the program itself, for STATIC_PLUGIN. A program of its own: where it also opened plugins of the
 // same name from files, the address sanitizer would rightly see one global defined twice.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What nvcc made of the kernels, read from the code itself: cuda_code.py sm_90.cubin... compute_100.ptx
 
 Of each kernel: registers of a thread, memory for spills (none is allowed), bytes of code, loads and stores of 16 bytes.

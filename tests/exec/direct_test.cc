@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans in which ranks use each other's buffers: right, and proved to be.
 #include "algorithms/catalogue/direct.h"
 

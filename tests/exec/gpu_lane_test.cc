@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The kernels, run on the host, against Run: the same programs, the same bits.
 #include <dlfcn.h>
 #include <fmt/format.h>

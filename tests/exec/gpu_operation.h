@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Help for tests that compare executors with Run: operations on all ranks, and what Run makes of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends and receives by the host's build of the kernel: a thread for each block, rings in memory.
 #include "src/exec/gpu/pair_table.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Help for tests of kernels: ranks whose lanes are blocks of the host's build of the kernels, a thread each,
 /// over rings in memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Segments of ranks: all rings lie in them, apart, and both ends of one name the same bytes.
 #include "src/exec/gpu/segment_table.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Arithmetic on granules against the scalar definitions.
 #include "src/device/granules.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What clang made of the kernels for AMD's GPUs, from the notes in the code: hip_code.py LLVM-READOBJ gfx90a.o...
 
 Of each kernel: registers of a thread, spilled ones (none may go to memory), bytes of code. Prints a table; ends with 1 where a budget is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Help for tests of execution: ranks of one process, joined by the loop transport, driven by one thread.
 #pragma once
 

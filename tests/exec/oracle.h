@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a collective must give, computed plainly, for integers held in any arithmetic type.
 #pragma once
 

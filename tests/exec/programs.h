@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Help for tests of programs: a plan lowered for all its ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs as operations of streams, over the stand-in of a driver, against Run: the same programs, the same
 // bits. Compiled for CUDA and for HIP.
 #include "src/exec/gpu/stream_executor.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A net plugin of NCCL over TCP on the loopback, built once per version of the interface (WEIR_NET_VERSION,
 // and WEIR_NET_SYMBOL: the name of its table). Structures are written down here anew, so that a mistake in
 // weir's is found. It is as inconvenient as plugins may be, and strict: misuse is result 3. As with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tuner plugin of NCCL, built once per version of the interface (WEIR_TUNER_VERSION, 4 or 5). Structures
 // are written down here anew, so that a mistake in weir's is found.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What fuzz targets share. A target reads bytes; what it can read it writes and reads again, which must give
 /// the same.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes as hwloc's XML: what is read comes back the same from its own text, and its graph is made.
 #include <cstddef>
 #include <cstdint>

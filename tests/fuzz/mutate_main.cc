@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fuzz target without a fuzzer: TARGET COUNT SEEDS... tries every seed, its beginnings, and COUNT mutations
 // of seeds, the same ones in every run. For everyday tests; libFuzzer looks deeper (see CMakeLists.txt).
 #include <cstdio>

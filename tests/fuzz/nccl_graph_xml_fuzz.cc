@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "tests/fuzz/fuzz.h"
 #include "topology/formats/nccl_graph_xml.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How large a topology of Slurm is.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What weir does on a machine with a GPU, in one call of at most 9 minutes and without a network:
 #
 #   tests/gpu/accept.sh [--hip] [--only REGEX]      builds from the checkout, runs all steps, prints a table

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """accept.sh on the stand-in of a driver: its table, its exit codes, its limits, its packed form.
 
 accept_test.py FOLDER BUILD_FOLDER, the first being that of accept.sh.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds what accept.sh runs: build.sh ROOT. Says which packages are missing where they are.
 set -euo pipefail
 cd "$1"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """CuPy's module for NCCL: communicators of two ranks of one process on one GPU, and every call it has."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Help for tests on a GPU: ranks whose lanes are blocks of the kernels in the GPU's own code, a launch and a
 /// stream per rank, over rings in memory of the one GPU.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What weir needs of a GPU, on a GPU: memory, streams, flags, sharing between processes, and the kernels,
 // whose results are the host's bits. Skipped with a sentence where there is none. Compiled for CUDA and for
 // HIP (WEIR_TEST_HIP).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One file with programs, libraries and scripts, for a machine without compilers and packages. Sourced by accept.sh.
 # shellcheck shell=bash disable=SC2154
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The steps themselves. Sourced by accept.sh; uses build, out, here, vendor and fake.
 # shellcheck shell=bash disable=SC2154
 

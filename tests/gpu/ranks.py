@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts the ranks of a PyTorch script as processes on one device, and tells each what it is.
 
 A script calls run(check); check(ranks) raises Wrong or Skip, or returns a sentence about what was right. Options of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A transformer so small that its training is quick on any device, and text for it that needs no file."""
 
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Judges the speed that the steps before have measured: speed.py FOLDER FAKE, FAKE being 1 on the stand-in.
 
 Wanted: 4 ranks in one process sum 256 MiB at 80% of what the memory allows or more, 8 bytes within 12 us and within 6 us in a

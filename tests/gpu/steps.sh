@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Steps with time limits, and the table of what they came to. Sourced by accept.sh; uses out, only and list.
 # shellcheck shell=bash disable=SC2154
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """All collectives of PyTorch against Gloo's results on the CPU: torch_collectives.py [--ranks N]."""
 
 import ranks as harness

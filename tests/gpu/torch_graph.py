@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """torch.cuda.graph captures collectives, and each replay carries them out again: torch_graph.py [--ranks N]."""
 
 import ranks as harness

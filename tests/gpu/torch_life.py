@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Groups of PyTorch begin and end well: non-blocking communicators, subgroups, abort while a rank is missing.
 
 torch_life.py [--ranks N]

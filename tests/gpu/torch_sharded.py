@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """FSDP2 and tensor parallelism give the losses of a run on one device: torch_sharded.py [--ranks N] (PyTorch 2.6 or newer)."""
 
 import ranks as harness

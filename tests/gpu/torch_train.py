@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """DistributedDataParallel: the loss curve of a small transformer is that of the run over Gloo on the CPU.
 
 torch_train.py [--ranks N]

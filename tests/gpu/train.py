@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The whole program on a GPU trains as on the CPU: train.py WEIR_TRAIN [FOLDER_OF_STAND_INS].
 
 With a folder on stand-ins of the driver and of cuBLAS: one rank, two ranks with a GPU each, two that share a model by

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "algorithms/ir/verify.h"
 
 #include <gmock/gmock.h>

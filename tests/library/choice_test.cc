@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which plans communicators choose, and from what they know it, as their log shows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that die, stop, disagree or are told to give up: who is to blame is named on every other rank, in
 // time.
 #include <gmock/gmock.h>

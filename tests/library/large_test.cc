@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // More than 4 GiB in one call, on a mapping that shows the same memory again and again.
 #include <gtest/gtest.h>
 #include <sys/mman.h>

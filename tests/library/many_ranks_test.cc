@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators of many more ranks than there are cores: they start, and their sums stay right.
 #include <gtest/gtest.h>
 

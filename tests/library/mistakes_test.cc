@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mistakes that users make, and the sentence that each of them gets. docs/troubleshooting.md lists them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

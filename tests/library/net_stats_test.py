@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the bench programs say that they sent over TCP is what they had to: net_stats_test.py FOLDER_OF_PROGRAMS."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One-sided calls between processes, over each way that they can take: data before signals, targets that are
 // busy elsewhere, targets that die.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Ranks as processes, for tests of the library through its C interface.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What profiler plugins are told: events in order, each with one end, in the group they belong to.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a repeated call must not do: allocate, enter the kernel, or leave something behind.
 #include <dirent.h>
 #include <gtest/gtest.h>

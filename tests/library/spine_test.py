@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What leaves send upwards in a real run: spine_test.py FOLDER_OF_PROGRAMS.
 
 Six hosts on two leaves, from network namespaces; their ranks alternate between the leaves, and a fabric file tells weir so. Large

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between hosts are larger than inside, and plans cut them: sizes around the borders.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

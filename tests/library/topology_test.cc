@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a communicator knows of the machines its ranks are on, as its log and the files that it reads and
 // writes show.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tuner plugins have a say in which plans run, the same on all ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

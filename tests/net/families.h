@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The address families that this machine's loopback has: containers often lack IPv6.
 #pragma once
 

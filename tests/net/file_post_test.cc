@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Open files that ranks hand to each other.
 #include "src/net/file_post.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/net/interface_drops.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/net/listener/local_registry.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paths of connections. What routers answer is tried in a network of namespaces (tests/netlab).
 #include "src/net/path_choice.h"
 

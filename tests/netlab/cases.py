@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Test programs whose cases need networks of namespaces: PROGRAM FOLDER_OF_PROGRAMS [CASE ...]."""
 
 import signal

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Hosts that are lost to the others are named, soon: faults_test.py FOLDER_OF_PROGRAMS CASE.
 
 Ends with 77 (skipped) where networks of namespaces may not be made.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Incast on a network of namespaces: all other hosts send to host 0 at once, behind a port with a shallow buffer."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Credit of the receiver keeps the queue of a shallow port below what it holds: incast_test.py FOLDER_OF_PROGRAMS CASE.
 
 Eight hosts send to one, 128 KiB behind its port. Ends with 77 (skipped) where networks of namespaces may not be made.

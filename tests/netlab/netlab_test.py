@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Networks of namespaces are what they say: netlab_test.py FOLDER_OF_PROGRAMS CASE.
 
 Ends with 77 (skipped) where they may not be made.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A leaf-spine network of namespaces, with links slowed down by token buckets far below what the machine can carry, so
 that they and not its cores are the bottleneck. Hosts are namespaces with a name of their own.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs on the hosts of a network: as ranks that find their place in the environment, or by mpirun."""
 
 import contextlib

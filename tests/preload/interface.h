@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// All functions that NCCL, RCCL and weir agree on, by name, of one library: that of WEIR_INTERFACE_OPEN,
 /// which is opened for its opener alone (RTLD_NOW | RTLD_LOCAL), else whatever the program is bound to.
 ///

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The table of interface.h: interface_names.py NAMES > names.c, with all names of NAMES (src/api/names.txt) but weir's own."""
 
 import sys

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every function of the interface is called, under its name and under its twin's, by one thread with two
 // ranks on GPUs; interface_test.py says which library is to answer.
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """All of the interface is weir's, preloaded and opened beside the vendor's: interface_test.py PROGRAM LIBRARY"""
 
 import os

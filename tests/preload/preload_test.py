@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """LD_PRELOAD puts weir in the place of the library that a program was linked against: preload_test.py PROGRAM LIBRARY"""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A library in the place of the vendor's, for programs to be linked against: vendor_library.py NAMES > library.c
 
 It has all names of NAMES (src/api/names.txt). Whoever calls one ends the program with 86 and a sentence; whoever loads it is told so.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Counts which subfolders of a folder include each other: arrows.py ROOT FOLDER [MOST].
 
 Prints a line per subfolder, and fails where includes go in a circle or more than MOST pairs of subfolders (arrows) are

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Refuses what grew too big or is not written here: budgets.py ROOT.
 
 A file has at most 600 lines, a function 60, an interface 8 pure virtual functions; there is no goto, and no

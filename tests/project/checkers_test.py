@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Breaches put into a toy tree must be found, with the right file and line: python3 -m unittest checkers_test."""
 
 import os
@@ -30,6 +31,8 @@ DOCUMENT = """# How it is built
 ## More
 | 9 | `not/a/floor` | nothing |
 """
+
+LICENSE = "SPDX-License-Identifier: Apache-2.0"
 
 
 class ToyTree(unittest.TestCase):
@@ -239,22 +242,29 @@ class Documents(ToyTree):
 
   def test_troubles_name_tests_that_are_there(self):
     self.write("docs/README.md", "[how](architecture.md) [trouble](troubleshooting.md)\n")
-    self.write("tests/a_test.cc", "TEST(A, B) {}\nTEST_F(C, D) {}\n")
+    self.write("tests/a_test.cc", f"// {LICENSE}\nTEST(A, B) {{}}\nTEST_F(C, D) {{}}\n")
     self.write("docs/troubleshooting.md", "| symptom | sentence | cause | test |\n|---|---|---|---|\n"
                "| a | b | c | `A.B`, `C.D` |\n| a | b | c | `A.C` |\n| a | b | c | none |\n")
     complaints = documents.check(self.root)
     self.assertEqual(complaints, ["docs/troubleshooting.md:4: there is no test A.C",
                                   "docs/troubleshooting.md:5: the row names no test"])
 
+  def test_a_source_names_its_license_at_once_or_behind_its_interpreter(self):
+    self.write("src/base/a.cc", f"// {LICENSE}\nint a;\n")
+    self.write("cmake/a.py", f"#!/usr/bin/env python3\n# {LICENSE}\n")
+    self.write("src/base/b.cc", f"int a;\nint b;\n// {LICENSE}\n")
+    self.assertEqual(documents.check(self.root),
+                     [f"src/base/b.cc:1: has no line '{LICENSE}'; expected it first, or behind '#!'"])
+
   def test_what_has_gone_stale_is_named_with_its_line(self):
     self.write("README.md", "# Toy\n[gone](docs/gone.md)\n| `src/gone` | what |\n"
                "| `A::gone` | `src/base/a.cc` | x |\n| `b` | `src/base/a.cc` | x |\n| `c` | `src/c.cc` | x |\n")
     self.write("docs/more.md", "")
-    self.write("src/base/a.cc", "int a;\n\nint b;  // TODO: c\n")
-    self.write("cmake/a.sh", "if true; then\n")
+    self.write("src/base/a.cc", f"// {LICENSE}\nint a;\nint b;  // TODO: c\n")
+    self.write("cmake/a.sh", f"# {LICENSE}\nif true; then\n")
     complaints = documents.check(self.root)
     self.assertEqual([complaint.split(": ")[0] for complaint in complaints],
-                     ["README.md:2", "docs/README.md:1", "README.md:3", "README.md:4", "README.md:6", "src/base/a.cc:3", "cmake/a.sh:1", "cmake/a.sh:2"])
+                     ["README.md:2", "docs/README.md:1", "README.md:3", "README.md:4", "README.md:6", "src/base/a.cc:3", "cmake/a.sh:1", "cmake/a.sh:3"])
 
 
 COMPATIBILITY = """# Compatibility

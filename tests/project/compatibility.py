@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/compatibility.md says what is so: compatibility.py ROOT.
 
 Every exported name (src/api/names.txt), field of ncclConfig_t (include/nccl.h) and variable (src/base/options.cc,

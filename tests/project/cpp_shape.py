@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds functions, classes and interfaces in C++ by counting braces; no compiler needed.
 
 It reads what Google style writes. What it does not see: functions made by macros, lambdas in initialisers.

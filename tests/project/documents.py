@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Pages and scripts that have gone stale: documents.py ROOT.
 
 Links in Markdown lead to files that exist, docs/README.md lists every page of docs/, tests that docs/troubleshooting.md names are there, folders and the way of one call
-in README's tables exist, shell scripts parse, and no source says that something is left to be done.
+in README's tables exist, shell scripts parse, every source names its license, and no source says that something is left to be done.
 """
 
 import os
@@ -101,10 +102,19 @@ def check_scripts(root):
       yield f"{path}:{number.group(1) if number else 1}: {parsed.stderr.strip()}"
 
 
+def check_license(root):
+  """Each source has the line in its first two: behind '#!' where there is one."""
+  tag = "SPDX-License-Identifier: Apache-2.0"
+  sources = source_tree.source_files(root, source_tree.CPP_SUFFIXES + source_tree.SCRIPT_SUFFIXES + ("CMakeLists.txt",))
+  for path in sources + [path for path in SCRIPTS if os.path.isfile(os.path.join(root, path))]:
+    if not any(tag in line for line in source_tree.read(root, path).split("\n")[:2]):
+      yield f"{path}:1: has no line '{tag}'; expected it first, or behind '#!'"
+
+
 def check(root):
   """All complaints as 'file:line: sentence'."""
   return [complaint for rule in (check_links, check_index, check_folders, check_way, check_tests,
-                                check_unfinished, check_scripts)
+                                check_unfinished, check_scripts, check_license)
           for complaint in rule(root)]
 
 

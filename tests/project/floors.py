@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Refuses includes that go up: floors.py ROOT. The table is the one in docs/architecture.md, under '## Floors'.
 
 A file may include its own folder, include/, and what its row grants. Vendor headers stay in src/drivers, its tests and

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Each header compiles alone: headers.py ROOT [--cxx COMPILER] [--cc COMPILER].
 
 A header of the product whose .cc includes it first is compiled alone where each file is compiled by itself, as

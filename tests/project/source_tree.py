@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of a source tree, and C++ text without what no checker wants to read."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a run of ctest comes to: summary.py JUNIT_FILE.
 
 Prints how many tests were skipped, the name of each that failed, and last 'N passed, N failed'. A program of GoogleTest that

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds names to the language of the field: words.py ROOT.
 
 Refuses the words that weir once had for things which NCCL, UCX and MPI have words for, and says what each became. Refuses

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The conformance suite over the RDMA devices of this machine, by verbs and by UCX: two "hosts" with two
 // rails each, as rdma-vm makes them (rxe0 and rxe1 of rank 0, rxe2 and rxe3 of rank 1).
 

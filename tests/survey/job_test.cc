@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a job is made of, from the reports of its processes.
 #include "src/survey/job.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reports of the RAS port: word by word where tools read the words.
 #include "src/survey/ras_report.h"
 

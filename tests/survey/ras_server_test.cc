@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The RAS port with real clients, sockets and processes.
 #include "src/survey/ras_server.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The protocol of the RAS port, line by line.
 #include "src/survey/ras_session.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Reports of processes that there are not, for tests of what is made of them.
 #pragma once
 

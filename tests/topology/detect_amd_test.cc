@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Detection from the trees that AMD's kernel driver shows.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Small machines as hwloc's XML.
 #pragma once
 

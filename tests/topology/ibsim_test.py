@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A subnet of InfiniBand that ibsim simulates, found by weir topo and weir doctor: ibsim_test.py WEIR.
 
 Two rails: HCA j of hosts 0 to 3 on leaf j, of hosts 4 to 7 on leaf 2 + j; three spines with two cables to each leaf. Then

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Leaves of an Ethernet, found from live LLDP: lldp_test.py WEIR.
 
 Two switches are bridges in network namespaces of their own, with lldpd on their ports; two hosts have a cable to each and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real kinds of machines, each as a tool describes it: tests/topology/machines/README.md.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

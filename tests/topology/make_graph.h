@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Graphs of machines that a line describes.
 #pragma once
 

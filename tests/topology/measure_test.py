@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Leaves found by measuring: measure_test.py WEIR [CASE ...].
 
 The network is one of namespaces (tests/netlab). Ends with 77 (skipped) where they may not be made.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Leaves from measurements: pairings, clustering, and pretended networks with noise.
 #include "topology/model/measured.h"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "topology/formats/nvidia_smi.h"
 
 #include <fmt/format.h>

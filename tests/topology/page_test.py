@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The page of `weir topo --html` in a browser: page_test.py WEIR.
 
 Opens it in Chromium without a screen: nothing is complained about on the console, network and hosts are there and

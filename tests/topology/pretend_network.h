@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A network on paper for tests of measurements: hosts on leaves with uplinks, leaves in pods. The pairs of a
 /// round share links fairly; figures carry noise from a seed.
 #pragma once

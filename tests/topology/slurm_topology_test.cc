@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "topology/formats/slurm_topology.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The views for terminals and programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every collective of torch.distributed over weir gives what Gloo gives, element by element, or what its definition says
 where Gloo does not have it: collectives_test.py PACKAGE --ranks N [check...]."""
 

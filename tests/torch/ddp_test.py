@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """python/examples/ddp.py over weir and over Gloo: ddp_test.py BUILD/python --ranks 4 [check...].
 
 Twice over weir gives the same bits. Over Gloo it gives the same bits with 2 ranks, where a sum has one order only, and

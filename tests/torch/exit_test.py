@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How processes with a group end, in which the group outlives the interpreter: exit_test.py PACKAGE."""
 
 import atexit

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong ends in time, on every rank, with a sentence that names the culprit:
 failures_test.py PACKAGE --ranks N [check...]. Each check has a group of its own; the last one kills rank 1."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device for PyTorch that says it is CUDA's, over the stand-in of CUDA's driver (tests/fakes/gpu): for
 // tests of tensors on GPUs with a PyTorch that is built without CUDA. Has the name of PyTorch's own library
 // and its one function that weir asks for. Loaded by torch.ops.load_library(); whatever it does not know is

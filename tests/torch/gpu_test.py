@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tensors of GPUs over weir give what tensors of the CPU give, in the order of PyTorch's streams: gpu_test.py PACKAGE
 --ranks N [check...]. The GPUs are stand-ins: GPU_STAND_IN names the library that PyTorch takes for CUDA's, and
 LD_LIBRARY_PATH the folder of the driver.

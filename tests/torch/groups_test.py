@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Process groups over weir: groups_test.py PACKAGE --ranks N [check...]."""
 
 import datetime

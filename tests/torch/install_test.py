@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """pip installs the package from the build tree, and it works where it was put: install_test.py BUILD/python."""
 
 import importlib.util

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Sends and receives over weir: messages_test.py PACKAGE --ranks N [check...]."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs ranks of PyTorch's process groups as processes of the same script, for the tests beside this file.
 
 A script calls main({"name": check, ...}) with functions check(ranks). Its options: the folder of the package, how many

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """weir-train --regroup while ranks are lost: chaos_test.py FOLDER_OF_PROGRAMS processes|network [--rounds N] [--seed N].
 
 In each round one or two of four ranks are killed, stopped or cut off at random moments. The others must end by themselves, within a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Checkpoints: written by some ranks, read by others; damage; failures while saving.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

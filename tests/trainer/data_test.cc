@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text and the samples drawn from it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A file layer whose n-th call fails, or is the last thing that the process does.
 #pragma once
 

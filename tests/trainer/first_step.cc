@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints the first step of a small model as JSON: its parameters, its sequences, its loss and its gradients.
 #include <cstdio>
 #include <nlohmann/json.hpp>

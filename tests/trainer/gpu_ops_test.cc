@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arithmetic of training on a GPU, with the stand-ins of its driver and of cuBLAS: what a GPU's memory,
 // streams and handles are asked for is right, and results are the CPU's within rounding.
 #include "trainer/math/gpu/gpu_ops.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel of row operations as GPUs run it, here for the host: every operation against the CPU's, for any
 // number of teams. Bits are the same where sums have the CPU's order, which is everywhere but in the
 // gradients of biases and gains.

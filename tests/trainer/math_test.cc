@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products, random numbers and sums in a tree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What must not change what weir-train learns: matrix_test.py WEIR_TRAIN canonical|plain|parts|switches.
 
 Canonical runs end with one digest of parameters and moments, whatever ranks, strategy, limiter, prefetch, micro-batch and transport;

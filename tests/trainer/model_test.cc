@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A whole model: its gradients against central differences of the model in fp64, and what must not change its
 // bits.
 #include "trainer/model/model.h"

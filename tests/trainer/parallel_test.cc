@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models cut into stages and slices: who has which part, in which order stages go, and what of it counts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

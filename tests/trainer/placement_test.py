@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Where the parts of a model go: placement_test.py WEIR_TRAIN [--show].
 
 Eight ranks on four hosts, two to a leaf, numbered so that neither hosts nor leaves follow each other, train a model in two stages of two

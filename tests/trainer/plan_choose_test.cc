@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include <gmock/gmock.h>
 
 #include "trainer/plan/choose.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What weir-train --plan-only takes and prints.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shipped clusters: predictions beside published figures, and the ablation of the limiter.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of collectives against the closed forms of rings.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults for weir-train, to be preloaded: WEIR_PLANTED says which one rank 1 has.
 //
 //   none          nothing: the gates must hold

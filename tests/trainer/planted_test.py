@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The gates of matrix_test.py see faults: planted_test.py WEIR_TRAIN WEIR LIBRARY, of planted_faults.cc.
 
 Each fault is planted into rank 1 of four. The digest of canonical runs and the losses of others must both tell; without a

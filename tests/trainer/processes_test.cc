@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Training as processes: canonical bits over transports and hosts, and death at any call of a save.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

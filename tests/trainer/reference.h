@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The trainer's arithmetic once more, naively and in fp64: one loop per formula, nothing shared with the
 /// kernels.
 #pragma once

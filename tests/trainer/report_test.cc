@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces, plots and pages of runs.
 #include <gmock/gmock.h>
 

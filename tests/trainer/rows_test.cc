@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each row kernel against the formulas in fp64: its values, and its gradients against central differences of
 // them.
 #include "trainer/math/rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training by one rank: that it learns, what does not change its bits, and the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

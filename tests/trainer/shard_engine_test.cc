@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The engine on threads as ranks: sums, canonical bits, the limiter, misuse.
 #include "trainer/shard/engine.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Who works on which grains.
 #include "trainer/shard/grains.h"
 

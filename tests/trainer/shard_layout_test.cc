@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How units are cut, and which ranks share a copy.
 #include "trainer/shard/layout.h"
 

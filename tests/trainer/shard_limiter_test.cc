@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The limiter of gathers: FSDP's sliding window, and block and flush.
 #include "trainer/shard/limiter.h"
 

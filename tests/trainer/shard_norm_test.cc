@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sums of squares per block.
 #include "trainer/shard/norm.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The order in which units are used.
 #include "trainer/shard/visits.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model cut into slices (tensor parallelism): what the slices compute together is what the whole model
 // computes.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A folder of the test's own, removed at its end; in memory where the system offers that, as disks take long
 /// to write what many small tests ask them to.
 #pragma once

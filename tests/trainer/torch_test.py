@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The trainer's gradients are PyTorch's: torch_test.py PROGRAM, which prints a first step as JSON (first_step.cc).
 
 Ends with 77 (skipped) where PyTorch is not installed (Debian's python3-torch).

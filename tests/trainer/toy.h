@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A model of which only the sums matter: gradients by formula, plain gradient descent.
 #pragma once
 

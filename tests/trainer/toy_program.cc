@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One rank of a canonical training run of the toy model, from the newest checkpoint on:
 ///
 ///     toy_program STRATEGY SHARD_RANKS STEPS [FOLDER [RANK CALL]]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "tests/transports/both_ends.h"
 
 namespace weir::testing {

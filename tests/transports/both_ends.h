@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A channel from rank 0 to rank 1 with both ends in this thread, for tests of what befalls it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What every transport must do, written once (conformance.cc) and instantiated per transport and kind of
 /// peers:
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// RDMA devices that exist only in the memory of a test: reliable pairs between them, and the ways in which
 /// real ones break.
 ///

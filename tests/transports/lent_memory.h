@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Memory to lend to transports: a file that the test can look into as well.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A transport whose ends all have their slots in memory that it was lent.
 ///
 /// Not thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One rank of a pair with its transport connected to the other rank, and the sending and receiving of test
 /// messages.
 #pragma once

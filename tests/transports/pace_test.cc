@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Senders that are given a pace: what they may never do is be faster, so these tests hold on slow machines.
 #include <gtest/gtest.h>
 #include <sys/socket.h>

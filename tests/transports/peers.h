@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Two ranks for a test, as threads of this process or as two forked processes, with a side channel between
 /// them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A rank with tcp over loopback, for tests.
 #pragma once
 

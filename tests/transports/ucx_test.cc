@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "transports/ucx/ucx.h"
 
 #include <gmock/gmock.h>

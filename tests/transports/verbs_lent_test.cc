@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Channels of verbs whose slots lie in memory that the transport was lent, as that of GPUs is.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Ranks over RDMA devices of a FakeFabric.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "transports/verbs/verbs.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Access Control Services (ACS) of PCIe switches: whether they send what devices below them say to each
 /// other up to the root complex, which is slow, or forbidden there.
 #pragma once

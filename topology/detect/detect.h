@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Finds out what one host is made of, by asking everything that knows a part of it.
 ///
 /// Probes run in phases: the processors and the PCI tree (cpu), what its links do (pci), GPUs (nvml, kfd,

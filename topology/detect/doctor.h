@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What is wrong or slow on a host besides its topology: limits, drivers, the IOMMU, ACS.
 #pragma once
 

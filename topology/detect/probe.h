@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What probes share. Each has one function, in a file of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How AMD's kernel driver describes links between GPUs: in sysfs (KFD), and through ROCm SMI, which reads
 /// them there.
 #pragma once

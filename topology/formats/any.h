@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Any of the formats of this folder, recognised by its beginning.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sets of logical processors in the ways that formats write them.
 #pragma once
 

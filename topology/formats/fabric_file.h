@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// weir's own file for a network that is typed by hand, or written down after it was found.
 ///
 ///   weir fabric 1                              the first line

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Lists of names as Slurm and people who run clusters write them: "node[01-04,7],rack[1-2]-gpu[0-3],login".
 ///
 /// Brackets hold numbers and ranges; a range counts with as many digits as its first number has, so [08-11]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// hwloc's XML: what `lstopo --of xml` and hwloc_topology_export_xml() write. One file is one host.
 ///
 /// Source: hwloc's documentation and the files that hwloc 1.x (no version, NUMA nodes hold their processors),

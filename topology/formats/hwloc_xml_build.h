@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The parts of graph_of(HwlocXml). Internal to hwloc_xml_*.cc.
 #pragma once
 

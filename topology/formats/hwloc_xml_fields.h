@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The fields of hwloc's XML that have a form of their own. Internal to hwloc_xml*.cc.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "topology/formats/hwloc_xml_kinds.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the objects of hwloc's XML are. Internal to hwloc_xml_*.cc.
 #pragma once
 

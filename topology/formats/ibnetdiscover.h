@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What ibnetdiscover (rdma-core, infiniband-diags) prints about an InfiniBand fabric.
 ///
 /// Two forms are read, told apart by the first line that is no comment. The full one (ibnetdiscover, with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Levels of switches, the same way for every format that does not give them.
 #pragma once
 

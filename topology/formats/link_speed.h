@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The words for how fast links of networks are.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the readers of line-based listings share: checks of the text, a cursor over one line, sentences with
 /// lines.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Graph files of NCCL and RCCL: the rings and trees that they found, channel by channel (NCCL_GRAPH_FILE,
 /// NCCL_GRAPH_DUMP_FILE).
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Topology files of NCCL (version 1) and RCCL (version 2): one host or several, without a network.
 ///
 /// Source of the format: src/graph/xml.cc and topo.cc of NCCL 2.28 and 2.30 and of RCCL 2.21. Where those

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The text of `nvidia-smi topo -m`: how the GPUs and NICs of one host are connected.
 ///
 /// Source: what the tool prints (its legend explains the cells), as printed with tabs or as people paste it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The text of `rocm-smi --showtopo`: how the GPUs of one host are connected.
 ///
 /// Source: what the tool prints, sections between banners of = signs, of any length: "Weight between two

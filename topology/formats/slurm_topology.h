@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Slurm's topology.conf (man topology.conf): the tree form and the block form.
 ///
 ///   SwitchName=leaf1 Nodes=node[01-16] LinkSpeed=100      BlockName=rack1 Nodes=node[01-18]

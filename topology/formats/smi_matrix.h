@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the texts of `nvidia-smi topo -m` and `rocm-smi --showtopo` have in common: a cell for each pair of
 /// devices of one host, and no PCI addresses.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Text that is read, and where in it something is wrong.
 ///
 /// Every reader of this folder takes a Source and refuses what it does not understand: with the file, the

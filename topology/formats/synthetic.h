@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Machines from one line, for tests, plans on paper and simulations:
 ///
 ///     2 x (8 gpu nvswitch 300, 8 nic 25) leaf 4:1

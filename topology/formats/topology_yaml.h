@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Slurm's topology.yaml (since 25.05, man topology.yaml): several named topologies of the kinds of
 /// slurm_topology.h.
 ///

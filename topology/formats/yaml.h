@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// YAML files through libyaml, with line numbers for what is wrong in them.
 #pragma once
 

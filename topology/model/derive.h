@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What follows from a graph: which GPUs and hosts belong together, and where bytes have to squeeze through.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What is wrong or slow in a topology, and what to do about it, in sentences.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A machine or a cluster as a value: what there is, and what connects it.
 ///
 /// Nodes hang in a tree of containment (a port in its NIC, the NIC below its PCIe switch, that below its NUMA

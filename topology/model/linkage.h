@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Things that are near each other, found from distances alone: agglomerative clustering with average
 /// linkage.
 ///

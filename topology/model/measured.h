@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which hosts share a leaf switch, from what was measured between them: the last resort where no switch says
 /// so.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One graph out of several that describe parts of the same cluster: what each rank or host sees, and the
 /// fabric between them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What two descriptions of the same thing say together.
 #pragma once
 

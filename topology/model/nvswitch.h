@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What no description of a machine says of its NVSwitches: how they are joined to each other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How two devices reach each other, in the words that people know from `nvidia-smi topo -m` and from NCCL.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// PCIe switches that are parts of one: the bytes between them need not go up to the processor.
 #pragma once
 

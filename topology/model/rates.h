@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How fast links of known kinds are: nominal data rates per direction, before protocol overhead.
 ///
 /// Sources: PCI Express base specification (line codes); NVIDIA's and AMD's data sheets for NVLink and

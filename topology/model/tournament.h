@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Who measures with whom: every host with every other exactly once, in as few rounds as there can be, all
 /// hosts at work at once (but one that rests where their number is odd). It is the circle method of chess
 /// tournaments.

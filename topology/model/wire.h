@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Graphs as bytes, for their way between processes of one version of weir.
 ///
 /// Not a file format: nothing in it says what it is, and it changes with the fields of graph.h. Who sends it

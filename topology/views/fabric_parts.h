@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What of a network is drawn as one box: hosts and switches that are alike are folded where all of them
 /// would be too many to read.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "topology/views/fabric_wires.h"
 
 #include <fmt/format.h>

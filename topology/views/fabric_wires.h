@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The links of a network as wires between rows of boxes that have their places.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a picture says about a node or a link: short labels, and lines for whoever points at it.
 #pragma once
 

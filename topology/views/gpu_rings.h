@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The GPUs of a host once more, on rings, for the links that join them directly.
 #pragma once
 

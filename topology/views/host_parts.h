@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What of a host is drawn as one box, and what hangs on what, before any of it has a place.
 #pragma once
 

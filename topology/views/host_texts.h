@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What is written into the boxes of a host.
 #pragma once
 

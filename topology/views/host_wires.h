@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The links of a host as wires between boxes that have their places.
 #pragma once
 

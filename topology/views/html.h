@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A graph as one page for a browser: no network, no other files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A graph as JSON, for programs: {"nodes": [...], "links": [...]}; ends of links and parents are places in
 /// "nodes". Nothing that is not known is written.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Pictures of a graph as geometry: what is drawn where, before it is written as SVG.
 ///
 /// Units are pixels at full size, x to the right and y down. Boxes lie inside one another or apart; a text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// GPUs and NICs of a host against each other, as `nvidia-smi topo -m` prints them: path classes, then GB/s.
 #pragma once
 

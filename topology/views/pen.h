@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Draws into a Drawing: boxes with their texts, wires with their labels, a legend.
 #pragma once
 

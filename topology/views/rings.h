@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// GPUs on a ring, in an order in which their links cross least.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A graph in one line, for logs: "2 nodes, each with 2 NUMA nodes, 8 GPUs (NVIDIA H100) with NVLink, 8 NICs;
 /// 4 leaves, 2 spines, 2:1 oversubscribed".
 #pragma once

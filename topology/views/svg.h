@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Pictures of a graph as SVG: no scripts, no fonts, nothing from outside. Readable on light and dark ground.
 /// Elements have a <title> with what is known of them.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "topology/views/text.h"
 
 #include <fmt/format.h>

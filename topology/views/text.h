@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Texts in pictures: how wide they are, and how they are written into XML.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "topology/views/traffic.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a collective puts on the links of a graph, for pictures that show it.
 #pragma once
 

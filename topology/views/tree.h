@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A graph as an indented tree, as lstopo prints a machine, with speeds; below it, which NIC is nearest to
 /// which GPU, and the switches of the network.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How figures and devices are written for people, the same in every view.
 #pragma once
 

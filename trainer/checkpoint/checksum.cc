@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "trainer/checkpoint/checksum.h"
 
 #define XXH_INLINE_ALL

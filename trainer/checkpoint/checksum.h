@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// XXH3 with 64 bits: finds what disks and networks do to files, not what an enemy does.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "trainer/checkpoint/engine_state.h"
 
 namespace weir::checkpoint {

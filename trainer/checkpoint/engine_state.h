@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What of a sharded engine and its optimiser goes into checkpoints.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The changes that checkpoints make to a file system, one system call each.
 #pragma once
 

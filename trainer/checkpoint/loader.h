@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Checkpoints read by any number of ranks, however they were written.
 #pragma once
 

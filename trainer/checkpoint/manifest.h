@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a checkpoint holds: the text file `manifest`. Pure.
 ///
 ///     weir checkpoint 2

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The file that one rank writes: parts of arrays in records, each with a checksum, and an index of them.
 ///
 ///     8 bytes "weirckp1", the floats of all records, then per record 40 bytes: unit and array (32 bits),

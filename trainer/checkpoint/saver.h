@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Checkpoints written by all ranks of a world, while training goes on.
 ///
 /// Each rank writes what it alone has to a file in `step-N.tmp`, on a thread of its own. When all files are

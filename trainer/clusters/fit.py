@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Fits the constants that a cluster file calls fitted: fit.py WEIR-TRAIN-PLAN FILE.
 
 Least squares over the logarithms of predicted / published of the rows that are marked (fitted), by a pattern search over

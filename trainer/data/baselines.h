@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What loss a text can be expected to have: figures of simple predictors and compressors.
 ///
 /// Thread safety: pure functions.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes kjv.txt.xz, the text that ships with the trainer: the King James Bible of Debian's packages bible-kjv and
 # bible-kjv-text, which is in the public domain; one verse per line, without the references before the verses.
 set -euo pipefail

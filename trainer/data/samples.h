@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which sequences a step learns from. They depend on the seed, the step and the number within the global
 /// batch only, so neither ranks nor micro-batches change them, and a run continues at any step without a
 /// state of its own.

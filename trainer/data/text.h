@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The text that is learned: bytes, of which the last tenth is held out for evaluation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// bfloat16 as 16 bits: the upper half of a float, rounded to nearest, ties to even. Pure;
 /// constexpr, so that code for GPUs may call it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Biases, residuals and GELU.
 #include "trainer/math/row_parts.h"
 #include "trainer/math/rows.h"

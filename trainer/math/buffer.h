@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// An array of floats on the borders of cache lines, zeroed. Owns its memory; moves, does not copy.
 #pragma once
 

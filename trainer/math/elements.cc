@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What touches each element by itself: sums, bfloat16, AdamW; and sums of squares.
 #include <algorithm>
 

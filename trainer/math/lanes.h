@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sixteen floats at once, for the row kernels.
 ///
 /// Sums over a row run in sixteen lanes that are added up in one fixed order, whatever the processor: the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The arithmetic of training on one device: matrix products and row kernels on arrays in its memory.
 ///
 /// One object per rank, used by one thread at a time. Calls are carried out in order; on a GPU they are

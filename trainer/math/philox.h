@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Random numbers by counter: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy
 /// as 1, 2, 3", 2011). A number depends on its key and its place only, not on what was drawn before or
 /// elsewhere.

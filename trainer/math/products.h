@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Matrix products, through oneDNN.
 ///
 /// A product is given by shape and layout alone, so that the same shape always runs the same code: on one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Calls of row kernels as values: what Ops (ops.h) is given, and what a kernel of a GPU is passed. Names and
 /// fields are the functions of rows.h and their arguments, which also say what each does.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What row kernels do inside a row, once for all devices: the CPU's (bias.cc, layernorm.cc, softmax.cc,
 /// elements.cc) and GPUs' (gpu/kernels.cc) differ in who takes which row. Everything must be inlined, as
 /// lanes.h says.

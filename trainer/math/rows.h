@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Row kernels: everything of a transformer that is no matrix product, forward and backward, on the CPU.
 ///
 /// All arrays are dense and row-major; `rows` is the number of tokens. Gradients of parameters, and of inputs

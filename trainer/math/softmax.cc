@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax: of attention, and of the loss.
 #include <cstring>
 

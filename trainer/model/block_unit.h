@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One block of the transformer: x + attention(norm(x)), then + MLP(norm of that).
 #pragma once
 

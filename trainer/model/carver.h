@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Cuts one array into parts, or only counts what they would take.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The shape of a model: a decoder-only transformer in GPT-2's form (Radford et al., 2019) with bytes for
 /// tokens, learned positions, layer norms before each half of a block, GELU, and an output layer of its own
 /// (not the embedding's: units then share no parameters).

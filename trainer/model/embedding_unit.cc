@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "trainer/model/embedding_unit.h"
 
 namespace weir::trainer {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The first unit: a row of a table for each token, plus one for its position.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Where a unit's backward pass leaves the gradients of its parameters: two ways to add up those of its
 /// pieces.
 #pragma once

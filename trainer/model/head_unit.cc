@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "trainer/model/head_unit.h"
 
 #include "trainer/model/carver.h"

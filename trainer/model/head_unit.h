@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The last unit: layer norm, logits of the next byte, and their loss.
 #pragma once
 

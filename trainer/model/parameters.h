@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The parameters of one unit: one flat array of floats and the table of the tensors in it. The table says
 /// where things lie; the array is the caller's, whole or any part of it.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A unit of the model: what is gathered, computed and freed together when parameters are sharded. A model is
 /// a list of units (model.h): embedding, blocks, head.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which rank has which part of a model that is cut into stages (of a pipeline) and slices (of tensors), and
 /// which ranks have the same part. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The stages of a pipeline, and the channels from each to the ones before and after.
 #pragma once
 

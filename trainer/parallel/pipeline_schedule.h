@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The order in which a stage of a pipeline does its passes: one forward, one backward (1F1B, Narayanan et
 /// al., 2021). Pure.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "trainer/parallel/slice_sums.h"
 
 #include "trainer/math/gpu/gpu_ops.h"

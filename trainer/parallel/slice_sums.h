@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sums over the ranks that have the slices of the same units.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "trainer/parallel/stage_channel.h"
 
 namespace weir::parallel {

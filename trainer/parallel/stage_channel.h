@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One direction between two neighbouring stages: activations on their way forward, or gradients on their
 /// way back. Both sides send and receive the same micro-batches in the same order.
 #pragma once

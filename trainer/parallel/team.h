@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// This rank's part of a model, and what joins it to the ranks that have the others.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The automatic plan: the quickest way to run a step that fits in memory.
 ///
 /// Thread safety: pure functions.

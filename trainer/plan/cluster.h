@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the step-time model knows of a cluster: GPUs in equal nodes, and what joins them.
 ///
 /// Thread safety: values.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Cluster files: a cluster, models, plans to make and published figures (docs/trainer-planning.md).
 ///
 /// Thread safety: pure functions, but for reading the file.

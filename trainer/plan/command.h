@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// `weir-train --plan-only`: its options, and what it does.
 #pragma once
 

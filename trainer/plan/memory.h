@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a GPU has to hold: states, units in flight, and what forward leaves for backward.
 ///
 /// Thread safety: pure functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A transformer as the step-time model sees it: units that are gathered, computed and reduced one after the
 /// other.
 ///

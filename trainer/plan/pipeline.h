@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The time of a step with tensor and pipeline parallelism beside sharded data parallelism (1F1B,
 /// interleaved), so far as published figures need it; the trainer's own are in trainer/parallel.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The time of a step, its exposed communication and its memory, for one way to run it.
 ///
 /// Thread safety: pure functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Published figures beside what is predicted for the same job.
 ///
 /// Thread safety: pure functions.

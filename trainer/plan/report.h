@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What `weir-train --plan-only` prints.
 ///
 /// Thread safety: pure functions.

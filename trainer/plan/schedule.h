@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The list schedule of one step: gathers, computing and reductions of units, in time.
 ///
 /// Computing goes forward over all units and back, once per micro-batch. Links inside nodes and between nodes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How long gathers and reductions of a unit take: closed forms of rings, per shard group and replica group.
 ///
 /// Thread safety: pure functions.

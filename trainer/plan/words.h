@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The words of one line of a text format, taken from left to right; what is not as expected is told with its
 /// place.
 ///

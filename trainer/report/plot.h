@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Line plots as SVG, with colours from the page's style sheet (classes s0, s1, ...).
 ///
 /// Thread safety: pure functions.

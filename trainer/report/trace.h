@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Traces that chrome://tracing and ui.perfetto.dev open: one process per rank, one row per stream.
 ///
 /// Format: "Trace Event Format" of the Chromium project, JSON object form, complete events.

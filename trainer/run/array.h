@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// An array of floats where a rank computes: in host memory, or in that of its GPU. Zeroed; owns its memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The automatic plan of a run: what the user left open is chosen by the step-time model (trainer/plan) for
 /// the ranks that are here (survey.h).
 #pragma once

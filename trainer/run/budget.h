@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The memory of a rank: what its arrays take, and how a budget is shared between activations and parameters
 /// that are gathered.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a rank computes on: the CPU, or one of the GPUs of its host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// An engine runs the model: where parameters live and who computes what. The training loop (train.h) knows
 /// no more of it than this. All ranks make the same calls and get the same losses and text.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a run leaves behind beside its metrics: a trace and a page (trainer/report).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The two loops of training: forward over the units of this rank's part of the model, and backward over them
 /// in reverse; with what they keep between the two.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Notes what a rank does in one step. Used by one thread.
 #pragma once
 

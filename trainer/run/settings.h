@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a run of training is asked to do, and how its learning rate goes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The engine of any number of ranks: parameters, gradients and moments are sharded (trainer/shard), the
 /// sequences of a global batch are dealt out in order. With Settings::parts the model is cut into stages and
 /// slices (trainer/parallel), each of its own ranks, and what is said above holds for each of them.

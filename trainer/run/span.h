@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What one rank did when: a stretch of time on one of its rows.
 #pragma once
 

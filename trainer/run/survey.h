@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What planning needs to know of the ranks that are here: measured in a second or two, alike on all of them.
 #pragma once
 

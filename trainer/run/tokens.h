@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The sequences of one micro-batch, and what the model makes of them, where a rank computes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The training loop: steps, evaluation, what is printed and written, and text at the end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The ranks that train together: which one this process is, and the communicator of all.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One piece of memory from which gathered parameters are taken and to which they are given back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the engine does with arrays itself, where they live: in host memory, or in that of a GPU. All of it
 /// is complete on return. On a GPU errors are kept by its Ops: ask for status().
 #pragma once

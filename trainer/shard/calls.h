@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Calls of the library as Status values, and handles that free themselves.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sharded training of a list of units: parameters gathered ahead of use, gradients reduced behind it.
 ///
 ///     for each step:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Whole parameters of units, gathered ahead of their use.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Who works on which grains of a global batch. Pure.
 ///
 /// A grain is the smallest part of a global batch, a sequence; canonical sums are made of them

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which ranks share a copy of the parameters.
 #pragma once
 

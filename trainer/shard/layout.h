@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How flat parameters are cut into shards, and shards into pieces. Pure.
 ///
 /// A unit is padded to `shards` equal shards of whole blocks. Where replicas hold the same shard, it is cut

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How many gathers may be under way: FSDP's rate limiter (limit_all_gathers), in gathers and in bytes. Pure.
 ///
 /// A gather is under way from the moment it is queued until its parameters are released again, so the limit

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The norm of gradients, with bits that do not depend on how they are sharded. Pure.
 #pragma once
 

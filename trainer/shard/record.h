@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// When collectives ran and how long the caller waited for them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Gradients of whole units on their way to the shards that own them.
 #pragma once
 

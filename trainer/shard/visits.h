@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The order in which units are used: forward from the first to the last, backward in reverse. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A channel over connections of a network that matches sends with posted receives (src/drivers/matched.h),
 /// with slots enrolled at both ends.
 ///

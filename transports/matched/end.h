@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the sending and the receiving end of a matched channel have in common; for the matched_*.cc files
 /// only.
 ///

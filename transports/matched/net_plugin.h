@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// net_plugin: ranks whose hosts have a net plugin of NCCL for the same network.
 ///
 /// The two ends of a channel meet at the receiver's listener and exchange the plugin's handles there; from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the two ends of a matched channel tell each other; for the files of this folder only.
 ///
 /// Over a connection that the sender delivers at the receiver's listener, in frames (setup_connection.h):

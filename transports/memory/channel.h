@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A channel through memory that both ends address: a ring of records in the receiver's ring pool.
 ///
 /// Layout of a channel's block, made by the receiver and announced in its directory (ring_pool.h):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// cma ("cross memory attach"): ranks of one host that cannot or must not share memory. The receiver reads
 /// the sender's memory through the kernel.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The board of a rank: private memory in which it writes down its open channel ends, and which peers read
 /// through the kernel. The counterpart of a segment where nothing can be mapped.
 ///

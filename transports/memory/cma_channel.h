@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A channel without any shared memory: the sender keeps messages in its own slots, the receiver fetches them
 /// through the kernel into slots of its own, and each reads the other's counter on its control block
 /// (cma_board.h).

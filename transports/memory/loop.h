@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// loop: ranks of one process, through each other's segments as they lie in the address space.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "transports/memory/remote_memory.h"
 
 #include <fmt/format.h>

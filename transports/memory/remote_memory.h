@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Reading the memory of another process through the kernel (process_vm_readv): no mapping, no help from its
 /// owner.
 ///

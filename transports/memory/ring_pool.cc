@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "transports/memory/ring_pool.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The ring pool: the part of a segment in which channels are made, and the directory that tells peers where.
 ///
 /// The owner makes a block for a channel that comes to it and announces it under (source rank, channel

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The segment of a rank: shared memory, one piece per communicator rank, which peers on the same host can
 /// map. It holds the doorbell on which the rank sleeps, the exchange area that named fast paths use, and the
 /// ring pool where peers put messages.

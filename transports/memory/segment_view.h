@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A segment (see segment.h) as seen from one address space.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// shm: ranks of one host, through each other's segments, mapped by memfd.
 ///
 /// Works between processes of one user that see each other in /proc; containers need one pid namespace. Where

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What loop and shm have in common: channels in segments that this process addresses. They differ in how the
 /// segment of a peer comes into the address space.
 #pragma once

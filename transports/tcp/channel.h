@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A channel over one or several TCP connections, with slots in private memory at both ends.
 ///
 /// The sender connects to the receiver's listener and delivers its streams there; the receiver collects them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The control connection of a path of a tcp channel: a connection of its own for small frames in both
 /// directions, which say how the channel goes on. For the files of this folder only.
 ///

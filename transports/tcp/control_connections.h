@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The control connections of a tcp channel, one on each path: whichever works says what there is to say of
 /// the channel, and each says what concerns its own path. For the files of this folder only.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "transports/tcp/counters.h"
 
 #include <netinet/in.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "transports/tcp/credit.h"
 
 #include "src/base/clock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Credit of a path of a tcp channel: how the receiver limits what its sender has under way there
 /// (transports/credit_budget.h). What is told goes over the path's control connection
 /// (transports/tcp/control_connections.h). For the files of this folder only.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The addresses of this process, as transport addresses of tcp name them, and the paths from them to those
 /// of a peer.
 #pragma once

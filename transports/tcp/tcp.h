@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// tcp: ranks that a network joins, over connections that are delivered at the peer's listener.
 ///
 /// Reaches whoever's listener this host has a route to. Where both processes have listeners on several

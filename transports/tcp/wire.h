@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What travels on the sockets of tcp; for the files of this folder only.
 ///
 ///     stream = the listener's hello, greeting, frame, frame ...        all from sender to receiver

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The worker of a rank, and which end of a channel what arrives is for.
 ///
 /// Ends of channels hold lock() while they work with it. Beside their thread there is one of the hub's own:

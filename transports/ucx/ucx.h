@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// ucx: whatever UCX can reach, by active messages: networks and devices that weir has no driver for.
 ///
 /// Each communicator rank has one worker; all of its channels share it. A sender's end says hello to the

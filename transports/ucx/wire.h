@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What travels between workers of ucx; for the files of this folder only.
 ///
 /// Each active message is a header and, of kind `message`, a payload. Numbers are in host order; weir runs on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A channel over RDMA queue pairs, with slots in registered memory at both ends.
 ///
 /// Part by part, a message is written from the sender's slot into the receiver's slot of the same number; a

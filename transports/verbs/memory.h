@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Memory that RDMA devices read and write: pages of this process, and what the transport was lent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which RDMA ports of this host are used, by which address, and which of them can talk to which ports of a
 /// peer. Pure functions, but for network_bits().
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "transports/verbs/queue_pairs.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The queue pairs of one end of a channel of verbs, over one or several rails, and what happens when one of
 /// them breaks.
 ///

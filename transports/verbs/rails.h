@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The RDMA ports that a rank uses, their devices opened, and what befalls them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Where the messages of one end of a channel of verbs lie: heads in pages of this process, bodies behind
 /// them, or apart, in memory that the transport was lent.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// verbs: ranks whose hosts have RDMA devices (InfiniBand, RoCE), by reliable queue pairs of libibverbs.
 ///
 /// Reaches whoever has an RDMA port in a network of ours. The two ends of a channel meet at the receiver's

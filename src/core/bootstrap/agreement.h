@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Ranks that go on without others. None of them knows whether the rest have given up the same ones, so each
 /// tells every other one whom it leaves out, and all compare.
 #pragma once

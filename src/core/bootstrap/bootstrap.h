@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How the ranks of a communicator find each other, and small exchanges among them (transport addresses,
 /// colours).
 ///

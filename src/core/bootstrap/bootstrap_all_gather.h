@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What all ranks of a communicator say in one exchange, once for all ranks of a process.
 ///
 /// Ranks of one process put what they say together. The lowest of them, their speaker, exchanges it with the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// An all-gather of byte strings in ceil(log2(n)) rounds of one message each (Bruck's algorithm),
 /// through listeners.
 ///

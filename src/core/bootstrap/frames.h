@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Length-prefixed frames over a socket, without blocking: how ranks and their root talk.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/core/bootstrap/root.h"
 
 #include <fmt/format.h>

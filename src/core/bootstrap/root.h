@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Where ranks gather before they know each other.
 ///
 /// A root is a thread in the process that made the unique id (or in rank 0's, for a fixed id). It collects

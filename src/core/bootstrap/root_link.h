@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A rank's connection to the root while it joins.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What ranks and their root say to each other; for root.cc and bootstrap.cc only. Each is one frame.
 ///
 ///     rank -> root    hello, then alive (answers ping), at last done | failed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of Bootstrap that goes on where ranks are gone.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a user may configure per communicator: ncclConfig_t after checking, with the environment applied.
 ///
 /// A plain value.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One call of a user, checked: what src/api hands to a communicator.
 #pragma once
 

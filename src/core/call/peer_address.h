@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Who a rank is and where its process can be asked. A plain value.
 #pragma once
 

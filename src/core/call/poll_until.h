@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Waiting for what a GPU writes: it rings no doorbell, so the host has to look.
 #pragma once
 

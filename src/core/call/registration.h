@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Memory of the user's that peers can map for as long as this lives.
 ///
 /// Thread-safe to make and to destroy; no operation may be using the memory then.

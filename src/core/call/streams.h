@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The host streams and events of a process, by the pointers that callers hold; and where a call stands.
 ///
 /// Thread-safe.

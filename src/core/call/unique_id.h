@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The 128 bytes by which ranks find each other: where they gather, and a number that tells one bootstrap
 /// from another.
 ///

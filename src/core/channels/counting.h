@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Ends of channels that count what goes along them, for the recorder.
 ///
 /// Thread safety: as of the ends; the counters may be read by any thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How many bytes peers may have under way to this process (transports/credit_budget.h).
 ///
 /// Pure, thread-safe functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The open channel ends of a communicator rank: opened on first use, shared by all programs, closed with it.
 ///
 /// Programs run one after the other and leave their channels empty, so two programs may use the same channel.

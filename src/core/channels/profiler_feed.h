@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a profiler plugin of NCCL is told of a communicator: groups, collectives, sends and receives, what
 /// goes along each channel in them, and each message.
 ///

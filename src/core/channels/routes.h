@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which transport each pair of ranks uses: the first of the list that both sides can use.
 ///
 /// Every rank publishes the transport addresses of all its transports, tries every peer, and publishes what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How much a caller may queue ahead: a limit on a communicator's operations that are queued or under way,
 /// and on their bytes.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A communicator: one rank's view of a set of ranks that do collectives together.
 ///
 /// Life: constructed, it knows nothing of its peers; connect() meets them (bootstrap, transports); run()

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of communicators whose collectives go by kernels.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators with more ranks than their parent.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What operations would take.
 #include <algorithm>
 

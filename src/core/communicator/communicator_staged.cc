@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls on streams of a GPU, and those of all ranks that are divided because some rank has one.
 #include <algorithm>
 #include <cstdlib>

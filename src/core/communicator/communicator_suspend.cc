@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communicators that give back what they hold for a while.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Groups: what one thread issues between ncclGroupStart and the outermost ncclGroupEnd is carried out
 /// together.
 ///

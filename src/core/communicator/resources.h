@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a communicator has once it has met its peers, in the order in which it is built and (reversed) torn
 /// down.
 ///

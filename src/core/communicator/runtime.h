@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What all communicators of a process share: options, the listener, the allocator, the roots of its unique
 /// ids. One object, made by src/api on first use and never destroyed (threads of applications may outlive
 /// static destructors).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Keeps the operations of a communicator in issue order, whichever threads (streams) carry them out.
 ///
 /// Thread-safe. While nothing was ever queued, passing costs a load.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the communicators of this process are doing, for whoever asks at the listener.
 ///
 /// An Activity belongs to one rank of one communicator. The rank writes it as it goes, without locks; the

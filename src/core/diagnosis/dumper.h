@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Writes what the process is doing (process_report.h) to files: when a communicator fails, on a signal, and
 /// on request.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What this process is doing, as a value: its communicators, for each the state of its rank, the operations
 /// begun and ended, the latest of them, and what went along its channels.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The flight recorder of one rank of a communicator: its last operations and what went along its channels,
 /// in memory that is allocated once. It is also what the rank tells others of its calls; where nothing is to
 /// be recorded, it remembers the last few for them.

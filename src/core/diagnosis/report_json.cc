@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports as JSON: docs/observability.md says what the names mean.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Finds out why a rank waits for long, and tells everybody.
 ///
 /// The waiting thread calls examine() again and again. Four times a second the watchdog asks the processes of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Measures what channels of a communicator cost, with messages between neighbours.
 ///
 /// All ranks of a host send to the next in a ring, all hosts at the same time; then the first ranks of (some)

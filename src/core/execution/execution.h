@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Carries out the operations of one communicator rank, without ever blocking: chooses between the island's
 /// exchange, a prepared plan and the pairs of a group, one operation after the other.
 ///

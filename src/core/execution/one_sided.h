@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Puts, signals and waits for signals of one communicator rank (ncclPutSignal and its like): one at a time,
 /// each done before the next begins.
 ///

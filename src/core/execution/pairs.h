@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sends and receives of one group, carried out side by side: no order among different peers, call order
 /// towards one peer. Each direction of a pair has one channel; a send fills its slots, a receive empties
 /// them.

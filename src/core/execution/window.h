@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Windows: memory of this process's ranks that other ranks write without being asked, and the signals that
 /// tell of it.
 ///

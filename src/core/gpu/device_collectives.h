@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How a communicator works on memory of GPUs that reach each other's: its calls are queued as kernels which
 /// wait for each other on the GPUs; the host only queues. Of a group the collectives come first, in order,
 /// then all sends and receives at once.

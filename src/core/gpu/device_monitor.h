@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Looks after calls that wait on a GPU, where nobody of the host does: notices dead and slow peers and calls
 /// that do not match, and ends what is queued with the error that says who is to blame.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sends and receives of a group on GPUs: those to the rank itself are copies, the others are for the
 /// executor. Pure; thread-safe.
 #pragma once

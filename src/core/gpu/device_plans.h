@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which plan a collective takes on GPUs that reach each other's memory, in which protocol, over how many
 /// blocks: by its size alone, so all ranks choose alike. Plans are verified, lowered for all ranks and
 /// readied when first needed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Memory of a GPU that is lent to transports, whose adapters write and read messages there (GPUDirect RDMA).
 ///
 /// Not thread-safe.

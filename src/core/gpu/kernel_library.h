@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The kernels of this process: found beside the library (or where WEIR_GPU_KERNELS says), loaded on each GPU
 /// when first asked for, and kept to the end of the process.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/core/gpu/peer_access.h"
 
 #include <fmt/format.h>

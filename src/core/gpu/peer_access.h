@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Whether the ranks of a communicator can work on each other's GPU memory, and the memory through which they
 /// do: each gives a segment (src/exec/gpu/queued.h) and reaches those of all others of its host, by plain
 /// addresses in one process, across processes by IPC handles, or by files that are handed over where those

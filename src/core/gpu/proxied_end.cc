@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/core/gpu/proxied_end.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One end of a ring between hosts, and the transport channel that carries its messages: what a proxy serves.
 ///
 /// Not thread-safe; the kernels at the ring's other side may run meanwhile. Never blocks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The rings of a rank to those of other hosts, with the memory in which they lie: pinned, and slots in that
 /// of the GPU where network adapters come to it by themselves (GPUDirect RDMA).
 ///

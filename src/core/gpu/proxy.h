@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Carries messages of kernels between hosts: a thread of the communicator that takes them from the rings of
 /// its GPU (src/exec/gpu/proxy_rings.h) to transport channels, and from these to the rings.
 ///

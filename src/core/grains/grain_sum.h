@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Canonical reduce-scatter: sums of arrays whose bits depend on nothing but the number of grains, whatever
 /// the number of ranks, who has which grains, the plan and the transport (weir/grains.h).
 ///

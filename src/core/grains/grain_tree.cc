@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/core/grains/grain_tree.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The balanced binary tree that canonical sums follow. Pure.
 ///
 /// A grain is the smallest part of what is summed, with a number from 0. Grains are the leaves of the tree:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/core/grains/tree_sums.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Adds arrays in the order of a GrainTree, whatever order they come in.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/core/placement/job_topology.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The hosts on which a communicator's ranks are, and the network between them: the same graph on all ranks.
 ///
 /// On each host its lowest rank looks (see local_host.h); what it found travels with what ranks tell each

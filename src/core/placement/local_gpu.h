@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The GPU of a rank, chosen before its communicator was made, and whether calls keep to it.
 ///
 /// Thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What this process's host is made of, and what it knows of the network. Looked for once per process, when
 /// first asked: communicators come and go, hosts stay.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which network ports of a host are nearest to one of its GPUs.
 #pragma once
 

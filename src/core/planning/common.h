@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What ranks of one process have in common, beyond what they told each other: tables of costs and proven
 /// plans, made once.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The pace at which a rank's channels may send while a plan runs: a share of what hosts and links
 /// carry (algorithms/sim/paces.h), by the rates that the communicator counts with.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Where each rank runs and what it knows of costs: what ranks tell each other so that all choose alike.
 ///
 /// Plain values and functions of them: thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Prepared plans of a communicator: verified, lowered, and bound to open channels.
 ///
 /// A hit is two array look-ups. A miss chooses an algorithm, emits its plan, verifies it, lowers it and opens

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which ways small data may go, in the words of NCCL_PROTO.
 ///
 /// NCCL's LL and LL128 move small data in packets that carry their own flags; here that is the exchange of an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Rates that were measured on this machine before, in a file per kind of communicator.
 ///
 /// Thread-safe between processes: files appear whole or not at all. Nothing here fails: what cannot be read

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The rings that plans take, from graph files of NCCL (NCCL_GRAPH_FILE) and from how many are asked for.
 ///
 /// Pure and thread-safe.

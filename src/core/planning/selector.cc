@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/core/planning/selector.h"
 
 #include "src/base/log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Which plan an operation of a communicator takes: by what plans cost here (algorithms/cost), within what
 /// the options allow.
 ///

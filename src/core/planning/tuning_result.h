@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a tuner plugin says about the plans of a communicator: for each collective and class of sizes whether
 /// it leaves the choice alone, or which way it wants.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Flags for streams and the host, from pages of pinned memory: one page lasts for hundreds of streams.
 ///
 /// Not thread-safe; the flags are.

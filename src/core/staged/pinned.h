@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Host memory that a GPU reaches, owned; ordinary memory where there is no GPU.
 ///
 /// Not thread-safe.

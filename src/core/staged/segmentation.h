@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How a large collective is divided into pieces: the same number of elements of every block at once, so that
 /// each piece is the same collective over fewer elements. All ranks of a communicator divide alike, wherever
 /// their memory lies.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How a communicator works on memory of a GPU with plans that know only host memory: copied into pinned
 /// memory, carried out there, copied back, in the order of the callers' streams. No multiprocessor is used,
 /// and no stream spins.

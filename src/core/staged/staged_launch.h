@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One call on streams of a GPU: its steps, and the flags by which the stream and the thread that carries
 /// them out tell each other how far they are.
 ///

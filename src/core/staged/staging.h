@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The slots of pinned memory through which operations on memory of a GPU go.
 ///
 /// They grow in powers of two and are never given back before the end: whoever frees pinned memory may wait

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a call does on memory that the host does not reach: a step for each piece of a collective, one for
 /// all sends and receives. Its inputs are copied to memory that both the GPU and the host reach, it is
 /// carried out there, its outputs are copied back.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the host and the GPUs of all ranks of a communicator share besides segments: a page of flags per
 /// rank, in host memory that every process maps and has its driver pin. Streams wait for flags and set them;
 /// the host can set them too, whatever the streams wait for, which is how waits end when a communicator is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/exec/gpu/image.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Launches from programs: the host's part. Pure; thread-safe.
 #pragma once
 

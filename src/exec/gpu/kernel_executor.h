@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Queued by the lane kernels: one launch per call, its blocks waiting for those of other ranks on the GPU
 /// itself. All blocks of all ranks that share a GPU must fit on it at once, which Limits::blocks sees to.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The kernels, compiled as CUDA, as HIP and for the host. See launch.h.
 #include "src/exec/gpu/lane.h"
 #include "src/exec/gpu/move_launch.h"

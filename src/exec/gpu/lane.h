@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The lane interpreter of kernels: what Run (src/exec/lane.h) does for programs of the host, one block per
 /// lane and shard. The first thread of a block leads: it waits for messages and free slots, says where the
 /// bytes are, and tells the other end. All threads move the bytes.

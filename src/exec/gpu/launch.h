@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a launch of the lane kernels gets: plain structs that the host fills and a kernel reads. The kernels
 /// are weir_lanes_bandwidth and weir_lanes_packet, in libweir_cuda.so and libweir_hip.so as code for GPUs and
 /// in libweir_host_kernels.so for the host (HostKernel); one Launch is the only argument of each.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One move of a program as a launch of its own: weir_transfer, for executors that queue moves on streams
 /// (stream_executor.h). It never waits, so it may share a GPU with anything.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Sends and receives as the table of weir_pairs (pairs_launch.h): the host's part. Pure; thread-safe.
 #pragma once
 

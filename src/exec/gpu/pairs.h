@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a block of weir_pairs does (pairs_launch.h). The first thread leads: it finds a lane whose ring has a
 /// message or room for one, says where the bytes are, and tells the other end. All threads move the bytes.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The sends and receives of one group as a launch: weir_pairs. A lane is one ring of one direction between
 /// two ranks; it takes the messages of that direction in order, and depends on no other lane of its rank. A
 /// block serves as many lanes as fall to it, in turns, as their rings allow: so any number of blocks will do.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/exec/gpu/proxy_rings.h"
 
 #include <algorithm>

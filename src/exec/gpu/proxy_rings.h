@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Rings between this rank and those of other hosts. Each end has its own, in pinned memory that its GPU and
 /// its host address: what a kernel puts into the ring of one end, a proxy of the host takes over the network
 /// to that of the other (src/core/gpu/proxy.h). To a kernel they are rings as any. Slots may lie in memory of

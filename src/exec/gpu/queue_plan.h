@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How the programs of a plan are queued on streams: in which order, and where their messages lie in
 /// segments. The same on all ranks, who all work it out by themselves.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Programs that are queued on streams of a GPU, whatever carries them out there: what a communicator sees of
 /// an executor.
 ///

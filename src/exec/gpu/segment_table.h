@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How a segment is laid out for the lane kernels: a function of the numbers of ranks and of the bytes, so
 /// both ends of a ring find it alike.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "src/exec/gpu/stream_call.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One call as operations of streams: what StreamExecutor::queue() submits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Programs as operations of streams: copies, short kernels and waits for flags, queued by the host for all
 /// passes of a call (queue_plan.h says in which order). Nothing spins on the GPU and no host thread is needed
 /// while it runs, so ranks of several processes can share a GPU; plain moves take no multiprocessor.

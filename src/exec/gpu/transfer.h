@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The data of a move: one piece of a chunk, from up to four sources to up to four destinations, by all
 /// threads of a block. What is a message in the packet protocol is read and written in packets.
 #pragma once

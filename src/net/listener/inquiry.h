@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A question to a listener, under way: connect, ask, receive, each as far as it goes without blocking.
 #pragma once
 

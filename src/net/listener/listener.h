@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The listener of a process: listening TCP sockets, one per interface that is used, and one thread, for
 /// every communicator in the process.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What travels to and from a listener; for listener.cc and listener_client.cc only.
 ///
 ///     connection = hello [body]            delivery: the rest belongs to whoever collects it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The registry of listeners of a host: each process binds a socket in the abstract namespace whose name
 /// holds its address. The kernel lists these names in /proc/net/unix and removes them with the process.
 /// Nothing is sent over such a socket.

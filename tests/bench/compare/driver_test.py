@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver's arithmetic, and that candidates which fail are told apart from candidates which are slow."""
 
 import contextlib

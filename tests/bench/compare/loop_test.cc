@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop that times all candidates: what it asks for, and that a wrong result does not pass.
 #include "bench/compare/loop.h"
 

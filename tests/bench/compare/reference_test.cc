@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The references must compute right, or they show nothing: sizes around every border of their ways, all
 // checked by the program itself.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The comparison with RCCL's plans, over the project's own machines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

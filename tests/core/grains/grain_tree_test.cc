@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The tree over grains, and sums that follow it.
 #include "src/core/grains/grain_tree.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the stand-in's libraries do behind several names: calls of a driver that queue work.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcublas.so.13 of the stand-in: products by plain loops, in the order of the stream, on the stand-in's
 // GPU.
 //

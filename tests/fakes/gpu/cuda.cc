@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcuda.so.1 of the stand-in: the driver API under its own names. Contexts are the GPUs' primary ones.
 #include <array>
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the stand-in's libcudart calls of its libcuda.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcudart.so of the stand-in, over its driver: what programs written for CUDA's runtime call. The first GPU
 // is a thread's until it chooses another; a call makes its primary context current.
 #include <cstdint>

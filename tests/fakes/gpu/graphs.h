@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Captures and graphs of the stand-in: per captured stream a list of what it would have done, with what each
 /// thing waits for in other lists.
 #pragma once

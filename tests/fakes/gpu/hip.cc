@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libamdhip64.so.6 of the stand-in. As the real one it starts itself with the first call, keeps a thread's
 // last error, and hands values for words to a stream even where it is captured.
 #include <cstdio>

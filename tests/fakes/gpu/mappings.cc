@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "tests/fakes/gpu/mappings.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Virtual memory management of the stand-in: memory without addresses, addresses without memory, and files
 /// that stand for memory in other processes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Memory of the stand-in's GPUs. Device memory has two mappings: the one whose address callers have, which
 /// nobody may touch, and one of the driver's own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Modules and kernels of the stand-in: a kernel is a function of a library for the host, found by its name.
 ///
 /// The library is the one that WEIR_FAKE_GPU_KERNELS names, whatever the image holds; an image that begins

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "tests/fakes/gpu/streams.h"
 
 #include <fcntl.h>

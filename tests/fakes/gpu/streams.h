@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Streams, events and captures of the stand-in. A stream is a thread that does one thing after the other;
 /// each may wait for things of other streams and for words that anybody writes.
 #pragma once

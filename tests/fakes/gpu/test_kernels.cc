@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels for tests of the stand-ins: see modules.h.
 #include <atomic>
 #include <cstddef>

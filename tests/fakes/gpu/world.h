@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A behaving stand-in of a GPU driver: what libcuda.so.1, libamdhip64.so.6 and libcudart.so.13 of
 /// tests/fakes do behind their names. No GPU, no vendor code: memory lies in memfds, streams are threads,
 /// graphs are lists.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "trainer/math/gpu/cublas.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Matrix products by cuBLAS, found at run time. One object per stream: its workspace is its own, so that
 /// what other streams do does not change how a product is computed; no TF32, no atomics. On one GPU model and
 /// release the same shapes and numbers give the same bits.

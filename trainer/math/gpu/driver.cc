@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "trainer/math/gpu/driver.h"
 
 #include <dlfcn.h>

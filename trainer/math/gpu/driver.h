@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The functions of CUDA's driver that the trainer calls, found in libcuda.so.1 at run time; names and types
 /// are those of its ABI. Streams, events and contexts are opaque pointers, addresses of a GPU's memory are
 /// numbers, errors are CUDA's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One of NVIDIA's GPUs, for training: memory, streams, events, and the kernel of row operations.
 ///
 /// Used by the thread that opened it, on which it stays current: communicators that this thread makes are on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The arithmetic of training on a GPU: cuBLAS for products, the kernel of row operations for the rest, all
 /// on one stream. Arrays are in the GPU's memory.
 #pragma once

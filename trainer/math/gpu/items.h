@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How many items each call of the kernel has; for the host, which needs as many teams, and for the kernel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What a row operation is on a GPU: one call of the kernel, or several with sums of chunks in between.
 /// Pure.
 #pragma once

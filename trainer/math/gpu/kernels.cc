@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The kernel of row operations, compiled as CUDA, and for the host as stand-ins of GPUs run it.
 #include "trainer/math/gpu/row_items.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// What the one kernel of the trainer's row operations is passed: which call it is, and the call. On a GPU
 /// the threads come in teams of sixteen (lanes.h), each of which takes every so many-th item of a call, say a
 /// row. No item depends on which team takes it, so neither do the bits on how many there are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One item of each call, by one team. On the host a team is one thread with all lanes.
 #pragma once
 

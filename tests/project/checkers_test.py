@@ -240,6 +240,15 @@ class Documents(ToyTree):
     self.write("docs/README.md", "[how](architecture.md)\n[more](more.md)\n")
     self.assertEqual(documents.check(self.root), [])
 
+  def test_each_folder_of_pages_has_an_index(self):
+    self.write("docs/lab/speed.md", "# Speed\n")
+    self.assertEqual(documents.check(self.root), ["docs/lab/README.md:1: does not list speed.md"])
+    self.write("docs/lab/size.md", "# Size\n")
+    self.write("docs/lab/README.md", "[speed](speed.md)\n")
+    self.assertEqual(documents.check(self.root), ["docs/lab/README.md:1: does not list size.md"])
+    self.write("docs/lab/README.md", "[speed](speed.md) [size](size.md)\n")
+    self.assertEqual(documents.check(self.root), [])
+
   def test_troubles_name_tests_that_are_there(self):
     self.write("docs/README.md", "[how](architecture.md) [trouble](troubleshooting.md)\n")
     self.write("tests/a_test.cc", f"// {LICENSE}\nTEST(A, B) {{}}\nTEST_F(C, D) {{}}\n")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages and scripts that have gone stale: documents.py ROOT.
 
-Links in Markdown lead to files that exist, docs/README.md lists every page of docs/, tests that docs/troubleshooting.md names are there, folders and the way of one call
-in README's tables exist, shell scripts parse, every source names its license, and no source says that something is left to be done.
+Links in Markdown lead to files that exist, docs/README.md lists every page of docs/ and docs/lab/README.md every page of docs/lab/,
+tests that docs/troubleshooting.md names are there, folders and the way of one call in README's tables exist, shell scripts parse, every source names its license, and no source says that something is left to be done.
 """
 
 import os
@@ -15,6 +15,7 @@ import source_tree
 
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 SCRIPTS = ("run", "test", ".ci/run")
+INDEXED = ("docs", "docs/lab")
 
 
 def _lines(root, path):
@@ -31,12 +32,16 @@ def check_links(root):
 
 
 def check_index(root):
-  if not os.path.isdir(os.path.join(root, "docs")):
-    return
-  index = source_tree.read(root, "docs/README.md")
-  for page in sorted(os.listdir(os.path.join(root, "docs"))):
-    if page.endswith(".md") and page != "README.md" and f"({page})" not in index:
-      yield f"docs/README.md:1: does not list {page}"
+  """The README.md of a folder of pages lists the others."""
+  for folder in INDEXED:
+    pages = os.path.join(root, folder)
+    if not os.path.isdir(pages):
+      continue
+    index_path = f"{folder}/README.md"
+    index = source_tree.read(root, index_path) if os.path.isfile(os.path.join(root, index_path)) else ""
+    for page in sorted(os.listdir(pages)):
+      if page.endswith(".md") and page != "README.md" and f"({page})" not in index:
+        yield f"{index_path}:1: does not list {page}"
 
 
 def check_folders(root):

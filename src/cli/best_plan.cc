@@ -31,19 +31,19 @@ bool is_for_trees(Collective collective) {
 
 const ClusterPlan& cluster(const CollectivePlan& plan) { return (plan.down ? plan.down : plan.up)->plan; }
 
-/// A plan of the catalogue and what it puts on the network.
+/// A plan of the catalogue and the loads that it puts on the network.
 struct Listed {
   ir::Plan plan;
   sim::PlanLoads loads;
 };
 
-/// Of those that are as quick, the first of the catalogue.
+/// Returns the fastest plan of the catalogue; among equally fast plans, the first one.
 Result<Listed> quickest(const PlanTask& task, Rank root) {
   std::optional<Listed> best;
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     if (entry.kind != task.collective || entry.pulls) continue;
     auto plan = plan_by(entry.algorithm, task, root);
-    if (!plan.ok()) continue;  // no such groups here
+    if (!plan.ok()) continue;  // the topology has no groups that this algorithm needs
     WEIR_TRY(ir::verify(*plan));
     sim::FlowRoutes routes(task.network);
     auto loads = sim::loads_of(*plan, task.network, routes);
@@ -51,7 +51,9 @@ Result<Listed> quickest(const PlanTask& task, Rank root) {
     if (!best || loads->time < best->loads.time) best = Listed{std::move(*plan), std::move(*loads)};
   }
   if (best) return std::move(*best);
-  return Status(Code::invalid_argument, fmt::format("no algorithm does {} here", name(task.collective)));
+  return Status(
+      Code::invalid_argument,
+      fmt::format("no algorithm of the catalogue can run {} on this topology", name(task.collective)));
 }
 
 Result<BestPlan> best_listed(const PlanTask& task, Rank root) {
@@ -61,11 +63,12 @@ Result<BestPlan> best_listed(const PlanTask& task, Rank root) {
   if (task.network.ranks() > kMostListedRanks) {
     return Status(
         Code::invalid_argument,
-        fmt::format("{} is listed by pairs of ranks; expected at most {} ranks, not {}; the bound is "
-                    "{:.4g} GB/s: {}",
-                    name(task.collective), kMostListedRanks, task.network.ranks(),
-                    algorithms::kCapacityUnit / bound->time.value(),
-                    algorithms::explain(*bound, task.network, task.graph)));
+        fmt::format(
+            "the plan of {} lists every pair of ranks; expected at most {} ranks, not {}; the bound is "
+            "{:.4g} GB/s: {}",
+            name(task.collective), kMostListedRanks, task.network.ranks(),
+            algorithms::kCapacityUnit / bound->time.value(),
+            algorithms::explain(*bound, task.network, task.graph)));
   }
   auto found = quickest(task, root);
   WEIR_TRY(found.status());

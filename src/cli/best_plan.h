@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The best plan that we know for a task, whatever the collective.
+/// The best known plan for a task, for every collective.
 #pragma once
 
 #include <string>
@@ -13,36 +13,38 @@
 
 namespace weir::cli {
 
-/// Trees where all ranks want the same data, of the planner. Where each wants other data (all-to-all, gather,
-/// scatter), the algorithm of the library that loads the busiest link least on the simulator's routes.
+/// If all ranks need the same data: trees of the planner. If each rank needs different data (all-to-all,
+/// gather, scatter): the algorithm of the catalogue that puts the least load on the busiest link, on the
+/// simulator's routes.
 struct BestPlan {
   std::variant<algorithms::CollectivePlan, ir::Plan> plan;
   algorithms::Bound bound;
-  algorithms::Rational time;           ///< T / M, times one unit of capacity, as in Bound
-  algorithms::Rational part_of_bound;  ///< the bound's time / time: at most 1, and 1 is optimal
-  std::vector<double> edge_bytes;      ///< by edge of the network, of the task's bytes
+  algorithms::Rational time;           ///< T / M, multiplied by one unit of capacity, as in Bound
+  algorithms::Rational part_of_bound;  ///< time of the bound divided by `time`: at most 1; 1 is optimal
+  std::vector<double> edge_bytes;      ///< share of the task's bytes on each edge of the network
 
-  /// Null: an algorithm of the library.
+  /// Null if the plan is an algorithm of the catalogue.
   const algorithms::CollectivePlan* trees() const { return std::get_if<algorithms::CollectivePlan>(&plan); }
   /// "trees", "hierarchical", "trees with free roots", "pairwise".
   std::string algorithm() const;
   /// "4 spanning trees, at most 3 hops high".
   std::string words() const;
-  /// Different trees, each with its multiplicity once; of a plan by hosts those of one host; what sums and
-  /// spreads is one. Without trees 0.
+  /// Number of different trees; a tree with a multiplicity counts once, a tree that both reduces and
+  /// broadcasts counts once. For a plan by hosts: trees inside one host. 0 if the plan has no trees.
   size_t tree_count() const;
-  /// Hops from a root to the farthest rank. Without trees 0.
+  /// Largest number of hops from a root to a rank. 0 if the plan has no trees.
   int height() const;
 };
 
-/// More ranks have too many pairs to list each.
+/// Limit for plans that list every pair of ranks.
 inline constexpr int kMostListedRanks = 512;
 
-/// Judged: see plan_collective(), and ir::verify() for the library's algorithms. Errors: of
-/// plan_collective(); invalid_argument for more than kMostListedRanks ranks that each want other data.
+/// The result is verified: see plan_collective(), and ir::verify() for algorithms of the catalogue. Errors:
+/// those of plan_collective(); invalid_argument for more than kMostListedRanks ranks that each need different
+/// data.
 Result<BestPlan> best_plan(const PlanTask& task, Rank root);
 
-/// The schedule, move by move. Errors: of algorithms::schedule().
+/// The schedule, move by move. Errors: those of algorithms::schedule().
 Result<ir::Plan> schedule(const BestPlan& best, const PlanTask& task);
 
 }  // namespace weir::cli

@@ -13,7 +13,8 @@ Result<Binding> Binding::make(BindMode mode, int ranks) {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return Status(Code::system_error, "hwloc cannot be initialised");
   binding.topology_.reset(topology);
-  // It visits every processor in turn to ask it, which takes long on a busy machine, and Linux knows as much.
+  // The x86 component binds to every processor in turn, which is slow on a busy machine; Linux reports the
+  // same data.
   hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   if (hwloc_topology_load(topology) != 0)
     return Status(Code::system_error, "hwloc cannot read this machine's topology");
@@ -27,7 +28,8 @@ Result<Binding> Binding::make(BindMode mode, int ranks) {
   std::vector<hwloc_bitmap_t> sets(static_cast<size_t>(std::min(ranks, cores)));
   hwloc_obj_t root = hwloc_get_root_obj(topology);
   if (hwloc_distrib(topology, &root, 1, sets.data(), static_cast<unsigned>(sets.size()), INT_MAX, 0) != 0)
-    return Status(Code::system_error, "hwloc cannot deal out the cores of this machine; use --bind none");
+    return Status(Code::system_error,
+                  "hwloc cannot distribute the cores of this machine among the ranks; use --bind none");
   for (hwloc_bitmap_t set : sets) binding.sets_.emplace_back(set);
   return binding;
 }

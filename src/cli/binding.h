@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Binding: which cores each local rank runs on.
+/// Binding: the cores on which each local rank runs.
 #pragma once
 
 #include <hwloc.h>
@@ -12,20 +12,20 @@
 namespace weir::cli {
 
 enum class BindMode : int {
-  none,       ///< wherever the system puts it
-  core,       ///< each rank on cores of its own; with more ranks than cores they take turns in sharing one
-  automatic,  ///< as core if there are enough cores, else none
+  none,       ///< the operating system chooses the cores
+  core,       ///< each rank has its own cores; if there are more ranks than cores, several ranks share one
+  automatic,  ///< `core` if there are enough cores, else `none`
 };
 
-/// Cores of this machine (those that this process may use), dealt out so that each rank has about as
-/// many as the next one, close together.
+/// Distributes the cores that this process may use among the local ranks: about the same number for each
+/// rank, close together.
 class Binding {
  public:
   static Result<Binding> make(BindMode mode, int ranks);
 
-  /// Moves the calling process to the cores of the rank. Returns whether it could.
+  /// Binds the calling process to the cores of the rank. Returns whether that succeeded.
   bool apply(int rank) const;
-  /// Numbers of the processors of the rank; empty if it is not bound.
+  /// Numbers of the rank's processors (PUs); empty if the rank is not bound.
   std::vector<int> processors(int rank) const;
 
  private:
@@ -36,7 +36,7 @@ class Binding {
   const hwloc_bitmap_s* set_of(int rank) const;
 
   std::unique_ptr<hwloc_topology, Deleter> topology_;
-  std::vector<std::unique_ptr<hwloc_bitmap_s, Deleter>> sets_;  ///< rank r has number r modulo the size
+  std::vector<std::unique_ptr<hwloc_bitmap_s, Deleter>> sets_;  ///< rank r has entry r modulo the size
 };
 
 }  // namespace weir::cli

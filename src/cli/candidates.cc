@@ -47,7 +47,7 @@ Result<std::vector<Simulated>> race(const PlanTask& task, const std::vector<Cand
 Result<std::string> table_of(const PlanTask& task, const std::vector<Candidate>& candidates,
                              const sim::Channels& channels) {
   std::string text = fmt::format("{:>10}  {:<18}{:>10}{:>12}{:>12}  {}\n", "bytes", "plan", "time",
-                                 "algbw GB/s", "busbw GB/s", "next");
+                                 "algbw GB/s", "busbw GB/s", "second fastest");
   const double factor = sim::bus_factor(task.collective, task.network.ranks());
   for (double bytes = 1 << 10; bytes <= 4.0 * (1 << 30); bytes *= 4) {
     const auto found = race(task, candidates, bytes, channels);

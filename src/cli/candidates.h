@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// All plans that could carry out a task, side by side.
+/// All plans that can carry out a task, for comparison.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ namespace weir::cli {
 struct Candidate {
   std::string name;
   ir::Plan plan;
-  double gb_per_s = 0;  ///< that its own routes are proved to carry; 0: it takes the shortest ones
+  double gb_per_s = 0;  ///< rate that is proved for its own routes; 0: it uses the shortest routes
 };
 
-/// More ranks are too many to simulate all plans move by move.
+/// Limit for simulating all plans move by move.
 inline constexpr int kMostComparedRanks = 64;
 
-/// `best`, called "planned" where it is trees, and then those of the library's catalogue that need no memory
-/// of other ranks. Hosts and leaves of the task are their groups. Errors: of schedule().
+/// `best`, named "planned" if it consists of trees, followed by the plans of the catalogue that do not access
+/// other ranks' memory. Hosts and leaves of the task are the groups of ranks. Errors: those of schedule().
 Result<std::vector<Candidate>> candidates_for(const PlanTask& task, const BestPlan& best, Rank root);
 
 struct Simulated {
@@ -29,12 +29,13 @@ struct Simulated {
   std::vector<double> edge_bytes;
 };
 
-/// The quickest first. Plans with routes of their own take what they need without bytes, simulated, and then
-/// for the bytes what is proved; the others are simulated. Errors: of sim::simulate().
+/// Sorted by time, the fastest first. A plan with its own routes takes its simulated time for 0 bytes plus
+/// the time for the bytes at the proved rate; all other plans are simulated. Errors: those of
+/// sim::simulate().
 Result<std::vector<Simulated>> race(const PlanTask& task, const std::vector<Candidate>& candidates,
                                     double bytes, const sim::Channels& channels);
 
-/// By size, from 1 KiB to 4 GiB: what is quickest, and the next. Errors: as above.
+/// A table over sizes from 1 KiB to 4 GiB: the fastest plan and the second fastest. Errors: those of race().
 Result<std::string> table_of(const PlanTask& task, const std::vector<Candidate>& candidates,
                              const sim::Channels& channels);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Plans of the library's own algorithms for a task.
+/// Plans of the catalogue's algorithms for a task.
 #pragma once
 
 #include <string_view>
@@ -9,9 +9,9 @@
 
 namespace weir::cli {
 
-/// That of an algorithm of the catalogue, in the order and with the groups that communicators would take; its
-/// rings are those that fill the network best. Errors: of algorithms::emit() and algorithms::pack_rings(),
-/// and invalid_argument for a plan that only one order of ranks has.
+/// A plan of the named algorithm, with the same order and groups of ranks as a communicator would use; its
+/// rings are those that fill the network best. Errors: those of algorithms::emit() and
+/// algorithms::pack_rings(), and invalid_argument for a plan that exists for only one order of ranks.
 Result<ir::Plan> plan_by(std::string_view algorithm, const PlanTask& task, Rank root);
 
 }  // namespace weir::cli

@@ -10,18 +10,20 @@ void add_channels(CLI::App* command, ChannelArguments& arguments) {
   const auto add = [&](const char* option, auto& value, const char* help) {
     return command->add_option(option, value, help)->capture_default_str();
   };
-  add("--hop-latency", arguments.hop_latency_us, "us of each link");
-  add("--alpha", arguments.alpha_us, "us that a sender spends on each message");
+  add("--hop-latency", arguments.hop_latency_us, "Latency of each link; us");
+  add("--alpha", arguments.alpha_us, "Overhead of the sender for each message; us");
   add("--slot-bytes", arguments.slot_bytes,
-      "The largest message, with K or M; 0: plans are not cut into tiles")
+      "Largest message in bytes, with suffix K or M; 0: chunks are not divided into tiles")
       ->transform(CLI::AsSizeValue(false));
-  add("--slots", arguments.slots, "Messages under way in a channel");
-  add("--pace", arguments.pace, "GB/s of a channel; 0: any");
-  command->add_flag("--paced", arguments.paced, "Channels keep to their fair shares of what they pass");
-  add("--window", arguments.window, "Bytes in flight in a channel, with K or M; 0: any")
+  add("--slots", arguments.slots, "Largest number of messages in flight in a channel");
+  add("--pace", arguments.pace, "Largest rate of each channel; GB/s; 0: unlimited");
+  command->add_flag("--paced", arguments.paced,
+                    "Limit each channel to its fair share of the links that it uses");
+  add("--window", arguments.window,
+      "Largest number of bytes in flight in a channel, besides --slots, with suffix K or M; 0: unlimited")
       ->transform(CLI::AsSizeValue(false));
-  add("--connections", arguments.connections, "Of a channel, which take turns with its messages");
-  add("--burst", arguments.burst, "Bytes that a rate limiter lets pass each link at once after a rest")
+  add("--connections", arguments.connections, "Connections per channel, used round-robin for its messages");
+  add("--burst", arguments.burst, "Token-bucket burst of each link, in bytes, with suffix K or M")
       ->transform(CLI::AsSizeValue(false));
 }
 

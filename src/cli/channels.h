@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What channels are taken to be like where a collective is simulated, as options.
+/// Options that describe the channels of a simulated collective.
 #pragma once
 
 #include <cstdint>

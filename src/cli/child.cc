@@ -16,7 +16,7 @@
 namespace weir::cli {
 namespace {
 
-/// Both ends, closed when it goes unless they were taken.
+/// Both ends of a pipe; the destructor closes those that were not taken.
 struct Pipe {
   int read = -1, write = -1;
 
@@ -32,11 +32,11 @@ struct Pipe {
   }
 };
 
-/// In the child, up to the program's first instruction. Reports errno through `report` where it fails.
+/// Runs in the child until the program starts. Writes errno to `report` on failure.
 [[noreturn]] void become(const ChildSpec& spec, pid_t parent, const Pipe& out, const Pipe& err, int report) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);  // it died before it could be watched
+  if (getppid() != parent) _exit(1);  // the parent died before prctl() took effect
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -71,14 +71,14 @@ Result<Child> start_child(const ChildSpec& spec) {
   const pid_t pid = fork();
   if (pid < 0) return no_process("start a process");
   if (pid == 0) become(spec, parent, out, err, report.write);
-  setpgid(pid, pid);  // here too, as either may be first
+  setpgid(pid, pid);  // the child does the same; either may run first
 
   close(std::exchange(report.write, -1));
   int error = 0;
   ssize_t got;
   do got = read(report.read, &error, sizeof(error));
   while (got < 0 && errno == EINTR);
-  if (got > 0) {  // otherwise the pipe was closed by the program's start
+  if (got > 0) {  // 0 bytes: execvp() closed the pipe
     waitpid(pid, nullptr, 0);
     return Status(Code::invalid_argument,
                   fmt::format("cannot run '{}': {}", spec.command[0], strerror(error)));

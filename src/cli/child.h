@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Starting one rank as a process of its own.
+/// Starts one rank as a separate process.
 #pragma once
 
 #include <sys/types.h>
@@ -15,21 +15,22 @@ namespace weir::cli {
 
 struct ChildSpec {
   std::vector<std::string> command;
-  std::vector<std::pair<std::string, std::string>> environment;  ///< what differs from this process's
+  std::vector<std::pair<std::string, std::string>>
+      environment;  ///< variables that differ from this process's environment
   int rank = 0;
   const Binding* binding = nullptr;
-  bool capture = true;  ///< hand out pipes for its output; otherwise it writes where this process does
+  bool capture = true;  ///< create pipes for its output; if false, it writes to this process's output
 };
 
 struct Child {
   pid_t pid = -1;
-  int out = -1;  ///< pipes, owned by the caller; -1 if not captured
+  int out = -1;  ///< read end of the pipe, owned by the caller; -1 if not captured
   int err = -1;
 };
 
-/// Starts the process as leader of a process group of its own, with an empty standard input and no
-/// signal blocked. It is killed when this process dies, however that happens. Fails with what the system
-/// says about the program if it cannot be executed. REQUIRES: this process has one thread.
+/// Starts the process as leader of its own process group, with an empty standard input and no signal blocked.
+/// The kernel kills it when this process dies, for any reason. Fails with the system's error message if the
+/// program cannot be executed. REQUIRES: this process has one thread.
 Result<Child> start_child(const ChildSpec& spec);
 
 }  // namespace weir::cli

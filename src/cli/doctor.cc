@@ -19,7 +19,7 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Which interface ranks would meet at, and why.
+/// Prints the interface that the bootstrap uses, and why.
 void print_interface() {
   InterfaceWish wish;
   wish.names = environment("NCCL_SOCKET_IFNAME");
@@ -50,7 +50,7 @@ int print_diagnoses(const topology::Graph& graph, drivers::Machine* machine, boo
                diagnosis.finding);
     if (!diagnosis.remedy.empty()) fmt::print("       {}\n", diagnosis.remedy);
   }
-  if (all.empty()) fmt::print("nothing is wrong or slow, as far as can be seen\n");
+  if (all.empty()) fmt::print("nothing is wrong or slow as far as weir can detect\n");
   return wrong ? 1 : 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir doctor: says what is wrong or slow on this machine, a recorded one or in a file, and what to do.
+/// weir doctor: reports what is wrong or slow on this machine, a recorded machine or in a file, and the
+/// remedy.
 #pragma once
 
 #include <vector>
@@ -10,8 +11,8 @@
 
 namespace weir::cli {
 
-/// Prints diagnoses; `machine` is null where the graph comes from a file. The exit code: 1 if something is
-/// wrong.
+/// Prints diagnoses; `machine` is null if the graph comes from a file. Returns the exit code: 1 if something
+/// is wrong.
 int print_diagnoses(const topology::Graph& graph, drivers::Machine* machine, bool is_here);
 
 }  // namespace weir::cli

@@ -22,11 +22,11 @@ constexpr size_t kMostGroups = 16;
 
 struct Loads {
   std::string algorithm;
-  std::vector<double> edge_bytes;  ///< by edge of the network
-  algorithms::Rational time;       ///< T / M, times one unit of capacity
+  std::vector<double> edge_bytes;  ///< bytes on each edge of the network
+  algorithms::Rational time;       ///< T / M, multiplied by one unit of capacity
 };
 
-/// Of the best plan what its proof says; of other schedules what they put on the shortest routes.
+/// Loads of the best plan come from its proof; loads of any other schedule from the shortest routes.
 Result<Loads> loads_of(const ExplainArguments& arguments, const PlanTask& task) {
   const double bytes = task.bytes;
   if (arguments.schedule.plan.empty() && arguments.schedule.algorithm.empty()) {
@@ -72,8 +72,8 @@ Result<std::string> explain(const ExplainArguments& arguments) {
                           bytes_words(group.bytes), group.gb_per_s, group.count, group.words, group.example);
     }
   }
-  if (others > 0) text += fmt::format("{} less busy\n", plural(others, "link"));
-  if (idle > 0) text += fmt::format("{} without anything\n", plural(idle, "link"));
+  if (others > 0) text += fmt::format("{} less busy, not listed\n", plural(others, "link"));
+  if (idle > 0) text += fmt::format("{} without traffic\n", plural(idle, "link"));
   text += fmt::format("bound {}: {}\n",
                       seconds_words(bytes * bound->time.value() / algorithms::kCapacityUnit / 1e9),
                       algorithms::explain(*bound, task->network, task->graph));
@@ -87,8 +87,8 @@ Result<std::string> explain(const ExplainArguments& arguments) {
 }  // namespace
 
 void add_explain(CLI::App& app, ExplainArguments& arguments) {
-  CLI::App* command =
-      app.add_subcommand("explain", "Say which links of a topology carry what in a collective");
+  CLI::App* command = app.add_subcommand(
+      "explain", "Show how many bytes of a collective each kind of link carries, and which links limit it");
   add_plan_task(command, arguments.task);
   add_schedule(command, arguments.schedule);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir explain: which links of a topology carry what in a collective.
+/// weir explain: how many bytes of a collective each link of a topology carries.
 #pragma once
 
 #include "src/cli/schedule.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How commands end where something went wrong.
+/// How a command reports an error and exits.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,10 +11,10 @@
 
 namespace weir::cli {
 
-/// The exit status of a command whose arguments or files are wrong.
+/// Exit status of a command with invalid arguments or files.
 inline constexpr int kExitUsage = 2;
 
-/// Prints why `weir command` failed. Gives `code` back, to exit with.
+/// Prints why `weir command` failed. Returns `code`, the exit status.
 inline int report_failure(std::string_view command, const Status& failed, int code) {
   fmt::print(stderr, "weir {}: {}\n", command, failed.message());
   return code;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A small HTTP server for one page of text that is made anew for each request.
+/// A minimal HTTP server for one text page that is generated for each request.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,14 @@
 
 namespace weir::cli {
 
-/// The whole answer to a request of which `head` is everything before the empty line: 200 with what `page`
-/// makes for GET or HEAD of `path`, with a query or without; else 404, 405 or 400 with a sentence.
+/// Returns the complete response to a request whose header is `head` (everything before the empty line): 200
+/// with the text of `page` for GET or HEAD of `path`, with or without a query; else 404, 405 or 400 with one
+/// sentence.
 std::string http_answer(std::string_view head, std::string_view path,
                         const std::function<std::string()>& page);
 
-/// Answers requests one after the other, for ever; returns only an error. Who does not send its request, or
-/// does not take its answer, is left after two seconds.
+/// Serves requests one at a time, without end; returns only on an error. A client that does not send its
+/// request or does not read the response within two seconds is disconnected.
 Status serve_page(const Socket& listener, std::string_view path, const std::function<std::string()>& page);
 
 }  // namespace weir::cli

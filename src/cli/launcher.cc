@@ -27,9 +27,9 @@
 namespace weir::cli {
 namespace {
 
-constexpr auto kAfterDeath = std::chrono::seconds(2);     ///< from SIGTERM to SIGKILL when a rank has died
-constexpr auto kAfterRequest = std::chrono::seconds(10);  ///< and when somebody asked all of them to end
-constexpr auto kDrain = std::chrono::milliseconds(200);   ///< for output of what the ranks have started
+constexpr auto kAfterDeath = std::chrono::seconds(2);     ///< time from SIGTERM to SIGKILL after a death
+constexpr auto kAfterRequest = std::chrono::seconds(10);  ///< time from a signal to us until SIGKILL
+constexpr auto kDrain = std::chrono::milliseconds(200);   ///< time to read output of descendants
 
 Status system_error(const char* what) {
   return Status(Code::system_error, fmt::format("{}: {}", what, strerror(errno)));
@@ -40,15 +40,15 @@ std::string prepended(const std::string& first, const char* variable) {
   return rest != nullptr && *rest != '\0' ? first + ":" + rest : first;
 }
 
-/// The first port that the kernel gives to connections by itself. A port below it stays free until it is
-/// used.
+/// First port of the kernel's ephemeral range. The kernel never assigns a port below it by itself, so such a
+/// port stays free until somebody binds it.
 int first_automatic_port() {
   std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");
   int first = 0;
   return file >> first ? first : 32768;
 }
 
-/// A socket on `port` of the loopback interface, or on any if that is 0; -1 if it is taken.
+/// Binds a socket to `port` of the loopback interface, or to any port if that is 0; -1 if the port is in use.
 int take_port(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -67,11 +67,11 @@ int port_of(int fd) {
   return ntohs(address.sin_port);
 }
 
-/// The variables that a rank sees besides what it inherits.
+/// Environment variables that are set for a rank in addition to the inherited ones.
 std::vector<std::pair<std::string, std::string>> rank_environment(const LaunchRequest& request, int rank,
                                                                   const std::string& comm_id,
                                                                   int master_port) {
-  const auto first_of = [&](int node) {  // the first rank whose node, below, is that one
+  const auto first_of = [&](int node) {  // first rank of the node
     return static_cast<int>((int64_t{node} * request.ranks + request.nodes - 1) / request.nodes);
   };
   const auto node = static_cast<int>(int64_t{rank} * request.nodes / request.ranks);
@@ -101,7 +101,7 @@ Result<std::pair<int, int>> free_ports() {
   constexpr int kTries = 100;
   const int end = first_automatic_port();
   std::random_device random;
-  std::vector<int> taken;  // both open at once, so that they differ
+  std::vector<int> taken;  // both stay open, so that the two ports differ
   for (int i = 0; i < kTries && taken.size() < 2; ++i) {
     const bool any = end <= kLowest || i >= kTries - 2;
     const int fd =
@@ -127,12 +127,12 @@ Status Launcher::prepare_signals() {
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now {};
     sigaction(signal, nullptr, &now);
-    if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);  // nohup stays nohup
+    if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);  // keep ignoring signals that nohup ignores
   }
   if (sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return system_error("cannot block signals");
   signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals_ < 0) return system_error("cannot make a signalfd");
-  // What a rank has started and left behind becomes our child, so that it can be ended, too.
+  // Orphaned descendants of a rank become children of this process, which can then end them.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   return Status();
 }
@@ -168,7 +168,7 @@ Result<int> Launcher::run() {
     return started;
   }
   while (running() > 0) wait_for_something();
-  // Output that is already in the pipes; whoever else holds them open is not waited for.
+  // Read output that is already in the pipes; do not wait for other processes that hold them open.
   for (auto deadline = Clock::now() + kDrain; !relays_.empty() && Clock::now() < deadline;) {
     kill_at_ = deadline;
     wait_for_something();
@@ -218,7 +218,7 @@ void Launcher::read_signals() {
 
 void Launcher::find_ended() {
   for (size_t i = 0; i < ranks_.size(); ++i) {
-    // Left as zombies until the end: so long nobody else can get the number of their process group.
+    // Ended ranks stay zombies until the end, so that nobody else can get the number of their process group.
     siginfo_t info{};
     if (!ranks_[i].ended) note_stop(ranks_[i]);
     if (ranks_[i].ended ||
@@ -231,7 +231,7 @@ void Launcher::find_ended() {
   if (!request_.keep_going || !only_stopped_are_left()) return;
   for (const Rank& rank : ranks_) {
     if (rank.ended || kills_stopped_) continue;
-    fmt::print(stderr, "weir run: rank {} (pid {}) is stopped, and the others have ended: killing it\n",
+    fmt::print(stderr, "weir run: rank {} (pid {}) is stopped and all other ranks have ended; killing it\n",
                &rank - ranks_.data(), rank.pid);
   }
   kills_stopped_ = true;
@@ -259,19 +259,19 @@ void Launcher::note_end(int rank, bool killed, int status) {
   const bool missed = request_.keep_going && killed && passed_on_ == 0;
   int& code = missed ? missed_ : code_;
   if (code == 0) code = killed ? 128 + status : status;
-  if (passed_on_ > 0 || kills_stopped_) return;  // it was asked to
-  const std::string_view then = missed ? "the other {} go on" : "stopping the other {}";
+  if (passed_on_ > 0 || kills_stopped_) return;  // the launcher itself ended the rank
+  const std::string_view then = missed ? "the other {} continue" : "stopping the other {}";
   std::string how = killed ? fmt::format("was killed by signal {} ({})", status, strsignal(status))
-                           : fmt::format("ended with code {}", status);
+                           : fmt::format("exited with code {}", status);
   fmt::print(stderr, "weir run: rank {} (pid {}) {}{}\n", rank, ranks_[static_cast<size_t>(rank)].pid, how,
              others > 0 ? "; " + fmt::format(fmt::runtime(then), others) : "");
   if (others == 0 || missed) return;
   signal_all(SIGTERM);
-  signal_all(SIGCONT);  // a stopped process could not end
+  signal_all(SIGCONT);  // a stopped process cannot handle SIGTERM
   kill_at_ = Clock::now() + kAfterDeath;
 }
 
-/// To the process groups of the ranks that are still there.
+/// Signals the process groups of all ranks that have not ended.
 void Launcher::signal_all(int signal) {
   for (const Rank& rank : ranks_)
     if (!rank.ended) kill(-rank.pid, signal);
@@ -280,7 +280,7 @@ void Launcher::signal_all(int signal) {
 void Launcher::end_what_is_left() {
   for (const Rank& rank : ranks_) kill(-rank.pid, SIGKILL);
   while (true) {
-    // Those that left their group have become our children by now, or become it when their parents end.
+    // Descendants that left their group become children of this process when their parents end.
     std::ifstream children(fmt::format("/proc/self/task/{}/children", gettid()));
     for (pid_t pid = 0; children >> pid;) kill(pid, SIGKILL);
     if (waitpid(-1, nullptr, 0) < 0 && errno == ECHILD) return;

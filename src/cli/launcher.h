@@ -17,20 +17,21 @@ namespace weir::cli {
 struct LaunchRequest {
   std::vector<std::string> command;
   int ranks = 1;
-  int nodes = 1;  ///< several: as if the ranks were on that many hosts, in equal shares (NCCL_HOSTID)
+  int nodes = 1;  ///< more than 1: simulates that many hosts with equal shares of the ranks (NCCL_HOSTID)
   BindMode bind = BindMode::automatic;
-  bool keep_going = false;             ///< ranks that a signal has killed are not the end of the others
-  bool plain = false;                  ///< output goes out as it is, without "[rank] "
-  std::optional<std::string> comm_id;  ///< NCCL_COMM_ID; nothing: a free port of the loopback; empty: unset
-  std::string preload;                 ///< library for LD_PRELOAD; empty: none
+  bool keep_going = false;  ///< a rank that a signal killed does not end the other ranks
+  bool plain = false;       ///< pass output on unchanged, without the prefix "[rank] "
+  std::optional<std::string>
+      comm_id;          ///< NCCL_COMM_ID; nullopt: a free port of the loopback interface; empty: unset
+  std::string preload;  ///< library for LD_PRELOAD; empty: none
 };
 
-/// Each rank sees RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL_COMM_ID.
-/// When one dies (by a signal, or with a code other than 0) the others get SIGTERM, and two seconds later
-/// SIGKILL. With `keep_going` that holds for codes other than 0 only: who is killed by a signal is missed by
-/// nobody here, and ranks that are stopped by a signal are killed when all others have ended. SIGINT, SIGTERM
-/// and SIGHUP, where they are not ignored, are passed on to all; a second one kills. Nothing that the ranks
-/// have started is left when run() returns.
+/// Each rank has RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL_COMM_ID.
+/// When a rank dies (by a signal, or with an exit code other than 0), the others get SIGTERM, and SIGKILL two
+/// seconds later. With `keep_going` only exit codes other than 0 end the others; the launcher ignores ranks
+/// that a signal killed, and kills ranks that are stopped once all others have ended. SIGINT, SIGTERM and
+/// SIGHUP, unless ignored, are passed on to all ranks; a second one kills all. When run() returns, no process
+/// that the ranks started is left.
 class Launcher {
  public:
   explicit Launcher(LaunchRequest request);
@@ -38,9 +39,9 @@ class Launcher {
   Launcher& operator=(const Launcher&) = delete;
   ~Launcher();
 
-  /// The exit code of the rank that died first: its own, or 128 plus the signal; 0 if none did, or with
-  /// `keep_going` if a signal killed them and others ended well. Fails if the program cannot be started.
-  /// Once. REQUIRES: this process has one thread and no other children.
+  /// Returns the exit code of the rank that died first (its own, or 128 plus the signal); 0 if none died, or
+  /// with `keep_going` if signals killed some ranks and others exited with 0. Fails if the program cannot be
+  /// started. Call it once. REQUIRES: this process has one thread and no other children.
   Result<int> run();
 
  private:
@@ -66,16 +67,16 @@ class Launcher {
   const LaunchRequest request_;
   std::vector<Rank> ranks_;
   std::vector<LineRelay> relays_;
-  int signals_ = -1;  ///< a signalfd
+  int signals_ = -1;  ///< signalfd
   int code_ = 0;
-  int missed_ = 0;              ///< what code_ is if nobody ends well
-  bool ended_well_ = false;     ///< somebody
-  bool kills_stopped_ = false;  ///< those that nobody else would end
-  int passed_on_ = 0;           ///< signals that came from outside
+  int missed_ = 0;              ///< exit code if no rank exits with 0
+  bool ended_well_ = false;     ///< whether any rank exited with 0
+  bool kills_stopped_ = false;  ///< whether ranks that are stopped have been killed
+  int passed_on_ = 0;           ///< number of signals received from outside
   std::optional<Clock::time_point> kill_at_;
 };
 
-/// Two ports of the loopback that nobody listens at now.
+/// Two ports of the loopback interface on which nobody listens now.
 Result<std::pair<int, int>> free_ports();
 
 }  // namespace weir::cli

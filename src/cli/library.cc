@@ -19,7 +19,7 @@ Result<std::string> find_nccl_library() {
     if (fs::exists(candidate, error)) return candidate.string();
   }
   return Status(Code::invalid_usage,
-                fmt::format("there is no libnccl.so.2 below {}; name one with --preload=PATH",
+                fmt::format("no libnccl.so.2 below {}; expected --preload=PATH with its path",
                             (prefix / "lib").string()));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where the libraries are that belong to this program.
+/// Finds the libraries that belong to this program.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace weir::cli {
 
-/// The path of weir's libnccl.so.2, looked for beside the folder of this program, as built and as installed.
+/// Path of weir's libnccl.so.2 relative to this program's folder, in the build tree or as installed.
 Result<std::string> find_nccl_library();
 
 }  // namespace weir::cli

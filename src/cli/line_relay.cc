@@ -15,7 +15,7 @@ constexpr size_t kLongest = 64 * 1024;
 void write_all(int fd, const std::string& text) {
   for (size_t at = 0; at < text.size();) {
     ssize_t written = write(fd, text.data() + at, text.size() - at);
-    if (written < 0 && errno != EINTR) return;  // whoever reads has gone
+    if (written < 0 && errno != EINTR) return;  // the reader has closed its end
     if (written > 0) at += static_cast<size_t>(written);
   }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// LineRelay: passes the output of a child on, line by line, each with a prefix.
+/// LineRelay: forwards the output of a child line by line, each line with a prefix.
 #pragma once
 
 #include <string>
 
 namespace weir::cli {
 
-/// Owns the descriptor it reads; writes to `to`, which it does not own. Not thread-safe.
+/// Owns the descriptor that it reads; does not own `to`, which it writes. Not thread-safe.
 class LineRelay {
  public:
   LineRelay(int from, int to, std::string prefix);
@@ -14,10 +14,10 @@ class LineRelay {
   LineRelay& operator=(LineRelay&&) = delete;
   ~LineRelay();
 
-  /// -1 after the end.
+  /// -1 after the end of the input.
   int descriptor() const { return from_; }
-  /// Reads what is there (waits if there is nothing) and writes the lines that are complete; a very long one
-  /// in parts. At the end writes what is left, with a newline.
+  /// Reads available output (blocks if there is none) and writes all complete lines; very long lines are
+  /// written in parts. At the end of the input, writes the rest with a newline.
   void pump();
 
  private:

@@ -19,7 +19,7 @@ using topology::Graph;
 using topology::Index;
 using topology::NodeKind;
 
-/// What a node is, with its article.
+/// Name of the kind of node, with its article.
 std::string kind_words(const Graph& graph, Index node) {
   switch (graph[node].kind()) {
     case NodeKind::host: return "a host";
@@ -53,7 +53,7 @@ std::string node_words(const Graph& graph, Index node) {
   return host == topology::kNone || host == node ? own : fmt::format("{} of {}", own, graph[host].name);
 }
 
-/// Alike to three digits.
+/// Rounds to three significant digits, so that nearly equal links form one group.
 double rounded(double value) {
   if (value <= 0) return 0;
   const double unit = std::pow(10, std::floor(std::log10(value)) - 2);

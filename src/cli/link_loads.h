@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a schedule puts on the links of a topology, in words.
+/// Loads of a schedule on the links of a topology, as text.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace weir::cli {
 
-/// Links of one kind and speed that carry as much as each other.
+/// Links of one kind and speed that carry the same number of bytes.
 struct LinkGroup {
   std::string words;    ///< "NVLinks from a GPU to an NVSwitch"
-  std::string example;  ///< the first of them: "GPU 0 of n0 -> switch 0 of n0"
+  std::string example;  ///< first link of the group, such as "GPU 0 of n0 -> switch 0 of n0"
   int64_t count = 0;
-  double gb_per_s = 0;  ///< of each
-  double bytes = 0;     ///< that each carries
-  double seconds = 0;   ///< that each needs for them
+  double gb_per_s = 0;  ///< capacity of each link
+  double bytes = 0;     ///< bytes on each link
+  double seconds = 0;   ///< time that each link needs for its bytes
 };
 
-/// The busiest first; those that carry nothing last. Links inside devices, which carry what a cable or a bus
-/// does anyway, are left out. `edge_bytes`: by edge of the task's network.
+/// The busiest group first, groups without traffic last. Links inside devices are omitted, because a cable or
+/// bus carries the same bytes. `edge_bytes`: bytes on each edge of the task's network.
 std::vector<LinkGroup> group_links(const PlanTask& task, const std::vector<double>& edge_bytes);
 
 }  // namespace weir::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir: the command.
+// The weir command.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -32,44 +32,52 @@ struct RunArguments {
   LaunchRequest request;
   std::string bind = "auto";
   std::string comm_id;
-  std::string preload;  ///< "true": weir's own library
+  std::string preload;  ///< "true": use weir's own library
 };
 
 void add_run(CLI::App& app, RunArguments& arguments) {
   CLI::App* run = app.add_subcommand("run", "Start a program as several ranks on this machine");
-  run->prefix_command();  // what follows the program's name is the program's
-  run->footer("Then the program and its arguments, after -- where it could be mistaken for an option.");
+  run->prefix_command();  // arguments after the program's name belong to the program
+  run->footer(
+      "The program and its arguments follow the options; put -- before the program if its name begins with "
+      "-.");
   run->add_option("-n,--ranks", arguments.request.ranks, "Number of ranks")
       ->required()
       ->check(CLI::Range(1, 65536));
-  run->add_option("--nodes", arguments.request.nodes,
-                  "As if the ranks were on that many hosts, node0, node1, ... (NCCL_HOSTID)")
+  run->add_option(
+         "--nodes", arguments.request.nodes,
+         "Simulate this many hosts named node0, node1, ... with equal shares of the ranks (sets NCCL_HOSTID)")
       ->check(CLI::Range(1, 65536));
-  run->add_option("--bind", arguments.bind, "auto (on cores of their own if there are enough), core or none")
+  run->add_option(
+         "--bind", arguments.bind,
+         "How to bind ranks to cores: core (each to its own), none, or auto (core if there are enough)")
       ->check(CLI::IsMember({"auto", "core", "none"}))
       ->capture_default_str();
-  run->add_flag(
-      "--keep-going", arguments.request.keep_going,
-      "Let the others go on when a signal kills a rank; for programs that can (weir-train --regroup)");
-  run->add_flag("--plain", arguments.request.plain, "Pass output on as it is, without '[rank] '");
+  run->add_flag("--keep-going", arguments.request.keep_going,
+                "Do not stop the other ranks when a signal kills one; for programs that recover (weir-train "
+                "--regroup)");
+  run->add_flag("--plain", arguments.request.plain,
+                "Print the ranks' output unchanged, without the prefix '[rank] '");
   run->add_option("--comm-id", arguments.comm_id,
-                  "NCCL_COMM_ID of the ranks: host:port, or none (else a free port of the loopback)");
+                  "NCCL_COMM_ID of the ranks: host:port, or none to leave it unset; default: a free port of "
+                  "the loopback interface");
   run->add_flag(
       "--preload", arguments.preload,
-      "Put weir's libnccl.so.2, or that of --preload=PATH, before any other that the program brings");
+      "Load weir's libnccl.so.2, or the library of --preload=PATH, before any other libnccl (LD_PRELOAD)");
 }
 
 int run(RunArguments arguments, std::vector<std::string> command) {
   if (command.empty())
-    return report_failure(
-        "run", Status(Code::invalid_argument, "there is no program to run; expected one after the options"),
-        kExitUsage);
+    return report_failure("run",
+                          Status(Code::invalid_argument, "no program to run; expected one after the options"),
+                          kExitUsage);
   LaunchRequest& request = arguments.request;
   if (request.nodes > request.ranks) {
-    return report_failure("run",
-                          Status(Code::invalid_argument, fmt::format("--nodes {} is more than the {} ranks",
-                                                                     request.nodes, request.ranks)),
-                          kExitUsage);
+    return report_failure(
+        "run",
+        Status(Code::invalid_argument, fmt::format("--nodes is {}; expected at most the number of ranks, {}",
+                                                   request.nodes, request.ranks)),
+        kExitUsage);
   }
   request.command = std::move(command);
   if (arguments.comm_id == "none")
@@ -127,8 +135,9 @@ int main(int argc, char** argv) {
   weir::cli::add_top(app, top);
   weir::cli::TraceArguments trace;
   weir::cli::add_trace(app, trace);
-  app.add_subcommand("options", "Print all options that weir reads from the environment");
-  // What follows the first -- is nobody's business here.
+  app.add_subcommand("options",
+                     "Print all environment variables that weir reads, with type, default and meaning");
+  // Arguments after the first -- belong to the program that `weir run` starts.
   char** const end =
       std::find_if(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
   try {

@@ -22,10 +22,9 @@ namespace weir::cli {
 namespace {
 
 Status no_launcher() {
-  return {
-      Code::invalid_usage,
-      "nothing says which process of how many this is; expected a launcher that starts one process per host "
-      "(mpirun, srun, ...), or RANK and WORLD_SIZE in the environment"};
+  return {Code::invalid_usage,
+          "neither the rank nor the number of processes is known; expected a launcher that starts one "
+          "process per host (mpirun, srun, ...), or RANK and WORLD_SIZE in the environment"};
 }
 
 Status write_file(const std::string& path, const std::string& text) {
@@ -50,19 +49,19 @@ Status show(const topology::Measured& measured, const std::string& out) {
 
 void add_measure(CLI::App& app, MeasureArguments& arguments) {
   CLI::App* measure = app.add_subcommand(
-      "measure", "Find out which hosts share a leaf switch, from latency and bandwidth between them");
+      "measure", "Detect which hosts share a leaf switch, from latency and bandwidth between them");
   measure->footer(
-      "Started once on each host, by mpirun, srun or another launcher, or by hand with RANK, WORLD_SIZE and\n"
-      "NCCL_COMM_ID (host:port of rank 0). The network must be idle otherwise.");
-  measure->add_option("-o,--out", arguments.out, "Write a fabric file (docs/fabric-file.md), at rank 0");
+      "Start it once on each host: by mpirun, srun or another launcher, or with RANK, WORLD_SIZE and\n"
+      "NCCL_COMM_ID (host:port of rank 0). The network must carry no other traffic.");
+  measure->add_option("-o,--out", arguments.out, "Fabric file (docs/fabric-file.md) that rank 0 writes");
   measure
       ->add_option("--seconds-per-round", arguments.plan.seconds_per_round,
-                   "How long each pair moves bytes in each round")
+                   "How long each pair sends and receives in each round")
       ->check(CLI::Range(0.01, 60.0))
       ->capture_default_str();
   measure
       ->add_option("--repeat", arguments.plan.repetitions,
-                   "How often all pairs are measured; if not given 3 to 10 times, the more the fewer hosts")
+                   "Number of times that all pairs are measured; default: 3 to 10, more for fewer hosts")
       ->check(CLI::Range(3, 1000));
 }
 
@@ -77,7 +76,7 @@ int run_measure(const MeasureArguments& arguments) {
     return report_failure(
         "measure",
         {Code::invalid_usage,
-         "NCCL_COMM_ID is not set; expected host:port, an address of rank 0 that all hosts reach"},
+         "NCCL_COMM_ID is not set; expected host:port, an address of rank 0 that all hosts can connect to"},
         kExitUsage);
   }
   core::Runtime runtime(std::move(options));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir measure: which hosts share a leaf switch, from latency and bandwidth between them.
+/// weir measure: detects which hosts share a leaf switch, from latency and bandwidth between them.
 #pragma once
 
 #include <string>
@@ -14,12 +14,11 @@ namespace weir::cli {
 
 struct MeasureArguments {
   MeasurePlan plan;
-  std::string out;  ///< fabric file; empty: none
+  std::string out;  ///< path of the fabric file; empty: none is written
 };
 
-/// The subcommand measure.
 void add_measure(CLI::App& app, MeasureArguments& arguments);
-/// The exit code.
+/// Returns the exit code.
 int run_measure(const MeasureArguments& arguments);
 
 }  // namespace weir::cli

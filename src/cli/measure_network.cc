@@ -21,7 +21,7 @@ using core::Operation;
 using topology::Measured;
 using topology::Tournament;
 
-/// Who a rank is. Travels as bytes.
+/// Identity of a rank; sent as raw bytes.
 struct HostRecord {
   uint64_t host;
   MeasurePlan plan;
@@ -38,7 +38,7 @@ Status gather(Communicator& communicator, Collective kind, const void* own, size
   return communicator.run({&operation, 1}, nullptr);
 }
 
-/// Hosts that were given one name are told apart by numbers.
+/// Makes host names unique by appending numbers to equal ones.
 std::vector<std::string> names_of(const std::vector<HostRecord>& hosts) {
   std::vector<std::string> names;
   std::set<std::string> taken;
@@ -51,7 +51,7 @@ std::vector<std::string> names_of(const std::vector<HostRecord>& hosts) {
   return names;
 }
 
-/// One host's part.
+/// The measurements of one host.
 class HostMeter {
  public:
   HostMeter(Communicator& hosts, const MeasurePlan& plan)
@@ -61,7 +61,7 @@ class HostMeter {
         self_(hosts.rank()),
         count_(static_cast<size_t>(hosts.size())) {}
 
-  /// Rank 0 gets all but the names.
+  /// Rank 0 receives everything except the names.
   Result<Measured> measure() {
     Measured measured;
     measured.hosts.resize(count_);
@@ -77,7 +77,7 @@ class HostMeter {
     return gather(hosts_, Collective::all_gather, &own, 1, all.data());
   }
 
-  /// Each host with the next one, while all others wait.
+  /// Measures each host with the next one, while all others wait.
   Status measure_alone(Measured& measured) {
     double best = 0;
     const int count = hosts_.size();
@@ -95,7 +95,7 @@ class HostMeter {
 
   Status repeat(int repetition, Measured& measured) {
     const Tournament tournament(hosts_.size(), repetition);
-    std::vector<double> row(2 * count_, 1);  // latencies, then bandwidths
+    std::vector<double> row(2 * count_, 1);  // count_ latencies, followed by count_ bandwidths
     for (int round = 0; round < tournament.rounds(); ++round) {
       const int peer = tournament.partner(round, self_);
       WEIR_TRY(barrier());
@@ -116,7 +116,7 @@ class HostMeter {
     return {};
   }
 
-  /// What both ends of each pair have seen, as one figure.
+  /// Combines the figures of both ends of each pair into one.
   topology::MeasuredRepetition joined(const std::vector<double>& rows) const {
     topology::MeasuredRepetition one{std::vector<double>(count_ * count_, 1),
                                      std::vector<double>(count_ * count_, 1)};
@@ -125,7 +125,7 @@ class HostMeter {
         if (a == b) continue;
         const double* const lower = rows.data() + 2 * count_ * std::min(a, b);
         const double* const upper = rows.data() + 2 * count_ * std::max(a, b);
-        one.latency_us[a * count_ + b] = lower[std::max(a, b)];  // it leads
+        one.latency_us[a * count_ + b] = lower[std::max(a, b)];  // measured by the lower rank
         one.gb_per_s[a * count_ + b] = (lower[count_ + std::max(a, b)] + upper[count_ + std::min(a, b)]) / 2;
       }
     }
@@ -143,8 +143,9 @@ void say_how_long(size_t hosts, const MeasurePlan& plan) {
   const int rounds = Tournament(static_cast<int>(hosts), 0).rounds();
   const double seconds =
       plan.seconds_per_round * (1.25 * plan.repetitions * rounds + static_cast<double>(hosts));
-  fmt::print(stderr, "weir measure: {} hosts, all pairs {} times in {} rounds each: about {:.0f} s\n", hosts,
-             plan.repetitions, rounds, seconds + 1);
+  fmt::print(stderr,
+             "weir measure: {} hosts; measuring all pairs {} times in {} rounds each takes about {:.0f} s\n",
+             hosts, plan.repetitions, rounds, seconds + 1);
 }
 
 }  // namespace

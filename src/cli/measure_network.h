@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// All hosts of a communicator measure the network between them, at once.
+/// Measures the network between all hosts of a communicator.
 #pragma once
 
 #include "src/core/communicator/communicator.h"
@@ -11,12 +11,12 @@ namespace weir::cli {
 
 struct MeasurePlan {
   double seconds_per_round = 0.25;
-  int repetitions = 0;  ///< 0: usual_repetitions() of the hosts
+  int repetitions = 0;  ///< number of repetitions; 0: usual_repetitions() of the number of hosts
 };
 
-/// Collective; rank 0's plan counts. Of the ranks of one host the first measures, the
-/// others return at once. Rank 0 gets what was measured, with a name for each host, unlike all others; the
-/// rest get a value without hosts. Errors: the communicator's, which name a rank that died.
+/// Collective; the measurement plan of rank 0 applies to all ranks. The first rank of each host measures, the
+/// others return at once. Rank 0 gets the measurements, with a unique name for each host; the other ranks get
+/// a value without hosts. Errors: the communicator's, which name a rank that died.
 Result<topology::Measured> measure_network(core::Communicator& ranks, core::Runtime& runtime,
                                            const MeasurePlan& plan);
 

@@ -23,7 +23,7 @@ std::string leaf_words(const topology::Measured& measured, const topology::Measu
                        size_t number) {
   std::string text = fmt::format("leaf{}: {}", number, list(measured, leaf.hosts));
   if (leaf.up_gb_per_s <= 0) return text + "\n";
-  // Hosts that never all sent across at once show no more than what they sent.
+  // If hosts never all sent at the same time, the figure is only a lower limit of the uplinks' bandwidth.
   const double over = leaf.down_gb_per_s / leaf.up_gb_per_s;
   text += fmt::format("; {} down, at least {} up", bandwidth_words(leaf.down_gb_per_s),
                       bandwidth_words(leaf.up_gb_per_s));
@@ -34,11 +34,13 @@ std::string leaf_words(const topology::Measured& measured, const topology::Measu
 
 std::string verdict_words(const topology::MeasuredLeaves& found) {
   if (found.from == From::nothing)
-    return "one leaf, or uplinks that are not oversubscribed: measurements cannot tell";
+    return "one leaf, or several leaves with uplinks that are not oversubscribed; the measurements cannot "
+           "distinguish these cases";
   const char* const from = found.from == From::both      ? "bandwidth and latency"
                            : found.from == From::latency ? "latency"
                                                          : "bandwidth";
-  return fmt::format("{} leaves, from {}, confidence {:.2f}", found.leaves.size(), from, found.confidence);
+  return fmt::format("{} leaves, detected from {}, confidence {:.2f}", found.leaves.size(), from,
+                     found.confidence);
 }
 
 std::string measured_words(const topology::Measured& measured, const topology::MeasuredLeaves& found) {
@@ -47,23 +49,25 @@ std::string measured_words(const topology::Measured& measured, const topology::M
     text += fmt::format("confidence that there are several leaves: {:.2f}, expected at least {:.2f}\n",
                         found.confidence, topology::least_confidence(measured.hosts.size()));
   } else {
-    text += "(0: figures in random order would look the same; 1: leaves are far apart in every repetition)\n";
+    text +=
+        "(confidence 0: no better than measurements in random order; 1: leaves are clearly distinct in every "
+        "repetition)\n";
   }
   for (size_t leaf = 0; leaf < found.leaves.size(); ++leaf)
     text += leaf_words(measured, found.leaves[leaf], leaf);
   const bool several = found.leaves.size() > 1;
-  text += fmt::format("{}all hosts at work: {} and {:.1f} us", several ? "inside a leaf, " : "",
+  text += fmt::format("{}all hosts active: {} and {:.1f} us", several ? "inside a leaf, " : "",
                       bandwidth_words(found.inside_gb_per_s), found.inside_us);
   if (several)
-    text +=
-        fmt::format("; across: {} and {:.1f} us", bandwidth_words(found.across_gb_per_s), found.across_us);
+    text += fmt::format("; between leaves: {} and {:.1f} us", bandwidth_words(found.across_gb_per_s),
+                        found.across_us);
   text += "\n";
   for (const size_t host : found.slow) {
-    text += fmt::format("slow: {} reached {} while all others were silent, most hosts more\n",
+    text += fmt::format("slow: {} reached only {} with all other hosts idle; most hosts reached more\n",
                         measured.hosts[host], bandwidth_words(found.gb_per_s[host]));
   }
   if (!found.unplaced.empty()) {
-    text += fmt::format("not sure: which leaf {} is on; none is clearly nearer than the others\n",
+    text += fmt::format("unknown leaf: {} is not clearly nearer to one leaf than to the others\n",
                         list(measured, found.unplaced));
   }
   return text;

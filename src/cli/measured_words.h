@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What was measured, for people. Pure.
+/// Formats measurements as text. Pure.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace weir::cli {
 
-/// In one line: how many leaves, from what, how sure.
+/// One line: the number of leaves, the evidence, and the confidence.
 std::string verdict_words(const topology::MeasuredLeaves& found);
-/// That, then leaves with hosts and speeds, and hosts that are slow or of unknown place.
+/// That line, followed by the leaves with their hosts and speeds, slow hosts, and hosts whose leaf is
+/// unknown.
 std::string measured_words(const topology::Measured& measured, const topology::MeasuredLeaves& found);
 
 }  // namespace weir::cli

@@ -26,7 +26,7 @@ using core::CommunicatorReport;
 using core::OperationReport;
 using core::ProcessReport;
 
-/// The value of a label between its quotes.
+/// Escapes the value of a label.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -44,7 +44,7 @@ std::string label(std::string_view name, std::string_view value) {
   return fmt::format("{}=\"{}\"", name, escaped(value));
 }
 
-/// All series of one name, behind the two lines that say what it is.
+/// All series of one metric name, after its HELP and TYPE lines.
 class Family {
  public:
   Family(std::string_view name, std::string_view type, std::string_view help)
@@ -62,7 +62,7 @@ class Family {
   std::string series_;
 };
 
-/// What the buffers of all ranks together hold, as nccl-tests counts the size of a call.
+/// Total size of all ranks' buffers, as nccl-tests counts the size of a call.
 double message_bytes(const OperationReport& one, int ranks) {
   const auto bytes = static_cast<double>(one.operation.count * size_of(one.operation.type));
   switch (one.operation.kind) {
@@ -75,7 +75,7 @@ double message_bytes(const OperationReport& one, int ranks) {
   }
 }
 
-/// Bytes on the busiest link for each byte of the message, as nccl-tests has it.
+/// Factor from algorithm bandwidth to bus bandwidth, as in nccl-tests.
 double bus_factor(Collective kind, int ranks) {
   const double others = static_cast<double>(ranks - 1) / ranks;
   switch (kind) {
@@ -89,7 +89,7 @@ double bus_factor(Collective kind, int ranks) {
   }
 }
 
-/// Of each communicator, by its id: how many hosts it is on.
+/// Number of hosts of each communicator, by its id.
 std::map<std::string, size_t> nodes_of(const ProcessReport& process) {
   std::map<std::string, size_t> out;
   for (const CommunicatorReport& one : process.communicators) {
@@ -100,7 +100,7 @@ std::map<std::string, size_t> nodes_of(const ProcessReport& process) {
   return out;
 }
 
-/// The families, filled process by process.
+/// All metric families, filled process by process.
 class Metrics {
  public:
   void add(const survey::Asked& process) {
@@ -145,7 +145,7 @@ class Metrics {
     add_times(labels, one, nodes);
   }
 
-  /// All channels to a peer over a transport together.
+  /// Adds the sum over all channels to a peer over one transport.
   void add_channels(const std::string& labels, const CommunicatorReport& one) {
     std::map<std::tuple<Rank, std::string, bool>, std::pair<uint64_t, uint64_t>> sums;
     for (const core::ChannelReport& channel : one.channels) {
@@ -164,7 +164,7 @@ class Metrics {
     }
   }
 
-  /// Of each collective, the latest operation whose time is known.
+  /// Adds, for each collective, the time of the latest operation that was timed.
   void add_times(const std::string& labels, const CommunicatorReport& one, size_t nodes) {
     std::set<Collective> told;
     for (auto at = one.recent.rbegin(); at != one.recent.rend(); ++at) {
@@ -195,13 +195,13 @@ class Metrics {
   Family bus_{"nccl_bus_bandwidth_gbs", "gauge", "of the same, as nccl-tests counts"};
 };
 
-/// A port alone is one of this host, which nobody else reaches.
+/// A port alone means an address of this host that other hosts cannot reach.
 Result<SocketAddress> address_of(const std::string& text) {
   const bool is_port = text.find_first_not_of("0123456789") == std::string::npos;
   return SocketAddress::parse(is_port ? "127.0.0.1:" + text : text);
 }
 
-/// In one step: who reads the file meanwhile sees the old text or the new one.
+/// Renames a temporary file, so that a reader sees either the old text or the new one.
 Status replace(const std::string& path, const std::string& text) {
   const std::string beside = path + ".new";
   std::ofstream file(beside);
@@ -222,15 +222,18 @@ std::string metrics_of(const std::vector<survey::Asked>& asked) {
 }
 
 void add_metrics(CLI::App& app, MetricsArguments& arguments) {
-  CLI::App* metrics = app.add_subcommand(
-      "metrics", "What the communicators of this host are doing, as metrics for Prometheus");
-  metrics->add_option("PID", arguments.request.pids, "Processes of this host; none: all that use weir");
-  CLI::Option* const listen =
-      metrics->add_option("-l,--listen", arguments.listen,
-                          "Answer GET /metrics there, for ever: PORT (for this host only) or ADDRESS:PORT");
-  metrics->add_option("-o,--out", arguments.out, "Replace this file, for node_exporter's textfile collector")
+  CLI::App* metrics =
+      app.add_subcommand("metrics", "Print the state of this host's communicators as metrics for Prometheus");
+  metrics->add_option("PID", arguments.request.pids,
+                      "Process ids on this host; default: all processes that use weir");
+  CLI::Option* const listen = metrics->add_option(
+      "-l,--listen", arguments.listen,
+      "Serve GET /metrics at PORT (loopback interface only) or ADDRESS:PORT until interrupted");
+  metrics
+      ->add_option("-o,--out", arguments.out,
+                   "Write the metrics to this file, for node_exporter's textfile collector")
       ->excludes(listen);
-  metrics->footer("Processes of other hosts are asked there: run it on each.");
+  metrics->footer("Only processes of this host are queried; run the command on each host.");
 }
 
 int run_metrics(MetricsArguments arguments) {
@@ -249,7 +252,7 @@ int run_metrics(MetricsArguments arguments) {
   const auto listener = Socket::listen(*address);
   if (!listener.ok()) return report_failure("metrics", listener.status(), 1);
   const auto own = listener->local_address();
-  fmt::print("metrics are at http://{}/metrics\n", own.ok() ? own->text() : address->text());
+  fmt::print("serving metrics at http://{}/metrics\n", own.ok() ? own->text() : address->text());
   std::fflush(stdout);
   return report_failure("metrics", serve_page(*listener, "/metrics", page), 1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir metrics: what the communicators of this host are doing, in Prometheus's text format, once or to
-/// whoever asks by HTTP.
+/// weir metrics: the state of this host's communicators in Prometheus's text format, printed once or served
+/// by HTTP.
 #pragma once
 
 #include <string>
@@ -17,17 +17,16 @@ namespace weir::cli {
 struct MetricsArguments {
   survey::Request request;
   std::string listen;  ///< "9477" (loopback only) or "0.0.0.0:9477"; empty: print once
-  std::string out;     ///< file to replace; empty: standard output
+  std::string out;     ///< path of the file to replace; empty: standard output
 };
 
-/// The subcommand metrics.
 void add_metrics(CLI::App& app, MetricsArguments& arguments);
-/// The exit code.
+/// Returns the exit code.
 int run_metrics(MetricsArguments arguments);
 
 /// Prometheus's text exposition format, version 0.0.4. Names that begin with nccl_ are those of the
 /// Prometheus output of NCCL's inspector, a profiler plugin (NVIDIA/nccl, ext-profiler/inspector), with its
-/// labels less those that would make a new series of each operation.
+/// labels except those that would create a new series for each operation.
 std::string metrics_of(const std::vector<survey::Asked>& asked);
 
 }  // namespace weir::cli

@@ -17,7 +17,7 @@ constexpr int kMostExchanges = 2000;
 constexpr size_t kFirstBlock = 16 << 10;
 constexpr size_t kLargestBlock = 4 << 20;
 
-/// What stands at the beginning of each block.
+/// First bytes of each block: what the sending end requests.
 struct Wishes {
   uint32_t stop;
   uint32_t larger;
@@ -87,7 +87,7 @@ Result<double> PairMeter::gb_per_s(Rank peer, double seconds) {
   bool counts = false;
   Wishes own{0, 0};
   for (bool stop = false; !stop;) {
-    // Connections and buffers on the way fill first.
+    // The first quarter establishes connections and fills buffers; it does not count.
     if (!counts && seconds_since(begin) >= seconds / 4) {
       counts = true;
       counted_from = now_ns();
@@ -101,7 +101,7 @@ Result<double> PairMeter::gb_per_s(Rank peer, double seconds) {
     Wishes theirs{};
     std::memcpy(&theirs, in_.data(), sizeof theirs);
     stop = own.stop != 0 || theirs.stop != 0;
-    // Both ends have seen the same wishes.
+    // Both ends know both requests here, so both choose the same size.
     if (own.larger != 0 && theirs.larger != 0) block = std::min(2 * block, kLargestBlock);
     own.larger = seconds_since(sent) < seconds / 32 ? 1 : 0;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Latency and bandwidth between two hosts, over weir's own sends and receives.
+/// Latency and bandwidth between two hosts, measured with weir's own sends and receives.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@
 
 namespace weir::cli {
 
-/// Both ends call the same function at about the same time, each naming the other; others may do so in other
-/// pairs. Both ends agree when to stop, so neither waits for long. Errors are the communicator's. Not
-/// thread-safe.
+/// Both ends call the same function at about the same time, each with the other's rank; other pairs may
+/// measure at the same time. Both ends agree when to stop, so neither waits long. Errors are the
+/// communicator's. Not thread-safe.
 class PairMeter {
  public:
   /// `communicator` must outlive it.
   explicit PairMeter(core::Communicator& communicator) : communicator_(communicator) {}
 
-  /// The least half round trip of 8 bytes, one way: of up to 2000, as many as the seconds give room for.
-  /// Known at the lower rank; the other gets 0.
+  /// Smallest half round trip of 8 bytes; us. Takes up to 2000 samples within `seconds`. The lower rank gets
+  /// the result, the other one 0.
   Result<double> latency_us(Rank peer, double seconds);
-  /// Blocks both ways for so many seconds, of which the first quarter does not count: 1e9 bytes per second of
-  /// each direction.
+  /// Exchanges blocks in both directions for `seconds`, without counting the first quarter; returns 1e9 bytes
+  /// per second of each direction.
   Result<double> gb_per_s(Rank peer, double seconds);
 
  private:

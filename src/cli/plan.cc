@@ -24,7 +24,7 @@
 namespace weir::cli {
 namespace {
 
-/// A plan with its figures, as they are printed.
+/// A plan and the figures that are printed for it.
 struct Report {
   PlanTask task;
   BestPlan best;
@@ -71,22 +71,23 @@ std::string json_of(const Report& report, const PlanArguments& arguments) {
   return json.dump(2) + "\n";
 }
 
-/// The quickest of the library's own algorithms, and why it is slower; nothing where ranks are too many to
-/// say.
+/// The fastest of the catalogue's algorithms, and its busiest links; empty if there are too many ranks to
+/// simulate.
 std::string runner_up(const Report& report, Rank root) {
   if (report.ranks() > kMostComparedRanks) return "";
   auto candidates = candidates_for(report.task, report.best, root);
   if (!candidates.ok()) return "";
-  candidates->erase(candidates->begin());  // the plan itself
+  candidates->erase(candidates->begin());  // omit the plan itself
   const double bytes = std::max(report.task.bytes, 1.0);
   const auto found = race(report.task, *candidates, bytes, {});
   if (!found.ok() || found->empty()) return "";
   const Simulated& next = found->front();
   const std::vector<LinkGroup> groups = group_links(report.task, next.edge_bytes);
   const double ours = bytes / report.algorithm_gb_per_s() / 1e9;
-  return fmt::format("runner-up    {}, {:.4g} GB/s: {:.2f} times as long; its busiest are {} {}, as {}\n",
-                     next.name, bytes / next.seconds / 1e9, next.seconds / ours, groups[0].count,
-                     groups[0].words, groups[0].example);
+  return fmt::format(
+      "runner-up    {}, {:.4g} GB/s: {:.2f} times as long; its busiest links are {} {}, for example {}\n",
+      next.name, bytes / next.seconds / 1e9, next.seconds / ours, groups[0].count, groups[0].words,
+      groups[0].example);
 }
 
 std::string words_of(const Report& report, const PlanArguments& arguments) {
@@ -98,10 +99,10 @@ std::string words_of(const Report& report, const PlanArguments& arguments) {
                       report.algorithm_gb_per_s(), report.bus_gb_per_s(), seconds * 1e3);
   text += fmt::format("bound        {:.4g} GB/s: {}\n", report.bound_gb_per_s(), report.certificate());
   text += report.best.part_of_bound == 1
-              ? "of the bound all: nothing can be faster\n"
+              ? "of the bound 100%: nothing can be faster\n"
               : fmt::format("of the bound {} = {:.4g}\n", report.exact_part(), report.part_of_bound());
   text += runner_up(report, arguments.task.root);
-  text += fmt::format("judged and planned in {:.3g} ms\n", report.milliseconds);
+  text += fmt::format("planned and verified in {:.3g} ms\n", report.milliseconds);
   return text;
 }
 
@@ -134,7 +135,7 @@ Result<std::string> table_of(const Report& report, const PlanArguments& argument
 
 int fail(const Status& status) { return report_failure("plan", status, kExitUsage); }
 
-/// The best rings need no plan of trees.
+/// The best rings do not depend on trees, so no plan is made.
 int print_rings(const PlanArguments& arguments) {
   const auto task = load_plan_task(arguments.task);
   if (!task.ok()) return fail(task.status());
@@ -148,19 +149,24 @@ int print_rings(const PlanArguments& arguments) {
 
 void add_plan(CLI::App& app, PlanArguments& arguments) {
   CLI::App* command = app.add_subcommand(
-      "plan", "Plan a collective on a topology, and say how far that is from what is possible");
+      "plan", "Plan a collective on a topology, and compare the plan with the lower bound of its time");
   add_plan_task(command, arguments.task);
-  auto* json = command->add_flag("--json", arguments.json, "As JSON");
-  auto* table =
-      command->add_flag("--table", arguments.table, "By size: which plan is the quickest, simulated")
-          ->excludes(json);
-  auto* svg = command->add_flag("--svg", arguments.svg, "A picture: how busy the links are")->excludes(json);
-  auto* html = command->add_flag("--html", arguments.html, "A page: the trees, and how busy the links are")
-                   ->excludes(json)
-                   ->excludes(svg);
+  auto* json = command->add_flag("--json", arguments.json, "Print as JSON");
+  auto* table = command
+                    ->add_flag("--table", arguments.table,
+                               "Print a table of the fastest plan for each size, by simulation")
+                    ->excludes(json);
+  auto* svg = command->add_flag("--svg", arguments.svg, "Print an SVG picture of the load of each link")
+                  ->excludes(json);
+  auto* html =
+      command
+          ->add_flag("--html", arguments.html, "Print an HTML page with the trees and the load of each link")
+          ->excludes(json)
+          ->excludes(svg);
   command
       ->add_option("--emit", arguments.emit,
-                   "The plan itself: plan (docs/plan-format.md) or msccl-xml; or nccl-graph: the best rings")
+                   "Print the plan as plan text (docs/plan-format.md) or as msccl-xml, or the best rings as "
+                   "nccl-graph")
       ->check(CLI::IsMember({"plan", "msccl-xml", "nccl-graph"}))
       ->excludes(json)
       ->excludes(svg)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir plan: a plan for a collective on a topology, how fast it is, and what limits it.
+/// weir plan: a plan for a collective on a topology, its bandwidth, and the links that limit it.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct PlanArguments {
   bool svg = false;
   bool html = false;
   bool table = false;
-  ChannelArguments channels;  ///< for the table
-  std::string emit;           ///< "plan", "msccl-xml", "nccl-graph"; empty: say how good it is
+  ChannelArguments channels;  ///< simulated channels for --table
+  std::string emit;           ///< "plan", "msccl-xml", "nccl-graph"; empty: print a summary
 };
 
 void add_plan(CLI::App& app, PlanArguments& arguments);
-/// The exit code.
+/// Returns the exit code.
 int run_plan(const PlanArguments& arguments);
 
 }  // namespace weir::cli

@@ -23,7 +23,7 @@ using topology::NodeKind;
 constexpr double kPitch = 26, kLevel = 36, kBox = 20, kTitle = 30, kGap = 40, kMargin = 28;
 constexpr double kMostWidth = 1480;
 
-/// One tree: where its ranks are, in pixels from its corner.
+/// One tree: positions of its ranks, in pixels from its corner.
 class TreeDrawing {
  public:
   TreeDrawing(const Tree& tree, int ranks)
@@ -36,7 +36,7 @@ class TreeDrawing {
   double width() const { return std::max(columns_ * kPitch, 110.0); }
   double height() const { return kTitle + depth_ * kLevel + kBox; }
 
-  /// `host`: by rank.
+  /// `host`: the host of each rank.
   void draw(double x, double y, const std::vector<topology::Index>& host, std::string& svg) const {
     const auto out = std::back_inserter(svg);
     fmt::format_to(
@@ -65,8 +65,8 @@ class TreeDrawing {
   static size_t at(Rank rank) { return static_cast<size_t>(rank); }
   static double top(const Spot& spot) { return kTitle - 10 + spot.depth * kLevel; }
 
-  /// Leaves side by side, others above the middle of what hangs from them. Trees are at most as deep as ranks
-  /// are many.
+  /// Places leaves side by side, and each other rank above the middle of its children. Recursion depth is at
+  /// most the number of ranks.
   void place(Rank rank, int depth) {
     Spot& spot = spots_[at(rank)];
     spot.depth = depth;
@@ -120,16 +120,16 @@ std::string section(const char* heading, const Packing& packing, const std::vect
                      trees_svg(packing, hosts));
 }
 
-/// Over all ranks, or of the first kind of host; nothing where there are no trees.
+/// Trees over all ranks, or of the first kind of host; empty if the plan has no trees.
 std::string pictures(const PlanTask& task, const BestPlan& best) {
   if (best.trees() == nullptr) return "";
   const CollectivePlan& plan = *best.trees();
   std::string text;
   if (plan.trees.has_value()) {
     const std::vector<topology::Index> hosts = hosts_of_ranks(task);
-    if (plan.trees->up.has_value()) text += section("Sums go up these trees", plan.trees->up->packing, hosts);
+    if (plan.trees->up.has_value()) text += section("Trees that reduce", plan.trees->up->packing, hosts);
     if (plan.trees->down.has_value())
-      text += section("Data goes down these trees", plan.trees->down->packing, hosts);
+      text += section("Trees that broadcast", plan.trees->down->packing, hosts);
     return text;
   }
   for (const bool up : {true, false}) {
@@ -137,8 +137,8 @@ std::string pictures(const PlanTask& task, const BestPlan& best) {
     if (!half.has_value()) continue;
     const algorithms::HostShape& shape = half->plan.shapes[0];
     const std::vector<topology::Index> hosts(static_cast<size_t>(shape.network.ranks()), 0);
-    text += section(up ? "Sums go up these trees of a host" : "Data goes down these trees of a host",
-                    shape.own, hosts);
+    text += section(up ? "Trees that reduce inside a host" : "Trees that broadcast inside a host", shape.own,
+                    hosts);
   }
   return text;
 }

@@ -18,9 +18,9 @@ using topology::Graph;
 using topology::Index;
 using topology::NodeKind;
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 60;  // what is negative is read as more
+constexpr uint64_t kMostBytes = uint64_t{1} << 60;  // a negative number is parsed as a larger one
 
-/// "0-7,9" of `devices`, in that order.
+/// Selects the entries "0-7,9" of `devices`, in that order.
 Result<std::vector<Index>> chosen(const std::vector<Index>& devices, const std::string& text) {
   std::vector<Index> some;
   for (const std::string_view part : split_list(text)) {
@@ -38,13 +38,13 @@ Result<std::vector<Index>> chosen(const std::vector<Index>& devices, const std::
     if (last >= devices.size())
       return Status(
           Code::invalid_argument,
-          fmt::format("--ranks has {}, and the topology has devices 0 to {}", last, devices.size() - 1));
+          fmt::format("--ranks has {}, but the topology has devices 0 to {}", last, devices.size() - 1));
     for (size_t i = first; i <= last; ++i) some.push_back(devices[i]);
   }
   return some;
 }
 
-/// What ranks sit on: all GPUs, or where there are none all hosts.
+/// The devices of the ranks: all GPUs, or all hosts if there are no GPUs.
 Result<std::vector<Index>> devices_of(const Graph& graph, const std::string& ranks) {
   std::vector<Index> all = graph.all(NodeKind::gpu);
   if (all.empty()) all = graph.all(NodeKind::host);
@@ -71,13 +71,17 @@ void add_plan_task(CLI::App* command, PlanTaskArguments& arguments) {
   add_sources(command, arguments.sources);
   command
       ->add_option("--collective", arguments.collective,
-                   "allreduce, allgather, reducescatter, broadcast, reduce, alltoall, gather or scatter")
+                   "Collective to plan: allreduce, allgather, reducescatter, broadcast, reduce, alltoall, "
+                   "gather or scatter")
       ->capture_default_str();
-  command->add_option("--bytes", arguments.bytes, "Size of the whole, with K, M or G")
+  command
+      ->add_option("--bytes", arguments.bytes,
+                   "Size of the collective's whole buffer in bytes, with suffix K, M or G")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  command->add_option("--ranks", arguments.ranks, "Numbers of the GPUs (or hosts) that take part: 0-7,9");
-  command->add_option("--root", arguments.root, "Rank of the root");
+  command->add_option("--ranks", arguments.ranks,
+                      "Numbers of the GPUs (or hosts) that take part, such as 0-7,9; default: all");
+  command->add_option("--root", arguments.root, "Root rank of broadcast, reduce, gather and scatter");
 }
 
 Result<PlanTask> load_plan_task(const PlanTaskArguments& arguments) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What commands that plan work on: a collective among some devices of a topology.
+/// Input of the commands that plan: a collective among some devices of a topology.
 #pragma once
 
 #include <cstdint>
@@ -19,26 +19,26 @@ namespace weir::cli {
 struct PlanTaskArguments {
   Sources sources;
   std::string collective = "allreduce";
-  uint64_t bytes = uint64_t{1} << 30;  ///< of the whole
-  std::string ranks;                   ///< numbers of GPUs, "0-7,9"; empty: all
+  uint64_t bytes = uint64_t{1} << 30;  ///< size of the whole buffer
+  std::string ranks;                   ///< numbers of GPUs, such as "0-7,9"; empty: all
   int root = 0;
 };
 
-/// Options and operands of a subcommand.
+/// Adds the options and operands of a subcommand.
 void add_plan_task(CLI::App* command, PlanTaskArguments& arguments);
 
 struct PlanTask {
   topology::Graph graph;
   algorithms::Network network;
-  std::vector<char> between_hosts;  ///< by node of the network: a switch that joins hosts
+  std::vector<char> between_hosts;  ///< whether each node of the network is a switch that joins hosts
   Collective collective = Collective::all_reduce;
-  double bytes = 0;  ///< of the whole
+  double bytes = 0;  ///< size of the whole buffer
 };
 
-/// Looks at the topology; doubts go to standard error.
+/// Reads the topology; prints doubts to standard error.
 Result<PlanTask> load_plan_task(const PlanTaskArguments& arguments);
 
-/// "allreduce", "all_reduce", "AllReduce". Errors: invalid_argument for what is no collective.
+/// Accepts "allreduce", "all_reduce", "AllReduce". Errors: invalid_argument for any other text.
 Result<Collective> collective_of(const std::string& text);
 
 }  // namespace weir::cli

@@ -28,19 +28,19 @@ std::string operation_words(const CommunicatorReport& report) {
   return words;
 }
 
-/// "waits for 2, 3 since 1.2 s".
+/// Formats "waits for 2, 3 (1.2 s so far)".
 std::string state_words(const CommunicatorReport& report) {
   const std::string state(name(report.state));
   if (report.state == RankState::waiting)
-    return fmt::format("waits for {} since {}", rank_ranges(report.waiting_for),
+    return fmt::format("waits for {} ({} so far)", rank_ranges(report.waiting_for),
                        seconds_words(static_cast<double>(report.waiting_ns) / 1e9));
   if (report.state == RankState::failed) return "failed: " + report.sentence;
   if (report.state == RankState::running && report.last && report.last->took_ns > 0 && report.last->exact)
-    return fmt::format("running since {}", seconds_words(static_cast<double>(report.last->took_ns) / 1e9));
+    return fmt::format("running ({} so far)", seconds_words(static_cast<double>(report.last->took_ns) / 1e9));
   return state;
 }
 
-/// Each group of ranks that wait for the same ones.
+/// One line for each group of ranks that wait for the same ranks.
 std::string waits_of(const survey::CommunicatorView& communicator) {
   std::map<std::vector<Rank>, std::vector<Rank>> groups;
   for (size_t rank = 0; rank < communicator.members.size(); ++rank) {
@@ -57,7 +57,7 @@ std::string waits_of(const survey::CommunicatorView& communicator) {
   return out;
 }
 
-/// Rows: ranks that have done the same. Columns: operations, as begun/ended; '<' marks who is behind.
+/// Rows: ranks with equal counts. Columns: operations, as begun/ended; '<' marks ranks that are behind.
 std::string matrix_of(const survey::CommunicatorView& communicator) {
   using Counts = std::array<std::pair<uint64_t, uint64_t>, kCollectives>;
   std::map<Counts, std::vector<Rank>> rows;
@@ -77,13 +77,13 @@ std::string matrix_of(const survey::CommunicatorView& communicator) {
     if (most[kind].first > 0) out += fmt::format(" {:>18}", name(static_cast<Collective>(kind)));
   }
   out += "\n";
-  std::map<Rank, std::string> lines;  // in the order of the lowest rank
+  std::map<Rank, std::string> lines;  // sorted by the lowest rank
   for (const auto& [counts, ranks] : rows) {
     std::string& line = lines[ranks.front()];
     line = fmt::format("  {:<20}", (ranks.size() == 1 ? "rank " : "ranks ") + rank_ranges(ranks));
     for (size_t kind = 0; kind < most.size(); ++kind) {
       if (most[kind].first == 0) continue;
-      // Sends and receives differ between ranks.
+      // Different numbers of sends and receives are normal.
       const bool behind =
           static_cast<Collective>(kind) != Collective::send_recv && counts[kind].first < most[kind].first;
       line += fmt::format(" {:>18}",
@@ -114,9 +114,11 @@ std::string process_words(const survey::Asked& process) {
     return fmt::format("process {} on {} {}\n", process.pid, process.host, process.why_not);
   std::string out;
   for (const core::ActivityRegistry::Joining& one : process.report->joining) {
-    out += fmt::format("process {} on {}: rank {} of {} has looked for the others at {} for {}\n",
-                       process.pid, process.host, one.rank, one.ranks, one.root,
-                       seconds_words(static_cast<double>(process.report->time_ns - one.since_ns) / 1e9));
+    out += fmt::format(
+        "process {} on {}: rank {} of {} is joining at bootstrap root {}; it has waited for the other ranks "
+        "for {}\n",
+        process.pid, process.host, one.rank, one.ranks, one.root,
+        seconds_words(static_cast<double>(process.report->time_ns - one.since_ns) / 1e9));
   }
   return out;
 }
@@ -143,11 +145,13 @@ std::string table_of(const survey::CommunicatorView& communicator) {
 
 void add_ps(CLI::App& app, PsArguments& arguments) {
   CLI::App* ps =
-      app.add_subcommand("ps", "Show what the communicators of this host are doing, and who waits for whom");
-  ps->add_option("PID", arguments.request.pids, "Processes of this host; none: all that use weir");
-  ps->add_flag("--json", arguments.json, "As JSON, with recent operations and channels");
-  ps->add_flag("!--here", arguments.request.elsewhere, "Do not ask processes of other hosts");
-  ps->add_option("--patience", arguments.request.patience_ms, "Milliseconds to wait for answers")
+      app.add_subcommand("ps", "Show the state of this host's communicators, and which ranks wait for which");
+  ps->add_option("PID", arguments.request.pids,
+                 "Process ids on this host; default: all processes that use weir");
+  ps->add_flag("--json", arguments.json, "Print as JSON, with recent operations and channels");
+  ps->add_flag("!--here", arguments.request.elsewhere, "Do not query processes of other hosts");
+  ps->add_option("--patience", arguments.request.patience_ms,
+                 "Time to wait for answers of up to 256 processes; ms")
       ->check(CLI::Range(1, 3'600'000))
       ->capture_default_str();
 }
@@ -166,7 +170,7 @@ int run_ps(PsArguments arguments) {
   }
   if (asked.empty()) {
     fmt::print("no process of this host{} uses weir now\n",
-               arguments.request.pids.empty() ? "" : " of these");
+               arguments.request.pids.empty() ? "" : " with these ids");
     return 0;
   }
   for (const survey::Asked& process : asked) fmt::print("{}", process_words(process));

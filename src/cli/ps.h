@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir ps: what the communicators of this host are doing, who waits for whom, and who is behind.
+/// weir ps: the state of this host's communicators, which ranks wait for which, and which are behind.
 #pragma once
 
 #include <string>
@@ -18,13 +18,12 @@ struct PsArguments {
   bool json = false;
 };
 
-/// The subcommand ps.
 void add_ps(CLI::App& app, PsArguments& arguments);
-/// The exit code: 1 where a process does not answer.
+/// Returns the exit code: 1 if a process does not answer.
 int run_ps(PsArguments arguments);
 
-/// For people: a table per communicator, who waits for whom, and how often each rank has begun and ended
-/// which operation.
+/// A table for one communicator as text: states, waiting ranks, and the numbers of operations that each rank
+/// has begun and ended.
 std::string table_of(const survey::CommunicatorView& communicator);
 
 }  // namespace weir::cli

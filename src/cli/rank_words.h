@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Numbers of ranks for people.
+/// Formats rank numbers as text.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace weir::cli {
 
-/// "0-3, 7": sorted.
+/// Formats sorted ranges: "0-3, 7".
 inline std::string rank_ranges(std::vector<Rank> ranks) {
   std::sort(ranks.begin(), ranks.end());
   std::string out;

@@ -12,7 +12,7 @@ namespace {
 
 using topology::Index;
 
-/// By rank; negative where one has no number.
+/// Device number of each rank; negative for a rank without one.
 std::vector<int> devices_of(const PlanTask& task) {
   std::vector<int> devices;
   for (const int32_t node : task.network.rank_nodes) {
@@ -47,14 +47,14 @@ Result<algorithms::Rings> rings_of(const PlanTask& task, std::span<const Rank> o
 Result<std::string> graph_file_of(const PlanTask& task) {
   if (!on_one_host(task))
     return Status(Code::invalid_argument,
-                  "a graph file has the rings of one host: expected GPUs of one host");
+                  "a graph file holds the rings of one host only; expected GPUs of one host");
   const auto packing = algorithms::pack_rings(task.network);
   WEIR_TRY(packing.status());
   const std::vector<int> devices = devices_of(task);
   const bool numbered = std::ranges::min(devices) >= 0;
   topology::ChannelGraph graph;
   graph.speed_intra = graph.speed_inter = packing->bandwidth.value() * algorithms::kCapacityUnit;
-  graph.type_intra = graph.type_inter = topology::PathClass::sys;  // NCCL searches up to there: no claim
+  graph.type_intra = graph.type_inter = topology::PathClass::sys;  // widest class that NCCL searches
   for (const algorithms::Ring& ring : algorithms::spelled_out(*packing)) {
     std::vector<topology::ChannelStop>& channel = graph.channels.emplace_back();
     for (const Rank rank : ring)

@@ -40,10 +40,12 @@ Result<ir::Plan> load_plan(const std::string& file) {
 }
 
 void add_schedule(CLI::App* command, ScheduleArguments& arguments) {
-  auto* plan = command->add_option("--plan", arguments.plan,
-                                   "A plan: text (docs/plan-format.md) or MSCCL XML; -: standard input");
+  auto* plan = command->add_option(
+      "--plan", arguments.plan,
+      "File with a plan: plan text (docs/plan-format.md) or MSCCL XML; -: standard input");
   command
-      ->add_option("--algorithm", arguments.algorithm, "One of the library's instead: ring, double_tree, ...")
+      ->add_option("--algorithm", arguments.algorithm,
+                   "Algorithm of the catalogue, instead of the best plan: ring, double_tree, ...")
       ->excludes(plan);
 }
 
@@ -60,16 +62,17 @@ Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const PlanTas
   WEIR_TRY(plan.status());
   if (plan->shape.ranks != ranks) {
     return Status(Code::invalid_argument,
-                  fmt::format("{} is a plan for {}, and the topology has {}; --ranks can choose some",
+                  fmt::format("{} is a plan for {}, but the topology has {}; use --ranks to select as many",
                               arguments.plan, plural(plan->shape.ranks, "rank"), ranks));
   }
   if (plan->shape.kind != task.collective) {
     return Status(Code::invalid_argument,
-                  fmt::format("{} is a plan for {}; say --collective {}", arguments.plan,
+                  fmt::format("{} is a plan for {}; use --collective {}", arguments.plan,
                               name(plan->shape.kind), name(plan->shape.kind)));
   }
   if (const Status proof = ir::verify(*plan); !proof.ok())
-    return Status(Code::invalid_argument, fmt::format("{} is wrong: {}", arguments.plan, proof.message()));
+    return Status(Code::invalid_argument,
+                  fmt::format("{} is not a correct plan: {}", arguments.plan, proof.message()));
   return plan;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where commands take a schedule for a task from: a file, the library's algorithms, the planner.
+/// Gets the schedule for a task from a file, an algorithm of the catalogue or the planner.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@ class App;
 
 namespace weir::cli {
 
-/// A plan from a file (plan text or MSCCL XML; "-": standard input). Not verified. Errors: of the reader, and
-/// invalid_argument for a file that cannot be read.
+/// Reads a plan from a file (plan text or MSCCL XML; "-": standard input). Does not verify it. Errors: those
+/// of the reader, and invalid_argument for a file that cannot be read.
 Result<ir::Plan> load_plan(const std::string& file);
 
-/// Where a command takes the schedule from.
+/// Options that select the schedule.
 struct ScheduleArguments {
-  std::string plan;       ///< file
-  std::string algorithm;  ///< of the catalogue; empty: the best plan for the topology
+  std::string plan;       ///< path of a plan file
+  std::string algorithm;  ///< name in the catalogue; empty: the best plan for the topology
 };
 void add_schedule(CLI::App* command, ScheduleArguments& arguments);
 
-/// A schedule for the task, verified. Errors: as above; a plan for other ranks or another collective, or one
-/// that is wrong.
+/// A verified schedule for the task. Errors: those of load_plan(); invalid_argument for a plan for other
+/// ranks or another collective, or an incorrect one.
 Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const PlanTask& task,
                                const PlanTaskArguments& asked);
 

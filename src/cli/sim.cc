@@ -22,13 +22,13 @@ namespace {
 
 constexpr size_t kMostJobBytes = size_t{16} << 20;
 
-/// A row of steps and the plans that they use.
+/// A sequence of steps and the plans that they use.
 struct Job {
-  std::deque<ir::Plan> plans;  // steps point at them
+  std::deque<ir::Plan> plans;  // owns the plans of `steps`
   std::vector<sim::Step> steps;
 };
 
-/// "compute 12.5 ms", "all_gather 512M", "all_gather 512M ring".
+/// Parses the lines "compute 12.5 ms", "all_gather 512M", "all_gather 512M ring".
 class JobReader {
  public:
   JobReader(const SimArguments& arguments, PlanTask& task) : arguments_(arguments), task_(task) {}
@@ -50,7 +50,7 @@ class JobReader {
   }
 
  private:
-  /// Computes until the next collective, which it is a step with.
+  /// Adds one line: computation accumulates in `compute` until the next collective, which becomes a step.
   Status step(const std::vector<std::string_view>& words, double& compute) {
     if (words[0] == "compute") {
       double number = 0;
@@ -60,11 +60,13 @@ class JobReader {
       return {};
     }
     if (words.size() < 2 || words.size() > 3)
-      return {Code::invalid_argument,
-              "expected \"compute NUMBER ms\", or a collective, its bytes, and perhaps an algorithm"};
+      return {
+          Code::invalid_argument,
+          "expected \"compute NUMBER ms\", or a collective, its size in bytes and, optionally, an algorithm"};
     const auto collective = collective_of(std::string(words[0]));
     if (!collective.ok())
-      return {Code::invalid_argument, fmt::format("\"{}\" is neither compute nor a collective", words[0])};
+      return {Code::invalid_argument,
+              fmt::format("\"{}\" is neither \"compute\" nor a collective", words[0])};
     std::string bytes(words[1]);
     try {
       bytes = CLI::AsSizeValue(false)(bytes).empty() ? bytes : "";
@@ -74,7 +76,8 @@ class JobReader {
     double number = 0;
     if (!topology::parse_number(bytes, number) || number < 0)
       return {Code::invalid_argument,
-              fmt::format("\"{}\" is no number of bytes; expected 4096, 512M, 2G", words[1])};
+              fmt::format("\"{}\" is not a number of bytes; expected a number such as 4096, 512M or 2G",
+                          words[1])};
     auto plan = plan_of(*collective, words.size() == 3 ? std::string(words[2]) : "");
     WEIR_TRY(plan.status());
     job_.steps.push_back({compute, *plan, number});
@@ -102,8 +105,8 @@ class JobReader {
 std::string busiest(const PlanTask& task, const std::vector<double>& edge_bytes, double seconds) {
   const std::vector<LinkGroup> groups = group_links(task, edge_bytes);
   if (groups.empty() || seconds <= 0) return "";
-  return fmt::format("busiest      {} {}, {:.3g}% of the time, as {}\n", groups[0].count, groups[0].words,
-                     groups[0].seconds / seconds * 100, groups[0].example);
+  return fmt::format("busiest      {} {}, busy {:.3g}% of the time, for example {}\n", groups[0].count,
+                     groups[0].words, groups[0].seconds / seconds * 100, groups[0].example);
 }
 
 Result<std::string> simulate_job(const SimArguments& arguments, PlanTask& task) {
@@ -155,20 +158,21 @@ Result<std::string> simulate_one(const SimArguments& arguments, const PlanTask& 
          fmt::format("bandwidth    {:.4g} GB/s (algbw), {:.4g} GB/s (busbw)\n", run->algbw, run->busbw) +
          busiest(task, run->edge_bytes, run->seconds) +
          fmt::format("{} simulated in {:.3g} ms{}\n", plural(run->flows, "flow"), milliseconds,
-                     run->extrapolated ? ", and the rest taken to go on alike" : "");
+                     run->extrapolated ? "; the remaining rounds are extrapolated" : "");
 }
 
 }  // namespace
 
 void add_sim(CLI::App& app, SimArguments& arguments) {
-  CLI::App* command = app.add_subcommand("sim", "Simulate a collective, or a row of them, on a topology");
+  CLI::App* command =
+      app.add_subcommand("sim", "Simulate a collective, or a sequence of collectives, on a topology");
   add_plan_task(command, arguments.task);
   add_schedule(command, arguments.schedule);
   add_channels(command, arguments.channels);
   command->add_option(
       "--job", arguments.job,
-      "A file of steps, one on a line: \"compute 12.5 ms\", \"allgather 512M\", \"allreduce 64M ring\"");
-  command->add_flag("--json", arguments.json, "As JSON");
+      "File with one step per line: \"compute 12.5 ms\", \"allgather 512M\", \"allreduce 64M ring\"");
+  command->add_flag("--json", arguments.json, "Print as JSON");
 }
 
 int run_sim(const SimArguments& arguments) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir sim: how long a collective, or a row of them, would take on a topology.
+/// weir sim: simulated time of a collective, or of a sequence of collectives, on a topology.
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ struct SimArguments {
   PlanTaskArguments task;
   ScheduleArguments schedule;
   ChannelArguments channels;
-  std::string job;  ///< file
+  std::string job;  ///< path of a file of steps; empty: one collective
   bool json = false;
 };
 
 void add_sim(CLI::App& app, SimArguments& arguments);
-/// The exit code.
+/// Returns the exit code.
 int run_sim(const SimArguments& arguments);
 
 }  // namespace weir::cli

@@ -16,15 +16,17 @@
 namespace weir::cli {
 namespace {
 
-/// A file's text; what is no file stands for itself.
+/// Returns the text of a file, or the argument itself if it is a machine in a line.
 Result<std::string> text_of(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {
     if (file.find('(') != std::string::npos) return file;
-    return Status(Code::invalid_argument,
-                  fmt::format("there is no file {}; expected a topology file, or a machine in a line such as "
-                              "\"(8 gpu nvswitch 450, 8 nic 50)\"",
-                              file));
+    return Status(
+        Code::invalid_argument,
+        fmt::format(
+            "there is no file {}; expected a topology file, or a one-line machine description such as "
+            "\"(8 gpu nvswitch 450, 8 nic 50)\"",
+            file));
   }
   return drivers::read_whole(file, topology::kMostBytes);
 }
@@ -45,7 +47,7 @@ Result<topology::Detected> from_files(const Sources& sources) {
     graphs.push_back(std::move(*graph));
   }
   topology::Detected detected;
-  if (graphs.size() == 1) {  // checked where it was read; of 100,000 GPUs that takes seconds
+  if (graphs.size() == 1) {  // already checked by the reader; for 100,000 GPUs a check takes seconds
     detected.graph = std::move(graphs[0]);
   } else {
     Result<topology::Graph> merged = topology::merge(graphs);
@@ -67,21 +69,23 @@ Result<std::unique_ptr<drivers::Machine>> machine_of(const Sources& sources) {
 }  // namespace
 
 void add_sources(CLI::App* command, Sources& sources) {
-  command->add_option(
-      "file,--topo", sources.files,
-      "NCCL, RCCL or hwloc XML, nvidia-smi topo -m, rocm-smi --showtopo, ibnetdiscover, Slurm's "
-      "topology.conf or topology.yaml, a fabric file, or a machine in a line: \"2 x (8 gpu nvswitch 450, 8 "
-      "nic 50) leaf\". "
-      "Several are merged.");
-  auto* record =
-      command->add_option("--record", sources.record, "Keep everything that is asked in this folder");
-  command->add_option("--replay", sources.replay, "Look at the machine that was recorded in this folder")
+  command->add_option("file,--topo", sources.files,
+                      "Topology file: NCCL, RCCL or hwloc XML, nvidia-smi topo -m, rocm-smi --showtopo, "
+                      "ibnetdiscover, Slurm's "
+                      "topology.conf or topology.yaml, a fabric file; or a one-line machine description: \"2 "
+                      "x (8 gpu nvswitch 450, 8 "
+                      "nic 50) leaf\". "
+                      "Several are merged. Default: this machine.");
+  auto* record = command->add_option(
+      "--record", sources.record, "Record all that is read from this machine in this folder, for --replay");
+  command->add_option("--replay", sources.replay, "Use the machine that was recorded in this folder")
       ->excludes(record);
-  command->add_flag("--subnet", sources.subnet,
-                    "Ask the InfiniBand subnet, also without a right to that being seen");
-  command->add_option("--lldp", sources.lldp_socket, "The socket of lldpd, if it is not the usual one");
-  command->add_flag("--strict", sources.strict, "Refuse files with anything that is not understood");
-  command->add_flag("--why", sources.why, "Say what was found, and why not more");
+  command->add_flag(
+      "--subnet", sources.subnet,
+      "Query the InfiniBand subnet even if weir cannot see that this process has the permission");
+  command->add_option("--lldp", sources.lldp_socket, "Path of lldpd's socket; default: the usual one");
+  command->add_flag("--strict", sources.strict, "Refuse files that contain anything unknown");
+  command->add_flag("--why", sources.why, "Print what was found, and why other sources gave nothing");
 }
 
 Result<topology::Detected> look(const Sources& sources, std::unique_ptr<drivers::Machine>& machine) {
@@ -93,7 +97,7 @@ Result<topology::Detected> look(const Sources& sources, std::unique_ptr<drivers:
   if (sources.subnet) options.subnet = topology::DetectOptions::Subnet::always;
   options.lldp_socket = sources.lldp_socket;
   topology::Detected detected = topology::detect(*machine, options);
-  // A record is to answer the doctor too.
+  // The recording must also contain what `weir doctor` reads.
   if (!sources.record.empty()) topology::diagnose_host(*machine, detected.graph);
   WEIR_TRY(machine->error());
   return detected;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where commands take a topology from: files, lines, this machine or a recorded one.
+/// Gets a topology from files, one-line descriptions, this machine or a recorded one.
 #pragma once
 
 #include <memory>
@@ -17,23 +17,24 @@ class App;
 namespace weir::cli {
 
 struct Sources {
-  /// Topology files, or synthetic machines such as "(8 gpu nvswitch 450, 8 nic 50)"; several are merged.
+  /// Topology files, or one-line machine descriptions such as "(8 gpu nvswitch 450, 8 nic 50)"; several are
+  /// merged.
   std::vector<std::string> files;
-  std::string record;  ///< folder
-  std::string replay;  ///< folder
+  std::string record;  ///< folder to record into; empty: do not record
+  std::string replay;  ///< folder of a recorded machine; empty: this machine
   bool strict = false;
   bool why = false;
   bool subnet = false;
   std::string lldp_socket;
 };
 
-/// Options and operands of a subcommand.
+/// Adds the options and operands of a subcommand.
 void add_sources(CLI::App* command, Sources& sources);
 
-/// What they name. `machine` stays null where that is a file.
+/// Detects or reads the topology. `machine` stays null if it comes from files.
 Result<topology::Detected> look(const Sources& sources, std::unique_ptr<drivers::Machine>& machine);
 
-/// To standard error: doubts, and with --why all.
+/// Prints doubts to standard error; with --why all findings.
 void print_findings(const topology::Detected& detected, const Sources& sources);
 
 }  // namespace weir::cli

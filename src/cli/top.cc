@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMostShown = 40;
 
-/// An end of a channel in one process.
+/// One end of a channel, in one process.
 using EndKey =
     std::tuple<std::string, Rank, Rank, uint32_t, bool>;  // communicator, rank, peer, number, sends
 
@@ -43,7 +43,8 @@ std::map<EndKey, EndCount> ends_of(const std::vector<survey::Asked>& asked) {
   return out;
 }
 
-/// Operations of each communicator that go without channels, by exchange through shared memory.
+/// Calls per second of each communicator (of its fastest rank); calls through shared memory show up only
+/// here.
 std::string calls_between(const std::vector<survey::Asked>& before, const std::vector<survey::Asked>& after) {
   std::map<std::pair<std::string, Rank>, std::pair<uint64_t, int64_t>> was;
   for (const survey::Asked& process : before) {
@@ -92,10 +93,10 @@ std::vector<LinkRate> rates_between(const std::vector<survey::Asked>& before,
   std::map<std::tuple<std::string, Rank, Rank, std::string>, LinkRate> links;
   for (const auto& [key, end] : is) {
     const auto& [id, rank, peer, number, sends] = key;
-    if (!sends && is.contains({id, peer, rank, number, true})) continue;  // the sender tells
+    if (!sends && is.contains({id, peer, rank, number, true})) continue;  // count the sender's end only
     const Rank from = sends ? rank : peer;
     const Rank to = sends ? peer : rank;
-    if (from == to) continue;  // between lanes of a rank
+    if (from == to) continue;  // channel between lanes of one rank
     LinkRate& link = links[{id, from, to, end.transport}];
     link.communicator = id;
     link.from = from;
@@ -116,15 +117,16 @@ std::vector<LinkRate> rates_between(const std::vector<survey::Asked>& before,
 }
 
 void add_top(CLI::App& app, TopArguments& arguments) {
-  CLI::App* top = app.add_subcommand("top", "Show how many bytes per second go from rank to rank, now");
-  top->add_option("PID", arguments.request.pids, "Processes of this host; none: all that use weir");
-  top->add_option("-i,--interval", arguments.seconds, "Seconds between looks")
+  CLI::App* top = app.add_subcommand("top", "Show the current data rate between each pair of ranks");
+  top->add_option("PID", arguments.request.pids,
+                  "Process ids on this host; default: all processes that use weir");
+  top->add_option("-i,--interval", arguments.seconds, "Interval between samples; s")
       ->check(CLI::Range(0.05, 3600.0))
       ->capture_default_str();
-  top->add_flag("--once", arguments.once, "Print one table, after one interval, and end");
+  top->add_flag("--once", arguments.once, "Print one table after one interval, then exit");
   top->footer(
-      "Ends with an interrupt (Ctrl-C). Fast paths through shared memory have no channels: their calls "
-      "count.");
+      "Stop it with Ctrl-C. Fast paths through shared memory use no channels; only their calls are "
+      "counted.");
 }
 
 int run_top(TopArguments arguments) {

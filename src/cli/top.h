@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir top: how many bytes per second go along each link between ranks, now.
+/// weir top: the current data rate between each pair of ranks.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ namespace weir::cli {
 
 struct TopArguments {
   survey::Request request;
-  double seconds = 1;  ///< between looks
-  bool once = false;   ///< one table, then end
+  double seconds = 1;  ///< interval between samples; s
+  bool once = false;   ///< print one table, then exit
 };
 
-/// All channels from a rank to another one over one transport, between two looks.
+/// All channels from one rank to another over one transport, between two samples.
 struct LinkRate {
   std::string communicator;
   Rank from = 0;
@@ -28,17 +28,16 @@ struct LinkRate {
   int channels = 0;
   double bytes_per_s = 0;
   double messages_per_s = 0;
-  uint64_t bytes = 0;  ///< in all
+  uint64_t bytes = 0;  ///< total of all samples
 };
 
-/// Of two looks at the same processes, the busiest first. A link that only its receiver tells of counts by
-/// what that has received.
+/// Compares two samples of the same processes; the fastest link first. The receiver's counts apply only if
+/// the sender's are missing.
 std::vector<LinkRate> rates_between(const std::vector<survey::Asked>& before,
                                     const std::vector<survey::Asked>& after);
 
-/// The subcommand top.
 void add_top(CLI::App& app, TopArguments& arguments);
-/// The exit code.
+/// Returns the exit code.
 int run_top(TopArguments arguments);
 
 }  // namespace weir::cli

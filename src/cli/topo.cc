@@ -23,7 +23,7 @@
 namespace weir::cli {
 namespace {
 
-/// Of one host that host, of several their network.
+/// A picture of the host if there is one, else of the network.
 std::string svg_of(const topology::Graph& graph) {
   const std::vector<topology::Index> hosts = graph.all(topology::NodeKind::host);
   return hosts.size() == 1 && graph.all(topology::NodeKind::fabric_switch).empty()
@@ -43,7 +43,8 @@ std::string text_of(const topology::Graph& graph, const TopoArguments& arguments
   const std::vector<topology::Index> hosts = graph.all(topology::NodeKind::host);
   for (size_t i = 0; i < hosts.size(); ++i) {
     const auto own = classes.begin() + static_cast<ptrdiff_t>(i);
-    if (std::find(classes.begin(), own, classes[i]) != own) continue;  // one host like it was shown
+    if (std::find(classes.begin(), own, classes[i]) != own)
+      continue;  // a host of this class was already shown
     if (!text.empty()) text += '\n';
     if (hosts.size() > 1) text += graph.describe(hosts[i]) + "\n";
     text += topology::matrix_of(graph, hosts[i]);
@@ -57,16 +58,18 @@ void add_topo(CLI::App& app, TopoArguments& arguments) {
   CLI::App* topo =
       app.add_subcommand("topo", "Show the topology of this machine, of a recorded one, or of a file");
   add_sources(topo, arguments.sources);
-  topo->add_flag("--matrix", arguments.matrix, "GPUs and NICs against each other: path classes and GB/s");
-  topo->add_flag("--json", arguments.json, "As JSON");
-  topo->add_flag("--xml", arguments.xml, "As a topology file for NCCL (or RCCL, for AMD's GPUs)");
-  topo->add_flag("--fabric", arguments.fabric, "As a fabric file (docs/fabric-file.md)");
-  topo->add_flag("--svg", arguments.svg, "As a picture: of one host, or of the network of several");
-  topo->add_flag("--html", arguments.html, "As a page of its own: the network and each kind of host");
-  topo->add_option("-o,--out", arguments.out, "Write to this file");
-  add_sources(
-      app.add_subcommand("doctor", "Say what is wrong or slow on this machine, a recorded one or in a file"),
-      arguments.sources);
+  topo->add_flag("--matrix", arguments.matrix,
+                 "Print path class and GB/s between each pair of GPUs and NICs");
+  topo->add_flag("--json", arguments.json, "Print as JSON");
+  topo->add_flag("--xml", arguments.xml, "Print as a topology file for NCCL (or RCCL, for AMD GPUs)");
+  topo->add_flag("--fabric", arguments.fabric, "Print as a fabric file (docs/fabric-file.md)");
+  topo->add_flag("--svg", arguments.svg,
+                 "Print an SVG picture of one host, or of the network of several hosts");
+  topo->add_flag("--html", arguments.html, "Print an HTML page with the network and each kind of host");
+  topo->add_option("-o,--out", arguments.out, "Write the output to this file");
+  add_sources(app.add_subcommand(
+                  "doctor", "Report what is wrong or slow on this machine, a recorded machine or in a file"),
+              arguments.sources);
 }
 
 int run_topo(const TopoArguments& arguments) {

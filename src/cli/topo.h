@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir topo: shows this machine, a recorded one, or what a file says. weir doctor: what is wrong with it.
+/// weir topo: shows this machine, a recorded one, or the topology in a file. weir doctor: reports what is
+/// wrong with it.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ namespace weir::cli {
 
 struct TopoArguments {
   Sources sources;
-  std::string out;  ///< file; empty: standard output
+  std::string out;  ///< path of the output file; empty: standard output
   bool matrix = false;
   bool json = false;
   bool xml = false;
@@ -23,9 +24,9 @@ struct TopoArguments {
   bool html = false;
 };
 
-/// The subcommands topo and doctor.
+/// Adds the subcommands topo and doctor.
 void add_topo(CLI::App& app, TopoArguments& arguments);
-/// The exit codes; of the doctor 1 where something is wrong.
+/// Return the exit codes; run_doctor returns 1 if something is wrong.
 int run_topo(const TopoArguments& arguments);
 int run_doctor(const TopoArguments& arguments);
 

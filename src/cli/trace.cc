@@ -24,11 +24,11 @@ ordered_json named(const char* what, int process, int thread, const std::string&
   return {{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
 }
 
-/// What the format has.
+/// The trace format counts in microseconds.
 double microseconds(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
-/// When the first operation of all began; viewers keep times as doubles, of which those since 1970 would have
-/// quarters of microseconds only.
+/// Begin of the earliest operation. Viewers store times as doubles, which would resolve times since 1970 only
+/// to a quarter of a microsecond.
 int64_t begin_of(const std::vector<core::ProcessReport>& reports) {
   int64_t begin = std::numeric_limits<int64_t>::max();
   for (const core::ProcessReport& report : reports) {
@@ -58,7 +58,7 @@ ordered_json event_of(const core::OperationReport& one, int64_t begin_ns, int pr
   return out;
 }
 
-/// One report, or those in the output of weir ps.
+/// Adds one report, or all reports in the output of weir ps.
 Status add_reports(const std::string& path, std::vector<core::ProcessReport>& reports) {
   std::ifstream file(path);
   if (!file) return {Code::system_error, fmt::format("{} cannot be read", path)};
@@ -73,7 +73,7 @@ Status add_reports(const std::string& path, std::vector<core::ProcessReport>& re
     } else {
       texts.push_back(text);
     }
-  } catch (const json::exception& error) {  // the library has no other way to say what is wrong
+  } catch (const json::exception& error) {  // nlohmann reports parse errors only by exceptions
     return {Code::invalid_argument, fmt::format("{}: {}", path, error.what())};
   }
   for (const std::string& one : texts) {
@@ -91,7 +91,7 @@ std::string trace_of(const std::vector<core::ProcessReport>& reports) {
   ordered_json events = ordered_json::array();
   for (size_t i = 0; i < reports.size(); ++i) {
     const core::ProcessReport& report = reports[i];
-    const auto process = static_cast<int>(i + 1);  // pids of two hosts may be the same
+    const auto process = static_cast<int>(i + 1);  // pids of two hosts may be equal
     events.push_back(named("process_name", process, 0,
                            fmt::format("{} {} {}", report.hostname, report.pid, report.program)));
     int thread = 0;
@@ -111,10 +111,10 @@ std::string trace_of(const std::vector<core::ProcessReport>& reports) {
 
 void add_trace(CLI::App& app, TraceArguments& arguments) {
   CLI::App* trace = app.add_subcommand(
-      "trace", "Make a trace for chrome://tracing or ui.perfetto.dev of what processes have dumped");
-  trace->add_option("FILE", arguments.files, "Files of WEIR_DUMP_FILE, or output of weir ps --json")
+      "trace", "Convert dumps of processes to a trace for chrome://tracing or ui.perfetto.dev");
+  trace->add_option("FILE", arguments.files, "Dumps (WEIR_DUMP_FILE), or output of weir ps --json")
       ->required();
-  trace->add_option("-o,--out", arguments.out, "File for the trace; else it is printed");
+  trace->add_option("-o,--out", arguments.out, "Write the trace to this file; default: standard output");
 }
 
 int run_trace(const TraceArguments& arguments) {

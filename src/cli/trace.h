@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir trace: reports of processes as a trace that browsers draw (chrome://tracing, ui.perfetto.dev).
+/// weir trace: converts reports of processes to a trace for viewers (chrome://tracing, ui.perfetto.dev).
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ class App;
 namespace weir::cli {
 
 struct TraceArguments {
-  std::vector<std::string> files;  ///< dumps, or what `weir ps --json` printed
-  std::string out;                 ///< file; empty: standard output
+  std::vector<std::string> files;  ///< dumps, or output of `weir ps --json`
+  std::string out;                 ///< path of the output file; empty: standard output
 };
 
-/// The trace: a process for each process, a thread for each communicator's rank, an event for each operation
-/// whose times are known; times count from the first of them, which `otherData` tells in ns since 1970.
+/// The trace has a process for each process, a thread for each communicator's rank, and an event for each
+/// operation whose times are known. Times are relative to the first event; `otherData` has its time in ns
+/// since 1970.
 std::string trace_of(const std::vector<core::ProcessReport>& reports);
 
-/// The subcommand trace.
 void add_trace(CLI::App& app, TraceArguments& arguments);
-/// The exit code.
+/// Returns the exit code.
 int run_trace(const TraceArguments& arguments);
 
 }  // namespace weir::cli

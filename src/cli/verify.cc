@@ -20,7 +20,7 @@ namespace weir::cli {
 namespace {
 
 constexpr int kExitWrong = 1;
-/// The programs of all ranks together: that they neither race nor come to a standstill.
+/// Checks the programs of all ranks together for races and deadlock.
 Status check_programs(const ir::Plan& plan, uint32_t slots) {
   std::vector<exec::Program> programs;
   for (Rank rank = 0; rank < plan.shape.ranks; ++rank) {
@@ -48,20 +48,20 @@ int verify_file(const std::string& file, uint32_t slots) {
   fmt::print("{}: right: {} over {} by {}, {} of {}{}, with {} per channel\n", file, name(plan->shape.kind),
              plural(plan->shape.ranks, "rank"), plan->algorithm,
              plural(static_cast<int64_t>(plan->moves.size()), "move"), plural(plan->shape.chunks, "chunk"),
-             ir::has_in_place(plan->shape.kind) ? ", in place and apart" : "", plural(slots, "slot"));
+             ir::has_in_place(plan->shape.kind) ? ", in place and out of place" : "", plural(slots, "slot"));
   return 0;
 }
 
 }  // namespace
 
 void add_verify(CLI::App& app, VerifyArguments& arguments) {
-  CLI::App* command = app.add_subcommand(
-      "verify", "Prove that plans in files do what they say, or name the first thing that is wrong");
+  CLI::App* command =
+      app.add_subcommand("verify", "Prove that the plans in files are correct, or report the first error");
   command
       ->add_option("file", arguments.files,
-                   "Plans: text (docs/plan-format.md) or MSCCL XML; -: standard input")
+                   "Files with plans: plan text (docs/plan-format.md) or MSCCL XML; -: standard input")
       ->required();
-  command->add_option("--slots", arguments.slots, "Messages that a channel holds")
+  command->add_option("--slots", arguments.slots, "Slots of each channel")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir verify: whether plans in files do what they say.
+/// weir verify: proves that plans in files are correct.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace weir::cli {
 
 struct VerifyArguments {
   std::vector<std::string> files;
-  uint32_t slots = 2;  ///< of each channel
+  uint32_t slots = 2;  ///< slots of each channel
 };
 
 void add_verify(CLI::App& app, VerifyArguments& arguments);
-/// The exit code: 0 all are right, 1 one is wrong, 2 one cannot be read.
+/// Returns the exit code: 0 all plans are correct, 1 a plan is wrong, 2 a file cannot be read.
 int run_verify(const VerifyArguments& arguments);
 
 }  // namespace weir::cli

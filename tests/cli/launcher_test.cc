@@ -113,7 +113,8 @@ TEST(WeirRun, SimulatesNodes) {
       "run -n 5 --nodes 2 --plain -- sh -c 'echo $RANK $NCCL_HOSTID $LOCAL_RANK $LOCAL_WORLD_SIZE'");
   EXPECT_THAT(lines(result.text), UnorderedElementsAre("0 node0 0 3", "1 node0 1 3", "2 node0 2 3",
                                                        "3 node1 0 2", "4 node1 1 2"));
-  EXPECT_THAT(weir_command("run -n 2 --nodes 3 true").text, HasSubstr("--nodes 3 is more than the 2 ranks"));
+  EXPECT_THAT(weir_command("run -n 2 --nodes 3 true").text,
+              HasSubstr("--nodes is 3; expected at most the number of ranks, 2"));
   EXPECT_EQ(weir_command("run -n 2 --nodes 3 true").code, 2);
 }
 
@@ -147,7 +148,7 @@ TEST(WeirRun, ReturnsTheCodeOfTheRankThatDiedAndStopsTheRest) {
   EXPECT_EQ(result.code, 5);
   EXPECT_THAT(
       result.text,
-      AllOf(ContainsRegex("weir run: rank 1 \\(pid [0-9]+\\) ended with code 5; stopping the other 2"),
+      AllOf(ContainsRegex("weir run: rank 1 \\(pid [0-9]+\\) exited with code 5; stopping the other 2"),
             HasSubstr("[0] told"), HasSubstr("[2] told")));
 }
 
@@ -170,10 +171,10 @@ TEST(WeirRun, GoesOnWithoutRanksThatASignalKilled) {
       "sleep "
       "0.02; done; sleep 0.3; echo done'");
   EXPECT_EQ(result.code, 0) << result.text;
-  EXPECT_THAT(
-      result.text,
-      AllOf(ContainsRegex("rank 1 \\(pid [0-9]+\\) was killed by signal 9 \\(Killed\\); the other 2 go on"),
-            HasSubstr("[0] done")));
+  EXPECT_THAT(result.text,
+              AllOf(ContainsRegex(
+                        "rank 1 \\(pid [0-9]+\\) was killed by signal 9 \\(Killed\\); the other 2 continue"),
+                    HasSubstr("[0] done")));
   const CommandResult none = weir_command("run -n 2 --keep-going -- sh -c 'kill -KILL $$'");
   EXPECT_EQ(none.code, 128 + SIGKILL) << "nobody ended well";
   const CommandResult code =
@@ -251,7 +252,7 @@ TEST(WeirRun, SaysWhatItCannotRun) {
   EXPECT_EQ(missing.text, "weir run: cannot run '/nosuch/program': No such file or directory\n");
   CommandResult nothing = weir_command("run -n 2");
   EXPECT_EQ(nothing.code, 2);
-  EXPECT_THAT(nothing.text, HasSubstr("there is no program to run"));
+  EXPECT_THAT(nothing.text, HasSubstr("no program to run; expected one after the options"));
   EXPECT_EQ(weir_command("run -n 0 true").code, 2);
   EXPECT_EQ(weir_command("run true").code, 2);
   EXPECT_EQ(weir_command("nosuch").code, 2);

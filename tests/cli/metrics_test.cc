@@ -101,7 +101,8 @@ class MetricsServer : public ::testing::Test {
     for (char c = 0; c != '\n' && read(ends[0], &c, 1) == 1;) line += c;
     close(ends[0]);
     std::smatch found;
-    ASSERT_TRUE(std::regex_match(line, found, std::regex("metrics are at http://(.*)/metrics\n"))) << line;
+    ASSERT_TRUE(std::regex_match(line, found, std::regex("serving metrics at http://(.*)/metrics\n")))
+        << line;
     address_ = *SocketAddress::parse(found[1].str());
   }
   void TearDown() override {

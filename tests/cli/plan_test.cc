@@ -75,7 +75,7 @@ TEST(Plan, TakesTheLibrarysAlgorithmsWhereEachWantsOtherData) {
   EXPECT_THAT(gather.text,
               AllOf(HasSubstr("plan         rail, on the shortest routes"),
                     HasSubstr("nothing can be faster"), HasSubstr("runner-up    "),
-                    HasSubstr("times as long; its busiest are 1 PCIe from a PCIe switch to a GPU")));
+                    HasSubstr("times as long; its busiest links are 1 PCIe from a PCIe switch to a GPU")));
   EXPECT_THAT(plan(network + "--collective scatter --emit plan").text, HasSubstr("scatter"));
   EXPECT_THAT(plan(network + "--collective alltoall --table").text, HasSubstr("4.29 GB  rail"));
   EXPECT_THAT(plan(network + "--collective alltoall --html").text, HasSubstr("all_to_all over 32 ranks"));
@@ -113,7 +113,7 @@ TEST(Plan, DrawsTreesAndLoads) {
   const CommandResult page = plan(network + "--html");
   EXPECT_EQ(page.code, 0);
   EXPECT_THAT(page.text, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("all_gather over 4 ranks"),
-                               HasSubstr("Data goes down these trees"), HasSubstr("class=\"heat5"),
+                               HasSubstr("Trees that broadcast"), HasSubstr("class=\"heat5"),
                                HasSubstr("of the time of the busiest link")));
   const CommandResult network_picture = plan(network + "--svg");
   EXPECT_THAT(network_picture.text,
@@ -126,7 +126,8 @@ TEST(Plan, DrawsTreesAndLoads) {
 TEST(Plan, ComparesWithTheRunnerUp) {
   const CommandResult result = plan("'(4 gpu mesh 100)' --collective allgather");
   EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.text, AllOf(HasSubstr("runner-up    "), HasSubstr("times as long; its busiest are")));
+  EXPECT_THAT(result.text,
+              AllOf(HasSubstr("runner-up    "), HasSubstr("times as long; its busiest links are")));
   const CommandResult table =
       plan("'2 x (4 gpu nvswitch 300, 4 nic 25) leaf' --table --alpha 1 --slot-bytes 512K");
   EXPECT_EQ(table.code, 0);

@@ -91,7 +91,7 @@ TEST_F(Schedule, ExplainSaysWhatLinksCarry) {
   const CommandResult kind =
       weir_command("explain " + std::string(kMachine) + "--collective allgather --plan " + path("plan"));
   EXPECT_EQ(kind.code, 2);
-  EXPECT_THAT(kind.text, HasSubstr("is a plan for all_reduce; say --collective all_reduce"));
+  EXPECT_THAT(kind.text, HasSubstr("is a plan for all_reduce; use --collective all_reduce"));
   const CommandResult switched = weir_command("explain '(4 gpu nvswitch 100)' --algorithm ring");
   EXPECT_THAT(switched.text, HasSubstr("bound / plan "));
   const CommandResult groups =
@@ -99,7 +99,7 @@ TEST_F(Schedule, ExplainSaysWhatLinksCarry) {
   EXPECT_THAT(groups.text, HasSubstr("bound / plan 1: nothing can be faster"));
   const CommandResult other = weir_command("explain '(2 gpu mesh 100)' --plan " + path("plan"));
   EXPECT_EQ(other.code, 2);
-  EXPECT_THAT(other.text, HasSubstr("is a plan for 4 ranks, and the topology has 2"));
+  EXPECT_THAT(other.text, HasSubstr("is a plan for 4 ranks, but the topology has 2"));
 }
 
 TEST_F(Schedule, SimPredictsARing) {
@@ -122,7 +122,7 @@ TEST_F(Schedule, SimPredictsAJob) {
   const std::pair<const char*, const char*> kWrong[] = {
       {"compute 5\n", "job:1: expected \"compute NUMBER ms\""},
       {"\nallsum 5\n", "job:2: \"allsum\" is neither"},
-      {"allgather 5x\n", "no number of bytes"},
+      {"allgather 5x\n", "is not a number of bytes"},
       {"allgather 5 rong\n", "\"rong\""}};
   for (const auto& [text, sentence] : kWrong) {
     write("job", text);

@@ -59,7 +59,7 @@ def finds_leaves(weir, folder):
   sizes, fabric = (3, 2, 3), os.path.join(folder, "fabric.txt")
   with Measuring(sizes, HOST_MBIT, [size * HOST_MBIT / 3 for size in sizes]) as network:
     said = network.measure(weir, 8, "-o", fabric, "--seconds-per-round", "0.3", "--repeat", "4")
-    assert "3 leaves, from bandwidth" in said, said
+    assert "3 leaves, detected from bandwidth" in said, said
     assert float(re.search(r"confidence ([0-9.]+)", said).group(1)) > 0.5, said
     with open(fabric, encoding="utf-8") as file:
       found = attached(file.read())
@@ -73,7 +73,7 @@ def finds_none(weir, folder):
   fabric = os.path.join(folder, "fabric.txt")
   with Measuring((6,), HOST_MBIT, [0], slow={4: HOST_MBIT / 4}) as network:
     said = network.measure(weir, 7, "-o", fabric, "--seconds-per-round", "0.3", "--repeat", "3")
-  assert "cannot tell" in said, said
+  assert "cannot distinguish" in said, said
   assert re.findall(r"^slow: (\S+)", said, re.M) == ["host4"], said
   with open(fabric, encoding="utf-8") as file:
     assert set(attached(file.read()).values()) == {"leaf0"}

@@ -20,7 +20,7 @@ ByteWriter begin_address(std::string_view transport, uint32_t version, const Add
 Result<AddressHead> read_address(ByteReader& reader, std::string_view transport, uint32_t version) {
   if (reader.remaining() == 0) {
     return Status(Code::remote_error,
-                  fmt::format("the peer has no transport address of transport {}", transport));
+                  fmt::format("the peer has published no address of transport {}", transport));
   }
   const auto magic = reader.get<uint32_t>();
   const std::string name = magic == kMagic ? reader.get_string() : std::string();
@@ -30,11 +30,11 @@ Result<AddressHead> read_address(ByteReader& reader, std::string_view transport,
   head.host = reader.get<uint64_t>();
   if (!reader.ok() || name != transport) {
     return Status(Code::invalid_argument,
-                  fmt::format("a transport address of transport {} was expected and is not one", transport));
+                  fmt::format("invalid transport address; expected an address of transport {}", transport));
   }
   if (found_version != version) {
-    return Status(Code::remote_error, fmt::format("rank {} has a transport address of transport {} in format "
-                                                  "{} and this weir knows format {}; run the "
+    return Status(Code::remote_error, fmt::format("rank {} has an address of transport {} in format "
+                                                  "{}; expected format {}; run the "
                                                   "same version of weir on all ranks",
                                                   head.rank, transport, found_version, version));
   }
@@ -42,9 +42,8 @@ Result<AddressHead> read_address(ByteReader& reader, std::string_view transport,
 }
 
 Status short_address(std::string_view transport, Rank rank) {
-  return Status(
-      Code::invalid_argument,
-      fmt::format("the transport address of rank {} for transport {} is incomplete", rank, transport));
+  return Status(Code::invalid_argument,
+                fmt::format("the address of rank {} for transport {} is incomplete", rank, transport));
 }
 
 }  // namespace weir

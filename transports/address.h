@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The begin of every transport address: which transport wrote it, in which format, for which rank.
+/// The header of every transport address: its transport, format version and rank.
 #pragma once
 
 #include <string_view>
@@ -10,20 +10,20 @@
 
 namespace weir {
 
-/// What all transport addresses say.
+/// Header fields of a transport address.
 struct AddressHead {
   Rank rank = 0;
-  uint64_t host = 0;  ///< identity of the host, as everybody on it computes it
+  uint64_t host = 0;  ///< identity of the host; equal for all processes of the host
 };
 
-/// Begins a transport address; the transport appends its own fields.
+/// Writes the header of a transport address; the transport appends its own fields.
 ByteWriter begin_address(std::string_view transport, uint32_t version, const AddressHead& head);
 
-/// Reads the head and leaves `reader` at the transport's own fields. Refuses transport addresses of other
+/// Reads the header and leaves `reader` at the transport's own fields. Fails for addresses of other
 /// transports and versions.
 Result<AddressHead> read_address(ByteReader& reader, std::string_view transport, uint32_t version);
 
-/// The refusal of a transport address that ends too early.
+/// The error for a transport address that is too short.
 Status short_address(std::string_view transport, Rank rank);
 
 }  // namespace weir

@@ -45,13 +45,13 @@ uint64_t CreditBudget::standing() const {
   return std::max(kLeast, bytes_ / 2 / std::max<uint64_t>(1, accounts_.size()));
 }
 
-/// The half that is handed out.
+/// The half of the budget that is granted on demand.
 uint64_t CreditBudget::shared() const {
   const uint64_t dealt = standing() * accounts_.size();
   return std::max(kChunk, bytes_ - std::min(bytes_, dealt));
 }
 
-/// How much of the shared half the account holds: what it may still send beyond the standing credit.
+/// Recounts how much of the shared half the account holds: bytes that it may send beyond its standing credit.
 void CreditBudget::recount(Account& account) {
   const uint64_t free = account.arrived_ + standing();
   const uint64_t extra = account.limit_ > free && !account.open_ ? account.limit_ - free : 0;
@@ -76,8 +76,8 @@ uint64_t CreditBudget::Account::limit(uint64_t announced, uint64_t arrived, uint
   return budget_.is_news(*this, told, now) ? limit_ : told;
 }
 
-/// Who is held up is told of a few segments, and of anything when nothing has come for a while; the others
-/// when half of what they may send has changed.
+/// A sender that lacks credit is told of a few segments, and of any change after a while without arrivals;
+/// other senders only when their credit has changed by half.
 bool CreditBudget::is_news(const Account& account, uint64_t told, int64_t now) const {
   const uint64_t change = account.limit_ > told ? account.limit_ - told : told - account.limit_;
   if (account.announced_ <= told) return change >= (account.open_ ? kOpen : standing()) / 2;
@@ -86,7 +86,7 @@ bool CreditBudget::is_news(const Account& account, uint64_t told, int64_t now) c
          change >= std::clamp(standing() / 2, kWorthTelling, kChunk) || now - account.changed_ > kLookEveryNs;
 }
 
-/// Which process is the only one, and for how long.
+/// Tracks from which process alone bytes have arrived, and how many.
 void CreditBudget::follow(const Account& account, uint64_t came, int64_t now) {
   if (source_ != account.source_ || now - streak_end_ > kPauseNs) streak_ = 0;
   source_ = account.source_;
@@ -94,15 +94,15 @@ void CreditBudget::follow(const Account& account, uint64_t came, int64_t now) {
   streak_ += came;
 }
 
-/// One process has to be told that it may not any more before another may.
+/// The open process must be told its lower limit before another process may send ahead.
 void CreditBudget::set_open(Account& account, bool open) {
   if (open != account.open_) open_ += open ? 1 : -1;
   account.open_ = open;
   if (open) open_source_ = account.source_;
 }
 
-/// Fills the standing credit up. What is more than that and was never announced is taken back: the account is
-/// older than others, or the budget has shrunk.
+/// Renews the standing credit. Takes back unannounced credit beyond it: the account got that before channels
+/// were added or the budget has shrunk.
 void CreditBudget::renew(Account& account) {
   const uint64_t free = account.arrived_ + standing();
   const bool idle = account.announced_ <= account.arrived_;
@@ -117,7 +117,7 @@ void CreditBudget::renew(Account& account) {
   }
 }
 
-/// Elements of lists change places, so that nothing is allocated.
+/// Splices list nodes, so that nothing is allocated.
 void CreditBudget::enqueue(Account& account) {
   if (source_ != account.source_) streak_ = 0;
   waiting_.splice(waiting_.end(), account.node_);
@@ -130,7 +130,7 @@ void CreditBudget::dequeue(Account& account) {
   account.queued_ = false;
 }
 
-/// Those who wait, in turn.
+/// Grants chunks to the waiting accounts, round-robin.
 void CreditBudget::hand_out(int64_t now) {
   while (!waiting_.empty()) {
     Account& first = *waiting_.front();
@@ -143,7 +143,7 @@ void CreditBudget::hand_out(int64_t now) {
   }
 }
 
-/// A chunk, if there is one. Who is alone is not held to half of the budget.
+/// Grants one chunk, if the budget allows it. A single waiting account may use more than half of the budget.
 bool CreditBudget::give(Account& account) {
   const bool alone = waiting_.size() == 1 && extra_ == account.extra_;
   const uint64_t most = alone ? std::max(bytes_, kChunk) : shared();
@@ -154,7 +154,7 @@ bool CreditBudget::give(Account& account) {
   return true;
 }
 
-/// Stops counting what is held where nothing has happened for long. True: there was something.
+/// Stops counting credit of accounts without any change for kForgottenNs. Returns whether there were any.
 bool CreditBudget::forget(int64_t now) {
   if (now - forgot_ < kLookEveryNs) return false;
   forgot_ = now;

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-/// The troubles of one end.
+/// The faults of one end.
 class Trouble {
  public:
   Trouble(const Faults& faults, const LinkSpec& spec, uint32_t delay, bool sends)
@@ -26,7 +26,7 @@ class Trouble {
   }
 
   bool stalls() { return stall_ > 0 && stall_-- > 0; }
-  /// Whether this look at the current message or slot sees nothing.
+  /// Whether this poll hides the current message or free slot.
   bool hides() { return cut() || (hidden_ > 0 && hidden_-- > 0); }
   void next_message() {
     ++messages_;
@@ -35,12 +35,12 @@ class Trouble {
   Status status() const {
     if (!cut()) return {};
     return Status(Code::remote_error,
-                  fmt::format("{} was cut after {} messages, on purpose", name_, messages_));
+                  fmt::format("{} was cut after {} messages (injected fault)", name_, messages_));
   }
 
  private:
   bool cut() const { return cut_after_ != 0 && messages_ >= cut_after_; }
-  // Most messages come at once; of the rest, few are late by much.
+  // Most messages are not delayed; of the others, few are delayed much.
   uint32_t draw(uint32_t most) {
     if (most == 0 || random_() % 4 != 0) return 0;
     return static_cast<uint32_t>(random_() % most + 1);
@@ -112,7 +112,7 @@ class Faulty final : public ForwardingTransport {
 
   Traits traits() const override {
     Traits traits = ForwardingTransport::traits();
-    traits.sleeps = false;  // nobody rings when a hidden message comes to light
+    traits.sleeps = false;  // no doorbell rings when a hidden message becomes visible
     return traits;
   }
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {

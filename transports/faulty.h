@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// faulty: another transport with troubles of its own, for tests. It delays and cuts, but never changes the
-/// order or the bytes of messages.
+/// faulty: decorates a transport with injected faults, for tests. Delays and cuts channels, but never changes
+/// the order or bytes of messages.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace weir {
 
-/// Delays are counted in looks (calls), not in time, and drawn anew for each message.
+/// Delays are counted in polls (calls), not in time, and drawn anew for each message.
 struct Faults {
-  uint64_t seed = 1;           ///< same seed, same troubles
-  uint32_t ready_stall = 0;    ///< most looks for which ready() says false though the end is ready
-  uint32_t message_delay = 0;  ///< most looks for which a message stays hidden
-  uint32_t room_delay = 0;     ///< most looks for which a free slot stays hidden
-  uint64_t cut_after = 0;      ///< an end fails after so many messages; 0: never
+  uint64_t seed = 1;           ///< the same seed gives the same faults
+  uint32_t ready_stall = 0;    ///< largest number of polls for which a ready end seems not ready
+  uint32_t message_delay = 0;  ///< largest number of polls for which a message stays hidden
+  uint32_t room_delay = 0;     ///< largest number of polls for which a free slot stays hidden
+  uint64_t cut_after = 0;      ///< number of messages after which an end fails; 0: never
 };
 
-/// Decorates `inner`. Each end gets its own stream of troubles from the seed and its LinkSpec.
+/// Decorates `inner`. The faults of each end depend on the seed and its LinkSpec only.
 std::unique_ptr<Transport> make_faulty(std::unique_ptr<Transport> inner, const Faults& faults);
 
 }  // namespace weir

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Ends and transports that hand everything on to another one: what decorators begin with.
+/// Base classes of decorators: ends and transports that forward all calls to another one.
 ///
-/// Thread safety: as of what they decorate.
+/// Thread safety: as the decorated object.
 #pragma once
 
 #include <memory>

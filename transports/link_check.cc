@@ -17,7 +17,7 @@ std::string incoming_name(const LinkSpec& spec) {
 Status check_spec(const LinkSpec& spec) {
   if (spec.slots > 0 && spec.slot_bytes > 0) return {};
   return Status(Code::invalid_argument,
-                fmt::format("a channel between ranks {} and {} was asked for with {} slots of {} bytes; "
+                fmt::format("a channel between ranks {} and {} cannot have {} slots of {} bytes; "
                             "expected at least one of each",
                             spec.self, spec.peer, spec.slots, spec.slot_bytes));
 }
@@ -26,9 +26,10 @@ Status different_shapes(const std::string& name, const LinkSpec& spec, uint32_t 
                         uint32_t other_slot_bytes) {
   return Status(
       Code::invalid_usage,
-      fmt::format("{} has {} slots of {} bytes at rank {} but {} of {} at rank {}; set WEIR_SLOTS "
-                  "and WEIR_SLOT_BYTES alike on all ranks",
-                  name, spec.slots, spec.slot_bytes, spec.self, other_slots, other_slot_bytes, spec.peer));
+      fmt::format(
+          "{} has {} slots of {} bytes at rank {} but {} slots of {} bytes at rank {}; set WEIR_SLOTS "
+          "and WEIR_SLOT_BYTES to the same values on all ranks",
+          name, spec.slots, spec.slot_bytes, spec.self, other_slots, other_slot_bytes, spec.peer));
 }
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What all transports say and check about a LinkSpec.
+/// Names and checks of a LinkSpec that all transports share.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace weir {
 
-/// "channel 3 from rank 0 to rank 1": the outgoing channel of spec.self, and the incoming one.
+/// Name of the outgoing channel of spec.self, and of the incoming one: "channel 3 from rank 0 to rank 1".
 std::string outgoing_name(const LinkSpec& spec);
 std::string incoming_name(const LinkSpec& spec);
 
-/// Refuses a channel without slots.
+/// Fails for a channel without slots.
 Status check_spec(const LinkSpec& spec);
 
-/// The refusal of ends that were opened with different shapes. `spec` is this end's.
+/// The error for ends that were opened with different shapes. `spec` is this end's.
 Status different_shapes(const std::string& name, const LinkSpec& spec, uint32_t other_slots,
                         uint32_t other_slot_bytes);
 

@@ -25,10 +25,10 @@ std::string NetCounters::describe() const {
   std::string text = fmt::format("{} bytes in {} messages sent, {} in {} received", sent_bytes, sent_messages,
                                  received_bytes, received_messages);
   if (grants + stalls > 0)
-    text += fmt::format("; {} grants given; {} stalls for want of credit, {:.1f} ms in all", grants, stalls,
-                        static_cast<double>(stalled_ns) * 1e-6);
-  if (given_up > 0) text += fmt::format("; {} connections given up", given_up);
-  if (retransmitted > 0) text += fmt::format("; {} segments sent again", retransmitted);
+    text += fmt::format("; {} credit grants sent; {} stalls waiting for credit, {:.1f} ms in total", grants,
+                        stalls, static_cast<double>(stalled_ns) * 1e-6);
+  if (given_up > 0) text += fmt::format("; {} connections abandoned", given_up);
+  if (retransmitted > 0) text += fmt::format("; {} segments retransmitted", retransmitted);
   if (dropped > 0) text += fmt::format("; {} packets dropped by this host", dropped);
   if (retries > 0) text += fmt::format("; {} retries by this host's RDMA ports", retries);
   return text;

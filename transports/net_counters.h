@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a transport has carried over a network, and what was in the way: for the log and for users.
+/// Counters of what a transport has carried over a network, and of what slowed it down; for the log and for
+/// users.
 #pragma once
 
 #include <atomic>
@@ -8,30 +9,30 @@
 
 namespace weir {
 
-/// Totals since the transport was made. What a transport does not count, or the kernel does not tell, is 0.
+/// Totals since the transport was created. 0 for what the transport does not count or the kernel does not
+/// report.
 struct NetCounters {
-  uint64_t sent_bytes = 0;      ///< payload of messages given to the network; sent again counts once
-  uint64_t received_bytes = 0;  ///< payload of messages that were taken
+  uint64_t sent_bytes = 0;  ///< payload of messages passed to the network; retransmissions are not counted
+  uint64_t received_bytes = 0;  ///< payload of messages that the receiver took
   uint64_t sent_messages = 0;
   uint64_t received_messages = 0;
-  uint64_t grants = 0;      ///< of credit, by receivers of this rank
-  uint64_t stalls = 0;      ///< times that a sender of this rank waited for credit
-  uint64_t stalled_ns = 0;  ///< how long, over all channels; waits that are over
-  uint64_t given_up =
-      0;  ///< connections (tcp) and queue pairs (verbs) that senders of this rank go on without
-  uint64_t retransmitted = 0;  ///< TCP segments, by the kernel of this host
-  /// Packets, by this host at the interfaces (tcp) and RDMA ports (verbs) in use, since the first channel was
-  /// opened, of all who send: ranks of one host tell the same ones.
+  uint64_t grants = 0;      ///< number of credit grants that receivers of this rank sent
+  uint64_t stalls = 0;      ///< number of times that a sender of this rank waited for credit
+  uint64_t stalled_ns = 0;  ///< total time of completed waits for credit, over all channels; ns
+  uint64_t given_up = 0;    ///< connections (tcp) and queue pairs (verbs) that senders of this rank abandoned
+  uint64_t retransmitted = 0;  ///< TCP segments that the kernel of this host retransmitted
+  /// Packets that this host dropped at the interfaces (tcp) and RDMA ports (verbs) in use since the first
+  /// channel was opened, from all senders: ranks of one host report the same packets.
   uint64_t dropped = 0;
-  uint64_t retries = 0;  ///< times that those RDMA ports began to send again (drivers::RdmaCounts); likewise
+  uint64_t retries = 0;  ///< retransmissions by those RDMA ports (drivers::RdmaCounts), counted alike
 
   NetCounters& operator+=(const NetCounters& other);
   bool carried() const { return sent_messages + received_messages > 0; }
-  /// One line, without an end: "262144 bytes in 4 messages sent, ...".
+  /// One line without a newline: "262144 bytes in 4 messages sent, ...".
   std::string describe() const;
 };
 
-/// The part of them that ends of channels count as they go. Any thread may add and read.
+/// The counters that ends of channels update. Any thread may add and read.
 class LiveNetCounters {
  public:
   void sent(uint64_t bytes) {

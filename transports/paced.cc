@@ -10,8 +10,8 @@
 namespace weir {
 namespace {
 
-/// The bucket is kept as the time at which it would be full again: a message may go while that is not
-/// further ahead than a slot lasts (the generic cell rate algorithm of ATM, ITU-T I.371).
+/// Stores the time at which the bucket would be full: a message may be sent if that is at most the duration
+/// of one slot ahead (the generic cell rate algorithm of ATM, ITU-T I.371).
 class PacedSender final : public ForwardingSender {
  public:
   PacedSender(std::unique_ptr<Sender> inner, uint32_t slot_bytes)
@@ -41,7 +41,7 @@ class PacedSender final : public ForwardingSender {
   }
 
   const uint32_t slot_bytes_;
-  double ns_per_byte_ = 0;  // 0: any, or the transport sees to it
+  double ns_per_byte_ = 0;  // ns per byte; 0: unlimited, or the transport itself keeps to the pace
   double full_ns_ = 0;
 };
 
@@ -51,7 +51,7 @@ class Paced final : public ForwardingTransport {
 
   Traits traits() const override {
     Traits traits = ForwardingTransport::traits();
-    traits.sleeps = false;  // nobody rings when a bucket has filled
+    traits.sleeps = false;  // no doorbell rings when a bucket has filled
     return traits;
   }
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// paced: another transport whose senders keep to the pace that they are given (Sender::pace), by a token
-/// bucket where the transport itself does not see to it.
+/// paced: decorates a transport so that its senders keep to their pace (Sender::pace), with a token bucket if
+/// the transport itself does not limit the rate.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace weir {
 
-/// Decorates `inner`. In any time t a paced channel is given at most rate * t and two slots of bytes.
+/// Decorates `inner`. In any time t, a paced channel sends at most rate * t bytes plus two slots.
 std::unique_ptr<Transport> make_paced(std::unique_ptr<Transport> inner);
 
 }  // namespace weir

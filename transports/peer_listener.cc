@@ -17,9 +17,10 @@ Status check_route(const SocketAddress& to, const std::optional<SocketAddress>& 
   const socklen_t size = to.to_raw(raw);
   if (probe.valid() && bound && connect(probe.fd(), reinterpret_cast<const sockaddr*>(&raw), size) == 0)
     return {};
-  return Status(Code::system_error, fmt::format("this host has no way to {}: {}; choose the interface with "
-                                                "NCCL_SOCKET_IFNAME or the family with NCCL_SOCKET_FAMILY",
-                                                to.text(), std::generic_category().message(errno)));
+  return Status(Code::system_error,
+                fmt::format("this host has no route to {}: {}; select the interface with "
+                            "NCCL_SOCKET_IFNAME or the address family with NCCL_SOCKET_FAMILY",
+                            to.text(), std::generic_category().message(errno)));
 }
 
 Result<SocketAddress> read_peer_listener(ByteReader& reader, std::string_view transport,
@@ -29,9 +30,10 @@ Result<SocketAddress> read_peer_listener(ByteReader& reader, std::string_view tr
   if (address.is_loopback() && head.host != machine) {
     return Status(
         Code::invalid_usage,
-        fmt::format("rank {} can be reached at {} on its own host only; choose an interface that other "
-                    "hosts see with NCCL_SOCKET_IFNAME",
-                    head.rank, address.text()));
+        fmt::format(
+            "rank {} listens at {}, which only its own host can reach; select an interface that other "
+            "hosts can reach with NCCL_SOCKET_IFNAME",
+            head.rank, address.text()));
   }
   WEIR_TRY(check_route(address));
   return address;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The listener of a peer, as the addresses of transports that meet there name it.
+/// The address of a peer's listener as part of transport addresses.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,11 @@
 
 namespace weir {
 
-/// Asks the routing table whether there is a way, from an address of ours if one is given. Sends nothing.
+/// Checks the routing table for a route, from the local address `from` if it is given. Sends nothing.
 Status check_route(const SocketAddress& to, const std::optional<SocketAddress>& from = std::nullopt);
 
-/// Reads the address that follows the head of a transport address and checks that it leads anywhere from
-/// here, without sending anything. `machine` is host_identity(""): loopback joins hosts that NCCL_HOSTID only
-/// pretends to be apart.
+/// Reads the address that follows the header of a transport address, and checks for a route to it without
+/// sending anything. `machine` is host_identity(""): loopback connects hosts that NCCL_HOSTID only simulates.
 Result<SocketAddress> read_peer_listener(ByteReader& reader, std::string_view transport,
                                          const AddressHead& head, uint64_t machine);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which ports of this host talk to which of a peer.
+/// Pairs ports of this host with ports of a peer.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace weir {
 
-/// Pairs (ours, theirs) of ports in the same network, each port once. Where no two are, the first with the
-/// first and so on, of those that routing joins. `same_network` and `can_route` take an index of ours and one
-/// of theirs. Both sides find the same pairs, if the predicates are symmetric and there is one port per
-/// network.
+/// Pairs (ours, theirs) of ports in the same network, each port in at most one pair. If there are no such
+/// ports, pairs those that routing connects: the first with the first, and so on. `same_network` and
+/// `can_route` take an index of ours and an index of theirs. Both sides find the same pairs if the predicates
+/// are symmetric and each network has one port.
 template <typename SameNetwork, typename CanRoute>
 std::vector<std::pair<size_t, size_t>> pair_rails(size_t ours, size_t theirs, SameNetwork same_network,
                                                   CanRoute can_route) {

@@ -26,7 +26,7 @@ void SetupConnection::serve() {
   if (!out_.empty()) {
     const Result<size_t> sent = socket_.try_send(out_);
     if (sent.ok()) out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(*sent));
-    // Not the end: what the peer sent before it closed is still to be read.
+    // Keep receiving: frames that the peer sent before it closed are still unread.
     if (!sent.ok()) out_.clear();
   }
   std::array<std::byte, 1024> buffer;
@@ -43,8 +43,8 @@ std::optional<Bytes> SetupConnection::take(FrameKind kind) {
   if (in_.size() < sizeof(head)) return std::nullopt;
   std::memcpy(&head, in_.data(), sizeof(head));
   if (head.magic != FrameHead::kMagic || head.kind != kind || head.bytes > kMostBytes) {
-    ended_ = fmt::format("it brought a frame of kind {} where {} was expected",
-                         static_cast<uint32_t>(head.kind), static_cast<uint32_t>(kind));
+    ended_ = fmt::format("it sent a frame of kind {}; expected kind {}", static_cast<uint32_t>(head.kind),
+                         static_cast<uint32_t>(kind));
     in_.clear();
     return std::nullopt;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The connection between the two ends of a channel whose bytes travel elsewhere: sets the channel up, and
-/// tells when the other end is gone. The sender delivers it at the receiver's listener; from then on frames
-/// travel.
+/// The connection between the two ends of a channel whose data uses other connections: it sets the channel
+/// up, and its end tells that the other end has gone. The sender delivers it at the receiver's listener;
+/// afterwards both sides exchange frames.
 ///
 /// Not thread-safe. Nothing blocks.
 #pragma once
@@ -24,15 +24,15 @@ struct FrameHead {
 
   uint32_t magic = kMagic;
   FrameKind kind = FrameKind::offer;
-  uint32_t bytes = 0;  ///< that follow
+  uint32_t bytes = 0;  ///< number of payload bytes that follow
 };
 
 class SetupConnection {
  public:
-  static constexpr uint32_t kMostBytes = 1u << 16;  ///< of a frame
+  static constexpr uint32_t kMostBytes = 1u << 16;  ///< upper limit of a frame
 
   SetupConnection() = default;
-  /// The sender's side: still connecting, and `first` goes out before all frames.
+  /// The sender's side: `socket` is still connecting; `first` is sent before all frames.
   SetupConnection(Socket socket, Bytes first)
       : socket_(std::move(socket)), out_(std::move(first)), connected_(false) {}
   /// The receiver's side.
@@ -40,12 +40,14 @@ class SetupConnection {
 
   bool open() const { return socket_.valid(); }
   void put(FrameKind kind, BytesView payload);
-  /// Sends and receives what goes at once. Never blocks.
+  /// Sends and receives without blocking.
   void serve();
-  /// The payload of the next frame, if it has come and is of this kind. Another kind ends the connection.
+  /// The payload of the next frame if it has arrived and is of this kind. A frame of another kind ends the
+  /// connection.
   std::optional<Bytes> take(FrameKind kind);
   bool sent() const { return connected_ && out_.empty(); }
-  /// Why nothing more comes; empty while more may come. What came before may still be taken.
+  /// The reason why nothing more arrives; empty while the connection works. Frames that arrived earlier may
+  /// still be taken.
   const std::string& ended() const { return ended_; }
 
  private:
@@ -56,7 +58,7 @@ class SetupConnection {
   std::string ended_;
 };
 
-/// A trivially copyable value as bytes of a frame, and back from its begin; false where it is too short.
+/// Converts a trivially copyable value to bytes of a frame, and back; false if there are too few bytes.
 template <typename T>
 BytesView raw(const T& value) {
   return std::as_bytes(std::span(&value, 1));

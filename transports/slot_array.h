@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The slots of a channel end in ordinary memory of its process.
+/// The slots of a channel end in ordinary memory of this process.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace weir {
 
-/// `slots` areas of `bytes`, each beginning at a multiple of 64. Uninitialised.
+/// `slots` areas of `bytes`, each aligned to 64 bytes. Uninitialized.
 class SlotArray {
  public:
   SlotArray(uint32_t slots, uint32_t bytes)
@@ -18,7 +18,7 @@ class SlotArray {
         memory_(static_cast<std::byte*>(operator new(bytes_, std::align_val_t(kAlign)))) {}
 
   std::byte* operator[](uint64_t slot) const { return memory_.get() + slot * stride_; }
-  /// From the begin of slot 0 to the end of the last.
+  /// From the begin of slot 0 to the end of the last slot.
   size_t bytes() const { return bytes_; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Memory that the slots of channel ends may lie in though the host cannot touch it: that of a GPU, which
-/// network adapters read and write by themselves (GPUDirect RDMA). A transport is lent it whole
-/// (Transport::lend), ends are then opened with slots somewhere in it (LinkSpec::lent).
+/// Memory for slots of channel ends that the host cannot access: memory of a GPU, which network adapters read
+/// and write directly (GPUDirect RDMA). It is registered as a whole with a transport (Transport::lend); ends
+/// may then be opened with slots inside it (LinkSpec::lent).
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 
 namespace weir {
 
-/// Stays until it is taken back from all transports. Used by one thread at a time.
+/// Must stay valid until all transports have released it. Used by one thread at a time.
 class SlotMemory {
  public:
   virtual ~SlotMemory() = default;
-  /// Whole pages, as the device names them.
+  /// Whole pages, at the address that the device uses.
   virtual std::byte* begin() const = 0;
   virtual size_t bytes() const = 0;
-  /// A descriptor of a dmabuf that is all of it. An error: its driver gives none, and adapters may know it by
-  /// its addresses at best.
+  /// File descriptor of a dmabuf that covers all of it. An error if the driver provides none; then adapters
+  /// can at best register it by address.
   virtual Result<Socket> file() const = 0;
-  /// Whether the port of an adapter ("mlx5_0") is to use it; else a sentence, as that it is too far away.
+  /// Whether the port of an adapter ("mlx5_0") should use it; else the reason, such as its distance.
   virtual Status allows(const std::string& device) const = 0;
 };
 

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A way to move bytes between two ranks, and the channel ends it makes.
+/// A transport moves bytes between two ranks; it creates the ends of channels.
 ///
 /// Life of a channel:
 ///  1. Every rank publishes address() through the bootstrap.
-///  2. reach(transport address of the peer) says whether and how well the peer can be reached, on both sides
-///  alike.
-///  3. Sender side calls open_sender, receiver side open_receiver, with the same LinkSpec::channel. Neither
-///     waits for the other, so any order of opens works.
-///  4. Both sides poll ready() of all their ends in turn (one may need another to go on) until each was true;
-///     then slots flow: acquire, fill, publish | peek, read, release. A rank that waits for one end serves
-///     (progress()) all that have something to do: a message may need credit, which comes when the peer
-///     serves the other end.
-///  5. Destroying an end closes it. The other end fails (progress() says so) once it wants what it cannot
-///     get: a receiver that has looked in vain, a sender with messages not taken. Wanting nothing, it is not
-///     disturbed by a peer that is done, even one whose process has ended. Some transports cannot notice a
-///     peer that was killed; the communicator's watchdog names it.
+///  2. reach(transport address of the peer) returns whether and how well the peer can be reached; both sides
+///     get the same answer.
+///  3. The sender calls open_sender, the receiver open_receiver, with the same LinkSpec::channel. Neither
+///     waits for the other, so ends may be opened in any order.
+///  4. Both sides poll ready() of all their ends in turn (one may need another to continue) until each has
+///     returned true; then slots are used: acquire, fill, publish | peek, read, release. A rank that waits
+/// for
+///     one end calls progress() of all ends with work in flight, because a message may need credit, which
+///     arrives only while the peer serves its other end.
+///  5. Destroying an end closes it. The other end fails (progress() returns an error) once it needs what
+///     cannot come: a receiver after a poll without a message, a sender with messages that were not taken. An
+///     end that needs nothing does not fail when its peer closes or its process ends. Some transports cannot
+///     detect a peer that was killed; the communicator's watchdog names it.
 ///  6. A channel that worked may be opened again after both ends were destroyed, in any order at both sides:
-///     an end of the new life never meets one of the old. Ends are destroyed before their transport.
+///     an end of the new life never connects to one of the old. Ends are destroyed before their transport.
 ///
-/// A channel is a bounded FIFO of `slots` messages of at most `slot_bytes`; a transport may buffer more,
-/// never less. Messages arrive in order, once, unharmed, or progress() fails.
+/// A channel is a bounded FIFO of `slots` messages of at most `slot_bytes`; a transport may buffer more
+/// messages, never fewer. Messages arrive in order, once and unchanged, or progress() fails.
 #pragma once
 
 #include <fmt/format.h>
@@ -42,48 +43,50 @@
 
 namespace weir {
 
-/// What a peer can expect of a connection. Stated by the transport, measured or known; never guessed by
-/// callers.
+/// Performance that a connection to a peer can expect: stated by the transport, measured or known; callers
+/// never guess it.
 struct Cost {
   double latency_us = 0;
   double gigabytes_per_s = 0;
   bool shared = false;  ///< the bandwidth is shared by all channels of the rank
-  double merging = 0;   ///< so much longer bytes take where several ranks send to one,
-  double unasked = 0;   ///< but for so many at the begin of a message
+  double merging = 0;   ///< slowdown if several ranks send to one rank: bytes take 1 + merging times as long
+  double unasked = 0;   ///< bytes at the begin of each message to which merging does not apply
 };
 
-/// The answer to "can we talk": yes with a cost, or no with a sentence that a person can act on.
+/// Whether a peer can be reached: yes with a cost, or no with a sentence that tells users what to change.
 struct Reach {
   bool ok = false;
   Cost cost;
   std::string why_not;
 };
 
-/// Names of the network ports (or their devices) that are nearest to the rank's GPU; none where all are as
-/// near or nobody knows. Asked only where there is a choice: the answer may take looking at the host.
+/// Names of the network ports (or their devices) that are nearest to the rank's GPU; empty if all are equally
+/// near or their distance is unknown. Called only if there are several ports, because it may have to inspect
+/// the host.
 using NearestPorts = std::function<std::vector<std::string>()>;
 
-/// What a transport can do beyond channels.
+/// Abilities of a transport beyond channels.
 struct Traits {
-  bool maps = false;    ///< map() works: a peer's segment can be addressed with loads and stores
-  bool sleeps = false;  ///< a message rings the receiver's doorbell, so that the receiver may sleep on it
+  bool maps = false;    ///< map() works: a peer's segment can be accessed with loads and stores
+  bool sleeps = false;  ///< a message rings the receiver's doorbell, so the receiver may sleep on it
 };
 
 struct LinkSpec {
   Rank self = 0;
   Rank peer = 0;
-  uint32_t channel = 0;  ///< same number at both ends; one channel per (source, destination, number)
+  uint32_t channel = 0;  ///< equal at both ends; one channel per (source, destination, number)
   uint32_t slots = 4;
   uint32_t slot_bytes = 64 * 1024;
-  /// Not null: in memory that the transport was lent, where this end has its slots, slot_bytes apart. The
-  /// host does not touch them: acquire() and Message::data name them, message n being in slot n % slots.
-  /// REQUIRES: slot_bytes is a multiple of 64. The other end need not know.
+  /// Slots of this end in memory that was registered with lend(), slot_bytes apart; null: the transport
+  /// allocates slots. The host does not access them: acquire() and Message::data return their addresses;
+  /// message n is in slot n % slots. REQUIRES: slot_bytes is a multiple of 64. The other end may have
+  /// ordinary slots.
   std::byte* lent = nullptr;
 };
 
-/// One arrived message. The bytes stay valid and unchanged until release().
+/// One arrived message. Its bytes stay valid and unchanged until release().
 struct Message {
-  uint64_t tag = 0;  ///< as given to publish(): which operation it belongs to
+  uint64_t tag = 0;  ///< value from publish(); identifies the operation
   uint32_t bytes = 0;
   const std::byte* data = nullptr;
 };
@@ -94,24 +97,24 @@ class Sender {
   virtual ~Sender() = default;
   /// True once the channel works. Never blocks.
   virtual Result<bool> ready() = 0;
-  /// The next free slot (16-byte aligned, slot_bytes long), or null while all are in flight. Repeating the
-  /// call without publish() gives the same slot.
+  /// The next free slot (16-byte aligned, slot_bytes long), or null while all slots are in flight. Without
+  /// publish(), repeated calls return the same slot.
   virtual std::byte* acquire() = 0;
-  /// Sends the acquired slot. REQUIRES: acquire() gave a slot; bytes <= slot_bytes.
+  /// Sends the acquired slot. REQUIRES: acquire() returned a slot; bytes <= slot_bytes.
   virtual void publish(uint64_t tag, uint32_t bytes) = 0;
-  /// The same with a copy of `source`, which is the caller's again when this returns, as the slot's bytes.
+  /// Copies `source` into the acquired slot and sends it. The caller may reuse `source` after the return.
   virtual void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) {
     if (bytes > 0) std::memcpy(acquire(), source, bytes);
     publish(tag, bytes);
   }
-  /// Whether publish_from() does without the copy where it can.
+  /// Whether publish_from() avoids the copy if possible.
   virtual bool spares_copies() const { return false; }
-  /// Moves what is in flight; tells of a broken channel. Called while a rank waits.
+  /// Advances data in flight; returns the error of a broken channel. Called while a rank waits.
   virtual Status progress() = 0;
-  /// True when nothing published still depends on this process acting (all is with the peer or the kernel).
+  /// True if no published message depends on this process any more: the peer or the kernel has all of them.
   virtual bool flushed() const = 0;
-  /// Not more than so many bytes of payload per second from now on, in the long run; 0: any. False: this
-  /// transport does not see to that, and sends as before (transports/paced.h does it for all).
+  /// Limits the average rate to this many payload bytes per second from now on; 0: unlimited. Returns false
+  /// if this transport does not limit rates and sends as before (transports/paced.h limits any transport).
   virtual bool pace(double /*bytes_per_s*/) { return false; }
 };
 
@@ -120,37 +123,37 @@ class Receiver {
  public:
   virtual ~Receiver() = default;
   virtual Result<bool> ready() = 0;
-  /// The oldest message not released, or null while there is none.
+  /// The oldest unreleased message, or null if there is none.
   virtual const Message* peek() = 0;
-  /// Gives the slot of the oldest message back. REQUIRES: peek() gave a message.
+  /// Frees the slot of the oldest message. REQUIRES: peek() returned a message.
   virtual void release() = 0;
   virtual Status progress() = 0;
 };
 
-/// One object per communicator rank and kind. Not thread-safe, but for counters().
+/// One object per communicator rank and kind. Not thread-safe, except for counters().
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual std::string_view name() const = 0;
   virtual Traits traits() const = 0;
-  /// What a peer must know to reach this rank. Versioned; read only by the same transport's reach and open.
+  /// The bytes that a peer needs to reach this rank. Versioned; only the same transport's reach and open
+  /// functions read them.
   virtual Bytes address() const = 0;
-  /// Whether the owner of `peer_address` can be reached: tried, not assumed, where a harmless try exists.
+  /// Whether the owner of `peer_address` can be reached; tested, not assumed, if a harmless test exists.
   virtual Reach reach(BytesView peer_address) const = 0;
   virtual Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) = 0;
   virtual Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) = 0;
-  /// From now on ends may have their slots in this memory, until it is taken back. An error says why not;
-  /// then nothing is different.
+  /// Registers this memory for slots of ends until take_back(). After an error nothing has changed.
   virtual Status lend(SlotMemory&) {
-    return {Code::invalid_usage, fmt::format("{} has its slots in memory of the host", name())};
+    return {Code::invalid_usage, fmt::format("{} supports slots in host memory only", name())};
   }
-  /// REQUIRES: no end has its slots there.
+  /// Unregisters the memory. REQUIRES: no end has its slots there.
   virtual void take_back(SlotMemory&) {}
-  /// The segment of the peer in this address space; an error where traits().maps is false. Valid
-  /// until the transport is destroyed.
+  /// The peer's segment in this address space; an error if traits().maps is false. Valid until the transport
+  /// is destroyed.
   virtual Result<SegmentView> map(BytesView peer_address) = 0;
-  /// What it has carried so far, where it is over a network. Any thread, at any time of its life; a few
-  /// system calls at most.
+  /// What the transport has carried so far, if it uses a network. Any thread may call it at any time of the
+  /// transport's life; costs at most a few system calls.
   virtual NetCounters counters() const { return {}; }
 };
 

@@ -40,12 +40,12 @@ std::unique_ptr<Transport> cma(const TransportContext& context, const Options&) 
   return make_cma(context.self);
 }
 
-/// Networks that leave a pace to the sender's own bucket.
+/// For networks without their own pacing: adds a token bucket to each sender.
 std::unique_ptr<Transport> paced(std::unique_ptr<Transport> transport, const Options& options) {
   return options.pace_share > 0 ? make_paced(std::move(transport)) : std::move(transport);
 }
 
-/// The environment counts more than the program.
+/// The environment overrides the program's choice.
 const std::string& network_of(const TransportContext& context, const Options& options) {
   return options.network.empty() ? context.network.name : options.network;
 }
@@ -53,7 +53,7 @@ const std::string& network_of(const TransportContext& context, const Options& op
 std::unique_ptr<Transport> net_plugin(const TransportContext& context, const Options& options) {
   if (context.listener == nullptr)
     return make_net_plugin(context.self, nullptr,
-                           Status(Code::invalid_usage, "this process does not listen at any address"));
+                           Status(Code::invalid_usage, "this process does not listen on any address"));
   const drivers::NetPluginSpec spec{.plugins = options.net_plugins,
                                     .network = network_of(context, options),
                                     .communicator = context.self.uid,
@@ -70,8 +70,9 @@ std::unique_ptr<Transport> verbs(const TransportContext& context, const Options&
         options);
   return make_verbs(
       context.self, context.listener,
-      Status(Code::invalid_usage,
-             fmt::format("the network \"{}\" is asked for (NCCL_NET); verbs is \"IB\"", network)),
+      Status(
+          Code::invalid_usage,
+          fmt::format("network \"{}\" is selected (NCCL_NET); expected \"IB\" for transport verbs", network)),
       options);
 }
 
@@ -89,7 +90,7 @@ std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& o
   return make_tcp(context.self, context.listener, settings);
 }
 
-/// The preferred one first.
+/// In order of preference.
 constexpr std::array kKinds = {
     Kind{"loop", loop},   Kind{"shm", shm}, Kind{"cma", cma}, Kind{"net_plugin", net_plugin},
     Kind{"verbs", verbs}, Kind{"ucx", ucx}, Kind{"tcp", tcp},
@@ -101,7 +102,7 @@ std::string known_names() {
   return names;
 }
 
-/// The words of a list with commas; spaces around them do not count.
+/// Splits a list at commas; ignores spaces around the words.
 std::set<std::string> words_of(std::string_view list) {
   std::set<std::string> words;
   while (!list.empty()) {
@@ -121,8 +122,8 @@ Result<std::vector<std::unique_ptr<Transport>>> make_transports(const TransportC
   std::set<std::string> wanted = words_of(options.transports);
   if (wanted.empty()) {
     return Status(Code::invalid_argument,
-                  fmt::format("WEIR_TRANSPORTS=\"{}\" names no transport; known are {}", options.transports,
-                              known_names()));
+                  fmt::format("WEIR_TRANSPORTS=\"{}\" names no transport; expected one or more of {}",
+                              options.transports, known_names()));
   }
   std::vector<std::unique_ptr<Transport>> transports;
   for (const Kind& kind : kKinds) {
@@ -130,7 +131,7 @@ Result<std::vector<std::unique_ptr<Transport>>> make_transports(const TransportC
   }
   if (!wanted.empty()) {
     return Status(Code::invalid_argument,
-                  fmt::format("WEIR_TRANSPORTS=\"{}\" names \"{}\"; known transports are {}",
+                  fmt::format("WEIR_TRANSPORTS=\"{}\" names \"{}\"; expected one or more of {}",
                               options.transports, *wanted.begin(), known_names()));
   }
   return transports;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The list of transports: the one place that names them all.
+/// The list of all transports.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,18 @@
 
 namespace weir {
 
-/// What the user configured for one communicator.
+/// The user's network configuration of one communicator.
 struct NetworkChoice {
-  std::string name;        ///< as NCCL_NET has it, which counts more; empty: any
-  int traffic_class = -1;  ///< told to net plugins; -1: not given
+  std::string name;        ///< network name; NCCL_NET overrides it; empty: any
+  int traffic_class = -1;  ///< passed to net plugins; -1: not given
 };
 
-/// How RDMA devices are come to.
+/// Loads the RDMA library.
 using VerbsLoader = std::function<Result<std::unique_ptr<drivers::Verbs>>()>;
 
-/// What transports are made from. Everything pointed to outlives them; a transport whose part is null (no
-/// segment, no listener) is made all the same, reaches nobody and says why.
+/// Input of make_transports. All objects that are pointed to outlive the transports; a transport whose object
+/// is null (no segment, no listener) is created all the same, reaches no peer, and its why_not gives the
+/// reason.
 struct TransportContext {
   Identity self;
   Segment* segment = nullptr;
@@ -39,9 +40,8 @@ struct TransportContext {
   VerbsLoader verbs;     ///< null: drivers::load_verbs
 };
 
-/// The transports that the options allow (WEIR_TRANSPORTS), the preferred one first. All ranks of a
-/// communicator get the same order. An unknown name, or none at all, is invalid_argument; the sentence lists
-/// the known ones.
+/// The transports that WEIR_TRANSPORTS allows, in order of preference. All ranks of a communicator get the
+/// same order. An unknown name or an empty list is invalid_argument; the message lists the known names.
 Result<std::vector<std::unique_ptr<Transport>>> make_transports(const TransportContext& context,
                                                                 const Options& options);
 

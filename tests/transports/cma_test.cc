@@ -52,12 +52,12 @@ TEST(Cma, RefusesAProcessThatHasEnded) {
   close(ends[0]);
   close(ends[1]);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  EXPECT_THAT(make_cma(test_identity(0))->reach(address).why_not, HasSubstr("no such process"));
+  EXPECT_THAT(make_cma(test_identity(0))->reach(address).why_not, HasSubstr("the process does not exist"));
 }
 
 TEST(Cma, RefusesABoardThatHasGone) {
   const Bytes address = make_cma(test_identity(1))->address();
-  EXPECT_THAT(make_cma(test_identity(0))->reach(address).why_not, HasSubstr("not there any more"));
+  EXPECT_THAT(make_cma(test_identity(0))->reach(address).why_not, HasSubstr("it was unmapped"));
 }
 
 TEST(Cma, SaysWhyTheKernelForbidsIt) {
@@ -72,7 +72,7 @@ TEST(Cma, SaysWhyTheKernelForbidsIt) {
     if (peer.rank() == 1) {
       const Reach reach = transport->reach(address);
       EXPECT_FALSE(reach.ok);
-      EXPECT_THAT(reach.why_not, HasSubstr("runs as user 0 and this process as user 65534"));
+      EXPECT_THAT(reach.why_not, HasSubstr("runs as user 0, but this process runs as user 65534"));
     }
     peer.meet();
   });

@@ -189,7 +189,7 @@ TEST(NetPluginTest, WithoutAPluginReachesNobodyAndSaysWhy) {
 
 TEST(NetPluginTest, RefusesAPeerWithoutOneOrWithAnother) {
   const Node node = net_node(11, 0);
-  EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("peer has no net plugin"));
+  EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("peer has no usable net plugin"));
   const Bytes other = begin_address("net_plugin", 1, {1, host_identity("")})
                           .put(node.listener->address())
                           .put_string("Other")

@@ -99,7 +99,7 @@ TEST(RingPoolTest, FindsWhatWasAnnouncedAndNothingElse) {
     EXPECT_EQ(found->generation, places[i].generation);
     EXPECT_FALSE(view.find({static_cast<Rank>(i % 50), i + 2000}).has_value());
   }
-  EXPECT_THAT(ring_pool.announce({0, 0}, places[0]).message(), HasSubstr("open already"));
+  EXPECT_THAT(ring_pool.announce({0, 0}, places[0]).message(), HasSubstr("already open"));
   ring_pool.withdraw({0, 0});
   EXPECT_FALSE(view.find({0, 0}).has_value());
 }

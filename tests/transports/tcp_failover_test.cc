@@ -450,7 +450,7 @@ TEST_F(TcpDoubles, PartsThatDoNotFitTogetherAreRefused) {
   take_nothing();
   tcp::FrameHeader other = quarter(2, 1);
   other.parts = 3;
-  EXPECT_THAT(refusal_of(other), HasSubstr("1001 bytes in 4 parts and once with 1001 in 3"));
+  EXPECT_THAT(refusal_of(other), HasSubstr("1001 bytes in 4 parts and again with 1001 bytes in 3 parts"));
 }
 
 TEST_F(TcpDoubles, APartBeyondTheLastIsRefused) {

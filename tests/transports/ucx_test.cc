@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(Ucx, Conformance, ::testing::ValuesIn(ucx_setups()), se
 
 TEST(Ucx, RefusesAddressesThatAreNone) {
   const Node node = ucx_node("tcp,self", 0);
-  EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("no UCX"));
+  EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("no usable UCX"));
   const Bytes shortened = begin_address("ucx", 1, {1, 1}).take();
   EXPECT_THAT(node.transport->reach(shortened).why_not, HasSubstr("rank 1"));
   const Bytes other = begin_address("tcp", 1, {1, 1}).take();

@@ -43,7 +43,7 @@ int chosen(const VerbsPort& port, const Options& options) {
 TEST(VerbsGids, ChoosesIpv4OfRoceV2First) {
   Options options;
   EXPECT_EQ(chosen(roce("a"), options), 4);
-  EXPECT_THAT(choose_gid(roce("a"), options)->why, HasSubstr("RoCE v2, IPv4 before IPv6"));
+  EXPECT_THAT(choose_gid(roce("a"), options)->why, HasSubstr("RoCE v2, IPv4 preferred to IPv6"));
   options.ib_addr_family = "AF_INET6";
   EXPECT_EQ(chosen(roce("a"), options), 3);
   options.ib_addr_family = "";
@@ -76,7 +76,8 @@ TEST(VerbsGids, SaysWhatThereIsWhenNothingFits) {
   for (const char* range : {"10.0.0.0", "10.0.0.0/33", "10.0.0/8", "x/8", "10.0.0.0/"}) {
     options = {};
     options.ib_addr_range = range;
-    EXPECT_THAT(choose_gid(roce("a"), options).status().message(), HasSubstr("is no range")) << range;
+    EXPECT_THAT(choose_gid(roce("a"), options).status().message(), HasSubstr("is not an address range"))
+        << range;
   }
   options = {};
   options.ib_addr_family = "IPv4";
@@ -113,8 +114,8 @@ TEST(VerbsHcas, NamesThePortsThatAreLeftOut) {
   EXPECT_EQ(choice.used[0].port.device, "mlx5_1");
   EXPECT_EQ(choice.used[1].port.device, "mlx5_10");
   EXPECT_THAT(choice.left_out,
-              ElementsAre(HasSubstr("irdma0:1: NCCL_IB_HCA"), HasSubstr("mlx5_2:1: the port is down"),
-                          HasSubstr("mlx5_3:1: no address")));
+              ElementsAre(HasSubstr("irdma0:1: excluded by NCCL_IB_HCA"),
+                          HasSubstr("mlx5_2:1: the port is down"), HasSubstr("mlx5_3:1: no GID")));
 }
 
 PortAddress port_at(const std::string& address, uint32_t ipv4_bits) {

@@ -190,7 +190,7 @@ TEST_F(VerbsFailover, ALostDeviceIsNamed) {
     if (sender_->acquire() != nullptr) sender_->publish(1, 100);
     trouble = sender_->progress();
   }
-  EXPECT_THAT(trouble.message(), AllOf(HasSubstr("fake1:1"), HasSubstr("the device is gone")));
+  EXPECT_THAT(trouble.message(), AllOf(HasSubstr("fake1:1"), HasSubstr("the device was removed")));
 }
 
 TEST(VerbsTest, SaysWhyNobodyIsReached) {
@@ -205,9 +205,9 @@ TEST(VerbsTest, SaysWhyNobodyIsReached) {
   EXPECT_THAT(why(fabric.verbs(), options), HasSubstr("NCCL_IB_DISABLE"));
   options = {};
   options.ib_hca = "mlx5";
-  EXPECT_THAT(why(fabric.verbs(), options), HasSubstr("fake0:1: NCCL_IB_HCA=mlx5 does not mean it"));
+  EXPECT_THAT(why(fabric.verbs(), options), HasSubstr("fake0:1: excluded by NCCL_IB_HCA=mlx5"));
   EXPECT_THAT(why(fabric.verbs(), {}), HasSubstr("does not listen"));
-  EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("the peer has no RDMA port"));
+  EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("the peer has no usable RDMA port"));
 }
 
 TEST(VerbsTest, SharesNoNetworkWithAnotherKindOfPort) {
@@ -236,7 +236,7 @@ TEST(VerbsTest, RefusesAStrangersOffer) {
     garbage.put(verbs::Offer{.slots = spec.slots, .slot_bytes = spec.slot_bytes, .queue_pairs = 1u << 31});
     ASSERT_TRUE(stranger->send_all(garbage.take(), Deadline::in_ms(5000)).ok());
     if (framed) {
-      EXPECT_THAT(await_refusal(**receiver, 10000).message(), HasSubstr("no offer"));
+      EXPECT_THAT(await_refusal(**receiver, 10000).message(), HasSubstr("invalid offer"));
     } else {
       EXPECT_TRUE(await_refusal(**receiver, 100).ok());  // no sender of ours: the right one may still come
     }

@@ -17,33 +17,33 @@
 
 namespace weir::matched {
 
-/// A channel end, as the engine sees it.
+/// A channel end as the engine uses it.
 class PolledEnd {
  public:
   virtual ~PolledEnd() = default;
-  /// Posts and completes what can be now. True: more is under way.
+  /// Posts and completes requests without blocking. Returns true if requests are still in flight.
   virtual bool advance() = 0;
-  /// After the end was closed: does its part of that. True: nothing is under way any more, or never will be.
+  /// Continues the close of an end. Returns true if nothing is in flight any more, or ever will be.
   virtual bool settle() = 0;
 };
 
-/// What goes on beside the end that is asked: networks make progress only when they are called, and a rank
-/// that waits for one end must not keep the others back. Not thread-safe: so all ends of a transport are used
-/// by one thread at a time.
+/// Advances the other ends while one is polled: networks make progress only when they are called, and a rank
+/// that waits for one end must not delay the others. Not thread-safe; therefore all ends of a transport are
+/// used by one thread at a time.
 class Engine {
  public:
   Engine() = default;
   Engine(const Engine&) = delete;
-  /// Gives up on closed ends that have not settled after 0.2 s.
+  /// Abandons closed ends that have not settled after 0.2 s.
   ~Engine();
-  /// A sender with messages under way, until they are not.
+  /// Registers a sender until none of its messages is in flight.
   void attend(PolledEnd& sender) { busy_.push_back(&sender); }
-  /// A receiver, until it is dismissed.
+  /// Registers a receiver until it is dismissed.
   void keep(PolledEnd& receiver) { receivers_.push_back(&receiver); }
   void dismiss(PolledEnd& end);
-  /// An end that was closed.
+  /// Takes over a closed end until it is settled.
   void settle(std::unique_ptr<PolledEnd> end);
-  /// Advances all busy senders, one receiver, in turn, and settles closed ends.
+  /// Advances all busy senders and one receiver, round-robin, and settles closed ends.
   void serve();
 
  private:
@@ -55,22 +55,22 @@ class Engine {
   std::vector<std::unique_ptr<PolledEnd>> closed_;
 };
 
-/// What both ends need; pointers outlive the ends.
+/// Context of both ends; the objects that the pointers name outlive the ends.
 struct ChannelContext {
-  std::string_view transport;  ///< its name; lives for ever
-  uint32_t purpose = 0;        ///< of deliveries at listeners, without the channel's number
+  std::string_view transport;  ///< name of the transport; static storage
+  uint32_t purpose = 0;        ///< purpose of deliveries at listeners, without the channel's number
   drivers::MatchedNetwork* network = nullptr;
   Engine* engine = nullptr;
-  uint64_t uid = 0;  ///< of the communicator
+  uint64_t uid = 0;  ///< id of the communicator
   SocketAddress peer_listener;
-  Bytes peer_address;  ///< as the network has it; may be empty
+  Bytes peer_address;  ///< address of the peer in the network's format; may be empty
   LiveNetCounters* live_counters = nullptr;
 };
 
 inline constexpr uint32_t kMostConnections = 8;
 inline constexpr uint32_t kMostChannels = 1u << 28;
 
-/// A connection goes from a rail of ours to one of the receiver.
+/// A connection from a local rail to a rail of the receiver.
 struct RailPair {
   uint32_t ours = 0;
   uint32_t theirs = 0;
@@ -80,11 +80,11 @@ struct RailPair {
 Result<std::unique_ptr<Sender>> open_matched_sender(const ChannelContext& context,
                                                     std::vector<RailPair> pairs, const LinkSpec& spec);
 
-/// `listener` outlives the end. The sender decides about connections.
+/// `listener` outlives the end. The sender determines the connections.
 Result<std::unique_ptr<Receiver>> open_matched_receiver(const ChannelContext& context, Listener& listener,
                                                         const LinkSpec& spec);
 
-/// Refuses channels that cannot be named, or whose messages are too long for a device.
+/// Fails for a channel number that is too large, and for messages that are too long for a device.
 Status check_channel(const ChannelContext& context, const LinkSpec& spec, const std::string& name);
 
 /// "rank 3 (address 10.0.0.1:99)".

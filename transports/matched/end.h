@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the sending and the receiving end of a matched channel have in common; for the matched_*.cc files
-/// only.
+/// Base of the sending and the receiving end of a matched channel; for the files of this folder only.
 ///
-/// An end outlives the Sender or Receiver that its channel's owner has, until all is settled with the peer:
-/// Handle is what such an owner holds of it.
+/// An end outlives the Sender or Receiver that the user of the channel owns, until everything is settled with
+/// the peer. Handle is what such a user owns.
 #pragma once
 
 #include <memory>
@@ -24,14 +23,14 @@ class End : public PolledEnd {
   }
 
  protected:
-  /// `name` is the channel's.
+  /// `name` is the channel's name.
   End(const ChannelContext& context, const LinkSpec& spec, std::string name);
 
-  /// Goes on with what is to be done until ready_.
+  /// Continues the set-up until ready_.
   virtual Status set_up() = 0;
 
   std::byte* slot(uint64_t message) const { return slots_[message % spec_.slots]; }
-  /// The network's sentence, and whom it concerns.
+  /// Adds the channel and the peer to an error of the network.
   Status at_peer(const Status& status) const;
   Status unknown_fin() const;
 
@@ -42,12 +41,12 @@ class End : public PolledEnd {
   SetupConnection connection_;
   SlotArray slots_;
   bool ready_ = false;
-  bool wanting_ = false;  ///< the last look, for a slot or a message, found none
+  bool wanting_ = false;  ///< the last poll found no free slot, or no message
   Status error_;
 };
 
-/// An end in use. `Kind` is an End with leave(), which says whether anything is to be settled, and
-/// progress().
+/// An end in use. `Kind` is an End with progress() and leave(); leave() returns whether something remains to
+/// be settled.
 template <typename Kind>
 class Handle {
  public:

@@ -46,16 +46,17 @@ std::string peer_text(const ChannelContext& context, const LinkSpec& spec) {
 Status check_channel(const ChannelContext& context, const LinkSpec& spec, const std::string& name) {
   WEIR_TRY(check_spec(spec));
   if (spec.channel >= kMostChannels) {
-    return Status(Code::invalid_argument, fmt::format("{} was asked for; {} has channels below {}", name,
-                                                      context.transport, kMostChannels));
+    return Status(Code::invalid_argument,
+                  fmt::format("{} cannot be opened; {} supports channel numbers below {}", name,
+                              context.transport, kMostChannels));
   }
   const size_t bytes = sizeof(MessageHead) + spec.slot_bytes;
   for (size_t rail = 0; rail < context.network->rails(); ++rail) {
     const size_t most = context.network->most_bytes(rail);
     if (bytes <= most) continue;
     return Status(Code::invalid_argument,
-                  fmt::format("{} was asked for with messages of {} bytes; {} of {} takes {}. Set "
-                              "WEIR_SLOT_BYTES lower",
+                  fmt::format("{} needs messages of {} bytes; {} of {} takes at most {}; set "
+                              "WEIR_SLOT_BYTES to a smaller value",
                               name, bytes, context.network->rail_text(rail), context.transport, most));
   }
   return {};

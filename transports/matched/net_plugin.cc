@@ -17,14 +17,14 @@ namespace {
 constexpr uint32_t kPluginAddressVersion = 1;
 constexpr uint32_t kPurpose = 3u << 29;
 constexpr uint32_t kMostRails = 1024;
-constexpr double kPluginLatencyUs = 10;  // where the plugin does not say
+constexpr double kPluginLatencyUs = 10;  // default if the plugin reports no latency
 
-/// Who wrote a transport address.
+/// Owner of a transport address.
 struct PluginPeer {
   Rank rank = 0;
   SocketAddress listener;
   std::string network;
-  std::vector<double> gigabits_per_s;  ///< of each rail
+  std::vector<double> gigabits_per_s;  ///< speed of each rail; Gbit/s
   double latency_us = 0;
 };
 
@@ -68,7 +68,7 @@ class NetPluginTransport final : public Transport {
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
     const Result<PluginPeer> owner = owner_of(peer_address);
     if (!owner.ok()) return owner.status();
-    // Channels with fewer connections than there are rails begin at different ones.
+    // Channels with fewer connections than rails start at different rails.
     const size_t rails = std::min(plugin_->rails(), owner->gigabits_per_s.size());
     const size_t wanted = std::min<size_t>({rails, matched::kMostConnections, std::max(spec.slots, 1u)});
     std::vector<matched::RailPair> pairs;
@@ -95,13 +95,13 @@ class NetPluginTransport final : public Transport {
     return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.listener, {}, &live_counters_};
   }
 
-  /// The owner of the transport address, if its plugin and ours are for the same network.
+  /// The owner of the transport address, if its plugin is for the same network as the local one.
   Result<PluginPeer> owner_of(BytesView address) const {
     WEIR_TRY(no_plugin_);
     if (listener_ == nullptr)
-      return Status(Code::invalid_usage, "this process does not listen at any address");
+      return Status(Code::invalid_usage, "this process does not listen on any address");
     if (address.empty())
-      return Status(Code::invalid_usage, "the peer has no net plugin that can be used; its log says why");
+      return Status(Code::invalid_usage, "the peer has no usable net plugin; its log gives the reason");
     ByteReader reader(address);
     const Result<AddressHead> head = read_address(reader, name(), kPluginAddressVersion);
     if (!head.ok()) return head.status();
@@ -116,13 +116,15 @@ class NetPluginTransport final : public Transport {
       owner.gigabits_per_s.push_back(reader.get<double>());
     if (!reader.ok() || count == 0 || count > kMostRails) return short_address(name(), head->rank);
     if (owner.network == plugin_->network()) return owner;
-    return Status(Code::invalid_usage,
-                  fmt::format("rank {} has a net plugin for the network \"{}\", and ours is for \"{}\"",
-                              head->rank, owner.network, plugin_->network()));
+    return Status(
+        Code::invalid_usage,
+        fmt::format(
+            "rank {} has a net plugin for the network \"{}\", but the plugin of this rank is for \"{}\"",
+            head->rank, owner.network, plugin_->network()));
   }
 
   const Identity self_;
-  const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
+  const uint64_t machine_;  ///< real machine: loopback connects hosts that NCCL_HOSTID only simulates
   Listener* const listener_;
   const Status no_plugin_;
   std::unique_ptr<drivers::NetPlugin> plugin_;

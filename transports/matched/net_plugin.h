@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// net_plugin: ranks whose hosts have a net plugin of NCCL for the same network.
+/// net_plugin: connects ranks whose hosts have an NCCL net plugin for the same network.
 ///
-/// The two ends of a channel meet at the receiver's listener and exchange the plugin's handles there; from
-/// then on messages travel over the plugin's connections, one per device that both hosts have (rails), in
-/// turn.
+/// The two ends of a channel connect at the receiver's listener and exchange the plugin's handles there;
+/// messages then use the plugin's connections round-robin, one connection per device that both hosts have
+/// (rails).
 #pragma once
 
 #include <memory>
@@ -15,10 +15,11 @@
 
 namespace weir {
 
-/// `listener` may be null. `plugin` may be an error, then nobody is reached, and why_not says why.
+/// `listener` may be null. `plugin` may be an error; then no peer can be reached, and why_not contains that
+/// error.
 ///
-/// Destroying the transport may wait up to 0.2 s for peers to empty channels that were closed: plugins do not
-/// take requests back.
+/// The destructor may wait up to 0.2 s for peers to drain closed channels, because plugins cannot cancel
+/// requests.
 std::unique_ptr<Transport> make_net_plugin(const Identity& self, Listener* listener,
                                            Result<std::unique_ptr<drivers::NetPlugin>> plugin);
 

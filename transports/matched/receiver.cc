@@ -17,15 +17,15 @@ namespace {
 using drivers::MatchedConnection;
 using drivers::MatchedListener;
 
-/// One connection, and the messages on it: every `connections`-th of the channel, in order.
+/// One connection and its messages: every `connections`-th message of the channel, in order.
 struct InRail {
   std::unique_ptr<MatchedListener> listener;
   std::unique_ptr<MatchedConnection> connection;
-  std::deque<void*> requests;  // receives under way; the oldest is for message `done`
-  uint64_t done = 0;           // message that has not come yet
+  std::deque<void*> requests;  // posted receives; the oldest is for message `done`
+  uint64_t done = 0;           // next message that has not arrived
 };
 
-/// The whole end. It outlives the channel's Receiver until all is settled with the sender.
+/// The complete end. It outlives the channel's Receiver until everything is settled with the sender.
 class Incoming final : public End {
  public:
   Incoming(const ChannelContext& context, Listener& listener, const LinkSpec& spec)
@@ -52,21 +52,20 @@ class Incoming final : public End {
 
   Status progress() {
     if (!ready_) return ready().status();
-    // Looked at before the connections: what the sender sent before it closed is found by the look that
-    // follows.
+    // Serve this connection first: messages that the sender sent before it closed are then found by serve().
     serve_connection();
     serve();
     const bool all = taken_ >= coming_;
     if (!wanting_ || (!all && has_come(taken_))) return {};
     if (error_.ok() && (all || (!connection_.ended().empty() && coming_ == kUnknown))) {
-      error_ =
-          Status(Code::remote_error, fmt::format("{} ended {} after {} messages: {}", peer_, name_, taken_,
-                                                 all ? "it closed the channel" : connection_.ended()));
+      error_ = Status(Code::remote_error,
+                      fmt::format("{} ended {} after {} messages: {}", peer_, name_, taken_,
+                                  all ? "the sender closed the channel" : connection_.ended()));
     }
     return error_;
   }
 
-  /// The Receiver goes. False: nothing is to be settled.
+  /// Called when the Receiver is destroyed. Returns false if nothing remains to be settled.
   bool leave() {
     if (!ready_ || !error_.ok()) return false;
     send_fin();
@@ -78,7 +77,7 @@ class Incoming final : public End {
     return true;
   }
 
-  /// Done when all posted receives were met, if need be by empty messages.
+  /// True once all posted receives were matched, by empty messages if necessary.
   bool settle() override {
     serve_connection();
     serve();
@@ -92,8 +91,8 @@ class Incoming final : public End {
 
   bool has_come(uint64_t message) const { return ready_ && message < rails_[message % rails_.size()].done; }
 
-  /// Meets the sender at the listener. A connection that ended before the channel worked was of an earlier
-  /// life.
+  /// Collects the sender's connection from the listener. A connection that ended before the channel worked
+  /// belongs to an earlier life of the channel.
   Status set_up() override {
     if (!connection_.open() || !connection_.ended().empty()) {
       auto socket = listener_.collect(delivery_key(context_, spec_.peer, spec_.self, spec_.channel));
@@ -134,8 +133,7 @@ class Incoming final : public End {
       rails.push_back(reader.get<uint32_t>());
     if (!reader.ok() || reader.remaining() > 0 || rails.empty() ||
         std::ranges::any_of(rails, [&](uint32_t rail) { return rail >= context_.network->rails(); })) {
-      return Status(Code::remote_error,
-                    fmt::format("{} began {} with what is no offer of one", peer_, name_));
+      return Status(Code::remote_error, fmt::format("{} started {} with an invalid offer", peer_, name_));
     }
     told.put(answer);
     for (size_t i = 0; i < rails.size(); ++i) {
@@ -156,7 +154,7 @@ class Incoming final : public End {
     return at_peer(rail.connection->enroll(slots_[0], slots_.bytes()));
   }
 
-  /// Hears whether the sender closed.
+  /// Checks whether the sender has closed.
   void serve_connection() {
     connection_.serve();
     if (coming_ != kUnknown) return;
@@ -176,8 +174,9 @@ class Incoming final : public End {
     connection_.serve();
   }
 
-  /// Takes in what has come, and posts receives for free slots; a sender that closed is told how many, once
-  /// those are as many as it has sent: networks may hold more than there are slots.
+  /// Takes arrived messages and posts receives for free slots. After the sender has closed, tells it the
+  /// number of posted receives once that is as large as the number of messages sent, since a network may
+  /// buffer more than there are slots.
   void serve() {
     if (!ready_ || !error_.ok()) return;
     for (InRail& rail : rails_) {
@@ -209,7 +208,7 @@ class Incoming final : public End {
     return {};
   }
 
-  /// `bytes` as the plugin told, -1 where it did not.
+  /// `bytes` as reported by the plugin, -1 if it reports none.
   Status check(uint64_t message, int bytes) const {
     MessageHead head;
     std::memcpy(&head, slot(message), sizeof(head));
@@ -219,17 +218,18 @@ class Incoming final : public End {
       return {};
     return Status(
         Code::remote_error,
-        fmt::format("{} brought message {} of {} bytes, in a request of {}, where message {} of at most "
-                    "{} bytes was expected",
-                    name_, head.sequence, head.bytes, bytes, message, spec_.slot_bytes));
+        fmt::format(
+            "{} delivered message {} of {} bytes, in a request of {} bytes; expected message {} of at most "
+            "{} bytes",
+            name_, head.sequence, head.bytes, bytes, message, spec_.slot_bytes));
   }
 
   Listener& listener_;
   std::vector<InRail> rails_;
   uint64_t taken_ = 0;
-  uint64_t posted_ = 0;         // receives, in all
-  uint64_t coming_ = kUnknown;  // messages that come in all, once the sender has said so
-  bool staying_ = false;        // the sender knows what was posted: no more is
+  uint64_t posted_ = 0;         // number of receives posted since the channel began
+  uint64_t coming_ = kUnknown;  // total number of messages, once the sender has announced it
+  bool staying_ = false;  // the sender was told the number of posted receives, so that no more are posted
   Message message_;
   bool held_ = false;  // message_ is the oldest message
 };

@@ -17,16 +17,16 @@ namespace {
 using drivers::MatchedConnection;
 using drivers::MatchedConnector;
 
-/// One connection, and the messages on it: every `connections`-th of the channel, in order.
+/// One connection and its messages: every `connections`-th message of the channel, in order.
 struct OutRail {
   std::unique_ptr<MatchedConnector> connector;
   std::unique_ptr<MatchedConnection> connection;
-  std::deque<void*> requests;  // under way; the oldest is message `done`
-  uint64_t done = 0;           // message that is not done yet
-  uint64_t next = 0;           // message to post
+  std::deque<void*> requests;  // posted sends; the oldest is message `done`
+  uint64_t done = 0;           // next message that is not complete
+  uint64_t next = 0;           // next message to post
 };
 
-/// The whole end. It outlives the channel's Sender until all is settled with the receiver.
+/// The complete end. It outlives the channel's Sender until everything is settled with the receiver.
 class Outgoing final : public End {
  public:
   Outgoing(const ChannelContext& context, std::vector<RailPair> pairs, const LinkSpec& spec)
@@ -59,15 +59,15 @@ class Outgoing final : public End {
     if (left == 0 && !wanting_) return {};
     if (error_.ok() && (peer_left_ || !connection_.ended().empty())) {
       error_ = Status(Code::remote_error,
-                      fmt::format("{} ended {} with {} messages not taken: {}", peer_, name_, left,
-                                  peer_left_ ? "it closed the channel" : connection_.ended()));
+                      fmt::format("{} ended {} with {} messages not received: {}", peer_, name_, left,
+                                  peer_left_ ? "the receiver closed the channel" : connection_.ended()));
     }
     return error_;
   }
 
   bool flushed() const { return flushed_ && lost_ == 0; }
 
-  /// The Sender goes. False: nothing is to be settled.
+  /// Called when the Sender is destroyed. Returns false if nothing remains to be settled.
   bool leave() {
     if (!ready_ || !error_.ok()) return false;
     connection_.put(FrameKind::fin, raw(Leaving{published_}));
@@ -81,7 +81,7 @@ class Outgoing final : public End {
     return busy;
   }
 
-  /// Done when all receives that the receiver has posted were met.
+  /// True once all receives that the receiver has posted were matched.
   bool settle() override {
     serve_connection();
     serve();
@@ -91,8 +91,8 @@ class Outgoing final : public End {
   }
 
  private:
-  /// Connects to the listener when it is first asked, not before: a listener does not wait long for who
-  /// connects and says nothing.
+  /// Connects to the listener on the first call, not before, because a listener soon drops connections that
+  /// send nothing.
   Status set_up() override {
     if (!connection_.open()) {
       Result<Socket> socket = Socket::start_connect(context_.peer_listener);
@@ -137,10 +137,10 @@ class Outgoing final : public End {
 
   Status no_answer() const {
     return Status(Code::remote_error,
-                  fmt::format("{} answered the offer of {} with what is no answer to it", peer_, name_));
+                  fmt::format("{} sent an invalid answer to the offer of {}", peer_, name_));
   }
 
-  /// Asks every connection that does not work yet once.
+  /// Polls each connection that does not work yet once.
   Status connect() {
     if (connected_) return {};
     bool all = true;
@@ -158,7 +158,7 @@ class Outgoing final : public End {
     return {};
   }
 
-  /// Hears whether the receiver closed.
+  /// Checks whether the receiver has closed.
   void serve_connection() {
     connection_.serve();
     if (peer_left_) return;
@@ -182,7 +182,7 @@ class Outgoing final : public End {
     ++published_;
   }
 
-  /// Posts and completes what can be.
+  /// Posts and completes requests without blocking.
   void serve() {
     if (!ready_ || !error_.ok()) return;
     while (peer_left_ && published_ < posted_there_ && published_ - free_ < spec_.slots) {
@@ -234,15 +234,15 @@ class Outgoing final : public End {
   const std::vector<RailPair> pairs_;
   std::vector<OutRail> rails_;
   bool connected_ = false;
-  bool attended_ = false;  // by the engine
-  bool flushed_ = true;    // nothing published still depends on this process
+  bool attended_ = false;  // registered with the engine
+  bool flushed_ = true;    // no published message depends on this process any more
   uint64_t published_ = 0;
-  uint64_t free_ = 0;  // the slots of all messages before it may be used again
+  uint64_t free_ = 0;  // the slots of all messages before this one are free
   bool peer_left_ = false;
-  uint64_t own_ = 0;           // messages published before that; the rest is filling
-  uint64_t lost_ = 0;          // messages published since
-  uint64_t taken_ = 0;         // by the receiver, in all
-  uint64_t posted_there_ = 0;  // receives, in all
+  uint64_t own_ = 0;           // number of messages before the receiver's fin; later ones are empty
+  uint64_t lost_ = 0;          // number of messages that the user published after the receiver's fin
+  uint64_t taken_ = 0;         // total number of messages that the receiver has taken
+  uint64_t posted_there_ = 0;  // total number of receives that the receiver has posted
 };
 
 class MatchedSender final : public Sender {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the two ends of a matched channel tell each other; for the files of this folder only.
+/// Protocol between the two ends of a matched channel; for the files of this folder only.
 ///
 /// Over a connection that the sender delivers at the receiver's listener, in frames (setup_connection.h):
 ///
 ///     sender -> receiver   offer       shape of the channel, and a device of the receiver per connection
 ///     receiver -> sender   answer      the network's handle for each connection; or a refusal
 ///     sender -> receiver   go          all connections work
-///     sender -> receiver   fin         Leaving: so many messages come, in all
-///     receiver -> sender   fin         Staying: so many were taken; so many receives were posted, in all
+///     sender -> receiver   fin         Leaving: total number of messages
+///     receiver -> sender   fin         Staying: total numbers of messages taken and of receives posted
 ///
-/// Over the network's connections: messages, a head and its bytes in one request. Message k of a channel
-/// travels on connection k mod `connections`. The receiver has a receive posted for every free slot, and
-/// these must all be met before a connection may close: whoever hears the other's fin does its part, the
-/// receiver by posting no more, the sender by empty messages up to what was posted.
+/// Over the network's connections: messages, each a head and its bytes in one request. Message k of a channel
+/// uses connection k mod `connections`. The receiver posts a receive for every free slot. All of these must
+/// be matched before a connection may close: on the peer's fin, the receiver stops posting, and the sender
+/// sends empty messages for the receives that remain.
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
 #pragma once
@@ -27,13 +27,13 @@ namespace weir::matched {
 struct Offer {
   uint32_t slots = 0;
   uint32_t slot_bytes = 0;
-  uint32_t connections = 0;  ///< so many numbers of rails (uint32_t) of the receiver follow
+  uint32_t connections = 0;  ///< count; that many rails of the receiver (uint32_t) follow
 };
 
 struct Answer {
-  uint32_t slots = 0;  ///< of the receiver's end; other than the sender's: a refusal
+  uint32_t slots = 0;  ///< slots of the receiver's end; a value other than the sender's refuses the offer
   uint32_t slot_bytes = 0;
-  uint32_t connections = 0;  ///< so many handles follow, with their lengths
+  uint32_t connections = 0;  ///< count; that many handles with their lengths follow
 };
 
 struct Leaving {
@@ -45,17 +45,17 @@ struct Staying {
   uint64_t posted = 0;
 };
 
-/// In front of the bytes of a message.
+/// Header of a message.
 struct MessageHead {
   uint64_t tag = 0;
-  uint64_t sequence = 0;  ///< from 0
+  uint64_t sequence = 0;  ///< number of the message, from 0
   uint32_t bytes = 0;
   uint32_t magic = 0x6e706c67;
   uint64_t reserved = 0;
 };
 static_assert(sizeof(MessageHead) == 32);
 
-/// The key under which a channel's connection is delivered; each transport has its own.
+/// Delivery key of a channel's connection; different for each transport.
 inline DeliveryKey delivery_key(const ChannelContext& context, Rank from, Rank to, uint32_t channel) {
   return {.scope = context.uid, .purpose = context.purpose | channel, .from = from, .to = to};
 }

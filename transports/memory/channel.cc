@@ -12,10 +12,10 @@
 namespace weir {
 namespace {
 
-// Flags in the low bits of the state; the generation is above.
-constexpr uint64_t kTaken = 1;   // by a sender
-constexpr uint64_t kLeft = 2;    // by that sender
-constexpr uint64_t kClosed = 4;  // by the receiver
+// Flags in the low bits of `state`; the generation is in the bits above.
+constexpr uint64_t kTaken = 1;   // set when a sender takes the channel
+constexpr uint64_t kLeft = 2;    // set when that sender leaves
+constexpr uint64_t kClosed = 4;  // set when the receiver closes the channel
 
 constexpr uint64_t state_of(uint32_t generation, uint64_t flags) {
   return static_cast<uint64_t>(generation) << 32 | flags;
@@ -28,25 +28,25 @@ struct alignas(64) ControlCacheLine {
 };
 
 struct alignas(64) ReleasedCacheLine {
-  std::atomic<uint64_t> position;  // everything before it may be written again
-  uint64_t messages;               // taken in all; written when the receiver closes
+  std::atomic<uint64_t> position;  // position; everything before it may be overwritten
+  uint64_t messages;               // total number of messages taken; written when the receiver closes
 };
 
-/// Before each payload.
+/// Precedes each payload.
 struct alignas(16) RecordHeader {
-  std::atomic<uint64_t> word;  // kPresent | bytes; 0: not there yet
+  std::atomic<uint64_t> word;  // kPresent | bytes; 0: the message is not complete
   uint64_t tag;
 };
 static_assert(sizeof(RecordHeader) == 16);
 constexpr uint64_t kPresent = uint64_t{1} << 32;
 
-/// A place for a record: the bytes of the ring counted from the first lap on, and where that is in this lap.
+/// Where a record starts: its byte position counted over all laps of the ring, and its offset in this lap.
 struct Cursor {
   uint64_t position;
   size_t offset;
 };
 
-/// Where records lie. Both ends compute it alike.
+/// Positions of records. Both ends compute the same positions.
 class Ring {
  public:
   explicit Ring(const LinkSpec& spec)
@@ -54,11 +54,11 @@ class Ring {
         bytes_((spec.slots + 1) * lines(longest_ + kLine) + kOwed) {}
 
   size_t bytes() const { return bytes_; }
-  /// No record reaches so far from its position, with what is lost at the end of a lap and the next header.
+  /// Upper limit of a record's extent, including the bytes lost at the end of a lap and the next header.
   size_t most() const { return 2 * longest_ + 2 * kLine; }
   static constexpr Cursor first() { return {kFirst, kFirst}; }
-  /// Close behind a short record; behind another one such that the next payload begins a line. A record that
-  /// might not fit into the rest of the lap begins the next lap.
+  /// The next record follows a short record immediately; after a longer one it is placed such that its
+  /// payload starts a cache line. A record that might not fit into the rest of the lap starts the next lap.
   Cursor after(const Cursor& cursor, uint32_t payload) const {
     size_t next = cursor.offset + sizeof(RecordHeader) + payload;
     next =
@@ -69,7 +69,7 @@ class Ring {
     return {position + (bytes_ - next) + kFirst, kFirst};
   }
 
-  /// The receiver may keep the news of so many bytes taken to itself.
+  /// Largest number of bytes taken that the receiver need not report yet.
   static constexpr size_t kOwed = 4096;
 
  private:
@@ -78,11 +78,12 @@ class Ring {
   static constexpr uint32_t kShort = 256;
   static constexpr size_t lines(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
-  size_t longest_;  // record and header of the next one
-  size_t bytes_;    // `slots` longest records fit, whatever is lost at the end of a lap and owed
+  size_t longest_;  // longest record plus the header of the next one
+  size_t bytes_;    // capacity for `slots` longest records, plus bytes lost at the end of a lap and bytes not
+                    // reported
 };
 
-/// A block as both ends see it.
+/// A block of the ring pool; valid in both address spaces.
 class Block {
  public:
   explicit Block(const LinkSpec& spec) : ring_(spec) {}
@@ -123,7 +124,7 @@ class MemorySender final : public Sender {
     if (!place.has_value() || place->bytes < sizeof(ControlCacheLine)) return false;
     const Block block(place->block, spec_);
     uint64_t expected = state_of(place->generation, 0);
-    // An earlier life of the channel, or one that another sender had, is passed over.
+    // Skip a block of an earlier life of the channel, or one that another sender took.
     if (!block.control().state.compare_exchange_strong(expected, expected | kTaken,
                                                        std::memory_order_acq_rel)) {
       return false;
@@ -148,7 +149,7 @@ class MemorySender final : public Sender {
   void publish(uint64_t tag, uint32_t bytes) override {
     RecordHeader& header = block_.header(next_);
     next_ = block_.ring().after(next_, bytes);
-    block_.header(next_).word.store(0, std::memory_order_relaxed);  // what lay there may look like a header
+    block_.header(next_).word.store(0, std::memory_order_relaxed);  // old bytes there may look like a header
     header.tag = tag;
     header.word.store(kPresent | bytes, std::memory_order_release);
     ++sent_;
@@ -159,11 +160,11 @@ class MemorySender final : public Sender {
     if (!connected_ || (block_.control().state.load(std::memory_order_acquire) & kClosed) == 0) return {};
     const uint64_t lost = sent_ - block_.released().messages;
     if (lost == 0) return {};
-    return Status(Code::remote_error, fmt::format("rank {} closed {} with {} messages not taken", spec_.peer,
-                                                  outgoing_name(spec_), lost));
+    return Status(Code::remote_error, fmt::format("rank {} closed {} with {} messages not received",
+                                                  spec_.peer, outgoing_name(spec_), lost));
   }
 
-  bool flushed() const override { return true; }  // what is published lies in the peer's memory
+  bool flushed() const override { return true; }  // published messages are in the peer's memory
 
  private:
   bool look_for_room() {
@@ -172,7 +173,7 @@ class MemorySender final : public Sender {
     writable_ = released + block_.ring().bytes();
     return has_room();
   }
-  /// Whether the longest message, with the header of the one after it, may be written.
+  /// Whether the longest message and the header of the one after it fit.
   bool has_room() const {
     return block_.ring().after(next_, spec_.slot_bytes).position + sizeof(RecordHeader) <= writable_;
   }
@@ -181,8 +182,8 @@ class MemorySender final : public Sender {
   const LinkSpec spec_;
   Block block_;
   bool connected_ = false;
-  Cursor next_ = Ring::first();  // place of the next message
-  uint64_t writable_ = 0;        // position up to which all is known to be free
+  Cursor next_ = Ring::first();  // position of the next message
+  uint64_t writable_ = 0;        // position up to which the ring is known to be free
   uint64_t sent_ = 0;
 };
 
@@ -242,15 +243,15 @@ class MemoryReceiver final : public Receiver {
 
   Status progress() override {
     if (garbled_) {
-      return Status(Code::remote_error,
-                    fmt::format("{} brought a message longer than its slots", incoming_name(spec_)));
+      return Status(Code::remote_error, fmt::format("{} delivered a message that is longer than its slots",
+                                                    incoming_name(spec_)));
     }
     if (!wanting_ || (block_.control().state.load(std::memory_order_acquire) & kLeft) == 0) return {};
-    // What was sent before the sender left is visible by now.
+    // Messages that were sent before the sender left are visible by now.
     if (block_.header(next_).word.load(std::memory_order_acquire) != 0) return {};
     return Status(Code::remote_error,
-                  fmt::format("rank {} closed {} after {} messages and another one is waited for", spec_.peer,
-                              incoming_name(spec_), taken_));
+                  fmt::format("rank {} closed {} after {} messages, while this rank waits for another one",
+                              spec_.peer, incoming_name(spec_), taken_));
   }
 
  private:
@@ -261,10 +262,10 @@ class MemoryReceiver final : public Receiver {
   const Block block_;
   Message message_;
   bool held_ = false;     // message_ is the oldest message
-  bool wanting_ = false;  // the last look found nothing
+  bool wanting_ = false;  // the last poll found no message
   bool garbled_ = false;
-  Cursor next_ = Ring::first();  // place of the next message
-  uint64_t told_ = 0;            // position up to which the sender knows that all was taken
+  Cursor next_ = Ring::first();  // position of the next message
+  uint64_t told_ = 0;            // position up to which the sender was told that all was taken
   uint64_t taken_ = 0;
 };
 
@@ -281,8 +282,8 @@ Result<std::unique_ptr<Receiver>> open_memory_receiver(Segment& segment, PeerSeg
   const size_t bytes = Block(spec).bytes();
   Result<ChannelPlace> place = segment.ring_pool().take(bytes);
   if (!place.ok()) return place.status();
-  // Peers look at the state before anything else, so the order of announcing and making does not matter to
-  // them; announcing first leaves nothing to undo when the directory refuses.
+  // Peers check the state before anything else, so the order of creating and announcing does not matter to
+  // them; announcing first leaves nothing to undo when the directory is full.
   if (Status announced = segment.ring_pool().announce({spec.peer, spec.channel}, *place); !announced.ok()) {
     segment.ring_pool().give_back(*place, bytes);
     return announced;

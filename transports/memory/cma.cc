@@ -12,7 +12,7 @@ namespace weir {
 namespace {
 
 constexpr uint32_t kCmaAddressVersion = 1;
-// Half a round trip, and a stream of 64 KiB messages in small pages.
+// Half a round trip, and bandwidth of a stream of 64 KiB messages in small pages.
 constexpr Cost kCmaCost = {.latency_us = 1.0, .gigabytes_per_s = 10};
 
 class Cma final : public Transport {
@@ -49,7 +49,7 @@ class Cma final : public Transport {
   }
 
  private:
-  /// The board of the transport address's owner, if it can really be read.
+  /// The board of the transport address's owner, if this process can read it.
   Result<cma::PeerBoard> peer_of(BytesView address) const {
     WEIR_TRY(no_board_);
     ByteReader reader(address);
@@ -61,9 +61,10 @@ class Cma final : public Transport {
     if (board_address.pid_namespace != pid_namespace()) {
       return Status(
           Code::invalid_usage,
-          fmt::format("process {} is in another pid namespace; start both containers with one (docker: "
-                      "--pid=host)",
-                      board_address.pid));
+          fmt::format(
+              "process {} is in another pid namespace; start both containers in the same one (docker: "
+              "--pid=host)",
+              board_address.pid));
     }
     const cma::PeerBoard peer(board_address);
     if (const int error = peer.check(); error != 0) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// cma ("cross memory attach"): ranks of one host that cannot or must not share memory. The receiver reads
-/// the sender's memory through the kernel.
+/// cma ("cross memory attach"): connects ranks of one host that cannot or must not share memory. The receiver
+/// reads the sender's memory through the kernel.
 ///
-/// A message costs at least one system call, and nobody is woken by it. Where the kernel forbids it, reach()
-/// says which of its rules does and what would help.
+/// A message costs at least one system call, and rings no doorbell. If the kernel forbids reading, reach()
+/// reports which kernel rule forbids it and how to change that.
 #pragma once
 
 #include <memory>

@@ -21,7 +21,7 @@ constexpr size_t kControls = kEntries;
 constexpr size_t kEntriesOffset = 64;
 constexpr size_t kControlsOffset = kEntriesOffset + kEntries * sizeof(BoardEntry);
 constexpr size_t kBoardBytes = kControlsOffset + kControls * sizeof(Control);
-constexpr size_t kLook = 8;  // entries that a peer reads at once
+constexpr size_t kLook = 8;  // number of entries that a peer reads at once
 
 uint64_t pack(const EndKey& key) {
   return static_cast<uint64_t>(key.sends) << 63 | (static_cast<uint64_t>(key.peer) + 1) << 32 | key.channel;
@@ -35,7 +35,7 @@ uint64_t mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-/// The entry of `key`, or the free one for it; null when the table is full.
+/// Finds the entry of `key`, or the free one for it; null if the table is full.
 BoardEntry* entry_of(BoardEntry* entries, uint64_t key) {
   for (size_t look = 0, at = first_entry(key); look < kEntries; ++look, at = (at + 1) % kEntries) {
     const uint64_t found = entries[at].key.load(std::memory_order_relaxed);
@@ -52,9 +52,8 @@ Result<std::unique_ptr<Board>> Board::create() {
   void* memory =
       mmap(nullptr, kBoardBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
-    return Status(Code::system_error,
-                  fmt::format("{} bytes of memory for the list of channels could not be had: {}", kBoardBytes,
-                              std::generic_category().message(errno)));
+    return Status(Code::system_error, fmt::format("cannot allocate {} bytes for the list of channels: {}",
+                                                  kBoardBytes, std::generic_category().message(errno)));
   }
   new (memory) BoardHeader{kBoardMagic, token};
   return std::unique_ptr<Board>(new Board(static_cast<std::byte*>(memory), token));
@@ -77,15 +76,17 @@ BoardAddress Board::address() const {
 Result<Control*> Board::open(const EndKey& key, const Shape& shape) {
   BoardEntry* entry = entry_of(entries(), pack(key));
   if (entry == nullptr || (free_.empty() && controls_used_ == kControls)) {
-    return Status(Code::system_error,
-                  fmt::format("a rank can have {} channel ends of cma at most", kControls));
+    return Status(
+        Code::system_error,
+        fmt::format("too many channel ends of transport cma; expected at most {} per rank", kControls));
   }
   if (entry->control.load(std::memory_order_relaxed) != 0) {
     return Status(
         Code::invalid_usage,
-        fmt::format("channel {} {} rank {} is open already; its end here must be closed before it is opened "
-                    "again",
-                    key.channel, key.sends ? "to" : "from", key.peer));
+        fmt::format(
+            "channel {} {} rank {} is already open; its end on this rank must be closed before it is opened "
+            "again",
+            key.channel, key.sends ? "to" : "from", key.peer));
   }
   Control* control = nullptr;
   if (free_.empty()) {

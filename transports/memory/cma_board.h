@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The board of a rank: private memory in which it writes down its open channel ends, and which peers read
-/// through the kernel. The counterpart of a segment where nothing can be mapped.
+/// The board of a rank: private memory in which the rank publishes its open channel ends, and which peers
+/// read through the kernel. Takes the role of a segment if memory cannot be mapped.
 ///
 ///     | header | entries: a table from (peer, channel, direction) to a control block | control blocks |
 ///
-/// All words are written by the owner alone and read by peers, who copy them with RemoteMemory: a copy may
-/// come in the middle of a change, so counters are kept twice, and every control block begins with the token
-/// of its end, which is drawn anew for each and taken away first.
+/// Only the owner writes to the board. Peers copy its words with RemoteMemory, possibly in the middle of a
+/// change; therefore counters are stored twice, and every control block begins with the token of its end,
+/// which is random for each end and is cleared first.
 ///
 /// Thread safety: used by one thread at a time, in the owner.
 #pragma once
@@ -24,17 +24,17 @@
 
 namespace weir::cma {
 
-/// Which end of which channel, from the point of view of the board's owner.
+/// Identifies one end of a channel, from the point of view of the board's owner.
 struct EndKey {
   Rank peer = 0;
   uint32_t channel = 0;
   bool sends = false;
 };
 
-/// The begin of a board.
+/// Header of a board.
 struct BoardHeader {
   uint64_t magic;
-  uint64_t token;  ///< random; tells that a process id still means the process of the transport address
+  uint64_t token;  ///< random; verifies that the process id still belongs to that process
 };
 
 struct BoardEntry {
@@ -42,25 +42,25 @@ struct BoardEntry {
   std::atomic<uint64_t> control;  ///< address of the control block; 0: closed
 };
 
-/// What one end tells the other. `count`: a sender's published messages, a receiver's fetched ones.
+/// What one end publishes for the other. `count`: messages published by a sender, or fetched by a receiver.
 struct alignas(64) Control {
-  std::atomic<uint64_t> token;  ///< of this end; 0: closed
-  std::atomic<uint64_t> bound;  ///< token of the other end that this one belongs to; 0: none yet
+  std::atomic<uint64_t> token;  ///< token of this end; 0: closed
+  std::atomic<uint64_t> bound;  ///< token of the peer's end to which this one is bound; 0: none yet
   std::atomic<uint64_t> count;
-  std::atomic<uint64_t> count_again;  ///< written before count
+  std::atomic<uint64_t> count_again;  ///< copy of `count`, written before it
   uint32_t slots;
   uint32_t slot_bytes;
-  RemoteAddress memory;  ///< of a sender's slots
+  RemoteAddress memory;  ///< address of a sender's slots
 };
 
-/// What a sender tells of its slots once and for all. A receiver's is empty.
+/// A sender's slots, constant for the life of the end. All 0 for a receiver.
 struct Shape {
   uint32_t slots = 0;
   uint32_t slot_bytes = 0;
   RemoteAddress memory = 0;
 };
 
-/// A copy of a peer's control block, and whether its counters can be believed.
+/// A copy of a peer's control block; settled() tells whether its counters are consistent.
 struct ControlCopy {
   uint64_t token = 0;
   uint64_t bound = 0;
@@ -74,7 +74,7 @@ struct ControlCopy {
 };
 static_assert(sizeof(ControlCopy) <= sizeof(Control) && sizeof(Control) == 64);
 
-/// What a peer must know to read a board. Travels in transport addresses.
+/// What a peer needs to read a board; part of transport addresses.
 struct BoardAddress {
   int32_t pid = 0;
   uint32_t reserved = 0;
@@ -91,10 +91,10 @@ class Board {
   Board& operator=(const Board&) = delete;
 
   BoardAddress address() const;
-  /// A control block with a new token and this shape, entered under `key`; peers may read it from now on.
-  /// The counters are zero. Refused when `key` is open.
+  /// Creates a control block with a new token, this shape and zero counters under `key`; peers may read it
+  /// from now on. Fails if `key` is open.
   Result<Control*> open(const EndKey& key, const Shape& shape);
-  /// Takes the token away, then the block.
+  /// Clears the token, then frees the block.
   void close(const EndKey& key, Control* control);
 
  private:
@@ -114,9 +114,9 @@ class PeerBoard {
  public:
   explicit PeerBoard(const BoardAddress& address) : address_(address), memory_(address.pid) {}
 
-  /// 0 if the board is there and can be read, else the errno.
+  /// Returns 0 if the board exists and can be read, else the errno.
   int check() const;
-  /// Where the peer's end lies, if it is open now.
+  /// Address of the control block of the peer's end, if that is open now.
   std::optional<RemoteAddress> find(const EndKey& key) const;
   const RemoteMemory& memory() const { return memory_; }
 

@@ -13,21 +13,21 @@
 namespace weir::cma {
 namespace {
 
-/// Before each payload in a slot.
+/// Precedes each payload in a slot.
 struct alignas(64) SlotHead {
   uint64_t sequence;  // number of the message, from 1
   uint64_t tag;
   uint32_t bytes;
 };
 
-// Payload that comes along with the look for a message: what a second system call would cost is worth more.
+// Payload bytes that are read together with the header; cheaper than a second system call.
 constexpr uint32_t kEager = 448;
 
 uint32_t whole_slot(const LinkSpec& spec) { return sizeof(SlotHead) + spec.slot_bytes; }
 
 size_t slot_stride(const LinkSpec& spec) { return (size_t{whole_slot(spec)} + 63) / 64 * 64; }
 
-/// This end's block on the board, and the other end's on the peer's.
+/// This end's control block on the local board, and the other end's on the peer's board.
 class Pairing {
  public:
   Pairing(Board& board, const PeerBoard& peer, const LinkSpec& spec, bool sends, Control* own)
@@ -43,16 +43,16 @@ class Pairing {
   Control& own() const { return *own_; }
   const RemoteMemory& memory() const { return peer_.memory(); }
   RemoteAddress block() const { return block_; }
-  uint64_t token() const { return token_; }  // of the other end, once chosen
+  uint64_t token() const { return token_; }  // token of the other end, once chosen
 
-  /// Looks for the other end in the peer's board. Nothing: it is not open.
+  /// Finds the other end on the peer's board; nullopt if it is not open.
   std::optional<ControlCopy> look() {
     const std::optional<RemoteAddress> block = peer_.find(peer_key_);
     if (!block.has_value()) return {};
     ControlCopy copy;
     if (memory().read({{&copy, *block, sizeof copy}}) != 0 || copy.token == 0) return {};
-    // A block may be given to another end at any time. It was this end's when it was found again, and the
-    // copy is of that time if its token, which no other end ever has, is still there.
+    // A block may be reused by another end at any time. It belonged to this end if the look-up still finds
+    // it, and the copy is valid if it still has the token, which no other end ever has.
     if (peer_.find(peer_key_) != block) return {};
     uint64_t token_after = 0;
     if (memory().read({{&token_after, *block, sizeof token_after}}) != 0 || copy.token != token_after)
@@ -60,7 +60,7 @@ class Pairing {
     block_ = *block;
     return copy;
   }
-  /// From now on the other end is the one with this token.
+  /// Binds this end to the other end that has this token.
   void choose(uint64_t token) {
     token_ = token;
     own_->bound.store(token, std::memory_order_release);
@@ -120,18 +120,18 @@ class CmaSender final : public Sender {
  private:
   Status closed() const {
     return Status(Code::remote_error,
-                  fmt::format("rank {} (process {}) closed {} with {} messages not taken", spec_.peer,
+                  fmt::format("rank {} (process {}) closed {} with {} messages not received", spec_.peer,
                               pairing_.memory().pid(), outgoing_name(spec_), published_ - fetched_));
   }
 
   const LinkSpec spec_;
   const SlotArray slots_;
-  Pairing pairing_;  // destroyed first: nobody reads the slots once its token is gone
+  Pairing pairing_;  // destroyed first: peers do not read the slots without its token
   bool ready_ = false;
-  bool gone_ = false;     // the other end
-  bool starved_ = false;  // the last look for a slot found none
+  bool gone_ = false;     // the other end has closed
+  bool starved_ = false;  // the last poll found no free slot
   uint64_t published_ = 0;
-  uint64_t fetched_ = 0;  // by the receiver, as last seen
+  uint64_t fetched_ = 0;  // number of messages that the receiver has fetched, as last read
 };
 
 class CmaReceiver final : public Receiver {
@@ -143,7 +143,7 @@ class CmaReceiver final : public Receiver {
     if (ready_) return true;
     const std::optional<ControlCopy> other = pairing_.look();
     const uint64_t token = pairing_.own().token.load(std::memory_order_relaxed);
-    // A sender that belongs to another receiver is of an earlier life of the channel.
+    // A sender that is bound to another receiver belongs to an earlier life of the channel.
     if (!other.has_value() || (other->bound != 0 && other->bound != token)) return false;
     if (other->slots != spec_.slots || other->slot_bytes != spec_.slot_bytes) {
       return different_shapes(incoming_name(spec_), spec_, other->slots, other->slot_bytes);
@@ -178,10 +178,10 @@ class CmaReceiver final : public Receiver {
     return sender_slots_ + message % spec_.slots * slot_stride(spec_);
   }
 
-  /// Fetches what has come and has room. One system call brings the rest of a message, the sender's counter
-  /// and the begin of the next message, in this order: so what the counter tells of was complete before it
-  /// was copied. The token is read once more at the end: had the sender closed meanwhile, the copies would be
-  /// worth nothing.
+  /// Fetches available messages into free slots. One system call copies the rest of a message, then the
+  /// sender's counter, then the begin of the next message; in this order, messages that the counter includes
+  /// were complete before they were copied. The token is read again last, because the copies are invalid if
+  /// the sender closed meanwhile.
   void fetch() {
     const uint32_t begin_bytes =
         std::min(static_cast<uint32_t>(sizeof(SlotHead)) + kEager, whole_slot(spec_));
@@ -209,14 +209,14 @@ class CmaReceiver final : public Receiver {
     }
   }
 
-  /// The begin of message `next` lies in its slot; `rest` becomes what is missing. False when it cannot be
-  /// right.
+  /// Checks the begin of message `next` in its slot; sets `rest` to the number of missing bytes. Returns
+  /// false if the begin is invalid.
   bool begin_message(uint64_t next, uint32_t begin_bytes, uint32_t& rest) {
     const auto& head = *reinterpret_cast<const SlotHead*>(slot(next));
     if (head.sequence != next + 1 || head.bytes > spec_.slot_bytes) {
       error_ =
           Status(Code::remote_error,
-                 fmt::format("{} brought message {} of {} bytes where message {} of at most {} was expected",
+                 fmt::format("{} delivered message {} of {} bytes; expected message {} of at most {} bytes",
                              incoming_name(spec_), head.sequence, head.bytes, next + 1, spec_.slot_bytes));
       return false;
     }
@@ -228,7 +228,7 @@ class CmaReceiver final : public Receiver {
   Status closed() const {
     return Status(
         Code::remote_error,
-        fmt::format("rank {} (process {}) closed {} after {} messages and another one is waited for",
+        fmt::format("rank {} (process {}) closed {} after {} messages, while this rank waits for another one",
                     spec_.peer, pairing_.memory().pid(), incoming_name(spec_), taken_));
   }
 
@@ -237,8 +237,8 @@ class CmaReceiver final : public Receiver {
   Pairing pairing_;
   RemoteAddress sender_slots_ = 0;
   bool ready_ = false;
-  bool gone_ = false;     // the other end
-  bool wanting_ = false;  // the last look found nothing
+  bool gone_ = false;     // the other end has closed
+  bool wanting_ = false;  // the last poll found no message
   uint64_t fetched_ = 0;
   uint64_t taken_ = 0;
   Message message_;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A channel without any shared memory: the sender keeps messages in its own slots, the receiver fetches them
-/// through the kernel into slots of its own, and each reads the other's counter on its control block
+/// A channel without shared memory: the sender keeps messages in its own slots, the receiver copies them
+/// through the kernel into its own slots, and each end reads the other's counter in its control block
 /// (cma_board.h).
 ///
-/// Binding: the receiver writes the token of the sender it found into its block, the sender answers with the
-/// token of the receiver. So both know the one other end they belong to, whatever earlier lives of the
-/// channel are around.
+/// Binding: the receiver writes the token of the sender that it found into its own block; the sender then
+/// writes the token of the receiver into its block. Both ends therefore identify each other even if ends of
+/// earlier lives of the channel still exist.
 ///
-/// A sender is flushed when the receiver has fetched everything, or is not there any more.
+/// A sender is flushed when the receiver has fetched all messages or has closed.
 ///
 /// Thread safety: each end is used by one thread at a time. The board outlives the end.
 #pragma once

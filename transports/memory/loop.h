@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// loop: ranks of one process, through each other's segments as they lie in the address space.
+/// loop: connects ranks of one process through each other's segments in the common address space.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace weir {
 
-/// `segments` is the one object that all ranks of this process share; it learns `segment`. Both may be null.
+/// `segments` is shared by all ranks of this process; `segment` is added to it. Both may be null.
 std::unique_ptr<Transport> make_loop(const Identity& self, Segment* segment, LocalSegments* segments);
 
 }  // namespace weir

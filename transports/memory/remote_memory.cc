@@ -13,14 +13,14 @@
 namespace weir {
 namespace {
 
-/// Whether this process may read itself: if not, a filter forbids the call as such.
+/// Whether this process may read its own memory; if not, a seccomp filter forbids the system call.
 bool call_is_allowed() {
   uint64_t there = 1, here = 0;
   const auto from = reinterpret_cast<RemoteAddress>(&there);
   return RemoteMemory(getpid()).read({{&here, from, sizeof here}}) == 0 && here == 1;
 }
 
-/// The value of kernel.yama.ptrace_scope; 0 where the kernel has none.
+/// Value of kernel.yama.ptrace_scope; 0 if the kernel has none.
 int ptrace_scope() {
   std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
   int scope = 0;
@@ -53,23 +53,22 @@ uint64_t pid_namespace() {
 
 std::string explain_refusal(pid_t pid, int error) {
   const std::string what = fmt::format("the memory of process {} cannot be read", pid);
-  if (error == ESRCH) return what + ": there is no such process (any more)";
-  if (error == EFAULT)
-    return what + ": it is not there any more, or the process id belongs to another process now";
+  if (error == ESRCH) return what + ": the process does not exist (any more)";
+  if (error == EFAULT) return what + ": it was unmapped, or the process id now belongs to another process";
   if (!call_is_allowed()) {
     return fmt::format(
-        "{}: {} for process_vm_readv even within this process; a filter forbids it (docker: add "
+        "{}: {} for process_vm_readv even within this process; a seccomp filter forbids it (docker: add "
         "--cap-add=SYS_PTRACE)",
         what, std::generic_category().message(error));
   }
   struct stat info;
   if (stat(fmt::format("/proc/{}", pid).c_str(), &info) == 0 && info.st_uid != geteuid()) {
-    return fmt::format("{}: it runs as user {} and this process as user {}; run both as the same user", what,
-                       info.st_uid, geteuid());
+    return fmt::format("{}: it runs as user {}, but this process runs as user {}; run both as the same user",
+                       what, info.st_uid, geteuid());
   }
   if (const int scope = ptrace_scope(); error == EPERM && scope > 0) {
     return fmt::format(
-        "{}: the kernel allows it to debuggers only (kernel.yama.ptrace_scope is {}); set it to 0 or "
+        "{}: the kernel allows this only to debuggers (kernel.yama.ptrace_scope is {}); set it to 0 or "
         "grant CAP_SYS_PTRACE",
         what, scope);
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Reading the memory of another process through the kernel (process_vm_readv): no mapping, no help from its
-/// owner.
+/// Reads the memory of another process through the kernel (process_vm_readv), without a mapping and without
+/// help from its owner.
 ///
-/// The kernel allows it between processes that may trace each other. explain_refusal says why it did not.
+/// The kernel allows this between processes that may trace each other. explain_refusal() returns the reason
+/// for a refusal.
 ///
 /// Thread safety: values.
 #pragma once
@@ -17,10 +18,10 @@
 
 namespace weir {
 
-/// Where something lies in another process.
+/// An address in another process.
 using RemoteAddress = uint64_t;
 
-/// One area to copy from there to here.
+/// One area to copy from the other process to this one.
 struct RemotePart {
   void* into = nullptr;
   RemoteAddress from = 0;
@@ -32,19 +33,19 @@ class RemoteMemory {
   explicit RemoteMemory(pid_t pid) : pid_(pid) {}
 
   pid_t pid() const { return pid_; }
-  /// Copies all parts, one after the other; parts of 0 bytes are skipped. At most 8. Returns 0 or the errno:
-  /// EFAULT when some of it is not there (any more), ESRCH when the process is gone, EPERM when the kernel
-  /// does not allow it.
+  /// Copies at most 8 parts in order; parts of 0 bytes are skipped. Returns 0 or the errno: EFAULT if an
+  /// address is not mapped (any more), ESRCH if the process has ended, EPERM if the kernel forbids it.
   int read(std::initializer_list<RemotePart> parts) const;
 
  private:
   pid_t pid_;
 };
 
-/// The inode of this process's pid namespace; 0 where it cannot be read.
+/// Inode of this process's pid namespace; 0 if it cannot be read.
 uint64_t pid_namespace();
 
-/// A sentence about why process `pid` could not be read, and what helps. `error` is from RemoteMemory::read.
+/// One sentence with the reason why process `pid` could not be read, and the remedy. `error` is from
+/// RemoteMemory::read.
 std::string explain_refusal(pid_t pid, int error);
 
 }  // namespace weir

@@ -13,12 +13,12 @@ constexpr uint64_t pack(const ChannelKey& key) {
   return (static_cast<uint64_t>(static_cast<uint32_t>(key.source)) + 1) << 32 | key.number;
 }
 
-/// The entry where the search for a key begins.
+/// The entry at which the search for a key starts.
 constexpr size_t segment_slot(uint64_t key) {
   return static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> 40) % kDirectoryEntries;
 }
 
-/// The entry of `key`, or the free one where it would be put; null when the directory is full.
+/// Finds the entry of `key`, or the free one for it; null if the directory is full.
 DirectoryEntry* entry_of(const RingPoolView& ring_pool, uint64_t key) {
   size_t slot = segment_slot(key);
   for (size_t look = 0; look < kDirectoryEntries; ++look) {
@@ -61,9 +61,10 @@ Result<ChannelPlace> RingPool::take(size_t bytes) {
   } else {
     return Status(
         Code::system_error,
-        fmt::format("the ring pool of this rank is full: {} of {} bytes are taken and a channel needs {}; "
-                    "use fewer or smaller slots (WEIR_SLOTS, WEIR_SLOT_BYTES)",
-                    used_, view_.bytes, size));
+        fmt::format(
+            "the ring pool of this rank is full: {} of {} bytes are in use, and a channel needs {} bytes; "
+            "use fewer or smaller slots (WEIR_SLOTS, WEIR_SLOT_BYTES)",
+            used_, view_.bytes, size));
   }
   return ChannelPlace{view_.begin + offset, view_.bytes - offset, generation_};
 }
@@ -81,15 +82,16 @@ Status RingPool::announce(const ChannelKey& key, const ChannelPlace& place) {
   if (entry == nullptr) {
     return Status(
         Code::system_error,
-        fmt::format("the directory of this rank is full: it names {} channels and cannot name channel {} "
-                    "from rank {} as well",
-                    kDirectoryEntries, key.number, key.source));
+        fmt::format(
+            "the channel directory of this rank is full: it has {} channels, and cannot take channel {} "
+            "from rank {}",
+            kDirectoryEntries, key.number, key.source));
   }
   const bool fresh = entry->key.load(std::memory_order_relaxed) == 0;
   if (!fresh && entry->value.load(std::memory_order_relaxed) != 0) {
     return Status(
         Code::invalid_usage,
-        fmt::format("channel {} from rank {} is open already; its receiver must be closed before it is "
+        fmt::format("channel {} from rank {} is already open; its receiver must be closed before it is "
                     "opened again",
                     key.number, key.source));
   }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The ring pool: the part of a segment in which channels are made, and the directory that tells peers where.
+/// The ring pool: the part of a segment in which channels have their blocks, with the directory in which
+/// peers find them.
 ///
-/// The owner makes a block for a channel that comes to it and announces it under (source rank, channel
-/// number); the source finds it in the directory. Every announcement has a generation, so that the source
-/// never takes an earlier life of a channel for the present one, even where the block is used again.
+/// The owner creates a block for an incoming channel and announces it under (source rank, channel number);
+/// the source finds it in the directory. Every announcement has a generation, so that the source never
+/// mistakes an earlier life of a channel for the present one, even if the block is reused.
 ///
-/// Shared words, all in the directory, written by the owner alone and read by all peers:
-///   key    once, after the value; 0: free
-///   value  generation and place of the block; 0: closed
+/// Shared words, all in the directory, written by the owner only and read by all peers:
+///   key    written once, after the value; 0: free
+///   value  generation and position of the block; 0: closed
 ///
 /// Thread safety: RingPool is used by one thread at a time, in the owner. RingPoolView may be read by anyone.
 #pragma once
@@ -23,20 +24,20 @@
 
 namespace weir {
 
-/// Names a channel at its receiver.
+/// Identifies a channel at its receiver.
 struct ChannelKey {
   Rank source = 0;
   uint32_t number = 0;
 };
 
-/// Where a channel lies, and in which life.
+/// Position and generation of a channel's block.
 struct ChannelPlace {
   std::byte* block = nullptr;
-  size_t bytes = 0;         ///< up to the end of the ring pool, for checks; the block is no longer than this
-  uint32_t generation = 0;  ///< never 0
+  size_t bytes = 0;         ///< upper limit of the block's size, up to the end of the ring pool; for checks
+  uint32_t generation = 0;  ///< generation of the announcement; never 0
 };
 
-/// One line of the directory.
+/// One entry of the directory.
 struct DirectoryEntry {
   std::atomic<uint64_t> key;
   std::atomic<uint64_t> value;
@@ -45,13 +46,13 @@ struct DirectoryEntry {
 inline constexpr size_t kDirectoryEntries = size_t{1} << 15;
 inline constexpr size_t kBlockAlign = 4096;
 
-/// A ring pool in any address space.
+/// A view of a ring pool in any address space.
 struct RingPoolView {
-  DirectoryEntry* directory = nullptr;  ///< kDirectoryEntries
-  std::byte* begin = nullptr;           ///< kBlockAlign-aligned
+  DirectoryEntry* directory = nullptr;  ///< kDirectoryEntries entries
+  std::byte* begin = nullptr;           ///< first byte of the blocks, aligned to kBlockAlign
   size_t bytes = 0;
 
-  /// The block announced under `key`, if there is one now.
+  /// The block that is announced under `key`, or nullopt.
   std::optional<ChannelPlace> find(const ChannelKey& key) const;
 };
 
@@ -59,15 +60,16 @@ class RingPool {
  public:
   explicit RingPool(const RingPoolView& view) : view_(view) {}
 
-  /// A block of at least `bytes`, zeroed where it is fresh, else with the bytes of its last life. A block
-  /// keeps its size and begin for good. The error is a sentence when the ring pool is full.
+  /// Takes a block of at least `bytes`: zeroed if it is new, else with the bytes of its last use. A block
+  /// keeps its size and position. Fails if the ring pool is full.
   Result<ChannelPlace> take(size_t bytes);
-  /// Gives a block back. REQUIRES: nobody writes to it any more.
+  /// Returns a block. REQUIRES: nobody writes to it any more.
   void give_back(const ChannelPlace& place, size_t bytes);
-  /// Gives a block back that the peer may still use: kept until the word at its begin has all bits of `mask`.
+  /// Returns a block that the peer may still use; it is not reused until the word at its begin has all bits
+  /// of `mask`.
   void give_back_later(const ChannelPlace& place, size_t bytes, uint64_t mask);
 
-  /// Tells peers. What they must see in the block is written before.
+  /// Announces the block to peers. REQUIRES: everything that they read in the block was written before.
   Status announce(const ChannelKey& key, const ChannelPlace& place);
   void withdraw(const ChannelKey& key);
 
@@ -75,11 +77,11 @@ class RingPool {
   struct Block {
     size_t offset;
     size_t bytes;
-    uint64_t mask;  ///< of the first word: all set when the peer has left
+    uint64_t mask;  ///< bits of the first word; all set once the peer has left
   };
 
   RingPoolView view_;
-  size_t used_ = 0;  ///< bytes ever handed out
+  size_t used_ = 0;  ///< largest number of bytes in use so far
   uint32_t generation_ = 0;
   std::vector<Block> free_;
   std::vector<Block> lingering_;

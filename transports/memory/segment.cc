@@ -14,13 +14,13 @@ namespace weir {
 namespace {
 
 constexpr uint64_t kSegmentMagic = 0x656d6f6872696577;  // "weirhome"
-constexpr uint32_t kVersion = 1;                        // of everything that lies in a segment
+constexpr uint32_t kVersion = 1;                        // format of everything in a segment
 constexpr size_t kPage = 4096;
-constexpr size_t kSmallestShare = 256;  // the ring pool is at least 1/256 of what was asked for
+constexpr size_t kSmallestShare = 256;  // the ring pool has at least 1/256 of the requested size
 
 constexpr size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-/// The begin of a segment. Written once by the owner before anybody knows the segment.
+/// Header of a segment. Written once by the owner before anybody else knows the segment.
 struct SegmentHeader {
   uint64_t magic;
   uint32_t version;
@@ -30,7 +30,7 @@ struct SegmentHeader {
   uint64_t exchange_area_bytes;
   uint64_t ring_pool_offset;
   uint64_t ring_pool_bytes;
-  Doorbell doorbell;  // a line of its own
+  Doorbell doorbell;  // on its own cache line
 };
 
 constexpr size_t kDirectoryOffset = whole_pages(sizeof(SegmentHeader));
@@ -52,7 +52,7 @@ RingPoolView ring_pool_view(const device::SharedMemory& memory) {
           memory.data() + header->ring_pool_offset, header->ring_pool_bytes};
 }
 
-/// Whether the header's areas lie one after the other inside `size` bytes.
+/// Whether the header's areas are disjoint, in order, and inside `size` bytes.
 bool sound(const SegmentHeader& header, size_t size) {
   return header.exchange_area_offset == kDirectoryOffset + kDirectoryBytes &&
          header.exchange_area_bytes <= size &&
@@ -98,14 +98,13 @@ Result<PeerSegment> view_peer(SegmentMemory memory, uint64_t uid, Rank rank) {
   const SegmentHeader* header = header_of(*memory);
   if (memory->size() < kDirectoryOffset || header->magic != kSegmentMagic) {
     return Status(Code::remote_error,
-                  fmt::format("the memory that rank {} shares is not a segment of weir's", rank));
+                  fmt::format("the shared memory of rank {} is not a segment of weir", rank));
   }
   if (header->version != kVersion) {
-    return Status(
-        Code::remote_error,
-        fmt::format("the segment of rank {} has format {} and this weir knows format {}; run the same "
-                    "version of weir on all ranks",
-                    rank, header->version, kVersion));
+    return Status(Code::remote_error,
+                  fmt::format("the segment of rank {} has format {}; expected format {}; run the same "
+                              "version of weir on all ranks",
+                              rank, header->version, kVersion));
   }
   if (header->uid != uid || header->rank != rank || !sound(*header, memory->size())) {
     return Status(

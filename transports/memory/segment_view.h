@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A segment (see segment.h) as seen from one address space.
+/// A segment (segment.h) as mapped in one address space.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct SegmentView {
   Doorbell* doorbell = nullptr;
   std::byte* exchange_area = nullptr;
   size_t exchange_area_bytes = 0;
-  std::byte* base = nullptr;  ///< begin of the whole segment, for transports
+  std::byte* base = nullptr;  ///< first byte of the segment, for transports
 };
 
 }  // namespace weir

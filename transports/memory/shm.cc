@@ -24,7 +24,7 @@ class Shm final : public MemoryTransport {
 
  private:
   Status may_reach(uint64_t host) const {
-    if (disabled_) return {Code::invalid_usage, "shared memory is switched off by NCCL_SHM_DISABLE"};
+    if (disabled_) return {Code::invalid_usage, "shared memory is disabled (NCCL_SHM_DISABLE)"};
     if (host != self().host) return {Code::invalid_usage, "the peer is on another host"};
     return {};
   }

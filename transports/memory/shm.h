@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// shm: ranks of one host, through each other's segments, mapped by memfd.
+/// shm: connects ranks of one host through each other's segments, mapped by memfd.
 ///
-/// Works between processes of one user that see each other in /proc; containers need one pid namespace. Where
-/// it does not, reach() says what would have to change.
+/// Works between processes of one user that see each other in /proc; containers must share a pid namespace.
+/// If it does not work, reach() returns the reason and the remedy.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-/// `segment` may be null. `disabled`: the user wants no shared memory (NCCL_SHM_DISABLE).
+/// `segment` may be null. `disabled`: the user forbids shared memory (NCCL_SHM_DISABLE).
 std::unique_ptr<Transport> make_shm(const Identity& self, Segment* segment, bool disabled);
 
 }  // namespace weir

@@ -11,7 +11,7 @@ namespace weir {
 namespace {
 
 constexpr uint32_t kMemoryAddressVersion = 1;
-// Half a round trip, and a stream of 64 KiB messages between two cores with one copy in and one out.
+// Half a round trip, and bandwidth of a stream of 64 KiB messages between two cores with two copies.
 constexpr Cost kMemoryCost = {.latency_us = 0.15, .gigabytes_per_s = 30};
 
 }  // namespace
@@ -25,7 +25,7 @@ Reach MemoryTransport::reach(BytesView peer_address) const {
   const Result<Owner> owner = read(peer_address);
   if (!owner.ok()) return {false, {}, owner.status().message()};
   if (known(owner.value()) == nullptr) {
-    // Not mapped yet: most ranks talk to few of many peers.
+    // Do not map the segment yet, because most ranks communicate with few of many peers.
     if (Status found = probe(owner->handle, owner->host); !found.ok()) return {false, {}, found.message()};
   }
   return {true, kMemoryCost, {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What loop and shm have in common: channels in segments that this process addresses. They differ in how the
-/// segment of a peer comes into the address space.
+/// Common part of loop and shm: channels in segments that this process can address. They differ in how the
+/// segment of a peer gets into the address space.
 #pragma once
 
 #include <map>
@@ -12,11 +12,11 @@
 
 namespace weir {
 
-/// Who a transport works for.
+/// The rank that a transport works for.
 struct Identity {
-  uint64_t uid = 0;  ///< of the communicator
+  uint64_t uid = 0;  ///< id of the communicator
   Rank rank = 0;
-  uint64_t host = 0;  ///< of the host
+  uint64_t host = 0;  ///< identity of the host
 };
 
 class MemoryTransport : public Transport {
@@ -30,14 +30,14 @@ class MemoryTransport : public Transport {
   Result<SegmentView> map(BytesView peer_address) final;
 
  protected:
-  /// `segment` may be null: then address() is empty and nobody is reached. It outlives the transport and its
-  /// ends.
+  /// `segment` may be null; then address() is empty and no peer can be reached. It outlives the transport and
+  /// its ends.
   MemoryTransport(std::string_view name, const Identity& self, Segment* segment)
       : name_(name), self_(self), segment_(segment) {}
 
-  /// Brings the segment into this address space, or says why that cannot be.
+  /// Maps the segment into this address space, or returns the reason why that fails.
   virtual Result<SegmentMemory> bring(const device::ShareHandle& handle, uint64_t host) const = 0;
-  /// Whether bring() would succeed, where that is cheaper to find out.
+  /// Predicts whether bring() would succeed, if that is cheaper.
   virtual Status probe(const device::ShareHandle& handle, uint64_t host) const {
     return bring(handle, host).status();
   }
@@ -45,7 +45,7 @@ class MemoryTransport : public Transport {
   const Identity& self() const { return self_; }
 
  private:
-  /// What a transport address says.
+  /// Content of a transport address.
   struct Owner {
     Rank rank;
     uint64_t host;
@@ -58,7 +58,7 @@ class MemoryTransport : public Transport {
   const std::string_view name_;
   const Identity self_;
   Segment* const segment_;
-  mutable std::map<Rank, PeerSegment> peers_;  // mapped so far
+  mutable std::map<Rank, PeerSegment> peers_;  // segments that are mapped so far
 };
 
 }  // namespace weir

@@ -21,23 +21,23 @@
 
 namespace weir {
 
-/// Where a peer is.
+/// Addresses of a peer.
 struct TcpPeer {
-  SocketAddress listener;        ///< for sentences
-  std::vector<tcp::Path> paths;  ///< at least one
-  bool credit = false;           ///< the receiver limits what is under way; both ends know
+  SocketAddress listener;        ///< address of the peer's listener, for messages
+  std::vector<tcp::Path> paths;  ///< paths to the peer, at least one
+  bool credit = false;           ///< the receiver limits the bytes in flight; both ends agree on this
 };
 
-/// `streams`: 1 to 64, dealt over the paths. With several paths the receiver says what has arrived, and the
-/// channel goes on when one of them breaks, or has not answered for `path_timeout_ns` while another has.
-/// `uses`: for streams to choose their ways through the fabric by; null: they take what they get. `uses` and
-/// `counters` outlive the end.
+/// `streams`: 1 to 64, distributed over the paths. With several paths the receiver acknowledges messages, and
+/// the channel continues if one path breaks, or has not answered for `path_timeout_ns` while another has.
+/// `uses`: counts the uses of routes, so that streams choose different routes through the fabric; null: the
+/// kernel's choice. `uses` and `counters` outlive the end.
 Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint32_t streams,
                                                 int64_t path_timeout_ns, const LinkSpec& spec, PathUses* uses,
                                                 tcp::Counters& counters);
 
-/// `listener`, `budget` and `live_counters` outlive the end. The sender decides the number of streams.
-/// REQUIRES: a budget where `peer` has credit.
+/// `listener`, `budget` and `live_counters` outlive the end. The sender determines the number of streams.
+/// REQUIRES: `budget` is not null if `peer` has credit.
 Result<std::unique_ptr<Receiver>> open_tcp_receiver(Listener& listener, const TcpPeer& peer,
                                                     CreditBudget* budget, uint64_t uid, const LinkSpec& spec,
                                                     LiveNetCounters& live_counters);

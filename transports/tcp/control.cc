@@ -53,7 +53,7 @@ Result<std::optional<ControlFrame>> ControlConnection::receive() {
   std::memcpy(&frame, buffer_.data() + begin_, sizeof frame);
   begin_ += sizeof frame;
   if (frame.magic != kControlMagic)
-    return Status(Code::remote_error, "the control connection brought something that is no control frame");
+    return Status(Code::remote_error, "the control connection received an invalid frame");
   return std::optional(frame);
 }
 

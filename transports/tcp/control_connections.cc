@@ -21,7 +21,7 @@ SenderControls::SenderControls(std::vector<Result<ControlConnection>> controls, 
   }
 }
 
-/// Waits that are not over count as well.
+/// Stalls that have not ended are counted, too.
 SenderControls::~SenderControls() {
   for (Control& control : controls_) {
     if (control.credit) control.credit->go_on(now_ns());
@@ -80,7 +80,7 @@ void SenderControls::hear(Control& control) {
     if (!frame.ok()) return end(control, frame.status());
     if (!frame->has_value()) return;
     const auto& [magic, kind, value] = **frame;
-    // Another path may have brought later news before.
+    // A later state may have arrived on another path before.
     if (kind == ControlKind::arrived && value > arrived_.code()) arrived_ = Arrived::of(value);
     if (kind == ControlKind::credit && control.credit) control.credit->hear(value);
   }
@@ -125,7 +125,7 @@ void ReceiverControls::limit(CreditBudget& budget, uint64_t source, LiveNetCount
     control.credit = std::make_unique<CreditGiver>(budget, source, live_counters);
 }
 
-/// What is unread when a connection is closed resets it, and what was just said would be lost.
+/// Closing a socket with unread data resets the connection, and the peer would lose the last frames.
 ReceiverControls::~ReceiverControls() {
   for (Control& control : controls_) {
     if (ControlConnection* open = control.incoming.connection()) hear(control, *open);
@@ -137,7 +137,7 @@ bool ReceiverControls::serve(const Arrived& arrived) {
   for (Control& control : controls_) {
     ControlConnection* const open = control.incoming.connection();
     if (open == nullptr) {
-      all = all && control.told == arrived.code();  // it may come later, and must hear it then
+      all = all && control.told == arrived.code();  // if it arrives later, it must be sent then
       continue;
     }
     if (control.told < arrived.code()) {

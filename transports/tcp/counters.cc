@@ -8,7 +8,7 @@
 namespace weir::tcp {
 namespace {
 
-/// 0 where the kernel does not tell.
+/// Number of retransmitted segments; 0 if the kernel does not report it.
 uint64_t sent_again_on(int socket) {
   tcp_info info{};
   socklen_t size = sizeof info;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the channels of a tcp transport count. It outlives them.
+/// Counters of the channels of a tcp transport. They outlive the channels.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,20 @@
 
 namespace weir::tcp {
 
-/// Segments that the kernel has sent again on connections, also on those that are open. Thread-safe.
+/// Counts the segments that the kernel has retransmitted on all watched connections, open ones included.
+/// Thread-safe.
 class SentAgain {
  public:
-  /// REQUIRES: forgotten before it is closed.
+  /// REQUIRES: forget() is called before the socket is closed.
   void watch(const Socket& socket);
-  /// The connection will be closed. Nothing happens if it is not watched.
+  /// Call it before the connection is closed. Has no effect if the socket is not watched.
   void forget(const Socket& socket);
   uint64_t segments() const;
 
  private:
   mutable std::mutex mutex_;
   std::set<int> open_;
-  uint64_t closed_ = 0;  // segments of those that are
+  uint64_t closed_ = 0;  // segments of connections that were closed
 };
 
 struct Counters {

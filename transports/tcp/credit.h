@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Credit of a path of a tcp channel: how the receiver limits what its sender has under way there
-/// (transports/credit_budget.h). What is told goes over the path's control connection
+/// Credit of a path of a tcp channel: how the receiver limits the bytes that its sender has in flight there
+/// (transports/credit_budget.h). Credit and announcements use the path's control connection
 /// (transports/tcp/control_connections.h). For the files of this folder only.
 ///
-/// Counted are bytes of payload since the channel began. Headers travel without credit, and announce what
-/// follows them; the sender announces what waits behind other messages.
+/// Counts bytes of payload since the channel began. Headers need no credit, and announce the payload that
+/// follows them; the sender announces messages that wait behind others.
 ///
-/// Not thread-safe, but for the budget.
+/// Not thread-safe, except for the budget.
 #pragma once
 
 #include <algorithm>
@@ -21,23 +21,24 @@ namespace weir::tcp {
 /// The sending end.
 class CreditTaker {
  public:
-  /// Counts in `live_counters`, which outlives it.
+  /// Updates `live_counters`, which outlives it.
   explicit CreditTaker(LiveNetCounters& live_counters) : live_counters_(live_counters) {}
 
-  /// There is more to be sent.
+  /// Adds bytes to send.
   void publish(uint32_t bytes) { published_ += bytes; }
-  /// The kernel has taken so much payload.
+  /// Counts payload that the kernel has taken.
   void use(uint64_t bytes);
-  /// What may be sent now.
+  /// Bytes that may be sent now.
   uint64_t left() const { return limit_ > used_ ? limit_ - used_ : 0; }
-  /// Not all that there is may be sent: the receiver's word matters.
+  /// Whether there is more to send than the credit allows, so that new credit matters.
   bool lacks() const { return published_ > limit_; }
-  /// The receiver's word.
+  /// Sets the limit that the receiver has granted.
   void hear(uint64_t limit) { limit_ = limit; }
-  /// All that there is, if it is more than may be sent and the receiver was not told; else 0.
+  /// Returns the total number of bytes to announce if they exceed the credit and were not announced yet; else
+  /// 0.
   uint64_t to_announce() const { return lacks() && announced_ != published_ ? published_ : 0; }
   void announced(uint64_t bytes) { announced_ = bytes; }
-  /// The sender has something and may send nothing; use() or go_on() end that.
+  /// Starts a stall: there is data, but no credit. use() or go_on() ends it.
   void stall(int64_t now);
   void go_on(int64_t now);
 
@@ -47,39 +48,40 @@ class CreditTaker {
   uint64_t announced_ = 0;
   uint64_t used_ = 0;
   uint64_t limit_ = CreditBudget::kLeast;
-  int64_t stalled_since_ = 0;  ///< 0: not
+  int64_t stalled_since_ = 0;  ///< begin of the current stall; ns; 0: none
 };
 
 /// The receiving end.
 class CreditGiver {
  public:
-  /// For a life of the channel. `budget` and `live_counters` outlive it. `source` names the sender's process.
+  /// For one life of the channel. `budget` and `live_counters` outlive it. `source` identifies the sender's
+  /// process.
   CreditGiver(CreditBudget& budget, uint64_t source, LiveNetCounters& live_counters)
       : account_(budget.open(source)), live_counters_(live_counters) {}
 
-  /// A header told of payload, or the sender did; payload has arrived.
+  /// Counts payload that a header or the sender has announced, or that has arrived.
   void announce(uint32_t bytes) { announced_ += bytes; }
   void hear(uint64_t announced) { heard_ = std::max(heard_, announced); }
   void arrive(uint64_t bytes) { arrived_ += bytes; }
-  /// Nothing has happened since there was nothing left to say.
+  /// Whether nothing has changed since there was last nothing to send.
   bool settled() const { return settled_ == arrived_ && announced_ == arrived_; }
-  /// Something is to come: the sender may have said more.
+  /// Whether announced bytes have not arrived yet, so that new announcements may have arrived.
   bool expects() const { return announced_ > arrived_; }
-  /// What the sender is to be told, or what it knows. `room`: bytes that there are slots for beyond what has
-  /// arrived.
+  /// The limit to tell the sender, or the limit that it has. `room`: payload bytes beyond what has arrived
+  /// for which there are slots.
   uint64_t limit(uint64_t room, int64_t now);
   uint64_t told() const { return told_; }
   void tell(uint64_t limit);
-  /// The sender knows all that there is to say.
+  /// Marks the state as sent: the sender has the current limit.
   void settle();
 
  private:
   const std::unique_ptr<CreditBudget::Account> account_;
   LiveNetCounters& live_counters_;
-  uint64_t announced_ = 0;  ///< by headers
-  uint64_t heard_ = 0;      ///< announced on the control connection
+  uint64_t announced_ = 0;  ///< bytes that headers have announced
+  uint64_t heard_ = 0;      ///< bytes that the sender announced on the control connection
   uint64_t arrived_ = 0;
-  uint64_t settled_ = UINT64_MAX;  ///< arrived_ when nothing was left to do, last time
+  uint64_t settled_ = UINT64_MAX;  ///< value of arrived_ when there was last nothing left to send
   uint64_t told_ = CreditBudget::kLeast;
 };
 

@@ -21,7 +21,7 @@ bool may_join(const Rail& a, const Rail& b, bool same_machine) {
          (same_machine || !same_address);
 }
 
-/// Both ends must take it for one network.
+/// Symmetric, so that both ends agree on common networks.
 bool neighbours(const Rail& a, const Rail& b) {
   const uint32_t bits = std::max(a.network_bits, b.network_bits);
   return bits > 0 && same_network(a.listener, b.listener, bits);
@@ -56,7 +56,7 @@ std::vector<Rail> rails_at(const std::vector<SocketAddress>& addresses,
   for (const SocketAddress& address : addresses) {
     Rail rail{.name = {}, .listener = address};
     for (const Interface& entry : interfaces) {
-      // Loopback has more addresses than are listed.
+      // The loopback network has more addresses than the interfaces list.
       if (entry.network_bits <= rail.network_bits ||
           !same_network(entry.address, address, entry.network_bits))
         continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The addresses of this process, as transport addresses of tcp name them, and the paths from them to those
-/// of a peer.
+/// The addresses of this process in transport addresses of tcp, and the paths from them to the addresses of a
+/// peer.
 #pragma once
 
 #include <optional>
@@ -14,39 +14,39 @@
 
 namespace weir::tcp {
 
-/// One address of a listener and the interface behind it.
+/// One address of a listener, and its interface.
 struct Rail {
   static constexpr uint32_t kMost = 63;
 
   std::string name;
   SocketAddress listener;
-  uint32_t network_bits = 0;   ///< length of the prefix of its network
-  int64_t megabits_per_s = 0;  ///< of this host's own; 0: unknown
+  uint32_t network_bits = 0;   ///< prefix length of its network
+  int64_t megabits_per_s = 0;  ///< speed of this host's interface; 0: unknown
 
   void put(ByteWriter& writer) const;
   static Rail get(ByteReader& reader);
-  /// Connections that it takes to fill it: one for each 10 Gbit/s, which a core and the limits of clouds
-  /// leave to a connection, at most 8; 2 where the speed is unknown.
+  /// Number of connections that fill the interface: one for each 10 Gbit/s, which cores and cloud limits
+  /// allow per connection; at most 8; 2 if the speed is unknown.
   uint32_t streams() const;
-  /// "eth0 (10.0.0.1)".
+  /// Formats "eth0 (10.0.0.1)".
   std::string text() const;
 };
 
-/// The rails of a listener that listens on `addresses`, as far as `interfaces` have them.
+/// The rails of a listener that listens on `addresses`, as far as `interfaces` contains them.
 std::vector<Rail> rails_at(const std::vector<SocketAddress>& addresses,
                            const std::vector<Interface>& interfaces);
 
-/// A way to the listener of a peer.
+/// A path to the listener of a peer.
 struct Path {
   SocketAddress to;
-  std::optional<SocketAddress> from;  ///< bound to this address; nothing: the kernel chooses
-  std::string text;                   ///< "eth0 (10.0.0.1) to eth0 (10.0.0.2)", for sentences
+  std::optional<SocketAddress> from;  ///< local address to bind to; nullopt: the kernel chooses
+  std::string text;                   ///< description for messages: "eth0 (10.0.0.1) to eth0 (10.0.0.2)"
 };
 
-/// All ways: pairs of rails in the same network, or, where there are none, the first with the first and so
-/// on. An address that both have leads nowhere, unless `same_machine`. One pair is left to the kernel's
-/// choice of source. Asks the routing table, sends nothing. `theirs` begins with the main address of the
-/// peer's listener; the error is about that one.
+/// All paths: pairs of rails in the same network; if there are none, the first rail with the first, and so
+/// on. Skips an address that both hosts have, unless `same_machine`. For a single pair, the kernel chooses
+/// the source address. Queries the routing table, sends nothing. `theirs` begins with the main address of the
+/// peer's listener; an error is about that address.
 Result<std::vector<Path>> paths_between(const std::vector<Rail>& ours, const std::vector<Rail>& theirs,
                                         bool same_machine);
 

@@ -28,39 +28,39 @@ namespace {
 using tcp::FrameHeader;
 using tcp::Greeting;
 
-/// One connection, and how far its bytes were understood.
+/// One connection, and the state of parsing its bytes.
 struct InStream {
   explicit InStream(size_t number) : index(number), next(number) {}
 
-  const size_t index;                  // among the streams of the channel
-  Socket socket;                       // none: not collected yet, or replaced
-  std::array<std::byte, 4096> buffer;  // read ahead: small frames come several at a time
-  size_t begin = 0;                    // of what is not understood yet
+  const size_t index;                  // position among the streams of the channel
+  Socket socket;                       // invalid: not collected yet, or replaced
+  std::array<std::byte, 4096> buffer;  // read-ahead buffer, since several small frames arrive at a time
+  size_t begin = 0;                    // position of the first byte that was not parsed
   size_t end = 0;
   bool greeted = false;
-  bool headed = false;      // the header of a frame was read
-  bool in_payload = false;  // and there is room for what it brings
-  uint64_t next;            // message that comes next on this stream, where there is one path
-  FrameHeader header;       // while headed
-  uint32_t received = 0;    // bytes of its part
+  bool headed = false;      // the header of a frame was parsed
+  bool in_payload = false;  // a slot was found for the frame's payload
+  uint64_t next;            // next message on this stream, with one path
+  FrameHeader header;       // valid while headed
+  uint32_t received = 0;    // received bytes of the part
   bool framed = false;      // at least one frame has begun
-  uint32_t reads = 0;       // that brought something
-  bool gone = false;        // the sender goes on without it
-  std::string ended;        // why nothing more comes; empty: more may come
+  uint32_t reads = 0;       // number of reads that returned data
+  bool gone = false;        // the sender has abandoned this stream
+  std::string ended;        // reason why nothing more arrives; empty while the stream works
 };
 
-/// What has come of a message.
+/// The arrived parts of a message.
 struct Filled {
-  FrameHeader header;    // the first of its frames
-  uint64_t message = 0;  // 1 + its number; 0: none
-  uint32_t parts = 0;    // that are whole, one bit each
+  FrameHeader header;    // header of the first of its frames
+  uint64_t message = 0;  // number of the message plus 1; 0: none
+  uint32_t parts = 0;    // complete parts, one bit each
 
   bool whole() const { return parts == (1u << header.parts) - 1; }
 };
 
 class TcpReceiver final : public Receiver {
  public:
-  /// `budget`: null: senders send what they like.
+  /// `budget`: null: the senders' bytes in flight are not limited.
   TcpReceiver(Listener& listener, const TcpPeer& peer, CreditBudget* budget, uint64_t uid,
               const LinkSpec& spec, LiveNetCounters& live_counters)
       : listener_(listener),
@@ -72,7 +72,8 @@ class TcpReceiver final : public Receiver {
         slots_(spec.slots, spec.slot_bytes),
         filled_(spec.slots),
         live_counters_(live_counters) {
-    // Any greeting tells how many there are; one over each path, of which some may not work.
+    // Every greeting contains the number of streams; start with one stream per path, since some paths may not
+    // work.
     for (size_t i = 0; i < peer.paths.size(); ++i) streams_.push_back(std::make_unique<InStream>(i));
   }
 
@@ -82,10 +83,10 @@ class TcpReceiver final : public Receiver {
     for (size_t i = 0; i < streams_.size(); ++i) {
       if (streams_[i]->gone) continue;
       if (!streams_[i]->greeted) return false;
-      // Without its control connection, nobody would be told what has arrived, or may be sent.
+      // Without its control connection, acknowledgements and credit would not reach the sender.
       if (controls_ != nullptr && !controls_->ready(i % controls_->size())) return false;
     }
-    if (several_) talk();  // this end may not be looked at again
+    if (several_) talk();  // this end may not be polled again
     return true;
   }
 
@@ -121,15 +122,16 @@ class TcpReceiver final : public Receiver {
     return filled.message == message + 1 && filled.whole();
   }
   Filled& filled_by(const InStream& stream) { return filled_[stream.header.sequence % room_]; }
-  /// Its message was taken already, or the part is in the slot, since it came over another stream: what still
-  /// comes of it is dropped.
+  /// Whether the message was already taken, or the part already arrived over another stream; the rest of this
+  /// copy is discarded.
   bool is_double(const InStream& stream) {
     const Filled& filled = filled_by(stream);
     return stream.header.sequence < taken_ ||
            (filled.message == stream.header.sequence + 1 && (filled.parts >> stream.header.part & 1) != 0);
   }
 
-  /// Why the message that is wanted does not come; empty: it may. With several paths it may come over any.
+  /// The reason why the next message cannot arrive; empty if it can. With several paths it may arrive over
+  /// any of them.
   std::string ended() const {
     if (!several_) return streams_[taken_ % streams_.size()]->ended;
     std::string why;
@@ -153,8 +155,7 @@ class TcpReceiver final : public Receiver {
     if (several_) talk();
   }
 
-  /// Says what has arrived, and hears which streams bring nothing any more, when one or the other may be
-  /// news.
+  /// Acknowledges arrived messages and receives the list of abandoned streams, if either may have changed.
   void talk() {
     const bool all_well = std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) {
       return stream->gone || (stream->greeted && stream->ended.empty());
@@ -169,7 +170,7 @@ class TcpReceiver final : public Receiver {
       if ((controls_->gone() >> i & 1) == 0 || streams_[i]->gone) continue;
       streams_[i]->gone = true;
       streams_[i]->socket.close();
-      WEIR_INFO(net, "{} goes on without one of its {} connections", incoming_name(spec_), streams_.size());
+      WEIR_INFO(net, "{} continues without one of its {} connections", incoming_name(spec_), streams_.size());
       const auto on_path = [&](const auto& stream) {
         return !stream->gone && path_of(*stream) == path_of(*streams_[i]);
       };
@@ -182,15 +183,16 @@ class TcpReceiver final : public Receiver {
     return controls_ == nullptr ? nullptr : controls_->credit(path_of(stream));
   }
 
-  /// All connections that there are have ended, and none has brought anything: they are of an earlier life of
-  /// the channel. While one is open, others that have ended are of this life, and the next is not for us.
+  /// All collected connections have ended without any frame: they belong to an earlier life of the channel.
+  /// While one connection is open, connections that have ended belong to this life, and the next delivery is
+  /// not for this end.
   bool is_past() const {
     return std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) {
       return !stream->socket.valid() || (!stream->ended.empty() && !stream->framed);
     });
   }
 
-  /// Takes the stream's connection from the listener, if it has come, instead of the one that it had.
+  /// Collects the stream's connection from the listener, if it has arrived, and replaces the previous one.
   void collect(size_t index) {
     const auto stream_number = static_cast<uint32_t>(index);
     auto socket =
@@ -200,8 +202,9 @@ class TcpReceiver final : public Receiver {
     streams_[index]->socket = std::move(*socket);
   }
 
-  /// Nothing goes back on a stream: an acknowledgement for each small message would cost both hosts a packet.
-  /// The kernel returns to that by itself when nothing has come for a while.
+  /// Disables immediate acknowledgements: nothing is sent back on a stream, and an acknowledgement for each
+  /// small message would cost both hosts a packet. The kernel re-enables them when nothing has arrived for a
+  /// while.
   static void hush(InStream& stream) {
     constexpr uint32_t kReads = 32;
     if (stream.reads++ % kReads != 0) return;
@@ -217,7 +220,7 @@ class TcpReceiver final : public Receiver {
     stream.ended.clear();
   }
 
-  /// Consumes what was read. False: nothing more can be done with this stream now.
+  /// Parses the bytes that were read. Returns false if nothing more can be done with this stream now.
   bool understand(InStream& stream) {
     while (error_.ok() && stream.socket.valid()) {
       if (!stream.greeted) {
@@ -241,7 +244,7 @@ class TcpReceiver final : public Receiver {
     return false;
   }
 
-  /// Copies a whole structure out of the buffer, if all of it was read.
+  /// Copies a structure out of the buffer if all of it was read.
   static bool take(InStream& stream, void* into, size_t bytes) {
     if (stream.end - stream.begin < bytes) return false;
     std::memcpy(into, stream.buffer.data() + stream.begin, bytes);
@@ -256,7 +259,7 @@ class TcpReceiver final : public Receiver {
         streams_[greeting.stream].get() != &stream) {
       return garbled("began with an unknown greeting");
     }
-    if (greeting.life < life_) return stream.socket.close();  // of an earlier life of the channel
+    if (greeting.life < life_) return stream.socket.close();  // belongs to an earlier life of the channel
     if (greeting.life > life_) {
       for (const auto& other : streams_) {
         if (other.get() != &stream) renew(*other);
@@ -290,15 +293,15 @@ class TcpReceiver final : public Receiver {
     whole_ = all_before_ = taken_;
   }
 
-  /// A header has come. With one path streams take turns; with several, messages of a stream that broke may
-  /// come on any other, but the sender never has more under way than there is room for beyond what has
-  /// arrived.
+  /// Checks a header. With one path, streams are used round-robin; with several paths, messages of a broken
+  /// stream may arrive on any other stream, but the sender never has more messages in flight than there are
+  /// slots beyond what has arrived.
   void check(InStream& stream) {
     const FrameHeader& header = stream.header;
     const bool expected = several_ ? header.sequence < taken_ + 2 * uint64_t{room_}
                                    : header.sequence == stream.next && header.parts == 1;
     if (!header.is_whole() || !expected || header.bytes > spec_.slot_bytes) {
-      return garbled(fmt::format("brought message {} of {} bytes where message {} of at most {} was expected",
+      return garbled(fmt::format("delivered message {} of {} bytes; expected message {} of at most {} bytes",
                                  header.sequence, header.bytes, several_ ? taken_ : stream.next,
                                  spec_.slot_bytes));
     }
@@ -306,7 +309,7 @@ class TcpReceiver final : public Receiver {
     if (tcp::CreditGiver* credit = credit_of(stream)) credit->announce(header.part_bytes());
   }
 
-  /// There is a slot for it.
+  /// Starts a part for which a slot is free.
   void begin_part(InStream& stream) {
     stream.in_payload = true;
     stream.received = 0;
@@ -316,18 +319,18 @@ class TcpReceiver final : public Receiver {
     if (filled.message != header.sequence + 1) {
       filled = {.header = header, .message = header.sequence + 1};
     } else if (filled.header.parts != header.parts || filled.header.bytes != header.bytes) {
-      garbled(fmt::format("brought message {} once with {} bytes in {} parts and once with {} in {}",
-                          header.sequence, filled.header.bytes, filled.header.parts, header.bytes,
-                          header.parts));
+      garbled(
+          fmt::format("delivered message {} with {} bytes in {} parts and again with {} bytes in {} parts",
+                      header.sequence, filled.header.bytes, filled.header.parts, header.bytes, header.parts));
     }
   }
 
-  /// Where the next of its bytes belongs.
+  /// Address of the next payload byte.
   std::byte* place_of(const InStream& stream) const {
     return slots_[stream.header.sequence % room_] + stream.header.part_begin() + stream.received;
   }
 
-  /// True if this completes the part.
+  /// Returns true if this completes the part.
   bool add_payload(InStream& stream, size_t bytes) {
     stream.received += static_cast<uint32_t>(bytes);
     if (tcp::CreditGiver* credit = credit_of(stream)) credit->arrive(bytes);
@@ -345,8 +348,8 @@ class TcpReceiver final : public Receiver {
     return true;
   }
 
-  /// Reads what the socket has: the rest of the payload straight into its slot, what follows into the buffer.
-  /// False: nothing more was there.
+  /// Reads available bytes: the rest of the payload directly into its slot, bytes after it into the buffer.
+  /// Returns false if there was nothing more.
   bool read_more(InStream& stream) {
     std::memmove(stream.buffer.data(), stream.buffer.data() + stream.begin, stream.end - stream.begin);
     stream.end -= stream.begin;
@@ -383,21 +386,21 @@ class TcpReceiver final : public Receiver {
   const SocketAddress peer_listener_;
   const uint64_t uid_;
   const LinkSpec spec_;
-  uint32_t room_;  // messages that there are slots for
+  uint32_t room_;  // number of messages for which there are slots
   SlotArray slots_;
-  std::vector<Filled> filled_;  // by slot
+  std::vector<Filled> filled_;  // state of each slot
   LiveNetCounters& live_counters_;
   std::vector<std::unique_ptr<InStream>> streams_;
-  bool several_ = false;                             // paths
-  std::unique_ptr<tcp::ReceiverControls> controls_;  // null: one path, and senders send what they like
+  bool several_ = false;                             // whether there are several paths
+  std::unique_ptr<tcp::ReceiverControls> controls_;  // null: one path, and no credit
   int64_t life_ = 0;
-  uint64_t all_before_ = 0;  // have arrived; as said over controls_
-  bool news_ = false;        // more has arrived than was said
-  uint64_t whole_ = 0;       // messages that have arrived
+  uint64_t all_before_ = 0;  // all messages before it have arrived, as acknowledged over controls_
+  bool news_ = false;        // more messages have arrived than were acknowledged
+  uint64_t whole_ = 0;       // number of complete messages
   uint64_t taken_ = 0;
   Message message_;
   bool held_ = false;     // message_ is the oldest message
-  bool wanting_ = false;  // the last look found nothing
+  bool wanting_ = false;  // the last poll found no message
   Status error_;
 };
 

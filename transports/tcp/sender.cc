@@ -22,26 +22,26 @@
 namespace weir {
 namespace {
 
-constexpr size_t kBatch = 8;  // frames in one system call
+constexpr size_t kBatch = 8;  // frames per system call
 
 /// One connection.
 struct OutStream {
   Socket socket;
-  std::unique_ptr<PathChoice> choice;  // of what the socket will be; null: it is there
+  std::unique_ptr<PathChoice> choice;  // chooses the route of the socket; null once the socket exists
   size_t path = 0;
-  Bytes greeting;                      // what of the hello and greeting is not sent yet
-  bool ready = false;                  // connected and greeted
-  std::deque<tcp::FrameHeader> queue;  // of frames that the kernel does not have wholly
-  size_t sent = 0;                     // bytes of the first one that the kernel has
-  Status trouble;                      // why it is of no use any more
-  // Where there are several paths:
-  uint64_t carries = 0;  // bytes of frames dealt to it whose messages have not arrived
-  bool gone = false;     // the channel goes on without it
+  Bytes greeting;                      // unsent bytes of the hello and the greeting
+  bool ready = false;                  // connected, and the greeting was sent
+  std::deque<tcp::FrameHeader> queue;  // frames that the kernel has not taken completely
+  size_t sent = 0;                     // bytes of the first frame that the kernel has taken
+  Status trouble;                      // reason why the stream is unusable; ok if it works
+  // With several paths only:
+  uint64_t carries = 0;  // bytes of frames assigned to it whose messages are not acknowledged
+  bool gone = false;     // the stream was abandoned; the channel continues without it
 };
 
 class TcpSender final : public Sender {
  public:
-  /// `controls`: null where there is one path and the receiver gives no credit.
+  /// `controls`: null if there is one path and the receiver grants no credit.
   TcpSender(const TcpPeer& peer, std::vector<OutStream> streams,
             std::unique_ptr<tcp::SenderControls> controls, int64_t timeout_ns, const LinkSpec& spec,
             tcp::Counters& counters)
@@ -85,21 +85,23 @@ class TcpSender final : public Sender {
 
   void publish(uint64_t tag, uint32_t bytes) override {
     headers_[published_ % kept_] = {.bytes = bytes, .tag = tag, .sequence = published_};
-    if (several_ && free_ == published_) moved_ns_ = now_ns();  // nothing was due until now
+    if (several_ && free_ == published_)
+      moved_ns_ = now_ns();  // no acknowledgement was due before this message
     ++published_;
     counters_.live_counters.sent(bytes);
     deal(headers_[(published_ - 1) % kept_]);
   }
 
-  /// The kernel takes from `source` what it has room for, and only the rest is kept.
+  /// Passes as much of `source` to the kernel as its socket buffer takes, and keeps only the rest.
   void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
-    if (several_) return Sender::publish_from(tag, source, bytes);  // kept until it has arrived
+    if (several_)
+      return Sender::publish_from(tag, source, bytes);  // keep the message until it is acknowledged
     const uint64_t message = published_;
     source_ = source;
     publish(tag, bytes);
     source_ = nullptr;
     const OutStream& stream = streams_[message % streams_.size()];
-    if (stream.queue.empty() || bytes == 0) return;  // of nothing, `source` may be null
+    if (stream.queue.empty() || bytes == 0) return;  // for 0 bytes `source` may be null
     const size_t sent = stream.queue.front().sequence == message ? stream.sent : 0;
     const size_t taken = sent - std::min(sent, sizeof(FrameHeader));
     std::memcpy(slots_[message % kept_] + taken, source + taken, bytes - taken);
@@ -115,7 +117,7 @@ class TcpSender final : public Sender {
 
   bool flushed() const override { return (several_ ? arrived_ : free_) == published_; }
 
-  /// The kernel sees to it, packet by packet.
+  /// The kernel paces each packet.
   bool pace(double bytes_per_s) override {
     if (bytes_per_s == pace_) return true;
     pace_ = bytes_per_s;
@@ -131,9 +133,9 @@ class TcpSender final : public Sender {
  private:
   using FrameHeader = tcp::FrameHeader;
 
-  /// What became of a message that is kept until it has arrived.
+  /// The streams of a message that is kept until it is acknowledged.
   struct Dealt {
-    std::array<uint8_t, tcp::kMostParts> streams{};  ///< by part
+    std::array<uint8_t, tcp::kMostParts> streams{};  ///< stream of each part
     bool arrived = false;
   };
 
@@ -144,7 +146,7 @@ class TcpSender final : public Sender {
   }
   static uint64_t frame_bytes(const FrameHeader& frame) { return sizeof(FrameHeader) + frame.part_bytes(); }
 
-  /// Goes on with connecting and the greeting.
+  /// Continues connecting and sending the greeting.
   Status greet(OutStream& stream) {
     if (stream.choice != nullptr) {
       auto chosen = stream.choice->advance();
@@ -153,7 +155,7 @@ class TcpSender final : public Sender {
       stream.socket = std::move(**chosen);
       counters_.again.watch(stream.socket);
       if (const auto& router = stream.choice->router())
-        WEIR_TRACE(net, "a connection to {} goes by way of {}", stream.socket.peer_text(),
+        WEIR_TRACE(net, "a connection to {} is routed via {}", stream.socket.peer_text(),
                    router->host_text());
       stream.choice.reset();
     }
@@ -174,7 +176,8 @@ class TcpSender final : public Sender {
                                             peer_.listener.text(), error.message()));
   }
 
-  /// With one path, streams take turns; else a long message goes in parts over all of them.
+  /// With one path, messages use the streams round-robin; with several, a long message is sent in parts over
+  /// all streams.
   void deal(FrameHeader& message) {
     if (!several_) return queue(message, streams_[message.sequence % streams_.size()]);
     const auto most =
@@ -185,14 +188,14 @@ class TcpSender final : public Sender {
     for (uint8_t part = 0; part < message.parts; ++part) deal_part(message, part);
   }
 
-  /// To the stream with the least under way.
+  /// Assigns the part to the stream with the fewest unacknowledged bytes.
   void deal_part(FrameHeader frame, uint8_t part) {
     frame.part = part;
     OutStream* next = &streams_[frame.sequence % streams_.size()];
     for (OutStream& stream : streams_) {
       if (usable(stream) && (!usable(*next) || stream.carries < next->carries)) next = &stream;
     }
-    if (!usable(*next)) return;  // progress() will say so
+    if (!usable(*next)) return;  // progress() reports the error
     next->carries += frame_bytes(frame);
     dealt_[frame.sequence % kept_].streams[part] = static_cast<uint8_t>(next - streams_.data());
     queue(frame, *next);
@@ -208,7 +211,7 @@ class TcpSender final : public Sender {
     return controls_ == nullptr ? nullptr : controls_->credit(stream.path);
   }
 
-  /// Gives the kernel what it takes of the stream's frames, and what may be sent.
+  /// Passes the stream's frames to the kernel, as far as the socket buffer and the credit allow.
   void push(OutStream& stream) {
     while (error_.ok() && usable(stream) && !stream.queue.empty()) {
       if (controls_ != nullptr) controls_->refresh(stream.path);
@@ -229,13 +232,13 @@ class TcpSender final : public Sender {
     }
   }
 
-  /// Nothing may be sent. The headers of frames behind the one that waits cannot tell of them.
+  /// Starts a stall. Later messages must be announced, since their headers cannot be sent yet.
   void stall(const OutStream& stream) {
     credit_of(stream)->stall(now_ns());
     if (stream.queue.size() > 1) controls_->announce(stream.path);
   }
 
-  /// 0: without credit, nothing may be sent.
+  /// Returns 0 if there is no credit to send anything.
   ssize_t send_batch(OutStream& stream) {
     iovec parts[2 * kBatch];
     size_t count = 0;
@@ -263,7 +266,7 @@ class TcpSender final : public Sender {
     return sendmsg(stream.socket.fd(), &call, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
-  /// The kernel has taken `bytes` more of the stream.
+  /// Accounts for `bytes` of the stream that the kernel has taken.
   void account(OutStream& stream, size_t bytes) {
     uint64_t payload = 0;
     while (bytes > 0) {
@@ -284,17 +287,18 @@ class TcpSender final : public Sender {
   }
 
   Status broken(const std::string& why) const {
-    return Status(Code::remote_error,
-                  fmt::format("rank {} (address {}) broke {} with {} messages under way: {}", spec_.peer,
-                              peer_.listener.text(), outgoing_name(spec_), published_ - free_, why));
+    return Status(
+        Code::remote_error,
+        fmt::format("connection to rank {} (address {}) lost on {}; {} messages in flight: {}", spec_.peer,
+                    peer_.listener.text(), outgoing_name(spec_), published_ - free_, why));
   }
 
   // Several paths
 
   size_t paths() const { return peer_.paths.size(); }
 
-  /// While the channel is opened, with one path: trouble of any connection is the channel's. True once the
-  /// control connection works, if there is one.
+  /// Opening the channel with one path: an error of any connection is an error of the channel. Returns true
+  /// once the control connection works, if there is one.
   bool settle_path() {
     for (const OutStream& stream : streams_) {
       if (error_.ok()) error_ = named(stream.trouble);
@@ -306,8 +310,8 @@ class TcpSender final : public Sender {
     return works;
   }
 
-  /// While the channel is opened: true once all paths work, or all but those that do not answer in time after
-  /// another one works, or refuse.
+  /// Opening the channel with several paths: returns true once each path works, was refused, or has not
+  /// answered in time after another path works.
   bool settle_paths() {
     const int64_t now = now_ns();
     std::vector<bool> works(paths());
@@ -344,8 +348,8 @@ class TcpSender final : public Sender {
     if (!controls_->ended(path).empty()) lose_path(path, Status(Code::remote_error, controls_->ended(path)));
   }
 
-  /// Hears what has arrived, and sees to paths that are of no use any more. When everything has arrived, that
-  /// the peer closes them is no trouble.
+  /// Receives acknowledgements, and abandons unusable paths. After all messages have arrived, the peer may
+  /// close paths without an error.
   void watch() {
     if (free_ == published_) return;
     controls_->serve();
@@ -379,7 +383,7 @@ class TcpSender final : public Sender {
     free_slots();
   }
 
-  /// A slot is free when its message has arrived and no stream is in the middle of sending it again.
+  /// A slot is free when its message has arrived and no stream is in the middle of retransmitting it.
   void free_slots() {
     for (OutStream& stream : streams_) {
       while (stream.sent == 0 && !stream.queue.empty() && stream.queue.front().sequence < arrived_)
@@ -392,7 +396,7 @@ class TcpSender final : public Sender {
     free_ = std::max(free_, free);
   }
 
-  /// Gives up the streams that have trouble, if there are others: what they carried goes over those.
+  /// Abandons broken streams if others work: their messages are retransmitted over those.
   void go_on_without_lost() {
     const auto lost = [](const OutStream& stream) { return !stream.gone && !stream.trouble.ok(); };
     if (std::ranges::none_of(streams_, lost)) return;
@@ -410,7 +414,8 @@ class TcpSender final : public Sender {
     stream.gone = true;
     counters_.live_counters.gave_up();
     counters_.again.forget(stream.socket);
-    const linger at_once{.l_onoff = 1, .l_linger = 0};  // nothing of it shall arrive later
+    // Reset the connection, so that none of its data arrives later.
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
     setsockopt(stream.socket.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     stream.socket.close();
     stream.queue.clear();
@@ -432,10 +437,11 @@ class TcpSender final : public Sender {
       }
       again += any ? 1 : 0;
     }
-    WEIR_WARN("{} goes on without the connection from {}: {}; {} messages are sent again over {}",
+    WEIR_WARN("{} continues without the connection from {}: {}; retransmitting {} messages over {}",
               outgoing_name(spec_), peer_.paths[stream.path].text, stream.trouble.message(), again,
               list_used_paths());
-    if (const double paced = std::exchange(pace_, 0); paced > 0) pace(paced);  // the others get its part
+    if (const double paced = std::exchange(pace_, 0); paced > 0)
+      pace(paced);  // the other streams take over its share of the rate
   }
 
   std::string list_used_paths() const {
@@ -448,7 +454,7 @@ class TcpSender final : public Sender {
     return text;
   }
 
-  /// Of each path, why it is lost.
+  /// The reason for the loss of each path.
   Status all_troubles() const {
     std::string text;
     for (size_t path = 0; path < paths(); ++path) {
@@ -464,32 +470,34 @@ class TcpSender final : public Sender {
   tcp::Counters& counters_;
   const TcpPeer peer_;
   const int64_t timeout_ns_;
-  const bool several_;  // paths
+  const bool several_;  // whether there are several paths
   std::vector<OutStream> streams_;
-  const std::unique_ptr<tcp::SenderControls> controls_;  // null: one path, and everything may be sent
-  const uint64_t kept_;                                  // messages that there are slots for
-  std::vector<FrameHeader> headers_;                     // by slot
-  std::vector<Dealt> dealt_;                             // by slot; with several paths only
+  const std::unique_ptr<tcp::SenderControls> controls_;  // null: one path, and no credit
+  const uint64_t kept_;                                  // number of messages for which there are slots
+  std::vector<FrameHeader> headers_;                     // header of the message in each slot
+  std::vector<Dealt> dealt_;  // state of the message in each slot, with several paths only
   SlotArray slots_;
-  const std::byte* source_ = nullptr;  // of the last message, while it is published from there
+  const std::byte* source_ = nullptr;  // bytes of the last message while publish_from() runs
   bool ready_ = false;
-  double pace_ = 0;  // bytes per second; 0: any
+  double pace_ = 0;  // bytes per second; 0: unlimited
   uint64_t published_ = 0;
   uint64_t arrived_ = 0;  // all messages before it have arrived; with several paths only
-  uint64_t free_ = 0;     // the slots of all messages before it may be used again
-  uint64_t heard_ = 0;    // the last that the receiver said
-  uint64_t gone_ = 0;     // streams, one bit each
-  int64_t moved_ns_ = 0;  // when something went on, the last time
-  Status lost_;           // why no stream is left
+  uint64_t free_ = 0;     // the slots of all messages before it are free
+  uint64_t heard_ = 0;    // last acknowledgement from the receiver
+  uint64_t gone_ = 0;     // abandoned streams, one bit each
+  int64_t moved_ns_ = 0;  // time of the last progress; ns
+  Status lost_;           // reason why no stream is left
   Status error_;
 };
 
 Status check_channel(const LinkSpec& spec, uint32_t streams) {
   WEIR_TRY(check_spec(spec));
   if (spec.channel < tcp::kMostChannels && streams > 0 && streams <= tcp::kMostStreams) return {};
-  return Status(Code::invalid_argument,
-                fmt::format("{} was asked for with {} streams; tcp has channels below {} and 1 to {} streams",
-                            outgoing_name(spec), streams, tcp::kMostChannels, tcp::kMostStreams));
+  return Status(
+      Code::invalid_argument,
+      fmt::format(
+          "{} cannot be opened with {} streams; tcp supports channel numbers below {} and 1 to {} streams",
+          outgoing_name(spec), streams, tcp::kMostChannels, tcp::kMostStreams));
 }
 
 }  // namespace
@@ -498,7 +506,7 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
                                                 int64_t path_timeout_ns, const LinkSpec& spec, PathUses* uses,
                                                 tcp::Counters& counters) {
   WEIR_TRY(check_channel(spec, streams));
-  // Where there are fewer streams than paths, channels use different ones.
+  // If there are fewer streams than paths, channels use different paths.
   std::ranges::rotate(peer.paths, peer.paths.begin() + spec.channel % peer.paths.size());
   peer.paths.resize(std::min({peer.paths.size(), size_t{streams}, size_t{tcp::kMostPaths}}));
   const bool several = peer.paths.size() > 1;

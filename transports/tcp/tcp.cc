@@ -18,10 +18,10 @@ namespace weir {
 namespace {
 
 constexpr uint32_t kTcpAddressVersion = 3;
-// Loopback; what a network gives, it does not say. All channels share the NIC or, on loopback, the copying
-// core.
+// Estimate for loopback; the speed of a network is unknown here. All channels share the NIC or, on loopback,
+// the core that copies.
 constexpr Cost kTcpCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
-// Where credit is dealt out to several senders they wait for it: 1 / 0.75, measured (docs/performance.md).
+// If several senders share the credit they wait for it: 1 / 0.75, measured (docs/performance.md).
 constexpr double kMerging = 1.0 / 3;
 constexpr double kUnasked = 16 << 10;
 
@@ -89,7 +89,7 @@ class Tcp final : public Transport {
   }
 
  private:
-  /// Whom a receiver limits.
+  /// The senders whose bytes in flight a receiver limits.
   enum class Limits : uint32_t { nobody, other_hosts, everybody };
   struct Peer {
     TcpPeer where;
@@ -102,10 +102,10 @@ class Tcp final : public Transport {
     return tcp::rails_at(listener.addresses(), interfaces.ok() ? *interfaces : std::vector<Interface>());
   }
 
-  /// The owner of the transport address, if it can be reached from here.
+  /// The owner of the transport address, if this process can reach it.
   Result<Peer> peer_of(BytesView address) const {
     if (listener_ == nullptr)
-      return Status(Code::invalid_usage, "this process does not listen at any address");
+      return Status(Code::invalid_usage, "this process does not listen on any address");
     ByteReader reader(address);
     const Result<AddressHead> head = read_address(reader, name(), kTcpAddressVersion);
     WEIR_TRY(head.status());
@@ -122,32 +122,33 @@ class Tcp final : public Transport {
     return Peer{{*listener, std::move(*paths)}, limits, head->host};
   }
 
-  /// At the interfaces of the rails; -1 where the kernel does not tell.
+  /// Packets dropped at the interfaces of the rails; -1 if the kernel does not report them.
   int64_t dropped_now() const {
     std::set<std::string> names;
     for (const tcp::Rail& rail : rails_) names.insert(rail.name);
     const auto dropped = dropped_packets(names);
     return dropped.ok() ? static_cast<int64_t>(*dropped) : -1;
   }
-  /// From the first channel on: who uses none need not ask.
+  /// Called when a channel is opened; transports without channels do not count.
   void count_drops() {
     if (dropped_before_ < 0) dropped_before_ = dropped_now();
   }
 
-  /// Between this rank and `other`, whichever of them limits.
+  /// Whether either this rank or `other` limits what it receives from the other one.
   bool applies(Limits limits, const Peer& other) const {
     return limits == Limits::everybody || (limits == Limits::other_hosts && other.machine != machine_);
   }
 
   const Identity self_;
-  const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
+  const uint64_t machine_;  ///< real machine: loopback connects hosts that NCCL_HOSTID only simulates
   Listener* const listener_;
   const TcpSettings settings_;
   const Limits limits_;
   const std::vector<tcp::Rail> rails_;
   PathUses uses_;
   tcp::Counters counters_;
-  std::atomic<int64_t> dropped_before_{-1};  ///< packets; -1: not asked, or not told
+  std::atomic<int64_t> dropped_before_{
+      -1};  ///< dropped packets when the first channel was opened; -1: not read, or not reported
 };
 
 }  // namespace

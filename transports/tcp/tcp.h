@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// tcp: ranks that a network joins, over connections that are delivered at the peer's listener.
+/// tcp: connects ranks over a network, with TCP connections that are delivered at the peer's listener.
 ///
-/// Reaches whoever's listener this host has a route to. Where both processes have listeners on several
-/// interfaces, the connections of a channel are dealt over the pairs of them that share a network. Slots are
-/// in private memory; a message is copied into the kernel and out of it.
+/// Reaches every listener to which this host has a route. If both processes listen on several interfaces, the
+/// connections of a channel are distributed over the pairs of interfaces that share a network. Slots are in
+/// private memory; every message is copied into the kernel and out of it.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@
 namespace weir {
 
 struct TcpSettings {
-  uint32_t streams =
-      0;  ///< connections per channel; 0: by the speed of the interface, at least one per pair of interfaces
-  double path_timeout_s = 1;       ///< a path that does not answer for so long while another does is given up
-  bool spreads = false;            ///< connections choose their ways through fabrics with equal paths
-  CreditBudget* budget = nullptr;  ///< of this process, for what comes to it; null: peers send what they like
-  bool budget_for_local_host = false;  ///< it also limits ranks of this host
+  uint32_t streams = 0;  ///< connections per channel; 0: depends on the speed of the interface, at least one
+                         ///< per pair of interfaces
+  double path_timeout_s = 1;       ///< seconds; then a silent path is abandoned if another path answers
+  bool spreads = false;            ///< connections choose their routes in fabrics with several equal paths
+  CreditBudget* budget = nullptr;  ///< budget of this process for incoming data; null: unlimited
+  bool budget_for_local_host = false;  ///< the budget also limits ranks of this host
 };
 
-/// `listener` may be null. Everything pointed to outlives the transport.
+/// `listener` may be null. All objects that are pointed to outlive the transport.
 std::unique_ptr<Transport> make_tcp(const Identity& self, Listener* listener, const TcpSettings& settings);
 
 }  // namespace weir

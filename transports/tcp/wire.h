@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What travels on the sockets of tcp; for the files of this folder only.
+/// Protocol of tcp's sockets; for the files of this folder only.
 ///
 ///     stream = the listener's hello, greeting, frame, frame ...        all from sender to receiver
 ///     frame  = frame header, the bytes of a part of a message
 ///
-/// A message travels on any stream of its channel, on each in ascending order. Nothing travels the other way,
-/// so a sender that closes never destroys what is under way: what receivers have to say goes over control
-/// control connections (transports/tcp/control.h), connections of their own for channels that have them.
+/// A message may use any stream of its channel; numbers ascend on each stream. The receiver never sends on a
+/// stream, so that a closing sender never destroys data in flight; it uses control connections
+/// (transports/tcp/control.h), which are separate.
 ///
-/// A channel over several paths has a control connection on each, and long messages travel in parts over
-/// several streams. The receiver says which messages have arrived, on all control connections; the sender
-/// keeps messages until then, and sends parts of a stream that broke again over others, in any order. The
-/// receiver drops what it has already. Stream s is over path s mod `paths`.
+/// A channel over several paths has a control connection on each, and sends long messages in parts over
+/// several streams. The receiver acknowledges messages on all control connections; the sender keeps messages
+/// until then, and retransmits parts of a broken stream over other streams, in any order. The receiver
+/// discards duplicates. Stream s uses path s mod `paths`.
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
 #pragma once
@@ -31,7 +31,7 @@ inline constexpr uint32_t kMostStreams = 64;
 inline constexpr uint32_t kMostPaths = 63;
 inline constexpr uint32_t kMostChannels = 1u << 24;
 inline constexpr uint32_t kMostParts = 8;
-inline constexpr uint32_t kLeastPart = 32 << 10;  ///< bytes: less is not worth a frame of its own
+inline constexpr uint32_t kLeastPart = 32 << 10;  ///< bytes; smaller parts are not worth a separate frame
 
 struct Greeting {
   uint32_t magic = kGreetingMagic;
@@ -39,18 +39,18 @@ struct Greeting {
   uint32_t streams = 0;
   uint32_t slots = 0;
   uint32_t slot_bytes = 0;
-  uint32_t paths = 0;  ///< if several; 0: one, and the receiver does not say what has arrived
-  int64_t life = 0;  ///< time at which the sending end was opened: later lives of a channel have a later one
+  uint32_t paths = 0;  ///< number of paths if there are several; 0: one path, without acknowledgements
+  int64_t life = 0;  ///< time at which the sending end was opened; later lives of a channel have a later one
 };
 static_assert(sizeof(Greeting) == 32);
 
 struct FrameHeader {
   uint16_t magic = kFrameMagic;
-  uint8_t part = 0;    ///< which of its `parts` equal parts this frame brings; the last may be shorter
-  uint8_t parts = 1;   ///< 1 to kMostParts; of one message always the same
-  uint32_t bytes = 0;  ///< of the whole message
+  uint8_t part = 0;    ///< number of the part, among `parts` equal parts; the last may be shorter
+  uint8_t parts = 1;   ///< 1 to kMostParts; equal in all frames of a message
+  uint32_t bytes = 0;  ///< size of the whole message
   uint64_t tag = 0;
-  uint64_t sequence = 0;  ///< of the message in its channel, from 0
+  uint64_t sequence = 0;  ///< number of the message in its channel, from 0
 
   uint32_t part_begin() const { return std::min(bytes, part * part_stride()); }
   uint32_t part_bytes() const { return std::min(bytes - part_begin(), part_stride()); }
@@ -66,14 +66,14 @@ inline DeliveryKey delivery_key(uint64_t uid, Rank from, Rank to, uint32_t chann
   return {.scope = uid, .purpose = 1u << 31 | channel * kMostStreams | stream, .from = from, .to = to};
 }
 
-/// The key of the control connection on a path. Another life has control connections of its own, so that an
-/// end that is about to close never takes one of the next.
+/// The key of the control connection on a path. Each life of a channel has its own control connections, so
+/// that an end that is about to close never takes one of the next life.
 inline DeliveryKey control_key(uint64_t uid, Rank from, Rank to, uint32_t channel, uint32_t path,
                                int64_t life) {
   return {.scope = uid, .purpose = 3u << 30 | path << 24 | channel, .from = from, .to = to, .life = life};
 }
 
-/// What a stream begins with.
+/// The first bytes of a stream.
 inline Bytes opening(const DeliveryKey& key, const Greeting& greeting) {
   Bytes bytes = delivery_hello(key);
   const auto raw = std::as_bytes(std::span(&greeting, 1));
@@ -81,17 +81,17 @@ inline Bytes opening(const DeliveryKey& key, const Greeting& greeting) {
   return bytes;
 }
 
-/// Messages that a channel over several paths keeps until they have arrived, so that there is enough under
-/// way while word of them is: its slots, or more where these are few and small. The receiver has room for as
-/// many.
+/// Number of messages that a channel over several paths keeps until they are acknowledged, so that enough
+/// data is in flight meanwhile: the number of its slots, or more if these are few and small. The receiver has
+/// slots for as many.
 inline uint32_t kept_messages(const LinkSpec& spec) {
   constexpr uint32_t kMessages = 16;
   constexpr uint32_t kBytes = 1u << 20;
   return std::max(spec.slots, std::min(kMessages, kBytes / spec.slot_bytes));
 }
 
-/// What a receiver says of a channel: all messages before `first` have arrived, and of those after it the
-/// ones whose bit is set, the lowest for first + 1. Later ones are larger numbers.
+/// Acknowledgement of a channel: all messages before `first` have arrived, and the later ones whose bit is
+/// set; the lowest bit is for first + 1. Later acknowledgements have larger codes.
 struct Arrived {
   static constexpr uint32_t kBits = 16;
 

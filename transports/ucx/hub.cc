@@ -9,9 +9,9 @@
 namespace weir::ucx {
 namespace {
 
-constexpr auto kPause = std::chrono::microseconds(500);  // between looks of the hub's own thread
+constexpr auto kPause = std::chrono::microseconds(500);  // between polls of the hub's own thread
 
-/// A header on its way.
+/// A header in flight.
 struct Told : drivers::UcxOutgoing {
   explicit Told(const Header& header) : header(header) {}
   Header header;
@@ -80,7 +80,7 @@ void Hub::tell(drivers::UcxPeer& peer, Header header) {
 
 void Hub::arrived(BytesView raw, BytesView payload) {
   Header header;
-  if (raw.size() != sizeof header) return;  // not of this weir
+  if (raw.size() != sizeof header) return;  // not sent by this version of weir
   std::memcpy(&header, raw.data(), sizeof header);
   if (header.magic != kMagic) return;
   const Name name{header.from, header.channel};

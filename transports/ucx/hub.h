@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The worker of a rank, and which end of a channel what arrives is for.
+/// The UCX worker of a rank; dispatches incoming headers to the ends of channels.
 ///
-/// Ends of channels hold lock() while they work with it. Beside their thread there is one of the hub's own:
-/// what UCX still has of messages that were sent goes out also while nobody calls.
+/// Ends of channels hold lock() while they use it. The hub has a thread of its own, which makes progress
+/// while nobody calls, so that UCX sends the remaining messages.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,7 @@ namespace weir::ucx {
 
 class Hub {
  public:
-  /// Errors: of drivers::make_ucx_worker().
+  /// Errors: those of drivers::make_ucx_worker().
   static Result<std::unique_ptr<Hub>> open(Rank self);
   ~Hub();
 
@@ -30,24 +30,24 @@ class Hub {
   /// An end of a channel with `peer`.
   class End {
    public:
-    /// False: a hello that is for a later end.
+    /// Returns false for a hello that belongs to a later end.
     virtual bool take(const Header& header, BytesView payload) = 0;
 
    protected:
     ~End() = default;
   };
-  /// A receiving end gets the hello that has come before it, if one has.
+  /// Adds an end. A receiving end gets the hello that arrived earlier, if there is one.
   void add(bool receives, Rank peer, uint32_t channel, End& end);
   void remove(bool receives, Rank peer, uint32_t channel, const End& end);
 
-  /// Sends a header alone. Nobody hears if it fails: then the peer's state says so.
+  /// Sends a header alone. Failures are not reported here, but by the state of the peer.
   void tell(drivers::UcxPeer& peer, Header header);
-  /// Goes on until `keeper` has nothing under way, whoever else calls.
+  /// Makes progress until `keeper` has nothing in flight, even if nobody else calls.
   void see_to(const std::shared_ptr<drivers::UcxOutgoing>& keeper);
   drivers::UcxWorker& worker() { return *worker_; }
 
  private:
-  using Name = std::pair<Rank, uint32_t>;  // peer, channel
+  using Name = std::pair<Rank, uint32_t>;  // (peer, channel)
 
   explicit Hub(Rank self) : self_(self) {}
   void arrived(BytesView header, BytesView payload);
@@ -58,13 +58,13 @@ class Hub {
   std::condition_variable changed_;
   std::vector<std::shared_ptr<drivers::UcxOutgoing>> seen_to_;
   bool ends_ = false;
-  std::thread thread_;  // from the first see_to() on
+  std::thread thread_;  // started by the first see_to()
   std::map<Name, End*> senders_, receivers_;
-  std::map<Name, Header> hellos_;  // that no end has taken
+  std::map<Name, Header> hellos_;  // hellos that no end has taken yet
   std::unique_ptr<drivers::UcxWorker> worker_;
 };
 
-/// What the ends of a channel work with, and do not own.
+/// The context of a channel's ends, which they do not own.
 struct ChannelContext {
   Hub* hub = nullptr;
   drivers::UcxPeer* peer = nullptr;

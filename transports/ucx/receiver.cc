@@ -65,11 +65,11 @@ class UcxReceiver final : public Receiver, private Hub::End {
     if (lost.ok() && !left_) return {};
     return Status(Code::remote_error,
                   fmt::format("rank {} ended {} after {} messages: {}", spec_.peer, incoming_name(spec_),
-                              taken_, left_ ? "it was closed there" : lost.message()));
+                              taken_, left_ ? "the sender closed the channel" : lost.message()));
   }
 
   struct Slot {
-    uint64_t message = 0;  // 1 + the one that is in it
+    uint64_t message = 0;  // number of the message in the slot plus 1; 0: none
     uint64_t tag = 0;
     uint32_t bytes = 0;
   };
@@ -80,7 +80,7 @@ class UcxReceiver final : public Receiver, private Hub::End {
 
   bool take(const Header& header, BytesView payload) override {
     if (header.kind == Kind::hello) return begin(header);
-    if (header.life != life_) return true;  // of an earlier life
+    if (header.life != life_) return true;  // belongs to an earlier life
     if (header.kind == Kind::left)
       left_ = true;
     else
@@ -88,7 +88,7 @@ class UcxReceiver final : public Receiver, private Hub::End {
     return true;
   }
 
-  /// A life that has brought nothing gives way to a later one: the sender that began it is gone.
+  /// A life without messages is replaced by a later one, because its sender has gone.
   bool begin(const Header& hello) {
     if (hello.life <= life_) return true;
     if (any_) return false;
@@ -105,12 +105,11 @@ class UcxReceiver final : public Receiver, private Hub::End {
     any_ = true;
     if (header.number < taken_ || header.number >= taken_ + spec_.slots ||
         payload.size() > spec_.slot_bytes) {
-      error_ =
-          Status(Code::remote_error,
-                 fmt::format("{} brought message {} of {} bytes where messages {} to {} of at most {} were "
-                             "expected",
-                             incoming_name(spec_), header.number, payload.size(), taken_,
-                             taken_ + spec_.slots - 1, spec_.slot_bytes));
+      error_ = Status(
+          Code::remote_error,
+          fmt::format("{} delivered message {} of {} bytes; expected messages {} to {} of at most {} bytes",
+                      incoming_name(spec_), header.number, payload.size(), taken_, taken_ + spec_.slots - 1,
+                      spec_.slot_bytes));
       return;
     }
     const uint64_t slot = header.number % spec_.slots;
@@ -124,10 +123,10 @@ class UcxReceiver final : public Receiver, private Hub::End {
   const LinkSpec spec_;
   SlotArray slots_;
   std::vector<Slot> arrived_;
-  int64_t life_ = 0;      // of the sender; 0: none has said hello
-  bool any_ = false;      // it has brought messages
-  bool left_ = false;     // it is gone
-  bool wanting_ = false;  // the last look found nothing
+  int64_t life_ = 0;      // life of the sender; 0: no hello has arrived
+  bool any_ = false;      // a message of this life has arrived
+  bool left_ = false;     // the sender has left
+  bool wanting_ = false;  // the last poll found no message
   uint64_t taken_ = 0;
   Message message_;
   Status error_;

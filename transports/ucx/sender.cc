@@ -10,11 +10,11 @@
 namespace weir::ucx {
 namespace {
 
-/// Slots and their headers, which UCX may need longer than the end lives.
+/// Slots and their headers; UCX may need them longer than the end lives.
 struct Outgoing : drivers::UcxOutgoing {
   explicit Outgoing(const LinkSpec& spec) : slots(spec.slots, spec.slot_bytes), headers(spec.slots) {}
   SlotArray slots;
-  std::vector<Header> headers;  // by slot
+  std::vector<Header> headers;  // header of the message in each slot
 };
 
 class UcxSender final : public Sender, private Hub::End {
@@ -66,7 +66,7 @@ class UcxSender final : public Sender, private Hub::End {
     return move();
   }
 
-  /// What UCX has is pushed out by the hub from here on.
+  /// Delegates the remaining messages to the hub.
   bool flushed() const override {
     const auto lock = hub_.lock();
     return flushing_ == published_;
@@ -80,11 +80,11 @@ class UcxSender final : public Sender, private Hub::End {
       hub_.worker().flush(peer_, flush_);
       if (flush_->under_way > 0) hub_.see_to(flush_);
     }
-    if (published_ == taken_ && welcome_) return {};  // wants nothing
+    if (published_ == taken_ && welcome_) return {};  // no acknowledgement is due
     const Status* const trouble = !outgoing_->trouble.ok() ? &outgoing_->trouble : &flush_->trouble;
     if (!trouble->ok()) return broken(trouble->message());
     if (const Status lost = peer_.state(); !lost.ok()) return broken(lost.message());
-    return closed_ ? broken("it was closed there") : Status();
+    return closed_ ? broken("the receiver closed the channel") : Status();
   }
 
   Header header(Kind kind, uint64_t number) const {
@@ -98,7 +98,7 @@ class UcxSender final : public Sender, private Hub::End {
   }
 
   bool take(const Header& header, BytesView) override {
-    if (header.life != life_) return true;  // to an earlier life
+    if (header.life != life_) return true;  // belongs to an earlier life
     welcome_ = true;
     if (header.kind == Kind::closed) closed_ = true;
     if (header.kind == Kind::credit && header.number <= published_) taken_ = std::max(taken_, header.number);
@@ -107,7 +107,7 @@ class UcxSender final : public Sender, private Hub::End {
 
   Status broken(const std::string& why) const {
     return Status(Code::remote_error,
-                  fmt::format("rank {} broke {} with {} messages under way: {}", spec_.peer,
+                  fmt::format("connection to rank {} lost on {}; {} messages in flight: {}", spec_.peer,
                               outgoing_name(spec_), published_ - taken_, why));
   }
 
@@ -121,8 +121,8 @@ class UcxSender final : public Sender, private Hub::End {
   bool welcome_ = false;
   bool closed_ = false;
   uint64_t published_ = 0;
-  uint64_t taken_ = 0;     // given back by the receiver
-  uint64_t flushing_ = 0;  // all messages before it go out without us
+  uint64_t taken_ = 0;     // number of messages that the receiver has released
+  uint64_t flushing_ = 0;  // all messages before it are sent by the hub
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace weir {
 namespace {
 
 constexpr uint32_t kUcxAddressVersion = 1;
-// Of its TCP; which way it takes, and what that gives, UCX does not say.
+// Estimate for TCP over loopback; UCX reports neither the transport that it uses nor its speed.
 constexpr Cost kUcxCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
 
 class UcxTransport final : public Transport {
@@ -51,7 +51,7 @@ class UcxTransport final : public Transport {
   Result<Bytes> worker_address_of(BytesView address) const {
     WEIR_TRY(no_hub_);
     if (address.empty())
-      return Status(Code::invalid_usage, "the peer has no UCX that can be used; its log says why");
+      return Status(Code::invalid_usage, "the peer has no usable UCX; its log gives the reason");
     ByteReader reader(address);
     const Result<AddressHead> head = read_address(reader, name(), kUcxAddressVersion);
     WEIR_TRY(head.status());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// ucx: whatever UCX can reach, by active messages: networks and devices that weir has no driver for.
+/// ucx: reaches whatever UCX reaches, with active messages: also networks and devices for which weir has no
+/// driver.
 ///
-/// Each communicator rank has one worker; all of its channels share it. A sender's end says hello to the
-/// receiver's worker, which says welcome; then messages go one way and credits for slots that were given back
-/// the other. Which of its ways UCX takes, UCX_TLS and UCX_NET_DEVICES decide.
+/// Each communicator rank has one worker, which all of its channels share. A sending end sends a hello to the
+/// receiver's worker, which answers with a welcome; then messages are sent in one direction, and credits for
+/// released slots in the other. UCX_TLS and UCX_NET_DEVICES select the transports that UCX uses.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What travels between workers of ucx; for the files of this folder only.
+/// Protocol between workers of ucx; for the files of this folder only.
 ///
-/// Each active message is a header and, of kind `message`, a payload. Numbers are in host order; weir runs on
-/// little-endian machines only.
+/// Each active message is a header and, for kind `message`, a payload. Numbers are in host order; weir runs
+/// on little-endian machines only.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace weir::ucx {
 inline constexpr uint32_t kMagic = 0x75637877;
 
 enum class Kind : uint32_t {
-  hello,    ///< from the sending end: it is there, and of this shape
-  message,  ///< from it: message `number`
-  left,     ///< from it: it has published `number` messages, and is gone
-  welcome,  ///< from the receiving end: the hello of this life was heard
-  credit,   ///< from it: `number` messages were given back
-  closed    ///< from it: it is gone
+  hello,    ///< sender: its life and shape
+  message,  ///< sender: message `number`
+  left,     ///< sender: it has published `number` messages and closed
+  welcome,  ///< receiver: it has received the hello of this life
+  credit,   ///< receiver: it has released `number` messages
+  closed    ///< receiver: it has closed
 };
 constexpr bool is_for_receiver(Kind kind) { return kind <= Kind::left; }
 
@@ -28,7 +28,7 @@ struct Header {
   Kind kind = Kind::hello;
   Rank from = 0;
   uint32_t channel = 0;
-  int64_t life = 0;  ///< time at which the sending end was opened: later lives of a channel have a later one
+  int64_t life = 0;  ///< time at which the sending end was opened; later lives of a channel have a later one
   uint64_t number = 0;
   uint64_t tag = 0;
   uint32_t slots = 0;

@@ -15,8 +15,8 @@ void Memory::Unmap::operator()(std::byte* pages) const { munmap(pages, bytes); }
 Result<Memory> Memory::allocate(size_t bytes) {
   void* const pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) {
-    return Status(Code::system_error, fmt::format("no memory for the {} bytes of a channel's slots: {}",
-                                                  bytes, std::generic_category().message(errno)));
+    return Status(Code::system_error, fmt::format("cannot allocate {} bytes for a channel's slots: {}", bytes,
+                                                  std::generic_category().message(errno)));
   }
   Memory memory(std::unique_ptr<std::byte, Unmap>(static_cast<std::byte*>(pages), Unmap{bytes}));
   madvise(pages, bytes, MADV_DONTFORK);
@@ -45,8 +45,8 @@ Result<LentMemory> LentMemory::enroll(SlotMemory& memory, std::span<drivers::Ver
     if (!region.ok())
       return Status(
           region.status().code(),
-          fmt::format("{}; nor by its addresses: {}", file.ok() ? by_file.message() : file.status().message(),
-                      region.status().message()));
+          fmt::format("{}; registration by address failed, too: {}",
+                      file.ok() ? by_file.message() : file.status().message(), region.status().message()));
     made.regions_[device] = std::move(*region);
   }
   return made;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Memory that RDMA devices read and write: pages of this process, and what the transport was lent.
+/// Memory that RDMA devices read and write: pages of this process, and memory that was registered with
+/// Transport::lend.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +15,14 @@
 
 namespace weir::verbs {
 
-/// Kept out of forked children: else the kernel would move the parent's pages away from under the devices
-/// when it writes to them.
+/// Not inherited by forked children: otherwise copy-on-write would give the parent new pages that the devices
+/// do not use.
 class Memory {
  public:
   static Result<Memory> allocate(size_t bytes);
 
   std::byte* begin() const { return pages_.get(); }
-  /// Registered with the device once, whoever asks how often.
+  /// Registers the memory with the device; repeated calls return the same region.
   Result<const drivers::VerbsRegion*> enroll(drivers::VerbsDevice& device);
 
  private:
@@ -33,19 +34,19 @@ class Memory {
 
   std::unique_ptr<std::byte, Unmap> pages_;
   std::map<drivers::VerbsDevice*, std::unique_ptr<drivers::VerbsRegion>>
-      regions_;  // forgotten before the pages go
+      regions_;  // destroyed before the pages are unmapped
 };
 
-/// Memory of a GPU, registered with all devices that may come to use it.
+/// Memory of a GPU, registered with all devices that may use it.
 class LentMemory {
  public:
-  /// By its file, or else by its addresses. `memory` outlives it.
+  /// Registers by file descriptor, or else by address. `memory` outlives it.
   static Result<LentMemory> enroll(SlotMemory& memory, std::span<drivers::VerbsDevice* const> devices);
 
   bool is(const SlotMemory& memory) const { return memory_ == &memory; }
-  /// Whether all these bytes are in it.
+  /// Whether it contains all these bytes.
   bool has(const std::byte* begin, size_t bytes) const;
-  /// Null: of another device.
+  /// Null for a device with which it is not registered.
   const drivers::VerbsRegion* region(drivers::VerbsDevice& device) const;
 
  private:

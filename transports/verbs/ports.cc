@@ -24,7 +24,8 @@ using drivers::VerbsGid;
 using drivers::VerbsPort;
 using Address = std::array<uint8_t, 16>;
 
-constexpr Address kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};  // and four bytes of IPv4
+constexpr Address kMapped = {0, 0, 0, 0, 0,    0,
+                             0, 0, 0, 0, 0xff, 0xff};  // followed by the four bytes of an IPv4 address
 constexpr uint32_t kMappedBits = 96;
 
 bool same_head(const Address& a, const Address& b, uint32_t bits) {
@@ -36,7 +37,7 @@ bool same_head(const Address& a, const Address& b, uint32_t bits) {
 bool is_ipv4(const Address& gid) { return same_head(gid, kMapped, kMappedBits); }
 bool is_link_local(const Address& gid) { return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80; }
 
-/// NCCL_IB_ADDR_RANGE: "10.0.0.0/8", "fd00::/8".
+/// Value of NCCL_IB_ADDR_RANGE: "10.0.0.0/8", "fd00::/8".
 struct Range {
   Address head{};
   uint32_t bits = 0;
@@ -76,7 +77,7 @@ std::string list_text(const VerbsPort& port) {
   return text.empty() ? "no GIDs" : "the GIDs " + text;
 }
 
-/// What is asked of a GID on Ethernet.
+/// Required properties of a GID on Ethernet.
 struct GidWish {
   VerbsGid::Kind kind = VerbsGid::Kind::roce_v2;
   int family = AF_UNSPEC;
@@ -88,16 +89,17 @@ struct GidWish {
     if (equals_ignoring_case(options.ib_addr_family, "AF_INET")) wish.family = AF_INET;
     if (equals_ignoring_case(options.ib_addr_family, "AF_INET6")) wish.family = AF_INET6;
     if (wish.family == AF_UNSPEC && !options.ib_addr_family.empty()) {
-      return Status(Code::invalid_argument,
-                    fmt::format("NCCL_IB_ADDR_FAMILY={} is no address family; expected AF_INET or AF_INET6",
-                                options.ib_addr_family));
+      return Status(
+          Code::invalid_argument,
+          fmt::format("NCCL_IB_ADDR_FAMILY={} is not an address family; expected AF_INET or AF_INET6",
+                      options.ib_addr_family));
     }
     if (options.ib_addr_range.empty()) return wish;
     wish.range = Range::parse(options.ib_addr_range);
     if (wish.range) return wish;
     return Status(
         Code::invalid_argument,
-        fmt::format("NCCL_IB_ADDR_RANGE={} is no range of addresses; expected, for example, 10.0.0.0/8",
+        fmt::format("NCCL_IB_ADDR_RANGE={} is not an address range; expected a range such as 10.0.0.0/8",
                     options.ib_addr_range));
   }
   bool allows(const VerbsGid& gid) const {
@@ -110,11 +112,11 @@ struct GidWish {
                        family == AF_INET    ? " with IPv4"
                        : family == AF_INET6 ? " with IPv6"
                                             : "",
-                       range ? " in the range asked for" : "");
+                       range ? " in NCCL_IB_ADDR_RANGE" : "");
   }
 };
 
-/// The lower, the better.
+/// Lower values are preferred.
 int preference(const VerbsGid& gid) { return is_ipv4(gid.bytes) ? 0 : is_link_local(gid.bytes) ? 2 : 1; }
 
 bool can_route(const PortAddress& a, const PortAddress& b) {
@@ -141,7 +143,7 @@ Result<GidChoice> choose_gid(const VerbsPort& port, const Options& options) {
   if (asked >= 0 || !port.ethernet) {
     const auto found = std::ranges::find(port.gids, std::max(asked, 0), &VerbsGid::index);
     if (found != port.gids.end())
-      return GidChoice{*found, asked >= 0 ? "NCCL_IB_GID_INDEX says so" : "the port's first"};
+      return GidChoice{*found, asked >= 0 ? "selected by NCCL_IB_GID_INDEX" : "the first GID of the port"};
     return Status(Code::invalid_argument, fmt::format("there is no GID {} (NCCL_IB_GID_INDEX); {} has {}",
                                                       std::max(asked, 0), port.name(), list_text(port)));
   }
@@ -154,14 +156,13 @@ Result<GidChoice> choose_gid(const VerbsPort& port, const Options& options) {
   if (best == nullptr) {
     return Status(
         Code::invalid_argument,
-        fmt::format(
-            "no address of {} (NCCL_IB_ROCE_VERSION_NUM, NCCL_IB_ADDR_FAMILY, NCCL_IB_ADDR_RANGE); {} "
-            "has {}",
-            wish->text(), port.name(), list_text(port)));
+        fmt::format("no GID of {} (NCCL_IB_ROCE_VERSION_NUM, NCCL_IB_ADDR_FAMILY, NCCL_IB_ADDR_RANGE); {} "
+                    "has {}",
+                    wish->text(), port.name(), list_text(port)));
   }
-  return GidChoice{*best, fmt::format("the first of {}{}", wish->text(),
-                                      is_ipv4(best->bytes)         ? ", IPv4 before IPv6"
-                                      : is_link_local(best->bytes) ? ", link-local for want of a better one"
+  return GidChoice{*best, fmt::format("the first GID of {}{}", wish->text(),
+                                      is_ipv4(best->bytes)         ? ", IPv4 preferred to IPv6"
+                                      : is_link_local(best->bytes) ? ", link-local because there is no other"
                                                                    : "")};
 }
 
@@ -181,15 +182,14 @@ bool passes_hca(const std::string& list, const VerbsPort& port) {
 }
 
 PortChoice choose_ports(std::vector<VerbsPort> found, const Options& options) {
-  // Shorter names first: mlx5_2 before mlx5_10. All hosts come to the same order.
+  // Shorter names first (mlx5_2 before mlx5_10), so that all hosts have the same order.
   std::ranges::sort(found, [](const VerbsPort& a, const VerbsPort& b) {
     return std::tuple(a.device.size(), a.device, a.number) < std::tuple(b.device.size(), b.device, b.number);
   });
   PortChoice choice;
   for (VerbsPort& port : found) {
     if (!passes_hca(options.ib_hca, port)) {
-      choice.left_out.push_back(
-          fmt::format("{}: NCCL_IB_HCA={} does not mean it", port.name(), options.ib_hca));
+      choice.left_out.push_back(fmt::format("{}: excluded by NCCL_IB_HCA={}", port.name(), options.ib_hca));
     } else if (!port.active) {
       choice.left_out.push_back(fmt::format("{}: the port is down", port.name()));
     } else if (auto gid = choose_gid(port, options); !gid.ok()) {
@@ -257,7 +257,7 @@ uint32_t network_bits(const VerbsGid& gid) {
 
 namespace {
 
-/// Those near the rank's GPU; all where none is.
+/// The ports near the rank's GPU; all ports if none is near.
 std::vector<size_t> near_ones(const std::vector<PortAddress>& ports) {
   std::vector<size_t> near, all;
   for (size_t i = 0; i < ports.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which RDMA ports of this host are used, by which address, and which of them can talk to which ports of a
-/// peer. Pure functions, but for network_bits().
+/// Selects the RDMA ports of this host and their addresses, and pairs them with the ports of a peer. Pure
+/// functions, except for network_bits().
 #pragma once
 
 #include <string>
@@ -14,19 +14,20 @@
 
 namespace weir::verbs {
 
-/// The address under which a port is used, and a sentence that says why this one.
+/// The GID of a port that is used, and a sentence with the reason.
 struct GidChoice {
   drivers::VerbsGid gid;
   std::string why;
 };
 
-/// InfiniBand: NCCL_IB_GID_INDEX, or the first. Ethernet: what NCCL_IB_GID_INDEX says; else, of RoCE version
-/// NCCL_IB_ROCE_VERSION_NUM, the first in NCCL_IB_ADDR_RANGE and of NCCL_IB_ADDR_FAMILY; where no family is
-/// asked for, IPv4 before IPv6, link-local last. invalid_argument lists the addresses that there are.
+/// InfiniBand: the GID of NCCL_IB_GID_INDEX, or the first one. Ethernet: the GID of NCCL_IB_GID_INDEX if it
+/// is set; else the first one of RoCE version NCCL_IB_ROCE_VERSION_NUM, in NCCL_IB_ADDR_RANGE, and of
+/// NCCL_IB_ADDR_FAMILY; without a family, IPv4 before IPv6 and link-local last. Otherwise invalid_argument;
+/// its message lists the available GIDs.
 Result<GidChoice> choose_gid(const drivers::VerbsPort& port, const Options& options);
 
-/// True if NCCL_IB_HCA means the port: a list of name[:port] with names as prefixes; '^' first excludes, '='
-/// first (or second) means exact names.
+/// Whether NCCL_IB_HCA selects the port: a list of name[:port] with names as prefixes; a leading '^'
+/// excludes, a leading '=' (or one after '^') means exact names.
 bool passes_hca(const std::string& list, const drivers::VerbsPort& port);
 
 /// A port that is used.
@@ -35,7 +36,7 @@ struct UsedPort {
   GidChoice choice;
 };
 
-/// The active ports that NCCL_IB_HCA means and that have an address, by name; and a sentence for each port
+/// The active ports that NCCL_IB_HCA selects and that have an address, by name; and a sentence for each port
 /// that is not used.
 struct PortChoice {
   std::vector<UsedPort> used;
@@ -43,35 +44,36 @@ struct PortChoice {
 };
 PortChoice choose_ports(std::vector<drivers::VerbsPort> found, const Options& options);
 
-/// What a peer must know of a port.
+/// Properties of a port that a peer needs.
 struct PortAddress {
-  std::string name;  ///< "mlx5_0:1"
+  std::string name;  ///< name with port number: "mlx5_0:1"
   bool ethernet = false;
-  bool routable = false;  ///< RoCE v2
-  bool near = false;      ///< as near to the rank's GPU as any; false: to another, or nobody knows
+  bool routable = false;  ///< routable address (RoCE v2)
+  bool near = false;  ///< one of the ports nearest to the rank's GPU; false: another port is nearer, or the
+                      ///< distance is unknown
   uint16_t lid = 0;
-  uint32_t mtu = 0;           ///< bytes
-  uint32_t network_bits = 0;  ///< how many bits of the GID name the network; 0: not known
+  uint32_t mtu = 0;           ///< largest payload of a packet; bytes
+  uint32_t network_bits = 0;  ///< length of the network prefix of the GID, in bits; 0: unknown
   double gigabits_per_s = 0;
   std::array<uint8_t, 16> gid{};
 
   void put(ByteWriter& writer) const;
   static PortAddress get(ByteReader& reader);
-  /// "mlx5_0:1 (10.0.0.1)".
+  /// Formats "mlx5_0:1 (10.0.0.1)".
   std::string text() const;
 };
 
-/// "10.0.0.1", "fe80::1".
+/// Formats "10.0.0.1", "fe80::1".
 std::string gid_text(const std::array<uint8_t, 16>& gid);
 
-/// The length of the network's part of the address that interface `gid.interface` has, in bits of the GID; 64
-/// on InfiniBand; 0 where the interface does not say.
+/// Prefix length of the address of interface `gid.interface`, in bits of the GID; 64 on InfiniBand; 0 if the
+/// interface does not report it.
 uint32_t network_bits(const drivers::VerbsGid& gid);
 
-/// Pairs (ours, theirs) of ports that can talk, each port in one pair: those of one network, in the order of
-/// ours, between ports near the two GPUs where there are such, else those with one of them; if there is none,
-/// Ethernet ports with routable addresses of one family, first with first and so on, near ones alone if there
-/// are any.
+/// Pairs (ours, theirs) of ports that can communicate, each port in at most one pair: ports of one network,
+/// in the order of ours; pairs of ports near both GPUs if there are any, else those near one GPU. If there
+/// are none, pairs Ethernet ports with routable addresses of one family, the first with the first and so on;
+/// only near ports, if there are any.
 std::vector<std::pair<size_t, size_t>> port_pairs(const std::vector<PortAddress>& ours,
                                                   const std::vector<PortAddress>& theirs);
 

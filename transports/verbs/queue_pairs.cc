@@ -26,7 +26,7 @@ Status QueuePairs::make(const std::vector<Place>& places, const QueuePairSetting
     QueuePair queue_pair;
     queue_pair.rail = &rails_[place.rail];
     queue_pair.peer_port = place.peer_port;
-    // Packets of an earlier pair with the same number do not fit in.
+    // Random first packet number, so that packets of an earlier queue pair with the same number are rejected.
     queue_pair.first = static_cast<uint32_t>(random_bits()) & kPacketNumbers;
     const Result<SlotKeys> keys = slots.enroll(*queue_pair.rail->device);
     WEIR_TRY(keys.status());
@@ -101,7 +101,7 @@ Status QueuePairs::set_rate(double bytes_per_s) {
   Status refused = set_all(rate_);
   if (refused.ok()) return {};
   rate_ = 0;
-  static_cast<void>(set_all(0));  // a queue pair that refuses even this is broken, as poll() will say
+  static_cast<void>(set_all(0));  // if this also fails, the queue pair is broken, and poll() reports it
   return refused;
 }
 
@@ -144,18 +144,18 @@ void QueuePairs::take(uint32_t index, const Immediate& immediate, QueuePairUser&
   const bool news = !queue_pair.halted_there;
   queue_pair.halted_there = true;
   if (queue_pair.live && queue_pair.trouble.empty())
-    queue_pair.trouble = fmt::format("{} has given it up", peer_);
+    queue_pair.trouble = fmt::format("{} has abandoned it", peer_);
   if (queue_pair.halted_here && news) user.peer_halted(immediate.count);
 }
 
-/// What goes over a rail that is down will not arrive soon. But the last rail may come up again within the
-/// retries.
+/// Packets on a rail that is down do not arrive soon. But the last rail may come up again before the retries
+/// are exhausted.
 void QueuePairs::avoid_down_rails() {
   const bool other = std::ranges::any_of(
       queue_pairs_, [](const QueuePair& queue_pair) { return queue_pair.live && !queue_pair.rail->down; });
   for (QueuePair& queue_pair : queue_pairs_) {
     if (!queue_pair.live || !queue_pair.trouble.empty()) continue;
-    if (queue_pair.rail->lost) queue_pair.trouble = "the device is gone";
+    if (queue_pair.rail->lost) queue_pair.trouble = "the device was removed";
     if (queue_pair.rail->down && other) queue_pair.trouble = "the port is down";
   }
 }
@@ -163,7 +163,7 @@ void QueuePairs::avoid_down_rails() {
 void QueuePairs::give_up(uint32_t index, QueuePairUser& user) {
   QueuePair& queue_pair = queue_pairs_[index];
   queue_pair.pair->halt();
-  poll(index, user);  // what had come before
+  poll(index, user);  // completions from before the halt
   queue_pair.live = false;
   queue_pair.halted_here = true;
   --live_;
@@ -174,17 +174,16 @@ void QueuePairs::give_up(uint32_t index, QueuePairUser& user) {
     return;
   }
   if (!peer_gone_) {
-    WEIR_WARN("{} goes on without the queue pair from {} of {}: {}; {} of {} queue pairs are left", name_,
+    WEIR_WARN("{} continues without the queue pair from {} of {}: {}; {} of {} queue pairs are left", name_,
               path_of(queue_pair), peer_, queue_pair.trouble, live_, size());
   }
-  if (rate_ > 0) static_cast<void>(set_rate(rate_));  // the others get its share
+  if (rate_ > 0) static_cast<void>(set_rate(rate_));  // the other queue pairs take over its share of the rate
   announce();
   user.given_up(index);
   if (queue_pair.halted_there) user.peer_halted(index);
 }
 
-/// Tells the peer which queue pairs are halted, all of them: what was told before may have been on the queue
-/// pair that broke.
+/// Tells the peer about all halted queue pairs: earlier notices may be lost with the queue pair that broke.
 void QueuePairs::announce() {
   for (uint32_t i = 0; i < size(); ++i) {
     if (queue_pairs_[i].halted_here)

@@ -26,7 +26,7 @@ PortAddress address_of(const UsedPort& used) {
           .gid = gid.bytes};
 }
 
-/// Where some are nearer than others.
+/// Marks the rails near the GPU if only some are.
 void mark_near(std::vector<std::unique_ptr<Rail>>& rails, const NearestPorts& nearest) {
   if (rails.size() < 2 || !nearest) return;
   const std::vector<std::string> names = nearest();
@@ -60,7 +60,7 @@ Result<std::unique_ptr<Rails>> Rails::open(drivers::Verbs& verbs, const Options&
     rail->address = address_of(used);
     rail->used = std::move(used);
     rail->device = device.get();
-    WEIR_INFO(net, "RDMA port {}, {:g} Gbit/s, by GID {}: {}", rail->address.text(),
+    WEIR_INFO(net, "RDMA port {}, {:g} Gbit/s, uses GID {}: {}", rail->address.text(),
               rail->address.gigabits_per_s, rail->used.choice.gid.index, rail->used.choice.why);
     made->rails_.push_back(std::move(rail));
   }
@@ -71,7 +71,7 @@ Result<std::unique_ptr<Rails>> Rails::open(drivers::Verbs& verbs, const Options&
   }
   mark_near(made->rails_, nearest);
   if (made->rails_.empty())
-    return Status(Code::system_error, fmt::format("no RDMA port of this host can be used: {}", why));
+    return Status(Code::system_error, fmt::format("no usable RDMA port on this host: {}", why));
   return made;
 }
 
@@ -93,7 +93,7 @@ void Rails::look() {
 void Rails::note(const std::string& device, const drivers::VerbsEvent& event) {
   using Kind = drivers::VerbsEvent::Kind;
   if (event.kind == Kind::other) {
-    WEIR_INFO(net, "RDMA device {} tells: {}", device, event.text);
+    WEIR_INFO(net, "RDMA device {} reports: {}", device, event.text);
     return;
   }
   for (const auto& rail : rails_) {

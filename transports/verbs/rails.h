@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The RDMA ports that a rank uses, their devices opened, and what befalls them.
+/// The RDMA ports that a rank uses, with open devices and their events.
 #pragma once
 
 #include <atomic>
@@ -18,23 +18,23 @@ struct Rail {
   UsedPort used;
   PortAddress address;
   drivers::VerbsDevice* device = nullptr;
-  std::atomic<bool> down{false};  ///< the port is down at the moment
-  std::atomic<bool> lost{false};  ///< the device is gone for good
+  std::atomic<bool> down{false};  ///< the port is down now
+  std::atomic<bool> lost{false};  ///< the device was removed
 };
 
-/// Thread-safe: the ends of a rank's channels may be used by several threads.
+/// Thread-safe: several threads may use the ends of a rank's channels.
 class Rails {
  public:
-  /// Chooses ports and opens their devices; the log says which and why. `nearest` names ports or devices near
-  /// the rank's GPU; it is asked where there are several ports. Error: there is no port to use; the
-  /// sentence says why for each.
+  /// Selects ports and opens their devices; logs the selected ports and the reasons. `nearest` names ports or
+  /// devices near the rank's GPU; it is called if there are several ports. Fails if there is no usable port;
+  /// the error gives the reason for each.
   static Result<std::unique_ptr<Rails>> open(drivers::Verbs& verbs, const Options& options,
                                              const NearestPorts& nearest);
 
   size_t size() const { return rails_.size(); }
   Rail& operator[](size_t index) { return *rails_[index]; }
   std::vector<PortAddress> addresses() const;
-  /// Reads the events of all devices, unless that was done less than 10 ms ago. Each goes to the log with
+  /// Reads the events of all devices, unless that was done less than 10 ms ago. Logs each event with its
   /// device and port.
   void look();
 
@@ -43,7 +43,7 @@ class Rails {
 
   std::map<std::string, std::unique_ptr<drivers::VerbsDevice>> devices_;
   std::vector<std::unique_ptr<Rail>> rails_;
-  std::atomic<int64_t> looked_{0};  // when, in ns
+  std::atomic<int64_t> looked_{0};  // time of the last look(); ns
 };
 
 }  // namespace weir::verbs

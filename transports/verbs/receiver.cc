@@ -11,7 +11,7 @@
 namespace weir::verbs {
 namespace {
 
-/// What has come of the message that belongs into a slot next.
+/// The arrived parts of the next message of a slot.
 struct Coming {
   uint64_t parts = 0;  // one bit each
   bool complete = false;
@@ -62,8 +62,8 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
   Status progress() override {
     if (!ready_) return ready().status();
     if (!error_.ok()) return error_;
-    // Looked at before the queue pairs: what the sender wrote before it closed is found by the look that
-    // follows.
+    // Serve this connection first: messages that the sender wrote before it closed are then found in the
+    // queue pairs.
     connection_.serve();
     if (!connection_.ended().empty()) queue_pairs_.expect_no_more();
     queue_pairs_.serve(*this);
@@ -82,8 +82,8 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
  private:
   Coming& front() { return coming_[taken_ % spec_.slots]; }
 
-  /// Meets the sender at the listener. A connection that ended before the channel worked was of an earlier
-  /// life.
+  /// Collects the sender's connection from the listener. A connection that ended before the channel worked
+  /// belongs to an earlier life of the channel.
   Status set_up() {
     if (!connection_.open() || !connection_.ended().empty()) {
       auto socket = listener_.collect(delivery_key(context_.uid, spec_.peer, spec_.self, spec_.channel));
@@ -129,7 +129,7 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
         std::ranges::any_of(places,
                             [&](const auto& place) { return place.rail >= context_.rails->size(); })) {
       return Status(Code::remote_error,
-                    fmt::format("{} began {} with what is no offer of one", peer_, incoming_name(spec_)));
+                    fmt::format("{} started {} with an invalid offer", peer_, incoming_name(spec_)));
     }
     WEIR_TRY(make_queue_pairs(places, ends));
     told.put(answer);
@@ -153,18 +153,17 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
     if (what.kind != Immediate::Kind::data) return;
     last_queue_pair_ = queue_pair;
     const uint32_t ahead = what.ahead_of(taken_);
-    if (ahead >= spec_.slots) return;  // taken already, and sent again since a queue pair broke
+    if (ahead >= spec_.slots) return;  // already taken, and retransmitted since a queue pair broke
     const uint64_t sequence = taken_ + ahead;
     Coming& coming = coming_[sequence % spec_.slots];
     coming.parts |= uint64_t{1} << what.part;
-    if (coming.complete || (coming.parts & 1) == 0) return;  // the head comes with the first part
+    if (coming.complete || (coming.parts & 1) == 0) return;  // the head arrives with part 0
     const MessageHead& head = *slots_.head(sequence);
     if (head.sequence != sequence || head.bytes > spec_.slot_bytes || head.parts == 0 || head.parts > 64) {
       error_ = Status(
           Code::remote_error,
           fmt::format(
-              "{} brought message {} of {} bytes in {} parts where message {} of at most {} bytes was "
-              "expected",
+              "{} delivered message {} of {} bytes in {} parts; expected message {} of at most {} bytes",
               incoming_name(spec_), head.sequence, head.bytes, head.parts, sequence, spec_.slot_bytes));
       return;
     }
@@ -172,11 +171,11 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
   }
 
   void completed(uint32_t, uint64_t) override {}
-  void given_up(uint32_t) override { credit_due_ = true; }  // the last one may be lost
+  void given_up(uint32_t) override { credit_due_ = true; }  // the last credit may be lost
   void peer_halted(uint32_t) override {}
 
-  /// Tells the sender how many messages were taken, unless so much is under way that one more will do for
-  /// several.
+  /// Tells the sender how many messages were taken, unless so many requests are in flight that a later credit
+  /// can cover several messages.
   void credit() {
     credit_due_ = true;
     if (queue_pairs_.live() == 0) return;
@@ -196,15 +195,15 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
   SetupConnection connection_;
   Slots slots_;
   QueuePairs queue_pairs_;
-  std::vector<Coming> coming_;  // by slot
+  std::vector<Coming> coming_;  // state of the next message of each slot
   bool answered_ = false;
   bool ready_ = false;
   uint64_t taken_ = 0;
   Message message_;
   bool held_ = false;     // message_ is the oldest message
-  bool wanting_ = false;  // the last look found nothing
+  bool wanting_ = false;  // the last poll found no message
   bool credit_due_ = false;
-  uint32_t last_queue_pair_ = 0;  // that brought something
+  uint32_t last_queue_pair_ = 0;  // queue pair of the last arrival
   Status error_;
 };
 

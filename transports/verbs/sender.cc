@@ -13,12 +13,12 @@
 namespace weir::verbs {
 namespace {
 
-constexpr uint64_t kPartsPerId = 64;                  // ids of posts: message * 64 + part
-constexpr uint64_t kMostBodyParts = kPartsPerId - 1;  // heads may be apart, as parts of their own
+constexpr uint64_t kPartsPerId = 64;                  // ids of posts: message * kPartsPerId + part
+constexpr uint64_t kMostBodyParts = kPartsPerId - 1;  // separate heads count as parts
 constexpr size_t kPartAlign = 128;
-constexpr size_t kLeastPart = 4096;  // smaller messages are not split
+constexpr size_t kLeastPart = 4096;  // bytes; smaller messages are not split
 
-/// One part of a message under way.
+/// One part of a message in flight.
 struct Part {
   uint32_t queue_pair = 0;
   bool arrived = false;
@@ -43,7 +43,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
     connection_.serve();
   }
 
-  /// Makes the queue pairs and the offer. `depth` requests per queue pair.
+  /// Creates the queue pairs and the offer. `depth`: requests per queue pair.
   Status begin(const std::vector<QueuePairs::Place>& places, const QueuePairSettings& settings,
                uint32_t depth) {
     WEIR_TRY(queue_pairs_.make(places, settings, depth, slots_));
@@ -69,7 +69,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
 
   void publish(uint64_t tag, uint32_t bytes) override {
     std::vector<Part>& parts = parts_[published_ % spec_.slots];
-    const size_t own = apart() ? 1 : 0;  // of the head
+    const size_t own = apart() ? 1 : 0;  // a separate head is a part
     const size_t total = bytes + (apart() ? 0 : sizeof(MessageHead));
     const size_t wanted = std::max<size_t>(
         least_parts_, split_ ? std::min<size_t>(queue_pairs_.live(), total / kLeastPart) : 1);
@@ -90,7 +90,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
     if (credited_ == published_ && !wanting_) return {};
     if (!queue_pairs_.status().ok()) error_ = queue_pairs_.status();
     if (credited_ < published_ && !connection_.ended().empty()) {
-      error_ = Status(Code::remote_error, fmt::format("{} ended {} over {} with {} messages not taken: {}",
+      error_ = Status(Code::remote_error, fmt::format("{} ended {} over {} with {} messages not received: {}",
                                                       peer_, outgoing_name(spec_), queue_pairs_.paths(),
                                                       published_ - credited_, connection_.ended()));
     }
@@ -104,7 +104,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
     return true;
   }
 
-  /// True where the devices do it. Repeating the same costs nothing.
+  /// Returns true if the devices limit the rate. Repeated calls with the same rate cost nothing.
   bool pace(double bytes_per_s) override {
     if (!ready_) return false;
     if (bytes_per_s == pace_) return paced_;
@@ -114,7 +114,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
   }
 
  private:
-  /// Heads travel as parts of their own.
+  /// Whether heads are sent as separate parts.
   bool apart() const { return slots_.apart() || remote_.apart != 0; }
   static size_t part_bytes(size_t total, size_t parts) {
     return ((total + parts - 1) / parts + kPartAlign - 1) / kPartAlign * kPartAlign;
@@ -127,8 +127,8 @@ class VerbsSender final : public Sender, private QueuePairUser {
     return std::ranges::all_of(parts_[message % spec_.slots], &Part::arrived);
   }
 
-  /// Connects when it is first asked, not before: a listener does not wait long for who connects and says
-  /// nothing, and between opening a channel and asking whether it is ready much may be done.
+  /// Connects to the listener on the first call, not before: a listener soon drops connections that send
+  /// nothing, and long work may come between opening a channel and its first ready().
   Status set_up() {
     if (!connection_.open()) {
       Result<Socket> socket = Socket::start_connect(listener_);
@@ -156,8 +156,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
     if (!reader.ok() || answer.queue_pairs != queue_pairs_.size() ||
         reader.remaining() != answer.queue_pairs * sizeof(QueuePairEnd)) {
       return Status(Code::remote_error,
-                    fmt::format("{} answered the offer of {} with what is no answer to it", peer_,
-                                outgoing_name(spec_)));
+                    fmt::format("{} sent an invalid answer to the offer of {}", peer_, outgoing_name(spec_)));
     }
     remote_ = answer;
     for (uint32_t i = 0; i < queue_pairs_.size(); ++i)
@@ -167,7 +166,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
     return {};
   }
 
-  /// Looks whether the peer has closed, and what it had taken until then.
+  /// Checks whether the peer has closed, and how many messages it had taken.
   void serve_connection() {
     connection_.serve();
     if (const auto payload = connection_.take(FrameKind::fin)) {
@@ -179,7 +178,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
   }
 
   void post(uint64_t message, uint32_t part) {
-    if (queue_pairs_.live() == 0) return;  // progress() will say so
+    if (queue_pairs_.live() == 0) return;  // progress() reports the error
     std::vector<Part>& parts = parts_[message % spec_.slots];
     const uint32_t queue_pair = queue_pairs_.next();
     parts[part] = {.queue_pair = queue_pair, .arrived = false};
@@ -216,13 +215,13 @@ class VerbsSender final : public Sender, private QueuePairUser {
 
   void arrived(uint32_t, const Immediate& what) override {
     if (what.kind != Immediate::Kind::credit) return;
-    // An older one may come later, over another queue pair.
+    // An older credit may arrive later, over another queue pair.
     const uint32_t ahead = what.ahead_of(credited_);
     if (ahead <= published_ - credited_) credited_ += ahead;
     free_slots();
   }
 
-  /// A slot is free when its message was taken and the devices are done with it, or were halted.
+  /// A slot is free when its message was taken and the devices have completed or halted its requests.
   void free_slots() {
     while (free_ < credited_) {
       const std::vector<Part>& parts = parts_[free_ % spec_.slots];
@@ -238,8 +237,8 @@ class VerbsSender final : public Sender, private QueuePairUser {
     free_slots();
   }
 
-  /// Sends again what was on the queue pair and nobody has confirmed, also what the device called done: the
-  /// peer may not have looked at it.
+  /// Retransmits unacknowledged parts of the queue pair, also those that the device has completed: the peer
+  /// may not have processed them.
   void peer_halted(uint32_t queue_pair) override {
     uint64_t again = 0;
     for (uint64_t message = credited_; message < published_; ++message) {
@@ -250,7 +249,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
         ++again;
       }
     }
-    WEIR_INFO(net, "{}: {} parts of messages are sent again over other queue pairs", outgoing_name(spec_),
+    WEIR_INFO(net, "{}: retransmitting {} parts of messages over other queue pairs", outgoing_name(spec_),
               again);
   }
 
@@ -264,17 +263,17 @@ class VerbsSender final : public Sender, private QueuePairUser {
   SetupConnection connection_;
   Slots slots_;
   QueuePairs queue_pairs_;
-  const uint32_t least_parts_;            // of every message, so that none is too long for the device
-  std::vector<std::vector<Part>> parts_;  // by slot
-  Answer remote_;                         // where the peer's slots are
-  double pace_ = 0;                       // asked for last
-  bool paced_ = true;                     // the devices see to it
+  const uint32_t least_parts_;            // parts of every message at least, as the device limits their size
+  std::vector<std::vector<Part>> parts_;  // parts of the message in each slot
+  Answer remote_;                         // the peer's slots
+  double pace_ = 0;                       // last requested rate; bytes per second
+  bool paced_ = true;                     // the devices limit the rate
   bool answered_ = false;
   bool ready_ = false;
-  bool wanting_ = false;  // the last look for a slot found none
+  bool wanting_ = false;  // the last poll found no free slot
   uint64_t published_ = 0;
   uint64_t credited_ = 0;  // all messages before it were taken
-  uint64_t free_ = 0;      // the slots of all messages before it may be used again
+  uint64_t free_ = 0;      // the slots of all messages before it are free
   Status error_;
 };
 
@@ -302,12 +301,11 @@ Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
   const uint32_t parts = most_parts(context.settings, queue_pairs, spec.slot_bytes, most_bytes);
   const uint32_t least = most_parts({}, 1, spec.slot_bytes, most_bytes);
   if (spec.channel >= kMostChannels || spec.slots > kMostSlots || least > kMostBodyParts) {
-    return Status(
-        Code::invalid_argument,
-        fmt::format("{} was asked for with {} slots of {} bytes; verbs has channels below {} of at most {} "
-                    "slots, each sent as at most {} requests of {} bytes",
-                    outgoing_name(spec), spec.slots, spec.slot_bytes, kMostChannels, kMostSlots,
-                    kMostBodyParts, most_bytes));
+    return Status(Code::invalid_argument, fmt::format("{} cannot be opened with {} slots of {} bytes; verbs "
+                                                      "supports channel numbers below {}, at most {} "
+                                                      "slots, each sent as at most {} requests of {} bytes",
+                                                      outgoing_name(spec), spec.slots, spec.slot_bytes,
+                                                      kMostChannels, kMostSlots, kMostBodyParts, most_bytes));
   }
   Result<Slots> slots = Slots::make(spec, context.lent);
   WEIR_TRY(slots.status());

@@ -24,7 +24,8 @@ Result<SlotKeys> Slots::enroll(drivers::VerbsDevice& device) {
   const RegionKeys heads{(*pages)->local_key(), (*pages)->remote_key()};
   if (lent_ == nullptr) return SlotKeys{heads, heads};
   const drivers::VerbsRegion* const bodies = lent_->region(device);
-  if (bodies == nullptr) return Status(Code::internal_error, "a device was not lent the memory of its slots");
+  if (bodies == nullptr)
+    return Status(Code::internal_error, "the memory of the slots is not registered with the device");
   return SlotKeys{heads, {bodies->local_key(), bodies->remote_key()}};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where the messages of one end of a channel of verbs lie: heads in pages of this process, bodies behind
-/// them, or apart, in memory that the transport was lent.
+/// Positions of the messages of one end of a channel of verbs: heads in pages of this process; bodies behind
+/// them, or separately, in memory that was registered with Transport::lend.
 #pragma once
 
 #include "transports/transport.h"
@@ -9,7 +9,7 @@
 
 namespace weir::verbs {
 
-/// Of registered memory: for requests of this end, and for those of the peer.
+/// Keys of registered memory: for requests of this end, and for those of the peer.
 struct RegionKeys {
   uint32_t local = 0;
   uint32_t remote = 0;
@@ -21,7 +21,7 @@ struct SlotKeys {
 
 class Slots {
  public:
-  /// `lent`: where LinkSpec::lent is, else null; outlives the slots.
+  /// `lent`: the memory that contains LinkSpec::lent, else null; outlives the slots.
   static Result<Slots> make(const LinkSpec& spec, const LentMemory* lent);
 
   bool apart() const { return lent_ != nullptr; }
@@ -32,7 +32,7 @@ class Slots {
   size_t head_stride() const { return head_stride_; }
   size_t body_stride() const { return body_stride_; }
 
-  /// Registers with the device what is not yet.
+  /// Registers memory with the device that is not registered yet.
   Result<SlotKeys> enroll(drivers::VerbsDevice& device);
 
  private:

@@ -21,10 +21,10 @@ using verbs::PortAddress;
 constexpr uint32_t kVerbsAddressVersion = 3;
 constexpr uint32_t kMostPorts = 1024;
 constexpr uint32_t kInlineBytes = 256;
-// Half a round trip of a small message between adapters of recent years.
+// Half a round trip of a small message between recent adapters.
 constexpr double kVerbsLatencyUs = 3;
 
-/// Who wrote a transport address.
+/// Owner of a transport address.
 struct VerbsPeer {
   Rank rank = 0;
   SocketAddress listener;
@@ -56,7 +56,7 @@ class VerbsTransport final : public Transport {
                  const Options& options, const NearestPorts& nearest)
       : self_(self), machine_(host_identity("")), listener_(listener), settings_(settings_of(options)) {
     if (options.ib_disable) {
-      no_rails_ = Status(Code::invalid_usage, "NCCL_IB_DISABLE=1 forbids RDMA devices");
+      no_rails_ = Status(Code::invalid_usage, "RDMA devices are disabled (NCCL_IB_DISABLE=1)");
     } else if (!verbs.ok()) {
       no_rails_ = verbs.status();
     } else {
@@ -93,7 +93,7 @@ class VerbsTransport final : public Transport {
     const Result<VerbsPeer> owner = owner_of(peer_address);
     if (!owner.ok()) return owner.status();
     count_at_ports();
-    // Neighbouring queue pairs are of different rails: messages take turns on them.
+    // Adjacent queue pairs use different rails, since messages use the queue pairs round-robin.
     std::vector<verbs::QueuePairs::Place> places;
     const auto pairs = port_pairs(rails_->addresses(), owner->ports);
     for (uint32_t i = 0; i < settings_.per_rail; ++i) {
@@ -142,7 +142,7 @@ class VerbsTransport final : public Transport {
   }
 
  private:
-  /// From the first channel on: who uses none need not ask.
+  /// Called when a channel is opened; transports without channels do not count.
   void count_at_ports() {
     std::vector<drivers::RdmaCounters::Port> ports;
     for (size_t i = 0; i < rails_->size(); ++i)
@@ -158,17 +158,17 @@ class VerbsTransport final : public Transport {
       if (lent.has(spec.lent, bytes)) made.lent = &lent;
     if (made.lent != nullptr && spec.slot_bytes % 64 == 0) return made;
     return Status(Code::invalid_argument,
-                  fmt::format("{} slots of {} bytes at {} are not in memory that verbs was lent", spec.slots,
-                              spec.slot_bytes, static_cast<void*>(spec.lent)));
+                  fmt::format("{} slots of {} bytes at {} are not in memory that was registered with verbs",
+                              spec.slots, spec.slot_bytes, static_cast<void*>(spec.lent)));
   }
 
-  /// The owner of the transport address, if we have ports in common.
+  /// The owner of the transport address, if both ranks have ports in a common network.
   Result<VerbsPeer> owner_of(BytesView address) const {
     WEIR_TRY(no_rails_);
     if (listener_ == nullptr)
-      return Status(Code::invalid_usage, "this process does not listen at any address");
+      return Status(Code::invalid_usage, "this process does not listen on any address");
     if (address.empty())
-      return Status(Code::invalid_usage, "the peer has no RDMA port that can be used; its log says why");
+      return Status(Code::invalid_usage, "the peer has no usable RDMA port; its log gives the reason");
     ByteReader reader(address);
     const Result<AddressHead> head = read_address(reader, name(), kVerbsAddressVersion);
     if (!head.ok()) return head.status();
@@ -181,18 +181,19 @@ class VerbsTransport final : public Transport {
     if (!reader.ok() || count == 0 || count > kMostPorts) return short_address(name(), head->rank);
     const std::vector<PortAddress> ours = rails_->addresses();
     if (!port_pairs(ours, owner.ports).empty()) return owner;
-    return Status(Code::invalid_usage,
-                  fmt::format("the RDMA ports of rank {}, {}, are in no network of ours, {}", head->rank,
-                              list_text(owner.ports), list_text(ours)));
+    return Status(
+        Code::invalid_usage,
+        fmt::format("the RDMA ports of rank {}, {}, share no network with the ports of this rank, {}",
+                    head->rank, list_text(owner.ports), list_text(ours)));
   }
 
   const Identity self_;
-  const uint64_t machine_;  ///< loopback joins hosts that NCCL_HOSTID only pretends to be apart
+  const uint64_t machine_;  ///< real machine: loopback connects hosts that NCCL_HOSTID only simulates
   Listener* const listener_;
   const verbs::QueuePairSettings settings_;
   std::unique_ptr<drivers::Verbs> verbs_;
   std::unique_ptr<verbs::Rails> rails_;
-  std::list<verbs::LentMemory> lent_;  ///< its regions are forgotten before the devices
+  std::list<verbs::LentMemory> lent_;  ///< its regions are destroyed before the devices
   Status no_rails_;
   LiveNetCounters live_counters_;
   drivers::RdmaCounters ports_{drivers::files_below("")};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// verbs: ranks whose hosts have RDMA devices (InfiniBand, RoCE), by reliable queue pairs of libibverbs.
+/// verbs: connects ranks whose hosts have RDMA devices (InfiniBand, RoCE), with reliable queue pairs of
+/// libibverbs.
 ///
-/// Reaches whoever has an RDMA port in a network of ours. The two ends of a channel meet at the receiver's
-/// listener; from then on messages are written by the devices straight into the receiver's slots, over all
-/// ports that both hosts can use for each other (rails).
+/// Reaches peers with an RDMA port in a network of this host. The two ends of a channel connect at the
+/// receiver's listener; then the devices write messages directly into the receiver's slots, over all pairs of
+/// ports that can communicate (rails).
 #pragma once
 
 #include <memory>
@@ -15,9 +16,9 @@
 
 namespace weir {
 
-/// `listener` may be null. `verbs` may be an error, then nobody is reached, and why_not says why. Of the
-/// options those count whose names begin with NCCL_IB_. Ports that are `nearest` are used where they serve; a
-/// transport that does not know its GPU uses all.
+/// `listener` may be null. `verbs` may be an error; then no peer can be reached, and why_not contains that
+/// error. Only the options NCCL_IB_* apply. Ports that `nearest` names are preferred; if the rank has no GPU,
+/// all ports are used.
 std::unique_ptr<Transport> make_verbs(const Identity& self, Listener* listener,
                                       Result<std::unique_ptr<drivers::Verbs>> verbs, const Options& options,
                                       const NearestPorts& nearest = {});

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the two ends of a channel of verbs tell each other; for the files of this folder only.
+/// Protocol between the two ends of a channel of verbs; for the files of this folder only.
 ///
 /// Over a connection that the sender delivers at the receiver's listener, in frames (setup_connection.h):
 ///
 ///     sender -> receiver   offer       shape of the channel, and its end of each queue pair
 ///     receiver -> sender   answer      where its slots are, and its end of each queue pair; or a refusal
 ///     sender -> receiver   go          all queue pairs work
-///     both                 fin         at the end: how many messages were published, or taken
+///     both                 fin         at the end: number of messages published, or taken
 ///
 /// Over the queue pairs, in immediates (32 bits):
 ///
 ///     sender -> receiver   data        with the bytes of one part of a message, into its slot
-///     receiver -> sender   credit      so many messages were taken, in all
-///     both                 halted      this end of queue pair n takes nothing in any more
+///     receiver -> sender   credit      total number of messages taken
+///     both                 halted      this end of queue pair n receives nothing any more
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
 #pragma once
@@ -32,13 +32,12 @@ inline constexpr uint32_t kMostSlots = 1u << 16;
 /// One end of a queue pair.
 struct QueuePairEnd {
   uint32_t pair = 0;      ///< number of the queue pair
-  uint32_t first = 0;     ///< packet number with which this end begins
-  uint32_t key = 0;       ///< of the receiver's heads, for the device of this queue pair
-  uint32_t body_key = 0;  ///< of its bodies
-  uint32_t mtu = 0;       ///< bytes
+  uint32_t first = 0;     ///< first packet number of this end
+  uint32_t key = 0;       ///< key of the receiver's heads, for the device of this queue pair
+  uint32_t body_key = 0;  ///< key of the receiver's bodies
+  uint32_t mtu = 0;       ///< largest payload of a packet; bytes
   uint16_t lid = 0;
-  uint16_t peer_port =
-      0;  ///< in an offer: which port of the receiver's transport address the queue pair goes to
+  uint16_t peer_port = 0;  ///< in an offer: number of the port in the receiver's transport address
   std::array<uint8_t, 16> gid{};
 };
 static_assert(sizeof(QueuePairEnd) == 40);
@@ -46,32 +45,32 @@ static_assert(sizeof(QueuePairEnd) == 40);
 struct Offer {
   uint32_t slots = 0;
   uint32_t slot_bytes = 0;
-  uint32_t queue_pairs = 0;  ///< so many QueuePairEnd follow
+  uint32_t queue_pairs = 0;  ///< count; that many QueuePairEnd follow
 };
 
 struct Answer {
-  uint32_t slots = 0;  ///< of the receiver's end; other than the sender's: a refusal
+  uint32_t slots = 0;  ///< slots of the receiver's end; a value other than the sender's refuses the offer
   uint32_t slot_bytes = 0;
   uint32_t queue_pairs = 0;
-  uint32_t apart = 0;        ///< 1: bodies do not follow their heads
-  uint32_t head_stride = 0;  ///< bytes from slot to slot
+  uint32_t apart = 0;        ///< 1: bodies are separate from their heads
+  uint32_t head_stride = 0;  ///< distance between slots; bytes
   uint32_t body_stride = 0;
-  uint64_t heads = 0;  ///< address of the first
+  uint64_t heads = 0;  ///< address of the first head
   uint64_t bodies = 0;
 };
 
-/// What comes with the bytes of a message, its body: in front of them, or, where slots of either end are in
-/// lent memory, as a part of its own, the first one.
+/// Header of a message. It precedes the bytes of the message (its body), or, if slots of either end are in
+/// registered GPU memory, it is sent separately as the first part.
 struct MessageHead {
   uint64_t tag = 0;
-  uint64_t sequence = 0;  ///< from 0
+  uint64_t sequence = 0;  ///< number of the message, from 0
   uint32_t bytes = 0;
   uint32_t parts = 1;
   uint64_t reserved = 0;
 };
 static_assert(sizeof(MessageHead) == 32);
 
-/// Distance between slots: head, bytes, and up to the next cache line.
+/// Distance between slots: header, bytes, and padding to the next cache line.
 inline size_t slot_stride(uint32_t slot_bytes) {
   return (sizeof(MessageHead) + size_t{slot_bytes} + 63) / 64 * 64;
 }
@@ -82,8 +81,8 @@ struct Immediate {
   static constexpr uint32_t kCountMask = (1u << kCountBits) - 1;
 
   Kind kind = Kind::data;
-  uint32_t part = 0;   ///< of the message: 0 to 63
-  uint32_t count = 0;  ///< sequence, messages taken (both modulo 2^24), or the queue pair
+  uint32_t part = 0;   ///< part of the message: 0 to 63
+  uint32_t count = 0;  ///< sequence or messages taken (both modulo 2^24), or the queue pair
 
   uint32_t code() const {
     return static_cast<uint32_t>(kind) << 30 | part << kCountBits | (count & kCountMask);
@@ -91,7 +90,7 @@ struct Immediate {
   static Immediate of(uint32_t code) {
     return {static_cast<Kind>(code >> 30), code >> kCountBits & 63, code & kCountMask};
   }
-  /// How far `count` is from the low bits of `base`: 0 to 2^24 - 1.
+  /// Distance of `count` from the low bits of `base`: 0 to 2^24 - 1.
   uint32_t ahead_of(uint64_t base) const { return (count - static_cast<uint32_t>(base)) & kCountMask; }
 };
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the choice of plans is worth: choice.py FOLDER_OF_PROGRAMS.
+"""Measures how good the choice of plans is: choice.py FOLDER_OF_PROGRAMS.
 
-Runs a collective as weir chooses, and with every algorithm that it could have taken, in turns; prints times, how far the
-choice is from the best of them, and the geometric means. `--before` names the folder of another libnccl.so.2 to compare with.
-Fast paths are off: they stand for plans that were chosen already. Of the rounds the least time counts, because whoever else
-uses the cores only adds to it.
+Runs a collective with weir's choice and with every other algorithm, alternately. Prints the times, the ratio of the choice to the
+fastest algorithm, and geometric means. `--before` names the folder of another libnccl.so.2 to compare with. Fast paths are
+disabled, because each replaces a plan that was chosen already. The minimum over the rounds counts, because other load on the cores
+only adds time.
 """
 
 import argparse
@@ -29,13 +29,13 @@ PULLS = {"two_shot"}
 CHOSEN, BEFORE = "chosen", "before"
 
 
-# Channels are byte queues: a call of a small size goes where no call was before until they have been filled once, and the
-# memory of what was never touched has to be found first. Up to this size many calls warm them up.
+# Channels are byte queues: calls of a small size use memory that no call used before until the queues were
+# filled once, and first accesses to memory are slow. Up to this size, many calls warm the channels up.
 SMALL, WARM_UPS_SMALL, WARM_UPS_LARGE = 64 << 10, 600, 8
 
 
 def times(arguments, collective, ranks, transports, column, cache):
-  """{bytes: us}, the lesser of out of place and in place"""
+  """Returns {bytes: us}, the lesser of out of place and in place."""
   most = bytes_of(arguments.most)
   found = measured(arguments, collective, ranks, transports, column, cache, 8, min(most, SMALL), WARM_UPS_SMALL)
   if most > SMALL:
@@ -44,7 +44,7 @@ def times(arguments, collective, ranks, transports, column, cache):
 
 
 def bytes_of(text):
-  """"8M" in bytes"""
+  """Converts "8M" to bytes."""
   units = {"K": 10, "M": 20, "G": 30}
   return int(text[:-1]) << units[text[-1].upper()] if text[-1].upper() in units else int(text)
 
@@ -74,7 +74,7 @@ def compare(arguments, collective, ranks, transports):
       for column in columns:
         for size, us in times(arguments, collective, ranks, transports, column, cache).items():
           found[column][size] = min(us, found[column].get(size, us))
-  print(f"\n{collective}, {ranks} ranks, {transports}: us, least of {arguments.rounds} rounds")
+  print(f"\n{collective}, {ranks} ranks, {transports}: us, minimum of {arguments.rounds} rounds")
   print(f"{'bytes':>10}" + "".join(f"{column[:10]:>12}" for column in columns) + "   of the best")
   of_best, of_before = [], []
   for size in found[CHOSEN]:
@@ -92,11 +92,11 @@ def compare(arguments, collective, ranks, transports):
 def main():
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("programs", help="folder with all_reduce_perf and its sisters, such as build/bin")
-  parser.add_argument("--before", help="folder with another libnccl.so.2")
-  parser.add_argument("--collectives", default="all_reduce", help="such as all_reduce,broadcast")
+  parser.add_argument("--before", help="folder with another libnccl.so.2 to compare with")
+  parser.add_argument("--collectives", default="all_reduce", help="names of collectives, such as all_reduce,broadcast")
   parser.add_argument("--ranks", default="2,4,8")
-  parser.add_argument("--transports", default="loop,shm loop,tcp", help="lists of transports, with blanks between them")
-  parser.add_argument("--most", default="8M", help="the largest size")
+  parser.add_argument("--transports", default="loop,shm loop,tcp", help="lists of transports, separated by spaces")
+  parser.add_argument("--most", default="8M", help="largest size, with K, M or G")
   parser.add_argument("--rounds", type=int, default=5)
   parser.add_argument("--repeats", type=int, default=10, help="calls per size and round")
   arguments = parser.parse_args()

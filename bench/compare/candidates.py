@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared: how each candidate is started, and which of them this machine has."""
+"""The candidates of a comparison: how each is started, and which are available on this machine."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ ONLY_ALL_REDUCE = ("all_reduce",)
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-  """One column of the raw results. `family` is the column of the table; its best member counts."""
+  """One column of the raw results. `family` is the column of the table, which shows its fastest member."""
 
   name: str
   family: str
@@ -27,7 +27,7 @@ class Candidate:
   ops: tuple = OPS
 
   def missing(self, build):
-    """Why it cannot be run here, or None."""
+    """The reason why the candidate cannot run on this machine, or None."""
     if self.launcher and not shutil.which(self.launcher[0]):
       return f"{self.launcher[0]} is not installed"
     if not os.access(self.path(build), os.X_OK):
@@ -79,7 +79,7 @@ PEERS = ("openmpi", "mpich", "gloo")
 
 
 class Failed(Exception):
-  """A candidate did not end well; the text says how."""
+  """A candidate failed; the text gives the reason."""
 
 
 def _stop(process):
@@ -95,7 +95,7 @@ def _stop(process):
 
 
 def run(candidate, build, ranks, options, timeout):
-  """The lines that the candidate printed, as dictionaries. `options` is passed on, as ["--ops", "all_reduce", ...]."""
+  """Returns the lines that the candidate printed, as dictionaries. `options` is passed on, as ["--ops", "all_reduce", ...]."""
   folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
   with tempfile.NamedTemporaryFile(prefix="weir-compare-", dir=folder) as control:
     command = candidate.command(build, ranks, control.name) + options
@@ -105,7 +105,7 @@ def run(candidate, build, ranks, options, timeout):
       out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired as error:
       _stop(process)
-      raise Failed(f"no end after {timeout} s") from error
+      raise Failed(f"did not end within {timeout} s") from error
     except BaseException:
       _stop(process)
       raise

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares weir with what a user would pick instead: one run, candidates in turn, medians and ratios.
+"""Compares weir with alternatives in one run: candidates in turn, medians and ratios.
 
     bench/compare/compare.py --build build --quick
     bench/compare/compare.py --ops all_reduce,broadcast --ranks 2,4 --sizes 8,64K,4M --reps 7
 
-Every candidate times itself with the same loop (bench/compare/loop.h). Within a repetition they follow each other, so
-that ratios compare neighbours in time. Prints a table in microseconds, writes compare.csv and compare.md. Smaller
-ratios are better for weir. Exit code 1 if a candidate of weir failed or computed wrongly.
+Every candidate times itself with the same loop (bench/compare/loop.h). Within a repetition the candidates run one after the
+other, so that ratios compare measurements that are close in time. Prints a table in microseconds, and writes compare.csv and
+compare.md. Smaller ratios are better for weir. Exit code 1 if a candidate of weir failed or computed a wrong result.
 """
 
 import argparse
@@ -21,8 +21,8 @@ import table
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 SIZES = "8,256,1K,8K,64K,512K,4M,32M,128M"
 QUICK_SIZES = "8,1K,8K,64K,512K,4M"
-# Two ranks that exchange 8 bytes: far from each other they take several times as long as on one cache. When it changes by
-# this factor within a repetition, the repetition says nothing.
+# Two ranks that exchange 8 bytes take several times as long on distant cores as on one cache. If the time
+# changes by this factor within a repetition, the repetition is not used.
 STATE_CHANGE = 1.8
 
 
@@ -39,17 +39,17 @@ def parse(arguments):
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--build", default="build", help="build folder (default: %(default)s)")
   parser.add_argument("--out", help="folder for compare.csv and compare.md (default: BUILD/compare)")
-  parser.add_argument("--ops", type=listed(str), help="default: all; --quick: all_reduce")
-  parser.add_argument("--ranks", type=listed(int), help="default: 2,4,8; --quick: 2,4")
-  parser.add_argument("--sizes", type=listed(size), help=f"bytes, with K, M, G (default: {SIZES})")
+  parser.add_argument("--ops", type=listed(str), help="operations (default: all; --quick: all_reduce)")
+  parser.add_argument("--ranks", type=listed(int), help="numbers of ranks (default: 2,4,8; --quick: 2,4)")
+  parser.add_argument("--sizes", type=listed(size), help=f"sizes in bytes, with K, M or G (default: {SIZES})")
   parser.add_argument("--reps", type=int, help="repetitions (default: 5; --quick: 3)")
-  parser.add_argument("--candidates", type=listed(str), help="names, or families of them (default: all there are)")
-  parser.add_argument("--budget-ms", type=float, help="time for one size in one repetition (default: 60; --quick: 30)")
+  parser.add_argument("--candidates", type=listed(str), help="names of candidates or of their families (default: all available)")
+  parser.add_argument("--budget-ms", type=float, help="milliseconds for one size in one repetition (default: 60; --quick: 30)")
   parser.add_argument("--statistic", choices=("median", "min"), default="median",
-                      help="of the batches of one repetition; min where other work disturbs (default: %(default)s)")
-  parser.add_argument("--timeout", type=float, default=300, help="seconds for one process (default: %(default)s)")
-  parser.add_argument("--quick", action="store_true", help="a few minutes: less of everything")
-  parser.add_argument("--list", action="store_true", help="say what can be compared here")
+                      help="statistic over the batches of one repetition; use min on a machine with other load (default: %(default)s)")
+  parser.add_argument("--timeout", type=float, default=300, help="time limit of one process, seconds (default: %(default)s)")
+  parser.add_argument("--quick", action="store_true", help="fewer operations, ranks, sizes and repetitions; takes a few minutes")
+  parser.add_argument("--list", action="store_true", help="list the candidates and which are available")
   options = parser.parse_args(arguments)
   quick = options.quick
   options.ops = options.ops or (["all_reduce"] if quick else list(candidates.OPS))
@@ -60,17 +60,17 @@ def parse(arguments):
   options.out = options.out or os.path.join(options.build, "compare")
   for op in options.ops:
     if op not in candidates.OPS:
-      parser.error(f"there is no operation called '{op}'; there are {', '.join(candidates.OPS)}")
+      parser.error(f"unknown operation '{op}'; expected one of {', '.join(candidates.OPS)}")
   return options
 
 
 def choose(options):
-  """Candidates that are wanted and present; tells what is missing."""
+  """Returns the requested candidates that are available; prints which are missing."""
   chosen = []
   names = {name for candidate in candidates.CANDIDATES for name in (candidate.name, candidate.family)}
   for name in options.candidates or []:
     if name not in names:
-      sys.exit(f"compare: there is no candidate called '{name}'; there are {', '.join(sorted(names))}")
+      sys.exit(f"compare: unknown candidate '{name}'; expected one of {', '.join(sorted(names))}")
   for candidate in candidates.CANDIDATES:
     if options.candidates and not {candidate.name, candidate.family} & set(options.candidates):
       continue
@@ -82,7 +82,7 @@ def choose(options):
 
 
 class Comparison:
-  """Runs the rounds and keeps their rows."""
+  """Runs the rounds and collects their rows."""
 
   def __init__(self, options, chosen):
     self.options = options
@@ -105,11 +105,11 @@ class Comparison:
       repetition += 1
       good += clean
       mixed += not clean
-    note = f", {mixed} repeated because the machine changed its state" if mixed else ""
+    note = f", {mixed} repeated because the machine's speed changed" if mixed else ""
     print(f"{op}, {ranks} ranks: {time.monotonic() - began:.0f} s{note}", flush=True)
 
   def _round(self, op, ranks, repetition):
-    """One repetition: all candidates in turn, beginning with another one each time. Whether the machine stayed as it was."""
+    """Runs one repetition: all candidates in turn, in rotated order. Returns whether the machine's speed was stable."""
     rows, probes = [], []
     here = [candidate for candidate in self.chosen if op in candidate.ops]
     first = repetition % max(1, len(here))
@@ -137,7 +137,7 @@ class Comparison:
     return results
 
   def _probe(self):
-    """Microseconds in which two ranks exchange 8 bytes; None where the reference is not built."""
+    """Returns the microseconds in which two ranks exchange 8 bytes; None if the reference is not built."""
     if self.probe is None:
       return None
     options = ["--sizes", "8", "--budget-ms", "10"]
@@ -157,7 +157,7 @@ def report(comparison, options):
   print("\n" + text + "\n" + "\n".join(lines))
   states = [row["probe_us"] for row in comparison.rows if row["probe_us"]]
   if states:
-    print(f"8 bytes between two ranks, before each run: {min(states):.3f} to {max(states):.3f} us")
+    print(f"time to exchange 8 bytes between two ranks, before each run: {min(states):.3f} to {max(states):.3f} us")
   print(f"written: {options.out}/compare.csv, {options.out}/compare.md")
 
 

@@ -21,13 +21,14 @@ namespace compare {
 
 struct alignas(128) ControlSlot {
   std::atomic<uint64_t> arrivals;
-  double value[2];  // by parity of the arrival, so that a fast rank does not overwrite what a slow one reads
+  double value[2];  // indexed by the parity of the arrival, so that a fast rank does not overwrite a value
+                    // that a slow one reads
   char note[Control::kNoteBytes];
 };
 
 namespace {
 
-constexpr int kPatience = 100'000;  // looks until somebody else must be on the peer's core
+constexpr int kSpinLimit = 100'000;  // polls after which another process probably occupies the peer's core
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "compare: cannot %s: %s\n", what, std::strerror(errno));
@@ -64,7 +65,7 @@ Control Control::shared_by_fork(int ranks) {
 Control Control::shared_by_file(const std::string& path, int rank, int ranks) {
   const size_t bytes = sizeof(ControlSlot) * static_cast<size_t>(ranks);
   const int file = open(path.c_str(), O_RDWR);
-  // Every rank makes it as long as it must be; that is the same for all and changes no byte.
+  // Every rank sets the same file size, so repeating it changes nothing.
   if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) fail("open the file given with --control");
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) fail("map the file given with --control");
@@ -79,7 +80,7 @@ void Control::barrier() {
   slots_[rank_].arrivals.store(arrivals_, std::memory_order_release);
   for (int peer = 0; peer < ranks_; ++peer) {
     for (int looks = 0; slots_[peer].arrivals.load(std::memory_order_acquire) < arrivals_; ++looks) {
-      if (crowded_ || looks > kPatience) sched_yield();
+      if (crowded_ || looks > kSpinLimit) sched_yield();
     }
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the ranks of one run agree through, so that it is the same for every library compared: a barrier and
-/// a maximum over shared memory.
+/// Synchronizes the ranks of one run, in the same way for every library: a barrier and a maximum over shared
+/// memory.
 ///
-/// One Control per rank, made before the library under test is touched. Not thread-safe. Waiting spins, and
-/// gives the core away where ranks outnumber cores.
+/// One Control per rank, created before the library under test is used. Not thread-safe. Waiting ranks spin,
+/// and yield the core if there are more ranks than cores.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ struct ControlSlot;
 
 class Control {
  public:
-  /// Memory that children of fork() share. The parent calls this, every rank then adopt().
+  /// Memory that children of fork() share. The parent calls this, every rank then calls adopt().
   static Control shared_by_fork(int ranks);
-  /// Memory in a file of the same host, for ranks that somebody else starts. The file must exist; fresh and
-  /// empty. Exits with a sentence if it cannot be mapped.
+  /// Memory in a file of the same host, for ranks that a launcher starts. The file must exist and be empty.
+  /// Exits with an error message if it cannot be mapped.
   static Control shared_by_file(const std::string& path, int rank, int ranks);
 
   void adopt(int rank) { rank_ = rank; }
@@ -31,7 +31,7 @@ class Control {
   void barrier();
   /// The largest `value` of all ranks.
   double most(double value);
-  /// Gives everybody the bytes of rank 0. REQUIRES: bytes <= kNoteBytes.
+  /// Copies the bytes of rank 0 to all ranks. REQUIRES: bytes <= kNoteBytes.
   void share(void* data, size_t bytes);
 
   static constexpr size_t kNoteBytes = 256;
@@ -46,15 +46,15 @@ class Control {
   uint64_t arrivals_ = 0;
 };
 
-/// Forks so that `ranks` processes return, each with its rank; pins it to core rank % cores. The parent is
+/// Forks so that `ranks` processes return, each with its rank; binds each to core rank % cores. The parent is
 /// rank 0.
 int fork_ranks(int ranks);
-/// Pins this process to core rank % cores. A process that may not is left where it is.
+/// Binds this process to core rank % cores, if it is allowed to.
 void pin(int rank);
-/// In the parent of fork_ranks: waits for the children. Returns the first status that is not 0.
+/// The parent of fork_ranks() waits for its children. Returns the first status that is not 0.
 int wait_for_ranks();
 
-/// How many processors this process might use before it was pinned.
+/// Number of processors that this process was allowed to use before it was bound.
 int usable_cores();
 
 }  // namespace compare

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Candidate "gloo": TCP on the loopback interface, as PyTorch uses it on one host, or on --interface.
-/// --mode ring, bcube or halving_doubling: the all-reduce; the others do not depend on it and are run with
+/// Candidate "gloo": TCP on the loopback interface, as PyTorch uses it on one host, or on --interface. --mode
+/// ring, bcube or halving_doubling selects the all-reduce; other collectives do not depend on it and run with
 /// ring only.
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
@@ -34,9 +34,9 @@ namespace {
 using compare::Call;
 using compare::Op;
 
-constexpr uint64_t kSlot = 1 << 20;  // apart from the slots that collectives use
+constexpr uint64_t kSlot = 1 << 20;  // differs from the slots of the collectives
 
-/// What is set up for a row of equal calls is kept: Gloo's option objects, buffers and algorithm objects.
+/// Keeps objects for a series of equal calls: Gloo's options, buffers and algorithms.
 class Gloo final : public compare::Library {
  public:
   Gloo(compare::Control& control, const std::string& folder, const compare::Options& options)
@@ -72,7 +72,7 @@ class Gloo final : public compare::Library {
 
   void prepare_all_reduce(const Call& call) {
     if (mode_ == "halving_doubling") {
-      // In place, so the input is copied first.
+      // The algorithm works in place, so copy the input first.
       auto algorithm = std::make_shared<gloo::AllreduceHalvingDoubling<float>>(
           context_, std::vector<float*>{call.output}, static_cast<int>(call.count));
       run_ = [algorithm, call] {
@@ -92,7 +92,7 @@ class Gloo final : public compare::Library {
   }
 
   void prepare_reduce_scatter(const Call& call) {
-    // In place on a copy of the input: this rank's part is then at its beginning.
+    // The operation works in place on a copy of the input; afterwards this rank's part is at its beginning.
     auto work = std::make_shared<std::vector<float>>(all(call));
     const std::vector<int> counts(static_cast<size_t>(context_->size), static_cast<int>(call.count));
     auto algorithm = std::make_shared<gloo::ReduceScatterHalvingDoubling<float>>(
@@ -178,7 +178,7 @@ std::string meeting_folder(compare::Control& control) {
     const std::string name = (std::filesystem::temp_directory_path() / "weir-compare-XXXXXX").string();
     name.copy(folder, sizeof(folder) - 1);
     if (mkdtemp(folder) == nullptr) {
-      std::perror("compare: cannot make a folder for the rendezvous");
+      std::perror("compare: cannot create a folder for the rendezvous");
       _exit(1);
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a library under comparison must offer: memory and collectives of 32-bit floats (sums where there is a
-/// sum).
+/// Interface of a library under comparison: memory, and collectives of 32-bit floats (those that reduce use
+/// sums).
 #pragma once
 
 #include <cstddef>
@@ -29,26 +29,25 @@ struct Call {
   Op op;
   size_t count;
   const float* input;
-  float* output;  ///< never the input
+  float* output;  ///< differs from the input
 };
 
-/// Not thread-safe. An implementation that fails says why on stderr and ends the process: the driver reports
-/// it.
+/// Not thread-safe. An implementation that fails prints the reason to stderr and ends the process; the driver
+/// reports the failure.
 class Library {
  public:
   virtual ~Library() = default;
   virtual bool does(Op op) const = 0;
   virtual float* allocate(size_t bytes) = 0;
   virtual void release(float* memory) = 0;
-  /// Called once before a row of equal calls: what a user would keep between them is made here.
+  /// Called once before a series of equal calls; creates objects that a user would keep between the calls.
   virtual void prepare(const Call& call) = 0;
   virtual void run(const Call& call) = 0;
 };
 
 std::string_view name_of(Op op);
 
-/// Page-aligned ordinary memory: the same for every library that brings no allocator of its own. Given back
-/// with free().
+/// Page-aligned ordinary memory, for libraries without an allocator of their own. Freed with free().
 float* allocate_ordinary(size_t bytes);
 
 }  // namespace compare

@@ -39,11 +39,11 @@ std::vector<std::string> split(const std::string& text) {
 
 Op op_of(const std::string& name) {
   const auto found = std::find(kNames.begin(), kNames.end(), name);
-  if (found == kNames.end()) refuse("there is no operation called '" + name + "'");
+  if (found == kNames.end()) refuse("unknown operation '" + name + "'; see bench/compare/loop.h");
   return static_cast<Op>(found - kNames.begin());
 }
 
-/// Element i of rank's input; small integers, so that sums are exact in any order.
+/// Element i of a rank's input; small integers, so that sums are exact in any order.
 float pattern(int rank, size_t i) { return static_cast<float>((rank + 1) * static_cast<int>(i % 7 + 1)); }
 
 float expected(const Call& call, int rank, int ranks, size_t i) {
@@ -83,7 +83,7 @@ bool right(const Call& call, int rank, int ranks) {
   for (size_t i = 0; i < count; i += step) {
     const float want = expected(call, rank, ranks, i);
     if (call.output[i] == want) continue;
-    std::fprintf(stderr, "compare: %s, rank %d, element %zu of %zu: %g instead of %g\n",
+    std::fprintf(stderr, "compare: %s, rank %d, element %zu of %zu: got %g, expected %g\n",
                  std::string(name_of(call.op)).c_str(), rank, i, count, static_cast<double>(call.output[i]),
                  static_cast<double>(want));
     return false;
@@ -97,9 +97,9 @@ double time_calls(Library& library, const Call& call, size_t calls) {
   return (seconds() - begin) / static_cast<double>(calls);
 }
 
-/// Microseconds of one call, once per batch. Batches are short, so that many of them fall between
-/// disturbances, but longer than the start of all ranks takes. How many calls that is, the best batch so far
-/// says. All ranks know the same times and so decide alike.
+/// Microseconds per call, once per batch. Batches are short, so that many of them run undisturbed, but longer
+/// than the start-up skew of the ranks. The fastest batch so far determines the number of calls per batch.
+/// All ranks know the same times and therefore decide alike.
 struct Batches {
   std::vector<double> times;
   size_t calls = 0;
@@ -152,7 +152,7 @@ std::string_view name_of(Op op) { return kNames[static_cast<size_t>(op)]; }
 float* allocate_ordinary(size_t bytes) {
   bytes = (bytes + kPage - 1) / kPage * kPage;
   void* memory = std::aligned_alloc(kPage, bytes);
-  if (memory == nullptr) refuse("there is no memory for buffers of " + std::to_string(bytes) + " bytes");
+  if (memory == nullptr) refuse("cannot allocate buffers of " + std::to_string(bytes) + " bytes");
   return static_cast<float*>(memory);
 }
 
@@ -193,16 +193,16 @@ Options parse(int argc, char** argv) {
       for (const std::string& part : split(value))
         options.sizes.push_back(std::strtoull(part.c_str(), nullptr, 10));
     } else {
-      refuse("there is no option called " + name);
+      refuse("unknown option " + name);
     }
   }
   if (options.ops.empty()) options.ops = {Op::all_reduce};
   if (options.sizes.empty()) {
     for (size_t bytes = 8; bytes <= size_t{128} << 20; bytes *= 8) options.sizes.push_back(bytes);
   }
-  if (!(options.budget_ms > 0)) refuse("--budget-ms must be more than 0");
+  if (!(options.budget_ms > 0)) refuse("--budget-ms is too small; expected more than 0");
   if (options.rank >= 0 && (options.control.empty() || options.rank >= options.ranks))
-    refuse("--rank needs --control, and --ranks above it");
+    refuse("--rank needs --control, and --ranks larger than --rank");
   return options;
 }
 

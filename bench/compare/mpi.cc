@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Candidates "openmpi" and "mpich": one source, built once with each wrapper compiler. Started by mpirun;
-/// the ranks agree through the file given with --control.
+/// the ranks synchronize through the file of --control.
 #include <mpi.h>
 
 #include <cstdio>
@@ -60,7 +60,8 @@ class Mpi final : public compare::Library {
 
 int main(int argc, char** argv) {
   const compare::Options options = compare::parse(argc, argv);
-  // Both launchers tell the local rank; threads that the library starts stay on the core of their rank.
+  // Both launchers set the local rank. Binding first keeps threads that the library starts on the core of
+  // their rank.
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}) {
     const char* value = std::getenv(name);
     if (options.pinned && value != nullptr) compare::pin(std::atoi(value));

@@ -45,7 +45,7 @@ def _families(point):
 
 
 def ratio(point, candidate, others):
-  """Median over the repetitions of candidate / fastest of others; None where there is no common repetition."""
+  """Median over the repetitions of candidate / fastest of others; None if there is no common repetition."""
   ratios = []
   for repetition, own in point.get(candidate, {}).items():
     against = [point[other][repetition] for other in others if repetition in point.get(other, {})]

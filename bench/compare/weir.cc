@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Candidate "weir": knows nothing but nccl.h, so it links with NVIDIA's library as well where buffers are
-/// host memory.
+/// Candidate "weir": uses nccl.h only, so it also links with NVIDIA's library if that supports host buffers.
 /// --mode private: ordinary buffers; shared: buffers from ncclMemAlloc.
 #include <nccl.h>
 #include <unistd.h>

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What planning for unlike hosts is worth: chosen.py FOLDER_OF_PROGRAMS.
+"""Measures the benefit of planning for hosts of unequal speed: chosen.py FOLDER_OF_PROGRAMS.
 
-Hosts on one switch, one of them slower, from network namespaces; a fabric file says so. All-reduce runs with a ring forced on it,
-and as the library chooses. Prints both times, how many times as fast the choice is, and what `weir sim` says of a ring and of
-planned trees on the same network (1 where rings are the best and there are none). Rounds of both take turns.
+Simulates hosts on one switch, one of them slower, with network namespaces and a matching fabric file. All-reduce runs with a
+forced ring and with the library's choice, alternately. Prints both times, their ratio, and the same ratio of a ring and planned
+trees as `weir sim` predicts it for this network (1 if rings are optimal and there are no planned trees).
 """
 
 import argparse
@@ -19,7 +19,7 @@ from predicted import PAYLOAD_SHARE, Shape, network_of, predict, run
 SHAPES = tuple(Shape(f"{hosts}, one at 1/{part}", (hosts,), slow={2: 1 / part}) for hosts in (4, 8) for part in (2, 4)) + (
     Shape("4, all alike", (4,)),)
 BYTES = (256 << 10, 1280 << 10, 6400 << 10)  # steps of predicted.GROWTH
-LATENCY_MS = 0.2  # of a message; it makes no difference to ratios of such sizes
+LATENCY_MS = 0.2  # per message; has no effect on ratios of such sizes
 COLLECTIVE = "all_reduce"
 
 
@@ -57,14 +57,14 @@ def compare(shape, arguments):
 def main():
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("programs", help="folder with weir and all_reduce_perf, such as build/bin")
-  parser.add_argument("--mbit", type=float, default=50, help="of a host")
-  parser.add_argument("--rounds", type=int, default=3, help="processes started anew")
-  parser.add_argument("--repeats", type=int, default=2, help="of each size in a round, in place and out of place each")
-  parser.add_argument("--connections", type=int, default=2, help="of a channel")
-  parser.add_argument("--send-buffer", type=int, default=0, help="bytes of a connection; 0: the kernel's choice, which fills queues")
+  parser.add_argument("--mbit", type=float, default=50, help="rate of each host, Mbit/s")
+  parser.add_argument("--rounds", type=int, default=3, help="number of rounds, each with new processes")
+  parser.add_argument("--repeats", type=int, default=2, help="repetitions of each size in a round, in place and out of place each")
+  parser.add_argument("--connections", type=int, default=2, help="connections per channel")
+  parser.add_argument("--send-buffer", type=int, default=0, help="bytes per connection; 0: the kernel's choice, which fills queues")
   parser.add_argument("--calibration", type=int, choices=(0, 1), default=1, help="WEIR_CALIBRATION")
   parser.add_argument("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
-  parser.add_argument("--shape", action="append", help=f"some of them: {', '.join(shape.name for shape in SHAPES)}")
+  parser.add_argument("--shape", action="append", help=f"network (repeatable; default: all): {', '.join(shape.name for shape in SHAPES)}")
   arguments = parser.parse_args()
   if missing := missing_tools():
     sys.exit(missing)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the order of ranks is worth on a network with oversubscribed leaves: order.py FOLDER_OF_PROGRAMS.
+"""Measures the benefit of ordering ranks on a network with oversubscribed leaves: order.py FOLDER_OF_PROGRAMS.
 
-Sixteen hosts on four leaves whose uplinks carry as much as one host, 4:1. Ranks are dealt out to hosts at random. A collective
-runs as it comes, and with a fabric file that tells weir the leaves: with a ring, and with rings inside rings. Prints times, bus
-bandwidths, TCP segments sent again, and the bytes of Ethernet frames that leaves sent upwards, start-up and acknowledgements
-included, beside the least payload that must go up: (1 - 1/leaves) of the message once for all-gather and reduce-scatter, twice
-for all-reduce.
+Simulates sixteen hosts on four leaves whose uplinks are as fast as one host, 4:1. Ranks are assigned to hosts at random. A
+collective runs without a fabric file, and with a fabric file that describes the leaves: with a ring, and with hierarchical rings.
+Prints times, bus bandwidths, retransmitted TCP segments, and the bytes of Ethernet frames that the leaves sent upwards, including
+start-up and acknowledgements, next to the least payload that must go upwards: (1 - 1/leaves) of the message once for all-gather
+and reduce-scatter, twice for all-reduce.
 """
 
 import argparse
@@ -23,9 +23,9 @@ from network import Impossible, Network, missing_tools  # noqa: E402
 
 LEAVES, HOSTS = 4, 4
 RANKS = LEAVES * HOSTS
-WAYS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1}  # across the network: sums up, copies down
+WAYS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1}  # passes over the network: reduction, distribution
 
-Result = namedtuple("Result", "us sent again")  # per call: time, bytes upwards per leaf; share of segments sent again
+Result = namedtuple("Result", "us sent again")  # per call: time, bytes upwards per leaf; share of retransmitted segments
 
 
 def run(network, arguments, host_of, check=0, **variables):
@@ -39,7 +39,7 @@ def run(network, arguments, host_of, check=0, **variables):
   for rank, process in enumerate(processes):
     assert process.returncode == 0, (rank, said[rank])
   row = next(line.split() for line in said[0][0].splitlines() if re.match(rf" *{size} ", line))
-  calls = 1 + 2 * (1 + arguments.repeats) + 2 * check  # to warm up; out of place and in place, each with one that is not timed
+  calls = 1 + 2 * (1 + arguments.repeats) + 2 * check  # warm-up; out of place and in place, each with an untimed call
   sent = [after - before for before, after in zip(sent, network.sent_upwards())]
   return Result((float(row[5]) + float(row[9])) / 2, statistics.mean(sent) / calls,
                 (network.segments("RetransSegs") - again) / (network.segments("OutSegs") - segments))
@@ -66,7 +66,7 @@ def report(arguments, results):
   ways = WAYS[arguments.collective]
   least = ways * (1 - 1 / LEAVES) * arguments.bytes
   print(f"{arguments.collective} of {arguments.bytes >> 20} MiB over {RANKS} hosts on {LEAVES} leaves, {arguments.mbit:g} Mbit/s "
-        f"per host, {arguments.uplink:g} per uplink, MTU {arguments.mtu}; medians of {arguments.rounds} orders")
+        f"per host, {arguments.uplink:g} Mbit/s per uplink, MTU {arguments.mtu}; medians of {arguments.rounds} orders")
   print(f"{'ranks':<24}{'ms':>8}{'times as fast':>15}{'busbw MB/s':>12}{'up per leaf MB':>16}{'of the least':>14}{'sent again':>12}")
   slowest = results["as they come"]
   for name, column in results.items():
@@ -74,7 +74,7 @@ def report(arguments, results):
     gain = statistics.median(before.us / after.us for before, after in zip(slowest, column))
     busbw = arguments.bytes / us * ways * (RANKS - 1) / RANKS
     print(f"{name:<24}{us / 1000:>8.0f}{gain:>15.2f}{busbw:>12.2f}{sent / 1e6:>16.2f}{sent / least:>14.3f}{again:>12.2%}")
-  print(f"least: {least / 1e6:.2f} MB of payload")
+  print(f"least possible: {least / 1e6:.2f} MB of payload")
 
 
 def main():
@@ -82,10 +82,10 @@ def main():
   parser.add_argument("programs", help="folder with all_reduce_perf, such as build/bin")
   parser.add_argument("--collective", choices=WAYS, default="all_reduce")
   parser.add_argument("--bytes", type=int, default=4 << 20)
-  parser.add_argument("--mbit", type=float, default=64, help="of hosts")
-  parser.add_argument("--uplink", type=float, help="Mbit/s of a leaf's uplink; as a host's if not given")
+  parser.add_argument("--mbit", type=float, default=64, help="rate of each host, Mbit/s")
+  parser.add_argument("--uplink", type=float, help="rate of each leaf's uplink, Mbit/s (default: the rate of a host)")
   parser.add_argument("--mtu", type=int, default=9000)
-  parser.add_argument("--rounds", type=int, default=3, help="random orders")
+  parser.add_argument("--rounds", type=int, default=3, help="number of random orders")
   parser.add_argument("--repeats", type=int, default=2, help="timed calls per order, in place and out of place each")
   parser.add_argument("--slot-bytes", type=int, help="WEIR_SLOT_BYTES")
   parser.add_argument("--seed", type=int, default=1)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator against real TCP: predicted.py FOLDER_OF_PROGRAMS.
+"""Compares the simulator with real TCP: predicted.py FOLDER_OF_PROGRAMS.
 
-Networks of namespaces run collectives with algorithms forced on them, and `weir sim` predicts the same on the same topology.
-Prints each time beside its prediction. Nothing is fitted: bandwidths come from the sizes of headers, slots are the
-library's, and the latency is that of a message of a few bytes between two hosts of each network. Channels have one connection:
-several take turns in ways that change from run to run (--connections 2, the library's default, shows it).
+Runs collectives with forced algorithms on networks of namespaces, and predicts the same runs with `weir sim` on the same topology.
+Prints each time next to its prediction. Nothing is fitted: bandwidths follow from the sizes of headers, slots are the library's,
+and the latency is that of a message of a few bytes between two hosts of each network. Channels have one connection, because the
+order in which several connections share a link varies from run to run (--connections 2, the library's default, shows it).
 """
 
 import argparse
@@ -21,15 +21,17 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "netlab"))
 from network import BURST, Impossible, Network, missing_tools  # noqa: E402
 
-# A full frame at an MTU of 1500, as a bucket counts it (no preamble, no checksum): Ethernet 14, IPv4 20, TCP 20 and its
-# timestamps 12; the rest is payload. Every second frame is acknowledged by one of 66 bytes against the stream. Links that
-# carry data one way carry as much the other way in most collectives, so the acknowledgements are charged to all of them.
+# A full frame at an MTU of 1500, as a token bucket counts it (no preamble, no checksum): Ethernet 14, IPv4
+# 20, TCP 20 and its timestamps 12; the rest is payload. Every second frame is acknowledged by a frame of 66
+# bytes in the other direction. In most collectives, links carry as much data in both directions, so the
+# acknowledgements are charged to all links.
 FRAME, HEADERS = 1514, 66
 PAYLOAD_SHARE = (FRAME - HEADERS) / (FRAME + HEADERS / 2)
 BURST_PAYLOAD = BURST * (FRAME - HEADERS) // FRAME
 
-# The simulator's messages have one size, so the library's get it too. Slots as in src/base/options.h. Both ends of a channel have
-# slots of their own: a message leaves the sender's for the kernel before the receiver has room for it.
+# The simulator uses messages of one size, so the library gets the same size. Slots as in src/base/options.h.
+# Both ends of a channel have slots: the kernel takes a message from the sender's slot before the receiver has
+# a free slot for it.
 SLOT_BYTES, SLOTS = 64 << 10, 2 * 4
 GROWTH = 5
 SIZES = tuple((64 << 10) * GROWTH**i for i in range(4))  # to 8 MB
@@ -38,9 +40,9 @@ SIZES = tuple((64 << 10) * GROWTH**i for i in range(4))  # to 8 MB
 @dataclasses.dataclass
 class Shape:
   name: str
-  sizes: tuple  # hosts of each leaf
-  uplinks: tuple = (0,)  # of each leaf, in units of a host's rate
-  slow: dict = dataclasses.field(default_factory=dict)  # host: its rate, in the same unit
+  sizes: tuple  # number of hosts of each leaf
+  uplinks: tuple = (0,)  # rate of each leaf's uplink, in units of a host's rate
+  slow: dict = dataclasses.field(default_factory=dict)  # {host: rate}, in the same unit
 
 
 SHAPES = (
@@ -70,9 +72,9 @@ class Row:
   shape: Shape
   collective: str
   algorithm: str
-  bytes: int  # as the programs count: a whole number of blocks
+  bytes: int  # size as the programs count it: a whole number of blocks
   predicted: float  # ms
-  measured: list = dataclasses.field(default_factory=list)  # ms, medians of one run each
+  measured: list = dataclasses.field(default_factory=list)  # ms; one median per run
 
   def ratio(self):
     return self.predicted / statistics.median(self.measured)
@@ -93,7 +95,7 @@ def network_of(shape, mbit, send_buffer):
 
 
 def predict(weir, fabric, collective, algorithm, size, latency_ms, connections):
-  """Milliseconds."""
+  """Returns the predicted time in milliseconds."""
   command = (weir, "sim", fabric, "--collective", collective, "--bytes", f"{size}", "--algorithm", algorithm, "--alpha",
              f"{latency_ms * 1000:.3f}", "--slots", f"{SLOTS}", "--slot-bytes", f"{SLOT_BYTES}", "--connections", f"{connections}",
              "--burst", f"{BURST_PAYLOAD}", "--json")
@@ -101,14 +103,14 @@ def predict(weir, fabric, collective, algorithm, size, latency_ms, connections):
 
 
 def run(network, programs, niceness, program, sizes, repeats, ranks, **variables):
-  """{bytes: milliseconds of each repeat, until the slowest rank was through}. All begin together, after a barrier."""
+  """Returns {bytes: milliseconds of each repeat, until the slowest rank has finished}. All start together after a barrier."""
   with tempfile.TemporaryDirectory() as folder:
     result = os.path.join(folder, "result.json")
     command = ["nice", "-n", f"{niceness}", os.path.join(programs, f"{program}_perf"), "-b", f"{sizes[0]}", "-e", f"{sizes[-1]}", "-f",
                f"{GROWTH}", "-n", f"{repeats}", "-w", "1", "-c", "0", "-z", "3", "-I", "1"]
     processes = [network.start(rank, rank, ranks, command + (["-J", result] if rank == 0 else []), WEIR_YIELD="0",
                                WEIR_SLOT_BYTES=f"{SLOT_BYTES}", **variables)
-                 for rank in range(ranks)]  # who waits sleeps: many ranks that only look leave no time to the network
+                 for rank in range(ranks)]  # waiting ranks sleep: many polling ranks would leave no time for the network
     try:
       said = [process.communicate(timeout=300) for process in processes]
     finally:
@@ -123,7 +125,7 @@ def run(network, programs, niceness, program, sizes, repeats, ranks, **variables
 
 
 def compare(shape, schedules, arguments, report):
-  """The rows of a shape, each measured in interleaved rounds."""
+  """Measures the rows of a shape in interleaved rounds."""
   weir = os.path.join(arguments.programs, "weir")
   rows = []
   with tempfile.TemporaryDirectory() as folder, network_of(shape, arguments.mbit, arguments.send_buffer) as network:
@@ -131,7 +133,8 @@ def compare(shape, schedules, arguments, report):
     network.write_fabric(fabric, PAYLOAD_SHARE)
     measure = lambda *what, **variables: run(network, arguments.programs, arguments.nice, *what,
                                              NCCL_NSOCKS_PERTHREAD=f"{arguments.connections}", **variables)
-    # A message of a few bytes, which buckets let pass at once: what the end points and their wake-ups take.
+    # A message of a few bytes, which the token buckets do not delay: time of the end points and their
+    # wake-ups.
     (small,) = measure("sendrecv", (8,), 50, 2).values()
     latency_ms = statistics.median(small)
     report(f"# {shape.name}: latency {latency_ms:.3f} ms")
@@ -157,15 +160,15 @@ def compare(shape, schedules, arguments, report):
 def parser():
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("programs", help="folder with weir and the bench programs, such as build/bin")
-  parser.add_argument("--mbit", type=float, default=50, help="of a host")
-  parser.add_argument("--rounds", type=int, default=3, help="processes started anew")
-  parser.add_argument("--repeats", type=int, default=3, help="of each size in a round, in place and out of place each")
-  parser.add_argument("--longest", type=float, default=1500, help="ms: what is predicted to take longer is left out")
-  parser.add_argument("--connections", type=int, default=1, help="of a channel")
-  parser.add_argument("--send-buffer", type=int, default=0, help="bytes of a connection; 0: the kernel's choice, which fills queues")
+  parser.add_argument("--mbit", type=float, default=50, help="rate of each host, Mbit/s")
+  parser.add_argument("--rounds", type=int, default=3, help="number of rounds, each with new processes")
+  parser.add_argument("--repeats", type=int, default=3, help="repetitions of each size in a round, in place and out of place each")
+  parser.add_argument("--longest", type=float, default=1500, help="skip sizes that are predicted to take longer, ms")
+  parser.add_argument("--connections", type=int, default=1, help="connections per channel")
+  parser.add_argument("--send-buffer", type=int, default=0, help="bytes per connection; 0: the kernel's choice, which fills queues")
   parser.add_argument("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
-  parser.add_argument("--shape", action="append", help=f"some of them: {', '.join(shape.name for shape in SHAPES)}")
-  parser.add_argument("--algorithm", action="append", help="some of them")
+  parser.add_argument("--shape", action="append", help=f"network (repeatable; default: all): {', '.join(shape.name for shape in SHAPES)}")
+  parser.add_argument("--algorithm", action="append", help="algorithm to measure (repeatable; default: all)")
   return parser
 
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// build/bench/gpu_ring: what interpreting a plan costs on a GPU. Several ranks on one GPU sum float32 by the
-// ring plan, once with the library's kernel and once with one written by hand for this plan alone
-// (ring_by_hand.cc): the same launches, rings, tiles and streams. In turns, medians; each is checked once per
-// size.
+// build/bench/gpu_ring: the overhead of interpreting a plan on a GPU. Several ranks on one GPU sum float32 by
+// the ring plan, with the library's kernel and with a kernel written by hand for this plan alone
+// (ring_by_hand.cc): same launches, rings, tiles and streams. Alternating runs, medians; each kernel is
+// checked once per size.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -32,9 +32,9 @@ using exec::gpu::LoadedKernels;
 
 struct Options {
   std::string device = "cuda";
-  std::string kernels;  ///< files, if not those beside this program
+  std::string kernels;  ///< path of the library's kernels; empty: beside this program
   std::string by_hand;
-  std::string json;  ///< a file for the rows
+  std::string json;  ///< path of a file for the rows
   std::vector<int> ranks = {2, 4, 8};
   size_t from = size_t{1} << 20;
   size_t to = size_t{256} << 20;
@@ -42,11 +42,10 @@ struct Options {
   int rounds = 15;
 };
 
-/// Ranks of one GPU, each with a segment, a stream and buffers, and an executor of their own for either
-/// kernel.
+/// Ranks of one GPU, each with a segment, a stream, buffers, and one executor for each kernel.
 class Ranks {
  public:
-  /// Of bytes per rank, at most.
+  /// `bytes`: largest size per rank.
   static Result<std::unique_ptr<Ranks>> create(device::Gpu& gpu, const LoadedKernels& kernels, int count,
                                                const Options& options);
   ~Ranks() {
@@ -56,14 +55,14 @@ class Ranks {
     for (const GpuStream stream : streams_) (void)gpu_.destroy_stream(stream);
   }
 
-  /// `calls` all-reduces, one after the other; seconds of one.
+  /// Runs `calls` all-reduces one after the other; returns seconds per call.
   Result<double> time(size_t bytes, int calls) {
     const auto begin = std::chrono::steady_clock::now();
     for (int call = 0; call < calls; ++call) WEIR_TRY(queue(bytes));
     for (const GpuStream stream : streams_) WEIR_TRY(gpu_.synchronize(stream));
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / calls;
   }
-  /// The number of wrong elements of one all-reduce.
+  /// Number of wrong elements of one all-reduce.
   Result<size_t> count_wrong(size_t bytes);
 
  private:
@@ -161,7 +160,7 @@ Result<size_t> Ranks::count_wrong(size_t bytes) {
   std::vector<float> values(count), wanted(count, 0);
   for (size_t rank = 0; rank < streams_.size(); ++rank) {
     for (size_t i = 0; i < count; ++i) {
-      values[i] = static_cast<float>((i * 7 + rank * 3) % 64);  // sums are exact
+      values[i] = static_cast<float>((i * 7 + rank * 3) % 64);  // exact sums
       wanted[i] += values[i];
     }
     WEIR_TRY(gpu_.copy(inputs_[rank], values.data(), bytes, streams_[rank]));
@@ -182,13 +181,15 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// The kernel as the interpreter's, in an executor.
+/// Loads the kernel in place of the interpreter's.
 Result<LoadedKernels> load(device::Gpu& gpu, const std::string& file, const char* name,
                            const Options& options) {
   auto library = drivers::Library::open_for_good(file.c_str());
   WEIR_TRY(library.status());
   const void* const image = library->find_data("weir_gpu_image");
-  if (image == nullptr) return Status(Code::invalid_argument, file + " has no symbol weir_gpu_image");
+  if (image == nullptr)
+    return Status(Code::invalid_argument,
+                  file + " has no symbol weir_gpu_image; expected a kernel library of weir");
   auto module = gpu.kernels()->load(image);
   WEIR_TRY(module.status());
   auto found = gpu.kernels()->find(*module, name);
@@ -199,19 +200,19 @@ Result<LoadedKernels> load(device::Gpu& gpu, const std::string& file, const char
   return kernels;
 }
 
-/// Returns whether all sums were right.
+/// Returns whether all sums were correct.
 Result<bool> run(const Options& options) {
   const auto gpus = options.device == "hip" ? device::make_hip_gpus() : device::make_cuda_gpus();
   auto gpu = gpus->at(0);
   WEIR_TRY(gpu.status());
   if ((*gpu)->kernels() == nullptr)
-    return Status(Code::system_error, (*gpu)->description() + " runs no kernels");
+    return Status(Code::system_error, (*gpu)->description() + " cannot run kernels");
   auto interpreted = load(**gpu, options.kernels, "weir_lanes_bandwidth", options);
   WEIR_TRY(interpreted.status());
   auto by_hand = load(**gpu, options.by_hand, "weir_ring_by_hand", options);
   WEIR_TRY(by_hand.status());
 
-  fmt::print("# {}, float32 sums by the ring plan, {} rounds in turns, medians\n", (*gpu)->description(),
+  fmt::print("# {}, float32 sums by the ring plan, medians of {} alternating rounds\n", (*gpu)->description(),
              options.rounds);
   fmt::print("{:>6} {:>12} {:>16} {:>12} {:>8}\n", "ranks", "bytes", "interpreter us", "by hand us", "ratio");
   bool right = true;
@@ -224,7 +225,7 @@ Result<bool> run(const Options& options) {
       teams[way] = std::move(*team);
     }
     for (size_t bytes = options.from; bytes <= options.to; bytes *= 4) {
-      // Short ones together, so that starting and waiting do not count.
+      // Several short calls per measurement, to hide starting and waiting.
       const int calls = static_cast<int>(std::clamp<size_t>((size_t{8} << 20) / bytes, 1, 16));
       std::vector<double> times[2];
       for (const auto& team : teams) {
@@ -257,20 +258,24 @@ Result<bool> run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Interpreted and hand-written kernels of one plan, side by side on one GPU.");
-  app.add_option("--device", options.device, "cuda or hip")->check(CLI::IsMember({"cuda", "hip"}));
-  app.add_option("--ranks", options.ranks, "ranks on the GPU")->delimiter(',')->check(CLI::Range(2, 64));
-  app.add_option("--from", options.from, "bytes of the first size; the next is four times as large")
+  CLI::App app("Compares the interpreted and a hand-written kernel of one plan on one GPU.");
+  app.add_option("--device", options.device, "driver: cuda or hip")->check(CLI::IsMember({"cuda", "hip"}));
+  app.add_option("--ranks", options.ranks, "numbers of ranks on the GPU, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 64));
+  app.add_option("--from", options.from, "first size in bytes; each next size is four times as large")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(size_t{16}, SIZE_MAX));
-  app.add_option("--to", options.to, "bytes of the last size at most")->transform(CLI::AsSizeValue(false));
-  app.add_option("--rounds", options.rounds, "of each size")->check(CLI::Range(1, 10000));
+  app.add_option("--to", options.to, "largest size in bytes")->transform(CLI::AsSizeValue(false));
+  app.add_option("--rounds", options.rounds, "number of rounds for each size")->check(CLI::Range(1, 10000));
   app.add_option("--segment", options.segment,
-                 "bytes of the GPU that each rank gives (WEIR_GPU_SEGMENT_BYTES)")
+                 "GPU memory of each rank's segment in bytes (WEIR_GPU_SEGMENT_BYTES)")
       ->transform(CLI::AsSizeValue(false));
-  app.add_option("--json", options.json, "a file for the rows, too");
-  app.add_option("--kernels", options.kernels, "the library's kernels, if not those beside this program");
-  app.add_option("--by-hand", options.by_hand, "the kernel by hand, likewise");
+  app.add_option("--json", options.json, "also write the rows to this file");
+  app.add_option("--kernels", options.kernels,
+                 "path of the library's kernels (default: beside this program)");
+  app.add_option("--by-hand", options.by_hand,
+                 "path of the hand-written kernel (default: beside this program)");
   CLI11_PARSE(app, argc, argv);
   const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib";
   if (options.kernels.empty()) options.kernels = folder / ("libweir_" + options.device + ".so");

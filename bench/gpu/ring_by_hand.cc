@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The ring all-reduce of float32 sums as one writes it by hand, in the place of weir_lanes_bandwidth: the
-/// same launch, lanes, shards, rings and messages, so both can be timed side by side, but no steps are read,
-/// counts stay in registers, and all there is to choose has been chosen by the compiler. It checks no tags.
+/// The ring all-reduce of float32 sums, written by hand, in place of weir_lanes_bandwidth: with the same
+/// launch, lanes, shards, rings and messages, so that both can be compared, but without reading steps, with
+/// counters in registers and all choices made by the compiler. It checks no tags.
 ///
-/// Action t of a rank, t from 0 to 2n-2, takes the message of round t-1 and sends that of round t; lane t mod
-/// 2 has it (algorithms/catalogue/ring_set.cc). Buffers are aligned to 16 bytes.
+/// Action t of a rank, t from 0 to 2n-2, receives the message of round t-1 and sends that of round t, on lane
+/// t mod 2 (algorithms/catalogue/ring_set.cc). Buffers are aligned to 16 bytes.
 #include "src/device/block.h"
 #include "src/exec/gpu/launch.h"
 
@@ -50,8 +50,8 @@ WEIR_DEVICE uint64_t add(uint64_t a, uint64_t b) {
   return a;
 }
 
-/// All threads: one piece from `from`, `with` added if it is not null, to `first` and `second` where they are
-/// not.
+/// Called by all threads: copies one piece from `from`, adds `with` if it is not null, and stores to `first`
+/// and `second` if these are not null.
 template <bool kAdds, bool kStores, bool kSends>
 WEIR_DEVICE void move(const Block& block, uint32_t count, const std::byte* from, const std::byte* with,
                       std::byte* output, std::byte* slot) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a lower bound costs: clusters of hosts with 8 GPUs on an NVSwitch and 8 NICs on rails, 20 hosts to a
-// group of leaves; and dense machines, which have no hierarchy.
+// Time of a lower bound: for clusters of hosts with 8 GPUs on an NVSwitch and 8 NICs on rails, 20 hosts per
+// group of leaves; and for dense machines without a hierarchy.
 #include <benchmark/benchmark.h>
 
 #include "algorithms/bound/bound.h"
@@ -36,7 +36,7 @@ Network cluster(int hosts) {
   return network;
 }
 
-/// Every rank has links to every other, of a few widths.
+/// Every rank has links to every other rank, with a few different bandwidths.
 Network dense(int ranks) {
   Network network;
   network.nodes = ranks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What it costs to choose: tables of a collective, plans and profiles included.
+/// Time to choose plans: tables of a collective, including plans and profiles.
 #include <benchmark/benchmark.h>
 
 #include "algorithms/cost/table.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr cost::Rates kServers = {{2e-7, 1e-7, 1e-10}, {1e-5, 3e-6, 3e-10}, 3e-11};
 
-/// Hosts of 8 ranks.
+/// A cluster of hosts with 8 ranks each.
 void BM_Table(benchmark::State& state, Collective kind) {
   const cost::Environment around = cost::regular(static_cast<int>(state.range(0)), 8, 64, kServers);
   for (auto _ : state) benchmark::DoNotOptimize(cost::Table(kind, around));

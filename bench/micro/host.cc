@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host device costs beside its arithmetic: finding the allocation of a buffer, and a host stream.
+// Overhead of the host device: finding the allocation of a buffer, and a host stream.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace weir::device {
 namespace {
 
-/// The question asked for every buffer of a collective, with `range` allocations in the process.
+/// The look-up for every buffer of a collective, with `range` allocations in the process.
 void find_allocation(benchmark::State& state) {
   MemoryRegistry registry;
   std::vector<void*> blocks;
@@ -34,7 +34,7 @@ void find_nothing(benchmark::State& state) {
 }
 BENCHMARK(find_nothing);
 
-/// Queue one task and wait for it.
+/// Queues one task and waits for it.
 void stream_round_trip(benchmark::State& state) {
   const std::unique_ptr<HostStream> stream = std::move(HostStream::create().value());
   for (auto _ : state) {
@@ -44,7 +44,7 @@ void stream_round_trip(benchmark::State& state) {
 }
 BENCHMARK(stream_round_trip)->UseRealTime();
 
-/// Queue many tasks, then wait: what one costs.
+/// Queues many tasks, then waits: time per task.
 void stream_tasks(benchmark::State& state) {
   const std::unique_ptr<HostStream> stream = std::move(HostStream::create().value());
   constexpr int kTasks = 256;

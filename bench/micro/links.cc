@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a link costs: half of a round trip of 8 bytes, and a stream of 64 KiB messages that one end copies in
-// and the other copies out. The peer is a thread (loop) or a forked process, on another core where there is
-// one.
+// Cost of a channel: half of a round trip of 8 bytes, and a stream of 64 KiB messages that the sender copies
+// in and the receiver copies out. The peer is a thread (loop) or a forked process, on another core if there
+// is one.
 #include <benchmark/benchmark.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -72,7 +72,7 @@ void pin(int core) {
   sched_setaffinity(0, sizeof cores, &cores);
 }
 
-/// One side: a channel to the other and one from it.
+/// One side: a channel to the other side and one from it.
 class Side {
  public:
   Side(Rank rank, MakeNode make, int socket) : node_(make(rank)), buffer_(kBufferBytes) {
@@ -105,7 +105,7 @@ class Side {
   void flush() {
     wait([&] { return sender_->flushed(); });
   }
-  /// Answers until told to quit.
+  /// Echoes messages until told to quit.
   void serve() {
     for (uint64_t tag = kSink; tag != kQuit;) {
       tag = receive();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What watching costs: all_reduce over two ranks of one process with the recorder, the signatures and the
-// watchdog's looks, and without, in turns. Turns are short, and the fast ones count (a tenth of them took
-// less): those that nobody disturbed. Where memory happens to lie makes a communicator faster or slower than
-// its twin by some percent, so communicators are made anew again and again, and medians over these sets
-// count.
+// Overhead of diagnosis: all_reduce over two ranks of one process, alternately with and without the recorder,
+// the signatures and the watchdog's polls. Short runs; the 10th percentile of their times counts, to exclude
+// disturbances. The position of memory makes a communicator some percent faster or slower than an equal one,
+// so communicators are created anew repeatedly, and medians over these sets count.
 //
 //     build/bench/overhead [ROUNDS [SETS [TRANSPORTS]]]
 #include <fmt/format.h>
@@ -42,11 +41,11 @@ constexpr size_t kAgain = kVariants.size() - 1;
 struct Size {
   const char* name;
   size_t bytes;
-  int calls;  ///< in a turn
+  int calls;  ///< number of calls in a run
 };
 constexpr std::array kSizes = {Size{"8 B", 8, 4'000}, Size{"64 KiB", 64 << 10, 100}};
 
-/// nanoseconds per call, by size, variant and round.
+/// Nanoseconds per call, by size, variant and round.
 using Times = std::array<std::array<std::vector<double>, kVariants.size()>, kSizes.size()>;
 
 Options options_of(const Variant& variant, const char* transports) {
@@ -90,7 +89,7 @@ Status measure(Rank rank, const std::vector<std::unique_ptr<core::Runtime>>& run
     for (size_t s = 0; s < kSizes.size(); ++s) {
       for (size_t turn = 0; turn < ranks.size(); ++turn) {
         const size_t v = (turn + static_cast<size_t>(round + 1)) % ranks.size();
-        WEIR_TRY(ranks[v]->sum(values, kSizes[s].bytes, kSizes[s].calls / 10));  // warm, and together
+        WEIR_TRY(ranks[v]->sum(values, kSizes[s].bytes, kSizes[s].calls / 10));  // warms up and synchronizes
         const int64_t begin = now_ns();
         WEIR_TRY(ranks[v]->sum(values, kSizes[s].bytes, kSizes[s].calls));
         const double each = static_cast<double>(now_ns() - begin) / kSizes[s].calls;
@@ -106,7 +105,7 @@ double quantile(std::vector<double> values, double share) {
   return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
-/// What begin() and end() of an operation cost by themselves, in nanoseconds: the least of many short runs.
+/// Time of begin() and end() of an operation alone, in nanoseconds: the minimum of many short runs.
 double alone(size_t recorded) {
   core::Activity activity(recorded);
   core::Operation operation;
@@ -125,7 +124,7 @@ double alone(size_t recorded) {
   return least;
 }
 
-/// One set: communicators that are made for it, and what calls took over them.
+/// One set: new communicators, and the times of calls on them.
 Status run_set(int rounds, const char* transports, Times& times) {
   std::vector<std::unique_ptr<core::Runtime>> runtimes;
   std::vector<core::UniqueId> ids;
@@ -146,9 +145,9 @@ Status run_set(int rounds, const char* transports, Times& times) {
 }
 
 void print(const std::vector<Times>& sets) {
-  fmt::print("a call's notes, without recorder {:.1f} ns, with it {:.1f} ns\n", alone(0),
+  fmt::print("recording one call: {:.1f} ns without the recorder, {:.1f} ns with it\n", alone(0),
              alone(core::Recorder::kDefaultCapacity));
-  fmt::print("{:<8} {:<14} {:>12} {:>24}\n", "size", "with", "ns", "more than with nothing");
+  fmt::print("{:<8} {:<14} {:>12} {:>24}\n", "size", "with", "ns", "overhead");
   for (size_t s = 0; s < kSizes.size(); ++s) {
     for (size_t v = 0; v < kVariants.size(); ++v) {
       std::vector<double> times, ratios;

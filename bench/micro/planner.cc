@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What planning costs from end to end: hosts of 8 GPUs on an NVSwitch with 8 NICs on rails, 20 hosts to a
-// group of leaves, 4:1.
+// Time of planning from end to end: hosts with 8 GPUs on an NVSwitch and 8 NICs on rails, 20 hosts per group
+// of leaves, 4:1.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reductions of src/device do per second beside memcpy. The figure is bytes written (the size of the
-// destination) per second, for two sources unless the name says otherwise.
+// Bandwidth of the reductions of src/device compared with memcpy. The figure is bytes written (the size of
+// the destination) per second, for two sources unless the name says otherwise.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kSizes[] = {4 << 10, 64 << 10, 4 << 20};
 
-/// Allocates at the beginning of cache lines.
+/// Allocates memory aligned to cache lines.
 template <typename T>
 struct LineAllocator {
   using value_type = T;
@@ -29,7 +29,7 @@ struct LineAllocator {
 };
 using Buffer = std::vector<unsigned char, LineAllocator<unsigned char>>;
 
-/// Values about one in every type, so that nothing overflows or is rare.
+/// Values near one in every type, so that nothing overflows or is denormal.
 Buffer ordinary(DataType type, size_t bytes) {
   Buffer data(bytes);
   std::mt19937 random(1);
@@ -73,7 +73,7 @@ void folds(benchmark::State& state, DataType type, RedOp op, int sources, Traffi
   report(state, bytes);
 }
 
-/// One instruction set by itself.
+/// One instruction set alone.
 void folds_with(benchmark::State& state, const Kernels& kernels, DataType type, RedOp op) {
   const auto bytes = static_cast<size_t>(state.range(0));
   const auto first = ordinary(type, bytes);

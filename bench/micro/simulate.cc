@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What simulating costs: ring steps over clusters, and whole plans.
+/// Time of simulations: ring steps over clusters, and whole plans.
 #include <benchmark/benchmark.h>
 
 #include <numeric>
@@ -22,7 +22,7 @@ void cable(algorithms::Network& network, int32_t a, int32_t b, double gigabytes)
   network.edges.push_back({b, a, units, -1});
 }
 
-/// Hosts of 8 GPUs (300 GB/s inside) and two adapters of 25, ten below a leaf, 4:1 to the spine.
+/// Hosts with 8 GPUs (300 GB/s inside) and two adapters of 25 GB/s, ten hosts per leaf, 4:1 to the spine.
 algorithms::Network cluster(int hosts) {
   algorithms::Network network;
   for (int32_t rank = 0; rank < hosts * kGpus; ++rank) network.rank_nodes.push_back(network.nodes++);
@@ -61,7 +61,7 @@ std::vector<sim::Round> rings(int hosts, bool shuffled) {
   return sim::ring_rounds(Collective::all_reduce, orders, 1e9);
 }
 
-/// Ways, and the flows of one step of a single ring; `known` if the ways are kept from step to step.
+/// Routes and flows of one step of a single ring; `known`: routes are kept from step to step.
 void BM_RingStep(benchmark::State& state, bool shuffled, bool known) {
   const auto hosts = static_cast<int>(state.range(0)) / kGpus;
   const algorithms::Network network = cluster(hosts), none;
@@ -82,7 +82,7 @@ BENCHMARK_CAPTURE(BM_RingStep, random_and_ways, true, false)
     ->Arg(10000)
     ->Unit(benchmark::kMicrosecond);
 
-/// All there is to say about an all-reduce on two rings: 5.8 million moves over 1,200 GPUs.
+/// A complete all-reduce on two rings: 5.8 million moves over 1,200 GPUs.
 void BM_RingAllReduce(benchmark::State& state) {
   const auto hosts = static_cast<int>(state.range(0)) / kGpus;
   const algorithms::Network network = cluster(hosts);
@@ -93,7 +93,7 @@ void BM_RingAllReduce(benchmark::State& state) {
 }
 BENCHMARK(BM_RingAllReduce)->Arg(1200)->Arg(10000)->Unit(benchmark::kMicrosecond);
 
-/// Rings of the GPUs of a host, of the GPUs with one number on all hosts, and within hosts again.
+/// Rings over the GPUs of a host, over the GPUs of equal number on all hosts, and within hosts again.
 void BM_HierarchicalAllReduce(benchmark::State& state) {
   const auto hosts = static_cast<int>(state.range(0)) / kGpus;
   const algorithms::Network network = cluster(hosts);
@@ -116,7 +116,7 @@ void BM_HierarchicalAllReduce(benchmark::State& state) {
 }
 BENCHMARK(BM_HierarchicalAllReduce)->Arg(1200)->Arg(10000)->Unit(benchmark::kMicrosecond);
 
-/// Move by move, with slots and lanes.
+/// A simulation move by move, with slots and lanes.
 void BM_SimulatePlan(benchmark::State& state, const char* algorithm, Collective kind) {
   const auto ranks = static_cast<int>(state.range(0));
   const auto* entry = algorithms::find(algorithm, kind);

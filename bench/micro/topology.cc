@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loading, merging and classifying a cluster of 10,000 GPUs costs: 1250 hosts of 8, with 320 leaves and
+// Time of loading, merging and classifying a cluster of 10,000 GPUs: 1250 hosts with 8 GPUs, 320 leaves and
 // 16 spines.
 #include <benchmark/benchmark.h>
 

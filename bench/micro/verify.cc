@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What making and proving plans costs.
+/// Time of making and verifying plans.
 #include <benchmark/benchmark.h>
 
 #include <string>

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Many collectives queued at once, as sharded training does: burst.py FOLDER_OF_PROGRAMS.
+"""Measures many collectives queued at once, as in sharded training: burst.py FOLDER_OF_PROGRAMS.
 
-Hosts are network namespaces on two leaves (tests/netlab) whose uplink is as fast as one host; a fabric file tells weir so, and
---blind leaves it out. Every rank queues all-gathers (or, --collective alltoall, all-to-alls) on a stream, computes for a while
-after each (sleeps: the core is free), and waits for the end. Every way to run it (--way NAME, or NAME:VARIABLE=VALUE,...) takes
-its turn in every round. Prints the time by the least one, which is what one leaf has to send up, a host to receive, or what is
-computed; the most bytes that were queued on a rank, where the library counts them (WEIR_ADMIT_BYTES, _OPERATIONS); packets
-dropped at any port and segments sent again per round; grants of credit, and how often channels waited for one. Medians of the
-rounds.
+Hosts are network namespaces on two leaves (tests/netlab) whose uplink is as fast as one host; a fabric file describes the leaves
+unless --blind is given. Every rank queues all-gathers (or all-to-alls, --collective alltoall) on a stream, computes for a while
+after each (sleeps, so the core is free), and waits for the end. Every configuration (--way NAME, or NAME:VARIABLE=VALUE,...) runs
+in every round. Prints the time relative to the least possible one, which is limited by the data that a leaf sends upwards, the data
+that a host receives, or the computation; the most bytes that were queued on a rank, if the library limits them (WEIR_ADMIT_BYTES,
+_OPERATIONS); packets dropped at any port and retransmitted segments per round; credit grants, and how often channels waited for
+credit. All figures are medians over the rounds.
 """
 
 import argparse
@@ -35,13 +35,13 @@ WAYS = (("as it is", {}),
         ("window slides over 2", {"WEIR_ADMIT_OPERATIONS": "2"}),
         ("block of 2, then flush", {"WEIR_ADMIT_OPERATIONS": "2", "WEIR_ADMIT_FLUSH": "1"}))
 
-GRANTS, STALLS, NET_STATS = 4, 5, 11  # places in weirNetStats_t, and how many it has
+GRANTS, STALLS, NET_STATS = 4, 5, 11  # positions in weirNetStats_t, and its number of fields
 
 Round = namedtuple("Round", "seconds queued dropped again grants stalls")
 
 
 def work(folder, collective, calls, count, compute):
-  """A rank: prints the seconds that it took, and what it counted."""
+  """Runs one rank: prints its time in seconds and its counters."""
   nccl = Nccl(os.path.join(folder, "..", "lib", "libnccl.so.2"))
   rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
   comm, stream, unique_id = ctypes.c_void_p(), ctypes.c_void_p(), UniqueId()
@@ -90,7 +90,8 @@ def run(network, arguments, fabric, variables):
 
 def report(arguments, rounds):
   hosts = arguments.hosts
-  # What a leaf's hosts have for the other one: half of the whole, or half of what each of them has. And what a host gets.
+  # Bytes that the hosts of one leaf send to the other leaf: half of the total, or half of each host's data.
+  # And bytes that one host receives.
   up = arguments.bytes / 2 * (1 if arguments.collective == "allgather" else hosts / 2)
   least = max(up, arguments.bytes * (hosts - 1) / hosts)
   ideal = arguments.calls * max(least * 8 / (arguments.mbit * 1e6), arguments.compute_ms / 1e3)
@@ -107,21 +108,22 @@ def report(arguments, rounds):
 def parser():
   result = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   add = result.add_argument
-  add("programs", help="folder of programs, such as build/bin; the library is in lib beside it")
+  add("programs", help="folder with programs, such as build/bin; the library is in lib beside it")
   add("--hosts", type=int, default=8)
   add("--calls", type=int, default=100)
   add("--collective", choices=("allgather", "alltoall"), default="allgather")
-  add("--bytes", type=size, default=1 << 20, help="that a rank ends with (default: 1M)")
-  add("--blind", action="store_true", help="weir is not told of the leaves")
+  add("--bytes", type=size, default=1 << 20, help="size of each rank's result, in bytes, with K or M (default: 1M)")
+  add("--blind", action="store_true", help="do not give weir the fabric file with the leaves")
   add("--compute-ms", type=float, default=0)
   add("--mbit", type=float, default=400)
-  add("--buffer", type=size, default=128 << 10, help="of every port (default: 128K)")
-  add("--way", type=way, action="append", metavar="NAME:VARIABLE=VALUE,...", help="default: without and with both kinds of admission")
+  add("--buffer", type=size, default=128 << 10, help="buffer of every switch port, bytes (default: 128K)")
+  add("--way", type=way, action="append", metavar="NAME:VARIABLE=VALUE,...",
+      help="configuration to run (repeatable; default: without admission limits, and with both kinds of them)")
   add("--rounds", type=int, default=3)
   add("--mtu", type=int, default=1500)
-  add("--congestion", default="cubic", help="of the kernel (default: cubic)")
+  add("--congestion", default="cubic", help="TCP congestion control of the kernel (default: cubic)")
   add("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
-  add("--timeout", type=float, default=300, help="seconds of one round")
+  add("--timeout", type=float, default=300, help="time limit of one round, seconds")
   add("--work", type=listed(float), help=argparse.SUPPRESS)
   return result
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Incast: many hosts send to one whose switch port has a shallow buffer: incast.py FOLDER_OF_PROGRAMS.
+"""Measures incast, many hosts sending to one whose switch port has a small buffer: incast.py FOLDER_OF_PROGRAMS.
 
-Hosts are network namespaces on one switch (tests/netlab), packets are as on a wire, and the senders' NICs queue without loss. A
-call is a gather to rank 0 that begins on all ranks together; its ideal time is senders * bytes / rate, headers not deducted, so
-that 1514 / 1448 = 1.046 is the least that an MTU of 1500 allows. Every way to run it (--way NAME, or NAME:VARIABLE=VALUE,...)
-takes its turn in every round. Prints quantiles of the calls' times by the ideal one (medians over rounds), the least and the
-largest p50 of a round, packets that the receiver's port dropped and segments sent again per round, warm-up calls included; and per
-round what the library counts of credit, without warm-up: grants, and how often channels waited for one.
+Hosts are network namespaces on one switch (tests/netlab), packets have the size of Ethernet frames, and the senders' NICs queue
+without loss. A call is a gather to rank 0 that starts on all ranks at the same time; its ideal time is senders * bytes / rate
+without headers, so that 1514 / 1448 = 1.046 is the least possible ratio with an MTU of 1500. Every configuration (--way NAME, or
+NAME:VARIABLE=VALUE,...) runs in every round. Prints quantiles of the calls' times relative to the ideal one (medians over rounds),
+the smallest and the largest p50 of a round, packets dropped at the receiver's port and retransmitted segments per round, warm-up
+calls included; and the library's credit counters per round, without warm-up: grants, and how often channels waited for credit.
 """
 
 import argparse
@@ -28,13 +28,13 @@ QUANTILES = (0.5, 0.9, 0.99, 1)
 
 
 def quantile(values, share):
-  """The least value that so many are not above."""
+  """Returns the smallest value that this share of all values does not exceed."""
   values = sorted(values)
   return values[max(0, -int(-share * len(values) // 1) - 1)]
 
 
 def measure(senders, congestion, arguments):
-  """{way: [Round]}"""
+  """Returns {way: [Round]}."""
   rounds = {name: [] for name, _ in arguments.way}
   with incast_network(senders, arguments.mbit, arguments.buffer, arguments.mtu, congestion) as network:
     for _ in range(arguments.rounds):
@@ -61,17 +61,18 @@ def parser():
   result = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   add = result.add_argument
   add("programs", help="folder with gather_perf, such as build/bin")
-  add("--senders", type=listed(int), default=[8, 16], help="default: 8,16")
-  add("--bytes", type=size, default=256 << 10, help="of each sender (default: 256K)")
+  add("--senders", type=listed(int), default=[8, 16], help="numbers of sending hosts (default: 8,16)")
+  add("--bytes", type=size, default=256 << 10, help="bytes of each sender, with K or M (default: 256K)")
   add("--mbit", type=float, default=400)
-  add("--buffer", type=size, default=128 << 10, help="of the receiver's port (default: 128K)")
-  add("--way", type=way, action="append", metavar="NAME:VARIABLE=VALUE,...", help="default: as it is")
+  add("--buffer", type=size, default=128 << 10, help="buffer of the receiver's switch port, bytes (default: 128K)")
+  add("--way", type=way, action="append", metavar="NAME:VARIABLE=VALUE,...",
+      help="configuration to run (repeatable; default: no variables)")
   add("--rounds", type=int, default=5)
-  add("--calls", type=int, default=40, help="in a round")
+  add("--calls", type=int, default=40, help="calls in each round")
   add("--mtu", type=int, default=1500)
-  add("--congestion", type=listed(str), default=["cubic", "bbr"], help="of the kernel (default: cubic,bbr)")
+  add("--congestion", type=listed(str), default=["cubic", "bbr"], help="TCP congestion controls of the kernel (default: cubic,bbr)")
   add("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
-  add("--timeout", type=float, default=300, help="seconds of one round")
+  add("--timeout", type=float, default=300, help="time limit of one round, seconds")
   return result
 
 

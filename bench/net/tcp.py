@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce over TCP between hosts, weir beside others, against the bound: tcp.py FOLDER_OF_PROGRAMS.
+"""Compares all-reduce over TCP between hosts, weir with others and with the bound: tcp.py FOLDER_OF_PROGRAMS.
 
 Hosts are network namespaces on one switch (tests/netlab), ports are token buckets. Every library runs the timing loop of
-bench/compare, in turn within a round. The bound of n hosts is 2 (n-1)/n bytes / (rate * payload share): a frame of MTU + 14 bytes,
-as a bucket counts it, carries MTU - 52 of payload (IPv4 20, TCP 20 and its timestamps 12). Prints the share of the bound that each
-library reaches (1 is the line, less headers), and weir's time by the best one's: below 1 is in favour of weir. Without a rate the
-first columns are microseconds.
+bench/compare, in turn within a round. The bound for n hosts is 2 (n-1)/n bytes / (rate * payload share): a frame of MTU + 14 bytes,
+as a token bucket counts it, carries MTU - 52 bytes of payload (IPv4 20, TCP 20 and its timestamps 12). Prints the share of the bound
+that each library reaches (1 is the line rate without headers), and weir's time relative to the fastest other library: below 1, weir
+is faster. Without a rate the first columns are microseconds.
 """
 
 import argparse
@@ -26,16 +26,16 @@ from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
 from ranks import favoured, kept_niceness, start_all, start_mpi  # noqa: E402
 from table import human, microseconds  # noqa: E402
 
-PORT_QUEUE = 1 << 20  # a switch that does not decide: incast.py is about shallow ones
+PORT_QUEUE = 1 << 20  # large, so that the switch does not limit the rate; incast.py uses small buffers
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
   name: str
-  family: str  # the column; its best member counts
+  family: str  # column of the table, which shows its fastest member
   program: str
   mpi: str = ""
-  options: tuple = ()  # of the program, or of mpirun
+  options: tuple = ()  # options of the program, or of mpirun
   environment: tuple = ()
 
   def missing(self, programs):
@@ -64,12 +64,12 @@ PEERS = ("openmpi", "ucx", "mpich", "gloo")
 
 
 def bound(hosts, count, mbit, mtu):
-  """Microseconds of an all-reduce of so many bytes."""
+  """Returns the least microseconds of an all-reduce of this many bytes."""
   return 2 * (hosts - 1) / hosts * count * 8 / mbit * (mtu + 14) / (mtu - 52)
 
 
 def run(network, candidate, arguments, folder):
-  """{bytes: microseconds}; nothing if it failed, with a sentence on stderr."""
+  """Returns {bytes: microseconds}; empty after a failure, which is printed to stderr."""
   hosts = len(network.leaf_of)
   with tempfile.NamedTemporaryFile(prefix="weir-compare-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as control:
     program = os.path.join(os.path.abspath(arguments.programs), candidate.program)
@@ -87,22 +87,22 @@ def run(network, candidate, arguments, folder):
     try:
       said = [process.communicate(timeout=arguments.timeout) for process in processes]
     except subprocess.TimeoutExpired:
-      print(f"{candidate.name}: no end after {arguments.timeout:g} s", file=sys.stderr, flush=True)
+      print(f"{candidate.name}: did not end within {arguments.timeout:g} s", file=sys.stderr, flush=True)
       return {}
     finally:
       network.kill_all()
   rows = [json.loads(line) for line in said[0][0].splitlines() if line.startswith("{")]
   if any(process.returncode for process in processes) or not all(row["ok"] for row in rows):
     last = [(err.strip().splitlines() or ["no message"])[-1] for _, err in said]
-    print(f"{candidate.name}: failed or wrong: {'; '.join(last)}", file=sys.stderr, flush=True)
+    print(f"{candidate.name}: failed or computed a wrong result: {'; '.join(last)}", file=sys.stderr, flush=True)
     return {}
   return {row["bytes"]: row["median_us"] for row in rows}
 
 
 def measure(hosts, mbit, arguments, chosen):
-  """{bytes: {candidate: [microseconds of each round, or None]}}"""
+  """Returns {bytes: {candidate: [microseconds of each round, or None]}}."""
   points = {count: {candidate: [] for candidate in chosen} for count in arguments.sizes}
-  burst = max(32 << 10, round(mbit * 1e6 / 8 * 1e-3))  # of a millisecond: a busy machine is not always there
+  burst = max(32 << 10, round(mbit * 1e6 / 8 * 1e-3))  # one millisecond, because a busy machine may be late
   with tempfile.TemporaryDirectory() as folder, Network(
       [hosts], mbit, [0], mtu=arguments.mtu, buffers=Buffers(port=PORT_QUEUE, burst=burst), offloads=arguments.offloads,
       congestion=arguments.congestion) as network:
@@ -118,7 +118,7 @@ def measure(hosts, mbit, arguments, chosen):
 
 
 def families(point):
-  """{family: its best median}"""
+  """Returns {family: its best median}."""
   best = {}
   for candidate, times in point.items():
     times = [time for time in times if time]
@@ -128,7 +128,7 @@ def families(point):
 
 
 def against_best(point):
-  """Median over the rounds of weir's time by the fastest other's; None where a round has not both."""
+  """Returns the median over the rounds of weir's time / the fastest other time; None if no round has both."""
   columns = {family: [times for candidate, times in point.items() if candidate.family == family] for family in PEERS}
   own = next((times for candidate, times in point.items() if candidate.family == "weir"), [])
   ratios = []
@@ -157,19 +157,19 @@ def parser():
   result = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   add = result.add_argument
   add("programs", help="folder with compare_weir and the others, such as build/bin")
-  add("--hosts", type=listed(int), default=[2, 4], help="default: 2,4")
-  add("--mbit", type=listed(float), default=[1000, 5000, 0], help="of ports, 0: unshaped (default: 1000,5000,0)")
-  add("--sizes", type=listed(size), default=listed(size)("1K,8K,64K,1M,8M,64M"), help="default: 1K,8K,64K,1M,8M,64M")
+  add("--hosts", type=listed(int), default=[2, 4], help="numbers of hosts (default: 2,4)")
+  add("--mbit", type=listed(float), default=[1000, 5000, 0], help="rates of the ports, Mbit/s; 0: unlimited (default: 1000,5000,0)")
+  add("--sizes", type=listed(size), default=listed(size)("1K,8K,64K,1M,8M,64M"), help="sizes in bytes (default: 1K,8K,64K,1M,8M,64M)")
   add("--rounds", type=int, default=3)
-  add("--budget-ms", type=float, default=100, help="for one size of one library in a round")
+  add("--budget-ms", type=float, default=100, help="milliseconds for one size of one library in a round")
   add("--mtu", type=int, default=1500)
   add("--congestion", default="cubic")
   add("--offloads", action=argparse.BooleanOptionalAction, default=True,
-      help="up to 64 KiB travel as one packet, and count as the frames that they would be: less work for the cores")
+      help="send up to 64 KiB as one packet, counted as the frames that it replaces, to save processor time")
   add("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
-  add("--timeout", type=float, default=300, help="seconds of one library in one round")
-  add("--candidates", type=listed(str), help=f"some of {', '.join(candidate.name for candidate in CANDIDATES)}")
-  add("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable for weir")
+  add("--timeout", type=float, default=300, help="time limit of one library in one round, seconds")
+  add("--candidates", type=listed(str), help=f"libraries to compare; of {', '.join(candidate.name for candidate in CANDIDATES)}")
+  add("--set", action="append", default=[], metavar="NAME=VALUE", help="environment variable for weir (repeatable)")
   return result
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to run a program, as options name them."""
+"""Configurations of a program, as command-line options describe them."""
 
 
 def way(text):
-  """"NAME:VARIABLE=VALUE,..." as (name, variables of the environment)"""
+  """Converts "NAME:VARIABLE=VALUE,..." to (name, environment variables)."""
   name, _, words = text.partition(":")
   return name, dict(word.split("=", 1) for word in words.split(",") if word)

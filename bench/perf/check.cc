@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check of a worker: fill, run once, compare.
+// A worker's check: fill the buffers, run once, compare.
 #include <algorithm>
 
 #include "bench/perf/pattern.h"
@@ -8,8 +8,8 @@
 namespace weir::perf {
 namespace {
 
-constexpr size_t kBlockBytes = size_t{64} << 10;  ///< what goes through host memory at a time
-constexpr char kPoison = '\x5a';                  ///< in receive buffers before the operation
+constexpr size_t kBlockBytes = size_t{64} << 10;  ///< bytes that are copied through host memory at a time
+constexpr char kPoison = '\x5a';                  ///< value of receive buffers before the operation
 
 Pattern pattern_of(const Collective& collective, const Job& job, int ranks, uint64_t seed) {
   return collective.reduces ? Pattern(job.type, job.op.op, ranks, seed) : Pattern(job.type, seed);
@@ -60,7 +60,7 @@ Outcome Worker::count_wrong(const Job& job, const LocalRank& rank, bool in_place
 Outcome Worker::check(const Job& job, bool in_place, double* wrong) {
   double mine = 0;
   for (int round = 0; round < options_.checks; ++round) {
-    // Differs from check to check, so that what an earlier one left behind is not right for this one.
+    // The seed differs between checks, so that the result of an earlier check is not correct for this one.
     const uint64_t seed = (job.bytes() * 2 + in_place) * 0x9e3779b97f4a7c15ULL + static_cast<uint64_t>(round);
     for (const LocalRank& rank : ranks_.local()) WEIR_TRY(fill(job, rank, in_place, seed));
     WEIR_TRY(run_once(job, in_place));

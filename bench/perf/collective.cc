@@ -123,7 +123,7 @@ char* at(void* buffer, int block, const Call& c) {
   return static_cast<char*>(buffer) + static_cast<size_t>(block) * c.count * c.type_size;
 }
 
-/// Ends the group whatever was said inside it; the first error counts.
+/// Ends the group even after an error inside it; returns the first error.
 ncclResult_t end_group(ncclResult_t inside) {
   ncclResult_t end = ncclGroupEnd();
   return inside != ncclSuccess ? inside : end;
@@ -153,7 +153,7 @@ ncclResult_t exchange(const void* send, void* recv, int partner, size_t count, c
   return end_group(send_and_receive(send, partner, recv, partner, count, c));
 }
 
-/// An all-gather by exchanging ever larger groups of blocks with ever farther partners.
+/// All-gather by exchanging blocks with partners at doubling distances.
 ncclResult_t hypercube(const Call& c) {
   char* const own = at(c.recv, c.rank, c);
   if (c.send != own)
@@ -171,8 +171,8 @@ ncclResult_t hypercube(const Call& c) {
 constexpr auto kOp = OpColumn::op;
 constexpr auto kNone = OpColumn::none;
 
-// program, reduces, has a root, checks in place, hypercube, redop; layout, volume, bus factor, run,
-// expected
+// Columns: program, reduces, has a root, checks in place, hypercube, redop; layout, volume, bus factor, run,
+// expected.
 constexpr Collective kCollectives[] = {
     {"all_reduce_perf", true, false, true, false, kOp, one_buffer, own, there_and_back, all_reduce,
      reduction},

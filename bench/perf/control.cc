@@ -18,7 +18,7 @@
 namespace weir::perf {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kMeetTimeout = std::chrono::seconds(60);
 constexpr uint32_t kMagic = 0x77706572;
 
 struct Hello {
@@ -41,7 +41,7 @@ Outcome system_failure(const std::string& what) {
 }
 
 Outcome resolve(const Placement& placement, Address* address) {
-  if (placement.one_host) {  // an abstract name: it leaves no file behind
+  if (placement.one_host) {  // abstract socket name, which leaves no file behind
     auto* local = reinterpret_cast<sockaddr_un*>(&address->bytes);
     local->sun_family = AF_UNIX;
     size_t length = std::min(placement.name.size(), sizeof(local->sun_path) - 1);
@@ -53,15 +53,15 @@ Outcome resolve(const Placement& placement, Address* address) {
   hints.ai_socktype = SOCK_STREAM;
   if (int error = getaddrinfo(placement.host.c_str(), placement.port.c_str(), &hints, &found); error != 0)
     return Outcome::failure(ExitCode::usage,
-                            fmt::format("there is no host '{}': {}", placement.host, gai_strerror(error)));
+                            fmt::format("cannot resolve host '{}': {}", placement.host, gai_strerror(error)));
   std::memcpy(&address->bytes, found->ai_addr, found->ai_addrlen);
   address->size = found->ai_addrlen;
   freeaddrinfo(found);
   return Outcome();
 }
 
-/// A host that vanishes says nothing: after 15 seconds without an answer of its kernel, what waits for it
-/// fails.
+/// Without this, waiting for a host that vanished never ends: after 15 seconds without an answer of its
+/// kernel, operations on its socket fail.
 void notice_lost_hosts(int fd) {
   const int on = 1, idle_s = 5, interval_s = 2, tries = 5;
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
@@ -114,7 +114,7 @@ int milliseconds_until(Clock::time_point deadline) {
 
 Outcome gone(int rank) {
   return Outcome::failure(ExitCode::internal,
-                          fmt::format("process {} has gone before the end of the run", rank));
+                          fmt::format("process {} ended before the end of the run", rank));
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ Outcome Control::listen_and_accept(const Placement& placement) {
   Address address;
   WEIR_TRY(resolve(placement, &address));
   int listener = make_socket(address);
-  if (listener < 0) return system_failure("cannot make a socket");
+  if (listener < 0) return system_failure("cannot create a socket");
   const auto* name = reinterpret_cast<const sockaddr*>(&address.bytes);
   if (bind(listener, name, address.size) != 0 || listen(listener, size_) != 0) {
     Outcome failed = system_failure(fmt::format("cannot listen at {}", where(placement)));
@@ -143,7 +143,7 @@ Outcome Control::listen_and_accept(const Placement& placement) {
     return failed;
   }
   sockets_.assign(static_cast<size_t>(size_), -1);
-  auto deadline = Clock::now() + kPatience;
+  auto deadline = Clock::now() + kMeetTimeout;
   int missing = size_ - 1;
   while (missing > 0) {
     pollfd waiting{listener, POLLIN, 0};
@@ -157,30 +157,31 @@ Outcome Control::listen_and_accept(const Placement& placement) {
     Hello hello{};
     if (!receive_all(fd, &hello, sizeof(hello)) || hello.magic != kMagic || hello.size != size_ ||
         hello.rank <= 0 || hello.rank >= size_ || sockets_[static_cast<size_t>(hello.rank)] >= 0) {
-      close(fd);  // not one of ours
+      close(fd);  // connection of another program
       continue;
     }
     timeval none{};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none));
     int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));  // refused for local ones, which need it not
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
+               sizeof(on));  // fails for Unix sockets
     sockets_[static_cast<size_t>(hello.rank)] = fd;
     --missing;
   }
   close(listener);
   if (missing == 0) return Outcome();
   return Outcome::failure(ExitCode::internal,
-                          fmt::format("only {} of {} processes came to {} within {} s", size_ - missing,
-                                      size_, where(placement), kPatience.count()));
+                          fmt::format("only {} of {} processes connected to {} within {} s", size_ - missing,
+                                      size_, where(placement), kMeetTimeout.count()));
 }
 
 Outcome Control::connect_to_first(const Placement& placement) {
   Address address;
   WEIR_TRY(resolve(placement, &address));
-  auto deadline = Clock::now() + kPatience;
+  auto deadline = Clock::now() + kMeetTimeout;
   while (true) {
     int fd = make_socket(address);
-    if (fd < 0) return system_failure("cannot make a socket");
+    if (fd < 0) return system_failure("cannot create a socket");
     Hello hello{kMagic, rank_, size_};
     if (connect(fd, reinterpret_cast<const sockaddr*>(&address.bytes), address.size) == 0 &&
         send_all(fd, &hello, sizeof(hello))) {
@@ -188,14 +189,14 @@ Outcome Control::connect_to_first(const Placement& placement) {
       return Outcome();
     }
     Outcome failed = system_failure(fmt::format("process {} cannot reach process 0 at {} within {} s", rank_,
-                                                where(placement), kPatience.count()));
+                                                where(placement), kMeetTimeout.count()));
     close(fd);
     if (Clock::now() > deadline) return failed;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
 
-/// Process 0 only.
+/// Called by process 0 only.
 Outcome Control::gather(const void* mine, size_t bytes, std::string* all) {
   std::memcpy(all->data(), mine, bytes);
   for (int rank = 1; rank < size_; ++rank) {
@@ -203,10 +204,11 @@ Outcome Control::gather(const void* mine, size_t bytes, std::string* all) {
     int fd = sockets_[static_cast<size_t>(rank)];
     if (!receive_all(fd, &announced, sizeof(announced))) return gone(rank);
     if (announced != bytes)
-      return Outcome::failure(ExitCode::internal,
-                              fmt::format("process {} is at another step of the run: do all have "
-                                          "the same options?",
-                                          rank));
+      return Outcome::failure(
+          ExitCode::internal,
+          fmt::format("process {} is at another step of the run; expected all processes to have "
+                      "the same options",
+                      rank));
     if (!receive_all(fd, all->data() + static_cast<size_t>(rank) * bytes, bytes)) return gone(rank);
   }
   return Outcome();
@@ -217,7 +219,7 @@ Outcome Control::exchange(const void* mine, size_t bytes, std::string* all, Cloc
   int64_t start = 0;
   if (rank_ == 0) {
     WEIR_TRY(gather(mine, bytes, all));
-    // Enough for the answers to arrive and the processes to wake up.
+    // Long enough for the answers to arrive and the processes to wake up.
     auto ahead = size_ == 1 ? std::chrono::microseconds(0) : std::chrono::microseconds(40 + 10 * size_);
     start = (Clock::now() + ahead).time_since_epoch().count();
     for (int rank = 1; rank < size_; ++rank) {

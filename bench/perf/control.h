@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Control: what the processes of a run tell each other besides the library under test: where to meet it,
-/// when to begin, how long it took. A star of sockets with process 0 in its middle.
+/// Control: communication between the processes of a run besides the library under test: the meeting address,
+/// the start time, the measured times. Sockets connect process 0 with each other process.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 /// Used by one thread at a time.
 class Control {
  public:
-  /// Returns when all processes have met, or fails after a minute with the number of those that came.
+  /// Returns when all processes have connected, or fails after a minute with the number of those that did.
   static Outcome join(const Placement& placement, std::unique_ptr<Control>* control);
 
   Control(const Control&) = delete;
@@ -29,9 +29,9 @@ class Control {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// Every process gives as many bytes; all get those of all, in the order of ranks. Fails when a process has
-  /// gone. With `begin` also a moment shortly ahead, the same for all processes of one host, at which to
-  /// begin together.
+  /// All-gather: every process contributes the same number of bytes; all get those of all processes in the
+  /// order of ranks. Fails if a process has ended. With `begin`, also returns a time shortly ahead, equal for
+  /// all processes of one host, at which to start together.
   Outcome exchange(const void* mine, size_t bytes, std::string* all, Clock::time_point* begin = nullptr);
 
  private:
@@ -43,7 +43,7 @@ class Control {
   int rank_;
   int size_;
   bool one_clock_;
-  std::vector<int> sockets_;  ///< of process 0: by rank (its own -1); of others: one
+  std::vector<int> sockets_;  ///< process 0: socket of each rank (-1 for itself); others: one socket
 };
 
 }  // namespace weir::perf

@@ -10,9 +10,9 @@
 namespace weir::perf {
 namespace {
 
-constexpr int kAnyKind = 4;  ///< hipMemcpyDefault: the driver looks where the addresses lie
+constexpr int kAnyKind = 4;  ///< hipMemcpyDefault: the addresses determine the kinds of memory
 
-/// Fills in calls of one library and remembers the first name that it lacks.
+/// Looks up functions of one library and remembers the first missing name.
 class Finder {
  public:
   explicit Finder(void* library) : library_(library) {}
@@ -74,7 +74,7 @@ void find_hip(Finder& find, GpuCalls& c) {
   find(c.destroy_graph, "hipGraphDestroy");
 }
 
-/// Null with the loader's reason in dlerror(). Drivers do not like to be unloaded.
+/// Null on failure; dlerror() then has the reason. Never unloaded, since drivers do not support that.
 void* open_first(std::initializer_list<const char*> names) {
   for (const char* name : names)
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
@@ -92,7 +92,7 @@ Outcome GpuDriver::load(const std::string& vendor, std::unique_ptr<GpuDriver>* d
       vendor == "cuda"
           ? open_first({"libcuda.so.1"})
           : open_first({"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"});
-  if (library == nullptr) return impossible(vendor, fmt::format("no driver could be loaded: {}", dlerror()));
+  if (library == nullptr) return impossible(vendor, fmt::format("cannot load a driver: {}", dlerror()));
   driver->reset(new GpuDriver(vendor));
   return (*driver)->find_calls(library);
 }
@@ -101,19 +101,19 @@ Outcome GpuDriver::find_calls(void* library) {
   Finder find(library);
   vendor_ == "cuda" ? find_cuda(find, calls_) : find_hip(find, calls_);
   if (find.missing() != nullptr)
-    return impossible(vendor_, fmt::format("the driver is too old: it lacks {}", find.missing()));
+    return impossible(vendor_, fmt::format("the driver is too old; expected one with {}", find.missing()));
   if (Outcome started = checked(calls_.init(0), "starting the driver"); !started.ok())
     return impossible(vendor_, started.message());
   WEIR_TRY(checked(calls_.count(&count_), "counting the GPUs"));
-  return count_ > 0 ? Outcome() : impossible(vendor_, "the driver shows no GPU");
+  return count_ > 0 ? Outcome() : impossible(vendor_, "the driver reports no GPU");
 }
 
 Outcome GpuDriver::select(int gpu) const {
   if (calls_.set_device != nullptr)
-    return checked(calls_.set_device(gpu), fmt::format("choosing GPU {}", gpu));
-  void* context = nullptr;  // kept to the end of the process
-  WEIR_TRY(checked(calls_.retain(&context, gpu), fmt::format("choosing GPU {}", gpu)));
-  return checked(calls_.make_current(context), fmt::format("choosing GPU {}", gpu));
+    return checked(calls_.set_device(gpu), fmt::format("selecting GPU {}", gpu));
+  void* context = nullptr;  // kept until the process ends
+  WEIR_TRY(checked(calls_.retain(&context, gpu), fmt::format("selecting GPU {}", gpu)));
+  return checked(calls_.make_current(context), fmt::format("selecting GPU {}", gpu));
 }
 
 Outcome GpuDriver::copy(void* to, const void* from, size_t bytes, void* stream) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// GpuDriver: what the bench needs of a vendor's driver, found by name at run time, so that one program
-/// serves machines with CUDA, with HIP, and with neither.
+/// GpuDriver: the functions of a vendor's driver that the bench needs, loaded by name at run time, so that
+/// one program supports machines with CUDA, with HIP, and without GPUs.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@
 
 namespace weir::perf {
 
-/// Functions that mean the same in libcuda.so.1 and libamdhip64.so; a vendor's are null where it has another
-/// one. Addresses of device memory are pointers here: CUDA's are integers of the same size.
+/// Functions with the same meaning in libcuda.so.1 and libamdhip64.so; null if a vendor has another function
+/// instead. Addresses of device memory are pointers here: CUDA's are integers of the same size.
 struct GpuCalls {
   int (*init)(unsigned) = nullptr;
-  int (*error_text)(int, const char**) = nullptr;  ///< CUDA's
-  const char* (*error_words)(int) = nullptr;       ///< HIP's
+  int (*error_text)(int, const char**) = nullptr;  ///< CUDA only
+  const char* (*error_words)(int) = nullptr;       ///< HIP only
   int (*count)(int*) = nullptr;
   int (*name)(char*, int, int) = nullptr;
   int (*address)(char*, int, int) = nullptr;
-  int (*retain)(void**, int) = nullptr;  ///< CUDA: the context of a GPU ...
-  int (*make_current)(void*) = nullptr;  ///< ... which is the thread's from then on
-  int (*set_device)(int) = nullptr;      ///< HIP: both
+  int (*retain)(void**, int) = nullptr;  ///< CUDA: gets the context of a GPU
+  int (*make_current)(void*) = nullptr;  ///< CUDA: makes the context current for the calling thread
+  int (*set_device)(int) = nullptr;      ///< HIP: selects the GPU for the calling thread
   int (*memory_info)(size_t*, size_t*) = nullptr;
   int (*allocate)(void**, size_t) = nullptr;
   int (*free)(void*) = nullptr;
-  int (*copy)(void*, const void*, size_t, void*) = nullptr;               ///< CUDA's
-  int (*copy_of_kind)(void*, const void*, size_t, int, void*) = nullptr;  ///< HIP's
+  int (*copy)(void*, const void*, size_t, void*) = nullptr;               ///< CUDA only
+  int (*copy_of_kind)(void*, const void*, size_t, int, void*) = nullptr;  ///< HIP only
   int (*create_stream)(void**, unsigned) = nullptr;
   int (*destroy_stream)(void*) = nullptr;
   int (*synchronize)(void*) = nullptr;
@@ -40,19 +40,20 @@ struct GpuCalls {
   int (*destroy_graph)(void*) = nullptr;
 };
 
-/// Loaded for good. Thread-safe; what a thread makes current is its own.
+/// Never unloaded. Thread-safe; each thread has its own current GPU.
 class GpuDriver {
  public:
-  /// `vendor`: cuda or hip. Fails with a sentence where the driver or its GPUs are missing.
+  /// `vendor`: cuda or hip. Fails with the reason if the driver or its GPUs are missing.
   static Outcome load(const std::string& vendor, std::unique_ptr<GpuDriver>* driver);
 
   const GpuCalls& calls() const { return calls_; }
   int count() const { return count_; }
-  /// Makes the GPU current for the calling thread; communicators are made on it.
+  /// Makes the GPU current for the calling thread, for which communicators are created on it.
   Outcome select(int gpu) const;
-  /// Between any two addresses, in the order of the stream.
+  /// Copies between any two addresses, in the order of the stream.
   Outcome copy(void* to, const void* from, size_t bytes, void* stream) const;
-  /// A failure with the driver's words, or none for 0. `call`: what was tried, such as "allocating 8 bytes".
+  /// Returns a failure with the driver's error text, or success for 0. `call`: the attempted operation, such
+  /// as "allocating 8 bytes".
   Outcome checked(int code, const std::string& call,
                   std::source_location where = std::source_location::current()) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and streams of GPUs, CUDA's and HIP's alike.
+// Memory and streams of GPUs, for CUDA and HIP.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace weir::perf {
 namespace {
 
 constexpr unsigned kWaitsForNoOther = 1;  ///< cudaStreamNonBlocking
-constexpr int kThreadLocal = 1;           ///< a capture that only calls of its own thread can spoil
+constexpr int kThreadLocal = 1;  ///< capture mode in which other threads' calls do not invalidate the capture
 
 class StreamGraph final : public Graph {
  public:
@@ -21,7 +21,7 @@ class StreamGraph final : public Graph {
 
   Outcome begin() override {
     return driver_.checked(driver_.calls().begin_capture(stream_, kThreadLocal),
-                           "beginning to capture a stream");
+                           "starting the capture of a stream");
   }
 
   Outcome end() override {
@@ -31,7 +31,7 @@ class StreamGraph final : public Graph {
         driver_.checked(driver_.calls().end_capture(stream_, &captured), "ending the capture of a stream"));
     const int code = driver_.calls().instantiate(&instance_, captured, 0);
     (void)driver_.calls().destroy_graph(captured);
-    return driver_.checked(code, "making the graph");
+    return driver_.checked(code, "instantiating the graph");
   }
 
   Outcome launch() override {
@@ -53,7 +53,7 @@ class StreamGraph final : public Graph {
 
 class GpuRankMemory final : public Memory {
  public:
-  /// Takes the stream over, or uses the GPU's default stream if it is null.
+  /// Takes ownership of the stream, or uses the GPU's default stream if it is null.
   GpuRankMemory(const GpuDriver& driver, int gpu, void* stream)
       : driver_(driver), gpu_(gpu), stream_(stream), graph_(driver, stream) {}
   ~GpuRankMemory() override {
@@ -84,7 +84,7 @@ class GpuRankMemory final : public Memory {
 
   cudaStream_t stream() const override { return static_cast<cudaStream_t>(stream_); }
   Outcome synchronize() override {
-    WEIR_TRY(select());  // the stream 0 is that of the GPU which is current
+    WEIR_TRY(select());  // stream 0 belongs to the current GPU
     return driver_.checked(driver_.calls().synchronize(stream_), "waiting for a stream");
   }
   Graph* graph() override { return stream_ != nullptr ? &graph_ : nullptr; }
@@ -107,11 +107,11 @@ class GpuDevices final : public Devices {
     std::array<char, 96> name{};
     std::array<char, 32> address{};
     const GpuCalls& calls = driver_->calls();
-    WEIR_TRY(driver_->checked(calls.name(name.data(), name.size(), device), "naming a GPU"));
-    WEIR_TRY(
-        driver_->checked(calls.address(address.data(), address.size(), device), "finding a GPU's address"));
+    WEIR_TRY(driver_->checked(calls.name(name.data(), name.size(), device), "reading the name of a GPU"));
+    WEIR_TRY(driver_->checked(calls.address(address.data(), address.size(), device),
+                              "reading the PCI address of a GPU"));
     std::string place = address.data();
-    place.resize(std::min(place.size(), place.rfind('.')));  // the function of the PCI device
+    place.resize(std::min(place.size(), place.rfind('.')));  // remove the function number of the PCI address
     *text = fmt::format("[{}] {}", place, name.data());
     return Outcome();
   }
@@ -119,7 +119,7 @@ class GpuDevices final : public Devices {
   Outcome available(int device, size_t* bytes) const override {
     WEIR_TRY(driver_->select(device));
     size_t whole = 0;
-    return driver_->checked(driver_->calls().memory_info(bytes, &whole), "asking for free memory");
+    return driver_->checked(driver_->calls().memory_info(bytes, &whole), "reading the amount of free memory");
   }
 
   Outcome open(int device, std::unique_ptr<Memory>* memory) const override {
@@ -127,7 +127,7 @@ class GpuDevices final : public Devices {
     WEIR_TRY(driver_->select(device));
     if (!null_stream_)
       WEIR_TRY(
-          driver_->checked(driver_->calls().create_stream(&stream, kWaitsForNoOther), "making a stream"));
+          driver_->checked(driver_->calls().create_stream(&stream, kWaitsForNoOther), "creating a stream"));
     *memory = std::make_unique<GpuRankMemory>(*driver_, device, stream);
     return Outcome();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What -I reports about the times of single iterations.
+/// Statistics of the times of single iterations, for -I.
 #pragma once
 
 #include <span>
@@ -7,21 +7,21 @@
 
 namespace weir::perf {
 
-/// In microseconds.
+/// All values in microseconds.
 struct IterationStats {
   double min, max, mean, p50, p95, p99, deviation;
-  /// Deviation in per cent of the mean; 0 if that is 0.
+  /// Standard deviation in per cent of the mean; 0 if the mean is 0.
   double variation() const { return mean > 0 ? deviation / mean * 100 : 0; }
 };
 
-/// Percentiles are the nearest rank; the median the upper one. REQUIRES: not empty.
+/// Percentiles by nearest rank; the median is the upper one. REQUIRES: `microseconds` is not empty.
 IterationStats iteration_stats(std::span<const double> microseconds);
 
-/// Of each timed iteration, in microseconds, the leading ones left out.
+/// Times of all timed iterations in microseconds, without the skipped leading ones.
 struct IterationTimes {
   int skipped = 0;
-  std::vector<double> slowest;                  ///< over all ranks
-  std::vector<std::vector<double>> by_process;  ///< over the threads of each process
+  std::vector<double> slowest;                  ///< maximum over all ranks
+  std::vector<std::vector<double>> by_process;  ///< maximum over the threads of each process
 };
 
 }  // namespace weir::perf

@@ -56,7 +56,7 @@ JsonWriter& JsonWriter::key(std::string_view name) {
 
 void JsonWriter::value(std::string_view text) {
   separate();
-  // Environments hold anything; what is not UTF-8 is replaced.
+  // Environment variables may contain any bytes; invalid UTF-8 is replaced.
   write(nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
 }
 

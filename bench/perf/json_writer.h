@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Writes JSON in the shapes that nccl-tests gives its values: six decimals, and "true" and "nan" as strings.
+/// Writes JSON with nccl-tests' formats of values: six decimals, and "true" and "nan" as strings.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,19 @@
 
 namespace weir::perf {
 
-/// Writes as it is told, so that what was measured is in the file if the program dies. Not thread-safe.
+/// Writes without delay, so that measured rows are in the file if the program crashes. Not thread-safe.
 class JsonWriter {
  public:
-  /// Opens a new file: `path`, or where that exists path.0, path.1, ...; null, with errno, where it cannot.
+  /// Creates a new file: `path`, or if that exists path.0, path.1, ...; null on failure, with the reason in
+  /// errno.
   static std::unique_ptr<JsonWriter> open(const std::string& path);
 
   const std::string& path() const { return path_; }
 
   void begin_object() { begin('{', '}'); }
   void begin_list() { begin('[', ']'); }
-  void end();      ///< of the innermost object or list
-  void end_all();  ///< of everything; also what the destructor does
+  void end();      ///< ends the innermost object or list
+  void end_all();  ///< ends all objects and lists; also done by the destructor
 
   JsonWriter& key(std::string_view name);
   void value(std::string_view text);

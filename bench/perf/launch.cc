@@ -31,7 +31,7 @@ Outcome launch(const Options& options, int argc, char** argv) {
   if (error)
     return Outcome::failure(ExitCode::internal, fmt::format("cannot find this program: {}", error.message()));
   const std::string launcher = self.parent_path() / "weir";
-  // Threads of one process would share its core.
+  // With bind=core, all threads of a process would share one core.
   const std::string bind = options.bind == "auto" && options.threads > 1 ? "none" : options.bind;
   std::vector<std::string> words = {"weir", "run", "-n", std::to_string(options.ranks), "--bind", bind,
                                     // The table needs no prefixes; the processes bring an id of their own.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// --ranks: the local launch, by `weir run`, which is found beside the program.
+/// --ranks: starts local processes with `weir run`, which is found beside the program.
 #pragma once
 
 #include "bench/perf/options.h"
@@ -7,11 +7,11 @@
 
 namespace weir::perf {
 
-/// Whether this process was started by launch(). Asks once: what this process starts was not.
+/// Whether launch() started this process. Removes the mark, so that child processes do not inherit it.
 bool was_launched();
 
-/// Replaces this process by `weir run`, which starts the program again, with the same arguments, as so many
-/// processes as --ranks says. Returns only if it cannot.
+/// Replaces this process with `weir run`, which starts the program again with the same arguments as --ranks
+/// processes. Returns only on failure.
 Outcome launch(const Options& options, int argc, char** argv);
 
 }  // namespace weir::perf

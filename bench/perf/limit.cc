@@ -14,15 +14,15 @@
 namespace weir::perf {
 namespace {
 
-// More than a GPU's caches hold, and no more than shows what its memory does.
+// More than a GPU's caches hold; enough to measure the bandwidth of its memory.
 constexpr size_t kLeastCopied = size_t{64} << 20;
 constexpr size_t kMostCopied = size_t{256} << 20;
-constexpr int kCopies = 8;  ///< queued at once: the start of one hides behind another
+constexpr int kCopies = 8;  ///< copies queued at a time, to hide their start
 constexpr int kRounds = 2;
 
-using Ranges = std::vector<std::pair<size_t, size_t>>;  ///< begin and end, in elements
+using Ranges = std::vector<std::pair<size_t, size_t>>;  ///< begin and end of each range, in elements
 
-/// How many elements lie in any of them.
+/// Number of elements in the union of the ranges.
 size_t covered(Ranges& ranges) {
   std::sort(ranges.begin(), ranges.end());
   size_t sum = 0, end = 0;
@@ -34,7 +34,7 @@ size_t covered(Ranges& ranges) {
 }
 
 Outcome time_copies(Memory& memory, char* to, const char* from, size_t bytes, double* bandwidth) {
-  for (int round = 0; round <= kRounds; ++round) {  // the first one warms up
+  for (int round = 0; round <= kRounds; ++round) {  // the first round warms up
     const auto begin = Clock::now();
     for (int i = 0; i < kCopies; ++i) WEIR_TRY(memory.copy(to, from, bytes));
     WEIR_TRY(memory.synchronize());
@@ -44,7 +44,7 @@ Outcome time_copies(Memory& memory, char* to, const char* from, size_t bytes, do
   return Outcome();
 }
 
-/// In buffers that are gone afterwards.
+/// Copies between two buffers that are freed afterwards.
 Outcome measure_copies(Memory& memory, size_t bytes, double* bandwidth) {
   void *to = nullptr, *from = nullptr;
   Outcome outcome = memory.allocate(bytes, false, &to);
@@ -84,7 +84,7 @@ std::vector<size_t> bytes_to_move(const Collective& collective, const Layout& la
 Outcome Limit::measure(Team& team, int thread, Ranks& ranks, const std::vector<RankInfo>& all, int first,
                        int group, size_t largest) {
   std::map<std::string, size_t> by_name;
-  std::vector<size_t> measuring;  // by GPU the rank that measures it, as a place in `all`
+  std::vector<size_t> measuring;  // for each GPU, the index in `all` of the rank that measures it
   std::vector<double> mine(ranks.local().size(), 0.0);
   for (size_t i = 0; i < all.size(); ++i) {
     const std::string name = fmt::format("{} {}", all[i].host, all[i].hardware);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Limit: how long the bytes that a row must move would take if nothing but the memory of the GPUs counted.
+/// Limit: lower bound of a row's time from the memory bandwidth of the GPUs alone.
 ///
-/// What a GPU's memory allows is measured in the same run: copies inside it, by one of its ranks alone. A
-/// copy of n bytes moves 2n, n that are read and n that are written.
+/// The memory bandwidth of a GPU is measured in the same run: copies inside it, by one of its ranks alone. A
+/// copy of n bytes moves 2n bytes, n read and n written.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,22 @@
 
 namespace weir::perf {
 
-/// For each rank the bytes that any way of doing the call must read from its input and write to its output:
-/// each byte of input that anybody needs once, each byte of output that is not there already.
+/// For each rank, the bytes that any implementation of the call must read from its input and write to its
+/// output: each byte of input that any rank needs once, and each byte of output that is not already there.
 std::vector<size_t> bytes_to_move(const Collective& collective, const Layout& layout, size_t type_size,
                                   int ranks, int root, bool in_place);
 
-/// The same on all threads of all processes. Used by one thread.
+/// Equal on all threads of all processes. Used by one thread.
 class Limit {
  public:
   /// `all`: the ranks of the run in the order of Team::exchange(), of which those of `group` count; `first`:
-  /// this thread's first one among them. Every thread calls it. `largest`: bytes of the largest row.
+  /// index of this thread's first rank in it. Every thread calls it. `largest`: bytes of the largest row.
   Outcome measure(Team& team, int thread, Ranks& ranks, const std::vector<RankInfo>& all, int first,
                   int group, size_t largest);
 
   double seconds(const Collective& collective, const Layout& layout, size_t type_size, int root,
                  bool in_place) const;
-  /// One line per GPU, for people.
+  /// One line per GPU, as text.
   std::vector<std::string> lines() const;
 
  private:
@@ -42,7 +42,7 @@ class Limit {
     int ranks;
   };
   std::vector<Gpu> gpus_;
-  std::vector<size_t> gpu_of_;  ///< by rank of the communicator
+  std::vector<size_t> gpu_of_;  ///< GPU of each rank of the communicator
 };
 
 }  // namespace weir::perf

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main function of all programs; each brings its name (CMakeLists.txt).
+// The main function of all programs; each defines its name (CMakeLists.txt).
 #include <cstdio>
 
 #include "bench/perf/run.h"

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <limits>
 
-// Only weir has it; another library leaves it null.
+// Only weir has this function; with another library it is null.
 extern "C" __attribute__((weak)) int weirDescribe(char* buffer, size_t size);
 
 namespace weir::perf {
@@ -37,7 +37,7 @@ class HostMemory final : public Memory {
     if (registrable) return nccl(ncclMemAlloc(out, rounded));
     *out = std::aligned_alloc(kPage, rounded);
     if (*out == nullptr)
-      return Outcome::failure(ExitCode::device, fmt::format("there are no {} bytes of memory left", rounded));
+      return Outcome::failure(ExitCode::device, fmt::format("cannot allocate {} bytes of memory", rounded));
     return Outcome();
   }
 
@@ -68,7 +68,7 @@ class HostDevices final : public Devices {
   }
 
   Outcome available(int, size_t* bytes) const override {
-    size_t limit = number_in_file("/sys/fs/cgroup/memory.max");  // "max", which is no number, without one
+    size_t limit = number_in_file("/sys/fs/cgroup/memory.max");  // "max" (no limit) is not a number
     size_t used = number_in_file("/sys/fs/cgroup/memory.current");
     size_t machine = available_in_machine();
     *bytes = limit == std::numeric_limits<size_t>::max() || used > limit ? machine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Memory: where a rank's buffers live, and the stream its operations go to. Devices: those of a run.
+/// Memory: a rank's buffers, and the stream of its operations. Devices: the devices of a run.
 ///
 /// Nothing here is called between the clock readings of a timed loop, except synchronize() once at its end
 /// and Graph::launch().
@@ -17,41 +17,43 @@
 namespace weir::perf {
 
 inline constexpr size_t kPage = 4096;
-/// Bytes rounded up to whole pages, at least one.
+/// Rounds up to whole pages, at least one.
 constexpr size_t whole_pages(size_t bytes) {
   return (std::max<size_t>(bytes, 1) + kPage - 1) / kPage * kPage;
 }
 
-/// What a rank's stream was given between begin() and end(), to be launched as often as one likes.
+/// The work that a rank's stream got between begin() and end(); may be launched any number of times.
 class Graph {
  public:
   virtual ~Graph() = default;
 
   virtual Outcome begin() = 0;
-  /// What was captured before is gone.
+  /// Replaces the previous capture.
   virtual Outcome end() = 0;
-  /// On the rank's stream; does not wait.
+  /// Launches on the rank's stream; does not wait.
   virtual Outcome launch() = 0;
 };
 
-/// Of one rank; used by one thread at a time.
+/// Buffers of one rank; used by one thread at a time.
 class Memory {
  public:
   virtual ~Memory() = default;
 
-  /// Makes its device the calling thread's: communicators are made there.
+  /// Makes the device current for the calling thread, for which communicators are created on it.
   virtual Outcome select() { return Outcome(); }
-  /// Page-aligned. `registrable`: by ncclMemAlloc, so that it can be registered with a communicator.
+  /// Page-aligned. `registrable`: allocated with ncclMemAlloc, so that it can be registered with a
+  /// communicator.
   virtual Outcome allocate(size_t bytes, bool registrable, void** out) = 0;
   /// REQUIRES: pointer from allocate() with the same `registrable`, or null.
   virtual void release(void* pointer, bool registrable) = 0;
-  /// In the order of the stream, wherever the two lie. Done, and both free to change, after synchronize().
+  /// Copies between host or device memory in the order of the stream. Complete after synchronize(); until
+  /// then neither buffer may change.
   virtual Outcome copy(void* to, const void* from, size_t bytes) = 0;
 
   virtual cudaStream_t stream() const = 0;
-  /// Returns when everything on the stream is done.
+  /// Returns when everything on the stream has completed.
   virtual Outcome synchronize() = 0;
-  /// Null: the stream cannot be captured. Lives as long as this object.
+  /// Null if the stream cannot be captured. Lives as long as this object.
   virtual Graph* graph() { return nullptr; }
 };
 
@@ -60,26 +62,26 @@ class Devices {
  public:
   virtual ~Devices() = default;
 
-  /// 0: host memory, of which any number of ranks have their part.
+  /// Number of GPUs; 0 for host memory, which any number of ranks may share.
   virtual int count() const = 0;
-  /// For people, "[0000:00:00] weir host"; the same for those who share the memory, on one host.
+  /// Description such as "[0000:00:00] weir host"; equal for ranks of one host that share the memory.
   virtual Outcome describe(int device, std::string* text) const = 0;
-  /// Bytes that all who share the device may still allocate.
+  /// Bytes that all ranks of the device together may still allocate.
   virtual Outcome available(int device, size_t* bytes) const = 0;
-  /// This object outlives it.
+  /// Opens the memory of a device for one rank. This object outlives it.
   virtual Outcome open(int device, std::unique_ptr<Memory>* memory) const = 0;
 
-  /// The device of the rank with this number on its host: in turn, where there are more ranks than GPUs.
+  /// Device of the rank with this number on its host; ranks are distributed round-robin.
   int of(int local_rank) const { return count() == 0 ? local_rank : local_rank % count(); }
 };
 
 /// Buffers from malloc; calls on the null stream complete before they return.
 std::unique_ptr<Devices> host_devices();
 
-/// `vendor`: cuda or hip. `null_stream`: ranks use the stream 0 of their GPU.
+/// `vendor`: cuda or hip. `null_stream`: ranks use stream 0 of their GPU.
 Outcome gpu_devices(const std::string& vendor, bool null_stream, std::unique_ptr<Devices>* devices);
 
-/// What the library says about itself and the machine, in one line; empty if it is not weir.
+/// One line in which the library describes itself and the machine; empty if it is not weir.
 std::string library_description();
 
 }  // namespace weir::perf

@@ -8,7 +8,7 @@
 
 #include "weir/net_stats.h"
 
-// Only weir has it; another library leaves it null.
+// Only weir has this function; with another library it is null.
 extern "C" __attribute__((weak)) int weirCommNetStats(struct ncclComm* comm, weirNetStats_t* stats,
                                                       size_t size);
 

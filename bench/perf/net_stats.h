@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a row has sent over networks, where the library tells (weir/net_stats.h; NCCL's does not).
+/// Network counters of a row, if the library has them (weir/net_stats.h; NCCL does not).
 #pragma once
 
 #include <nccl.h>
@@ -14,7 +14,7 @@
 
 namespace weir::perf {
 
-/// What weirNetStats_t has, in its order.
+/// The fields of weirNetStats_t, in their order.
 enum class NetStat : size_t {
   sent_bytes,
   received_bytes,
@@ -40,21 +40,21 @@ struct NetStats {
   double operator[](NetStat which) const { return counts[static_cast<size_t>(which)]; }
 };
 
-/// Whether the library tells.
+/// Whether the library counts network traffic.
 bool counts_network();
 
-/// Counts for the ranks of one thread, between begin() and end(), which may follow each other several times.
-/// Without a library that tells it does nothing. Not thread-safe.
+/// Counts for the ranks of one thread, between begin() and end(), which may be called several times. Does
+/// nothing if the library does not count. Not thread-safe.
 class NetMeter {
  public:
-  /// `first_on_host`: the first of these ranks tells the host's dropped packets and retries. Others tell the
-  /// same ones.
+  /// `first_on_host`: the first of these ranks reports the host's dropped packets and retries; other ranks of
+  /// the host would report the same ones.
   NetMeter(std::vector<LocalRank>& ranks, bool first_on_host)
       : ranks_(ranks), first_on_host_(first_on_host) {}
 
   Outcome begin() { return read(&before_); }
   Outcome end();
-  /// What was counted, which begins anew at zero.
+  /// Returns the counts and resets them to zero.
   NetStats take() { return std::exchange(counted_, NetStats()); }
 
  private:

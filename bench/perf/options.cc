@@ -13,7 +13,7 @@
 namespace weir::perf {
 namespace {
 
-// What nccl-tests exits with: a wrong option is not an error to it, a wrong size is -1.
+// Exit codes of nccl-tests: 0 for an invalid option, -1 for an invalid size.
 constexpr int kExitBadOption = 0;
 constexpr int kExitBadSize = 255;
 constexpr int kExitUsage = 6;
@@ -26,13 +26,13 @@ constexpr int kNetStats = 259;
 constexpr int kDevice = 260;
 constexpr int kLimit = 261;
 
-/// Takes the text over, or says what was expected.
+/// Stores the value, or returns a description of the expected value.
 using Setter = std::optional<std::string> (*)(Options&, std::string_view text);
 
 struct Row {
-  int code;  ///< letter, or one of the above
+  int code;  ///< letter, or one of the codes above
   const char* name;
-  const char* argument;  ///< null: takes none
+  const char* argument;  ///< null: the option has no argument
   const char* help;
   Setter set;
   bool is_size = false;
@@ -42,7 +42,7 @@ std::optional<std::string> read_int(std::string_view text, int lowest, int highe
   int number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < lowest || number > highest)
-    return highest == INT32_MAX ? fmt::format("an integer from {} on", lowest)
+    return highest == INT32_MAX ? fmt::format("an integer of at least {}", lowest)
                                 : fmt::format("an integer from {} to {}", lowest, highest);
   into = number;
   return std::nullopt;
@@ -116,7 +116,7 @@ std::optional<std::string> device(Options& options, std::string_view text) {
 }
 
 std::optional<std::string> personality(Options&, std::string_view text) {
-  if (text != "nccl-tests") return "nccl-tests, the only personality there is";
+  if (text != "nccl-tests") return "nccl-tests";
   return std::nullopt;
 }
 
@@ -136,49 +136,56 @@ constexpr Row kRows[] = {
     {'g', "ngpus", "N", "ranks per thread (1)", integer<&O::gpus, 1>},
     {'b', "minbytes", "SIZE", "first size (32M)", size<&O::min_bytes>, true},
     {'e', "maxbytes", "SIZE", "last size (32M)", size<&O::max_bytes>, true},
-    {'i', "stepbytes", "SIZE", "what is added from size to size (1M)", size<&O::step_bytes>, true},
-    {'f', "stepfactor", "N", "or what is multiplied with, above 1 (1)", integer<&O::step_factor, 1>},
+    {'i', "stepbytes", "SIZE", "increment from size to size (1M)", size<&O::step_bytes>, true},
+    {'f', "stepfactor", "N", "factor from size to size, instead of stepbytes; 1: off (1)",
+     integer<&O::step_factor, 1>},
     {'n', "iters", "N", "timed iterations (20)", integer<&O::iterations, 1>},
-    {'w', "warmup_iters", "N", "iterations over all sizes before any is timed (1)", integer<&O::warmup>},
+    {'w', "warmup_iters", "N", "warm-up iterations of all sizes before the first timed one (1)",
+     integer<&O::warmup>},
     {'m', "agg_iters", "N", "operations grouped in one iteration (1)", integer<&O::aggregated, 1>},
-    {'N', "run_cycles", "N", "how often all sizes are run, 0 for ever (1)", integer<&O::cycles>},
-    {'p', "parallel_init", "0/1", "threads initialise at once (0)", integer<&O::parallel_init, 0, 1>},
-    {'c', "check", "N", "rounds in which results are checked (1)", integer<&O::checks>},
-    {'o', "op", "OP", "sum prod min max avg mulsum all (sum)", op},
+    {'N', "run_cycles", "N", "number of times all sizes are run; 0: endless (1)", integer<&O::cycles>},
+    {'p', "parallel_init", "0/1", "initialize communicators of all threads concurrently (0)",
+     integer<&O::parallel_init, 0, 1>},
+    {'c', "check", "N", "number of times each result is checked (1)", integer<&O::checks>},
+    {'o', "op", "OP", "reduction: sum prod min max avg mulsum all (sum)", op},
     {'d', "datatype", "TYPE",
-     "int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2 all (float)", datatype},
-    {'r', "root", "RANK", "root, -1 for each in turn (0)", integer<&O::root, -1>},
+     "type: int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 f8e4m3 f8e5m2 all (float)",
+     datatype},
+    {'r', "root", "RANK", "root rank; -1: each rank in turn (0)", integer<&O::root, -1>},
     {'z', "blocking", "0..3",
-     "1 wait and barrier after each operation, 2 wait only, 3 as 1 but untimed barrier (0)",
+     "after each operation: 1: wait and barrier, 2: wait, 3: wait and untimed barrier (0)",
      integer<&O::blocking, 0, 3>},
-    {'y', "stream_null", "0/1", "use stream 0 (0)", integer<&O::stream_null, 0, 1>},
-    {'T', "timeout", "SECONDS", "for one wait, then abort (0: none)", integer<&O::timeout_s>},
-    {'G', "cudagraph", "N", "capture the iterations and launch the graph N times; needs a GPU (0)",
+    {'y', "stream_null", "0/1", "use stream 0 of the GPU (0)", integer<&O::stream_null, 0, 1>},
+    {'T', "timeout", "SECONDS", "abort after a wait of this long; 0: never (0)", integer<&O::timeout_s>},
+    {'G', "cudagraph", "N", "capture the iterations as a graph and launch it N times; needs a GPU (0)",
      integer<&O::graph>},
-    {'C', "report_cputime", "0/1", "time until the calls return (0)", integer<&O::cpu_time, 0, 1>},
-    {'S', "report_timestamps", "0/1", "add the time of day to each row (0)", integer<&O::timestamps, 0, 1>},
-    {'J', "output_file", "FILE.json", "write the results as JSON, too", word<&O::output_file>},
-    {'a', "average", "0..3", "time of rank 0, mean, minimum or maximum of all ranks (1)", average},
-    {'R', "local_register", "0..2", "register buffers: 1 locally, 2 as symmetric windows (0)",
+    {'C', "report_cputime", "0/1", "report the time until the calls return (0)", integer<&O::cpu_time, 0, 1>},
+    {'S', "report_timestamps", "0/1", "add a column with the time of day (0)", integer<&O::timestamps, 0, 1>},
+    {'J', "output_file", "FILE.json", "also write the results as JSON to this file", word<&O::output_file>},
+    {'a', "average", "0..3", "reported time: 0: rank 0, 1: mean, 2: minimum, 3: maximum of all ranks (1)",
+     average},
+    {'R', "local_register", "0..2", "register buffers: 1: locally, 2: as symmetric windows (0)",
      integer<&O::local_register, 0, 2>},
-    {'x', "cta_policy", "0..2", "policy of the communicators (unset)", cta_policy},
-    {'D', "device_implementation", "N", "number of a device-side kernel; needs a GPU (0)",
+    {'x', "cta_policy", "0..2", "CTA policy of the communicators (unset)", cta_policy},
+    {'D', "device_implementation", "N", "number of a device-side kernel; needs a GPU; 0: none (0)",
      integer<&O::device_implementation>},
-    {'V', "device_cta_count", "N", "thread blocks of that kernel (16)", integer<&O::device_ctas, 1, 128>},
-    {'M', "memory", "0/1", "print what memory was used (0)", integer<&O::memory, 0, 1>},
+    {'V', "device_cta_count", "N", "thread blocks of the device-side kernel (16)",
+     integer<&O::device_ctas, 1, 128>},
+    {'M', "memory", "0/1", "print the memory usage (0)", integer<&O::memory, 0, 1>},
     {'u', "unalign", "N", "shift the buffers by N elements (0)", integer<&O::unalign>},
     {'I', "per_iter_timing", "0/1", "time every iteration (0)", integer<&O::per_iteration, 0, 1>},
-    {'K', "per_iter_skip", "N", "leading iterations to leave out of that (0)",
-     integer<&O::per_iteration_skip>},
-    {'h', "help", nullptr, "print this", nullptr},
+    {'K', "per_iter_skip", "N", "leading iterations that -I skips (0)", integer<&O::per_iteration_skip>},
+    {'h', "help", nullptr, "print this help", nullptr},
     {kRanks, "ranks", "N", "start N processes on this machine", integer<&O::ranks, 1, 65536>},
-    {kBind, "bind", "WHERE", "with --ranks: core, none, or auto: core if there are enough (auto)", bind},
-    {kNetStats, "net-stats", nullptr, "add what the row sent over networks, and what was in its way",
-     net_stats},
-    {kDevice, "device", "WHERE", "where buffers lie: host, cuda or hip; GPUs are taken in turn (host)",
-     device},
-    {kLimit, "limit", nullptr, "add what the GPUs' memory allows, and how near the row came to it", limit},
-    {kAs, "as", "WHOM", "whose options and columns: nccl-tests (nccl-tests)", personality},
+    {kBind, "bind", "WHERE",
+     "with --ranks: bind processes to cores: core, none, or auto (core if there are enough) (auto)", bind},
+    {kNetStats, "net-stats", nullptr,
+     "add columns with the network traffic of each row, and with what slowed it down", net_stats},
+    {kDevice, "device", "WHERE",
+     "memory of the buffers: host, cuda or hip; ranks use the GPUs round-robin (host)", device},
+    {kLimit, "limit", nullptr,
+     "add columns with the time limit from the GPUs' memory bandwidth, and the percentage reached", limit},
+    {kAs, "as", "WHOM", "program whose options and columns are used: nccl-tests (nccl-tests)", personality},
 };
 
 const Row* row_of(int code) {
@@ -203,7 +210,8 @@ CommandLine validated(CommandLine line) {
     return stop(kExitUsage, "device_implementation needs symmetric memory: add -R 2\n");
   if (o.device != "host" && o.graph > 0 && o.stream_null)
     return stop(kExitUsage, "stream 0 cannot be captured: leave out -y or -G\n");
-  if (o.device != "host" && o.graph > 0) o.per_iteration = o.blocking = 0;  // a graph runs as a whole
+  if (o.device != "host" && o.graph > 0)
+    o.per_iteration = o.blocking = 0;  // single operations of a graph cannot be timed
   if (o.device == "host" && o.limit)
     return stop(kExitUsage, "--limit measures the memory of GPUs: add --device cuda or --device hip\n");
   return line;
@@ -222,7 +230,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   longs.push_back({});
 
   CommandLine line;
-  optind = 0;  // glibc: forget earlier parses
+  optind = 0;  // glibc: resets getopt
   for (int code; (code = getopt_long(argc, argv, letters.c_str(), longs.data(), nullptr)) != -1;) {
     if (code == '?' || code == ':')
       return stop(kExitBadOption, fmt::format("{} option '{}'\n{}", code == '?' ? "invalid" : "no value for",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the command line asks for: nccl-tests' options, and a few of our own.
+/// The command line: nccl-tests' options, and a few additional ones.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ struct Options {
   int iterations = 20;
   int warmup = 1;
   int aggregated = 1;
-  int cycles = 1;  ///< 0: for ever
+  int cycles = 1;  ///< number of times all sizes are run; 0: endless
   int parallel_init = 0;
   int checks = 1;
   std::vector<OpInfo> ops = {all_ops()[0]};
   std::vector<TypeInfo> types = {*find_type("float")};
-  int root = 0;  ///< -1: all
+  int root = 0;  ///< root rank; -1: each rank in turn
   int blocking = 0;
   int stream_null = 0;
   int timeout_s = 0;
@@ -47,23 +47,23 @@ struct Options {
   int per_iteration_skip = 0;
   bool net_stats = false;
   bool limit = false;
-  std::string device = "host";  ///< where buffers lie: host, cuda or hip
+  std::string device = "host";  ///< memory of the buffers: host, cuda or hip
 
-  int ranks = 0;              ///< processes to start here; 0: none, somebody else has
-  std::string bind = "auto";  ///< where they run: auto, core or none
+  int ranks = 0;              ///< number of processes to start; 0: a launcher has started them
+  std::string bind = "auto";  ///< binding to cores: auto, core or none
 };
 
-/// What parsing came to: options to go on with, or a text to print and a code to exit with.
+/// Result of parsing: options, or a text to print and an exit code.
 struct CommandLine {
   Options options;
   std::optional<int> exit_code;
   std::string text;
 };
 
-/// Reads the arguments as getopt_long does. Not thread-safe.
+/// Parses the arguments like getopt_long. Not thread-safe.
 CommandLine parse_command_line(int argc, char** argv);
 
-/// One line per option.
+/// Help text, one line per option.
 std::string usage(const std::string& program);
 
 }  // namespace weir::perf

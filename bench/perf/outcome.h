@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Outcome: how every function of the bench that can fail says so, in the form that nccl-tests prints.
+/// Outcome: the result of functions of the bench that can fail, in nccl-tests' output format.
 ///
-/// A failure is an exit code, one sentence, and the places it passed on its way up. Values; distinct objects
+/// A failure has an exit code, one sentence, and the source locations that it passed. Values; distinct
+/// objects may be used from distinct threads.
 /// may be used from distinct threads.
 #pragma once
 
@@ -14,7 +15,7 @@
 
 namespace weir::perf {
 
-/// What the process returns; the numbers are those of nccl-tests.
+/// Exit codes of the process; numbers as in nccl-tests.
 enum class ExitCode : int {
   success = 0,
   internal = 1,
@@ -23,7 +24,7 @@ enum class ExitCode : int {
   timeout = 4,
   not_implemented = 5,
   usage = 6,
-  wrong = 7,  ///< wrong values were found, or too little bandwidth
+  wrong = 7,  ///< wrong values were found, or the bandwidth is too low
 };
 
 class [[nodiscard]] Outcome {
@@ -34,11 +35,11 @@ class [[nodiscard]] Outcome {
 
   bool ok() const { return failure_ == nullptr; }
   ExitCode code() const { return failure_ ? failure_->code : ExitCode::success; }
-  /// The sentence; empty on success.
+  /// Error message; empty on success.
   std::string message() const { return failure_ ? failure_->sentence : std::string(); }
-  /// The same failure, having passed one more place.
+  /// The same failure with one more source location.
   Outcome through(std::source_location where) &&;
-  /// The lines to print: what failed and where, then one line per place it passed.
+  /// The lines to print: what failed and where, then one line per source location.
   std::string report() const;
 
  private:
@@ -51,7 +52,7 @@ class [[nodiscard]] Outcome {
   std::unique_ptr<Failure> failure_;
 };
 
-/// A failure with the library's own words for `result` and its last error, when there is one.
+/// A failure with the library's error string for `result` and its last error, if there is one.
 Outcome nccl_failure(ncclResult_t result, std::source_location where = std::source_location::current());
 
 inline Outcome nccl(ncclResult_t result, std::source_location where = std::source_location::current()) {
@@ -60,12 +61,12 @@ inline Outcome nccl(ncclResult_t result, std::source_location where = std::sourc
   return nccl_failure(result, where);
 }
 
-/// The name of this host up to its first dot.
+/// Name of this host up to the first dot.
 std::string host_name();
 
 }  // namespace weir::perf
 
-/// Leaves the enclosing function with the failure of `expression` (an Outcome), if it is one.
+/// Returns the failure of `expression` (an Outcome) from the enclosing function, if it is one.
 #define WEIR_TRY(expression)                                                     \
   do {                                                                           \
     if (::weir::perf::Outcome weir_outcome_ = (expression); !weir_outcome_.ok()) \

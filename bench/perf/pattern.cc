@@ -11,11 +11,11 @@
 namespace weir::perf {
 namespace {
 
-/// Elements that are drawn at a time; a power of two, so that a block never crosses a multiple of 2^32.
+/// Number of elements generated at a time; a power of two, so that a block never crosses a multiple of 2^32.
 constexpr size_t kBlock = 2048;
 
-/// A product of floats is a sum of codes: sign in bit 16, a factor of 1.5 in bit 28, below them the exponent
-/// plus one.
+/// A code represents a factor, so that a product of floats is a sum of codes: sign in bit 16, a factor of 1.5
+/// in bit 28, and the exponent plus one in the low bits.
 constexpr int kSignBit = 16;
 constexpr int kHalfMoreBit = 28;
 
@@ -38,7 +38,7 @@ int ceil_log2(int n) { return n <= 1 ? 0 : std::bit_width(static_cast<unsigned>(
 
 bool is_signed(ncclDataType_t type) { return type != ncclUint8 && type != ncclUint32 && type != ncclUint64; }
 
-/// How many factors of two (or a half) a product may have in any order without leaving the normal numbers.
+/// Number of factors of two (or one half) for which products in any order stay normal numbers.
 int exponent_room(ncclDataType_t type) {
   return with_type(type, []<typename T>(std::type_identity<T>) {
     if constexpr (kIsSmallFloat<T>)
@@ -79,11 +79,11 @@ Pattern::Pattern(TypeInfo type, Op op, int ranks, uint64_t seed)
     mask_ = (int64_t{1} << std::max(bits, 1)) - 1;
     exact_ =
         op != Op::avg || !is_float || (std::has_single_bit(static_cast<unsigned>(ranks)) && ranks <= 512);
-    if (!exact_) negative_ = false;  // no cancellation, so that the bound is relative to the result
+    if (!exact_) negative_ = false;  // no cancellation, so that the error bound is relative to the result
   }
 }
 
-/// The C++ type to read elements as: what is only moved is compared bit by bit.
+/// The C++ type with which elements are read; data that is only moved is compared bit by bit.
 template <typename F>
 decltype(auto) Pattern::with_layout(F&& f) const {
   if (kind_ != Kind::bits) return with_type(type_.type, f);
@@ -99,7 +99,7 @@ int64_t Pattern::code(uint32_t index, int rank, uint32_t rank_key, uint32_t inde
   uint32_t x = draw(index, rank_key);
   if (kind_ == Kind::bits) return static_cast<int64_t>(uint64_t{mixed(~x)} << 32 | x);
   if (kind_ == Kind::integer_product) return x | 1;
-  // Members are the ranks from a start on that differs from element to element.
+  // Members are consecutive ranks from a start that differs between elements.
   int distance = 0;
   if (members_ < ranks_ || kind_ == Kind::float_product) {
     distance =
@@ -122,7 +122,7 @@ void Pattern::codes(int64_t* out, int rank, uint64_t first, size_t count) const 
   const uint32_t rank_key = key_of(seed_, static_cast<uint32_t>(rank), high);
   const uint32_t index_key = key_of(seed_, 0xffffffffU, high);
   const auto low = static_cast<uint32_t>(first);
-  // The commonest kind without branches, so that it becomes vector code.
+  // The most common kind without branches, so that the compiler vectorizes it.
   if (kind_ == Kind::sum && members_ == ranks_) {
     const auto mask = static_cast<int32_t>(mask_);
     const int32_t sign = negative_ ? -1 : 0;
@@ -161,7 +161,7 @@ void Pattern::reduced_codes(int64_t* out, uint64_t first, size_t count) const {
   }
 }
 
-/// The number that a code of a reducible pattern stands for, made of so many ranks' inputs.
+/// The value of a code of a reducible pattern over the inputs of `contributions` ranks.
 template <typename T>
 double Pattern::value(int64_t code, int contributions) const {
   if (kind_ != Kind::float_product) return static_cast<double>(code);
@@ -203,7 +203,7 @@ bool Pattern::matches(T got, int64_t code, bool reduced) const {
     if (!average) return number == expected;
     expected /= ranks_;
     if (exact_) return number == expected;
-    // One rounding each for 1/n, for the product with it and for every addition, and one to spare.
+    // One rounding each for 1/n, for the multiplication by it and for every addition, and one in reserve.
     double roundings = members_ + 2;
     double bound = expected * std::ldexp(roundings, -type_.precision) * 1.01 + roundings * smallest<T>();
     return std::fabs(number - expected) <= bound;

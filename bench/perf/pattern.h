@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The data of one check: what each rank puts in, and what has to come out.
+/// The data of one check: the input of each rank, and the expected output.
 ///
-/// Element i of rank r is drawn from a hash of (seed, i, r). Data that is only moved are random bits. Data
-/// that is reduced are few-bit integers (for products of floats: signed powers of two), chosen so narrow that
-/// the result is exact in every order of additions: with p bits of precision and n ranks, values have at most
-/// p - ceil(log2 n) bits; where that leaves none, all but a few ranks, other ones for each element, put in
-/// zero. Integer products wrap. Only averages of floats over a number of ranks that is not a power of two
-/// round; they have to lie within the bound of their roundings.
+/// Element i of rank r is derived from a hash of (seed, i, r). Data that is only moved consists of random
+/// bits. Data that is reduced consists of integers with few bits (for products of floats: signed powers of
+/// two), so that the result is exact in every order of additions: with p bits of precision and n ranks,
+/// values have at most p - ceil(log2 n) bits; if that leaves none, all but a few ranks contribute zero, and
+/// these ranks differ between elements. Integer products wrap. Only averages of floats over a number of ranks
+/// that is not a power of two are rounded; they must be within the error bound of their roundings.
 ///
 /// Values; thread-safe.
 #pragma once
@@ -20,22 +20,22 @@ namespace weir::perf {
 
 class Pattern {
  public:
-  /// In place of a rank: the value that all ranks' inputs reduce to.
+  /// Used instead of a rank: the reduction of all ranks' inputs.
   static constexpr int kReduced = -1;
 
   /// For data that is moved, not reduced.
   Pattern(TypeInfo type, uint64_t seed);
-  /// For data that is reduced over `ranks` ranks; also to be used where it is moved first.
+  /// For data that is reduced over `ranks` ranks, also if it is moved first.
   Pattern(TypeInfo type, Op op, int ranks, uint64_t seed);
 
   /// Writes elements [first, first + count) of the rank's input.
   void input(void* out, int rank, uint64_t first, size_t count) const;
 
-  /// How many of `count` elements at `got` are not elements [first, first + count) of the rank's input, or of
-  /// the reduction.
+  /// Number of the `count` elements at `got` that differ from elements [first, first + count) of the rank's
+  /// input, or of the reduction.
   size_t wrong(const void* got, int rank, uint64_t first, size_t count) const;
 
-  /// What mulsum multiplies the rank's input by.
+  /// Factor by which mulsum multiplies the rank's input.
   static int mulsum_factor(int rank) { return rank % 2 == 0 ? 1 : 2; }
 
  private:
@@ -57,7 +57,7 @@ class Pattern {
   Kind kind_ = Kind::bits;
   Op op_ = Op::sum;
   int ranks_ = 1;
-  int members_ = 1;        ///< how many ranks put in more than the neutral element
+  int members_ = 1;        ///< number of ranks that contribute more than the neutral element
   int64_t mask_ = 0;       ///< largest magnitude
   bool negative_ = false;  ///< whether values may be negative
   bool exact_ = true;

@@ -11,7 +11,7 @@
 namespace weir::perf {
 namespace {
 
-/// What a launcher gives to all processes of a job, and to no other job.
+/// Variables that a launcher sets equally for all processes of a job, and differently for other jobs.
 constexpr const char* kJobNames[] = {
     "MASTER_ADDR",  "MASTER_PORT",   "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid",
     "SLURM_JOB_ID", "SLURM_STEP_ID", "NCCL_COMM_ID"};
@@ -21,7 +21,7 @@ std::string job_name(const Lookup& lookup, int parent) {
   for (const char* key : kJobNames)
     if (const char* value = lookup(key)) name += fmt::format("-{}", value);
   if (name.empty()) name = fmt::format("-{}", parent);
-  // Names of sockets are short; what is cut off is kept as a hash.
+  // Socket names are short; a hash replaces the part that is cut off.
   return fmt::format("weir-perf-{}-{:016x}{:.40}", getuid(), std::hash<std::string>()(name), name);
 }
 
@@ -43,18 +43,19 @@ Outcome find_meeting_point(const Lookup& lookup, Placement* placement) {
   if (const char* master = lookup("MASTER_ADDR")) {
     placement->host = master;
     port = number_in(lookup("MASTER_PORT")).value_or(29500);
-    // torchrun's own store listens there.
+    // torchrun's own store uses MASTER_PORT.
     if (lookup("TORCHELASTIC_RUN_ID") != nullptr) ++port;
   } else if (const char* id = lookup("NCCL_COMM_ID")) {
     if (!split_address(id, &placement->host, &port))
       return Outcome::failure(ExitCode::usage, fmt::format("NCCL_COMM_ID is '{}'; expected host:port", id));
-    ++port;  // the library listens at the one it names
+    ++port;  // the library listens on the port of NCCL_COMM_ID
   } else {
     return Outcome::failure(
         ExitCode::usage,
-        fmt::format("{} processes on several hosts do not know where to meet: set MASTER_ADDR (and "
-                    "MASTER_PORT), or NCCL_COMM_ID, to an address of the first",
-                    placement->size));
+        fmt::format(
+            "the meeting address of the {} processes on several hosts is unknown; set MASTER_ADDR (and "
+            "MASTER_PORT), or NCCL_COMM_ID, to an address of the first process",
+            placement->size));
   }
   placement->port = fmt::format("{}", port);
   return Outcome();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kWidestElement = 8;
 
-/// Ends the group whatever was said inside it; the first failure counts.
+/// Ends the group even after an error inside it; returns the first failure.
 Outcome end_group(Outcome inside) {
   Outcome end = nccl(ncclGroupEnd());
   return inside.ok() ? std::move(end) : std::move(inside);
@@ -66,7 +66,7 @@ Outcome Ranks::allocate_one(LocalRank& rank, size_t bytes, char** out) {
   void* pointer = nullptr;
   WEIR_TRY(rank.memory->allocate(bytes, options_.local_register != 0, &pointer));
   buffers_.push_back({rank.memory.get(), pointer});
-  // Memory that was never written is one shared page of zeros, and faster than any other.
+  // Memory that was never written is mapped to one shared page of zeros, and is faster than other memory.
   const std::vector<char> zeros(std::min<size_t>(bytes, size_t{1} << 20));
   for (size_t at = 0; at < bytes; at += zeros.size()) {
     size_t block = std::min(zeros.size(), bytes - at);
@@ -82,7 +82,7 @@ Outcome Ranks::enroll(LocalRank& rank, void* buffer, size_t bytes) {
   Registration& made = registrations_.back();
   if (options_.local_register == 1)
     return nccl(ncclCommRegister(rank.communicator, buffer, bytes, &made.handle));
-  const size_t whole = whole_pages(bytes);  // as windows have to be
+  const size_t whole = whole_pages(bytes);  // windows need whole pages
   return nccl(
       ncclCommWindowRegister(rank.communicator, buffer, whole, &made.window, NCCL_WIN_COLL_SYMMETRIC));
 }

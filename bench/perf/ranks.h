@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The ranks that one thread drives: communicators, buffers, registrations.
+/// The ranks of one thread: communicators, buffers, registrations.
 #pragma once
 
 #include <nccl.h>
@@ -15,7 +15,7 @@
 namespace weir::perf {
 
 struct LocalRank {
-  int rank = 0;  ///< in its communicator
+  int rank = 0;  ///< rank in its communicator
   std::unique_ptr<Memory> memory;
   ncclComm_t communicator = nullptr;
   char* send = nullptr;
@@ -25,30 +25,30 @@ struct LocalRank {
 /// Used by one thread at a time, except abort().
 class Ranks {
  public:
-  /// `count` ranks from `first` on, of `size`.
+  /// Ranks [first, first + count) of a communicator of `size` ranks.
   Ranks(const Options& options, int first, int count, int size);
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
-  /// Frees the buffers; communicators that were not destroyed are left as they are.
+  /// Frees the buffers; does not destroy communicators.
   ~Ranks();
 
-  /// Their memory; the first rank has this number among those of its host. `devices` outlives the ranks.
-  /// REQUIRES: called before everything else.
+  /// Opens the ranks' memory; `first_on_host`: number of the first rank on its host. `devices` outlives the
+  /// ranks. REQUIRES: called first.
   Outcome open(const Devices& devices, int first_on_host);
 
   int size() const { return size_; }
   std::vector<LocalRank>& local() { return local_; }
 
-  /// Joins the communicators, as one group; several threads' ranks may be joined in one outer group.
+  /// Joins the communicators in one group; the ranks of several threads may be joined in one outer group.
   Outcome join(const ncclUniqueId& id);
-  /// Two buffers for each rank of `bytes` and what -u and -R need besides, written once.
+  /// Allocates two buffers of `bytes`, plus the extra space for -u and -R, for each rank; writes them once.
   Outcome allocate(size_t bytes);
-  /// Deregisters and destroys.
+  /// Deregisters the buffers and destroys the communicators.
   Outcome leave();
 
-  /// Aborts the communicators. Thread-safe; what other threads wait for in them fails.
+  /// Aborts the communicators. Thread-safe; waiting operations of other threads fail.
   void abort();
-  /// What the library says about operations that have already returned.
+  /// Asynchronous errors that the library reports for operations that have already returned.
   Outcome asynchronous_error();
 
  private:
@@ -70,8 +70,8 @@ class Ranks {
   std::vector<LocalRank> local_;
   std::vector<Buffer> buffers_;
   std::vector<Registration> registrations_;
-  std::mutex leaving_;  ///< of left_
-  bool left_ = false;   ///< destroyed or aborted
+  std::mutex leaving_;  ///< guards left_
+  bool left_ = false;   ///< the communicators were destroyed or aborted
 };
 
 }  // namespace weir::perf

@@ -16,7 +16,7 @@
 namespace weir::perf {
 namespace {
 
-/// The release of nccl-tests whose options and columns these are.
+/// The release of nccl-tests whose options and columns are used.
 constexpr const char* kFaceVersion = "2.19.6";
 constexpr int kJsonVersion = 3;
 
@@ -30,7 +30,7 @@ std::string step_text(const Options& o) {
                            : fmt::format("{}(bytes)", o.step_bytes);
 }
 
-/// Texts for the columns of --net-stats.
+/// Texts of the columns of --net-stats.
 using NetTexts = std::array<std::string, 7>;
 
 std::string net_columns(const NetTexts& t) {
@@ -38,7 +38,7 @@ std::string net_columns(const NetTexts& t) {
                      t[6]);
 }
 
-/// Texts for the columns of --limit.
+/// Texts of the columns of --limit.
 std::string limit_columns(const char* time, const char* reached) {
   return fmt::format("  {:>8}  {:>6}  {:>8}  {:>6}", time, reached, time, reached);
 }
@@ -57,7 +57,7 @@ Report::Report(std::string program, const Options& options, int argc, char** arg
   if (options.output_file.empty()) return;
   json_ = JsonWriter::open(options.output_file);
   if (!json_) {
-    print("# no JSON is written: {}: {}\n", options.output_file, strerror(errno));
+    print("# cannot write JSON to {}: {}\n", options.output_file, strerror(errno));
     return;
   }
   print("# Writing JSON output to {}\n", json_->path());
@@ -94,7 +94,7 @@ void Report::begin(const std::vector<RankInfo>& ranks, int library_version) {
     print("# Per-Iteration Report Enabled: {} leading iterations skipped\n", o.per_iteration_skip);
   if (o.net_stats && !counts_network())
     print(
-        "# --net-stats: this library does not count what it sends (it has no weirCommNetStats): no "
+        "# --net-stats: this library has no network counters (weirCommNetStats); no "
         "columns\n");
   if (o.parallel_init) print("# Parallel Init Enabled: threads call into NCCL concurrently\n");
   print("#\n# Using devices\n");
@@ -320,7 +320,7 @@ ExitCode Report::finish(const Outcome& outcome, std::optional<double> minimum,
 void Report::json_footer(const Outcome& outcome, int wrong_halves, double mean, const std::string& verdict) {
   JsonWriter& json = *json_;
   if (row_) json.end();    // the row that failed
-  if (table_) json.end();  // results
+  if (table_) json.end();  // the list of results
   json.key("out_of_bounds").begin_object();
   json.key("count").value(wrong_halves);
   json.key("okay").value(wrong_halves == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Report: the table on the screen and the JSON file, in the formats of nccl-tests.
+/// Report: the table on standard output and the JSON file, in the formats of nccl-tests.
 ///
 /// Used by the first thread of the first process only.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace weir::perf {
 
-/// One rank and where it runs.
+/// One rank and its device.
 struct RankInfo {
   int rank;
   int group;
@@ -37,13 +37,13 @@ struct RowHead {
   int root;
 };
 
-/// Half a row: out of place, or in place.
+/// Half a row: out of place or in place.
 struct Measurement {
   double microseconds = 0;
   double algorithm_bandwidth = 0;  ///< GB/s
   double bus_bandwidth = 0;        ///< GB/s
-  std::optional<double> wrong;     ///< elements; nothing if they were not counted
-  std::optional<double> limit_us;  ///< the least that the GPUs' memory allows
+  std::optional<double> wrong;     ///< number of wrong elements; nullopt if not counted
+  std::optional<double> limit_us;  ///< lower limit from the GPUs' memory bandwidth
   std::optional<IterationTimes> iterations;
 };
 
@@ -52,18 +52,19 @@ class Report {
   Report(std::string program, const Options& options, int argc, char** argv);
   ~Report();
 
-  /// Everything above the table.
+  /// Prints everything above the table.
   void begin(const std::vector<RankInfo>& ranks, int library_version);
   void say_reduced(size_t max_bytes);
-  void say(const std::string& line);  ///< after a '# '
+  void say(const std::string& line);  ///< prints the line after "# "
   void begin_table();
 
   void begin_row(const RowHead& head);
   void half(const Measurement& measurement, bool in_place);
-  /// `net`: of the timed operations of both halves, over all ranks; nothing where the library does not tell.
+  /// `net`: counters of the timed operations of both halves, over all ranks; nullopt if the library has none.
   void end_row(const std::optional<NetStats>& net);
 
-  /// Everything below the table, and what the process exits with. `minimum`: GB/s that the mean has to reach.
+  /// Prints everything below the table and returns the exit code. `minimum`: required average bus bandwidth
+  /// in GB/s.
   ExitCode finish(const Outcome& outcome, std::optional<double> minimum, const std::string& memory_line);
 
  private:
@@ -79,7 +80,7 @@ class Report {
   std::unique_ptr<JsonWriter> json_;
   bool table_ = false;
   bool row_ = false;
-  /// Of the row's halves.
+  /// Results of a half of the row.
   struct Reached {
     double limit_us;
     double percent;

@@ -32,7 +32,7 @@
 namespace weir::perf {
 namespace {
 
-/// How long a process that failed waits for its other threads, which may be stuck in the library.
+/// Time that a failed process waits for its other threads, which may be blocked in the library.
 constexpr auto kGrace = std::chrono::seconds(5);
 
 const char* environment(const char* name) { return std::getenv(name); }
@@ -42,9 +42,9 @@ class Process {
  public:
   Process(const Collective& collective, Options& options) : collective_(collective), options_(options) {}
 
-  /// Meets the other processes.
+  /// Connects to the other processes.
   Outcome meet();
-  /// Joins the communicators, measures, leaves. `report` is null for all processes but the first.
+  /// Joins the communicators, measures, and destroys them. `report` is null for all processes but the first.
   Outcome run(Report* report);
   bool is_first() const { return control_->rank() == 0; }
 
@@ -68,11 +68,11 @@ class Process {
   Placement placement_;
   GroupPlace group_{};
   std::unique_ptr<Devices> devices_;
-  std::vector<RankInfo> infos_;  ///< of all ranks
+  std::vector<RankInfo> infos_;  ///< all ranks
   std::unique_ptr<Control> control_;
   std::unique_ptr<Team> team_;
-  std::vector<std::unique_ptr<Ranks>> ranks_;  ///< by thread
-  std::unique_ptr<Watchdog> watchdog_;         ///< after what it uses: it ends first
+  std::vector<std::unique_ptr<Ranks>> ranks_;  ///< one element per thread
+  std::unique_ptr<Watchdog> watchdog_;  ///< declared last, so that it ends before the objects that it uses
 };
 
 Outcome Process::meet() {
@@ -80,7 +80,7 @@ Outcome Process::meet() {
   std::function<int(int)> group_of;
   WEIR_TRY(find_split(environment, &group_of));
   group_ = place_in_group(group_of, placement_.rank, placement_.size);
-  // One address cannot be the meeting point of several communicators.
+  // Several communicators cannot use one bootstrap address.
   if (group_.size < placement_.size) unsetenv("NCCL_COMM_ID");
   return Control::join(placement_, &control_);
 }
@@ -89,32 +89,31 @@ Outcome Process::refuse_impossible() const {
   const int ranks = group_.size * ranks_per_process();
   const bool host = options_.device == "host";
   if (host && options_.graph > 0)
-    return Outcome::failure(
-        ExitCode::not_implemented,
-        "-G captures CUDA graphs and needs a GPU; these ranks are on host memory: add --device cuda or hip");
+    return Outcome::failure(ExitCode::not_implemented,
+                            "-G captures CUDA graphs and needs a GPU, but these ranks use host memory; "
+                            "expected --device cuda or hip");
   if (options_.device_implementation > 0)
-    return Outcome::failure(
-        ExitCode::not_implemented,
-        host ? "-D runs a kernel on a GPU; these ranks are on host memory: leave it out"
-             : "-D runs a kernel that calls the library on the GPU, and this program has none: leave it out");
+    return Outcome::failure(ExitCode::not_implemented,
+                            host ? "-D runs a kernel on a GPU, but these ranks use host memory; omit -D"
+                                 : "-D runs a kernel that calls the library on the GPU, but this program has "
+                                   "no such kernel; omit -D");
   for (const char* variable : {"NCCL_TESTS_ALLTOALLV_SPREAD", "NCCL_TESTS_ALLTOALLV_MATRIX_FILE"})
     if (collective_.program == "alltoallv_perf" && environment(variable) != nullptr)
       return Outcome::failure(ExitCode::not_implemented,
                               fmt::format("{} is set, but alltoallv_perf sends equal counts only", variable));
   if (collective_.hypercube && !std::has_single_bit(static_cast<unsigned>(ranks)))
-    return Outcome::failure(ExitCode::usage,
-                            fmt::format("{} needs a number of ranks that is a power of two; these are {}",
-                                        collective_.program, ranks));
+    return Outcome::failure(
+        ExitCode::usage, fmt::format("{} has {} ranks; expected a power of two", collective_.program, ranks));
   if (collective_.hypercube && (options_.gpus > 1 || options_.aggregated > 1))
     return Outcome::failure(
         ExitCode::usage,
-        fmt::format("{} sends on what it has received; -g and -m would put both into one group: "
+        fmt::format("{} forwards received data, but -g and -m would put both into one group; "
                     "use -t or --ranks",
                     collective_.program));
   if (collective_.has_root && options_.root >= ranks)
     return Outcome::failure(
         ExitCode::usage,
-        fmt::format("root is {}; expected 0 to {}, or -1 for each in turn", options_.root, ranks - 1));
+        fmt::format("root is {}; expected 0 to {}, or -1 for each rank in turn", options_.root, ranks - 1));
   return Outcome();
 }
 
@@ -124,13 +123,13 @@ Outcome Process::find_devices() {
   return Outcome();
 }
 
-/// The number of this process's first rank among those of its host, or where NCCL_TESTS_DEVICE has it begin.
+/// Number of this process's first rank on its host, or the number that NCCL_TESTS_DEVICE specifies.
 int Process::first_on_host() const {
   const char* given = environment("NCCL_TESTS_DEVICE");
   return given != nullptr ? std::atoi(given) : placement_.local_rank * ranks_per_process();
 }
 
-/// What the first process prints about all ranks.
+/// Collects what the first process prints about all ranks.
 Outcome Process::share_ranks() {
   struct Line {
     int rank, group, pid, device;
@@ -157,7 +156,7 @@ Outcome Process::share_ranks() {
   return Outcome();
 }
 
-/// Cuts the last size to what the host or GPU with the least memory per rank can hold.
+/// Reduces the largest size to what the host or GPU with the least memory per rank can hold.
 Outcome Process::agree_on_memory(Report* report) {
   const size_t buffers = 2;
   uint64_t most = UINT64_MAX;
@@ -168,7 +167,7 @@ Outcome Process::agree_on_memory(Report* report) {
     };
     size_t available = 0;
     WEIR_TRY(devices_->available(own.device, &available));
-    const size_t usable = available / 8 * 7;  // the rest is the library's and the system's
+    const size_t usable = available / 8 * 7;  // the rest is for the library and the system
     most = std::min(most, usable / static_cast<size_t>(std::ranges::count_if(infos_, shares)) / buffers);
   }
   std::string bytes;
@@ -221,12 +220,12 @@ Outcome Process::work(int thread, const ncclUniqueId& id, Report* report) {
                  options_.limit ? &limit : nullptr},
                 thread, ranks, report);
   WEIR_TRY(worker.run());
-  // Nobody leaves before all are done: to the others it would look like a failure.
+  // Wait for all ranks, because an early end would look like a failure to the others.
   WEIR_TRY(team_->barrier(thread));
   return ranks.leave();
 }
 
-/// The other threads are freed from what they wait for; where that does not help, the process ends.
+/// Unblocks the other threads; if that does not work, the process exits.
 void Process::give_up(const Outcome& why) {
   std::thread([text = why.report(), code = static_cast<int>(why.code())] {
     std::this_thread::sleep_for(kGrace);
@@ -238,7 +237,7 @@ void Process::give_up(const Outcome& why) {
   abort_all();
 }
 
-/// The first thread is this one.
+/// The calling thread is the first one.
 Outcome Process::work_in_threads(const ncclUniqueId& id, Report* report) {
   auto guarded = [this, &id](int thread, Report* its_report) {
     Outcome outcome = work(thread, id, its_report);
@@ -254,7 +253,7 @@ Outcome Process::work_in_threads(const ncclUniqueId& id, Report* report) {
   Outcome first = guarded(0, report);
   for (std::future<Outcome>& other : others) {
     Outcome outcome = other.get();
-    // The cause is worth more than "another thread has failed".
+    // The original error is more useful than "another thread has failed".
     if (first.ok() || (first.code() == ExitCode::internal && !outcome.ok())) first = std::move(outcome);
   }
   return first;
@@ -267,7 +266,7 @@ void Process::abort_all() {
 void Process::end_late() {
   fmt::print("{}: Test timeout ({}s) {}:{}\n", host_name(), options_.timeout_s, "run.cc", __LINE__);
   fflush(stdout);
-  alarm(static_cast<unsigned>(kGrace.count()));  // if even abort does not return
+  alarm(static_cast<unsigned>(kGrace.count()));  // in case abort() does not return
   abort_all();
   _exit(static_cast<int>(ExitCode::timeout));
 }
@@ -321,7 +320,7 @@ int run_program(const Collective& collective, int argc, char** argv) {
   }
   const bool launched = was_launched();
   if (line.options.ranks > 0 && !launched) {
-    // Here, because each rank may see no more than the cores it is bound to.
+    // Printed before the ranks are bound, since a bound rank may see only its own cores.
     if (std::string found = library_description(); !found.empty()) fmt::print("# {}\n", found);
     fflush(stdout);
     Outcome failed = launch(line.options, argc, argv);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// float16, bfloat16 and the two 8-bit floats as plain values, converted from and to double.
 ///
-/// The bench has its own conversions, so that a mistake in the library's cannot hide itself.
+/// Independent of the library's conversions, so that an error in those is detected.
 #pragma once
 
 #include <bit>
@@ -12,14 +12,15 @@
 
 namespace weir::perf {
 
-/// Sign, `exponent_bits`, `mantissa_bits`. `finite`: no infinities; only all ones is not a number.
+/// Layout: sign, `exponent_bits`, `mantissa_bits`. `finite`: the type has no infinities; only all ones is
+/// NaN.
 template <typename Bits, int exponent_bits, int mantissa_bits, bool finite = false>
 struct SmallFloat {
   static constexpr int kMantissaBits = mantissa_bits;
   static constexpr int kBias = (1 << (exponent_bits - 1)) - 1;
   static constexpr int kExponentMask = (1 << exponent_bits) - 1;
   static constexpr int kMantissaMask = (1 << mantissa_bits) - 1;
-  static constexpr int kMinExponent = 1 - kBias;  ///< of a normal number
+  static constexpr int kMinExponent = 1 - kBias;  ///< exponent of the smallest normal number
   static constexpr int kMaxExponent = kExponentMask - kBias - (finite ? 0 : 1);
 
   Bits bits;
@@ -41,7 +42,8 @@ inline constexpr bool kIsSmallFloat<SmallFloat<Bits, exponent_bits, mantissa_bit
 template <typename T>
 inline constexpr bool kIsFloat = std::is_floating_point_v<T> || kIsSmallFloat<T>;
 
-/// Nearest, ties to even; beyond the largest finite value infinity, or not a number where there is none.
+/// Rounds to nearest, ties to even; values beyond the largest finite one become infinity, or NaN if the type
+/// has none.
 template <typename Bits, int exponent_bits, int mantissa_bits, bool finite>
 SmallFloat<Bits, exponent_bits, mantissa_bits, finite>
 SmallFloat<Bits, exponent_bits, mantissa_bits, finite>::from(double value) {

@@ -12,7 +12,7 @@
 namespace weir::perf {
 namespace {
 
-/// Decimal, 0x hexadecimal or 0b binary.
+/// Parses decimal, 0x hexadecimal or 0b binary numbers.
 std::optional<int> read_number(std::string_view text, int base = 10) {
   std::string_view digits = text;
   if (digits.starts_with("0x") || digits.starts_with("0X"))

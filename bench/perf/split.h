@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Split: NCCL_TESTS_SPLIT and NCCL_TESTS_SPLIT_MASK, which divide the processes of a run into groups that
-/// measure side by side, each with communicators of its own.
+/// measure at the same time with separate communicators.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@
 
 namespace weir::perf {
 
-/// The group of each process, as a function of its number; 0 for all without the variables.
+/// The group of each process, as a function of its number; 0 for all if the variables are not set.
 Outcome find_split(const Lookup& lookup, std::function<int(int)>* group_of);
 
-/// What a process is in its group.
+/// The position of a process in its group.
 struct GroupPlace {
-  int group;  ///< its number
-  int first;  ///< the process that leads it
-  int index;  ///< of this process in it
-  int size;   ///< processes in it
+  int group;  ///< number of the group
+  int first;  ///< number of the group's first process
+  int index;  ///< index of this process in the group
+  int size;   ///< number of processes in the group
 };
 
 GroupPlace place_in_group(const std::function<int(int)>& group_of, int process, int processes);

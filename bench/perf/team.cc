@@ -29,7 +29,8 @@ Outcome Team::meet(int thread, std::span<const double> mine, std::vector<double>
     changed_.notify_all();
     WEIR_TRY(std::move(met));
   } else {
-    // Nobody can overwrite the result before all have left: the next meeting needs every thread.
+    // The result cannot be overwritten before all threads have read it, because the next exchange needs every
+    // thread.
     changed_.wait(lock, [this, now = meetings_] { return meetings_ != now || failed_; });
     if (failed_) return stopped();
   }

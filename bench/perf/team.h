@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Team: all threads of all processes of a run, to wait for each other and to compare numbers.
+/// Team: synchronization and reductions over all threads of all processes of a run.
 #pragma once
 
 #include <condition_variable>
@@ -17,21 +17,21 @@ namespace weir::perf {
 /// Shared by the threads of a process; each calls with its own index.
 class Team {
  public:
-  /// `control` outlives the team, which alone uses it from now on.
+  /// `control` outlives the team, which has exclusive use of it from now on.
   Team(Control& control, int threads);
 
-  /// Every thread of every process gives as many numbers; all get those of all, by process, then by thread.
-  /// Fails when a process has gone, or after fail().
+  /// All-gather: every thread of every process contributes the same number of values; all get those of all,
+  /// by process, then by thread. Fails if a process has ended, or after fail().
   Outcome exchange(int thread, std::span<const double> mine, std::vector<double>* all);
 
-  /// Returns when every thread of every process has come; on one host at the same moment.
+  /// Returns when every thread of every process has called it; on one host at the same time.
   Outcome barrier(int thread);
 
-  /// exchange() of one number, and what the option makes of all of them.
+  /// exchange() of one number, and reduction of all numbers as the option specifies.
   Outcome reduce(int thread, double mine, Average how, double* result);
   Outcome sum(int thread, double mine, double* result);
 
-  /// This process cannot go on: wakes up its threads, whose calls fail from now on.
+  /// After an error of this process: wakes up its threads, whose calls fail from now on.
   void fail();
 
  private:
@@ -42,7 +42,7 @@ class Team {
   const size_t threads_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Of the meeting in progress; written by those who come, read by those who leave.
+  // State of the current exchange; written by arriving threads, read by leaving ones.
   size_t arrived_ = 0;
   size_t meetings_ = 0;
   std::string numbers_;
@@ -51,7 +51,7 @@ class Team {
   bool failed_ = false;
 };
 
-/// What the option makes of the numbers of all ranks. REQUIRES: not empty.
+/// Reduces the numbers of all ranks as the option specifies. REQUIRES: `all` is not empty.
 double reduced(std::span<const double> all, Average how);
 
 }  // namespace weir::perf

@@ -38,7 +38,7 @@ std::optional<size_t> parse_size(std::string_view text) {
 
 std::string fit(double value, int width) {
   if (!std::isfinite(value)) return fmt::format("{}", value);
-  // Decided by the digits before the point, so that a column never changes its form by rounding up.
+  // The digits before the decimal point decide, so that rounding up never changes the form.
   int digits = 0;
   for (double power = 1; value >= power; power *= 10) ++digits;
   if (digits < width - 2) return fmt::format("{:.2f}", value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Numbers and times as nccl-tests reads and prints them.
+/// Numbers and times in the formats of nccl-tests.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace weir::perf {
 
-/// "64", "1.5K", "32M", "4g" in bytes (binary multiples). Nothing if it is not such a text.
+/// Parses "64", "1.5K", "32M", "4g" as bytes (binary multiples). Nullopt for any other text.
 std::optional<size_t> parse_size(std::string_view text);
 
-/// A number in at most `width` characters: with two decimals if it fits, else one, else none, else in
-/// exponent form (where not even that fits, wider). Not padded.
+/// Formats a number in at most `width` characters: with two decimals if it fits, else one, else none, else in
+/// exponent form (wider if even that does not fit). Not padded.
 std::string fit(double value, int width);
 
-/// Local time as "2026-01-31 23:59:59".
+/// Local time in the format "2026-01-31 23:59:59".
 std::string now_text();
 
 }  // namespace weir::perf

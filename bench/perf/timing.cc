@@ -33,8 +33,8 @@ Call Worker::call(const Job& job, const LocalRank& rank, bool in_place) const {
   return call;
 }
 
-/// Buffers hold this many bytes more than the operation needs, in whole operations: successive iterations use
-/// successive parts, so that caches do not help and addresses change.
+/// Number of bytes, in whole operations, by which the buffers exceed one operation: successive iterations use
+/// successive parts, so that addresses change and caches do not help.
 size_t Worker::largest_shift(const Job& job) const {
   const size_t bytes = job.bytes();
   return bytes == 0 || bytes > options_.max_bytes ? 0 : (options_.max_bytes / bytes - 1) * bytes;
@@ -47,7 +47,7 @@ Outcome Worker::complete() {
   return ranks_.asynchronous_error();
 }
 
-/// One operation of every rank of this thread.
+/// Starts one operation of every rank of this thread.
 Outcome Worker::start(const Job& job, bool in_place, size_t shift) {
   watchdog_.arm(thread_);
   const bool group = ranks_.local().size() > 1;
@@ -80,7 +80,7 @@ Outcome Worker::start_scaled(const Job& job, Call c) {
   return nccl(ncclRedOpDestroy(c.op, c.comm));
 }
 
-/// One rank, one operation at a time, nothing else to do: nothing but the call is in the loop.
+/// The loop for one rank and one operation at a time; it contains only the call.
 Outcome Worker::run_plain(const Job& job, bool in_place, int iterations) {
   Call c = call(job, ranks_.local().front(), in_place);
   const char* const send = static_cast<const char*>(c.send);
@@ -110,7 +110,7 @@ Outcome Worker::run_general(const Job& job, bool in_place, int iterations, std::
       shift = shift == last ? 0 : shift + step;
     }
     if (options_.aggregated > 1) WEIR_TRY(nccl(ncclGroupEnd()));
-    if (times == nullptr) continue;  // captured: nothing runs yet
+    if (times == nullptr) continue;  // during a capture nothing runs yet
     if (options_.blocking != 0 || options_.per_iteration) WEIR_TRY(complete());
     if (options_.per_iteration && i >= options_.per_iteration_skip)
       times->push_back(seconds_since(begin) * 1e6);
@@ -122,7 +122,7 @@ Outcome Worker::run_general(const Job& job, bool in_place, int iterations, std::
   return Outcome();
 }
 
-/// What the iterations of a row call, on every stream of this thread's ranks.
+/// Captures the iterations of a row on the streams of all ranks of this thread.
 Outcome Worker::capture(const Job& job, bool in_place, int iterations) {
   for (const LocalRank& rank : ranks_.local()) {
     WEIR_TRY(rank.memory->select());
@@ -132,7 +132,7 @@ Outcome Worker::capture(const Job& job, bool in_place, int iterations) {
   Outcome called = run_general(job, in_place, iterations, nullptr, &untimed);
   for (const LocalRank& rank : ranks_.local()) {
     Outcome ended = rank.memory->graph()->end();
-    if (called.ok()) called = std::move(ended);  // a call that failed may have spoilt the capture
+    if (called.ok()) called = std::move(ended);  // a call that failed may have invalidated the capture
   }
   return called;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Element types and operations: the names of the command line, NCCL's numbers, and what they can hold.
+/// Element types and operations: command-line names, NCCL's numbers, and precision.
 #pragma once
 
 #include <nccl.h>
@@ -18,8 +18,8 @@ namespace weir::perf {
 struct TypeInfo {
   const char* name;
   ncclDataType_t type;
-  size_t size;    ///< bytes
-  int precision;  ///< every integer from -2^precision (0 if unsigned) to 2^precision - 1 is exact in it
+  size_t size;    ///< size of an element
+  int precision;  ///< all integers from -2^precision (0 if unsigned) to 2^precision - 1 are exact
 };
 
 /// All types, in the order of -d all.
@@ -31,7 +31,7 @@ enum class Op : uint8_t { sum, prod, max, min, avg, mulsum };
 struct OpInfo {
   const char* name;
   Op op;
-  ncclRedOp_t builtin;  ///< of mulsum none: it is made for each call
+  ncclRedOp_t builtin;  ///< none for mulsum, which is created for each call
 };
 
 /// All operations, in the order of -o all.

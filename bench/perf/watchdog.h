@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Watchdog: -T. A wait that takes longer than the option allows ends the process.
+/// Watchdog for -T: a wait that takes longer than the option allows ends the process.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,10 @@
 
 namespace weir::perf {
 
-/// Each thread arms its own deadline. With 0 seconds nothing is ever late and no thread is started.
+/// Each thread arms its own deadline. With 0 seconds there are no deadlines, and no thread is started.
 class Watchdog {
  public:
-  /// `late` is called once, in the watchdog's own thread.
+  /// `late` is called once, in the watchdog's thread.
   Watchdog(int seconds, int threads, std::function<void()> late);
   ~Watchdog();
 

@@ -82,7 +82,7 @@ Outcome Worker::run_row(const Job& job) {
   return Outcome();
 }
 
-/// Over all ranks; nothing where the library does not tell. All processes have the same library.
+/// Sum over all ranks; nullopt if the library has no counters. All processes use the same library.
 Outcome Worker::sum_net_stats(std::optional<NetStats>* sum) {
   if (!counts_network()) return Outcome();
   std::vector<double> all;

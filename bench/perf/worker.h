@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Worker: one thread's part of a run: the loops over types, operations, roots and sizes, and in their middle
-/// the timed loop and the check.
+/// Worker: one thread's part of a run: the loops over types, operations, roots and sizes, the timed loop and
+/// the check.
 #pragma once
 
 #include <algorithm>
@@ -20,35 +20,35 @@
 
 namespace weir::perf {
 
-/// What one row measures.
+/// Parameters of one row.
 struct Job {
   TypeInfo type;
   OpInfo op;
-  int root;  ///< -1: has none
+  int root;  ///< root rank; -1: the collective has no root
   Layout layout;
 
   size_t send_bytes() const { return layout.send * type.size; }
   size_t recv_bytes() const { return layout.recv * type.size; }
-  /// What the size column says.
+  /// Value of the size column.
   size_t bytes() const { return std::max(send_bytes(), recv_bytes()); }
 };
 
-/// What all workers of a process share.
+/// Objects that all workers of a process share.
 struct Shared {
   const Collective& collective;
   const Options& options;
   Team& team;
   Watchdog& watchdog;
-  bool first_on_host;  ///< the first process of its host
-  const Limit* limit;  ///< null: not asked for
+  bool first_on_host;  ///< whether this process is the first of its host
+  const Limit* limit;  ///< null: --limit was not given
 };
 
 class Worker {
  public:
-  /// `report` is null for all but one worker of all processes.
+  /// `report` is null for all workers but one.
   Worker(const Shared& shared, int thread, Ranks& ranks, Report* report);
 
-  /// Runs everything that the options ask for.
+  /// Measures everything that the options specify.
   Outcome run();
 
  private:
@@ -88,7 +88,7 @@ class Worker {
   NetMeter net_;
 };
 
-/// The sizes of a sweep, in bytes. A zero is followed by the step, or by `smallest`.
+/// Sizes of a sweep in bytes. Size 0 is followed by the step, or by `smallest`.
 std::vector<size_t> sizes(const Options& options, int factor, size_t smallest);
 
 }  // namespace weir::perf

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// build/bench/against_rccl FIGURES FOLDER...: our plans beside what RCCL plans, on one and on two nodes of
-// each machine of which FIGURES (rccl.csv) has a row and a folder has the XML. Both use RCCL's link figures
-// (rccl_rates.h). Where the cut of the row is not the narrowest cut that we see, both do not mean the same
-// links, and that is said. Ends with the number of machines on which we are worse; the exit code is 0 where
-// that is none.
+// build/bench/against_rccl FIGURES FOLDER...: compares our plans with RCCL's plans, on one and two nodes of
+// each machine that has a row in FIGURES (rccl.csv) and an XML file in a folder. Both use RCCL's link rates
+// (rccl_rates.h). If the cut of the row differs from the narrowest cut that the planner finds, the two use
+// different links; the output notes that. Prints the number of machines on which our plans are worse; exit
+// code 0 if there are none.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,12 +43,12 @@ struct Ours {
   double all_gather = 0;
   double all_reduce = 0;
   double cut = 0;          ///< bound of the all-gather
-  double gather_part = 0;  ///< of the bound
+  double gather_part = 0;  ///< fraction of the all-gather's bound that the plan reaches
   double reduce_part = 0;
-  std::string limit;  ///< what bounds the all-gather, in words
+  std::string limit;  ///< text: the links that bound the all-gather
 };
 
-/// A row, and its file.
+/// A row of the figures, and the machine's file.
 struct Machine {
   Figures theirs;
   Result<topology::Graph> graph;
@@ -90,7 +90,9 @@ Result<std::vector<Figures>> read_figures(const std::string& file) {
     if (!right) {
       return topology::refuse(
           {file, *text}, lines.number(),
-          fmt::format("\"{}\"; expected machine,hand,generic,rings,cut,hand2,generic2 in GB/s, or -", line));
+          fmt::format(
+              "invalid line \"{}\"; expected machine,hand,generic,rings,cut,hand2,generic2 in GB/s, or -",
+              line));
     }
     all.push_back(std::move(row));
   }
@@ -128,23 +130,23 @@ Result<Ours> plan(const topology::Graph& graph) {
 
 std::string figure(const std::optional<double>& value) { return value ? fmt::format("{:.1f}", *value) : "-"; }
 
-/// Their better plan; 0: neither is known.
+/// RCCL's better plan; 0 if neither is known.
 double best_of(const std::optional<double>& hand, const std::optional<double>& generic) {
   return std::max(hand.value_or(0), generic.value_or(0));
 }
 
-/// What is left to say of a row.
+/// Remarks on a row.
 std::string remark(const std::optional<double>& cut, const Ours& ours) {
   std::string text;
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
   if (cut && std::abs(*cut - ours.cut) > 0.06)
-    add(fmt::format("other links than theirs: cut {:.1f}, theirs {:.1f}", ours.cut, *cut));
+    add(fmt::format("links differ from RCCL's: cut {:.1f}, RCCL's {:.1f}", ours.cut, *cut));
   const double part = std::min(ours.gather_part, ours.reduce_part);
   if (part < 1) add(fmt::format("{:.4f} of the bound", part));
   return text;
 }
 
-/// How the rows of one table went.
+/// Totals of one table.
 struct Count {
   int seen = 0;
   int worse = 0;
@@ -169,7 +171,7 @@ void report(const std::string& name, const std::string& theirs, double best, con
 
 Count compare_one(const std::vector<Machine>& machines) {
   fmt::print(
-      "One node: busbw in GB/s, all by RCCL's link figures; RCCL's are model values of its topology "
+      "One node: busbw in GB/s, all with RCCL's link rates; RCCL's are model values of its topology "
       "explorer\n");
   fmt::print("{:<28}{:>8}{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8}\n", "machine", "hand", "generic", "rings", "cut",
              "AG", "AR", "AG/RCCL");
@@ -192,7 +194,8 @@ double nic_sum(const topology::Graph& graph) {
 }
 
 Count compare_two(const std::vector<Machine>& machines) {
-  fmt::print("\nTwo nodes, NICs of equal number at one switch; the sum of a node's NICs as its file says\n");
+  fmt::print(
+      "\nTwo nodes, NICs of equal number at one switch; NICs: sum of a node's NICs according to its file\n");
   fmt::print("{:<28}{:>10}{:>8}{:>8} |{:>8}{:>8}{:>8}\n", "machine", "NICs", "hand", "generic", "AG", "AR",
              "AG/RCCL");
   Count count;
@@ -223,8 +226,10 @@ int compare(const std::string& figures_file, const std::vector<std::string>& fol
   }
   const Count one = compare_one(machines);
   const Count two = compare_two(machines);
-  fmt::print("{} of {} machines are here: worse on {}, refused {}; two of {}: worse on {}, refused {}\n",
-             one.seen, figures->size(), one.worse, one.refused, two.seen, two.worse, two.refused);
+  fmt::print(
+      "one node: {} of {} machines found, worse on {}, refused {}; two nodes: {} machines, worse on {}, "
+      "refused {}\n",
+      one.seen, figures->size(), one.worse, one.refused, two.seen, two.worse, two.refused);
   return one.seen > 0 && one.worse + one.refused + two.worse + two.refused == 0 ? 0 : 1;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// build/bench/planners: how good our trees are and how long they take, beside other planners' figures.
+// build/bench/planners: quality of our trees and time to compute them, compared with other planners' figures.
 //
-// Ours are measured as the program runs: bound, trees and check together, median of five, one thread. Others
-// are marked: "published" is from the paper or page of the planner, "measured" was timed once with the
-// planner's public code, "model" follows from the links alone.
+// Ours are measured here: bound, trees and check together, median of five runs, one thread. The others are
+// marked: "published" is from the planner's paper or page, "measured" was timed once with the planner's
+// public code, "model" follows from the links alone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,7 +46,8 @@ std::optional<Timed> timed(const Network& network, Collective collective) {
 
 double gb_per_s(const TreePlan& plan) { return kCapacityUnit / plan.time.convert_to<double>(); }
 
-/// Seconds for the bound and for bound and trees, of ForestColl's Python code; 0: not run to the end.
+/// Seconds for the bound, and for bound and trees together, of ForestColl's Python code; 0: it did not
+/// finish.
 struct ForestColl {
   const char* name;
   double bound;
@@ -95,7 +96,7 @@ void rings() {
                        {"MI250-16 x1", mi250_boxes(1, 16), 300},
                        {"DGX-1V", part_of(kDgx1v, 8, 25), 150},
                        {"A100x4 mesh", mesh(4, 100), 300}};
-  fmt::print("\nTrees against the best there is with rings (model), busbw in GB/s\n");
+  fmt::print("\nTrees compared with the best possible rings (model), busbw in GB/s\n");
   fmt::print("{:<20}{:>8}{:>12}{:>12}\n", "network", "rings", "all-gather", "all-reduce");
   for (const Row& row : kRows) {
     const auto gather = timed(row.network, Collective::all_gather);
@@ -109,8 +110,9 @@ void rings() {
 
 void free_roots() {
   fmt::print(
-      "\nAll-reduce: free roots against a reduce-scatter and an all-gather of equal blocks, as ForestColl\n");
-  fmt::print("does it (model), algbw in GB/s\n");
+      "\nAll-reduce: free roots compared with a reduce-scatter and an all-gather of equal blocks, as in "
+      "ForestColl\n");
+  fmt::print("(model), algbw in GB/s\n");
   fmt::print("{:<34}{:>6}{:>12}{:>12}{:>12}{:>8}{:>10}\n", "network", "ranks", "equal", "ours", "of bound",
              "trees", "ms");
   for (const AllReduceTruth& truth : all_reduce_truths()) {

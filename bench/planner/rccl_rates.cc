@@ -19,9 +19,9 @@ double xgmi_gb_per_s(std::string_view arch) {
   return arch.starts_with("gfx94") || arch.starts_with("gfx95") ? 48 : 24;
 }
 
-/// Ours are data rates after line codes; RCCL's are three quarters of the bits of a lane.
+/// Our rates are data rates after line coding; RCCL's are three quarters of the raw bit rate of a lane.
 double pcie_gb_per_s(double ours) {
-  const double coded = topology::pcie_gb_per_s(8, 1);  // 3rd to 5th generation
+  const double coded = topology::pcie_gb_per_s(8, 1);  // generations 3 to 5
   const double older = topology::pcie_gb_per_s(2.5, 1);
   const double lanes = ours / older;
   const bool of_older = lanes == static_cast<int>(lanes);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The memory that the ranks of a reference share, and how they wait for each other.
+/// The shared memory of the ranks of a reference, and their synchronization.
 ///
-/// Per rank: a line that counts what the rank has announced, inline messages (lines that carry their payload
-/// beside the flag), and two halves for staged data. Written by their owner, read by all. One round is one
-/// exchange; what belongs to round k lies in the inline message and half of parity k % 2. A rank that is in
-/// round k + 1 has read all of round k, and nobody begins round k + 2 before everybody was seen in round k +
-/// 1, so two of each are enough.
+/// Per rank: a cache line that counts announcements, inline messages (cache lines with payload and flag), and
+/// two halves for staged data. Only the owner writes them; all ranks read them. One round is one exchange;
+/// round k uses the inline message and half with parity k % 2. A rank that is in round k + 1 has read all of
+/// round k, and no rank starts round k + 2 before it has seen all others in round k + 1, so two of each are
+/// enough.
 #pragma once
 
 #include <sched.h>
@@ -28,7 +28,7 @@ static_assert(sizeof(InlineMessage) == 64);
 
 inline constexpr size_t kInlineMessages = 4;
 
-/// Zeroed memory that children of fork() share, on huge pages where the system grants them.
+/// Zeroed memory that children of fork() share, on huge pages if the system grants them.
 inline char* map_shared(size_t bytes) {
   void* memory =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -44,7 +44,7 @@ class Board {
  public:
   static constexpr size_t kHalfBytes = 1 << 20;
 
-  /// Before the ranks are forked.
+  /// Called before the ranks are forked.
   Board(int ranks, bool crowded)
       : ranks_(ranks), crowded_(crowded), memory_(map_shared(sizeof(Desk) * static_cast<size_t>(ranks))) {}
 
@@ -57,7 +57,7 @@ class Board {
   InlineMessage* inline_messages(int rank) const { return desk(rank).inline_messages[round_ % 2]; }
   float* half(int rank) const { return desk(rank).half[round_ % 2]; }
 
-  /// Tells all: everything this rank wrote so far may be read.
+  /// Announces to all ranks that everything that this rank has written so far may be read.
   void announce() { desk(rank_).announced.store(++announced_, std::memory_order_release); }
   /// Waits until `peer` has announced as often as this rank.
   void await(int peer) const {
@@ -81,11 +81,11 @@ class Board {
 
   Desk& desk(int rank) const { return reinterpret_cast<Desk*>(memory_)[rank]; }
 
-  /// Spins while every rank has a core, unless it takes so long that somebody else must be on the peer's.
-  /// Gives the core to the others at once when ranks share it.
+  /// If every rank has a core, spins, and yields only after many polls, when another process probably
+  /// occupies the peer's core. If ranks share cores, yields at once.
   void relax(int looks) const {
-    constexpr int kPatience = 20'000;
-    if (crowded_ || looks > kPatience) {
+    constexpr int kSpinLimit = 20'000;
+    if (crowded_ || looks > kSpinLimit) {
       sched_yield();
     } else {
 #if defined(__x86_64__)

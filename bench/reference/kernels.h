@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The three ways in which the references touch memory: fold (vector stores), stage (stores that take a line
-/// away from a peer without fetching it), stream (stores past the cache).
+/// The three kinds of memory access of the references: fold (vector stores), stage (stores that take
+/// ownership of a cache line without fetching it), stream (stores that bypass the cache).
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ namespace reference {
 typedef float Wide __attribute__((vector_size(64), aligned(4), may_alias));
 inline constexpr size_t kWide = sizeof(Wide) / sizeof(float);
 
-/// From here on `rep movsb` beats vector stores into lines that a peer has read.
+/// Size in bytes above which `rep movsb` is faster than vector stores into lines that a peer has read.
 inline constexpr size_t kStageBytes = 512;
 
 inline Wide load(const float* from) { return *reinterpret_cast<const Wide*>(from); }
 inline void store(float* to, Wide value) { *reinterpret_cast<Wide*>(to) = value; }
 
-/// Past the cache. REQUIRES: `to` at a multiple of 64 bytes. Ordered by finish_streams().
+/// Stores past the cache. REQUIRES: `to` is aligned to 64 bytes. Ordered by finish_streams().
 inline void stream(float* to, Wide value) {
 #if defined(__AVX512F__)
   _mm512_stream_ps(to, (__m512)value);
@@ -47,7 +47,7 @@ inline void copy(float* to, const float* from, size_t count) {
   for (; i < count; ++i) to[i] = from[i];
 }
 
-/// Into memory that peers read.
+/// Copies into memory that peers read.
 inline void stage(float* to, const float* from, size_t count) {
 #if defined(__x86_64__)
   if (count * sizeof(float) >= kStageBytes) {
@@ -66,7 +66,7 @@ inline void stream_copy(float* to, const float* from, size_t count) {
   for (; i < count; ++i) to[i] = from[i];
 }
 
-/// to[i] = from[0][i] + from[1][i] + ..., added in this order; kSources 0: as many as `sources` says.
+/// to[i] = from[0][i] + from[1][i] + ..., added in this order; kSources 0: `sources` sources.
 template <int kSources>
 void fold_of(float* to, const float* const* from, int sources, size_t count) {
   const int all = kSources > 0 ? kSources : sources;

@@ -37,7 +37,7 @@ void PrivateBuffers::all_reduce(const float* input, float* output, size_t count)
   if (streams) finish_streams();
 }
 
-/// Payload and flag in one line: one trip between the cores is all.
+/// Payload and flag in one cache line, so that one transfer between the cores is enough.
 void PrivateBuffers::by_inline_messages(const float* input, float* output, size_t count) {
   const uint64_t round = board_.next_round();
   InlineMessage* own = board_.inline_messages(board_.rank());
@@ -54,7 +54,7 @@ void PrivateBuffers::by_inline_messages(const float* input, float* output, size_
   }
 }
 
-/// Everybody shows the whole input, and folds everything.
+/// Every rank publishes its whole input and folds everything.
 void PrivateBuffers::one_shot(const float* input, float* output, size_t count) {
   board_.next_round();
   stage(board_.half(board_.rank()), input, count);
@@ -66,7 +66,8 @@ void PrivateBuffers::one_shot(const float* input, float* output, size_t count) {
   fold(output, from, board_.ranks(), count);
 }
 
-/// One block: everybody shows what others fold, folds its share, shows that, and takes the other shares.
+/// One block: every rank publishes what others fold, folds its share, publishes that, and copies the other
+/// shares.
 void PrivateBuffers::two_shot(const float* input, float* output, size_t count, bool streams) {
   board_.next_round();
   const int self = board_.rank();
@@ -83,7 +84,7 @@ void PrivateBuffers::two_shot(const float* input, float* output, size_t count, b
   for (int rank = 0; rank < ranks; ++rank)
     from[rank] = (rank == self ? input : board_.half(rank)) + own.first;
   fold(output + own.first, from, ranks, own.count);
-  // Not in one pass with the fold: vector stores would first fetch the lines that peers have.
+  // Separate from the fold, because vector stores would first fetch the lines that peers hold.
   stage(half + own.first, output + own.first, own.count);
   board_.announce();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// All-reduce (sum) between processes whose buffers nobody else can see: every byte goes through the board.
+/// All-reduce (sum) between processes with private buffers: every byte is copied through the board.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ class PrivateBuffers {
   Board& board_;
 };
 
-/// Elements [first, first + count) of `total` that `rank` folds; cut at cache lines.
+/// Elements [first, first + count) of `total` that `rank` folds; boundaries are at cache lines.
 struct Share {
   size_t first;
   size_t count;
 };
 Share share_of(size_t total, int ranks, int rank);
 
-/// A number from the environment, to try what another block size would do.
+/// A number from the environment, to experiment with other block sizes.
 size_t knob(const char* name, size_t standard);
 
 inline constexpr int kMostRanks = 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// build/bin/reference: what the cores of this machine can do. --mode private | shared, and the options of
-/// bench/compare/loop.h.
+/// build/bin/reference: the speed that this machine's cores allow. --mode private | shared, and the options
+/// of bench/compare/loop.h.
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   const bool shared = options.mode == "shared";
   if (ranks < 2 || ranks > reference::kMostRanks ||
       !(shared || options.mode.empty() || options.mode == "private")) {
-    std::fprintf(stderr, "reference: --ranks takes 2 to %d, --mode private or shared\n",
+    std::fprintf(stderr, "reference: expected --ranks from 2 to %d, and --mode private or shared\n",
                  reference::kMostRanks);
     return 2;
   }

@@ -12,7 +12,7 @@ float* Arena::allocate(int rank, size_t bytes) {
   constexpr size_t kPage = 4096;
   bytes = (bytes + kPage - 1) / kPage * kPage;
   if (used_ + bytes > bytes_) {
-    std::fprintf(stderr, "reference: the arena has no room for %zu bytes more\n", bytes);
+    std::fprintf(stderr, "reference: the arena is too small for %zu more bytes\n", bytes);
     std::exit(1);
   }
   char* memory = memory_ + bytes_ * static_cast<size_t>(rank) + used_;
@@ -36,8 +36,8 @@ void SharedBuffers::all_reduce(const float* input, float* output, size_t count) 
   board_.await_all();
 }
 
-/// Folds this rank's share, a piece at a time that stays in the first cache, and hands each piece to
-/// everybody.
+/// Folds this rank's share in pieces that fit into the first-level cache, and copies each piece to all
+/// outputs.
 void SharedBuffers::direct(const float* input, float* output, size_t count) {
   static const size_t tile = knob("REFERENCE_TILE", 16 * 1024) / sizeof(float);
   const int self = board_.rank();
@@ -52,7 +52,7 @@ void SharedBuffers::direct(const float* input, float* output, size_t count) {
   }
 }
 
-/// The same for buffers larger than the caches: all outputs are written past them.
+/// The same for buffers that are larger than the caches: all outputs are written past the caches.
 void SharedBuffers::direct_streaming(const float* input, float* output, size_t count) {
   const int self = board_.rank();
   const int ranks = board_.ranks();

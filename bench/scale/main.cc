@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// scale: how setting up a communicator, and what it takes, grow with the number of its ranks.
+/// scale: growth of a communicator's set-up time and resources with its number of ranks.
 ///
 ///     scale --ranks 16,64,256,1000                  threads of one process
-///     scale --ranks 16,64,256 --processes 256       a process each
-///     scale --ranks 1000 --processes 8 --hosts 4    as if on 4 hosts, over TCP
+///     scale --ranks 16,64,256 --processes 256       one process per rank
+///     scale --ranks 1000 --processes 8 --hosts 4    simulates 4 hosts, over TCP
 ///
-/// A row per number of ranks. `order` says how a time grew since the row before: 1 is with the ranks, 2 with
-/// their square. `per peer` is what a rank's memory grew by, for each rank more.
+/// One row per number of ranks. `order` is the order of growth of a time since the previous row: 1 is linear
+/// in the ranks, 2 quadratic. `per peer` is the growth of a rank's memory for each additional rank.
 
 #include <fmt/format.h>
 
@@ -70,19 +70,18 @@ void print_row(const Row& row, const Row* before) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("How setting up a communicator grows with its ranks");
+  CLI::App app("Measures how time and resources of setting up a communicator grow with its number of ranks");
   std::vector<int> sizes = {16, 64, 256, 1000};
   Setting wanted;
-  app.add_option("--ranks", sizes, "numbers of ranks, one row each")
+  app.add_option("--ranks", sizes, "numbers of ranks, one row for each")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
-  app.add_option("--processes", wanted.processes, "processes that share the ranks out, as threads")
+  app.add_option("--processes", wanted.processes, "number of processes; ranks are their threads")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--hosts", wanted.hosts, "hosts that the processes say they are on")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--calls", wanted.calls, "all-reduces of 8 bytes after the first")
+  app.add_option("--hosts", wanted.hosts, "number of hosts to simulate")->check(CLI::Range(1, 4096));
+  app.add_option("--calls", wanted.calls, "number of all-reduces of 8 bytes after the first")
       ->check(CLI::Range(0, 1000000));
-  app.add_option("--limit", wanted.limit_s, "seconds for a row")->check(CLI::Range(1, 3600));
+  app.add_option("--limit", wanted.limit_s, "time limit of each row, seconds")->check(CLI::Range(1, 3600));
   CLI11_PARSE(app, argc, argv);
 
   std::vector<Row> rows;

@@ -12,7 +12,7 @@
 namespace weir::scale {
 namespace {
 
-/// The number behind `name` in a file of lines "Name:   123 kB".
+/// The number after `name` in a file of lines "Name:   123 kB".
 int64_t field(const char* file, std::string_view name) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -36,7 +36,7 @@ int64_t entries_of(const char* folder) {
   while (const dirent* entry = readdir(open))
     if (entry->d_name[0] != '.') ++count;
   closedir(open);
-  return count - 1;  // without the one by which it was read
+  return count - 1;  // do not count the descriptor that reads the folder
 }
 
 }  // namespace

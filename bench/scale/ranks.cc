@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{1} << 20;
 
-/// When a rank began and ended something.
+/// Begin and end of a phase of one rank.
 struct Span {
   double begin = 0;
   double end = 0;
@@ -35,7 +35,7 @@ struct RankTimes {
   Span spans[kStages];
 };
 
-/// What all processes have in common: shared memory, followed by RankTimes by rank, then ProcessCosts.
+/// Shared memory of all processes, followed by RankTimes for each rank, then ProcessCosts.
 struct Board {
   pthread_barrier_t barrier;
   ncclUniqueId id;
@@ -53,7 +53,7 @@ double now() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-/// First number of part `index` of `total` numbers in `parts` parts.
+/// First number of part `index`, if `total` numbers are divided into `parts` parts.
 int first_of(int index, int total, int parts) { return static_cast<int>(int64_t{total} * index / parts); }
 
 class Shared {
@@ -110,7 +110,7 @@ class Shared {
   ProcessCosts* costs_ = nullptr;
 };
 
-/// One rank; the first of its process also measures the process while all others rest.
+/// One rank; the first rank of its process also measures the process while all others wait.
 class RankThread {
  public:
   RankThread(Shared& shared, int process, int rank, bool measures)
@@ -151,7 +151,7 @@ class RankThread {
     double value = rank_ + 1;
     must(ncclAllReduce(&value, &value, 1, ncclFloat64, ncclSum, comm, nullptr), "ncclAllReduce");
     const double ranks = shared_.setting().ranks;
-    if (value != ranks * (ranks + 1) / 2) fail(fmt::format("the sum is {}", value));
+    if (value != ranks * (ranks + 1) / 2) fail(fmt::format("ncclAllReduce returned the wrong sum {}", value));
   }
   void must(ncclResult_t result, const char* call) const {
     if (result != ncclSuccess) fail(fmt::format("{}: {}", call, ncclGetLastError(nullptr)));
@@ -172,7 +172,7 @@ void* run_rank(void* rank) {
   return nullptr;
 }
 
-/// The life of one process.
+/// Runs one process.
 [[noreturn]] void run_process(Shared& shared, int process) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const Setting& setting = shared.setting();
@@ -188,7 +188,7 @@ void* run_rank(void* rank) {
   pthread_attr_setstacksize(&attributes, kStackBytes);
   for (size_t i = 1; i < ranks.size(); ++i) {
     if (const int error = pthread_create(&threads[i], &attributes, run_rank, &ranks[i]); error != 0) {
-      fmt::print(stderr, "thread {} of process {} could not be started: error {}\n", i, process, error);
+      fmt::print(stderr, "cannot start thread {} of process {}: error {}\n", i, process, error);
       _exit(1);
     }
   }
@@ -197,7 +197,7 @@ void* run_rank(void* rank) {
   _exit(0);
 }
 
-/// Waits for all; false if one failed, which ends the others.
+/// Waits for all children; returns false if one failed, which ends the others.
 bool wait_for(const std::vector<pid_t>& children, int limit_s) {
   const double deadline = now() + limit_s;
   size_t ended = 0;
@@ -211,7 +211,7 @@ bool wait_for(const std::vector<pid_t>& children, int limit_s) {
       continue;
     }
     if (now() > deadline) {
-      fmt::print(stderr, "given up after {} s\n", limit_s);
+      fmt::print(stderr, "stopped after {} s (--limit)\n", limit_s);
       good = false;
     }
     usleep(5000);
@@ -232,7 +232,7 @@ std::optional<Outcome> run(const Setting& setting) {
     const pid_t child = fork();
     if (child == 0) run_process(shared, process);
     if (child < 0) {
-      fmt::print(stderr, "process {} could not be started\n", process);
+      fmt::print(stderr, "cannot start process {}\n", process);
       for (const pid_t other : children) kill(other, SIGKILL);
       return std::nullopt;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One communicator of many ranks, from nothing to its end: how long it takes, and what it costs.
+/// One communicator of many ranks, from creation to destruction: time and resources.
 #pragma once
 
 #include <optional>
@@ -10,29 +10,30 @@ namespace weir::scale {
 
 struct Setting {
   int ranks = 2;
-  int processes = 1;  ///< ranks are threads of so many, in equal parts
-  int hosts = 1;      ///< that the processes say they are on (NCCL_HOSTID), in equal parts
-  int calls = 20;     ///< all-reduces of 8 bytes after the first
-  int limit_s = 120;  ///< then it is given up
+  int processes = 1;  ///< number of processes; ranks are their threads, in equal parts
+  int hosts = 1;      ///< number of hosts to simulate (NCCL_HOSTID), with equal parts of the processes
+  int calls = 20;     ///< number of all-reduces of 8 bytes after the first
+  int limit_s = 120;  ///< time limit
 };
 
-/// Seconds from when the first rank begins until the last one is done.
+/// Seconds from the begin of the first rank to the end of the last one.
 struct Times {
   double init = 0;
-  double first = 0;  ///< all-reduce of 8 bytes
-  double later = 0;  ///< each of those after it
+  double first = 0;  ///< first all-reduce of 8 bytes
+  double later = 0;  ///< each later all-reduce
   double end = 0;    ///< ncclCommDestroy
 };
 
 struct Outcome {
   Times times;
-  Footprint idle;    ///< all processes together: what the communicator added
-  Footprint used;    ///< the same, after the all-reduces
-  int64_t peak = 0;  ///< bytes, all processes together
+  Footprint idle;    ///< resources added by the communicator, sum over all processes
+  Footprint used;    ///< the same after the all-reduces
+  int64_t peak = 0;  ///< sum over all processes; bytes
 };
 
-/// Runs it in processes that it starts. Nothing, after a sentence on stderr, if a rank failed, a sum was
-/// wrong or it took too long. REQUIRES: this process has one thread and has not used the library.
+/// Starts processes and runs the setting in them. Nullopt, after an error message on stderr, if a rank
+/// failed, a sum was wrong or the time limit passed. REQUIRES: this process has one thread and has not used
+/// the library.
 std::optional<Outcome> run(const Setting& setting);
 
 }  // namespace weir::scale

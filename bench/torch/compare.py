@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed over weir beside Gloo on this machine's CPUs.
+"""Compares torch.distributed over weir with Gloo on this machine's CPUs.
 
     bench/compare-torch                       # all operations, 8 B to 64 MiB, 2 and 4 processes
     bench/compare-torch --quick
     bench/compare-torch --ops all_reduce --ranks 2 --sizes 8,64K
     bench/compare-torch --train               # tokens/s of python/examples/ddp.py instead
 
-All back ends live in the same processes and take turns, call batch by call batch; a figure is the median over the repetitions, a
-ratio the median of the ratios of neighbours. `bytes` is the larger buffer of a rank: all-gather's output, reduce-scatter's and
-all-to-all's input. Gloo has no reduce-scatter: its figure is an all-reduce and a copy, as its users do it. Ratios above 1: weir is
-ahead. Exit code 1 if a result was wrong or a rank failed.
+All back ends run in the same processes and alternate after each batch of calls; a figure is the median over the repetitions, a
+ratio the median of the ratios of consecutive batches. `bytes` is the size of a rank's larger buffer: all-gather's output,
+reduce-scatter's and all-to-all's input. Gloo has no reduce-scatter: its figure is an all-reduce and a copy, which is what its users
+do. Ratios above 1: weir is faster. Exit code 1 if a result was wrong or a rank failed.
 """
 
 import argparse
@@ -35,29 +35,29 @@ QUICK_SIZES = "8,4K,1M"
 def parse(arguments):
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--build", default=os.path.join(ROOT, "build"), help="build folder (default: %(default)s)")
-  parser.add_argument("--ops", type=listed(str), default=list(OPS), help=f"default: {','.join(OPS)}")
-  parser.add_argument("--ranks", type=listed(int), default=[2, 4], help="default: 2,4")
-  parser.add_argument("--sizes", type=listed(size), help=f"bytes, with K and M (default: {SIZES})")
+  parser.add_argument("--ops", type=listed(str), default=list(OPS), help=f"operations (default: {','.join(OPS)})")
+  parser.add_argument("--ranks", type=listed(int), default=[2, 4], help="numbers of ranks (default: 2,4)")
+  parser.add_argument("--sizes", type=listed(size), help=f"sizes in bytes, with K or M (default: {SIZES})")
   parser.add_argument("--reps", type=int, help="repetitions (default: 9; --quick: 3)")
-  parser.add_argument("--budget-ms", type=float, help="for one batch of calls (default: 40; --quick: 10)")
-  parser.add_argument("--timeout", type=float, default=1800, help="seconds for the ranks of one world (default: %(default)s)")
-  parser.add_argument("--json", help="file for all rows, a line of JSON each")
-  parser.add_argument("--train", action="store_true", help="tokens/s of the example of data parallel training")
-  parser.add_argument("--quick", action="store_true", help="a minute: less of everything")
+  parser.add_argument("--budget-ms", type=float, help="milliseconds for one batch of calls (default: 40; --quick: 10)")
+  parser.add_argument("--timeout", type=float, default=1800, help="time limit for the ranks of one world, seconds (default: %(default)s)")
+  parser.add_argument("--json", help="write all rows to this file, one line of JSON each")
+  parser.add_argument("--train", action="store_true", help="measure tokens/s of the data-parallel training example instead")
+  parser.add_argument("--quick", action="store_true", help="fewer repetitions and sizes; takes a minute")
   options = parser.parse_args(arguments)
   options.sizes = options.sizes or listed(size)(QUICK_SIZES if options.quick else SIZES)
   options.reps = options.reps or (3 if options.quick else 9)
   options.budget_ms = options.budget_ms or (10 if options.quick else 40)
   for op in options.ops:
     if op not in OPS:
-      parser.error(f"there is no operation called '{op}'; there are {', '.join(OPS)}")
+      parser.error(f"unknown operation '{op}'; expected one of {', '.join(OPS)}")
   if min(options.ranks) < 2:
-    parser.error("a world has at least 2 ranks")
+    parser.error("the number of ranks is too small; expected at least 2")
   return options
 
 
 def run_world(ranks, options):
-  """The rows that rank 0 printed."""
+  """Returns the rows that rank 0 printed."""
   module = os.path.join(options.build, "python")
   what = json.dumps({"backends": ["gloo", "weir"], "ops": options.ops, "sizes": options.sizes, "repetitions": options.reps,
                      "budget_ms": options.budget_ms, "module": module})
@@ -86,7 +86,7 @@ def figure(value):
 
 
 def table(rows):
-  """Lines of Markdown."""
+  """Yields lines of Markdown."""
   yield "| operation | ranks | bytes | weir us | Gloo us | Gloo / weir |"
   yield "|---|---|---|---|---|---|"
   points = {}
@@ -99,7 +99,7 @@ def table(rows):
 
 
 def tokens_per_second(backend, ranks, options):
-  """Of one run of the example."""
+  """Returns tokens/s of one run of the example."""
   command = [sys.executable, os.path.join(ROOT, "python", "examples", "ddp.py"), "--backend", backend, "--ranks", str(ranks)]
   python_path = os.pathsep.join([os.path.join(options.build, "python"), os.environ.get("PYTHONPATH", "")])
   environment = {**os.environ, "PYTHONPATH": python_path, "OMP_NUM_THREADS": "1"}
@@ -139,7 +139,7 @@ def compare_calls(options):
 def main():
   options = parse(sys.argv[1:])
   if not os.path.isdir(os.path.join(options.build, "python", "weir_torch")):
-    sys.exit(f"compare-torch: {options.build}/python/weir_torch was not built (cmake -DWEIR_TORCH=ON says what is missing)")
+    sys.exit(f"compare-torch: {options.build}/python/weir_torch was not built; cmake -DWEIR_TORCH=ON reports what is missing")
   return compare_training(options) if options.train else compare_calls(options)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of bench/compare-torch: times torch.distributed's collectives over several back ends, in turns.
+"""One rank of bench/compare-torch: times torch.distributed's collectives over several back ends, alternately.
 
     rank.py RANK RANKS STORE OPTIONS    (OPTIONS: JSON, the fields of Options)
 
-All back ends live in one process as groups of all ranks, so that neighbours in time share everything but the back end. Rank 0
-prints a line of JSON per operation, size and back end: the time of one call in microseconds, of each repetition the slowest rank's.
+All back ends run in one process as groups of all ranks, so that consecutive measurements differ in the back end only. Rank 0 prints
+a line of JSON per operation, size and back end: the time of one call in microseconds for each repetition, maximum over the ranks.
 """
 
 import dataclasses
@@ -23,14 +23,14 @@ ELEMENT = 4  # bytes: everything is float32
 class Options:
   backends: list
   ops: list
-  sizes: list  # bytes of the larger buffer of a rank
+  sizes: list  # sizes of a rank's larger buffer, bytes
   repetitions: int
-  budget_ms: float  # for one batch of calls
+  budget_ms: float  # time for one batch of calls
   module: str  # folder of weir_torch
 
 
 class Buffers:
-  """What one operation of one size works on. `share` is what a rank has of the whole, in elements."""
+  """The tensors of one operation of one size. `share` is a rank's part of the whole, in elements."""
 
   def __init__(self, size, rank, ranks):
     self.rank, self.ranks = rank, ranks
@@ -45,7 +45,8 @@ class Buffers:
     return ELEMENT * (self.count if op in ("all_reduce", "broadcast") else self.whole)
 
 
-# Each operation: (call, fill, expected). `fill` puts known numbers in, `expected` is what must come out of which tensor.
+# Each operation: (call, fill, expected). `fill` initializes the input, `expected` is the correct content of a
+# tensor.
 def _pattern(count, rank):
   return torch.arange(count, dtype=torch.float32) % 1021 + rank
 
@@ -65,7 +66,7 @@ class AllReduce:
     self.b.one.copy_(_pattern(self.b.count, self.b.rank))
     self.call()
     same = torch.equal(self.b.one, _sum(self.b.count, self.b.ranks))
-    self.b.one.zero_()  # sums of sums would overflow while it is timed
+    self.b.one.zero_()  # repeated in-place sums would overflow
     return same
 
 
@@ -97,7 +98,7 @@ class AllGather:
 
 
 class ReduceScatter:
-  """Gloo has none: its users sum everything and keep their part."""
+  """Replaces reduce-scatter, which Gloo lacks: users sum everything and keep their part."""
 
   def __init__(self, buffers, group, backend):
     self.b, self.group = buffers, group
@@ -141,7 +142,7 @@ OPS = {"all_reduce": AllReduce, "all_gather": AllGather, "reduce_scatter": Reduc
 
 
 def _agreed(value, operator):
-  """The same number on all ranks: the greatest or the sum of theirs."""
+  """Returns the same number on all ranks: the maximum or the sum of all ranks' numbers."""
   box = torch.tensor([value], dtype=torch.float64)
   dist.all_reduce(box, op=operator)
   return box.item()
@@ -161,7 +162,7 @@ def _measure(op, size, groups, options, rank, ranks):
   rows = {}
   for backend, work in works.items():
     wrong = _agreed(0.0 if work.check() else 1.0, dist.ReduceOp.SUM)
-    _batch(work, 3, groups[backend])  # first calls open what is opened lazily
+    _batch(work, 3, groups[backend])  # the first calls create connections
     quick = _agreed(_batch(work, 3, groups[backend]), dist.ReduceOp.MAX)
     calls = int(min(5000, max(2, options.budget_ms / 1000 / quick)))
     rows[backend] = {"op": op, "ranks": ranks, "bytes": buffers.bytes(op), "backend": backend, "calls": calls,

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens per second of weir-train beside PyTorch's distributed data parallel over Gloo: compare.py build/bin.
+"""Compares tokens per second of weir-train and PyTorch's DistributedDataParallel over Gloo: compare.py build/bin.
 
-The same model, batch and optimizer (torch_gpt.py), one thread per rank, the built-in text. Programs take turns within a round; a figure
-is the median over all rounds of the medians of the steps after the first three. PyTorch needs Debian's python3-torch, and a
-BLAS that is fast (libopenblas0-pthread), since its own package brings none. OpenBLAS takes processors that are younger than
-itself for very old ones; so it gets the name of those whose products are quickest here.
+Model, batch and optimizer are the same (torch_gpt.py), with one thread per rank and the built-in text. The programs alternate within
+a round; a figure is the median over all rounds of the medians of the steps after the first three. PyTorch needs Debian's
+python3-torch and a fast BLAS (libopenblas0-pthread), which its package does not include. OpenBLAS mistakes processors that are newer
+than itself for very old ones; therefore it gets the name of the core whose matrix products are the fastest on this machine.
 """
 
 import argparse
@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TEXT = os.path.join(HERE, "..", "..", "trainer", "data", "kjv.txt.xz")
 LENGTHS = {"tiny": 64, "small": 128, "medium": 256, "124M": 1024}
 WARM_UP = 3
-# OpenBLAS's name of a core, and what a processor must have for it.
+# OpenBLAS's name of a core, and the processor features that it needs.
 CORES = {None: "", "Haswell": "avx2", "SkylakeX": "avx512f"}
 PROBE = """
 import time, torch
@@ -39,7 +39,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 
 
 def python_with_torch():
-  """Debian's package is for Debian's interpreter, which need not be the first one found."""
+  """Finds an interpreter with PyTorch: Debian's package supports only Debian's interpreter, which may not be the first one."""
   for python in (sys.executable, "/usr/bin/python3"):
     if subprocess.run([python, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
       return python
@@ -47,7 +47,7 @@ def python_with_torch():
 
 
 def quickest_core(python):
-  """Variables for OpenBLAS."""
+  """Returns environment variables for OpenBLAS."""
   with open("/proc/cpuinfo", encoding="utf-8") as file:
     flags = next((line for line in file if line.startswith("flags")), "").split()
   rates = {}
@@ -69,7 +69,7 @@ def free_port():
 def median_step(lines):
   seconds = [line["seconds"] for line in lines if "seconds" in line][WARM_UP:]
   if not seconds:
-    sys.exit("a program printed no steps")
+    sys.exit("a program printed no steps; expected one line per step")
   return statistics.median(seconds)
 
 
@@ -83,7 +83,7 @@ def run_torch(python, arguments, ranks, text, core):
   ]
   output = started[0].communicate()[0]
   if any(process.wait() != 0 for process in started):
-    sys.exit("PyTorch's part failed")
+    sys.exit("the PyTorch program failed")
   return median_step([json.loads(line) for line in output.splitlines()])
 
 

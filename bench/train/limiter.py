@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the rate limiter of gathers is worth on paced links: limiter.py build/bin. Needs root, for network namespaces.
+"""Measures the benefit of the rate limiter of gathers on paced links: limiter.py build/bin. Needs root, for network namespaces.
 
-Four hosts with one rank each, ports of --mbit (tests/netlab), and a budget of memory per rank: what gathered parameters do not take is
-left for activations, so the limiter decides how many sequences go through the model together, and with that how often parameters
-travel. Each limiter in turn within a round; efficiency is tokens per second beside four ranks that train side by side on the same
-cores without any network. The prediction is that of weir-train --plan-only for these hosts; the speed of computing is measured, with
-those four ranks; two constants are fitted or given: the part of the ports that collectives get, and the time of a processor that a
-byte takes, which computing then lacks. Both belong to the hosts, not to the speed of their ports.
+Simulates four hosts with one rank each, ports of --mbit (tests/netlab), and a memory budget per rank: memory that gathered parameters
+do not use is left for activations, so the limiter determines the number of sequences per micro-batch, and with it the number of
+gathers. The limiters alternate within a round; efficiency is tokens per second relative to four ranks that train at the same time on
+the same cores without a network. The prediction is that of weir-train --plan-only for these hosts; the speed of computation is measured
+with those four ranks; two constants are fitted or given: the share of the ports' rate that collectives get, and the processor time per
+byte, which is not available for computation. Both depend on the hosts, not on the rate of their ports.
 """
 
 import argparse
@@ -29,7 +29,7 @@ HOSTS = 4
 LIMITERS = ("off", "block", "sliding")
 GATHERS, PREFETCH = 2, 2
 MTU = 1500
-WIDTH, HEADS, LENGTH = 256, 4, 128  # of preset small
+WIDTH, HEADS, LENGTH = 256, 4, 128  # as in preset small
 
 
 class Bed:
@@ -37,7 +37,7 @@ class Bed:
     self.arguments, self.network, self.folder = arguments, network, folder
 
   def train(self, limiter, alone=False):
-    """(seconds of each step but the first, micro-batches per step), of the slowest rank."""
+    """Returns (seconds of each step but the first, micro-batches per step) of the slowest rank."""
     steps = self.arguments.steps + 1
     batch = self.arguments.batch // HOSTS if alone else self.arguments.batch
     words = [os.path.join(os.path.abspath(self.arguments.programs), "weir-train"), "--blocks", self.arguments.blocks, "--batch", batch]
@@ -70,12 +70,12 @@ class Bed:
 
 
 def operations_per_token(blocks):
-  """As weir-train counts them."""
+  """Returns the floating-point operations per token, as weir-train counts them."""
   return 6 * (12 * blocks * WIDTH * WIDTH + WIDTH * 256) + 12 * blocks * LENGTH * WIDTH
 
 
 class Model:
-  """weir-train --plan-only for the hosts of the bed."""
+  """Predictions of weir-train --plan-only for the hosts of the bed."""
 
   def __init__(self, arguments, folder, alone, micro_batches):
     self.arguments, self.folder, self.micro_batches = arguments, folder, micro_batches
@@ -83,7 +83,7 @@ class Model:
     self.compute = share * LENGTH / alone * operations_per_token(arguments.blocks) * 4 / 3  # forward runs twice
 
   def predict(self, usable, ns_per_byte):
-    """{limiter: tokens per second of all ranks}"""
+    """Returns {limiter: tokens per second of all ranks}."""
     arguments, share = self.arguments, self.arguments.batch // HOSTS
     contention = min(0.99, ns_per_byte * arguments.mbit / 8e3)
     lines = ["weir cluster 1", "title paced links", f"nodes {HOSTS}", "gpus 1", "memory 1 GB", "reserve 0 GB assumed",
@@ -104,7 +104,7 @@ class Model:
     return {limiter: HOSTS * float(words.replace(",", "")) for limiter, words in zip(self.micro_batches, found)}
 
   def fit(self, measured):
-    """(usable, ns per byte) that are nearest for the first and the last limiter."""
+    """Returns the (usable, ns per byte) that fit the first and the last limiter best."""
     header = (MTU - 52) / (MTU + 14)
 
     def error(constants):
@@ -120,16 +120,16 @@ def parser():
   add = result.add_argument
   add("programs", help="folder with weir-train")
   add("--mbit", type=float, default=250)
-  add("--memory", default="132M", help="of a rank's arrays")
+  add("--memory", default="132M", help="memory of each rank's arrays, with M or G")
   add("--blocks", type=int, default=16)
   add("--batch", type=int, default=48)
-  add("--steps", type=int, default=3, help="in a round, after one that does not count")
+  add("--steps", type=int, default=3, help="counted steps in a round, after one that is not counted")
   add("--rounds", type=int, default=2)
   add("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
   add("--timeout", type=float, default=600)
   add("--constants", type=lambda text: tuple(map(float, text.split(","))), metavar="USABLE,NS",
-      help="of the prediction: the part of the ports that collectives get, and nanoseconds of a processor that a byte of a port "
-      "takes; default: fitted to the first and the last limiter")
+      help="constants of the prediction: the share of the ports' rate that collectives get, and the processor time per byte of a port "
+      "in nanoseconds; default: fitted to the first and the last limiter")
   return result
 
 

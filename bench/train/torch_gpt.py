@@ -4,7 +4,7 @@
 
 Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them. Rank 0 prints one line per step:
 {"step": n, "loss": nats, "seconds": s}. Model, batch and optimizer are those of weir-train: blocks of GPT-2 over bytes, learned
-positions, an output layer of its own, AdamW with decoupled decay of matrices, clipping by the global norm, fp32.
+positions, a separate output layer, AdamW with decoupled weight decay of matrices, clipping by the global norm, fp32.
 """
 
 import argparse
@@ -38,7 +38,7 @@ class Block(nn.Module):
     size = width // self.heads
     queries, keys, values = self.attention(self.norm1(x)).split(width, dim=2)
     by_head = [part.view(sequences, length, self.heads, size).transpose(1, 2) for part in (queries, keys, values)]
-    if hasattr(functional, "scaled_dot_product_attention"):  # from 2.0 on
+    if hasattr(functional, "scaled_dot_product_attention"):  # PyTorch 2.0 or later
       mixed = functional.scaled_dot_product_attention(*by_head, is_causal=True)
     else:
       scores = (by_head[0] @ by_head[1].transpose(-2, -1)) * (1 / math.sqrt(size)) + self.hidden
@@ -76,10 +76,10 @@ def optimizer_of(model, rate):
 def main():
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--preset", choices=PRESETS, default="small")
-  parser.add_argument("--batch", type=int, default=16, help="sequences per step, of all processes; a multiple of them")
+  parser.add_argument("--batch", type=int, default=16, help="sequences per step over all processes; a multiple of the number of processes")
   parser.add_argument("--steps", type=int, default=20)
   parser.add_argument("--threads", type=int, default=1)
-  parser.add_argument("--data", required=True, help="text to learn")
+  parser.add_argument("--data", required=True, help="text file to train on")
   arguments = parser.parse_args()
   rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
   torch.set_num_threads(arguments.threads)

@@ -140,7 +140,8 @@ TEST(DeviceOptions, AreRefusedWithASentence) {
   EXPECT_THAT(run_command(program + "--device cuda -y 1 -G 1 2>&1").text,
               HasSubstr("stream 0 cannot be captured"));
   EXPECT_THAT(run_command(program + "--limit 2>&1").text, HasSubstr("add --device cuda or --device hip"));
-  EXPECT_THAT(on_gpus("cuda", "all_reduce_perf -R 2 -D 1").text, HasSubstr("this program has none"));
+  EXPECT_THAT(on_gpus("cuda", "all_reduce_perf -R 2 -D 1").text,
+              HasSubstr("this program has no such kernel"));
 }
 
 }  // namespace

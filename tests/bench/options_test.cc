@@ -104,7 +104,7 @@ TEST(Options, BadSizesAreErrors) {
 
 TEST(Options, BadValuesAreNamedWithWhatWasExpected) {
   const std::vector<std::pair<std::vector<std::string>, const char*>> cases = {
-      {{"-n", "0"}, "invalid value '0' of --iters: expected an integer from 1 on"},
+      {{"-n", "0"}, "invalid value '0' of --iters: expected an integer of at least 1"},
       {{"-n", "1x"}, "invalid value '1x' of --iters"},
       {{"-z", "4"}, "of --blocking: expected an integer from 0 to 3"},
       {{"-d", "int7"}, "of --datatype: expected one of: int8"},

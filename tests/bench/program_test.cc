@@ -142,13 +142,13 @@ TEST(Program, WhatNeedsAGpuIsRefused) {
   for (const char* arguments : {"-G 1", "-R 2 -D 1"}) {
     CommandResult result = perf(std::string("all_reduce_perf ") + arguments);
     EXPECT_EQ(result.code, 5);
-    EXPECT_THAT(result.text, HasSubstr("GPU; these ranks are on host memory"));
+    EXPECT_THAT(result.text, HasSubstr("GPU, but these ranks use host memory"));
   }
   EXPECT_EQ(perf("alltoallv_perf", "NCCL_TESTS_ALLTOALLV_SPREAD=2").code, 5);
   EXPECT_THAT(perf("hypercube_perf -g 2").text, HasSubstr("use -t or --ranks"));
   CommandResult cube = perf("hypercube_perf -t 3");
   EXPECT_EQ(cube.code, 6);
-  EXPECT_THAT(cube.text, HasSubstr("power of two; these are 3"));
+  EXPECT_THAT(cube.text, HasSubstr("has 3 ranks; expected a power of two"));
   EXPECT_THAT(perf("reduce_perf -g 3 -r 3").text, HasSubstr("root is 3; expected 0 to 2"));
 }
 

@@ -66,7 +66,8 @@ TEST(Control, ThoseWhoStayNoticeWhoHasGone) {
   ASSERT_TRUE(Control::join(member(0, 2, "gone"), &control).ok());
   EXPECT_TRUE(leaver.get());
   std::string all;
-  EXPECT_THAT(control->exchange("x", 1, &all).message(), HasSubstr("process 1 has gone"));
+  EXPECT_THAT(control->exchange("x", 1, &all).message(),
+              HasSubstr("process 1 ended before the end of the run"));
 }
 
 TEST(Control, ProcessesAtDifferentStepsAreTold) {

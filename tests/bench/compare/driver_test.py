@@ -69,7 +69,7 @@ class Options(unittest.TestCase):
     said = io.StringIO()
     with self.assertRaises(SystemExit), contextlib.redirect_stderr(said):
       compare.parse(["--ops", "all_redcue"])
-    self.assertIn("no operation called 'all_redcue'", said.getvalue())
+    self.assertIn("unknown operation 'all_redcue'", said.getvalue())
 
 
 class Running(unittest.TestCase):
@@ -99,7 +99,7 @@ class Running(unittest.TestCase):
 
   def test_no_end(self):
     fake = self.program("sleep 100 & sleep 100")
-    with self.assertRaisesRegex(candidates.Failed, "no end"):
+    with self.assertRaisesRegex(candidates.Failed, "did not end within"):
       candidates.run(fake, self.folder.name, 2, [], 0.2)
 
   def test_what_was_not_built_is_missing(self):

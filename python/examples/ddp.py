@@ -6,9 +6,9 @@
     PYTHONPATH=build/python /usr/bin/python3 -m torch.distributed.run --nproc_per_node 2 \\
         --redirects 1 --tee 1 python/examples/ddp.py
 
---ranks starts the processes itself; a launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT does as well (the
-two options are for PyTorch 1.13 on Python 3.11, where their defaults fail). The last line tells tokens/s of all ranks
-together and a hash of all parameters: the same options give the same hash.
+--ranks starts the processes; alternatively use a launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (the options
+--redirects and --tee are for PyTorch 1.13 on Python 3.11, where their defaults fail). The last line contains tokens/s of all ranks
+together and a hash of all parameters: runs with the same options have the same hash.
 """
 
 import argparse
@@ -32,7 +32,7 @@ BYTES = 256
 
 
 class Block(nn.Module):
-  """Attention and two linear layers, each added to what came in."""
+  """Attention and two linear layers, each with a residual connection."""
 
   def __init__(self, width, heads):
     super().__init__()
@@ -52,7 +52,7 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-  """Says of each byte of a sequence which byte follows."""
+  """Predicts the next byte for each byte of a sequence."""
 
   def __init__(self, options):
     super().__init__()
@@ -70,7 +70,7 @@ class Transformer(nn.Module):
 
 
 def text_of(options):
-  """The bytes to learn: of a file, or sums that are right."""
+  """Returns the bytes to train on: those of a file, or correct sums."""
   if options.text:
     with open(options.text, "rb") as file:
       data = file.read()
@@ -80,7 +80,7 @@ def text_of(options):
 
 
 def batches(options, rank, count):
-  """As many batches for this rank, always the same."""
+  """Yields this many batches for this rank; every run gives the same ones."""
   text = text_of(options)
   generator = torch.Generator().manual_seed(1234 + rank)
   for _ in range(count):
@@ -96,7 +96,7 @@ def loss_of(model, batch):
 
 
 def train(options, model, optimizer):
-  """Losses of this rank's steps, and the tokens it has seen. Rank r of an uneven run makes r steps more than rank 0."""
+  """Returns the losses of this rank's steps and its number of tokens. In an uneven run, rank r makes r more steps than rank 0."""
   rank = dist.get_rank()
   steps = options.steps + (rank if options.uneven else 0)
   source = batches(options, rank, steps * options.accumulate)
@@ -155,7 +155,7 @@ def be_a_rank(options):
 
 
 def start_ranks(options):
-  """This program once per rank; the first one that fails ends the others."""
+  """Starts this program once per rank; the first failure ends the others."""
   with socket.socket() as free:
     free.bind(("127.0.0.1", 0))
     port = str(free.getsockname()[1])
@@ -175,21 +175,21 @@ def start_ranks(options):
 
 def main():
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument("--backend", default="weir", help="weir, gloo or mpi")
+  parser.add_argument("--backend", default="weir", help="back end: weir, gloo or mpi")
   parser.add_argument("--ranks", type=int, default=2, help="processes to start, unless a launcher has started them")
   parser.add_argument("--steps", type=int, default=100)
-  parser.add_argument("--batch", type=int, default=8, help="sequences of a rank in a step")
-  parser.add_argument("--length", type=int, default=64, help="bytes of a sequence")
+  parser.add_argument("--batch", type=int, default=8, help="sequences per rank and step")
+  parser.add_argument("--length", type=int, default=64, help="bytes per sequence")
   parser.add_argument("--width", type=int, default=128)
   parser.add_argument("--layers", type=int, default=4)
   parser.add_argument("--heads", type=int, default=4)
   parser.add_argument("--rate", type=float, default=1e-3)
-  parser.add_argument("--threads", type=int, default=1, help="of a rank")
-  parser.add_argument("--accumulate", type=int, default=1, help="batches whose gradients are added before a step")
-  parser.add_argument("--zero", action="store_true", help="ZeroRedundancyOptimizer: each rank has a part of AdamW's state")
-  parser.add_argument("--uneven", action="store_true", help="rank r makes r steps more than rank 0 (Join)")
-  parser.add_argument("--text", help="a file to learn from, instead of sums")
-  parser.add_argument("--save", help="a file for the parameters of rank 0")
+  parser.add_argument("--threads", type=int, default=1, help="threads per rank")
+  parser.add_argument("--accumulate", type=int, default=1, help="batches whose gradients are accumulated before each step")
+  parser.add_argument("--zero", action="store_true", help="use ZeroRedundancyOptimizer: each rank has a part of AdamW's state")
+  parser.add_argument("--uneven", action="store_true", help="rank r makes r more steps than rank 0 (Join)")
+  parser.add_argument("--text", help="text file to train on, instead of sums")
+  parser.add_argument("--save", help="save the parameters of rank 0 to this file")
   options = parser.parse_args()
   return be_a_rank(options) if "RANK" in os.environ else start_ranks(options)
 

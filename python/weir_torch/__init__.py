@@ -26,13 +26,13 @@ def _register():
 
 
 def _backend_of(group):
-  """What a process group does its work with: itself before PyTorch 2."""
+  """Returns the back end of a process group; before PyTorch 2, the group itself."""
   group = _dist.group.WORLD if group is None else group
   return group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
 
 
 def abort(group=None):
-  """Ends what is under way in the group, in this process, with an error; every later operation fails. Any thread may call it.
+  """Ends operations in flight in the group, in this process, with an error; every later operation fails. Any thread may call it.
 
   Other ranks notice that this one has left when they wait for it.
   """
@@ -40,7 +40,7 @@ def abort(group=None):
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=True):
-  """torch.distributed.monitored_barrier, which is for Gloo alone: a barrier whose error names the missing ranks.
+  """torch.distributed.monitored_barrier, which supports only Gloo: a barrier whose error names the missing ranks.
 
   All of them are named, on every rank that came, whatever wait_all_ranks says. timeout is a datetime.timedelta; None: the
   group's.
@@ -53,7 +53,7 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=True):
 
 
 _register()
-# Process groups live longer than the interpreter, whose lock their threads may need.
+# Process groups outlive the interpreter, but their threads may need its lock.
 _atexit.register(_C.close_all)
-# A forked child has none of the threads, and would wait for them.
+# A forked child has no back-end threads, and would wait for them forever.
 _os.register_at_fork(after_in_child=lambda: _atexit.unregister(_C.close_all))

@@ -28,8 +28,8 @@ void check_count(size_t count, size_t wanted, const char* name, const char* what
   }
 }
 
-/// Lets go of the interpreter's lock, if this thread has it: functions of Python may hang on tasks that are
-/// ending.
+/// Releases the interpreter's lock if this thread holds it: tasks that are ending may need to call Python
+/// functions.
 class WithoutPython {
  public:
   WithoutPython() {
@@ -73,7 +73,7 @@ void Backend::close() {
 Milliseconds Backend::effective(Milliseconds asked) const { return asked.count() < 0 ? timeout_ : asked; }
 
 GpuPassagePtr Backend::passage_for(const Tensors& tensors) {
-  if (closed_) refuse("the group was closed, since the interpreter is about to end");
+  if (closed_) refuse("the group was closed because the interpreter is shutting down");
   if (tensors.empty() || tensors.front().device().is_cpu()) return nullptr;
   return std::make_shared<GpuPassage>(queues_.of(tensors.front().device()));
 }
@@ -123,7 +123,7 @@ void Backend::check_splits(const at::Tensor& tensor, const std::vector<int64_t>&
   const int64_t rows = tensor.dim() == 0 ? 0 : tensor.size(0);
   if (sizes.empty()) {
     if (rows % getSize() != 0)
-      refuse(std::string(name) + " cannot cut " + std::to_string(rows) + " rows in " +
+      refuse(std::string(name) + " cannot divide " + std::to_string(rows) + " rows into " +
              std::to_string(getSize()) + " equal parts");
     return;
   }
@@ -172,7 +172,7 @@ WorkPtr Backend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
   const Tensors blocks = outputs.front();
   check_blocks(blocks, input, "all_gather");
   if (blocks[static_cast<size_t>(getRank())].numel() != input.numel())
-    refuse("all_gather: the output of this rank has another size than its input");
+    refuse("all_gather: the output of this rank differs in size from its input");
   return submit(OpType::ALLGATHER, "all_gather", blocks, {input}, options.timeout,
                 [=](const Peers& peers) { all_gather_blocks(peers, blocks, input); });
 }
@@ -206,7 +206,7 @@ WorkPtr Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs, const c1
     blocks = outputs.front();
     check_blocks(blocks, input, "gather");
     for (const at::Tensor& block : blocks) {
-      if (block.numel() != input.numel()) refuse("gather: an output has another size than the input");
+      if (block.numel() != input.numel()) refuse("gather: an output differs in size from the input");
     }
   }
   return submit(OpType::GATHER, "gather", blocks, {input}, options.timeout,
@@ -223,7 +223,7 @@ WorkPtr Backend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
     blocks = inputs.front();
     check_blocks(blocks, output, "scatter");
     for (const at::Tensor& block : blocks) {
-      if (block.numel() != output.numel()) refuse("scatter: an input has another size than the output");
+      if (block.numel() != output.numel()) refuse("scatter: an input differs in size from the output");
     }
   }
   return submit(OpType::SCATTER, "scatter", {output}, blocks, options.timeout,
@@ -237,7 +237,7 @@ WorkPtr Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
   const Tensors blocks = inputs.front();
   check_blocks(blocks, output, "reduce_scatter");
   if (blocks[static_cast<size_t>(getRank())].numel() != output.numel())
-    refuse("reduce_scatter: the input for this rank has another size than its output");
+    refuse("reduce_scatter: the input for this rank differs in size from its output");
   const Reduction reduction(options.reduceOp, output.scalar_type(), "reduce_scatter");
   return submit(OpType::REDUCE_SCATTER, "reduce_scatter", {output}, blocks, options.timeout,
                 [=](const Peers& peers) { reduce_scatter_blocks(peers, output, blocks, reduction); });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir as a back end of torch.distributed: one rank of one process group.
 ///
-/// Collectives are queued on one task queue and carried out in order; messages go their own way
-/// (tagged_messages.h). The communicator meets the other ranks when the first collective is carried out;
-/// tensors on a GPU have one of their own (gpu.h). As PyTorch asks of every back end, one thread at a time
-/// issues operations; Work is thread-safe, and so is abort().
+/// Collectives are queued on one task queue and executed in order; point-to-point messages do not use that
+/// queue (tagged_messages.h). The communicator joins the other ranks when the first collective is executed;
+/// tensors on a GPU use a communicator of their own (gpu.h). PyTorch requires that one thread at a time
+/// issues operations; Work and abort() are thread-safe.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace weir_torch {
 class Backend final : public Base {
  public:
   Backend(StorePtr store, int rank, int size, Milliseconds timeout);
-  /// Gives what nobody waited for a last chance, then ends it.
+  /// Like close(): gives unfinished operations a last chance, then ends them.
   ~Backend() override;
 
   const std::string getBackendName() const override { return "weir"; }
@@ -56,30 +56,30 @@ class Backend final : public Base {
   WorkPtr recv(Tensors& tensors, int from, int tag) override;
   WorkPtr recvAnysource(Tensors& tensors, int tag) override;
 
-  /// Names every missing rank, on every rank that came, whether or not that is asked for.
+  /// Names every missing rank on every rank that joined, whatever `wait_all_ranks` is.
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
   void setSequenceNumberForGroup() override {}
-  /// Collectives that this rank has issued.
+  /// Number of collectives that this rank has issued.
   uint64_t getSequenceNumberForGroup() override { return issued_.load(); }
 
-  /// Whatever is under way, and every operation from now on, ends with an error. Any thread.
+  /// Ends all operations in flight and all later ones with an error. May be called by any thread.
   void abort();
-  /// Waits a moment for what is under way, aborts the rest and ends the threads; later operations are
-  /// refused. The destructor does it, too. It must be done before the interpreter ends: a thread that lets go
-  /// of a tensor may need the interpreter's lock.
+  /// Waits a short time for operations in flight, aborts the rest and ends the threads; later operations
+  /// fail. The destructor calls it, too. Call it before the interpreter ends: a thread that releases a tensor
+  /// may need the interpreter's lock.
   void close();
 
  private:
   using Body = std::function<void(const Peers&)>;
 
-  /// `used`: what else the operation works on.
+  /// `used`: further tensors that the operation uses.
   WorkPtr submit(c10d::OpType type, const char* name, Tensors outputs, Tensors used, Milliseconds timeout,
                  Body body);
-  /// What an operation on tensors of a GPU goes through; null for others. Every operation asks for it: throws
-  /// after close().
+  /// The GPU passage of an operation on tensors of a GPU; null for other tensors. Called for every operation:
+  /// throws after close().
   GpuPassagePtr passage_for(const Tensors& tensors);
   Milliseconds effective(Milliseconds asked) const;
-  /// One for each rank, of one type; throws.
+  /// Checks that there is one block for each rank, all of one type; throws otherwise.
   void check_blocks(const Tensors& blocks, const at::Tensor& whole, const char* name) const;
   void check_ratio(const at::Tensor& large, const at::Tensor& small, const char* name) const;
   void check_splits(const at::Tensor& tensor, const std::vector<int64_t>& sizes, const char* name) const;
@@ -87,12 +87,12 @@ class Backend final : public Base {
   const StorePtr store_;
   const Milliseconds timeout_;
   GpuQueues queues_;
-  Communicator communicator_;      ///< for tensors on the CPU
-  Communicator gpu_communicator_;  ///< on the GPU of the first tensor that was on one
+  Communicator communicator_;      ///< communicator for tensors on the CPU
+  Communicator gpu_communicator_;  ///< communicator for tensors on the first GPU that was used
   TaggedMessages tagged_messages_;
   const std::shared_ptr<TaskQueue> queue_ = std::make_shared<TaskQueue>();
   std::atomic<uint64_t> issued_{0};
-  std::atomic<uint64_t> monitored_{0};  ///< monitored barriers
+  std::atomic<uint64_t> monitored_{0};  ///< number of monitored barriers
   std::once_flag close_once_;
   std::atomic<bool> closed_{false};
 };

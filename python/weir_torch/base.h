@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The class of PyTorch that a back end derives from: ProcessGroup before PyTorch 2, Backend since then. The
-/// only place that knows which.
+/// The PyTorch class from which a back end derives: ProcessGroup before PyTorch 2, Backend since then. No
+/// other file depends on the version of that class.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -9,7 +9,7 @@ namespace {
 
 char* address(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
 
-/// The reduction of one block for each rank, of equal size and packed; this rank's is written to `output`.
+/// Reduces one block per rank, of equal size and packed; writes this rank's block of the result to `output`.
 void fold_blocks(const Peers& peers, const at::Tensor& output, const at::Tensor& blocks,
                  const Reduction& reduction) {
   const int64_t count = blocks.numel() / peers.size();
@@ -25,7 +25,7 @@ void fold_blocks(const Peers& peers, const at::Tensor& output, const at::Tensor&
   copy_elements(output, folded);
 }
 
-/// The reduction of a packed tensor over all ranks, for what weir does not reduce itself.
+/// Reduces a packed tensor over all ranks, for types and operations that weir does not support.
 at::Tensor fold(const Peers& peers, const at::Tensor& flat, const Reduction& reduction) {
   const int64_t count = flat.numel(), share = (count + peers.size() - 1) / peers.size();
   const at::Tensor padded = at::zeros({share * peers.size()}, flat.options());
@@ -43,7 +43,7 @@ bool have_equal_sizes(const Tensors& tensors) {
                      [&](const at::Tensor& tensor) { return tensor.numel() == tensors.front().numel(); });
 }
 
-/// Sends and receives as many bytes as each pair says, side by side.
+/// A part of a tensor for one peer; all parts are sent and received concurrently.
 struct Part {
   char* data;
   size_t bytes;
@@ -60,7 +60,7 @@ void exchange(const Peers& peers, const std::vector<Part>& outputs, const std::v
   });
 }
 
-/// Cuts a packed tensor along its first dimension.
+/// Divides a packed tensor along its first dimension.
 std::vector<Part> cut(const at::Tensor& flat, const std::vector<int64_t>& sizes, int ranks) {
   const int64_t rows = flat.dim() == 0 ? 0 : flat.size(0);
   const size_t row = rows == 0 ? 0 : flat.nbytes() / static_cast<size_t>(rows);

@@ -13,7 +13,7 @@
 namespace weir_torch {
 namespace {
 
-/// Where ranks may come as late as they like, they still have to meet.
+/// Limit for joining if the group has no timeout.
 constexpr Milliseconds kLongestMeeting{24LL * 3600 * 1000};
 
 }  // namespace
@@ -57,7 +57,7 @@ void Communicator::connect(Milliseconds timeout) {
   }
   const std::vector<int> missing = roll_call(*store_, name_, rank_, size_, meeting);
   if (!missing.empty()) {
-    refuse(about_ + ranks(missing) + " did not come to the first operation of the group within " +
+    refuse(about_ + ranks(missing) + " did not join the first operation of the group within " +
            seconds(meeting));
   }
   const std::vector<uint8_t> bytes = store_->get(key);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One communicator of weir, met through PyTorch's store when it is first used.
+/// One communicator of weir, which joins through PyTorch's store when it is first used.
 ///
-/// Threads: get(), check() and grouped() belong to the thread that carries out operations, one at a time.
-/// abort() may be called from any thread at any time, also while another waits in an operation.
+/// Threads: one thread at a time, the one that executes operations, calls get(), check() and grouped(). Any
+/// thread may call abort() at any time, also while another thread waits in an operation.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ namespace weir_torch {
 
 class Communicator {
  public:
-  /// `name`: of its keys in the store. `about`: put before every error; may be empty.
+  /// `name`: prefix of its keys in the store. `about`: prefix of every error; may be empty.
   Communicator(StorePtr store, std::string name, int rank, int size, std::string about = "");
-  /// Destroys the communicator; nobody uses it any more.
+  /// Destroys the communicator. REQUIRES: nobody uses it any more.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -26,16 +26,16 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// Ready for operations, which fail when a rank that runs keeps the others waiting for `timeout` (0: they
-  /// wait for ever). The first call meets the other ranks and names those that have not come within
-  /// `timeout`. Throws.
+  /// Returns the communicator; its operations fail if a running rank keeps the others waiting for `timeout`
+  /// (0: unlimited). The first call joins the other ranks; throws an error that names those that have not
+  /// joined within `timeout`.
   ncclComm_t get(Milliseconds timeout);
-  /// Throws weir's sentence unless the result is success.
+  /// Throws weir's error message unless the result is success.
   void check(ncclResult_t result) const;
-  /// Calls `body` between ncclGroupStart and ncclGroupEnd. Throws the first error, once the group has ended.
+  /// Calls `body` between ncclGroupStart and ncclGroupEnd. Throws the first error after the group has ended.
   void grouped(const std::function<void()>& body) const;
 
-  /// Whatever is under way, and every operation from now on, ends with an error.
+  /// Ends all operations in flight and all later ones with an error.
   void abort();
   bool aborted() const;
 
@@ -51,7 +51,7 @@ class Communicator {
   mutable std::mutex mutex_;
   ncclComm_t comm_ = nullptr;
   bool aborted_ = false;
-  Milliseconds timeout_{-1};  ///< that the communicator has now
+  Milliseconds timeout_{-1};  ///< current timeout of the communicator
 };
 
 }  // namespace weir_torch

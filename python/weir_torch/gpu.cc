@@ -15,8 +15,8 @@ namespace {
 
 using c10::impl::VirtualGuardImpl;
 
-/// c10::cuda::CUDAStream, or its twin for HIP, is a c10::Stream and nothing else; its stream() gives the
-/// vendor's handle. PyTorch has no neutral way to it.
+/// c10::cuda::CUDAStream and its HIP counterpart have the same layout as c10::Stream; their stream() returns
+/// the vendor's handle. PyTorch has no vendor-neutral function for that.
 using HandleOf = cudaStream_t (*)(const c10::Stream*);
 
 HandleOf find_handle_of() {
@@ -35,7 +35,7 @@ cudaStream_t handle_of(const c10::Stream& stream) {
   static const HandleOf kHandleOf = find_handle_of();
   if (kHandleOf == nullptr) {
     refuse("tensors on " + stream.device().str() +
-           " need a PyTorch whose library libc10_cuda.so or libc10_hip.so is loaded, which it is not");
+           " need a PyTorch with GPU support, but neither libc10_cuda.so nor libc10_hip.so is loaded");
   }
   return kHandleOf(&stream);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// GPUs as the back end uses them: through what all devices of PyTorch have in common, so that no header and
-/// no library of a vendor is needed to build it.
+/// GPU support of the back end, through PyTorch's vendor-neutral device interface, so that the build needs no
+/// vendor's headers or libraries.
 ///
-/// As in PyTorch's own back ends, an operation on tensors of a GPU comes after what the streams that were
-/// current had been given when it was issued, and wait() makes the stream that is current then wait for it,
+/// As in PyTorch's own back ends, an operation on tensors of a GPU runs after the work that the current
+/// streams had been given when it was issued; wait() makes the then current stream wait for the operation,
 /// not the program.
 #pragma once
 
@@ -20,15 +20,15 @@
 
 namespace weir_torch {
 
-/// The stream that operations on one GPU go to. Thread-safe.
+/// The stream for operations on one GPU. Thread-safe.
 class GpuQueue {
  public:
-  /// Throws where PyTorch's part for that vendor is not loaded.
+  /// Throws if PyTorch's library for the GPU's vendor is not loaded.
   explicit GpuQueue(c10::Device device);
 
   c10::Device device() const { return stream_.device(); }
   const c10::Stream& stream() const { return stream_; }
-  /// The same, as NCCL's interface takes it.
+  /// The same stream as NCCL's type.
   cudaStream_t handle() const { return handle_; }
 
  private:
@@ -36,11 +36,11 @@ class GpuQueue {
   const cudaStream_t handle_;
 };
 
-/// Those of a back end, made on first use. Thread-safe.
+/// The queues of a back end, created on first use. Thread-safe.
 class GpuQueues {
  public:
   std::shared_ptr<const GpuQueue> of(c10::Device device);
-  /// Waits until all that went to them is done.
+  /// Waits until all work on the queues has completed.
   void synchronize() const;
 
  private:
@@ -48,19 +48,21 @@ class GpuQueues {
   std::map<c10::DeviceIndex, std::shared_ptr<const GpuQueue>> queues_;
 };
 
-/// One operation among the streams of a GPU. run() by one thread, once; the rest may follow from any thread.
+/// Orders one operation among the streams of a GPU. One thread calls run() once; any thread may call the
+/// other functions.
 class GpuPassage {
  public:
-  /// What the current stream of the device has been given so far comes first.
+  /// Makes the operation wait for the current work of the device's current stream.
   explicit GpuPassage(std::shared_ptr<const GpuQueue> queue);
 
   const GpuQueue& queue() const { return *queue_; }
-  /// Calls the body with the queue as the current stream. The allocator learns that `used` are used there.
+  /// Calls the body with the queue as the current stream. Tells the allocator that `used` are used on that
+  /// stream.
   void run(const Tensors& used, const std::function<void()>& body);
-  /// What the current stream is given from now on comes after the operation. REQUIRES: run() has returned, or
-  /// was never called.
+  /// Makes later work of the current stream wait for the operation. REQUIRES: run() has returned, or was
+  /// never called.
   void follow() const;
-  /// Whether the GPU is done with it. REQUIRES: as follow().
+  /// Whether the GPU has completed the operation. REQUIRES: as follow().
   bool over() const { return after_.query(); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What Python sees of the back end: how to make one, how to abort it, and how to end all.
+/// The back end's Python module: creates a back end, aborts one, and closes all.
 #include <torch/csrc/utils/pybind.h>
 
 #include <pybind11/chrono.h>
@@ -13,7 +13,7 @@
 namespace weir_torch {
 namespace {
 
-/// All that live. Thread-safe.
+/// All existing back ends. Thread-safe.
 class Backends {
  public:
   void add(const c10::intrusive_ptr<Backend>& backend) {
@@ -53,7 +53,7 @@ void close_all() { backends().close_all(); }
 
 void abort_group(const c10::intrusive_ptr<Base>& group) {
   auto* backend = dynamic_cast<Backend*>(group.get());
-  if (backend == nullptr) refuse("abort was given a group of another back end");
+  if (backend == nullptr) refuse("abort was given a group of another back end; expected a group of weir");
   backend->abort();
 }
 

@@ -20,7 +20,7 @@ const char* name_of(Op::RedOpType op) {
 
 bool is_bitwise(Op::RedOpType op) { return op == Op::BAND || op == Op::BOR || op == Op::BXOR; }
 
-/// PyTorch 1.13 keeps a list of tensors, 2.6 one, which may be undefined.
+/// PyTorch 1.13 stores a list of tensors, 2.6 one tensor, which may be undefined.
 template <typename Supplement>
 Tensors factors_of(const Supplement& supplement) {
   if constexpr (requires { supplement.tensor_factors; }) {
@@ -32,7 +32,7 @@ Tensors factors_of(const Supplement& supplement) {
 
 double factor_of(const Op& op, const char* operation) {
   const auto* supplement = dynamic_cast<const c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
-  if (supplement == nullptr) refuse(std::string(operation) + ": PREMUL_SUM has no factor");
+  if (supplement == nullptr) refuse(std::string(operation) + ": PREMUL_SUM has no factor, expected one");
   const Tensors factors = factors_of(*supplement);
   if (factors.empty()) return supplement->double_factor;
   const at::Tensor& factor = factors.front();
@@ -41,7 +41,7 @@ double factor_of(const Op& op, const char* operation) {
   return factor.item<double>();
 }
 
-/// The native operation, where NCCL has one of that name.
+/// NCCL's operation of that name, if there is one.
 std::optional<ncclRedOp_t> named(Op::RedOpType op) {
   switch (op) {
     case Op::SUM: return ncclSum;
@@ -72,7 +72,7 @@ Reduction::Reduction(const Op& op, at::ScalarType type, const char* operation) :
 
 bool Reduction::choose_native(at::ScalarType type) {
   wire_ = wire_of(type);
-  if (type == at::kBool) {  // bytes that are 0 or 1
+  if (type == at::kBool) {  // stored as bytes that are 0 or 1
     if (op_ == Op::BXOR) return false;
     native_op_ = op_ == Op::PRODUCT || op_ == Op::MIN || op_ == Op::BAND ? ncclMin : ncclMax;
     return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What ReduceOp means for a type. What NCCL's interface has is left to weir. The rest (integers of 16 bits,
-/// bit operations, products of complex numbers) is folded here, in the order of the ranks.
+/// Maps ReduceOp to weir for each type. weir performs the operations of NCCL's interface. All others (16-bit
+/// integers, bit operations, products of complex numbers) are folded here, in the order of the ranks.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,19 @@ namespace weir_torch {
 
 class Reduction {
  public:
-  /// Throws, with a sentence, for what has no meaning: bits of floats, the order of complex numbers.
+  /// Throws for combinations without a meaning: bit operations on floats, comparisons of complex numbers.
   Reduction(const c10d::ReduceOp& op, at::ScalarType type, const char* operation);
 
-  /// Whether weir does it.
+  /// Whether weir performs the operation.
   bool is_native() const { return native_; }
-  /// Elements as the native operation sees them. REQUIRES: is_native().
+  /// Element type and count of the native operation. REQUIRES: is_native().
   const Wire& wire() const { return wire_; }
   /// into = into (op) other, of the same shape. REQUIRES: not is_native().
   void fold(at::Tensor& into, const at::Tensor& other) const;
-  /// After the last fold, over so many ranks.
+  /// Call it after the last fold over `ranks` ranks.
   void end(at::Tensor& folded, int ranks) const;
 
-  /// The operator on a communicator, while this lives.
+  /// The operator on a communicator, for the lifetime of this object.
   class Operator {
    public:
     Operator(const Reduction& reduction, const Communicator& communicator, ncclComm_t comm);
@@ -43,7 +43,7 @@ class Reduction {
 
   c10d::ReduceOp::RedOpType op_;
   at::ScalarType type_;
-  double factor_ = 1;  ///< of PREMUL_SUM
+  double factor_ = 1;  ///< factor of PREMUL_SUM
   bool native_ = false;
   ncclRedOp_t native_op_ = ncclSum;
   Wire wire_;

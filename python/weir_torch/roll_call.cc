@@ -11,7 +11,7 @@ namespace weir_torch {
 namespace {
 
 constexpr Milliseconds kLongestNap{10};
-/// For what rank 0 writes once its time is over.
+/// Extra time for the verdict that rank 0 writes after its timeout.
 constexpr Milliseconds kVerdictGrace{3000};
 
 std::string mark(const std::string& name, int rank) { return name + "/here/" + std::to_string(rank); }
@@ -55,9 +55,8 @@ void monitored_barrier(c10d::Store& store, const std::string& name, int rank, in
   if (rank == 0) {
     const std::vector<int> missing = roll_call(store, name, rank, size, timeout);
     const std::string verdict =
-        missing.empty()
-            ? all_here
-            : ranks(missing) + " did not come to the monitored barrier within " + seconds(timeout);
+        missing.empty() ? all_here
+                        : ranks(missing) + " did not join the monitored barrier within " + seconds(timeout);
     store.set(verdict_key, bytes_of(verdict));
     if (!missing.empty()) refuse(verdict);
     return;
@@ -65,8 +64,8 @@ void monitored_barrier(c10d::Store& store, const std::string& name, int rank, in
   store.set(mark(name, rank), bytes_of("1"));
   if (!await_key(store, verdict_key, timeout + kVerdictGrace)) {
     const std::vector<int> missing = roll_call(store, name, rank, size, Milliseconds(0));
-    refuse((missing.empty() ? "rank 0" : ranks(missing)) + " did not come to the monitored barrier within " +
-           seconds(timeout) + ", and rank 0 has not said who is missing");
+    refuse((missing.empty() ? "rank 0" : ranks(missing)) + " did not join the monitored barrier within " +
+           seconds(timeout) + ", and rank 0 did not report which ranks are missing");
   }
   const std::vector<uint8_t> bytes = store.get(verdict_key);
   const std::string verdict(bytes.begin(), bytes.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who has come: each rank leaves a mark in PyTorch's store and looks for those of the others. Needs no
-/// communicator.
+/// Checks which ranks have joined: each rank sets a key in PyTorch's store and waits for the keys of the
+/// others. Needs no communicator.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace weir_torch {
 
-/// Waits until the store has the key. False: `timeout` has passed, or `given_up` said so. Looks every few
-/// milliseconds and never blocks inside the store, whose other users would have to wait.
+/// Waits until the store has the key. Returns false after `timeout`, or when `given_up` returns true. Polls
+/// every few milliseconds and never blocks inside the store, since that would block its other users.
 bool await_key(
     c10d::Store& store, const std::string& key, Milliseconds timeout,
     const std::function<bool()>& given_up = [] { return false; });
 
-/// Says that `rank` is here and waits for the `size` ranks. Those that have not come within `timeout`, in
-/// order.
+/// Announces `rank` and waits for all `size` ranks. Returns the ranks that have not joined within `timeout`,
+/// in ascending order.
 std::vector<int> roll_call(c10d::Store& store, const std::string& name, int rank, int size,
                            Milliseconds timeout);
 
-/// A barrier whose error names every missing rank on every rank that came. Rank 0 decides who is missing;
-/// where it does not come itself, each rank says so. `name` is of this barrier alone. Throws.
+/// A barrier whose error names every missing rank on every rank that joined. Rank 0 determines the missing
+/// ranks; if rank 0 itself is missing, each rank reports that. `name` must be unique to this barrier. Throws.
 void monitored_barrier(c10d::Store& store, const std::string& name, int rank, int size, Milliseconds timeout);
 
 }  // namespace weir_torch

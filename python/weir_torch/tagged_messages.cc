@@ -16,7 +16,7 @@ constexpr cudaStream_t kNow = nullptr;
 constexpr int kSender = 0, kReceiver = 1;
 constexpr Milliseconds kForever{24LL * 3600 * 1000};
 
-/// What goes first: a message that fits is complete with it.
+/// The first part of every message; short messages fit into it completely.
 struct Envelope {
   int64_t tag;
   uint64_t bytes;
@@ -34,7 +34,7 @@ std::string about(int from, int to) {
 std::string words(const char* what, int peer, int tag) {
   return std::string(what) + std::to_string(peer) + " with tag " + std::to_string(tag);
 }
-Milliseconds patience(Milliseconds timeout) { return timeout.count() > 0 ? timeout : kForever; }
+Milliseconds limit_of(Milliseconds timeout) { return timeout.count() > 0 ? timeout : kForever; }
 
 }  // namespace
 
@@ -59,10 +59,10 @@ TaskPtr MessageSender::send(const at::Tensor& tensor, const GpuPassagePtr& passa
 
 void MessageSender::carry(const at::Tensor& tensor, int tag, Milliseconds timeout) {
   if (!met_) {
-    if (!await_key(*store_, name_ + "/asked", patience(timeout),
+    if (!await_key(*store_, name_ + "/asked", limit_of(timeout),
                    [this] { return communicator_.aborted(); })) {
       if (communicator_.aborted()) refuse("the group was aborted");
-      refuse("rank " + std::to_string(to_) + " has not asked for a message of this rank within " +
+      refuse("rank " + std::to_string(to_) + " has not posted a receive for this rank within " +
              seconds(timeout));
     }
     met_ = true;
@@ -131,7 +131,7 @@ WantedPtr MessageReceiver::claim(int tag) {
   std::lock_guard lock(mutex_);
   for (auto it = wanted_.begin(); it != wanted_.end();) {
     const WantedPtr wanted = *it;
-    if (wanted->claimed) {  // by another message receiver
+    if (wanted->claimed) {  // another message receiver has claimed it
       it = wanted_.erase(it);
     } else if (wanted->tag == tag && !wanted->claimed.exchange(true)) {
       wanted_.erase(it);
@@ -148,7 +148,7 @@ void MessageReceiver::serve(const WantedPtr& wanted, Milliseconds timeout) {
     if (!met_ && !wanted->claimed) {
       const std::vector<uint8_t> yes{'1'};
       store_->set(name_ + "/asked", yes);
-      const bool sent = await_key(*store_, name_ + "/id", patience(timeout),
+      const bool sent = await_key(*store_, name_ + "/id", limit_of(timeout),
                                   [&] { return closed_ || wanted->claimed || communicator_.aborted(); });
       if (wanted->claimed) return;
       if (closed_ || communicator_.aborted()) refuse("the group was aborted");
@@ -157,7 +157,7 @@ void MessageReceiver::serve(const WantedPtr& wanted, Milliseconds timeout) {
       met_ = true;
     }
     while (!wanted->claimed) take_one(communicator_.get(timeout));
-  } catch (...) {  // of this end: nobody gets a message from here any more
+  } catch (...) {  // the receiver failed: no message can arrive here any more
     std::deque<WantedPtr> all;
     {
       std::lock_guard lock(mutex_);
@@ -205,7 +205,7 @@ void MessageReceiver::take_one(ncclComm_t comm) {
   } else {
     std::unique_lock lock(mutex_);
     kept_.push_back({tag, std::move(bytes)});
-    // Somebody may have asked since claim() looked.
+    // A receive may have been posted since claim() looked.
     const auto late = std::find_if(wanted_.begin(), wanted_.end(),
                                    [&](const WantedPtr& each) { return each->tag == tag && !each->claimed; });
     std::vector<char> message;
@@ -223,7 +223,7 @@ void MessageReceiver::deliver(const WantedPtr& wanted, const std::vector<char>& 
     const at::Tensor& tensor = wanted->tensor;
     if (bytes.size() != tensor.nbytes()) {
       refuse("the message from rank " + std::to_string(from_) + " with tag " + std::to_string(wanted->tag) +
-             " has " + std::to_string(bytes.size()) + " bytes, the tensor that receives it " +
+             " has " + std::to_string(bytes.size()) + " bytes, expected the size of the receiving tensor, " +
              std::to_string(tensor.nbytes()));
     }
     const at::NoGradGuard plain;

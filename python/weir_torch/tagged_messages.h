@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Messages between two ranks, with tags, in both directions, beside the collectives and without waiting for
-/// them.
+/// Tagged point-to-point messages in both directions, independent of the collectives.
 ///
-/// Each direction between two ranks has a communicator of its own, made when its first message is sent: a
-/// sender's and a receiver's end. Messages of one tag arrive in the order in which they were sent; a receiver
-/// may ask for tags in any order. What comes before it is asked for is kept. Tensors on GPUs go through the
-/// host's memory.
+/// Each direction between two ranks has its own communicator, created when its first message is sent, with a
+/// sender's and a receiver's end. Messages with one tag arrive in the order in which they were sent; receives
+/// may be posted for tags in any order. Messages that arrive before their receive is posted are kept. Tensors
+/// on GPUs are copied through host memory.
 #pragma once
 
 #include <atomic>
@@ -20,10 +19,10 @@
 
 namespace weir_torch {
 
-/// A message that somebody wants.
+/// A posted receive.
 struct Wanted {
-  at::Tensor tensor;      ///< where it goes
-  GpuPassagePtr passage;  ///< if that is on a GPU
+  at::Tensor tensor;      ///< receiving tensor
+  GpuPassagePtr passage;  ///< GPU passage if the tensor is on a GPU
   int tag = 0;
   std::atomic<bool> claimed{false};  ///< a message was found for it
   TaskPtr task;
@@ -45,7 +44,7 @@ class MessageSender {
   const int to_;
   const std::string name_;
   Communicator communicator_;
-  bool met_ = false;  ///< the receiver has asked for a message once
+  bool met_ = false;  ///< the receiver has posted a receive once
   const std::shared_ptr<TaskQueue> queue_ = std::make_shared<TaskQueue>();
 };
 
@@ -53,13 +52,13 @@ class MessageSender {
 class MessageReceiver {
  public:
   MessageReceiver(StorePtr store, int from, int to);
-  /// wanted->task is set here.
+  /// Sets wanted->task.
   TaskPtr receive(const WantedPtr& wanted, Milliseconds timeout);
-  /// Looks for a message to a task that others may find one for, too, and has no deadline.
+  /// Looks for a message for a task without a deadline, for which other receivers may look, too.
   void look_for(const WantedPtr& wanted);
   TaskQueue& queue() { return *queue_; }
   Communicator& communicator() { return communicator_; }
-  /// Ends every wait here and from now on.
+  /// Ends all current and later waits.
   void close();
 
  private:
@@ -68,13 +67,13 @@ class MessageReceiver {
     std::vector<char> bytes;
   };
 
-  /// Takes messages until `wanted` has one.
+  /// Receives messages until one matches `wanted`.
   void serve(const WantedPtr& wanted, Milliseconds timeout);
-  /// Reads one message and gives it to who wants it, or keeps it.
+  /// Reads one message, and delivers or keeps it.
   void take_one(ncclComm_t comm);
-  /// From what was kept. REQUIRES: mutex_ is held.
+  /// Searches the kept messages. REQUIRES: mutex_ is held.
   bool take_kept(const WantedPtr& wanted, std::vector<char>& bytes);
-  /// The first that wants this tag, now claimed, or null.
+  /// Claims and returns the first posted receive with this tag, or null.
   WantedPtr claim(int tag);
   void deliver(const WantedPtr& wanted, const std::vector<char>& bytes) const;
   void finish(const WantedPtr& wanted, const std::exception_ptr& error) const;
@@ -105,10 +104,9 @@ class TaggedMessages {
                   Milliseconds timeout);
   TaskPtr receive_from_any(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag,
                            Milliseconds timeout);
-  /// Ends what is under way; every message from now on fails.
+  /// Ends all operations in flight; every later message fails.
   void abort();
-  /// Gives sends that nobody waited for a last chance, and ends all threads. Once, when nobody calls anything
-  /// any more.
+  /// Gives unfinished sends a last chance, and ends all threads. Call it once, when no other call is active.
   void close();
 
  private:

@@ -12,7 +12,7 @@
 namespace weir_torch {
 namespace {
 
-/// How long a waiting thread looks again and again before it sleeps.
+/// Time that a waiting thread polls before it sleeps.
 constexpr std::chrono::microseconds kSpin{50};
 
 }  // namespace
@@ -58,7 +58,7 @@ void Task::settle(c10::ivalue::Future& future) const {
     future.setError(error_);
   } else if (passage_ == nullptr) {
     future.markCompleted(c10::IValue(outputs_));
-  } else {  // who waits for the future waits for what the current stream has been given
+  } else {  // a user of the future waits for the work of the current stream
     const c10::StreamGuard queue(passage_->queue().stream());
     future.markCompleted(c10::IValue(outputs_));
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// An operation that was asked for: what PyTorch calls Work.
+/// An issued operation: PyTorch's Work.
 ///
-/// Thread-safe. It keeps its queue and the tensors that it writes; what else it works on must live until it
-/// is done.
+/// Thread-safe. It holds its queue and its output tensors; its other tensors must live until it is done.
 #pragma once
 
 #include <atomic>
@@ -20,17 +19,17 @@ namespace weir_torch {
 
 class Task final : public c10d::Work {
  public:
-  /// `queue`: where it is queued; null: somebody else finishes it, and wait() has `timeout` to see that.
-  /// `what`: for errors. `body` carries it out and may throw. `passage`: of an operation on a GPU, in which
-  /// `body` does its work; else null.
+  /// `queue`: the queue that runs it; null: another object finishes it, and wait() allows it `timeout`.
+  /// `what`: name for errors. `body` executes it and may throw. `passage`: for an operation on a GPU, the
+  /// passage in which `body` runs; else null.
   Task(std::shared_ptr<TaskQueue> queue, c10d::OpType type, std::string what, Tensors outputs,
        Milliseconds timeout, std::function<void()> body, GpuPassagePtr passage = nullptr);
 
-  /// For a GPU: it has been given its work.
+  /// For a GPU: the work was queued on the GPU.
   bool done() const { return done_.load(std::memory_order_acquire); }
-  /// Carries it out, unless somebody else has finished it.
+  /// Executes it, unless it was already finished.
   void run();
-  /// Ends it; only the first call counts.
+  /// Finishes it; only the first call has an effect.
   void finish(std::exception_ptr error);
   void set_source(int rank) { source_.store(rank, std::memory_order_relaxed); }
 
@@ -39,15 +38,15 @@ class Task final : public c10d::Work {
   std::exception_ptr exception() const override;
   int sourceRank() const override { return source_.load(std::memory_order_relaxed); }
   Tensors result() override;
-  /// The current stream waits for the GPU.
+  /// Makes the current stream wait for the GPU's work.
   void synchronize() override;
-  /// Throws the error of the operation, or that it was not done within `timeout` (not positive: as long as
-  /// the operation itself may take).
+  /// Throws the operation's error, or an error if it was not done within `timeout` (not positive: the
+  /// operation's own timeout).
   bool wait(Milliseconds timeout) override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
 
  private:
-  /// False: it was not done within this time.
+  /// Returns false if it was not done within this time.
   bool await(Milliseconds timeout);
   bool failed() const { return exception() != nullptr; }
   void settle(c10::ivalue::Future& future) const;

@@ -7,9 +7,9 @@
 namespace weir_torch {
 namespace {
 
-/// How long a task waits for somebody who wants it before the queue's thread takes it: one to two naps.
+/// A task waits one to two naps for a thread that waits for it; then the queue's thread takes it.
 constexpr std::chrono::microseconds kNap{200};
-/// After so long without a task the thread sleeps until it is woken.
+/// Time without a task after which the thread sleeps until it is notified.
 constexpr Milliseconds kAlert{20};
 
 }  // namespace
@@ -75,12 +75,12 @@ void TaskQueue::close() {
 
 void TaskQueue::work() {
   std::unique_lock lock(mutex_);
-  uint64_t seen = UINT64_MAX;  // taken_ when there was a task the last time
+  uint64_t seen = UINT64_MAX;  // value of taken_ when a task was last in the queue
   auto last = Clock::now();
   for (;;) {
     if (busy_) {
       seen = UINT64_MAX;
-      wake_.wait_for(lock, kAlert);  // whoever is busy goes on, or wakes this thread
+      wake_.wait_for(lock, kAlert);  // the thread that runs a task continues, or wakes this one
       continue;
     }
     if (queue_.empty()) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A queue of tasks that are carried out one after another, each by whoever comes first: a thread that waits
+/// A queue of tasks that are executed in order, each by the first thread that is free: a thread that waits
 /// for the task, or the queue's own thread.
 ///
-/// A program that calls and waits pays for no other thread: the waiting thread carries out what is queued up
-/// to its own task. Where nobody waits, the queue's thread takes a task within half a millisecond, or at once
-/// when it is urged to. The thread starts with the first task and looks often only for a while after the last
+/// A program that calls and then waits does not need a second thread: the waiting thread executes the queued
+/// tasks up to its own. If no thread waits, the queue's thread takes a task within half a millisecond, or at
+/// once after urge(). That thread starts with the first task, and polls only for a short time after the last
 /// one.
 #pragma once
 
@@ -22,14 +22,14 @@ namespace weir_torch {
 class Task;
 using TaskPtr = c10::intrusive_ptr<Task>;
 
-/// What was submitted but not waited for has so long when its group goes.
+/// Time for tasks that nobody waits for to finish when their group is destroyed.
 inline constexpr Milliseconds kLastCall{10'000};
 
-/// All functions may be called from any thread, but for close().
+/// Any thread may call all functions, except close().
 class TaskQueue {
  public:
-  /// Whether a thread that waits for a task may carry out those before it; else it waits for them, because
-  /// what ends its own may not end those.
+  /// Whether a thread that waits for a task may execute earlier tasks; if not, it waits for them, because an
+  /// abort of its own task may not end the earlier ones.
   enum class Help { any, own };
 
   explicit TaskQueue(Help help = Help::any) : help_(help) {}
@@ -39,31 +39,32 @@ class TaskQueue {
   TaskQueue& operator=(const TaskQueue&) = delete;
 
   void submit(TaskPtr task);
-  /// Carries out tasks, in order, until this one is done or another thread carries out what is before it.
+  /// Executes tasks in order, until this one is done or another thread executes the tasks before it.
   void help(const Task& task);
-  /// The queue's thread takes what is queued now, without waiting for somebody who wants it.
+  /// Lets the queue's thread take the tasks in the queue without delay.
   void urge();
-  /// Whether everything submitted was done within this time.
+  /// Returns whether all submitted tasks were done within this time.
   bool drain(Milliseconds longest);
-  /// Ends the thread when everything submitted is done. By one thread, once.
+  /// Ends the thread after all submitted tasks are done. One thread calls it, once.
   void close();
 
  private:
   void work();
-  /// Takes the first task and carries it out, the lock open meanwhile. REQUIRES: not busy_, and there is one.
+  /// Takes and executes the first task, with the lock released meanwhile. REQUIRES: not busy_, and the queue
+  /// is not empty.
   void carry_out_first(std::unique_lock<std::mutex>& lock);
 
   const Help help_;
   std::mutex mutex_;
-  std::condition_variable wake_;  ///< of the thread
-  std::condition_variable idle_;  ///< of drain()
+  std::condition_variable wake_;  ///< wakes the queue's thread
+  std::condition_variable idle_;  ///< wakes drain()
   std::deque<TaskPtr> queue_;
   std::thread thread_;
-  uint64_t taken_ = 0;     ///< tasks
-  bool busy_ = false;      ///< somebody carries out a task
-  bool urged_ = false;     ///< until the queue is empty
-  bool asleep_ = false;    ///< the thread looks only when it is woken
-  bool draining_ = false;  ///< somebody waits in drain()
+  uint64_t taken_ = 0;     ///< number of tasks taken
+  bool busy_ = false;      ///< a thread executes a task
+  bool urged_ = false;     ///< urge() was called, and the queue has not been empty since
+  bool asleep_ = false;    ///< the thread sleeps until it is notified
+  bool draining_ = false;  ///< a thread waits in drain()
   bool closing_ = false;
 };
 

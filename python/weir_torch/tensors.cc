@@ -107,10 +107,10 @@ bool are_adjacent(const Tensors& tensors) {
 at::Tensor joined(const Tensors& tensors) {
   const int64_t count = elements(tensors);
   if (count > 0 && are_adjacent(tensors)) {
-    for (const at::Tensor& tensor : tensors) {  // the storage has room for all: they lie in it
+    for (const at::Tensor& tensor : tensors) {  // adjacent tensors share one storage if it is large enough
       if (tensor.numel() == 0) continue;
-      const int64_t room = static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize());
-      if (tensor.storage_offset() + count <= room) return tensor.as_strided({count}, {1});
+      const int64_t capacity = static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize());
+      if (tensor.storage_offset() + count <= capacity) return tensor.as_strided({count}, {1});
       break;
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Tensors as weir sees them: an address, a number of elements, a type of NCCL's.
+/// Tensors in weir's terms: address, number of elements, NCCL type.
 #pragma once
 
 #include <cstddef>
@@ -10,42 +10,42 @@
 
 namespace weir_torch {
 
-/// Elements of a type as elements of one that weir has, with the same bits.
+/// A type of weir with the same bits as the elements of a tensor.
 struct Wire {
   ncclDataType_t type = ncclUint8;
-  size_t per_element = 1;  ///< so many of them are one
+  size_t per_element = 1;  ///< number of wire elements per tensor element
 };
 
-/// For moving: every type has one.
+/// For transfers without arithmetic: every type has one.
 Wire wire_of(at::ScalarType type);
-/// What ncclBroadcast and the like call the count.
+/// The count argument for ncclBroadcast and similar functions.
 size_t count_on(const Wire& wire, const at::Tensor& tensor);
 
-/// Refuses what weir cannot work on: `operation` is for the sentence. Throws.
+/// Throws for tensors that weir cannot use; `operation`: name for the error.
 void check_tensor(const at::Tensor& tensor, const char* operation);
-/// The same for all, which must also have one type and lie on one device.
+/// Checks each tensor, and that all have one type and one device.
 void check_tensors(const Tensors& tensors, const char* operation);
-/// The only one of the list: a process is one rank. Throws.
+/// Returns the only tensor of the list, because a process is one rank. Throws for any other number.
 const at::Tensor& only(const Tensors& tensors, const char* operation);
 
 bool is_packed(const at::Tensor& tensor);
-/// Itself, or a copy whose elements follow each other in order.
+/// Returns the tensor itself, or a copy whose elements are contiguous and in order.
 at::Tensor packed(const at::Tensor& tensor);
-/// Elements of all tensors, in order, one after another: a copy, unless they already lie so in memory.
+/// All tensors' elements in order, contiguous: a copy, unless they already are contiguous in memory.
 at::Tensor joined(const Tensors& tensors);
-/// Whether the tensors lie one after another in memory, each packed.
+/// Whether the tensors are adjacent in memory, in order, each packed.
 bool are_adjacent(const Tensors& tensors);
-/// Both are packed, of one type and number of elements; they may be on different devices.
+/// REQUIRES: both are packed and have the same type and number of elements; they may be on different devices.
 void copy_elements(const at::Tensor& to, const at::Tensor& from);
-/// Of all together.
+/// Total number of elements.
 int64_t elements(const Tensors& tensors);
-/// Copies `flat` into the tensors, one after another.
+/// Copies `flat` into the tensors, in order.
 void deal_out(const at::Tensor& flat, const Tensors& tensors);
 
-/// A tensor that an operation writes: works on packed memory, which give_back() copies where it belongs.
+/// An output tensor: operations write packed memory, which give_back() copies to the tensor if necessary.
 class Target {
  public:
-  /// `keep`: its values are an input too.
+  /// `keep`: the tensor's values are also an input.
   Target(const at::Tensor& tensor, bool keep);
   void* data() const { return flat_.data_ptr(); }
   const at::Tensor& flat() const { return flat_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Small pieces of the sentences in errors.
+/// Formatting of error messages.
 #pragma once
 
 #include <chrono>
@@ -10,21 +10,21 @@
 
 namespace weir_torch {
 
-/// "5.0 s".
+/// Formats "5.0 s".
 inline std::string seconds(std::chrono::milliseconds time) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f s", static_cast<double>(time.count()) / 1e3);
   return text;
 }
 
-/// "rank 3", "ranks 1, 3".
+/// Formats "rank 3", "ranks 1, 3".
 inline std::string ranks(const std::vector<int>& numbers) {
   std::string text = numbers.size() == 1 ? "rank " : "ranks ";
   for (size_t i = 0; i < numbers.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(numbers[i]);
   return text;
 }
 
-/// Errors towards PyTorch are exceptions: Python sees a RuntimeError.
+/// Throws; PyTorch turns C++ exceptions into a RuntimeError in Python.
 [[noreturn]] inline void refuse(const std::string& sentence) {
   throw std::runtime_error("weir: " + sentence);
 }

@@ -46,7 +46,7 @@ def late_rank(ranks, group):
 def first_operation(ranks, group):
   """The same where the ranks have not met before."""
   error = error_of("a first all_reduce without rank 1", lambda: sum_of_ones(ranks, group))
-  expect_words(error, "rank 1 did not come to the first operation of the group within 4.0 s")
+  expect_words(error, "rank 1 did not join the first operation of the group within 4.0 s")
 
 
 def futures(ranks, group):
@@ -66,7 +66,7 @@ def receive(ranks, group):
 def send(ranks, group):
   """So is who does not receive."""
   error = error_of("send", lambda: ranks.dist.send(ranks.torch.ones(1), CULPRIT, group=group))
-  expect_words(error, "rank 1 has not asked for a message of this rank within 4.0 s")
+  expect_words(error, "rank 1 has not posted a receive for this rank within 4.0 s")
 
 
 def receive_from_any(ranks, group):

@@ -65,7 +65,7 @@ def monitored_barrier(ranks):
   if ranks.rank != 1:
     error = harness.error_of("a barrier without rank 1",
                              lambda: ranks.weir.monitored_barrier(timeout=datetime.timedelta(seconds=1)))
-    expect("rank 1 did not come to the monitored barrier within 1.0 s" in error, error)
+    expect("rank 1 did not join the monitored barrier within 1.0 s" in error, error)
   ranks.meet("after_monitored")
   ranks.dist.all_reduce(ranks.torch.ones(1))  # the group is as good as before
 

@@ -123,7 +123,7 @@ def wrong_ones(ranks):
     ranks.dist.send(ranks.torch.ones(4), 1)
   elif ranks.rank == 1:
     error = error_of("another size", lambda: ranks.dist.recv(ranks.torch.ones(4), 0))
-    expect("has 12 bytes, the tensor that receives it 16" in error, error)
+    expect("has 12 bytes, expected the size of the receiving tensor, 16" in error, error)
     ranks.dist.recv(ranks.torch.ones(4), 0)
 
 

@@ -141,7 +141,8 @@ TEST(Grains, MisuseIsRefusedWithASentence) {
   weirGrainSum_t sum = nullptr;
   const weirElementRange_t beyond{1, kElements};
   EXPECT_EQ(weirGrainSumCreate(&sum, comm, kElements, &beyond), 4);
-  EXPECT_THAT(last_sentence(), HasSubstr("the piece of rank 0 is 1000 elements from 1 on; expected"));
+  EXPECT_THAT(last_sentence(),
+              HasSubstr("the piece of rank 0 has 1000 elements from element 1 on; expected"));
   EXPECT_EQ(weirGrainSumCreate(nullptr, comm, kElements, &all), 4);
   EXPECT_EQ(weirGrainSumCreate(&sum, nullptr, kElements, &all), 4);
   EXPECT_EQ(weirGrainSumCreate(&sum, comm, kElements, nullptr), 4);
@@ -175,7 +176,7 @@ TEST(Grains, MisuseIsRefusedWithASentence) {
   EXPECT_EQ(weirGrainSumSettle(sum), 0);
   EXPECT_EQ(weirGrainSumFinish(sum, nullptr), 4);
   EXPECT_EQ(weirGrainSumFinish(sum, result.data()), 5);
-  EXPECT_THAT(last_sentence(), HasSubstr("of 3 grains some are missing"));
+  EXPECT_THAT(last_sentence(), HasSubstr("some of the 3 grains are missing"));
   EXPECT_EQ(weirGrainSumDestroy(sum), 0);
   EXPECT_EQ(weirGrainSumDestroy(sum), 4);
   EXPECT_THAT(last_sentence(), HasSubstr("is no sum, or was destroyed"));

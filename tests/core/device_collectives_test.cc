@@ -72,13 +72,13 @@ TEST(DeviceCollectives, TheLogSaysWhichWayIsTakenAndWhyNot) {
   };
   Options options = device_options();
   const std::string by_kernels = said(options);
-  EXPECT_THAT(by_kernels, HasSubstr("rank 1 does collectives by kernels on"));
+  EXPECT_THAT(by_kernels, HasSubstr("rank 1 runs collectives as kernels on"));
   EXPECT_THAT(by_kernels, HasSubstr("libfake_gpu_image.so on"));
   EXPECT_THAT(by_kernels, Not(HasSubstr("through pinned")));
   options.gpu_path = "stream";
-  EXPECT_THAT(said(options), HasSubstr("rank 1 does collectives by operations of streams on"));
+  EXPECT_THAT(said(options), HasSubstr("rank 1 runs collectives as stream operations on"));
   options.gpu_path = "staged";
-  EXPECT_THAT(said(options), HasSubstr("through pinned memory: rank 0: it is told so by WEIR_GPU_PATH"));
+  EXPECT_THAT(said(options), HasSubstr("through pinned memory: rank 0: WEIR_GPU_PATH is staged"));
   options = device_options();
   options.gpu_kernels = "/nowhere/libweir_cuda.so";
   EXPECT_THAT(said(options), HasSubstr("/nowhere/libweir_cuda.so cannot be loaded"));

@@ -106,8 +106,9 @@ TEST_F(DeviceDirect, AdaptersComeToMemoryOfGpus) {
 
 TEST_F(DeviceDirect, OrStayAwayWhereTheUserSaysSo) {
   given_.gdr_level = "LOC";
-  EXPECT_THAT(run(), AllOf(HasSubstr("GPUDirect RDMA: rank 1, verbs to "), HasSubstr("fake1 is PIX from GPU"),
-                           HasSubstr("NCCL_NET_GDR_LEVEL is LOC")));
+  EXPECT_THAT(run(),
+              AllOf(HasSubstr("GPUDirect RDMA: rank 1, verbs to "),
+                    HasSubstr("fake1 is at distance PIX from GPU"), HasSubstr("NCCL_NET_GDR_LEVEL is LOC")));
 }
 
 TEST_F(DeviceDirect, WhatIsNoLevelIsWarnedOf) {

@@ -20,7 +20,7 @@ class DeviceHosts : public ::testing::Test {
 
 TEST_F(DeviceHosts, GoByKernelsAndProxies) {
   EXPECT_THAT(run_in_processes({2, 1, {0, 1}, {0, 1}}, device_options()),
-              AllOf(HasSubstr("by kernels on"), HasSubstr("with proxies to 1 rank of other hosts")));
+              AllOf(HasSubstr("as kernels on"), HasSubstr("with proxies to 1 rank of other hosts")));
 }
 
 TEST_F(DeviceHosts, OfSeveralRanksEach) {

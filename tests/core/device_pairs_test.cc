@@ -84,7 +84,7 @@ TEST_P(Exchanges, OfAllSizesAndSeveralToOnePeer) {
         Elements in(gpu_rank, elements_of(sizes, communicator.size())), out(gpu_rank, in.size());
         exchange(communicator, gpu_rank, sizes, in, out);
       });
-  EXPECT_THAT(logged.text(), AllOf(HasSubstr("by kernels on"), Not(HasSubstr("through pinned"))));
+  EXPECT_THAT(logged.text(), AllOf(HasSubstr("as kernels on"), Not(HasSubstr("through pinned"))));
 }
 
 /// More messages than an argument of a kernel has room for, then few again.
@@ -212,8 +212,8 @@ TEST(DevicePairs, SizesThatDoNotMatchAreNamed) {
     all.arrive_and_wait();
     EXPECT_EQ(communicator.state().code(), Code::invalid_usage);
     EXPECT_THAT(communicator.state().message(),
-                HasSubstr("rank 0's send of 400 bytes to rank 1 has another size than the receive of 200000 "
-                          "bytes"));
+                HasSubstr("rank 0's send of 400 bytes to rank 1 differs in size from the matching receive of "
+                          "200000 bytes"));
   });
 }
 
@@ -228,7 +228,8 @@ TEST(DevicePairs, ASendToItselfNeedsItsReceive) {
     EXPECT_THAT(alone.message(), HasSubstr("1 sends to itself and 0 receives"));
     const Status longer =
         run(communicator, {send(data.data(), 1, rank), receive(out.data(), 2, rank)}, gpu_rank);
-    EXPECT_THAT(longer.message(), HasSubstr("send of 4 bytes to itself has a receive of 8 bytes"));
+    EXPECT_THAT(longer.message(),
+                HasSubstr("send of 4 bytes to itself differs in size from its receive of 8 bytes"));
     exchange(communicator, gpu_rank, {10}, data, out);
   });
 }

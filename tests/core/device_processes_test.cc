@@ -15,17 +15,16 @@ using testing::Processes;
 using testing::RootProcess;
 
 TEST(DeviceProcesses, ShareMemoryByIpc) {
-  EXPECT_THAT(run_in_processes({2, 2, {}, {0, 1}}, device_options()), HasSubstr("by kernels on"));
+  EXPECT_THAT(run_in_processes({2, 2, {}, {0, 1}}, device_options()), HasSubstr("as kernels on"));
 }
 
 TEST(DeviceProcesses, OfOneGpuGoByStreamsUnlessTold) {
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_QUEUES", "1", 1), 0);
-  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}}, device_options()),
-              HasSubstr("by operations of streams on"));
+  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}}, device_options()), HasSubstr("as stream operations on"));
   unsetenv("WEIR_FAKE_GPU_QUEUES");
   Options options = device_options();
   options.gpu_path = "kernel";
-  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}}, options), HasSubstr("by kernels on"));
+  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}}, options), HasSubstr("as kernels on"));
 }
 
 /// As between containers.
@@ -33,7 +32,7 @@ TEST(DeviceProcesses, ShareMemoryByFilesWhereIpcIsRefused) {
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "ipc", 1), 0);
   const std::string said = run_in_processes({2, 2, {}, {0, 1}}, device_options());
   unsetenv("WEIR_FAKE_GPU_FAULTS");
-  EXPECT_THAT(said, AllOf(HasSubstr("by kernels on"), Not(HasSubstr("pinned memory"))));
+  EXPECT_THAT(said, AllOf(HasSubstr("as kernels on"), Not(HasSubstr("pinned memory"))));
 }
 
 TEST(DeviceProcesses, AreStagedWhereFilesAreRefusedToo) {
@@ -41,7 +40,7 @@ TEST(DeviceProcesses, AreStagedWhereFilesAreRefusedToo) {
   const std::string said = run_in_processes({2, 1, {}, {0, 1}}, device_options());
   unsetenv("WEIR_FAKE_GPU_FAULTS");
   EXPECT_THAT(said, AllOf(HasSubstr("through pinned memory: rank"), HasSubstr("another process"),
-                          HasSubstr("nor by files: rank"), HasSubstr("MemCreate failed")));
+                          HasSubstr("sharing by files failed, too: rank"), HasSubstr("MemCreate failed")));
 }
 
 TEST(DeviceProcesses, AKilledPeerIsNamed) { kill_a_peer({}); }

@@ -99,7 +99,7 @@ TEST(LocalGpu, TheLogSaysWhichEachRankHas) {
   GpuSite site;
   std::string names[2];
   with_device_ranks(site, 2, {1, 0}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
-    names[rank] = fmt::format("rank {} of 2 works with {}", rank, gpu_rank.gpu.description());
+    names[rank] = fmt::format("rank {} of 2 uses {}", rank, gpu_rank.gpu.description());
     EXPECT_EQ(communicator.gpu(), &gpu_rank.gpu);
   });
   EXPECT_THAT(logged.text(), AllOf(HasSubstr(names[0]), HasSubstr(names[1])));

@@ -54,13 +54,13 @@ TEST(NearEnough, IsWhatNcclsLevelsSay) {
   };
   EXPECT_TRUE(from_0("mlx5_0", "").ok());
   EXPECT_TRUE(from_0("mlx5_0", "PIX").ok());
-  EXPECT_THAT(from_0("mlx5_0", "LOC").message(), HasSubstr("mlx5_0 is PIX from GPU 0000:"));
+  EXPECT_THAT(from_0("mlx5_0", "LOC").message(), HasSubstr("mlx5_0 is at distance PIX from GPU 0000:"));
   EXPECT_EQ(from_0("mlx5_3", "").code(), Code::invalid_usage);
   EXPECT_THAT(from_0("mlx5_3", "PXB").message(), HasSubstr("NCCL_NET_GDR_LEVEL is PXB"));
   EXPECT_TRUE(from_0("mlx5_3", "SYS").ok());
   EXPECT_TRUE(from_0("mlx5_3", "4").ok());
   EXPECT_EQ(from_0("mlx5_0", "NEAR").code(), Code::invalid_argument);
-  EXPECT_THAT(from_0("mlx5", "SYS").message(), HasSubstr("nobody knows how far mlx5 is"));
+  EXPECT_THAT(from_0("mlx5", "SYS").message(), HasSubstr("the distance between mlx5 and GPU 0000:"));
   EXPECT_FALSE(is_near_enough(host, "0000:ff:1f.7", "mlx5_0", "SYS").ok());
 }
 

@@ -106,7 +106,7 @@ TEST(Routes, SayWhyThereIsNone) {
   EXPECT_TRUE(outcomes[1].status.ok());
   EXPECT_EQ(outcomes[0].status.code(), Code::system_error);
   EXPECT_THAT(outcomes[0].status.message(),
-              HasSubstr("no transport between rank 0 and rank 2 (fast: fast of rank 0 is broken; slow: "));
+              HasSubstr("no transport connects rank 0 and rank 2 (fast: fast of rank 0 is broken; slow: "));
   EXPECT_THAT(outcomes[2].status.message(),
               HasSubstr("fast: the peer could not reach this rank; slow: slow of rank 2 is broken"));
 }

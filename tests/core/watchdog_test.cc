@@ -230,7 +230,7 @@ TEST(Watchdog, RanksThatWaitForEachOtherAreGivenUpInTheEnd) {
   WaitRing patient(0, 1500), impatient(1000, 20'000);
   for (const int rank : {0, 1, 2}) {
     EXPECT_EQ(patient->line(rank), "ok");
-    EXPECT_THAT(impatient->line(rank), HasSubstr("given up (WEIR_DEADLOCK_TIMEOUT)"));
+    EXPECT_THAT(impatient->line(rank), HasSubstr("the wait timed out (WEIR_DEADLOCK_TIMEOUT)"));
   }
 }
 

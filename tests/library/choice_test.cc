@@ -71,16 +71,16 @@ const std::pair<std::string, std::string> kCalibrated = {"WEIR_CALIBRATION", "1"
 TEST_F(Choice, WhatWasMeasuredOnceIsKnown) {
   for (const auto& transports : {kTcp, std::pair<std::string, std::string>{"WEIR_TRANSPORTS", "loop,shm"}}) {
     const std::string first = log_of_sums({transports, kCalibrated});
-    if (first.find("the hosts are busy") != std::string::npos) continue;
-    EXPECT_THAT(first, HasSubstr("channels and sums measured in "));
+    if (first.find("they are implausibly low, as if the hosts were busy") != std::string::npos) continue;
+    EXPECT_THAT(first, HasSubstr("measured the rates of channels and sums in "));
     EXPECT_THAT(log_of_sums({transports, kCalibrated}),
-                AllOf(HasSubstr("Costs: "), Not(HasSubstr("measured in"))));
+                AllOf(HasSubstr("Costs: "), Not(HasSubstr("measured the rates"))));
   }
 }
 
 TEST_F(Choice, TheLogSaysWhoAnswers) {
   EXPECT_THAT(log_of_sums({}, 2), AllOf(ContainsRegex("weir [0-9.]+ answers, from .*/libnccl\\.so"),
-                                        HasSubstr("rank 0 of 2 works with host memory")));
+                                        HasSubstr("rank 0 of 2 uses host memory")));
 }
 
 TEST_F(Choice, GraphFilesOfNcclOrderRanks) {
@@ -91,7 +91,7 @@ TEST_F(Choice, GraphFilesOfNcclOrderRanks) {
   Settings with_ring = settings, without = settings;
   with_ring.emplace_back("NCCL_GRAPH_FILE", ring);
   without.emplace_back("NCCL_GRAPH_FILE", path("none.xml"));
-  EXPECT_THAT(log_of_sums(with_ring), HasSubstr("plans take the devices of a host in the order 2, 0, 1"));
+  EXPECT_THAT(log_of_sums(with_ring), HasSubstr("plans use the devices of a host in the order 2, 0, 1"));
   EXPECT_THAT(log_of_sums(without),
               AllOf(HasSubstr("none.xml cannot be read"), Not(HasSubstr("in the order"))));
 }
@@ -171,18 +171,18 @@ TEST_F(Choice, SimulatedHostsMeasureWhatIsBetween) {
 
 TEST_F(Choice, WithoutCalibrationNothingIsMeasuredOrKept) {
   EXPECT_THAT(log_of_sums({kTcp, {"WEIR_CALIBRATION", "0"}}),
-              AllOf(ContainsRegex("Costs: a message 1[25]\\.00 us"), Not(HasSubstr("measured in"))));
+              AllOf(ContainsRegex("Costs: 1[25]\\.00 us per message"), Not(HasSubstr("measured the rates"))));
   EXPECT_FALSE(std::filesystem::exists(path("cache")));
 }
 
 TEST_F(Choice, AFileComesBeforeAll) {
   const std::string costs = write("costs", "inside.alpha 0.5\n");
   EXPECT_THAT(log_of_sums({kTcp, kCalibrated, {"WEIR_COST_FILE", costs}}),
-              HasSubstr("Costs: a message 500000.00 us"));
+              HasSubstr("Costs: 500000.00 us per message"));
   const std::string wrong = write("wrong", "inside.alpha 1\ninside.alhpa 1\n");
   EXPECT_THAT(log_of_sums({kTcp, {"WEIR_COST_FILE", wrong}}),
               AllOf(HasSubstr("WEIR_COST_FILE: " + wrong + ": line 2, \"inside.alhpa 1\": expected one of"),
-                    ContainsRegex("Costs: a message 1[25]\\.00 us")));
+                    ContainsRegex("Costs: 1[25]\\.00 us per message")));
   EXPECT_THAT(log_of_sums({kTcp, {"WEIR_COST_FILE", path("none")}}), HasSubstr("WEIR_COST_FILE: "));
 }
 
@@ -224,7 +224,7 @@ TEST_F(Choice, UnlikeHostsTakePlannedTrees) {
 }
 
 TEST_F(Choice, NcclAlgoIsRespected) {
-  const std::string exchange = "collectives by exchange";
+  const std::string exchange = "collectives through shared memory";
   EXPECT_THAT(log_of_sums({}), HasSubstr(exchange));
   EXPECT_THAT(log_of_sums({{"NCCL_ALGO", "^NVLS"}}), HasSubstr(exchange));
   EXPECT_THAT(
@@ -237,13 +237,14 @@ TEST_F(Choice, NcclAlgoIsRespected) {
 }
 
 TEST_F(Choice, NcclProtoIsRespected) {
-  const std::string exchange = "by exchange";
+  const std::string exchange = " through shared memory";
   EXPECT_THAT(log_of_sums({{"NCCL_PROTO", "simple"}}),
               AllOf(Not(HasSubstr(exchange)), HasSubstr("all_reduce from     1  ")));
   EXPECT_THAT(log_of_sums({{"NCCL_PROTO", "Simple;allreduce:LL"}}),
-              AllOf(HasSubstr(", all_reduce by exchange"), HasSubstr("plans over channels (Simple) stay")));
+              AllOf(HasSubstr(", all_reduce through shared memory"),
+                    HasSubstr("collectives without a fast path still use Simple")));
   EXPECT_THAT(log_of_sums({{"NCCL_PROTO", "^LL"}}),
-              AllOf(HasSubstr("collectives by exchange"), Not(HasSubstr("(Simple) stay"))));
+              AllOf(HasSubstr("collectives through shared memory"), Not(HasSubstr("still use Simple"))));
   EXPECT_THAT(log_of_sums({{"NCCL_PROTO", "LL256"}}),
               AllOf(HasSubstr(exchange), HasSubstr("NCCL_PROTO=LL256 is ignored: \"LL256\" is no protocol")));
 }

@@ -209,7 +209,7 @@ TEST(Mistakes, TwoProcessesThatAreTheSameRank) {
   in_processes(3, {}, [](const Rank& rank) {
     ncclComm_t comm = nullptr;
     EXPECT_NE(ncclCommInitRank(&comm, 3, rank.id(), rank.rank() == 2 ? 1 : rank.rank()), ncclSuccess);
-    const auto clash = HasSubstr("two processes or threads say that they are rank 1: pid ");
+    const auto clash = HasSubstr("two processes or threads joined as rank 1: pid ");
     if (rank.rank() == 0) {
       EXPECT_THAT(sentence(), AnyOf(clash, kCameLate));
     } else {
@@ -222,8 +222,8 @@ TEST(Mistakes, RanksThatDisagreeHowManyTheyAre) {
   in_processes(3, {}, [](const Rank& rank) {
     ncclComm_t comm = nullptr;
     EXPECT_NE(ncclCommInitRank(&comm, rank.rank() == 2 ? 4 : 3, rank.id(), rank.rank()), ncclSuccess);
-    const auto clash = AllOf(HasSubstr("the ranks do not agree on their number: rank "), HasSubstr(" says 3"),
-                             HasSubstr(" says 4"));
+    const auto clash =
+        AllOf(HasSubstr("the ranks disagree on nranks: rank "), HasSubstr(" has 3"), HasSubstr(" has 4"));
     if (rank.rank() == 2) {
       EXPECT_THAT(sentence(), clash);
     } else {

@@ -128,7 +128,7 @@ TEST_F(Topology, SimulatedNodesReadTheirFilesAndTheFabric) {
   EXPECT_THAT(log_of(0),
               HasSubstr("Topology: 2 nodes each with 1 NUMA node, 2 GPUs (sm_90), 2 NICs (400 Gb/s); 2 "
                         "leaves, 1 spine, 2:1 oversubscribed"));
-  EXPECT_THAT(log_of(2), HasSubstr("host read from " + host));
+  EXPECT_THAT(log_of(2), HasSubstr("read the host from " + host));
   EXPECT_THAT(log_of(3), Not(HasSubstr("Topology")));
 }
 
@@ -218,7 +218,8 @@ TEST_F(Topology, AFileOfSeveralHostsIsRefused) {
   const std::string several = write("several", "2 x (2 gpu, 1 nic 50)");
   EXPECT_TRUE(all_well(run_ranks(2, [&](const Rank& rank) {
     setenv("NCCL_TOPO_FILE", several.c_str(), 1);
-    fail_to_meet(rank, ncclInvalidUsage, "describes 2 hosts; expected one");
+    fail_to_meet(rank, ncclInvalidUsage,
+                 "describes 2 hosts; expected only the host on which the process runs");
   })));
 }
 

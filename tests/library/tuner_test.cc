@@ -173,8 +173,8 @@ TEST_F(Tuned, WhatIsNotThereIsIgnored) {
   const auto texts =
       logs({{{"NCCL_TUNER_PLUGIN", plugin(5)}, {"FAKE_TUNER_ANSWERS", "4:4:2:16:0:1000000000"}}});
   EXPECT_THAT(texts[0],
-              HasSubstr("fake tuner: it wants NVLS with Simple for all_reduce, which this communicator does "
-                        "not have; its answer was ignored for 30 sizes"));
+              HasSubstr("fake tuner: it chose NVLS with Simple for all_reduce, which this communicator does "
+                        "not have; ignoring its answer for 30 sizes"));
   for (const std::string& text : texts) EXPECT_THAT(text, Not(HasSubstr("bytes -> ")));
 }
 

@@ -31,7 +31,7 @@ def round_of(programs, **variables):
     result = gathers(network, programs, SIZE, CALLS, 100, check=1, nice=NICE, WEIR_COST_FILE=costs.name, NCCL_DEBUG="INFO",
                      NCCL_DEBUG_SUBSYS="NET", **variables)
   assert re.search(r"^# Out of bounds values : 0 OK$", result.said, re.M), result.said
-  (credit,) = re.findall(r"peers on other hosts may have ([0-9]+) bytes under way", result.said)
+  (credit,) = re.findall(r"receive credit for peers on other hosts: ([0-9]+) bytes", result.said)
   return result, int(credit)
 
 

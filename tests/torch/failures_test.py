@@ -40,7 +40,7 @@ def expect_words(error, *words):
 def late_rank(ranks, group):
   """Who does not come to a collective is named when the group's timeout has passed."""
   error = error_of("an all_reduce without rank 1", lambda: sum_of_ones(ranks, group))
-  expect_words(error, "rank 1 ", "is in no call of this communicator", "given up", "4.0 s", "ncclAllReduce")
+  expect_words(error, "rank 1 ", "is in no call of this communicator", "timed out", "4.0 s", "ncclAllReduce")
 
 
 def first_operation(ranks, group):
@@ -53,7 +53,7 @@ def futures(ranks, group):
   """Errors come in the future as well."""
   work = ranks.dist.all_reduce(ranks.torch.ones(3), group=group, async_op=True)
   future = work.get_future()
-  expect_words(error_of("a future", future.wait), "rank 1 ", "given up")
+  expect_words(error_of("a future", future.wait), "rank 1 ", "timed out")
   expect(work.is_completed() and not work.is_success(), "a failed work is not completed, or a success")
 
 

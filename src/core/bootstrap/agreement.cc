@@ -12,7 +12,7 @@
 namespace weir::core {
 namespace {
 
-constexpr uint32_t kAgreementPurpose = 0x51de'0000;  ///< messages of agreements
+constexpr uint32_t kAgreementPurpose = 0x51de'0000;  ///< purpose of an agreement's messages
 
 Bytes encode(const std::vector<Rank>& ranks) {
   ByteWriter out;
@@ -41,21 +41,23 @@ Result<Bytes> hear(const AgreementSpec& spec, Rank from) {
     if (auto message = spec.listener->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort)))
       return std::move(*message);
     if (aborted(spec))
-      return Status(Code::invalid_usage, fmt::format("aborted while waiting for rank {}", from));
+      return Status(Code::invalid_usage,
+                    fmt::format("the communicator was aborted while waiting for rank {}", from));
     const int64_t waited_ns = now_ns() - start;
     WEIR_TRY(spec.watchdog->examine(from, waited_ns));
     if (waited_ns > spec.come_ms * kNsPerMs)
       return spec.watchdog->fail(
-          {from, Status(Code::remote_error,
-                        fmt::format(
-                            "{} has not come to the communicator without {} for {:.1f} s "
-                            "(WEIR_INIT_TIMEOUT); expected all others to call ncclCommShrink with this list",
-                            spec.watchdog->peers()[static_cast<size_t>(from)].describe(from),
-                            rank_words(spec.excluded), static_cast<double>(waited_ns) / 1e9))});
+          {from,
+           Status(Code::remote_error,
+                  fmt::format("ncclCommShrink timed out after {:.1f} s (WEIR_INIT_TIMEOUT) waiting for {}; "
+                              "every remaining rank must exclude the same ranks ({})",
+                              static_cast<double>(waited_ns) / 1e9,
+                              spec.watchdog->peers()[static_cast<size_t>(from)].describe(from),
+                              rank_words(spec.excluded)))});
   }
 }
 
-/// What another rank's list is, where it is not the own one.
+/// An error that names both lists if another rank's list differs from this rank's.
 Status compare(const AgreementSpec& spec, Rank from, const Bytes& theirs) {
   if (theirs == encode(spec.excluded)) return {};
   ByteReader in(theirs);
@@ -65,10 +67,10 @@ Status compare(const AgreementSpec& spec, Rank from, const Bytes& theirs) {
   const auto& peers = spec.watchdog->peers();
   return spec.watchdog->fail(
       {-1, Status(Code::invalid_argument,
-                  fmt::format("{} leaves out {}, but {} leaves out {}; expected the same list on all",
-                              peers[static_cast<size_t>(spec.rank)].describe(spec.rank),
-                              rank_words(spec.excluded), peers[static_cast<size_t>(from)].describe(from),
-                              rank_words(ranks)))});
+                  fmt::format(
+                      "{} excludes {}, but {} excludes {}; expected the same list on all remaining ranks",
+                      peers[static_cast<size_t>(spec.rank)].describe(spec.rank), rank_words(spec.excluded),
+                      peers[static_cast<size_t>(from)].describe(from), rank_words(ranks)))});
 }
 
 }  // namespace
@@ -83,7 +85,7 @@ std::string rank_words(std::span<const Rank> ranks) {
 
 Status agree(const AgreementSpec& spec) {
   const auto ranks = static_cast<Rank>(spec.watchdog->peers().size());
-  std::vector<Rank> others;  // each rank begins with another one
+  std::vector<Rank> others;  // each rank starts with a different one
   for (Rank step = 1; step < ranks; ++step) {
     const Rank rank = (spec.rank + step) % ranks;
     if (!std::ranges::binary_search(spec.excluded, rank)) others.push_back(rank);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Ranks that go on without others. None of them knows whether the rest have given up the same ones, so each
-/// tells every other one whom it leaves out, and all compare.
+/// Agreement of the ranks that continue without others. No rank knows whether the rest exclude the same ones,
+/// so each sends its list of excluded ranks to every other remaining rank, and all compare the lists.
 #pragma once
 
 #include <atomic>
@@ -15,19 +15,18 @@
 namespace weir::core {
 
 struct AgreementSpec {
-  Listener* listener = nullptr;  ///< of this process
-  uint64_t uid = 0;              ///< of this meeting
+  Listener* listener = nullptr;  ///< this process's listener
+  uint64_t uid = 0;              ///< scope of this agreement's messages
   Rank rank = 0;
   std::vector<Rank> excluded;    ///< sorted; not this rank
-  Watchdog* watchdog = nullptr;  ///< of the meeting, over all ranks; knows their listeners
-  int64_t send_ms = 5000;        ///< for bringing a message to a listener
-  int64_t come_ms = 60'000;      ///< for a rank that runs, but does not come
+  Watchdog* watchdog = nullptr;  ///< watches all ranks of the agreement; has their addresses
+  int64_t send_ms = 5000;        ///< time limit for one message to a listener; ms
+  int64_t come_ms = 60'000;      ///< time limit for a rank that runs but sends no list; ms
   const std::atomic<bool>* abort = nullptr;
 };
 
-/// Returns when all ranks that are not excluded have said that they exclude the same ones. remote_error names
-/// one that is dead, stopped or does not come; invalid_argument one that has given another list; both on all
-/// of them.
+/// Returns when all remaining ranks have confirmed the same list. remote_error names a rank that is dead,
+/// stopped or sends no list; invalid_argument names one with another list. All remaining ranks get the error.
 Status agree(const AgreementSpec& spec);
 
 /// "ranks 1 and 3".

@@ -19,10 +19,10 @@
 namespace weir::core {
 namespace {
 
-/// Where all ranks are in one process: both ends of its connection to the root, and its segment.
+/// The worst case, all ranks in one process: both ends of a rank's connection to the root, and its segment.
 constexpr size_t kDescriptorsPerRank = 3;
-constexpr int64_t kLingerMs = 600;    ///< ranks that wait have asked, and asked again, by then
-constexpr int64_t kVerdictMs = 1000;  ///< for the root to name whoever did not take a message
+constexpr int64_t kLingerMs = 600;    ///< long enough that every waiting rank has inquired twice
+constexpr int64_t kVerdictMs = 1000;  ///< time for the root to name the rank that took no message
 
 Bytes encode(const PeerAddress& peer) {
   ByteWriter out;
@@ -44,20 +44,22 @@ Result<std::vector<PeerAddress>> decode(const std::vector<Bytes>& all) {
     const auto others = in.get<uint32_t>();
     for (uint32_t i = 0; in.ok() && i < others; ++i) peer.other_listeners.push_back(in.get<SocketAddress>());
     if (!in.ok() || !peer.listener.valid()) {
-      return Status(Code::remote_error, fmt::format("rank {} sent a broken address", peers.size() - 1));
+      return Status(Code::remote_error,
+                    fmt::format("rank {} sent a malformed listener address", peers.size() - 1));
     }
   }
   return peers;
 }
 
-/// Without the root nobody tells the others why this rank goes; who waits for it learns it by asking here.
+/// Once the root is gone, waiting ranks learn why this rank failed only from its listener, so it keeps
+/// answering.
 void answer_for_a_while(Activity& activity, const Status& status, const std::atomic<bool>* abort) {
   activity.fail({-1, status});
   const Deadline deadline = Deadline::in_ms(kLingerMs, abort);
   while (!deadline.over()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
-/// The first exchange, in which everybody learns everybody's address; the root looks after it.
+/// The first exchange, in which all ranks learn all addresses; the root monitors it.
 Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& root, const Activity& activity,
                                       const PeerAddress& own) {
   const root_wire::Listeners& listeners = *root.listeners();
@@ -116,7 +118,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   hello.peer = {spec.listener->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
   const std::vector<SocketAddress>& listeners = spec.listener->addresses();
   hello.peer.other_listeners.assign(listeners.begin() + 1, listeners.end());
-  spec.listener->admit(job_key_of(spec.id));  // before others know of this listener
+  spec.listener->admit(job_key_of(spec.id));  // before other ranks get this listener's address
   auto opened = RootLink::open(spec.id, hello, spec.timeouts, spec.abort);
   WEIR_TRY(opened.status());
   RootLink& root = **opened;
@@ -184,7 +186,7 @@ Result<std::shared_ptr<Gathered>> Bootstrap::gather(BytesView own) {
     all = listen(*meeting);
   } else if (const Status came = await_company(*meeting); !came.ok()) {
     all = came;
-  } else if (all = speak(meeting->said, number); all.ok()) {  // nobody else touches what was said any more
+  } else if (all = speak(meeting->said, number); all.ok()) {  // all have written `said`, so it needs no lock
     const std::lock_guard lock(meeting->mutex);
     meeting->result = *all;
     meeting->done.notify_all();
@@ -201,18 +203,18 @@ Result<std::vector<Bytes>> Bootstrap::all_gather(BytesView own) {
 
 namespace {
 
-/// How long those who wait in one process rest between two looks for trouble: the more there are, the longer.
+/// Pause of a waiting rank between two checks for failures: longer for more ranks in the process.
 std::chrono::milliseconds rest_of(int ranks) {
   return std::chrono::milliseconds(std::clamp(ranks / 8, 20, 100));
 }
 
 Status aborted_while_waiting(Rank peer) {
-  return {Code::invalid_usage, fmt::format("aborted while waiting for rank {}", peer)};
+  return {Code::invalid_usage, fmt::format("the communicator was aborted while waiting for rank {}", peer)};
 }
 
 }  // namespace
 
-/// Waits for what the speaker of this process brings.
+/// Waits for the result from the speaker of this process.
 Result<std::shared_ptr<Gathered>> Bootstrap::listen(BootstrapAllGathers::Meeting& meeting) {
   const int64_t start = now_ns();
   std::unique_lock lock(meeting.mutex);
@@ -227,7 +229,7 @@ Result<std::shared_ptr<Gathered>> Bootstrap::listen(BootstrapAllGathers::Meeting
   }
 }
 
-/// Of the speaker: until all ranks of this process have said what they have to say.
+/// Called by the speaker: waits until all ranks of this process have contributed.
 Status Bootstrap::await_company(BootstrapAllGathers::Meeting& meeting) {
   const int64_t start = now_ns();
   std::unique_lock lock(meeting.mutex);
@@ -244,7 +246,7 @@ Status Bootstrap::await_company(BootstrapAllGathers::Meeting& meeting) {
   return {};
 }
 
-/// Of the speaker: exchanges what the ranks of this process have said with the other processes.
+/// Called by the speaker: exchanges the contributions of this process's ranks with the other processes.
 Result<std::shared_ptr<Gathered>> Bootstrap::speak(const std::map<Rank, Bytes>& said, uint32_t number) {
   const std::vector<Rank>& speakers = company_.speakers;
   BruckSpec exchange;
@@ -276,8 +278,9 @@ Result<std::shared_ptr<Gathered>> Bootstrap::speak(const std::map<Rank, Bytes>& 
     }
   }
   if (came != all.size()) {
-    return Status(Code::remote_error,
-                  fmt::format("{} ranks have said something in an exchange of {}", came, all.size()));
+    return Status(
+        Code::remote_error,
+        fmt::format("a bootstrap all-gather returned data of {} ranks; expected {}", came, all.size()));
   }
   return std::make_shared<Gathered>(std::move(all));
 }

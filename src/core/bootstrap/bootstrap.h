@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How the ranks of a communicator find each other, and small exchanges among them (transport addresses,
+/// How the ranks of a communicator find each other, and the small exchanges among them (transport addresses,
 /// colours).
 ///
-/// Joining: every rank says hello to the root (root.h), which waits until all are there and tells each rank
-/// the listeners of those log2(n) ranks that it will send to. What everybody must know travels among the
-/// ranks themselves in a Bruck all-gather, as messages to listeners; nothing stays open between exchanges.
-/// Once ranks know which of them are in one process, only processes send messages (bootstrap_all_gather.h).
+/// Joining: every rank sends a hello to the root (root.h), which waits for all ranks and sends each one the
+/// addresses of the log2(n) listeners that it will send to. All-gathers then run among the ranks themselves
+/// (Bruck's algorithm), as messages to listeners; no connection stays open between exchanges. Once ranks know
+/// which of them share a process, one rank per process sends the messages (bootstrap_all_gather.h).
 ///
-/// Every wait ends: with a deadline, the abort flag, or an error that names who did not answer. Used by one
-/// thread at a time; several ranks may be threads of one process and share its listener.
+/// Every wait ends: at a deadline, by the abort flag, or with an error that names the rank that did not
+/// answer. Used by one thread at a time; several ranks may be threads of one process and share its listener.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@
 
 namespace weir::core {
 
-/// How a rank looks to another one.
+/// The state of a rank as another rank sees it.
 enum class Presence {
   present,  ///< its process answers, and has the communicator
   left,     ///< its process answers, and has destroyed or aborted it
@@ -35,15 +35,15 @@ enum class Presence {
 
 class Bootstrap {
  public:
-  /// What a rank brings along.
+  /// What a rank needs to join.
   struct Spec {
     UniqueId id;
     int ranks = 1;
     Rank rank = 0;
     std::shared_ptr<Listener> listener;
     ActivityRegistry* activities = nullptr;      ///< outlives the bootstrap; answers at `listener`
-    Roots* roots = nullptr;                      ///< where rank 0 starts the root of a fixed id
-    BootstrapAllGathers* all_gathers = nullptr;  ///< of this process; outlives the bootstrap
+    Roots* roots = nullptr;                      ///< this process's; rank 0 starts that of a fixed id
+    BootstrapAllGathers* all_gathers = nullptr;  ///< exchanges of this process; outlive the bootstrap
     uint64_t host = 0;                           ///< host_identity()
     Timeouts timeouts;
     const std::atomic<bool>* abort = nullptr;
@@ -51,13 +51,13 @@ class Bootstrap {
 
   /// Meets the other ranks. Blocks.
   static Result<std::unique_ptr<Bootstrap>> join(const Spec& spec);
-  /// The ranks `members` of `parent` (which this rank is one of), renumbered in that order, as communicator
-  /// `uid`. Local: nothing is sent. All members must give the same list and uid.
+  /// Makes communicator `uid` of the ranks `members` of `parent`, renumbered in that order; this rank is one
+  /// of them. Local: sends nothing. All members must pass the same list and uid.
   static Result<std::unique_ptr<Bootstrap>> subset(const Bootstrap& parent, const std::vector<Rank>& members,
                                                    uint64_t uid, const std::atomic<bool>* abort);
-  /// The ranks of `parent` but `excluded` (sorted, without this one), in their order. Collective over those;
-  /// the excluded may be dead. After an error, which all of them get, it can be tried again with a longer
-  /// list.
+  /// Makes a communicator of the ranks of `parent` except `excluded` (sorted, without this rank), in their
+  /// order. Collective over the remaining ranks; excluded ones may be dead. All remaining ranks get the same
+  /// error; the call can then be repeated with a longer list.
   static Result<std::unique_ptr<Bootstrap>> without(Bootstrap& parent, const std::vector<Rank>& excluded,
                                                     const std::atomic<bool>* abort);
   ~Bootstrap();
@@ -68,18 +68,18 @@ class Bootstrap {
   uint64_t uid() const { return uid_; }
   const std::vector<PeerAddress>& peers() const { return watchdog_->peers(); }
 
-  /// Everybody's bytes: one object for all ranks of a process. Collective.
+  /// All-gathers the bytes of all ranks; the ranks of a process share one object. Collective.
   Result<std::shared_ptr<Gathered>> gather(BytesView own);
-  /// The same as a copy, by rank. Collective.
+  /// Like gather(), but returns a copy, indexed by rank. Collective.
   Result<std::vector<Bytes>> all_gather(BytesView own);
   /// Returns when all ranks have called it. Collective.
   Status barrier();
 
-  /// What this rank does, for others to ask; calls of the communicator are noted here.
+  /// What this rank is doing, readable by others; the communicator records its calls here.
   Activity& activity() { return *activity_; }
   Watchdog& watchdog() { return *watchdog_; }
-  /// How each rank looks from here, by rank. Asks their processes, which takes at most Timeouts::peer_ms for
-  /// each 256 of them, and next to no time where all answer or are dead.
+  /// The state of each rank, indexed by rank. Asks their processes, which takes at most Timeouts::peer_ms for
+  /// each 256 ranks, and returns at once where all answer or are dead.
   std::vector<Presence> presences() const;
 
  private:
@@ -97,7 +97,7 @@ class Bootstrap {
   const std::unique_ptr<Watchdog> watchdog_;
   const Company company_;
   uint64_t exchanges_ = 0;
-  uint32_t shrinks_ = 0;  ///< begun
+  uint32_t shrinks_ = 0;  ///< number of shrinks begun; part of their uids
 };
 
 }  // namespace weir::core

@@ -9,7 +9,7 @@
 namespace weir::core {
 namespace {
 
-/// What `known` has under `key`; else what `make` makes, kept as long as somebody uses it.
+/// The live entry of `known` under `key`, or else a new one from `make`; entries die with their last user.
 template <typename Known, typename Make>
 auto find_or_make(Known& known, const typename Known::key_type& key, Make make) {
   auto& place = known[key];
@@ -20,7 +20,7 @@ auto find_or_make(Known& known, const typename Known::key_type& key, Make make) 
   return found;
 }
 
-/// An address as bytes, for sets.
+/// An address as bytes, usable as a key of a set.
 std::string_view key_of(const SocketAddress& listener) {
   return {reinterpret_cast<const char*>(&listener), sizeof listener};
 }

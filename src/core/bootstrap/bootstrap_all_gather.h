@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What all ranks of a communicator say in one exchange, once for all ranks of a process.
+/// A bootstrap all-gather whose result is held once per process.
 ///
-/// Ranks of one process put what they say together. The lowest of them, their speaker, exchanges it with the
-/// speakers of other processes (bruck.h), and all get the same object. So messages go between processes only,
-/// and an exchange takes a process memory and work with the number of ranks, not with its square.
+/// The ranks of one process combine their contributions. The lowest of them, their speaker, exchanges these
+/// with the speakers of other processes (bruck.h), and all ranks get the same object. Thus only processes
+/// send messages, and memory and work of a process grow with the number of ranks, not with its square.
 #pragma once
 
 #include <condition_variable>
@@ -22,16 +22,16 @@
 
 namespace weir::core {
 
-/// Everybody's bytes. Thread-safe.
+/// The result: the bytes of all ranks. Thread-safe.
 class Gathered {
  public:
   explicit Gathered(std::vector<Bytes> by_rank) : by_rank_(std::move(by_rank)) {}
 
   const std::vector<Bytes>& by_rank() const { return by_rank_; }
 
-  /// What follows from it for all ranks alike. `make`, a function without arguments that returns a
-  /// Result<std::shared_ptr<T>>, is called for the first who asks; whoever asks meanwhile waits. All get the
-  /// same object, or the same error. REQUIRES: all ask for the same.
+  /// A value that is computed from the bytes once for all ranks of the process. `make`, a function without
+  /// arguments that returns a Result<std::shared_ptr<T>>, runs for the first caller; later callers wait for
+  /// it. All get the same object, or the same error. REQUIRES: all callers pass an equivalent `make`.
   template <typename T, typename Make>
   Result<std::shared_ptr<T>> derive(Make make) {
     const std::lock_guard lock(mutex_);
@@ -53,23 +53,23 @@ class Gathered {
   Status status_;
 };
 
-/// The exchanges of a process that are under way, and what its ranks share. Thread-safe; one object per
-/// process, which outlives all bootstraps.
+/// The exchanges in flight of a process, and the peer addresses that its ranks share. Thread-safe; one object
+/// per process, which outlives all bootstraps.
 class BootstrapAllGathers {
  public:
   /// Where the ranks of this process meet for one exchange.
   struct Meeting {
     std::mutex mutex;
-    std::condition_variable came;  ///< for the speaker: somebody has spoken
-    std::condition_variable done;  ///< for the others
+    std::condition_variable came;  ///< wakes the speaker: a rank has contributed
+    std::condition_variable done;  ///< wakes the other ranks: the result is there
     std::map<Rank, Bytes> said;
-    size_t expected = SIZE_MAX;  ///< ranks of this process, once the speaker is there
+    size_t expected = SIZE_MAX;  ///< number of ranks of this process; set by the speaker
     std::shared_ptr<Gathered> result;
   };
-  /// That of exchange `number` of communicator `uid`. It lasts as long as somebody holds it.
+  /// The meeting for exchange `number` of communicator `uid`; lives as long as a rank holds it.
   std::shared_ptr<Meeting> enter(uint64_t uid, uint32_t number);
 
-  /// One copy for all ranks of `uid`, which all give the same.
+  /// One copy of the addresses for all ranks of `uid`, which all pass the same.
   std::shared_ptr<const std::vector<PeerAddress>> share(uint64_t uid, std::vector<PeerAddress> peers);
 
  private:
@@ -81,11 +81,11 @@ class BootstrapAllGathers {
   Known<uint64_t, const std::vector<PeerAddress>> peers_;
 };
 
-/// Which ranks of a communicator are in one process, as one of them sees it.
+/// Which ranks of a communicator share a process, from the view of one rank.
 struct Company {
-  Rank speaker = 0;            ///< of this process
-  std::vector<Rank> here;      ///< ranks of this process, rising; of the speaker only
-  std::vector<Rank> speakers;  ///< of all processes, rising; of the speaker only
+  Rank speaker = 0;            ///< lowest rank of this process
+  std::vector<Rank> here;      ///< ranks of this process, ascending; filled for the speaker only
+  std::vector<Rank> speakers;  ///< speakers of all processes, ascending; filled for the speaker only
 
   static Company of(const std::vector<PeerAddress>& peers, Rank self);
 };

@@ -11,7 +11,7 @@
 namespace weir::core {
 namespace {
 
-constexpr uint32_t kExchangePurpose = 0xb007'0000;  ///< messages of bootstrap exchanges
+constexpr uint32_t kExchangePurpose = 0xb007'0000;  ///< purpose of messages of bootstrap exchanges
 
 Result<Bytes> await(const BruckSpec& spec, const DeliveryKey& key) {
   const int64_t start = now_ns();
@@ -19,7 +19,8 @@ Result<Bytes> await(const BruckSpec& spec, const DeliveryKey& key) {
     if (auto message = spec.listener->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort)))
       return std::move(*message);
     if (spec.abort != nullptr && spec.abort->load()) {
-      return Status(Code::invalid_usage, fmt::format("aborted while waiting for rank {}", key.from));
+      return Status(Code::invalid_usage,
+                    fmt::format("the communicator was aborted while waiting for rank {}", key.from));
     }
     WEIR_TRY(spec.while_waiting(key.from, now_ns() - start));
   }
@@ -48,13 +49,13 @@ Result<std::vector<Bytes>> bruck_all_gather(const BruckSpec& spec, BytesView own
     return spec.members.empty() ? static_cast<Rank>(index) : spec.members[index];
   };
   const Rank self = member(rank);
-  std::vector<Bytes> from_here = {Bytes(own.begin(), own.end())};  // of rank, rank + 1, ...
+  std::vector<Bytes> from_here = {Bytes(own.begin(), own.end())};  // bytes of rank, rank + 1, ...
   uint32_t round = 0;
   for (size_t distance = 1; distance < ranks; distance *= 2, ++round) {
     const Rank below = member((rank + ranks - distance) % ranks);
     const Rank above = member((rank + distance) % ranks);
     const size_t count = std::min(distance, ranks - distance);
-    // Exchanges of one rank follow each other, so a few bits of the number tell them apart.
+    // A rank runs one exchange at a time, so a few bits of the number tell consecutive ones apart.
     const uint32_t purpose = kExchangePurpose | (spec.number & 0x7ff) << 5 | round;
     ByteWriter out;
     for (size_t i = 0; i < count; ++i) out.put_bytes(from_here[i]);
@@ -64,7 +65,7 @@ Result<std::vector<Bytes>> bruck_all_gather(const BruckSpec& spec, BytesView own
     ByteReader in(*message);
     for (size_t i = 0; i < count; ++i) from_here.push_back(in.get_bytes());
     if (!in.ok() || in.remaining() != 0) {
-      return Status(Code::remote_error, fmt::format("rank {} sent {} bytes that are not what ranks exchange",
+      return Status(Code::remote_error, fmt::format("rank {} sent {} bytes that are not a bootstrap message",
                                                     above, message->size()));
     }
   }

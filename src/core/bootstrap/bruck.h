@@ -18,26 +18,26 @@
 namespace weir::core {
 
 struct BruckSpec {
-  Listener* listener = nullptr;  ///< of this process
+  Listener* listener = nullptr;  ///< this process's listener
   uint64_t uid = 0;
-  uint32_t number =
-      0;  ///< of the exchange: equal on all ranks, different for exchanges of one uid that may overlap
+  /// Number of the exchange: equal on all ranks, different for exchanges of one uid that may overlap.
+  uint32_t number = 0;
   Rank rank = 0;
   int ranks = 1;
-  /// Who takes part, if these are not all: then `rank` and `ranks` count in this list.
+  /// The participants, if not all ranks take part; `rank` and `ranks` then refer to this list.
   std::span<const Rank> members = {};
-  int64_t send_ms = 5000;  ///< for bringing a message to a listener
+  int64_t send_ms = 5000;  ///< time limit for one message to a listener; ms
   const std::atomic<bool>* abort = nullptr;
-  /// The listener of a member that is a power of two below this one.
+  /// The listener of a member whose distance below this one is a power of two.
   std::function<SocketAddress(Rank)> listener_of;
-  /// Called about every 20 ms while nothing comes from `peer`, or it does not take what it is sent; an error
-  /// ends the exchange.
+  /// Called about every 20 ms while `peer` sends nothing, or does not accept a message; an error ends the
+  /// exchange.
   std::function<Status(Rank peer, int64_t waited_ns)> while_waiting;
-  /// The error of the exchange when `to` could not be reached.
+  /// Makes the exchange's error from that of a message that did not reach `to`.
   std::function<Status(Rank to, const Status&)> broken;
 };
 
-/// Everybody's bytes, by rank, or in the order of the members.
+/// The bytes of all ranks, indexed by rank, or by position in `members`.
 Result<std::vector<Bytes>> bruck_all_gather(const BruckSpec& spec, BytesView own);
 
 }  // namespace weir::core

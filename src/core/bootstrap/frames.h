@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Length-prefixed frames over a socket, without blocking: how ranks and their root talk.
+/// Length-prefixed frames over a non-blocking socket, for messages between ranks and their root.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@ class Frames {
  public:
   explicit Frames(Socket socket) : socket_(std::move(socket)) {}
 
-  /// Takes in what has come. An error once the other side has closed or broken the connection, or sends no
-  /// frames; frames that came before stay.
+  /// Reads all bytes that have arrived. Returns an error once the peer has closed or lost the connection, or
+  /// sends anything but frames; next() still returns the frames that arrived before.
   Status receive();
-  /// The oldest frame that has come.
+  /// Removes and returns the oldest complete frame, if any.
   std::optional<Bytes> next();
-  /// Sends `frame`, as far as it goes now; the rest goes with flush().
+  /// Queues `frame` and sends what the socket accepts now; flush() sends the rest.
   void send(BytesView frame);
-  /// Errors of the connection are left to receive().
+  /// Sends queued bytes. receive() reports errors of the connection.
   void flush();
   bool flushed() const { return out_.empty(); }
 

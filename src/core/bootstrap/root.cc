@@ -31,16 +31,16 @@ namespace {
 using root_wire::Hello;
 using root_wire::Word;
 
-constexpr int64_t kGreetingNs = 5'000 * kNsPerMs;  ///< for a hello
-constexpr int64_t kLingerNs = 10'000 * kNsPerMs;   ///< for ranks that come after it has failed
-constexpr int64_t kLateNs = 2'000 * kNsPerMs;      ///< who comes later to a fixed address wants something new
-constexpr int64_t kHoldNs = 500 * kNsPerMs;  ///< for ranks that have not come when it fails, and soon will
-constexpr int64_t kPortMs = 1'000;           ///< for a port that is in use
+constexpr int64_t kGreetingNs = 5'000 * kNsPerMs;  ///< time limit for a connection's hello
+constexpr int64_t kLingerNs = 10'000 * kNsPerMs;   ///< time for which late ranks get the failure
+constexpr int64_t kLateNs = 2'000 * kNsPerMs;      ///< later joiners at a fixed address start a new bootstrap
+constexpr int64_t kHoldNs = 500 * kNsPerMs;        ///< delay of the failure for ranks of this process
+constexpr int64_t kPortMs = 1'000;                 ///< time to wait for a port in use
 
-/// Whether a rank is one of this process.
+/// Whether a rank is in this process.
 bool is_here(const PeerAddress& peer) { return peer.pid == getpid() && peer.hostname == short_hostname(); }
 
-/// "1, 3-5 and 7", at most eight runs.
+/// "1, 3-5, 7", at most eight runs, then "more".
 std::string list_ranks(const std::vector<bool>& there) {
   std::vector<std::string> runs;
   for (size_t first = 0; first < there.size(); ++first) {
@@ -72,10 +72,10 @@ class Root {
 
   Status start();
   bool finished() const { return finished_.load(); }
-  /// Tells ranks that come late what went wrong; its port may be wanted for something better.
+  /// True while it only reports its failure to late ranks; a new root may then take over its port.
   bool lingers() const { return lingers_.load(); }
   const UniqueId& id() const { return id_; }
-  /// Locked while its thread works, as opposed to waits.
+  /// Held by its thread, except while that waits.
   std::mutex& working() { return working_; }
 
  private:
@@ -86,7 +86,7 @@ class Root {
     int64_t heard_ns = now_ns();
     bool done = false;
     bool gone = false;
-    bool due = true;  ///< something has come, or can go
+    bool due = true;  ///< the socket is readable or writable
   };
 
   void serve();
@@ -113,14 +113,14 @@ class Root {
   Socket stop_;
   std::mutex working_;
   std::list<Connection> connections_;
-  std::vector<pollfd> polls_;  ///< of wait(); here, so that a child that was forked meanwhile leaks nothing
-  std::vector<const Hello*> first_;  ///< by rank: who came; sized by the first hello
-  std::list<Hello> hellos_;          ///< what first_ points to; outlives the connections
+  std::vector<pollfd> polls_;  ///< used by wait(); a member, so that a child forked meanwhile leaks nothing
+  std::vector<const Hello*> first_;  ///< hellos by rank, null while missing; sized by the first hello
+  std::list<Hello> hellos_;          ///< storage of first_; outlives the connections
   size_t came_ = 0;
-  size_t told_ = 0;  ///< hellos that got the failure
+  size_t told_ = 0;  ///< number of ranks that were sent the failure
   bool told_here_ = false;
-  uint64_t uid_ = 0;      ///< of the communicator; 0 until all were introduced
-  int64_t began_ns_ = 0;  ///< first hello
+  uint64_t uid_ = 0;      ///< uid of the communicator; 0 until introduce()
+  int64_t began_ns_ = 0;  ///< time of the first hello; 0 before
   int64_t failed_ns_ = 0;
   int64_t next_ping_ns_ = 0;
   int64_t last_round_ns_ = 0;
@@ -134,9 +134,9 @@ Status Root::start() {
   stop_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop_.valid()) {
     return Status(Code::system_error,
-                  fmt::format("cannot gather ranks: {}", std::generic_category().message(errno)));
+                  fmt::format("cannot start the bootstrap root: {}", std::generic_category().message(errno)));
   }
-  sigset_t all, before;  // signals of the application are not for this thread
+  sigset_t all, before;  // this thread must not run the application's signal handlers
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { serve(); });
@@ -162,7 +162,7 @@ void Root::serve() {
   finished_.store(true);
 }
 
-/// Until something comes, or it is time to look for trouble. False: this process wants no root any more.
+/// Waits until a socket is ready or the next check for failures is due. False: the root has to stop.
 bool Root::wait(std::unique_lock<std::mutex>& working) {
   polls_ = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
   for (const Connection& connection : connections_) {
@@ -180,7 +180,7 @@ bool Root::wait(std::unique_lock<std::mutex>& working) {
 }
 
 void Root::serve_round(int64_t now) {
-  // Of very many connections few have something to say at a time.
+  // With very many connections only a few are ready at a time.
   for (Connection& connection : connections_) {
     if (connection.due || !connection.hello) listen_to(connection, now);
   }
@@ -195,10 +195,10 @@ void Root::admit(int64_t now) {
   for (;;) {
     auto accepted = listener_.accept();
     if (!accepted.ok()) {
-      return fail(Status(
-          Code::system_error,
-          fmt::format("the process {} on host {}, where the ranks gather, cannot take more connections: {}",
-                      getpid(), short_hostname(), accepted.status().message())));
+      return fail(
+          Status(Code::system_error,
+                 fmt::format("the bootstrap root (pid {} on host {}) cannot accept more connections: {}",
+                             getpid(), short_hostname(), accepted.status().message())));
     }
     if (!accepted->has_value()) return;
     listen_to(connections_.emplace_back(std::move(**accepted)), now);
@@ -237,15 +237,15 @@ void Root::listen_to(Connection& connection, int64_t now) {
 
 void Root::welcome(Connection& connection, Hello hello, int64_t now) {
   if (hello.nonce != id_.nonce || (introduced() && !id_.fixed)) {
-    connection.frames.send(root_wire::encode_failed(Status(
-        Code::invalid_argument,
-        fmt::format("{} uses a unique id whose ranks have all come already; an id serves one communicator",
-                    hello.peer.describe(hello.rank)))));
+    connection.frames.send(root_wire::encode_failed(
+        Status(Code::invalid_argument, fmt::format("{} uses a unique id whose ranks have all joined already; "
+                                                   "expected a new id for each communicator",
+                                                   hello.peer.describe(hello.rank)))));
     connection.gone = true;
     return;
   }
   if (began_ns_ == 0) began_ns_ = now;
-  if (introduced()) {  // for the next communicator at this address: it will try again
+  if (introduced()) {  // it belongs to the next communicator at this address and will retry
     connection.gone = true;
     return;
   }
@@ -259,8 +259,8 @@ void Root::welcome(Connection& connection, Hello hello, int64_t now) {
   connection.frames.send(root_wire::say(Word::ping));
 }
 
-/// After the failure. At a fixed address, who is none of those that are missing comes for the next
-/// communicator: it will try again.
+/// Answers a hello after the failure. At a fixed address, a rank that was not missing belongs to the next
+/// communicator: it is disconnected and will retry.
 void Root::welcome_late(Connection& connection, int64_t now) {
   const Hello& hello = *connection.hello;
   const bool fits =
@@ -278,35 +278,34 @@ void Root::welcome_late(Connection& connection, int64_t now) {
   ++told_;
 }
 
-/// Whether a newcomer fits to those who are there.
+/// Whether a new hello is consistent with those received before.
 Status Root::check(const Hello& hello) const {
   const std::string who = hello.peer.describe(hello.rank);
   if (hello.protocol != root_wire::kProtocol) {
     return Status(
         Code::invalid_usage,
         fmt::format(
-            "{} runs another version of weir (it speaks protocol {}, the process that gathers the ranks "
-            "speaks {}); all ranks must load the same library",
+            "{} runs another version of weir (it uses bootstrap protocol {}, the root uses {}); all ranks "
+            "must load the same library",
             who, hello.protocol, root_wire::kProtocol));
   }
   if (hello.ranks < 1 || hello.rank < 0 || hello.rank >= hello.ranks) {
     return Status(Code::invalid_argument,
-                  fmt::format("{} says that it is one of {} ranks", who, hello.ranks));
+                  fmt::format("{} has nranks {}; expected 0 <= rank < nranks", who, hello.ranks));
   }
   if (first_.empty()) return {};
   const auto other = std::ranges::find_if(first_, [](const Hello* one) { return one != nullptr; });
   const Hello& one = **other;
   if (static_cast<size_t>(hello.ranks) != first_.size()) {
     return Status(Code::invalid_usage,
-                  fmt::format("the ranks do not agree on their number: {} says {}, {} says {}", who,
-                              hello.ranks, one.peer.describe(one.rank), one.ranks));
+                  fmt::format("the ranks disagree on nranks: {} has {}, {} has {}; expected the same on all",
+                              who, hello.ranks, one.peer.describe(one.rank), one.ranks));
   }
   if (const Hello* twin = first_[static_cast<size_t>(hello.rank)]; twin != nullptr) {
     return Status(
         Code::invalid_usage,
-        fmt::format(
-            "two processes or threads say that they are rank {}: pid {} on host {} and pid {} on host {}",
-            hello.rank, twin->peer.pid, twin->peer.hostname, hello.peer.pid, hello.peer.hostname));
+        fmt::format("two processes or threads joined as rank {}: pid {} on host {} and pid {} on host {}",
+                    hello.rank, twin->peer.pid, twin->peer.hostname, hello.peer.pid, hello.peer.hostname));
   }
   if (hello.peer.hostname != one.peer.hostname &&
       (hello.peer.listener.is_loopback() || one.peer.listener.is_loopback())) {
@@ -321,7 +320,7 @@ Status Root::check(const Hello& hello) const {
   return {};
 }
 
-/// All are there: each learns the listeners of the ranks that it will send to.
+/// All ranks have joined: sends each one the listeners that it will send to.
 void Root::introduce() {
   uid_ = uid_in_job(job_key_of(id_), random_bits());
   const size_t ranks = first_.size();
@@ -350,12 +349,11 @@ void Root::look_for_trouble(int64_t now) {
         now - connection.heard_ns < root_wire::silence_ms(timeouts_) * kNsPerMs)
       continue;
     return fail(
-        Status(
-            Code::remote_error,
-            fmt::format("{} is stopped or out of reach: it has given no sign of life for {:.1f} s while the "
-                        "communicator of {} ranks was being set up",
-                        connection.hello->peer.describe(connection.hello->rank),
-                        static_cast<double>(now - connection.heard_ns) / 1e9, first_.size())),
+        Status(Code::remote_error,
+               fmt::format("{} is stopped or out of reach: it has not answered for {:.1f} s while the "
+                           "communicator of {} ranks was being set up",
+                           connection.hello->peer.describe(connection.hello->rank),
+                           static_cast<double>(now - connection.heard_ns) / 1e9, first_.size())),
         connection.hello->rank);
   }
   if (!introduced() && now - began_ns_ > timeouts_.init_ms * kNsPerMs) {
@@ -388,8 +386,8 @@ void Root::tell_connections(bool here) {
   }
 }
 
-/// They are last, since the process may end as soon as they know: then nobody would tell those who come late
-/// why there is no root.
+/// Ranks of this process are told last: the process may end as soon as they know, and late ranks would then
+/// find no root that reports the failure.
 void Root::tell_those_here(int64_t now) {
   if (told_here_) return;
   const bool alone = std::ranges::all_of(
@@ -399,7 +397,8 @@ void Root::tell_those_here(int64_t now) {
   tell_connections(true);
 }
 
-/// Ranks that know the others already do not listen here any more, and must not blame those that give up now.
+/// Ranks that already know the others have left the root; without the failure they would blame the ranks that
+/// end now.
 void Root::tell_at_listeners(const Failure& failure) const {
   std::vector<SocketAddress> listeners;
   for (const Hello* hello : first_) {
@@ -408,7 +407,7 @@ void Root::tell_at_listeners(const Failure& failure) const {
   ask_all(listeners, uid_, ActivityRegistry::notice(failure), Deadline::in_ms(kTellMs));
 }
 
-/// All is said.
+/// True once every rank has finished or was told of the failure.
 bool Root::over(int64_t now) const {
   if (!failure_.ok()) {
     const bool all_told = !first_.empty() && told_ >= first_.size() && connections_.empty();
@@ -429,7 +428,7 @@ Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& 
   WEIR_TRY(address.status());
   const UniqueId id{*address, random_bits(), false};
   auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
-  const std::lock_guard lock(mutex_);  // before the thread starts: pause() has to know it
+  const std::lock_guard lock(mutex_);  // taken before the thread starts, so that pause() finds the root
   WEIR_TRY(root->start());
   drop_finished();
   roots_.push_back(std::move(root));
@@ -458,8 +457,8 @@ Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts, const st
         if (!in_use) in_use = Deadline::in_ms(kPortMs, abort);
         if (in_use->over() || listener.status().code() != Code::invalid_usage) {
           return Status(listener.status().code(),
-                        fmt::format("rank 0 cannot gather the ranks at NCCL_COMM_ID={}: {}", id.root.text(),
-                                    listener.status().message()));
+                        fmt::format("rank 0 cannot start the bootstrap root at NCCL_COMM_ID={}: {}",
+                                    id.root.text(), listener.status().message()));
         }
       }
     }

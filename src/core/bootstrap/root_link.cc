@@ -68,7 +68,7 @@ Result<std::unique_ptr<RootLink>> RootLink::open(const UniqueId& id, const root_
 
 Status RootLink::serve(int wait_ms) {
   if (abort_ != nullptr && abort_->load())
-    return Status(Code::invalid_usage, "aborted while joining a communicator");
+    return Status(Code::invalid_usage, "the communicator was aborted while its ranks were joining");
   pollfd entry{frames_.socket().fd(), static_cast<short>(frames_.flushed() ? POLLIN : POLLIN | POLLOUT), 0};
   poll(&entry, 1, wait_ms);
   const Status connection = frames_.receive();
@@ -80,13 +80,13 @@ Status RootLink::serve(int wait_ms) {
   if (!connection.ok()) {
     return Status(Code::remote_error,
                   welcome_ ? fmt::format("{}, ended while the ranks were joining there", where(id_))
-                           : fmt::format("{}, closed the connection before it said anything", where(id_)));
+                           : fmt::format("{}, closed the connection before it answered", where(id_)));
   }
   if (now - heard_ns_ > root_wire::silence_ms(timeouts_) * kNsPerMs) {
-    return Status(
-        Code::remote_error,
-        fmt::format("{}, has been silent for {:.1f} s: it is stopped or out of reach{}", where(id_),
-                    static_cast<double>(now - heard_ns_) / 1e9, welcome_ ? "" : ", or no process of weir"));
+    return Status(Code::remote_error,
+                  fmt::format("{}, has not answered for {:.1f} s: it is stopped or out of reach{}",
+                              where(id_), static_cast<double>(now - heard_ns_) / 1e9,
+                              welcome_ ? "" : ", or not a process of weir"));
   }
   return {};
 }
@@ -101,7 +101,7 @@ Status RootLink::take_in() {
         break;
       case Word::listeners: listeners_ = root_wire::Listeners::decode(*frame); break;
       case Word::failed: told_ = true; return root_wire::decode_failed(*frame);
-      default: break;  // a word of a later version; the root knows ours
+      default: break;  // unknown words come from a later version and may be ignored
     }
   }
   return {};
@@ -109,8 +109,8 @@ Status RootLink::take_in() {
 
 void RootLink::leave(const Status& status) {
   frames_.send(status.ok() ? root_wire::say(Word::done) : root_wire::encode_failed(status));
-  // A socket that is closed with unread data resets its connection: the last word, if it was lost on its way,
-  // would not be sent again.
+  // Closing a socket with unread data resets the connection, and a lost last frame would not be
+  // retransmitted.
   (void)frames_.receive();
   frames_.close();
 }

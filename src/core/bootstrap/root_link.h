@@ -15,25 +15,25 @@ namespace weir::core {
 /// Not thread-safe.
 class RootLink {
  public:
-  /// Connects and says hello; returns when the root has answered. For a fixed id it tries until the time for
-  /// missing ranks is over; for others the root has been there since the id was made.
+  /// Connects and sends the hello; returns when the root has answered. For a fixed id it retries until
+  /// Timeouts::init_ms is over; for others there is no retry, since the root started when the id was made.
   static Result<std::unique_ptr<RootLink>> open(const UniqueId& id, const root_wire::Hello& hello,
                                                 const Timeouts& timeouts, const std::atomic<bool>* abort);
 
-  /// Takes in what the root says, answers it, and waits at most `wait_ms` for something to come. An error:
-  /// what the root said went wrong, or that it is dead or stopped, or the abort.
+  /// Reads the root's messages and answers them; waits at most `wait_ms` for one. Returns an error if the
+  /// root reported a failure, is dead or stopped, or if this rank is aborted.
   Status serve(int wait_ms);
-  /// The listeners of the others, once all are there.
+  /// The listeners to send to; set once all ranks have joined.
   const std::optional<root_wire::Listeners>& listeners() const { return listeners_; }
-  /// The root has said that it went wrong, to everybody.
+  /// True if the root has reported a failure; every rank gets it.
   bool was_told() const { return told_; }
-  /// Tells the root that this rank knows the others, or why it gives up.
+  /// Tells the root that this rank knows the others, or why it failed.
   void leave(const Status& status);
 
  private:
   RootLink(Socket socket, const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort);
 
-  /// `told`: an error is what the root said.
+  /// Sets `told` if an error was reported by the root.
   static Result<std::unique_ptr<RootLink>> try_open(const UniqueId& id, const root_wire::Hello& hello,
                                                     const Timeouts& timeouts, const Deadline& deadline,
                                                     bool& told);

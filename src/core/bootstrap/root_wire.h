@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What ranks and their root say to each other; for root.cc and bootstrap.cc only. Each is one frame.
+/// Messages between ranks and their root, one frame each; for root.cc and bootstrap.cc only.
 ///
 ///     rank -> root    hello, then alive (answers ping), at last done | failed
 ///     root -> rank    ping (at once after the hello, then once a second), listeners | failed
@@ -14,13 +14,13 @@
 namespace weir::core::root_wire {
 
 inline constexpr uint64_t kMagic = 0x746f6f72'72696577;
-/// Changes whenever anything that ranks exchange while they set up a communicator changes.
+/// Version of all that ranks exchange during set-up; raise it with every change of that.
 inline constexpr uint32_t kProtocol = 7;
 
 enum class Word : uint8_t { hello = 1, alive, done, ping, listeners, failed };
 
-/// The first fields stay the same in all versions of the protocol, so that every root can name who is
-/// different.
+/// The first fields stay the same in all versions of the protocol, so that every root can name a rank with
+/// another version.
 struct Hello {
   uint32_t protocol = kProtocol;
   uint64_t nonce = 0;
@@ -53,7 +53,7 @@ struct Hello {
   }
 };
 
-/// Sent when all ranks are there: the listeners of the ranks 1, 2, 4, ... below this one (modulo the number
+/// Sent when all ranks have joined: the listeners of the ranks 1, 2, 4, ... below this one (modulo the number
 /// of ranks).
 struct Listeners {
   uint64_t uid = 0;
@@ -95,7 +95,7 @@ inline Status decode_failed(BytesView frame) {
   return Status(known ? static_cast<Code>(code) : Code::remote_error, in.get_string());
 }
 
-/// How long a side may be silent: the other one answers, or asks, once a second (see ping_ms).
+/// Longest silence of a side before it counts as stopped; each sends about once a second (see ping_ms).
 inline int64_t silence_ms(const Timeouts& timeouts) { return timeouts.peer_ms * 4 / 5; }
 inline int64_t ping_ms(const Timeouts& timeouts) { return std::min<int64_t>(1000, timeouts.peer_ms / 5); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of Bootstrap that goes on where ranks are gone.
+// The part of Bootstrap that continues without ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace weir::core {
 namespace {
 
-constexpr size_t kAtOnce = 256;  ///< ranks that are asked
+constexpr size_t kAtOnce = 256;  ///< number of ranks that are asked at the same time
 
 std::vector<Rank> all_but(const std::vector<Rank>& excluded, int ranks) {
   std::vector<Rank> members;
@@ -54,9 +54,10 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const s
   spec.listener->forget(uid, parent.rank_);
   WEIR_TRY(agreed);
   const std::vector<Rank> members = all_but(excluded, parent.size());
-  WEIR_INFO(bootstrap, "rank {} goes on with {} of {} ranks, without {}", parent.rank_, members.size(),
+  WEIR_INFO(bootstrap, "rank {} continues with {} of {} ranks, without {}", parent.rank_, members.size(),
             parent.size(), rank_words(excluded));
-  // Two ranks that exclude each other found two communicators, maybe in one process.
+  // Two ranks that exclude each other make two communicators, maybe in one process, so their uids must
+  // differ.
   const std::string who = fmt::format("{:x} remaining {}", uid, fmt::join(members, " "));
   return subset(parent, members, uid_in_job(job_key, hash_text(who)), abort);
 }
@@ -78,7 +79,7 @@ std::vector<Presence> Bootstrap::presences() const {
   return found;
 }
 
-/// Each rank at its first listener, and while that one stays silent at the next.
+/// Asks each rank at its first listener, and at the next one while that does not answer.
 void Bootstrap::ask(std::span<const Rank> ranks, std::vector<Presence>& found) const {
   struct Asked {
     Rank rank;

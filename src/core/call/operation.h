@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One call of a user, checked: what src/api hands to a communicator.
+/// One validated call of a user, as src/api passes it to a communicator.
 #pragma once
 
 #include <cstddef>
@@ -65,18 +65,18 @@ struct Operation {
 
 /// A send, a receive or a one-sided call.
 inline bool is_point_to_point(const Operation& operation) { return operation.kind == Collective::send_recv; }
-/// A send or a receive, which its peer answers.
+/// A send or a receive, which needs a matching call of its peer.
 inline bool is_pair(const Operation& operation) {
   return is_point_to_point(operation) && operation.side == Operation::Side::none;
 }
 
-/// "AllReduce", as NCCL calls it where the function's name is not meant; "SendRecv" for both of a pair.
+/// NCCL's name of a kind of collective: "AllReduce"; "SendRecv" for sends and receives.
 const char* nccl_name(Collective kind);
 
-/// "ncclAllReduce(count 1024, ncclFloat32, ncclSum)": the call in the user's words.
+/// The call as the user made it: "ncclAllReduce(count 1024, ncclFloat32, ncclSum)".
 std::string describe(const Operation& operation);
 
-/// 32 bits that two ranks compare: equal for calls that belong together, different (almost surely) otherwise.
+/// 32 bits that ranks compare: equal for calls that match, different (almost surely) otherwise.
 inline uint32_t signature(const Operation& operation) {
   // Multiplicative hashing, with the constants of MurmurHash3.
   const auto mix = [](uint64_t a, uint64_t b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who a rank is and where its process can be asked. A plain value.
+/// A rank's process, and the addresses of its listener. A plain value.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ struct PeerAddress {
   int32_t pid = 0;
   std::string hostname;
   std::vector<SocketAddress> other_listeners =
-      {};  ///< of further interfaces, for when that one does not answer
+      {};  ///< addresses on further interfaces, used if `listener` does not answer
 
   /// "rank 3 (pid 4711 on host alpha)".
   std::string describe(Rank rank) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Waiting for what a GPU writes: it rings no doorbell, so the host has to look.
+/// Waiting for a GPU's writes: a GPU rings no doorbell, so the host has to poll.
 #pragma once
 
 #include <sched.h>
@@ -9,12 +9,11 @@
 
 namespace weir::core {
 
-/// What a communicator's streams get at its end to become empty; less after an abort, when they may hang for
-/// other reasons.
+/// Time for a communicator's streams to drain at its end; ns. Shorter after an abort, since they may hang.
 inline constexpr int64_t kStreamEndNs = 2'000'000'000;
 
-/// Calls look() until it is true, giving the core away between looks, then with naps of 50 us; look() gets
-/// the number of naps taken.
+/// Calls look() until it returns true, first with sched_yield() between calls, then with sleeps of 50 us;
+/// look() gets the number of sleeps so far.
 template <typename Look>
 void poll_until(Look look) {
   constexpr int kYields = 1000;

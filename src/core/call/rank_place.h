@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where a rank is. Plain data.
+/// The host and leaf switch of a rank. Plain data.
 #pragma once
 
 namespace weir::core {

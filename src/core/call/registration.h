@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Memory of the user's that peers can map for as long as this lives.
+/// The registration of a user's memory, which peers can map while this object lives.
 ///
-/// Thread-safe to make and to destroy; no operation may be using the memory then.
+/// Construction and destruction are thread-safe; no operation may use the memory during destruction.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace weir::core {
 
 class Registration {
  public:
-  /// `registry` outlives it. Errors: as MemoryRegistry::adopt, where peers cannot map the memory.
+  /// `registry` outlives the registration. Errors: those of MemoryRegistry::adopt, if peers cannot map it.
   static Result<std::unique_ptr<Registration>> make(device::MemoryRegistry& registry, const void* data,
                                                     size_t bytes) {
     Result<device::BlockId> block = registry.adopt(data, bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The host streams and events of a process, by the pointers that callers hold; and where a call stands.
+/// The host streams and events of a process, by the pointers that callers hold, and the stream of a call.
 ///
 /// Thread-safe.
 #pragma once
@@ -15,8 +15,8 @@ struct Streams {
   device::LiveSet<device::HostEvent> events;
 };
 
-/// What a call comes after and before: what is queued on a host stream, or on a stream of a GPU (of which
-/// null is one). Neither: it is done when the call returns.
+/// The stream on which a call is queued: a host stream, or a stream of a GPU (null is a valid one). Neither:
+/// the call is synchronous.
 struct StreamPlace {
   device::HostStream* host = nullptr;
   bool on_gpu = false;

@@ -40,8 +40,7 @@ Result<UniqueId> UniqueId::decode(BytesView bytes) {
   if (in.get<uint64_t>() != kMagic) {
     return refuse(
         "this unique id was not made by weir (ncclGetUniqueId of another library made it, or the bytes are "
-        "damaged); "
-        "all ranks must load the same libnccl");
+        "damaged); all ranks must load the same libnccl");
   }
   if (const auto format = in.get<uint32_t>(); format != kIdFormat) {
     return refuse(
@@ -57,8 +56,7 @@ Result<UniqueId> UniqueId::decode(BytesView bytes) {
   if (sum != checksum(bytes) || !id.root.valid()) {
     return refuse(
         "this unique id was made by weir but damaged on its way (its checksum is wrong); all 128 bytes must "
-        "be "
-        "passed on unchanged");
+        "be passed on unchanged");
   }
   return id;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The 128 bytes by which ranks find each other: where they gather, and a number that tells one bootstrap
-/// from another.
+/// The 128 bytes by which ranks find each other: the address of the root, and a number that identifies the
+/// bootstrap.
 ///
 ///     uint64 magic | uint32 format | uint32 flags | uint64 nonce | SocketAddress root | zeroes | uint64
 ///     checksum
@@ -21,18 +21,18 @@ struct UniqueId {
 
   SocketAddress root;
   uint64_t nonce = 0;
-  bool fixed = false;  ///< from NCCL_COMM_ID: nobody gathers there before rank 0 joins, and the nonce is 0
+  bool fixed = false;  ///< given by NCCL_COMM_ID: its root starts when rank 0 joins, and the nonce is 0
 
   std::array<std::byte, kBytes> encode() const;
-  /// invalid_argument, with a sentence, for bytes of another library, of another format, or damaged ones.
+  /// Returns invalid_argument for bytes of another library or another format, or damaged bytes.
   static Result<UniqueId> decode(BytesView bytes);
 
   bool operator==(const UniqueId&) const = default;
 };
 
-/// All communicators that descend from one unique id belong to one job: their uids share the upper half,
-/// which only those know who have the id, and which listeners ask for (src/net/listener/listener.h). That of
-/// a fixed id is no secret.
+/// All communicators that descend from one unique id belong to one job: their uids share the upper half, the
+/// job key. Only processes that have the id know it, and listeners require it (src/net/listener/listener.h).
+/// The key of a fixed id is no secret.
 uint32_t job_key_of(const UniqueId& id);
 /// A uid of the job with this key; never 0.
 uint64_t uid_in_job(uint32_t job_key, uint64_t number);

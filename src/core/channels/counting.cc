@@ -44,7 +44,7 @@ class CountingReceiver final : public ForwardingReceiver {
 
  private:
   const std::shared_ptr<ChannelCounters> counters_;
-  uint32_t bytes_ = 0;  ///< of the oldest message
+  uint32_t bytes_ = 0;  ///< size of the oldest message
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Ends of channels that count what goes along them, for the recorder.
+/// Channel ends that count messages and bytes for the recorder.
 ///
-/// Thread safety: as of the ends; the counters may be read by any thread.
+/// Thread safety: that of the wrapped ends; any thread may read the counters.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace weir::core {
 
-/// The end itself where `counters` is null.
+/// Wraps an end so that it counts; returns `inner` itself if `counters` is null.
 std::unique_ptr<Sender> counting(std::unique_ptr<Sender> inner, std::shared_ptr<ChannelCounters> counters);
 std::unique_ptr<Receiver> counting(std::unique_ptr<Receiver> inner,
                                    std::shared_ptr<ChannelCounters> counters);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How many bytes peers may have under way to this process (transports/credit_budget.h).
+/// Receive credit: bytes that peers may have in flight to this process (transports/credit_budget.h).
 ///
 /// Pure, thread-safe functions.
 #pragma once
@@ -12,12 +12,12 @@
 
 namespace weir::core {
 
-/// Until the network is known.
+/// Credit before the network's rates are known; bytes.
 uint64_t first_credit(const Options& options);
 
-/// So much as a network of `seconds_per_byte` carries in 1.3 ms: half of what the shallow ports of switches
-/// hold for that long, and enough for a receiver that looks every millisecond. The processes of a host share
-/// it evenly. WEIR_CREDIT says otherwise.
+/// Bytes that a network of `seconds_per_byte` carries in 1.3 ms, divided evenly among the processes of a
+/// host: half of what shallow switch ports buffer in that time, and enough for a receiver that polls every
+/// millisecond. WEIR_CREDIT overrides it.
 uint64_t credit_of(const Options& options, double seconds_per_byte, std::span<const PeerAddress> peers,
                    Rank self);
 

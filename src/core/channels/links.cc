@@ -10,8 +10,8 @@
 namespace weir::core {
 namespace {
 
-/// Polls every end once and drops those that are ready. True if none is left; else, or on an error, `peer` is
-/// one that is not.
+/// Polls every end once and drops those that are ready. True if none is left; otherwise, or on an error, sets
+/// `peer` to one that is not ready.
 template <typename End>
 Result<bool> all_ready(std::vector<std::pair<Rank, End*>>& opening, Rank& peer) {
   for (size_t i = opening.size(); i-- > 0;) {
@@ -49,7 +49,7 @@ Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
   const Route& route = routes_.to(channel.peer);
   const LinkSpec spec{self_, channel.peer, channel.number, sizes_.slots,
                       channel.chunks > 0 ? slot_bytes : kSignalBytes};
-  refused_by_ = channel.peer;  // until it is opened
+  refused_by_ = channel.peer;  // until the opening has succeeded
   if (channel.outgoing && !senders_.contains(key)) {
     auto end = route.transport->open_sender(route.address, spec);
     WEIR_TRY(end.status());

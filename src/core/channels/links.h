@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The open channel ends of a communicator rank: opened on first use, shared by all programs, closed with it.
+/// The open channel ends of a communicator rank: opened on first use, shared by all programs, closed with the
+/// communicator.
 ///
 /// Programs run one after the other and leave their channels empty, so two programs may use the same channel.
 /// Not thread-safe.
@@ -19,35 +20,35 @@ namespace weir::core {
 
 class ProfilerFeed;
 
-/// What channels hold: the same on all ranks of a communicator.
+/// Slots of channels and their sizes: the same on all ranks of a communicator.
 struct SlotSizes {
-  uint32_t slots = 0;       ///< messages
-  uint32_t plan_bytes = 0;  ///< most bytes of a message of a plan
-  uint32_t pair_bytes = 0;  ///< of a send: a rank may have channels to very many others
+  uint32_t slots = 0;       ///< number of messages that a channel holds
+  uint32_t plan_bytes = 0;  ///< slot size for plans; bytes
+  uint32_t pair_bytes = 0;  ///< slot size for sends; bytes. Small, as a rank may have very many channels
 
-  /// As the options say. Where they do not: between hosts a message is much work, whatever its size, so plans
-  /// of ranks on several hosts have room for larger ones. How much of it they take follows from costs
+  /// Sizes from the options, or defaults. A message between hosts has a high fixed cost, so plans of ranks on
+  /// several hosts get larger slots by default; the cost model chooses how much of a slot to use
   /// (cost::Estimate).
   static SlotSizes of(const Options& options, const std::vector<PeerAddress>& peers);
 };
 
 class Links {
  public:
-  /// `profile` may be null: nobody is told of messages. `recorder` may be null: nobody counts them.
+  /// `profile` may be null: messages are not profiled. `recorder` may be null: messages are not counted.
   Links(Rank self, const Routes& routes, const SlotSizes& sizes, ProfilerFeed* profile = nullptr,
         Recorder* recorder = nullptr)
       : self_(self), routes_(routes), sizes_(sizes), profile_(profile), recorder_(recorder) {}
 
-  /// Opens what `channel` needs and was not open, for messages of at most `slot_bytes`: the same whenever it
-  /// is asked for. Never waits for the peer.
+  /// Opens this rank's end of `channel` unless it is open, for messages of at most `slot_bytes`, which must
+  /// be the same in every call for this channel. Never waits for the peer.
   Status open(const exec::Channel& channel, uint32_t slot_bytes);
-  /// True once every open end works.
+  /// True once every open end is ready to carry messages.
   Result<bool> ready();
   /// True if ready() was true since the last open().
   bool settled() const { return opening_senders_.empty() && opening_receivers_.empty(); }
   /// The peer of an end that is not ready yet; REQUIRES: ready() gave false or an error.
   Rank not_ready() const { return not_ready_; }
-  /// The peer of the end that the last open() could not open; -1: it could.
+  /// The peer of the end that the last open() failed to open; -1: it succeeded.
   Rank refused_by() const { return refused_by_; }
 
   Sender* sender(const exec::Channel& channel) const;

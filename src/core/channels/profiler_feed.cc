@@ -20,7 +20,7 @@ namespace abi = drivers::profiler_abi;
 
 constexpr int kChannelEvents = abi::kProxy | abi::kStep;
 
-/// As NCCL calls them.
+/// NCCL's name of the function.
 const char* function_of(const Operation& operation) {
   if (operation.kind == Collective::send_recv) return operation.sends ? "Send" : "Recv";
   return nccl_name(operation.kind);
@@ -56,16 +56,16 @@ drivers::Profiler::Pair described_pair(const Operation& operation) {
 
 }  // namespace
 
-/// Plugins keep tables of so many channels for each collective, and of 16 ends of each.
+/// Number of channels in the plugins' tables for each collective; each has 16 ends.
 constexpr uint32_t kProfiledChannels = 32;
 
-/// The number that plugins are told, the same at both ends. All-to-all over n ranks has 2 (n - 1) ends of one
-/// channel, so those of different pairs get different numbers.
+/// The channel number for plugins, the same at both ends. All-to-all over n ranks has 2 (n - 1) ends of one
+/// channel, so the channels of different pairs get different numbers.
 int told_channel(const LinkSpec& spec) {
   return static_cast<int>((spec.channel + static_cast<uint32_t>(spec.self + spec.peer)) % kProfiledChannels);
 }
 
-/// What both ends of channels tell: a proxy event for the task, a step in it for each message.
+/// The reports of a channel end: a proxy event for the task, and in it a step for each message.
 class ProfilerFeed::ProfiledEnd {
  public:
   ProfiledEnd(ProfilerFeed& profile, const LinkSpec& spec, bool sends)
@@ -73,7 +73,7 @@ class ProfilerFeed::ProfiledEnd {
   virtual ~ProfiledEnd() { std::erase(profile_.busy_, this); }
   ProfiledEnd(const ProfiledEnd&) = delete;
 
-  /// The task is over.
+  /// Ends all events of the task.
   void end() {
     for (const Event step : under_way_) profile_.profiler_->end(step);
     under_way_.clear();
@@ -94,7 +94,7 @@ class ProfilerFeed::ProfiledEnd {
       profiler.state(proxy_, abi::kProxyInProgress);
       profile_.busy_.push_back(this);
     }
-    // A message that takes the slot of another one: that one has been received.
+    // A message that takes the slot of an older one shows that the older one has been received.
     if (under_way_.size() == spec_.slots) end_oldest();
     under_way_.push_back(profiler.step(proxy_, next_++));
     profiler.state(under_way_.back(), sends_ ? abi::kSendGpuWait : abi::kReceiveWait);
@@ -115,7 +115,7 @@ class ProfilerFeed::ProfiledEnd {
   const bool sends_;
   Event proxy_ = nullptr;
   int next_ = 0;
-  bool begun_ = false;  ///< the last one under way is the message that is filled, or waited for
+  bool begun_ = false;  ///< the last event in flight is of the message being filled or awaited
   std::deque<Event> under_way_;
 };
 
@@ -141,7 +141,7 @@ class ProfilerFeed::ProfiledSender final : public ForwardingSender, private Prof
 
  private:
   void published(uint32_t bytes) {
-    move_step(abi::kSendPeerWait);  // not long: a slot is had only where the peer has room
+    move_step(abi::kSendPeerWait);  // ends at once: a slot is available only if the peer has a free one
     move_step(abi::kSendWait, bytes);
     leave_step();
   }
@@ -236,7 +236,7 @@ void ProfilerFeed::begin_pairs() {
   }
 }
 
-/// Steps end before their proxies, and these before what they are for.
+/// Steps end before their proxies, and proxies before their collective or pair.
 void ProfilerFeed::end_task() {
   for (ProfiledEnd* const end : busy_) end->end();
   busy_.clear();
@@ -247,7 +247,7 @@ void ProfilerFeed::end_task() {
   task_.clear();
 }
 
-/// The event that what goes along a channel belongs to: of several sends to one rank, the first.
+/// The parent event of a channel's events: for several sends to one rank, the first send's.
 ProfilerFeed::Event ProfilerFeed::parent_for(Rank peer, bool sends) const {
   const auto found = std::ranges::find_if(task_, [&](const Begun& begun) {
     const Operation& operation = operations_[begun.index];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a profiler plugin of NCCL is told of a communicator: groups, collectives, sends and receives, what
-/// goes along each channel in them, and each message.
+/// Reports a communicator's events to an NCCL profiler plugin: groups, collectives, sends and receives, the
+/// channels' part in them, and each message.
 ///
-/// Not thread-safe: belongs to the thread that carries operations out. Outlives the ends of channels that it
-/// has decorated.
+/// Not thread-safe: belongs to the thread that carries operations out. Outlives the channel ends that it has
+/// decorated.
 #pragma once
 
 #include <memory>
@@ -23,26 +23,26 @@ class Bootstrap;
 
 class ProfilerFeed {
  public:
-  /// Of the plugin that the options name; null where there is none, or where it cannot be had, which is a
-  /// warning. `name`: of the communicator.
+  /// A feed for the plugin that the options name; null if they name none, or, with a warning, if it cannot be
+  /// loaded. `name`: the communicator's.
   static std::unique_ptr<ProfilerFeed> of(const Options& options, const Bootstrap& bootstrap,
                                           const std::string& name);
   explicit ProfilerFeed(std::unique_ptr<drivers::Profiler> profiler) : profiler_(std::move(profiler)) {}
 
-  /// From now on; what was done before is nobody's.
+  /// Starts the reports; earlier events are not reported.
   void start() { started_ = true; }
 
-  /// Operations that belong together begin, and end; whatever of them has not ended does then.
+  /// Report that a group of operations begins and ends; the end also ends the operations that have not ended.
   void begin_group(std::span<const Operation> operations);
   void end_group();
-  /// operations[index] begins. `algorithm`: of the catalogue; empty: the exchange.
+  /// Reports that operations[index] begins. `algorithm`: its name in the catalogue; empty: shm collectives.
   void begin_collective(size_t index, uint64_t sequence, std::string_view algorithm, size_t channels);
-  /// All sends and receives of the group do.
+  /// Reports that all sends and receives of the group begin.
   void begin_pairs();
-  /// What was begun last is done.
+  /// Reports the end of the last begun collective or of the pairs.
   void end_task();
 
-  /// Ends of channels that tell of their messages.
+  /// Wrap channel ends so that they report their messages.
   std::unique_ptr<Sender> profiled(std::unique_ptr<Sender> inner, const LinkSpec& spec);
   std::unique_ptr<Receiver> profiled(std::unique_ptr<Receiver> inner, const LinkSpec& spec);
 
@@ -52,7 +52,7 @@ class ProfilerFeed {
   class ProfiledSender;
   class ProfiledReceiver;
 
-  /// Of operations[index] that was begun.
+  /// The event of the begun operations[index].
   struct Begun {
     size_t index;
     Event event;
@@ -61,12 +61,12 @@ class ProfilerFeed {
 
   const std::unique_ptr<drivers::Profiler> profiler_;
   bool started_ = false;
-  std::span<const Operation> operations_;  ///< none: nothing is told
+  std::span<const Operation> operations_;  ///< operations of the group; empty: no reports
   Event group_call_ = nullptr;
   Event group_ = nullptr;
-  std::vector<Event> calls_;        ///< by operation
-  std::vector<Begun> task_;         ///< what is under way
-  std::vector<ProfiledEnd*> busy_;  ///< ends that have told something of the task
+  std::vector<Event> calls_;        ///< API events, by operation
+  std::vector<Begun> task_;         ///< operations in flight
+  std::vector<ProfiledEnd*> busy_;  ///< ends that have reported events of the task
 };
 
 }  // namespace weir::core

@@ -34,7 +34,7 @@ Result<std::shared_ptr<TransportAddresses>> read_addresses(const std::vector<Byt
       }
     }
     if (!reader.ok())
-      return Status(Code::remote_error, fmt::format("rank {} published broken transport addresses", rank));
+      return Status(Code::remote_error, fmt::format("rank {} published malformed transport addresses", rank));
   }
   return addresses;
 }
@@ -49,14 +49,14 @@ Result<std::shared_ptr<TransportAddresses>> exchange_addresses(Bootstrap& bootst
   return (*all)->derive<TransportAddresses>([&] { return read_addresses((*all)->by_rank(), transports); });
 }
 
-/// What this rank found out about its peers, transport by transport.
+/// Which peers this rank reaches, and by which transports.
 class Trials {
  public:
   Trials(const Transports& transports, const TransportAddresses& addresses)
       : transports_(transports), addresses_(addresses), found_(addresses.size()) {}
 
-  /// Tries the transports towards every peer in turn, those that were tried left out. REQUIRES: `all`, or no
-  /// trial before: up to the first that reaches it.
+  /// Tests the transports towards every peer that were not tested before: all of them, or, without `all`, up
+  /// to the first that reaches the peer. REQUIRES: `all`, or no call before.
   void run(bool all) {
     for (size_t p = 0; p < addresses_.size(); ++p) {
       Found& found = found_[p];
@@ -87,17 +87,17 @@ class Trials {
   struct Found {
     uint32_t bits = 0;
     size_t tried = 0;
-    size_t costs = 0;  ///< the transport of `cost`
+    size_t costs = 0;  ///< index of the transport that `cost` is for
     Cost cost;
   };
 
   const Transports& transports_;
   const TransportAddresses& addresses_;
-  std::vector<Found> found_;  ///< by peer
+  std::vector<Found> found_;  ///< results by peer
 };
 
-/// What one rank found, in runs of peers that look alike; peers in an order in which those of a process and
-/// of a host follow each other, so that there are few runs.
+/// One rank's results, as runs of peers with equal bits. Peers are ordered by host and process, so that there
+/// are few runs.
 class Row {
  public:
   static Bytes encode(const Trials& trials, const std::vector<Rank>& order) {
@@ -117,7 +117,7 @@ class Row {
       runs_.push_back({bits, in.get<uint32_t>()});
     }
   }
-  /// 0 for places that were not told of.
+  /// 0 for positions that the row does not contain.
   uint32_t bits(size_t place) const {
     const auto run = std::ranges::upper_bound(runs_, place, {}, &Run::end);
     return run != runs_.end() ? run->bits : 0;
@@ -126,17 +126,17 @@ class Row {
  private:
   struct Run {
     uint32_t bits;
-    uint32_t end;  ///< place after the last
+    uint32_t end;  ///< position after the last of the run
   };
   std::vector<Run> runs_;
 };
 
-/// What all ranks found.
+/// The results of all ranks.
 struct Matrix {
-  std::shared_ptr<std::vector<Row>> rows;  ///< by rank
+  std::shared_ptr<std::vector<Row>> rows;  ///< rows by rank
   size_t own_place = 0;
 
-  /// The transports by which that rank reaches this one.
+  /// Bits of the transports by which `peer` reaches this rank.
   uint32_t towards_self(size_t peer) const { return (*rows)[peer].bits(own_place); }
 };
 
@@ -162,8 +162,8 @@ Result<Matrix> gather_bits(Bootstrap& bootstrap, const Trials& trials) {
   return Matrix{*rows, static_cast<size_t>(std::ranges::find(order, bootstrap.rank()) - order.begin())};
 }
 
-/// Whether every pair has a transport that both sides can use. Each rank looks at its own pairs; all must
-/// decide alike.
+/// Whether every pair has a transport that both sides can use. Each rank checks its own pairs; the result is
+/// exchanged, so that all ranks decide alike.
 Result<bool> all_connected(Bootstrap& bootstrap, const Trials& trials, const Matrix& matrix) {
   bool own = true;
   for (size_t p = 0; p < matrix.rows->size(); ++p)
@@ -186,7 +186,7 @@ Status no_transport(const Transports& transports, const Trials& trials, Rank sel
                            reach.ok ? "the peer could not reach this rank" : reach.why_not);
   }
   return {Code::system_error,
-          fmt::format("no transport between rank {} and rank {} ({})", self, peer, reasons)};
+          fmt::format("no transport connects rank {} and rank {} ({})", self, peer, reasons)};
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Which transport each pair of ranks uses: the first of the list that both sides can use.
 ///
-/// Every rank publishes the transport addresses of all its transports, tries every peer, and publishes what
-/// it found; a pair uses a transport only if both ends said yes, so the two always agree. At first each tries
-/// a peer only up to the first transport that works; if that leaves a pair without one, all try all. Not
-/// thread-safe.
+/// Every rank publishes the addresses of all its transports, tests every peer, and publishes the results; a
+/// pair uses a transport only if both ends can reach each other by it, so the two always agree. At first each
+/// rank tests a peer only up to the first transport that works; if that leaves a pair without one, all test
+/// all. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace weir::core {
 
 struct Route {
   Transport* transport = nullptr;
-  BytesView address;  ///< the peer's, for `transport`; lasts as long as the routes
+  BytesView address;  ///< the peer's address for `transport`; valid as long as the routes
   Cost cost;
 };
 
@@ -33,12 +33,12 @@ class Routes {
   bool all_map() const;
   /// True if every message rings the receiver's doorbell.
   bool all_ring() const;
-  /// "shm 3, tcp 4": transports and how many peers use each (this rank left out).
+  /// "shm 3, tcp 4": transports with their number of peers (without this rank).
   std::string summary(Rank self) const;
 
  private:
   std::shared_ptr<const std::vector<std::vector<Bytes>>>
-      addresses_;  ///< of all ranks; one for those of a process
+      addresses_;  ///< addresses of all ranks; shared by the ranks of a process
   std::vector<Route> routes_;
 };
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How much a caller may queue ahead: a limit on a communicator's operations that are queued or under way,
-/// and on their bytes.
+/// Limits the number and the bytes of a communicator's operations that are queued or in flight.
 ///
-/// What the rate limiter of FSDP does for its gathers (limit_all_gathers): a caller that would exceed a limit
-/// waits in its call. The window slides, so that it waits for the oldest operations only; or, to compare, it
-/// is flushed: then it waits until nothing is left, as that limiter's first version did. One operation may
-/// always go, however large.
+/// Works as the rate limiter of FSDP for its gathers (limit_all_gathers): a caller that would exceed a limit
+/// waits in its call. By default the window slides: the caller waits only for the oldest operations. With
+/// `flushes`, for comparison, it waits for all of them, as that limiter's first version did. A single
+/// operation is always admitted, however large.
 ///
-/// Thread-safe. All ranks that issue their operations in the same order, which communicators ask for anyway,
-/// go on: an operation that is waited for was issued before.
+/// Thread-safe. Cannot deadlock if all ranks issue their operations in the same order, which communicators
+/// require anyway: a call waits only for operations issued before.
 #pragma once
 
 #include <condition_variable>
@@ -23,16 +22,16 @@ namespace weir::core {
 class Admission {
  public:
   struct Limits {
-    uint64_t bytes = 0;       ///< of the larger buffer of each operation; 0: any
-    uint64_t operations = 0;  ///< 0: any
+    uint64_t bytes = 0;       ///< limit on the bytes of the larger buffers; 0: none
+    uint64_t operations = 0;  ///< limit on the number of operations; 0: none
     bool flushes = false;
   };
   struct Counters {
-    uint64_t waits = 0;  ///< calls that had to wait
+    uint64_t waits = 0;  ///< number of calls that had to wait
     uint64_t most_bytes = 0;
     uint64_t most_operations = 0;
   };
-  /// What one call or group queues.
+  /// The operations that one call or group queues.
   struct Load {
     uint64_t bytes = 0;
     uint64_t operations = 0;
@@ -43,9 +42,9 @@ class Admission {
   bool limits_any() const { return limits_.bytes != 0 || limits_.operations != 0; }
   /// Waits until the load may be queued, or until abort().
   void enter(const Load& load);
-  /// The load is done, or has failed.
+  /// Call it when the load has finished or failed.
   void leave(const Load& load);
-  /// Lets everybody in from now on.
+  /// Admits all callers from now on.
   void abort();
   Counters counters() const;
 
@@ -60,7 +59,7 @@ class Admission {
   bool aborted_ = false;
 };
 
-/// Of operations among so many ranks.
+/// The load of operations of a communicator with `ranks` ranks.
 Admission::Load load_of(std::span<const Operation> operations, int ranks);
 
 }  // namespace weir::core

@@ -201,7 +201,7 @@ Status Communicator::join_shrunk() {
   if (parent.suspended()) return suspended_status();
   if (parent.resources_ == nullptr) {
     const Status why = parent.state();
-    return {Code::invalid_usage, "the communicator never met its ranks, so there is none to shrink" +
+    return {Code::invalid_usage, "the communicator was never connected to its ranks and cannot be shrunk" +
                                      (why.ok() ? std::string() : ": " + why.message())};
   }
   if (shrunk_->after_failure)
@@ -262,7 +262,7 @@ Status Communicator::run_in_order(std::span<const Operation> operations, device:
   }
   stream->submit([share = std::move(share)]() mutable { return carry_out({&share, 1}); });
   if (config_.blocking) return {};
-  return {Code::in_progress, "the operation goes on in the background"};
+  return {Code::in_progress, "the operation continues in the background"};
 }
 
 Status Communicator::carry_out(std::span<Share> shares) {
@@ -284,7 +284,7 @@ Status Communicator::carry_out(std::span<Share> shares) {
 
 Status Communicator::finalize() {
   finalizing_.store(true);
-  if (!config_.blocking && !all_done()) return {Code::in_progress, "operations are under way"};
+  if (!config_.blocking && !all_done()) return {Code::in_progress, "operations are in flight"};
   wait_idle();
   return state();
 }
@@ -322,7 +322,7 @@ Status Communicator::revoke() {
 Status Communicator::state() const {
   std::lock_guard lock(mutex_);
   if (state_.ok() && !config_.blocking && (finalizing_.load() ? !all_done() : in_background_.load() != 0))
-    return {Code::in_progress, "operations are under way"};
+    return {Code::in_progress, "operations are in flight"};
   // What another rank has told, to one that is in no call.
   if (state_.ok() && resting_ != nullptr) return resting_->activity().status();
   if (state_.ok() && code_.load(std::memory_order_relaxed) == 0 && resources_ != nullptr)
@@ -334,7 +334,7 @@ Result<NetCounters> Communicator::net_counters() const {
   {
     std::lock_guard lock(mutex_);  // it may be suspended meanwhile
     if (state_.code() == Code::in_progress)
-      return Status(Code::invalid_usage, "the communicator is being set up; there is nothing to count yet");
+      return Status(Code::invalid_usage, "the communicator is being set up and has no counters yet");
     if (resources_ != nullptr) {
       NetCounters all;
       for (const auto& transport : resources_->transports) all += transport->counters();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A communicator: one rank's view of a set of ranks that do collectives together.
+/// A communicator: one rank's view of a set of ranks that run collectives together.
 ///
-/// Life: constructed, it knows nothing of its peers; connect() meets them (bootstrap, transports); run()
-/// carries out operations; finalize() waits for what is under way; the destructor frees.
+/// Life: the constructor contacts no peer; connect() sets up the connections (bootstrap, transports); run()
+/// carries out operations; finalize() waits for operations in flight; the destructor frees all resources.
 ///
 /// Threads: one thread at a time may call connect, run, finalize and split from it. state(), net_counters(),
-/// abort(), rank() and size() may be called from any thread at any time, also while another is inside
-/// connect() or run(), and abort() makes that other thread return soon with an error. Streams carry
-/// operations out on threads of their own.
+/// abort(), rank() and size() may be called from any thread at any time, even while another thread is inside
+/// connect() or run(); abort() makes that thread return soon with an error. Streams carry operations out on
+/// their own threads.
 #pragma once
 
 #include <atomic>
@@ -236,7 +236,7 @@ class Communicator {
   std::unique_ptr<device::HostStream> background_;
 };
 
-/// Where an operation of a group goes.
+/// The communicator and stream of an operation in a group.
 struct Target {
   Communicator* communicator = nullptr;
   StreamPlace place;
@@ -244,9 +244,9 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
-/// Carries out what one thread issued in one group, targets[i] telling where operations[i] goes: one or
-/// several communicators of this process. Their ranks may depend on each other, so they advance together.
-/// Streams as in Communicator::run. REQUIRES: at least one operation.
+/// Carries out the operations of one thread's group on one or several communicators of this process;
+/// targets[i] is the target of operations[i]. The communicators may depend on each other, so they advance
+/// together. Streams as in Communicator::run. REQUIRES: at least one operation.
 Status launch_group(std::span<const Target> targets, std::span<const Operation> operations);
 
 }  // namespace weir::core

@@ -49,11 +49,11 @@ Status Communicator::make_device_collectives() {
   }
   const std::string size = bytes_words(static_cast<double>(joined->access->segment_bytes()));
   if (joined->access->by_streams()) {
-    WEIR_INFO(init, "GPUs: rank {} does collectives by operations of streams on {}, with {} of its memory",
+    WEIR_INFO(init, "GPUs: rank {} runs collectives as stream operations on {}, using {} of its memory",
               rank_, gpu_->description(), size);
   } else {
     WEIR_INFO(
-        init, "GPUs: rank {} does collectives by kernels on {}, with {} of its memory, in up to {} blocks{}",
+        init, "GPUs: rank {} runs collectives as kernels on {}, using {} of its memory and up to {} blocks{}",
         rank_, gpu_->description(), size, joined->access->blocks(), proxied_words(joined->access->proxied()));
   }
   std::vector<Rank> everybody;

@@ -14,7 +14,7 @@ namespace {
 struct Wish {
   int32_t ranks = 0;
   bool coordinates = false;
-  std::array<std::byte, UniqueId::kBytes> id{};  ///< of the coordinator
+  std::array<std::byte, UniqueId::kBytes> id{};  ///< the coordinator's id
 };
 
 Status refused(const std::string& what) { return {Code::invalid_argument, "ncclCommGrow : " + what}; }
@@ -25,19 +25,19 @@ Result<UniqueId> agreed_id(const std::vector<Wish>& wishes) {
   for (size_t rank = 0; rank < wishes.size(); ++rank) {
     const int own = static_cast<int>(rank);
     if (wishes[rank].ranks != wishes[0].ranks)
-      return refused(fmt::format("rank {} says that there will be {} ranks, rank 0 says {}", rank,
-                                 wishes[rank].ranks, wishes[0].ranks));
+      return refused(fmt::format("nRanks is {} on rank {}, but {} on rank 0; expected the same on all ranks",
+                                 wishes[rank].ranks, rank, wishes[0].ranks));
     if (!wishes[rank].coordinates) continue;
     if (coordinator >= 0 && wishes[rank].id != wishes[static_cast<size_t>(coordinator)].id)
       return refused(fmt::format(
-          "ranks {} and {} have given different ids; expected that of ncclCommGetUniqueId from one rank",
+          "ranks {} and {} passed different ids; expected the id that one rank got from ncclCommGetUniqueId",
           coordinator, own));
     if (coordinator < 0) coordinator = own;
   }
   if (coordinator < 0)
     return refused(
-        "none of the communicator's ranks has given an id; expected that of ncclCommGetUniqueId from one of "
-        "them");
+        "no rank of the communicator passed an id; expected one of them to pass the id that it got from "
+        "ncclCommGetUniqueId");
   return UniqueId::decode(wishes[static_cast<size_t>(coordinator)].id);
 }
 

@@ -48,7 +48,7 @@ Result<double> seconds_of(const Operation& operation, Resources& resources) {
   const cost::Estimate& best = table.at(bytes).best;
   if (best.entry == nullptr)
     return Status(Code::internal_error,
-                  "there is no plan for " + describe(operation) + ", and so no time that it takes");
+                  "there is no plan for " + describe(operation) + ", so its time cannot be predicted");
   return table.seconds(best.entry->algorithm, bytes) + copies;
 }
 
@@ -59,8 +59,8 @@ Result<double> Communicator::predict(std::span<const Operation> operations) cons
   if (resources_->gpus_somewhere)
     return Status(
         Code::invalid_usage,
-        "ncclGroupSimulateEnd is not offered where a rank uses a GPU: what operations cost there is not "
-        "known; measure them");
+        "ncclGroupSimulateEnd does not support communicators in which a rank uses a GPU: the costs of "
+        "operations are not known there; measure them instead");
   double seconds = 0;
   PairTime pairs(*resources_);
   for (const Operation& operation : operations) {

@@ -60,8 +60,9 @@ Result<Communicator::Begun> Communicator::begin_staged(std::vector<Operation> op
   if (std::ranges::any_of(operations, [](const Operation& operation) {
         return operation.bias != nullptr || operation.side != Operation::Side::none;
       }))
-    return Status(Code::invalid_usage,
-                  "biases and one-sided calls need ranks on host memory only, and some rank uses a GPU");
+    return Status(
+        Code::invalid_usage,
+        "biases and one-sided calls require all ranks to be on host memory, but some rank uses a GPU");
   auto prepared = staged_->prepare(operations, places);
   WEIR_TRY(prepared.status());
   Begun begun{std::move(*prepared), std::move(places), nullptr};
@@ -96,7 +97,7 @@ Status Communicator::end_staged(const Begun& begun) {
   if (begun.launch->on_gpu) return {};
   for (const StreamPlace& place : begun.places)
     if (place.host != nullptr) begun.done->hold(place.host);
-  if (!config_.blocking) return {Code::in_progress, "the operation goes on in the background"};
+  if (!config_.blocking) return {Code::in_progress, "the operation continues in the background"};
   const auto& places = begun.places;
   if (std::none_of(places.begin(), places.end(), [](const StreamPlace& p) { return p.host == nullptr; }))
     return {};

@@ -17,8 +17,8 @@ Status Communicator::suspend() {
   if (resources_->gpus_somewhere)
     return {
         Code::invalid_usage,
-        "ncclCommSuspend is not offered where a rank uses a GPU, whose graphs may hold the memory; destroy "
-        "the communicator and make it again later"};
+        "ncclCommSuspend does not support communicators in which a rank uses a GPU, whose graphs may hold "
+        "the memory; destroy the communicator and create it again later"};
   return run_step_in_order(&Communicator::suspend_now, "the communicator is being suspended");
 }
 
@@ -65,8 +65,7 @@ Status Communicator::suspend_now() {
     code_.store(static_cast<int>(Code::invalid_usage), std::memory_order_release);
   }
   left.reset();
-  WEIR_INFO(init, "rank {} is suspended and has given {} back", rank_,
-            bytes_words(static_cast<double>(bytes)));
+  WEIR_INFO(init, "rank {} is suspended and has released {}", rank_, bytes_words(static_cast<double>(bytes)));
   return {};
 }
 

@@ -15,8 +15,8 @@
 namespace weir::core {
 namespace {
 
-/// Runs every job on a thread of its own: each may wait for the others. The first error in job order;
-/// in_progress if that is the worst there is.
+/// Runs every job on its own thread, since each may wait for the others. Returns the first error in job
+/// order, or in_progress if there is no error but a job in progress.
 Status run_side_by_side(const std::vector<std::function<Status()>>& jobs) {
   std::vector<Status> results(jobs.size());
   std::vector<std::thread> threads;
@@ -61,8 +61,8 @@ Status Group::end(const std::function<Status()>& outermost) {
 Status Group::predict(double& seconds) {
   if (!jobs_.empty())
     return {Code::invalid_usage,
-            "ncclGroupSimulateEnd : the group holds communicator set-up (init, split), whose time nobody "
-            "predicts; expected communication only"};
+            "ncclGroupSimulateEnd : the group holds communicator set-up (init, split), whose time cannot "
+            "be predicted; expected communication only"};
   std::vector<std::pair<const Communicator*, std::vector<Operation>>> parts;
   for (size_t i = 0; i < targets_.size(); ++i) {
     const Communicator* const communicator = targets_[i].communicator;
@@ -91,7 +91,8 @@ Status Group::carry_out() {
   return operations_.empty() ? Status() : launch_group(targets_, operations_);
 }
 
-/// Nobody else can bring what a rank wants of itself.
+/// A rank's sends to itself and its receives from itself must match within the group, or it would wait
+/// forever.
 Status Group::check_own_pairs() const {
   std::map<const Communicator*, std::pair<int, int>> own;  // sends and receives
   for (size_t i = 0; i < operations_.size(); ++i) {

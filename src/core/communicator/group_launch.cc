@@ -12,18 +12,19 @@ namespace weir::core {
 using device::HostEvent;
 using device::HostStream;
 
-/// A group over several places: what each communicator got, carried out so that they may wait for each other.
+/// The launch of a group over several communicators or streams: all advance together, since they may wait for
+/// each other.
 class GroupLaunch {
  public:
   GroupLaunch(std::span<const Target> targets, std::span<const Operation> operations);
   Status run();
 
  private:
-  /// What one communicator got in a group.
+  /// One communicator's operations in a group.
   struct Part {
     Communicator* communicator;
     std::vector<Operation> operations;
-    std::vector<StreamPlace> places;  ///< in order of first use; the first one carries the operations out
+    std::vector<StreamPlace> places;  ///< ordered by first use; the first one carries the operations out
   };
 
   Status begin_device_collectives();
@@ -34,7 +35,7 @@ class GroupLaunch {
   Status run_on_streams();
   Status run_on_stream(HostStream* stream, std::span<Part> parts);
 
-  std::vector<Part> parts_;  ///< without those begun
+  std::vector<Part> parts_;  ///< parts that have not begun
   std::vector<std::pair<Communicator*, Communicator::Begun>> begun_;
   std::vector<std::pair<Communicator*, DeviceCollectives::Call>> queued_;
 };
@@ -63,7 +64,7 @@ Status GroupLaunch::run() {
   return status.ok() || (status.code() == Code::in_progress && !ended.ok()) ? ended : status;
 }
 
-/// Kernels of all communicators are queued before any stream waits for one: they wait for each other.
+/// Queues the kernels of all communicators before any stream waits for one, since they wait for each other.
 Status GroupLaunch::begin_device_collectives() {
   for (Part& part : parts_) {
     const auto rest = std::stable_partition(
@@ -103,7 +104,7 @@ Status GroupLaunch::end_device_collectives() {
   return worst;
 }
 
-/// All streams of GPUs come to the beginning of the group before any of them waits for its end: communicators
+/// Queues the group's beginning on all GPU streams before any of them waits for its end, since communicators
 /// may share a stream.
 Status GroupLaunch::begin_staged() {
   const auto rest = std::stable_partition(parts_.begin(), parts_.end(), [](const Part& part) {
@@ -118,7 +119,7 @@ Status GroupLaunch::begin_staged() {
   return {};
 }
 
-/// In turns: what one communicator waits for may be what another one brings in its next step.
+/// Ends the communicators step by step in rotation: one may wait for what another's next step sends.
 Status GroupLaunch::end_staged() {
   for (bool more = true; more;) {
     more = false;
@@ -132,7 +133,7 @@ Status GroupLaunch::end_staged() {
   return worst;
 }
 
-/// Of communicators that are not blocking each goes on in its own background.
+/// Runs non-blocking communicators, each on its own background stream.
 Status GroupLaunch::run_in_background() const {
   Status worst;
   for (const Part& part : parts_) {
@@ -142,7 +143,7 @@ Status GroupLaunch::run_in_background() const {
   return worst;
 }
 
-/// Communicators on one stream (or on none) advance together on its thread, since they may wait for each
+/// Runs communicators that share a stream (or have none) together on its thread, since they may wait for each
 /// other.
 Status GroupLaunch::run_on_streams() {
   while (!parts_.empty()) {
@@ -159,7 +160,7 @@ Status GroupLaunch::run_on_stream(HostStream* stream, std::span<Part> parts) {
   std::vector<Communicator::Share> shares;
   for (Part& part : parts) {
     shares.push_back(part.communicator->queue(std::move(part.operations)));
-    for (const StreamPlace& other : part.places) {  // what is queued there already comes first
+    for (const StreamPlace& other : part.places) {  // operations queued on it before come first
       HostEvent before;
       before.record(other.host);
       if (other.host != stream) before.hold(stream);

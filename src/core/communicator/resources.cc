@@ -21,20 +21,21 @@
 namespace weir::core {
 namespace {
 
-/// Scratch that peers may read, for plans that pull: behind the exchange's part of the exchange area, so that
-/// a plan and an exchange that follow each other never use the same bytes.
+/// Scratch that peers may read, for plans that pull. It lies behind the exchange area's part for shm
+/// collectives, so that a plan and a shm collective that follow each other never use the same bytes.
 constexpr size_t kSharedScratchBytes = size_t{1} << 20;
 
-/// Where ranks share cores, the second stage of the direct way costs a round of switches: it pays later.
+/// Minimum size for direct access if ranks share cores: its second stage costs a round of context switches,
+/// so it pays only for larger buffers.
 constexpr size_t kDirectBytesWhenCrowded = size_t{16} << 10;
 
-/// Looks of a rank that shares its core, in an exchange: what is just on its way from all others comes sooner
-/// than a switch there and back. Along a channel it does not pay.
+/// Polls of a rank that shares its core, in a shm collective: data that all others are just sending arrives
+/// sooner than two context switches take. Polling a channel does not pay.
 constexpr uint32_t kSpinsWhenCrowded = 5;
 
-/// Spinning is for ranks that have a core each; the others give theirs to whom they wait for. And the more
-/// there are, the less often each looks before it leaves the core to those who have work.
-WaitPolicy patience(int ranks, int cores, const Options& asked, uint32_t spins_when_crowded) {
+/// How a rank waits: it spins only if each rank has its own core; otherwise it yields the core to the rank
+/// that it waits for. The more ranks share the cores, the fewer polls each makes before it blocks.
+WaitPolicy wait_policy(int ranks, int cores, const Options& asked, uint32_t spins_when_crowded) {
   constexpr int kLooksPerCore = 20'000;
   WaitPolicy policy;
   if (ranks > cores) policy.spins = spins_when_crowded;
@@ -59,7 +60,7 @@ Result<std::unique_ptr<Segment>> make_segment(const Bootstrap& bootstrap, size_t
   return Segment::create(spec);
 }
 
-/// The segments of all ranks in this address space; nothing where they cannot all be here, or are too many.
+/// Maps the segments of all ranks; empty if some cannot be mapped, or if they are too many.
 Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watchdog) {
   IslandViews island;
   if (routes.size() == 1 || routes.size() > exec::ShmCollectives::kMostRanks || !routes.all_map())
@@ -87,11 +88,11 @@ std::string exchanged_words(const std::bitset<kCollectives>& exchanged) {
     all = all && exchanged[i] == exec::ShmCollectives::does(kind);
   }
   if (names.empty()) return "";
-  return fmt::format(", {} by exchange through shared memory", all ? "collectives" : names);
+  return fmt::format(", {} through shared memory", all ? "collectives" : names);
 }
 
-/// Gives the layout the network between hosts, where each has one rank and all bandwidths are known: what is
-/// inside a host of several ranks is in no figures that plans and costs could use.
+/// Adds the network between hosts to the layout if each host has one rank and all bandwidths are known. With
+/// several ranks per host, the links inside hosts have no known bandwidths that plans and costs could use.
 void join_hosts(const JobTopology& cluster, algorithms::Layout& layout) {
   if (cluster.hosts.size() < 2 || cluster.hosts.size() > cost::NetworkLinks::kMostPlaces) return;
   auto network = algorithms::network_of(cluster.graph, cluster.hosts);
@@ -102,7 +103,7 @@ void join_hosts(const JobTopology& cluster, algorithms::Layout& layout) {
 
 /// One line per ring of ranks, as NCCL has one per channel.
 void log_rings(const algorithms::Layout& layout) {
-  constexpr size_t kMostShown = 32;  // ranks
+  constexpr size_t kMostShown = 32;  // number of ranks shown
   for (size_t number = 0; number < layout.rings.size(); ++number) {
     std::string ranks;
     for (const Rank place : std::span(layout.rings[number]).first(std::min(kMostShown, layout.order.size())))
@@ -112,7 +113,7 @@ void log_rings(const algorithms::Layout& layout) {
   }
 }
 
-/// What all have told, for the ranks of this process, of which `self` is one.
+/// The table from the infos of all ranks, for the ranks of this process; `self` is one of them.
 Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all,
                                                    const std::vector<PeerAddress>& peers, Rank self) {
   const SocketAddress& own = peers[static_cast<size_t>(self)].listener;
@@ -157,7 +158,7 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   auto island = view_island(*c.routes, self, c.bootstrap->watchdog());
   WEIR_TRY(island.status());
   c.tuner = tuner_for(options, *c.bootstrap);
-  // All meet once more: nobody is done, and may leave, before everybody has mapped its segment.
+  // One more exchange: no rank may finish, and unmap its segment, before all ranks have mapped it.
   WEIR_TRY(c.meet(runtime, config, gpu));
   c.join_island(runtime, island->exchange_areas, island->doorbells);
   const algorithms::Layout layout = c.layout();
@@ -184,8 +185,8 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   dependencies.watchdog = &c.bootstrap->watchdog();
   dependencies.rings = c.routes->all_ring();
   dependencies.doorbell = dependencies.rings ? c.segment->view().doorbell : nullptr;
-  dependencies.patience = patience(c.local_ranks, c.local_cores, options, 0);
-  dependencies.shm_patience = patience(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
+  dependencies.patience = wait_policy(c.local_ranks, c.local_cores, options, 0);
+  dependencies.shm_patience = wait_policy(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
   dependencies.check = options.check;
   c.execution = std::make_unique<Execution>(dependencies);
   c.one_sided->watch(c.execution->aborted());
@@ -194,7 +195,7 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   return made;
 }
 
-/// Makes the transports, and agrees with all ranks on who uses which.
+/// Makes the transports, and agrees with all ranks on the transport of each pair.
 Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu) {
   NearestPorts nearest;
   if (gpu != nullptr) {
@@ -221,7 +222,7 @@ Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, co
   return {};
 }
 
-/// Makes the collectives through shared memory, where all ranks can address each other's segments.
+/// Makes the shm collectives, if all ranks can map each other's segments.
 void Resources::join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,
                             const std::vector<Doorbell*>& doorbells) {
   exchanged = exchange_areas.empty() ? std::bitset<kCollectives>() : peer_table->shared_settings.exchanged();
@@ -234,7 +235,7 @@ void Resources::join_island(Runtime& runtime, const std::vector<exec::ExchangeAr
       std::make_unique<exec::ShmCollectives>(self, exchange_areas, doorbells, *allocations, limits);
 }
 
-/// All tell each other where they run and, one per host, what that is made of.
+/// Exchanges the ranks' PeerInfo and, from one rank per host, the host's topology.
 Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu* gpu) {
   const std::vector<PeerAddress>& peers = bootstrap->peers();
   const Rank self = bootstrap->rank();
@@ -264,7 +265,7 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   peer_table = std::move(*derived);
   const JobTopology& cluster = peer_table->cluster;
   gpus_somewhere = std::ranges::any_of(peer_table->peer_infos, &PeerInfo::uses_gpu);
-  WEIR_INFO(init, "rank {} of {} works with {}", self, bootstrap->size(),
+  WEIR_INFO(init, "rank {} of {} uses {}", self, bootstrap->size(),
             gpu != nullptr ? gpu->description() : "host memory");
   count_neighbours();
   if (self == 0) WEIR_INFO(init, "Topology: {}", topology::summary_of(cluster.graph));
@@ -294,15 +295,15 @@ void Resources::count_neighbours() {
   }
 }
 
-/// As the cluster is, and as rank 0's file and words say.
+/// The layout of the job's topology, adapted to rank 0's graph file and options.
 algorithms::Layout Resources::layout() const {
   algorithms::Layout layout = algorithms::layout_of(peer_table->cluster.graph, peer_table->cluster.hosts);
   if (!peer_table->shared_settings.graphs.empty()) {
     const auto rings = devices_in_rings(peer_table->shared_settings.graphs, "NCCL_GRAPH_FILE");
-    if (rings.ok()) {  // rank 0 has seen to that
+    if (rings.ok()) {  // always true: rank 0 has checked the file
       follow_rings(layout, peer_table->cluster.hosts, *rings);
       if (bootstrap->rank() == 0)
-        WEIR_INFO(init, "NCCL_GRAPH_FILE: plans take the devices of a host in the order {}",
+        WEIR_INFO(init, "NCCL_GRAPH_FILE: plans use the devices of a host in the order {}",
                   fmt::join(rings->front(), ", "));
     }
   }
@@ -312,7 +313,7 @@ algorithms::Layout Resources::layout() const {
   return layout;
 }
 
-/// What takes messages between the ranks, or follows from those.
+/// Sets up what requires messages between the ranks: rates, receive credit, the tuning result.
 Status Resources::settle(Runtime& runtime) {
   WEIR_TRY(settle_rates(runtime.options()));
   WEIR_TRY(take_tuning_result());
@@ -338,16 +339,15 @@ void Resources::make_selector(const algorithms::Layout& layout, const SharedScra
       std::make_unique<Selector>(std::move(around), peer_table->shared_settings.filter(), peer_table->tables);
 }
 
-/// Once rates are known.
+/// Sets the receive credit; called once the rates are known.
 void Resources::limit_senders(Runtime& runtime) const {
   const double beta = selector->environment().rates.between.beta;
   const uint64_t bytes = credit_of(runtime.options(), beta, bootstrap->peers(), bootstrap->rank());
   runtime.credit().set_bytes(bytes);
-  WEIR_INFO(net, "tcp: peers on other hosts may have {} bytes under way to this process (WEIR_CREDIT)",
-            bytes);
+  WEIR_INFO(net, "tcp: receive credit for peers on other hosts: {} bytes (WEIR_CREDIT)", bytes);
 }
 
-/// Once everything else is there, for what has to be measured.
+/// Gets the rates; called last, since they may have to be measured with everything else in place.
 Status Resources::settle_rates(const Options& options) {
   auto rates = select_rates(
       {options, *bootstrap, *routes, peer_table->peer_infos, peer_table->shared_settings}, *execution);
@@ -361,7 +361,7 @@ Status Resources::settle_rates(const Options& options) {
   return {};
 }
 
-/// Rank 0 asks its tuner, once rates are known, and tells all.
+/// Sends the result of rank 0's tuner to all ranks; called once the rates are known.
 Status Resources::take_tuning_result() {
   if (tuning_result == nullptr || bootstrap->size() == 1) return {};
   Bytes own;

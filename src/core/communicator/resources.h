@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a communicator has once it has met its peers, in the order in which it is built and (reversed) torn
-/// down.
+/// The resources of a connected communicator rank, in the order of construction; destroyed in reverse order.
 ///
-/// Built by Resources::build, which is collective over the bootstrap; used by one thread at a time.
+/// Resources::build makes them, collectively over the bootstrap. Used by one thread at a time.
 #pragma once
 
 #include <bitset>
@@ -32,10 +31,10 @@
 
 namespace weir::core {
 
-/// What follows, for all ranks alike, from what they told each other. One for those of a process, which only
-/// read it, but for tables and plans, whose callers may be several.
+/// Data about all ranks, computed from their exchanged PeerInfo, the same on all ranks. The ranks of a
+/// process share one object and only read it, except `tables` and `plans`, which are thread-safe.
 struct PeerTable {
-  std::vector<PeerInfo> peer_infos;  ///< by rank
+  std::vector<PeerInfo> peer_infos;  ///< infos by rank
   SharedSettings shared_settings;
   JobTopology cluster;
   SharedTables tables;
@@ -49,32 +48,32 @@ struct Resources {
   std::unique_ptr<Segment> segment;
   std::vector<std::unique_ptr<Transport>> transports;
   std::unique_ptr<Routes> routes;
-  std::unique_ptr<ProfilerFeed> profile;  ///< null: no plugin
+  std::unique_ptr<ProfilerFeed> profile;  ///< null: no profiler plugin
   std::unique_ptr<Links> links;
-  std::unique_ptr<exec::Allocations> allocations;  ///< of an island; else null, like shm_collectives
+  std::unique_ptr<exec::Allocations> allocations;  ///< null outside an island, like shm_collectives
   std::unique_ptr<exec::ShmCollectives> shm_collectives;
-  std::bitset<kCollectives> exchanged;          ///< that it does here
-  std::unique_ptr<drivers::Tuner> tuner;        ///< null: none
-  std::unique_ptr<TuningResult> tuning_result;  ///< of rank 0's tuner, on all ranks; null: it has none
+  std::bitset<kCollectives> exchanged;          ///< collectives that shm_collectives carries out
+  std::unique_ptr<drivers::Tuner> tuner;        ///< null: no tuner plugin
+  std::unique_ptr<TuningResult> tuning_result;  ///< result of rank 0's tuner, on all ranks; null: it has none
   std::unique_ptr<Selector> selector;
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<Pairs> pairs;
   std::unique_ptr<OneSidedTask> one_sided;
   std::unique_ptr<Execution> execution;
   std::unique_ptr<WindowRegistry::Registration>
-      registration;             ///< of its windows; null before register_windows()
-  int local_ranks = 0;          ///< on this machine, also if NCCL_HOSTID says that it is several hosts
-  int local_cores = 0;          ///< that they may use between them
-  int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself among them
-  bool gpus_somewhere = false;  ///< a rank's process uses GPUs
+      registration;             ///< registration of its windows; null before register_windows()
+  int local_ranks = 0;          ///< ranks on this machine, even if NCCL_HOSTID divides it into several hosts
+  int local_cores = 0;          ///< cores that the local ranks may use together
+  int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself included
+  bool gpus_somewhere = false;  ///< true: the process of some rank uses GPUs
 
-  /// Everything from `segment` on. Collective.
+  /// Builds all members from `segment` on. Collective.
   static Result<std::unique_ptr<Resources>> build(Runtime& runtime, std::shared_ptr<Listener> listener,
                                                   std::unique_ptr<Bootstrap> bootstrap, const Config& config,
                                                   const device::Gpu* gpu);
-  /// From now on other ranks write to `space`.
+  /// Lets other ranks write to `space` from now on.
   void register_windows(WindowRegistry& windows, std::shared_ptr<WindowSpace> space);
-  /// Ranks on this machine, cores, transports and the way operations go: one line for the log.
+  /// One line for the log: ranks on this machine, cores, transports and the use of shared memory.
   std::string describe() const;
 
  private:

@@ -14,7 +14,7 @@
 namespace weir::core {
 namespace {
 
-/// Which interfaces carry data over sockets, in NCCL's words, and why the others do not.
+/// Logs which interfaces carry data over sockets, in NCCL's format, and why others do not.
 void log_rails(const InterfaceChoice& choice) {
   std::string used = fmt::format("[0]{}:{}<0>", choice.interface.name, choice.interface.address.host_text());
   for (size_t i = 0; i < choice.rails.size(); ++i) {
@@ -25,7 +25,7 @@ void log_rails(const InterfaceChoice& choice) {
   for (const std::string& sentence : choice.left_out) WEIR_INFO(net, "NET/Socket : Not using {}", sentence);
 }
 
-/// A listener that other processes of this host find.
+/// A listener together with its entry in the local registry.
 struct PublishedListener {
   explicit PublishedListener(std::unique_ptr<Listener> opened) : listener(std::move(opened)) {
     auto registered = register_locally(listener->address());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What all communicators of a process share: options, the listener, the allocator, the roots of its unique
-/// ids. One object, made by src/api on first use and never destroyed (threads of applications may outlive
+/// What all communicators of a process share: options, the listener, the registries, the roots of its unique
+/// ids. One object, made by src/api on first use and never destroyed (an application's threads may outlive
 /// static destructors).
 ///
 /// Thread-safe.
@@ -47,28 +47,27 @@ class Runtime {
   CreditBudget& credit() { return credit_; }
   ActivityRegistry& activities() { return activities_; }
   const ActivityRegistry& activities() const { return activities_; }
-  /// Writes what the process is doing to files.
+  /// Writes reports of the process to files.
   Dumper& dumper() { return dumper_; }
   WindowRegistry& windows() { return windows_; }
   Roots& roots() { return roots_; }
   BootstrapAllGathers& all_gathers() { return all_gathers_; }
-  /// The GPUs of the process, whether it uses them or not; null: none were ever set.
+  /// The GPUs of the process, whether it uses them or not; null if set_gpus() was called with null.
   device::Gpus* gpus() const { return gpus_.load(std::memory_order_acquire); }
-  /// Communicators that are made from now on work with these, which outlive them.
+  /// Sets the GPUs for communicators made from now on; `gpus` outlives them.
   void set_gpus(device::Gpus* gpus) { gpus_.store(gpus, std::memory_order_release); }
-  /// Null: as the system has it. REQUIRES of who sets it: no communicator is being made.
+  /// Loads the verbs library; null: the system's. REQUIRES for set_verbs: no communicator is being made.
   const VerbsLoader& verbs() const { return verbs_; }
   void set_verbs(VerbsLoader verbs) { verbs_ = std::move(verbs); }
   KernelLibrary& kernels() { return kernels_; }
   LingeringPeerAccess& lingering_peer_access() { return lingering_peer_access_; }
-  /// A number that no other process of this host has.
+  /// A number that is unique among the processes of this host.
   uint64_t process() const { return process_; }
 
-  /// An id for a new communicator: the fixed one of NCCL_COMM_ID, or that of a root that starts to listen
-  /// now.
+  /// An id for a new communicator: the fixed id of NCCL_COMM_ID, or the id of a root that is started now.
   Result<UniqueId> make_unique_id();
-  /// The listener, opened on first use (at an interface from which `reach` is reached) and closed when the
-  /// last holder lets go.
+  /// The listener: opened on first use, at an interface that can reach `reach`, and closed with its last
+  /// holder.
   Result<std::shared_ptr<Listener>> listener(const SocketAddress& reach);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Keeps the operations of a communicator in issue order, whichever threads (streams) carry them out.
 ///
-/// Thread-safe. While nothing was ever queued, passing costs a load.
+/// Thread-safe. An uncontended enter() costs one load.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@ namespace weir::core {
 
 class TicketOrder {
  public:
-  /// Draws a number, in issue order.
+  /// Draws the next ticket number.
   uint64_t draw() { return drawn_.fetch_add(1, std::memory_order_relaxed); }
-  /// Waits until all smaller numbers have left.
+  /// Waits until the holders of all smaller numbers have left.
   void enter(uint64_t number) {
     if (left_.load(std::memory_order_acquire) == number) return;
     std::unique_lock lock(mutex_);
@@ -26,11 +26,11 @@ class TicketOrder {
     left_.fetch_add(1, std::memory_order_release);
     moved_.notify_all();
   }
-  /// True if everybody who drew a number has left.
+  /// True if the holders of all drawn numbers have left.
   bool idle() const {
     return left_.load(std::memory_order_acquire) == drawn_.load(std::memory_order_acquire);
   }
-  /// Afterwards nobody is in leave() any more: the object may go.
+  /// Waits until idle(). Afterwards no thread is inside leave(), so the object may be destroyed.
   void wait_idle() {
     std::unique_lock lock(mutex_);
     moved_.wait(lock, [&] { return idle(); });

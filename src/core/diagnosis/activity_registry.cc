@@ -9,7 +9,7 @@
 namespace weir::core {
 namespace {
 
-/// A rank that has not looked for this long is not waiting but at work.
+/// A rank that has not called wait_for() for this long counts as working.
 constexpr int64_t kFreshNs = 250'000'000;
 
 enum class Question : uint8_t { what_do_you_do = 1, communicator_failed = 2 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the communicators of this process are doing, for whoever asks at the listener.
+/// What the communicators of this process are doing, readable by other processes through the listener.
 ///
-/// An Activity belongs to one rank of one communicator. The rank writes it as it goes, without locks; the
-/// listener's thread reads it. An ActivityRegistry is the process's registry of them and answers the
-/// questions of other processes' watchdogs.
+/// An Activity belongs to one rank of one communicator. The rank updates it without locks; the listener's
+/// thread reads it. The ActivityRegistry has all those of the process and answers inquiries of other
+/// processes' watchdogs.
 #pragma once
 
 #include <array>
@@ -29,9 +29,9 @@
 
 namespace weir::core {
 
-/// Why a communicator cannot go on, and whose fault it is.
+/// Why a communicator failed, and which rank caused it.
 struct Failure {
-  Rank culprit = -1;  ///< -1: nobody in particular
+  Rank culprit = -1;  ///< rank that caused it; -1: none known
   Status status;      ///< never success
 };
 
@@ -39,73 +39,74 @@ struct Failure {
 struct CallRecord {
   uint64_t sequence = 0;  ///< counts the calls of a communicator from 1
   uint32_t signature = 0;
-  Operation operation;  ///< without pointers and factors
+  Operation operation;  ///< the call, without pointers and factors
 };
 
 /// What a rank is doing.
 struct Snapshot {
   enum class State : uint8_t {
-    outside,  ///< in no call
-    inside,   ///< in a call
+    outside,  ///< not in a call
+    inside,   ///< inside a call
     joining,  ///< exchanging set-up information (init, split)
   };
   State state = State::outside;
-  uint64_t sequence = 0;           ///< of the call it began last; 0: none yet
-  Rank waiting_for = -1;           ///< -1: for nobody, it works
-  std::vector<Rank> also;          ///< for whom else it waits at the same time, as far as it tells
-  int64_t waiting_ns = 0;          ///< for how long
-  std::optional<CallRecord> call;  ///< its call with the sequence number that was asked for, if remembered
+  uint64_t sequence = 0;           ///< number of the call it began last; 0: none yet
+  Rank waiting_for = -1;           ///< rank it waits for; -1: it does not wait
+  std::vector<Rank> also;          ///< further ranks it waits for at the same time, at most kAlso
+  int64_t waiting_ns = 0;          ///< how long it has waited
+  std::optional<CallRecord> call;  ///< call with the requested sequence number, if still recorded
   std::optional<Failure> failure;
 };
 
-/// Writers: begin, end, exchange and wait_for are called by the thread that carries out the rank's calls, one
-/// at a time. fail and everything const may be called from any thread.
+/// Only the thread that carries out the rank's calls may call begin, end, exchange and wait_for. Any thread
+/// may call fail and all const functions.
 class Activity {
  public:
-  static constexpr size_t kAlso = 7;  ///< that wait_for() tells beside the first
+  static constexpr size_t kAlso = 7;  ///< ranks that wait_for() publishes besides the first
 
-  /// What the communicator is at, as far as operations do not tell.
+  /// The communicator's state, apart from its operations.
   enum class Stage : uint8_t { joining, connected, suspended, aborted };
-  /// What does not change, once it is known.
+  /// Facts that do not change once they are set.
   struct About {
-    std::string name;    ///< that the user gave; may be empty
-    std::string device;  ///< "host memory", or the GPU
-    int gpu = -1;        ///< its number in the process; -1: host memory
+    std::string name;    ///< name given by the user; may be empty
+    std::string device;  ///< "host memory", or a description of the GPU
+    int gpu = -1;        ///< the GPU's number in the process; -1: host memory
     std::shared_ptr<const std::vector<PeerAddress>>
-        peers;  ///< by rank; null: not in the ActivityRegistry any more
+        peers;  ///< addresses by rank; null: not in the ActivityRegistry any more
   };
 
   explicit Activity(size_t recorded = Recorder::kDefaultCapacity) : recorder_(recorded) {}
 
-  /// Costs a few plain stores. `signature` 0: not to be compared.
+  /// Enters a call. Costs a few plain stores. `signature` 0: not to be compared.
   void begin(uint64_t sequence, uint32_t signature, const Operation& operation) {
     record(sequence, signature, operation, false);
     head_.store(sequence << 2 | static_cast<uint64_t>(Snapshot::State::inside), std::memory_order_release);
   }
-  /// A further operation that is begun beside the last one.
+  /// Records a further operation of the group whose first one has begun.
   void note(uint64_t sequence, const Operation& operation) { record(sequence, 0, operation, true); }
-  /// Left the call, or the exchange.
+  /// Leaves the call, or the exchange.
   void end() {
     recorder_.end();
     head_.store(head_.load(std::memory_order_relaxed) & ~uint64_t{3}, std::memory_order_release);
     if (waiting_for_.load(std::memory_order_relaxed) != -1) waiting_for_.store(-1, std::memory_order_relaxed);
   }
-  /// Entered an exchange of set-up information; end() leaves it.
+  /// Enters an exchange of set-up information; end() leaves it.
   void exchange() {
     const uint64_t sequence = head_.load(std::memory_order_relaxed) & ~uint64_t{3};
     head_.store(sequence | static_cast<uint64_t>(Snapshot::State::joining), std::memory_order_release);
   }
-  /// Waits for these, of which the first few are told to others, has looked in vain for `waited_ns`, and says
-  /// so again at least every 100 ms while that lasts; else it counts as working. Watchdog::examine does this.
+  /// Notes that the rank has waited for `peers` for `waited_ns` without progress; publishes the first few
+  /// peers. To be repeated at least every 100 ms during the wait, or the rank counts as working.
+  /// Watchdog::examine calls it.
   void wait_for(std::span<const Rank> peers, int64_t waited_ns = 0);
 
-  /// The communicator has failed. The first failure stays.
+  /// Marks the communicator as failed. Only the first failure is kept.
   void fail(Failure failure);
   Recorder& recorder() { return recorder_; }
   const Recorder& recorder() const { return recorder_; }
   void set_stage(Stage stage) { stage_.store(stage, std::memory_order_relaxed); }
   Stage stage() const { return stage_.load(std::memory_order_relaxed); }
-  /// Any thread.
+  /// Set the facts of about(). Any thread.
   void tell_about(std::string name, std::string device, int gpu = -1);
   void tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers);
   About about() const;
@@ -115,10 +116,10 @@ class Activity {
   /// Success while not failed().
   Status status() const;
 
-  /// With the call number `sequence`, if it is still remembered.
+  /// The current state, with the call number `sequence` if that is still recorded.
   Snapshot snapshot(uint64_t sequence) const;
 
-  /// The words that describe an operation in records and answers.
+  /// The 64 bits that describe an operation in records and answers, except its count.
   static uint64_t pack(const Operation& operation) {
     return static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.sends) << 7 |
            static_cast<uint64_t>(operation.type) << 8 | static_cast<uint64_t>(operation.reduction.op) << 16 |
@@ -136,7 +137,7 @@ class Activity {
 
   std::atomic<uint64_t> head_{0};  ///< sequence << 2 | state
   std::atomic<Rank> waiting_for_{-1};
-  std::array<std::atomic<Rank>, kAlso> also_{};  ///< while waiting_for_ is not -1; -1: none
+  std::array<std::atomic<Rank>, kAlso> also_{};  ///< valid while waiting_for_ is not -1; -1: none
   std::atomic<int64_t> waiting_since_ns_{0};
   std::atomic<int64_t> looked_ns_{0};
   std::atomic<bool> failed_{false};
@@ -147,12 +148,12 @@ class Activity {
   About about_;
 };
 
-/// What a process answers about a rank.
+/// A process's answer about a rank.
 struct ActivityReport {
   enum class Presence : uint8_t {
-    here,     ///< see `snapshot`
-    not_yet,  ///< this process has not made that communicator rank
-    left,     ///< it had it, and destroyed or aborted it; `snapshot` tells whether after a failure
+    here,     ///< the rank is in this process; see `snapshot`
+    not_yet,  ///< this process has not created that communicator rank
+    left,     ///< destroyed or aborted; `snapshot` tells whether after a failure
   };
   Presence presence = Presence::not_yet;
   Snapshot snapshot;
@@ -161,17 +162,17 @@ struct ActivityReport {
 /// Thread-safe. Outlives the listener that it answers for.
 class ActivityRegistry {
  public:
-  /// `recorded`: so many operations of each communicator are remembered.
+  /// `recorded`: number of operations that are kept for each communicator.
   explicit ActivityRegistry(size_t recorded = Recorder::kDefaultCapacity) : recorded_(recorded) {}
 
-  /// A rank that looks for the others of a communicator, which has no name yet.
+  /// A rank that is joining a communicator, which has no uid yet.
   struct Joining {
     Rank rank = 0;
     int ranks = 0;
-    std::string root;  ///< where they gather
+    std::string root;  ///< address of the bootstrap root
     int64_t since_ns = 0;
   };
-  /// Says so while it lives.
+  /// Registers a joining rank during its lifetime.
   class JoiningNote {
    public:
     JoiningNote(ActivityRegistry& activities, Joining joining);
@@ -185,26 +186,26 @@ class ActivityRegistry {
   std::vector<Joining> joining() const;
 
   using Each = std::function<void(uint64_t uid, Rank rank, const Activity& activity)>;
-  /// Calls it for each rank of a communicator that lives in this process, which cannot leave meanwhile. It
-  /// must not call this object.
+  /// Calls `each` for every communicator rank of this process; none can leave meanwhile. `each` must not call
+  /// this object.
   void for_each(const Each& each) const;
 
-  /// Makes the record of rank `rank` of communicator `uid` and answers questions about it until leave().
+  /// Creates the Activity of rank `rank` of communicator `uid` and answers inquiries about it until leave().
   std::shared_ptr<Activity> enter(uint64_t uid, Rank rank);
   void leave(uint64_t uid, Rank rank);
 
-  /// What rank `rank` of this process does.
+  /// The report of rank `rank` of this process, with the call number `sequence`.
   ActivityReport report(uint64_t uid, Rank rank, uint64_t sequence) const;
-  /// Tells all ranks of `uid` in this process, also those that enter later: others may know of a failure
-  /// before a rank knows the communicator.
+  /// Marks all ranks of `uid` in this process as failed, also those that enter later: a failure may be
+  /// reported before a rank has joined.
   void fail(uint64_t uid, const Failure& failure);
 
-  /// The listener's handler: answers what the functions below ask.
+  /// The listener's handler: answers messages made by the functions below.
   Bytes answer(uint64_t uid, BytesView question);
 
   static Bytes question(Rank rank, uint64_t sequence);
   static Bytes notice(const Failure& failure);
-  /// Nothing, if the bytes are no answer to question().
+  /// Decodes the answer to question(); empty if the bytes are not one.
   static std::optional<ActivityReport> read_report(BytesView answer);
 
  private:
@@ -217,7 +218,7 @@ class ActivityRegistry {
   std::map<Key, std::shared_ptr<Activity>> activities_;
   std::map<Key, std::shared_ptr<Activity>> left_;
   std::deque<Key> left_by_age_;
-  std::deque<std::pair<uint64_t, Failure>> failed_;  ///< the latest last
+  std::deque<std::pair<uint64_t, Failure>> failed_;  ///< failures by age, the latest last
   std::list<Joining> joining_;
 };
 

@@ -19,9 +19,10 @@
 namespace weir::core {
 namespace {
 
-/// What the handler may touch. It is never destroyed: a signal may come at any time.
+/// The handler's only data. Never destroyed, as a signal may arrive at any time.
 sem_t wanted;
-std::atomic<pid_t> taken_by{0};  ///< process; 0: none. A forked child has the handler, but not the thread
+/// The process whose thread serves the signal; 0: none. A forked child inherits the handler, but no thread.
+std::atomic<pid_t> taken_by{0};
 
 void on_signal(int) {
   const int before = errno;
@@ -69,7 +70,7 @@ void Dumper::listen(int signal) {
   const bool inherited = now.sa_handler == on_signal && taken_by.load() != getpid();
   const bool handled = (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL;
   if ((handled && !inherited) || taken_by.exchange(getpid()) == getpid()) {
-    WEIR_WARN("WEIR_DUMP_SIGNAL: signal {} ({}) is handled by the program already; it is left alone", signal,
+    WEIR_WARN("WEIR_DUMP_SIGNAL: ignoring signal {} ({}): the program already handles it", signal,
               strsignal(signal));
     return;
   }
@@ -87,7 +88,7 @@ void Dumper::listen(int signal) {
   thread_ = std::thread([this] { serve(); });
 }
 
-/// The thread that does what the handler must not.
+/// The thread that writes the files, which a signal handler must not do.
 void Dumper::serve() {
   sigset_t all;
   ::sigfillset(&all);
@@ -113,7 +114,7 @@ Status Dumper::write(const std::string& pattern) {
     std::remove(beside.c_str());
     return {Code::system_error, fmt::format("{} cannot be written: {}", path, std::strerror(error))};
   }
-  WEIR_INFO(init, "what this process is doing is in {}", path);
+  WEIR_INFO(init, "wrote the report of this process to {}", path);
   return {};
 }
 

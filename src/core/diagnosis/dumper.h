@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Writes what the process is doing (process_report.h) to files: when a communicator fails, on a signal, and
-/// on request.
+/// Writes reports of the process (process_report.h) to files: when a communicator fails, on a signal, and on
+/// request.
 ///
 /// Thread-safe.
 #pragma once
@@ -21,17 +21,17 @@ namespace weir::core {
 
 class Dumper {
  public:
-  /// `activities` outlives it. Where the options name a signal that nobody handles yet, this handles it from
-  /// now on, with a thread of its own; one that somebody does is left alone, which is a warning.
+  /// `activities` outlives the dumper. If the options name a signal without a handler, installs one and
+  /// starts a thread for it; if the program already handles the signal, logs a warning and does not use it.
   Dumper(const Options& options, const ActivityRegistry& activities, uint64_t host);
   ~Dumper();
   Dumper(const Dumper&) = delete;
   Dumper& operator=(const Dumper&) = delete;
 
-  /// Writes to a file, in place of what is there; `pattern` may have %h and %p in it. Errors: system_error,
-  /// which names the file.
+  /// Replaces a file with a report; `pattern` may contain %h and %p. Errors: system_error, which names the
+  /// file.
   Status write(const std::string& pattern);
-  /// The same to the file of the options, where those name one; an error is a warning.
+  /// Writes to the file that the options name, if any; logs an error as a warning.
   void note_failure();
 
  private:
@@ -41,8 +41,8 @@ class Dumper {
   const ActivityRegistry& activities_;
   const uint64_t host_;
   const std::string pattern_;
-  std::mutex mutex_;  ///< one file at a time
-  int signal_ = 0;    ///< that it handles; 0: none
+  std::mutex mutex_;  ///< held while a file is written
+  int signal_ = 0;    ///< signal that it handles; 0: none
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

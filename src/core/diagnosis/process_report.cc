@@ -16,10 +16,10 @@
 namespace weir::core {
 namespace {
 
-/// The first byte of such a question; others begin otherwise (ActivityRegistry, WindowRegistry).
+/// First byte of a report's request; other messages start differently (ActivityRegistry, WindowRegistry).
 constexpr uint8_t kReportQuestion = 64;
-/// Operations of all ranks of a process together that an answer has at most: it is made in well under the
-/// time that who asks will wait.
+/// Maximum number of operations in an answer, over all ranks of a process, so that it is made well before the
+/// inquiry times out.
 constexpr size_t kMostToldAtListeners = 8192;
 
 int64_t wall_ns() {
@@ -28,7 +28,7 @@ int64_t wall_ns() {
       .count();
 }
 
-/// When the report is taken, by both clocks.
+/// The time of the report, by both clocks.
 struct Instant {
   int64_t wall_ns;
   int64_t clock_ns;
@@ -125,7 +125,7 @@ ProcessReport report_of(const ActivityRegistry& activities, uint64_t host, const
   out.version = WEIR_VERSION;
   const Instant now{wall_ns(), now_ns()};
   out.time_ns = now.wall_ns;
-  std::set<uint64_t> listed;  // a process may have a thousand ranks of one
+  std::set<uint64_t> listed;  // lists members once: a process may have a thousand ranks of a communicator
   activities.for_each([&](uint64_t uid, Rank rank, const Activity& activity) {
     const bool members = scope.members && !listed.contains(uid);
     const CommunicatorReport& one =

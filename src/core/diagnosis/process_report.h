@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What this process is doing, as a value: its communicators, for each the state of its rank, the operations
-/// begun and ended, the latest of them, and what went along its channels.
+/// A report of this process: for each communicator the state of its rank, counts of operations begun and
+/// ended, the latest operations, and the traffic of its channels.
 ///
-/// Taking a report does not disturb operations: it reads what they write as they go, without their locks.
+/// Making a report does not disturb operations: it takes none of their locks.
 #pragma once
 
 #include <array>
@@ -18,26 +18,26 @@
 namespace weir::core {
 
 enum class RankState : uint8_t {
-  joining,    ///< being made, or exchanging set-up information
-  idle,       ///< in no call
-  running,    ///< in a call, at work
-  waiting,    ///< in a call, waiting for other ranks
+  joining,    ///< being created, or exchanging set-up information
+  idle,       ///< not in a call
+  running,    ///< working in a call
+  waiting,    ///< waiting for other ranks in a call
   failed,     ///< CommunicatorReport::sentence says why
-  aborted,    ///< by ncclCommAbort, or revoked
-  suspended,  ///< by ncclCommSuspend
+  aborted,    ///< aborted by ncclCommAbort, or revoked
+  suspended,  ///< suspended by ncclCommSuspend
 };
 /// "waiting".
 std::string_view name(RankState state);
 
-/// An operation in words that leave the process.
+/// An operation, without anything that is valid only in its process.
 struct OperationReport {
-  uint64_t number = 0;   ///< counts what this rank has begun from 1
-  uint64_t call = 0;     ///< number of the call, the same on all ranks; sends and receives: of the last one
-  Operation operation;   ///< without pointers and factors
-  std::string plan;      ///< the algorithm; "exchange" for the fast paths; "" for sends, receives and puts
-  int64_t begun_ns = 0;  ///< of the wall clock, since 1970; 0: nobody knows
-  bool exact = false;    ///< else begun_ns is that of an operation shortly before
-  int64_t took_ns = 0;   ///< until its end; while it goes on, until now; 0: nobody knows
+  uint64_t number = 0;   ///< counts this rank's operations from 1
+  uint64_t call = 0;     ///< call number, the same on all ranks; sends and receives: the last collective's
+  Operation operation;   ///< the operation, without pointers and factors
+  std::string plan;      ///< algorithm; "exchange" for the fast paths; "" for sends, receives and puts
+  int64_t begun_ns = 0;  ///< wall-clock time of its begin, since 1970; 0: unknown
+  bool exact = false;    ///< false: begun_ns is that of an operation shortly before
+  int64_t took_ns = 0;   ///< duration until its end, or until now; 0: unknown
   bool ended = false;
 };
 
@@ -46,30 +46,30 @@ struct ChannelReport {
   uint32_t number = 0;
   bool sends = false;
   std::string transport;  ///< "tcp"
-  uint64_t bytes = 0;     ///< since the channel was opened
+  uint64_t bytes = 0;     ///< bytes carried since the channel was opened
   uint64_t messages = 0;
 };
 
 /// One rank of one communicator.
 struct CommunicatorReport {
-  std::string id;  ///< 16 digits, the same on all its ranks; says nothing about the name it has at listeners
-  std::string name;  ///< that the user gave; may be empty
-  int ranks = 0;     ///< 0: not known yet
+  std::string id;    ///< 16 digits, the same on all its ranks; a hash that hides the uid
+  std::string name;  ///< name given by the user; may be empty
+  int ranks = 0;     ///< number of ranks; 0: not known yet
   Rank rank = 0;
-  std::string device;  ///< "host memory"
-  int gpu = -1;        ///< the number of the GPU in its process; -1: host memory
+  std::string device;  ///< "host memory", or a description of the GPU
+  int gpu = -1;        ///< the GPU's number in its process; -1: host memory
   RankState state = RankState::idle;
-  Code code = Code::success;  ///< of the failure
-  std::string sentence;       ///< why, where it failed
-  Rank culprit = -1;          ///< of the failure; -1: nobody in particular
+  Code code = Code::success;  ///< code of the failure
+  std::string sentence;       ///< message of the failure
+  Rank culprit = -1;          ///< rank that caused the failure; -1: none known
   std::vector<Rank> waiting_for;
   int64_t waiting_ns = 0;
-  uint64_t calls = 0;  ///< begun: the number of the last call
+  uint64_t calls = 0;  ///< number of the last call begun
   std::array<Recorder::Count, kCollectives> counts;
-  std::optional<OperationReport> last;  ///< begun
-  std::vector<OperationReport> recent;  ///< oldest first, the last one included
+  std::optional<OperationReport> last;  ///< operation begun last
+  std::vector<OperationReport> recent;  ///< latest operations, oldest first, with `last`
   std::vector<ChannelReport> channels;
-  std::vector<PeerAddress> members;  ///< by rank; told by the first rank of the process that knows them
+  std::vector<PeerAddress> members;  ///< addresses by rank; only for the process's first rank that has them
 };
 
 struct ProcessReport {
@@ -77,28 +77,28 @@ struct ProcessReport {
   uint64_t host = 0;  ///< host_identity()
   int32_t pid = 0;
   std::string program;
-  std::string version;  ///< of weir
-  int64_t time_ns = 0;  ///< of the wall clock, when it was taken
+  std::string version;  ///< version of weir
+  int64_t time_ns = 0;  ///< wall-clock time of the report
   std::vector<CommunicatorReport> communicators;
-  std::vector<ActivityRegistry::Joining> joining;  ///< since_ns: of the wall clock
+  std::vector<ActivityRegistry::Joining> joining;  ///< ranks that are joining; since_ns: wall-clock time
 };
 
-/// What a report is to contain beside the rest.
+/// Optional contents of a report.
 struct ReportScope {
-  size_t recent = Recorder::kDefaultCapacity;  ///< operations of each communicator, at most
+  size_t recent = Recorder::kDefaultCapacity;  ///< maximum number of operations per communicator
   bool channels = true;
   bool members = true;
 };
 
-/// Any thread. `host`: host_identity() of this process. Allocates; not for signal handlers.
+/// Makes the report. Any thread. `host`: host_identity() of this process. Allocates; not for signal handlers.
 ProcessReport report_of(const ActivityRegistry& activities, uint64_t host, const ReportScope& scope = {});
 
-/// A line of JSON, without an end.
+/// The report as one line of JSON, without a line end.
 std::string to_json(const ProcessReport& report);
-/// What to_json wrote. invalid_argument where the text is none, with what is wrong.
+/// Parses what to_json wrote. invalid_argument, with the reason, if the text is not such a report.
 Result<ProcessReport> read_report(std::string_view json);
 
-/// What a listener is asked for the report of its process, under any scope; the answer is JSON.
+/// The message that requests a process's report from its listener, under any uid; the answer is JSON.
 Bytes report_question(const ReportScope& scope);
 bool is_report_question(BytesView question);
 Bytes answer_report_question(const ActivityRegistry& activities, uint64_t host, BytesView question);

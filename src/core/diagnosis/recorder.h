@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The flight recorder of one rank of a communicator: its last operations and what went along its channels,
-/// in memory that is allocated once. It is also what the rank tells others of its calls; where nothing is to
-/// be recorded, it remembers the last few for them.
+/// The flight recorder of one rank of a communicator: its last operations and the traffic of its channels, in
+/// memory that is allocated once. Other ranks' watchdogs read the calls from it too; if recording is off, it
+/// keeps only the last few for them.
 ///
-/// Writing is some plain stores: no locks, no allocation, no system call. The clock is read for operations of
-/// many bytes or with a plan, for every 64th of the others, and for those that wait for long; the times of
-/// the rest are those of the one before that has any.
+/// Writing takes a few plain stores: no locks, no allocation, no system call. Only some operations are timed:
+/// those of many bytes, those with a plan, those that wait for long, and every 64th of the rest. The others
+/// get the time of the last timed one before them.
 ///
 /// begin(), plan(), waits_since() and end() are called by the thread that carries operations out. Everything
 /// const may be called from any thread at any time.
@@ -27,27 +27,27 @@
 
 namespace weir::core {
 
-/// An operation as it is remembered.
+/// A recorded operation.
 struct RecordedOperation {
-  uint64_t number = 0;     ///< counts what the communicator has begun from 1
-  uint64_t sequence = 0;   ///< of the call of all ranks, from 1; sends and receives have that of the last one
+  uint64_t number = 0;     ///< counts the communicator's operations from 1
+  uint64_t sequence = 0;   ///< call number, from 1, the same on all ranks; sends and receives: the last one
   uint64_t what = 0;       ///< Activity::pack
   uint64_t count = 0;      ///< Operation::count
   uint32_t signature = 0;  ///< 0: not to be compared
-  const char* plan = nullptr;  ///< name in the catalogue; null: none, or the exchange
-  int64_t begun_ns = 0;        ///< now_ns(); 0: nobody knows
-  bool exact = false;          ///< else begun_ns is that of an operation before
-  int64_t ended_ns = 0;        ///< 0: it has not ended, or nobody knows
+  const char* plan = nullptr;  ///< algorithm's name in the catalogue; null: none, or shm collectives
+  int64_t begun_ns = 0;        ///< now_ns() at its begin; 0: unknown
+  bool exact = false;          ///< false: begun_ns is that of an operation before
+  int64_t ended_ns = 0;        ///< now_ns() at its end; 0: not ended, or unknown
   bool ended = false;
 };
 
-/// What one end of a channel has carried.
+/// Messages and bytes that one end of a channel has carried.
 class ChannelCounters {
  public:
   ChannelCounters(Rank peer, uint32_t number, bool sends, std::string transport)
       : peer(peer), number(number), sends(sends), transport(std::move(transport)) {}
 
-  /// By one thread at a time.
+  /// Counts a message of `more` bytes. One thread at a time.
   void carried(uint64_t more) {
     bytes_.store(bytes_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
     messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -66,28 +66,28 @@ class ChannelCounters {
 
 class Recorder {
  public:
-  /// Operations of fewer bytes are timed now and then only.
+  /// Operations of at least this many bytes are all timed.
   static constexpr size_t kTimedBytes = 64 << 10;
   static constexpr size_t kDefaultCapacity = 128;
 
-  /// What begins.
+  /// An operation that begins.
   struct Begun {
     uint64_t sequence = 0;
     uint32_t signature = 0;
-    Collective kind = Collective::send_recv;  ///< that of `what`
+    Collective kind = Collective::send_recv;  ///< kind of operation, as in `what`
     uint64_t what = 0;
     uint64_t count = 0;
     size_t bytes = 0;
-    bool beside = false;  ///< one more of the group whose first has begun
+    bool beside = false;  ///< true: a further operation of a group whose first has begun
   };
-  /// Of one kind of operation.
+  /// Counts of one kind of operation.
   struct Count {
     uint64_t begun = 0;
     uint64_t ended = 0;
-    uint64_t bytes = 0;  ///< of the counts of the calls, each once
+    uint64_t bytes = 0;  ///< sum over the calls of count times element size
   };
 
-  /// Remembers the last `capacity` operations, rounded up to a power of two; 0: nothing is recorded.
+  /// Keeps the last `capacity` operations, rounded up to a power of two; 0: recording is off.
   explicit Recorder(size_t capacity)
       : capacity_(capacity == 0 ? 0 : std::bit_ceil(capacity)),
         mask_(std::max(capacity_, kForOthers) - 1),
@@ -112,19 +112,19 @@ class Recorder {
     add(counters.begun, 1);
     add(counters.bytes, begun.bytes);
   }
-  /// What was begun last goes by this plan; `name` lives for ever.
+  /// Sets the plan of the operation begun last; `name` must never be freed.
   void plan(const char* name) {
     if (!on()) return;
     Entry& entry = last();
     entry.plan.store(name, std::memory_order_release);
     time(entry, now_ns());
   }
-  /// What was begun last waits, in vain since then at least.
+  /// Notes that the operation begun last has waited without progress since `ns` at the latest.
   void waits_since(int64_t ns) {
     if (!on() || begun_.load(std::memory_order_relaxed) == ended_.load(std::memory_order_relaxed)) return;
     if (Entry& entry = last(); timed_ == nullptr) time(entry, ns);
   }
-  /// All that was begun has ended.
+  /// Marks all begun operations as ended.
   void end() {
     if (!on()) return;
     if (timed_ != nullptr) {
@@ -134,33 +134,33 @@ class Recorder {
     ended_.store(begun_.load(std::memory_order_relaxed), std::memory_order_release);
   }
 
-  /// What was recorded so far is nobody's. REQUIRES: nothing is under way.
+  /// Discards all records. REQUIRES: no operation is in flight.
   void forget();
 
-  /// Null where nothing is recorded.
+  /// Counters for a channel end; null if recording is off.
   std::shared_ptr<ChannelCounters> add_channel(Rank peer, uint32_t number, bool sends, std::string transport);
 
-  /// By Collective.
+  /// Counts, indexed by Collective.
   std::array<Count, kCollectives> counts() const;
-  /// The latest `most` that are remembered, oldest first.
+  /// The latest recorded operations, at most `most`, oldest first.
   std::vector<RecordedOperation> recent(size_t most) const;
-  /// The latest with this sequence number, if it is remembered (without times): of a group the first, or what
-  /// is left of it. Also where nothing is recorded.
+  /// The operation with this sequence number, without times, if still recorded: the first of a group, or the
+  /// first that is left of it. Works also if recording is off.
   std::optional<RecordedOperation> with_sequence(uint64_t sequence) const;
   std::vector<std::shared_ptr<const ChannelCounters>> channels() const;
 
  private:
   static constexpr uint64_t kTimedEach = 64;
-  static constexpr size_t kForOthers = 16;  ///< operations that are remembered at least
+  static constexpr size_t kForOthers = 16;  ///< minimum number of operations kept
   static constexpr uint64_t kBeside = uint64_t{1} << 32;
 
-  /// `number` is 0 while the rest changes.
+  /// `number` is 0 while the other fields change.
   struct alignas(64) Entry {
     std::atomic<uint64_t> number{0};
     std::atomic<uint64_t> sequence{0};
     std::atomic<uint64_t> what{0};
     std::atomic<uint64_t> count{0};
-    std::atomic<uint64_t> mark{0};  ///< signature, kBeside
+    std::atomic<uint64_t> mark{0};  ///< signature, plus kBeside
     std::atomic<const char*> plan{nullptr};
     std::atomic<int64_t> begun_ns{0};
     std::atomic<int64_t> ended_ns{0};
@@ -180,19 +180,19 @@ class Recorder {
     entry.plan.store(nullptr, std::memory_order_release);
     if (timed) timed_ = &entry;
   }
-  /// Its end will be timed, too.
+  /// Sets the begin of `entry` unless it has one; its end will be timed, too.
   void time(Entry& entry, int64_t ns) {
     if (entry.begun_ns.load(std::memory_order_relaxed) == 0)
       entry.begun_ns.store(ns, std::memory_order_release);
     timed_ = &entry;
   }
-  /// False: it is written over. `beside`: it is not the first of its group.
+  /// Reads operation `number`; false if it was overwritten. `beside`: it is not the first of its group.
   bool read(uint64_t number, RecordedOperation& out, bool& beside) const;
 
   const size_t capacity_;
   const size_t mask_;
   const std::unique_ptr<Entry[]> entries_;
-  Entry* timed_ = nullptr;  ///< what is under way and has its end timed; null: none
+  Entry* timed_ = nullptr;  ///< operation in flight whose end will be timed; null: none
   std::atomic<uint64_t> begun_{0};
   std::atomic<uint64_t> ended_{0};
   std::array<Counters, kCollectives> counters_;

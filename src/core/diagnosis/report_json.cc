@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports as JSON: docs/observability.md says what the names mean.
+// Reports as JSON: docs/observability.md explains the names.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ ordered_json json_of(const CommunicatorReport& one) {
   return out;
 }
 
-/// The value whose name() is the text.
+/// The enumerator whose name() is `text`.
 template <typename T>
 T named(const std::string& text, int values) {
   for (int i = 0; i < values; ++i) {
@@ -186,7 +186,7 @@ CommunicatorReport communicator_from(const json& in) {
 ProcessReport report_from(const json& in) {
   ProcessReport out;
   if (in.at("format") != kReportFormat)
-    throw std::invalid_argument(fmt::format("its format is not {}", kReportFormat));
+    throw std::invalid_argument(fmt::format("expected the format \"{}\"", kReportFormat));
   get(in, "host", out.hostname);
   out.host = std::stoull(in.at("host_id").get<std::string>(), nullptr, 16);
   get(in, "pid", out.pid);
@@ -224,8 +224,8 @@ std::string to_json(const ProcessReport& report) {
 Result<ProcessReport> read_report(std::string_view text) {
   try {
     return report_from(json::parse(text));
-  } catch (const std::exception& error) {  // the library has no other way to say what is wrong
-    return Status(Code::invalid_argument, fmt::format("no report of a process: {}", error.what()));
+  } catch (const std::exception& error) {  // the JSON library reports errors only by exceptions
+    return Status(Code::invalid_argument, fmt::format("not a process report: {}", error.what()));
   }
 }
 

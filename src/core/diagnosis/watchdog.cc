@@ -17,11 +17,11 @@ namespace weir::core {
 namespace {
 
 constexpr int64_t kPeriodNs = 250 * kNsPerMs;
-/// What a rank sent, or was told, before it went has arrived by then.
+/// Long enough for messages that a rank sent, or that were sent to it, before it ended to arrive.
 constexpr int64_t kConfirmNs = 300 * kNsPerMs;
 constexpr int64_t kRetryNs = 200 * kNsPerMs;
 constexpr int64_t kExplainMs = 1000;
-constexpr size_t kMostMet = 256;  ///< ranks of one walk
+constexpr size_t kMostMet = 256;  ///< maximum number of ranks in one chase
 constexpr size_t kListenersAtOnce = 256;
 
 std::string call_words(const CallRecord& call) {
@@ -30,15 +30,15 @@ std::string call_words(const CallRecord& call) {
 
 }  // namespace
 
-/// A walk from rank to rank, each waited for by one before it, with the question that is under way.
+/// A walk from rank to rank along the chain of waits, with the inquiry in flight.
 class Watchdog::Chase {
  public:
   explicit Chase(std::vector<Rank> first) : ranks_(std::move(first)), own_(ranks_.size()) {}
 
   Rank at() const { return ranks_[at_]; }
-  /// Whether this rank itself waits for it.
+  /// Whether this rank itself waits for the current one.
   bool is_direct() const { return at_ < own_; }
-  /// They come later, each once.
+  /// Appends ranks to visit, each once.
   void add(const std::vector<Rank>& ranks, Rank except) {
     complete_ = complete_ && ranks.size() <= Activity::kAlso && ranks_.size() < kMostMet;
     if (ranks_.size() >= kMostMet) return;
@@ -46,27 +46,26 @@ class Watchdog::Chase {
       if (rank != except && std::ranges::find(ranks_, rank) == ranks_.end()) ranks_.push_back(rank);
     }
   }
-  /// Nobody was left out who may hold the others up.
+  /// True if no rank was skipped that may block the others.
   bool complete() const { return complete_; }
-  /// Goes to the next one; false: there is none.
+  /// Moves to the next rank; false if there is none.
   bool go_on() {
     if (at_ + 1 == ranks_.size()) return false;
     ++at_;
     ask_again();
     return true;
   }
-  /// One that lives and waits for nobody; of several, one that is in no call.
+  /// Notes a rank that runs and does not wait; prefers one that is in no call.
   void note(const Finding& slow) {
     if (!slow_ || (slow.absent && !slow_->absent)) slow_ = slow;
   }
   const std::optional<Finding>& slow() const { return slow_; }
-  /// One of those met waits for so long.
+  /// Notes how long a visited rank has waited.
   void note_wait(int64_t ns) { least_wait_ns_ = std::min(least_wait_ns_, ns); }
   int64_t least_wait_ns() const { return least_wait_ns_; }
 
-  /// The answer of the rank it is at, once it is there or `silence_ns` have passed, of which each of its
-  /// listeners has the same share. Asks again meanwhile where the question could not be brought there (no
-  /// route, no descriptors).
+  /// The answer of the current rank, once it has arrived or `silence_ns` have passed, divided evenly among
+  /// its listeners. Repeats an inquiry that could not be sent (no route, no descriptors).
   std::optional<Answer> ask(const PeerAddress& peer, uint64_t uid, const Bytes& question, int64_t now,
                             int64_t silence_ns) {
     if (inquiry_ == nullptr && now < retry_ns_) return std::nullopt;
@@ -89,7 +88,7 @@ class Watchdog::Chase {
     }
     return answer;
   }
-  /// The next ask() is a new question.
+  /// Makes the next ask() start a new inquiry.
   void ask_again() {
     inquiry_.reset();
     asked_ns_ = 0;
@@ -97,22 +96,22 @@ class Watchdog::Chase {
   void forgive(int64_t stalled_ns) { asked_ns_ += stalled_ns; }
 
  private:
-  std::vector<Rank> ranks_;  ///< those before at_ were asked
-  const size_t own_;         ///< of them this rank waits for itself
+  std::vector<Rank> ranks_;  ///< ranks to visit; those before at_ were asked
+  const size_t own_;         ///< number of them that this rank itself waits for
   size_t at_ = 0;
   std::optional<Finding> slow_;
   int64_t least_wait_ns_ = INT64_MAX;
   bool complete_ = true;
   std::unique_ptr<Inquiry> inquiry_;
-  int64_t listener_ = 0;  ///< of the rank, which the inquiry is at
-  int64_t asked_ns_ = 0;  ///< first; 0: not yet
+  int64_t listener_ = 0;  ///< index of the rank's listener that the inquiry is sent to
+  int64_t asked_ns_ = 0;  ///< time of the first inquiry; 0: not yet
   int64_t retry_ns_ = 0;
 };
 
 Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)), stuck_ms_(spec_.timeouts.stuck_ms) {}
 Watchdog::~Watchdog() = default;
 
-// Together with the time to confirm and to tell, these stay below peer_ms.
+// Together with kConfirmNs and kTellMs, these stay below peer_ms.
 int64_t Watchdog::period_ns() const {
   return std::min<int64_t>(kPeriodNs, spec_.timeouts.peer_ms * kNsPerMs / 5);
 }
@@ -126,7 +125,7 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
   own.wait_for(awaited, waited_ns);
   const int64_t now = now_ns();
   const int64_t pause = now - std::exchange(examined_ns_, now);
-  if (waiting_for != waiting_for_ || waited_ns < waited_ns_) {  // something moved: a new wait
+  if (waiting_for != waiting_for_ || waited_ns < waited_ns_) {  // there was progress: a new wait
     chase_.reset();
     suspicion_.reset();
     chases_ = 0;
@@ -148,8 +147,8 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
   return pursue(now);
 }
 
-/// How the rank at the end of the chase looks, its call number `call` compared with ours; nothing yet while
-/// its answer is under way.
+/// The finding about the chase's current rank, whose call number `call` is compared with ours; empty while
+/// its answer is in flight.
 std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint64_t call) const {
   const Rank rank = chase.at();
   if (is_local(rank)) return interpret(rank, spec_.activities->report(spec_.uid, rank, call));
@@ -159,9 +158,9 @@ std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint6
   return interpret(rank, *answer);
 }
 
-/// Goes from rank to rank as far as the answers have come.
+/// Continues the chase as far as answers have arrived.
 Status Watchdog::pursue(int64_t now) {
-  // Far away, somebody nearer sees more: look there seldom, but always before giving anybody up.
+  // Ranks nearer to a distant culprit find it sooner: follow the chain rarely, but always before a timeout.
   const bool slow = has_waited(stuck_ms_) || has_waited(spec_.timeouts.deadlock_ms) ||
                     (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms));
   const bool far = slow || suspicion_ || (chases_ & (chases_ - 1)) == 0;
@@ -257,18 +256,18 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Answer& answer) const {
   } else {
     finding.kind = Finding::Kind::dead;
     finding.words = is_alive(state)
-                        ? fmt::format("{} has left: the process runs, but takes no connections any more",
+                        ? fmt::format("{} has left: the process runs, but no longer accepts connections",
                                       peer.describe(rank))
                         : fmt::format("{} is dead: the process has ended", peer.describe(rank));
   }
   return finding;
 }
 
-/// The end of a chain.
+/// Decides on the finding at the end of a chain.
 Status Watchdog::conclude(const Finding& finding, int64_t now) {
   using Kind = Finding::Kind;
   if (finding.kind == Kind::failed) {
-    // Who fails while it joins does not know all others, and cannot tell them.
+    // A rank that fails while it joins may not know all others, so it could not tell them.
     if (spec_.activity->stage() == Activity::Stage::joining) return fail(finding.failure, true);
     spec_.activity->fail(finding.failure);
     return spec_.activity->status();
@@ -288,7 +287,7 @@ Status Watchdog::conclude(const Finding& finding, int64_t now) {
   return fail({finding.rank, Status(code, std::move(words))}, finding.kind != Kind::mismatched);
 }
 
-/// Nobody is dead; but perhaps this has lasted too long.
+/// No rank is dead, but the wait may have exceeded a limit.
 Status Watchdog::judge_the_slow(const Finding& finding, int64_t now) {
   const bool ring = finding.kind == Finding::Kind::waits;
   const auto words = [&](std::string_view verdict) {
@@ -296,26 +295,26 @@ Status Watchdog::judge_the_slow(const Finding& finding, int64_t now) {
                        ring ? ", which closes a ring of ranks that wait for each other" : "", verdict,
                        own_words(), wait_words());
   };
-  // All of a ring must have waited: two that exchange data over a slow network wait for each other again and
-  // again.
+  // Every rank of the ring must have waited long: two ranks that exchange data over a slow network often wait
+  // for each other briefly.
   if (ring && has_waited(spec_.timeouts.deadlock_ms) &&
       chase_->least_wait_ns() >= spec_.timeouts.deadlock_ms * kNsPerMs)
-    return fail({-1, Status(Code::remote_error, words("given up (WEIR_DEADLOCK_TIMEOUT)"))});
+    return fail({-1, Status(Code::remote_error, words("the wait timed out (WEIR_DEADLOCK_TIMEOUT)"))});
   if (const int64_t most_ms = stuck_ms_; has_waited(most_ms)) {
     const bool own = most_ms != spec_.timeouts.stuck_ms;
-    const std::string verdict =
-        own ? fmt::format("given up: the communicator waits for {:.1f} s", static_cast<double>(most_ms) / 1e3)
-            : "given up (WEIR_STUCK_TIMEOUT)";
+    const std::string verdict = own ? fmt::format("the wait timed out (limit of this communicator: {:.1f} s)",
+                                                  static_cast<double>(most_ms) / 1e3)
+                                    : "the wait timed out (WEIR_STUCK_TIMEOUT)";
     return fail({ring ? -1 : finding.rank, Status(Code::remote_error, words(verdict))});
   }
   if (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms)) {
-    WEIR_WARN("{}", words("nothing moves (WEIR_STUCK_WARNING)"));
+    WEIR_WARN("{}", words("there is no progress (WEIR_STUCK_WARNING)"));
     warned_of_slow_ = true;
   }
   return pause(now);
 }
 
-/// Nothing is wrong so far.
+/// No failure so far: rests until the next chase.
 Status Watchdog::pause(int64_t now) {
   suspicion_.reset();
   rest(now, period_ns());
@@ -324,7 +323,7 @@ Status Watchdog::pause(int64_t now) {
 
 bool Watchdog::has_waited(int64_t ms) const { return ms > 0 && waited_ns_ >= ms * kNsPerMs; }
 
-/// Whether a channel should have opened long ago, after what the rank at its other end does.
+/// Checks whether a channel is overdue to open, given the state of the rank at its other end.
 Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
   using Kind = Finding::Kind;
   const Snapshot here = spec_.activity->snapshot(spec_.activity->snapshot(0).sequence);
@@ -343,8 +342,8 @@ Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
   const PeerAddress& peer = peers()[static_cast<size_t>(finding.rank)];
   const std::string words = fmt::format(
       "{} answers and {}, but a channel between it (address {}) and this rank (address {}) has not opened "
-      "for "
-      "{:.1f} s (WEIR_INIT_TIMEOUT): something between the hosts may take connections and not pass them on{}",
+      "for {:.1f} s (WEIR_INIT_TIMEOUT): a device between the hosts may accept connections without "
+      "forwarding them{}",
       peer.describe(finding.rank), numbered ? "has made the same call" : "waits for this rank",
       peer.listener.text(), peers()[static_cast<size_t>(spec_.rank)].listener.text(),
       static_cast<double>(lasted_ns) / 1e9, own_words());
@@ -354,7 +353,7 @@ Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
   return {};
 }
 
-/// For whom this rank waits since when.
+/// The rank that this rank waits for, and how long.
 std::string Watchdog::wait_words() const {
   return fmt::format(", after {:.1f} s of waiting for rank {}", static_cast<double>(waited_ns_) / 1e9,
                      waiting_for_);
@@ -397,12 +396,12 @@ Status Watchdog::fail(Failure failure, bool culprit_is_gone) {
   if (own.failed()) return own.status();
   WEIR_INFO(init, "communicator {:#x} failed: {}", spec_.uid, failure.status.message());
   tell(failure,
-       culprit_is_gone ? failure.culprit : -1);  // before anybody can learn it by asking here, and give up
+       culprit_is_gone ? failure.culprit : -1);  // before another rank can learn of it here, and end
   spec_.activities->fail(spec_.uid, failure);
   return own.status();
 }
 
-/// Best effort: whoever is not reached finds out by itself.
+/// Best effort: a rank that is not reached finds out by itself.
 void Watchdog::tell(const Failure& failure, Rank except) const {
   std::vector<SocketAddress> listeners;
   for (size_t rank = 0; rank < peers().size(); ++rank) {
@@ -423,7 +422,7 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
   using Kind = Finding::Kind;
   task_ = task;
   Activity& own = *spec_.activity;
-  const bool broke = what.code() != Code::invalid_usage;  // else a peer sent what does not fit
+  const bool broke = what.code() != Code::invalid_usage;  // otherwise a peer's message does not match
   const Deadline deadline = Deadline::in_ms(kExplainMs, spec_.abort);
   Chase chase({peer});
   std::optional<Finding> finding;
@@ -433,14 +432,14 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
     const int64_t now = now_ns();
     if (gone_ns == 0) finding = look(chase, now, call);
     if (finding && finding->kind != Kind::mismatched && finding->calls > 0 && finding->calls < call) {
-      call = finding->calls;  // the peer is behind: an earlier call of ours may be the odd one
+      call = finding->calls;  // the peer is behind: an earlier call of ours may be the mismatched one
       chase.ask_again();
       continue;
     }
     if (finding && finding->kind == Kind::failed) own.fail(finding->failure);
     const bool gone = finding && (finding->kind == Kind::dead || finding->kind == Kind::left);
     if (gone && gone_ns == 0) gone_ns = now;
-    // Somebody who gave up because of a third rank told us before it went; that may still be on its way. And
+    // A peer that ended because of a third rank told us before, but its message may still be in flight. And
     // the connections of a dying process do not break all at once.
     if (gone ? now - gone_ns > kConfirmNs : finding && (!broke || finding->kind == Kind::mismatched)) break;
     if (finding && !gone) chase.ask_again();
@@ -449,7 +448,7 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
   if (own.failed()) return own.status();
   if (spec_.abort != nullptr && spec_.abort->load()) return what;
   if (gone_ns != 0) {
-    // `what` tells over which way the peer was lost.
+    // `what` names the connection on which the peer was lost.
     return fail({peer, Status(Code::remote_error,
                               fmt::format("{}; {}{}", finding->words, what.message(), own_words()))},
                 true);
@@ -458,7 +457,7 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
     return fail({peer, Status(Code::invalid_usage, finding->words)});
   }
   if (!broke) return fail({peer, what});
-  // Either end may be the one that is in trouble.
+  // Either end may have caused it.
   const auto who = [&](Rank rank) { return peers()[static_cast<size_t>(rank)].describe(rank); };
   const std::string words = fmt::format("the connection of {} to {} broke: {}{}", who(spec_.rank), who(peer),
                                         what.message(), own_words());

@@ -14,17 +14,17 @@
 namespace weir::core {
 namespace {
 
-constexpr int64_t kLongNs = 10'000'000;      // of a ring: then it is enough, if it was measured some times
-constexpr int64_t kLongestNs = 300'000'000;  // also where the times do not fit
-constexpr size_t kMostHosts = 16;            // in the ring between hosts
+constexpr int64_t kLongNs = 10'000'000;      // duration after which a ring stops, given kLeastRepeats
+constexpr int64_t kLongestNs = 300'000'000;  // duration after which it stops even if the times do not fit
+constexpr size_t kMostHosts = 16;            // hosts in the ring between hosts
 constexpr size_t kMostInside = 32;           // ranks in the ring of a host: more would only take longer
-constexpr int kRepeats = 20;  // the least counts: whoever else uses the cores does not add to it
+constexpr int kRepeats = 20;  // the shortest time counts, as it is least affected by other work
 constexpr int kLeastRepeats = 5;
 constexpr size_t kSmall = 8;          // bytes
-constexpr size_t kMany = 17;          // small messages, one after the other
+constexpr size_t kMany = 17;          // number of small messages, one after the other
 constexpr size_t kLarge = 128 << 10;  // bytes
 constexpr size_t kLargest = 4 << 20;  // bytes
-// What a network carries for so long is more than the buckets and queues on the way let pass at once.
+// A transfer of this duration exceeds the bursts of buckets and queues on the path.
 constexpr double kSteadySeconds = 2e-3;
 
 double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
@@ -32,10 +32,10 @@ double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 /// One rank's part in measurements around a ring of ranks.
 class Ring {
  public:
-  /// How bytes are measured.
+  /// How the time per byte is measured.
   struct Manner {
-    bool steady = false;  ///< from so many bytes on that the network has its lasting rate
-    double crowd = 1;  ///< ranks of the ring per core; if more than one, a single transfer is timed as well
+    bool steady = false;  ///< transfers are long enough to reach the network's sustained rate
+    double crowd = 1;     ///< ranks of the ring per core; above 1, a single transfer is timed as well
   };
 
   /// REQUIRES: at least two ranks, `self` being one of them.
@@ -50,10 +50,10 @@ class Ring {
     previous_ = ranks[(at_ + ranks.size() - 1) % ranks.size()];
   }
 
-  /// Only the first rank's figures mean anything.
+  /// Measures the ring; only the first rank's result is valid.
   Result<cost::Channel> measure() {
     double unused = kNever;
-    WEIR_TRY(together(unused, 1, kLarge));  // opens channels, touches slots
+    WEIR_TRY(together(unused, 1, kLarge));  // warm-up: opens channels, touches slots
     auto steady = manner_.steady ? steady_bytes() : Result<size_t>(kSmall);
     WEIR_TRY(steady.status());
     const size_t base = *steady;
@@ -72,7 +72,7 @@ class Ring {
       WEIR_TRY(together(one, 1, kSmall));
       WEIR_TRY(together(many, kMany, kSmall));
       one = std::min(one, many);
-      token = std::min(token, one / 2);  // of which two laps are a part
+      token = std::min(token, one / 2);  // the time includes two laps
       for (size_t which = 0; which < 2; ++which) {
         WEIR_TRY(together(all[which].seconds, 1, all[which].bytes));
         if (manner_.crowd <= 1) continue;
@@ -91,20 +91,20 @@ class Ring {
   bool first() const { return at_ == 0; }
 
  private:
-  static constexpr uint64_t kStop = 1;  // the word of a token
+  static constexpr uint64_t kStop = 1;  // content of a token
   struct Lap {
     uint64_t word;
     double seconds;
   };
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
-  /// Whether `least` may be believed: the times fit, and the network's part is not small beside delays, which
-  /// may be those of other work on these cores.
+  /// Whether `least` is credible: the times fit(), and the network's share is not small compared with the
+  /// delays, which other work on these cores may cause.
   bool is_clear(const std::array<Transfer, 2>& least, double none) const {
     return fit(least, none) && (!manner_.steady || least[1].seconds > 2 * none);
   }
 
-  /// From how many bytes on a message takes long enough. The first rank decides.
+  /// The smallest message size that takes kSteadySeconds. The first rank decides.
   Result<size_t> steady_bytes() {
     for (size_t bytes = kLarge / 2;; bytes *= 2) {
       double all = kNever;
@@ -116,7 +116,8 @@ class Ring {
     }
   }
 
-  /// Ranks that share cores are slower together than alone, as far as the cores have the work.
+  /// Corrects for ranks that share cores: together they are slower than alone, as far as the cores limit
+  /// them.
   void share(cost::Channel& channel, double alone) const {
     alone = std::min(alone, channel.beta);
     const double work = std::clamp((channel.beta - alone) / (manner_.crowd - 1), 0.0, alone);
@@ -141,7 +142,8 @@ class Ring {
     return drive({&one, 1});
   }
 
-  /// The token goes round: the first rank's `word` comes to all. The first sends it in so many bytes.
+  /// Sends the token around the ring: all ranks get the first rank's `word`. The first rank sends it as a
+  /// message of `bytes` bytes.
   Result<Lap> run_lap(uint64_t word, size_t bytes = kSmall) {
     const int64_t began = now_ns();
     const Operation send = half(true, first() ? bytes : kSmall);
@@ -159,8 +161,8 @@ class Ring {
     return Lap{word, seconds(now_ns() - began)};
   }
 
-  /// Everybody sends to the next at once, between two laps of the token: they begin together, and when the
-  /// second is back, all have ended.
+  /// All ranks send to the next one at once, between two laps of the token: they begin together, and when the
+  /// second lap ends, all have finished.
   Status together(double& best, size_t messages, size_t bytes) {
     std::vector<Operation> operations;
     for (size_t i = 0; i < messages; ++i) {
@@ -185,7 +187,7 @@ class Ring {
   Rank previous_ = 0;
 };
 
-/// Seconds per byte of a sum, by a rank that has a core to itself.
+/// Seconds per byte of a sum, for a rank that has a core of its own.
 double measure_sums() {
   constexpr size_t kCount = size_t{16} << 10;
   std::vector<float> sum(kCount), other(kCount);
@@ -199,7 +201,7 @@ double measure_sums() {
   return seconds(least) / (kCount * sizeof(float));
 }
 
-/// The first ranks of one host; or, if `host` is negative, the first of each of the first hosts.
+/// The first ranks of one host, or, if `host` is negative, the first rank of each of the first hosts.
 std::vector<Rank> ring_of(const std::vector<int>& host_of, int host) {
   std::vector<Rank> ranks;
   std::vector<int> seen;
@@ -213,9 +215,9 @@ std::vector<Rank> ring_of(const std::vector<int>& host_of, int host) {
   return ranks;
 }
 
-/// Ranks of this machine that are in the ring of a host: all of them measure at once.
+/// Number of ranks of this machine that are in the ring of some host: all of them measure at once.
 int busy_on(int machine, const cost::Environment& by_rank) {
-  std::vector<int> counted(by_rank.host_of.size());  // by host
+  std::vector<int> counted(by_rank.host_of.size());  // counted ranks by host
   int busy = 0;
   for (size_t rank = 0; rank < by_rank.host_of.size(); ++rank) {
     if (counted[static_cast<size_t>(by_rank.host_of[rank])]++ >= static_cast<int>(kMostInside)) continue;
@@ -224,7 +226,7 @@ int busy_on(int machine, const cost::Environment& by_rank) {
   return busy;
 }
 
-/// Of the machine where most of these ranks share a core.
+/// Ranks per core on the machine where most of these ranks share a core.
 double crowd_of(const std::vector<Rank>& ranks, const cost::Environment& by_rank) {
   std::vector<double> busy(by_rank.cores.size());
   double most = 1;
@@ -266,7 +268,7 @@ Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Envir
       const double busy = busy_on(machine, by_rank);
       const double crowd = std::max(1.0, busy / by_rank.cores[static_cast<size_t>(machine)]);
       rates.inside = {channel->alpha, channel->overhead / crowd, channel->beta / crowd};
-      // Who shares a core is measured too roughly for a message's work.
+      // With shared cores the measurement is too coarse for a message's overhead.
       if (crowd > 1) rates.inside.overhead = std::min(by_rank.rates.inside.overhead, channel->alpha);
     }
   }

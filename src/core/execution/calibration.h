@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Measures what channels of a communicator cost, with messages between neighbours.
+/// Measures latency and bandwidth of a communicator's channels, with messages between neighbours.
 ///
-/// All ranks of a host send to the next in a ring, all hosts at the same time; then the first ranks of (some)
-/// hosts do. A token goes round before every measurement: its way is the latency, and it tells what comes
-/// next, so that all go on or stop together. Sends and receives are those of users (Pairs), with their waits
-/// and their watchdog: a rank that dies is named, nothing hangs.
+/// The ranks of each host form a ring and send to the next rank, all hosts at the same time; then the first
+/// ranks of (some) hosts do the same. A token travels around the ring before every measurement: its time
+/// gives the latency, and its content tells the next step, so that all ranks continue or stop together.
+/// Messages go through Pairs as those of users do, with its waits and watchdog: a rank that dies is named,
+/// nothing hangs.
 #pragma once
 
 #include <array>
@@ -17,23 +18,23 @@
 
 namespace weir::core {
 
-/// The least time that some bytes took.
+/// The shortest time measured for a number of bytes.
 struct Transfer {
   size_t bytes = 0;
   double seconds = std::numeric_limits<double>::infinity();
 };
 
-/// Whether the times of a transfer and of a larger one can be of one network, where none at all took `none`
-/// seconds: what the larger one took more is at least half of its share of what all its bytes took. On a busy
-/// machine each time is too long by something else, and the smaller transfer may seem to have taken longer.
+/// Whether the times of two transfers, the larger one second, are consistent; an empty transfer took `none`
+/// seconds. Consistent: the extra time of the larger one is at least half of what its extra bytes should
+/// take. On a busy machine each time has a different delay, and the smaller transfer may even seem slower.
 bool fit(const std::array<Transfer, 2>& least, double none);
 
-/// What a byte more costs. Where the times do not fit, what a byte of the larger transfer took: too much
-/// where it was held up, too little by at most what buckets on the way let pass at once.
+/// Time of an additional byte. If the times do not fit(), the average time of a byte of the larger transfer:
+/// too long if it was delayed, or too short by at most the burst of token buckets on the path.
 double seconds_per_byte(const std::array<Transfer, 2>& least, double none);
 
-/// What this rank found out: figures of rings that it is the first rank of, zeros for all others. Collective.
-/// Takes some milliseconds. Errors: those of operations.
+/// The rates that this rank measured: those of the rings whose first rank it is, zeros for all others.
+/// Collective. Takes some milliseconds. Errors: those of operations.
 Result<cost::Rates> calibrate(Execution& execution, Rank self, const cost::Environment& by_rank);
 
 }  // namespace weir::core

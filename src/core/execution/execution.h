@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Carries out the operations of one communicator rank, without ever blocking: chooses between the island's
-/// exchange, a prepared plan and the pairs of a group, one operation after the other.
+/// Carries out the operations of one communicator rank, one after the other, without ever blocking: by shm
+/// collectives, by a prepared plan, or as the pairs of a group.
 ///
-/// drive() is the waiting: it advances one or several executions of this thread until all are done, sleeps
-/// when that takes long, and looks for the culprit when it takes too long.
+/// drive() does the waiting: it advances one or several executions of this thread until all are done, sleeps
+/// during long waits, and lets the watchdog find the culprit of very long ones.
 ///
-/// Not thread-safe, but for abort().
+/// Not thread-safe, except abort().
 #pragma once
 
 #include <array>
@@ -105,8 +105,8 @@ class Execution {
   std::atomic<bool> aborted_{false};
 };
 
-/// Advances executions of this thread until all are done; their ranks may depend on each other. The first
-/// error.
+/// Advances executions of this thread until all are done; their ranks may depend on each other. Returns the
+/// first error.
 Status drive(std::span<Execution* const> executions);
 
 }  // namespace weir::core

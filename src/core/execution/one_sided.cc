@@ -14,12 +14,12 @@ namespace {
 
 using exec::Progress;
 
-/// Bytes that go with a question: little enough that a listener is not busy with them for long.
+/// Maximum bytes of a put in one message: few enough that they do not occupy a listener for long.
 constexpr size_t kPiece = size_t{1} << 20;
 
-/// A put of so many has its signal in the same question. That of a larger one goes alone: its pieces, which
-/// do no harm when they come twice, are sent again where a listener that is short of time has closed the
-/// connection.
+/// A put of at most this many bytes has its signal in the same message. The signal of a larger put is sent
+/// alone: the pieces, harmless if they arrive twice, can then be resent after an overloaded listener has
+/// closed the connection.
 constexpr size_t kTogether = size_t{64} << 10;
 constexpr int kAttempts = 3;
 
@@ -36,7 +36,7 @@ void OneSidedTask::start(const Operation& operation) {
 
 Progress OneSidedTask::advance() { return operation_->side == Operation::Side::wait ? wait() : deliver(); }
 
-/// In the order of the list; what has come for later ones stays for them.
+/// Consumes the awaited signals in the order of the list; signals for later entries stay counted for these.
 Progress OneSidedTask::wait() {
   const std::vector<OneSidedCall::Awaited>& awaited = operation_->one_sided->awaited;
   const size_t before = done_;
@@ -46,7 +46,7 @@ Progress OneSidedTask::wait() {
   return done_ > before ? Progress::moved : Progress::blocked;
 }
 
-/// The next piece, or the signal.
+/// Sends the next piece, or the signal.
 Progress OneSidedTask::deliver() {
   const OneSidedCall& call = *operation_->one_sided;
   const size_t total = operation_->count * size_of(operation_->type);
@@ -59,7 +59,7 @@ Progress OneSidedTask::deliver() {
   if (now == 0 || is_local(peer) || total <= kTogether)
     delivery.signal = SignalKey{dependencies_.rank, call.index, call.context};
   const Delivered delivered = send(peer, delivery);
-  if (delivered.code() == Code::in_progress) return Progress::blocked;  // the peer has to come so far
+  if (delivered.code() == Code::in_progress) return Progress::blocked;  // the peer has no such window yet
   if (!delivered.ok()) {
     error_ = {delivered.code(),
               fmt::format("{} to rank {}: {}", describe(*operation_), peer, delivered.message())};
@@ -84,7 +84,7 @@ Delivered OneSidedTask::send(Rank peer, const Delivery& delivery) const {
         ask(listener, dependencies_.uid, question, Deadline::in_ms(dependencies_.answer_ms, abort_));
     if (answer.kind == Answer::Kind::given) {
       const std::optional<Delivered> read = WindowRegistry::read_answer(answer.bytes);
-      return read ? *read : Delivered(Code::remote_error, "its process gave no answer that makes sense");
+      return read ? *read : Delivered(Code::remote_error, "its process sent a malformed answer");
     }
     const bool again = answer.kind == Answer::Kind::refused && !delivery.signal && attempt < kAttempts;
     if (!again) return {Code::remote_error, answer.why};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Puts, signals and waits for signals of one communicator rank (ncclPutSignal and its like): one at a time,
-/// each done before the next begins.
+/// One-sided calls of one communicator rank (ncclPutSignal, ncclSignal, ncclWaitSignal): one at a time, each
+/// done before the next begins.
 ///
-/// Memory of ranks of this process is written directly; that of others through the listeners of their
-/// processes, in pieces, whatever those ranks do. A put is done when its bytes and its signal have arrived.
+/// Windows of this process's ranks are written directly; those of other processes through their listeners, in
+/// pieces, whatever their ranks are doing. A put is done when its bytes and its signal have arrived.
 ///
-/// Not thread-safe. A task in the sense of exec/task.h; a put waits for each answer of a listener, which its
-/// own thread gives at once.
+/// Not thread-safe. A task as in exec/task.h, except that a put blocks for each answer of a listener, whose
+/// thread answers at once.
 #pragma once
 
 #include <atomic>
@@ -22,17 +22,17 @@
 
 namespace weir::core {
 
-/// What a put, a signal or a wait has beside its Operation.
+/// The arguments of a put, a signal or a wait that Operation does not hold.
 struct OneSidedCall {
   uint32_t window = 0;
-  uint64_t offset = 0;  ///< bytes
-  int32_t index = 0;    ///< of the signal
+  uint64_t offset = 0;  ///< offset into the window; bytes
+  int32_t index = 0;    ///< index of the signal
   int32_t context = 0;
   struct Awaited {
     SignalKey key;
     uint64_t count = 0;
   };
-  std::vector<Awaited> awaited;  ///< of a wait
+  std::vector<Awaited> awaited;  ///< signals that a wait consumes
 };
 
 class OneSidedTask final : public exec::Task {
@@ -40,15 +40,16 @@ class OneSidedTask final : public exec::Task {
   struct Dependencies {
     Rank rank = 0;
     uint64_t uid = 0;
-    WindowRegistry* windows = nullptr;  ///< of this process
+    WindowRegistry* windows = nullptr;  ///< this process's windows
     const std::vector<PeerAddress>* peers = nullptr;
-    int64_t answer_ms = 5000;  ///< for a listener
+    int64_t answer_ms = 5000;  ///< time limit for a listener's answer; ms
   };
   explicit OneSidedTask(const Dependencies& dependencies) : dependencies_(dependencies) {}
-  /// Waits for no listener any more once this is true. Outlives it.
+  /// Stops waiting for listeners once `abort` is true. `abort` outlives the task.
   void watch(const std::atomic<bool>& abort) { abort_ = &abort; }
 
-  /// REQUIRES: the last one is done; operation.side is not none. What it names lives until it is done.
+  /// Begins an operation, whose memory stays valid until it is done. REQUIRES: the last one is done;
+  /// operation.side is not none.
   void start(const Operation& operation);
 
   exec::Progress advance() override;
@@ -65,8 +66,8 @@ class OneSidedTask final : public exec::Task {
   const Dependencies dependencies_;
   const std::atomic<bool>* abort_ = nullptr;
   const Operation* operation_ = nullptr;
-  std::shared_ptr<WindowSpace> own_;  ///< of a wait
-  size_t done_ = 0;                   ///< bytes of a put, or waits
+  std::shared_ptr<WindowSpace> own_;  ///< this rank's windows, during a wait
+  size_t done_ = 0;                   ///< bytes put, or signals consumed, so far
   Status error_;
   Rank waiting_for_ = 0;
 };

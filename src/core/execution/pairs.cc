@@ -9,11 +9,11 @@
 namespace weir::core {
 namespace {
 
-/// Beyond the numbers that lanes of plans give (program.h).
+/// First channel number for pairs, above those of plans' lanes (program.h).
 constexpr uint32_t kPairChannel = 1u << 20;
 
-/// Looks for a message before it counts as late. One that is on its way comes within them; giving the core
-/// away takes longer (docs/performance.md).
+/// Polls for a message before it counts as late. A message in flight arrives within them, sooner than
+/// yielding the core would take (docs/performance.md).
 constexpr int kLooks = 50;
 
 const Message* look(Receiver& receiver) {
@@ -43,7 +43,7 @@ Status Pairs::start(std::span<const Operation> operations, bool check) {
       WEIR_TRY(open(operation.root, operation.sends));
     if (direction->queue.empty()) busy_.push_back(direction.get());
     Transfer& transfer = direction->queue.emplace_back();
-    // What is sent is only read.
+    // A send's buffer is only read.
     transfer.data =
         static_cast<std::byte*>(operation.sends ? const_cast<void*>(operation.input) : operation.output);
     transfer.left = operation.count * size_of(operation.type);
@@ -67,7 +67,7 @@ exec::Progress Pairs::advance() {
       busy_.pop_back();
       continue;
     }
-    // Rather for a message than for a slot.
+    // Reports a wait for a message rather than one for a slot.
     if (!receives) waiting_for_ = direction.peer;
     receives |= direction.receiver != nullptr;
     ++i;
@@ -85,7 +85,7 @@ std::vector<Rank> Pairs::awaited() const {
   return ranks;
 }
 
-/// Sends what finds room. True if anything did.
+/// Sends messages while slots are free. True if any was sent.
 bool Pairs::send(Direction& direction) {
   bool moved = false;
   while (direction.next < direction.queue.size()) {
@@ -103,7 +103,7 @@ bool Pairs::send(Direction& direction) {
   return moved;
 }
 
-/// Takes what has come. True if anything had.
+/// Receives messages that have arrived. True if there was any.
 bool Pairs::receive(Direction& direction) {
   bool moved = false;
   while (direction.next < direction.queue.size()) {
@@ -125,14 +125,14 @@ bool Pairs::receive(Direction& direction) {
   return moved;
 }
 
-/// The next message is not of the transfer that waits for it.
+/// The error if the next message does not belong to the transfer that waits for it.
 Status Pairs::mismatch(const Direction& direction) const {
   const Transfer& transfer = direction.queue[direction.next];
-  return {Code::invalid_usage,
-          fmt::format(
-              "rank {}'s send to rank {} (number {} between the two) has another size than the receive of "
-              "{} bytes that rank {} called for it",
-              direction.peer, self_, transfer.tag >> 32, transfer.total, self_)};
+  return {
+      Code::invalid_usage,
+      fmt::format("rank {}'s send to rank {} (number {} between the two) differs in size from the matching "
+                  "receive of {} bytes on rank {}",
+                  direction.peer, self_, transfer.tag >> 32, transfer.total, self_)};
 }
 
 Status Pairs::serve(Rank& peer) {

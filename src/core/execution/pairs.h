@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Sends and receives of one group, carried out side by side: no order among different peers, call order
-/// towards one peer. Each direction of a pair has one channel; a send fills its slots, a receive empties
+/// Sends and receives of one group, carried out concurrently: in call order towards one peer, in any order
+/// among different peers. Each direction of a pair has one channel; a send fills its slots, a receive empties
 /// them.
 ///
-/// Not thread-safe. A task in the sense of exec/task.h.
+/// Not thread-safe. A task as in exec/task.h.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class Pairs final : public exec::Task {
       : self_(self), links_(links), directions_(2 * static_cast<size_t>(ranks)) {}
 
   /// Begins the sends and receives among `operations`; opens channels that are new (wait for Links::ready()
-  /// before advance()). REQUIRES: the last batch is done; there is a send_recv.
+  /// before advance()). REQUIRES: the last batch is done; `operations` has a send or receive.
   Status start(std::span<const Operation> operations, bool check);
 
   exec::Progress advance() override;
@@ -32,21 +32,21 @@ class Pairs final : public exec::Task {
   std::vector<Rank> awaited() const override;
 
  private:
-  /// A send or receive. At least one message goes, if only an empty one.
+  /// A send or receive. It has at least one message, which may be empty.
   struct Transfer {
-    std::byte* data;  ///< what is left of it
+    std::byte* data;  ///< first byte that is left
     size_t left;
     size_t total;
-    uint64_t tag;  ///< number of the transfer in its direction, and signature
+    uint64_t tag;  ///< number of the transfer in its direction << 32, and signature
   };
   /// One direction towards one peer. One of the two ends is null.
   struct Direction {
     Rank peer = 0;
     Sender* sender = nullptr;
     Receiver* receiver = nullptr;
-    uint32_t begun = 0;  ///< transfers, the same at both ends
+    uint32_t begun = 0;  ///< number of transfers begun, the same at both ends
     std::vector<Transfer> queue;
-    size_t next = 0;  ///< of the queue
+    size_t next = 0;  ///< index of the first unfinished transfer in the queue
 
     bool done() const { return next == queue.size() && (sender == nullptr || sender->flushed()); }
   };
@@ -61,8 +61,8 @@ class Pairs final : public exec::Task {
 
   const Rank self_;
   Links& links_;
-  std::vector<std::unique_ptr<Direction>> directions_;  ///< by peer: from it, to it; null until used
-  std::vector<Direction*> busy_;                        ///< what the batch still waits for
+  std::vector<std::unique_ptr<Direction>> directions_;  ///< two for each peer: receive, send; null until used
+  std::vector<Direction*> busy_;                        ///< directions that the batch still waits for
   Status error_;
   Rank waiting_for_ = 0;
 };

@@ -16,12 +16,12 @@ namespace weir::core {
 namespace {
 
 std::string words(const cost::Channel& channel, std::string_view where) {
-  return fmt::format("a message {:.2f} us and {:.3g} ns per byte {}, ", channel.alpha * 1e6,
+  return fmt::format("{:.2f} us per message and {:.3g} ns per byte {}, ", channel.alpha * 1e6,
                      channel.beta * 1e9, where);
 }
 
-/// A network may be slower than its transport states, by any factor. Memory is not, unless somebody else has
-/// the cores.
+/// Whether measured rates inside a host are plausible. A network may be slower than its transport states, by
+/// any factor; memory is slower only if other work occupies the cores.
 bool believable(const cost::Channel& measured, const cost::Channel& stated) {
   constexpr double kMost = 20;
   return measured.alpha <= kMost * stated.alpha && measured.beta <= kMost * stated.beta;
@@ -40,13 +40,15 @@ Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::En
     rates = cost::slower(rates, ByteReader(bytes).get<cost::Rates>());
   if (!believable(rates.inside, by_rank.rates.inside)) {
     WEIR_INFO(init,
-              "channels inside hosts seemed far slower than they are: the hosts are busy, nothing is kept");
+              "ignoring the rates measured inside hosts and caching none: they are implausibly low, as if "
+              "the hosts were busy");
     rates.inside = by_rank.rates.inside;
     return rates;
   }
   if (is_lowest_on_host(peers, self))
     RateCache(met.options.cache_dir, circumstances(met.options, met.routes, peers, self)).write(rates);
-  WEIR_INFO(init, "channels and sums measured in {:.1f} ms", static_cast<double>(now_ns() - began) * 1e-6);
+  WEIR_INFO(init, "measured the rates of channels and sums in {:.1f} ms",
+            static_cast<double>(now_ns() - began) * 1e-6);
   return rates;
 }
 
@@ -64,7 +66,7 @@ Result<cost::Rates> select_rates(const Met& met, Execution& execution) {
     WEIR_TRY(measured.status());
     rates = *measured;
   }
-  // What is measured is a ring.
+  // The measurement is a ring and cannot show the cost of several senders to one rank.
   rates.between.merging = by_rank.rates.between.merging;
   rates.between.unasked = by_rank.rates.between.unasked;
   return met.shared_settings.override(rates);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which rates a communicator counts with.
+/// Chooses the rates with which a communicator computes costs.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace weir::core {
 
-/// What a communicator rank has, once it has met its peers.
+/// What the choice needs from a connected communicator rank.
 struct Met {
   const Options& options;
   Bootstrap& bootstrap;
@@ -24,12 +24,12 @@ struct Met {
   const SharedSettings& shared_settings;
 };
 
-/// The same on all ranks: a file of rank 0's, else what was measured, before or now, else what transports
-/// state. Measures if one of the hosts has nothing kept and none forbids it. Collective; errors are those of
-/// operations.
+/// The rates, the same on all ranks: from rank 0's cost file, or else measured ones (cached or new), or else
+/// those that the transports state. Measures if some host has no cached rates and no rank forbids it.
+/// Collective; errors are those of operations.
 Result<cost::Rates> select_rates(const Met& met, Execution& execution);
 
-/// What messages, bytes and sums cost, in words.
+/// The rates in words, for the log.
 std::string describe(const cost::Environment& around);
 
 }  // namespace weir::core

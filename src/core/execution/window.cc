@@ -9,7 +9,8 @@
 namespace weir::core {
 namespace {
 
-/// The first byte of a question, which no other question at the listener begins with (activity_registry.cc).
+/// First byte of a delivery's message; no other message to the listener begins with it
+/// (activity_registry.cc).
 constexpr uint8_t kWindowQuestion = 0x20;
 
 Status not_yet() { return {Code::in_progress, "the rank has not registered the window yet"}; }
@@ -33,11 +34,10 @@ Delivered WindowSpace::write(const Delivery& delivery) const {
   if (window.removed)
     return {Code::invalid_usage, fmt::format("its window number {} was deregistered", delivery.window)};
   if (!window.writable)
-    return {Code::invalid_usage,
-            fmt::format("its window number {} is not memory of the host", delivery.window)};
+    return {Code::invalid_usage, fmt::format("its window number {} is not host memory", delivery.window)};
   if (delivery.offset > window.bytes || delivery.bytes.size() > window.bytes - delivery.offset)
     return {Code::invalid_argument,
-            fmt::format("its window number {} has {} bytes, and {} bytes were to go to offset {}",
+            fmt::format("its window number {} has {} bytes, too few for {} bytes at offset {}",
                         delivery.window, window.bytes, delivery.bytes.size(), delivery.offset)};
   std::memmove(window.data + delivery.offset, delivery.bytes.data(), delivery.bytes.size());
   return {};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Windows: memory of this process's ranks that other ranks write without being asked, and the signals that
-/// tell of it.
+/// Windows: memory of this process's ranks that other ranks write one-sidedly, and their signals.
 ///
-/// Puts and signals of ranks of this process come as calls, those of others as questions at the listener,
-/// which its thread carries out at once: a rank need not be in a call to be written to. A question is
-/// answered when what it asks for is done, so what follows an answer comes later.
+/// Puts and signals from ranks of this process are function calls; those from other processes are messages to
+/// the listener, whose thread carries them out at once, whether or not the target rank is in a call. The
+/// listener answers when the delivery is done, so deliveries sent after an answer arrive later.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,7 @@
 
 namespace weir::core {
 
-/// Which signals of a rank count together.
+/// Identifies signals that are counted together.
 struct SignalKey {
   Rank from = 0;
   int32_t index = 0;
@@ -35,31 +34,32 @@ struct SignalKey {
 
 /// A put, a signal, or a put and then a signal.
 struct Delivery {
-  uint32_t window = 0;  ///< its number at the rank that is written to
-  uint64_t offset = 0;  ///< bytes
-  BytesView bytes;      ///< may be none
+  uint32_t window = 0;  ///< number of the window at the target rank
+  uint64_t offset = 0;  ///< offset into the window; bytes
+  BytesView bytes;      ///< data to write; may be empty
   std::optional<SignalKey> signal;
 };
 
-/// What came of a delivery: success, an error, or in_progress while the rank has not made the window yet.
+/// Result of a delivery: success, an error, or in_progress if the rank has not registered the window yet.
 using Delivered = Status;
 
-/// The windows of one rank of one communicator, numbered in the order in which they were made: as that is
-/// the same on all ranks, so are the numbers. Thread-safe.
+/// The windows of one rank of one communicator, numbered in order of registration: as that order is the same
+/// on all ranks, so are the numbers. Thread-safe.
 class WindowSpace {
  public:
-  /// `writable`: host memory, which outlives remove(). Others are numbered, and refuse.
+  /// Registers memory. `writable`: it is host memory and stays valid until remove(); others get a number, but
+  /// refuse deliveries.
   uint32_t add(void* data, size_t bytes, bool writable);
-  /// Nobody writes there from now on.
+  /// Deregisters a window; nothing writes to it after the return.
   void remove(uint32_t number);
 
   Delivered take(const Delivery& delivery);
-  /// Takes `count` signals off, if so many have come.
+  /// Subtracts `count` signals and returns true, if that many have arrived.
   bool consume(const SignalKey& key, uint64_t count);
 
-  /// From now on deliveries are taken, and the bell rung after each signal; null: nothing is.
+  /// Accepts deliveries from now on, and rings `bell`, if not null, after each signal.
   void open(Doorbell* bell);
-  /// None is taken any more, nor under way.
+  /// Accepts no more deliveries; none is in flight after the return.
   void close();
 
  private:
@@ -73,7 +73,7 @@ class WindowSpace {
 
   std::mutex mutex_;
   std::vector<Window> windows_;
-  std::map<SignalKey, uint64_t> signals_;  ///< that have come and were not consumed
+  std::map<SignalKey, uint64_t> signals_;  ///< counts of signals that have arrived and were not consumed
   bool open_ = false;
   Doorbell* bell_ = nullptr;
 };
@@ -81,7 +81,7 @@ class WindowSpace {
 /// The window spaces of a process. Thread-safe; outlives the listener that it answers for.
 class WindowRegistry {
  public:
-  /// Rank `rank` of communicator `uid` takes deliveries while this lives.
+  /// Lets rank `rank` of communicator `uid` take deliveries during its lifetime.
   class Registration {
    public:
     Registration(WindowRegistry& windows, uint64_t uid, Rank rank, std::shared_ptr<WindowSpace> space,
@@ -97,16 +97,16 @@ class WindowRegistry {
     const std::shared_ptr<WindowSpace> space_;
   };
 
-  /// Of a rank of this process. in_progress where it is not registered (yet).
+  /// Delivers to a rank of this process. in_progress if it is not registered (yet).
   Delivered deliver(uint64_t uid, Rank to, const Delivery& delivery);
-  /// Null: it is not registered.
+  /// The windows of a rank of this process; null if it is not registered.
   std::shared_ptr<WindowSpace> find(uint64_t uid, Rank rank) const;
 
-  /// Whether a question at the listener is for answer().
+  /// Whether a message to the listener is one for answer().
   static bool is_meant(BytesView question);
   Bytes answer(uint64_t uid, BytesView question);
   static Bytes question(Rank to, const Delivery& delivery);
-  /// Nothing, if the bytes are no answer to question().
+  /// Decodes the answer to question(); empty if the bytes are not one.
   static std::optional<Delivered> read_answer(BytesView answer);
 
  private:

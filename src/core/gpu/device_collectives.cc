@@ -103,7 +103,7 @@ std::pair<std::unique_ptr<GpuPeerAccess>, bool> DeviceCollectives::end(
   device_collectives->peer_access_->take_back();
   std::unique_ptr<GpuPeerAccess> peer_access = std::move(device_collectives->peer_access_);
   if (!idle) {
-    WEIR_INFO(init, "rank {} leaves while its calls are queued on {}: what they use is kept",
+    WEIR_INFO(init, "rank {} ends while its calls are queued on {}: keeping the memory that they use",
               device_collectives->dependencies_.rank, device_collectives->gpu_.description());
     keep_for_good(std::move(device_collectives));  // the stream may come to its flags at any time
   }
@@ -152,8 +152,8 @@ Result<std::byte*> DeviceCollectives::bounce(size_t bytes) {
   const Bounce made{static_cast<std::byte*>(*memory), bytes};
   // Smaller ones stay behind: calls under way may use them.
   bounces_.insert(bounces_.begin() + static_cast<std::ptrdiff_t>(next_bounce_++), made);
-  WEIR_INFO(alloc, "rank {} has {} bytes of {} for buffers in other host memory", dependencies_.rank, bytes,
-            gpu_.description());
+  WEIR_INFO(alloc, "rank {} uses {} bytes of {} for buffers that the GPU cannot address", dependencies_.rank,
+            bytes, gpu_.description());
   return made.memory;
 }
 

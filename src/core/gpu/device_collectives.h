@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a communicator works on memory of GPUs that reach each other's: its calls are queued as kernels which
-/// wait for each other on the GPUs; the host only queues. Of a group the collectives come first, in order,
+/// Device collectives: a communicator's calls on GPUs that can access each other's memory. The host only
+/// queues kernels, which wait for each other on the GPUs. In a group the collectives run first, in order,
 /// then all sends and receives at once.
 ///
-/// A call that is alone on one stream is queued there. Others, of groups, go to a stream of the
-/// communicator's own, which they enter from the callers' streams and leave to them by events: so several
-/// ranks may share one stream in a group, where all calls go through prepare(), enter() and queue() before
-/// any goes through leave(). A captured stream takes the communicator's own along into the graph. No two
-/// calls of a communicator run at once: on another stream than the last one, a call waits for it.
+/// A single call on one stream is queued on that stream. Other calls are queued on the communicator's own
+/// stream, and events order them after and before the work on the callers' streams. Several ranks may thus
+/// share one stream in a group, if all calls of the group pass prepare(), enter() and queue() before any
+/// passes leave(). If a caller's stream is being captured, the communicator's own becomes part of the graph.
+/// Two calls of a communicator never overlap: a call on another stream than the last call waits for that one.
 ///
 /// Threads: one at a time; abort(), idle() and wait_idle() at any time.
 #pragma once

@@ -11,10 +11,10 @@
 namespace weir::core {
 namespace {
 
-/// From look to look while something is under way, and while graphs may be.
+/// Time between two checks while calls are in flight, and while graphs may run calls.
 constexpr std::chrono::milliseconds kPeriod{20};
 constexpr std::chrono::milliseconds kPeriodOfGraphs{50};
-/// What waits says so again much sooner than this.
+/// A wait that was not reported for this long is over: waiting kernels report it much more often.
 constexpr int64_t kSilentNs = 1'000'000'000;
 
 }  // namespace
@@ -73,7 +73,7 @@ void DeviceMonitor::look() {
     return fail(dependencies_.bootstrap->watchdog().explain(trouble->peer, trouble->status));
   if (seen.foreign < 0 && seen.left >= 0)
     return fail(dependencies_.bootstrap->watchdog().explain(
-        seen.left, {Code::remote_error, fmt::format("rank {} has given up", seen.left)}));
+        seen.left, {Code::remote_error, fmt::format("rank {} has stopped after an error", seen.left)}));
   if (seen.foreign < 0) return follow_wait(seen);
   fail(dependencies_.bootstrap->watchdog().explain(seen.foreign, mismatch(seen)));
 }
@@ -83,8 +83,8 @@ Status DeviceMonitor::mismatch(const exec::gpu::Look& seen) const {
   constexpr uint64_t kPair = exec::gpu::kPairTag;
   if ((seen.foreign_tag & seen.expected & kPair) != 0)
     return {Code::invalid_usage,
-            fmt::format("rank {}'s send of {} bytes to rank {} has another size than the receive of {} bytes "
-                        "that rank {} called for it",
+            fmt::format("rank {}'s send of {} bytes to rank {} differs in size from the matching receive of "
+                        "{} bytes on rank {}",
                         seen.foreign, seen.foreign_tag & ~kPair, own, seen.expected & ~kPair, own)};
   return {Code::invalid_usage,
           fmt::format("rank {} sent a message of {} where rank {} expected another one: the ranks "
@@ -92,7 +92,7 @@ Status DeviceMonitor::mismatch(const exec::gpu::Look& seen) const {
                       seen.foreign, words_of_tag(seen.foreign_tag), own)};
 }
 
-/// Lets the activity say which call the GPU is at.
+/// Updates the activity to the call that the GPU is running.
 void DeviceMonitor::follow_calls() {
   Activity& own = dependencies_.bootstrap->activity();
   const uint32_t done = dependencies_.done.host->load(std::memory_order_acquire);
@@ -110,14 +110,14 @@ void DeviceMonitor::follow_calls() {
   }
 }
 
-/// Asks about a peer that is waited for.
+/// Lets the watchdog examine the peer that a kernel waits for.
 void DeviceMonitor::follow_wait(const exec::gpu::Look& seen) {
   const int64_t now = now_ns();
   if (seen.waiting_for >= 0 && (peer_ < 0 || seen.waiting_for == peer_)) {
     if (peer_ < 0) since_ns_ = now;
     peer_ = seen.waiting_for;
     seen_ns_ = now;
-  } else if (peer_ >= 0 && now - seen_ns_ > kSilentNs) {  // it came; perhaps another has not
+  } else if (peer_ >= 0 && now - seen_ns_ > kSilentNs) {  // its message arrived; now perhaps another peer
     peer_ = seen.waiting_for;
     since_ns_ = seen_ns_ = now;
   }

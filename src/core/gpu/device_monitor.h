@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Looks after calls that wait on a GPU, where nobody of the host does: notices dead and slow peers and calls
-/// that do not match, and ends what is queued with the error that says who is to blame.
+/// Monitors calls that wait on a GPU, for which no host thread waits: detects dead and slow peers and
+/// mismatched calls, and ends queued calls with an error that names the culprit.
 ///
-/// A thread of its own, which sleeps while nothing is queued. It is what writes the rank's Activity: the call
-/// that the GPU is at.
+/// Runs its own thread, which sleeps while no call is queued. The thread updates the rank's Activity to the
+/// call that the GPU is running.
 ///
 /// Thread-safe.
 #pragma once
@@ -25,7 +25,7 @@ namespace weir::core {
 
 class DeviceMonitor {
  public:
-  /// All outlive the monitor.
+  /// What the monitor works with; all outlive it.
   struct Dependencies {
     exec::gpu::Queued* executor = nullptr;
     const Proxy* proxy = nullptr;  ///< null: all ranks are on one host
@@ -45,9 +45,9 @@ class DeviceMonitor {
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
 
-  /// It was queued.
+  /// Adds a queued operation.
   void add(const Entry& entry);
-  /// A graph may run calls at any time: from now on it never sleeps for long.
+  /// Notes that a graph may run calls at any time: from now on the thread never sleeps for long.
   void add_graph();
 
  private:
@@ -64,13 +64,13 @@ class DeviceMonitor {
   std::vector<Entry> added_;
   bool graphs_ = false;
   bool stop_ = false;
-  // The thread's.
+  // Used by the thread only.
   std::deque<Entry> under_way_;
-  bool begun_ = false;  ///< the activity says the first of them
+  bool begun_ = false;  ///< the activity shows the first of them
   bool failed_ = false;
-  Rank peer_ = -1;        ///< that is waited for
-  int64_t since_ns_ = 0;  ///< since when
-  int64_t seen_ns_ = 0;   ///< seen last
+  Rank peer_ = -1;        ///< peer that a kernel waits for; -1: none
+  int64_t since_ns_ = 0;  ///< begin of the wait
+  int64_t seen_ns_ = 0;   ///< time at which the wait was seen last
   std::thread thread_;
 };
 

@@ -11,7 +11,7 @@ namespace weir::core {
 Result<DevicePairs> pairs_of(std::span<const Operation> operations, std::span<const exec::Work> works,
                              Rank self) {
   DevicePairs found;
-  std::vector<exec::gpu::Pair> sent, received;  // to and by the rank itself
+  std::vector<exec::gpu::Pair> sent, received;  // sends and receives of the rank to and from itself
   for (size_t i = 0; i < operations.size(); ++i) {
     const Operation& operation = operations[i];
     if (operation.kind != Collective::send_recv) continue;
@@ -29,9 +29,10 @@ Result<DevicePairs> pairs_of(std::span<const Operation> operations, std::span<co
                               self, sent.size(), received.size()));
   for (size_t i = 0; i < sent.size(); ++i) {
     if (sent[i].bytes != received[i].bytes)
-      return Status(Code::invalid_usage,
-                    fmt::format("rank {}'s send of {} bytes to itself has a receive of {} bytes", self,
-                                sent[i].bytes, received[i].bytes));
+      return Status(
+          Code::invalid_usage,
+          fmt::format("rank {}'s send of {} bytes to itself differs in size from its receive of {} bytes",
+                      self, sent[i].bytes, received[i].bytes));
     if (sent[i].bytes == 0 || sent[i].data == received[i].data) continue;
     found.copies.push_back({received[i].data, sent[i].data, sent[i].bytes});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Sends and receives of a group on GPUs: those to the rank itself are copies, the others are for the
-/// executor. Pure; thread-safe.
+/// Sends and receives of a group on GPUs: those from the rank to itself become copies, the executor carries
+/// out the others. Pure; thread-safe.
 #pragma once
 
 #include <span>
@@ -21,12 +21,12 @@ struct DevicePairs {
   std::vector<exec::gpu::Pair> pairs;
 };
 
-/// `works` say where the GPU finds the buffers of the operations; what is no send or receive is passed over.
-/// Errors: invalid_usage where a send to the rank itself has no receive of as many bytes, or the reverse.
+/// Splits the sends and receives among `operations`; `works` hold the buffers' addresses on the GPU.
+/// Errors: invalid_usage if a send of the rank to itself has no receive of the same size, or vice versa.
 Result<DevicePairs> pairs_of(std::span<const Operation> operations, std::span<const exec::Work> works,
                              Rank self);
 
-/// "a send of 8 bytes" or "operation #3": what a message's tag is of.
+/// Describes the operation of a message's tag: "a send of 8 bytes" or "operation #3".
 std::string words_of_tag(uint64_t tag);
 
 }  // namespace weir::core

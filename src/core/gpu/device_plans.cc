@@ -18,23 +18,23 @@
 namespace weir::core {
 namespace {
 
-// What GPUs were taken to do when the borders below were set; none was measured. A message costs about 2 us,
-// whatever its size: the store, the wait of the other side for it, a barrier on each side. A block moves
-// about 20 GB/s. Packets save one of the two waits and half the speed.
+// Assumptions about GPUs behind the limits below; none was measured. A message costs about 2 us, whatever its
+// size: the store, the wait of the other side for it, a barrier on each side. A block moves about 20 GB/s.
+// Packets save one of the two waits, at half the speed.
 
-/// Per block: up to here a collective is all waiting, and packets pay.
+/// Up to this many bytes per block, waiting dominates and packets pay.
 constexpr size_t kPacketsUpTo = size_t{16} << 10;
-/// Of all a rank sends: up to here one message to each other rank is sooner there than several hops.
+/// Up to this many bytes sent by a rank, one message to each other rank is faster than several hops.
 constexpr size_t kOneShotUpTo = size_t{128} << 10;
 /// Shards of small messages: more blocks would wait without moving anything.
 constexpr uint32_t kPacketShards = 4;
-/// A shard gets at least so much of a chunk, ten times what a message costs.
+/// Minimum bytes of a chunk per shard: they take ten times as long as a message's fixed cost.
 constexpr size_t kShardBytes = size_t{16} << 10;
 constexpr size_t kPacketShardBytes = size_t{1} << 10;
 
 constexpr std::string_view kDirect = "direct";
 
-/// All ranks' blocks together, as one_shot sends them.
+/// Bytes that a rank sends with one_shot.
 size_t sent_bytes(int ranks, size_t bytes) { return bytes * static_cast<size_t>(ranks - 1); }
 
 std::string_view algorithm_for(Collective kind, int ranks, size_t bytes) {
@@ -59,7 +59,7 @@ std::string_view other_algorithm(Collective kind, std::string_view first) {
 
 }  // namespace
 
-/// What a network needs in blocks, the rest of the GPU does not.
+/// A network needs few blocks, so that the others stay free for the rest of the GPU's work.
 std::vector<DeviceChoice> DevicePlans::choices(Collective kind, int ranks, size_t bytes, Means means) {
   const bool packets = bytes <= kPacketsUpTo && means != Means::proxies;
   const exec::gpu::Way way{packets ? exec::gpu::RingProtocol::packet : exec::gpu::RingProtocol::bandwidth,
@@ -111,7 +111,7 @@ const DevicePlans::Made& DevicePlans::make(const DeviceChoice& choice, Collectiv
               entry.ready->shards, entry.ready->tile_bytes);
   } else {
     entry.status = made.status();
-    WEIR_INFO(tuning, "{} on GPUs: not {}: {}", name(kind), choice.algorithm, entry.status.message());
+    WEIR_INFO(tuning, "{} on GPUs: cannot use {}: {}", name(kind), choice.algorithm, entry.status.message());
   }
   return made_.emplace(key, std::move(entry)).first->second;
 }
@@ -121,7 +121,8 @@ Result<ir::Plan> DevicePlans::plan_of(const DeviceChoice& choice, Collective kin
   if (choice.algorithm == kDirect) return algorithms::direct(kind, ranks, root);
   const algorithms::Entry* const entry = algorithms::find(choice.algorithm, kind);
   if (entry == nullptr)
-    return Status(Code::internal_error, fmt::format("no {} for {}", choice.algorithm, name(kind)));
+    return Status(Code::internal_error,
+                  fmt::format("there is no algorithm {} for {}", choice.algorithm, name(kind)));
   if (!dependencies_.far)
     return algorithms::emit(choice.algorithm, {kind, ranks, root, algorithms::default_chunks(*entry, ranks)});
   const uint32_t chunks = algorithms::default_chunks(*entry, ranks, dependencies_.layout);

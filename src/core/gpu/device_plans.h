@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which plan a collective takes on GPUs that reach each other's memory, in which protocol, over how many
-/// blocks: by its size alone, so all ranks choose alike. Plans are verified, lowered for all ranks and
-/// readied when first needed.
+/// Chooses the plan, ring protocol and number of blocks of a device collective: by its size alone, so all
+/// ranks choose alike. Plans are verified, lowered for all ranks and prepared on first use.
 ///
 /// Not thread-safe.
 #pragma once
@@ -17,7 +16,7 @@
 
 namespace weir::core {
 
-/// A plan as it is chosen before it is made.
+/// The choice of a plan that is not made yet.
 struct DeviceChoice {
   std::string_view algorithm;
   exec::gpu::Way way;
@@ -28,29 +27,29 @@ class DevicePlans {
   struct Dependencies {
     int ranks = 1;
     exec::gpu::Queued* executor = nullptr;  ///< outlives the plans
-    bool direct = false;                    ///< ranks address each other's buffers
+    bool direct = false;                    ///< ranks can address each other's buffers
     bool far = false;                       ///< ranks are on several hosts
-    algorithms::Layout layout = {};         ///< of those; else not looked at
+    algorithms::Layout layout = {};         ///< layout of the hosts; unused if they are on one host
   };
   explicit DevicePlans(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
 
   struct Chosen {
     exec::gpu::Ready* ready = nullptr;
-    size_t tile_bytes = 0;  ///< for Work
+    size_t tile_bytes = 0;  ///< tile size for exec::Work; bytes
   };
-  /// For `bytes` per block. `scales`: ranks multiply their inputs, each by a factor of its own. Errors: as
-  /// Queued::prepare.
+  /// The plan for `bytes` per block. `scales`: ranks multiply their inputs, each by its own factor. Errors:
+  /// those of Queued::prepare.
   Result<Chosen> find(Collective kind, Rank root, size_t bytes, bool scales);
 
-  /// How ranks come to each other's data.
+  /// How ranks access each other's data.
   enum class Means : uint8_t {
-    slots,    ///< in segments
-    direct,   ///< as they like
-    proxies,  ///< between hosts
+    slots,    ///< slots in segments
+    direct,   ///< direct access to all buffers
+    proxies,  ///< proxies, between hosts
   };
-  /// What find() tries, in this order, until one fits.
+  /// The choices that find() tries, in this order, until one fits.
   static std::vector<DeviceChoice> choices(Collective kind, int ranks, size_t bytes, Means means);
-  /// Bytes of a chunk in a pass, such that the work spreads over the shards. Pure.
+  /// Bytes of a chunk in a pass, so that the work is spread over all shards. Pure.
   static size_t tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint32_t chunks);
 
  private:

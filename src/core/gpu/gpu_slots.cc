@@ -8,7 +8,7 @@
 namespace weir::core {
 
 Result<std::unique_ptr<GpuSlots>> GpuSlots::make(device::Gpu& gpu, size_t bytes, Allows allows) {
-  constexpr size_t kPage = size_t{64} << 10;  // of GPUs' and hosts' the largest usual one
+  constexpr size_t kPage = size_t{64} << 10;  // the largest usual page size of GPUs and hosts
   bytes = round_up(bytes, kPage);
   auto memory = gpu.allocate(bytes, device::GpuMemory::device);
   WEIR_TRY(memory.status());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Memory of a GPU that is lent to transports, whose adapters write and read messages there (GPUDirect RDMA).
+/// GPU memory that is registered with transports, whose adapters write and read messages there (GPUDirect
+/// RDMA).
 ///
 /// Not thread-safe.
 #pragma once
@@ -15,19 +16,20 @@ namespace weir::core {
 
 class GpuSlots final : public SlotMemory {
  public:
-  /// Whether an adapter may come to the GPU's memory.
+  /// Whether an adapter may access the GPU's memory.
   using Allows = std::function<Status(const std::string& adapter)>;
 
-  /// Takes memory of the GPU, which outlives it. REQUIRES: gpu.direct() is not null.
+  /// Allocates memory of the GPU, which outlives it. REQUIRES: gpu.direct() is not null.
   static Result<std::unique_ptr<GpuSlots>> make(device::Gpu& gpu, size_t bytes, Allows allows);
-  /// REQUIRES: nothing that is queued uses it. Takes it back first.
+  /// Calls take_back(), then frees the memory. REQUIRES: no queued call uses it.
   ~GpuSlots() override;
   GpuSlots(const GpuSlots&) = delete;
   GpuSlots& operator=(const GpuSlots&) = delete;
 
+  /// Registers the memory with a transport.
   Status lend_to(Transport& transport);
   bool is_lent() const { return !borrowers_.empty(); }
-  /// From all transports that have it; these live still.
+  /// Deregisters the memory from all transports. REQUIRES: these still live.
   void take_back();
 
   std::byte* begin() const override { return memory_; }

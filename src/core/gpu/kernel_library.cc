@@ -11,7 +11,7 @@
 namespace weir::core {
 namespace {
 
-/// Where this library is, with a slash; empty: unknown.
+/// The folder of this library, with a slash at the end; empty: unknown.
 std::string own_folder() {
   const std::string file = own_file();
   return file.substr(0, file.rfind('/') + 1);
@@ -45,12 +45,12 @@ Result<const void*> KernelLibrary::image(const std::string& name) {
   auto library =
       drivers::Library::open_for_good(beside.c_str(), path_.empty() ? name.c_str() : path_.c_str());
   if (!library.ok())
-    return Status(Code::system_error, fmt::format("no kernels for it: {} cannot be loaded ({})", beside,
+    return Status(Code::system_error, fmt::format("its kernels are missing: {} cannot be loaded ({})", beside,
                                                   library.status().message()));
   const void* const found = library->find_data("weir_gpu_image");
   if (found == nullptr)
     return Status(Code::system_error,
-                  fmt::format("no kernels for it: {} has no symbol weir_gpu_image", beside));
+                  fmt::format("its kernels are missing: {} has no symbol weir_gpu_image", beside));
   images_.emplace(name, found);
   return found;
 }
@@ -59,14 +59,14 @@ Result<exec::gpu::LoadedKernels> KernelLibrary::on(device::Gpu& gpu) {
   const std::lock_guard lock(mutex_);
   if (const auto known = loaded_.find(&gpu); known != loaded_.end()) return known->second;
   device::GpuKernels* const driver = gpu.kernels();
-  if (driver == nullptr) return Status(Code::system_error, "its driver launches no kernels");
+  if (driver == nullptr) return Status(Code::system_error, "its driver cannot launch kernels");
   const std::string name = fmt::format("libweir_{}.so", driver->code());
   auto code = image(name);
   WEIR_TRY(code.status());
   auto kernels = load_kernels(*driver, *code);
   WEIR_TRY(kernels.status());
   loaded_.emplace(&gpu, *kernels);
-  WEIR_INFO(init, "kernels of {} on {}", path_.empty() ? name : path_, gpu.description());
+  WEIR_INFO(init, "loaded the kernels of {} on {}", path_.empty() ? name : path_, gpu.description());
   return kernels;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The kernels of this process: found beside the library (or where WEIR_GPU_KERNELS says), loaded on each GPU
-/// when first asked for, and kept to the end of the process.
+/// The kernels of this process: found beside the library (or at WEIR_GPU_KERNELS), loaded on each GPU on
+/// first use, and kept to the end of the process.
 ///
 /// Thread-safe.
 #pragma once
@@ -14,16 +14,17 @@
 
 namespace weir::core {
 
-/// The kernels of an image on the GPU of `driver`. Errors: those of the driver; then nothing stays loaded.
+/// Loads the kernels of an image on the GPU of `driver`. Errors: those of the driver; then nothing stays
+/// loaded.
 Result<exec::gpu::LoadedKernels> load_kernels(device::GpuKernels& driver, const void* image);
 
 class KernelLibrary {
  public:
-  /// `path` empty: the usual name, beside this library or where the loader looks.
+  /// `path`: file of the kernels; empty: the usual name, beside this library or on the loader's search path.
   explicit KernelLibrary(std::string path) : path_(std::move(path)) {}
 
-  /// The kernels on `gpu`. Errors: system_error with what was looked for where there is no library; those of
-  /// the driver where it cannot use what is in it.
+  /// The kernels on `gpu`. Errors: system_error that names the file if it cannot be loaded; those of the
+  /// driver if it cannot use the file's contents.
   Result<exec::gpu::LoadedKernels> on(device::Gpu& gpu);
 
  private:
@@ -31,7 +32,7 @@ class KernelLibrary {
 
   const std::string path_;
   std::mutex mutex_;
-  std::map<std::string, const void*> images_;  ///< by library; stay mapped
+  std::map<std::string, const void*> images_;  ///< images by library name; stay mapped
   std::map<device::Gpu*, exec::gpu::LoadedKernels> loaded_;
 };
 

@@ -21,17 +21,17 @@ using device::GpuMemory;
 using exec::gpu::KernelExecutor;
 using exec::gpu::StreamExecutor;
 
-/// How long a rank that ends looks for others to end too; what one look may take.
-constexpr int64_t kPatienceNs = 2'000'000'000;
+/// How long a rank that ends waits for others to end, too; also the time limit of one check.
+constexpr int64_t kEndWaitNs = 2'000'000'000;
 constexpr int64_t kLookNs = 100'000'000;
-/// How long ranks may take to hand their files over.
+/// Time limit for passing the files of segments.
 constexpr int64_t kHandOverNs = 10'000'000'000;
 
-/// What a rank that ends says to the others: all is done, or all but graphs that may still come.
+/// Fins: a rank has ended completely, or except for graphs that may still run.
 constexpr uint64_t kLeft = 1;
 constexpr uint64_t kLeftGraphs = 2;
 
-/// With more ranks than that on several hosts plans take too long to check.
+/// With more ranks on several hosts, checking the plans takes too long.
 constexpr size_t kMostWithProxies = 128;
 
 constexpr size_t kSegmentAlignment = 4096;
@@ -42,22 +42,22 @@ constexpr size_t head_bytes(int ranks) {
 
 }  // namespace
 
-/// What a rank tells all others.
+/// What a rank tells all others about its segment.
 struct GpuPeerAccess::Offer {
   std::string why_not;  ///< empty: it has a segment
   uint64_t machine = 0;
   uint64_t process = 0;
   std::string code;
-  std::string gpu;  ///< its address, else its description
+  std::string gpu;  ///< PCI address of the GPU, or else its description
   int32_t index = 0;
   uint64_t memory = 0;
   uint64_t segment_bytes = 0;
   device::GpuShareHandle handle;
-  std::string why_not_shared;  ///< with other processes; empty: `handle` is good, or `post`
-  bool maps = false;           ///< its driver knows files
-  std::string post;            ///< where files are to be sent; empty: none are
-  uint32_t blocks = 0;         ///< that its GPU runs at once
-  std::string why_no_flags;    ///< for the way by streams; empty: these are good
+  std::string why_not_shared;  ///< why other processes cannot map it; empty: by `handle` or `post`
+  bool maps = false;           ///< its driver supports files
+  std::string post;            ///< address to send files to; empty: no files
+  uint32_t blocks = 0;         ///< number of blocks that its GPU runs at once
+  std::string why_no_flags;    ///< why stream operations cannot be used; empty: they can
   uint64_t flags = 0;
   device::ShareHandle flag_pages;
 
@@ -87,7 +87,7 @@ struct GpuPeerAccess::Offer {
     offer.flag_pages = in.get<device::ShareHandle>();
     offer.maps = in.get<bool>();
     offer.post = in.get_string();
-    if (!in.ok()) offer.why_not = "it did not say what it has";
+    if (!in.ok()) offer.why_not = "its offer is malformed";
     return offer;
   }
   bool shares_gpu(const Offer& other) const { return machine == other.machine && gpu == other.gpu; }
@@ -95,7 +95,7 @@ struct GpuPeerAccess::Offer {
 
 GpuPeerAccess::~GpuPeerAccess() { let_go(); }
 
-/// Memory of the GPU for a segment, zero, and streams.
+/// Allocates zeroed GPU memory for the segment, and makes the streams.
 Status GpuPeerAccess::take_segment(size_t bytes, Means means) {
   const int ranks = static_cast<int>(segments_.at.size());
   bytes = std::max(bytes,
@@ -130,7 +130,7 @@ Status GpuPeerAccess::take_segment(size_t bytes, Means means) {
   return gpu_->synchronize(stream_);
 }
 
-/// How others come to the segment.
+/// Makes the segment available to other processes.
 Status GpuPeerAccess::share_segment(Means means, Offer& offer) {
   if (means == Means::files) {
     auto post = FilePost::open(uid_, rank_);
@@ -158,10 +158,10 @@ GpuPeerAccess::Offer GpuPeerAccess::offer_of(const Dependencies& dependencies, M
   offer.gpu =
       dependencies.gpu->address().empty() ? dependencies.gpu->description() : dependencies.gpu->address();
   offer.index = dependencies.gpu->index();
-  if (dependencies.path == "staged") return refuse("it is told so by WEIR_GPU_PATH");
+  if (dependencies.path == "staged") return refuse("WEIR_GPU_PATH is staged");
   device::GpuKernels* const driver = dependencies.gpu->kernels();
   if (driver == nullptr || dependencies.gpu->sharing() == nullptr || dependencies.gpu->events() == nullptr)
-    return refuse(fmt::format("{} runs no kernels", dependencies.gpu->description()));
+    return refuse(fmt::format("{} cannot run kernels", dependencies.gpu->description()));
   auto kernels = dependencies.kernels->on(*dependencies.gpu);
   if (!kernels.ok()) return refuse(kernels.status().message());
   peer_access.kernels_ = *kernels;
@@ -189,7 +189,8 @@ GpuPeerAccess::Offer GpuPeerAccess::offer_of(const Dependencies& dependencies, M
   return offer;
 }
 
-/// The same on all ranks. Kernels of two processes on one GPU would run in turns, and crawl.
+/// Decides, the same on all ranks. Kernels of two processes on one GPU would be time-sliced and very slow, so
+/// such processes use stream operations.
 GpuPeerAccess::Verdict GpuPeerAccess::verdict(const std::vector<Offer>& offers,
                                               const std::vector<PeerAddress>& peers,
                                               const std::string& path) {
@@ -200,7 +201,7 @@ GpuPeerAccess::Verdict GpuPeerAccess::verdict(const std::vector<Offer>& offers,
     const Offer& one = offers[rank];
     if (!one.why_not.empty()) return {fmt::format("rank {}: {}", rank, one.why_not)};
     if (one.code != first.code)
-      return {fmt::format("rank {} is on a GPU of {}, rank 0 on one of {}", rank, one.code, first.code)};
+      return {fmt::format("rank {} uses a GPU of {}, but rank 0 a GPU of {}", rank, one.code, first.code)};
     for (size_t other = 0; other < rank; ++other) {
       if (one.process == offers[other].process) continue;
       streams = streams || (path != "kernel" && one.shares_gpu(offers[other]));
@@ -209,15 +210,15 @@ GpuPeerAccess::Verdict GpuPeerAccess::verdict(const std::vector<Offer>& offers,
         continue;
       }
       if (one.machine != offers[other].machine)
-        return {fmt::format("rank {} is said to be on the host of rank {}, but is on another", rank, other)};
+        return {fmt::format("rank {} has the host id of rank {}, but is on another host", rank, other)};
       if (!one.why_not_shared.empty())
         return {fmt::format("rank {}: {}", rank, one.why_not_shared), false, true};
     }
   }
   if (several_hosts && streams)
-    return {"operations of streams, as for processes that share a GPU, do not reach other hosts"};
+    return {"stream operations, which processes that share a GPU need, do not reach other hosts"};
   if (several_hosts && offers.size() > kMostWithProxies)
-    return {fmt::format("{} ranks are on several hosts; kernels serve at most {}", offers.size(),
+    return {fmt::format("{} ranks are on several hosts; kernels support at most {}", offers.size(),
                         kMostWithProxies)};
   for (size_t rank = 0; rank < offers.size() && streams; ++rank) {
     if (!offers[rank].why_no_flags.empty())
@@ -226,7 +227,7 @@ GpuPeerAccess::Verdict GpuPeerAccess::verdict(const std::vector<Offer>& offers,
   return {"", streams};
 }
 
-/// Who is on which host.
+/// Finds the ranks of this host and of other hosts.
 void GpuPeerAccess::find_neighbours(const std::vector<PeerAddress>& peers) {
   std::map<uint64_t, uint32_t> on_host;
   std::vector<uint32_t> local_ranks;
@@ -241,8 +242,8 @@ bool GpuPeerAccess::is_near(size_t rank) const {
   return std::find(far_.begin(), far_.end(), static_cast<Rank>(rank)) == far_.end();
 }
 
-/// The segment of another rank of the host, or of this one, with what is before it. `file`: that of the
-/// segment; null: there is none.
+/// Maps the memory of another rank of the host, or of this rank: its fins and its segment. `file`: the
+/// segment's file; null: there is none.
 Result<std::byte*> GpuPeerAccess::reach_segment(const Dependencies& dependencies, const Offer& offer,
                                                 const Socket* file) {
   const bool here = offer.process == dependencies.process;
@@ -265,7 +266,7 @@ Result<std::byte*> GpuPeerAccess::reach_segment(const Dependencies& dependencies
   return static_cast<std::byte*>(attached_.back().memory);
 }
 
-/// Addresses of the segments, and how many blocks a launch may have.
+/// Maps all segments, and computes how many blocks a launch may have.
 Status GpuPeerAccess::reach(const Dependencies& dependencies, const std::vector<Offer>& offers,
                             bool streams) {
   const size_t head = head_bytes(static_cast<int>(offers.size()));
@@ -295,12 +296,12 @@ Status GpuPeerAccess::reach(const Dependencies& dependencies, const std::vector<
   }
   if (blocks_ == 0)
     return {Code::system_error,
-            fmt::format("{} has no room for the blocks of all its ranks", gpu_->description())};
+            fmt::format("{} cannot run the blocks of all its ranks at once", gpu_->description())};
   if (!far_.empty()) WEIR_TRY(make_proxied(dependencies));
   return make_executor(dependencies, offers, streams);
 }
 
-/// Rings to other hosts, whose messages are as large as those inside.
+/// Makes the rings to other hosts, with messages as large as those inside a host.
 Status GpuPeerAccess::make_proxied(const Dependencies& dependencies) {
   using exec::gpu::GpuSegmentTable;
   const GpuSegmentTable table(GpuSegmentTable::Ranks::of(segments_), segments_.bytes);
@@ -316,7 +317,8 @@ void GpuPeerAccess::take_back() {
   if (proxied_ != nullptr) proxied_->take_back();
 }
 
-/// Ranks of one process on one GPU have a stream each: they need a hardware queue each (stream_executor.h).
+/// Makes the executor. Ranks of one process on one GPU have a stream each, and so need a hardware queue each
+/// (stream_executor.h).
 Status GpuPeerAccess::make_executor(const Dependencies& dependencies, const std::vector<Offer>& offers,
                                     bool streams) {
   if (!streams) {
@@ -350,7 +352,7 @@ Result<GpuPeerAccess::Outcome> GpuPeerAccess::join(const Dependencies& dependenc
   WEIR_TRY(second.status());
   if (second->outcome.access == nullptr)
     second->outcome.why_not =
-        fmt::format("{}; nor by files: {}", first->outcome.why_not, second->outcome.why_not);
+        fmt::format("{}; sharing by files failed, too: {}", first->outcome.why_not, second->outcome.why_not);
   return std::move(second->outcome);
 }
 
@@ -364,7 +366,7 @@ Result<GpuPeerAccess::Attempt> GpuPeerAccess::attempt(const Dependencies& depend
   peer_access->segments_.at.resize(ranks);
   peer_access->fins_.resize(ranks);
   peer_access->find_neighbours(bootstrap.peers());
-  ByteWriter told;  // rank 0's path counts for all
+  ByteWriter told;  // rank 0's path applies to all ranks
   told.put_bytes(offer_of(dependencies, means, *peer_access).bytes()).put_string(dependencies.path);
   auto all = bootstrap.all_gather(told.take());
   WEIR_TRY(all.status());
@@ -393,7 +395,7 @@ Result<GpuPeerAccess::Attempt> GpuPeerAccess::attempt(const Dependencies& depend
     made.outcome.access = std::move(peer_access);
     return made;
   }
-  // Drivers wait for the GPU when memory is freed: nobody goes on to queue anything before all have done so.
+  // Freeing memory waits for the GPU, so no rank may queue kernels before all ranks have freed theirs.
   peer_access.reset();
   WEIR_TRY(bootstrap.barrier());
   const auto maps = [](const Offer& offer) { return offer.maps; };
@@ -414,7 +416,7 @@ void GpuPeerAccess::leave() {
   (void)settle_exit();
 }
 
-/// Waits a moment for what is queued on the stream of fins: whether it is done.
+/// Waits briefly for the stream of fins; true if it is empty.
 bool GpuPeerAccess::settle_exit() {
   if (!gpu_->set(read_, ++reads_, exit_).ok()) return false;
   const int64_t until = now_ns() + kLookNs;
@@ -482,7 +484,7 @@ void LingeringPeerAccess::leave(std::unique_ptr<GpuPeerAccess> peer_access, bool
     (idle ? left_ : kept_).push_back(std::move(peer_access));
   }
   if (!idle) return;
-  const int64_t until = now_ns() + kPatienceNs;
+  const int64_t until = now_ns() + kEndWaitNs;
   poll_until([&](int64_t) {
     const std::lock_guard lock(mutex_);
     sweep();

@@ -12,14 +12,15 @@ namespace {
 using exec::gpu::Port;
 using exec::gpu::ProxyRings;
 
-/// Far from the numbers of other channels (src/exec/program.h, src/core/execution/pairs.cc).
+/// First channel number of proxies, far above those of other channels (src/exec/program.h,
+/// src/core/execution/pairs.cc).
 constexpr uint32_t kFirstChannel = 1u << 21;
 
 uint64_t load(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 void store(uint64_t* word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
 
-/// From the ring, into which kernels write, to the channel. With `shares` the ring's slots are the channel's:
-/// what a kernel has written is sent from there, and a slot is free again when the channel says so.
+/// Moves messages from the ring, into which kernels write, to the channel. With `shares` the ring's slots are
+/// the channel's: messages are sent in place, and a slot is free again when the channel reports it.
 class Outgoing final : public ProxiedEnd {
  public:
   Outgoing(const Port& ring, std::unique_ptr<Sender> channel, bool shares)
@@ -34,7 +35,7 @@ class Outgoing final : public ProxiedEnd {
       const uint64_t bytes = __atomic_load_n(ring_.arrived + 1 + ring_.count + slot, __ATOMIC_RELAXED);
       if (bytes > ring_.stride)
         return Status(Code::internal_error,
-                      fmt::format("a kernel has put {} bytes into a slot of {}", bytes, ring_.stride));
+                      fmt::format("a kernel has put {} bytes into a slot of {} bytes", bytes, ring_.stride));
       ++carried_;
       if (shares_) {
         channel_->publish(tag, static_cast<uint32_t>(bytes));
@@ -50,7 +51,8 @@ class Outgoing final : public ProxiedEnd {
   bool drained() const override { return carried_ == load(ring_.arrived) && channel_->flushed(); }
 
  private:
-  /// The channel takes a message; if that frees a slot of the ring, it is given back.
+  /// Whether the channel has a free slot for a message; frees the ring's slots that the channel no longer
+  /// uses.
   bool has_room() {
     if (!shares_ && carried_ == load(ring_.arrived)) return false;
     if (channel_->acquire() == nullptr) return false;
@@ -61,10 +63,10 @@ class Outgoing final : public ProxiedEnd {
 
   const std::unique_ptr<Sender> channel_;
   const bool shares_;
-  uint64_t freed_ = 0;  ///< slots that are shared
+  uint64_t freed_ = 0;  ///< number of shared slots freed
 };
 
-/// From the channel to the ring, from which kernels read.
+/// Moves messages from the channel to the ring, from which kernels read.
 class Incoming final : public ProxiedEnd {
  public:
   Incoming(const Port& ring, std::unique_ptr<Receiver> channel)
@@ -94,8 +96,8 @@ class Incoming final : public ProxiedEnd {
   const std::unique_ptr<Receiver> channel_;
 };
 
-/// The same where the ring's slots are the channel's: adapters have written the message there. The channel
-/// has its slot back when a kernel has taken it.
+/// Like Incoming, but the ring's slots are the channel's: adapters write messages into them. The channel gets
+/// a slot back when a kernel has taken its message.
 class SharedIncoming final : public ProxiedEnd {
  public:
   SharedIncoming(const Port& ring, std::unique_ptr<Receiver> channel, device::GpuDirect& direct)
@@ -127,7 +129,7 @@ class SharedIncoming final : public ProxiedEnd {
  private:
   const std::unique_ptr<Receiver> channel_;
   device::GpuDirect& direct_;
-  bool shown_ = false;  ///< the channel's oldest message, to kernels
+  bool shown_ = false;  ///< kernels can see the channel's oldest message
 };
 
 }  // namespace

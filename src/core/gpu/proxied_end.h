@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One end of a ring between hosts, and the transport channel that carries its messages: what a proxy serves.
+/// One end of a ring between hosts, with the transport channel that carries its messages; served by a proxy.
 ///
-/// Not thread-safe; the kernels at the ring's other side may run meanwhile. Never blocks.
+/// Not thread-safe, but kernels may use the ring's other side at the same time. Never blocks.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace weir::core {
 
 class ProxiedEnd {
  public:
-  /// Opens the channel; `rings`, the GPU whose they are and the route's transport outlive the end. Errors:
-  /// the transport's.
+  /// Opens the channel; `rings`, their GPU and the route's transport outlive the end. Errors: the
+  /// transport's.
   static Result<std::unique_ptr<ProxiedEnd>> open(Rank self, device::Gpu& gpu,
                                                   const exec::gpu::ProxyRings& rings,
                                                   const exec::gpu::ProxyRings::End& end,
@@ -23,23 +23,23 @@ class ProxiedEnd {
   virtual ~ProxiedEnd() = default;
 
   Rank peer() const { return static_cast<Rank>(ring_.peer); }
-  /// Moves what can be moved: whether anything was. Errors: those of a broken channel; where kernels
-  /// wait for the peer first, perhaps only that it is done.
+  /// Moves the messages that can be moved; true if there was any. Errors: those of a broken channel. If
+  /// awaits_peer(), the error may only mean that the peer has ended.
   Result<bool> carry();
-  /// Whether a kernel that uses the ring next waits for the peer first, be it for a message or for room.
+  /// Whether the next kernel that uses the ring will wait for the peer: for a message, or for a free slot.
   virtual bool awaits_peer() const = 0;
-  /// Nothing that a kernel of this rank has sent or taken is still to be told to the peer.
+  /// True if the peer has been told of all that this rank's kernels have sent or taken.
   virtual bool drained() const = 0;
 
  protected:
   explicit ProxiedEnd(const exec::gpu::Port& ring) : ring_(ring) {}
 
-  /// Of the channel; and carry() once it is.
+  /// Whether the channel is ready; and carry() once it is.
   virtual Result<bool> ready() = 0;
   virtual Result<bool> move() = 0;
 
-  const exec::gpu::Port ring_;  ///< as the host names it
-  uint64_t carried_ = 0;        ///< messages
+  const exec::gpu::Port ring_;  ///< ring, with addresses of the host
+  uint64_t carried_ = 0;        ///< number of messages
 
  private:
   bool ready_ = false;

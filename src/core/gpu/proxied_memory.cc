@@ -20,8 +20,8 @@ Result<std::unique_ptr<ProxiedMemory>> ProxiedMemory::make(const Dependencies& d
   const size_t bytes = exec::gpu::ProxyRings(dependencies.peers, dependencies.slot_bytes).bytes();
   if (bytes > kMostRingBytes)
     return Status(Code::system_error,
-                  fmt::format("rings to {} ranks of other hosts need {} bytes of pinned memory; kernels are "
-                              "given at most {}",
+                  fmt::format("rings to {} ranks of other hosts need {} bytes of pinned memory; the limit is "
+                              "{} bytes",
                               dependencies.peers.size(), bytes, kMostRingBytes));
   auto memory = Pinned::allocate(dependencies.gpu, bytes);
   WEIR_TRY(memory.status());
@@ -38,7 +38,8 @@ ProxiedMemory::ProxiedMemory(const Dependencies& dependencies, Pinned memory, ui
     lend(dependencies);
 }
 
-/// Each end decides for itself where its slots are: what is refused here is no business of others.
+/// Registers GPU memory for the slots. Each end decides for itself where its slots are, so a refusal here
+/// does not affect the peers.
 void ProxiedMemory::lend(const Dependencies& dependencies) {
   std::map<Transport*, Status> asked;
   const Status writes = dependencies.gpu->direct()->may_be_written();
@@ -52,7 +53,7 @@ void ProxiedMemory::lend(const Dependencies& dependencies) {
                 dependencies.gpu->description(),
                 !lent->second.ok()            ? "no: " + lent->second.message()
                 : !writes.ok()                ? "adapters only read: " + writes.message()
-                : !dependencies.adapters.read ? "adapters only write, as NCCL_NET_GDR_READ says"
+                : !dependencies.adapters.read ? "adapters only write (NCCL_NET_GDR_READ)"
                                               : "yes");
     }
     if (!lent->second.ok()) continue;

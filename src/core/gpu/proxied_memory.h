@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The rings of a rank to those of other hosts, with the memory in which they lie: pinned, and slots in that
-/// of the GPU where network adapters come to it by themselves (GPUDirect RDMA).
+/// The rings of a rank to ranks of other hosts, with their memory: pinned memory, and GPU memory for the
+/// slots if network adapters can access it (GPUDirect RDMA).
 ///
 /// Not thread-safe.
 #pragma once
@@ -17,26 +17,26 @@ namespace weir::core {
 
 class ProxiedMemory {
  public:
-  /// Which of the host's adapters use memory of the rank's GPU.
+  /// The host's adapters that may access memory of the rank's GPU.
   struct Adapters {
-    GpuSlots::Allows allows;  ///< empty: none
-    bool read = true;         ///< they do not only write it
+    GpuSlots::Allows allows;  ///< decides for each adapter; empty: none may
+    bool read = true;         ///< false: adapters may only write
   };
   struct Dependencies {
     Rank rank = 0;
     device::Gpu* gpu = nullptr;
-    std::vector<Rank> peers;  ///< on other hosts
+    std::vector<Rank> peers;  ///< ranks on other hosts
     size_t slot_bytes = 0;
-    const Routes* routes = nullptr;  ///< null: adapters are not asked
+    const Routes* routes = nullptr;  ///< null: no adapters are used
     Adapters adapters;
   };
 
-  /// GPU and transports outlive it; transports only until take_back(). Errors: those of the driver, and that
-  /// it would be too much.
+  /// Allocates the rings. The GPU outlives them; the transports live until take_back(). Errors: those of the
+  /// driver; system_error if the rings would exceed the limit on pinned memory.
   static Result<std::unique_ptr<ProxiedMemory>> make(const Dependencies& dependencies);
 
   exec::gpu::ProxyRings& rings() { return rings_; }
-  /// Nobody serves the rings any more: transports forget what they were lent.
+  /// Deregisters the memory from the transports, once no proxy serves the rings.
   void take_back();
 
  private:
@@ -46,7 +46,7 @@ class ProxiedMemory {
 
   Pinned memory_;
   exec::gpu::ProxyRings rings_;
-  std::unique_ptr<GpuSlots> slots_;  ///< null: all lie in the pinned memory
+  std::unique_ptr<GpuSlots> slots_;  ///< slots in GPU memory; null: all are in pinned memory
 };
 
 }  // namespace weir::core

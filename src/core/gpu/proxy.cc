@@ -13,12 +13,12 @@
 namespace weir::core {
 namespace {
 
-/// How long it looks again and again though nothing moves, while calls are under way; and while none is, but
-/// graphs may be.
+/// How long it keeps polling without progress: while calls are in flight; and while none is, but graphs may
+/// run.
 constexpr int64_t kEagerNs = 10'000'000;
 constexpr int64_t kEagerForGraphsNs = 1'000'000;
 constexpr std::chrono::microseconds kNap{50};
-/// What kernels have sent is with the peer by then, or never will be.
+/// Time for the messages that kernels have sent to reach the peer at the end.
 constexpr int64_t kDrainNs = 2'000'000'000;
 
 }  // namespace
@@ -65,7 +65,7 @@ void Proxy::work() {
   }
 }
 
-/// Whether anything moved.
+/// Serves all ends; true if any message moved.
 bool Proxy::carry_all() {
   if (dependencies_.aborted->load(std::memory_order_relaxed) || trouble()) return false;
   for (const exec::gpu::ProxyRings::End& end : dependencies_.rings->newly_wanted()) {
@@ -91,7 +91,7 @@ bool Proxy::drained() const {
   return std::all_of(ends_.begin(), ends_.end(), [](const auto& end) { return end->drained(); });
 }
 
-/// After a look in vain, so long after anything has moved. True: there is something new.
+/// Pauses after a poll without progress, `idle_ns` after the last progress. True if there may be new work.
 bool Proxy::rest(int64_t idle_ns) {
   const bool busy = dependencies_.busy() || !drained();
   std::unique_lock lock(mutex_);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Carries messages of kernels between hosts: a thread of the communicator that takes them from the rings of
+/// Carries messages of kernels between hosts: a thread of the communicator that moves them from the rings of
 /// its GPU (src/exec/gpu/proxy_rings.h) to transport channels, and from these to the rings.
 ///
-/// Channels are opened when a call first wants their rings. The thread gives its core away between looks
-/// while something moves, naps when nothing has for long, and sleeps while nothing is under way and nobody
-/// waits for what kernels have sent. After trouble it does nothing any more. A channel that the peer has
-/// closed is no trouble as long as nobody waits for its messages, or for room where it has taken none.
+/// Channels are opened when a call first uses their rings. The thread polls, with sched_yield() between
+/// polls, while messages move; it polls rarely after a while without progress, and sleeps while no call is in
+/// flight and all messages are sent. After an error (Trouble) it carries nothing more. A channel that the
+/// peer has closed is an error only if a kernel waits for its messages, or for a free slot.
 ///
 /// Thread-safe.
 #pragma once
@@ -25,14 +25,14 @@ namespace weir::core {
 
 class Proxy {
  public:
-  /// All outlive the proxy. Nobody else uses the transports of the routes meanwhile.
+  /// What the proxy works with; all outlive it. Only the proxy uses the routes' transports meanwhile.
   struct Dependencies {
     Rank self = 0;
     device::Gpu* gpu = nullptr;
     exec::gpu::ProxyRings* rings = nullptr;
     const Routes* routes = nullptr;
     const std::atomic<bool>* aborted = nullptr;
-    std::function<bool()> busy;  ///< whether calls are under way; any thread
+    std::function<bool()> busy;  ///< whether calls are in flight; callable by any thread
   };
   /// A channel that broke, or could not be opened.
   struct Trouble {
@@ -41,16 +41,16 @@ class Proxy {
   };
 
   explicit Proxy(Dependencies dependencies);
-  /// Carries away what kernels have sent, for a while, unless aborted.
+  /// Carries the messages that kernels have sent for a limited time, unless aborted.
   ~Proxy();
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
 
-  /// Calls are under way.
+  /// Wakes the thread: calls are in flight.
   void wake();
-  /// A graph may run calls at any time: from now on it never sleeps for long.
+  /// Notes that a graph may run calls at any time: from now on the thread never sleeps for long.
   void expect_graphs();
-  /// `waited_for`: a rank for which a kernel waits; -1: nobody.
+  /// The error, if any. `waited_for`: a rank for which a kernel waits; -1: none.
   std::optional<Trouble> trouble(Rank waited_for = -1) const;
 
  private:
@@ -66,9 +66,9 @@ class Proxy {
   bool woken_ = false;
   bool graphs_ = false;
   std::optional<Trouble> trouble_;
-  std::vector<Trouble> closed_;  ///< of ends that await the peer
+  std::vector<Trouble> closed_;  ///< closed channels whose ends await the peer
   std::atomic<bool> stop_{false};
-  std::vector<std::unique_ptr<ProxiedEnd>> ends_;  ///< the thread's
+  std::vector<std::unique_ptr<ProxiedEnd>> ends_;  ///< used by the thread only
   std::thread thread_;
 };
 

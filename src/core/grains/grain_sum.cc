@@ -20,8 +20,8 @@ Status check(size_t elements, const std::vector<ElementRange>& pieces) {
   for (const auto& [piece, rank] : by_place) {
     if (piece.first < end || piece.first > elements || piece.count > elements - piece.first)
       return Status(Code::invalid_argument,
-                    fmt::format("the piece of rank {} is {} elements from {} on; expected pieces within {} "
-                                "elements that do not overlap",
+                    fmt::format("the piece of rank {} has {} elements from element {} on; expected pieces "
+                                "within {} elements that do not overlap",
                                 rank, piece.count, piece.first, elements));
     end = piece.first + piece.count;
   }
@@ -39,7 +39,7 @@ Result<std::unique_ptr<GrainSum>> GrainSum::make(size_t elements, std::vector<El
   constexpr size_t kMost = std::numeric_limits<ptrdiff_t>::max() / sizeof(float);
   if (elements > kMost)
     return Status(Code::invalid_argument,
-                  fmt::format("arrays of {} elements; expected at most {}", elements, kMost));
+                  fmt::format("the array has {} elements; expected at most {}", elements, kMost));
   WEIR_TRY(check(elements, pieces));
   return std::unique_ptr<GrainSum>(new GrainSum(elements, std::move(pieces), rank, std::move(pool)));
 }
@@ -55,9 +55,11 @@ GrainSum::~GrainSum() {
 Status GrainSum::begin(uint64_t grains) {
   constexpr uint64_t kMost = uint64_t{1} << 62;
   if (grains == 0 || grains > kMost)
-    return Status(Code::invalid_argument, fmt::format("{} grains; expected 1 to {}", grains, kMost));
+    return Status(Code::invalid_argument,
+                  fmt::format("the number of grains is {}; expected 1 to {}", grains, kMost));
   if (under_way())
-    return Status(Code::invalid_usage, "a sum is begun while exchanges of the last one were not settled");
+    return Status(Code::invalid_usage,
+                  "exchanges of the last sum were not settled; expected weirGrainSumSettle before");
   if (!current_.empty()) pool_->give(std::exchange(current_, {}));
   for (std::optional<TreeSums>* sums : {&local_, &owned_})
     if (sums->has_value())
@@ -80,10 +82,11 @@ Result<float*> GrainSum::open() {
 Status GrainSum::close(GrainRange grains) {
   if (!tree_) return not_begun();
   if (current_.empty() && elements_ > 0)
-    return Status(Code::invalid_usage, "nothing was opened; expected weirGrainSumOpen before");
+    return Status(Code::invalid_usage, "no array is open; expected weirGrainSumOpen before");
   if (grains.first >= grains.end || grains.end > tree_->grains())
-    return Status(Code::invalid_argument, fmt::format("grains {} to {} of {}; expected first < end",
-                                                      grains.first, grains.end, tree_->grains()));
+    return Status(Code::invalid_argument,
+                  fmt::format("the range is grains {} to {} of {}; expected first < end", grains.first,
+                              grains.end, tree_->grains()));
   const std::vector<GrainNode> nodes = tree_->cover(grains);
   if (nodes.size() != 1)
     return Status(Code::invalid_argument,
@@ -99,7 +102,7 @@ Status GrainSum::check_own(const Sums& own, GrainRange range) const {
   return complete
              ? Status()
              : Status(Code::invalid_usage,
-                      fmt::format("there are sums of {} sub-trees, but grains {} to {} of rank {} make {}; "
+                      fmt::format("sums of {} sub-trees were closed, but grains {} to {} of rank {} make {}; "
                                   "expected each of its grains once",
                                   own.size(), range.first, range.end, rank_, roots.size()));
 }
@@ -120,7 +123,7 @@ std::vector<Operation> GrainSum::sends_and_receives(Exchange& exchange, std::spa
                           .one_sided = nullptr});
   };
   for (Rank step = 1; step < ranks; ++step) {
-    // Every rank begins with another peer.
+    // Every rank begins with a different peer.
     const Rank to = (rank_ + step) % ranks;
     const Rank from = (rank_ - step + ranks) % ranks;
     const ElementRange& piece = pieces_[static_cast<size_t>(to)];
@@ -145,7 +148,7 @@ Result<size_t> GrainSum::exchange(Communicator& communicator, std::span<const Gr
                                 ranges[rank].first, ranges[rank].end, tree_->grains()));
   Exchange exchange{local_->take(), {}, std::move(stream), std::make_unique<device::HostEvent>()};
   WEIR_TRY(check_own(exchange.own, ranges[static_cast<size_t>(rank_)]));
-  // What is queued points into the exchange, which stays where it is.
+  // Queued operations point into the exchange; elements of a deque stay at their addresses.
   exchanges_.push_back(std::move(exchange));
   Exchange& queued = exchanges_.back();
   const std::vector<Operation> operations = sends_and_receives(queued, ranges);
@@ -163,7 +166,8 @@ void GrainSum::await_oldest() const {
 
 Status GrainSum::settle() {
   if (!under_way())
-    return Status(Code::invalid_usage, "nothing is under way; expected weirGrainSumExchange before");
+    return Status(Code::invalid_usage,
+                  "there is no exchange to settle; expected weirGrainSumExchange before");
   Exchange exchange = std::move(exchanges_.front());
   exchanges_.pop_front();
   const ElementRange& piece = pieces_[static_cast<size_t>(rank_)];
@@ -187,8 +191,8 @@ Status GrainSum::finish(float* result) {
     auto sums = owned_->take();
     if (sums.size() != 1 || sums[0].first != tree_->root())
       return Status(Code::invalid_usage,
-                    fmt::format("of {} grains some are missing in the sum; expected each in one exchange of "
-                                "one rank",
+                    fmt::format("some of the {} grains are missing in the sum; expected each in one exchange "
+                                "of one rank",
                                 tree_->grains()));
     std::ranges::copy(sums[0].second, result);
     pool_->give(std::move(sums[0].second));

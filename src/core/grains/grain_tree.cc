@@ -18,7 +18,7 @@ std::optional<GrainNode> GrainTree::sibling(GrainNode node) const {
 
 std::vector<GrainNode> GrainTree::cover(GrainRange range) const {
   std::vector<GrainNode> nodes;
-  // Nodes at the right border also cover places where no grains are.
+  // Nodes at the right border also cover indices without grains.
   const uint64_t end = range.end == grains_ ? uint64_t{1} << levels_ : range.end;
   for (uint64_t at = range.first; at < range.end;) {
     int level = at == 0 ? levels_ : std::countr_zero(at);

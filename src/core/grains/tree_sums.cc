@@ -39,15 +39,15 @@ Status TreeSums::add(GrainNode node, Floats sum) {
     return Status(
         Code::invalid_argument,
         fmt::format("node {} of level {} {}", node.index, node.level,
-                    tree_.has(node) ? "was added before, or a part of it was"
-                                    : fmt::format("is none of a tree of {} grains", tree_.grains())));
+                    tree_.has(node) ? "was already added, completely or in part"
+                                    : fmt::format("is not in a tree of {} grains", tree_.grains())));
   while (node != tree_.root()) {
     if (const std::optional<GrainNode> sibling = tree_.sibling(node)) {
       const auto found = waiting_.find(*sibling);
       if (found == waiting_.end()) break;
       Floats other = std::move(found->second);
       waiting_.erase(found);
-      // Addition of two numbers commutes, so the bits do not tell which half came first.
+      // Addition of two numbers commutes, so the bits do not depend on which half arrived first.
       for (size_t i = 0; i < sum.size(); ++i) sum[i] += other[i];
       pool_->give(std::move(other));
     }

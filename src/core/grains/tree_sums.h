@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Adds arrays in the order of a GrainTree, whatever order they come in.
+/// Adds arrays in the order of a GrainTree, in whatever order they arrive.
 #pragma once
 
 #include <cstddef>
@@ -15,30 +15,30 @@ namespace weir::core {
 
 using Floats = std::vector<float>;
 
-/// Arrays that are used again. Thread-safe.
+/// A pool of arrays for reuse. Thread-safe.
 class FloatPool {
  public:
-  /// `length` floats of any value.
+  /// An array of `length` floats with unspecified values.
   Floats take(size_t length);
   void give(Floats array);
 
  private:
   std::mutex mutex_;
-  std::map<size_t, std::vector<Floats>> idle_;  ///< by length
+  std::map<size_t, std::vector<Floats>> idle_;  ///< unused arrays by length
 };
 
 /// Keeps at most one array per node that waits for its sibling. Used by one thread at a time.
 class TreeSums {
  public:
-  /// GrainNodes of `tree`, arrays of one length; `pool` outlives it and gets the arrays that are no longer
+  /// Sums of nodes of `tree`, as arrays of one length; `pool` outlives it and gets arrays that are no longer
   /// needed.
   TreeSums(GrainTree tree, FloatPool& pool) : tree_(tree), pool_(&pool) {}
 
-  /// Adds the sum of a sub-tree. invalid_argument when the tree has no such node or some of its grains were
-  /// added before (where those were merged upwards already, by the node above them).
+  /// Adds the sum of a sub-tree. invalid_argument if the tree has no such node, or if some of its grains were
+  /// added before (for grains that were merged upwards already: with a node above them).
   Status add(GrainNode node, Floats sum);
 
-  /// What is there, from left to right; afterwards there is nothing.
+  /// Removes and returns all sums, from left to right.
   std::vector<std::pair<GrainNode, Floats>> take();
 
  private:

@@ -44,7 +44,7 @@ Result<Graph> get(ByteReader& in) {
   return Status(code, in.get_string());
 }
 
-/// Hosts of one name on different machines get the number of their rank.
+/// Appends a rank's number to the names of different hosts with the same name.
 void tell_apart(std::vector<Graph>& hosts, const std::vector<Rank>& ranks) {
   std::unordered_map<std::string, int> uses;
   for (const Graph& host : hosts) ++uses[host[0].name];
@@ -54,7 +54,7 @@ void tell_apart(std::vector<Graph>& hosts, const std::vector<Rank>& ranks) {
   }
 }
 
-/// Without what no rank is on.
+/// The graph without hosts that have no rank.
 Graph with_ranks(const Graph& graph, const std::unordered_set<uint64_t>& identities) {
   const std::vector<Index> hosts = topology::hosts_of(graph);
   return topology::subgraph(graph, [&](Index node) {
@@ -74,13 +74,13 @@ std::vector<Graph> bare(const std::vector<Graph>& hosts) {
   return without;
 }
 
-/// What the hosts saw must not keep a job from starting: where two saw the network differently, it is left
-/// out. What a file says must fit.
+/// Merges hosts and network. Contradictions between the hosts' views must not keep a job from starting: they
+/// are ignored with a warning. Contradictions to a file are errors.
 Result<Graph> put_together(std::vector<Graph> hosts, std::optional<Graph> network) {
   Result<Graph> graph = topology::merge(hosts);
   Status sound = graph.ok() ? topology::check(*graph) : graph.status();
   if (!sound.ok()) {
-    WEIR_WARN("the network that the hosts see is left out: {}", sound.message());
+    WEIR_WARN("ignoring the detected network topology: {}", sound.message());
     graph = topology::merge(bare(hosts));
     WEIR_TRY(graph.status());
   }
@@ -117,7 +117,7 @@ Result<JobTopology> JobTopology::assemble(const std::vector<Bytes>& contribution
     for (int part = 0; in.remaining() > 0; ++part) {
       Result<Graph> graph = get(in);
       if (!graph.ok()) {
-        return Status(graph.status().code(), fmt::format("{}, as {} found", graph.status().message(),
+        return Status(graph.status().code(), fmt::format("{} (reported by {})", graph.status().message(),
                                                          peers[static_cast<size_t>(rank)].describe(rank)));
       }
       if (part > 0) {
@@ -141,7 +141,7 @@ Result<JobTopology> JobTopology::assemble(const std::vector<Bytes>& contribution
   for (Rank rank = 0; rank < static_cast<Rank>(peers.size()); ++rank) {
     const auto host = by_identity.find(peers[static_cast<size_t>(rank)].host);
     if (host == by_identity.end()) {
-      return Status(Code::internal_error, fmt::format("no rank has described the host of {}",
+      return Status(Code::internal_error, fmt::format("no rank has sent the topology of the host of {}",
                                                       peers[static_cast<size_t>(rank)].describe(rank)));
     }
     cluster.hosts.push_back(host->second);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The hosts on which a communicator's ranks are, and the network between them: the same graph on all ranks.
+/// The hosts of a communicator's ranks, and the network between them: the same graph on all ranks.
 ///
-/// On each host its lowest rank looks (see local_host.h); what it found travels with what ranks tell each
-/// other anyway while they meet. Rank 0 adds the network, if there is more than one host.
+/// The lowest rank of each host detects its topology (local_host.h) and sends it with the PeerInfo exchange.
+/// Rank 0 adds the network, if there is more than one host.
 #pragma once
 
 #include <string>
@@ -21,18 +21,19 @@ bool is_lowest_on_host(const std::vector<PeerAddress>& peers, Rank self);
 
 struct JobTopology {
   topology::Graph graph;               ///< hosts that have ranks, and the switches of their network
-  std::vector<topology::Index> hosts;  ///< by rank
+  std::vector<topology::Index> hosts;  ///< host of each rank, a node of `graph`
 
-  /// What rank `self` adds to the cluster; looks if it has to, which takes tens of milliseconds.
+  /// The part of the topology that rank `self` sends; detects it if necessary, which takes tens of
+  /// milliseconds.
   static Bytes contribution(LocalHost& own, const std::vector<PeerAddress>& peers, Rank self);
-  /// `contributions` by rank. Errors: what went wrong on another rank, which is named; files that contradict
-  /// what was found.
+  /// Merges the contributions of all ranks, indexed by rank. Errors: those of another rank, which is named;
+  /// files that contradict the detected topology.
   static Result<JobTopology> assemble(const std::vector<Bytes>& contributions,
                                       const std::vector<PeerAddress>& peers);
 
-  /// Of all ranks.
+  /// The places of all ranks.
   std::vector<RankPlace> places() const;
-  /// The host of that rank as a file of NCCL or RCCL. Errors: system_error.
+  /// Writes the host of a rank as a topology file of NCCL or RCCL. Errors: system_error.
   Status dump(Rank rank, const std::string& file) const;
 };
 

@@ -9,7 +9,8 @@ namespace weir::core {
 Status LocalGpu::check(const StreamPlace& place) const {
   if (!place.on_gpu || device::is_default_stream(place.gpu)) return {};
   device::Gpu* const found = gpus_->of_stream(place.gpu);
-  if (found == nullptr) return {Code::invalid_usage, "the stream belongs to no GPU that this process uses"};
+  if (found == nullptr)
+    return {Code::invalid_usage, "the stream does not belong to a GPU that this process uses"};
   return found == gpu_ ? Status() : foreign("a stream", *found);
 }
 
@@ -22,9 +23,9 @@ Status LocalGpu::check(const void* address) const {
 Status LocalGpu::foreign(const char* what, const device::Gpu& other) const {
   return {
       Code::invalid_usage,
-      fmt::format("a communicator works with the GPU that the thread had chosen when it was made: rank {} "
-                  "has {} and is called with {} of {}; expected {} of its own GPU, or that GPU to be "
-                  "chosen before the communicator is made",
+      fmt::format("a communicator uses the GPU that was current when it was created: rank {} uses {}, but "
+                  "was called with {} of {}; expected {} of its own GPU, or that GPU to be made current "
+                  "before the communicator is created",
                   rank_, gpu_->description(), what, other.description(), what)};
 }
 

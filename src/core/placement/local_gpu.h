@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The GPU of a rank, chosen before its communicator was made, and whether calls keep to it.
+/// The GPU of a rank, chosen before its communicator was made, and checks that calls use it.
 ///
 /// Thread-safe.
 #pragma once
@@ -13,14 +13,15 @@ namespace weir::core {
 
 class LocalGpu {
  public:
-  /// Both live as long as the process. Null: the process uses no GPU; then nothing may be checked.
+  /// Both pointers stay valid to the end of the process. Null: the process uses no GPU; then check() must not
+  /// be called.
   LocalGpu(device::Gpus* gpus, device::Gpu* gpu, Rank rank) : gpus_(gpus), gpu_(gpu), rank_(rank) {}
 
   device::Gpu& gpu() const { return *gpu_; }
-  /// invalid_usage, with both GPUs named, where the stream is of another one. The drivers' default streams
-  /// are those of this GPU, whichever the calling thread has current.
+  /// invalid_usage, naming both GPUs, if the stream belongs to another GPU. A driver's default stream counts
+  /// as this GPU's, whichever GPU is current in the calling thread.
   Status check(const StreamPlace& place) const;
-  /// The same for device memory; other memory belongs to no GPU.
+  /// The same for device memory; other memory always passes.
   Status check(const void* address) const;
 
  private:

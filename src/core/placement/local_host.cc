@@ -20,7 +20,7 @@ using topology::Finding;
 using topology::Graph;
 using topology::NodeKind;
 
-/// Where cloud providers put a topology that a virtual machine does not show; NCCL reads it, too.
+/// The file in which cloud providers describe a topology that virtual machines hide; NCCL reads it, too.
 constexpr const char* kVirtualTopology = "/var/run/nvidia-topologyd/virtualTopology.xml";
 
 void log_findings(const Detected& detected) {
@@ -32,7 +32,7 @@ void log_findings(const Detected& detected) {
   }
 }
 
-/// A graph from a file; what was left out goes to the log.
+/// Reads a graph from a file; logs the parts that the reader ignored.
 Result<Graph> read(const std::string& file) {
   const auto text = drivers::read_whole(file, topology::kMostBytes);
   WEIR_TRY(text.status());
@@ -72,7 +72,7 @@ Result<std::optional<Graph>> LocalHost::from_file() const {
   const bool asked = !options_.topology_file.empty();
   const std::string file = asked ? options_.topology_file : kVirtualTopology;
   if (!drivers::files_below("/")->real_path(file)) {
-    if (asked) WEIR_WARN("NCCL_TOPO_FILE: there is no file {}; the machine is looked at instead", file);
+    if (asked) WEIR_WARN("NCCL_TOPO_FILE: there is no file {}; detecting the topology instead", file);
     return std::optional<Graph>();
   }
   Result<Graph> graph = read(file);
@@ -80,13 +80,13 @@ Result<std::optional<Graph>> LocalHost::from_file() const {
   const size_t hosts = graph->all(NodeKind::host).size();
   if (hosts != 1 || (*graph)[0].kind() != NodeKind::host) {
     return Status(Code::invalid_usage,
-                  fmt::format("{} describes {} hosts; expected one, on which the process runs (a network is "
-                              "named by WEIR_FABRIC_FILE)",
+                  fmt::format("{} describes {} hosts; expected only the host on which the process runs (use "
+                              "WEIR_FABRIC_FILE for a network)",
                               file, hosts));
   }
   for (const topology::Index gpu : graph->all(NodeKind::gpu))
-    graph->get<topology::GpuFacts>(gpu)->rank = -1;  // of the communicator that wrote the file
-  WEIR_INFO(graph, "Topology: host read from {}", file);
+    graph->get<topology::GpuFacts>(gpu)->rank = -1;  // ranks in the file belong to another communicator
+  WEIR_INFO(graph, "Topology: read the host from {}", file);
   return std::optional<Graph>(std::move(*graph));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What this process's host is made of, and what it knows of the network. Looked for once per process, when
-/// first asked: communicators come and go, hosts stay.
+/// The topology of this process's host, and of the network as the host sees it. Detected once per process, on
+/// first use, and shared by all communicators.
 ///
-/// Thread-safe; who asks while another looks, waits.
+/// Thread-safe; callers wait while another thread detects.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ class LocalHost {
   /// `options` must outlive it. `identity` is host_identity().
   LocalHost(const Options& options, uint64_t identity) : options_(options), identity_(identity) {}
 
-  /// The host, which is node 0, and its cables: from NCCL_TOPO_FILE (or the file that hypervisors leave for
-  /// NCCL), else detected; with name(). Errors: what is wrong with the file.
-  /// A file that is not there is only warned of, as by NCCL. Valid as long as this object.
+  /// The host, which is node 0, and its cables: from NCCL_TOPO_FILE (or the file that hypervisors provide for
+  /// NCCL), or else detected; named name(). Errors: those of the file; a missing file is only a warning, as
+  /// in NCCL. Valid as long as this object.
   Result<const topology::Graph*> host();
 
-  /// What people call this host: NCCL_HOSTID, or the host name up to its first dot.
+  /// The host's name in messages: NCCL_HOSTID, or the host name up to its first dot.
   std::string name() const;
 
-  /// host() in a few words, or why there is none.
+  /// A short description of host(), or its error.
   std::string describe();
 
-  /// The network: from WEIR_FABRIC_FILE, else what the InfiniBand subnet tells those who may ask; else empty.
-  /// Errors: what is wrong with the file. Valid as long as this object.
+  /// The network: from WEIR_FABRIC_FILE, or else from the InfiniBand subnet manager, if it may be queried;
+  /// else empty. Errors: those of the file. Valid as long as this object.
   Result<const topology::Graph*> network();
 
  private:

@@ -28,7 +28,7 @@ std::optional<Index> find_gpu(const topology::Graph& host, std::string_view gpu)
   return std::nullopt;
 }
 
-/// NCCL's names and older numbers.
+/// Parses NCCL's names of levels, or its older numbers.
 std::optional<PathClass> level_of(const std::string& text) {
   constexpr std::pair<std::string_view, PathClass> kLevels[] = {{"LOC", PathClass::loc},
                                                                 {"PIX", PathClass::pix},
@@ -81,10 +81,10 @@ Status is_near_enough(const topology::Graph& host, std::string_view gpu, std::st
     }
   }
   if (found == PathClass::dis)
-    return {Code::invalid_usage, fmt::format("nobody knows how far {} is from GPU {}", adapter, gpu)};
+    return {Code::invalid_usage, fmt::format("the distance between {} and GPU {} is unknown", adapter, gpu)};
   if (found <= *farthest) return {};
-  return {Code::invalid_usage, fmt::format("{} is {} from GPU {}, and NCCL_NET_GDR_LEVEL is {}", adapter,
-                                           topology::name(found), gpu, topology::name(*farthest))};
+  return {Code::invalid_usage, fmt::format("{} is at distance {} from GPU {}, but NCCL_NET_GDR_LEVEL is {}",
+                                           adapter, topology::name(found), gpu, topology::name(*farthest))};
 }
 
 }  // namespace weir::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which network ports of a host are nearest to one of its GPUs.
+/// The network ports of a host that are nearest to one of its GPUs.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace weir::core {
 
-/// The names of the ports that the GPU at this address of the PCI bus ("0000:3b:00.0") reaches by the nearest
-/// class of path (topology/model/paths.h), those that are down left out. Empty where all are as near, or the
-/// host's description has no such GPU. Pure; thread-safe.
+/// The names of the active ports that the GPU at this PCI address ("0000:3b:00.0") reaches by the nearest
+/// class of path (topology/model/paths.h). Empty if all ports are equally near, or if the host has no such
+/// GPU. Pure; thread-safe.
 std::vector<std::string> near_ports(const topology::Graph& host, std::string_view gpu);
 
-/// Whether the ports of an adapter ("mlx5_0") are near enough to that GPU to come to its memory, as
-/// NCCL_NET_GDR_LEVEL says (src/base/options.cc); else how far they are, or that nobody knows. Errors:
-/// invalid_argument for what is no level. Pure; thread-safe.
+/// Success if the ports of an adapter ("mlx5_0") are near enough to that GPU for GPUDirect RDMA, by `level`,
+/// the value of NCCL_NET_GDR_LEVEL (src/base/options.cc); otherwise invalid_usage with their distance, if
+/// known. invalid_argument if `level` is not a level. Pure; thread-safe.
 Status is_near_enough(const topology::Graph& host, std::string_view gpu, std::string_view adapter,
                       const std::string& level);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What ranks of one process have in common, beyond what they told each other: tables of costs and proven
-/// plans, made once.
+/// Tables of costs and proven plans, made once and shared by a communicator's ranks of one process.
 ///
-/// Thread-safe. One object per communicator and process; all its ranks ask for the same under the same key.
+/// Thread-safe. One object per communicator and process; the same key must mean the same value for all its
+/// ranks.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace weir::core {
 
 class SharedTables {
  public:
-  /// That of `kind`, made by the first who asks; it lasts as long as this.
+  /// The table of `kind`, made by the first caller; valid as long as this object.
   const cost::Table& of(Collective kind, const std::function<cost::Table()>& make);
 
  private:
@@ -30,7 +30,7 @@ class SharedTables {
   std::array<std::unique_ptr<const cost::Table>, kCollectives> tables_;
 };
 
-/// A plan that is right, and what lowering it takes.
+/// A verified plan, and the facts that lowering needs.
 struct ProvenPlan {
   ir::Plan plan;
   std::vector<exec::Fact> facts;
@@ -38,27 +38,27 @@ struct ProvenPlan {
 
 class ProvenPlans {
  public:
-  /// `ranks`: how many will ask. What all have got is forgotten.
+  /// `ranks`: number of ranks that will ask. A plan is dropped once all have got it.
   explicit ProvenPlans(int ranks) : ranks_(ranks) {}
 
   struct Key {
     std::string algorithm;
     ir::Shape shape;
-    size_t rings = 0;  ///< of the layout that it is for
+    size_t rings = 0;  ///< number of rings of the plan's layout
 
     bool operator==(const Key&) const = default;
   };
-  /// The plan of `key`, made and proven by the first who asks.
+  /// The plan of `key`, made and proven by the first caller.
   Result<std::shared_ptr<const ProvenPlan>> of(const Key& key,
                                                const std::function<Result<ir::Plan>()>& make_and_prove);
 
  private:
-  static constexpr size_t kMost = 16;  ///< that not all have got: the oldest goes
+  static constexpr size_t kMost = 16;  ///< limit on plans that not all ranks have got; the oldest is dropped
 
   struct Entry {
     Key key;
     std::shared_ptr<const ProvenPlan> plan;
-    int awaited = 0;  ///< ranks that have not got it
+    int awaited = 0;  ///< number of ranks that have not got it
   };
 
   const int ranks_;

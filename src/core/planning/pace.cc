@@ -9,8 +9,8 @@
 namespace weir::core {
 namespace {
 
-/// What the bytes between two places pass: the links between them, where these are not known both hosts'
-/// networks, and other borders.
+/// What bytes between two positions pass: the links between them, or, if these are not known, both hosts'
+/// networks; and other borders.
 class Ways {
  public:
   explicit Ways(const cost::Environment& around) : around_(around) {
@@ -36,7 +36,7 @@ class Ways {
       for (const int32_t edge : around_.links->route(src, dst)) numbers.push_back(static_cast<size_t>(edge));
     }
     for (size_t b = 0; b < around_.borders.size(); ++b) {
-      // What hosts carry is one rate for all, that of the slowest; links tell it of each.
+      // The rate of hosts is that of the slowest one for all; links give the rate of each.
       if (around_.links != nullptr && around_.borders[b].beta == 0) continue;
       const std::vector<int>& groups = around_.borders[b].group_of;
       if (of(groups, src) == of(groups, dst)) continue;
@@ -51,7 +51,7 @@ class Ways {
 
   const cost::Environment& around_;
   std::vector<double> bytes_per_s_;
-  std::vector<size_t> first_;  // by border
+  std::vector<size_t> first_;  // first index of each border
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The pace at which a rank's channels may send while a plan runs: a share of what hosts and links
-/// carry (algorithms/sim/paces.h), by the rates that the communicator counts with.
+/// The pace at which a rank's channels may send while a plan runs: a share of what hosts and links carry
+/// (algorithms/sim/paces.h), at the communicator's rates.
 ///
 /// Pure functions: thread-safe.
 #pragma once
@@ -14,9 +14,9 @@
 
 namespace weir::core {
 
-/// By channel of the program, bytes per second; 0: any, for what comes in, signals, and peers on the same
-/// host. `share`: of its fair one, such as 0.95. `order` and `around`: by place, as a communicator has
-/// them.
+/// Paces by channel of the program, in bytes per second; 0, for receives, signals and peers on the same host:
+/// unlimited. `share`: part of the fair share to use, such as 0.95. `order` and `around`: as the communicator
+/// has them, indexed by position in the layout.
 std::vector<double> paces_of(const ir::Plan& plan, const exec::Program& program, double share,
                              std::span<const Rank> order, const cost::Environment& around);
 

@@ -19,18 +19,18 @@ namespace weir::core {
 namespace {
 
 constexpr size_t kMostFileBytes = size_t{1} << 16;
-constexpr double kSumsPerSecond = 2e10;  // bytes, where nothing was measured
-constexpr double kSwitch = 3e-6;         // seconds until the next rank has the core, likewise
+constexpr double kSumsPerSecond = 2e10;  // bytes per second, if nothing was measured
+constexpr double kSwitch = 3e-6;         // seconds of a context switch, if nothing was measured
 
-/// The figures of a transport are those of a stream and of half a round trip, which is work all the time. In
-/// a stream, one end works while the other does.
+/// Converts a transport's figures, which are for a stream and for half a round trip. A round trip is work all
+/// the time; in a stream both ends work at the same time.
 cost::Channel channel_of(const Cost& cost) {
   const double alpha = cost.latency_us * 1e-6;
   const double stream = cost.gigabytes_per_s > 0 ? 1e-9 / cost.gigabytes_per_s : 0;
   return {alpha, alpha, 2 * stream, 0, cost.merging, cost.unasked};
 }
 
-/// Ranks of one kernel may use all cores that one of them may.
+/// Number of cores of a machine: all that any of its ranks may use.
 int cores_of(std::span<const PeerInfo> peer_infos, uint64_t machine) {
   CoreSet together;
   int quota = 1;
@@ -42,7 +42,7 @@ int cores_of(std::span<const PeerInfo> peer_infos, uint64_t machine) {
   return std::clamp(together.count(), 1, quota);
 }
 
-/// Numbers for values, in the order in which they come.
+/// Numbers values in the order of their first use.
 class Numbers {
  public:
   int of(uint64_t value) { return known_.emplace(value, static_cast<int>(known_.size())).first->second; }
@@ -52,7 +52,7 @@ class Numbers {
   std::map<uint64_t, int> known_;
 };
 
-/// The text of a file that `check` accepts; else nothing, and a warning.
+/// The text of a file that `check` accepts; otherwise empty, with a warning.
 template <typename Check>
 std::string text_of(std::string_view option, const std::string& file, Check check) {
   if (file.empty()) return "";
@@ -63,7 +63,7 @@ std::string text_of(std::string_view option, const std::string& file, Check chec
   return "";
 }
 
-/// The text, if it means something; else nothing, and a warning.
+/// The text if `status` is ok; otherwise empty, with a warning.
 std::string understood(std::string_view option, const std::string& text, const Status& status) {
   if (status.ok()) return text;
   WEIR_WARN("{}={} is ignored: {}", option, text, status.message());
@@ -73,7 +73,7 @@ std::string understood(std::string_view option, const std::string& text, const S
 std::string understood_protocols(const std::string& text) {
   const auto protocols = Protocols::parse(text);
   if (protocols.ok() && !protocols->simple.all())
-    WEIR_INFO(init, "NCCL_PROTO={}: plans over channels (Simple) stay for what no fast path does", text);
+    WEIR_INFO(init, "NCCL_PROTO={}: collectives without a fast path still use Simple", text);
   return understood("NCCL_PROTO", text, protocols.status());
 }
 
@@ -131,8 +131,8 @@ Status check_sharing(std::span<const PeerInfo> peer_infos, const std::vector<Pee
     return {
         Code::invalid_usage,
         fmt::format("Duplicate GPU detected : rank {} and rank {} both on GPU {} of host {}, and "
-                    "NCCL_MULTI_RANK_GPU_ENABLE is 0 on rank {}; expected a GPU of its own for each "
-                    "rank, or 1, which is the default",
+                    "NCCL_MULTI_RANK_GPU_ENABLE is 0 on rank {}; expected a different GPU for each rank, or "
+                    "NCCL_MULTI_RANK_GPU_ENABLE=1 (default)",
                     other, rank, peer_info.gpu, peers[rank].hostname, peer_info.shares_gpu ? other : rank)};
   }
   return {};
@@ -158,7 +158,7 @@ SharedSettings SharedSettings::of(const Options& options) {
     shared_settings.most_rings = static_cast<size_t>(options.most_rings);
   } else {
     WEIR_WARN(
-        "NCCL_MIN_NCHANNELS={} and NCCL_MAX_NCHANNELS={} are ignored: expected no more at least than at most",
+        "NCCL_MIN_NCHANNELS={} and NCCL_MAX_NCHANNELS={} are ignored: the minimum is larger than the maximum",
         options.least_rings, options.most_rings);
   }
   return shared_settings;
@@ -191,7 +191,7 @@ void SharedSettings::narrow(size_t least, size_t most) {
 cost::Filter SharedSettings::filter() const {
   if (!algorithm.empty()) return cost::Filter::only(algorithm);
   const auto filter = cost::Filter::parse(nccl_algorithms);
-  return filter.ok() ? *filter : cost::Filter();  // rank 0 has seen to that
+  return filter.ok() ? *filter : cost::Filter();  // always ok: rank 0 has checked it
 }
 
 std::bitset<kCollectives> SharedSettings::exchanged() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where each rank runs and what it knows of costs: what ranks tell each other so that all choose alike.
+/// Where each rank runs and which rates it has: exchanged by the ranks, so that all choose alike.
 ///
 /// Plain values and functions of them: thread-safe.
 #pragma once
@@ -20,17 +20,17 @@
 namespace weir::core {
 
 struct PeerInfo {
-  uint64_t machine = 0;  ///< whose cores it shares with others: kernel_identity()
+  uint64_t machine = 0;  ///< machine whose cores it shares with others: kernel_identity()
   CoreSet cores;
-  int quota = 0;            ///< of cores, for its control group
-  bool calibrates = false;  ///< rates may be measured
-  bool knows = false;       ///< they were before
-  bool shares_gpu = true;   ///< others may be on its GPU
-  std::string gpu;          ///< its address on the bus, else how this process calls it; empty: none
-  cost::Rates stated;       ///< by the transports towards its peers, the slowest of them
+  int quota = 0;            ///< number of cores that its control group allows
+  bool calibrates = false;  ///< its options allow measuring rates
+  bool knows = false;       ///< it has measured rates from before: `known`
+  bool shares_gpu = true;   ///< other ranks may use its GPU
+  std::string gpu;          ///< PCI address of its GPU, or else the process's name for it; empty: none
+  cost::Rates stated;       ///< rates that the transports to its peers state, the slowest of them
   cost::Rates known;
 
-  /// But for `known`.
+  /// The info of this rank, without `known`.
   static PeerInfo own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
                       Rank self);
   void put(ByteWriter& out) const;
@@ -38,44 +38,44 @@ struct PeerInfo {
   bool uses_gpu() const { return !gpu.empty(); }
 };
 
-/// Whether no two ranks have one GPU of which either does not let the other share. Else invalid_usage, the
-/// same sentence on all ranks.
+/// invalid_usage, with the same message on all ranks, if two ranks use one GPU and either forbids sharing it.
 Status check_sharing(std::span<const PeerInfo> peer_infos, const std::vector<PeerAddress>& peers);
 
-/// What rank 0's options say for all ranks.
+/// The options of rank 0 that apply to all ranks.
 struct SharedSettings {
-  std::string costs;  ///< text of the file
+  std::string costs;  ///< text of the cost file
   std::string algorithm;
   std::string nccl_algorithms;
   std::string nccl_protocols;
-  std::string graphs;  ///< text of a graph file of NCCL
+  std::string graphs;  ///< text of NCCL's graph file
   bool fast_paths = true;
   bool tuned = false;      ///< rank 0 has a tuner plugin
-  size_t least_rings = 1;  ///< of plans over rings
+  size_t least_rings = 1;  ///< minimum number of parallel rings
   size_t most_rings = SIZE_MAX;
 
-  /// Files that cannot be read or are wrong, words that mean nothing and limits that contradict each other
-  /// are warned of and left out.
+  /// The settings from `options`. Logs a warning for unreadable or invalid files, unknown words and
+  /// contradictory limits, and ignores them.
   static SharedSettings of(const Options& options);
   void put(ByteWriter& out) const;
   static SharedSettings get(ByteReader& in);
 
-  /// Rings within what is asked for here, too; 0: anything. Where both cannot be, the most counts.
+  /// Narrows the limits on rings to these, too; 0: no limit. If they contradict each other, the maximum
+  /// counts.
   void narrow(size_t least, size_t most);
 
   cost::Filter filter() const;
-  /// The collectives whose fast paths may be taken: those are not switched off, and neither is what they
-  /// stand for (NCCL_PROTO, NCCL_ALGO, WEIR_ALGO).
+  /// The collectives whose fast paths may be used: neither these nor the algorithm or protocol that they
+  /// correspond to are switched off (NCCL_PROTO, NCCL_ALGO, WEIR_ALGO).
   std::bitset<kCollectives> exchanged() const;
   cost::Rates override(const cost::Rates& rates) const;
 };
 
-/// By rank, without sizes of slots; rates as transports state them.
+/// The environment indexed by rank, without slot sizes, at the rates that the transports state.
 cost::Environment environment_of(std::span<const PeerInfo> peer_infos, const std::vector<PeerAddress>& peers);
-/// By place.
+/// The same environment, indexed by position in `order`.
 cost::Environment in_order(const cost::Environment& by_rank, std::span<const Rank> order);
 
-/// What rates measured by `self` depend on, in a line.
+/// One line that describes what rates measured by `self` depend on.
 std::string circumstances(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
                           Rank self);
 

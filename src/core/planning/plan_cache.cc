@@ -18,11 +18,11 @@
 namespace weir::core {
 namespace {
 
-// Verifying and lowering cost time that grows with the moves. Shapes past this are proved in the tests of the
-// algorithm instead, which are pure functions of the number of ranks and their groups.
+// The time to verify a plan grows with its moves. Larger shapes are covered by the algorithms' tests only:
+// algorithms are pure functions of the number of ranks and their groups.
 constexpr size_t kMostMovesVerified = 100'000;
 
-constexpr size_t kTileAlignment = exec::kGrainBytes;  // tiles of all chunks begin at cache lines
+constexpr size_t kTileAlignment = exec::kGrainBytes;  // all tiles begin at cache lines
 
 Result<ir::Plan> emit_proven(const std::string& algorithm, const ir::Shape& shape,
                              const algorithms::Layout& layout) {
@@ -55,7 +55,8 @@ Result<Chosen> PlanCache::find(Collective kind, Rank root, size_t bytes) {
   // All sizes of a class (from a power of two to the next) share a plan and its tiles.
   Selector::Choice choice = selector_.choose(kind, bytes);
   if (choice.entry == nullptr) {
-    return Status(Code::internal_error, fmt::format("no plan for {} over {} ranks", name(kind), ranks_));
+    return Status(Code::internal_error,
+                  fmt::format("there is no plan for {} over {} ranks", name(kind), ranks_));
   }
   const algorithms::Layout& layout = layout_with(choice.rings);
   if (choice.rings > 0) choice.entry = algorithms::find(layout.rings.empty() ? "ring" : "ring_set", kind);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which ways small data may go, in the words of NCCL_PROTO.
+/// The allowed protocols, in the words of NCCL_PROTO.
 ///
-/// NCCL's LL and LL128 move small data in packets that carry their own flags; here that is the exchange of an
-/// island (src/exec/shm_collectives.h). Its Simple is what plans do: slots of channels, with counters beside
-/// them. Plain values and pure functions: thread-safe.
+/// NCCL's LL and LL128 move small data in packets with flags; weir's shm collectives correspond to them
+/// (src/exec/shm_collectives.h). NCCL's Simple corresponds to plans: slots of channels, with separate
+/// counters. Plain values and pure functions: thread-safe.
 #pragma once
 
 #include <bitset>
@@ -15,14 +15,13 @@
 namespace weir::core {
 
 struct Protocols {
-  /// By collective: LL or LL128 may be used, so fast paths may.
+  /// Collectives for which LL or LL128, and so the fast paths, may be used.
   std::bitset<kCollectives> fast = std::bitset<kCollectives>().set();
-  /// By collective: Simple may be used. Plans are taken even so where no fast path does it: there is no other
-  /// way.
+  /// Collectives for which Simple may be used. If there is no fast path, plans are used anyway.
   std::bitset<kCollectives> simple = std::bitset<kCollectives>().set();
 
-  /// "LL,LL128,Simple", "^LL", "Simple;allreduce:LL": lists as cost::left_out() takes them
-  /// (algorithms/cost/lists.h); case does not matter. Errors: invalid_usage for a word that NCCL has not.
+  /// Parses "LL,LL128,Simple", "^LL", "Simple;allreduce:LL": lists in the format of cost::left_out()
+  /// (algorithms/cost/lists.h), in any case. Errors: invalid_usage for a word that NCCL does not have.
   static Result<Protocols> parse(std::string_view text);
 };
 

@@ -31,15 +31,15 @@ std::optional<cost::Rates> RateCache::read() const {
   file.read(text.data(), static_cast<std::streamsize>(kMostRatesBytes));
   text.resize(static_cast<size_t>(file.gcount()));
   if (!text.starts_with(head_)) {
-    WEIR_INFO(tuning, "{} is ignored: it is about something else than \"{}\"", file_, about_);
+    WEIR_INFO(tuning, "ignoring {}: it was measured for a different configuration than \"{}\"", file_,
+              about_);
     return std::nullopt;
   }
-  // Every figure has to be there: one that is not stays negative.
+  // Every figure must be in the file: a missing one stays negative.
   constexpr double kNone = -1;
   auto rates = cost::read_rates(text, {{kNone, kNone, kNone}, {kNone, kNone, kNone, kNone}, kNone});
   if (rates.ok() && cost::slower(*rates, {}) == *rates) return *rates;
-  WEIR_INFO(tuning, "{} is ignored: {}", file_,
-            rates.ok() ? "figures are missing" : rates.status().message());
+  WEIR_INFO(tuning, "ignoring {}: {}", file_, rates.ok() ? "figures are missing" : rates.status().message());
   return std::nullopt;
 }
 
@@ -53,7 +53,7 @@ void RateCache::write(const cost::Rates& rates) const {
   file.close();
   if (file) std::filesystem::rename(draft, file_, error);
   if (file && !error) return;
-  WEIR_INFO(tuning, "rates could not be kept in {}; they will be measured again", file_);
+  WEIR_INFO(tuning, "the rates could not be written to {}; they will be measured again", file_);
   std::filesystem::remove(draft, error);
 }
 

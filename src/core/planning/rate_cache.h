@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Rates that were measured on this machine before, in a file per kind of communicator.
+/// Rates that were measured on this machine before, in one file per kind of communicator.
 ///
-/// Thread-safe between processes: files appear whole or not at all. Nothing here fails: what cannot be read
-/// is as if it was not there, with a line in the log, and what cannot be written is measured again.
+/// Processes may use the same files: they are replaced atomically. Nothing here fails: an unreadable file
+/// counts as missing, with a line in the log, and rates that cannot be written are measured again.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ namespace weir::core {
 
 class RateCache {
  public:
-  /// `folder` may be empty: then nothing is known or kept. `about`, one line, says what the rates depend on:
-  /// the file carries it, and counts only for the same.
+  /// `folder` may be empty: then nothing is read or written. `about`: one line that describes what the rates
+  /// depend on; it is stored in the file, whose rates are used only if it is the same.
   RateCache(std::string folder, std::string about);
 
   std::optional<cost::Rates> read() const;

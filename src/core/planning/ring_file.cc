@@ -14,16 +14,16 @@ namespace weir::core {
 
 namespace {
 
-/// By rank: the place of its device in the ring, which is the end for devices that are not in it.
+/// For each rank the position of its device in the ring, or the ring's end for devices that are not in it.
 std::vector<std::ptrdiff_t> order_in(const Devices& ring, std::span<const topology::Index> hosts) {
-  std::map<topology::Index, int64_t> next;  // by host: the device of its next rank
+  std::map<topology::Index, int64_t> next;  // for each host the device of its next rank
   std::vector<std::ptrdiff_t> positions;
   for (const topology::Index host : hosts)
     positions.push_back(std::ranges::find(ring, next[host]++) - ring.begin());
   return positions;
 }
 
-/// Sorts the ranks of each host, which follow each other in `order`.
+/// Sorts the ranks of each host, which are contiguous in `order`.
 void sort_in_hosts(std::vector<Rank>& order, std::span<const topology::Index> hosts, const Devices& ring) {
   const std::vector<std::ptrdiff_t> positions = order_in(ring, hosts);
   const auto host_of = [&](Rank rank) { return hosts[static_cast<size_t>(rank)]; };
@@ -65,7 +65,7 @@ void follow_rings(algorithms::Layout& layout, std::span<const topology::Index> h
   for (size_t place = 0; place < order.size(); ++place)
     place_of[static_cast<size_t>(layout.order[place])] = static_cast<Rank>(place);
   for (const Devices& devices : rings) {
-    std::vector<Rank> ranks = order;  // as they were, where the ring says nothing
+    std::vector<Rank> ranks = order;  // the order of ranks that the ring does not contain
     sort_in_hosts(ranks, hosts, devices);
     algorithms::Ring& ring = layout.rings.emplace_back();
     for (const Rank rank : ranks) ring.push_back(place_of[static_cast<size_t>(rank)]);
@@ -75,13 +75,13 @@ void follow_rings(algorithms::Layout& layout, std::span<const topology::Index> h
 void limit_rings(algorithms::Layout& layout, size_t least, size_t most) {
   constexpr size_t kMostMoves = size_t{1} << 20;
   const size_t places = layout.order.size();
-  const size_t moves = std::max<size_t>(2 * places * places, 1);  // of an all-reduce over one ring
+  const size_t moves = std::max<size_t>(2 * places * places, 1);  // moves of an all-reduce over one ring
   const size_t allowed = std::clamp<size_t>(kMostMoves / moves, 1, algorithms::kMostRings);
   algorithms::Rings& rings = layout.rings;
   if (rings.empty()) rings.push_back(algorithms::ring_in_order(static_cast<int>(places)));
   rings.resize(std::min({rings.size(), most, allowed}));
   for (size_t next = 0; rings.size() < std::min(least, allowed); ++next) rings.push_back(rings[next]);
-  // A graph file's first ring is the order of places.
+  // A graph file's first ring is the layout's order already.
   if (rings.size() == 1) rings.clear();
 }
 

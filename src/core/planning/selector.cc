@@ -32,7 +32,7 @@ Selector::Choice Selector::choose(Collective kind, size_t bytes) {
 
 cost::Table Selector::make_table(Collective kind) const {
   cost::Table table(kind, environment_, [this](const algorithms::Entry& entry) { return allows(entry); });
-  // What was asked for may need more than these ranks have: then it is as if it was not asked for.
+  // The requested algorithms may not support these ranks; then the request is ignored.
   if (table.at(0).best.entry == nullptr) table = cost::Table(kind, environment_);
   for (const std::string& line : cost::lines_of(table)) WEIR_INFO(tuning, "{}: {}", name(kind), line);
   return table;

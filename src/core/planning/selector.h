@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which plan an operation of a communicator takes: by what plans cost here (algorithms/cost), within what
-/// the options allow.
+/// Chooses the plan of an operation: the cheapest one (algorithms/cost) that the options allow.
 ///
 /// Not thread-safe.
 #pragma once
@@ -16,27 +15,27 @@ namespace weir::core {
 
 class Selector {
  public:
-  /// `environment` and `filter` are the same on all ranks. Where the layout has several rings, "ring" means
-  /// all of them. `tables` are those of the communicator in this process and outlive the selector.
+  /// `environment` and `filter` are the same on all ranks. If the layout has several rings, "ring" means all
+  /// of them. `tables`: the communicator's tables in this process, which outlive the selector.
   Selector(cost::Environment environment, cost::Filter filter, SharedTables& tables)
       : environment_(std::move(environment)), filter_(std::move(filter)), shared_(tables) {}
 
   const cost::Environment& environment() const { return environment_; }
-  /// From now on these rates count. REQUIRES: no table was asked for yet.
+  /// Sets the rates. REQUIRES: no table was made yet.
   void set_rates(const cost::Rates& rates);
 
-  /// From now on what it says counts more than costs. It outlives the selector.
+  /// Lets a tuning result overrule the costs from now on. It outlives the selector.
   void follow(const TuningResult& tuning_result) { tuning_result_ = &tuning_result; }
 
-  /// What an operation takes.
+  /// The choice for an operation.
   struct Choice {
-    const algorithms::Entry* entry = nullptr;  ///< null: there is none
-    int tile_divisor = 1;                      ///< as in cost::Estimate
-    size_t rings = 0;  ///< of an entry over rings: so many, instead of those of the layout; 0: these
+    const algorithms::Entry* entry = nullptr;  ///< algorithm; null: there is none
+    int tile_divisor = 1;                      ///< divides the tile size, as in cost::Estimate
+    size_t rings = 0;                          ///< number of rings for an entry over rings; 0: the layout's
   };
   Choice choose(Collective kind, size_t bytes);
 
-  /// The table of a collective, made when first asked for.
+  /// The table of a collective, made on first use.
   const cost::Table& table(Collective kind);
 
  private:
@@ -47,7 +46,7 @@ class Selector {
   const cost::Filter filter_;
   const TuningResult* tuning_result_ = nullptr;
   SharedTables& shared_;
-  std::array<const cost::Table*, kCollectives> tables_{};  ///< of those that were asked for; else null
+  std::array<const cost::Table*, kCollectives> tables_{};  ///< tables by collective; null until first used
 };
 
 }  // namespace weir::core

@@ -33,7 +33,7 @@ constexpr Tuned kTuned[] = {{Collective::all_reduce, TunedFunction::all_reduce},
                             {Collective::broadcast, TunedFunction::broadcast},
                             {Collective::reduce, TunedFunction::reduce}};
 
-/// Those that have plans here. The exchange is what NCCL_PROTO calls LL (docs/plugins.md).
+/// NCCL's algorithms that weir has plans for. Shm collectives count as NCCL_PROTO's LL (docs/plugins.md).
 struct Family {
   TunedAlgorithm algorithm;
   std::string_view word;
@@ -67,7 +67,7 @@ TunedCosts costs_for(const cost::Table& table, size_t bytes, bool exchanged) {
   return costs;
 }
 
-/// What the plugin made the cheapest way; nothing if there is none left.
+/// The combination that the plugin made the cheapest; empty if it left none.
 std::optional<std::pair<TunedAlgorithm, TunedProtocol>> cheapest(const TunedCosts& costs) {
   std::optional<std::pair<TunedAlgorithm, TunedProtocol>> best;
   float least = 0;
@@ -82,7 +82,7 @@ std::optional<std::pair<TunedAlgorithm, TunedProtocol>> cheapest(const TunedCost
   return best;
 }
 
-/// Asks one plugin, and notes what it says that cannot be done.
+/// Asks one plugin, and collects notes on answers that cannot be followed.
 class Interview {
  public:
   Interview(drivers::Tuner& tuner, Selector& selector) : tuner_(tuner), selector_(selector) {}
@@ -106,7 +106,7 @@ class Interview {
     if (!wanted) return {};
     const auto [algorithm, protocol] = *wanted;
     if (!(TunedCosts(offered).at(algorithm, protocol) >= 0)) {
-      note(fmt::format("it wants {} with {} for {}, which this communicator does not have", name(algorithm),
+      note(fmt::format("it chose {} with {} for {}, which this communicator does not have", name(algorithm),
                        name(protocol), name(tuned.kind)));
       return {};
     }
@@ -121,7 +121,7 @@ class Interview {
 
   void log_notes() const {
     for (const auto& [text, times] : notes_)
-      WEIR_INFO(init, "TUNER/Plugin: {}: {}; its answer was ignored for {} sizes", tuner_.plugin_name(), text,
+      WEIR_INFO(init, "TUNER/Plugin: {}: {}; ignoring its answer for {} sizes", tuner_.plugin_name(), text,
                 times);
   }
 
@@ -172,7 +172,7 @@ Bytes TuningResult::encode() const { return ByteWriter().put(answers_).take(); }
 Result<TuningResult> TuningResult::decode(BytesView bytes) {
   TuningResult tuning_result;
   if (bytes.size() != sizeof(tuning_result.answers_))
-    return Status(Code::remote_error, fmt::format("rank 0 sent {} bytes of a tuner's answers; expected {}",
+    return Status(Code::remote_error, fmt::format("rank 0 sent {} bytes of a tuning result; expected {}",
                                                   bytes.size(), sizeof(tuning_result.answers_)));
   ByteReader reader(bytes);
   tuning_result.answers_ = reader.get<decltype(tuning_result.answers_)>();
@@ -184,8 +184,8 @@ Result<TuningResult> TuningResult::decode(BytesView bytes) {
                            algorithms::catalogue()[answer.entry].kind == static_cast<Collective>(kind)));
       if (!known)
         return Status(Code::remote_error,
-                      "rank 0 sent a tuner's answer that this version does not know; expected the same "
-                      "version of weir");
+                      "rank 0 sent a tuning result that this version does not know; expected the same "
+                      "version of weir on all ranks");
     }
   }
   return tuning_result;

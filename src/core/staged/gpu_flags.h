@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Flags for streams and the host, from pages of pinned memory: one page lasts for hundreds of streams.
+/// Flags for synchronization of streams and the host, in pages of pinned memory: one page serves hundreds of
+/// streams.
 ///
 /// Not thread-safe; the flags are.
 #pragma once
@@ -15,7 +16,7 @@ class GpuFlags {
   /// `gpu` outlives the flags.
   explicit GpuFlags(device::Gpu& gpu) : gpu_(gpu) {}
 
-  /// A flag of its own, 0 at first, for as long as this object lives. Errors: as device::Gpu.
+  /// A new flag, initially 0, valid as long as this object. Errors: those of device::Gpu.
   Result<device::GpuFlag> take();
   size_t bytes() const { return pages_.size() * kPageBytes; }
 
@@ -24,7 +25,7 @@ class GpuFlags {
 
   device::Gpu& gpu_;
   std::vector<Pinned> pages_;
-  size_t next_ = kPageBytes;  ///< in the last page
+  size_t next_ = kPageBytes;  ///< offset of the next free flag in the last page
 };
 
 }  // namespace weir::core

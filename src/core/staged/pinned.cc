@@ -25,7 +25,7 @@ Result<Pinned> Pinned::allocate(device::Gpu* gpu, size_t bytes) {
   } else {
     data = ::operator new(bytes, kPageAlignment, std::nothrow);
     if (data == nullptr)
-      return Status(Code::system_error, fmt::format("no memory for {} bytes of staging", bytes));
+      return Status(Code::system_error, fmt::format("cannot allocate {} bytes for staging", bytes));
   }
   std::memset(data, 0, bytes);
   return Pinned(gpu, static_cast<std::byte*>(data), bytes);

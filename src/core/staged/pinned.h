@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Host memory that a GPU reaches, owned; ordinary memory where there is no GPU.
+/// Owned host memory that a GPU can access (pinned); ordinary memory without a GPU.
 ///
 /// Not thread-safe.
 #pragma once
@@ -15,10 +15,10 @@ namespace weir::core {
 class Pinned {
  public:
   Pinned() = default;
-  /// Zeroes. `gpu` may be null, else it outlives the memory. Drivers may wait for the GPU meanwhile: no
-  /// stream may be waiting for the calling thread. Errors: as device::Gpu.
+  /// Allocates zeroed memory. `gpu` may be null; otherwise it outlives the memory. The driver may wait for
+  /// the GPU, so no stream may be waiting for the calling thread. Errors: those of device::Gpu.
   static Result<Pinned> allocate(device::Gpu* gpu, size_t bytes);
-  /// Likewise.
+  /// Frees the memory; the driver may wait for the GPU, as in allocate().
   ~Pinned();
   Pinned(Pinned&& other) noexcept
       : gpu_(other.gpu_), data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}

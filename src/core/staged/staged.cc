@@ -111,7 +111,7 @@ Status Staged::make_gate() {
   WEIR_TRY(idle.status());
   idle_ = *idle;
   gate_ = std::make_shared<Gate>(*dependencies_.gpu);
-  WEIR_INFO(init, "rank {} works on memory of {} through pinned host memory", dependencies_.rank,
+  WEIR_INFO(init, "rank {} stages memory of {} through pinned host memory", dependencies_.rank,
             dependencies_.gpu->description());
   return {};
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a communicator works on memory of a GPU with plans that know only host memory: copied into pinned
-/// memory, carried out there, copied back, in the order of the callers' streams. No multiprocessor is used,
-/// and no stream spins.
+/// Staging: runs a communicator's calls on GPU memory with plans for host memory. Data is copied into pinned
+/// memory, the call is carried out there, and results are copied back, in the order of the callers' streams.
+/// This uses no multiprocessor, and no stream spins.
 ///
-/// A call goes through prepare(), begin(), then (of several communicators in one group: after all have begun,
-/// and in turns) follow(), on the caller's thread, which queue its copies on the caller's stream; submitted
-/// launches are carried out one after the other on a thread of the communicator's own. Memory is found in
-/// prepare(): from begin() on nothing waits for the driver.
+/// The caller's thread passes a call through prepare(), begin() and follow(), which queue its copies on the
+/// caller's stream; for a group over several communicators, all begin first, and then follow in rotation.
+/// Submitted launches are carried out one after the other on the communicator's own thread. prepare()
+/// allocates all memory: from begin() on nothing waits for the driver.
 ///
-/// Large collectives are divided into pieces (segmentation.h) where any rank of the communicator uses a GPU:
-/// ranks on host memory then go the same way, on the thread alone.
+/// If any rank of the communicator uses a GPU, large collectives are divided into pieces (segmentation.h),
+/// also on ranks on host memory, which carry them out on the thread alone.
 #pragma once
 
 #include <atomic>

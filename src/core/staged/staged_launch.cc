@@ -16,7 +16,7 @@ void StagedLaunch::arrive(void* launch) {
   StagedLaunch& own = *static_cast<StagedLaunch*>(launch);
   std::lock_guard lock(own.gate->mutex);
   if (!own.gate->open) return own.finish(false);
-  if (own.captured) {  // since the last time
+  if (own.captured) {  // resets the flags after the last run of the graph
     own.told.host->store(0, std::memory_order_relaxed);
     for (const device::GpuFlag& flag : own.may) flag.host->store(0, std::memory_order_relaxed);
   }

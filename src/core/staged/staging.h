@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The slots of pinned memory through which operations on memory of a GPU go.
+/// The slots of pinned memory through which operations on GPU memory are staged.
 ///
-/// They grow in powers of two and are never given back before the end: whoever frees pinned memory may wait
-/// for the GPU, and the GPU may wait for whoever uses it.
+/// Slots grow in powers of two and are freed only at the end: freeing pinned memory may wait for the GPU, and
+/// the GPU may wait for a thread that uses the memory.
 ///
-/// reserve() is called by one thread at a time; slots() by any.
+/// One thread at a time may call reserve(); any thread may call slots().
 #pragma once
 
 #include <array>
@@ -17,27 +17,27 @@ namespace weir::core {
 
 class Staging {
  public:
-  /// One is used while the other is emptied and filled.
+  /// One slot is used while the other is emptied and filled.
   static constexpr size_t kSlots = 2;
   struct Slots {
     std::array<std::byte*, kSlots> memory{};
-    size_t bytes = 0;  ///< of each
+    size_t bytes = 0;  ///< size of each slot
   };
 
-  /// `gpu` may be null, else it outlives the slots, of which there are `slots`, at most kSlots.
+  /// `gpu` may be null; otherwise it outlives the slots. `slots`: their number, at most kSlots.
   explicit Staging(device::Gpu* gpu, size_t slots = kSlots) : gpu_(gpu), slots_(slots) {}
 
-  /// Slots have room for `bytes` from now on. Errors: as device::Gpu.
+  /// Makes each slot hold at least `bytes` from now on. Errors: those of device::Gpu.
   Status reserve(size_t bytes);
   Slots slots() const;
-  /// Of all slots, those that were too small included.
+  /// Bytes of all slots ever allocated, including those that became too small.
   size_t bytes() const;
 
  private:
   device::Gpu* const gpu_;
   const size_t slots_;
   mutable std::mutex mutex_;
-  std::vector<Pinned> blocks_;  ///< each is all slots; the last one is used
+  std::vector<Pinned> blocks_;  ///< each block has all slots; the last one is in use
 };
 
 }  // namespace weir::core

@@ -11,7 +11,7 @@
 namespace weir::core {
 namespace {
 
-/// Between buffers in one slot.
+/// Alignment of the buffers in one slot; bytes.
 constexpr size_t kBufferAlignment = 64;
 
 size_t aligned(size_t bytes) { return round_up(bytes, kBufferAlignment); }
@@ -26,7 +26,7 @@ void copy_blocks(std::vector<StagingStep::Copy>& copies, std::byte* to, size_t t
 
 }  // namespace
 
-/// One collective, piece by piece.
+/// Makes the steps of one collective, piece by piece.
 class StagingSteps::Pieces {
  public:
   Pieces(const Operation& operation, const Segmentation& segmentation, Rank rank, Away away)
@@ -41,7 +41,7 @@ class StagingSteps::Pieces {
   }
 
   size_t count() const { return segmentation_.pieces; }
-  /// Of a slot; the factor lies behind the buffers.
+  /// Bytes of a slot; the factor lies behind the buffers.
   size_t bytes() const { return buffer_bytes() + (staged_.factor ? sizeof(device::Scalar) : 0); }
 
   StagingStep step(size_t piece, std::byte* slot) const {
@@ -80,8 +80,8 @@ class StagingSteps::Pieces {
     return aligned(operation_.kind == Collective::all_to_all ? aligned(input) + output
                                                              : std::max(input, output));
   }
-  /// The collective is called in place if both buffers are staged: the input is a block of the output, or the
-  /// other way round.
+  /// If both buffers are staged, the collective runs in place: the input is a block of the output, or vice
+  /// versa.
   size_t input_at(size_t block) const {
     return segmentation_.output_blocks > segmentation_.input_blocks && staged_.output ? rank_ * block : 0;
   }
@@ -99,7 +99,7 @@ class StagingSteps::Pieces {
   const Segmentation segmentation_;
   const size_t rank_;
   const size_t element_;
-  Away staged_;  ///< also what the host reaches, but not in one piece
+  Away staged_;  ///< staged buffers, including those that the host can access, but that are not contiguous
 };
 
 StagingSteps::Away StagingSteps::away(const Operation& operation) const {
@@ -144,8 +144,8 @@ std::vector<StagingStep> StagingSteps::lay_out(std::span<const Operation> operat
   return steps;
 }
 
-/// All sends and receives of the call, side by side. Whole messages: in parts they would wait for each other
-/// in the order of the stream, which need not be that of the other rank.
+/// Makes the step of all sends and receives of the call. Messages are not divided: their parts would wait for
+/// each other in the order of this rank's stream, which may differ from the peer's order.
 StagingStep StagingSteps::pairs(std::span<const Operation> operations, std::byte* messages) const {
   StagingStep step;
   for (const Operation& operation : operations) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a call does on memory that the host does not reach: a step for each piece of a collective, one for
-/// all sends and receives. Its inputs are copied to memory that both the GPU and the host reach, it is
-/// carried out there, its outputs are copied back.
+/// Divides a call on memory that the host cannot access into steps: one for each piece of a collective, one
+/// for all sends and receives. A step copies its inputs to memory that both the GPU and the host can access,
+/// is carried out there, and copies its outputs back.
 #pragma once
 
 #include <functional>
@@ -19,31 +19,32 @@ struct StagingStep {
     const void* from;
     size_t bytes;
   };
-  std::vector<Copy> in;               ///< before
-  std::vector<Operation> operations;  ///< on memory that the host reaches
-  std::vector<Copy> out;              ///< after
-  bool begins = true;                 ///< not a further piece: may read what steps before it have written
+  std::vector<Copy> in;               ///< copies before the operations
+  std::vector<Operation> operations;  ///< operations on memory that the host can access
+  std::vector<Copy> out;              ///< copies after the operations
+  bool begins = true;                 ///< true for a first piece, which may read results of earlier steps
 };
 
-/// Lays steps out. Not thread-safe.
+/// Makes the steps. Not thread-safe.
 class StagingSteps {
  public:
-  /// `is_away`: the host does not reach memory at this address; null is not.
+  /// `is_away`: whether the host cannot access memory at an address; false for null.
   StagingSteps(Rank rank, int ranks, std::function<bool(const void*)> is_away)
       : rank_(rank), ranks_(ranks), is_away_(std::move(is_away)) {}
 
-  /// Bytes that the call needs of each slot, and for all its messages.
+  /// Bytes that the call needs in each slot, and for all its messages.
   struct Capacity {
     size_t slot = 0;
     size_t messages = 0;
   };
   Capacity room_for(std::span<const Operation> operations) const;
-  /// StagingStep t goes through slot t % kSlots. REQUIRES: that room.
+  /// The steps of a call; step t uses slot t % kSlots. REQUIRES: slots and messages of the size of
+  /// room_for().
   std::vector<StagingStep> lay_out(std::span<const Operation> operations, const Staging::Slots& slots,
                                    std::byte* messages) const;
 
  private:
-  /// Which buffers of an operation the host does not reach.
+  /// Which buffers of an operation the host cannot access.
   struct Away {
     bool input = false;
     bool output = false;

@@ -121,8 +121,9 @@ TEST(SumsOfTrees, RefusesGrainsTwiceAndNodesThatAreNot) {
   TreeSums sums(GrainTree(6), pool);
   ASSERT_TRUE(sums.add(GrainNode{0, 4}, Floats(1)).ok());
   EXPECT_EQ(sums.add(GrainNode{0, 4}, Floats(1)).code(), Code::invalid_argument);
-  EXPECT_THAT(sums.add(GrainNode{1, 2}, Floats(1)).message(), HasSubstr("was added before, or a part of it"));
-  EXPECT_THAT(sums.add(GrainNode{0, 6}, Floats(1)).message(), HasSubstr("is none of a tree of 6 grains"));
+  EXPECT_THAT(sums.add(GrainNode{1, 2}, Floats(1)).message(),
+              HasSubstr("was already added, completely or in part"));
+  EXPECT_THAT(sums.add(GrainNode{0, 6}, Floats(1)).message(), HasSubstr("is not in a tree of 6 grains"));
   ASSERT_TRUE(sums.add(GrainNode{0, 5}, Floats(1)).ok());
   EXPECT_EQ(sums.add(GrainNode{0, 5}, Floats(1)).code(), Code::invalid_argument);
 }

@@ -11,7 +11,7 @@
 namespace weir::survey {
 namespace {
 
-/// Sends and receives differ between ranks by right.
+/// Whether all ranks should have the same count: those of sends and receives may differ.
 bool is_compared(Collective kind) { return kind != Collective::send_recv; }
 
 Standing standing_of(core::RankState state) {
@@ -22,7 +22,7 @@ Standing standing_of(core::RankState state) {
   }
 }
 
-/// The processes of the job, each with a number.
+/// Numbers the processes of the job.
 class Processes {
   using Key = std::pair<std::string, int32_t>;  // host and pid
 
@@ -42,7 +42,7 @@ class Processes {
       for (const core::CommunicatorReport& communicator : one.report->communicators) {
         for (const core::PeerAddress& peer : communicator.members) {
           const auto [at, is_new] = found.try_emplace({peer.hostname, peer.pid});
-          if (is_new) at->second.state = JobProcess::State::silent;  // it was not asked
+          if (is_new) at->second.state = JobProcess::State::silent;  // there is no answer: it was not asked
           at->second.node = peer.listener.host_text();
         }
       }
@@ -127,7 +127,7 @@ JobCommunicator communicator_of(const CommunicatorView& view, const Processes& p
   out.size = static_cast<int>(view.members.size());
   for (size_t rank = 0; rank < view.members.size(); ++rank) {
     const CommunicatorView::Member& member = view.members[rank];
-    if (member.host.empty()) continue;  // nobody knows it yet
+    if (member.host.empty()) continue;  // no report names its host yet
     JobRank one;
     if (member.report) one = rank_of(*member.report);
     one.rank = static_cast<Rank>(rank);
@@ -140,12 +140,13 @@ JobCommunicator communicator_of(const CommunicatorView& view, const Processes& p
   return out;
 }
 
-/// What communicators of a group have in common.
+/// The properties that communicators of a group share.
 auto group_key(const JobCommunicator& one) {
   return std::tuple(one.size, one.nodes, one.standing, one.incomplete, one.error, one.mismatch);
 }
 
-/// Ranks on host memory count for as many devices as a process has of them in one communicator.
+/// Number of devices of a group. Ranks on host memory: the largest number that a process has in one
+/// communicator.
 int devices_of(const std::vector<JobCommunicator>& communicators, const JobGroup& group) {
   std::set<std::pair<size_t, int>> gpus;
   std::map<size_t, int> on_host;
@@ -182,7 +183,7 @@ Job job_of(const std::vector<Asked>& asked, double seconds) {
   Job job;
   job.seconds = seconds;
   for (const CommunicatorView& view : by_communicator(asked)) {
-    // A broken report may name no rank of its own: then nobody has told anything of the communicator.
+    // A malformed report may have no rank of its own; the communicator then has no report at all.
     if (std::ranges::none_of(view.members, [](const auto& one) { return one.report.has_value(); })) continue;
     job.communicators.push_back(communicator_of(view, processes));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A job as NCCL's RAS sees it: the processes that share communicators, and the communicators in groups of
-/// alike ones. A plain value.
+/// similar ones. A plain value.
 #pragma once
 
 #include <array>
@@ -20,60 +20,61 @@ struct JobProcess {
   std::string host;
   int32_t pid = 0;
   State state = State::answers;
-  std::vector<int> gpus;  ///< sorted, each once
+  std::vector<int> gpus;  ///< numbers of its GPUs, sorted, each once
 };
 
-/// How far a rank is with its communicator. Where ranks differ, the last one counts for all.
+/// The state of a rank's communicator. If ranks differ, the communicator's is the largest of this
+/// enumeration.
 enum class Standing : uint8_t {
-  no_communicator,  ///< its process answers, but does not have it (any more)
+  no_communicator,  ///< its process answers, but does not have the communicator (any more)
   init,
   running,
-  finalize,  ///< NCCL's word: weir's ranks have left by then
+  finalize,  ///< a state of NCCL that weir's ranks never report
   abort,
 };
-/// "RUNNING", in NCCL's words.
+/// NCCL's name of the state: "RUNNING".
 std::string_view name(Standing standing);
 
 struct JobRank {
   Rank rank = 0;
-  size_t process = 0;  ///< in Job::processes
-  int gpu = -1;        ///< -1: host memory, or nobody knows
+  size_t process = 0;  ///< index into Job::processes
+  int gpu = -1;        ///< number of its GPU; -1: host memory, or unknown
   Standing standing = Standing::running;
-  Code code = Code::success;                    ///< of a failure
-  std::string sentence;                         ///< likewise
-  std::array<uint64_t, kCollectives> counts{};  ///< operations begun
+  Code code = Code::success;                    ///< code of its failure
+  std::string sentence;                         ///< message of its failure
+  std::array<uint64_t, kCollectives> counts{};  ///< number of operations begun
   std::vector<Rank> waiting_for;
   double waiting_s = 0;
-  std::string operation;  ///< the last that it has begun
+  std::string operation;  ///< operation begun last
 };
 
 struct JobCommunicator {
-  std::string id;  ///< 16 digits
+  std::string id;  ///< CommunicatorReport::id
   std::string name;
-  std::vector<JobRank> ranks;    ///< those that told of themselves
-  std::vector<JobRank> missing;  ///< the others
+  std::vector<JobRank> ranks;    ///< ranks that sent a report
+  std::vector<JobRank> missing;  ///< all other ranks
   int size = 0;
   int nodes = 0;
   int least_per_node = 0;
   int most_per_node = 0;
-  Standing standing = Standing::running;  ///< the last of all
-  size_t silent = 0;                      ///< of the missing: their processes give no answer
-  bool incomplete = false;                ///< there are such
-  bool error = false;                     ///< ranks have failed
-  bool mismatch = false;  ///< ranks differ in their standings, or in the operations that they have begun
+  Standing standing = Standing::running;  ///< largest Standing of its ranks
+  size_t silent = 0;                      ///< number of missing ranks whose processes do not answer
+  bool incomplete = false;                ///< true: `silent` is not 0
+  bool error = false;                     ///< true: ranks have failed
+  bool mismatch = false;  ///< true: ranks differ in their standings, or in the operations begun
 
-  /// Whether ranks have begun different numbers of these.
+  /// Whether ranks have begun different numbers of operations of `kind`.
   bool differs_in(Collective kind) const;
 };
 
 /// Communicators that a report shows in one line.
 struct JobGroup {
-  size_t first = 0;  ///< in Job::communicators
+  size_t first = 0;  ///< index of its first communicator in Job::communicators
   size_t count = 0;
-  int ranks = 0;  ///< devices that take part, each once
+  int ranks = 0;  ///< number of devices that take part, each counted once
 };
 
-/// Ranks that have looked in vain for the others of a communicator so far.
+/// A rank that is still waiting for the other ranks of a communicator.
 struct JobJoining {
   size_t process = 0;
   Rank rank = 0;
@@ -82,14 +83,14 @@ struct JobJoining {
 };
 
 struct Job {
-  std::vector<JobProcess> processes;           ///< by node and pid
-  std::vector<JobCommunicator> communicators;  ///< in the order of their groups, the largest first
+  std::vector<JobProcess> processes;           ///< processes, sorted by node and pid
+  std::vector<JobCommunicator> communicators;  ///< sorted by group, the largest first
   std::vector<JobGroup> groups;
   std::vector<JobJoining> joining;
-  double seconds = 0;  ///< that gathering took
+  double seconds = 0;  ///< duration of the survey
 };
 
-/// `seconds`: as in Job.
+/// Makes a job of the processes' reports. `seconds`: Job::seconds.
 Job job_of(const std::vector<Asked>& asked, double seconds);
 
 }  // namespace weir::survey

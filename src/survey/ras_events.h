@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What has changed in a job between two looks, for clients of the RAS port that asked to be told.
+/// Changes of a job between two surveys, for clients of the RAS port that monitor it.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ struct RasEvent {
   enum class Group : uint8_t { lifecycle = 1, trace = 2 };
 
   Group group = Group::lifecycle;
-  std::string_view name;  ///< as NCCL calls it: "PEER_DEAD"
+  std::string_view name;  ///< NCCL's name of the event: "PEER_DEAD"
   JobProcess process;
 };
 
-/// Processes that have come, died, fallen silent and recovered. Those that have left in good order are
-/// neither.
+/// Events for processes that have started, died, stopped answering or recovered. Processes that have ended
+/// regularly have no event.
 std::vector<RasEvent> changes(const Job& before, const Job& now);
 
-/// A line, or a line of JSON, with its end.
+/// The event as a line of text, or of JSON, with the line's end.
 std::string event_text(const RasEvent& event);
 std::string event_json(const RasEvent& event);
 

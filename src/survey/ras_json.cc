@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// NCCL counts these; others are added where there are any.
+/// The collectives that NCCL's report always counts; others are added if their counts are not 0.
 constexpr Collective kNcclCounts[] = {Collective::broadcast, Collective::reduce, Collective::all_gather,
                                       Collective::reduce_scatter, Collective::all_reduce};
 constexpr Collective kMoreCounts[] = {Collective::all_to_all, Collective::gather, Collective::scatter,
@@ -58,7 +58,7 @@ ordered_json json_of_missing(const Job& job, const JobRank& rank) {
   return out;
 }
 
-/// NCCL's second name of a communicator is made of the host and the process of its first rank.
+/// NCCL's second identifier of a communicator: made of the host and the process of its first rank.
 std::string secondary_hash(const Job& job, const JobCommunicator& one) {
   const JobRank& first = one.ranks.empty() ? one.missing.front() : one.ranks.front();
   const JobProcess& process = job.processes[first.process];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the RAS port tells of a job, in the forms of NCCL 2.28: sections of text for people, or JSON.
+/// The RAS port's report of a job, in the formats of NCCL 2.28: sections of text, or JSON.
 ///
-/// The words and the columns are NCCL's (docs/observability.md says where they come from), so that tools
-/// which read them go on. What NCCL does not say is added in sections, and under keys, of its own: who waits
-/// for whom, why a rank has failed, who looks for the others of a communicator.
+/// Words and columns are NCCL's (docs/observability.md names the sources), so that tools that parse them keep
+/// working. Information that NCCL does not have is added in separate sections, and under separate keys: which
+/// ranks wait for which, why a rank has failed, which ranks are joining.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace weir::survey {
 
-/// What the reports say of the library.
+/// The versions in a report.
 struct RasVersions {
   std::string nccl = "2.28.9";
-  int cuda_runtime = 0;  ///< as cudaRuntimeGetVersion has it; 0: there is none
+  int cuda_runtime = 0;  ///< version as from cudaRuntimeGetVersion; 0: no CUDA runtime
   int cuda_driver = 0;
 };
 
-/// `verbose`: lists every rank and process that differs from most others, not just few of them.
+/// The report. `verbose`: lists every rank and process that differs from most others, however many there are.
 std::string ras_text(const Job& job, const RasVersions& versions, bool verbose);
 std::string ras_json(const Job& job, const RasVersions& versions);
 
@@ -30,7 +30,7 @@ std::string place_words(const Job& job, const JobRank& rank);
 /// "Process 4711 on node 10.0.0.1 managing GPUs 0,1".
 std::string process_words(const JobProcess& process);
 
-/// Of the local clock: "2026-11-25 14:03:59".
+/// Local time, as "2026-11-25 14:03:59".
 std::string timestamp();
 
 }  // namespace weir::survey

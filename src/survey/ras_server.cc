@@ -22,9 +22,9 @@
 namespace weir::survey {
 namespace {
 
-constexpr int64_t kPauseMs = 100;         ///< where no client can be taken
-constexpr int64_t kLookMs = 1000;         ///< between two looks for clients that monitor
-constexpr size_t kMostUnsent = 64 << 20;  ///< bytes that a client may leave
+constexpr int64_t kPauseMs = 100;         ///< pause after a client could not be accepted
+constexpr int64_t kLookMs = 1000;         ///< time between two surveys for monitoring clients
+constexpr size_t kMostUnsent = 64 << 20;  ///< maximum bytes queued for a client
 
 }  // namespace
 
@@ -40,9 +40,9 @@ Result<std::unique_ptr<RasServer>> RasServer::start(Setup setup) {
   Socket stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid())
     return Status(Code::system_error,
-                  fmt::format("there can be no RAS port: {}", std::generic_category().message(errno)));
+                  fmt::format("cannot start the RAS port: {}", std::generic_category().message(errno)));
   std::unique_ptr<RasServer> server(new RasServer(std::move(setup), std::move(*listener), std::move(stop)));
-  sigset_t all, before;  // signals of the application are not for this thread
+  sigset_t all, before;  // this thread must not run the application's signal handlers
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   server->thread_ = std::thread([raw = server.get()] { raw->serve(); });
@@ -67,7 +67,7 @@ void RasServer::serve() {
     if (is_monitored() && now_ns() >= next_look_ns_) tell_changes();
     clients_.remove_if([](const Client& client) {
       const bool over = client.gone || (client.reported && client.out.empty());
-      // A forked child may have the connection, too: closing it here alone would not end it.
+      // A forked child may have inherited the connection: closing it only here would not end it.
       if (over) shutdown(client.socket.fd(), SHUT_RDWR);
       return over;
     });
@@ -75,7 +75,7 @@ void RasServer::serve() {
   for (const Client& client : clients_) shutdown(client.socket.fd(), SHUT_RDWR);
 }
 
-/// Until somebody comes, says something or can be told something.
+/// Waits until a client connects, or a socket is readable or writable.
 void RasServer::wait() {
   polls_ = {{stop_.fd(), POLLIN, 0},
             {listener_.fd(), static_cast<short>(clients_.size() < kMostClients ? POLLIN : 0), 0}};
@@ -96,7 +96,7 @@ void RasServer::wait() {
 void RasServer::admit() {
   while (clients_.size() < kMostClients) {
     auto accepted = listener_.accept();
-    if (!accepted.ok()) {  // no descriptors: they stay in the queue, and the listener stays ready
+    if (!accepted.ok()) {  // no descriptors: clients stay in the backlog, and the listener stays readable
       (void)wait_for(stop_.fd(), POLLIN, Deadline::in_ms(kPauseMs));
       return;
     }
@@ -118,7 +118,7 @@ void RasServer::hear(Client& client) {
   if (!monitored && client.session.monitors() && !client.gone) known_ = gather(kLookMs);
 }
 
-/// Makes the report, if one is wanted, and sends what goes.
+/// Makes the report, if the client wants one, and sends as much as the socket accepts.
 void RasServer::answer(Client& client) {
   if (client.session.wants_report() && !client.reported) {
     client.out += client.session.report(gather(client.session.timeout_ms()), setup_.versions);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The RAS port: a thread that answers ncclras, and what else speaks its protocol, with what the job of this
-/// process is doing.
+/// The RAS port: a thread that sends reports of this process's job to ncclras and other clients of its
+/// protocol.
 ///
 /// All processes of a user may listen at one address; the kernel gives each client to one of them. Clients
 /// beyond kMostClients wait.
@@ -26,22 +26,23 @@ class RasServer {
   static constexpr size_t kMostClients = 64;
 
   struct Setup {
-    SocketAddress address;  ///< where clients come; port 0: any free one
-    double patience = 1;    ///< factor for how long other processes may take
+    SocketAddress address;  ///< address for clients; port 0: any free port
+    double patience = 1;    ///< factor of the client's timeout for answers of other processes
     RasVersions versions;
     std::function<core::ProcessReport()> own;  ///< report of this process, without channels
   };
 
-  /// Errors are those of Socket::listen.
+  /// Starts the thread. Errors: those of Socket::listen.
   static Result<std::unique_ptr<RasServer>> start(Setup setup);
   /// Ends the thread, within some milliseconds.
   ~RasServer();
   RasServer(const RasServer&) = delete;
   RasServer& operator=(const RasServer&) = delete;
 
-  /// Where it listens.
+  /// The address at which it listens.
   const SocketAddress& address() const { return setup_.address; }
-  /// In a forked child, which has no such thread: clients shall not wait for it. It is not destroyed there.
+  /// For a forked child, which has no such thread: closes the port, so that clients do not wait for it. The
+  /// object is not destroyed in the child.
   void abandon() { listener_.close(); }
 
  private:
@@ -49,8 +50,8 @@ class RasServer {
     explicit Client(Socket connection) : socket(std::move(connection)) {}
     Socket socket;
     RasSession session;
-    std::string out;        ///< to be sent
-    bool reported = false;  ///< nothing comes after it
+    std::string out;        ///< bytes to send
+    bool reported = false;  ///< the report was made; nothing is sent after it
     bool gone = false;
   };
 
@@ -69,8 +70,8 @@ class RasServer {
   Socket stop_;
   std::atomic<bool> stopping_{false};
   std::list<Client> clients_;
-  std::vector<pollfd> polls_;  ///< of wait(); here, so that a child that was forked meanwhile leaks nothing
-  Job known_;                  ///< by those that monitor
+  std::vector<pollfd> polls_;  ///< used by wait(); a member, so that a child forked meanwhile leaks nothing
+  Job known_;                  ///< job of the last survey for monitoring clients
   int64_t next_look_ns_ = 0;
   std::thread thread_;
 };

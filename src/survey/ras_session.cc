@@ -14,10 +14,10 @@
 namespace weir::survey {
 namespace {
 
-/// NCCL waits for ever where the timeout is 0.
+/// Used for timeout 0, with which NCCL waits without limit.
 constexpr double kLongestTimeoutS = 3600;
 
-/// What follows the words of a command, if the line begins with them.
+/// The rest of the line after a command's words, if it begins with them.
 std::optional<std::string_view> after(std::string_view line, std::string_view words) {
   if (line.size() < words.size() || !equals_ignoring_case(line.substr(0, words.size()), words))
     return std::nullopt;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The talk with one client of the RAS port, without its socket: lines in, replies out.
+/// A session with one client of the RAS port, without its socket: takes lines, returns replies.
 ///
-/// The protocol is NCCL's, version 2 (NVIDIA/nccl, src/ras/client_support.cc): commands in lines, in any
-/// case, of which STATUS and VERBOSE STATUS end the talk with a report.
+/// The protocol is NCCL's, version 2 (NVIDIA/nccl, src/ras/client_support.cc): one command per line, in any
+/// case; STATUS and VERBOSE STATUS end the session with a report.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ class RasSession {
  public:
   static constexpr size_t kLongestLine = 1024;
 
-  /// What is to be answered at once to what the client has sent. After a request for a report nothing more is
-  /// read.
+  /// Handles bytes from the client and returns the immediate reply. Ignores all bytes after a request for a
+  /// report.
   std::string take(std::string_view bytes);
-  /// A line was too long: there is nothing to be said to that client any more.
+  /// True after a line that was too long: the connection is to be closed.
   bool broken() const { return broken_; }
   bool wants_report() const { return wants_report_; }
   bool monitors() const { return events_ != 0; }
-  /// How long processes may take for their answers.
+  /// Time limit for answers of other processes.
   int64_t timeout_ms() const { return timeout_ms_; }
 
   std::string report(const Job& job, const RasVersions& versions) const;
-  /// Of these, those that the client wants to know.
+  /// The text of those events that the client monitors.
   std::string events(const std::vector<RasEvent>& events) const;
 
  private:
@@ -39,7 +39,7 @@ class RasSession {
   std::string set_format(std::string_view text);
   std::string monitor(std::string_view groups);
 
-  std::string line_;  ///< what has come of the next one
+  std::string line_;  ///< incomplete last line
   int64_t timeout_ms_ = 5000;
   unsigned events_ = 0;  ///< bits of RasEvent::Group
   bool json_ = false;

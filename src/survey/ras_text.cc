@@ -13,7 +13,7 @@
 namespace weir::survey {
 namespace {
 
-/// Few enough to be listed one by one, of `total` if that is known.
+/// Whether `count` items, out of `total` if that is not 0, are few enough to be listed one by one.
 bool is_listed(size_t count, bool verbose, size_t total = 0) {
   if (verbose) return total == 0 || 2 * count < total;
   return count <= 10 && (total == 0 || 4 * count <= total);
@@ -96,14 +96,14 @@ std::string processes_in(const Job& job, JobProcess::State state, bool verbose, 
   return out + "\n";
 }
 
-/// Ranks of a communicator that have something in common, told in one line, or one by one where they are few.
+/// Ranks of a communicator with a common property: reported in one line, and one by one if they are few.
 struct Alike {
-  std::string all;   ///< said of several: "have status INIT"
-  std::string each;  ///< said of one: "has status INIT"
+  std::string all;   ///< predicate for several ranks: "have status INIT"
+  std::string each;  ///< predicate for one rank: "has status INIT"
   std::vector<const JobRank*> ranks;
 };
 
-/// The largest first.
+/// The lines of all groups, the largest first.
 std::string tell(const Job& job, std::vector<Alike> groups, bool verbose, size_t total) {
   std::ranges::stable_sort(groups, std::greater(), [](const Alike& one) { return one.ranks.size(); });
   std::string out;
@@ -195,7 +195,7 @@ std::string mismatches(const Job& job, const JobCommunicator& one, bool verbose)
   return out;
 }
 
-/// Who waits for whom, by whom they wait for.
+/// Which ranks wait for which, grouped by the awaited ranks.
 std::string waits(const Job& job, const JobCommunicator& one, bool verbose) {
   std::map<std::vector<Rank>, std::vector<const JobRank*>> by_awaited;
   for (const JobRank& rank : one.ranks) {
@@ -217,7 +217,7 @@ std::string waits(const Job& job, const JobCommunicator& one, bool verbose) {
   return out;
 }
 
-/// The section of each communicator that `body` has something to say of.
+/// The sections of all communicators for which `body` is not empty.
 std::string sections(const Job& job, std::string_view word,
                      const std::function<std::string(const JobCommunicator&)>& body) {
   std::string out;

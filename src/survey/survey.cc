@@ -17,16 +17,16 @@
 namespace weir::survey {
 namespace {
 
-constexpr size_t kAtOnce = 256;  // listeners: each takes a descriptor
+constexpr size_t kAtOnce = 256;  // listeners asked at a time: each needs a descriptor
 
-/// Why there is no answer.
+/// Sets the reason for a missing answer.
 void explain(Asked& process, const Answer& answer, int64_t patience_ms) {
   const bool here = process.host == short_hostname();
   const char state = here ? process_state(process.pid) : '\0';
   if (answer.kind == Answer::Kind::refused) {
     process.dead = !is_alive(state);
     process.why_not =
-        process.dead ? "is dead: the process has ended" : "runs, but takes no questions any more";
+        process.dead ? "is dead: the process has ended" : "runs, but no longer accepts connections";
   } else if (is_stopped(state)) {
     process.why_not = "is stopped (by a signal or a debugger)";
   } else {
@@ -53,7 +53,8 @@ void ask_some(std::span<Asked> processes, const Request& request) {
     if (report.ok() && report->pid == process.pid)
       process.report = std::move(*report);
     else
-      process.why_not = report.ok() ? fmt::format("is process {}", report->pid) : report.status().message();
+      process.why_not = report.ok() ? fmt::format("has lost its address to process {}", report->pid)
+                                    : report.status().message();
   }
 }
 
@@ -62,7 +63,7 @@ void ask_each(std::span<Asked> processes, const Request& request) {
     ask_some(processes.subspan(at, std::min(kAtOnce, processes.size() - at)), request);
 }
 
-/// Processes that the reports tell of and that were not asked yet.
+/// Processes that are named in reports and were not asked yet.
 std::vector<Asked> others_of(const std::vector<Asked>& asked, bool elsewhere) {
   std::set<std::pair<std::string, int32_t>> known;
   for (const Asked& one : asked) known.insert({one.host, one.pid});
@@ -150,7 +151,7 @@ std::vector<CommunicatorView> by_communicator(const std::vector<Asked>& asked) {
     for (CommunicatorView::Member& one : communicator.members) {
       if (one.report) continue;
       const auto found = silent.find({one.host, one.pid});
-      one.why_not = found != silent.end() ? found->second : "has left the communicator, or never had it";
+      one.why_not = found != silent.end() ? found->second : "has left the communicator, or never joined it";
     }
     out.push_back(std::move(communicator));
   }

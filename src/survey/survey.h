@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the processes that use weir are doing: those of this host, found in the local registry, and those of
-/// other hosts that share communicators with them.
+/// Surveys the processes that use weir: those of this host, found in the local registry, and those of other
+/// hosts that share communicators with them.
 #pragma once
 
 #include <atomic>
@@ -19,39 +19,39 @@ struct Asked {
   std::string host;
   SocketAddress listener;
   std::optional<core::ProcessReport> report;
-  bool dead = false;    ///< there is no such process any more
-  std::string why_not;  ///< it gave none: "is stopped", ...
+  bool dead = false;    ///< the process has ended
+  std::string why_not;  ///< reason for a missing report: "is stopped", ...
 };
 
 struct Request {
-  /// To begin with this process, and not with those of this host: the job that it belongs to.
+  /// This process's report, to survey its job; empty: start with the processes of this host.
   std::optional<core::ProcessReport> own;
-  std::vector<int32_t> pids;  ///< to begin with, of this host; empty: all
-  core::ReportScope scope;    ///< members are always asked for
-  bool elsewhere = true;      ///< also processes of other hosts
-  int64_t patience_ms = 1000;
-  const std::atomic<bool>* abort = nullptr;  ///< ends it early
+  std::vector<int32_t> pids;                 ///< processes of this host to start with; empty: all
+  core::ReportScope scope;                   ///< contents of the reports; always with members
+  bool elsewhere = true;                     ///< include processes of other hosts
+  int64_t patience_ms = 1000;                ///< time limit for answers of each 256 processes
+  const std::atomic<bool>* abort = nullptr;  ///< ends the survey early; may be null
 };
 
-/// Asks all, then those that share a communicator with them, and so on. Each such step takes at most the
-/// patience for each 256 processes.
+/// Asks the first processes, then those that share a communicator with them, and so on. Each step takes at
+/// most Request::patience_ms for each 256 processes.
 std::vector<Asked> take(const Request& request);
 
-/// A communicator as its ranks see it together.
+/// A communicator with the reports of all its ranks.
 struct CommunicatorView {
   struct Member {
     std::optional<core::CommunicatorReport> report;
     std::string host;
     std::string program;
     int32_t pid = 0;
-    std::string why_not;  ///< there is no report
+    std::string why_not;  ///< reason for a missing report
   };
   std::string id;
   std::string name;
-  std::vector<Member> members;  ///< by rank
+  std::vector<Member> members;  ///< members by rank
 };
 
-/// By id.
+/// The communicators of all reports, sorted by id.
 std::vector<CommunicatorView> by_communicator(const std::vector<Asked>& asked);
 
 }  // namespace weir::survey

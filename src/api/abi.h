@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What every file that defines functions of the C interface includes: the newest header of NCCL without a
-/// toolkit, its functions visible from outside, and the way to publish one.
+/// Included by every file that defines functions of the C interface: the newest NCCL header, without a
+/// toolkit and with its functions exported, and the macro that publishes a function.
 ///
 /// A function is defined under its p name; WEIR_WEAK_ALIAS(ncclX) beneath makes ncclX a weak alias of pncclX.
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace weir::api {
 
-/// The number behind an enum that came from C, where any number may come; C++ may not even look at one out of
-/// range.
+/// The number of an enum value from a C caller, which may be out of range; C++ must not read such a value as
+/// the enum.
 template <typename Enum>
 inline int number(const Enum& value) {
   static_assert(sizeof(Enum) == sizeof(int));
@@ -31,5 +31,5 @@ inline int number(const Enum& value) {
 
 }  // namespace weir::api
 
-// An alias must stand in the file of its target and needs the target's name as text: only a macro does both.
+// An alias must be in the file of its target and needs the target's name as text: this requires a macro.
 #define WEIR_WEAK_ALIAS(name) extern "C" __attribute__((weak, alias("p" #name))) decltype(p##name) name

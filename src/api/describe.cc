@@ -19,7 +19,7 @@ namespace {
 
 std::string network(const Options& options) {
   const auto choice = choose_interface({options.socket_ifname, options.socket_family, std::nullopt});
-  return choice.ok() ? choice.value().interface.name : "none usable";
+  return choice.ok() ? choice.value().interface.name : "no usable interface";
 }
 
 std::string transports(const Options& options) {

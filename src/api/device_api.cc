@@ -20,7 +20,7 @@ ncclResult_t refuse_pointer(const char* function, void** out) {
   return refuse(function, kInstead);
 }
 
-/// All ranks; none, with a sentence, when the communicator cannot be asked.
+/// The team of all ranks; empty, after reporting an error, if the communicator is not valid.
 ncclTeam_t world(ncclComm_t comm, const char* function) {
   ncclTeam_t team{0, 0, 0};
   report(look_at(comm, function, [&](const core::Communicator& core, const HandleState&) {
@@ -58,7 +58,7 @@ ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t* pro
         own.nRanks = core.size();
         own.cudaDev = own.nvmlDev = state.device;
         own.hostRmaSupport = core.gpus() == nullptr;
-        own.nLsaTeams = core.size();  // no rank can reach into another's device memory
+        own.nLsaTeams = core.size();  // no rank can access another's device memory
       });
   if (!status.ok()) return report(status);
   constexpr size_t kHead = offsetof(ncclCommProperties_t, rank);
@@ -71,14 +71,14 @@ WEIR_WEAK_ALIAS(ncclCommQueryProperties);
 ncclTeam_t pncclTeamWorld(ncclComm_t comm) { return world(comm, "ncclTeamWorld"); }
 WEIR_WEAK_ALIAS(ncclTeamWorld);
 
-// Ranks that can load and store each other's device memory: each only its own.
+// Ranks that can access each other's device memory: each rank alone.
 ncclTeam_t pncclTeamLsa(ncclComm_t comm) {
   const ncclTeam_t all = world(comm, "ncclTeamLsa");
   return all.nRanks == 0 ? all : ncclTeam_t{1, 0, 1};
 }
 WEIR_WEAK_ALIAS(ncclTeamLsa);
 
-// One rank of each such team: all.
+// One rank of each such team: all ranks.
 ncclTeam_t pncclTeamRail(ncclComm_t comm) { return world(comm, "ncclTeamRail"); }
 WEIR_WEAK_ALIAS(ncclTeamRail);
 

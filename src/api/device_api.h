@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The functions of NCCL's device interface that run on the host, as its clients call them. weir has no
-/// device interface: the structs that GPU kernels would see stay unknown here, and their sizes do not matter.
+/// The host functions of NCCL's device interface. weir has no device interface: structs that only GPU kernels
+/// read are left opaque here.
 #pragma once
 
 #include "src/api/abi.h"
@@ -8,7 +8,7 @@
 #pragma GCC visibility push(default)
 extern "C" {
 
-/// Ranks first, first + stride, ... of which the caller is number `rank`.
+/// A team of ranks first, first + stride, ...; `rank` is the caller's index in it.
 struct ncclTeam_t {
   int nRanks;
   int rank;
@@ -16,13 +16,13 @@ struct ncclTeam_t {
 };
 static_assert(sizeof(ncclTeam_t) == 12);
 
-/// Passed by value; one pointer.
+/// Passed by value; has the size of one pointer.
 struct ncclMultimemHandle_t {
   void* base;
 };
 static_assert(sizeof(ncclMultimemHandle_t) == sizeof(void*));
 
-/// The caller says with `size` how far it reaches.
+/// `size` is the size of the caller's version of the struct.
 struct ncclCommProperties_t {
   size_t size;
   unsigned int magic;

@@ -40,7 +40,7 @@ Status set_stuck_timeout(ncclComm* comm, long long milliseconds) {
   if (!entry) return explain_no_entry(comm, kFunction);
   if (milliseconds < 0)
     return {Code::invalid_argument,
-            fmt::format("{} : milliseconds is {}, expected 0 or more", kFunction, milliseconds)};
+            fmt::format("{} : milliseconds is {}; expected 0 or more", kFunction, milliseconds)};
   return comm->core->set_stuck_timeout(milliseconds);
 }
 

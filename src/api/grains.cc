@@ -15,7 +15,7 @@
 #include "weir/grains.h"
 #pragma GCC visibility pop
 
-/// What a weirGrainSum_t points to.
+/// The target of a weirGrainSum_t.
 struct weirGrainSum {
   ncclComm* comm;
   int ranks;
@@ -25,13 +25,13 @@ struct weirGrainSum {
 namespace weir::api {
 namespace {
 
-/// Made on first use, never destroyed: threads of the application may outlive static destructors.
+/// Made on first use and never destroyed: an application's threads may outlive static destructors.
 device::LiveSet<weirGrainSum>& sums() {
   static auto* const set = new device::LiveSet<weirGrainSum>;
   return *set;
 }
 
-/// An error of the sum as one of the function.
+/// Prefixes an error with the function's name.
 Status named(const char* function, const Status& status) {
   return status.ok() ? Status() : Status(status.code(), fmt::format("{} : {}", function, status.message()));
 }
@@ -40,12 +40,12 @@ Result<std::shared_ptr<weirGrainSum>> find(weirGrainSum_t handle, const char* fu
   auto found = sums().find(handle);
   if (found == nullptr)
     return Status(Code::invalid_argument,
-                  fmt::format("{} : {} is no sum, or was destroyed; expected one from weirGrainSumCreate",
+                  fmt::format("{} : {} is not a sum, or was destroyed; expected one from weirGrainSumCreate",
                               function, static_cast<const void*>(handle)));
   return found;
 }
 
-/// Calls act(sum), an error of which is one of the function.
+/// Calls act(sum), and prefixes its error with the function's name.
 template <typename Act>
 Status with_sum(weirGrainSum_t handle, const char* function, Act act) {
   auto found = find(handle, function);
@@ -53,7 +53,7 @@ Status with_sum(weirGrainSum_t handle, const char* function, Act act) {
   return named(function, act(*(*found)->sum));
 }
 
-/// The ranks of a communicator and what its sums share.
+/// The ranks of a communicator, and the pool that its sums share.
 struct Setting {
   int ranks = 0;
   int rank = 0;
@@ -65,7 +65,7 @@ Result<Setting> setting_of(ncclComm* comm, const char* function) {
   if (!entry) return explain_no_entry(comm, function);
   if (!comm->core->config().blocking)
     return Status(Code::invalid_usage,
-                  fmt::format("{} : the communicator is not blocking; expected one that is", function));
+                  fmt::format("{} : the communicator is non-blocking; expected a blocking one", function));
   auto& pool = comm->state->grain_arrays;
   if (pool == nullptr) pool = std::make_shared<core::FloatPool>();
   return Setting{comm->core->size(), comm->core->rank(), pool};
@@ -133,7 +133,7 @@ Status destroy(weirGrainSum_t handle) {
   return {};
 }
 
-/// Equal pieces, the last ones shorter or empty.
+/// Divides an array into equal pieces; the last ones may be shorter or empty.
 std::vector<core::ElementRange> equal_pieces(size_t count, int ranks) {
   const size_t length = (count + static_cast<size_t>(ranks) - 1) / static_cast<size_t>(ranks);
   std::vector<core::ElementRange> pieces;
@@ -152,13 +152,13 @@ Status gather(core::Communicator& core, const void* own, void* all, size_t count
   return core.run({&gather, 1}, core::StreamPlace{});
 }
 
-/// What every rank says of an all-reduce.
+/// A rank's arguments of an all-reduce.
 struct Said {
   core::GrainRange own;
   uint64_t grains;
 };
 
-/// All ranks find the same, as all see the same.
+/// Checks the arguments of all ranks; the result is the same on all ranks.
 Status check(const char* function, const std::vector<Said>& said) {
   const uint64_t grains = said[0].grains;
   std::vector<core::GrainRange> ranges;
@@ -166,8 +166,8 @@ Status check(const char* function, const std::vector<Said>& said) {
     const auto& [own, named] = said[rank];
     if (named != grains || own.first > own.end || own.end > grains)
       return {Code::invalid_argument,
-              fmt::format("{} : rank {} has grains {} to {} of {}; expected first <= end, and the {} grains "
-                          "in all that rank 0 names",
+              fmt::format("{} : rank {} has grains {} to {} of {}; expected first <= end, and {} grains in "
+                          "all, as on rank 0",
                           function, rank, own.first, own.end, named, grains)};
     if (own.first < own.end) ranges.push_back(own);
   }
@@ -180,8 +180,8 @@ Status check(const char* function, const std::vector<Said>& said) {
   return end == grains
              ? Status()
              : Status(Code::invalid_argument,
-                      fmt::format("{} : grain {} of {} is nobody's, or that of several ranks; expected "
-                                  "each to be that of one",
+                      fmt::format("{} : grain {} of {} belongs to no rank, or to several; expected each "
+                                  "grain to belong to one rank",
                                   function, end, grains));
 }
 

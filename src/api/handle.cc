@@ -21,11 +21,11 @@ constinit std::mutex lifecycle_mutex;
 
 namespace {
 
-/// A freed slot is used again only when that many others were freed after it: old handles are noticed for
-/// long.
+/// Number of slots that must be freed after a slot before it is reused, so that stale handles are detected
+/// for long.
 constexpr size_t kRest = 1024;
 
-/// Guarded by lifecycle_mutex; never destroyed.
+/// The slots that may be reused. Guarded by lifecycle_mutex; never destroyed.
 struct FreeList {
   size_t fresh = 0;
   std::deque<ncclComm*> resting;
@@ -36,7 +36,8 @@ FreeList& free_list() {
   return *kList;
 }
 
-/// With the kernel's help entering needs no fence. Registration is per process and survives fork.
+/// Registers for membarrier, with which entering needs no fence. The registration is per process and survives
+/// fork.
 void prepare_barrier() {
   static const bool kReady = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
   fence_on_entry.store(!kReady, std::memory_order_relaxed);
@@ -108,7 +109,7 @@ void wait_until_outside(const ncclComm* handle) {
 
 void end_close(ncclComm* handle) {
   wait_until_outside(handle);
-  delete handle->state;  // not under the lock: this may take its time
+  delete handle->state;  // without the lock: this may take long
   std::lock_guard lock(lifecycle_mutex);
   handle->state = nullptr;
   handle->core = nullptr;
@@ -136,7 +137,7 @@ Status explain_no_entry(const ncclComm* handle, const char* function) {
     case Phase::free:
     case Phase::closing:
       return {Code::invalid_argument,
-              fmt::format("{} : comm argument {} is no communicator (any more): it was destroyed or aborted",
+              fmt::format("{} : comm argument {} is not a live communicator: it was destroyed or aborted",
                           function, fmt::ptr(handle))};
     case Phase::finalized:
       return {Code::invalid_argument,

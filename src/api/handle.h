@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What an ncclComm_t points to: a slot in an array that is never unmapped, so that any pointer at all can be
-/// tested safely, also one that was freed long ago.
+/// The target of an ncclComm_t: a slot in an array that is never unmapped, so that any pointer can be checked
+/// safely, even one that was freed long ago.
 ///
-/// A call enters a communicator and leaves it again (Entry); whoever frees one first closes it, which waits
-/// until nobody is inside. Entering costs two stores and two loads. Freed slots rest in a queue before they
-/// are used again.
+/// A call enters a communicator and leaves it again (Entry). To free a communicator, a thread first closes
+/// it, which waits until no thread is inside. Entering costs two stores and two loads. Freed slots wait in a
+/// queue before they are reused.
 ///
-/// Shared words of a slot: `phase` is written by create() and close(); `inside` by the one thread that is in
-/// a call.
+/// Shared words of a slot: `phase` is written by the functions that create, finalize and close; `inside` by
+/// the one thread that is in a call.
 #pragma once
 
 #include <atomic>
@@ -25,39 +25,39 @@
 
 namespace weir::api {
 
-/// `orphaned`: of the process that forked this one.
+/// `orphaned`: the communicator belongs to the process that forked this one.
 enum class Phase : uint32_t { free, live, finalized, closing, orphaned };
 
 /// An operator made by ncclRedOpCreatePreMulSum.
 struct Operator {
   bool live = false;
   DataType type = DataType::float32;
-  const void* source = nullptr;  ///< ncclScalarDevice: where the factor is read by each call
+  const void* source = nullptr;  ///< ncclScalarDevice: address at which each call reads the factor
   device::Scalar factor = {};
 };
 
-/// Memory that the user registered with ncclCommWindowRegister; what an ncclWindow_t points to.
+/// Memory that the user registered with ncclCommWindowRegister; the target of an ncclWindow_t.
 struct Window {
-  uint32_t number = 0;  ///< of its window
+  uint32_t number = 0;  ///< number of its window
   void* data = nullptr;
   size_t bytes = 0;
   std::unique_ptr<core::Registration> registration;  ///< null: peers cannot map it
 };
 
-/// What a communicator has besides its core; used by its own thread only, but for `registrations`
+/// A communicator and its state in the C interface; used only by the thread inside it, except `registrations`
 /// and `windows`, which look_at() guards.
 struct HandleState {
   std::unique_ptr<core::Communicator> communicator;
   std::vector<Operator> operators;
   std::vector<std::unique_ptr<core::Registration>> registrations;
   std::vector<std::unique_ptr<Window>> windows;
-  /// Splits of a non-blocking communicator in which this rank takes part without belonging to the result.
+  /// Splits of a non-blocking communicator in which this rank takes part without being in the result.
   std::vector<std::unique_ptr<core::Communicator>> bystanders;
-  std::shared_ptr<core::FloatPool> grain_arrays;  ///< of its sums over grains; null: there was none yet
-  uint32_t operator_tag = 0;  ///< part of the numbers of its operators, so that foreign ones are noticed
-  std::shared_ptr<survey::RasServer> ras;  ///< of the process; null: it has none
+  std::shared_ptr<core::FloatPool> grain_arrays;  ///< pool for its sums over grains; null: not used yet
+  uint32_t operator_tag = 0;  ///< part of its operators' numbers, by which those of others are detected
+  std::shared_ptr<survey::RasServer> ras;  ///< the process's RAS port; null: it has none
   int device = 0;
-  uint64_t group = 0;  ///< the last group that named it
+  uint64_t group = 0;  ///< number of the last group that used it
 };
 
 }  // namespace weir::api
@@ -73,26 +73,27 @@ namespace weir::api {
 
 inline constexpr size_t kMostCommunicators = 16384;
 extern ncclComm slots[kMostCommunicators];
-/// False on kernels without membarrier: then entering pays for a full fence.
+/// True on kernels without membarrier: entering then needs a full fence.
 extern std::atomic<bool> fence_on_entry;
-/// Held while a phase changes and while looking from outside.
+/// Held while a phase changes, and during look_at().
 extern std::mutex lifecycle_mutex;
 
-/// A slot for the communicator, live, with nobody inside. invalid_usage when all slots are taken.
+/// A live slot for the communicator, with no thread inside. invalid_usage if all slots are in use.
 Result<ncclComm*> create_handle(std::unique_ptr<core::Communicator> communicator);
 
-/// Calls on it are over, but for looking, closing and freeing. False: it was not live.
+/// Forbids all further calls except look_at(), closing and freeing. False: it was not live.
 bool mark_finalized(ncclComm* handle);
-/// Takes a live or finalized handle out of use: from now on nobody enters. False: it is not in use (any
+/// Takes a live or finalized handle out of use: no thread can enter from now on. False: it is not in use (any
 /// more).
 bool begin_close(ncclComm* handle);
-/// Waits until nobody is inside. REQUIRES: begin_close() was true.
+/// Waits until no thread is inside. REQUIRES: begin_close() was true.
 void wait_until_outside(const ncclComm* handle);
-/// Waits until nobody is inside, frees what the handle has, and the slot. REQUIRES: begin_close() was true.
+/// Waits until no thread is inside, then frees the handle's state and the slot. REQUIRES: begin_close() was
+/// true.
 void end_close(ncclComm* handle);
 
-/// For a forked child, of whose threads none is inside anything: no handle that it has inherited is used any
-/// more. REQUIRES: lifecycle_mutex is held.
+/// Invalidates all inherited handles in a forked child, none of whose threads is inside one. REQUIRES:
+/// lifecycle_mutex is held.
 void orphan_handles();
 
 /// True for the address of a slot, used or not.
@@ -101,13 +102,13 @@ inline bool is_slot(const ncclComm* handle) {
   return offset < sizeof(slots) && offset % sizeof(ncclComm) == 0;
 }
 
-/// Goes inside: until leave(), the communicator is live and nobody frees it. False: it cannot be used now.
+/// Enters: until leave(), the communicator stays live and is not freed. False: it cannot be used now.
 inline bool enter(ncclComm* handle) {
   if (!is_slot(handle) || handle->inside.load(std::memory_order_relaxed) != 0) [[unlikely]]
     return false;
   handle->inside.store(1, std::memory_order_relaxed);
-  // The store must be seen before the load is done; begin_close() does the same the other way round. It makes
-  // every thread pass a barrier, so here it is enough that the compiler keeps the order.
+  // The store must be visible before the load; begin_close() does the same in reverse. It makes every thread
+  // pass a barrier, so here it is enough that the compiler keeps the order.
   if (fence_on_entry.load(std::memory_order_relaxed)) [[unlikely]] {
     std::atomic_thread_fence(std::memory_order_seq_cst);
   } else {
@@ -134,11 +135,11 @@ class Entry {
   ncclComm* const handle_;
 };
 
-/// Why `function` could not enter.
+/// The error of `function`, which could not enter.
 Status explain_no_entry(const ncclComm* handle, const char* function);
 
-/// Calls look(communicator, state) while nobody can free it, also while another thread is inside. Not for hot
-/// paths, and `look` must not block.
+/// Calls look(communicator, state) while the communicator cannot be freed, even if another thread is inside.
+/// Not for hot paths; `look` must not block.
 template <typename Look>
 Status look_at(ncclComm* handle, const char* function, Look look) {
   std::lock_guard lock(lifecycle_mutex);

@@ -16,17 +16,17 @@
 namespace weir::api {
 namespace {
 
-/// A call as it came, nothing checked.
+/// The unchecked arguments of a call.
 struct Call {
   Collective kind;
   bool sends = false;
   const void* input = nullptr;
   void* output = nullptr;
   size_t count = 0;
-  int type = ncclInt8;  ///< an ncclDataType_t, and this an ncclRedOp_t; any number may come
+  int type = ncclInt8;  ///< an ncclDataType_t, and `op` an ncclRedOp_t; callers may pass any number
   int op = ncclSum;
   int root = 0;
-  const void* bias = nullptr;  ///< not null: of ncclAllReduceWithBias
+  const void* bias = nullptr;  ///< bias of ncclAllReduceWithBias; null: none
 };
 
 inline const char* name_of(const Call& call) {
@@ -39,7 +39,7 @@ inline const char* name_of(const Call& call) {
 
 constexpr bool names_a_rank(Collective kind) { return has_root(kind) || kind == Collective::send_recv; }
 
-/// Blocks of `count` elements in the largest buffer.
+/// Whether the larger buffer has a block of `count` elements for each rank.
 constexpr bool has_blocks(Collective kind) {
   return kind == Collective::all_gather || kind == Collective::reduce_scatter ||
          kind == Collective::all_to_all || kind == Collective::gather || kind == Collective::scatter;
@@ -73,7 +73,7 @@ inline bool fits(const Call& call, int ranks) {
 
 inline bool is_type(int type) { return static_cast<unsigned>(type) < kDataTypes; }
 
-/// Where the result would overwrite the bias before it is read. REQUIRES: fits().
+/// Whether the result would overwrite the bias before it is read. REQUIRES: fits().
 inline bool overwrites_bias(const Call& call) {
   if (call.bias == nullptr) [[likely]]
     return false;
@@ -89,7 +89,7 @@ inline bool is_valid(const Call& call, int ranks, int rank) {
                               (call.output != nullptr || !writes_output(call, rank))));
 }
 
-/// What is_valid() found.
+/// The error for arguments that is_valid() refuses.
 Status explain_invalid(Call call, int ranks) {
   const char* const name = name_of(call);
   if (!is_type(call.type)) {
@@ -103,7 +103,7 @@ Status explain_invalid(Call call, int ranks) {
   }
   if (!fits(call, ranks)) {
     return {Code::invalid_argument,
-            fmt::format("{} : invalid count {}: no buffer holds as many elements of type {}{}", name,
+            fmt::format("{} : invalid count {}: no buffer can hold so many elements of type {}{}", name,
                         call.count, weir::name(static_cast<DataType>(call.type)),
                         has_blocks(call.kind) ? fmt::format(" times {} ranks", ranks) : "")};
   }
@@ -115,7 +115,7 @@ Status explain_invalid(Call call, int ranks) {
                                               call.input == nullptr ? "sendbuff" : "recvbuff", call.count)};
 }
 
-/// Writes a checked call where it will be read from, field by field: reading a copy at once would stall.
+/// Writes a checked call to `operation`, field by field: reading a struct just after copying it would stall.
 inline void fill(const Call& call, core::Operation& operation) {
   operation.kind = call.kind;
   operation.sends = call.sends;
@@ -127,7 +127,8 @@ inline void fill(const Call& call, core::Operation& operation) {
   operation.bias = call.bias;
 }
 
-/// NCCL_CHECK_POINTERS. Which memory a GPU has is for its driver to say.
+/// Checks the buffers for NCCL_CHECK_POINTERS. Not in a process that uses GPUs: only the driver knows their
+/// memory.
 Status check_pointers(const Call& call, const core::Communicator& communicator) {
   if (communicator.gpus() != nullptr || call.count == 0) return {};
   const int rank = communicator.rank();
@@ -143,7 +144,7 @@ Status check_pointers(const Call& call, const core::Communicator& communicator) 
   return check_buffer(name_of(call), "recvbuff", call.output, block * (many_out ? blocks : 1));
 }
 
-/// Everything but the plain case: a stream, an operator of the user's, a process that uses a GPU.
+/// Issues a call that is not plain: with a stream, a user's operator, or in a process that uses a GPU.
 Status issue_special(Call call, ncclComm* comm, cudaStream_t stream) {
   const auto type = static_cast<DataType>(call.type);
   const int rank = comm->core->rank();
@@ -174,7 +175,7 @@ Status issue_special(Call call, ncclComm* comm, cudaStream_t stream) {
   return open_group != nullptr ? Status() : comm->core->run({&operation, 1}, *place);
 }
 
-/// A send to oneself, or a receive, waits for the other one, which a lone call cannot bring.
+/// Whether a single send or receive with the rank itself would wait for a counterpart that it cannot have.
 inline bool waits_for_itself(const Call& call, int rank) {
   return call.kind == Collective::send_recv && call.root == rank && open_group == nullptr;
 }
@@ -182,7 +183,7 @@ inline bool waits_for_itself(const Call& call, int rank) {
 Status explain_waiting_for_itself(const Call& call) {
   return {
       Code::invalid_usage,
-      fmt::format("{} : peer {} is the caller itself; a send to oneself and its receive go into one group "
+      fmt::format("{} : peer {} is the caller itself; a send to itself and its receive must be in one group "
                   "(ncclGroupStart, ncclGroupEnd)",
                   name_of(call), call.root)};
 }
@@ -212,7 +213,7 @@ inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
 }  // namespace
 }  // namespace weir::api
 
-// RCCL's; declared there with hipStream_t, which is a pointer as cudaStream_t is.
+// A function of RCCL, which declares it with hipStream_t; that is a pointer, as cudaStream_t is.
 #pragma GCC visibility push(default)
 extern "C" {
 ncclResult_t ncclAllReduceWithBias(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,

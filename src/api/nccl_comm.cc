@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators of the C interface: made, split, asked, finalized, freed.
+// Communicators of the C interface: creation, split, queries, finalization, destruction.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -33,8 +33,8 @@ struct Init {
   const ncclUniqueId* id;
   int rank;
   const ncclConfig_t* config;
-  int device;                  ///< as callers number it; what a rank on host memory says it has
-  device::Gpu* gpu = nullptr;  ///< null: the thread's, if the process uses any
+  int device;                  ///< the caller's device number, reported by a rank on host memory
+  device::Gpu* gpu = nullptr;  ///< null: the thread's current GPU, if the process uses any
 };
 
 Result<std::unique_ptr<core::Communicator>> make_communicator(const Init& init) {
@@ -59,8 +59,7 @@ Status connect(ncclComm* handle, const char* function) {
   return set_up(handle, [core = handle->core] { return core->connect(); });
 }
 
-/// Makes one rank. Inside a group it connects at the end of the group, and its handle is the caller's to
-/// free.
+/// Makes one rank. Inside a group it connects at the end of the group, and the caller must free its handle.
 Status init_rank(const Init& init) {
   say_version();
   if (init.comm == nullptr) return null_argument(init.function, "comm");
@@ -70,16 +69,16 @@ Status init_rank(const Init& init) {
   Result<ncclComm*> handle = create_handle(std::move(*communicator));
   if (!handle.ok()) return handle.status();
   (*handle)->state->device = init.device;
-  *init.comm = *handle;  // before it connects: another thread may want to abort it meanwhile
+  *init.comm = *handle;  // before it connects, so that another thread can abort it
   Status status = connect(*handle, init.function);
   if (!status.ok() && status.code() != Code::in_progress) {
     *init.comm = nullptr;
-    if (begin_close(*handle)) end_close(*handle);  // unless ncclCommAbort does
+    if (begin_close(*handle)) end_close(*handle);  // unless ncclCommAbort closes it
   }
   return status;
 }
 
-/// Connects the child of a split and hands it out. Both are entered: only this thread uses them.
+/// Connects the child of a split and returns it to the caller. Both are entered: only this thread uses them.
 Status connect_child(ncclComm* parent, std::unique_ptr<core::Communicator> child, bool member,
                      ncclComm_t* out) {
   const Status status = child->connect();
@@ -115,7 +114,7 @@ Status split(ncclComm* parent, int color, int key, ncclComm_t* out, const ncclCo
   return set_up(parent, std::move(job));
 }
 
-/// The list in order, each rank once.
+/// Checks and sorts the list of excluded ranks.
 Result<std::vector<Rank>> read_excluded(const char* function, const int* list, int count, Rank own,
                                         int ranks) {
   const auto wrong = [&](const std::string& what) {
@@ -132,9 +131,9 @@ Result<std::vector<Rank>> read_excluded(const char* function, const int* list, i
       return wrong(fmt::format("excludeRanksList has rank {} (0 <= rank < {})", excluded[i], ranks));
     if (excluded[i] == own)
       return wrong(
-          fmt::format("excludeRanksList has rank {}, which is the caller; only the others shrink", own));
+          fmt::format("excludeRanksList has rank {}, which is the caller; expected other ranks only", own));
     if (i > 0 && excluded[i] == excluded[i - 1])
-      return wrong(fmt::format("excludeRanksList has rank {} twice", excluded[i]));
+      return wrong(fmt::format("excludeRanksList has rank {} twice; expected each once", excluded[i]));
   }
   return excluded;
 }
@@ -165,17 +164,17 @@ Status shrink(ncclComm* parent, const int* list, int count, ncclComm_t* out, con
   return set_up(parent, std::move(job));
 }
 
-/// Of a rank that is there already; newcomers join as to any communicator.
+/// ncclCommGrow for a rank of the parent; new ranks join as in any communicator.
 Status grow(ncclComm* parent, int ranks, const ncclUniqueId* id, int rank, ncclComm_t* out,
             const ncclConfig_t* config) {
   const Entry entry(parent);
   if (!entry) return explain_no_entry(parent, kGrow);
   if (ranks <= parent->core->size())
-    return {Code::invalid_argument, fmt::format("{} : nRanks is {}; expected more than the {} that there are",
-                                                kGrow, ranks, parent->core->size())};
+    return {Code::invalid_argument, fmt::format("{} : nRanks is {}; expected more than the current {}", kGrow,
+                                                ranks, parent->core->size())};
   if (rank != -1)
     return {Code::invalid_argument,
-            fmt::format("{} : rank is {}; ranks of the communicator keep theirs, and pass -1", kGrow, rank)};
+            fmt::format("{} : rank is {}; expected -1 from a rank of the communicator", kGrow, rank)};
   std::optional<core::UniqueId> read_id;
   if (id != nullptr) {
     Result<core::UniqueId> read =
@@ -207,11 +206,11 @@ Status revoke(ncclComm* handle, int flags) {
     return {Code::invalid_argument,
             fmt::format("{} : invalid revokeFlags {}; expected NCCL_REVOKE_DEFAULT", kFunction, flags)};
   if (handle->core->revoked())
-    return {Code::invalid_argument, fmt::format("{} : the communicator was revoked before", kFunction)};
+    return {Code::invalid_argument, fmt::format("{} : the communicator was already revoked", kFunction)};
   return handle->core->revoke();
 }
 
-/// The GPUs of the ranks of ncclCommInitAll; all null where the process uses none.
+/// The GPUs of the ranks of ncclCommInitAll; all null if the process uses none.
 Result<std::vector<device::Gpu*>> gpus_of_all(const char* function, int ranks, const int* devices) {
   std::vector<device::Gpu*> chosen(static_cast<size_t>(ranks), nullptr);
   device::Gpus* const gpus = runtime().gpus();
@@ -223,7 +222,7 @@ Result<std::vector<device::Gpu*>> gpus_of_all(const char* function, int ranks, c
                     fmt::format("{} : no device for rank {} of {} : {}; expected {}", function, rank, ranks,
                                 gpu.status().message(),
                                 devices != nullptr ? "devices that the process sees"
-                                                   : "a device for each rank, or a list that says which"));
+                                                   : "a device for each rank, or a list that names them"));
     chosen[static_cast<size_t>(rank)] = *gpu;
   }
   return chosen;
@@ -234,11 +233,12 @@ Status grow_or_join(ncclComm* comm, int ranks, const ncclUniqueId* id, int rank,
   if (out == nullptr) return null_argument(kGrow, "newcomm");
   *out = nullptr;
   if (comm != nullptr) return grow(comm, ranks, id, rank, out, config);
-  if (id == nullptr) return null_argument(kGrow, "comm is NULL, as new ranks pass it, and uniqueId");
+  if (id == nullptr)
+    return null_argument(kGrow, "comm is NULL, which makes this a new rank, but the uniqueId");
   return init_rank({kGrow, out, ranks, id, rank, config, 0});
 }
 
-/// All ranks of one communicator in this thread: a group of init_rank().
+/// Makes all ranks of one communicator in this thread: a group of init_rank().
 Status init_all(ncclComm_t* comms, int ranks, const int* devices) {
   constexpr const char* kFunction = "ncclCommInitAll";
   if (comms == nullptr) return null_argument(kFunction, "comms");
@@ -268,7 +268,7 @@ Status init_all(ncclComm_t* comms, int ranks, const int* devices) {
   return {};
 }
 
-/// Waits until nothing goes on in the background. What went wrong with it is no reason not to free.
+/// Waits until nothing runs in the background. Ignores errors: the communicator is freed anyway.
 void settle(const core::Communicator& communicator) {
   while (communicator.state().code() == Code::in_progress) usleep(100);
 }
@@ -306,7 +306,7 @@ Status abort(ncclComm* handle) {
   return {};
 }
 
-/// A fact about a communicator, also while another thread is inside.
+/// Queries a communicator, even while another thread is inside.
 template <typename T, typename Look>
 ncclResult_t ask(ncclComm_t comm, const char* function, const char* name, T* out, Look look) {
   if (comm != nullptr && out == nullptr) return report(null_argument(function, name));
@@ -347,7 +347,7 @@ ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myra
         Code::invalid_argument,
         fmt::format("{} : invalid nId {}; expected 1 to nranks, which is {}", kFunction, nId, nranks)));
   }
-  // The first root takes all ranks: it is as fast as several up to thousands.
+  // All ranks use the first root: up to thousands of ranks it is as fast as several.
   return finish(init_rank({kFunction, newcomm, nranks, &commIds[0], myrank, config, 0}));
 }
 WEIR_WEAK_ALIAS(ncclCommInitRankScalable);

@@ -16,11 +16,11 @@ namespace {
 constexpr unsigned kMagic = 0xcafebeef;
 constexpr int kUnset = NCCL_CONFIG_UNDEF_INT;
 
-/// A whole-number field: since which header it exists, and what it may be.
+/// An integer field: the version that introduced it, and its range.
 struct Field {
   const char* name;
   int ncclConfig_t::*member;
-  unsigned since;  ///< version code; 0: taken from callers of any version that gave the bytes
+  unsigned since;  ///< version code; 0: read from callers of any version whose struct contains it
   int least;
   int most;
 };
@@ -60,8 +60,7 @@ Result<ncclConfig_t> read_config(const ncclConfig_t* config) {
   if (size < offsetof(ncclConfig_t, version) + sizeof(config->version)) {
     return Status(
         Code::invalid_argument,
-        fmt::format("ncclConfig_t says that it has {} bytes: it was not made with NCCL_CONFIG_INITIALIZER",
-                    size));
+        fmt::format("ncclConfig_t has the size {}: it was not made with NCCL_CONFIG_INITIALIZER", size));
   }
   ncclConfig_t own = NCCL_CONFIG_INITIALIZER;
   std::memcpy(&own, config, std::min(size, sizeof(own)));
@@ -76,11 +75,12 @@ Result<ncclConfig_t> read_config(const ncclConfig_t* config) {
     if (own.version < field.since) own.*field.member = kUnset;
     if (Status status = check_field(field, own.*field.member); !status.ok()) return status;
   }
-  // As in NCCL, this is asked before defaults are known: minCTAs alone exceeds an unset maxCTAs.
+  // As in NCCL, this is checked before defaults apply: minCTAs alone exceeds an unset maxCTAs.
   if (own.minCTAs != kUnset && own.minCTAs > own.maxCTAs) {
     return Status(
         Code::invalid_argument,
-        fmt::format("Invalid config min/max CTAs: minCTAs {} needs a maxCTAs that is not less, and it is {}",
+        fmt::format("Invalid config min/max CTAs: minCTAs is {} and maxCTAs is {}; expected minCTAs <= "
+                    "maxCTAs",
                     own.minCTAs, own.maxCTAs == kUnset ? "not set" : std::to_string(own.maxCTAs)));
   }
   return own;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of the C interface. See core/group.h for what they do.
+// Groups of the C interface; src/core/communicator/group.h explains them.
 #include <fmt/format.h>
 
 #include "src/api/group.h"
@@ -16,11 +16,11 @@ std::atomic<uint64_t> threads_seen{0};
 
 }  // namespace
 
-/// The thread's group, the communicators that it names, and their set-up steps.
+/// The thread's group, the communicators that it uses, and their set-up steps.
 struct ThreadGroup {
   using Job = std::function<Status()>;
 
-  /// Set-up steps on one communicator: in the order issued, since they use it one at a time.
+  /// Set-up steps on one communicator, carried out in the order issued.
   struct Steps {
     ncclComm* handle;
     std::vector<Job> jobs;
@@ -32,15 +32,15 @@ struct ThreadGroup {
   };
 
   core::Group group;
-  uint64_t number = ++threads_seen << 32;  ///< of the group begun last; no two groups have the same
+  uint64_t number = ++threads_seen << 32;  ///< number of the group begun last; unique among all groups
   std::vector<ncclComm*> members;
   std::vector<Steps> steps;
-  std::vector<std::shared_ptr<device::HostStream>> streams;  ///< of its operations
+  std::vector<std::shared_ptr<device::HostStream>> streams;  ///< streams of its operations
 };
 
 namespace {
 
-/// Open or not.
+/// The thread's group, whether it is open or not.
 ThreadGroup& thread_group() {
   static thread_local ThreadGroup group;
   return group;
@@ -52,12 +52,12 @@ void join(ThreadGroup& group, ncclComm* handle) {
   group.members.push_back(handle);
 }
 
-/// Why the group cannot be carried out by its members as they are now.
+/// An error if the members' current state does not allow the group.
 Status check_members(const std::vector<ncclComm*>& members) {
   for (const ncclComm* member : members) {
     if (member->core->config().blocking != members.front()->core->config().blocking) {
       return {Code::invalid_argument,
-              "ncclGroupEnd : blocking and non-blocking communicators do not go into one group"};
+              "ncclGroupEnd : the group has blocking and non-blocking communicators; expected only one kind"};
     }
   }
   return {};
@@ -79,7 +79,7 @@ Status end_outermost(ThreadGroup& group, double* simulated) {
   for (size_t i = 0; i < entered; ++i) leave(members[i]);
   group.streams.clear();
   members.clear();
-  members.swap(group.members);  // keeps the memory for the next group
+  members.swap(group.members);  // returns the memory for use by the next group
   return status;
 }
 
@@ -126,8 +126,8 @@ static void start_group() {
   open_group->group.start();
 }
 
-/// Leaves one level; in_progress and errors as core::Group::end(). `simulated` is set to the seconds that the
-/// outermost one is predicted to take, and nothing is carried out; null: it is.
+/// Leaves one level; returns what core::Group::end() returns. With `simulated` nothing is carried out; at the
+/// outermost level it is set to the group's predicted time in seconds.
 static Status end_group(double* simulated = nullptr) {
   ThreadGroup& group = open_group != nullptr ? *open_group : thread_group();
   if (group.group.depth() != 1) return group.group.end();

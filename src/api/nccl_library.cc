@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls about the library itself: version, words for results, the last error.
+// Calls about the library itself: version, names of results, the last error.
 #include "src/api/process.h"
 #include "src/base/log.h"
 
@@ -35,5 +35,5 @@ WEIR_WEAK_ALIAS(ncclGetLastError);
 void pncclResetDebugInit() { configure_log(Options::from_environment().log); }
 WEIR_WEAK_ALIAS(ncclResetDebugInit);
 
-// Exported by NCCL without a twin.
+// NCCL exports this function without a p name.
 extern "C" __attribute__((visibility("default"))) void ncclResetDebugInitInternal() { pncclResetDebugInit(); }

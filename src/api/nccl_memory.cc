@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that peers can map: what ncclMemAlloc gives, and what users registered.
+// Memory that peers can map: from ncclMemAlloc, or registered by users.
 //
-// The former is found by itself in every call: registering it has nothing to add and gives a NULL handle,
-// which NCCL's interface allows. So does memory that no peer can map; the log says why.
+// Memory from ncclMemAlloc is recognized in every call, so registering it has no effect and returns a NULL
+// handle, which NCCL's interface allows. Memory that no peer can map also gets a NULL handle; the log gives
+// the reason.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ device::GpuMemory kind_of(const void* address) {
   return gpus == nullptr ? device::GpuMemory::host : gpus->kind_of(address);
 }
 
-/// On the GPU that the calling thread has current; of a process that uses none, host memory that peers map.
+/// Allocates on the calling thread's current GPU; in a process without GPUs, host memory that peers can map.
 Result<void*> allocate(size_t size) {
   device::Gpus* const gpus = runtime().gpus();
   device::Gpu* const gpu = gpus == nullptr ? nullptr : gpus->of(nullptr);
@@ -42,10 +43,10 @@ Status free_memory(void* memory) {
   return runtime().gpus()->of(memory)->free(memory, device::GpuMemory::device);
 }
 
-/// Ends a registration; NULL is none.
+/// Ends a registration; does nothing for NULL.
 Status deregister(ncclComm* comm, const char* function, void* handle) {
   bool known = handle == nullptr;
-  std::unique_ptr<core::Registration> taken;  // ends after the lock is let go
+  std::unique_ptr<core::Registration> taken;  // destroyed after the lock is released
   WEIR_TRY(look_at(comm, function, [&](const core::Communicator&, HandleState& state) {
     const auto found =
         std::find_if(state.registrations.begin(), state.registrations.end(),
@@ -60,13 +61,13 @@ Status deregister(ncclComm* comm, const char* function, void* handle) {
           fmt::format("{} : {} was not registered with this communicator", function, fmt::ptr(handle))};
 }
 
-/// Makes memory known to peers, if they can map it. *handle stays NULL where there is nothing to undo.
+/// Registers memory, if peers can map it. *handle stays NULL if nothing was registered.
 Status register_memory(ncclComm* comm, const char* function, const void* buffer, size_t size, void** handle) {
   WEIR_TRY(look_at(comm, function, [](const core::Communicator&, const HandleState&) {}));
   WEIR_TRY(check_buffer(function, buffer, size, handle));
   *handle = nullptr;
   if (kind_of(buffer) != device::GpuMemory::host) {
-    WEIR_INFO(reg, "{} has no effect: {} is memory of a GPU, which goes through pinned memory", function,
+    WEIR_INFO(reg, "{} has no effect: {} is memory of a GPU, which is staged through pinned memory", function,
               fmt::ptr(buffer));
     return {};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows, and calls on them that only one side makes: puts, signals, and waits for signals.
+// Windows, and one-sided calls: puts, signals, and waits for signals.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ Status register_window(ncclComm* comm, void* buffer, size_t size, ncclWindow_t* 
   return {};
 }
 
-/// The window behind a handle, whatever that is; null: none of this communicator.
+/// The window of a handle, which may be any pointer; null if it is not a window of this communicator.
 const Window* find_window(const HandleState& state, ncclWindow_t handle) {
   const auto found = std::ranges::find_if(
       state.windows, [&](const auto& own) { return own.get() == reinterpret_cast<const Window*>(handle); });
@@ -62,13 +62,14 @@ const Window* find_window(const HandleState& state, ncclWindow_t handle) {
 }
 
 Status unknown_window(const char* function, ncclWindow_t window) {
-  return wrong(function, fmt::format("{} is no window of this communicator (any more); expected one from {}",
+  return wrong(function, fmt::format("{} is not a window of this communicator, or was deregistered; expected "
+                                     "one from {}",
                                      fmt::ptr(window), kRegister));
 }
 
 Status deregister_window(ncclComm* comm, ncclWindow_t handle) {
   constexpr const char* kFunction = "ncclCommWindowDeregister";
-  std::unique_ptr<Window> taken;  // ends after the lock is let go
+  std::unique_ptr<Window> taken;  // destroyed after the lock is released
   WEIR_TRY(look_at(comm, kFunction, [&](core::Communicator& core, HandleState& state) {
     const Window* const window = find_window(state, handle);
     const auto found =
@@ -97,7 +98,7 @@ Status window_pointer(ncclComm* comm, ncclWindow_t handle, void** out) {
   return {};
 }
 
-/// What the three calls have in common. `buffers`: that it works on.
+/// The common arguments of the three calls.
 struct OneSided {
   const char* function;
   Side side;
@@ -121,7 +122,7 @@ Status check(const OneSided& call, const core::Communicator& core) {
   return {};
 }
 
-/// Issues a checked call; `operation` has what differs.
+/// Issues a checked call; `operation` has its other arguments.
 Status issue(const OneSided& call, ncclComm* comm, cudaStream_t stream, core::Operation operation,
              core::OneSidedCall rest) {
   std::shared_ptr<device::HostStream> host;

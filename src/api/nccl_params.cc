@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL 2.30's view of parameters by name: the table of options, as this process read it.
+// NCCL 2.30's access to parameters by name: the table of options, with this process's values.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -34,13 +34,13 @@ const OptionRow* find(const char* key) {
 
 Status unknown_key(const char* function, const char* key) {
   return {Code::invalid_argument,
-          fmt::format("{} : there is no parameter '{}'; ncclParamGetAllParameterKeys names all", function,
+          fmt::format("{} : there is no parameter '{}'; ncclParamGetAllParameterKeys lists all", function,
                       key == nullptr ? "NULL" : key)};
 }
 
 std::string text_of(const OptionRow& row) { return value_text(runtime().options(), row); }
 
-/// The value as a whole number of type T, if it is one.
+/// The value as an integer of type T, if it fits.
 template <typename T>
 ncclResult_t get_number(const char* function, const ncclParamHandle_t* handle, T* out) {
   const OptionRow* const row = row_of(handle);
@@ -51,7 +51,7 @@ ncclResult_t get_number(const char* function, const ncclParamHandle_t* handle, T
   if (error != std::errc() || end != text.data() + text.size()) {
     return report(Status(
         Code::invalid_argument,
-        fmt::format("{} : {} is '{}', which the type asked for cannot hold", function, row->name, text)));
+        fmt::format("{} : {} is '{}', which does not fit the requested type", function, row->name, text)));
   }
   *out = value;
   return ncclSuccess;
@@ -120,9 +120,9 @@ ncclResult_t pncclParamGet(ncclParamHandle_t* handle, void* out, int maxLen, int
   if (row == nullptr || out == nullptr || len == nullptr) return report(unknown_handle("ncclParamGet"));
   const std::string text = text_of(*row);
   if (maxLen < 0 || text.size() > static_cast<size_t>(maxLen)) {
-    return report(Status(Code::invalid_argument,
-                         fmt::format("ncclParamGet : {} takes {} bytes, and there is room for {}", row->name,
-                                     text.size(), maxLen)));
+    return report(Status(
+        Code::invalid_argument,
+        fmt::format("ncclParamGet : {} needs {} bytes, but maxLen is {}", row->name, text.size(), maxLen)));
   }
   std::memcpy(out, text.data(), text.size());
   *len = static_cast<int>(text.size());
@@ -153,7 +153,7 @@ ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
   }
   keys.clear();
   for (const OptionRow& row : option_table())
-    keys.push_back(row.name.data());  // made of literals: a zero follows
+    keys.push_back(row.name.data());  // the names are literals, so they end with a zero
   *table = keys.data();
   *tableLen = static_cast<int>(keys.size());
   return ncclSuccess;

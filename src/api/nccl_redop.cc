@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that users make. Their numbers: bit 30, 15 bits of the communicator's tag, 15 bits of the place
+// Operators that users make. Their numbers: bit 30, 15 bits of the communicator's tag, 15 bits of the index
 // in its list.
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators of the C interface that rest: suspended, resumed, and what memory they hold.
+// Suspending and resuming communicators in the C interface, and their memory statistics.
 #include <fmt/format.h>
 
 #include "src/api/group.h"
@@ -35,7 +35,7 @@ Status memory(ncclComm* comm, int stat, uint64_t* value) {
   return look_at(comm, kFunction, [&](const core::Communicator& core, const HandleState&) {
     switch (stat) {
       case ncclStatGpuMemSuspended: *value = core.suspended() ? 1 : 0; break;
-      case ncclStatGpuMemPersist: *value = 0; break;  // all that is counted is given back
+      case ncclStatGpuMemPersist: *value = 0; break;  // a suspended communicator releases all counted memory
       default: *value = core.memory_bytes();
     }
   });

@@ -15,8 +15,8 @@
 namespace weir::api {
 namespace {
 
-constexpr size_t kLeastSize = 10 * sizeof(uint64_t);  // of the first version
-constexpr size_t kMostSize = 4096;                    // of any version to come
+constexpr size_t kLeastSize = 10 * sizeof(uint64_t);  // size of the first version
+constexpr size_t kMostSize = 4096;                    // limit for later versions
 static_assert(sizeof(weirNetStats_t) >= kLeastSize && sizeof(weirNetStats_t) <= kMostSize);
 
 weirNetStats_t stats_of(const NetCounters& counters) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Reduction operators: NCCL's five, and those that a user makes per communicator.
 ///
-/// An operator is a plain number here: callers may pass any. Used by the communicator's own thread.
+/// An operator is a plain int here, since callers may pass any number. Used by the thread inside the
+/// communicator.
 #pragma once
 
 #include "src/api/handle.h"
@@ -22,13 +23,13 @@ inline core::Reduction builtin_reduction(int op) {
   return reduction;
 }
 
-/// What `op` means for operands of `type`; a scalar of ncclScalarDevice is not read yet (premultiply_later).
-/// invalid_argument, for `function`, when it is no operator of this
-/// communicator or of another type.
+/// The reduction of `op` for operands of `type`; a scalar of ncclScalarDevice is not read yet
+/// (premultiply_later). invalid_argument, naming `function`, if `op` is not an operator of this communicator,
+/// or is of another type.
 Status find_reduction(const HandleState& state, int op, DataType type, const char* function,
                       core::Reduction& reduction);
 
-/// Reads the scalar, from host memory. REQUIRES: premultiply_later.
+/// Reads the scalar from host memory. REQUIRES: premultiply_later.
 void read_factor(core::Reduction& reduction, DataType type);
 Status device_scalar_on_stream(const char* function);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Looks at buffers of callers before they are used. Thread-safe.
+/// Checks callers' buffers before they are used. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace weir::api {
 
-/// invalid_argument where the first or the last of the bytes is no memory of this process. Costs a system
-/// call. Success where the system does not let the process look.
+/// invalid_argument if the first or the last byte is not memory of this process. Costs a system call. Success
+/// if the system does not permit the check.
 Status check_buffer(const char* function, const char* name, const void* buffer, size_t bytes);
 
 }  // namespace weir::api

@@ -20,16 +20,17 @@ namespace {
 
 constinit std::mutex making;
 constinit std::atomic<core::Runtime*> current{nullptr};
-/// The parent's, in a forked child: it cannot be taken down without its threads, and is no leak.
+/// The parent's runtime, in a forked child: it cannot be destroyed without its threads. Kept reachable, so
+/// that it is not reported as a leak.
 constinit std::atomic<core::Runtime*> inherited{nullptr};
 
-/// Threads are joined, not left behind.
+/// Joins the threads of ended roots at the end of the process.
 void tidy_roots() {
   if (core::Runtime* const runtime = current.load()) runtime->roots().tidy();
 }
 
-/// A forked child has the memory of its parent, but none of the threads that work in it: what the parent made
-/// is not used there, and what the child needs is made anew.
+/// A forked child has the memory of its parent, but not its threads: the child does not use the parent's
+/// objects, and makes its own.
 void prepare_fork() {
   making.lock();
   lifecycle_mutex.lock();
@@ -64,7 +65,7 @@ core::Runtime& make_runtime() {
 
 }  // namespace
 
-/// Threads of the application may outlive static destructors, so it is never destroyed.
+/// Never destroyed, as an application's threads may outlive static destructors.
 core::Runtime& runtime() {
   if (core::Runtime* const made = current.load(std::memory_order_acquire)) [[likely]]
     return *made;
@@ -78,13 +79,13 @@ void say_version() {
     const int64_t code = options.nccl_version;
     log_version(fmt::format("NCCL version {}.{}.{}+weir{}", code / 10000, code / 100 % 100, code % 100,
                             WEIR_VERSION));
-    WEIR_INFO(init, "weir {} answers, from {}", WEIR_VERSION, own_file());
+    WEIR_INFO(init, "weir {} was loaded from {}", WEIR_VERSION, own_file());
     log_notes(options);
   });
 }
 
 ncclResult_t report_error(const Status& status) {
-  runtime();  // the log must be configured before the first sentence
+  runtime();  // the log must be configured before its first line
   if (status.code() != Code::in_progress) WEIR_WARN("{}", status.message());
   return static_cast<ncclResult_t>(status.code());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What all calls of a process share: the runtime, and the way errors leave the library.
+/// What all calls of a process share: the runtime, and the reporting of errors.
 ///
 /// Thread-safe.
 #pragma once
@@ -12,27 +12,27 @@
 
 namespace weir::api {
 
-/// Made on first use (the environment is read then), never destroyed. A forked child gets one of its own.
+/// The runtime: made on first use, which reads the environment, and never destroyed. A forked child gets its
+/// own.
 core::Runtime& runtime();
 
-/// Prints the line that says who answers, once per process, if NCCL_DEBUG asks for anything.
+/// Logs the library's version, once per process, if NCCL_DEBUG enables the log.
 void say_version();
 
-/// Makes the sentence the last error and a WARN line. in_progress is no error and leaves no sentence.
+/// Stores the message as the last error and logs it at WARN, except for in_progress, which is not an error.
 ncclResult_t report_error(const Status& status);
 
-/// The code of a status; an error is reported.
+/// The code of a status; reports an error.
 inline ncclResult_t report(const Status& status) {
   if (status.ok()) [[likely]]
     return ncclSuccess;
   return report_error(status);
 }
 
-/// invalid_argument: an argument of `function` is NULL and may not be.
+/// invalid_argument: an argument of `function` is NULL, but must not be.
 Status null_argument(const char* function, std::string_view argument);
 
-/// For functions that exist so that programs load, and are not offered: invalid_usage, with what to do
-/// instead.
+/// For functions that exist only so that programs load: invalid_usage, with what to use instead.
 Status not_offered(const char* function, const char* instead);
 inline ncclResult_t refuse(const char* function, const char* instead) {
   return report(not_offered(function, instead));

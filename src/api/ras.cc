@@ -15,7 +15,7 @@ std::weak_ptr<survey::RasServer>& open_server() {
   return server;
 }
 
-/// Without a look at the resolver for the usual one.
+/// Parses an address; avoids the resolver for the default one.
 Result<SocketAddress> address_of(const std::string& text) {
   constexpr std::string_view kLocal = "localhost:28028";
   return text == kLocal ? SocketAddress::loopback(AF_INET, 28028) : SocketAddress::parse(text);
@@ -46,7 +46,7 @@ std::shared_ptr<survey::RasServer> ras_server() {
   if (auto server = open_server().lock()) return server;
   auto server = start();
   if (!server.ok()) {
-    WEIR_INFO(init, "there is no RAS port: {}", server.status().message());
+    WEIR_INFO(init, "the RAS port is not available: {}", server.status().message());
     return nullptr;
   }
   WEIR_INFO(init, "RAS client listening socket at {}", (*server)->address().text());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The RAS port of this process, which is open while it has communicators.
+/// The RAS port of this process, open while it has communicators.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace weir::api {
 
-/// Opened on first use and closed when the last holder lets go. Null: it is switched off, or cannot be
-/// opened, which is no error. REQUIRES: lifecycle_mutex is held.
+/// The port: opened on first use and closed with its last holder. Null, which is not an error, if it is
+/// switched off or cannot be opened. REQUIRES: lifecycle_mutex is held.
 std::shared_ptr<survey::RasServer> ras_server();
 
-/// For a forked child, which has one of its own with its first communicator. REQUIRES: lifecycle_mutex is
-/// held.
+/// Drops the inherited port in a forked child, which opens its own with its first communicator. REQUIRES:
+/// lifecycle_mutex is held.
 void forget_ras_server();
 
 }  // namespace weir::api

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What RCCL has beyond NCCL. Streams of both are pointers, so the functions serve either header's callers.
+// Functions that RCCL has and NCCL does not. Streams of both are pointers, so callers of either header can
+// use them.
 #pragma GCC visibility push(default)
 #define WEIR_NO_HIP
 #define WEIR_NCCL_2_30
@@ -64,14 +65,14 @@ ncclResult_t pncclAllToAllv(const void* sendbuff, const size_t sendcounts[], con
 WEIR_WEAK_ALIAS(ncclAllToAllv);
 
 ncclResult_t pmscclLoadAlgo(const char*, mscclAlgoHandle_t*, int) {
-  return refuse("mscclLoadAlgo", "use ncclAllReduce and its like; schedules are chosen by the library");
+  return refuse("mscclLoadAlgo", "use ncclAllReduce or another collective; the library chooses the schedule");
 }
 WEIR_WEAK_ALIAS(mscclLoadAlgo);
 
 ncclResult_t pmscclRunAlgo(const void*, const size_t[], const size_t[], void*, const size_t[], const size_t[],
                            size_t, ncclDataType_t, int, int, ncclRedOp_t, mscclAlgoHandle_t, ncclComm_t,
                            hipStream_t) {
-  return refuse("mscclRunAlgo", "use ncclAllReduce and its like; schedules are chosen by the library");
+  return refuse("mscclRunAlgo", "use ncclAllReduce or another collective; the library chooses the schedule");
 }
 WEIR_WEAK_ALIAS(mscclRunAlgo);
 
@@ -80,8 +81,8 @@ ncclResult_t pmscclUnloadAlgo(mscclAlgoHandle_t) {
 }
 WEIR_WEAK_ALIAS(mscclUnloadAlgo);
 
-/// Facts about a communicator, for debuggers. The one name of RCCL's that is C++, with no twin; ROCm's
-/// PyTorch links it.
+/// Facts about a communicator, for debuggers. RCCL's only C++ function, without a p name; ROCm's PyTorch
+/// links it.
 __attribute__((visibility("default"))) ncclResult_t ncclCommDump(
     const ncclComm_t comm, std::unordered_map<std::string, std::string>& map) {
   return report(look_at(comm, "ncclCommDump", [&](const core::Communicator& core, const HandleState&) {

@@ -17,7 +17,7 @@ namespace {
 
 Status null_result(const char* function, const char* argument) {
   return Status(Code::invalid_argument,
-                fmt::format("{}: {} is NULL; expected where to put the result", function, argument));
+                fmt::format("{}: {} is NULL; expected a pointer for the result", function, argument));
 }
 
 Result<std::shared_ptr<device::HostEvent>> host_event(const void* handle, const char* function) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the rest of the C interface must know of streams.
+/// Streams, for the rest of the C interface.
 ///
 /// Thread-safe.
 #pragma once
@@ -13,16 +13,17 @@
 
 namespace weir::api {
 
-/// Made on first use, never destroyed: threads of the application may outlive static destructors.
+/// The process's streams: made on first use and never destroyed, as an application's threads may outlive
+/// static destructors.
 core::Streams& streams();
 
-/// The host stream behind a pointer that a caller passed as a stream, whatever it points to; null for NULL.
-/// Whoever keeps it keeps the stream alive. invalid_argument when it is no host stream (any more).
+/// The host stream of a caller's handle, which may be any pointer; null for NULL. The result keeps the stream
+/// alive. invalid_argument if it is not a host stream (any more).
 Result<std::shared_ptr<device::HostStream>> host_stream(const void* handle, const char* function);
 
-/// Where a collective stands that was called with this stream on these addresses: on a stream of a GPU if it
-/// is one, or if it is NULL and one of the addresses is memory of a GPU or pinned. `keeps` is set to what
-/// keeps a host stream alive. invalid_argument when the stream is none that this communicator can use.
+/// The place of a call with this stream on these addresses: a stream of a GPU if `handle` is one, or if it is
+/// NULL and one of the addresses is GPU or pinned memory. Sets `keeps` to what keeps a host stream alive.
+/// invalid_argument if this communicator cannot use the stream.
 Result<core::StreamPlace> place_of(const core::Communicator& communicator, void* handle,
                                    std::initializer_list<const void*> addresses, const char* function,
                                    std::shared_ptr<device::HostStream>& keeps);

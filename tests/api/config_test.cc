@@ -121,9 +121,9 @@ TEST(Config, EveryFieldIsHeldToItsRange) {
 TEST(Config, MinimumAloneExceedsAnUnsetMaximumAsInNccl) {
   ncclConfig_t config = initial();
   config.minCTAs = 2;
-  EXPECT_THAT(refusal(config), AllOf(HasSubstr("minCTAs 2"), HasSubstr("not set")));
+  EXPECT_THAT(refusal(config), AllOf(HasSubstr("minCTAs is 2"), HasSubstr("maxCTAs is not set")));
   config.maxCTAs = 1;
-  EXPECT_THAT(refusal(config), HasSubstr("it is 1"));
+  EXPECT_THAT(refusal(config), HasSubstr("maxCTAs is 1"));
   config.maxCTAs = 2;
   EXPECT_TRUE(read_config(&config).ok());
 }

@@ -62,7 +62,7 @@ TEST_F(GpuDevices, InitAllWithoutAListTakesTheFirstOnes) {
   EXPECT_EQ(ncclCommInitAll(comms, 3, nullptr), ncclInvalidArgument);
   EXPECT_THAT(last_sentence(),
               AllOf(HasSubstr("ncclCommInitAll : no device for rank 2 of 3 : there is no fake GPU 2"),
-                    HasSubstr("or a list that says which")));
+                    HasSubstr("or a list that names them")));
 }
 
 TEST_F(GpuDevices, InitAllRefusesWhatThereIsNot) {

@@ -125,9 +125,9 @@ TEST(Grains, AllReduceRefusesRangesThatDoNotMakeTheWhole) {
       return weirGrainAllReduce(data.data(), result.data(), 2, own, grains, comm);
     };
     EXPECT_EQ(call({0, 2}, 4), 4);  // both have the same ones
-    EXPECT_THAT(together.sentence(), HasSubstr("grain 2 of 4 is nobody's, or that of several ranks"));
+    EXPECT_THAT(together.sentence(), HasSubstr("grain 2 of 4 belongs to no rank, or to several"));
     EXPECT_EQ(call(rank == 0 ? weirGrainRange_t{0, 1} : weirGrainRange_t{2, 3}, 3), 4);
-    EXPECT_THAT(together.sentence(), HasSubstr("grain 1 of 3 is nobody's"));
+    EXPECT_THAT(together.sentence(), HasSubstr("grain 1 of 3 belongs to no rank"));
     EXPECT_EQ(call({static_cast<uint64_t>(rank), static_cast<uint64_t>(rank) + 1}, rank == 0 ? 2 : 3), 4);
     EXPECT_THAT(together.sentence(), HasSubstr("rank 1 has grains 1 to 2 of 3; expected"));
     // Nothing is lost: the next one is right.
@@ -179,7 +179,7 @@ TEST(Grains, MisuseIsRefusedWithASentence) {
   EXPECT_THAT(last_sentence(), HasSubstr("some of the 3 grains are missing"));
   EXPECT_EQ(weirGrainSumDestroy(sum), 0);
   EXPECT_EQ(weirGrainSumDestroy(sum), 4);
-  EXPECT_THAT(last_sentence(), HasSubstr("is no sum, or was destroyed"));
+  EXPECT_THAT(last_sentence(), HasSubstr("is not a sum, or was destroyed"));
 }
 
 TEST(Grains, AnAbortedCommunicatorEndsExchangesWithItsError) {

@@ -116,7 +116,7 @@ TEST(Grow, ArgumentsThatAreWrongBeforeAnybodyIsAsked) {
   ncclComm_t all = comm;
   for (const int ranks : {1, 0, -3}) {
     EXPECT_EQ(ncclCommGrow(comm, ranks, &id, -1, &all, nullptr), ncclInvalidArgument);
-    EXPECT_THAT(last_sentence(), HasSubstr("expected more than the 1"));
+    EXPECT_THAT(last_sentence(), HasSubstr("expected more than the current 1"));
     EXPECT_EQ(all, nullptr);
   }
   EXPECT_EQ(ncclCommGrow(comm, 2, &id, 0, &all, nullptr), ncclInvalidArgument);

@@ -258,8 +258,8 @@ TEST(OneSided, WhatIsWrongIsSaidBeforeAnythingGoes) {
   refused(1, 99, 0, window.handle, 0, 0, 0, 0, "invalid type 99");
   refused(1, ncclInt, 1, window.handle, 0, 0, 0, 0, "invalid peer 1");
   refused(1, ncclInt, -1, window.handle, 0, 0, 0, 0, "invalid peer -1");
-  refused(1, ncclInt, 0, nullptr, 0, 0, 0, 0, "no window");
-  refused(1, ncclInt, 0, reinterpret_cast<ncclWindow_t>(data), 0, 0, 0, 0, "no window");
+  refused(1, ncclInt, 0, nullptr, 0, 0, 0, 0, "is not a window");
+  refused(1, ncclInt, 0, reinterpret_cast<ncclWindow_t>(data), 0, 0, 0, 0, "is not a window");
   refused(1, ncclInt, 0, window.handle, 0, -1, 0, 0, "sigIdx -1");
   refused(1, ncclInt, 0, window.handle, 0, 0, -1, 0, "ctx -1");
   refused(1, ncclInt, 0, window.handle, 0, 0, 0, 1, "flags 0x1");

@@ -68,7 +68,7 @@ TEST(Params, TextsAndTheirBytes) {
   EXPECT_EQ(bytes, expected);
   EXPECT_EQ(length, static_cast<int>(expected.size()));
   EXPECT_EQ(ncclParamGet(transports, bytes.data(), length - 1, &length), ncclInvalidArgument);
-  EXPECT_THAT(last_sentence(), HasSubstr("there is room for"));
+  EXPECT_THAT(last_sentence(), HasSubstr("bytes, but maxLen is"));
   EXPECT_EQ(ncclParamGet(transports, bytes.data(), -1, &length), ncclInvalidArgument);
   EXPECT_EQ(ncclParamGet(transports, nullptr, 100, &length), ncclInvalidArgument);
 }

@@ -177,7 +177,7 @@ TEST(Revoke, EndsWhatIsUnderWayEverywhere) {
     EXPECT_THAT(together.sentence(), HasSubstr("was revoked (ncclCommRevoke) by rank 2"));
     if (rank != 2) revoke();
     EXPECT_EQ(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), ncclInvalidArgument);
-    EXPECT_THAT(together.sentence(), HasSubstr("was revoked before"));
+    EXPECT_THAT(together.sentence(), HasSubstr("was already revoked"));
     EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, comm, nullptr), ncclInvalidUsage);
     EXPECT_EQ(ncclCommFinalize(comm), ncclInvalidArgument);
     EXPECT_THAT(together.sentence(), HasSubstr("expected ncclCommDestroy"));

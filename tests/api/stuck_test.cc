@@ -80,7 +80,7 @@ TEST(StuckTimeout, OutlastsARest) {
 TEST(StuckTimeout, RefusesWhatItCannotUse) {
   const Alone comm;
   EXPECT_EQ(weirCommSetStuckTimeout(comm, -1), 4);
-  EXPECT_THAT(last_sentence(), HasSubstr("milliseconds is -1, expected 0 or more"));
+  EXPECT_THAT(last_sentence(), HasSubstr("milliseconds is -1; expected 0 or more"));
   EXPECT_EQ(weirCommSetStuckTimeout(nullptr, 1), 4);
 }
 

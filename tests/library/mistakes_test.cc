@@ -252,7 +252,7 @@ TEST(Mistakes, ASendToOneselfAlone) {
     float in = 5, out = 0;
     EXPECT_EQ(ncclSend(&in, 1, ncclFloat, 0, comm, nullptr), ncclInvalidUsage);
     EXPECT_EQ(sentence(),
-              "ncclSend : peer 0 is the caller itself; a send to oneself and its receive go into one group "
+              "ncclSend : peer 0 is the caller itself; a send to itself and its receive must be in one group "
               "(ncclGroupStart, ncclGroupEnd)");
     EXPECT_EQ(ncclRecv(&out, 1, ncclFloat, 0, comm, nullptr), ncclInvalidUsage);
     expect_success(ncclGroupStart(), "ncclGroupStart");

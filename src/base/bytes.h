@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Byte strings, and a writer and a reader for what travels between processes (transport addresses, hellos).
+/// Byte strings, and a writer and a reader for data that processes send to each other (transport addresses,
+/// hellos).
 ///
-/// Numbers travel in host order: both ends check magic and version first, and weir runs on little-endian
-/// machines only.
+/// Numbers are sent in host byte order: both ends check magic and version first, and weir runs on
+/// little-endian machines only.
 #pragma once
 
 #include <cstddef>
@@ -48,8 +49,8 @@ class ByteWriter {
   Bytes bytes_;
 };
 
-/// Reads what ByteWriter wrote. Reading past the end yields zeroes and turns ok() false for good, so a
-/// reader may read everything and check once.
+/// Reads what ByteWriter wrote. Reading past the end yields zeroes and makes ok() false permanently, so a
+/// caller may read everything and check once.
 class ByteReader {
  public:
   explicit ByteReader(BytesView view) : view_(view) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a buffer is divided: what planner, executor and checks agree on.
+/// How a buffer is divided into parts; planner, executor and checks all use these functions.
 #pragma once
 
 #include <algorithm>
@@ -7,13 +7,13 @@
 
 namespace weir {
 
-/// A run of elements.
+/// A contiguous range of elements.
 struct Extent {
   size_t first = 0;
   size_t count = 0;
 };
 
-/// The least multiple of `unit` that is not below `size`.
+/// The smallest multiple of `unit` that is at least `size`.
 constexpr size_t round_up(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 
 /// Part `index` of `parts` nearly equal parts of `total` elements. Parts begin at multiples of `grain`

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Monotonic time, and how long somebody is willing to wait.
+/// Monotonic time, and deadlines of waits.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,15 @@ namespace weir {
 
 inline constexpr int64_t kNsPerMs = 1'000'000;
 
-/// Nanoseconds of a clock that never goes back. Comparable between processes of one host.
+/// The time of a monotonic clock in nanoseconds. Comparable between processes of one host.
 inline int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-/// The end of a wait: a time, an abort flag, or both. A value; the flag is not owned and may be null.
+/// The condition that ends a wait: a time, an abort flag, or both. Copyable; the flag is not owned and may be
+/// null.
 class Deadline {
  public:
   static constexpr int64_t kNever = INT64_MAX;
@@ -29,7 +30,7 @@ class Deadline {
   }
   static Deadline never(const std::atomic<bool>* abort = nullptr) { return Deadline(kNever, abort); }
 
-  /// The earlier of this and `ms` from now; same abort flag.
+  /// The earlier of this deadline and `ms` milliseconds from now, with the same abort flag.
   Deadline within_ms(int64_t ms) const { return Deadline(std::min(ns_, now_ns() + ms * kNsPerMs), abort_); }
 
   int64_t ns() const { return ns_; }
@@ -37,8 +38,8 @@ class Deadline {
   bool aborted() const { return abort_ != nullptr && abort_->load(std::memory_order_relaxed); }
   bool passed() const { return ns_ != kNever && now_ns() >= ns_; }
   bool over() const { return aborted() || passed(); }
-  /// Milliseconds to sleep at once: what is left, rounded up, at most `slice` so that the flag is looked at
-  /// again.
+  /// Milliseconds to sleep at once: the remaining time, rounded up, but at most `slice`, so that the abort
+  /// flag is checked again.
   int slice_ms(int slice) const {
     if (ns_ == kNever) return slice;
     const int64_t left = (ns_ - now_ns() + kNsPerMs - 1) / kNsPerMs;

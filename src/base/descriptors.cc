@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-/// About how many are open: a new one gets the lowest free number.
+/// The approximate number of open descriptors: the kernel gives a new one the lowest free number.
 size_t open_descriptors(size_t limit) {
   const int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (lowest < 0) return limit;
@@ -25,7 +25,7 @@ size_t open_descriptors(size_t limit) {
 }  // namespace
 
 void allow_descriptors(size_t more) {
-  static std::mutex mutex;  // limits are read and written in one step
+  static std::mutex mutex;  // makes reading and raising the limit one step
   const std::lock_guard lock(mutex);
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
@@ -34,8 +34,8 @@ void allow_descriptors(size_t more) {
   if (wanted <= before || limit.rlim_max <= before) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
   if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
-    WEIR_INFO(init, "this process may have {} open files now instead of {} (ulimit -n)", limit.rlim_cur,
-              before);
+    WEIR_INFO(init, "raised the limit of open files (ulimit -n) of this process to {}, from {}",
+              limit.rlim_cur, before);
 }
 
 }  // namespace weir

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Room for file descriptors.
+/// The process's limit of open file descriptors.
 #pragma once
 
 #include <cstddef>
 
 namespace weir {
 
-/// Sees to it that this process may open `more` descriptors than it has open now, as far as its hard limit
-/// goes: raises the soft limit (RLIMIT_NOFILE, often 1024) where that is too low, and never lowers it.
+/// Raises the soft limit of open files (RLIMIT_NOFILE, often 1024) where needed, up to the hard limit, so
+/// that this process may open `more` descriptors beside those that are open now. Never lowers the limit.
 /// Children inherit it. Thread-safe; a few system calls.
 void allow_descriptors(size_t more);
 

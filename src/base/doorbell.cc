@@ -19,16 +19,16 @@ namespace {
 
 constexpr int64_t kBlindNapNs = 100'000;
 constexpr int64_t kMostBlindNapNs = 10'000'000;
-constexpr int64_t kBlindNapNsPerRank = 20'000;  // of a crowd
-constexpr int64_t kMostNapNs = 50'000'000;      // whoever sleeps looks for trouble, too
-constexpr int64_t kNapNsPerRank = 200'000;      // of a crowd: looks take about a twentieth of the core
+constexpr int64_t kBlindNapNsPerRank = 20'000;  // per rank that shares the core
+constexpr int64_t kMostNapNs = 50'000'000;      // a sleeping rank must still check for failures
+constexpr int64_t kNapNsPerRank = 200'000;      // per rank on the core: polling takes about 5 % of it
 constexpr int64_t kMostYieldingNs = 100'000'000;
-constexpr uint32_t kYieldsPerClock = 16;  ///< looks at it
+constexpr uint32_t kYieldsPerClock = 16;  ///< yields between two reads of the clock
 
-/// True if the kernel can make all registered processes pass a barrier, and has this one registered.
+/// True if the kernel supports expedited membarrier and has registered this process for it.
 bool barrier_ready() {
   static const bool ready = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
-  return ready;  // survives fork, like the registration itself
+  return ready;  // a forked child keeps this value and the registration
 }
 
 void barrier_everywhere() {
@@ -57,7 +57,7 @@ void pause_instruction() {
 void prepare_doorbells() { barrier_ready(); }
 
 void Doorbell::wake() {
-  if (sleeping.exchange(0) == 0) return;  // another ringer wakes it
+  if (sleeping.exchange(0) == 0) return;  // another ringer has cleared the flag and wakes the owner
   rings.fetch_add(1);
   syscall(SYS_futex, word(rings), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
@@ -75,11 +75,10 @@ void Waiter::announce() {
   if (doorbell_ == nullptr) return;
   ticket_ = doorbell_->rings.load();
   doorbell_->sleeping.store(1);
-  barrier_everywhere();  // whoever rings from here on sees `sleeping`; what was stored before is visible to
-                         // the look
+  barrier_everywhere();  // a later ringer sees `sleeping`; the poll after this sees all earlier stores
 }
 
-/// Longer than kNapNs only where no ring is missed.
+/// The nap's length; longer than kNapNs only where membarrier guarantees that no ring is missed.
 int64_t Waiter::nap_ns() const {
   const int64_t crowd = policy_.crowd;
   if (doorbell_ == nullptr) return std::clamp(crowd * kBlindNapNsPerRank, kBlindNapNs, kMostBlindNapNs);

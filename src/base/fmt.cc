@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled part of fmt, once, inside our own libraries: Debian ships it as a shared library only, which
-// must not become a dependency of theirs, and its header-only mode costs 3 to 6 s in each file that formats a
-// sentence.
+// The compiled part of fmt, once, inside our own libraries. Debian ships it only as a shared library, which
+// must not become a dependency of ours, and fmt's header-only mode costs 3 to 6 s of compilation in each file
+// that formats a sentence.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

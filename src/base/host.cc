@@ -31,7 +31,8 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-/// Cores granted by "quota period" (version 2) or quota / period (version 1); infinite when unlimited.
+/// The number of cores that a control group grants, from "quota period" (version 2) or quota / period
+/// (version 1); infinite when unlimited.
 double cores_of(const std::string& quota, const std::string& period) {
   char* end = nullptr;
   const double granted = std::strtod(quota.c_str(), &end);
@@ -40,7 +41,7 @@ double cores_of(const std::string& quota, const std::string& period) {
   return granted / span;
 }
 
-/// The smallest quota from this process's control group up to the root, as far as they are visible.
+/// The smallest quota, in cores, of this process's control group and its visible ancestors.
 double quota_cores() {
   double least = INFINITY;
   std::ifstream groups("/proc/self/cgroup");
@@ -68,7 +69,7 @@ double quota_cores() {
   return least;
 }
 
-/// New at every start of the kernel.
+/// An identifier that changes whenever the kernel boots.
 std::string boot_id() { return first_line("/proc/sys/kernel/random/boot_id"); }
 
 }  // namespace

@@ -12,18 +12,18 @@ namespace weir {
 /// The host name up to its first dot, with '%' and '/' replaced by '-'.
 std::string short_hostname();
 
-/// Equal in processes that run on the same kernel: a hash of the host name and the kernel's boot id, or of
-/// `override_text` (NCCL_HOSTID) where that is not empty.
+/// A number that is equal in processes of the same host: a hash of the host name and the kernel's boot id, or
+/// of `override_text` (NCCL_HOSTID) where that is not empty.
 uint64_t host_identity(std::string_view override_text);
 
-/// Equal in processes of one kernel, also where containers call their hosts differently: a hash of its boot
-/// id.
+/// A number that is equal in processes on the same kernel, even in containers with different host names: a
+/// hash of the kernel's boot id.
 uint64_t kernel_identity();
 
-/// FNV-1a with a final mix, 64 bits: for identities and checksums, not against malice.
+/// FNV-1a with a final mix, 64 bits: for identities and checksums; not secure against attackers.
 uint64_t hash_text(std::string_view text);
 
-/// Cores by number, up to 1024. Trivially copyable.
+/// A set of cores with numbers below 1024. Trivially copyable.
 struct CoreSet {
   std::array<uint64_t, 16> bits{};
 
@@ -31,17 +31,17 @@ struct CoreSet {
   CoreSet& operator|=(const CoreSet& other);
 };
 
-/// Where this process may run: its affinity mask.
+/// The cores on which this process may run (its affinity mask).
 CoreSet allowed_cores();
 
-/// How many of `cores` its control group lets a process keep busy: their number, or the CPU quota (rounded
-/// up). At least 1.
+/// How many of `cores` this process can keep busy: their number, or its control group's CPU quota (rounded
+/// up) if that is smaller. At least 1.
 int usable_cores(const CoreSet& cores);
 
-/// Cores of the machine that are switched on.
+/// The number of online cores of the machine.
 int machine_cores();
 
-/// The file of the library, or program, that this code is part of, as the loader names it; empty: unknown.
+/// The path, as the loader knows it, of the library or program that contains this code; empty: unknown.
 std::string own_file();
 
 /// Random bits from the kernel.

@@ -7,7 +7,7 @@
 
 namespace weir {
 
-/// A number of a thing that is known to be at least 0, such as a rank, as an index of a container.
+/// Converts a number that is known to be at least 0, such as a rank, to an index of a container.
 template <std::integral Place>
 constexpr size_t at(Place place) {
   return static_cast<size_t>(place);

@@ -37,7 +37,7 @@ constexpr uint32_t kDefaultSubsystems = 1u << static_cast<int>(Subsystem::init) 
                                         1u << static_cast<int>(Subsystem::env);
 constexpr std::string_view kDefaultFormat = "[%F %T] ";
 
-/// Lives as long as the process: threads of the application may log while static objects are destroyed.
+/// Never destroyed: threads of the application may log while static objects are destroyed.
 struct State {
   std::mutex mutex;
   std::atomic<LogLevel> level{LogLevel::none};
@@ -54,8 +54,8 @@ State& state();
 void lock() { state().mutex.lock(); }
 void unlock() { state().mutex.unlock(); }
 
-/// A child that is forked while another thread writes a line would find the mutex locked for ever: no thread
-/// holds it during a fork.
+/// A child that is forked while another thread writes a line would find the mutex locked forever, so the
+/// mutex is acquired before each fork and released after it.
 State& state() {
   static State* const instance = [] {
     pthread_atfork(lock, unlock, unlock);
@@ -72,7 +72,8 @@ int find_name(const std::array<std::string_view, N>& names, std::string_view wor
   return -1;
 }
 
-/// "A,B" or "^A,B" (all but) or "ALL" as a bit mask over names; words that are no name go to `unknown`.
+/// Reads "A,B", "^A,B" (all but A and B) or "ALL" as a bit mask over names; unknown words are added to
+/// `unknown`.
 template <size_t N>
 uint32_t read_mask(const std::array<std::string_view, N>& names, std::string_view text,
                    std::string& unknown) {
@@ -114,7 +115,7 @@ std::string expand_file_name(std::string_view pattern, const std::string& host) 
   return name;
 }
 
-/// strftime, plus %Nf (N = 1..9) for that many digits below the second.
+/// As strftime, and %Nf (N = 1..9) is replaced by N digits of the fraction of the second.
 std::string timestamp(std::string format) {
   timespec time{};
   clock_gettime(CLOCK_REALTIME, &time);
@@ -136,8 +137,8 @@ std::string prefix(const State& log, LogLevel level) {
                      syscall(SYS_gettid));
 }
 
-/// REQUIRES: the mutex is held. One write per line, through stdio, so that lines keep their order among the
-/// application's own output.
+/// REQUIRES: the mutex is held. Writes each line at once, through stdio, so that lines keep their order
+/// relative to the application's own output.
 void print(const State& log, const std::string& line) {
   FILE* const out = log.file != nullptr ? log.file : stdout;
   fwrite(line.data(), 1, line.size(), out);
@@ -180,7 +181,7 @@ void configure_log(const LogSettings& settings) {
                  fmt::format("NCCL_DEBUG_FILE={} (cannot be written)", settings.file);
     }
   }
-  if (!unknown.empty()) WEIR_WARN("these log settings are not understood and have no effect: {}", unknown);
+  if (!unknown.empty()) WEIR_WARN("ignoring log settings that are not understood: {}", unknown);
 }
 
 LogLevel log_level() { return state().level.load(std::memory_order_relaxed); }

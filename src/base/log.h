@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Log lines in NCCL's shapes, and the text of the last error. Process-wide and thread-safe.
+/// Log lines in NCCL's formats, and the text of the last error. Process-wide and thread-safe.
 ///
 ///     INFO     host:pid:tid [0] NCCL INFO text
 ///     WARN     an empty line, then [2026-01-02 03:04:05] host:pid:tid [0] file:line NCCL WARN text
-///     TRACE    host:pid:tid [0] 12.345 function:line NCCL TRACE text          (milliseconds since the log
-///     was set up) CALL     host:pid:tid NCCL CALL text                                    (at level TRACE)
+///     TRACE    host:pid:tid [0] 12.345 function:line NCCL TRACE text
+///     CALL     host:pid:tid NCCL CALL text
 ///     VERSION  text
 ///
-/// A level or subsystem that is off costs one load and a branch; its arguments are not evaluated. Every WARN
-/// also becomes the last error, whether it is printed or not. Until configure_log() nothing is printed.
+/// The number in a TRACE line is the time in ms since the log was set up; CALL lines are printed at level
+/// TRACE. A log statement whose level or subsystem is off costs one load and a branch; its arguments are not
+/// evaluated. Every WARN also becomes the last error, whether it is printed or not. Nothing is printed before
+/// configure_log().
 #pragma once
 
 #include <fmt/core.h>
@@ -42,7 +44,7 @@ enum class Subsystem : uint8_t {
   ras,
 };
 
-/// The texts of NCCL_DEBUG, NCCL_DEBUG_SUBSYS, ...; empty means unset.
+/// The values of NCCL_DEBUG, NCCL_DEBUG_SUBSYS, ...; empty means unset.
 struct LogSettings {
   std::string level;
   std::string subsystems;
@@ -51,18 +53,18 @@ struct LogSettings {
   std::string timestamp_levels;
 };
 
-/// Takes effect at once; may be repeated. Words that are not understood are ignored, and named in a WARN
-/// line.
+/// Applies the settings at once; may be called again. Words that are not understood are ignored and named in
+/// a WARN line.
 void configure_log(const LogSettings& settings);
 LogLevel log_level();
 
 /// The text of the last WARN, at most 1023 bytes; empty when there was none. The pointer stays valid, with
-/// the same text, until the calling thread asks again or ends.
+/// the same text, until the calling thread calls this again or ends.
 const char* last_error();
 
 namespace log_detail {
 
-extern std::atomic<uint32_t> info_mask;  // bit of a subsystem: its INFO lines are printed
+extern std::atomic<uint32_t> info_mask;  // a set bit: INFO lines of that subsystem are printed
 extern std::atomic<uint32_t> trace_mask;
 
 inline bool on(const std::atomic<uint32_t>& mask, Subsystem subsystem) {
@@ -76,7 +78,7 @@ void call(std::string_view text);
 
 }  // namespace log_detail
 
-/// Prints the line that says who answers, if NCCL_DEBUG asks for anything.
+/// Prints the line with the library's version, if NCCL_DEBUG is set to any level.
 void log_version(std::string_view text);
 
 }  // namespace weir

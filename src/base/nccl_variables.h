@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The variables of the environment that NCCL's user guide (2.30.7) describes, whether weir honours them or
-/// not.
+/// The environment variables that NCCL's user guide (2.30.7) describes, whether or not weir uses them.
 ///
-/// Those that are no option here have no meaning here (docs/compatibility.md says why); names that are in
-/// neither list are probably misspelt, or known to nobody but NCCL's source.
+/// Variables that are not rows of the option table have no effect in weir (docs/compatibility.md says why).
+/// Names in neither list are probably misspelt, or occur only in NCCL's source.
 #pragma once
 
 #include <string_view>

@@ -26,171 +26,188 @@ namespace {
 constexpr double kBig = 1e15;
 
 constexpr std::array kTable = {
-    OptionRow{"NCCL_DEBUG", &LogSettings::level, "", 0, 0, "what is printed: VERSION, WARN, INFO or TRACE"},
+    OptionRow{"NCCL_DEBUG", &LogSettings::level, "", 0, 0, "log level: VERSION, WARN, INFO or TRACE"},
     OptionRow{"NCCL_DEBUG_SUBSYS", &LogSettings::subsystems, "", 0, 0,
-              "subsystems of INFO and TRACE: INIT,NET,... or ALL; ^ first means all but these"},
+              "subsystems whose INFO and TRACE lines are logged: INIT,NET,... or ALL; a leading ^ means all "
+              "but these"},
     OptionRow{"NCCL_DEBUG_FILE", &LogSettings::file, "", 0, 0,
-              "file for the log instead of stdout; %h is the host, %p the process"},
+              "file for the log instead of stdout; %h is replaced by the host name, %p by the process id"},
     OptionRow{"NCCL_DEBUG_TIMESTAMP_FORMAT", &LogSettings::timestamp_format, "", 0, 0,
-              "strftime format of times in the log; %3f gives milliseconds"},
+              "strftime format of the times in the log; %3f gives milliseconds"},
     OptionRow{"NCCL_DEBUG_TIMESTAMP_LEVELS", &LogSettings::timestamp_levels, "", 0, 0,
-              "levels whose lines begin with the time (default WARN)"},
-    OptionRow{"NCCL_SOCKET_IFNAME", &Options::socket_ifname, "", 0, 0,
-              "network interfaces to use: prefixes; ^ first excludes, = first means exact names"},
-    OptionRow{"NCCL_SOCKET_FAMILY", &Options::socket_family, "", 0, 0, "AF_INET or AF_INET6"},
+              "log levels whose lines begin with the time (default WARN)"},
+    OptionRow{
+        "NCCL_SOCKET_IFNAME", &Options::socket_ifname, "", 0, 0,
+        "network interfaces to use, by prefix; a leading ^ excludes them, a leading = means exact names"},
+    OptionRow{"NCCL_SOCKET_FAMILY", &Options::socket_family, "", 0, 0,
+              "address family of sockets: AF_INET or AF_INET6; empty: either"},
     OptionRow{"WEIR_PORTS", &Options::ports, "", 0, 0,
-              "ports to listen at: one, or the first and the last like 50000-50100; unset is any"},
-    OptionRow{"NCCL_COMM_ID", &Options::comm_id, "", 0, 0, "host:port where rank 0 gathers the ranks"},
+              "TCP ports to listen on: one port, or a range like 50000-50100; empty: any free port"},
+    OptionRow{"NCCL_COMM_ID", &Options::comm_id, "", 0, 0,
+              "host:port of the bootstrap root, where rank 0 listens and all ranks meet"},
     OptionRow{"NCCL_HOSTID", &Options::host_id, "", 0, 0,
-              "identity of this host; ranks share memory only where it is equal"},
-    OptionRow{"NCCL_COMM_BLOCKING", &Options::comm_blocking, "", -1, 1,
-              "1 or 0 overrides what programs configure per communicator; -1 does not"},
+              "identity of this host; only ranks with equal identities share memory"},
+    OptionRow{
+        "NCCL_COMM_BLOCKING", &Options::comm_blocking, "", -1, 1,
+        "1 (blocking) or 0 (non-blocking) overrides the configuration of each communicator; -1: no override"},
     OptionRow{"WEIR_INIT_TIMEOUT", &Options::init_timeout_s, "s", 0.1, kBig,
-              "how long to wait for ranks that have not joined, and for a channel that does not open"},
-    OptionRow{"NCCL_TOPO_FILE", &Options::topology_file, "", 0, 0,
-              "file that says what each host is made of, instead of looking: NCCL's XML, hwloc's, ..."},
+              "time limit for all ranks to join a communicator, and for a channel to open"},
+    OptionRow{
+        "NCCL_TOPO_FILE", &Options::topology_file, "", 0, 0,
+        "file with the topology of each host, read instead of detecting it: NCCL's XML, hwloc's XML, ..."},
     OptionRow{"NCCL_TOPO_DUMP_FILE", &Options::topology_dump_file, "", 0, 0,
               "file to write this host's topology to, as NCCL's XML"},
     OptionRow{"NCCL_TOPO_DUMP_FILE_RANK", &Options::topology_dump_rank, "", 0, 1e9,
-              "the rank that writes it, and its host"},
+              "rank that writes NCCL_TOPO_DUMP_FILE, with the topology of its host"},
     OptionRow{"WEIR_FABRIC_FILE", &Options::fabric_file, "", 0, 0,
-              "file that says how the network is cabled; rank 0 reads it"},
+              "file that describes the switches and links of the network; rank 0 reads it"},
     OptionRow{"WEIR_SUBNET", &Options::subnet, "", 0, 1,
-              "0: rank 0's host does not ask the InfiniBand subnet, even if it may"},
+              "0: rank 0 does not discover the InfiniBand subnet, even if it has the permission"},
     OptionRow{"WEIR_TRANSPORTS", &Options::transports, "", 0, 0,
               "transports that may be used, in order of preference"},
     OptionRow{"NCCL_NET_PLUGIN", &Options::net_plugins, "", 0, 0,
-              "net plugins of NCCL, files or names; the first that works is taken; none: no plugin"},
+              "NCCL net plugins to try, as files or names; the first that works is used; none: no plugin"},
     OptionRow{"NCCL_NET", &Options::network, "", 0, 0,
-              "network to use: the name that a net plugin has, or IB (verbs) or Socket (tcp)"},
-    OptionRow{"NCCL_SHM_DISABLE", &Options::shm_disable, "", 0, 1, "1: no shared memory between processes"},
+              "network to use: the name of a net plugin, IB (verbs) or Socket (tcp)"},
+    OptionRow{"NCCL_SHM_DISABLE", &Options::shm_disable, "", 0, 1,
+              "1: processes do not communicate through shared memory"},
     OptionRow{"NCCL_NSOCKS_PERTHREAD", &Options::sockets_per_channel, "", 0, 64,
-              "TCP connections per channel; 0 is automatic"},
+              "TCP connections per channel; 0: automatic"},
     OptionRow{"WEIR_CREDIT", &Options::credit_bytes, "bytes", -1, 1 << 30,
-              "what peers may have under way to this host over TCP; -1: by the speed of the network, from "
-              "other hosts only; 0: no limit"},
-    OptionRow{
-        "WEIR_PACE", &Options::pace_share, "", 0, 100,
-        "channels between hosts keep to so much of their fair share of the network, such as 0.95; 0: no "
-        "pace"},
+              "receive credit: bytes that peers may have in flight to this process over TCP; -1: from the "
+              "network's speed, for peers on other hosts only; 0: no limit"},
+    OptionRow{"WEIR_PACE", &Options::pace_share, "", 0, 100,
+              "send rate of channels between hosts, as a fraction of their fair share of the network, such "
+              "as 0.95; 0: no limit"},
     OptionRow{"WEIR_PATH_TIMEOUT", &Options::path_timeout_s, "s", 0.05, kBig,
-              "a path between two hosts that does not answer for so long while another does is given up"},
-    OptionRow{"WEIR_SPREAD_PATHS", &Options::spreads_paths, "", 0, 1,
-              "1: connections over TCP look for the least used of equal paths through the fabric"},
-    OptionRow{"NCCL_IB_DISABLE", &Options::ib_disable, "", 0, 1, "1: no RDMA devices"},
+              "time after which a path between two hosts that does not answer, while another path does, is "
+              "abandoned"},
     OptionRow{
-        "NCCL_IB_HCA", &Options::ib_hca, "", 0, 0,
-        "RDMA ports to use: prefixes of names, with :port; ^ first excludes, = first means exact names"},
+        "WEIR_SPREAD_PATHS", &Options::spreads_paths, "", 0, 1,
+        "1: TCP connections probe for the least used of several equal-cost (ECMP) paths through the fabric"},
+    OptionRow{"NCCL_IB_DISABLE", &Options::ib_disable, "", 0, 1, "1: RDMA devices are not used"},
+    OptionRow{"NCCL_IB_HCA", &Options::ib_hca, "", 0, 0,
+              "RDMA ports to use: prefixes of device names, optionally with :port; a leading ^ excludes "
+              "them, a leading = means exact names"},
     OptionRow{"NCCL_IB_GID_INDEX", &Options::ib_gid_index, "", -1, 255,
-              "address of RDMA ports by its index; -1 is automatic"},
+              "index of the GID (address) that RDMA ports use; -1: automatic"},
     OptionRow{"NCCL_IB_ROCE_VERSION_NUM", &Options::ib_roce_version, "", 1, 2,
-              "RoCE version of that address"},
+              "RoCE version of the GID that RDMA ports use"},
     OptionRow{"NCCL_IB_ADDR_FAMILY", &Options::ib_addr_family, "", 0, 0,
-              "AF_INET or AF_INET6: family of that address; unset is IPv4 before IPv6"},
+              "address family of the GID that RDMA ports use: AF_INET or AF_INET6; empty: IPv4 if there is "
+              "one, else IPv6"},
     OptionRow{"NCCL_IB_ADDR_RANGE", &Options::ib_addr_range, "", 0, 0,
-              "network of that address, like 10.0.0.0/8"},
+              "network that contains the GID that RDMA ports use, like 10.0.0.0/8"},
     OptionRow{"NCCL_IB_TC", &Options::ib_traffic_class, "", 0, 255, "traffic class of RDMA packets"},
     OptionRow{"NCCL_IB_SL", &Options::ib_service_level, "", 0, 15, "service level of RDMA packets"},
     OptionRow{"NCCL_IB_PKEY", &Options::ib_pkey, "", 0, 65535, "index of the partition key of RDMA ports"},
     OptionRow{"NCCL_IB_TIMEOUT", &Options::ib_timeout, "", 1, 31,
-              "an RDMA packet without an answer is sent again after 4.096 us * 2^this"},
+              "RDMA acknowledgement timeout: a packet is retransmitted after 4.096 us * 2^this"},
     OptionRow{"NCCL_IB_RETRY_CNT", &Options::ib_retry_count, "", 0, 7,
-              "how often, before the connection counts as broken"},
+              "retransmissions of an RDMA packet before the connection is declared broken"},
     OptionRow{"NCCL_IB_QPS_PER_CONNECTION", &Options::ib_qps_per_connection, "", 1, 16,
               "queue pairs per channel and RDMA port"},
     OptionRow{"NCCL_IB_SPLIT_DATA_ON_QPS", &Options::ib_split_data, "", 0, 1,
-              "1: each message is split over all queue pairs; 0: they take turns"},
-    OptionRow{"WEIR_SLOTS", &Options::slots, "", 2, 64, "messages that a channel holds"},
-    OptionRow{
-        "WEIR_SLOT_BYTES", &Options::slot_bytes, "bytes", 256, 64 << 20,
-        "most bytes of a message of a channel; 0: 64 KiB where all ranks are on one host and in sends and "
-        "receives, else 256 KiB"},
+              "1: each message is split over all queue pairs of its channel; 0: messages use the queue pairs "
+              "round-robin"},
+    OptionRow{"WEIR_SLOTS", &Options::slots, "", 2, 64, "slots of a channel: messages that it can hold"},
+    OptionRow{"WEIR_SLOT_BYTES", &Options::slot_bytes, "bytes", 256, 64 << 20,
+              "size of a channel's slots, the largest message that it carries; 0: 64 KiB for sends and "
+              "receives and where all ranks are on one host, else 256 KiB"},
     OptionRow{"WEIR_EXCHANGE_AREA_BYTES", &Options::exchange_area_bytes, "bytes", 0, 1 << 30,
-              "memory per rank through which the fast paths exchange data"},
-    OptionRow{
-        "WEIR_GPU_PATH", &Options::gpu_path, "", 0, 0,
-        "how collectives on GPUs go: kernel (they wait for each other on the GPUs), stream (as copies and "
-        "short kernels, for processes that share a GPU), staged (through pinned memory), or auto"},
+              "shared memory per rank through which the fast paths of one host exchange data"},
+    OptionRow{"WEIR_GPU_PATH", &Options::gpu_path, "", 0, 0,
+              "how collectives on GPU memory are carried out: kernel (kernels that wait for each other on "
+              "the GPUs), stream (copies and short kernels, for processes that share a GPU), staged (through "
+              "pinned host memory), or auto"},
     OptionRow{
         "NCCL_NET_GDR_LEVEL", &Options::gdr_level, "", 0, 0,
-        "how far from a GPU an adapter may be that writes and reads its memory: LOC (not at all), PIX, PXB "
-        "(where it is not set), PHB or SYS, or 0 to 4"},
+        "maximum GPU-NIC distance for GPUDirect RDMA: LOC (off), PIX, PXB (default), PHB or SYS, or 0 to 4"},
     OptionRow{"NCCL_NET_GDR_READ", &Options::gdr_read, "", 0, 1,
-              "0: adapters write memory of GPUs, but do not read it"},
+              "0: NICs write GPU memory directly (GPUDirect RDMA), but do not read it"},
     OptionRow{"WEIR_GPU_KERNELS", &Options::gpu_kernels, "", 0, 0,
-              "file with the kernels; unset is libweir_cuda.so or libweir_hip.so beside this library"},
+              "file with the GPU kernels; empty: libweir_cuda.so or libweir_hip.so beside this library"},
     OptionRow{"NCCL_MULTI_RANK_GPU_ENABLE", &Options::shares_gpu, "", 0, 1,
-              "0: a communicator with another rank on this rank's GPU is refused"},
+              "0: a communicator in which two ranks use the same GPU is refused"},
     OptionRow{"WEIR_GPU_SEGMENT_BYTES", &Options::gpu_segment_bytes, "bytes", 0, 1 << 30,
-              "memory of its GPU that each rank of a communicator gives to kernels; the smallest counts"},
-    OptionRow{"NCCL_TUNER_PLUGIN", &Options::tuner_plugin, "", 0, 0,
-              "tuner plugin of NCCL that has a say in algorithms, a file or a name; none: no plugin"},
+              "GPU memory that each rank of a communicator gives to kernels; the smallest value of all ranks "
+              "is used"},
+    OptionRow{
+        "NCCL_TUNER_PLUGIN", &Options::tuner_plugin, "", 0, 0,
+        "NCCL tuner plugin that adjusts the choice of algorithms, as a file or a name; none: no plugin"},
     OptionRow{"WEIR_ALGO", &Options::algorithm, "", 0, 0,
-              "the algorithm to use wherever it can; empty is automatic"},
-    OptionRow{
-        "NCCL_ALGO", &Options::nccl_algorithms, "", 0, 0,
-        "algorithms that may be used: ring,tree or ^tree, for all or by collective (allreduce:ring;...)"},
-    OptionRow{
-        "NCCL_PROTO", &Options::nccl_protocols, "", 0, 0,
-        "protocols that may be used: LL,LL128,Simple or ^LL, lists as above; without LL and LL128 no fast "
-        "paths"},
+              "algorithm to use for every collective that it implements; empty: automatic"},
+    OptionRow{"NCCL_ALGO", &Options::nccl_algorithms, "", 0, 0,
+              "algorithms that may be used: ring,tree or ^tree, for all collectives or per collective "
+              "(allreduce:ring;...)"},
+    OptionRow{"NCCL_PROTO", &Options::nccl_protocols, "", 0, 0,
+              "protocols that may be used: LL,LL128,Simple or ^LL, with the syntax of NCCL_ALGO; without LL "
+              "and LL128 there are no fast paths"},
     OptionRow{
         "NCCL_GRAPH_FILE", &Options::graph_file, "", 0, 0,
-        "graph file of NCCL: plans take the ranks of a host in the order of its rings; rank 0 reads it"},
+        "NCCL graph file whose rings determine the order of each host's ranks in plans; rank 0 reads it"},
     OptionRow{"NCCL_MIN_NCHANNELS", &Options::least_rings, "", 1, 64,
-              "rings that plans run side by side at least: those that there are are repeated"},
+              "minimum number of parallel rings; existing rings are duplicated to reach it"},
     OptionRow{"NCCL_MAX_NCHANNELS", &Options::most_rings, "", 1, 64,
-              "rings that plans run side by side at most: the first of them"},
+              "maximum number of parallel rings; only the first ones are used"},
     OptionRow{"WEIR_CALIBRATION", &Options::calibration, "", 0, 1,
-              "0: what channels cost is not measured, nor looked up, but taken as transports state it"},
+              "0: the costs of channels are neither measured nor read from the rate cache; the transports' "
+              "nominal values are used"},
     OptionRow{"WEIR_CACHE_DIR", &Options::cache_dir, "", 0, 0,
-              "folder of what was measured; unset is $XDG_CACHE_HOME/weir or ~/.cache/weir"},
+              "folder for measured rates; empty: $XDG_CACHE_HOME/weir or ~/.cache/weir"},
     OptionRow{"WEIR_COST_FILE", &Options::cost_file, "", 0, 0,
-              "file of what channels and sums cost, before all that is measured; rank 0 reads it"},
+              "file with the costs of channels and reductions, which take precedence over measured ones; "
+              "rank 0 reads it"},
     OptionRow{"WEIR_FAST", &Options::fast_paths, "", 0, 1,
-              "0: no fast paths, every call interprets its plan"},
-    OptionRow{"WEIR_CHECK", &Options::check, "", 0, 1, "0: ranks do not compare their calls"},
+              "0: no fast paths; every collective runs its plan"},
+    OptionRow{"WEIR_CHECK", &Options::check, "", 0, 1, "0: ranks do not check that their calls match"},
     OptionRow{"NCCL_CHECK_POINTERS", &Options::check_pointers, "", 0, 1,
-              "1: each call looks whether its buffers are memory of this process; not where it uses GPUs"},
+              "1: each call checks that its buffers are mapped memory of this process; has no effect where "
+              "GPUs are used"},
     OptionRow{"WEIR_ADMIT_BYTES", &Options::admitted_bytes, "bytes", 0, kBig,
-              "bytes of operations that a communicator's streams hold; a call that would exceed it waits; 0 "
-              "is any"},
+              "limit on the bytes of a communicator's unfinished operations on streams; a call that would "
+              "exceed it waits; 0: no limit"},
     OptionRow{"WEIR_ADMIT_OPERATIONS", &Options::admitted_operations, "", 0, 1e9,
-              "operations that they hold; 0 is any"},
+              "limit on the number of a communicator's unfinished operations on streams; a call that would "
+              "exceed it waits; 0: no limit"},
     OptionRow{"WEIR_ADMIT_FLUSH", &Options::admission_flushes, "", 0, 1,
-              "1: a call that has to wait does so until nothing is held, instead of for the oldest only"},
+              "1: a call that exceeds a limit waits until all earlier operations are done; 0: until the "
+              "oldest ones are"},
     OptionRow{"WEIR_SPIN", &Options::spins, "", -1, 1e9,
-              "looks before a waiting rank yields its core; -1 is automatic"},
+              "polls without sched_yield() before a waiting rank begins to yield its core; -1: automatic"},
     OptionRow{"WEIR_YIELD", &Options::yields, "", -1, 1e9,
-              "looks, the core yielded between them, before a waiting rank sleeps; -1 is automatic"},
+              "polls with sched_yield() before a waiting rank blocks; -1: automatic"},
     OptionRow{"WEIR_PEER_TIMEOUT", &Options::peer_timeout_s, "s", 0.1, kBig,
-              "after how long a lost or stopped process is given up"},
+              "time without an answer after which a lost or stopped process is declared failed"},
     OptionRow{"WEIR_STUCK_TIMEOUT", &Options::stuck_timeout_s, "s", 0, kBig,
-              "after how long a rank that runs but does not make its call is given up; 0 is never"},
+              "time after which a rank that runs but does not make the call that others wait for is declared "
+              "failed; 0: never"},
     OptionRow{"WEIR_DEADLOCK_TIMEOUT", &Options::deadlock_timeout_s, "s", 0, kBig,
-              "after how long ranks that all wait for each other are given up; 0 is never"},
+              "time after which ranks that all wait for each other fail with an error; 0: never"},
     OptionRow{"WEIR_STUCK_WARNING", &Options::stuck_warning_s, "s", 0, kBig,
-              "after how long in which nothing moves a warning says whom that is due to; 0 is never"},
+              "warn after this long without progress, naming the rank that blocks; 0: never"},
     OptionRow{"WEIR_RECORDER", &Options::recorded, "", 0, 1 << 20,
-              "operations of each communicator that its flight recorder remembers; 0 records nothing"},
-    OptionRow{
-        "WEIR_DUMP_FILE", &Options::dump_file, "", 0, 0,
-        "file for what the process was doing when a communicator failed; %h is the host, %p the process"},
+              "number of operations per communicator that the flight recorder keeps; 0: none"},
+    OptionRow{"WEIR_DUMP_FILE", &Options::dump_file, "", 0, 0,
+              "file for a process report when a communicator fails; %h is replaced by the host name, %p by "
+              "the process id"},
     OptionRow{"WEIR_DUMP_SIGNAL", &Options::dump_signal, "", 0, 64,
-              "number of a signal that makes the process write that file, too; 0 is none"},
+              "number of a signal on which the process writes WEIR_DUMP_FILE; 0: none"},
     OptionRow{"NCCL_RAS_ENABLE", &Options::ras, "", 0, 1,
-              "answers ncclras, and what else speaks its protocol, with what the job is doing"},
-    OptionRow{"NCCL_RAS_ADDR", &Options::ras_address, "", 0, 0, "address and port where it answers"},
+              "1: ncclras and other clients of its protocol can query the state of the job"},
+    OptionRow{"NCCL_RAS_ADDR", &Options::ras_address, "", 0, 0,
+              "address and port on which RAS clients are answered"},
     OptionRow{"NCCL_RAS_TIMEOUT_FACTOR", &Options::ras_patience, "", 0, 1000,
-              "factor for how long it waits for the answers of other processes"},
-    OptionRow{"NCCL_PROFILER_PLUGIN", &Options::profiler_plugin, "", 0, 0,
-              "profiler plugin of NCCL that is told of operations, a file or a name; none: no plugin"},
+              "factor by which the time limits for other processes' RAS answers are multiplied"},
+    OptionRow{
+        "NCCL_PROFILER_PLUGIN", &Options::profiler_plugin, "", 0, 0,
+        "NCCL profiler plugin that receives the events of operations, as a file or a name; none: no plugin"},
     OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999,
-              "version that ncclGetVersion reports"},
+              "NCCL version code that ncclGetVersion reports"},
 };
 static_assert(kTable.size() <= 80);
 
-/// Whole numbers as C reads them (0x.. and 0.. included), with K, M or G behind sizes.
+/// Reads a whole number in C's notation (0x.. and 0.. included); a size may end in K, M or G.
 std::optional<int64_t> read_integer(const std::string& text, bool size) {
   char* end = nullptr;
   errno = 0;
@@ -207,7 +224,7 @@ std::optional<int64_t> read_integer(const std::string& text, bool size) {
 
 bool in_range(const OptionRow& row, double number) { return number >= row.least && number <= row.most; }
 
-/// The default of a number beside its range: it says that the number is found otherwise.
+/// The default of a number if it lies outside of the row's range: it means that weir chooses the number.
 std::optional<int64_t> automatic(const OptionRow& row) {
   const auto* member = std::get_if<int64_t Options::*>(&row.member);
   if (member == nullptr) return std::nullopt;
@@ -227,7 +244,7 @@ std::string expectation(const OptionRow& row) {
   return fmt::format("{}{:g}{}", unit, row.least, most);
 }
 
-/// Stores `text` in the row's member; false: the text is no such value.
+/// Stores `text` in the row's member; returns false if the text is not a valid value of the row.
 bool store(Options& options, const OptionRow& row, const std::string& text) {
   if (const auto* member = std::get_if<std::string Options::*>(&row.member)) {
     options.*(*member) = text;
@@ -261,13 +278,13 @@ const OptionRow* find_row(std::string_view name) {
   return nullptr;
 }
 
-/// NCCL_CONF_FILE says where to look and belongs to the launch of programs; these never reach the table.
+/// NCCL_CONF_FILE names the configuration file itself, so it is not a row of the table.
 bool is_known_elsewhere(std::string_view name) { return name == "NCCL_CONF_FILE"; }
 
 bool is_ours(std::string_view name) { return name.starts_with("WEIR_"); }
 
-/// Of a name that is no option: a warning where it is probably misspelt. NCCL has more variables than it
-/// documents, so others of its names may be meant for it.
+/// The note on a name that is not an option: a warning if it is probably misspelt. NCCL reads more variables
+/// than it documents, so any other NCCL_ name may be meant for NCCL.
 Options::Note note_on_unknown(const std::string& name, const Options::Value& value) {
   using Kind = Options::Note::Kind;
   if (std::ranges::find(kNcclVariables, name) != std::end(kNcclVariables))
@@ -286,7 +303,7 @@ Options::Note note_on_unknown(const std::string& name, const Options::Value& val
                       value.origin, value.text, meant)};
 }
 
-/// Relative paths do not count, says the XDG base directory specification.
+/// The XDG base directory specification requires that relative paths be ignored.
 std::string absolute(const char* folder, const char* below) {
   return folder != nullptr && folder[0] == '/' ? std::string(folder) + below : std::string();
 }
@@ -296,7 +313,7 @@ std::string user_cache() {
   return folder.empty() ? absolute(std::getenv("HOME"), "/.cache/weir") : folder;
 }
 
-/// False: there is none that can be read.
+/// Returns false if there is no readable file at `path`.
 bool read_conf_file(const std::string& path, std::map<std::string, Options::Value>& values) {
   std::ifstream file(path);
   if (!file) return false;
@@ -362,7 +379,7 @@ Options Options::from_environment() {
                        Value{std::string(text.substr(equals + 1)), "the environment"});
   }
   const char* const user_folder = std::getenv("HOME");
-  std::string unread;  // a file that was asked for
+  std::string unread;  // the file of NCCL_CONF_FILE, if it cannot be read
   if (const auto conf = values.find("NCCL_CONF_FILE"); conf != values.end()) {
     const std::string path = conf->second.text;
     if (!read_conf_file(path, values)) unread = path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Every option of weir, in one table: its name in the environment, type, default, unit and meaning.
 ///
-/// Options is a plain struct of values; nobody below src/api reads the environment.
+/// Options is a plain struct of values; no code below src/api reads the environment.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace weir {
 struct Options {
   // Logging
   LogSettings log;
-  // Meeting the other ranks
+  // Bootstrap
   std::string socket_ifname;
   std::string socket_family;
   std::string ports;
@@ -85,7 +85,7 @@ struct Options {
   bool admission_flushes = false;
   int64_t spins = -1;
   int64_t yields = -1;
-  // Trouble
+  // Failures
   double peer_timeout_s = 5;
   double stuck_timeout_s = 0;
   double deadlock_timeout_s = 30;
@@ -97,11 +97,11 @@ struct Options {
   bool ras = true;
   std::string ras_address = "localhost:28028";
   double ras_patience = 1;
-  // What we say we are
+  // Reported version
   int64_t nccl_version = 22809;
 
-  /// Sentences about what was found: set values, bad values (the default stays), names of NCCL's that mean
-  /// nothing here, names that nobody knows.
+  /// Sentences about the values that were found: set options, invalid values (the default is kept), NCCL
+  /// variables that have no effect in weir, and unknown names.
   struct Note {
     enum class Kind : uint8_t { info, warning };
     Kind kind;
@@ -109,11 +109,11 @@ struct Options {
   };
   std::vector<Note> notes;
 
-  /// From the environment, then NCCL_CONF_FILE (or ~/.nccl.conf), then /etc/nccl.conf. The first value found
-  /// counts. cache_dir is where users keep caches, if nothing says another place. REQUIRES: nobody changes
-  /// the environment meanwhile.
+  /// Reads the environment, then NCCL_CONF_FILE (or ~/.nccl.conf), then /etc/nccl.conf; the first value found
+  /// is used. cache_dir defaults to the user's cache folder. REQUIRES: no thread changes the environment
+  /// meanwhile.
   static Options from_environment();
-  /// From values that were read already.
+  /// A value of an option before it is parsed.
   struct Value {
     std::string text;
     std::string origin;  ///< "the environment", or a file name
@@ -121,8 +121,8 @@ struct Options {
   static Options from(const std::map<std::string, Value>& values);
 };
 
-/// Writes the notes to the log: bad values as WARN, the rest as INFO of subsystem ENV. Configure the log
-/// first.
+/// Writes the notes to the log: invalid values and probable misspellings as WARN, the rest as INFO of
+/// subsystem ENV. Configure the log first.
 void log_notes(const Options& options);
 
 /// One row of the table.
@@ -131,19 +131,20 @@ struct OptionRow {
                               bool Options::*, double Options::*>;
   std::string_view name;
   Member member;
-  std::string_view unit;  ///< "", "bytes", "s"
-  double least;           ///< of numbers
+  std::string_view unit;  ///< unit of the value: "", "bytes" or "s"
+  double least;           ///< smallest allowed number
   double most;
   std::string_view help;
 };
 std::span<const OptionRow> option_table();
-/// "text", "integer", "0 or 1", "seconds".
+/// "text", "integer", "number" or "0 or 1".
 std::string_view type_name(const OptionRow& row);
-/// The value as one would write it into the environment; empty when unset.
+/// The value in the notation of the environment; empty when unset.
 std::string value_text(const Options& options, const OptionRow& row);
 
-/// Reads KEY=VALUE lines into `values`, not replacing what is there: '#' begins a comment line, nothing is
-/// trimmed but a carriage return at the end, lines without '=' or longer than 1023 + 1023 are skipped.
+/// Reads KEY=VALUE lines into `values` without replacing existing entries. '#' begins a comment line; only a
+/// carriage return at the end of a line is trimmed; lines without '=', or with a key or value longer than
+/// 1023 bytes, are skipped.
 void read_conf_text(std::string_view text, const std::string& origin,
                     std::map<std::string, Options::Value>& values);
 

@@ -10,7 +10,8 @@
 namespace weir {
 
 size_t edits(std::string_view a, std::string_view b) {
-  // Rows of the table of distances between beginnings of `a` and of `b`: the last but one, the last, this.
+  // Three rows of the table of distances between prefixes of `a` and `b`: the last but one, the last, the
+  // current.
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {

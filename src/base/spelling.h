@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which word somebody may have meant.
+/// Finds the word that a misspelt word probably means.
 ///
 /// Pure and thread-safe.
 #pragma once
@@ -9,10 +9,12 @@
 
 namespace weir {
 
-/// Letters to insert, to leave out, to replace or to swap with their neighbour, to make `b` of `a`.
+/// The edit distance: the number of letters to insert, delete, replace or swap with their neighbour to turn
+/// `a` into `b`.
 size_t edits(std::string_view a, std::string_view b);
 
-/// The nearest of several words, if it is at most two edits away and not `word` itself; else "".
+/// Finds the nearest of several words if it is at most two edits away from `word` and not `word` itself; else
+/// "".
 class Nearest {
  public:
   explicit Nearest(std::string_view word) : word_(word) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Small helpers for reading what people write into options, and for writing to people.
+/// Small helpers to parse option values and to format values for readers.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-/// The parts between separators; empty parts are left out.
+/// Splits a text at separators; empty parts are omitted.
 inline std::vector<std::string_view> split_list(std::string_view text, char separator = ',') {
   std::vector<std::string_view> parts;
   while (!text.empty()) {
@@ -22,19 +22,19 @@ inline std::vector<std::string_view> split_list(std::string_view text, char sepa
   return parts;
 }
 
-/// "1 GPU", "2 GPUs", "2 switches", "2 leaves".
+/// A count with its noun: "1 GPU", "2 GPUs", "2 switches", "2 leaves".
 inline std::string plural(int64_t count, std::string_view word) {
   if (count != 1 && word == "leaf") return std::to_string(count) + " leaves";
   const char* const ending = count == 1 ? "" : word.ends_with("ch") || word.ends_with("ss") ? "es" : "s";
   return std::to_string(count).append(" ").append(word).append(ending);
 }
 
-/// "1.5 GB", "20 MB", "0 B": three digits, powers of 1000.
+/// Formats a number of bytes: "1.5 GB", "20 MB", "0 B": three digits, powers of 1000.
 std::string bytes_words(double bytes);
-/// "1.5 s", "20 ms", "3.2 us": three digits.
+/// Formats a time: "1.5 s", "20 ms", "3.2 us": three digits.
 std::string seconds_words(double seconds);
 
-/// ASCII only.
+/// Compares two texts ignoring case; ASCII only.
 inline bool equals_ignoring_case(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The words of a call: element types, operations and collectives. Numbers equal NCCL's enums.
+/// The element types, reduction operations and collectives of calls. Their numbers equal NCCL's enums.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ enum class DataType : uint8_t {
 };
 inline constexpr int kDataTypes = 12;
 
-/// What a reduction kernel can do. Averages and scaled sums are sums with a step before or after (Scaling).
+/// The operations of reduction kernels. Averages and scaled sums are sums with a scaling before or after them
+/// (Scaling).
 enum class RedOp : uint8_t { sum, prod, max, min };
 
 enum class Collective : uint8_t {
@@ -42,7 +43,8 @@ enum class Collective : uint8_t {
 };
 inline constexpr int kCollectives = 9;
 
-/// Bytes of an element. The table stands outside of the function, which would build it anew on every call.
+/// Bytes of an element, by type. The table is outside of size_of(), which would otherwise rebuild it on every
+/// call.
 inline constexpr uint8_t kDataTypeSizes[kDataTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 constexpr size_t size_of(DataType type) { return kDataTypeSizes[static_cast<int>(type)]; }
 
@@ -51,7 +53,7 @@ constexpr bool is_float(DataType type) { return type >= DataType::float16; }
 constexpr bool reduces(Collective kind) {
   return kind == Collective::all_reduce || kind == Collective::reduce || kind == Collective::reduce_scatter;
 }
-/// Brings every piece of the result to all ranks.
+/// True if the collective brings every piece of the result to all ranks.
 constexpr bool spreads(Collective kind) {
   return kind == Collective::all_reduce || kind == Collective::broadcast || kind == Collective::all_gather;
 }
@@ -60,7 +62,7 @@ constexpr bool has_root(Collective kind) {
          kind == Collective::scatter;
 }
 
-/// "float32", "sum", "all_reduce": the words of plan files, tables and logs.
+/// The name of a value in plan files, tables and logs: "float32", "sum", "all_reduce".
 std::string_view name(DataType type);
 std::string_view name(RedOp op);
 std::string_view name(Collective kind);
